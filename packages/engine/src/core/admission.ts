@@ -1,0 +1,88 @@
+/**
+ * Which task runs now. Deliveries to one node do not overlap unless it says so; a run runs so many tasks at a
+ * time; a map so many items. Constant work per task, whatever waits.
+ */
+import { emit, watched } from "./emit.ts"
+import type { GraphNode } from "./graph.ts"
+import { type MachineState, type MapRun, NodeState, Task } from "./state.ts"
+
+export function nodeState(m: MachineState, node: GraphNode): NodeState {
+  let state = m.nodes[node.index]
+  if (state === undefined) {
+    state = new NodeState()
+    m.nodes[node.index] = state
+  }
+  return state
+}
+
+export function admit(m: MachineState, task: Task): void {
+  const { gate } = nodeState(m, task.node)
+  if (gate.active >= (task.node.spec.concurrency ?? 1)) {
+    gate.queue.push(task)
+  } else {
+    gate.active++
+    admitToRun(m, task)
+  }
+}
+
+/** Starts items of a map while there are places. */
+export function admitItems(m: MachineState, map: MapRun): void {
+  const most =
+    map.map.group.concurrency ?? m.graph.nodes[map.map.worker]?.spec.concurrency ?? Number.POSITIVE_INFINITY
+  const worker = m.graph.nodes[map.map.worker] as GraphNode
+  while (map.active < most && map.next < map.items.length) {
+    const item = map.next++
+    const task = new Task(map.id + item, worker, map.items[item] as Task["message"], map.from, map.superstep)
+    task.map = map
+    task.item = item
+    task.traces = map.traces
+    map.active++
+    m.tasks.set(task.id, task)
+    admitToRun(m, task)
+  }
+}
+
+/** A task that holds its place at its node starts when the run has one too. */
+export function admitToRun(m: MachineState, task: Task): void {
+  if (m.running < (m.limits.concurrency ?? Number.POSITIVE_INFINITY)) begin(m, task)
+  else m.ready.push(task)
+}
+
+function begin(m: MachineState, task: Task): void {
+  m.running++
+  task.status = "running"
+  if (watched(m)) {
+    emit(m, {
+      type: "task.started",
+      task: task.id,
+      node: task.node.id,
+      attempt: task.attempt,
+      superstep: task.superstep,
+      input: task.message,
+      ...(task.from === undefined ? {} : { from: task.from }),
+    })
+  }
+  m.out.push({ type: "start", task })
+}
+
+/** The task gives its place in the run to the next one; it keeps its place at its node. */
+export function leaveRun(m: MachineState, task: Task): void {
+  if (task.status !== "running") return
+  m.running--
+  const next = m.ready.shift()
+  if (next !== undefined) begin(m, next)
+}
+
+/** The task is over: both its places are free. */
+export function release(m: MachineState, task: Task): void {
+  leaveRun(m, task)
+  if (task.map !== undefined) {
+    task.map.active--
+    admitItems(m, task.map)
+    return
+  }
+  const { gate } = nodeState(m, task.node)
+  const next = gate.queue.shift()
+  if (next === undefined) gate.active--
+  else admitToRun(m, next)
+}

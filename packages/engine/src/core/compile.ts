@@ -1,0 +1,144 @@
+/** From a description to a graph that a machine can run: validated, indexed, frozen. */
+import { allHops, backHops, hopKey } from "./analysis.ts"
+import {
+  type CountedEdge,
+  type FanInEdge,
+  type Graph,
+  type GraphJoin,
+  type GraphNode,
+  type GraphSpec,
+  joinId,
+  joinNeeds,
+  type MapEdge,
+  type NodeSpec,
+  type OutGroup,
+  type SwitchCase,
+} from "./graph.ts"
+import type { NodeId } from "./ids.ts"
+import { GraphInvalidError, type Problem, validateGraph } from "./validate.ts"
+
+export interface CompiledGraph {
+  readonly graph: Graph
+  readonly warnings: readonly Problem[]
+}
+
+/** Throws a GraphInvalidError that lists every problem. */
+export function compileGraph(spec: GraphSpec): CompiledGraph {
+  const { problems, warnings } = validateGraph(spec)
+  if (problems.length > 0) throw new GraphInvalidError(spec.name, problems)
+  const index = new Map(spec.nodes.map((node, i) => [node.id, i]))
+  const at = (id: NodeId) => index.get(id) as number
+  const joins = spec.edges
+    .filter((group): group is FanInEdge => group.kind === "fan-in")
+    .map((group, i) => compileJoin(group, i, at(group.to)))
+  const maps = spec.edges.filter((group): group is MapEdge => group.kind === "map")
+  const counted = countedEdges(spec)
+  const graph: Graph = {
+    spec: deepFreeze(spec),
+    name: spec.name,
+    schedule: spec.schedule ?? "superstep",
+    start: at(spec.start as NodeId),
+    nodes: compileNodes(spec, joins, counted),
+    index,
+    joins,
+    joinIndex: new Map(joins.map((join) => [join.id, join])),
+    maps: new Map(
+      maps.map((group) => [
+        group.worker,
+        { group, worker: at(group.worker), target: group.to === undefined ? undefined : at(group.to) },
+      ]),
+    ),
+    counted,
+    channels: new Map((spec.channels ?? []).map((channel) => [channel.key, channel])),
+    onLimit: spec.onLimit === undefined ? undefined : at(spec.onLimit),
+  }
+  return { graph: Object.freeze(graph), warnings }
+}
+
+function compileJoin(group: FanInEdge, index: number, target: number): GraphJoin {
+  return {
+    index,
+    id: joinId(group),
+    group,
+    target,
+    sources: new Map(group.from.map((id, i) => [id, i])),
+    needs: joinNeeds(group.join, group.from.length),
+  }
+}
+
+function compileNodes(
+  spec: GraphSpec,
+  joins: readonly GraphJoin[],
+  counted: readonly CountedEdge[],
+): GraphNode[] {
+  const out = groupBy(
+    spec.edges.flatMap((group): [NodeId, OutGroup][] => {
+      if (group.kind === "error") return []
+      return group.kind === "fan-in" ? group.from.map((from) => [from, group]) : [[group.from, group]]
+    }),
+  )
+  const settles = groupBy(
+    joins
+      .filter((join) => join.group.join.kind === "settle")
+      .flatMap((join) => join.group.from.map((from): [NodeId, GraphJoin] => [from, join])),
+  )
+  const onError = new Map(
+    spec.edges.flatMap((group) => (group.kind === "error" ? [[group.from, group.to] as const] : [])),
+  )
+  const counters = groupBy(counted.map((edge): [NodeId, CountedEdge] => [edge.from, edge]))
+  const workers = new Set(spec.edges.flatMap((group) => (group.kind === "map" ? [group.worker] : [])))
+  const outputs = spec.outputs === undefined ? undefined : new Set(spec.outputs)
+  const endsHere = (node: NodeSpec) => !out.has(node.id) && !workers.has(node.id)
+  return spec.nodes.map((node, index) =>
+    Object.freeze({
+      index,
+      id: node.id,
+      spec: node,
+      out: out.get(node.id) ?? [],
+      settles: settles.get(node.id) ?? [],
+      onError: onError.get(node.id),
+      isOutput: outputs === undefined ? endsHere(node) : outputs.has(node.id),
+      isWorker: workers.has(node.id),
+      maxVisits: node.maxVisits ?? Number.POSITIVE_INFINITY,
+      counted: new Map((counters.get(node.id) ?? []).map((edge) => [edge.to, edge])),
+    }),
+  )
+}
+
+/** Edges that a run counts: those with a limit of their own, and those that go back. */
+function countedEdges(spec: GraphSpec): CountedEdge[] {
+  const back = backHops(spec)
+  const byKey = new Map<string, CountedEdge>()
+  for (const { from, to, group } of allHops(spec)) {
+    const key = hopKey(from, to)
+    const capped =
+      group.kind === "single" ? group.max : group.kind === "switch" ? caseMax(group.cases, to) : undefined
+    if (capped === undefined && !back.has(key)) continue
+    // A switch's case falls through to the next one at its limit; only a single edge ends the run.
+    const max = group.kind === "single" ? (group.max ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
+    const index = byKey.get(key)?.index ?? byKey.size
+    byKey.set(key, { index, from, to, max, back: back.has(key) })
+  }
+  return [...byKey.values()]
+}
+
+function caseMax(cases: readonly SwitchCase[], to: NodeId): number | undefined {
+  return cases.find((one) => one.to === to)?.max
+}
+
+function groupBy<K, V>(pairs: readonly (readonly [K, V])[]): Map<K, V[]> {
+  const groups = new Map<K, V[]>()
+  for (const [key, value] of pairs) {
+    const list = groups.get(key)
+    if (list) list.push(value)
+    else groups.set(key, [value])
+  }
+  return groups
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value
+  Object.freeze(value)
+  for (const item of Object.values(value)) deepFreeze(item)
+  return value
+}

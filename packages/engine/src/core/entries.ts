@@ -1,0 +1,199 @@
+/**
+ * The journal: what happened to a run, in order. Applying its entries to a machine gives the run's state, and
+ * nothing else does. Entries are deltas; routing was decided where user code runs and is part of the record.
+ */
+import type { ErrorData } from "./errors.ts"
+import type { Limits } from "./graph.ts"
+import type { JoinId, NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
+import type { Json } from "./json.ts"
+import type { Budget, Usage } from "./usage.ts"
+
+/** Where one message goes: nodes, joins, maps (by their worker), the run's outputs, or nowhere for a reason. */
+export interface Route {
+  readonly nodes?: readonly NodeId[] | undefined
+  readonly joins?: readonly JoinId[] | undefined
+  readonly maps?: readonly NodeId[] | undefined
+  readonly output?: boolean | undefined
+  /** It is the result of an item, for the map that the task works for. */
+  readonly result?: boolean | undefined
+  /** The value is a failure, for joins that settle. */
+  readonly failed?: boolean | undefined
+  /** Why it goes nowhere. */
+  readonly reason?: string | undefined
+}
+
+export interface Send {
+  readonly value: Json
+  readonly route: Route
+}
+
+/** A question to a person. */
+export interface RequestSpec {
+  readonly prompt: string
+  /** What the person needs to see to answer. */
+  readonly data?: Json | undefined
+  /** JSON Schema of the answer, where it is known. */
+  readonly schema?: Json | undefined
+  /** Milliseconds since the epoch after which `default` is the answer, or, without one, the request expires. */
+  readonly deadline?: number | undefined
+  readonly default?: Json | undefined
+}
+
+export interface RunStarted {
+  readonly type: "run.started"
+  readonly at: number
+  readonly runId: RunId
+  readonly workflow: string
+  readonly signature: string
+  readonly input: Json
+  readonly state?: { readonly [key: string]: Json | undefined } | undefined
+  readonly limits?: Limits | undefined
+  readonly budget?: Budget | undefined
+  /** Milliseconds since the epoch at which the run's time is up. */
+  readonly deadline?: number | undefined
+  /** W3C traceparent of the run's span. */
+  readonly trace?: string | undefined
+}
+
+export interface TaskFinished {
+  readonly type: "task.finished"
+  readonly at: number
+  readonly task: TaskId
+  readonly sends: readonly Send[]
+  readonly writes?: readonly (readonly [key: string, value: Json])[] | undefined
+  /** Writes to the node's own state. */
+  readonly local?: readonly (readonly [key: string, value: Json])[] | undefined
+  /** Questions whose answers come back to the node as messages. */
+  readonly requests?: readonly RequestSpec[] | undefined
+  readonly usage?: Usage | undefined
+  /** Set when the task failed for good and its failure became the value it sent. */
+  readonly settled?: ErrorData | undefined
+  readonly trace?: string | undefined
+}
+
+export interface TaskFailed {
+  readonly type: "task.failed"
+  readonly at: number
+  readonly task: TaskId
+  readonly attempt: number
+  readonly error: ErrorData
+  readonly usage?: Usage | undefined
+  readonly trace?: string | undefined
+}
+
+/** No handler of the node takes the message. */
+export interface TaskRejected {
+  readonly type: "task.rejected"
+  readonly at: number
+  readonly task: TaskId
+  readonly reason: string
+}
+
+/** The result of a step inside a task: the step does not run again. */
+export interface StepRecorded {
+  readonly type: "step.recorded"
+  readonly at: number
+  readonly task: TaskId
+  readonly key: string
+  readonly value: Json
+  readonly usage?: Usage | undefined
+}
+
+/** Something a sub-workflow of the task has used; it counts here too. */
+export interface UsageRecorded {
+  readonly type: "usage.recorded"
+  readonly at: number
+  readonly task: TaskId
+  readonly usage: Usage
+}
+
+export interface RequestOpened {
+  readonly type: "request.opened"
+  readonly at: number
+  readonly task: TaskId
+  readonly key: string
+  readonly request: RequestSpec
+}
+
+export interface RequestAnswered {
+  readonly type: "request.answered"
+  readonly at: number
+  readonly request: RequestId
+  readonly value: Json
+  /** Who answered, as the caller said. */
+  readonly by?: string | undefined
+}
+
+/** A task sleeps until `until`. */
+export interface TimerSet {
+  readonly type: "timer.set"
+  readonly at: number
+  readonly task: TaskId
+  readonly key: string
+  readonly until: number
+}
+
+export interface TimerFired {
+  readonly type: "timer.fired"
+  readonly at: number
+  readonly timer: TimerId
+}
+
+/** A task runs a workflow of its own and waits for it. */
+export interface CallStarted {
+  readonly type: "call.started"
+  readonly at: number
+  readonly task: TaskId
+  readonly key: string
+  readonly workflow: string
+}
+
+export interface CallFinished {
+  readonly type: "call.finished"
+  readonly at: number
+  readonly task: TaskId
+  readonly key: string
+  readonly outcome: WaitOutcome
+}
+
+/** How something that a task waited for ended. */
+export type WaitOutcome =
+  | { readonly ok: true; readonly value: Json }
+  | { readonly ok: false; readonly error: ErrorData }
+
+/** What a reducer that is not built in made of a superstep's writes. */
+export interface StateReduced {
+  readonly type: "state.reduced"
+  readonly at: number
+  readonly key: string
+  readonly value: Json
+}
+
+export interface RunFailed {
+  readonly type: "run.failed"
+  readonly at: number
+  readonly error: ErrorData
+}
+
+export interface RunCancelled {
+  readonly type: "run.cancelled"
+  readonly at: number
+  readonly reason?: string | undefined
+}
+
+export type Entry =
+  | RunStarted
+  | TaskFinished
+  | TaskFailed
+  | TaskRejected
+  | StepRecorded
+  | UsageRecorded
+  | RequestOpened
+  | RequestAnswered
+  | TimerSet
+  | TimerFired
+  | CallStarted
+  | CallFinished
+  | StateReduced
+  | RunFailed
+  | RunCancelled

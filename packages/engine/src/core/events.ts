@@ -1,0 +1,107 @@
+/**
+ * What a machine tells those who watch a run. Events follow from the journal alone: the same entries give the
+ * same events in the same order. The envelope (run, sequence, time, path) is the runtime's.
+ */
+import type { Send } from "./entries.ts"
+import type { ErrorData } from "./errors.ts"
+import type { JoinId, NodeId, RequestId, TaskId } from "./ids.ts"
+import type { Json } from "./json.ts"
+import type { Usage } from "./usage.ts"
+
+export type RunStatus = "running" | "waiting" | "completed" | "failed" | "cancelled" | "limit"
+export type FinalStatus = Exclude<RunStatus, "running" | "waiting">
+
+/** A question that is open. */
+export interface OpenRequest {
+  readonly id: RequestId
+  readonly node: NodeId
+  readonly task: TaskId
+  readonly prompt: string
+  readonly data?: Json | undefined
+  readonly schema?: Json | undefined
+  readonly openedAt: number
+  readonly deadline?: number | undefined
+  readonly default?: Json | undefined
+}
+
+/** A message that reached nobody, and why. */
+export interface Undelivered {
+  readonly from?: NodeId | undefined
+  readonly to?: NodeId | undefined
+  readonly reason: string
+  readonly value: Json
+}
+
+export type Wait =
+  | { readonly kind: "request"; readonly request: RequestId }
+  | { readonly kind: "timer"; readonly until: number }
+  | { readonly kind: "call"; readonly workflow: string }
+
+export type MachineEvent =
+  | { readonly type: "run.started"; readonly workflow: string; readonly input: Json }
+  | { readonly type: "run.waiting" }
+  | { readonly type: "run.resumed" }
+  | { readonly type: "run.finished"; readonly status: FinalStatus; readonly error?: ErrorData | undefined }
+  | { readonly type: "superstep.started"; readonly superstep: number; readonly tasks: number }
+  | { readonly type: "superstep.committed"; readonly superstep: number }
+  | {
+      readonly type: "task.started"
+      readonly task: TaskId
+      readonly node: NodeId
+      readonly attempt: number
+      readonly superstep: number
+      readonly input: Json
+      readonly from?: NodeId | undefined
+    }
+  | {
+      readonly type: "task.finished"
+      readonly task: TaskId
+      readonly node: NodeId
+      readonly sends: readonly Send[]
+      readonly settled?: ErrorData | undefined
+    }
+  | {
+      readonly type: "task.failed"
+      readonly task: TaskId
+      readonly node: NodeId
+      readonly attempt: number
+      readonly error: ErrorData
+      /** When it is tried again; absent: this was the last attempt. */
+      readonly retryAt?: number | undefined
+    }
+  | { readonly type: "task.parked"; readonly task: TaskId; readonly node: NodeId; readonly wait: Wait }
+  | { readonly type: "task.resumed"; readonly task: TaskId; readonly node: NodeId }
+  | { readonly type: "task.cancelled"; readonly task: TaskId; readonly node: NodeId }
+  | {
+      readonly type: "step.recorded"
+      readonly task: TaskId
+      readonly node: NodeId
+      readonly key: string
+      readonly value: Json
+    }
+  | ({ readonly type: "message.undelivered" } & Undelivered)
+  | {
+      readonly type: "join.waiting"
+      readonly join: JoinId
+      readonly node: NodeId
+      readonly missing: readonly NodeId[]
+    }
+  | {
+      readonly type: "state.written"
+      readonly task: TaskId
+      readonly node: NodeId
+      readonly key: string
+      readonly reducer: string
+      readonly value: Json
+    }
+  | { readonly type: "output"; readonly task: TaskId; readonly node: NodeId; readonly value: Json }
+  | { readonly type: "request.opened"; readonly request: OpenRequest }
+  | {
+      readonly type: "request.answered"
+      readonly request: RequestId
+      readonly value: Json
+      readonly by?: string | undefined
+    }
+  | { readonly type: "request.closed"; readonly request: RequestId; readonly reason: "expired" | "withdrawn" }
+  | { readonly type: "usage.recorded"; readonly task: TaskId; readonly node: NodeId; readonly usage: Usage }
+  | { readonly type: "limit.reached"; readonly error: ErrorData; readonly goesTo?: NodeId | undefined }

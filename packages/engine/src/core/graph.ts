@@ -1,0 +1,235 @@
+/**
+ * The graph that every style of orchestration compiles to: plain data, immutable after it is built.
+ * Functions (handlers, conditions, selections) are not here; the runtime holds them beside it.
+ */
+import type { ErrorData } from "./errors.ts"
+import type { JoinId, NodeId } from "./ids.ts"
+import type { Json } from "./json.ts"
+import type { ChannelSpec } from "./reducers.ts"
+import type { RetryPolicy } from "./retry.ts"
+
+export type Schedule = "superstep" | "flow"
+
+export interface Limits {
+  /** Supersteps of the run; in flow mode, the longest chain of tasks. Default 100. */
+  readonly supersteps?: number | undefined
+  /** Visits of any one node. */
+  readonly visits?: number | undefined
+  /** Passes over any one back edge. */
+  readonly loops?: number | undefined
+  /** Tasks that run at the same time. */
+  readonly concurrency?: number | undefined
+}
+
+export const DEFAULT_SUPERSTEPS = 100
+
+export interface NodeSpec {
+  readonly id: NodeId
+  /** What the node is: `node`, `workflow`, and later `agent`, `tool`, … */
+  readonly kind: string
+  /** JSON Schemas of the messages it takes, one per handler; absent where a handler takes anything. */
+  readonly input?: readonly Json[] | undefined
+  /** JSON Schema of what it returns, where that is declared. */
+  readonly output?: Json | undefined
+  readonly retry?: RetryPolicy | undefined
+  /** Milliseconds one attempt may take; waiting for a person, a timer or a child does not count. */
+  readonly timeout?: number | undefined
+  /** Deliveries that may overlap. Default 1. */
+  readonly concurrency?: number | undefined
+  readonly maxVisits?: number | undefined
+  /** `settle`: a final failure becomes the value `{ ok: false, error }`, and a result `{ ok: true, value }`. */
+  readonly onError?: "fail" | "settle" | undefined
+  readonly description?: string | undefined
+  /** The graph of a sub-workflow. */
+  readonly nested?: Graph | undefined
+}
+
+export type JoinPolicy =
+  | { readonly kind: "all" }
+  | { readonly kind: "any" }
+  | { readonly kind: "quorum"; readonly count: number }
+  | { readonly kind: "settle" }
+
+export interface SingleEdge {
+  readonly kind: "single"
+  readonly from: NodeId
+  readonly to: NodeId
+  readonly conditional?: boolean | undefined
+  /** How often a run may take this edge; one more is a `limit`. */
+  readonly max?: number | undefined
+  readonly label?: string | undefined
+}
+export interface FanOutEdge {
+  readonly kind: "fan-out"
+  readonly from: NodeId
+  readonly to: readonly NodeId[]
+  readonly selective?: boolean | undefined
+  readonly label?: string | undefined
+}
+export interface FanInEdge {
+  readonly kind: "fan-in"
+  readonly from: readonly NodeId[]
+  readonly to: NodeId
+  readonly join: JoinPolicy
+  /** Milliseconds from a round's first message until the join stops waiting. */
+  readonly timeout?: number | undefined
+}
+export interface SwitchCase {
+  /** Absent: the message is an output. */
+  readonly to?: NodeId | undefined
+  /** Without a condition it is the default. */
+  readonly conditional: boolean
+  /** Past this many passes the case no longer holds. */
+  readonly max?: number | undefined
+  readonly label?: string | undefined
+}
+export interface SwitchEdge {
+  readonly kind: "switch"
+  readonly from: NodeId
+  readonly cases: readonly SwitchCase[]
+}
+export interface MapEdge {
+  readonly kind: "map"
+  readonly from: NodeId
+  /** Runs once per item of the list that `from` sends. */
+  readonly worker: NodeId
+  /** Gets the results in item order; absent: they are an output. */
+  readonly to?: NodeId | undefined
+  readonly concurrency?: number | undefined
+  /** A failed item becomes `{ ok: false, error }` in its place. */
+  readonly settle?: boolean | undefined
+}
+export interface ErrorEdge {
+  readonly kind: "error"
+  readonly from: NodeId
+  readonly to: NodeId
+}
+export type EdgeGroup = SingleEdge | FanOutEdge | FanInEdge | SwitchEdge | MapEdge | ErrorEdge
+
+export interface GraphSpec {
+  readonly name: string
+  readonly description?: string | undefined
+  readonly schedule?: Schedule | undefined
+  readonly start?: NodeId | undefined
+  readonly nodes: readonly NodeSpec[]
+  readonly edges: readonly EdgeGroup[]
+  /** Nodes whose results are outputs; absent: those with no edge out. */
+  readonly outputs?: readonly NodeId[] | undefined
+  readonly channels?: readonly ChannelSpec[] | undefined
+  readonly limits?: Limits | undefined
+  /** Where a run goes, once, when a limit, its budget or its time is reached, instead of ending there. */
+  readonly onLimit?: NodeId | undefined
+}
+
+/** A failure that became a value. */
+export type Settled<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly error: ErrorData }
+
+/** One hop that a message can take, whatever group it belongs to. */
+export interface Hop {
+  readonly from: NodeId
+  readonly to: NodeId
+  readonly group: EdgeGroup
+}
+
+/** The hops of a group. A map is two: into the worker, and out of it. */
+export function hopsOf(group: EdgeGroup): Hop[] {
+  switch (group.kind) {
+    case "single":
+    case "error":
+      return [{ from: group.from, to: group.to, group }]
+    case "fan-out":
+      return group.to.map((to) => ({ from: group.from, to, group }))
+    case "fan-in":
+      return group.from.map((from) => ({ from, to: group.to, group }))
+    case "switch":
+      return group.cases.flatMap(({ to }) => (to === undefined ? [] : [{ from: group.from, to, group }]))
+    case "map": {
+      const hops: Hop[] = [{ from: group.from, to: group.worker, group }]
+      if (group.to !== undefined) hops.push({ from: group.worker, to: group.to, group })
+      return hops
+    }
+  }
+}
+
+export function joinId(group: FanInEdge): JoinId {
+  return `${group.from.join("+")}=>${group.to}`
+}
+
+/** How many messages a round of the join takes at the least; undefined: it waits until none can come any more. */
+export function joinNeeds(join: JoinPolicy, sources: number): number | undefined {
+  switch (join.kind) {
+    case "all":
+      return sources
+    case "any":
+      return 1
+    case "quorum":
+      return join.count
+    case "settle":
+      return undefined
+  }
+}
+
+/** An edge group leaves its source with messages; fan-in and error groups are listed apart. */
+export type OutGroup = SingleEdge | FanOutEdge | SwitchEdge | MapEdge | FanInEdge
+
+/** A node with everything about it that a step needs, looked up once. */
+export interface GraphNode {
+  readonly index: number
+  readonly id: NodeId
+  readonly spec: NodeSpec
+  /** The groups a message of this node goes along, in the order they were declared. */
+  readonly out: readonly OutGroup[]
+  /** Joins that take this node's failure as a value. */
+  readonly settles: readonly GraphJoin[]
+  /** Where its error edge leads. */
+  readonly onError: NodeId | undefined
+  readonly isOutput: boolean
+  /** The worker of a map: its results belong to the map. */
+  readonly isWorker: boolean
+  readonly maxVisits: number
+  /** By target: the counter of an edge that has a limit of its own, or that goes back. */
+  readonly counted: ReadonlyMap<NodeId, CountedEdge>
+}
+
+export interface CountedEdge {
+  readonly index: number
+  readonly from: NodeId
+  readonly to: NodeId
+  /** Taking the edge more often ends the run with a limit. */
+  readonly max: number
+  /** It closes a cycle. */
+  readonly back: boolean
+}
+
+export interface GraphJoin {
+  readonly index: number
+  readonly id: JoinId
+  readonly group: FanInEdge
+  readonly target: number
+  readonly sources: ReadonlyMap<NodeId, number>
+  readonly needs: number | undefined
+}
+
+export interface GraphMap {
+  readonly group: MapEdge
+  readonly worker: number
+  readonly target: number | undefined
+}
+
+export interface Graph {
+  readonly spec: GraphSpec
+  readonly name: string
+  readonly schedule: Schedule
+  readonly start: number
+  readonly nodes: readonly GraphNode[]
+  readonly index: ReadonlyMap<NodeId, number>
+  readonly joins: readonly GraphJoin[]
+  readonly joinIndex: ReadonlyMap<JoinId, GraphJoin>
+  /** By worker: a node works for one map only. */
+  readonly maps: ReadonlyMap<NodeId, GraphMap>
+  readonly counted: readonly CountedEdge[]
+  readonly channels: ReadonlyMap<string, ChannelSpec>
+  readonly onLimit: number | undefined
+}

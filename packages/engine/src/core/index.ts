@@ -1,0 +1,77 @@
+/** The machine and the graph it runs: no IO, no clock, no user code. */
+export { type CompiledGraph, compileGraph } from "./compile.ts"
+export type { Effect } from "./effects.ts"
+export type {
+  CallFinished,
+  CallStarted,
+  Entry,
+  RequestAnswered,
+  RequestOpened,
+  RequestSpec,
+  Route,
+  RunCancelled,
+  RunFailed,
+  RunStarted,
+  Send,
+  StateReduced,
+  StepRecorded,
+  TaskFailed,
+  TaskFinished,
+  TaskRejected,
+  TimerFired,
+  TimerSet,
+  UsageRecorded,
+  WaitOutcome,
+} from "./entries.ts"
+export {
+  type ErrorData,
+  fromErrorData,
+  isSuperstepError,
+  SuperstepError,
+  type SuperstepErrorOptions,
+  toErrorData,
+} from "./errors.ts"
+export type { FinalStatus, MachineEvent, OpenRequest, RunStatus, Undelivered, Wait } from "./events.ts"
+export { Fifo } from "./fifo.ts"
+export {
+  type CountedEdge,
+  DEFAULT_SUPERSTEPS,
+  type EdgeGroup,
+  type ErrorEdge,
+  type FanInEdge,
+  type FanOutEdge,
+  type Graph,
+  type GraphJoin,
+  type GraphMap,
+  type GraphNode,
+  type GraphSpec,
+  type Hop,
+  hopsOf,
+  type JoinPolicy,
+  joinId,
+  type Limits,
+  type MapEdge,
+  type NodeSpec,
+  type OutGroup,
+  type Schedule,
+  type Settled,
+  type SingleEdge,
+  type SwitchCase,
+  type SwitchEdge,
+} from "./graph.ts"
+export type { JoinId, NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
+export { type Json, type JsonProblem, jsonProblem } from "./json.ts"
+export { Machine } from "./machine.ts"
+export { type BuiltInReducer, type ChannelSpec, isBuiltInReducer, reduce, writeProblem } from "./reducers.ts"
+export type { RetryPolicy } from "./retry.ts"
+export { type Signature, signatureDifference, signatureOf } from "./signature.ts"
+export { type MachineSnapshot, SNAPSHOT_VERSION } from "./snapshot.ts"
+export type { Task, TaskStatus } from "./state.ts"
+export { addUsage, type Budget, type Usage, usageProblem } from "./usage.ts"
+export {
+  type Findings,
+  GraphInvalidError,
+  type Problem,
+  type ProblemCode,
+  validateGraph,
+} from "./validate.ts"

@@ -1,0 +1,97 @@
+/** How writes to shared state become the state. The built-in ones are pure data; any other name is reduced outside. */
+import type { Json } from "./json.ts"
+
+export type BuiltInReducer = "replace" | "append" | "merge" | "add" | "union"
+
+export interface ChannelSpec {
+  readonly key: string
+  /** A built-in reducer, or the name of a function that the runtime holds. */
+  readonly reducer: BuiltInReducer | (string & {})
+  readonly initial?: Json | undefined
+}
+
+const BUILT_IN: ReadonlySet<string> = new Set<BuiltInReducer>(["replace", "append", "merge", "add", "union"])
+
+export function isBuiltInReducer(name: string): name is BuiltInReducer {
+  return BUILT_IN.has(name)
+}
+
+/** Why a write does not fit its reducer, or undefined when it does. Checked before anything is journaled. */
+export function writeProblem(reducer: string, write: Json): string | undefined {
+  switch (reducer) {
+    case "append":
+    case "union":
+      return Array.isArray(write) ? undefined : `"${reducer}" takes a list`
+    case "merge":
+      return isRecord(write) ? undefined : '"merge" takes an object'
+    case "add":
+      return typeof write === "number" ? undefined : '"add" takes a number'
+    default:
+      return undefined
+  }
+}
+
+/**
+ * Appending writes into the list it is given: the caller owns it, and the cost of a write is the write's own
+ * size, not the state's.
+ */
+export function reduce(reducer: BuiltInReducer, current: Json | undefined, write: Json): Json {
+  switch (reducer) {
+    case "replace":
+      return write
+    case "append": {
+      const list = (current ?? []) as Json[]
+      for (const item of write as readonly Json[]) list.push(item)
+      return list
+    }
+    case "union":
+      return unite((current ?? []) as Json[], write as readonly Json[])
+    case "merge": {
+      const record = (current ?? {}) as Record<string, Json | undefined>
+      for (const [key, value] of Object.entries(write as object)) record[key] = value
+      return record
+    }
+    case "add":
+      return ((current as number | undefined) ?? 0) + (write as number)
+  }
+}
+
+/** What the machine may keep and write into: its own top level, the items by reference. */
+export function ownCopy(value: Json): Json {
+  if (Array.isArray(value)) return value.slice()
+  return isRecord(value) ? { ...value } : value
+}
+
+/** What a united list holds already, so that a write costs its own size and not the list's. Derived, never stored. */
+const members = new WeakMap<Json[], Set<string>>()
+
+function unite(list: Json[], write: readonly Json[]): Json[] {
+  let seen = members.get(list)
+  if (seen === undefined) {
+    seen = new Set(list.map(canonicalJson))
+    members.set(list, seen)
+  }
+  for (const item of write) {
+    const identity = canonicalJson(item)
+    if (seen.has(identity)) continue
+    seen.add(identity)
+    list.push(item)
+  }
+  return list
+}
+
+/** JSON with the keys in order, so that equal data gives equal text. */
+export function canonicalJson(value: Json): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`
+  if (!isRecord(value)) return JSON.stringify(value)
+  const parts: string[] = []
+  for (const key of Object.keys(value).sort()) {
+    const item = value[key]
+    if (item !== undefined) parts.push(`${JSON.stringify(key)}:${canonicalJson(item)}`)
+  }
+  return `{${parts.join(",")}}`
+}
+
+export function isRecord(value: Json | undefined): value is { readonly [key: string]: Json | undefined } {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+}

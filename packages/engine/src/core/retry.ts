@@ -1,0 +1,48 @@
+/** When a failed attempt is tried again, and how long to wait first. Pure: the jitter comes from the ids. */
+import type { ErrorData } from "./errors.ts"
+
+export interface RetryPolicy {
+  /** How often the handler may run in all, the first time included. */
+  readonly attempts: number
+  readonly backoff?: "fixed" | "exponential" | undefined
+  /** Milliseconds before the second attempt. Default 1,000. */
+  readonly delay?: number | undefined
+  /** No wait is longer than this. Default 60,000. */
+  readonly maxDelay?: number | undefined
+  /** Part of the delay that varies, 0 to 1, so that many failures do not come back as one wave. Default 0. */
+  readonly jitter?: number | undefined
+  /** Only these error codes are tried again. Absent: every error that does not say `retryable: false`. */
+  readonly on?: readonly string[] | undefined
+}
+
+/** Milliseconds to wait before the next attempt, or undefined when there is none. */
+export function retryDelay(
+  policy: RetryPolicy | undefined,
+  attempt: number,
+  error: ErrorData,
+  seed: string,
+): number | undefined {
+  if (policy === undefined || attempt >= policy.attempts || error.fatal) return undefined
+  if (policy.on ? !policy.on.includes(error.code) : error.retryable === false) return undefined
+  const base = policy.delay ?? 1_000
+  const grown = policy.backoff === "exponential" ? base * 2 ** (attempt - 1) : base
+  const capped = Math.min(grown, policy.maxDelay ?? 60_000)
+  const jitter = policy.jitter ?? 0
+  return Math.round(capped * (1 - jitter * fraction(`${seed}:${attempt}`)))
+}
+
+/** A number in [0, 1) that depends on the text alone. */
+function fraction(text: string): number {
+  return hash32(text, 0x9e3779b9) / 0x1_0000_0000
+}
+
+/** FNV-1a with a final mix; for spreading and telling apart, not for secrets. */
+export function hash32(text: string, seed: number): number {
+  let h = (0x811c9dc5 ^ seed) >>> 0
+  for (let i = 0; i < text.length; i++) {
+    h = Math.imul(h ^ text.charCodeAt(i), 0x01000193)
+  }
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
+  return (h ^ (h >>> 16)) >>> 0
+}

@@ -1,0 +1,176 @@
+/** What a machine knows: plain records, written in place by the machine alone. */
+import type { Effect } from "./effects.ts"
+import type { Send } from "./entries.ts"
+import type { ErrorData } from "./errors.ts"
+import type { OpenRequest, RunStatus, Undelivered, Wait } from "./events.ts"
+import { Fifo } from "./fifo.ts"
+import type { Graph, GraphMap, GraphNode, Limits } from "./graph.ts"
+import type { NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
+import type { Json } from "./json.ts"
+import type { Budget, Usage } from "./usage.ts"
+
+/** `queued`: waits for a free place. `backoff`: waits for its next attempt. `parked`: waits for the outside. */
+export type TaskStatus = "queued" | "running" | "backoff" | "parked"
+
+/** One node, one message, until it is finished. */
+export class Task {
+  readonly id: TaskId
+  readonly node: GraphNode
+  readonly message: Json
+  readonly from: NodeId | undefined
+  readonly superstep: number
+  status: TaskStatus = "queued"
+  attempt = 1
+  /** The map it works for, and which item. */
+  map: MapRun | undefined = undefined
+  item = 0
+  /** The request that the message answers. */
+  answers: RequestId | undefined = undefined
+  /** W3C traceparents of the tasks that caused it. */
+  traces: readonly string[] | undefined = undefined
+  /** Results of steps and of what it waited for, by key: they outlive attempts and restarts. */
+  memo: Map<string, Json> | undefined = undefined
+  /** What it waits for, by key. */
+  waits: Map<string, Wait> | undefined = undefined
+  /** The driver's own, while it runs the task; no part of the state. */
+  attachment: unknown = undefined
+
+  constructor(id: TaskId, node: GraphNode, message: Json, from: NodeId | undefined, superstep: number) {
+    this.id = id
+    this.node = node
+    this.message = message
+    this.from = from
+    this.superstep = superstep
+  }
+}
+
+/** Lets so many in at a time, the others in order. */
+export class Gate {
+  active = 0
+  readonly queue: Fifo<Task> = new Fifo<Task>()
+}
+
+export class NodeState {
+  visits = 0
+  readonly gate: Gate = new Gate()
+  local: { [key: string]: Json } | undefined = undefined
+}
+
+/** One list on its way through a map. Tasks come into being as places free up; their ids are reserved. */
+export class MapRun {
+  readonly id: TaskId
+  readonly map: GraphMap
+  readonly items: readonly Json[]
+  readonly from: NodeId | undefined
+  readonly superstep: number
+  readonly results: Json[]
+  traces: readonly string[] | undefined
+  /** Traceparents of the workers, for the one that gathers. */
+  readonly resultTraces: string[] = []
+  /** The next item to start. */
+  next = 0
+  active = 0
+  left: number
+
+  constructor(
+    id: TaskId,
+    map: GraphMap,
+    items: readonly Json[],
+    from: NodeId | undefined,
+    superstep: number,
+  ) {
+    this.id = id
+    this.map = map
+    this.items = items
+    this.from = from
+    this.superstep = superstep
+    this.results = new Array<Json>(items.length).fill(null)
+    this.left = items.length
+  }
+}
+
+/** The k-th message of each source belongs to the k-th round of a join. */
+export interface JoinRound {
+  readonly round: number
+  readonly values: (Json | undefined)[]
+  count: number
+  /** It fired before every source had sent; what still comes is late. */
+  fired: boolean
+  traces: string[] | undefined
+}
+
+export interface JoinState {
+  /** Messages so far, per source. */
+  readonly arrivals: number[]
+  readonly rounds: Map<number, JoinRound>
+}
+
+/** A task that is over, kept until its superstep commits. */
+export interface FinishedTask {
+  readonly task: TaskId
+  readonly node: GraphNode
+  readonly superstep: number
+  readonly sends: readonly Send[]
+  readonly writes: readonly (readonly [key: string, value: Json])[] | undefined
+  readonly map: MapRun | undefined
+  readonly item: number
+  readonly trace: string | undefined
+  /** Instead of `trace`, where several tasks are the cause. */
+  readonly traces?: readonly string[] | undefined
+  /** The request that the message it stands for answers. */
+  readonly answers?: RequestId | undefined
+}
+
+export class MachineState {
+  readonly graph: Graph
+  runId: RunId = ""
+  status: RunStatus = "running"
+  error: ErrorData | undefined = undefined
+  startedAt = 0
+  limits: Limits = {}
+  budget: Budget | undefined = undefined
+  usage: Usage = {}
+  superstep = 0
+  nextTask: TaskId = 1
+  nextRequest = 1
+  readonly tasks: Map<TaskId, Task> = new Map<TaskId, Task>()
+  /** By node index; absent until its first visit. */
+  readonly nodes: (NodeState | undefined)[] = []
+  readonly shared: Map<string, Json> = new Map<string, Json>()
+  /** Channels whose value somebody else holds: copied before the next write in place. */
+  readonly lent: Set<string> = new Set<string>()
+  readonly joins: (JoinState | undefined)[] = []
+  readonly maps: Map<TaskId, MapRun> = new Map<TaskId, MapRun>()
+  /** By index of the graph's counted edges. */
+  readonly passes: number[] = []
+  readonly requests: Map<RequestId, OpenRequest> = new Map<RequestId, OpenRequest>()
+  readonly answered: Set<RequestId> = new Set<RequestId>()
+  readonly timers: Map<TimerId, number> = new Map<TimerId, number>()
+  readonly outputs: Json[] = []
+  readonly undelivered: Undelivered[] = []
+  /** Finished since the last commit. */
+  finished: FinishedTask[] = []
+  /** Those whose writes are applied and whose messages wait for a reducer outside. */
+  committing: FinishedTask[] = []
+  /** Channels whose writes wait for a reducer outside; the commit goes on when none is left. */
+  readonly reducing: Map<string, Json[]> = new Map<string, Json[]>()
+  /** Tasks the current superstep waits for: all that are neither finished nor parked. */
+  open = 0
+  parked = 0
+  running = 0
+  readonly ready: Fifo<Task> = new Fifo<Task>()
+  /** Set once a limit sent the run to its limit route: the superstep at which it ends for good. */
+  graceUntil: number | undefined = undefined
+
+  /** Effects of the entry being applied, its time, and the limit it broke. */
+  out: Effect[] = []
+  now = 0
+  breach: ErrorData | undefined = undefined
+  /** Whether anybody watches: events are counted always, and made only then. */
+  observed = false
+  events = 0
+
+  constructor(graph: Graph) {
+    this.graph = graph
+  }
+}

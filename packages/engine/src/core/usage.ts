@@ -1,0 +1,61 @@
+/** What a run has used, and what it may use. Counters only grow, and they are in the journal (M8). */
+
+export interface Usage {
+  readonly inputTokens?: number | undefined
+  readonly outputTokens?: number | undefined
+  readonly modelCalls?: number | undefined
+  readonly toolCalls?: number | undefined
+  readonly iterations?: number | undefined
+  /** US dollars. Absent when no price is known: unknown is not zero. */
+  readonly usd?: number | undefined
+}
+
+export type UsageCounter = keyof Usage
+
+const COUNTERS = ["inputTokens", "outputTokens", "modelCalls", "toolCalls", "iterations", "usd"] as const
+
+/** The most a run may use, with all its sub-workflows. `tokens` is input and output together. */
+export interface Budget {
+  readonly tokens?: number | undefined
+  readonly usd?: number | undefined
+  readonly modelCalls?: number | undefined
+  readonly toolCalls?: number | undefined
+  readonly iterations?: number | undefined
+}
+
+export function addUsage(total: Usage, more: Usage): Usage {
+  const sum: { -readonly [K in UsageCounter]?: number | undefined } = { ...total }
+  for (const counter of COUNTERS) {
+    const value = more[counter]
+    if (value !== undefined) sum[counter] = (sum[counter] ?? 0) + value
+  }
+  return sum
+}
+
+/** Why a reported usage cannot be counted, or undefined. */
+export function usageProblem(usage: Usage): string | undefined {
+  for (const [counter, value] of Object.entries(usage)) {
+    if (!(COUNTERS as readonly string[]).includes(counter)) {
+      return `"${counter}" is not a counter; the counters are ${COUNTERS.join(", ")}`
+    }
+    if (value !== undefined && !(typeof value === "number" && value >= 0 && Number.isFinite(value))) {
+      return `"${counter}" must be a number of at least 0`
+    }
+  }
+  return undefined
+}
+
+/** The parts of a budget that are used up, in a fixed order. */
+export function exhausted(budget: Budget, usage: Usage): (keyof Budget)[] {
+  const used: Record<keyof Budget, number> = {
+    tokens: (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0),
+    usd: usage.usd ?? 0,
+    modelCalls: usage.modelCalls ?? 0,
+    toolCalls: usage.toolCalls ?? 0,
+    iterations: usage.iterations ?? 0,
+  }
+  return (Object.keys(used) as (keyof Budget)[]).filter((part) => {
+    const most = budget[part]
+    return most !== undefined && used[part] >= most
+  })
+}

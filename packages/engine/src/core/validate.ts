@@ -1,0 +1,326 @@
+/** Every rule that a graph must keep, checked at once: a user fixes all problems in one go. */
+import {
+  adjacency,
+  allHops,
+  cycles,
+  entries,
+  hopKey,
+  reachable,
+  starvation,
+  unguardedHops,
+} from "./analysis.ts"
+import { SuperstepError } from "./errors.ts"
+import { type EdgeGroup, type FanInEdge, type GraphSpec, type Hop, joinId, type NodeSpec } from "./graph.ts"
+import type { NodeId } from "./ids.ts"
+import type { Json } from "./json.ts"
+import { schemaMismatch } from "./schemas.ts"
+
+export type ProblemCode =
+  | "EMPTY_ID"
+  | "DUPLICATE_NODE"
+  | "DUPLICATE_EDGE"
+  | "DUPLICATE_CHANNEL"
+  | "UNKNOWN_NODE"
+  | "UNREACHABLE_NODE"
+  | "START_MISSING"
+  | "FAN_OUT_TOO_SMALL"
+  | "FAN_IN_TOO_SMALL"
+  | "SWITCH_DEFAULT"
+  | "QUORUM_OUT_OF_RANGE"
+  | "MAP_WORKER_NOT_ALONE"
+  | "INCOMPATIBLE_SCHEMAS"
+  | "JOIN_CANNOT_COMPLETE"
+  | "CYCLE_WITHOUT_LIMIT"
+  | "INVALID_NUMBER"
+  | "SELF_LOOP"
+  | "DEAD_END"
+
+export interface Problem {
+  readonly code: ProblemCode
+  readonly message: string
+  /** The nodes it is about, the guilty one first. */
+  readonly nodes: readonly NodeId[]
+}
+
+export interface Findings {
+  readonly problems: readonly Problem[]
+  readonly warnings: readonly Problem[]
+}
+
+export class GraphInvalidError extends SuperstepError {
+  readonly problems: readonly Problem[]
+
+  constructor(name: string, problems: readonly Problem[]) {
+    const lines = problems.map((problem) => `\n  ${problem.code}: ${problem.message}`)
+    super("GRAPH_INVALID", `Workflow "${name}" is not valid:${lines.join("")}`)
+    this.name = "GraphInvalidError"
+    this.problems = problems
+  }
+}
+
+export function validateGraph(spec: GraphSpec): Findings {
+  const problems = [
+    ...nodeProblems(spec),
+    ...referenceProblems(spec),
+    ...sizeProblems(spec),
+    ...duplicateEdges(spec),
+    ...mapProblems(spec),
+    ...schemaProblems(spec),
+  ]
+  // What follows walks the graph, which makes sense only where every name means one node.
+  if (
+    problems.some(({ code }) => code === "UNKNOWN_NODE" || code === "START_MISSING" || code === "EMPTY_ID")
+  ) {
+    return { problems, warnings: [] }
+  }
+  problems.push(...unreachableNodes(spec), ...endlessCycles(spec), ...starvingJoins(spec))
+  return { problems, warnings: [...selfLoops(spec), ...deadEnds(spec)] }
+}
+
+function* nodeProblems(spec: GraphSpec): Generator<Problem> {
+  const seen = new Set<NodeId>()
+  if (spec.name.trim() === "") yield problem("EMPTY_ID", "the workflow has an empty name", [])
+  for (const node of spec.nodes) {
+    if (node.id.trim() === "") yield problem("EMPTY_ID", "a node has an empty id", [node.id])
+    if (seen.has(node.id)) {
+      yield problem("DUPLICATE_NODE", `two different nodes have the id "${node.id}"; rename one`, [node.id])
+    }
+    seen.add(node.id)
+    yield* numberProblems(node)
+  }
+  const keys = new Set<string>()
+  for (const { key } of spec.channels ?? []) {
+    if (keys.has(key)) yield problem("DUPLICATE_CHANNEL", `the state has two channels "${key}"`, [])
+    keys.add(key)
+  }
+  for (const [name, value] of Object.entries(spec.limits ?? {})) {
+    if (!isCount(value)) {
+      yield problem("INVALID_NUMBER", `limits.${name} must be a whole number of at least 1, not ${value}`, [])
+    }
+  }
+}
+
+function* numberProblems(node: NodeSpec): Generator<Problem> {
+  const counts = {
+    concurrency: node.concurrency,
+    maxVisits: node.maxVisits,
+    "retry.attempts": node.retry?.attempts,
+  }
+  for (const [name, value] of Object.entries(counts)) {
+    if (isCount(value)) continue
+    const text = `node "${node.id}": ${name} must be a whole number of at least 1, not ${value}`
+    yield problem("INVALID_NUMBER", text, [node.id])
+  }
+  const spans = {
+    timeout: node.timeout,
+    "retry.delay": node.retry?.delay,
+    "retry.maxDelay": node.retry?.maxDelay,
+  }
+  for (const [name, value] of Object.entries(spans)) {
+    if (value === undefined || (Number.isFinite(value) && value >= 0)) continue
+    yield problem("INVALID_NUMBER", `node "${node.id}": ${name} must be milliseconds, not ${value}`, [
+      node.id,
+    ])
+  }
+  const jitter = node.retry?.jitter
+  if (jitter !== undefined && !(jitter >= 0 && jitter <= 1)) {
+    const text = `node "${node.id}": retry.jitter must lie between 0 and 1, not ${jitter}`
+    yield problem("INVALID_NUMBER", text, [node.id])
+  }
+}
+
+function isCount(value: number | undefined): boolean {
+  return value === undefined || (Number.isInteger(value) && value >= 1)
+}
+
+function* referenceProblems(spec: GraphSpec): Generator<Problem> {
+  const known = new Set(spec.nodes.map((node) => node.id))
+  if (spec.start === undefined) {
+    yield problem("START_MISSING", "no start node; call .start(node), or begin with .chain(...)", [])
+  } else if (!known.has(spec.start)) {
+    yield problem("START_MISSING", `the start node "${spec.start}" is not a node of the workflow`, [
+      spec.start,
+    ])
+  }
+  const mentioned: [NodeId, string][] = allHops(spec).flatMap(({ from, to, group }): [NodeId, string][] => [
+    [from, `the ${group.kind} edge "${from}" -> "${to}"`],
+    [to, `the ${group.kind} edge "${from}" -> "${to}"`],
+  ])
+  for (const id of spec.outputs ?? []) mentioned.push([id, "the list of outputs"])
+  if (spec.onLimit !== undefined) mentioned.push([spec.onLimit, "the limit route"])
+  const reported = new Set<NodeId>()
+  for (const [id, where] of mentioned) {
+    if (known.has(id) || reported.has(id)) continue
+    reported.add(id)
+    yield problem("UNKNOWN_NODE", `${where} names "${id}", which is not a node of the workflow`, [id])
+  }
+}
+
+function* sizeProblems(spec: GraphSpec): Generator<Problem> {
+  for (const group of spec.edges) {
+    if (group.kind === "fan-out" && group.to.length < 2) {
+      const text = `the fan-out of "${group.from}" has ${group.to.length} targets; it takes at least 2 (else use .edge)`
+      yield problem("FAN_OUT_TOO_SMALL", text, [group.from])
+    }
+    if (group.kind === "fan-in") yield* fanInProblems(group)
+    if (group.kind === "switch") {
+      const defaults = group.cases.filter((one) => !one.conditional).length
+      if (defaults !== 1) {
+        const text = `the switch after "${group.from}" has ${defaults} defaults; it takes exactly one`
+        yield problem("SWITCH_DEFAULT", text, [group.from])
+      }
+    }
+  }
+}
+
+function* fanInProblems(group: FanInEdge): Generator<Problem> {
+  const sources = group.from.length
+  if (sources < 2) {
+    const text = `the fan-in of "${group.to}" has ${sources} sources; it takes at least 2 (else use .edge)`
+    yield problem("FAN_IN_TOO_SMALL", text, [group.to])
+  }
+  if (group.join.kind !== "quorum") return
+  const { count } = group.join
+  if (Number.isInteger(count) && count >= 1 && count <= sources) return
+  const text = `the fan-in of "${group.to}" waits for ${count} of ${sources} sources; choose 1 to ${sources}`
+  yield problem("QUORUM_OUT_OF_RANGE", text, [group.to])
+}
+
+function* duplicateEdges(spec: GraphSpec): Generator<Problem> {
+  const seen = new Set<string>()
+  for (const group of spec.edges) {
+    for (const key of new Set(edgeKeys(group))) {
+      if (seen.has(key)) yield duplicateEdge(group)
+      seen.add(key)
+    }
+    if (group.kind === "fan-out" && new Set(group.to).size < group.to.length) yield duplicateEdge(group)
+    if (group.kind === "fan-in" && new Set(group.from).size < group.from.length) yield duplicateEdge(group)
+  }
+}
+
+/** Two groups that would deliver the same message to the same node share a key. */
+function edgeKeys(group: EdgeGroup): string[] {
+  switch (group.kind) {
+    case "single":
+    case "fan-out":
+    case "switch":
+      return hopsOfGroup(group).map(({ from, to }) => hopKey(from, to))
+    case "fan-in":
+      return [`fan-in ${joinId(group)}`]
+    case "map":
+      return [`map ${hopKey(group.from, group.worker)}`]
+    case "error":
+      return [`error ${group.from}`]
+  }
+}
+
+function hopsOfGroup(group: EdgeGroup): Hop[] {
+  return allHops({ name: "", nodes: [], edges: [group] })
+}
+
+function duplicateEdge(group: EdgeGroup): Problem {
+  const from = group.kind === "fan-in" ? group.from.join(", ") : group.from
+  const to = hopsOfGroup(group).map((hop) => hop.to)
+  const text = `the ${group.kind} edge "${from}" -> "${[...new Set(to)].join(", ")}" repeats an edge; a message would arrive twice`
+  return problem("DUPLICATE_EDGE", text, to)
+}
+
+/** A worker's results belong to its map: it has no other edges out, and no other map. */
+function* mapProblems(spec: GraphSpec): Generator<Problem> {
+  const maps = spec.edges.filter((group) => group.kind === "map")
+  for (const map of maps) {
+    const others = spec.edges.filter(
+      (group) =>
+        group !== map &&
+        group.kind !== "error" &&
+        (group.kind === "map"
+          ? group.worker === map.worker || group.from === map.worker
+          : hopsOfGroup(group).some(({ from, to }) => from === map.worker || to === map.worker)),
+    )
+    if (others.length === 0) continue
+    const text = `"${map.worker}" works for the map of "${map.from}", so it can have no other edges; give it a node of its own`
+    yield problem("MAP_WORKER_NOT_ALONE", text, [map.worker])
+  }
+}
+
+function* schemaProblems(spec: GraphSpec): Generator<Problem> {
+  const nodes = new Map(spec.nodes.map((node) => [node.id, node]))
+  for (const hop of allHops(spec)) {
+    if (hop.group.kind === "error") continue
+    const from = nodes.get(hop.from)
+    const to = nodes.get(hop.to)
+    if (from?.output === undefined || to?.input === undefined) continue
+    const given = schemaAcross(from.output, from, hop)
+    const mismatches = to.input.map((taken) => schemaMismatch(given, taken))
+    if (given === undefined || mismatches.some((mismatch) => mismatch === undefined)) continue
+    const text = `"${from.id}" cannot feed "${to.id}": ${mismatches[0]}`
+    yield problem("INCOMPATIBLE_SCHEMAS", text, [from.id, to.id])
+  }
+}
+
+/** The schema of what arrives, given the schema of what was returned. */
+function schemaAcross(output: Json, from: NodeSpec, { group, to }: Hop): Json | undefined {
+  const given = from.onError === "settle" ? { type: "object" } : output
+  if (group.kind === "fan-in")
+    return { type: "array", items: group.join.kind === "settle" ? { type: "object" } : given }
+  if (group.kind !== "map") return given
+  if (to === group.to) return { type: "array", items: group.settle ? { type: "object" } : given }
+  return typeof given === "object" && given !== null && "items" in given ? given.items : undefined
+}
+
+function* unreachableNodes(spec: GraphSpec): Generator<Problem> {
+  const seen = reachable(adjacency(allHops(spec)), entries(spec))
+  for (const { id } of spec.nodes) {
+    if (seen.has(id)) continue
+    yield problem("UNREACHABLE_NODE", `no path leads from the start to "${id}"; connect it or remove it`, [
+      id,
+    ])
+  }
+}
+
+function* endlessCycles(spec: GraphSpec): Generator<Problem> {
+  if (spec.limits?.loops !== undefined || spec.limits?.visits !== undefined) return
+  const ids = spec.nodes.map((node) => node.id)
+  for (const cycle of cycles(ids, adjacency(unguardedHops(spec)))) {
+    const path = [...cycle, cycle[0]].map((id) => `"${id}"`).join(" -> ")
+    const text = `the cycle ${path} has no condition and no limit; add \`when\` or \`max\` to one of its edges`
+    yield problem("CYCLE_WITHOUT_LIMIT", text, cycle)
+  }
+}
+
+function* starvingJoins(spec: GraphSpec): Generator<Problem> {
+  for (const group of spec.edges) {
+    if (group.kind !== "fan-in") continue
+    const reason = starvation(spec, group)
+    if (reason === undefined) continue
+    yield problem("JOIN_CANNOT_COMPLETE", `the fan-in of "${group.to}" can never complete: ${reason}`, [
+      group.to,
+    ])
+  }
+}
+
+function* selfLoops(spec: GraphSpec): Generator<Problem> {
+  for (const { from, to } of allHops(spec)) {
+    if (from === to) yield problem("SELF_LOOP", `"${from}" has an edge to itself`, [from])
+  }
+}
+
+/** With declared outputs, a node that has no edge out and is none of them works for nothing. */
+function* deadEnds(spec: GraphSpec): Generator<Problem> {
+  if (spec.outputs === undefined) return
+  const useful = new Set<NodeId>(spec.outputs)
+  for (const group of spec.edges) {
+    for (const hop of hopsOfGroup(group)) if (group.kind !== "error") useful.add(hop.from)
+    if (group.kind === "map") useful.add(group.worker)
+  }
+  for (const { id } of spec.nodes) {
+    if (useful.has(id)) continue
+    yield problem("DEAD_END", `what "${id}" returns goes nowhere: it has no edge out and is not an output`, [
+      id,
+    ])
+  }
+}
+
+function problem(code: ProblemCode, message: string, nodes: readonly NodeId[]): Problem {
+  return { code, message, nodes }
+}

@@ -1,0 +1,71 @@
+/** What a handler can do beside returning a value. */
+import type { Json, NodeId, RunId, TaskId, Usage } from "../core/index.ts"
+import type { Callable } from "./callable.ts"
+import type { Channel } from "./channel.ts"
+import type { Schema } from "./schema.ts"
+
+export interface Question<Answer = unknown> {
+  readonly prompt: string
+  /** What the person needs to see to answer. */
+  readonly data?: unknown
+  /** Answers that do not fit are refused. */
+  readonly schema?: Schema<Answer> | undefined
+  /** Milliseconds until `default` is taken as the answer, or, without one, the request expires. */
+  readonly timeout?: number | undefined
+  readonly default?: Answer | undefined
+}
+
+export interface CallOptions {
+  /** Answers a request of the called workflow; undefined leaves it to the person. */
+  readonly onRequest?: ((request: { prompt: string; data?: Json | undefined }) => unknown) | undefined
+}
+
+export type LogLevel = "debug" | "info" | "warn" | "error"
+
+export interface Context {
+  readonly runId: RunId
+  readonly node: NodeId
+  readonly task: TaskId
+  readonly attempt: number
+  /** The same for every attempt of this task, and after a crash: give it to what must not happen twice. */
+  readonly idempotencyKey: string
+  /** Aborted when the run is cancelled, fails or ends, or this attempt's time is up. */
+  readonly signal: AbortSignal
+
+  /** Sends a message along the node's edges, or to one of their targets by name. */
+  send(message: unknown, options?: { readonly to?: NodeId | { readonly id: NodeId } | undefined }): void
+  /** Adds to the run's outputs. */
+  output(value: unknown): void
+
+  /** State of the run, shared by its nodes. Reads see the last commit; writes become visible with the next. */
+  readonly state: {
+    get<T>(channel: Channel<T, never>): T
+    write<W>(channel: Channel<unknown, W>, value: W): void
+  }
+  /** The node's own state, kept from one message to the next. */
+  readonly local: {
+    get<T>(key: string): T | undefined
+    set(key: string, value: unknown): void
+  }
+
+  /** Tells those who watch, under a name of your own. Not kept in the journal. */
+  emit(name: string, data?: unknown): void
+  log(level: LogLevel, message: string, data?: unknown): void
+  /** Counts tokens, money and calls against the run's budget. */
+  use(usage: Usage): void
+
+  /** Asks a person, and waits for the answer. */
+  ask<Answer = unknown>(question: string | Question<Answer>): Promise<Answer>
+  /** Asks a person without waiting: the answer comes to the node's `onAnswer`. */
+  request(question: string | Question): void
+  /** Waits, also across a restart of the process. */
+  sleep(milliseconds: number): Promise<void>
+  /** Runs the function once and records its result: after a crash or a retry the record answers. */
+  step<T>(
+    name: string,
+    run: () => T | Promise<T>,
+    options?: { readonly usage?: ((result: T) => Usage) | undefined },
+  ): Promise<T>
+  /** Runs another workflow inside this task, and gives its outputs. */
+  call<In, Out>(workflow: Callable<In, Out>, input: In, options?: CallOptions): Promise<Out[]>
+}

@@ -1,0 +1,266 @@
+/**
+ * One workflow within a run: its machine, and the carrying out of what the machine asks for. A run is a root
+ * frame; a sub-workflow is a frame below the task that called it.
+ */
+import {
+  type Effect,
+  type Entry,
+  type ErrorData,
+  type Json,
+  Machine,
+  type NodeId,
+  type OpenRequest,
+  type RequestId,
+  type RunStarted,
+  type TaskId,
+  toErrorData,
+  type Usage,
+  type WaitOutcome,
+} from "../core/index.ts"
+import { outerId } from "./events.ts"
+import type { Program, Reducer } from "./program.ts"
+import type { RunHost } from "./run-host.ts"
+import type { Schema } from "./schema.ts"
+import { TaskRun } from "./task-run.ts"
+import type { RunTelemetry } from "./telemetry-port.ts"
+
+/** The task that waits for a sub-workflow. */
+export interface Caller {
+  readonly frame: Frame
+  readonly task: TaskId
+  readonly node: NodeId
+  readonly attempt: number
+  readonly key: string
+  readonly onRequest?: ((request: OpenRequest) => unknown) | undefined
+}
+
+export class Frame {
+  readonly host: RunHost
+  readonly program: Program
+  readonly machine: Machine
+  /** Names the frame within its run's journal; empty for the root. */
+  readonly key: string
+  readonly path: readonly string[]
+  readonly caller: Caller | undefined
+  readonly telemetry: RunTelemetry | undefined
+  /** What was thrown, for the error that the caller of the run gets: the journal keeps no stack. */
+  thrown: unknown
+  #busy = false
+  readonly #offered = new Set<RequestId>()
+
+  private constructor(
+    host: RunHost,
+    program: Program,
+    machine: Machine,
+    caller: Caller | undefined,
+    telemetry: RunTelemetry | undefined,
+  ) {
+    this.host = host
+    this.program = program
+    this.machine = machine
+    this.caller = caller
+    this.key = caller === undefined ? "" : frameKey(caller)
+    this.path = framePath(caller)
+    this.telemetry = telemetry
+  }
+
+  static start(host: RunHost, program: Program, asked: RunStarted, caller: Caller | undefined): Frame {
+    const telemetry = host.startTelemetry(framePath(caller), asked, false)
+    const entry = telemetry?.trace === undefined ? asked : { ...asked, trace: telemetry.trace }
+    const { machine, effects } = Machine.start(program.graph, entry, host.isObserved)
+    const frame = new Frame(host, program, machine, caller, telemetry)
+    host.addFrame(frame)
+    frame.#follow(entry, effects, 0)
+    return frame
+  }
+
+  /** From its journal: the entries are folded, and what was under way goes on. */
+  static restore(
+    host: RunHost,
+    program: Program,
+    entries: readonly Entry[],
+    caller: Caller | undefined,
+  ): Frame {
+    const [first, ...rest] = entries as [RunStarted, ...Entry[]]
+    const { machine } = Machine.start(program.graph, first)
+    for (const entry of rest) machine.apply(entry)
+    machine.observe(host.isObserved)
+    const telemetry = machine.isOver() ? undefined : host.startTelemetry(framePath(caller), first, true)
+    const frame = new Frame(host, program, machine, caller, telemetry)
+    host.addFrame(frame)
+    return frame
+  }
+
+  /** After a restore: starts what is to run. */
+  resume(): void {
+    this.#track()
+    const effects = this.machine.resume()
+    this.#reduce(effects)
+    this.host.enqueue(this, effects, 0)
+    if (this.machine.isOver()) this.#finished()
+    else for (const request of this.machine.requests()) this.#offer(request)
+  }
+
+  /** Takes an entry: the machine first, then the journal, then what follows from it. */
+  apply(entry: Entry): void {
+    const before = this.machine.eventCount
+    const effects = this.machine.apply(entry)
+    this.#follow(entry, effects, before)
+    const { caller } = this
+    if (caller === undefined) return
+    if ("usage" in entry && entry.usage !== undefined) caller.frame.addUsage(caller.task, entry.usage)
+    if (entry.type === "request.opened" || (entry.type === "task.finished" && entry.requests !== undefined)) {
+      for (const request of this.machine.requests()) this.#offer(request)
+    }
+  }
+
+  /** A caller may answer a sub-workflow's question itself; the nearest one that can is asked first. */
+  #offer(request: OpenRequest): void {
+    if (this.#offered.has(request.id)) return
+    this.#offered.add(request.id)
+    let { caller } = this
+    while (caller !== undefined && caller.onRequest === undefined) caller = caller.frame.caller
+    if (caller?.onRequest === undefined) return
+    const { onRequest } = caller
+    this.host.changeBusy(1)
+    const answered = async () => {
+      const answer = await onRequest(request)
+      if (answer === undefined || this.machine.request(request.id) === undefined) return
+      await this.host.respond(outerId(this.key, request.id), answer, `node "${caller.node}"`)
+    }
+    answered()
+      .catch((thrown) => this.#answerFailed(request, thrown))
+      .finally(() => {
+        this.host.changeBusy(-1)
+        this.host.checkSettled()
+      })
+  }
+
+  #answerFailed(request: OpenRequest, thrown: unknown): void {
+    if (this.machine.isOver()) return
+    this.thrown = thrown
+    const cause = toErrorData(thrown)
+    const message = `The caller's answer to "${request.prompt}" failed: ${cause.message}`
+    this.apply({ type: "run.failed", at: this.host.now(), error: { code: cause.code, message, cause } })
+  }
+
+  #follow(entry: Entry, effects: Effect[], eventsBefore: number): void {
+    this.#track()
+    this.host.commit(this, entry, effects, this.machine.eventCount - eventsBefore)
+    if (this.program.reducers.size > 0) this.#reduce(effects)
+  }
+
+  /** Tells the host when the frame starts or stops having tasks at work. */
+  #track(): void {
+    const busy = this.machine.isBusy()
+    if (busy === this.#busy) return
+    this.#busy = busy
+    this.host.changeBusy(busy ? 1 : -1)
+  }
+
+  addUsage(task: TaskId, usage: Usage): void {
+    if (this.machine.isOver()) return
+    this.apply({ type: "usage.recorded", at: this.host.now(), task, usage })
+  }
+
+  perform(effect: Effect): void {
+    switch (effect.type) {
+      case "start":
+        new TaskRun(this, effect.task).start()
+        break
+      case "resume":
+        ;(effect.task.attachment as TaskRun | undefined)?.resume(effect.key, effect.outcome)
+        break
+      case "abort":
+        ;(effect.task.attachment as TaskRun | undefined)?.abort(effect.reason)
+        break
+      case "timer":
+        this.host.setTimer(this, effect.timer, effect.at)
+        break
+      case "clear-timer":
+        this.host.clearTimer(this, effect.timer)
+        break
+      case "finish":
+        this.#finished()
+        break
+      case "reduce":
+      case "emit":
+        // Reductions are answered before the entry is followed up; events are numbered by the host.
+        break
+    }
+  }
+
+  /** Reducers are pure and answer at once, so that nothing comes between the commit and its reduction. */
+  #reduce(effects: readonly Effect[]): void {
+    for (const effect of effects) {
+      if (effect.type !== "reduce") continue
+      const at = this.host.now()
+      try {
+        const reduce = this.program.reducers.get(effect.reducer) as Reducer
+        let value = effect.current
+        for (const write of effect.writes) value = reduce(value, write)
+        this.host.checkJson(
+          value,
+          `the reducer "${effect.reducer}" of channel "${effect.key}" returned a value that`,
+        )
+        this.apply({ type: "state.reduced", at, key: effect.key, value: value as Json })
+      } catch (thrown) {
+        this.thrown = thrown
+        const data = toErrorData(thrown)
+        const message = `The reducer "${effect.reducer}" of channel "${effect.key}" failed: ${data.message}`
+        this.apply({ type: "run.failed", at, error: { code: "REDUCER_FAILED", message, cause: data } })
+        return
+      }
+    }
+  }
+
+  fireTimer(timer: string): void {
+    if (!this.machine.hasTimer(timer)) return
+    this.apply({ type: "timer.fired", at: this.host.now(), timer })
+  }
+
+  cancel(reason: string | undefined): void {
+    if (this.machine.isOver()) return
+    this.apply({ type: "run.cancelled", at: this.host.now(), reason })
+  }
+
+  #finished(): void {
+    const { machine, caller } = this
+    this.telemetry?.end(machine.status, machine.error, machine.usage)
+    if (caller === undefined) return this.host.finish()
+    this.host.removeFrame(this)
+    if (!caller.frame.machine.accepts(caller.task, caller.attempt)) return
+    if (caller.frame.thrown === undefined) caller.frame.thrown = this.thrown
+    const { task, key } = caller
+    caller.frame.apply({ type: "call.finished", at: this.host.now(), task, key, outcome: this.#outcome() })
+  }
+
+  #outcome(): WaitOutcome {
+    const { machine } = this
+    if (machine.status === "completed") return { ok: true, value: [...machine.outputs] }
+    const cause = machine.error as ErrorData
+    const message = `Sub-workflow "${machine.graph.name}" ended as ${machine.status}: ${cause.message}`
+    return { ok: false, error: { code: cause.code, message, cause, retryable: cause.retryable } }
+  }
+
+  /** What an answer to a request must fit: the waiting handler's schema, or the node's. */
+  answerSchema(request: OpenRequest): Schema | undefined {
+    const task = this.machine.task(request.task)
+    if (task !== undefined) return (task.attachment as TaskRun | undefined)?.answerSchema(request)
+    return this.program.nodes[this.program.graph.index.get(request.node) as number]?.onAnswer?.schema
+  }
+
+  abortAll(reason: string): void {
+    for (const task of this.machine.tasks()) (task.attachment as TaskRun | undefined)?.abort(reason)
+  }
+}
+
+function framePath(caller: Caller | undefined): string[] {
+  return caller === undefined ? [] : [...caller.frame.path, `${caller.node}#${caller.task}`]
+}
+
+/** A retried task calls again under a key of its own. */
+export function frameKey(caller: Caller): string {
+  const own = `${caller.task}.${caller.attempt}:${caller.key.replaceAll("/", "%2F")}`
+  return caller.frame.key === "" ? own : `${caller.frame.key}/${own}`
+}

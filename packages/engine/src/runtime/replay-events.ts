@@ -1,0 +1,52 @@
+/** The events of a run once more, from its journal: for those who join late or come back. */
+import { type Effect, type Graph, Machine, type RunStarted } from "../core/index.ts"
+import { type RunEvent, withOuterIds } from "./events.ts"
+import type { JournalRecord } from "./store.ts"
+
+interface Replayed {
+  readonly machine: Machine
+  readonly path: readonly string[]
+}
+
+/** Events numbered above `after`. Those of a sub-workflow that is called by code, not drawn as a node, are left out. */
+export function replayEvents(graph: Graph, records: readonly JournalRecord[], after: number): RunEvent[] {
+  const frames = new Map<string, Replayed>()
+  const events: RunEvent[] = []
+  let seq = 0
+  for (const { frame: key, entry, events: until } of records) {
+    let effects: Effect[] = []
+    let frame = frames.get(key)
+    if (frame !== undefined) effects = frame.machine.apply(entry)
+    else {
+      const place = placeOf(graph, key, frames)
+      if (place !== undefined) {
+        const started = Machine.start(place.graph, entry as RunStarted, true)
+        frame = { machine: started.machine, path: place.path }
+        effects = started.effects
+        frames.set(key, frame)
+      }
+    }
+    for (const effect of effects) {
+      if (effect.type !== "emit" || ++seq <= after) continue
+      const runId = frames.get("")?.machine.runId ?? ""
+      events.push({ runId, seq, at: entry.at, path: frame?.path ?? [], ...withOuterIds(key, effect.event) })
+    }
+    seq = until
+  }
+  return events
+}
+
+/** Which graph a frame runs: that of the node whose task called it. */
+function placeOf(
+  root: Graph,
+  key: string,
+  frames: ReadonlyMap<string, Replayed>,
+): { graph: Graph; path: readonly string[] } | undefined {
+  if (key === "") return { graph: root, path: [] }
+  const slash = key.lastIndexOf("/")
+  const parent = frames.get(slash < 0 ? "" : key.slice(0, slash))
+  const task = parent?.machine.task(Number.parseInt(key.slice(slash + 1), 10))
+  const graph = task?.node.spec.nested
+  if (parent === undefined || task === undefined || graph === undefined) return undefined
+  return { graph, path: [...parent.path, `${task.node.id}#${task.id}`] }
+}

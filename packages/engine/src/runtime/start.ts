@@ -1,0 +1,95 @@
+/** The first entry of a run: its input checked, its limits resolved to data. */
+import {
+  type Json,
+  jsonProblem,
+  type RunId,
+  type RunStarted,
+  SuperstepError,
+  signatureOf,
+} from "../core/index.ts"
+import type { RunOptions } from "./options.ts"
+import type { Program, ProgramNode } from "./program.ts"
+import { validate } from "./schema.ts"
+
+export function runStarted(
+  program: Program,
+  runId: RunId,
+  input: Json,
+  at: number,
+  options: Pick<RunOptions, "limits" | "budget" | "state" | "timeout"> & {
+    readonly trace?: string | undefined
+  },
+): RunStarted {
+  const { graph } = program
+  return {
+    type: "run.started",
+    at,
+    runId,
+    workflow: graph.name,
+    signature: signatureOf(graph).hash,
+    input,
+    state: options.state as RunStarted["state"],
+    limits: options.limits,
+    budget: options.budget,
+    deadline: options.timeout === undefined ? undefined : at + options.timeout,
+    trace: options.trace,
+  }
+}
+
+/** Rejects with INPUT_INVALID when no handler of the start node takes the input. */
+export function checkInput(program: Program, input: unknown): Promise<void> | undefined {
+  const problem = jsonProblem(input)
+  if (problem !== undefined) {
+    const where = problem.path === "" ? "it" : problem.path
+    throw inputInvalid(program, `${where} ${problem.reason}`)
+  }
+  const { handlers } = program.nodes[program.graph.start] as ProgramNode
+  if (handlers.some((handler) => handler.schema === undefined)) return undefined
+  return findHandler(program, handlers, input)
+}
+
+async function findHandler(
+  program: Program,
+  handlers: ProgramNode["handlers"],
+  input: unknown,
+): Promise<void> {
+  const reasons: string[] = []
+  for (const { schema } of handlers) {
+    if (schema === undefined) return
+    const checked = await validate(schema, input)
+    if (checked.ok) return
+    reasons.push(checked.reason)
+  }
+  throw inputInvalid(program, reasons.join(" | "))
+}
+
+function inputInvalid({ graph }: Program, reason: string): SuperstepError {
+  const start = graph.nodes[graph.start]?.id
+  return new SuperstepError(
+    "INPUT_INVALID",
+    `Workflow "${graph.name}" does not take this input: ${reason} (start node "${start}").`,
+  )
+}
+
+/** Options come from callers that may not be typed: numbers are checked before anything starts. */
+export function checkOptions(program: Program, { limits, timeout, budget, state }: RunOptions): void {
+  for (const [name, value] of Object.entries({ ...limits })) {
+    if (value !== undefined && !(value >= 1))
+      throw optionInvalid(`limits.${name} must be at least 1, not ${value}`)
+  }
+  for (const [name, value] of Object.entries({ ...budget, timeout })) {
+    if (value !== undefined && !(value >= 0))
+      throw optionInvalid(`${name} must be a number of at least 0, not ${value}`)
+  }
+  for (const [key, value] of Object.entries({ ...state })) {
+    if (!program.graph.channels.has(key))
+      throw optionInvalid(`state has "${key}", which is no channel of workflow "${program.graph.name}"`)
+    const problem = jsonProblem(value)
+    if (problem !== undefined)
+      throw optionInvalid(`state.${key} cannot be stored: ${problem.path || "it"} ${problem.reason}`)
+  }
+}
+
+function optionInvalid(message: string): SuperstepError {
+  return new SuperstepError("OPTION_INVALID", `Bad run option: ${message}.`)
+}

@@ -1,0 +1,1 @@
+export {} from "@superstep/engine/testing"
