@@ -79,10 +79,11 @@ interface SeveralHandlers<H extends readonly TypedHandler[], Answer> extends Com
   readonly onError?: "fail" | undefined
 }
 
-type TakenBy<H extends readonly TypedHandler[]> =
-  H[number] extends TypedHandler<infer In, unknown> ? In : never
-type SentBy<H extends readonly TypedHandler[]> =
-  H[number] extends TypedHandler<never, infer R> ? Sent<R> : never
+// Over each handler by itself: together they take what any of them takes.
+type TakenByOne<T> = T extends TypedHandler<infer In, unknown> ? In : never
+type SentByOne<T> = T extends TypedHandler<never, infer R> ? Sent<R> : never
+type TakenBy<H extends readonly TypedHandler[]> = TakenByOne<H[number]>
+type SentBy<H extends readonly TypedHandler[]> = SentByOne<H[number]>
 
 export function on<In, R>(schema: Schema<In>, run: (message: In, ctx: Context) => R): TypedHandler<In, R> {
   return { schema, run: run as Handler }

@@ -20,6 +20,7 @@ import {
   type EdgeFunctions,
   jsonSchemaOf,
   type Program,
+  programNode,
   type Reducer,
   Router,
   type Select,
@@ -221,6 +222,10 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never> {
     options: LoopOptions<M, Node<M, E>>,
   ): WorkflowBuilder<In, Out | E, StartOut> {
     const { max, exit } = options
+    // With nothing to end it, it is a plain edge back, which the validation refuses by name.
+    if (options.while === undefined && options.until === undefined && max === undefined) {
+      return this.#connect({ kind: "single", from: this.#add(from), to: this.#add(to) }, {})
+    }
     const goesOn = options.while ?? not(options.until)
     const again: SwitchCase = {
       to: this.#add(to),
@@ -263,9 +268,10 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never> {
       limits: limits && { ...limits },
       start: this.#start,
       nodes: [...this.#nodes.values()].flat().map(nodeSpec),
-      edges: this.#edges,
+      edges: [...this.#edges],
       outputs: this.#outputs && [...this.#outputs],
-      channels: state.map((channel) => channel.spec),
+      // Copies: what is built is frozen, and the caller's own values are not.
+      channels: state.map(({ spec }) => ({ ...spec, initial: structuredClone(spec.initial) })),
       onLimit: this.#onLimit,
     })
     const functions: EdgeFunctions = new Map(this.#functions)
@@ -273,8 +279,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never> {
       graph,
       nodes: graph.nodes.map((node) => {
         const [{ definition }] = this.#nodes.get(node.id) as [Node]
-        const { handlers, onAnswer, output } = definition
-        return { node, handlers, onAnswer, output, router: new Router(node, functions) }
+        return programNode(node, definition, new Router(node, functions))
       }),
       reducers: reducersOf(state),
     }
@@ -326,7 +331,7 @@ function nodeSpec({ id, definition }: Node): NodeSpec {
     // Where one handler takes anything, or cannot say what, nothing is known about the node's input.
     input: input.every((schema) => schema !== undefined) ? (input as Json[]) : undefined,
     output: jsonSchemaOf(output, "output"),
-    retry: retry && { ...retry },
+    retry: retry && { ...retry, on: retry.on && [...retry.on] },
     timeout,
     concurrency,
     maxVisits,

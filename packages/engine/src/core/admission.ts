@@ -2,6 +2,7 @@
  * Which task runs now. Deliveries to one node do not overlap unless it says so; a run runs so many tasks at a
  * time; a map so many items. Constant work per task, whatever waits.
  */
+import { overBudget } from "./budget.ts"
 import { emit, watched } from "./emit.ts"
 import type { GraphNode } from "./graph.ts"
 import { type MachineState, type MapRun, NodeState, Task } from "./state.ts"
@@ -37,15 +38,26 @@ export function admitItems(m: MachineState, map: MapRun): void {
     task.item = item
     task.traces = map.traces
     map.active++
-    m.tasks.set(task.id, task)
+    m.tasks.add(task)
     admitToRun(m, task)
   }
 }
 
 /** A task that holds its place at its node starts when the run has one too. */
 export function admitToRun(m: MachineState, task: Task): void {
-  if (m.running < (m.limits.concurrency ?? Number.POSITIVE_INFINITY)) begin(m, task)
+  if (hasRoom(m) && isAffordable(m)) begin(m, task)
   else m.ready.push(task)
+}
+
+function hasRoom(m: MachineState): boolean {
+  return m.running < (m.limits.concurrency ?? Number.POSITIVE_INFINITY)
+}
+
+/** Checked before every task: what runs may finish, nothing new starts. The breach is dealt with at the commit. */
+function isAffordable(m: MachineState): boolean {
+  if (m.budget === undefined) return true
+  m.breach ??= overBudget(m)
+  return m.breach === undefined
 }
 
 function begin(m: MachineState, task: Task): void {
@@ -69,8 +81,8 @@ function begin(m: MachineState, task: Task): void {
 export function leaveRun(m: MachineState, task: Task): void {
   if (task.status !== "running") return
   m.running--
-  const next = m.ready.shift()
-  if (next !== undefined) begin(m, next)
+  if (m.ready.size === 0 || !hasRoom(m) || !isAffordable(m)) return
+  begin(m, m.ready.shift() as Task)
 }
 
 /** The task is over: both its places are free. */

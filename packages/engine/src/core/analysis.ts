@@ -96,7 +96,7 @@ export function unguardedHops(spec: GraphSpec): Hop[] {
 /** Why a join can never complete, or undefined when it may. */
 export function starvation(spec: GraphSpec, join: FanInEdge): string | undefined {
   const needs = joinNeeds(join.join, join.from.length)
-  if (needs === undefined || needs < 2) return undefined
+  if (needs === undefined || needs < 2 || needs > join.from.length) return undefined
   const next = adjacency(allHops(spec))
   const withoutTarget = reachable(next, entries(spec), join.to)
   const able = join.from.filter((source) => withoutTarget.has(source))

@@ -1,10 +1,14 @@
 /** How a run ends: completed, failed, cancelled, at a limit; or goes on, once, along its limit route. */
-import { missingSources, openRounds, visit } from "./delivery.ts"
+import { putOut } from "./delivery.ts"
 import { emit, reportUndelivered, watched } from "./emit.ts"
 import type { ErrorData } from "./errors.ts"
 import type { FinalStatus } from "./events.ts"
-import { DEFAULT_SUPERSTEPS, type GraphNode } from "./graph.ts"
-import { type MachineState, Task } from "./state.ts"
+import { DEFAULT_SUPERSTEPS } from "./graph.ts"
+import { missingSources, openRounds } from "./joins.ts"
+import type { Json } from "./json.ts"
+import type { MachineState, Task } from "./state.ts"
+import { addFirstTask } from "./tasks.ts"
+import { stopWaiting } from "./waiting.ts"
 
 /** Ends the run. What was produced stays; handlers still at work are told to stop, and no longer count. */
 export function finishRun(m: MachineState, status: FinalStatus, error?: ErrorData): void {
@@ -16,40 +20,46 @@ export function finishRun(m: MachineState, status: FinalStatus, error?: ErrorDat
 }
 
 /**
- * A limit, the budget or the time is used up. Returns the task of the limit route when the graph has one and
- * the run has not taken it before; else the run is over.
+ * A limit, the budget or the time is used up: the run is over; or, where the graph has a limit route and the run
+ * has not taken it before, that route's task is what runs next.
  */
-export function reachLimit(m: MachineState, error: ErrorData): Task | undefined {
+export function reachLimit(m: MachineState, error: ErrorData): void {
   const { onLimit } = m.graph
-  const graceful = onLimit !== undefined && m.graceUntil === undefined
-  const target = graceful ? (m.graph.nodes[onLimit] as GraphNode) : undefined
+  const target = m.graceUntil === undefined && onLimit !== undefined ? m.graph.nodes[onLimit] : undefined
   if (watched(m)) {
     emit(m, { type: "limit.reached", error, ...(target === undefined ? {} : { goesTo: target.id }) })
   }
-  if (target === undefined) {
-    finishRun(m, "limit", error)
-    return undefined
-  }
+  if (target === undefined) return finishRun(m, "limit", error)
+  stopWaiting(m)
   dropWork(m, "the run reached a limit")
+  for (const node of m.nodes) {
+    if (node === undefined) continue
+    node.gate.active = 0
+    node.gate.queue.clear()
+  }
   m.graceUntil = m.superstep + DEFAULT_SUPERSTEPS
-  const message = { code: error.code, message: error.message }
-  const task = new Task(m.nextTask++, target, message, undefined, m.superstep + 1)
-  visit(m, target)
+  addFirstTask(m, target, { code: error.code, message: error.message })
+  // The way out is not barred by the limit that led to it.
   m.breach = undefined
-  m.tasks.set(task.id, task)
-  m.open++
-  return task
 }
 
 /** Lets go of every task, buffer, timer and request; messages that nobody took are reported (M5). */
 function dropWork(m: MachineState, reason: string): void {
   for (const task of m.tasks.values()) {
-    if (task.status === "queued") {
+    const { status } = task
+    task.status = "over"
+    if (status === "queued") {
       reportUndelivered(m, { from: task.from, to: task.node.id, reason, value: task.message })
       continue
     }
     if (watched(m)) emit(m, { type: "task.cancelled", task: task.id, node: task.node.id })
     m.out.push({ type: "abort", task, reason })
+  }
+  for (const task of [...m.committing, ...m.finished]) dropMessages(m, task, reason)
+  for (const { map, items, next, from } of m.maps.values()) {
+    for (let i = next; i < items.length; i++) {
+      reportUndelivered(m, { from, to: map.group.worker, reason, value: items[i] as Json })
+    }
   }
   for (const { join, round } of openRounds(m)) {
     const missing = missingSources(join, round).map((id) => `"${id}"`)
@@ -72,12 +82,18 @@ function dropWork(m: MachineState, reason: string): void {
   m.committing = []
   m.reducing.clear()
   m.ready.clear()
-  for (const node of m.nodes) {
-    if (node === undefined) continue
-    node.gate.active = 0
-    node.gate.queue.clear()
-  }
   m.open = 0
   m.parked = 0
   m.running = 0
+}
+
+/** A task that finished in a superstep that does not commit: what it put out stays, what it sent goes nowhere. */
+function dropMessages(m: MachineState, task: Task, reason: string): void {
+  for (const { value, route } of task.sends ?? []) {
+    if (route.output) putOut(m, task, task.node.id, value)
+    const joins = (route.joins ?? []).map((id) => m.graph.joinIndex.get(id)?.group.to)
+    for (const to of [...(route.nodes ?? []), ...joins, ...(route.maps ?? [])]) {
+      reportUndelivered(m, { from: task.node.id, to, reason, value })
+    }
+  }
 }

@@ -24,6 +24,8 @@ export interface SuperstepErrorOptions {
   attempt?: number
 }
 
+const MARK = Symbol.for("superstep.error")
+
 export class SuperstepError extends Error {
   readonly code: string
   declare readonly retryable?: boolean
@@ -37,18 +39,14 @@ export class SuperstepError extends Error {
     this.code = code
     const { cause: _, ...known } = options
     Object.assign(this, known)
+    Object.defineProperty(this, MARK, { value: true })
   }
 }
 
-/** Recognises the family by shape, so that two copies of the library in one process understand each other. */
+/** Recognises the family by its mark, so that two copies of the library in one process understand each other. */
 export function isSuperstepError(error: unknown, code?: string): error is SuperstepError {
-  return (
-    error instanceof Error &&
-    "code" in error &&
-    error.name.endsWith("Error") &&
-    typeof error.code === "string" &&
-    (code === undefined || error.code === code)
-  )
+  if (!(error instanceof Error && MARK in error)) return false
+  return code === undefined || ("code" in error && error.code === code)
 }
 
 const MAX_MESSAGE = 4_000

@@ -48,7 +48,8 @@ export function reduce(reducer: BuiltInReducer, current: Json | undefined, write
       return unite((current ?? []) as Json[], write as readonly Json[])
     case "merge": {
       const record = (current ?? {}) as Record<string, Json | undefined>
-      for (const [key, value] of Object.entries(write as object)) record[key] = value
+      // A key without a value is not in the journal's JSON either.
+      for (const [key, value] of Object.entries(write as object)) if (value !== undefined) record[key] = value
       return record
     }
     case "add":

@@ -6,12 +6,12 @@
 import type { Send } from "./entries.ts"
 import { type ErrorData, SuperstepError } from "./errors.ts"
 import type { OpenRequest, RunStatus, Undelivered, Wait } from "./events.ts"
+import { nodeNamed, unknown } from "./fitting.ts"
 import type { Graph, GraphNode, Limits } from "./graph.ts"
 import type { JoinId, NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import { ownCopy } from "./reducers.ts"
-import type { FinishedTask, JoinRound, TaskStatus } from "./state.ts"
-import { MachineState, MapRun, NodeState, Task } from "./state.ts"
+import { type JoinRound, MachineState, MapRun, NodeState, Task, type TaskStatus } from "./state.ts"
 import type { Budget, Usage } from "./usage.ts"
 
 export const SNAPSHOT_VERSION = 1
@@ -72,7 +72,7 @@ interface FinishedSnapshot {
   node: NodeId
   superstep: number
   sends: readonly Send[]
-  writes?: FinishedTask["writes"]
+  writes?: Task["writes"]
   map?: TaskId | undefined
   item: number
   trace?: string | undefined
@@ -185,7 +185,7 @@ export function restoreState(graph: Graph, snapshot: MachineSnapshot): MachineSt
   m.graceUntil = snapshot.graceUntil
   m.events = snapshot.events
   for (const map of snapshot.maps) m.maps.set(map.id, mapIn(graph, map))
-  for (const task of snapshot.tasks) m.tasks.set(task.id, taskIn(m, task))
+  for (const task of snapshot.tasks) m.tasks.add(taskIn(m, task))
   const taskOf = (id: TaskId) => m.tasks.get(id) as Task
   for (const node of snapshot.nodes) m.nodes[nodeNamed(graph, node.id).index] = nodeIn(node, taskOf)
   for (const [key, value] of snapshot.shared) m.shared.set(key, ownCopy(value))
@@ -211,19 +211,6 @@ export function restoreState(graph: Graph, snapshot: MachineSnapshot): MachineSt
   for (const [key, writes] of snapshot.reducing) m.reducing.set(key, [...writes])
   for (const id of snapshot.ready) m.ready.push(taskOf(id))
   return m
-}
-
-function unknown(graph: Graph, what: string): SuperstepError {
-  return new SuperstepError(
-    "GRAPH_CHANGED",
-    `The snapshot has the ${what}, which workflow "${graph.name}" does not have.`,
-  )
-}
-
-function nodeNamed(graph: Graph, id: NodeId): GraphNode {
-  const node = graph.nodes[graph.index.get(id) ?? -1]
-  if (node === undefined) throw unknown(graph, `node "${id}"`)
-  return node
 }
 
 function taskOut(task: Task): TaskSnapshot {
@@ -323,21 +310,30 @@ function roundIn(data: JoinSnapshot["rounds"][number], sources: number): JoinRou
   return { round: data.round, values, count: data.count, fired: data.fired, traces: data.traces }
 }
 
-function finishedOut(task: FinishedTask): FinishedSnapshot {
-  return { ...task, node: task.node.id, map: task.map?.id }
+function finishedOut(task: Task): FinishedSnapshot {
+  return {
+    task: task.id,
+    node: task.node.id,
+    superstep: task.superstep,
+    sends: task.sends as readonly Send[],
+    writes: task.writes,
+    map: task.map?.id,
+    item: task.item,
+    trace: task.trace,
+    traces: task.traces,
+    answers: task.answers,
+  }
 }
 
-function finishedIn(m: MachineState, data: FinishedSnapshot): FinishedTask {
-  return {
-    task: data.task,
-    node: nodeNamed(m.graph, data.node),
-    superstep: data.superstep,
-    sends: data.sends,
-    writes: data.writes,
-    map: data.map === undefined ? undefined : m.maps.get(data.map),
-    item: data.item,
-    trace: data.trace,
-    traces: data.traces,
-    answers: data.answers,
-  }
+function finishedIn(m: MachineState, data: FinishedSnapshot): Task {
+  const task = new Task(data.task, nodeNamed(m.graph, data.node), null, undefined, data.superstep)
+  task.status = "over"
+  task.sends = data.sends
+  task.writes = data.writes
+  task.map = data.map === undefined ? undefined : m.maps.get(data.map)
+  task.item = data.item
+  task.trace = data.trace
+  task.traces = data.traces
+  task.answers = data.answers
+  return task
 }

@@ -7,10 +7,14 @@ import { Fifo } from "./fifo.ts"
 import type { Graph, GraphMap, GraphNode, Limits } from "./graph.ts"
 import type { NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
+import { TaskTable } from "./task-table.ts"
 import type { Budget, Usage } from "./usage.ts"
 
-/** `queued`: waits for a free place. `backoff`: waits for its next attempt. `parked`: waits for the outside. */
-export type TaskStatus = "queued" | "running" | "backoff" | "parked"
+/**
+ * `queued`: waits for a free place. `backoff`: waits for its next attempt. `parked`: waits for the outside.
+ * `over`: finished, failed for good or dropped; nothing about it counts any more.
+ */
+export type TaskStatus = "queued" | "running" | "backoff" | "parked" | "over"
 
 /** One node, one message, until it is finished. */
 export class Task {
@@ -32,6 +36,12 @@ export class Task {
   memo: Map<string, Json> | undefined = undefined
   /** What it waits for, by key. */
   waits: Map<string, Wait> | undefined = undefined
+  /** Once it is over, until its superstep commits: what it sent and wrote, and its own traceparent. */
+  sends: readonly Send[] | undefined = undefined
+  writes: readonly (readonly [key: string, value: Json])[] | undefined = undefined
+  trace: string | undefined = undefined
+  /** The one node it sent to, looked up when its end was checked. */
+  target: GraphNode | undefined = undefined
   /** The driver's own, while it runs the task; no part of the state. */
   attachment: unknown = undefined
 
@@ -105,22 +115,6 @@ export interface JoinState {
   readonly rounds: Map<number, JoinRound>
 }
 
-/** A task that is over, kept until its superstep commits. */
-export interface FinishedTask {
-  readonly task: TaskId
-  readonly node: GraphNode
-  readonly superstep: number
-  readonly sends: readonly Send[]
-  readonly writes: readonly (readonly [key: string, value: Json])[] | undefined
-  readonly map: MapRun | undefined
-  readonly item: number
-  readonly trace: string | undefined
-  /** Instead of `trace`, where several tasks are the cause. */
-  readonly traces?: readonly string[] | undefined
-  /** The request that the message it stands for answers. */
-  readonly answers?: RequestId | undefined
-}
-
 export class MachineState {
   readonly graph: Graph
   runId: RunId = ""
@@ -133,7 +127,7 @@ export class MachineState {
   superstep = 0
   nextTask: TaskId = 1
   nextRequest = 1
-  readonly tasks: Map<TaskId, Task> = new Map<TaskId, Task>()
+  readonly tasks: TaskTable = new TaskTable()
   /** By node index; absent until its first visit. */
   readonly nodes: (NodeState | undefined)[] = []
   readonly shared: Map<string, Json> = new Map<string, Json>()
@@ -149,9 +143,9 @@ export class MachineState {
   readonly outputs: Json[] = []
   readonly undelivered: Undelivered[] = []
   /** Finished since the last commit. */
-  finished: FinishedTask[] = []
+  finished: Task[] = []
   /** Those whose writes are applied and whose messages wait for a reducer outside. */
-  committing: FinishedTask[] = []
+  committing: Task[] = []
   /** Channels whose writes wait for a reducer outside; the commit goes on when none is left. */
   readonly reducing: Map<string, Json[]> = new Map<string, Json[]>()
   /** Tasks the current superstep waits for: all that are neither finished nor parked. */
@@ -162,10 +156,13 @@ export class MachineState {
   /** Set once a limit sent the run to its limit route: the superstep at which it ends for good. */
   graceUntil: number | undefined = undefined
 
-  /** Effects of the entry being applied, its time, and the limit it broke. */
+  // Of the entry being applied: its effects, its time, the limit it broke. No part of the state.
   out: Effect[] = []
   now = 0
   breach: ErrorData | undefined = undefined
+  /** What it delivered, to be started before the entry is done. */
+  next: Task[] = []
+  nextMaps: MapRun[] = []
   /** Whether anybody watches: events are counted always, and made only then. */
   observed = false
   events = 0

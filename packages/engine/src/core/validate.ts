@@ -12,7 +12,8 @@ import {
 import { SuperstepError } from "./errors.ts"
 import { type EdgeGroup, type FanInEdge, type GraphSpec, type Hop, joinId, type NodeSpec } from "./graph.ts"
 import type { NodeId } from "./ids.ts"
-import type { Json } from "./json.ts"
+import { type Json, jsonProblem } from "./json.ts"
+import { writeProblem } from "./reducers.ts"
 import { schemaMismatch } from "./schemas.ts"
 
 export type ProblemCode =
@@ -32,6 +33,7 @@ export type ProblemCode =
   | "JOIN_CANNOT_COMPLETE"
   | "CYCLE_WITHOUT_LIMIT"
   | "INVALID_NUMBER"
+  | "INVALID_OPTION"
   | "SELF_LOOP"
   | "DEAD_END"
 
@@ -62,6 +64,7 @@ export function validateGraph(spec: GraphSpec): Findings {
   const problems = [
     ...nodeProblems(spec),
     ...referenceProblems(spec),
+    ...optionProblems(spec),
     ...sizeProblems(spec),
     ...duplicateEdges(spec),
     ...mapProblems(spec),
@@ -131,6 +134,47 @@ function* numberProblems(node: NodeSpec): Generator<Problem> {
 
 function isCount(value: number | undefined): boolean {
   return value === undefined || (Number.isInteger(value) && value >= 1)
+}
+
+function* optionProblems(spec: GraphSpec): Generator<Problem> {
+  const { schedule = "superstep" } = spec
+  if (schedule !== "superstep" && schedule !== "flow") {
+    yield problem("INVALID_OPTION", `schedule must be "superstep" or "flow", not "${schedule}"`, [])
+  }
+  for (const { key, reducer, initial } of spec.channels ?? []) {
+    if (initial === undefined) continue
+    const json = jsonProblem(initial)
+    const misfit = json === undefined ? writeProblem(reducer, initial) : `${json.path || "it"} ${json.reason}`
+    if (misfit !== undefined)
+      yield problem("INVALID_OPTION", `the first value of channel "${key}": ${misfit}`, [])
+  }
+  for (const group of spec.edges) yield* edgeNumbers(group)
+}
+
+function* edgeNumbers(group: EdgeGroup): Generator<Problem> {
+  const from = group.kind === "fan-in" ? group.to : group.from
+  const counts =
+    group.kind === "single"
+      ? { max: [group.max] }
+      : group.kind === "switch"
+        ? { max: group.cases.map((one) => one.max) }
+        : group.kind === "map"
+          ? { concurrency: [group.concurrency] }
+          : {}
+  for (const [name, values] of Object.entries(counts)) {
+    for (const value of values.filter((one) => !isCount(one))) {
+      const text = `an edge of "${from}": ${name} must be a whole number of at least 1, not ${value}`
+      yield problem("INVALID_NUMBER", text, [from])
+    }
+  }
+  if (
+    group.kind === "fan-in" &&
+    group.timeout !== undefined &&
+    !(Number.isFinite(group.timeout) && group.timeout >= 0)
+  ) {
+    const text = `the fan-in of "${from}": timeout must be milliseconds, not ${group.timeout}`
+    yield problem("INVALID_NUMBER", text, [from])
+  }
 }
 
 function* referenceProblems(spec: GraphSpec): Generator<Problem> {

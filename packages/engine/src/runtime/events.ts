@@ -44,8 +44,9 @@ export type RunEvent = EventEnvelope & (MachineEvent | LiveEvent)
 export class EventStream implements AsyncIterableIterator<RunEvent> {
   readonly #buffer = new Fifo<RunEvent>()
   readonly #onLeave: () => void
-  #waiting: ((result: IteratorResult<RunEvent>) => void)[] = []
+  #waiting: { resolve: (result: IteratorResult<RunEvent>) => void; reject: (error: unknown) => void }[] = []
   #ended = false
+  #failure: { readonly error: unknown } | undefined
 
   constructor(onLeave: () => void) {
     this.#onLeave = onLeave
@@ -55,20 +56,34 @@ export class EventStream implements AsyncIterableIterator<RunEvent> {
     if (this.#ended) return
     const next = this.#waiting.shift()
     if (next === undefined) this.#buffer.push(event)
-    else next({ value: event, done: false })
+    else next.resolve({ value: event, done: false })
   }
 
   end(): void {
     this.#ended = true
-    for (const next of this.#waiting) next({ value: undefined, done: true })
+    for (const next of this.#waiting) next.resolve({ value: undefined, done: true })
     this.#waiting = []
+  }
+
+  /** The run could not start, or could not go on: whoever watches gets the error after what came before it. */
+  fail(error: unknown): void {
+    if (this.#ended) return
+    this.#ended = true
+    const [first, ...others] = this.#waiting
+    this.#waiting = []
+    if (first === undefined) this.#failure = { error }
+    else first.reject(error)
+    for (const next of others) next.resolve({ value: undefined, done: true })
   }
 
   next(): Promise<IteratorResult<RunEvent>> {
     const event = this.#buffer.shift()
     if (event !== undefined) return Promise.resolve({ value: event, done: false })
+    const failure = this.#failure
+    this.#failure = undefined
+    if (failure !== undefined) return Promise.reject(failure.error)
     if (this.#ended) return Promise.resolve({ value: undefined, done: true })
-    return new Promise((resolve) => this.#waiting.push(resolve))
+    return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }))
   }
 
   /** Leaving early: nothing is kept for this watcher any more. The run goes on. */

@@ -12,6 +12,7 @@ import {
   type OpenRequest,
   type RequestId,
   type RunStarted,
+  type Task,
   type TaskId,
   toErrorData,
   type Usage,
@@ -21,7 +22,7 @@ import { outerId } from "./events.ts"
 import type { Program, Reducer } from "./program.ts"
 import type { RunHost } from "./run-host.ts"
 import type { Schema } from "./schema.ts"
-import { TaskRun } from "./task-run.ts"
+import type { TaskRun } from "./task-run.ts"
 import type { RunTelemetry } from "./telemetry-port.ts"
 
 /** The task that waits for a sub-workflow. */
@@ -47,6 +48,7 @@ export class Frame {
   thrown: unknown
   #busy = false
   readonly #offered = new Set<RequestId>()
+  #changes: (() => void)[] = []
 
   private constructor(
     host: RunHost,
@@ -96,7 +98,7 @@ export class Frame {
     this.#track()
     const effects = this.machine.resume()
     this.#reduce(effects)
-    this.host.enqueue(this, effects, 0)
+    this.host.enqueue(this, effects)
     if (this.machine.isOver()) this.#finished()
     else for (const request of this.machine.requests()) this.#offer(request)
   }
@@ -104,14 +106,34 @@ export class Frame {
   /** Takes an entry: the machine first, then the journal, then what follows from it. */
   apply(entry: Entry): void {
     const before = this.machine.eventCount
-    const effects = this.machine.apply(entry)
-    this.#follow(entry, effects, before)
+    let effects: Effect[]
+    try {
+      effects = this.machine.apply(entry)
+    } catch (error) {
+      // An entry that the machine refuses is a fault of the driver: the run stops, loudly.
+      return this.host.stop(error)
+    }
     const { caller } = this
-    if (caller === undefined) return
+    if (caller === undefined) this.#follow(entry, effects, before)
+    else this.host.together(() => this.#followBelow(caller, entry, effects, before))
+    if (this.#changes.length > 0) this.#notify()
+  }
+
+  /** What a sub-workflow uses counts for its callers too, before anything else of it starts. */
+  #followBelow(caller: Caller, entry: Entry, effects: Effect[], eventsBefore: number): void {
+    this.#follow(entry, effects, eventsBefore)
     if ("usage" in entry && entry.usage !== undefined) caller.frame.addUsage(caller.task, entry.usage)
     if (entry.type === "request.opened" || (entry.type === "task.finished" && entry.requests !== undefined)) {
       for (const request of this.machine.requests()) this.#offer(request)
     }
+  }
+
+  /** Whether a caller of this frame no longer waits for it. */
+  isAbandoned(): boolean {
+    for (let { caller } = this as Frame; caller !== undefined; caller = caller.frame.caller) {
+      if (caller.frame.machine.task(caller.task)?.attempt !== caller.attempt) return true
+    }
+    return false
   }
 
   /** A caller may answer a sub-workflow's question itself; the nearest one that can is asked first. */
@@ -165,9 +187,6 @@ export class Frame {
 
   perform(effect: Effect): void {
     switch (effect.type) {
-      case "start":
-        new TaskRun(this, effect.task).start()
-        break
       case "resume":
         ;(effect.task.attachment as TaskRun | undefined)?.resume(effect.key, effect.outcome)
         break
@@ -183,9 +202,10 @@ export class Frame {
       case "finish":
         this.#finished()
         break
-      case "reduce":
+      case "start":
       case "emit":
-        // Reductions are answered before the entry is followed up; events are numbered by the host.
+      case "reduce":
+        // The host starts tasks and numbers events; reductions are answered before an entry is followed up.
         break
     }
   }
@@ -229,7 +249,7 @@ export class Frame {
     this.telemetry?.end(machine.status, machine.error, machine.usage)
     if (caller === undefined) return this.host.finish()
     this.host.removeFrame(this)
-    if (!caller.frame.machine.accepts(caller.task, caller.attempt)) return
+    if (caller.frame.machine.task(caller.task)?.attempt !== caller.attempt) return
     if (caller.frame.thrown === undefined) caller.frame.thrown = this.thrown
     const { task, key } = caller
     caller.frame.apply({ type: "call.finished", at: this.host.now(), task, key, outcome: this.#outcome() })
@@ -243,16 +263,53 @@ export class Frame {
     return { ok: false, error: { code: cause.code, message, cause, retryable: cause.retryable } }
   }
 
-  /** What an answer to a request must fit: the waiting handler's schema, or the node's. */
-  answerSchema(request: OpenRequest): Schema | undefined {
-    const task = this.machine.task(request.task)
-    if (task !== undefined) return (task.attachment as TaskRun | undefined)?.answerSchema(request)
-    return this.program.nodes[this.program.graph.index.get(request.node) as number]?.onAnswer?.schema
+  /**
+   * What an answer to a request must fit: the waiting handler's schema, or the node's. After a restart the handler
+   * may not have asked again yet: then this waits for it.
+   */
+  async answerSchema(request: OpenRequest): Promise<Schema | undefined> {
+    for (;;) {
+      const task = this.machine.task(request.task)
+      const asker = task?.attachment as TaskRun | undefined
+      if (task === undefined || !isAskedInline(task, request)) {
+        return this.program.nodes[this.program.graph.index.get(request.node) as number]?.onAnswer?.schema
+      }
+      if (asker?.holds(request)) return asker.answerSchema(request)
+      if (this.machine.request(request.id) === undefined || this.machine.isOver()) return undefined
+      await new Promise<void>((resolve) => this.#changes.push(resolve))
+    }
+  }
+
+  /** A handler has come to wait for something, or something else has changed. */
+  changed(): void {
+    if (this.#changes.length > 0) this.#notify()
+  }
+
+  #notify(): void {
+    const waiting = this.#changes
+    this.#changes = []
+    for (const resolve of waiting) resolve()
+  }
+
+  /** Its caller is over: it stops where it is, without a further word in the journal. */
+  abandon(reason: string): void {
+    this.abortAll(reason)
+    for (const timer of this.machine.timers()) this.host.clearTimer(this, timer)
+    this.telemetry?.end("cancelled", { code: "CANCELLED", message: reason }, this.machine.usage)
+    if (this.#busy) this.host.changeBusy(-1)
+    this.#busy = false
+    this.host.removeFrame(this)
   }
 
   abortAll(reason: string): void {
     for (const task of this.machine.tasks()) (task.attachment as TaskRun | undefined)?.abort(reason)
   }
+}
+
+function isAskedInline(task: Task, request: OpenRequest): boolean {
+  for (const wait of task.waits?.values() ?? [])
+    if (wait.kind === "request" && wait.request === request.id) return true
+  return false
 }
 
 function framePath(caller: Caller | undefined): string[] {

@@ -15,15 +15,16 @@ export { type Clock, systemClock } from "./clock.ts"
 export type { CallOptions, Context, LogLevel, Question } from "./context.ts"
 export type { EventEnvelope, LiveEvent, RunEvent } from "./events.ts"
 export type { RunOptions, RunResult } from "./options.ts"
-export type {
-  BoundHandler,
-  Condition,
-  Handler,
-  NodeFunctions,
-  Program,
-  ProgramNode,
-  Reducer,
-  Select,
+export {
+  type BoundHandler,
+  type Condition,
+  type Handler,
+  type NodeFunctions,
+  type Program,
+  type ProgramNode,
+  programNode,
+  type Reducer,
+  type Select,
 } from "./program.ts"
 export { replayEvents } from "./replay-events.ts"
 export { type EdgeFunctions, Router } from "./router.ts"

@@ -7,19 +7,29 @@ import type { Entry, RunId } from "../core/index.ts"
 import { isPromise } from "./maybe-promise.ts"
 import type { JournalRecord, Store } from "./store.ts"
 
-export class Journal {
+export class Journal<Held> {
   readonly #store: Store | undefined
   readonly #runId: RunId
+  readonly #release: (held: Held) => void
   readonly #onLost: (error: unknown) => void
   #seq = 0
   #pending: JournalRecord[] = []
-  #held: (() => void)[] = []
+  #held: Held[] = []
+  /** What the write under way releases. */
+  #inFlight: Held[] = []
   #writing = false
+  #grouping = false
   #lost = false
 
-  constructor(store: Store | undefined, runId: RunId, onLost: (error: unknown) => void) {
+  constructor(
+    store: Store | undefined,
+    runId: RunId,
+    release: (held: Held) => void,
+    onLost: (error: unknown) => void,
+  ) {
     this.#store = store
     this.#runId = runId
+    this.#release = release
     this.#onLost = onLost
   }
 
@@ -28,61 +38,75 @@ export class Journal {
     this.#seq = seq
   }
 
-  /** Whether an entry can be followed up at once, without being written anywhere. */
-  get isVolatile(): boolean {
-    return this.#store === undefined
-  }
-
   get isIdle(): boolean {
     return !this.#writing && this.#pending.length === 0
   }
 
-  write(frame: string, entry: Entry, events: number, whenDurable: () => void): void {
+  /** Stores an entry, and releases what is held back for it once it is durable. */
+  write(frame: string, entry: Entry, events: number, held: Held): void {
+    if (this.#store === undefined) return this.#release(held)
     if (this.#lost) return
     this.#pending.push({ seq: ++this.#seq, frame, entry, events })
-    this.#held.push(whenDurable)
-    if (!this.#writing) this.#flush()
+    this.#held.push(held)
+    if (!this.#writing && !this.#grouping) this.#flush(this.#store)
   }
 
-  /** Calls back once everything written so far is durable. */
-  afterwards(callback: () => void): void {
-    if (this.isIdle) callback()
-    else if (!this.#lost) this.#held.push(callback)
+  /** What is written meanwhile becomes durable together, or not at all. */
+  group(write: () => void): void {
+    if (this.#grouping) return write()
+    this.#grouping = true
+    write()
+    this.#grouping = false
+    if (!this.#writing && this.#store !== undefined) this.#flush(this.#store)
   }
 
-  #flush(): void {
+  /** Releases it once everything written so far is durable. */
+  afterwards(held: Held): void {
+    if (this.#lost) return
+    if (this.isIdle) this.#release(held)
+    else if (this.#pending.length === 0) this.#inFlight.push(held)
+    else this.#held.push(held)
+  }
+
+  #flush(store: Store): void {
     while (this.#pending.length > 0 && !this.#lost) {
       const records = this.#pending
-      const held = this.#held
+      this.#inFlight = this.#held
       this.#pending = []
       this.#held = []
       let written: Promise<void> | undefined
       this.#writing = true
       try {
-        written = this.#store?.append(this.#runId, (records[0] as JournalRecord).seq - 1, records)
+        written = store.append(this.#runId, (records[0] as JournalRecord).seq - 1, records)
       } catch (error) {
         return this.#lose(error)
       }
       if (isPromise(written)) {
         written.then(
           () => {
-            this.#writing = false
-            for (const release of held) release()
-            this.#flush()
+            this.#wrote()
+            if (!this.#writing) this.#flush(store)
           },
           (error) => this.#lose(error),
         )
         return
       }
-      this.#writing = false
-      for (const release of held) release()
+      this.#wrote()
     }
+  }
+
+  #wrote(): void {
+    const held = this.#inFlight
+    this.#inFlight = []
+    this.#writing = false
+    for (const one of held) this.#release(one)
   }
 
   /** The store took no more: nothing that followed may happen. */
   #lose(error: unknown): void {
     this.#lost = true
     this.#held = []
+    this.#inFlight = []
     this.#onLost(error)
   }
 }

@@ -30,6 +30,15 @@ export type Reducer = (current: Json | undefined, write: Json) => Json
 export interface ProgramNode extends NodeFunctions {
   readonly node: GraphNode
   readonly router: Router
+  /** The one handler of a node that takes every message. */
+  readonly only: BoundHandler | undefined
+}
+
+export function programNode(node: GraphNode, functions: NodeFunctions, router: Router): ProgramNode {
+  const { handlers, onAnswer, output } = functions
+  const [first] = handlers
+  const only = handlers.length === 1 && first?.schema === undefined ? first : undefined
+  return { node, handlers, onAnswer, output, router, only }
 }
 
 export interface Program {

@@ -33,27 +33,33 @@ type RouteDraft = {
   -readonly [K in keyof Route]: Route[K] extends readonly (infer Item)[] | undefined ? Item[] : Route[K]
 }
 
+const NO_EDGE = "no edge leads out"
+
 export class Router {
   readonly #node: GraphNode
   readonly #functions: EdgeFunctions
-  readonly #constant: Route | undefined
+  /** Where nothing is to be decided: the route of what is returned, and of what is sent. */
+  readonly #ofReturned: Route | undefined
+  readonly #ofSent: Route | undefined
   readonly #named = new Map<NodeId, Route>()
 
   constructor(node: GraphNode, functions: EdgeFunctions) {
     this.#node = node
     this.#functions = functions
-    if (node.out.every(isConstant)) this.#constant = this.#constantRoute()
+    if (node.out.every(isConstant)) {
+      this.#ofReturned = this.#constantRoute(true)
+      this.#ofSent = this.#constantRoute(false)
+    }
     for (const group of node.out)
       for (const [to, route] of namedRoutes(node, group)) this.#named.set(to, route)
   }
 
   /** A message that a handler returned (it may be an output) or sent. */
   route(message: Json, returned: boolean, passes: Passes): MaybePromise<Route> {
-    if (this.#constant !== undefined && (returned || this.#node.out.length > 0)) {
-      if (this.#constant.maps !== undefined) checkList(this.#node, message)
-      return this.#constant
-    }
-    return this.#decide(message, returned, passes)
+    const constant = returned ? this.#ofReturned : this.#ofSent
+    if (constant === undefined) return this.#decide(message, returned, passes)
+    if (constant.maps !== undefined) checkList(this.#node, message)
+    return constant
   }
 
   /** A message that names its target. */
@@ -71,9 +77,10 @@ export class Router {
     return route
   }
 
-  #constantRoute(): Route {
-    const draft: RouteDraft = this.#base(true)
+  #constantRoute(returned: boolean): Route {
+    const draft = this.#base(returned)
     for (const group of this.#node.out) addGroup(draft, group)
+    if (isEmpty(draft)) draft.reason = NO_EDGE
     return Object.freeze(draft)
   }
 
@@ -91,7 +98,7 @@ export class Router {
         const later = this.#decideGroup(draft, reasons, this.#node.out[i] as OutGroup, message, passes)
         if (later !== undefined) return later.then(() => decideFrom(i + 1))
       }
-      if (isEmpty(draft)) draft.reason = reasons.join("; ") || "no edge leads out"
+      if (isEmpty(draft)) draft.reason = reasons.join("; ") || NO_EDGE
       return draft
     }
     return decideFrom(0)

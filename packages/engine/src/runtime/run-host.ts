@@ -16,23 +16,26 @@ import {
   type RunId,
   type RunStarted,
   SuperstepError,
+  type Task,
   type TimerId,
 } from "../core/index.ts"
 import type { Clock } from "./clock.ts"
 import { EventStream, type LiveEvent, outerId, type RunEvent, withOuterIds } from "./events.ts"
-import { type Caller, Frame } from "./frame.ts"
+import { type Caller, Frame, frameKey } from "./frame.ts"
 import { Journal } from "./journal.ts"
 import type { RunResult } from "./options.ts"
 import type { Program } from "./program.ts"
 import { validate } from "./schema.ts"
 import type { Store } from "./store.ts"
+import { TaskRun } from "./task-run.ts"
 import type { RunTelemetry, Telemetry } from "./telemetry-port.ts"
 
 interface Work {
   readonly frame: Frame
   readonly effects: readonly Effect[]
-  /** The number of the event before the first of these. */
+  /** The numbers of the event before the first of these, and of the last one. */
   readonly eventsBefore: number
+  readonly eventsAfter: number
   readonly at: number
 }
 
@@ -51,35 +54,46 @@ export class RunHost {
   readonly store: Store | undefined
   readonly #clock: Clock
   readonly #telemetry: Telemetry | undefined
-  readonly #journal: Journal
+  readonly #journal: Journal<Work | (() => void)>
   readonly #frames = new Map<string, Frame>()
+  #root: Frame | undefined
   /** Entries of sub-workflows that were read back and whose callers have not called again yet. */
   readonly #unclaimed = new Map<string, Entry[]>()
   readonly #timers = new Map<string, () => void>()
   readonly #work = new Fifo<Work>()
   readonly #streams = new Set<EventStream>()
   #waiters: ((result: RunResult) => void)[] = []
-  #losers: ((error: unknown) => void)[] = []
+  /** Rejects what waits for the run, should it not be able to go on. */
+  readonly #losers = new Set<(error: unknown) => void>()
+  /** Requests of sub-workflows that are over. */
+  readonly #answered = new Set<RequestId>()
   #finishers: (() => void)[] = []
   #lost: { readonly error: unknown } | undefined
   #draining = false
   #tasksThisTurn = 0
   #busyFrames = 0
+  /** Events counted so far, and those that watchers have been given. */
   #events = 0
+  #eventsGiven = 0
 
   constructor({ runId, store, clock, telemetry }: HostOptions) {
     this.runId = runId
     this.store = store
     this.#clock = clock
     this.#telemetry = telemetry
-    this.#journal = new Journal(store, runId, (error) => this.#lose(error))
+    this.#journal = new Journal(
+      store,
+      runId,
+      (held) => this.#follow(held),
+      (error) => this.#lose(error),
+    )
   }
 
   now(): number {
     return this.#clock.now()
   }
   get root(): Frame {
-    return this.#frames.get("") as Frame
+    return this.#root as Frame
   }
   get isObserved(): boolean {
     return this.#streams.size > 0
@@ -89,7 +103,8 @@ export class RunHost {
   }
 
   /** Starts a sub-workflow, or finds it as the journal left it. */
-  call(program: Program, entry: RunStarted, caller: Caller, key: string): void {
+  call(program: Program, entry: RunStarted, caller: Caller): void {
+    const key = frameKey(caller)
     const unclaimed = this.#unclaimed.get(key)
     if (unclaimed === undefined) {
       Frame.start(this, program, entry, caller)
@@ -99,18 +114,29 @@ export class RunHost {
     Frame.restore(this, program, unclaimed, caller).resume()
   }
 
+  /** A sub-workflow that was under way must still be the one that is called. */
+  checkUnchanged(caller: Caller, { workflow, signature }: RunStarted): void {
+    const first = this.#unclaimed.get(frameKey(caller))?.[0]
+    if (first?.type !== "run.started" || first.signature === signature) return
+    const text = `Run ${this.runId} was inside another version of workflow "${workflow}" (${first.signature}, now ${signature}).`
+    throw new SuperstepError("GRAPH_CHANGED", text, { retryable: false })
+  }
+
   /** After records were read back. */
   restored(seq: number, events: number, belowRoot: ReadonlyMap<string, Entry[]>): void {
     this.#journal.continueAfter(seq)
     this.#events = events
+    this.#eventsGiven = events
     for (const [key, entries] of belowRoot) this.#unclaimed.set(key, entries)
   }
 
   addFrame(frame: Frame): void {
     this.#frames.set(frame.key, frame)
+    if (frame.caller === undefined) this.#root = frame
   }
   removeFrame(frame: Frame): void {
     this.#frames.delete(frame.key)
+    for (const id of frame.machine.answered()) this.#answered.add(outerId(frame.key, id))
   }
   changeBusy(by: 1 | -1): void {
     this.#busyFrames += by
@@ -130,53 +156,95 @@ export class RunHost {
   commit(frame: Frame, entry: Entry, effects: readonly Effect[], events: number): void {
     const eventsBefore = this.#events
     this.#events += events
-    const work = { frame, effects, eventsBefore, at: entry.at }
-    if (this.#journal.isVolatile) {
-      this.#work.push(work)
-      this.#drain()
+    const eventsAfter = this.#events
+    if (this.store !== undefined) {
+      const work = { frame, effects, eventsBefore, eventsAfter, at: entry.at }
+      this.#journal.write(frame.key, entry, eventsAfter, work)
+    } else if (this.#draining) {
+      this.#work.push({ frame, effects, eventsBefore, eventsAfter, at: entry.at })
     } else {
-      this.#journal.write(frame.key, entry, this.#events, () => {
-        this.#work.push(work)
-        this.#drain()
-      })
+      this.#draining = true
+      this.#perform(frame, effects, eventsBefore, eventsAfter, entry.at)
+      this.#drain()
     }
+  }
+
+  /** Does several things as one: durable together, and what follows is carried out when all are done. */
+  together(act: () => void): void {
+    if (this.#draining) return this.#journal.group(act)
+    this.#draining = true
+    this.#journal.group(act)
+    this.#drain()
   }
 
   afterDurable(callback: () => void): void {
     this.#journal.afterwards(callback)
   }
 
-  enqueue(frame: Frame, effects: readonly Effect[], eventsBefore: number): void {
-    this.#work.push({ frame, effects, eventsBefore, at: this.now() })
+  /** Resolves when everything so far is durable; rejects when it will never be. */
+  durable(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#lost !== undefined) return reject(this.#lost.error)
+      this.#losers.add(reject)
+      this.#journal.afterwards(() => {
+        this.#losers.delete(reject)
+        resolve()
+      })
+    })
+  }
+
+  enqueue(frame: Frame, effects: readonly Effect[]): void {
+    const events = this.#events
+    this.#follow({ frame, effects, eventsBefore: events, eventsAfter: events, at: this.now() })
+  }
+
+  #follow(held: Work | (() => void)): void {
+    if (typeof held === "function") return held()
+    this.#work.push(held)
+    if (this.#draining) return
+    this.#draining = true
     this.#drain()
   }
 
+  /** Carries out one piece of work after another: what comes of one is queued behind it. */
   #drain(): void {
-    if (this.#draining) return
-    this.#draining = true
-    for (let work = this.#work.shift(); work !== undefined; work = this.#work.shift()) {
-      this.#perform(work)
-      if (this.#tasksThisTurn < TASKS_PER_TURN) continue
-      this.#tasksThisTurn = 0
-      setImmediate(() => {
+    while (this.#tasksThisTurn < TASKS_PER_TURN) {
+      const work = this.#work.shift()
+      if (work === undefined) {
         this.#draining = false
-        this.#drain()
-      })
-      return
+        if (this.#waiters.length > 0) this.checkSettled()
+        return
+      }
+      this.#perform(work.frame, work.effects, work.eventsBefore, work.eventsAfter, work.at)
     }
-    this.#draining = false
-    this.checkSettled()
+    setImmediate(() => {
+      this.#tasksThisTurn = 0
+      this.#drain()
+    })
   }
 
-  #perform({ frame, effects, eventsBefore, at }: Work): void {
+  #perform(
+    frame: Frame,
+    effects: readonly Effect[],
+    eventsBefore: number,
+    eventsAfter: number,
+    at: number,
+  ): void {
     let seq = eventsBefore
-    for (const effect of effects) {
-      if (effect.type === "emit") this.#emit(frame, ++seq, at, effect.event)
-      else {
-        if (effect.type === "start") this.#tasksThisTurn++
-        frame.perform(effect)
-      }
+    for (let i = 0; i < effects.length; i++) {
+      const effect = effects[i] as Effect
+      if (effect.type === "start") this.#startTask(frame, effect.task)
+      else if (effect.type === "emit") this.#emit(frame, ++seq, at, effect.event)
+      else frame.perform(effect)
     }
+    if (eventsAfter > this.#eventsGiven) this.#eventsGiven = eventsAfter
+  }
+
+  /** Unless it was dropped, or its caller was, between the decision and now. */
+  #startTask(frame: Frame, task: Task): void {
+    if (task.status === "over" || (frame.caller !== undefined && frame.isAbandoned())) return
+    this.#tasksThisTurn++
+    new TaskRun(frame, task).start()
   }
 
   setTimer(frame: Frame, timer: TimerId, at: number): void {
@@ -204,7 +272,7 @@ export class RunHost {
       this.#streams.delete(stream)
       this.#observe()
     })
-    if (this.#frames.has("") && this.root.machine.isOver()) stream.end()
+    if (this.#root?.machine.isOver()) stream.end()
     else {
       this.#streams.add(stream)
       this.#observe()
@@ -217,12 +285,13 @@ export class RunHost {
   }
 
   #emit(frame: Frame, seq: number, at: number, event: MachineEvent): void {
+    this.#eventsGiven = seq
     this.#push({ runId: this.runId, seq, at, path: frame.path, ...withOuterIds(frame.key, event) })
   }
 
   emitLive(frame: Frame, event: LiveEvent): void {
-    if (this.isObserved)
-      this.#push({ runId: this.runId, seq: this.#events, at: this.now(), path: frame.path, ...event })
+    if (!this.isObserved) return
+    this.#push({ runId: this.runId, seq: this.#eventsGiven, at: this.now(), path: frame.path, ...event })
   }
 
   #push(event: RunEvent): void {
@@ -238,24 +307,21 @@ export class RunHost {
     )
   }
 
-  /** Validates an answer, then takes it: at most once (M7). */
+  /** Validates an answer, then takes it: at most once (M7). Resolves when it is durable. */
   async respond(id: RequestId, value: unknown, by: string | undefined): Promise<void> {
     const slash = id.lastIndexOf("/")
     const frame = this.#frames.get(slash < 0 ? "" : id.slice(0, slash))
     const inner = id.slice(slash + 1)
     const request = this.#openRequest(frame, inner, id)
-    this.checkJson(value, `the answer to request "${id}"`)
-    const schema = request.schema
-    if (schema !== undefined) {
-      const checked = await validate(schema, value)
-      if (!checked.ok) {
-        throw new SuperstepError(
-          "REQUEST_INVALID",
-          `The answer to request "${id}" does not fit: ${checked.reason}. Nothing was taken; answer again.`,
-        )
-      }
-      this.#openRequest(frame, inner, id)
+    this.checkJson(value, `The answer to request "${id}"`)
+    const schema = await request.frame.answerSchema(request.request)
+    const checked = schema === undefined ? undefined : await validate(schema, value)
+    if (checked?.ok === false) {
+      const text = `The answer to request "${id}" does not fit: ${checked.reason}. Nothing was taken; answer again.`
+      throw new SuperstepError("REQUEST_INVALID", text)
     }
+    // Somebody else may have answered meanwhile.
+    this.#openRequest(frame, inner, id)
     request.frame.apply({
       type: "request.answered",
       at: this.now(),
@@ -263,27 +329,23 @@ export class RunHost {
       value: value as Json,
       by,
     })
+    await this.durable()
   }
 
-  #openRequest(frame: Frame | undefined, inner: RequestId, id: RequestId) {
+  #openRequest(
+    frame: Frame | undefined,
+    inner: RequestId,
+    id: RequestId,
+  ): { frame: Frame; request: OpenRequest } {
     const request = frame?.machine.request(inner)
-    if (frame !== undefined && request !== undefined) {
-      return { frame, schema: frame.answerSchema(request) }
+    if (frame !== undefined && request !== undefined) return { frame, request }
+    if (frame?.machine.wasAnswered(inner) || this.#answered.has(id)) {
+      const text = `Request "${id}" was answered before; an answer cannot be changed.`
+      throw new SuperstepError("REQUEST_ANSWERED", text)
     }
-    if (frame?.machine.wasAnswered(inner)) {
-      throw new SuperstepError(
-        "REQUEST_ANSWERED",
-        `Request "${id}" was answered before; an answer cannot be changed.`,
-      )
-    }
-    const open =
-      this.requests()
-        .map((one) => `"${one.id}"`)
-        .join(", ") || "none"
-    throw new SuperstepError(
-      "REQUEST_UNKNOWN",
-      `Run ${this.runId} has no open request "${id}". Open: ${open}.`,
-    )
+    const open = this.requests().map((one) => `"${one.id}"`)
+    const text = `Run ${this.runId} has no open request "${id}". Open: ${open.join(", ") || "none"}.`
+    throw new SuperstepError("REQUEST_UNKNOWN", text)
   }
 
   // The end
@@ -294,15 +356,20 @@ export class RunHost {
       if (this.#lost !== undefined) reject(this.#lost.error)
       else if (this.#isSettled()) resolve(this.#result())
       else {
-        this.#waiters.push(resolve)
-        this.#losers.push(reject)
+        this.#losers.add(reject)
+        this.#waiters.push((result) => {
+          this.#losers.delete(reject)
+          resolve(result)
+        })
       }
     })
   }
 
   #isSettled(): boolean {
-    if (this.#draining || !this.#journal.isIdle || !this.#frames.has("")) return false
-    return this.root.machine.isOver() || (this.#busyFrames === 0 && this.requests().length > 0)
+    const over = this.#root?.machine.isOver()
+    if (over === undefined || (!over && this.#busyFrames > 0)) return false
+    if (this.#draining || !this.#journal.isIdle) return false
+    return over || this.requests().length > 0
   }
 
   /** Tells those who wait when the run is over or waits for a person. */
@@ -310,7 +377,6 @@ export class RunHost {
     if (this.#waiters.length === 0 || !this.#isSettled()) return
     const waiters = this.#waiters
     this.#waiters = []
-    this.#losers = []
     const result = this.#result()
     for (const resolve of waiters) resolve(result)
   }
@@ -327,22 +393,22 @@ export class RunHost {
     this.#timers.clear()
     for (const stream of this.#streams) stream.end()
     this.#streams.clear()
-    for (const [key, frame] of this.#frames) if (key !== "") this.removeFrame(frame)
   }
 
-  /** The journal is gone: nothing may follow, and everyone who waits is told. */
   #lose(cause: unknown): void {
-    const error =
-      cause instanceof SuperstepError
-        ? cause
-        : new SuperstepError("JOURNAL_LOST", `Run ${this.runId} stopped: its journal could not be written.`, {
-            cause,
-          })
+    const text = `Run ${this.runId} stopped: its journal could not be written.`
+    this.stop(cause instanceof SuperstepError ? cause : new SuperstepError("JOURNAL_LOST", text, { cause }))
+  }
+
+  /** The run cannot go on: nothing more may follow, and everyone who waits is told. */
+  stop(error: unknown): void {
+    if (this.#lost !== undefined) return
     this.#lost = { error }
-    for (const frame of this.#frames.values()) frame.abortAll("the run's journal could not be written")
+    for (const frame of this.#frames.values()) frame.abortAll("the run could not go on")
+    for (const stream of this.#streams) stream.fail(error)
     this.finish()
     for (const reject of this.#losers) reject(error)
-    this.#losers = []
+    this.#losers.clear()
     this.#waiters = []
   }
 
@@ -356,7 +422,7 @@ export class RunHost {
       state: machine.allState(),
       ...(machine.error === undefined ? {} : { error: withCause(machine.error, thrown) }),
       requests: this.requests(),
-      undelivered: machine.undelivered,
+      undelivered: [...machine.undelivered],
       usage: machine.usage,
       supersteps: machine.superstep,
     }

@@ -47,7 +47,11 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
       checkOptions(program, options)
       const begin = () => {
         const entry = runStarted(program, run.id, input as Json, run.#host.now(), options)
-        Frame.start(run.#host, program, entry, undefined)
+        run.#host.together(() => {
+          Frame.start(run.#host, program, entry, undefined)
+          // Aborted before it began: no handler runs.
+          if (options.signal?.aborted) run.#host.root.cancel(reasonOf(options.signal))
+        })
       }
       const checked = checkInput(program, input)
       return isPromise(checked) ? checked.then(begin) : begin()
@@ -74,13 +78,12 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
       this.#begun = Promise.reject(error)
     }
     // Whoever awaits the run gets the error; a run that nobody awaits must not bring the process down.
-    this.#begun?.catch(() => this.#stream?.end())
+    this.#begun?.catch((error) => this.#stream?.fail(error))
     if (signal !== undefined) this.#followSignal(signal)
   }
 
   #followSignal(signal: AbortSignal): void {
-    const onAbort = () =>
-      this.cancel(signal.reason instanceof Error ? signal.reason.message : String(signal.reason))
+    const onAbort = () => this.cancel(reasonOf(signal))
     if (signal.aborted) return onAbort()
     signal.addEventListener("abort", onAbort, { once: true })
     const leave = () => signal.removeEventListener("abort", onAbort)
@@ -146,7 +149,8 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
           yield event
         }
       }
-      for await (const event of live) if (event.seq > last) yield event
+      for await (const event of live)
+        if (event.seq > last || (event.seq === last && isLive(event))) yield event
     } finally {
       await live.return()
     }
@@ -160,12 +164,23 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
         `Run ${this.id} keeps no journal, so past events are gone; start it with a store.`,
       )
     }
+    // What has happened and is not written yet would be missed.
+    await this.#host.durable()
     return replayEvents(this.#program.graph, await store.read(this.id, 0), after)
   }
 
   [Symbol.asyncIterator](): AsyncIterator<RunEvent> {
     return this.#stream ?? this.events()
   }
+}
+
+function reasonOf(signal: AbortSignal): string {
+  return signal.reason instanceof Error ? signal.reason.message : String(signal.reason)
+}
+
+/** Live events have the number of the kept event before them. */
+function isLive({ type }: RunEvent): boolean {
+  return type === "custom" || type === "log"
 }
 
 /** Folds a journal into the frames of a run, and starts what was under way. */

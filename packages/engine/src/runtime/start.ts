@@ -6,6 +6,7 @@ import {
   type RunStarted,
   SuperstepError,
   signatureOf,
+  writeProblem,
 } from "../core/index.ts"
 import type { RunOptions } from "./options.ts"
 import type { Program, ProgramNode } from "./program.ts"
@@ -71,23 +72,42 @@ function inputInvalid({ graph }: Program, reason: string): SuperstepError {
   )
 }
 
-/** Options come from callers that may not be typed: numbers are checked before anything starts. */
-export function checkOptions(program: Program, { limits, timeout, budget, state }: RunOptions): void {
+const LIMITS = new Set(["supersteps", "visits", "loops", "concurrency"])
+const BUDGET = new Set(["tokens", "usd", "modelCalls", "toolCalls", "iterations"])
+
+/** Options come from callers that may not be typed: they are checked before anything starts. */
+export function checkOptions(program: Program, { runId, limits, timeout, budget, state }: RunOptions): void {
+  if (runId !== undefined && (typeof runId !== "string" || runId === "")) {
+    throw optionInvalid(`runId must be a text that is not empty, not ${JSON.stringify(runId)}`)
+  }
   for (const [name, value] of Object.entries({ ...limits })) {
-    if (value !== undefined && !(value >= 1))
-      throw optionInvalid(`limits.${name} must be at least 1, not ${value}`)
+    if (!LIMITS.has(name)) throw optionInvalid(`limits has no "${name}"; it has ${[...LIMITS].join(", ")}`)
+    if (value !== undefined && !(Number.isInteger(value) && value >= 1)) {
+      throw optionInvalid(`limits.${name} must be a whole number of at least 1, not ${value}`)
+    }
   }
-  for (const [name, value] of Object.entries({ ...budget, timeout })) {
-    if (value !== undefined && !(value >= 0))
-      throw optionInvalid(`${name} must be a number of at least 0, not ${value}`)
+  for (const [name, value] of Object.entries({ ...budget })) {
+    if (!BUDGET.has(name)) throw optionInvalid(`budget has no "${name}"; it has ${[...BUDGET].join(", ")}`)
+    checkAmount(`budget.${name}`, value)
   }
-  for (const [key, value] of Object.entries({ ...state })) {
-    if (!program.graph.channels.has(key))
-      throw optionInvalid(`state has "${key}", which is no channel of workflow "${program.graph.name}"`)
-    const problem = jsonProblem(value)
-    if (problem !== undefined)
-      throw optionInvalid(`state.${key} cannot be stored: ${problem.path || "it"} ${problem.reason}`)
-  }
+  checkAmount("timeout", timeout)
+  for (const [key, value] of Object.entries({ ...state })) checkState(program, key, value)
+}
+
+function checkAmount(name: string, value: unknown): void {
+  if (value === undefined || (Number.isFinite(value) && (value as number) >= 0)) return
+  throw optionInvalid(`${name} must be a number of at least 0, not ${value}`)
+}
+
+function checkState({ graph }: Program, key: string, value: unknown): void {
+  const channel = graph.channels.get(key)
+  if (channel === undefined)
+    throw optionInvalid(`state has "${key}", which is no channel of workflow "${graph.name}"`)
+  const problem = jsonProblem(value)
+  if (problem !== undefined)
+    throw optionInvalid(`state.${key} cannot be stored: ${problem.path || "it"} ${problem.reason}`)
+  const misfit = writeProblem(channel.reducer, value as Json)
+  if (misfit !== undefined) throw optionInvalid(`state.${key}: ${misfit}`)
 }
 
 function optionInvalid(message: string): SuperstepError {

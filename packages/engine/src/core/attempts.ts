@@ -1,0 +1,137 @@
+/** How an attempt at a task ends: finished, refused, failed for now, failed for good. */
+import { admitToRun, leaveRun, nodeState, release } from "./admission.ts"
+import { overBudget } from "./budget.ts"
+import { reachLimitAndGoOn, settle } from "./commit.ts"
+import { emit, reportUndelivered, watched } from "./emit.ts"
+import { finishRun } from "./ending.ts"
+import type { Send, TaskFailed, TaskFinished } from "./entries.ts"
+import { type ErrorData, SuperstepError } from "./errors.ts"
+import { checkFinished, checkKeyFree } from "./fitting.ts"
+import { asFailed } from "./joins.ts"
+import type { Json } from "./json.ts"
+import { retryDelay } from "./retry.ts"
+import type { MachineState, Task } from "./state.ts"
+import { retryTimer, setTimer } from "./timers.ts"
+import { addUsage, type Usage } from "./usage.ts"
+import { stopWaiting } from "./waiting.ts"
+import { openRequest, withdrawWaits } from "./waits.ts"
+
+export function finishTask(m: MachineState, task: Task, entry: TaskFinished): void {
+  checkFinished(m, task, entry)
+  if (entry.usage !== undefined) count(m, task, entry.usage)
+  if (entry.local !== undefined) {
+    const node = nodeState(m, task.node)
+    node.local ??= Object.create(null) as { [key: string]: Json }
+    for (const [key, value] of entry.local) node.local[key] = value
+  }
+  if (watched(m)) {
+    const settled = entry.settled === undefined ? {} : { settled: entry.settled }
+    emit(m, { type: "task.finished", task: task.id, node: task.node.id, sends: entry.sends, ...settled })
+  }
+  if (entry.requests !== undefined) for (const request of entry.requests) openRequest(m, task, request)
+  end(m, task, entry.sends, entry.writes, entry.trace)
+}
+
+export function rejectTask(m: MachineState, task: Task, reason: string): void {
+  reportUndelivered(m, { from: task.from, to: task.node.id, reason, value: task.message })
+  end(m, task, [], undefined, undefined)
+}
+
+/** It leaves the live tasks, and what it sent waits for the commit. */
+function end(
+  m: MachineState,
+  task: Task,
+  sends: readonly Send[],
+  writes: TaskFinished["writes"],
+  trace: string | undefined,
+): void {
+  if (task.waits !== undefined) withdrawWaits(m, task)
+  m.tasks.delete(task.id)
+  if (task.status === "parked") m.parked--
+  else m.open--
+  release(m, task)
+  task.status = "over"
+  task.memo = undefined
+  task.sends = sends
+  task.writes = writes
+  task.trace = trace
+  m.finished.push(task)
+  stopWaiting(m)
+  settle(m)
+}
+
+/** M3: of a failed attempt nothing stays but the failure and what was used. */
+export function failTask(m: MachineState, task: Task, entry: TaskFailed): void {
+  const { attempt } = entry
+  if (task.attempt !== attempt) {
+    const text = `Attempt ${attempt} of task ${task.id} is over; attempt ${task.attempt} counts.`
+    throw new SuperstepError("ATTEMPT_OVER", text)
+  }
+  const error = { ...entry.error, node: task.node.id, attempt }
+  if (entry.usage !== undefined) count(m, task, entry.usage)
+  const delay = delayBeforeRetry(m, task, entry.error)
+  if (watched(m)) {
+    const retryAt = delay === undefined ? {} : { retryAt: entry.at + delay }
+    emit(m, { type: "task.failed", task: task.id, node: task.node.id, attempt, error, ...retryAt })
+  }
+  if (delay !== undefined) return retry(m, task, delay)
+  const sends = error.fatal ? undefined : failureRoute(task, error)
+  if (sends === undefined) finishRun(m, "failed", error)
+  else end(m, task, sends, undefined, entry.trace)
+}
+
+export function delayBeforeRetry(m: MachineState, task: Task, error: ErrorData): number | undefined {
+  return retryDelay(task.node.spec.retry, task.attempt, error, `${m.runId}:${task.id}`)
+}
+
+/** The task keeps its place at its node, and what its steps recorded. */
+function retry(m: MachineState, task: Task, delay: number): void {
+  withdrawWaits(m, task)
+  if (task.status === "parked") {
+    m.parked--
+    m.open++
+    stopWaiting(m)
+  }
+  leaveRun(m, task)
+  task.attempt++
+  task.status = "backoff"
+  if (delay === 0) admitToRun(m, task)
+  else setTimer(m, retryTimer(task.id), m.now + delay)
+  settle(m)
+}
+
+/** Where a final failure goes: the node's error edge, else the joins that settle; undefined: it fails the run. */
+function failureRoute({ node, message }: Task, error: ErrorData): Send[] | undefined {
+  if (node.onError !== undefined) {
+    const value = { node: node.id, error, input: message } as unknown as Json
+    return [{ value, route: { nodes: [node.onError] } }]
+  }
+  if (node.settles.length === 0) return undefined
+  return [{ value: asFailed(error), route: { joins: node.settles.map((join) => join.id), failed: true } }]
+}
+
+export function recordStep(
+  m: MachineState,
+  task: Task,
+  key: string,
+  value: Json,
+  usage: Usage | undefined,
+): void {
+  checkKeyFree(task, key)
+  task.memo ??= new Map()
+  task.memo.set(key, value)
+  if (watched(m)) emit(m, { type: "step.recorded", task: task.id, node: task.node.id, key, value })
+  if (usage !== undefined) count(m, task, usage)
+}
+
+function count(m: MachineState, task: Task, usage: Usage): void {
+  m.usage = addUsage(m.usage, usage)
+  if (watched(m)) emit(m, { type: "usage.recorded", task: task.id, node: task.node.id, usage })
+}
+
+/** A sub-workflow may be in the middle of its work: it stops at once when the budget is used up. */
+export function countFromBelow(m: MachineState, task: Task, usage: Usage): void {
+  count(m, task, usage)
+  const breach = overBudget(m)
+  if (breach !== undefined) reachLimitAndGoOn(m, breach)
+}

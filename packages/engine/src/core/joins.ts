@@ -1,0 +1,110 @@
+/**
+ * Joins keep a buffer per source over supersteps: the k-th message of every source belongs to round k. A round
+ * fires when its policy is met, and the target gets a list in the declared order of the sources.
+ */
+import { emit, reportUndelivered, watched } from "./emit.ts"
+import type { ErrorData } from "./errors.ts"
+import type { GraphJoin, GraphNode, Settled } from "./graph.ts"
+import type { NodeId, TimerId } from "./ids.ts"
+import type { Json } from "./json.ts"
+import type { JoinRound, JoinState, MachineState, Task } from "./state.ts"
+import { addTask, sendFromOutside } from "./tasks.ts"
+import { clearTimer, setTimer } from "./timers.ts"
+
+/** A message reaches a join: buffered, or the one that makes it fire, or too late. */
+export function arrive(m: MachineState, join: GraphJoin, from: Task, value: Json, failed: boolean): void {
+  const source = join.sources.get(from.node.id) as number
+  const state = joinState(m, join)
+  const number = state.arrivals[source] as number
+  state.arrivals[source] = number + 1
+  const round = state.rounds.get(number) ?? openRound(m, join, number)
+  round.count++
+  if (round.fired) {
+    if (round.count === join.sources.size) state.rounds.delete(number)
+    const reason = "it came after the join had fired"
+    return reportUndelivered(m, { from: from.node.id, to: join.group.to, reason, value })
+  }
+  round.values[source] = settles(join) && !failed ? ({ ok: true, value } satisfies Settled<Json>) : value
+  if (from.trace !== undefined) {
+    round.traces ??= []
+    round.traces.push(from.trace)
+  }
+  if (round.count >= (join.needs ?? join.sources.size)) {
+    addTask(m, m.graph.nodes[join.target] as GraphNode, takeRound(m, join, round), from, round.traces)
+  } else if (watched(m)) {
+    emit(m, {
+      type: "join.waiting",
+      join: join.id,
+      node: join.group.to,
+      missing: missingSources(join, round),
+    })
+  }
+}
+
+function joinState(m: MachineState, join: GraphJoin): JoinState {
+  let state = m.joins[join.index]
+  if (state === undefined) {
+    state = { arrivals: new Array<number>(join.sources.size).fill(0), rounds: new Map() }
+    m.joins[join.index] = state
+  }
+  return state
+}
+
+function openRound(m: MachineState, join: GraphJoin, number: number): JoinRound {
+  const values = new Array<Json | undefined>(join.sources.size).fill(undefined)
+  const round: JoinRound = { round: number, values, count: 0, fired: false, traces: undefined }
+  joinState(m, join).rounds.set(number, round)
+  if (join.group.timeout !== undefined) setTimer(m, joinTimer(join, number), m.now + join.group.timeout)
+  return round
+}
+
+/** Ends a round, and gives the list for the target. */
+function takeRound(m: MachineState, join: GraphJoin, round: JoinRound): Json {
+  round.fired = true
+  if (round.count === join.sources.size) joinState(m, join).rounds.delete(round.round)
+  clearTimer(m, joinTimer(join, round.round))
+  if (!settles(join)) return round.values.filter((value) => value !== undefined)
+  return round.values.map((value, i) => value ?? asFailed(notSent(join, i)))
+}
+
+/** Fires a settling join with what is there; the sources that have not sent appear as failures. */
+export function fireEarly(m: MachineState, join: GraphJoin, round: JoinRound): void {
+  const node = m.graph.nodes[join.target] as GraphNode
+  const sender = sendFromOutside(m, node, { value: takeRound(m, join, round), route: { nodes: [node.id] } })
+  sender.traces = round.traces
+}
+
+/** Every round that has not fired. */
+export function* openRounds(m: MachineState): Generator<{ join: GraphJoin; round: JoinRound }> {
+  for (const join of m.graph.joins) {
+    for (const round of m.joins[join.index]?.rounds.values() ?? []) if (!round.fired) yield { join, round }
+  }
+}
+
+/** The first open round of a settling join, if there is one. */
+export function openSettlement(m: MachineState): { join: GraphJoin; round: JoinRound } | undefined {
+  for (const open of openRounds(m)) if (settles(open.join)) return open
+  return undefined
+}
+
+export function missingSources(join: GraphJoin, round: JoinRound): NodeId[] {
+  return join.group.from.filter((_, i) => round.values[i] === undefined)
+}
+
+export function settles(join: GraphJoin): boolean {
+  return join.group.join.kind === "settle"
+}
+
+/** A failure as the value that settling joins and nodes hand on. */
+export function asFailed(error: ErrorData): Json {
+  return { ok: false, error } satisfies Settled<Json> as unknown as Json
+}
+
+function notSent(join: GraphJoin, source: number): ErrorData {
+  const node = join.group.from[source]
+  return { code: "NOT_SENT", message: `"${node}" sent nothing to the join`, node }
+}
+
+function joinTimer(join: GraphJoin, round: number): TimerId {
+  return `join:${round}:${join.id}`
+}

@@ -1,0 +1,73 @@
+/** How tasks come into being: one message, one node, one visit. */
+import { nodeState } from "./admission.ts"
+import type { Send } from "./entries.ts"
+import type { GraphNode } from "./graph.ts"
+import type { Json } from "./json.ts"
+import { type MachineState, Task } from "./state.ts"
+
+/** Stands in for the id of a sender that is no task, and sorts after all that are. */
+export const OUTSIDE = Number.MAX_SAFE_INTEGER
+
+/** A task for a message that another one sent. It starts with the next superstep. */
+export function addTask(
+  m: MachineState,
+  target: GraphNode,
+  value: Json,
+  from: Task,
+  traces: readonly string[] | undefined,
+): void {
+  const task = new Task(m.nextTask++, target, value, from.node.id, stepAfter(m, from))
+  task.traces = traces
+  if (from.id === OUTSIDE) task.answers = from.answers
+  enter(m, task)
+}
+
+/** A task for a message from outside the graph: the input, or the notice of a limit. */
+export function addFirstTask(m: MachineState, target: GraphNode, value: Json): Task {
+  const task = new Task(m.nextTask++, target, value, undefined, m.superstep + 1)
+  enter(m, task)
+  return task
+}
+
+function enter(m: MachineState, task: Task): void {
+  countVisits(m, task.node, 1)
+  m.tasks.add(task)
+  m.open++
+  m.next.push(task)
+}
+
+/** The superstep of what follows from a task: in flow mode every chain of tasks counts for itself. */
+export function stepAfter(m: MachineState, from: Task): number {
+  return (m.graph.schedule === "flow" ? from.superstep : m.superstep) + 1
+}
+
+/** The causes of what a finished task sent. */
+export function tracesOf(from: Task): readonly string[] | undefined {
+  return from.trace === undefined ? from.traces : [from.trace]
+}
+
+/** Counts visits of a node, and notes the limit that they break. */
+export function countVisits(m: MachineState, node: GraphNode, times: number): void {
+  const state = nodeState(m, node)
+  state.visits += times
+  if (state.visits <= node.maxVisits && (m.limits.visits === undefined || state.visits <= m.limits.visits))
+    return
+  const most = Math.min(node.maxVisits, m.limits.visits ?? Number.POSITIVE_INFINITY)
+  m.breach ??= {
+    code: "VISIT_LIMIT",
+    message: `Node "${node.id}" was to be visited more than ${most} times; raise maxVisits or limits.visits, or end the loop earlier.`,
+    node: node.id,
+  }
+}
+
+/**
+ * Stands for a message that no task of this superstep sent: an answer, a join whose time is up. It is delivered
+ * with the next commit, after what tasks sent.
+ */
+export function sendFromOutside(m: MachineState, node: GraphNode, send: Send): Task {
+  const sender = new Task(OUTSIDE, node, null, undefined, m.superstep)
+  sender.status = "over"
+  sender.sends = [send]
+  m.finished.push(sender)
+  return sender
+}

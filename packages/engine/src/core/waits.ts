@@ -1,0 +1,185 @@
+/**
+ * What a task waits for: a person, a timer, a sub-workflow. A task that waits leaves its superstep, and the others
+ * go on. What it waited for is on record when it is there, and answers when the handler runs again.
+ */
+import { admitToRun, leaveRun } from "./admission.ts"
+import { reachLimitAndGoOn, settle } from "./commit.ts"
+import { emit, watched } from "./emit.ts"
+import { finishRun } from "./ending.ts"
+import type {
+  CallFinished,
+  CallStarted,
+  RequestAnswered,
+  RequestOpened,
+  RequestSpec,
+  TimerSet,
+  WaitOutcome,
+} from "./entries.ts"
+import { SuperstepError } from "./errors.ts"
+import type { OpenRequest, Wait } from "./events.ts"
+import { checkKeyFree, checkWaiting, nodeNamed } from "./fitting.ts"
+import type { GraphJoin } from "./graph.ts"
+import type { RequestId, TimerId } from "./ids.ts"
+import { fireEarly, missingSources, settles } from "./joins.ts"
+import type { Json } from "./json.ts"
+import type { JoinRound, MachineState, Task } from "./state.ts"
+import { sendFromOutside } from "./tasks.ts"
+import { clearTimer, RUN_TIMER, requestTimer, setTimer, sleepTimer, splitName } from "./timers.ts"
+import { stopWaiting, waitsForTheOutside } from "./waiting.ts"
+
+export function openInline(m: MachineState, task: Task, { key, request }: RequestOpened): void {
+  checkKeyFree(task, key)
+  park(m, task, key, { kind: "request", request: openRequest(m, task, request) })
+}
+
+export function sleep(m: MachineState, task: Task, { key, until }: TimerSet): void {
+  checkKeyFree(task, key)
+  setTimer(m, sleepTimer(task.id, key), until)
+  park(m, task, key, { kind: "timer", until })
+}
+
+export function startCall(m: MachineState, task: Task, { key, workflow }: CallStarted): void {
+  checkKeyFree(task, key)
+  park(m, task, key, { kind: "call", workflow })
+}
+
+export function finishCall(m: MachineState, task: Task, { key, outcome }: CallFinished): void {
+  checkWaiting(task, key, "call")
+  endWait(m, task, key, outcome)
+}
+
+function park(m: MachineState, task: Task, key: string, wait: Wait): void {
+  task.waits ??= new Map()
+  task.waits.set(key, wait)
+  if (watched(m)) emit(m, { type: "task.parked", task: task.id, node: task.node.id, wait })
+  if (task.status !== "parked") {
+    leaveRun(m, task)
+    task.status = "parked"
+    m.open--
+    m.parked++
+  }
+  settle(m)
+}
+
+/** What a task waited for is there. It counts as running again when it waits for nothing else. */
+function endWait(m: MachineState, task: Task, key: string, outcome: WaitOutcome): void {
+  task.waits?.delete(key)
+  if (outcome.ok) {
+    task.memo ??= new Map()
+    task.memo.set(key, outcome.value)
+  }
+  m.out.push({ type: "resume", task, key, outcome })
+  if (task.waits?.size === 0) {
+    stopWaiting(m)
+    task.status = "running"
+    m.parked--
+    m.open++
+    // It was let in before: it goes on at once, even where the run is full.
+    m.running++
+    if (watched(m)) emit(m, { type: "task.resumed", task: task.id, node: task.node.id })
+  } else if (!waitsForTheOutside(m)) stopWaiting(m)
+}
+
+/** An attempt that is over waits for nothing any more. */
+export function withdrawWaits(m: MachineState, task: Task): void {
+  if (task.waits === undefined) return
+  for (const [key, wait] of task.waits) {
+    if (wait.kind === "timer") clearTimer(m, sleepTimer(task.id, key))
+    if (wait.kind === "request") closeRequest(m, wait.request, "withdrawn")
+  }
+  task.waits = undefined
+}
+
+export function openRequest(m: MachineState, task: Task, spec: RequestSpec): RequestId {
+  const id: RequestId = `r${m.nextRequest++}`
+  const request: OpenRequest = { id, node: task.node.id, task: task.id, openedAt: m.now, ...spec }
+  m.requests.set(id, request)
+  if (spec.deadline !== undefined) setTimer(m, requestTimer(id), spec.deadline)
+  if (watched(m)) emit(m, { type: "request.opened", request })
+  return id
+}
+
+function closeRequest(m: MachineState, id: RequestId, reason: "expired" | "withdrawn"): void {
+  if (!m.requests.delete(id)) return
+  clearTimer(m, requestTimer(id))
+  if (watched(m)) emit(m, { type: "request.closed", request: id, reason })
+}
+
+/** M7: a request that is answered is no longer open. */
+export function answer(
+  m: MachineState,
+  { request: id, value, by }: Pick<RequestAnswered, "request" | "value" | "by">,
+): void {
+  const request = m.requests.get(id)
+  if (request === undefined) throw new SuperstepError("REQUEST_NOT_OPEN", `Request "${id}" is not open (M7).`)
+  m.requests.delete(id)
+  m.answered.add(id)
+  clearTimer(m, requestTimer(id))
+  if (watched(m))
+    emit(m, { type: "request.answered", request: id, value, ...(by === undefined ? {} : { by }) })
+  const waiting = waitingFor(m, request)
+  if (waiting === undefined) deliverAnswer(m, request, value)
+  else endWait(m, waiting.task, waiting.key, { ok: true, value })
+}
+
+/** The task that waits inline for the request, and under which key. */
+function waitingFor(m: MachineState, request: OpenRequest): { task: Task; key: string } | undefined {
+  const task = m.tasks.get(request.task)
+  for (const [key, wait] of task?.waits ?? []) {
+    if (wait.kind === "request" && wait.request === request.id) return { task: task as Task, key }
+  }
+  return undefined
+}
+
+/** The task that asked is over: the answer comes back to its node as a message. */
+function deliverAnswer(m: MachineState, request: OpenRequest, value: Json): void {
+  const node = nodeNamed(m.graph, request.node)
+  stopWaiting(m)
+  sendFromOutside(m, node, { value, route: { nodes: [node.id] } }).answers = request.id
+  settle(m)
+}
+
+export function fireTimer(m: MachineState, timer: TimerId): void {
+  if (!m.timers.delete(timer)) throw new SuperstepError("TIMER_NOT_SET", `Timer "${timer}" is not set.`)
+  const [kind, rest] = splitName(timer)
+  if (timer === RUN_TIMER) {
+    reachLimitAndGoOn(m, { code: "RUN_TIMEOUT", message: "The run's time is up." })
+  } else if (kind === "retry") {
+    admitToRun(m, m.tasks.get(Number(rest)) as Task)
+    settle(m)
+  } else if (kind === "sleep") {
+    const [id, key] = splitName(rest)
+    endWait(m, m.tasks.get(Number(id)) as Task, key, { ok: true, value: null })
+  } else if (kind === "request") {
+    expire(m, m.requests.get(rest) as OpenRequest)
+  } else {
+    joinTimeUp(m, rest)
+  }
+}
+
+/** The deadline passed: the default is the answer; without one the request is closed. */
+function expire(m: MachineState, request: OpenRequest): void {
+  if (request.default !== undefined) {
+    return answer(m, { request: request.id, value: request.default, by: "deadline" })
+  }
+  const waiting = waitingFor(m, request)
+  closeRequest(m, request.id, "expired")
+  const message = `Nobody answered "${request.prompt}" before its deadline.`
+  const error = { code: "REQUEST_EXPIRED", message, retryable: false }
+  if (waiting !== undefined) endWait(m, waiting.task, waiting.key, { ok: false, error })
+  else finishRun(m, "failed", { ...error, node: request.node })
+}
+
+function joinTimeUp(m: MachineState, name: string): void {
+  const [number, id] = splitName(name)
+  const join = m.graph.joinIndex.get(id) as GraphJoin
+  const round = m.joins[join.index]?.rounds.get(Number(number)) as JoinRound
+  if (settles(join)) {
+    stopWaiting(m)
+    fireEarly(m, join, round)
+    return settle(m)
+  }
+  const missing = missingSources(join, round).map((source) => `"${source}"`)
+  const message = `The join of "${join.group.to}" waited ${join.group.timeout} ms; ${missing.join(", ")} did not send.`
+  finishRun(m, "failed", { code: "JOIN_TIMEOUT", message, node: join.group.to })
+}

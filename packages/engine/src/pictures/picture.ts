@@ -1,0 +1,195 @@
+/**
+ * What a picture shows of a graph, before any syntax: shapes, arrows, and a frame around each nested workflow.
+ * Ids are made up here (n0, n1, …), so that no name in a graph can break the text of its picture. The same
+ * graph gives the same picture.
+ */
+import type {
+  EdgeGroup,
+  FanInEdge,
+  Graph,
+  GraphNode,
+  MapEdge,
+  NodeId,
+  SwitchCase,
+  SwitchEdge,
+} from "../core/index.ts"
+
+/** A workflow, or the graph of one. */
+export type Drawable = Graph | { readonly program: { readonly graph: Graph } }
+
+export interface Picture {
+  readonly name: string
+  readonly parts: readonly (Shape | Frame)[]
+  readonly arrows: readonly Arrow[]
+}
+
+export interface Shape {
+  readonly kind: "start" | "output" | "limit" | "node" | "worker" | "switch" | "join"
+  readonly id: string
+  readonly label: string
+}
+
+/** A nested workflow: arrows to it lead to its start, arrows from it leave its output. */
+export interface Frame {
+  readonly kind: "frame"
+  readonly id: string
+  readonly label: string
+  readonly picture: Picture
+}
+
+export interface Arrow {
+  readonly from: string
+  readonly to: string
+  /** Dashed: the way is taken for some messages only, or in an emergency. */
+  readonly style: "solid" | "dashed" | "error"
+  readonly label: string
+}
+
+/** Which shapes stand for a node: a nested workflow is entered and left at different ones. */
+interface Ends {
+  readonly entry: string
+  readonly exit: string
+}
+
+interface Sketch {
+  readonly graph: Graph
+  readonly newId: () => string
+  readonly parts: (Shape | Frame)[]
+  readonly arrows: Arrow[]
+  readonly ends: Map<NodeId, Ends>
+  /** Drawn when the first arrow leads there. */
+  output: string | undefined
+}
+
+export function pictureOf(drawable: Drawable): Picture {
+  let ids = 0
+  const graph = "program" in drawable ? drawable.program.graph : drawable
+  return finished(sketch(graph, () => `n${ids++}`))
+}
+
+function finished({ graph, parts, arrows }: Sketch): Picture {
+  return { name: graph.name, parts, arrows }
+}
+
+function sketch(graph: Graph, newId: () => string): Sketch {
+  const s: Sketch = { graph, newId, parts: [], arrows: [], ends: new Map(), output: undefined }
+  const start = addShape(s, "start", "start")
+  for (const node of graph.nodes) s.ends.set(node.id, addNode(s, node))
+  connect(s, start, entry(s, (graph.nodes[graph.start] as GraphNode).id))
+  for (const group of graph.spec.edges) addGroup(s, group)
+  for (const node of graph.nodes) {
+    // What a worker returns belongs to its map, whatever the list of outputs says.
+    if (node.isOutput && !node.isWorker) connect(s, exit(s, node.id), output(s))
+  }
+  const atLimit = graph.onLimit === undefined ? undefined : graph.nodes[graph.onLimit]
+  if (atLimit !== undefined) connect(s, addShape(s, "limit", "limit"), entry(s, atLimit.id), "", "dashed")
+  return s
+}
+
+function addNode(s: Sketch, node: GraphNode): Ends {
+  const { nested } = node.spec
+  if (nested === undefined) {
+    const id = addShape(s, node.isWorker ? "worker" : "node", node.id)
+    return { entry: id, exit: id }
+  }
+  const id = s.newId()
+  const inner = sketch(nested, s.newId)
+  const ends = { entry: (inner.parts[0] as Shape).id, exit: output(inner) }
+  const label = node.id === nested.name ? node.id : `${node.id}\n${nested.name}`
+  s.parts.push({ kind: "frame", id, label, picture: finished(inner) })
+  return ends
+}
+
+function addGroup(s: Sketch, group: EdgeGroup): void {
+  switch (group.kind) {
+    case "single": {
+      const label = words(group.label ?? (group.conditional ? "when" : ""), atMost(group.max))
+      return connect(s, exit(s, group.from), entry(s, group.to), label)
+    }
+    case "fan-out": {
+      const label = group.label ?? (group.selective ? "select" : "")
+      const style = group.selective ? "dashed" : "solid"
+      for (const to of group.to) connect(s, exit(s, group.from), entry(s, to), label, style)
+      return
+    }
+    case "fan-in": {
+      const join = addShape(s, "join", joinLabel(group))
+      for (const from of group.from) connect(s, exit(s, from), join)
+      return connect(s, join, entry(s, group.to))
+    }
+    case "switch":
+      return addSwitch(s, group)
+    case "map":
+      return addMap(s, group)
+    case "error":
+      return connect(s, exit(s, group.from), entry(s, group.to), "error", "error")
+  }
+}
+
+function joinLabel({ join, from, timeout }: FanInEdge): string {
+  const policy = join.kind === "quorum" ? `${join.count} of ${from.length}` : join.kind
+  return words(`join ${policy}`, timeout === undefined ? "" : `timeout ${timeout} ms`)
+}
+
+function addSwitch(s: Sketch, group: SwitchEdge): void {
+  const loop = isLoop(s.graph, group)
+  const shape = addShape(s, "switch", loop ? "loop" : "switch")
+  connect(s, exit(s, group.from), shape)
+  for (const [i, one] of group.cases.entries()) {
+    const name = one.conditional ? (loop ? "again" : `case ${i + 1}`) : loop ? "exit" : "default"
+    connect(s, shape, one.to === undefined ? output(s) : entry(s, one.to), caseLabel(one, name))
+  }
+}
+
+/** The builder makes a loop of a switch: one case that goes back, and the way out. */
+function isLoop(graph: Graph, { from, cases }: SwitchEdge): boolean {
+  const again = cases.filter((one) => one.conditional)
+  const to = again.length === 1 ? again[0]?.to : undefined
+  const source = graph.nodes[graph.index.get(from) as number] as GraphNode
+  return to !== undefined && source.counted.get(to)?.back === true
+}
+
+function caseLabel({ label, max }: SwitchCase, name: string): string {
+  const most = atMost(max)
+  return words(label === undefined || label === most ? name : label, most)
+}
+
+function addMap(s: Sketch, { from, worker, to, concurrency, settle }: MapEdge): void {
+  const spec = s.graph.nodes[s.graph.index.get(worker) as number]?.spec
+  const most = concurrency ?? spec?.concurrency
+  const items = words("×n", most === undefined ? "" : `concurrency ${most}`)
+  connect(s, exit(s, from), entry(s, worker), items)
+  const results = words("list", settle ? "settled" : "")
+  connect(s, exit(s, worker), to === undefined ? output(s) : entry(s, to), results)
+}
+
+function addShape(s: Sketch, kind: Shape["kind"], label: string): string {
+  const id = s.newId()
+  s.parts.push({ kind, id, label })
+  return id
+}
+
+function connect(s: Sketch, from: string, to: string, label = "", style: Arrow["style"] = "solid"): void {
+  s.arrows.push({ from, to, style, label })
+}
+
+function entry(s: Sketch, id: NodeId): string {
+  return (s.ends.get(id) as Ends).entry
+}
+
+function exit(s: Sketch, id: NodeId): string {
+  return (s.ends.get(id) as Ends).exit
+}
+
+function output(s: Sketch): string {
+  s.output ??= addShape(s, "output", "output")
+  return s.output
+}
+
+function atMost(max: number | undefined): string {
+  return max === undefined ? "" : `at most ${max}`
+}
+
+function words(...parts: readonly string[]): string {
+  return parts.filter((part) => part.trim() !== "").join(", ")
+}

@@ -1,0 +1,386 @@
+/**
+ * What a handler does beside returning a value. Messages, writes and questions are collected and become part of
+ * the task's one entry. Steps, and what the handler waits for, are journaled at once: when the handler runs again,
+ * after a failure or in another process, the record answers.
+ */
+import {
+  addUsage,
+  fromErrorData,
+  type Json,
+  jsonProblem,
+  type NodeId,
+  type OpenRequest,
+  type RequestSpec,
+  type Route,
+  SuperstepError,
+  type Task,
+  type Usage,
+  usageProblem,
+  type WaitOutcome,
+  writeProblem,
+} from "../core/index.ts"
+import type { Callable } from "./callable.ts"
+import type { Channel } from "./channel.ts"
+import type { CallOptions, Context, LogLevel, Question } from "./context.ts"
+import { type Caller, type Frame, frameKey } from "./frame.ts"
+import { jsonSchemaOf, type Schema, validate } from "./schema.ts"
+import { checkInput, runStarted } from "./start.ts"
+
+interface Outgoing {
+  readonly value: Json
+  readonly to?: NodeId | undefined
+  /** Set where nothing is left to decide. */
+  readonly route?: Route | undefined
+}
+
+/** A promise that the handler holds. */
+interface Held {
+  readonly resolve: (value: Json) => void
+  readonly reject: (error: unknown) => void
+  readonly schema: Schema | undefined
+}
+
+/** The attempt, as far as its doings need it. */
+interface Attempt {
+  isOver(): boolean
+  /** The handler waits for the outside from now on. */
+  onWait(): void
+  trace(): string | undefined
+}
+
+const OUTPUT: Route = Object.freeze({ output: true })
+
+export class Doings {
+  readonly #frame: Frame
+  readonly #task: Task
+  readonly #number: number
+  readonly #attempt: Attempt
+  outgoing: Outgoing[] | undefined
+  writes: [string, Json][] | undefined
+  localWrites: [string, Json][] | undefined
+  requests: RequestSpec[] | undefined
+  usage: Usage | undefined
+  #keys: Map<string, number> | undefined
+  #held: Map<string, Held> | undefined
+  #calls: Set<string> | undefined
+  #controller: AbortController | undefined
+  #stopped: SuperstepError | undefined
+
+  constructor(frame: Frame, task: Task, number: number, attempt: Attempt) {
+    this.#frame = frame
+    this.#task = task
+    this.#number = number
+    this.#attempt = attempt
+  }
+
+  // Collected until the task finishes
+
+  send(message: unknown, to: NodeId | { readonly id: NodeId } | undefined): void {
+    this.#checkJson(message, () => `What "${this.#node}" sent`)
+    this.#add({ value: message as Json, to: typeof to === "object" ? to.id : to })
+  }
+
+  output(value: unknown): void {
+    this.#checkJson(value, () => `An output of "${this.#node}"`)
+    this.#add({ value: value as Json, route: OUTPUT })
+  }
+
+  #add(message: Outgoing): void {
+    this.outgoing ??= []
+    this.outgoing.push(message)
+  }
+
+  dropMessages(): void {
+    this.outgoing = undefined
+  }
+
+  state(): Context["state"] {
+    return {
+      get: <T>(channel: Channel<T, never>) => this.#frame.machine.state(this.#channel(channel.key).key) as T,
+      write: <W>(channel: Channel<unknown, W>, value: W) => this.#write(channel.key, value),
+    }
+  }
+
+  #channel(key: string) {
+    const { channels, name } = this.#frame.program.graph
+    const known = channels.get(key)
+    if (known !== undefined) return known
+    const names = [...channels.keys()].map((one) => `"${one}"`).join(", ") || "none"
+    const text = `Workflow "${name}" has no channel "${key}" in its state; it has ${names}. Add it to workflow(…, { state: […] }).`
+    throw new SuperstepError("UNKNOWN_CHANNEL", text, { retryable: false })
+  }
+
+  #write(key: string, value: unknown): void {
+    const { reducer } = this.#channel(key)
+    this.#checkJson(value, () => `What "${this.#node}" wrote to channel "${key}"`)
+    const problem = writeProblem(reducer, value as Json)
+    if (problem !== undefined) {
+      const text = `"${this.#node}" wrote to channel "${key}": ${problem}.`
+      throw new SuperstepError("WRITE_INVALID", text, { retryable: false })
+    }
+    this.writes ??= []
+    this.writes.push([key, value as Json])
+  }
+
+  local(): Context["local"] {
+    return {
+      get: <T>(key: string) => this.#readLocal(key) as T | undefined,
+      set: (key: string, value: unknown) => {
+        this.#checkJson(value, () => `What "${this.#node}" kept under "${key}"`)
+        this.localWrites ??= []
+        this.localWrites.push([key, value as Json])
+      },
+    }
+  }
+
+  /** A task sees its own writes to its node's state. */
+  #readLocal(key: string): Json | undefined {
+    const own = this.localWrites?.findLast(([written]) => written === key)
+    return own === undefined ? this.#frame.machine.local(this.#task.node, key) : own[1]
+  }
+
+  use(usage: Usage): void {
+    checkUsage(usage)
+    this.usage = addUsage(this.usage ?? {}, usage)
+  }
+
+  request(question: string | Question): void {
+    if (this.#frame.program.nodes[this.#task.node.index]?.onAnswer === undefined) {
+      const text = `"${this.#node}" asks without waiting, so it needs an onAnswer handler; or use ctx.ask.`
+      throw new SuperstepError("NO_ANSWER_HANDLER", text, { retryable: false })
+    }
+    this.requests ??= []
+    this.requests.push(this.#requestSpec(question))
+  }
+
+  // Told at once, and not kept
+
+  emit(name: string, data: unknown): void {
+    if (data !== undefined) this.#checkJson(data, () => `The event "${name}" of "${this.#node}"`)
+    const { id: task } = this.#task
+    const given = data === undefined ? {} : { data: data as Json }
+    this.#frame.host.emitLive(this.#frame, { type: "custom", task, node: this.#node, name, ...given })
+  }
+
+  log(level: LogLevel, message: string, data: unknown): void {
+    if (data !== undefined) this.#checkJson(data, () => `The log entry "${message}" of "${this.#node}"`)
+    const { id: task } = this.#task
+    const given = data === undefined ? {} : { data: data as Json }
+    this.#frame.host.emitLive(this.#frame, { type: "log", task, node: this.#node, level, message, ...given })
+  }
+
+  // Journaled at once
+
+  async step<T>(
+    name: string,
+    run: () => T | Promise<T>,
+    usageOf: ((result: T) => Usage) | undefined,
+  ): Promise<T> {
+    const key = this.#key("step", name)
+    const { memo } = this.#task
+    if (memo?.has(key)) return memo.get(key) as T
+    this.#checkGoing()
+    const result = await run()
+    this.#checkGoing()
+    // A step without a result is on record as null, and gives null here too.
+    const value = (result === undefined ? null : result) as Json
+    this.#checkJson(value, () => `The result of step "${name}" of "${this.#node}"`)
+    const usage = usageOf?.(result)
+    if (usage !== undefined) checkUsage(usage)
+    const { host } = this.#frame
+    this.#frame.apply({ type: "step.recorded", at: host.now(), task: this.#task.id, key, value, usage })
+    await host.durable()
+    return value as T
+  }
+
+  async ask<Answer>(question: string | Question<Answer>): Promise<Answer> {
+    const key = this.#key("ask")
+    const schema = typeof question === "string" ? undefined : question.schema
+    if (!this.#task.memo?.has(key)) await checkDefault(question as Question, schema)
+    const answer = await this.#wait(key, schema, () => {
+      const request = this.#requestSpec(question)
+      const at = this.#frame.host.now()
+      this.#frame.apply({ type: "request.opened", at, task: this.#task.id, key, request })
+    })
+    if (schema === undefined) return answer as Answer
+    const checked = await validate(schema, answer)
+    if (checked.ok) return checked.value as Answer
+    const text = `The answer on record for "${this.#node}" does not fit its schema any more: ${checked.reason}`
+    throw new SuperstepError("REQUEST_INVALID", text, { retryable: false })
+  }
+
+  #requestSpec(question: string | Question): RequestSpec {
+    const {
+      prompt,
+      data,
+      timeout,
+      schema,
+      default: fallback,
+    } = typeof question === "string" ? { prompt: question } : question
+    if (data !== undefined) this.#checkJson(data, () => `The data of the question "${prompt}"`)
+    if (fallback !== undefined) this.#checkJson(fallback, () => `The default answer to "${prompt}"`)
+    if (timeout !== undefined && !isSpan(timeout))
+      throw spanInvalid(`The timeout of the question "${prompt}"`, timeout)
+    const onAnswer = this.#frame.program.nodes[this.#task.node.index]?.onAnswer
+    const shape = jsonSchemaOf(schema ?? onAnswer?.schema, "input")
+    return {
+      prompt,
+      ...(data === undefined ? {} : { data: data as Json }),
+      ...(shape === undefined ? {} : { schema: shape }),
+      ...(timeout === undefined ? {} : { deadline: this.#frame.host.now() + timeout }),
+      ...(fallback === undefined ? {} : { default: fallback as Json }),
+    }
+  }
+
+  async sleep(milliseconds: number): Promise<void> {
+    if (!isSpan(milliseconds)) throw spanInvalid(`What "${this.#node}" was to sleep`, milliseconds)
+    const key = this.#key("sleep")
+    await this.#wait(key, undefined, () => {
+      const at = this.#frame.host.now()
+      this.#frame.apply({ type: "timer.set", at, task: this.#task.id, key, until: at + milliseconds })
+    })
+  }
+
+  async call<In, Out>(
+    workflow: Callable<In, Out>,
+    input: In,
+    options: CallOptions | undefined,
+  ): Promise<Out[]> {
+    const key = this.#key("call", workflow.name)
+    if (!this.#task.memo?.has(key)) await checkInput(workflow.program, input)
+    const outputs = await this.#wait(key, undefined, () =>
+      this.#startCall(workflow, input as Json, key, options),
+    )
+    return outputs as Out[]
+  }
+
+  #startCall(workflow: Callable, input: Json, key: string, options: CallOptions | undefined): void {
+    const { host, machine } = this.#frame
+    const task = this.#task.id
+    const caller: Caller = {
+      frame: this.#frame,
+      task,
+      node: this.#node,
+      attempt: this.#number,
+      key,
+      onRequest: options?.onRequest,
+    }
+    this.#calls ??= new Set()
+    this.#calls.add(frameKey(caller))
+    if (machine.isWaitingFor(task, key) === undefined) {
+      this.#frame.apply({ type: "call.started", at: host.now(), task, key, workflow: workflow.name })
+    }
+    const entry = runStarted(workflow.program, host.runId, input, host.now(), {
+      trace: this.#attempt.trace(),
+    })
+    host.checkUnchanged(caller, entry)
+    host.afterDurable(() => {
+      if (!this.#attempt.isOver()) host.call(workflow.program, entry, caller)
+    })
+  }
+
+  /** Sub-workflows end with the attempt that called them. */
+  abandonCalls(): void {
+    for (const key of this.#calls ?? []) this.#frame.host.frame(key)?.abandon("its caller is over")
+  }
+
+  /** Waits for the outside: on record already, or open since before a restart, or opened now. */
+  #wait(key: string, schema: Schema | undefined, open: () => void): Promise<Json> {
+    const { memo } = this.#task
+    if (memo?.has(key)) return Promise.resolve(memo.get(key) as Json)
+    return new Promise((resolve, reject) => {
+      this.#checkGoing()
+      this.#held ??= new Map()
+      this.#held.set(key, { resolve, reject, schema })
+      this.#attempt.onWait()
+      this.#frame.changed()
+      const wait = this.#frame.machine.isWaitingFor(this.#task.id, key)
+      // A call that was under way before a restart is made again: its journal answers for what it did.
+      if (wait === undefined || wait.kind === "call") open()
+    })
+  }
+
+  /** True when the handler waits for nothing else. */
+  resume(key: string, outcome: WaitOutcome): boolean {
+    const held = this.#held?.get(key)
+    if (held === undefined) return false
+    this.#held?.delete(key)
+    if (outcome.ok) held.resolve(outcome.value)
+    else held.reject(fromErrorData(outcome.error))
+    return this.#held?.size === 0
+  }
+
+  /** The promise that the handler holds for the answer to a request. */
+  heldFor(request: OpenRequest): Held | undefined {
+    for (const [key, wait] of this.#task.waits ?? []) {
+      if (wait.kind === "request" && wait.request === request.id) return this.#held?.get(key)
+    }
+    return undefined
+  }
+
+  // Being stopped
+
+  signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.#stopped !== undefined) this.#controller.abort(this.#stopped)
+    return this.#controller.signal
+  }
+
+  stop(reason: string): void {
+    this.#stopped = this.#stop(reason)
+    this.#controller?.abort(this.#stopped)
+    const held = this.#held
+    this.#held = undefined
+    for (const { reject } of held?.values() ?? []) reject(this.#stopped)
+  }
+
+  #stop(reason: string): SuperstepError {
+    const text = `Task ${this.#task.id} of node "${this.#node}" was stopped: ${reason}.`
+    return new SuperstepError("CANCELLED", text, { retryable: false })
+  }
+
+  #checkGoing(): void {
+    if (this.#attempt.isOver()) throw this.#stopped ?? this.#stop("its attempt is over")
+  }
+
+  /** What is used under one name a second time is numbered, in the order of the calls. */
+  #key(kind: string, name = ""): string {
+    this.#keys ??= new Map()
+    const used = `${kind}:${name}`
+    const count = (this.#keys.get(used) ?? 0) + 1
+    this.#keys.set(used, count)
+    return `${kind}${count === 1 ? "" : `#${count}`}${name === "" ? "" : `:${name}`}`
+  }
+
+  #checkJson(value: unknown, what: () => string): void {
+    if (jsonProblem(value) !== undefined) this.#frame.host.checkJson(value, what())
+  }
+
+  get #node(): NodeId {
+    return this.#task.node.id
+  }
+}
+
+function isSpan(milliseconds: number): boolean {
+  return milliseconds >= 0 && Number.isFinite(milliseconds)
+}
+
+function spanInvalid(what: string, given: unknown): SuperstepError {
+  const text = `${what} must be milliseconds, a number of at least 0, not ${given}.`
+  return new SuperstepError("SPAN_INVALID", text, { retryable: false })
+}
+
+/** A default that its own schema refuses would fail the run when nobody is there to see it. */
+async function checkDefault(question: Question, schema: Schema | undefined): Promise<void> {
+  if (schema === undefined || question.default === undefined) return
+  const checked = await validate(schema, question.default)
+  if (checked.ok) return
+  const text = `The default answer to "${question.prompt}" does not fit its schema: ${checked.reason}`
+  throw new SuperstepError("REQUEST_INVALID", text, { retryable: false })
+}
+
+function checkUsage(usage: Usage): void {
+  const problem = usageProblem(usage)
+  if (problem === undefined) return
+  throw new SuperstepError("USAGE_INVALID", `Usage cannot be counted: ${problem}.`, { retryable: false })
+}

@@ -1,0 +1,106 @@
+import { metrics, trace } from "@opentelemetry/api"
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
+import { node, setTelemetry, workflow } from "../index.ts"
+import { type Recorder, recorder } from "./recorder.test-support.ts"
+import { telemetry } from "./telemetry.ts"
+
+const build = () =>
+  workflow("w")
+    .chain(
+      node("a", (value: number) => value),
+      node("b", (value: number) => value),
+    )
+    .build()
+
+describe("telemetry is off", () => {
+  let recorded: Recorder
+  beforeEach(() => {
+    recorded = recorder()
+    trace.setGlobalTracerProvider(recorded.provider)
+    metrics.setGlobalMeterProvider(recorded.meters)
+  })
+  afterEach(() => {
+    setTelemetry(undefined)
+    trace.disable()
+    metrics.disable()
+  })
+
+  it("until it is set, though the SDK is there", async () => {
+    await build().run(1)
+    expect(recorded.spans()).toEqual([])
+    expect(await recorded.points("superstep.runs")).toEqual([])
+  })
+
+  it("for runs that start after it was unset", async () => {
+    const built = build()
+    setTelemetry(telemetry())
+    await built.run(1)
+    expect(recorded.spans("workflow.run")).toHaveLength(1)
+    expect(await recorded.points("superstep.runs")).toMatchObject([{ value: 1 }])
+    setTelemetry(undefined)
+    await built.run(1)
+    expect(recorded.spans("workflow.run")).toHaveLength(1)
+  })
+
+  it("where the run was given its own", async () => {
+    const own = recorder()
+    setTelemetry(telemetry())
+    const built = build()
+    await built.run(1, { telemetry: telemetry({ tracer: own.tracer, meter: own.meter }) })
+    expect(recorded.spans("workflow.run")).toEqual([])
+    expect(own.spans("workflow.run")).toHaveLength(1)
+  })
+})
+
+it("the global providers may be set after telemetry was", async () => {
+  setTelemetry(telemetry())
+  const recorded = recorder()
+  trace.setGlobalTracerProvider(recorded.provider)
+  metrics.setGlobalMeterProvider(recorded.meters)
+  try {
+    await build().run(1)
+    expect(recorded.spans("workflow.run")).toHaveLength(1)
+    expect(await recorded.points("superstep.runs")).toMatchObject([{ value: 1 }])
+  } finally {
+    setTelemetry(undefined)
+    trace.disable()
+    metrics.disable()
+  }
+})
+
+it("without an SDK a run goes as ever, and journals no trace", async () => {
+  const entries: object[] = []
+  const store = {
+    append: (_run: string, _seq: number, records: readonly { entry: object }[]) => {
+      entries.push(...records.map((record) => record.entry))
+      return undefined
+    },
+    read: () => [],
+  }
+  const { outputs } = await build().run(1, { store, telemetry: telemetry() })
+  expect(outputs).toEqual([1])
+  expect(entries.filter((entry) => (entry as { trace?: string }).trace !== undefined)).toEqual([])
+})
+
+describe("the package", () => {
+  beforeEach(() => {
+    vi.resetModules()
+    vi.doMock("@opentelemetry/api", () => {
+      throw new Error("@opentelemetry/api was loaded")
+    })
+  })
+  afterEach(() => {
+    vi.doUnmock("@opentelemetry/api")
+    vi.resetModules()
+  })
+
+  it("does not load @opentelemetry/api", async () => {
+    const engine = await import("@superstep/engine")
+    const one = engine.node("one", (value: number) => value + 1)
+    expect((await engine.workflow("w").chain(one).build().run(1)).outputs).toEqual([2])
+  })
+
+  it("loads it with its telemetry entry", async () => {
+    await expect(import("@superstep/engine/telemetry")).rejects.toThrow()
+  })
+})

@@ -1,0 +1,11 @@
+/** Where spans and metrics go. */
+import type { Tracer } from "@opentelemetry/api"
+import type { Instruments } from "./instruments.ts"
+
+export interface Outlet {
+  readonly tracer: Tracer
+  readonly instruments: Instruments
+  /** Whether messages get spans of their own. */
+  readonly messages: boolean
+  readonly now: () => number
+}

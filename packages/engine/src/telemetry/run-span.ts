@@ -1,0 +1,110 @@
+/**
+ * One workflow of a run: a span below the task that called it, below the caller's own span, or, when the run is
+ * resumed, below that of its first life, so that all its lives are one trace.
+ *
+ * R1 the span ends once, and only then is it counted.
+ * R2 what a run used is counted at the end of the run itself: its total includes sub-workflows and earlier lives.
+ */
+import { type Context, context, type Link, type Span, trace } from "@opentelemetry/api"
+import type { ErrorData, RunStatus, Usage } from "../core/index.ts"
+import type { RunInfo, RunTelemetry, TaskTelemetry } from "../runtime/index.ts"
+import {
+  RUN_ID,
+  RUN_NESTED,
+  RUN_PATH,
+  RUN_RESUMED,
+  RUN_STATUS,
+  TOKEN_TYPE,
+  usageAttributes,
+  WORKFLOW_NAME,
+} from "./attributes.ts"
+import { markCancelled, markFailed } from "./failure.ts"
+import type { Outlet } from "./outlet.ts"
+import { type StartedTask, type Surroundings, TaskSpan } from "./task-span.ts"
+import { formatTraceparent, parseTraceparent } from "./traceparent.ts"
+
+export class RunSpan implements RunTelemetry, Surroundings {
+  readonly outlet: Outlet
+  readonly context: Context
+  readonly trace: string | undefined
+  readonly #info: RunInfo
+  readonly #span: Span
+  readonly #startedAt: number
+  #ended = false
+
+  constructor(outlet: Outlet, info: RunInfo) {
+    this.outlet = outlet
+    this.#info = info
+    const active = context.active()
+    const parent = info.parent === undefined ? undefined : parseTraceparent(info.parent)
+    const below =
+      parent === undefined ? active : trace.setSpanContext(active, { ...parent, isRemote: info.resumed })
+    const attributes = {
+      [WORKFLOW_NAME]: info.workflow,
+      [RUN_ID]: info.runId,
+      [RUN_PATH]: info.path.join("/"),
+      [RUN_RESUMED]: info.resumed,
+    }
+    const links = parent === undefined ? [] : linksToResumer(info, active)
+    this.#span = outlet.tracer.startSpan("workflow.run", { attributes, links }, below)
+    this.context = trace.setSpan(below, this.#span)
+    this.trace = formatTraceparent(this.#span.spanContext())
+    this.#startedAt = outlet.now()
+  }
+
+  get runId(): string {
+    return this.#info.runId
+  }
+  get workflow(): string {
+    return this.#info.workflow
+  }
+
+  startTask(task: StartedTask): TaskTelemetry {
+    return new TaskSpan(this, task, this.#linksTo(task.causes))
+  }
+
+  /** The cause of a run's first task is the run, in this life or its first: not a task to link to. */
+  #linksTo(causes: readonly string[]): Link[] {
+    const links: Link[] = []
+    for (const cause of causes) {
+      if (cause === this.trace || cause === this.#info.parent) continue
+      const span = parseTraceparent(cause)
+      if (span !== undefined) links.push({ context: span })
+    }
+    return links
+  }
+
+  end(status: RunStatus, error: ErrorData | undefined, usage: Usage): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#span.setAttribute(RUN_STATUS, status)
+    this.#span.setAttributes(usageAttributes(usage))
+    if (error !== undefined) {
+      if (status === "cancelled") markCancelled(this.#span, error)
+      else markFailed(this.#span, error)
+    }
+    this.#span.end()
+    this.#count(status, usage)
+  }
+
+  #count(status: RunStatus, usage: Usage): void {
+    const { instruments, now } = this.outlet
+    const workflow = { [WORKFLOW_NAME]: this.workflow }
+    const nested = this.#info.path.length > 0
+    const ended = { ...workflow, [RUN_STATUS]: status, [RUN_NESTED]: nested }
+    instruments.runs.add(1, ended)
+    instruments.runDuration.record(now() - this.#startedAt, ended)
+    if (nested) return
+    const { inputTokens, outputTokens, usd } = usage
+    if (inputTokens !== undefined) instruments.tokens.add(inputTokens, { ...workflow, [TOKEN_TYPE]: "input" })
+    if (outputTokens !== undefined)
+      instruments.tokens.add(outputTokens, { ...workflow, [TOKEN_TYPE]: "output" })
+    if (usd !== undefined) instruments.cost.add(usd, workflow)
+  }
+}
+
+/** A resumed run belongs to its first life's trace; whoever resumed it is linked. */
+function linksToResumer({ resumed, path }: RunInfo, active: Context): Link[] {
+  const resumer = trace.getSpanContext(active)
+  return resumed && path.length === 0 && resumer !== undefined ? [{ context: resumer }] : []
+}

@@ -1,0 +1,8 @@
+/** For tests of workflows: a clock to drive, nodes to drive, a simulator with faults. */
+export { type Controlled, type ControlledOptions, type ControlledTask, controlled } from "./controlled.ts"
+export type { Execution } from "./driven-program.ts"
+export { type Exploration, type ExploreOptions, explore } from "./explore.ts"
+export { foldJournal } from "./fold-journal.ts"
+export { type ManualClock, manualClock } from "./manual-clock.ts"
+export { settled } from "./settled.ts"
+export { type Faults, type SimulateOptions, type Simulation, simulate } from "./simulate.ts"

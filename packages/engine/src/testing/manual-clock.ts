@@ -1,0 +1,91 @@
+/**
+ * A clock that stands still until a test moves it. Timers fire in the order of their times, those of one time
+ * in the order they were set. Around every timer, runs get to react before anything else happens.
+ */
+import { SuperstepError } from "../core/index.ts"
+import type { Clock } from "../runtime/index.ts"
+import { settled } from "./settled.ts"
+
+export interface ManualClock extends Clock {
+  /** Moves on, and fires every timer that comes due, those that are set on the way included. */
+  advance(milliseconds: number): Promise<void>
+  /** Moves on to the next timer and fires all that are due by then. False when there is none. */
+  advanceToNext(): Promise<boolean>
+  /** Jumps, also backwards, as a computer's clock does when it is set. Fires nothing: `advance(0)` does. */
+  set(time: number): void
+  /** How many timers wait. */
+  readonly pending: number
+}
+
+interface Timer {
+  readonly at: number
+  readonly callback: () => void
+}
+
+export function manualClock(start = 0): ManualClock {
+  /** In the order in which they fire. */
+  const timers: Timer[] = []
+  let now = start
+  let moves: Promise<unknown> = Promise.resolve()
+
+  /** Moves wait for one another: a test may forget to await one. */
+  const move = <T>(make: () => Promise<T>): Promise<T> => {
+    const made = moves.then(make)
+    moves = made.catch(() => undefined)
+    return made
+  }
+
+  const fireUntil = async (end: number): Promise<void> => {
+    for (let next = timers[0]; next !== undefined && next.at <= end; next = timers[0]) {
+      timers.shift()
+      now = Math.max(now, next.at)
+      next.callback()
+      await settled()
+    }
+    now = Math.max(now, end)
+  }
+
+  return {
+    now: () => now,
+
+    setTimer(at, callback) {
+      const timer = { at, callback }
+      const place = timers.findLastIndex((other) => other.at <= at) + 1
+      timers.splice(place, 0, timer)
+      return () => {
+        const index = timers.indexOf(timer)
+        if (index >= 0) timers.splice(index, 1)
+      }
+    },
+
+    advance(milliseconds) {
+      if (!(milliseconds >= 0)) {
+        throw new SuperstepError(
+          "CLOCK_INVALID",
+          `A clock is advanced by 0 or more milliseconds, not by ${milliseconds}; set(time) goes back.`,
+        )
+      }
+      return move(async () => {
+        await settled()
+        await fireUntil(now + milliseconds)
+      })
+    },
+
+    advanceToNext: () =>
+      move(async () => {
+        await settled()
+        const next = timers[0]
+        if (next === undefined) return false
+        await fireUntil(Math.max(now, next.at))
+        return true
+      }),
+
+    set(time) {
+      now = time
+    },
+
+    get pending() {
+      return timers.length
+    },
+  }
+}

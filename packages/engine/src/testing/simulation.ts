@@ -1,0 +1,287 @@
+/**
+ * One simulated run, from its start to its end through any number of processes. Everything that could happen in
+ * one order or another waits for its turn, and the seed says whose turn it is: a write that becomes durable, a
+ * handler or step that ends, an answer, a timer, the death of the process.
+ *
+ * It leaves to its parts: what is durable (SimulatedJournal), what dies with a process (SimulatedProcess), when
+ * user code ends (Driver). It checks: M1, M2, M6, M7, M8, that the run neither stops short nor goes on after its
+ * end, and that watchers saw what the journal gives.
+ */
+import { isDeepStrictEqual } from "node:util"
+import { isSuperstepError, type OpenRequest, SuperstepError } from "../core/index.ts"
+import { type Program, Run, type RunEvent, type RunResult, replayEvents } from "../runtime/index.ts"
+import { Driver } from "./driven-program.ts"
+import { type Random, seededRandom } from "./random.ts"
+import { settled } from "./settled.ts"
+import type { SimulateOptions, Simulation } from "./simulate.ts"
+import { SimulatedJournal } from "./simulated-journal.ts"
+import { SimulatedProcess, type Turn } from "./simulated-process.ts"
+
+const RUN_ID = "simulated"
+const MOST_TURNS = 100_000
+/** How likely the process dies before any one turn, as long as it may. */
+const CRASH_RATE = 0.12
+
+export class SimulatedRun<Out> {
+  readonly #program: Program
+  readonly #input: unknown
+  readonly #options: SimulateOptions
+  readonly #random: Random
+  readonly #journal: SimulatedJournal
+  readonly #time = { now: 0 }
+  readonly #events: RunEvent[] = []
+  readonly #driver: Driver
+  readonly #declined = new Set<string>()
+  #process: SimulatedProcess
+  #run!: Run<Out>
+  /** Answered in this process, and those to be tried again when something else has happened. */
+  #answering = new Set<string>()
+  #tooEarly = new Set<string>()
+  #crashes = 0
+  #turns = 0
+  #broken: string | undefined
+  #failure: { readonly error: unknown } | undefined
+
+  constructor(program: Program, input: unknown, options: SimulateOptions) {
+    this.#input = input
+    this.#options = options
+    this.#random = seededRandom(options.seed)
+    this.#journal = new SimulatedJournal(this.#onBroken)
+    this.#process = this.#newProcess()
+    this.#driver = new Driver(() => ({
+      runId: RUN_ID,
+      random: this.#random,
+      journal: this.#journal,
+      process: this.#process,
+      fail: options.faults?.fail ?? 0,
+      onBroken: this.#onBroken,
+    }))
+    this.#program = this.#driver.drive(program)
+  }
+
+  async result(): Promise<Simulation<Out>> {
+    this.#begin()
+    for (;;) {
+      const result = await this.#untilAtRest()
+      if (result !== undefined) return this.#report(result)
+    }
+  }
+
+  readonly #onBroken = (problem: string): void => {
+    this.#broken ??= problem
+  }
+
+  #check(): void {
+    if (this.#failure !== undefined) throw this.#failure.error
+    if (this.#broken !== undefined) throw new SuperstepError("INVARIANT_BROKEN", this.#broken)
+  }
+
+  #newProcess(): SimulatedProcess {
+    return new SimulatedProcess({
+      random: this.#random,
+      journal: this.#journal,
+      time: this.#time,
+      duplicateTimers: this.#options.faults?.duplicateTimers ?? 0,
+      onBroken: this.#onBroken,
+    })
+  }
+
+  /** Starts the run, or goes on with what the journal has of it. Now and then somebody watches. */
+  #begin(): void {
+    const { store, clock } = this.#process
+    const watched = this.#random.chance(0.5)
+    const options = { ...this.#options.run, runId: RUN_ID, store, clock }
+    this.#run =
+      this.#journal.length === 0
+        ? Run.start(this.#program, this.#input, options, watched)
+        : Run.resume(this.#program, RUN_ID, { store, clock }, watched)
+    if (watched) void this.#watch(this.#run)
+  }
+
+  async #watch(run: Run<Out>): Promise<void> {
+    for await (const event of run) this.#events.push(JSON.parse(JSON.stringify(event)) as RunEvent)
+  }
+
+  /** Takes turn after turn. The result when nothing is left to happen; undefined after a crash. */
+  async #untilAtRest(): Promise<RunResult<Out> | undefined> {
+    for (;;) {
+      await settled()
+      this.#check()
+      const turns = this.#nextTurns()
+      if (turns.length === 0) return this.#settledResult()
+      if (++this.#turns > MOST_TURNS) throw stuck(`it has not ended after ${MOST_TURNS} turns`)
+      if (this.#isTimeToCrash()) {
+        this.#crash()
+        return undefined
+      }
+      this.#take(turns[this.#random.below(turns.length)] as Turn)
+    }
+  }
+
+  /** Time stands still while there is something else to do, unless timers may come at any time. */
+  #nextTurns(): Turn[] {
+    const turns = [...this.#process.turns, ...this.#answers()]
+    if (turns.length > 0 && this.#options.timers !== "anytime") return turns
+    return this.#journal.root?.isOver() ? turns : [...turns, ...this.#process.dueTimers]
+  }
+
+  #take(turn: Turn): void {
+    if (turn.kind !== "answer") this.#tooEarly.clear()
+    turn.take()
+  }
+
+  // Crashes
+
+  #isTimeToCrash(): boolean {
+    const { crash = 0 } = this.#options.faults ?? {}
+    if (typeof crash === "object") {
+      const at = crash[this.#crashes]
+      return at !== undefined && this.#journal.length >= at
+    }
+    return this.#crashes < crash && !this.#journal.root?.isOver() && this.#random.chance(CRASH_RATE)
+  }
+
+  #crash(): void {
+    this.#crashes++
+    this.#process.die()
+    this.#process = this.#newProcess()
+    this.#answering = new Set()
+    this.#tooEarly = new Set()
+    this.#begin()
+  }
+
+  // Answers
+
+  #answers(): Turn[] {
+    if (this.#options.answers === undefined) return []
+    return this.#journal
+      .requests()
+      .filter(({ id }) => !this.#answering.has(id) && !this.#declined.has(id) && !this.#tooEarly.has(id))
+      .map((request) => ({ kind: "answer", take: () => void this.#answer(this.#run, request) }))
+  }
+
+  async #answer(run: Run<Out>, request: OpenRequest): Promise<void> {
+    const { id } = request
+    this.#answering.add(id)
+    try {
+      const value = await this.#options.answers?.(request)
+      if (value === undefined) {
+        this.#declined.add(id)
+        return
+      }
+      await run.respond(id, value)
+      await run.respond(id, value).then(
+        () => this.#onBroken(`request "${id}" takes a second answer (M7)`),
+        () => undefined,
+      )
+    } catch (error) {
+      if (run === this.#run) this.#answerRefused(id, error)
+    }
+  }
+
+  /** A sub-workflow's question is unknown until its caller has called again; its deadline may have come first. */
+  #answerRefused(id: string, error: unknown): void {
+    if (isSuperstepError(error, "REQUEST_ANSWERED")) return
+    if (!isSuperstepError(error, "REQUEST_UNKNOWN")) this.#failure ??= { error }
+    this.#answering.delete(id)
+    this.#tooEarly.add(id)
+  }
+
+  // The end
+
+  async #settledResult(): Promise<RunResult<Out>> {
+    let result: RunResult<Out> | undefined
+    this.#run.result.then(
+      (value) => (result = value),
+      (error) => (this.#failure ??= { error }),
+    )
+    await settled()
+    this.#check()
+    if (result === undefined) throw stuck("nothing is left to happen, and it is neither over nor waiting")
+    return result
+  }
+
+  async #report(result: RunResult<Out>): Promise<Simulation<Out>> {
+    const journal = this.#journal.records()
+    this.#compareWithJournal(result)
+    this.#compareEvents()
+    if (this.#journal.root?.isOver()) await this.#startOnceMore(result)
+    this.#check()
+    return {
+      seed: this.#options.seed,
+      result,
+      journal,
+      executions: this.#driver.executions,
+      crashes: this.#crashes,
+    }
+  }
+
+  /** M6: what the run says of itself is what its journal gives. */
+  #compareWithJournal(result: RunResult<Out>): void {
+    const { root } = this.#journal
+    if (root === undefined) return this.#onBroken("the run has a result and no journal (M6)")
+    const given = {
+      status: root.isOver() ? root.status : "waiting",
+      outputs: root.outputs,
+      state: root.allState(),
+      undelivered: root.undelivered,
+      usage: root.usage,
+      supersteps: root.superstep,
+      requests: this.#journal.requests(),
+      error: root.error?.code,
+    }
+    const { runId: _, error, ...told } = result
+    const differences = difference({ ...told, error: error?.code }, given)
+    if (differences !== undefined) this.#onBroken(`the run and its journal do not agree (M6): ${differences}`)
+  }
+
+  /** Whoever watched has seen what a replay of the journal shows. */
+  #compareEvents(): void {
+    const replayed = new Map(
+      replayEvents(this.#program.graph, this.#journal.records(), 0).map((event) => [event.seq, event]),
+    )
+    for (const event of this.#events) {
+      const other = replayed.get(event.seq)
+      if (event.type === "custom" || event.type === "log" || other === undefined) continue
+      const differences = difference(event, other)
+      if (differences !== undefined) {
+        this.#onBroken(`event ${event.seq} was seen otherwise than the journal gives it: ${differences}`)
+      }
+    }
+  }
+
+  /** A run that is over stays as it is, however often it is resumed. */
+  async #startOnceMore(result: RunResult<Out>): Promise<void> {
+    const { length } = this.#journal
+    this.#process.die()
+    this.#process = this.#newProcess()
+    this.#begin()
+    const again = await this.#settledResult()
+    const differences = difference(
+      { ...again, error: again.error?.code },
+      { ...result, error: result.error?.code },
+    )
+    if (differences !== undefined)
+      this.#onBroken(`resumed after its end, the run differs (M6): ${differences}`)
+    if (this.#journal.length !== length) this.#onBroken("resumed after its end, the run journals more (M1)")
+  }
+}
+
+function stuck(why: string): SuperstepError {
+  return new SuperstepError(
+    "SIMULATION_STUCK",
+    `The simulated run is stuck: ${why}. Handlers must wait with ctx (sleep, ask, step), not for real time or IO.`,
+  )
+}
+
+/** Which fields differ, as data, or undefined when none does. */
+function difference(a: object, b: object): string | undefined {
+  const left = JSON.parse(JSON.stringify(a)) as Record<string, unknown>
+  const right = JSON.parse(JSON.stringify(b)) as Record<string, unknown>
+  const fields = [...new Set([...Object.keys(left), ...Object.keys(right)])]
+  const differing = fields.filter((field) => !isDeepStrictEqual(left[field], right[field]))
+  if (differing.length === 0) return undefined
+  return differing
+    .map((field) => `${field} is ${JSON.stringify(left[field])}, not ${JSON.stringify(right[field])}`)
+    .join("; ")
+}
