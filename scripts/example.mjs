@@ -1,28 +1,40 @@
-// Runs an example from its TypeScript source, against the packages' sources: `npm run example hello`.
+// Runs an example from its TypeScript source, against the packages' sources: `npm run example loop`.
 import { spawnSync } from "node:child_process"
-import { existsSync, readdirSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 
 const root = resolve(import.meta.dirname, "..")
-const examples = join(root, "examples")
-const [name = "", ...rest] = process.argv.slice(2)
-const file = [`${name}.ts`, join(name, "main.ts")].map((path) => join(examples, path)).find(existsSync)
+const folder = join(root, "examples")
+const names = readdirSync(folder)
+  .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
+  .map((file) => file.replace(/\.ts$/, ""))
+  .sort()
 
-if (file === undefined) {
-  const names = readdirSync(examples, { withFileTypes: true })
-    .filter((entry) =>
-      entry.isDirectory() ? existsSync(join(examples, entry.name, "main.ts")) : isExample(entry.name),
-    )
-    .map((entry) => entry.name.replace(/\.ts$/, ""))
-  console.error(`Which example? npm run example <name>, with one of: ${names.sort().join(", ")}`)
-  process.exitCode = 1
-} else {
+const [asked, ...rest] = process.argv.slice(2)
+// With or without its number: `07-loop`, `loop`, `07`.
+const name = names.find(
+  (one) => one === asked || one.replace(/^\d+-/, "") === asked || one.split("-")[0] === asked,
+)
+
+if (name !== undefined) {
   const flags = ["--conditions=source", "--import", import.meta.resolve("tsx")]
+  const file = join(folder, `${name}.ts`)
   const { status } = spawnSync(process.execPath, [...flags, file, ...rest], { cwd: root, stdio: "inherit" })
   process.exitCode = status ?? 1
+} else {
+  if (asked !== undefined) {
+    console.error(`There is no example "${asked}".\n`)
+    process.exitCode = 1
+  }
+  const width = Math.max(...names.map((one) => one.length))
+  console.log("npm run example <name>\n")
+  for (const one of names) console.log(`${one.padEnd(width)}  ${sentence(one)}`)
 }
 
-/** @param {string} file */
-function isExample(file) {
-  return file.endsWith(".ts") && !file.endsWith(".test.ts")
+/**
+ * The sentence that an example opens with.
+ * @param {string} example
+ */
+function sentence(example) {
+  return /^\/\*\* (.+) \*\/$/m.exec(readFileSync(join(folder, `${example}.ts`), "utf8"))?.[1] ?? ""
 }

@@ -44,6 +44,7 @@ export {
   type Undelivered,
   type Usage,
 } from "./core/index.ts"
+export { type Drawable, toDot, toMermaid } from "./pictures/index.ts"
 export {
   add,
   append,

@@ -1,1 +1,4 @@
-export {} from "@superstep/engine/telemetry"
+export {
+  type TelemetryOptions,
+  telemetry,
+} from "@superstep/engine/telemetry"

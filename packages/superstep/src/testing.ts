@@ -1,1 +1,18 @@
-export {} from "@superstep/engine/testing"
+export {
+  type Controlled,
+  type ControlledOptions,
+  type ControlledTask,
+  controlled,
+  type Execution,
+  type Exploration,
+  type ExploreOptions,
+  explore,
+  type Faults,
+  foldJournal,
+  type ManualClock,
+  manualClock,
+  type SimulateOptions,
+  type Simulation,
+  settled,
+  simulate,
+} from "@superstep/engine/testing"

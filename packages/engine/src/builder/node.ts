@@ -1,5 +1,11 @@
 /** Nodes: an id, one or several typed handlers, and how the engine treats them. */
-import { type NodeId, type RetryPolicy, type Settled, SuperstepError } from "../core/index.ts"
+import {
+  type NodeId,
+  type OpenRequest,
+  type RetryPolicy,
+  type Settled,
+  SuperstepError,
+} from "../core/index.ts"
 import {
   type BoundHandler,
   type Callable,
@@ -47,15 +53,15 @@ export interface NodePolicies {
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler without a return statement returns void.
 type Sent<R> = Exclude<Awaited<R>, undefined | void>
 
-interface Common<Answer> extends NodePolicies {
+interface Common<Answer, A> extends NodePolicies {
   readonly id: NodeId
   /** Schema of the answers to `ctx.request`. */
   readonly answer?: Schema<Answer> | undefined
-  /** Takes the answers to questions that the node asked with `ctx.request`. */
-  readonly onAnswer?: ((answer: Answer, ctx: Context) => unknown) | undefined
+  /** Takes the answers to questions that the node asked with `ctx.request`; what it returns is sent on. */
+  readonly onAnswer?: ((answer: Answer, ctx: Context, request: OpenRequest) => A) | undefined
 }
 
-interface SingleHandler<In, R, Answer> extends Common<Answer> {
+interface SingleHandler<In, R, Answer, A> extends Common<Answer, A> {
   readonly input?: Schema<In> | undefined
   readonly output?: Schema<Sent<R>> | undefined
   readonly run: (message: In, ctx: Context) => R
@@ -73,7 +79,7 @@ export interface TypedHandler<in In = never, out R = unknown> {
   readonly [gives]?: R
 }
 
-interface SeveralHandlers<H extends readonly TypedHandler[], Answer> extends Common<Answer> {
+interface SeveralHandlers<H extends readonly TypedHandler[], Answer, A> extends Common<Answer, A> {
   readonly handlers: H
   readonly output?: Schema | undefined
   readonly onError?: "fail" | undefined
@@ -94,20 +100,20 @@ export function node<In = any, R = unknown>(
   id: NodeId,
   handler: (message: In, ctx: Context) => R,
 ): Node<In, Sent<R>>
-export function node<H extends readonly TypedHandler[], Answer>(
-  options: Settling<SeveralHandlers<H, Answer>>,
-): Node<TakenBy<H>, Settled<SentBy<H>>>
-export function node<H extends readonly TypedHandler[], Answer>(
-  options: SeveralHandlers<H, Answer>,
-): Node<TakenBy<H>, SentBy<H>>
+export function node<H extends readonly TypedHandler[], Answer, A = never>(
+  options: Settling<SeveralHandlers<H, Answer, A>>,
+): Node<TakenBy<H>, Settled<SentBy<H> | Sent<A>>>
+export function node<H extends readonly TypedHandler[], Answer, A = never>(
+  options: SeveralHandlers<H, Answer, A>,
+): Node<TakenBy<H>, SentBy<H> | Sent<A>>
 // biome-ignore lint/suspicious/noExplicitAny: as above.
-export function node<In = any, R = unknown, Answer = unknown>(
-  options: Settling<SingleHandler<In, R, Answer>>,
-): Node<In, Settled<Sent<R>>>
+export function node<In = any, R = unknown, Answer = unknown, A = never>(
+  options: Settling<SingleHandler<In, R, Answer, A>>,
+): Node<In, Settled<Sent<R> | Sent<A>>>
 // biome-ignore lint/suspicious/noExplicitAny: as above.
-export function node<In = any, R = unknown, Answer = unknown>(
-  options: SingleHandler<In, R, Answer>,
-): Node<In, Sent<R>>
+export function node<In = any, R = unknown, Answer = unknown, A = never>(
+  options: SingleHandler<In, R, Answer, A>,
+): Node<In, Sent<R> | Sent<A>>
 export function node(idOrOptions: NodeId | NodeOptions, handler?: Handler): Node {
   if (typeof idOrOptions === "string") return makeNode({ id: idOrOptions, run: handler })
   return makeNode(idOrOptions)
@@ -121,7 +127,7 @@ interface NodeOptions extends NodePolicies {
   readonly run?: Handler | undefined
   readonly handlers?: readonly TypedHandler[] | undefined
   readonly answer?: Schema | undefined
-  readonly onAnswer?: ((answer: never, ctx: Context) => unknown) | undefined
+  readonly onAnswer?: ((answer: never, ctx: Context, request: OpenRequest) => unknown) | undefined
   readonly onError?: "fail" | "settle" | undefined
 }
 

@@ -33,7 +33,8 @@ export function admitItems(m: MachineState, map: MapRun): void {
   const worker = m.graph.nodes[map.map.worker] as GraphNode
   while (map.active < most && map.next < map.items.length) {
     const item = map.next++
-    const task = new Task(map.id + item, worker, map.items[item] as Task["message"], map.from, map.superstep)
+    const message = map.items[item] as Task["message"]
+    const task = new Task(map.id + item, worker, message, map.from, map.superstep, map.knownAt)
     task.map = map
     task.item = item
     task.traces = map.traces

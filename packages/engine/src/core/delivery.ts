@@ -64,7 +64,7 @@ function countPass(m: MachineState, from: GraphNode, to: NodeId): void {
 function startMap(m: MachineState, worker: NodeId, from: Task, value: Json): void {
   const map = m.graph.maps.get(worker) as GraphMap
   const items = value as readonly Json[]
-  const run = new MapRun(m.nextTask, map, items, from.node.id, stepAfter(m, from))
+  const run = new MapRun(m.nextTask, map, items, from.node.id, stepAfter(m, from), m.now)
   run.traces = tracesOf(from)
   if (items.length === 0) return gather(m, run, from, tracesOf(from))
   countVisits(m, m.graph.nodes[map.worker] as GraphNode, items.length)

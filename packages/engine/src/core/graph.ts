@@ -153,8 +153,10 @@ export function hopsOf(group: EdgeGroup): Hop[] {
   }
 }
 
-export function joinId(group: FanInEdge): JoinId {
-  return `${group.from.join("+")}=>${group.to}`
+/** Readable, and different for different joins whatever the nodes are called. */
+export function joinId({ from, to }: FanInEdge): JoinId {
+  const safe = (id: NodeId) => id.replace(/[%+=>]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)
+  return `${from.map(safe).join("+")}=>${safe(to)}`
 }
 
 /** How many messages a round of the join takes at the least; undefined: it waits until none can come any more. */

@@ -22,11 +22,12 @@ interface TaskSnapshot {
   message: Json
   from?: NodeId | undefined
   superstep: number
+  knownAt: number
   status: TaskStatus
   attempt: number
   map?: TaskId | undefined
   item?: number | undefined
-  answers?: RequestId | undefined
+  answers?: OpenRequest | undefined
   traces?: readonly string[] | undefined
   memo?: [string, Json][] | undefined
   waits?: [string, Wait][] | undefined
@@ -46,6 +47,7 @@ interface MapSnapshot {
   items: readonly Json[]
   from?: NodeId | undefined
   superstep: number
+  knownAt: number
   results: readonly Json[]
   traces?: readonly string[] | undefined
   resultTraces: readonly string[]
@@ -77,7 +79,7 @@ interface FinishedSnapshot {
   item: number
   trace?: string | undefined
   traces?: readonly string[] | undefined
-  answers?: RequestId | undefined
+  answers?: OpenRequest | undefined
 }
 
 export interface MachineSnapshot {
@@ -220,6 +222,7 @@ function taskOut(task: Task): TaskSnapshot {
     message: task.message,
     from: task.from,
     superstep: task.superstep,
+    knownAt: task.knownAt,
     status: task.status,
     attempt: task.attempt,
     map: task.map?.id,
@@ -232,7 +235,14 @@ function taskOut(task: Task): TaskSnapshot {
 }
 
 function taskIn(m: MachineState, data: TaskSnapshot): Task {
-  const task = new Task(data.id, nodeNamed(m.graph, data.node), data.message, data.from, data.superstep)
+  const task = new Task(
+    data.id,
+    nodeNamed(m.graph, data.node),
+    data.message,
+    data.from,
+    data.superstep,
+    data.knownAt,
+  )
   task.status = data.status
   task.attempt = data.attempt
   task.map = data.map === undefined ? undefined : m.maps.get(data.map)
@@ -270,6 +280,7 @@ function mapOut(run: MapRun): MapSnapshot {
     items: run.items,
     from: run.from,
     superstep: run.superstep,
+    knownAt: run.knownAt,
     results: [...run.results],
     traces: run.traces,
     resultTraces: [...run.resultTraces],
@@ -282,7 +293,7 @@ function mapOut(run: MapRun): MapSnapshot {
 function mapIn(graph: Graph, data: MapSnapshot): MapRun {
   const map = graph.maps.get(data.worker)
   if (map === undefined) throw unknown(graph, `map over "${data.worker}"`)
-  const run = new MapRun(data.id, map, data.items, data.from, data.superstep)
+  const run = new MapRun(data.id, map, data.items, data.from, data.superstep, data.knownAt)
   data.results.forEach((result, i) => {
     run.results[i] = result
   })
@@ -326,7 +337,7 @@ function finishedOut(task: Task): FinishedSnapshot {
 }
 
 function finishedIn(m: MachineState, data: FinishedSnapshot): Task {
-  const task = new Task(data.task, nodeNamed(m.graph, data.node), null, undefined, data.superstep)
+  const task = new Task(data.task, nodeNamed(m.graph, data.node), null, undefined, data.superstep, 0)
   task.status = "over"
   task.sends = data.sends
   task.writes = data.writes

@@ -23,13 +23,15 @@ export class Task {
   readonly message: Json
   readonly from: NodeId | undefined
   readonly superstep: number
+  /** When its message came. */
+  readonly knownAt: number
   status: TaskStatus = "queued"
   attempt = 1
   /** The map it works for, and which item. */
   map: MapRun | undefined = undefined
   item = 0
   /** The request that the message answers. */
-  answers: RequestId | undefined = undefined
+  answers: OpenRequest | undefined = undefined
   /** W3C traceparents of the tasks that caused it. */
   traces: readonly string[] | undefined = undefined
   /** Results of steps and of what it waited for, by key: they outlive attempts and restarts. */
@@ -45,12 +47,20 @@ export class Task {
   /** The driver's own, while it runs the task; no part of the state. */
   attachment: unknown = undefined
 
-  constructor(id: TaskId, node: GraphNode, message: Json, from: NodeId | undefined, superstep: number) {
+  constructor(
+    id: TaskId,
+    node: GraphNode,
+    message: Json,
+    from: NodeId | undefined,
+    superstep: number,
+    knownAt: number,
+  ) {
     this.id = id
     this.node = node
     this.message = message
     this.from = from
     this.superstep = superstep
+    this.knownAt = knownAt
   }
 }
 
@@ -73,6 +83,7 @@ export class MapRun {
   readonly items: readonly Json[]
   readonly from: NodeId | undefined
   readonly superstep: number
+  readonly knownAt: number
   readonly results: Json[]
   traces: readonly string[] | undefined
   /** Traceparents of the workers, for the one that gathers. */
@@ -88,12 +99,14 @@ export class MapRun {
     items: readonly Json[],
     from: NodeId | undefined,
     superstep: number,
+    knownAt: number,
   ) {
     this.id = id
     this.map = map
     this.items = items
     this.from = from
     this.superstep = superstep
+    this.knownAt = knownAt
     this.results = new Array<Json>(items.length).fill(null)
     this.left = items.length
   }

@@ -16,7 +16,7 @@ export function addTask(
   from: Task,
   traces: readonly string[] | undefined,
 ): void {
-  const task = new Task(m.nextTask++, target, value, from.node.id, stepAfter(m, from))
+  const task = new Task(m.nextTask++, target, value, from.node.id, stepAfter(m, from), m.now)
   task.traces = traces
   if (from.id === OUTSIDE) task.answers = from.answers
   enter(m, task)
@@ -24,7 +24,7 @@ export function addTask(
 
 /** A task for a message from outside the graph: the input, or the notice of a limit. */
 export function addFirstTask(m: MachineState, target: GraphNode, value: Json): Task {
-  const task = new Task(m.nextTask++, target, value, undefined, m.superstep + 1)
+  const task = new Task(m.nextTask++, target, value, undefined, m.superstep + 1, m.now)
   enter(m, task)
   return task
 }
@@ -65,7 +65,7 @@ export function countVisits(m: MachineState, node: GraphNode, times: number): vo
  * with the next commit, after what tasks sent.
  */
 export function sendFromOutside(m: MachineState, node: GraphNode, send: Send): Task {
-  const sender = new Task(OUTSIDE, node, null, undefined, m.superstep)
+  const sender = new Task(OUTSIDE, node, null, undefined, m.superstep, m.now)
   sender.status = "over"
   sender.sends = [send]
   m.finished.push(sender)

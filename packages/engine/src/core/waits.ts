@@ -135,7 +135,7 @@ function waitingFor(m: MachineState, request: OpenRequest): { task: Task; key: s
 function deliverAnswer(m: MachineState, request: OpenRequest, value: Json): void {
   const node = nodeNamed(m.graph, request.node)
   stopWaiting(m)
-  sendFromOutside(m, node, { value, route: { nodes: [node.id] } }).answers = request.id
+  sendFromOutside(m, node, { value, route: { nodes: [node.id] } }).answers = request
   settle(m)
 }
 

@@ -48,7 +48,7 @@ interface Attempt {
   trace(): string | undefined
 }
 
-const OUTPUT: Route = Object.freeze({ output: true })
+export const OUTPUT: Route = Object.freeze({ output: true })
 
 export class Doings {
   readonly #frame: Frame

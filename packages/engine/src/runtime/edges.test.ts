@@ -257,26 +257,20 @@ describe("a message that names its target", () => {
     const from = router("small")
     const built = workflow("w")
       .start(from)
-      .fanOut(from as never, [big, small], { select: () => ["big"] })
+      .fanOut(from, [big, small], { select: () => ["big"] })
       .build()
     expect((await built.run(1)).outputs).toEqual(["small 1"])
   })
 
   test("may name it by the node itself", async () => {
     const from = router(small)
-    const built = workflow("w")
-      .start(from)
-      .fanOut(from as never, [big, small])
-      .build()
+    const built = workflow("w").start(from).fanOut(from, [big, small]).build()
     expect((await built.run(1)).outputs).toEqual(["small 1"])
   })
 
   test("fails its task when there is no edge to it, and lists the targets there are", async () => {
     const from = router("nobody")
-    const built = workflow("w")
-      .start(from)
-      .fanOut(from as never, [big, small])
-      .build()
+    const built = workflow("w").start(from).fanOut(from, [big, small]).build()
     const { error } = await built.run(1).result
     expect(error).toMatchObject({ code: "UNKNOWN_TARGET", node: "router" })
     expect(error?.message).toContain('"big", "small"')

@@ -35,6 +35,12 @@ export interface Caller {
   readonly onRequest?: ((request: OpenRequest) => unknown) | undefined
 }
 
+/** The last failure as it was thrown, and as the journal has it. */
+export interface Thrown {
+  readonly error: unknown
+  readonly data: ErrorData
+}
+
 export class Frame {
   readonly host: RunHost
   readonly program: Program
@@ -44,8 +50,9 @@ export class Frame {
   readonly path: readonly string[]
   readonly caller: Caller | undefined
   readonly telemetry: RunTelemetry | undefined
-  /** What was thrown, for the error that the caller of the run gets: the journal keeps no stack. */
-  thrown: unknown
+  /** It was started in another life, so times from back then say little. */
+  readonly isRestored: boolean
+  thrown: Thrown | undefined
   #busy = false
   readonly #offered = new Set<RequestId>()
   #changes: (() => void)[] = []
@@ -56,6 +63,7 @@ export class Frame {
     machine: Machine,
     caller: Caller | undefined,
     telemetry: RunTelemetry | undefined,
+    isRestored: boolean,
   ) {
     this.host = host
     this.program = program
@@ -64,13 +72,14 @@ export class Frame {
     this.key = caller === undefined ? "" : frameKey(caller)
     this.path = framePath(caller)
     this.telemetry = telemetry
+    this.isRestored = isRestored
   }
 
   static start(host: RunHost, program: Program, asked: RunStarted, caller: Caller | undefined): Frame {
     const telemetry = host.startTelemetry(framePath(caller), asked, false)
     const entry = telemetry?.trace === undefined ? asked : { ...asked, trace: telemetry.trace }
     const { machine, effects } = Machine.start(program.graph, entry, host.isObserved)
-    const frame = new Frame(host, program, machine, caller, telemetry)
+    const frame = new Frame(host, program, machine, caller, telemetry, false)
     host.addFrame(frame)
     frame.#follow(entry, effects, 0)
     return frame
@@ -88,19 +97,19 @@ export class Frame {
     for (const entry of rest) machine.apply(entry)
     machine.observe(host.isObserved)
     const telemetry = machine.isOver() ? undefined : host.startTelemetry(framePath(caller), first, true)
-    const frame = new Frame(host, program, machine, caller, telemetry)
+    const frame = new Frame(host, program, machine, caller, telemetry, true)
     host.addFrame(frame)
     return frame
   }
 
   /** After a restore: starts what is to run. */
   resume(): void {
+    if (this.machine.isOver()) return this.#finished()
     this.#track()
     const effects = this.machine.resume()
     this.#reduce(effects)
     this.host.enqueue(this, effects)
-    if (this.machine.isOver()) this.#finished()
-    else for (const request of this.machine.requests()) this.#offer(request)
+    for (const request of this.machine.requests()) this.#offer(request)
   }
 
   /** Takes an entry: the machine first, then the journal, then what follows from it. */
@@ -160,10 +169,9 @@ export class Frame {
 
   #answerFailed(request: OpenRequest, thrown: unknown): void {
     if (this.machine.isOver()) return
-    this.thrown = thrown
     const cause = toErrorData(thrown)
     const message = `The caller's answer to "${request.prompt}" failed: ${cause.message}`
-    this.apply({ type: "run.failed", at: this.host.now(), error: { code: cause.code, message, cause } })
+    this.#fail({ error: thrown, data: { code: cause.code, message, cause } })
   }
 
   #follow(entry: Entry, effects: Effect[], eventsBefore: number): void {
@@ -219,19 +227,19 @@ export class Frame {
         const reduce = this.program.reducers.get(effect.reducer) as Reducer
         let value = effect.current
         for (const write of effect.writes) value = reduce(value, write)
-        this.host.checkJson(
-          value,
-          `the reducer "${effect.reducer}" of channel "${effect.key}" returned a value that`,
-        )
+        this.host.checkJson(value, "What it returned")
         this.apply({ type: "state.reduced", at, key: effect.key, value: value as Json })
-      } catch (thrown) {
-        this.thrown = thrown
-        const data = toErrorData(thrown)
-        const message = `The reducer "${effect.reducer}" of channel "${effect.key}" failed: ${data.message}`
-        this.apply({ type: "run.failed", at, error: { code: "REDUCER_FAILED", message, cause: data } })
-        return
+      } catch (error) {
+        const cause = toErrorData(error)
+        const message = `The reducer "${effect.reducer}" of channel "${effect.key}" failed: ${cause.message}`
+        return this.#fail({ error, data: { code: "REDUCER_FAILED", message, cause } })
       }
     }
+  }
+
+  #fail(thrown: Thrown): void {
+    this.thrown = thrown
+    this.apply({ type: "run.failed", at: this.host.now(), error: thrown.data })
   }
 
   fireTimer(timer: string): void {
@@ -250,7 +258,6 @@ export class Frame {
     if (caller === undefined) return this.host.finish()
     this.host.removeFrame(this)
     if (caller.frame.machine.task(caller.task)?.attempt !== caller.attempt) return
-    if (caller.frame.thrown === undefined) caller.frame.thrown = this.thrown
     const { task, key } = caller
     caller.frame.apply({ type: "call.finished", at: this.host.now(), task, key, outcome: this.#outcome() })
   }
@@ -293,7 +300,7 @@ export class Frame {
 
   /** Its caller is over: it stops where it is, without a further word in the journal. */
   abandon(reason: string): void {
-    this.abortAll(reason)
+    this.#abortAll(reason)
     for (const timer of this.machine.timers()) this.host.clearTimer(this, timer)
     this.telemetry?.end("cancelled", { code: "CANCELLED", message: reason }, this.machine.usage)
     if (this.#busy) this.host.changeBusy(-1)
@@ -301,7 +308,13 @@ export class Frame {
     this.host.removeFrame(this)
   }
 
-  abortAll(reason: string): void {
+  /** The run cannot go on here; another process may take it up, and counts what it used. */
+  stop(error: ErrorData): void {
+    this.#abortAll("the run could not go on")
+    this.telemetry?.end("failed", error, {})
+  }
+
+  #abortAll(reason: string): void {
     for (const task of this.machine.tasks()) (task.attachment as TaskRun | undefined)?.abort(reason)
   }
 }

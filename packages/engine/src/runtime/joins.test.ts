@@ -48,7 +48,7 @@ describe("all", () => {
     const twice = node("twice", (n: number, ctx: Context) => {
       ctx.send(n)
       ctx.send(n * 10)
-    }) as never as ReturnType<typeof plus>
+    })
     const alsoTwice = node("alsoTwice", (n: number, ctx: Context) => {
       ctx.send(n + 1)
       return n + 2
@@ -67,11 +67,6 @@ describe("all", () => {
   })
 
   test("that can no longer complete is told with what it has and what is missing", async () => {
-    const built = workflow("w")
-      .start(start)
-      .fanOut(start, [plus("a", 1), never("b")])
-      .fanIn([plus("a", 1), never("b")], gather)
-    expect(() => built.build()).toThrow("DUPLICATE_NODE")
     const [a, b] = [plus("a", 1), never("b")]
     const result = await workflow("w").start(start).fanOut(start, [a, b]).fanIn([a, b], gather).build().run(1)
     expect(result).toMatchObject({ status: "completed", outputs: [] })

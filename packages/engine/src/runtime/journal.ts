@@ -11,7 +11,7 @@ export class Journal<Held> {
   readonly #store: Store | undefined
   readonly #runId: RunId
   readonly #release: (held: Held) => void
-  readonly #onLost: (error: unknown) => void
+  readonly #onLost: (error: unknown, dropped: readonly Held[]) => void
   #seq = 0
   #pending: JournalRecord[] = []
   #held: Held[] = []
@@ -25,7 +25,7 @@ export class Journal<Held> {
     store: Store | undefined,
     runId: RunId,
     release: (held: Held) => void,
-    onLost: (error: unknown) => void,
+    onLost: (error: unknown, dropped: readonly Held[]) => void,
   ) {
     this.#store = store
     this.#runId = runId
@@ -69,7 +69,7 @@ export class Journal<Held> {
   }
 
   #flush(store: Store): void {
-    while (this.#pending.length > 0 && !this.#lost) {
+    while (this.#pending.length > 0 && !this.#lost && !this.#writing) {
       const records = this.#pending
       this.#inFlight = this.#held
       this.#pending = []
@@ -105,8 +105,9 @@ export class Journal<Held> {
   /** The store took no more: nothing that followed may happen. */
   #lose(error: unknown): void {
     this.#lost = true
+    const dropped = [...this.#inFlight, ...this.#held]
     this.#held = []
     this.#inFlight = []
-    this.#onLost(error)
+    this.#onLost(error, dropped)
   }
 }

@@ -4,7 +4,8 @@ import type { Context } from "./context.ts"
 import type { Router } from "./router.ts"
 import type { Schema } from "./schema.ts"
 
-export type Handler = (message: never, ctx: Context) => unknown
+/** An answer handler is given the request that was answered too. */
+export type Handler = (message: never, ctx: Context, request: never) => unknown
 
 export interface BoundHandler {
   readonly schema?: Schema | undefined

@@ -10,7 +10,6 @@ import {
   fromErrorData,
   type Json,
   jsonProblem,
-  type MachineEvent,
   type OpenRequest,
   type RequestId,
   type RunId,
@@ -18,10 +17,11 @@ import {
   SuperstepError,
   type Task,
   type TimerId,
+  toErrorData,
 } from "../core/index.ts"
 import type { Clock } from "./clock.ts"
-import { EventStream, type LiveEvent, outerId, type RunEvent, withOuterIds } from "./events.ts"
-import { type Caller, Frame, frameKey } from "./frame.ts"
+import { type EventStream, type LiveEvent, outerId } from "./events.ts"
+import { type Caller, Frame, frameKey, type Thrown } from "./frame.ts"
 import { Journal } from "./journal.ts"
 import type { RunResult } from "./options.ts"
 import type { Program } from "./program.ts"
@@ -29,6 +29,7 @@ import { validate } from "./schema.ts"
 import type { Store } from "./store.ts"
 import { TaskRun } from "./task-run.ts"
 import type { RunTelemetry, Telemetry } from "./telemetry-port.ts"
+import { Watchers } from "./watchers.ts"
 
 interface Work {
   readonly frame: Frame
@@ -61,7 +62,7 @@ export class RunHost {
   readonly #unclaimed = new Map<string, Entry[]>()
   readonly #timers = new Map<string, () => void>()
   readonly #work = new Fifo<Work>()
-  readonly #streams = new Set<EventStream>()
+  readonly #watchers: Watchers
   #waiters: ((result: RunResult) => void)[] = []
   /** Rejects what waits for the run, should it not be able to go on. */
   readonly #losers = new Set<(error: unknown) => void>()
@@ -72,20 +73,20 @@ export class RunHost {
   #draining = false
   #tasksThisTurn = 0
   #busyFrames = 0
-  /** Events counted so far, and those that watchers have been given. */
+  /** Events counted so far. */
   #events = 0
-  #eventsGiven = 0
 
   constructor({ runId, store, clock, telemetry }: HostOptions) {
     this.runId = runId
     this.store = store
     this.#clock = clock
     this.#telemetry = telemetry
+    this.#watchers = new Watchers(runId, () => this.#observe())
     this.#journal = new Journal(
       store,
       runId,
       (held) => this.#follow(held),
-      (error) => this.#lose(error),
+      (error, dropped) => this.#lose(error, dropped),
     )
   }
 
@@ -96,7 +97,7 @@ export class RunHost {
     return this.#root as Frame
   }
   get isObserved(): boolean {
-    return this.#streams.size > 0
+    return this.#watchers.any
   }
   frame(key: string): Frame | undefined {
     return this.#frames.get(key)
@@ -126,7 +127,7 @@ export class RunHost {
   restored(seq: number, events: number, belowRoot: ReadonlyMap<string, Entry[]>): void {
     this.#journal.continueAfter(seq)
     this.#events = events
-    this.#eventsGiven = events
+    this.#watchers.gaveUpTo(events)
     for (const [key, entries] of belowRoot) this.#unclaimed.set(key, entries)
   }
 
@@ -234,15 +235,16 @@ export class RunHost {
     for (let i = 0; i < effects.length; i++) {
       const effect = effects[i] as Effect
       if (effect.type === "start") this.#startTask(frame, effect.task)
-      else if (effect.type === "emit") this.#emit(frame, ++seq, at, effect.event)
+      else if (effect.type === "emit") this.#watchers.emit(frame, ++seq, at, effect.event)
       else frame.perform(effect)
     }
-    if (eventsAfter > this.#eventsGiven) this.#eventsGiven = eventsAfter
+    this.#watchers.gaveUpTo(eventsAfter)
   }
 
   /** Unless it was dropped, or its caller was, between the decision and now. */
   #startTask(frame: Frame, task: Task): void {
-    if (task.status === "over" || (frame.caller !== undefined && frame.isAbandoned())) return
+    if (this.#lost !== undefined || task.status === "over") return
+    if (frame.caller !== undefined && frame.isAbandoned()) return
     this.#tasksThisTurn++
     new TaskRun(frame, task).start()
   }
@@ -268,15 +270,9 @@ export class RunHost {
   // Watching
 
   watch(): EventStream {
-    const stream: EventStream = new EventStream(() => {
-      this.#streams.delete(stream)
-      this.#observe()
-    })
-    if (this.#root?.machine.isOver()) stream.end()
-    else {
-      this.#streams.add(stream)
-      this.#observe()
-    }
+    const stream = this.#watchers.add()
+    if (this.#lost !== undefined) this.#watchers.fail(this.#lost.error)
+    else if (this.#root?.machine.isOver()) this.#watchers.end()
     return stream
   }
 
@@ -284,18 +280,8 @@ export class RunHost {
     for (const frame of this.#frames.values()) frame.machine.observe(this.isObserved)
   }
 
-  #emit(frame: Frame, seq: number, at: number, event: MachineEvent): void {
-    this.#eventsGiven = seq
-    this.#push({ runId: this.runId, seq, at, path: frame.path, ...withOuterIds(frame.key, event) })
-  }
-
   emitLive(frame: Frame, event: LiveEvent): void {
-    if (!this.isObserved) return
-    this.#push({ runId: this.runId, seq: this.#eventsGiven, at: this.now(), path: frame.path, ...event })
-  }
-
-  #push(event: RunEvent): void {
-    for (const stream of this.#streams) stream.push(event)
+    this.#watchers.emitLive(frame, this.now(), event)
   }
 
   // People
@@ -391,11 +377,15 @@ export class RunHost {
     this.#finishers = []
     for (const cancel of this.#timers.values()) cancel()
     this.#timers.clear()
-    for (const stream of this.#streams) stream.end()
-    this.#streams.clear()
+    this.#watchers.end()
   }
 
-  #lose(cause: unknown): void {
+  #lose(cause: unknown, dropped: readonly (Work | (() => void))[]): void {
+    // Handlers that an entry ended are told, though the entry is lost: nobody else knows them any more.
+    for (const held of dropped) {
+      if (typeof held === "function") continue
+      for (const effect of held.effects) if (effect.type === "abort") held.frame.perform(effect)
+    }
     const text = `Run ${this.runId} stopped: its journal could not be written.`
     this.stop(cause instanceof SuperstepError ? cause : new SuperstepError("JOURNAL_LOST", text, { cause }))
   }
@@ -404,8 +394,9 @@ export class RunHost {
   stop(error: unknown): void {
     if (this.#lost !== undefined) return
     this.#lost = { error }
-    for (const frame of this.#frames.values()) frame.abortAll("the run could not go on")
-    for (const stream of this.#streams) stream.fail(error)
+    for (const frame of this.#frames.values()) frame.stop(toErrorData(error))
+    this.#work.clear()
+    this.#watchers.fail(error)
     this.finish()
     for (const reject of this.#losers) reject(error)
     this.#losers.clear()
@@ -420,7 +411,7 @@ export class RunHost {
       status: status as RunResult["status"],
       outputs: [...machine.outputs],
       state: machine.allState(),
-      ...(machine.error === undefined ? {} : { error: withCause(machine.error, thrown) }),
+      ...(machine.error === undefined ? {} : { error: withThrown(machine.error, thrown) }),
       requests: this.requests(),
       undelivered: [...machine.undelivered],
       usage: machine.usage,
@@ -438,12 +429,13 @@ export class RunHost {
   }
 }
 
-/** The error from the journal, with what was thrown in this process as its cause: stacks are not journaled. */
-function withCause(data: ErrorData, thrown: unknown): SuperstepError {
-  if (!(thrown instanceof Error)) return fromErrorData(data)
+/** The error from the journal; its cause is what was thrown in this process, since stacks are not journaled. */
+function withThrown(data: ErrorData, thrown: Thrown | undefined): SuperstepError {
   const { code, message, node, attempt } = data
+  if (thrown === undefined || thrown.data.code !== code || thrown.data.message !== message)
+    return fromErrorData(data)
   return new SuperstepError(code, message, {
-    cause: thrown,
+    cause: thrown.error,
     ...(node === undefined ? {} : { node }),
     ...(attempt === undefined ? {} : { attempt }),
   })

@@ -117,11 +117,7 @@ describe("order", () => {
       for (let i = 0; i < 3; i++) ctx.send(i)
     })
     const got = controlled<number, number>("got")
-    const run = workflow("w")
-      .start(sender)
-      .edge(sender as never, got)
-      .build()
-      .run(1)
+    const run = workflow("w").start(sender).edge(sender, got).build().run(1)
     for (let i = 0; i < 3; i++) {
       const task = await got.started()
       await settled()

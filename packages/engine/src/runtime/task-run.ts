@@ -20,14 +20,14 @@ import {
 } from "../core/index.ts"
 import type { Callable } from "./callable.ts"
 import type { CallOptions, Context, LogLevel, Question } from "./context.ts"
-import { Doings } from "./doings.ts"
+import { Doings, OUTPUT } from "./doings.ts"
 import type { Frame } from "./frame.ts"
 import { isPromise, type MaybePromise } from "./maybe-promise.ts"
 import type { BoundHandler, ProgramNode } from "./program.ts"
 import { groupsTaken } from "./router.ts"
 import { type Schema, type Validated, validate } from "./schema.ts"
 import { Several } from "./several.ts"
-import type { TaskOutcome, TaskTelemetry } from "./telemetry-port.ts"
+import type { TaskInfo, TaskOutcome, TaskTelemetry } from "./telemetry-port.ts"
 import { TimeLimit } from "./time-limit.ts"
 
 export class TaskRun implements Context {
@@ -92,8 +92,9 @@ export class TaskRun implements Context {
     let result: unknown
     try {
       const telemetry = this.#telemetry
-      if (telemetry === undefined) result = handler.run(message as never, this)
-      else result = telemetry.within(() => handler.run(message as never, this))
+      const request = this.#task.answers as never
+      if (telemetry === undefined) result = handler.run(message as never, this, request)
+      else result = telemetry.within(() => handler.run(message as never, this, request))
     } catch (error) {
       return this.#fail(error)
     }
@@ -193,6 +194,8 @@ export class TaskRun implements Context {
 
   #trace(telemetry: TaskTelemetry, sends: readonly Send[], error: ErrorData | undefined): void {
     for (const { route } of sends) {
+      // What `ctx.output` gives passes by the edges: they did not drop it.
+      if (route === OUTPUT) continue
       for (const { kind, targets } of groupsTaken(this.#task.node, route)) telemetry.routed(kind, targets)
     }
     this.#endTelemetry({ error })
@@ -210,7 +213,7 @@ export class TaskRun implements Context {
     const retried = this.#frame.machine.willRetry(this.#task.id, error)
     if (this.#settles() && !error.fatal && !retried) return this.#settle(error)
     this.#end()
-    this.#frame.thrown = thrown
+    this.#frame.thrown = { error: thrown, data: error }
     this.#endTelemetry({ error, retried })
     this.#frame.apply({
       type: "task.failed",
@@ -306,8 +309,9 @@ export class TaskRun implements Context {
     return this.#frame.program.nodes[this.#task.node.index] as ProgramNode
   }
 
-  #taskInfo() {
-    const { id, node, superstep, traces } = this.#task
+  #taskInfo(): TaskInfo {
+    const { id, node, superstep, traces, knownAt } = this.#task
+    const { host, isRestored } = this.#frame
     return {
       task: id,
       node: node.id,
@@ -315,6 +319,7 @@ export class TaskRun implements Context {
       attempt: this.attempt,
       superstep,
       causes: traces ?? [],
+      queuedMs: this.attempt > 1 || isRestored ? undefined : host.now() - knownAt,
     }
   }
 

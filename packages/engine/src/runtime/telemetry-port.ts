@@ -20,6 +20,7 @@ export interface RunTelemetry {
   /** W3C traceparent of the run, kept in its journal. */
   readonly trace: string | undefined
   startTask(task: TaskInfo): TaskTelemetry
+  /** Only the first call counts. */
   end(status: RunStatus, error: ErrorData | undefined, usage: Usage): void
 }
 
@@ -31,6 +32,8 @@ export interface TaskInfo {
   readonly superstep: number
   /** W3C traceparents of the tasks that caused this one: a join has all of them. */
   readonly causes: readonly string[]
+  /** Milliseconds between its message and its start; absent for a retry, and where it began in another life. */
+  readonly queuedMs?: number | undefined
 }
 
 export interface TaskTelemetry {

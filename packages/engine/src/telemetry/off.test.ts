@@ -101,6 +101,8 @@ describe("the package", () => {
   })
 
   it("loads it with its telemetry entry", async () => {
-    await expect(import("@superstep/engine/telemetry")).rejects.toThrow()
+    await expect(import("@superstep/engine/telemetry")).rejects.toMatchObject({
+      cause: { message: "@opentelemetry/api was loaded" },
+    })
   })
 })

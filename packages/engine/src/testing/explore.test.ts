@@ -46,10 +46,8 @@ test("in flow mode the order of the outputs does not count", async () => {
 })
 
 test("a seed that ends otherwise is named, with the line that repeats it", async () => {
-  const first: string[] = []
   const racer = (id: string) => node(id, async (_: null, ctx) => ctx.state.write(log, [id]))
   const start = node("start", () => null)
-  const last = node("last", (_: unknown, ctx) => ctx.state.get(log)[0])
   const flow = workflow("race", { schedule: "flow", state: [log] })
     .start(start)
     .fanOut(start, [racer("a"), racer("b")])
@@ -63,7 +61,6 @@ test("a seed that ends otherwise is named, with the line that repeats it", async
   expect(error.message).toContain(`Reproduce: simulate(workflow, null, { "faults":{},"seed":${seed} })`)
   const again = await simulate(flow, null, { faults: {}, seed: Number(seed) })
   expect(error.message).toContain(`it ends with ${JSON.stringify(again.result.state)}`)
-  expect([first, last.id]).toEqual([[], "last"])
 })
 
 test("a broken invariant is named with its seed", async () => {
@@ -103,19 +100,11 @@ test("sub-workflows with questions, steps, retries, maps and joins survive whate
     },
   })
   const total = node("total", (list: readonly number[]) => list.reduce((a, b) => a + b, 0))
-  const bad = node({
-    id: "bad",
-    run: (): number => {
-      throw new Error("always")
-    },
+  const bad = node("bad", (): number => {
+    throw new Error("always")
   })
-  const ending = node("ending", (list: readonly { ok: boolean }[]) => list)
-  const flow = workflow("all")
-    .chain(inner.asNode(), split)
-    .map(split, worker, total)
-    .fanOut(total, [bad, node("good", (n: number) => n)]).build
-  expect(flow).toBeTypeOf("function")
   const good = node("good", (n: number) => n)
+  const ending = node("ending", (list: readonly { ok: boolean }[]) => list)
   const whole = workflow("whole")
     .chain(inner.asNode(), split)
     .map(split, worker, total)

@@ -99,7 +99,11 @@ export class SimulatedRun<Out> {
   }
 
   async #watch(run: Run<Out>): Promise<void> {
-    for await (const event of run) this.#events.push(JSON.parse(JSON.stringify(event)) as RunEvent)
+    try {
+      for await (const event of run) this.#events.push(JSON.parse(JSON.stringify(event)) as RunEvent)
+    } catch (error) {
+      if (run === this.#run) this.#failure ??= { error }
+    }
   }
 
   /** Takes turn after turn. The result when nothing is left to happen; undefined after a crash. */

@@ -1,0 +1,26 @@
+/** Error edge: when a node has failed for good, another one gets the failure, and the run goes on. */
+import { type Failure, node, SuperstepError, workflow } from "superstep"
+
+interface Order {
+  readonly id: string
+  readonly card: string
+}
+
+const charge = node("charge", (order: Order) => {
+  if (order.card === "expired") throw new SuperstepError("CARD_DECLINED", "The card has expired.")
+  return order
+})
+const ship = node("ship", (order: Order) => `${order.id} shipped`)
+
+// A failure names the node, says what went wrong, and brings the message that the node was working on.
+const hold = node("hold", ({ error, input }: Failure) => {
+  const order = input as unknown as Order
+  return `${order.id} on hold (${error.code}): ${error.message}`
+})
+
+export const checkout = workflow("checkout").chain(charge, ship).onError(charge, hold).build()
+
+if (import.meta.filename === process.argv[1]) {
+  console.log(...(await checkout.run({ id: "A-1", card: "valid" })).outputs)
+  console.log(...(await checkout.run({ id: "A-2", card: "expired" })).outputs)
+}

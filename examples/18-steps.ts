@@ -1,0 +1,29 @@
+/** ctx.step: what a step has done is on record; a retry, or a restart after a crash, does not do it again. */
+import { node, workflow } from "superstep"
+
+/** What the world outside has seen. */
+export const sent: string[] = []
+
+const confirm = node({
+  id: "confirm",
+  retry: { attempts: 2, delay: 10 },
+  async run(order: string, ctx) {
+    const invoice = await ctx.step("invoice", () => {
+      sent.push(`invoice for ${order}`)
+      return `INV-${order}`
+    })
+    // The mail server is not there at first. The second attempt finds the invoice on record, and only mails it.
+    if (ctx.attempt === 1) throw new Error("mail server not reachable")
+    await ctx.step("mail", () => {
+      sent.push(`mail with ${invoice}`)
+    })
+    return invoice
+  },
+})
+
+export const confirmation = workflow("confirmation").start(confirm).build()
+
+if (import.meta.filename === process.argv[1]) {
+  console.log(...(await confirmation.run("A-1")).outputs)
+  console.log(sent)
+}

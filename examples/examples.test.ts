@@ -1,0 +1,285 @@
+/** What the examples build, with other inputs than the ones they print. */
+import { manualClock, settled } from "@superstep/engine/testing"
+import { memoryStore } from "superstep"
+import { describe, expect, it } from "vitest"
+import { shout } from "./01-first-workflow.ts"
+import { tickets } from "./02-conditional-edges.ts"
+import { orders } from "./03-fan-out.ts"
+import { best, every, first, twoOfThree } from "./04-fan-in.ts"
+import { invoices } from "./05-switch.ts"
+import { wordCount } from "./06-map.ts"
+import { summary } from "./07-loop.ts"
+import { payment } from "./08-retry.ts"
+import { checkout } from "./09-error-edge.ts"
+import { bookings, conversion } from "./10-settle.ts"
+import { cart, order } from "./11-state.ts"
+import { goodsIn } from "./12-local-state.ts"
+import { stock } from "./13-several-handlers.ts"
+import { expenses } from "./14-ask-a-person.ts"
+import { contracts } from "./15-request-and-answer.ts"
+import { indexing, prepare } from "./16-sub-workflow.ts"
+import { invoiceTotal } from "./17-call.ts"
+import { confirmation, sent } from "./18-steps.ts"
+import { describe as describeEvent, translation } from "./19-streaming.ts"
+import { impatientExport, patientExport } from "./20-cancel-and-timeout.ts"
+import { research } from "./21-budget.ts"
+import { processing } from "./22-flow-schedule.ts"
+import { ran, refunds } from "./24-resume.ts"
+import { exporter, shipping, traced } from "./25-telemetry.ts"
+
+describe("edges", () => {
+  it("01: a chain hands on what each node returns", async () => {
+    expect(await shout.run("abc")).toMatchObject({ status: "completed", outputs: ["CBA"], supersteps: 2 })
+  })
+
+  it("02: only the edges whose condition holds are taken", async () => {
+    const { outputs, undelivered } = await tickets.run({ id: 7, severity: 2, plan: "paid" })
+    expect(outputs).toEqual(["#7: reply promised within an hour"])
+    expect(undelivered).toEqual([])
+  })
+
+  it("03: only the selected targets get the message", async () => {
+    const { outputs } = await orders.run({ id: "B", total: 999, gift: true })
+    expect(outputs).toEqual(["receipt for B sent", "B is to be wrapped"])
+  })
+
+  it("04: each policy fires with what it waits for, and late messages are reported", async () => {
+    expect((await best.run(50)).outputs).toEqual(["sea for 70, of 3"])
+    const any = await first.run(50)
+    expect(any.outputs).toEqual(["air for 450, of 1"])
+    expect(any.undelivered.map(({ from }) => from)).toEqual(["road", "sea"])
+    const two = await twoOfThree.run(50)
+    expect(two.outputs).toEqual(["road for 130, of 2"])
+    expect(two.undelivered.map(({ from }) => from)).toEqual(["sea"])
+    expect((await every.run(50)).outputs).toEqual(["air for 450; road for 130; sea for 70"])
+  })
+
+  it("04: without settle a carrier that fails fails the run", async () => {
+    const { status, error } = await best.run(49).result
+    expect(status).toBe("failed")
+    expect(error).toMatchObject({ node: "sea", message: "less than 50 kg is not shipped by sea" })
+  })
+
+  it("05: the first case that holds wins, else the default", async () => {
+    const routed = async (amount: number, supplier: "known" | "new") =>
+      (await invoices.run({ number: "N", amount, supplier })).outputs
+    expect(await routed(499, "known")).toEqual(["N paid"])
+    expect(await routed(500, "known")).toEqual(["N waits for approval"])
+    expect(await routed(500, "new")).toEqual(["N waits for supplier verification"])
+  })
+
+  it("06: a map keeps the order of the items and runs two at a time", async () => {
+    let active = 0
+    let most = 0
+    const run = wordCount.stream(["a", "b b", "c c c", "d d d d", "e"].join("\n---\n"))
+    for await (const event of run) {
+      if (!("node" in event) || event.node !== "count") continue
+      if (event.type === "task.started") active++
+      if (event.type === "task.finished") active--
+      most = Math.max(most, active)
+    }
+    expect(most).toBe(2)
+    expect((await run).outputs).toEqual([{ perPage: [1, 2, 3, 4, 1], total: 11 }])
+  })
+
+  it("06: a page without words counts none", async () => {
+    expect((await wordCount.run("")).outputs).toEqual([{ perPage: [0], total: 0 }])
+  })
+
+  it("07: the loop ends at its limit even where its condition still holds", async () => {
+    // 80 characters each: no number of passes but all would make it short enough.
+    const sentences = Array.from({ length: 9 }, (_, i) => String(i).repeat(80))
+    const { outputs } = await summary.run({ sentences, passes: 0 })
+    // Once on the way in, and three times back.
+    expect(outputs).toEqual([{ text: sentences.slice(0, 5).join(" "), passes: 4 }])
+  })
+})
+
+describe("failures", () => {
+  it("08: the pauses between attempts grow", async () => {
+    const clock = manualClock()
+    const run = payment.run(10, { runId: "p", clock })
+    await clock.advance(19)
+    expect(clock.pending).toBe(1)
+    await clock.advance(1)
+    // The second attempt has failed at 20; the third is due 40 later.
+    await clock.advance(39)
+    expect(clock.pending).toBe(1)
+    await clock.advance(1)
+    expect(clock.pending).toBe(0)
+    expect((await run).outputs).toEqual(["charged 10, at attempt 3, under p:1"])
+  })
+
+  it("09: the error edge takes the failure and the message that caused it", async () => {
+    const { status, outputs } = await checkout.run({ id: "B", card: "expired" })
+    expect(status).toBe("completed")
+    expect(outputs).toEqual(["B on hold (CARD_DECLINED): The card has expired."])
+  })
+
+  it("10: failures are values, in their places", async () => {
+    expect((await conversion.run("USD")).outputs).toEqual(["at last month's rate: No rate for USD today."])
+    expect((await bookings.run("a;x\nb;2\nc")).outputs).toEqual([
+      { total: 2, problems: ['No amount in "a;x".', 'No amount in "c".'] },
+    ])
+  })
+
+  it("18: a step that is on record is not done again", async () => {
+    sent.length = 0
+    const clock = manualClock()
+    const run = confirmation.run("B", { clock })
+    await clock.advance(10)
+    expect((await run).outputs).toEqual(["INV-B"])
+    expect(sent).toEqual(["invoice for B", "mail with INV-B"])
+  })
+})
+
+describe("state", () => {
+  it("11: every channel combines its writes in its own way", async () => {
+    const { state } = await order.run(cart.slice(1), { state: { flags: { fragile: false, oversize: true } } })
+    expect(state).toEqual({
+      total: 110,
+      items: ["table", "chair"],
+      warehouses: ["south", "north"],
+      flags: { fragile: false, oversize: true },
+      status: "checked",
+      dearest: 80,
+    })
+  })
+
+  it("12: a node remembers within a run, and not from one run to the next", async () => {
+    const once = [{ id: "x", parcel: "ink" }]
+    expect((await goodsIn.run([...once, ...once])).outputs).toEqual(["1. ink"])
+    expect((await goodsIn.run(once)).outputs).toEqual(["1. ink"])
+  })
+
+  it("13: the first handler that accepts a message takes it", async () => {
+    const { outputs, undelivered } = await stock.run([
+      { counted: 0 },
+      { received: 2, sold: 1 },
+      { counted: 1 },
+    ])
+    expect(outputs).toEqual([
+      { counted: 0, missing: 0 },
+      { counted: 1, missing: 1 },
+    ])
+    expect(undelivered).toEqual([])
+  })
+})
+
+describe("people", () => {
+  it("14: a small expense asks nobody; an answer that does not fit is refused and changes nothing", async () => {
+    expect((await expenses.run({ purpose: "pens", amount: 49 })).outputs).toEqual(["pens: paid"])
+    const run = expenses.run({ purpose: "desks", amount: 50 })
+    const { requests } = await run
+    expect(requests).toMatchObject([{ id: "r1", node: "approve", data: { purpose: "desks", amount: 50 } }])
+    await expect(run.respond("r1", "yes")).rejects.toMatchObject({ code: "REQUEST_INVALID" })
+    await run.respond("r1", { approved: false })
+    expect((await run).outputs).toEqual(["desks: refused (no note)"])
+    await expect(run.respond("r1", { approved: true })).rejects.toMatchObject({ code: "REQUEST_ANSWERED" })
+  })
+
+  it("15: answers come in any order, and the run waits until all are there", async () => {
+    const run = contracts.run("cleaning")
+    await run
+    await run.respond("r3", { department: "security", accepts: true })
+    expect(await run).toMatchObject({
+      status: "waiting",
+      outputs: [],
+      requests: [{ id: "r1" }, { id: "r2" }],
+    })
+    await run.respond("r1", { department: "legal", accepts: true })
+    await run.respond("r2", { department: "finance", accepts: true })
+    expect(await run).toMatchObject({ status: "completed", outputs: ["accepted"], requests: [] })
+  })
+
+  it("24: a run goes on from its journal, and what was finished is not run again", async () => {
+    ran.length = 0
+    const store = memoryStore()
+    await refunds.run("B", { runId: "r", store })
+    const run = refunds.resume("r", { store })
+    expect((await run).requests).toMatchObject([{ id: "r1", prompt: "Refund 120 for B?" }])
+    await run.respond("r1", false)
+    expect((await run).outputs).toEqual(["no refund for B"])
+    expect(ran).toEqual(["look up", "approve"])
+  })
+})
+
+describe("composition and control", () => {
+  it("16: a workflow runs alone and as a node", async () => {
+    expect((await prepare.run({ title: "t", text: "\ta  b\nc " })).outputs).toEqual([
+      { title: "t", text: "a b c", words: 3 },
+    ])
+    expect((await indexing.run("audit")).outputs).toEqual(["audit: 4 words indexed"])
+  })
+
+  it("17: a handler calls a workflow as often as it needs", async () => {
+    expect((await invoiceTotal.run({ currency: "EUR", amounts: [] })).outputs).toEqual([0])
+    // 10.8 is rounded to 11, three times.
+    expect((await invoiceTotal.run({ currency: "EUR", amounts: [10, 10, 10] })).outputs).toEqual([33])
+  })
+
+  it("19: a stream shows the run from its first event to its last", async () => {
+    const lines: string[] = []
+    for await (const event of translation.stream("x")) lines.push(describeEvent(event) ?? event.type)
+    expect(lines[0]).toBe("run.started")
+    expect(lines.filter((line) => line.startsWith("  translate"))).toHaveLength(2)
+    expect(lines.slice(-1)).toEqual(["completed"])
+  })
+
+  it("20: a run is cancelled from outside; a node and a run have their time", async () => {
+    const stop = new AbortController()
+    const run = patientExport.run("x", { signal: stop.signal })
+    stop.abort(new Error("window closed"))
+    expect(await run.result).toMatchObject({ status: "cancelled", error: { message: "window closed" } })
+
+    const clock = manualClock()
+    const failing = impatientExport.run("x", { clock }).result
+    const ending = patientExport.run("x", { clock, timeout: 31 }).result
+    await clock.advance(30)
+    expect(await failing).toMatchObject({ status: "failed", error: { code: "TIMEOUT", node: "export" } })
+    expect(clock.pending).toBe(1)
+    await clock.advance(1)
+    expect(await ending).toMatchObject({ status: "limit", error: { code: "RUN_TIMEOUT" } })
+  })
+
+  it("21: at the budget's end the run concludes with what it has", async () => {
+    const { status, outputs } = await research.run("q", { budget: { modelCalls: 2 } })
+    expect(status).toBe("completed")
+    expect(outputs).toEqual([
+      { because: "Budget exceeded: modelCalls", basedOn: ["source 1 on q", "source 2 on q"] },
+    ])
+  })
+
+  it.each([
+    ["superstep", []],
+    ["flow", ["v.png published"]],
+  ] as const)(
+    "22: while one task is slow, %s lets the other branch get to %j",
+    async (schedule, published) => {
+      let finish: (value?: unknown) => void = () => undefined
+      const slow = new Promise((resolve) => {
+        finish = resolve
+      })
+      const run = processing(schedule, () => slow).stream("v")
+      const outputs: unknown[] = []
+      const watching = (async () => {
+        for await (const event of run) if (event.type === "output") outputs.push(event.value)
+      })()
+      await settled()
+      expect(outputs).toEqual(published)
+      finish()
+      await watching
+      expect(outputs.toSorted()).toEqual(["v transcoded", "v.png published"])
+    },
+  )
+
+  it("25: every task has a span below its run's, and all are of one trace", async () => {
+    exporter.reset()
+    await shipping.run("B", { runId: "b", telemetry: traced })
+    const spans = exporter.getFinishedSpans()
+    const run = spans.find((span) => span.name === "workflow.run")?.spanContext()
+    const tasks = spans.filter((span) => span.name.startsWith("executor.process"))
+    expect(tasks.map((span) => span.parentSpanContext?.spanId)).toEqual(Array(4).fill(run?.spanId))
+    expect(new Set(spans.map((span) => span.spanContext().traceId))).toEqual(new Set([run?.traceId]))
+  })
+})

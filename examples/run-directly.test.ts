@@ -1,0 +1,192 @@
+/** Every example, run as a program: what it prints is what its reader was promised. */
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { format } from "node:util"
+import { settled } from "@superstep/engine/testing"
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
+
+const PRINTED: Record<string, readonly string[]> = {
+  "01-first-workflow": ["completed [ 'DLROW OLLEH' ]"],
+  "02-conditional-edges": [
+    "#1: on-call engineer paged",
+    "#1: reply promised within an hour",
+    '0 outputs; the condition to "page" did not hold; the condition to "reply" did not hold',
+  ],
+  "03-fan-out": [
+    "receipt for A-1 sent",
+    "receipt for A-2 sent; A-2 is to be wrapped; A-2 is to be checked for fraud",
+  ],
+  "04-fan-in": [
+    "all:    sea for 100, of 3",
+    "any:    air for 720, of 1",
+    "quorum: road for 190, of 2",
+    "settle: air for 180; road for 70; less than 50 kg is not shipped by sea",
+  ],
+  "05-switch": ["I-1 paid", "I-2 waits for approval", "I-3 waits for supplier verification"],
+  "06-map": ["{ perPage: [ 4, 6, 5 ], total: 15 }"],
+  "07-loop": ["Sales rose by four per cent. Costs stayed level.", "after 2 passes"],
+  "08-retry": ["charged 30, at attempt 3, under payment-1:1"],
+  "09-error-edge": ["A-1 shipped", "A-2 on hold (CARD_DECLINED): The card has expired."],
+  "10-settle": [
+    "at today's rate of 1.08",
+    "at last month's rate: No rate for CHF today.",
+    `{ total: 935, problems: [ 'No amount in "heating;n/a".' ] }`,
+  ],
+  "11-state": [
+    "glass, table, chair: 122 from 2 warehouses",
+    '{"total":122,"items":["glass","table","chair"],"warehouses":["north","south"],' +
+      '"flags":{"fragile":true,"oversize":false},"status":"checked","dearest":80}',
+  ],
+  "12-local-state": ["[ '1. toner', '2. paper', '3. cables' ]"],
+  "13-several-handlers": ["{ counted: 11, missing: 1 }", "refused: { sold: -1 }"],
+  "14-ask-a-person": ["waiting Pay 600 for a projector?", "a projector: paid (from the training budget)"],
+  "15-request-and-answer": [
+    'legal: do you accept "hosting, three years"?',
+    'finance: do you accept "hosting, three years"?',
+    'security: do you accept "hosting, three years"?',
+    "rejected by security",
+  ],
+  "16-sub-workflow": ["{ title: 'note', text: 'one two', words: 2 }", "board meeting: 5 words indexed"],
+  "17-call": ["150", "162"],
+  "18-steps": ["INV-A-1", "[ 'invoice for A-1', 'mail with INV-A-1' ]"],
+  "19-streaming": [
+    "superstep 1: 1 to do",
+    "superstep 2: 2 to do",
+    '  translate: {"chapter":"manual, part 1"}',
+    '  translate: {"chapter":"manual, part 2"}',
+    "superstep 3: 1 to do",
+    "output: MANUAL, PART 1 | MANUAL, PART 2",
+    "completed",
+  ],
+  "20-cancel-and-timeout": [
+    "cancelled - the report is no longer needed",
+    'failed - Node "export" took longer than 30 ms.',
+    "limit - The run's time is up.",
+  ],
+  "21-budget": [
+    "completed { inputTokens: 1200, outputTokens: 300, modelCalls: 3 }",
+    "Budget exceeded: tokens",
+    "source 1 on heat pumps; source 2 on heat pumps; source 3 on heat pumps",
+  ],
+  "22-flow-schedule": [
+    "superstep: [ 'talk transcoded', 'talk.png published' ]",
+    "flow: [ 'talk.png published', 'talk transcoded' ]",
+  ],
+  "23-pictures": [
+    "flowchart TD",
+    '  n0(["start"])',
+    '  n1["receive"]',
+    '  subgraph n2["assessment"]',
+    '    n3(["start"])',
+    '    n4["check"]',
+    '    n5["estimate"]',
+    '    n6(["output"])',
+    "    n3 --> n4",
+    "    n4 --> n5",
+    "    n5 --> n6",
+    "  end",
+    '  n7["escalate"]',
+    '  n8["pay"]',
+    '  n9{"switch"}',
+    '  n10(["output"])',
+    "  n0 --> n1",
+    "  n1 --> n3",
+    "  n6 --> n9",
+    '  n9 -->|"large"| n7',
+    '  n9 -->|"default"| n8',
+    '  n6 -.->|"error"| n7',
+    "  n7 --> n10",
+    "  n8 --> n10",
+    "",
+    "digraph {",
+    '  label="claims"',
+    "  labelloc=t",
+    "  node [shape=box]",
+    '  n0 [label="start", shape=oval]',
+    '  n1 [label="receive"]',
+    "  subgraph cluster_n2 {",
+    '    label="assessment"',
+    '    n3 [label="start", shape=oval]',
+    '    n4 [label="check"]',
+    '    n5 [label="estimate"]',
+    '    n6 [label="output", shape=oval]',
+    "    n3 -> n4",
+    "    n4 -> n5",
+    "    n5 -> n6",
+    "  }",
+    '  n7 [label="escalate"]',
+    '  n8 [label="pay"]',
+    '  n9 [label="switch", shape=diamond]',
+    '  n10 [label="output", shape=oval]',
+    "  n0 -> n1",
+    "  n1 -> n3",
+    "  n6 -> n9",
+    '  n9 -> n7 [label="large"]',
+    '  n9 -> n8 [label="default"]',
+    '  n6 -> n7 [label="error", style=dashed, color=red]',
+    "  n7 -> n10",
+    "  n8 -> n10",
+    "}",
+    "",
+  ],
+  "24-resume": ["waiting", "120 refunded for A-1", "ran: [ 'look up', 'approve' ]"],
+  "25-telemetry": [
+    "A-1 picked, A-1 labelled",
+    "executor.process order, links: 0",
+    "executor.process pick, links: 1",
+    "executor.process label, links: 1",
+    "executor.process ship, links: 2",
+    "workflow.run, links: 0",
+  ],
+}
+
+const folder = import.meta.dirname
+const names = readdirSync(folder)
+  .filter((file) => /^\d\d-.*(?<!\.test)\.ts$/.test(file))
+  .map((file) => file.replace(/\.ts$/, ""))
+  .sort()
+
+describe("an example that is run directly", () => {
+  const program = process.argv[1]
+  const lines: string[] = []
+
+  beforeEach(() => {
+    lines.length = 0
+    vi.spyOn(console, "log").mockImplementation((...values) => {
+      lines.push(...format(...values).split("\n"))
+    })
+    // Pauses of milliseconds pass at once.
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] })
+  })
+  afterEach(() => {
+    process.argv[1] = program as string
+    vi.useRealTimers()
+    vi.restoreAllMocks()
+  })
+
+  it.each(names)("%s prints what it is there to show", async (name) => {
+    const file = join(folder, `${name}.ts`)
+    process.argv[1] = file
+    let running = true
+    const done = import(file).finally(() => {
+      running = false
+    })
+    while (running) {
+      await settled()
+      await vi.advanceTimersToNextTimerAsync()
+    }
+    await done
+    expect(lines).toEqual(PRINTED[name])
+  })
+})
+
+describe("the list of examples", () => {
+  it("names every example with the sentence that it opens with", () => {
+    const rows = names.map((name) => {
+      const opening = /^\/\*\* (?<sentence>.+) \*\/$/m.exec(readFileSync(join(folder, `${name}.ts`), "utf8"))
+      return `| [${name}](${name}.ts) | ${opening?.groups?.sentence} |`
+    })
+    const readme = readFileSync(join(folder, "README.md"), "utf8").split("\n")
+    expect(readme.filter((line) => /^\| \[/.test(line))).toEqual(rows)
+  })
+})

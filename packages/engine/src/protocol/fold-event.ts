@@ -1,0 +1,199 @@
+/**
+ * From events to the view of a run. What a single workflow shows is folded in `fold-workflow.ts`; here is what
+ * concerns the run as a whole: order, requests, the overall status, live events.
+ *
+ * Invariants:
+ * V1 a view that was handed out never changes.
+ * V2 an event costs its own size, however long the run is; each view handed out costs the parts that change next.
+ * V3 an event that was folded before changes nothing: a stream may be joined again from any number.
+ * V4 every prefix of a run's events gives a view; the whole stream gives what the run's result says.
+ */
+import { type OpenRequest, type RequestId, type RunStatus, SuperstepError, type Wait } from "../core/index.ts"
+import { Draft, type Owned } from "./draft.ts"
+import { type DurableEvent, isLive, type LiveEvent, type RunEvent } from "./events.ts"
+import { ownTask } from "./fold-task.ts"
+import { endWithTheRun, foldWorkflow } from "./fold-workflow.ts"
+import {
+  callerIn,
+  emptyView,
+  emptyWorkflow,
+  type RequestView,
+  type RunView,
+  taskOf,
+  type WorkflowView,
+} from "./run-view.ts"
+
+const MAX_LOG = 1_000
+
+/** Takes events one by one and has the view ready at any time: for following a stream. */
+export class RunFold {
+  readonly #draft: Draft
+  #view: RunView
+
+  constructor(view: RunView = emptyView(), draft: Draft = new Draft()) {
+    this.#view = view
+    this.#draft = draft
+  }
+
+  /** The view so far. It is the reader's: what comes next goes into copies of what it touches (V1). */
+  get view(): RunView {
+    this.#draft.release()
+    return this.#view
+  }
+
+  add(event: RunEvent): this {
+    const { runId } = this.#view
+    if (runId !== "" && event.runId !== runId) {
+      throw new SuperstepError(
+        "EVENT_OF_ANOTHER_RUN",
+        `An event of run "${event.runId}" cannot be folded into the view of run "${runId}"; keep a view for each.`,
+      )
+    }
+    const view = this.#draft.own(this.#view)
+    this.#view = view
+    view.runId = event.runId
+    if (isLive(event)) addLive(this.#draft, view, event)
+    else if (event.seq > view.seq) addDurable(this.#draft, view, event)
+    else view.place = { seq: event.seq, live: 0 }
+    return this
+  }
+}
+
+/** The view after the event; the one before it stays as it is. */
+export function foldEvent(view: RunView, event: RunEvent): RunView {
+  return new RunFold(view).add(event).view
+}
+
+/** The view after all of them: what they touch is copied once, not once per event. */
+export function foldEvents(view: RunView, events: Iterable<RunEvent>): RunView {
+  const fold = new RunFold(view)
+  for (const event of events) fold.add(event)
+  return fold.view
+}
+
+function addDurable(draft: Draft, view: Owned<RunView>, event: DurableEvent): void {
+  view.seq = event.seq
+  view.live = 0
+  view.place = { seq: event.seq, live: 0 }
+  const workflow = ownWorkflow(draft, view, event)
+  const { atWork, resting } = workflow
+  foldWorkflow(draft, workflow, event)
+  view.totals = {
+    ...view.totals,
+    atWork: view.totals.atWork + workflow.atWork - atWork,
+    resting: view.totals.resting + Number(workflow.resting) - Number(resting),
+  }
+  foldRequest(draft, view, workflow, event)
+  if (event.type === "run.finished" && event.path.length === 0) endEverything(draft, view, event.at)
+  view.status = overall(view)
+}
+
+/** The workflow that the event is about. Each call of a task starts one of its own. */
+function ownWorkflow(draft: Draft, view: Owned<RunView>, event: DurableEvent): Owned<WorkflowView> {
+  let workflow: Owned<WorkflowView> = view
+  for (const [depth, part] of event.path.entries()) {
+    const { node, task } = callerIn(part)
+    const caller = ownTask(draft, workflow, task, node, event.at)
+    const calls = draft.own(caller.calls)
+    const isNew = event.type === "run.started" && depth === event.path.length - 1
+    const last = isNew ? undefined : calls.at(-1)
+    const owned: Owned<WorkflowView> =
+      last === undefined ? draft.made(emptyWorkflow(event.path.slice(0, depth + 1))) : draft.own(last)
+    calls[last === undefined ? calls.length : calls.length - 1] = owned
+    caller.calls = calls
+    workflow = owned
+  }
+  return workflow
+}
+
+function foldRequest(
+  draft: Draft,
+  view: Owned<RunView>,
+  workflow: Owned<WorkflowView>,
+  event: DurableEvent,
+): void {
+  if (event.type === "request.opened") {
+    const { request, path } = event
+    putRequest(draft, view, request.id, {
+      request,
+      path,
+      status: "open",
+      answer: undefined,
+      by: undefined,
+      closedAt: undefined,
+    })
+  } else if (event.type === "request.answered" || event.type === "request.closed") {
+    const known = view.requests[event.request]
+    if (known === undefined) return
+    const end =
+      event.type === "request.answered"
+        ? { status: "answered" as const, answer: event.value, by: event.by }
+        : { status: event.reason }
+    putRequest(draft, view, event.request, { ...known, ...end, closedAt: event.at })
+    endWait(draft, workflow, known.request, event.at)
+  }
+}
+
+/** The task that asked may wait for other things still: it resumes with an event of its own. */
+function endWait(
+  draft: Draft,
+  workflow: Owned<WorkflowView>,
+  { id, node, task }: OpenRequest,
+  at: number,
+): void {
+  const isFor = (wait: Wait) => wait.kind === "request" && wait.request === id
+  if (!taskOf(workflow, task)?.waits.some(isFor)) return
+  const waiting = ownTask(draft, workflow, task, node, at)
+  waiting.waits = waiting.waits.filter((wait) => !isFor(wait))
+}
+
+function putRequest(draft: Draft, view: Owned<RunView>, id: RequestId, request: RequestView): void {
+  const requests = draft.own(view.requests)
+  const opened = Number(request.status === "open") - Number(requests[id]?.status === "open")
+  requests[id] = request
+  view.requests = requests
+  view.totals = { ...view.totals, requests: view.totals.requests + opened }
+}
+
+/** The end of the run ends its stream: what was under way below it is over, and nobody tells. */
+function endEverything(draft: Draft, view: Owned<RunView>, at: number): void {
+  endWithTheRun(draft, view, at)
+  for (const [id, request] of Object.entries(view.requests)) {
+    if (request.status !== "open") continue
+    putRequest(draft, view, id, { ...request, status: "withdrawn", closedAt: at })
+  }
+  view.totals = { atWork: 0, resting: 0, requests: 0 }
+}
+
+function overall({ status, finishedAt, totals }: RunView): RunStatus {
+  if (finishedAt !== undefined) return status
+  return totals.atWork === 0 && (totals.requests > 0 || totals.resting > 0) ? "waiting" : "running"
+}
+
+/** V3 for events without a number of their own: they count by their place after the one that has it. */
+function addLive(draft: Draft, view: Owned<RunView>, event: LiveEvent): void {
+  const { seq, live, place } = view
+  if (event.seq < seq || place.seq < seq) return
+  if (place.live < live && isRepeated(view.log, live - place.live, event)) {
+    view.place = { seq, live: place.live + 1 }
+    return
+  }
+  const log = draft.own(view.log)
+  log.push(event)
+  if (log.length > MAX_LOG) log.shift()
+  view.log = log
+  view.live = live + 1
+  view.place = { seq, live: live + 1 }
+}
+
+/** A stream from the journal leaves live events out, so what comes at a known place may still be new. */
+function isRepeated(log: readonly LiveEvent[], fromTheEnd: number, event: LiveEvent): boolean {
+  const known = log.at(-fromTheEnd)
+  if (known === undefined) return event.at <= (log[0]?.at ?? 0)
+  return textOf(known) === textOf(event)
+}
+
+function textOf(event: LiveEvent): string {
+  const { at, path, type, task, data } = event
+  return JSON.stringify([at, path, type, task, type === "log" ? event.message : event.name, data])
+}

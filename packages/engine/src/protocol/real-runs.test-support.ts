@@ -1,0 +1,355 @@
+/** Runs of real workflows, with every event that they emitted: what the schemas and the fold are tested with. */
+import { z } from "zod"
+import {
+  add,
+  append,
+  channel,
+  merge,
+  node,
+  type Run,
+  type RunEvent,
+  type RunOptions,
+  type RunResult,
+  reducer,
+  replace,
+  settle,
+  union,
+  type Workflow,
+  workflow,
+} from "../index.ts"
+import { type ManualClock, manualClock, settled } from "../testing/index.ts"
+
+export interface RecordedRun {
+  readonly events: readonly RunEvent[]
+  readonly result: RunResult
+}
+
+interface Driving {
+  readonly options?: RunOptions
+  /** What people and the clock do while it runs. */
+  readonly drive?: (run: Run, clock: ManualClock) => Promise<void>
+}
+
+async function record<In>(
+  built: Workflow<In, unknown>,
+  input: In,
+  { options, drive }: Driving = {},
+): Promise<RecordedRun> {
+  const clock = manualClock(1_000)
+  const run = built.stream(input, { runId: "run-1", clock, ...options })
+  const events: RunEvent[] = []
+  const read = async () => {
+    for await (const event of run) events.push(event)
+  }
+  const reading = read()
+  await settled()
+  await drive?.(run, clock)
+  const result = await run.result
+  if (result.status === "waiting") await settled()
+  else await reading
+  return { events, result }
+}
+
+async function answerAll(run: Run, value: unknown): Promise<void> {
+  const { requests } = await run.result
+  for (const { id } of requests) await run.respond(id, value, { by: "ann" })
+  await settled()
+}
+
+const start = node("start", (n: number) => n)
+const double = node("double", (n: number) => n * 2)
+const sum = node("sum", (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0))
+const fails = node("fails", (_: number): number => {
+  throw new Error("no luck")
+})
+const asks = node("asks", async (n: number, ctx) => `${n}: ${await ctx.ask("Go on?")}`)
+const asking = workflow("asking").start(asks).build()
+
+const texts = channel("texts", append<string>())
+const count = channel("count", add())
+const names = channel("names", union<string>())
+const facts = channel("facts", merge<{ a?: number; b?: number }>({}))
+const last = channel("last", replace<number>())
+const longest = channel(
+  "longest",
+  reducer<string>("longest", (now, write) => ((now?.length ?? 0) < write.length ? write : (now ?? ""))),
+)
+const state = [texts, count, names, facts, last, longest]
+
+const writes = node("writes", (n: number, ctx) => {
+  ctx.state.write(texts, [`text ${n}`, "and"])
+  ctx.state.write(count, n)
+  ctx.state.write(names, ["ann", `bob ${n % 2}`])
+  ctx.state.write(facts, n % 2 === 0 ? { a: n } : { b: n })
+  ctx.state.write(last, n)
+  ctx.state.write(longest, "x".repeat(n))
+  return n + 1
+})
+
+const spends = node("spends", async (n: number, ctx) => {
+  ctx.use({ inputTokens: 10 * n, usd: 0.1 })
+  await ctx.step("model", () => n, { usage: () => ({ outputTokens: 7, modelCalls: 1 }) })
+  return n
+})
+const spending = workflow("spending").chain(spends, double).build()
+
+const talks = node("talks", (n: number, ctx) => {
+  ctx.emit("run.finished", { status: "completed" })
+  ctx.log("info", "half way", { n })
+  ctx.log("info", "half way", { n })
+  ctx.emit("nothing")
+  return n
+})
+
+function failingFirst(times: number, delay: number) {
+  let calls = 0
+  return node({
+    id: "shaky",
+    retry: { attempts: times + 1, delay },
+    run: (n: number) => {
+      if (calls++ < times) throw new Error(`failure ${calls}`)
+      return n
+    },
+  })
+}
+
+/** By name; each makes a run of its own. */
+export const realRuns: Readonly<Record<string, () => Promise<RecordedRun>>> = {
+  "a chain": () => record(workflow("w").chain(start, double).build(), 1),
+
+  "fan-out and fan-in": () => {
+    const [b, c] = [node("b", (n: number) => n + 1), node("c", (n: number) => n + 2)]
+    return record(workflow("w").start(start).fanOut(start, [b, c]).fanIn([b, c], sum).build(), 1)
+  },
+  "a join that waits over supersteps": () => {
+    const [b, c, d] = ["b", "c", "d"].map((id) => node(id, (n: number) => n)) as [
+      typeof start,
+      typeof start,
+      typeof start,
+    ]
+    return record(workflow("w").start(start).fanOut(start, [b, c]).edge(c, d).fanIn([b, d], sum).build(), 1)
+  },
+  "a join that settles": () => {
+    const b = node("b", (n: number) => n)
+    const gather = node("gather", (all: readonly unknown[]) => all.length)
+    return record(
+      workflow("w")
+        .start(start)
+        .fanOut(start, [b, fails])
+        .fanIn([b, fails], gather, { join: settle() })
+        .build(),
+      1,
+    )
+  },
+  "a map with few places": () => {
+    const items = node("items", (n: number) => Array.from({ length: n }, (_, i) => i))
+    return record(workflow("w").start(items).map(items, double, sum, { concurrency: 2 }).build(), 7)
+  },
+  "a map over nothing": () => {
+    const items = node("items", (_: number): number[] => [])
+    return record(workflow("w").start(items).map(items, double).build(), 7)
+  },
+  "a loop": () => {
+    const more = node("more", (n: number) => n + 1)
+    return record(
+      workflow("w")
+        .chain(start, more)
+        .loop(more, more, { while: (n) => n < 5, max: 10 })
+        .build(),
+      1,
+    )
+  },
+  "flow mode": () => {
+    const [b, c] = [node("b", (n: number) => n + 1), double]
+    return record(
+      workflow("w", { schedule: "flow" }).start(start).fanOut(start, [b, c]).fanIn([b, c], sum).build(),
+      1,
+    )
+  },
+
+  "a retry after a delay": () =>
+    record(workflow("w").chain(start, failingFirst(2, 500)).build(), 1, {
+      drive: (_, clock) => clock.advance(1_000),
+    }),
+  "a retry at once": () => record(workflow("w").chain(start, failingFirst(1, 0)).build(), 1),
+  "a retry that is still to come": () =>
+    record(workflow("w").chain(start, failingFirst(1, 500)).build(), 1, {
+      drive: async (run) => run.cancel("enough"),
+    }),
+  "an error edge": () => {
+    const rescue = node("rescue", ({ error }: { error: { message: string } }) => error.message)
+    return record(workflow("w").chain(start, fails).onError(fails, rescue).build(), 1)
+  },
+  "a failure that settles": () => {
+    const settles = node({
+      id: "settles",
+      onError: "settle",
+      run: (n: number): number => {
+        throw new Error(`no ${n}`)
+      },
+    })
+    return record(workflow("w").chain(start, settles).build(), 1)
+  },
+  "a failure": () => record(workflow("w").chain(start, fails, double).build(), 1),
+  "a time limit": () => {
+    const stuck = node({ id: "stuck", timeout: 100, run: () => new Promise<number>(() => undefined) })
+    return record(workflow("w").chain(start, stuck).build(), 1, {
+      drive: (_, clock) => clock.advance(100),
+    })
+  },
+
+  "a message that no handler takes": () => {
+    const picky = node({ id: "picky", input: z.string() as never, run: (text: string) => text })
+    return record(
+      workflow("w")
+        .start(start)
+        .fanOut(start, [picky as never, double])
+        .build(),
+      1,
+    )
+  },
+  "a message that no handler takes, beside a question": () => {
+    const picky = node({ id: "picky", input: z.string() as never, run: (text: string) => text })
+    return record(
+      workflow("w", { schedule: "flow" })
+        .start(start)
+        .fanOut(start, [picky as never, asks])
+        .build(),
+      1,
+    )
+  },
+  "a selection of none": () =>
+    record(
+      workflow("w")
+        .start(start)
+        .fanOut(start, [double, asks], { select: () => [] })
+        .build(),
+      1,
+    ),
+
+  "shared state": () => {
+    const built = workflow("w", { state })
+      .chain(start, writes)
+      .loop(writes, writes, { while: (n) => n < 6 })
+      .build()
+    return record(built, 1)
+  },
+  usage: () => record(workflow("w").chain(spends, double).build(), 3),
+  "usage of a sub-workflow": () => record(workflow("w").chain(spends, spending.asNode(), double).build(), 3),
+  "a budget that is used up": () =>
+    record(workflow("w").chain(spends, spending.asNode(), double).build(), 3, {
+      options: { budget: { tokens: 40 } },
+    }),
+  "live events": () => record(workflow("w").chain(start, talks, double).build(), 1),
+
+  "a sub-workflow": () => {
+    const inner = workflow("inner").chain(start, double).build()
+    const outer = workflow("outer").chain(double, inner.asNode()).build()
+    return record(workflow("w").chain(start, outer.asNode(), double).build(), 1)
+  },
+  "a sub-workflow that fails and is called again": () => {
+    const inner = workflow("inner").chain(start, failingFirst(1, 0)).build()
+    // Its node does not retry, so the sub-workflow fails, and the task that called it is tried again.
+    const failing = workflow("failing").chain(start, fails).build()
+    const calls = node({
+      id: "calls",
+      retry: { attempts: 2, delay: 0 },
+      run: async (n: number, ctx) => (ctx.attempt === 1 ? ctx.call(failing, n) : ctx.call(inner, n)),
+    })
+    return record(workflow("w").chain(start, calls).build(), 1)
+  },
+
+  "a question that waits": () => record(workflow("w").chain(start, asks, node("end", String)).build(), 1),
+  "a question that is answered": () =>
+    record(workflow("w").chain(start, asks).build(), 1, { drive: (run) => answerAll(run, "yes") }),
+  "two questions, one of them answered": () => {
+    const both = node("both", async (_: number, ctx) => {
+      const answers = await Promise.all([ctx.ask("One?"), ctx.ask("Two?")])
+      return answers.join()
+    })
+    return record(workflow("w").chain(start, both).build(), 1, {
+      drive: async (run) => {
+        const { requests } = await run.result
+        await run.respond(requests[0]?.id as string, "1")
+        await settled()
+      },
+    })
+  },
+  "a question beside other work": () =>
+    record(workflow("w").start(start).fanOut(start, [asks, double]).chain(double, talks).build(), 1),
+  "a question to a handler of its own": () => {
+    const requests = node({
+      id: "requests",
+      run: (_: number, ctx) => ctx.request("Which?"),
+      onAnswer: (answer: unknown) => `the ${answer}`,
+    })
+    return record(workflow("w").chain(start, requests).build(), 1, {
+      drive: (run) => answerAll(run, "third"),
+    })
+  },
+  "a question with a default, past its deadline": () => {
+    const waits = node("waits", (_: number, ctx) =>
+      ctx.ask({ prompt: "Go?", timeout: 100, default: "no", data: { why: ["x"] }, schema: z.string() }),
+    )
+    return record(workflow("w").chain(start, waits).build(), 1, { drive: (_, clock) => clock.advance(100) })
+  },
+  "a question that expires": () => {
+    const waits = node("waits", (_: number, ctx) => ctx.ask({ prompt: "Go?", timeout: 100 }))
+    return record(workflow("w").chain(start, waits).build(), 1, { drive: (_, clock) => clock.advance(100) })
+  },
+  "a question in a sub-workflow that waits": () =>
+    record(workflow("w").chain(start, asking.asNode()).build(), 1),
+  "a question in a sub-workflow that is answered": () =>
+    record(workflow("w").chain(start, asking.asNode()).build(), 1, {
+      drive: (run) => answerAll(run, "yes"),
+    }),
+  "a question in a sub-workflow whose caller answers": () =>
+    record(
+      workflow("w")
+        .chain(start, asking.asNode({ onRequest: () => "sure" }))
+        .build(),
+      1,
+    ),
+  "a sleep": () => {
+    const sleeps = node("sleeps", async (n: number, ctx) => {
+      await ctx.sleep(1_000)
+      return n
+    })
+    return record(workflow("w").chain(start, sleeps).build(), 1, {
+      drive: (_, clock) => clock.advance(1_000),
+    })
+  },
+
+  "cancelled at work": () => {
+    const stuck = node("stuck", () => new Promise<number>(() => undefined))
+    return record(workflow("w").start(start).fanOut(start, [stuck, double]).build(), 1, {
+      drive: async (run) => run.cancel("enough"),
+    })
+  },
+  "cancelled with a question in a sub-workflow": () =>
+    record(workflow("w").chain(start, asking.asNode()).build(), 1, {
+      drive: async (run) => run.cancel("enough"),
+    }),
+  "a limit": () => {
+    const more = node("more", (n: number) => n + 1)
+    return record(
+      workflow("w", { limits: { supersteps: 4 } })
+        .chain(start, more)
+        .loop(more, more, { while: () => true })
+        .build(),
+      1,
+    )
+  },
+  "a limit with a way out": () => {
+    const more = node("more", (n: number) => n + 1)
+    const out = node("out", ({ code }: { code: string }) => code)
+    return record(
+      workflow("w", { limits: { supersteps: 4 } })
+        .chain(start, more)
+        .loop(more, more, { while: () => true })
+        .onLimit(out)
+        .build(),
+      1,
+    )
+  },
+}

@@ -1,0 +1,181 @@
+/**
+ * What a run looks like from outside: plain data, folded from its events alone. Views are never written to after
+ * they were handed out; those of one run share what did not change between them.
+ */
+import type {
+  ErrorData,
+  Json,
+  NodeId,
+  OpenRequest,
+  RequestId,
+  RunId,
+  RunStatus,
+  TaskId,
+  Undelivered,
+  Usage,
+  Wait,
+} from "../core/index.ts"
+import { emptyRecord } from "./draft.ts"
+import type { LiveEvent } from "./events.ts"
+import { getPaged, type Paged, pagedValues } from "./paged.ts"
+
+export interface TaskView {
+  readonly id: TaskId
+  readonly node: NodeId
+  readonly path: readonly string[]
+  readonly superstep: number
+  readonly attempt: number
+  /** `backoff` until its next attempt is due; `queued` when it is due and waits for a place. */
+  readonly status: "queued" | "running" | "parked" | "backoff" | "finished" | "failed" | "cancelled"
+  /** When its first attempt began. */
+  readonly startedAt: number
+  readonly finishedAt: number | undefined
+  /** When it is tried again. */
+  readonly retryAt: number | undefined
+  /** Why it failed, or why its last attempt did. A failure that settled into a value is here too. */
+  readonly error: ErrorData | undefined
+  /** What it waits for, while it is parked. */
+  readonly waits: readonly Wait[]
+  /** The workflows that it called, in the order they started; events of its path belong to the last one. */
+  readonly calls: readonly WorkflowView[]
+}
+
+export interface SuperstepView {
+  readonly superstep: number
+  /** How many tasks it began with, those that wait for a place included; unknown in flow mode. */
+  readonly size: number | undefined
+  /** Those that have started. */
+  readonly tasks: Paged<TaskId>
+  readonly startedAt: number
+  /** The last commit: tasks that were parked commit again when they are done. */
+  readonly committedAt: number | undefined
+}
+
+/** A workflow at work: the run itself, or one that a task called. */
+export interface WorkflowView {
+  readonly path: readonly string[]
+  readonly workflow: string
+  readonly input: Json | undefined
+  readonly status: RunStatus
+  readonly error: ErrorData | undefined
+  /** The limit that sent it along its limit route, or ended it. */
+  readonly limit: ErrorData | undefined
+  readonly startedAt: number | undefined
+  readonly finishedAt: number | undefined
+  readonly superstep: number
+  /** By number; read with `superstepsOf`. */
+  readonly supersteps: Paged<SuperstepView>
+  /** Those that have started, by id; read with `taskOf` and `tasksOf`. */
+  readonly tasks: Paged<TaskView>
+  /** What was written, from nothing on: a channel's first value is not among the events. */
+  readonly state: { readonly [key: string]: Json }
+  readonly outputs: readonly Json[]
+  readonly undelivered: readonly Undelivered[]
+  /** All of it, what the workflows that it called have used included. */
+  readonly usage: Usage
+  readonly usageByNode: { readonly [node: NodeId]: Usage }
+  /** How many of its own tasks run, are queued or between two attempts. */
+  readonly atWork: number
+  /** It said that it waits for the outside. */
+  readonly resting: boolean
+}
+
+export interface RequestView {
+  readonly request: OpenRequest
+  readonly path: readonly string[]
+  readonly status: "open" | "answered" | "expired" | "withdrawn"
+  readonly answer: Json | undefined
+  /** Who answered, as the caller said. */
+  readonly by: string | undefined
+  /** When it was answered, or closed without an answer. */
+  readonly closedAt: number | undefined
+}
+
+/** The run, with everything below it. `status` is the whole run's: `waiting` when nothing in it can go on. */
+export interface RunView extends WorkflowView {
+  /** Empty before the first event. */
+  readonly runId: RunId
+  /** The number of the last event that counts: join the stream again after it. */
+  readonly seq: number
+  /** Of the run and of everything below it, in the order they were opened. */
+  readonly requests: { readonly [id: RequestId]: RequestView }
+  /** The last 1,000 custom events and log lines. */
+  readonly log: readonly LiveEvent[]
+  /** In the run and everything below it: tasks at work, workflows at rest, open requests. */
+  readonly totals: { readonly atWork: number; readonly resting: number; readonly requests: number }
+  /** How many live events followed the event `seq`. */
+  readonly live: number
+  /** Where the stream stands: behind `seq` and `live` while one that was joined again repeats itself. */
+  readonly place: { readonly seq: number; readonly live: number }
+}
+
+export function emptyWorkflow(path: readonly string[]): WorkflowView {
+  return {
+    path,
+    workflow: "",
+    input: undefined,
+    status: "running",
+    error: undefined,
+    limit: undefined,
+    startedAt: undefined,
+    finishedAt: undefined,
+    superstep: 0,
+    supersteps: {},
+    tasks: {},
+    state: emptyRecord(),
+    outputs: [],
+    undelivered: [],
+    usage: {},
+    usageByNode: emptyRecord(),
+    atWork: 0,
+    resting: false,
+  }
+}
+
+/** Before the first event. */
+export function emptyView(): RunView {
+  return {
+    ...emptyWorkflow([]),
+    runId: "",
+    seq: 0,
+    requests: emptyRecord(),
+    log: [],
+    totals: { atWork: 0, resting: 0, requests: 0 },
+    live: 0,
+    place: { seq: 0, live: 0 },
+  }
+}
+
+export function taskOf(view: WorkflowView, id: TaskId): TaskView | undefined {
+  return getPaged(view.tasks, id)
+}
+
+/** In the order they came into being; those of one superstep, where it is named. */
+export function tasksOf(view: WorkflowView, superstep?: number): TaskView[] {
+  if (superstep === undefined) return pagedValues(view.tasks)
+  const ids = pagedValues(getPaged(view.supersteps, superstep)?.tasks ?? {})
+  return ids.map((id) => taskOf(view, id) as TaskView)
+}
+
+export function superstepsOf(view: WorkflowView): SuperstepView[] {
+  return pagedValues(view.supersteps)
+}
+
+/** The workflow that an event's path names, the last that its task called; undefined where there is none. */
+export function workflowAt(view: RunView, path: readonly string[]): WorkflowView | undefined {
+  let found: WorkflowView | undefined = view
+  for (const part of path) found = found && taskOf(found, callerIn(part).task)?.calls.at(-1)
+  return found
+}
+
+/** Everything that waits for a person, in the run and below it. */
+export function openRequests(view: RunView): OpenRequest[] {
+  return Object.values(view.requests).flatMap(({ status, request }) => (status === "open" ? [request] : []))
+}
+
+/** A part of a path: `node#task`. */
+export function callerIn(part: string): { node: NodeId; task: TaskId } {
+  const at = part.lastIndexOf("#")
+  const task = Number(part.slice(at + 1))
+  return { node: part.slice(0, Math.max(0, at)), task: Number.isSafeInteger(task) && task > 0 ? task : 0 }
+}

@@ -1,0 +1,75 @@
+/** Every TypeScript block in README and docs compiles, runs, and prints what its comments say it prints. */
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join, relative, resolve } from "node:path"
+import ts from "typescript"
+import { afterAll, beforeAll, expect, test, vi } from "vitest"
+
+const root = resolve(import.meta.dirname, "..")
+const folder = join(root, "tests", ".snippets")
+
+interface Snippet {
+  readonly name: string
+  readonly file: string
+  readonly code: string
+}
+
+function markdownFiles(): string[] {
+  const docs = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
+  return ["README.md", ...docs.filter((file) => file.endsWith(".md")).map((file) => join("docs", file))]
+}
+
+const snippets: Snippet[] = markdownFiles().flatMap((file) =>
+  [...readFileSync(join(root, file), "utf8").matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map((match, i) => ({
+    name: `${file}, block ${i + 1}`,
+    file: join(folder, `${file.replace(/\W+/g, "-")}-${i + 1}.ts`),
+    code: match[1] as string,
+  })),
+)
+
+beforeAll(() => {
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  for (const { file, code } of snippets) writeFileSync(file, `${code}\nexport {}\n`)
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+test("README and docs have snippets", () => {
+  expect(snippets.length).toBeGreaterThan(3)
+})
+
+test("every snippet compiles", { timeout: 120_000 }, () => {
+  const config = ts.readConfigFile(join(root, "tsconfig.base.json"), ts.sys.readFile).config
+  const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, root)
+  const program = ts.createProgram(
+    snippets.map(({ file }) => file),
+    {
+      ...options,
+      composite: false,
+      emitDeclarationOnly: false,
+      declaration: false,
+      declarationMap: false,
+      noEmit: true,
+      types: ["node"],
+    },
+  )
+  const problems = ts.getPreEmitDiagnostics(program).map(({ file, messageText }) => {
+    const where = file === undefined ? "" : `${relative(root, file.fileName)}: `
+    return where + ts.flattenDiagnosticMessageText(messageText, "\n")
+  })
+  expect(problems).toEqual([])
+})
+
+test.each(snippets)("$name prints what it says", async ({ file, code }) => {
+  const expected = [...code.matchAll(/\/\/ -> (.*)$/gm)].map((match) => match[1])
+  const { formatWithOptions } = await import("node:util")
+  const printed: string[] = []
+  const log = vi.spyOn(console, "log").mockImplementation((...args) => {
+    printed.push(formatWithOptions({ colors: false }, ...args))
+  })
+  try {
+    await import(/* @vite-ignore */ file)
+  } finally {
+    log.mockRestore()
+  }
+  expect(printed).toEqual(expected)
+})
