@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config"
 export default defineConfig({
   // Packages resolve to each other's sources, so that tests need no build. Not "module": what Vitest leaves
   // to Node must be what Node itself would load.
-  ssr: { resolve: { conditions: ["source", "node", "development|production"] } },
+  ssr: { resolve: { conditions: ["@superstep/source", "node", "development|production"] } },
   test: {
     include: ["packages/*/src/**/*.test.ts", "tests/**/*.test.ts", "examples/**/*.test.ts"],
   },

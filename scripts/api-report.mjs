@@ -93,7 +93,7 @@ function configure(directory, entry) {
       mainEntryPointFilePath: entry,
       newlineKind: "lf",
       compiler: {
-        // A consumer's view: no "source" condition, so packages see each other as they are published.
+        // A consumer's view: no "@superstep/source" condition, so packages see each other as they are published.
         overrideTsconfig: {
           compilerOptions: {
             target: "ES2023",

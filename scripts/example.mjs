@@ -17,7 +17,7 @@ const name = names.find(
 )
 
 if (name !== undefined) {
-  const flags = ["--conditions=source", "--import", import.meta.resolve("tsx")]
+  const flags = ["--conditions=@superstep/source", "--import", import.meta.resolve("tsx")]
   const file = join(folder, `${name}.ts`)
   const { status } = spawnSync(process.execPath, [...flags, file, ...rest], { cwd: root, stdio: "inherit" })
   process.exitCode = status ?? 1

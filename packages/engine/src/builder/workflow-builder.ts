@@ -2,6 +2,7 @@
 import {
   compileGraph,
   type EdgeGroup,
+  isBuiltInReducer,
   type JoinPolicy,
   type Json,
   type Limits,
@@ -346,7 +347,7 @@ function reducersOf(state: readonly Channel<unknown, never>[]): Map<string, Redu
   for (const { key, reduce, spec } of state) {
     if (reduce === undefined) continue
     const known = reducers.get(spec.reducer)
-    if (known !== undefined && known !== reduce) {
+    if (isBuiltInReducer(spec.reducer) || (known !== undefined && known !== reduce)) {
       throw new SuperstepError(
         "REDUCER_NAME_TAKEN",
         `Channel "${key}": another reducer has the name "${spec.reducer}"; give each its own.`,

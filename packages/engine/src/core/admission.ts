@@ -5,7 +5,7 @@
 import { overBudget } from "./budget.ts"
 import { emit, watched } from "./emit.ts"
 import type { GraphNode } from "./graph.ts"
-import { type MachineState, type MapRun, NodeState, Task } from "./state.ts"
+import { type Gate, type MachineState, type MapRun, NodeState, Task } from "./state.ts"
 
 export function nodeState(m: MachineState, node: GraphNode): NodeState {
   let state = m.nodes[node.index]
@@ -17,9 +17,10 @@ export function nodeState(m: MachineState, node: GraphNode): NodeState {
 }
 
 export function admit(m: MachineState, task: Task): void {
-  const { gate } = nodeState(m, task.node)
+  const { gate, queue } = nodeState(m, task.node)
   if (gate.active >= (task.node.spec.concurrency ?? 1)) {
-    gate.queue.push(task)
+    queue.push(task)
+    if (gate.held) m.open--
   } else {
     gate.active++
     admitToRun(m, task)
@@ -31,14 +32,14 @@ export function admitItems(m: MachineState, map: MapRun): void {
   const most =
     map.map.group.concurrency ?? m.graph.nodes[map.map.worker]?.spec.concurrency ?? Number.POSITIVE_INFINITY
   const worker = m.graph.nodes[map.map.worker] as GraphNode
-  while (map.active < most && map.next < map.items.length) {
+  while (map.gate.active < most && map.next < map.items.length) {
     const item = map.next++
     const message = map.items[item] as Task["message"]
     const task = new Task(map.id + item, worker, message, map.from, map.superstep, map.knownAt)
     task.map = map
     task.item = item
     task.traces = map.traces
-    map.active++
+    map.gate.active++
     m.tasks.add(task)
     admitToRun(m, task)
   }
@@ -90,12 +91,44 @@ export function leaveRun(m: MachineState, task: Task): void {
 export function release(m: MachineState, task: Task): void {
   leaveRun(m, task)
   if (task.map !== undefined) {
-    task.map.active--
+    task.map.gate.active--
     admitItems(m, task.map)
     return
   }
-  const { gate } = nodeState(m, task.node)
-  const next = gate.queue.shift()
+  const { gate, queue } = nodeState(m, task.node)
+  const next = queue.shift()
   if (next === undefined) gate.active--
   else admitToRun(m, next)
+}
+
+/** A task that waits for the outside leaves its superstep, and so do those that wait for its place. */
+export function park(m: MachineState, task: Task): void {
+  leaveRun(m, task)
+  task.status = "parked"
+  m.open--
+  m.parked++
+  const gate = gateOf(m, task)
+  gate.parked++
+  if (gate.parked < gate.active) return
+  gate.held = true
+  m.open -= waitingBehind(m, task)
+}
+
+/** The task is no longer parked; what it does next is the caller's to say. */
+export function unpark(m: MachineState, task: Task): void {
+  m.parked--
+  m.open++
+  const gate = gateOf(m, task)
+  gate.parked--
+  if (!gate.held) return
+  gate.held = false
+  m.open += waitingBehind(m, task)
+}
+
+function gateOf(m: MachineState, task: Task): Gate {
+  return task.map === undefined ? nodeState(m, task.node).gate : task.map.gate
+}
+
+function waitingBehind(m: MachineState, { map, node }: Task): number {
+  return map === undefined ? nodeState(m, node).queue.size : map.items.length - map.next
 }

@@ -1,5 +1,5 @@
 /** How an attempt at a task ends: finished, refused, failed for now, failed for good. */
-import { admitToRun, leaveRun, nodeState, release } from "./admission.ts"
+import { admitToRun, leaveRun, nodeState, release, unpark } from "./admission.ts"
 import { overBudget } from "./budget.ts"
 import { reachLimitAndGoOn, settle } from "./commit.ts"
 import { emit, reportUndelivered, watched } from "./emit.ts"
@@ -47,8 +47,8 @@ function end(
 ): void {
   if (task.waits !== undefined) withdrawWaits(m, task)
   m.tasks.delete(task.id)
-  if (task.status === "parked") m.parked--
-  else m.open--
+  if (task.status === "parked") unpark(m, task)
+  m.open--
   release(m, task)
   task.status = "over"
   task.memo = undefined
@@ -88,8 +88,7 @@ export function delayBeforeRetry(m: MachineState, task: Task, error: ErrorData):
 function retry(m: MachineState, task: Task, delay: number): void {
   withdrawWaits(m, task)
   if (task.status === "parked") {
-    m.parked--
-    m.open++
+    unpark(m, task)
     stopWaiting(m)
   }
   leaveRun(m, task)

@@ -7,6 +7,7 @@ import {
   type GraphJoin,
   type GraphNode,
   type GraphSpec,
+  hopsOf,
   joinId,
   joinNeeds,
   type MapEdge,
@@ -89,20 +90,30 @@ function compileNodes(
   const workers = new Set(spec.edges.flatMap((group) => (group.kind === "map" ? [group.worker] : [])))
   const outputs = spec.outputs === undefined ? undefined : new Set(spec.outputs)
   const endsHere = (node: NodeSpec) => !out.has(node.id) && !workers.has(node.id)
-  return spec.nodes.map((node, index) =>
-    Object.freeze({
-      index,
-      id: node.id,
-      spec: node,
-      out: out.get(node.id) ?? [],
-      settles: settles.get(node.id) ?? [],
-      onError: onError.get(node.id),
-      isOutput: outputs === undefined ? endsHere(node) : outputs.has(node.id),
-      isWorker: workers.has(node.id),
-      maxVisits: node.maxVisits ?? Number.POSITIVE_INFINITY,
-      counted: new Map((counters.get(node.id) ?? []).map((edge) => [edge.to, edge])),
-    }),
-  )
+  const nodes = spec.nodes.map((node, index) => ({
+    index,
+    id: node.id,
+    spec: node,
+    out: out.get(node.id) ?? [],
+    targets: [] as GraphNode[],
+    settles: settles.get(node.id) ?? [],
+    onError: onError.get(node.id),
+    isOutput: outputs === undefined ? endsHere(node) : outputs.has(node.id),
+    isWorker: workers.has(node.id),
+    maxVisits: node.maxVisits ?? Number.POSITIVE_INFINITY,
+    counted: new Map((counters.get(node.id) ?? []).map((edge) => [edge.to, edge])),
+  }))
+  const byId = new Map(nodes.map((node) => [node.id, node]))
+  for (const node of nodes) {
+    const ids = new Set(
+      node.out.flatMap((group) =>
+        group.kind === "fan-in" || group.kind === "map" ? [] : hopsOf(group).map(({ to }) => to),
+      ),
+    )
+    for (const id of ids) node.targets.push(byId.get(id) as GraphNode)
+    Object.freeze(node)
+  }
+  return nodes
 }
 
 /** Edges that a run counts: those with a limit of their own, and those that go back. */

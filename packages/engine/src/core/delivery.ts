@@ -1,6 +1,6 @@
 /** From what tasks sent to the tasks that come of it: nodes, joins, maps, outputs (M5). */
 import { emit, reportUndelivered, watched } from "./emit.ts"
-import type { Send } from "./entries.ts"
+import type { Route, Send } from "./entries.ts"
 import { nodeNamed } from "./fitting.ts"
 import type { GraphJoin, GraphMap, GraphNode } from "./graph.ts"
 import type { NodeId } from "./ids.ts"
@@ -30,9 +30,13 @@ function deliver(m: MachineState, from: Task, { value, route }: Send): void {
   if (maps !== undefined) for (const worker of maps) startMap(m, worker, from, value)
   if (output) putOut(m, from, from.node.id, value)
   if (result && from.map !== undefined) from.map.results[from.item] = value
-  if (nodes === undefined && joins === undefined && maps === undefined && !output && !result) {
-    reportUndelivered(m, { from: from.node.id, reason: route.reason ?? "no edge leads out", value })
-  }
+  if (nodes === undefined && joins === undefined && maps === undefined) reportNowhere(m, from, route, value)
+}
+
+/** A message with no place to go is reported with the reason, unless it is an output or a result. */
+export function reportNowhere(m: MachineState, from: Task, route: Route, value: Json): void {
+  if (route.output || route.result) return
+  reportUndelivered(m, { from: from.node.id, reason: route.reason ?? "no edge leads out", value })
 }
 
 function deliverTo(m: MachineState, from: Task, id: NodeId, value: Json): void {

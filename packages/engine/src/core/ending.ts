@@ -1,5 +1,5 @@
 /** How a run ends: completed, failed, cancelled, at a limit; or goes on, once, along its limit route. */
-import { putOut } from "./delivery.ts"
+import { putOut, reportNowhere } from "./delivery.ts"
 import { emit, reportUndelivered, watched } from "./emit.ts"
 import type { ErrorData } from "./errors.ts"
 import type { FinalStatus } from "./events.ts"
@@ -34,8 +34,8 @@ export function reachLimit(m: MachineState, error: ErrorData): void {
   dropWork(m, "the run reached a limit")
   for (const node of m.nodes) {
     if (node === undefined) continue
-    node.gate.active = 0
-    node.gate.queue.clear()
+    Object.assign(node.gate, { active: 0, parked: 0, held: false })
+    node.queue.clear()
   }
   m.graceUntil = m.superstep + DEFAULT_SUPERSTEPS
   addFirstTask(m, target, { code: error.code, message: error.message })
@@ -92,8 +92,8 @@ function dropMessages(m: MachineState, task: Task, reason: string): void {
   for (const { value, route } of task.sends ?? []) {
     if (route.output) putOut(m, task, task.node.id, value)
     const joins = (route.joins ?? []).map((id) => m.graph.joinIndex.get(id)?.group.to)
-    for (const to of [...(route.nodes ?? []), ...joins, ...(route.maps ?? [])]) {
-      reportUndelivered(m, { from: task.node.id, to, reason, value })
-    }
+    const places = [...(route.nodes ?? []), ...joins, ...(route.maps ?? [])]
+    for (const to of places) reportUndelivered(m, { from: task.node.id, to, reason, value })
+    if (places.length === 0) reportNowhere(m, task, route, value)
   }
 }

@@ -63,8 +63,9 @@ export function checkFinished(m: MachineState, task: Task, { sends, writes }: Ta
 
 function checkRoute(graph: Graph, task: Task, { route, value }: Send): void {
   const { nodes, joins, maps } = route
-  if (nodes !== undefined)
-    for (let i = 0; i < nodes.length; i++) task.target = nodeNamed(graph, nodes[i] as string)
+  if (nodes !== undefined) {
+    for (let i = 0; i < nodes.length; i++) task.target = targetNamed(graph, task.node, nodes[i] as string)
+  }
   if (joins !== undefined) checkJoins(graph, task, joins)
   if (maps === undefined) return
   for (const worker of maps) {
@@ -79,6 +80,15 @@ function checkJoins(graph: Graph, task: Task, joins: NonNullable<Route["joins"]>
     if (!graph.joinIndex.get(id)?.sources.has(task.node.id))
       throw unknown(graph, `join "${id}" from "${task.node.id}"`)
   }
+}
+
+/** Most nodes have few targets: looking through them is quicker than looking up a name. */
+function targetNamed(graph: Graph, { targets }: GraphNode, id: string): GraphNode {
+  for (let i = 0; i < targets.length && i < 4; i++) {
+    const target = targets[i] as GraphNode
+    if (target.id === id) return target
+  }
+  return nodeNamed(graph, id)
 }
 
 export function nodeNamed(graph: Graph, id: string): GraphNode {

@@ -183,6 +183,8 @@ export interface GraphNode {
   readonly spec: NodeSpec
   /** The groups a message of this node goes along, in the order they were declared. */
   readonly out: readonly OutGroup[]
+  /** The nodes that its messages can go to directly. */
+  readonly targets: readonly GraphNode[]
   /** Joins that take this node's failure as a value. */
   readonly settles: readonly GraphJoin[]
   /** Where its error edge leads. */

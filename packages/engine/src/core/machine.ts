@@ -233,7 +233,9 @@ function startRun(m: MachineState, entry: RunStarted): void {
   if (m.runId !== "") throw new SuperstepError("RUN_STARTED", `Run "${entry.runId}" was started before.`)
   m.runId = entry.runId
   m.startedAt = entry.at
-  m.limits = { ...m.graph.spec.limits, ...entry.limits }
+  // A limit that is given as undefined is not given: the journal's JSON does not have it either.
+  const given = Object.entries(entry.limits ?? {}).filter(([, limit]) => limit !== undefined)
+  m.limits = { ...m.graph.spec.limits, ...Object.fromEntries(given) }
   m.budget = entry.budget
   for (const { key, initial } of m.graph.channels.values())
     if (initial !== undefined) m.shared.set(key, ownCopy(initial))

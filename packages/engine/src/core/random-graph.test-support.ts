@@ -1,7 +1,6 @@
 /** Any valid graph: every kind of edge, policy and limit, in any combination. Small, since shrinking is slow. */
 import fc from "fast-check"
-import { compileGraph } from "./compile.ts"
-import type { EdgeGroup, FanInEdge, Graph, GraphSpec, JoinPolicy, NodeSpec } from "./graph.ts"
+import type { EdgeGroup, FanInEdge, GraphSpec, JoinPolicy, NodeSpec } from "./graph.ts"
 import type { NodeId } from "./ids.ts"
 import type { ChannelSpec } from "./reducers.ts"
 import { validateGraph } from "./validate.ts"
@@ -66,7 +65,7 @@ const channels: readonly ChannelSpec[] = [
   { key: "peak", reducer: "biggest", initial: 1 },
 ]
 
-export const randomGraph: fc.Arbitrary<Graph> = graphPlan.map((plan) => compileGraph(specOf(plan)).graph)
+export const randomGraph: fc.Arbitrary<GraphSpec> = graphPlan.map(specOf)
 
 function specOf(plan: GraphPlan): GraphSpec {
   const builder = new PlannedGraph(plan)

@@ -11,7 +11,7 @@ import type { Graph, GraphNode, Limits } from "./graph.ts"
 import type { JoinId, NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import { ownCopy } from "./reducers.ts"
-import { type JoinRound, MachineState, MapRun, NodeState, Task, type TaskStatus } from "./state.ts"
+import { type Gate, type JoinRound, MachineState, MapRun, NodeState, Task, type TaskStatus } from "./state.ts"
 import type { Budget, Usage } from "./usage.ts"
 
 export const SNAPSHOT_VERSION = 1
@@ -36,7 +36,7 @@ interface TaskSnapshot {
 interface NodeSnapshot {
   id: NodeId
   visits: number
-  active: number
+  gate: Gate
   queue: TaskId[]
   local?: { [key: string]: Json } | undefined
 }
@@ -51,8 +51,8 @@ interface MapSnapshot {
   results: readonly Json[]
   traces?: readonly string[] | undefined
   resultTraces: readonly string[]
+  gate: Gate
   next: number
-  active: number
   left: number
 }
 
@@ -258,8 +258,8 @@ function nodeOut(id: NodeId, node: NodeState): NodeSnapshot {
   return {
     id,
     visits: node.visits,
-    active: node.gate.active,
-    queue: [...node.gate.queue].map((task) => task.id),
+    gate: { ...node.gate },
+    queue: [...node.queue].map((task) => task.id),
     local: node.local === undefined ? undefined : { ...node.local },
   }
 }
@@ -267,8 +267,8 @@ function nodeOut(id: NodeId, node: NodeState): NodeSnapshot {
 function nodeIn(data: NodeSnapshot, taskOf: (id: TaskId) => Task): NodeState {
   const node = new NodeState()
   node.visits = data.visits
-  node.gate.active = data.active
-  for (const id of data.queue) node.gate.queue.push(taskOf(id))
+  Object.assign(node.gate, data.gate)
+  for (const id of data.queue) node.queue.push(taskOf(id))
   if (data.local !== undefined) node.local = Object.assign(Object.create(null), data.local)
   return node
 }
@@ -284,8 +284,8 @@ function mapOut(run: MapRun): MapSnapshot {
     results: [...run.results],
     traces: run.traces,
     resultTraces: [...run.resultTraces],
+    gate: { ...run.gate },
     next: run.next,
-    active: run.active,
     left: run.left,
   }
 }
@@ -300,7 +300,7 @@ function mapIn(graph: Graph, data: MapSnapshot): MapRun {
   run.traces = data.traces
   run.resultTraces.push(...data.resultTraces)
   run.next = data.next
-  run.active = data.active
+  Object.assign(run.gate, data.gate)
   run.left = data.left
   return run
 }

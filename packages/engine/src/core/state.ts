@@ -66,13 +66,18 @@ export class Task {
 
 /** Lets so many in at a time, the others in order. */
 export class Gate {
+  /** Tasks that have a place, and how many of them are parked. */
   active = 0
-  readonly queue: Fifo<Task> = new Fifo<Task>()
+  parked = 0
+  /** Every place is taken by a task that is parked: those behind it wait for the outside too. */
+  held = false
 }
 
 export class NodeState {
   visits = 0
   readonly gate: Gate = new Gate()
+  /** Tasks that wait for a place. */
+  readonly queue: Fifo<Task> = new Fifo<Task>()
   local: { [key: string]: Json } | undefined = undefined
 }
 
@@ -88,9 +93,9 @@ export class MapRun {
   traces: readonly string[] | undefined
   /** Traceparents of the workers, for the one that gathers. */
   readonly resultTraces: string[] = []
+  readonly gate: Gate = new Gate()
   /** The next item to start. */
   next = 0
-  active = 0
   left: number
 
   constructor(

@@ -2,7 +2,7 @@
  * What a task waits for: a person, a timer, a sub-workflow. A task that waits leaves its superstep, and the others
  * go on. What it waited for is on record when it is there, and answers when the handler runs again.
  */
-import { admitToRun, leaveRun } from "./admission.ts"
+import { admitToRun, park, unpark } from "./admission.ts"
 import { reachLimitAndGoOn, settle } from "./commit.ts"
 import { emit, watched } from "./emit.ts"
 import { finishRun } from "./ending.ts"
@@ -29,18 +29,18 @@ import { stopWaiting, waitsForTheOutside } from "./waiting.ts"
 
 export function openInline(m: MachineState, task: Task, { key, request }: RequestOpened): void {
   checkKeyFree(task, key)
-  park(m, task, key, { kind: "request", request: openRequest(m, task, request) })
+  startWait(m, task, key, { kind: "request", request: openRequest(m, task, request) })
 }
 
 export function sleep(m: MachineState, task: Task, { key, until }: TimerSet): void {
   checkKeyFree(task, key)
   setTimer(m, sleepTimer(task.id, key), until)
-  park(m, task, key, { kind: "timer", until })
+  startWait(m, task, key, { kind: "timer", until })
 }
 
 export function startCall(m: MachineState, task: Task, { key, workflow }: CallStarted): void {
   checkKeyFree(task, key)
-  park(m, task, key, { kind: "call", workflow })
+  startWait(m, task, key, { kind: "call", workflow })
 }
 
 export function finishCall(m: MachineState, task: Task, { key, outcome }: CallFinished): void {
@@ -48,16 +48,11 @@ export function finishCall(m: MachineState, task: Task, { key, outcome }: CallFi
   endWait(m, task, key, outcome)
 }
 
-function park(m: MachineState, task: Task, key: string, wait: Wait): void {
+function startWait(m: MachineState, task: Task, key: string, wait: Wait): void {
   task.waits ??= new Map()
   task.waits.set(key, wait)
   if (watched(m)) emit(m, { type: "task.parked", task: task.id, node: task.node.id, wait })
-  if (task.status !== "parked") {
-    leaveRun(m, task)
-    task.status = "parked"
-    m.open--
-    m.parked++
-  }
+  if (task.status !== "parked") park(m, task)
   settle(m)
 }
 
@@ -71,9 +66,8 @@ function endWait(m: MachineState, task: Task, key: string, outcome: WaitOutcome)
   m.out.push({ type: "resume", task, key, outcome })
   if (task.waits?.size === 0) {
     stopWaiting(m)
+    unpark(m, task)
     task.status = "running"
-    m.parked--
-    m.open++
     // It was let in before: it goes on at once, even where the run is full.
     m.running++
     if (watched(m)) emit(m, { type: "task.resumed", task: task.id, node: task.node.id })

@@ -45,7 +45,8 @@ export function foldTask(draft: Draft, workflow: Workflow, event: TaskEvent): vo
       task.waits = []
       break
     case "task.cancelled":
-      endTask(task, "cancelled", event.at)
+      // A failure that ends the run is told as such first, and then cancelled with everything else.
+      if (!isOver(task)) endTask(task, "cancelled", event.at)
       break
   }
   workflow.atWork += Number(isAtWork(task)) - Number(before)
@@ -64,6 +65,10 @@ export function endTask(
 
 export function isAtWork({ status }: Pick<TaskView, "status">): boolean {
   return status === "running" || status === "queued" || status === "backoff"
+}
+
+export function isOver({ status }: Pick<TaskView, "status">): boolean {
+  return status === "finished" || status === "failed" || status === "cancelled"
 }
 
 /** A stream that is joined in the middle tells of tasks whose start was not seen. */

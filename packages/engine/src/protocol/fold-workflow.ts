@@ -3,7 +3,7 @@ import { addUsage, type TaskId } from "../core/index.ts"
 import type { Draft, Owned } from "./draft.ts"
 import type { DurableEvent } from "./events.ts"
 import { writeState } from "./fold-state.ts"
-import { endTask, foldTask, isAtWork, ownSuperstep, ownTask } from "./fold-task.ts"
+import { endTask, foldTask, isAtWork, isOver, ownSuperstep, ownTask } from "./fold-task.ts"
 import { getPaged, pagedValues } from "./paged.ts"
 import type { WorkflowView } from "./run-view.ts"
 
@@ -112,12 +112,11 @@ function endIfAtWork(draft: Draft, workflow: Workflow, id: TaskId, at: number): 
 
 /** The run is over, and with it a workflow below whose end nobody told any more. */
 export function endWithTheRun(draft: Draft, workflow: Workflow, at: number): void {
-  for (const { id, node, status, calls } of pagedValues(workflow.tasks)) {
-    const isOver = status === "finished" || status === "failed" || status === "cancelled"
-    if (isOver && calls.length === 0) continue
-    const task = ownTask(draft, workflow, id, node, at)
-    if (!isOver) endTask(task, "cancelled", at)
-    task.calls = calls.map((call) => {
+  for (const known of pagedValues(workflow.tasks)) {
+    if (isOver(known) && known.calls.length === 0) continue
+    const task = ownTask(draft, workflow, known.id, known.node, at)
+    if (!isOver(task)) endTask(task, "cancelled", at)
+    task.calls = task.calls.map((call) => {
       const owned = draft.own(call)
       endWithTheRun(draft, owned, at)
       return owned

@@ -58,6 +58,6 @@ export const openRequest = z.strictObject({
   data: json.optional(),
   schema: json.optional(),
   openedAt: time,
-
+  deadline: time.optional(),
   default: json.optional(),
 })

@@ -90,10 +90,6 @@ export class Doings {
     this.outgoing.push(message)
   }
 
-  dropMessages(): void {
-    this.outgoing = undefined
-  }
-
   state(): Context["state"] {
     return {
       get: <T>(channel: Channel<T, never>) => this.#frame.machine.state(this.#channel(channel.key).key) as T,

@@ -55,8 +55,11 @@ export class Journal<Held> {
   group(write: () => void): void {
     if (this.#grouping) return write()
     this.#grouping = true
-    write()
-    this.#grouping = false
+    try {
+      write()
+    } finally {
+      this.#grouping = false
+    }
     if (!this.#writing && this.#store !== undefined) this.#flush(this.#store)
   }
 

@@ -175,6 +175,17 @@ describe("a map", () => {
     expect((await built.run(3)).outputs).toEqual([[1, 3, 5]])
   })
 
+  test("whose workers ask waits for the person, and goes on with the next items", async () => {
+    const asks = node("asks", async (n: number, ctx: Context) => ctx.ask(`item ${n}?`))
+    const run = workflow("w").start(list).map(list, asks, gather, { concurrency: 2 }).build().run(3)
+    expect((await run).requests.map(({ prompt }) => prompt)).toEqual(["item 0?", "item 1?"])
+    await run.respond("r2", "one")
+    expect((await run).requests.map(({ prompt }) => prompt)).toEqual(["item 0?", "item 2?"])
+    await run.respond("r1", "zero")
+    await run.respond("r3", "two")
+    expect((await run).outputs).toEqual([["zero", "one", "two"]])
+  })
+
   test("in flow mode gives the same", async () => {
     const built = workflow("w", { schedule: "flow" })
       .start(list)

@@ -8,8 +8,16 @@ interface Replayed {
   readonly path: readonly string[]
 }
 
-/** Events numbered above `after`. Those of a sub-workflow that is called by code, not drawn as a node, are left out. */
-export function replayEvents(graph: Graph, records: readonly JournalRecord[], after: number): RunEvent[] {
+/**
+ * Events numbered above `after`. `called` has the workflows that handlers call, by name; the events of one that is
+ * neither there nor drawn as a node are left out.
+ */
+export function replayEvents(
+  graph: Graph,
+  called: ReadonlyMap<string, Graph>,
+  records: readonly JournalRecord[],
+  after: number,
+): RunEvent[] {
   const frames = new Map<string, Replayed>()
   const events: RunEvent[] = []
   let seq = 0
@@ -18,7 +26,7 @@ export function replayEvents(graph: Graph, records: readonly JournalRecord[], af
     let frame = frames.get(key)
     if (frame !== undefined) effects = frame.machine.apply(entry)
     else {
-      const place = placeOf(graph, key, frames)
+      const place = placeOf(graph, called, key, entry as RunStarted, frames)
       if (place !== undefined) {
         const started = Machine.start(place.graph, entry as RunStarted, true)
         frame = { machine: started.machine, path: place.path }
@@ -36,17 +44,19 @@ export function replayEvents(graph: Graph, records: readonly JournalRecord[], af
   return events
 }
 
-/** Which graph a frame runs: that of the node whose task called it. */
+/** Which graph a frame runs: that of the node whose task called it, or of the workflow that was called by name. */
 function placeOf(
   root: Graph,
+  called: ReadonlyMap<string, Graph>,
   key: string,
+  { workflow }: RunStarted,
   frames: ReadonlyMap<string, Replayed>,
 ): { graph: Graph; path: readonly string[] } | undefined {
   if (key === "") return { graph: root, path: [] }
   const slash = key.lastIndexOf("/")
   const parent = frames.get(slash < 0 ? "" : key.slice(0, slash))
   const task = parent?.machine.task(Number.parseInt(key.slice(slash + 1), 10))
-  const graph = task?.node.spec.nested
+  const graph = task?.node.spec.nested ?? called.get(workflow)
   if (parent === undefined || task === undefined || graph === undefined) return undefined
   return { graph, path: [...parent.path, `${task.node.id}#${task.id}`] }
 }

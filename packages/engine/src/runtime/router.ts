@@ -42,6 +42,8 @@ export class Router {
   readonly #ofReturned: Route | undefined
   readonly #ofSent: Route | undefined
   readonly #named = new Map<NodeId, Route>()
+  /** Where a switch is all there is: the route of each of its cases. */
+  readonly #cases: readonly Route[] | undefined
 
   constructor(node: GraphNode, functions: EdgeFunctions) {
     this.#node = node
@@ -50,12 +52,16 @@ export class Router {
       this.#ofReturned = this.#constantRoute(true)
       this.#ofSent = this.#constantRoute(false)
     }
+    const [alone, ...others] = node.out
+    if (alone?.kind === "switch" && others.length === 0 && !node.isOutput)
+      this.#cases = alone.cases.map(routeOfCase)
     for (const group of node.out)
       for (const [to, route] of namedRoutes(node, group)) this.#named.set(to, route)
   }
 
   /** A message that a handler returned (it may be an output) or sent. */
   route(message: Json, returned: boolean, passes: Passes): MaybePromise<Route> {
+    if (this.#cases !== undefined) return this.#routeOfCase(this.#cases, message, passes)
     const constant = returned ? this.#ofReturned : this.#ofSent
     if (constant === undefined) return this.#decide(message, returned, passes)
     if (constant.maps !== undefined) checkList(this.#node, message)
@@ -120,8 +126,10 @@ export class Router {
         return undefined
       })
     }
-    if (group.kind === "switch")
-      return this.#decideCase(draft, group, functions?.conditions ?? [], message, passes, 0)
+    if (group.kind === "switch") {
+      const chosen = this.#chosenCase(group, message, passes, 0)
+      return andThen(chosen, (i) => take(draft, group.cases[i] as SwitchCase))
+    }
     if (group.kind === "fan-out" && group.selective) {
       return andThen(this.#selected(group.to, functions?.select as Select, message), (chosen) => {
         if (chosen.length === 0) reasons.push("the selection was empty")
@@ -134,44 +142,41 @@ export class Router {
     return undefined
   }
 
+  #routeOfCase(routes: readonly Route[], message: Json, passes: Passes): MaybePromise<Route> {
+    const chosen = this.#chosenCase(this.#node.out[0] as SwitchEdge, message, passes, 0)
+    return isPromise(chosen) ? chosen.then((later) => routes[later] as Route) : (routes[chosen] as Route)
+  }
+
   /** The first case from `at` on that holds, else the default. */
-  #decideCase(
-    draft: RouteDraft,
-    group: SwitchEdge,
-    conditions: readonly (Condition | undefined)[],
-    message: Json,
-    passes: Passes,
-    at: number,
-  ): MaybePromise<undefined> {
+  #chosenCase(group: SwitchEdge, message: Json, passes: Passes, at: number): MaybePromise<number> {
+    const conditions = this.#functions.get(group)?.conditions
     for (let i = at; i < group.cases.length; i++) {
-      const one = group.cases[i] as SwitchCase
-      if (!one.conditional) continue
-      if (one.to !== undefined && one.max !== undefined && passes.passes(this.#node, one.to) >= one.max)
+      const { to, max, conditional } = group.cases[i] as SwitchCase
+      if (!conditional || (to !== undefined && max !== undefined && passes.passes(this.#node, to) >= max))
         continue
-      const holds = this.#holds(one.to ?? "output", conditions[i], message)
+      const holds = this.#holds(to ?? "output", conditions?.[i], message)
       if (isPromise(holds)) {
-        return holds.then((later) =>
-          later ? take(draft, one) : this.#decideCase(draft, group, conditions, message, passes, i + 1),
-        )
+        return holds.then((later) => (later ? i : this.#chosenCase(group, message, passes, i + 1)))
       }
-      if (holds) return take(draft, one)
+      if (holds) return i
     }
-    return take(draft, group.cases.find((one) => !one.conditional) as SwitchCase)
+    return group.cases.findIndex((one) => !one.conditional)
   }
 
   #holds(to: NodeId, condition: Condition | undefined, message: Json): MaybePromise<boolean> {
-    const failed = (cause: unknown): never => {
-      throw edgeError(
-        `The condition of the edge "${this.#node.id}" -> "${to}" threw: ${messageOf(cause)}`,
-        cause,
-      )
-    }
     try {
       const holds = condition?.(message as never)
-      return isPromise(holds) ? holds.then(Boolean, failed) : Boolean(holds)
+      return isPromise(holds)
+        ? holds.then(Boolean, (cause) => this.#conditionThrew(to, cause))
+        : Boolean(holds)
     } catch (cause) {
-      return failed(cause)
+      return this.#conditionThrew(to, cause)
     }
+  }
+
+  #conditionThrew(to: NodeId, cause: unknown): never {
+    const text = `The condition of the edge "${this.#node.id}" -> "${to}" threw: ${messageOf(cause)}`
+    throw edgeError(text, cause)
   }
 
   #selected(targets: readonly NodeId[], select: Select, message: Json): MaybePromise<readonly NodeId[]> {
@@ -206,6 +211,10 @@ export function groupsTaken(node: GraphNode, route: Route): { kind: EdgeGroup["k
     const targets = new Set(hopsOf(group).map((hop) => hop.to))
     return { kind: group.kind, targets: (route.nodes ?? []).filter((id) => targets.has(id)) }
   })
+}
+
+function routeOfCase({ to }: SwitchCase): Route {
+  return Object.freeze(to === undefined ? { output: true } : { nodes: Object.freeze([to]) })
 }
 
 function take(draft: RouteDraft, chosen: SwitchCase): undefined {

@@ -8,6 +8,7 @@ import {
   type ErrorData,
   Fifo,
   fromErrorData,
+  type Graph,
   type Json,
   jsonProblem,
   type OpenRequest,
@@ -60,6 +61,8 @@ export class RunHost {
   #root: Frame | undefined
   /** Entries of sub-workflows that were read back and whose callers have not called again yet. */
   readonly #unclaimed = new Map<string, Entry[]>()
+  /** The graphs of the workflows that were called, by name. */
+  readonly called = new Map<string, Graph>()
   readonly #timers = new Map<string, () => void>()
   readonly #work = new Fifo<Work>()
   readonly #watchers: Watchers
@@ -106,6 +109,7 @@ export class RunHost {
   /** Starts a sub-workflow, or finds it as the journal left it. */
   call(program: Program, entry: RunStarted, caller: Caller): void {
     const key = frameKey(caller)
+    this.called.set(program.graph.name, program.graph)
     const unclaimed = this.#unclaimed.get(key)
     if (unclaimed === undefined) {
       Frame.start(this, program, entry, caller)
@@ -295,6 +299,7 @@ export class RunHost {
 
   /** Validates an answer, then takes it: at most once (M7). Resolves when it is durable. */
   async respond(id: RequestId, value: unknown, by: string | undefined): Promise<void> {
+    if (this.#lost !== undefined) throw this.#lost.error
     const slash = id.lastIndexOf("/")
     const frame = this.#frames.get(slash < 0 ? "" : id.slice(0, slash))
     const inner = id.slice(slash + 1)

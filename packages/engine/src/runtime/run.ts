@@ -142,7 +142,7 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
     const { after } = options
     const live = this.#host.watch()
     try {
-      let last = -1
+      let last = after ?? -1
       if (after !== undefined) {
         for (const event of await this.#past(after)) {
           last = event.seq
@@ -166,7 +166,7 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
     }
     // What has happened and is not written yet would be missed.
     await this.#host.durable()
-    return replayEvents(this.#program.graph, await store.read(this.id, 0), after)
+    return replayEvents(this.#program.graph, this.#host.called, await store.read(this.id, 0), after)
   }
 
   [Symbol.asyncIterator](): AsyncIterator<RunEvent> {

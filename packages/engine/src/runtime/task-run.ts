@@ -33,6 +33,7 @@ import { TimeLimit } from "./time-limit.ts"
 export class TaskRun implements Context {
   readonly #frame: Frame
   readonly #task: Task
+  readonly #program: ProgramNode
   readonly attempt: number
   #over = false
   #doings: Doings | undefined
@@ -42,12 +43,13 @@ export class TaskRun implements Context {
   constructor(frame: Frame, task: Task) {
     this.#frame = frame
     this.#task = task
+    this.#program = frame.program.nodes[task.node.index] as ProgramNode
     this.attempt = task.attempt
     task.attachment = this
   }
 
   start(): void {
-    const program = this.#program()
+    const program = this.#program
     const { telemetry, host } = this.#frame
     if (telemetry !== undefined) this.#telemetry = telemetry.startTask(this.#taskInfo())
     const { timeout } = this.#task.node.spec
@@ -108,7 +110,7 @@ export class TaskRun implements Context {
 
   #succeed(value: unknown): void {
     if (this.#isObsolete()) return
-    const { output } = this.#program()
+    const { output } = this.#program
     if (output === undefined || value === undefined) return this.#route(value)
     this.#check(output, value, (result) => {
       if (result.ok) return this.#route(result.value)
@@ -121,7 +123,7 @@ export class TaskRun implements Context {
   #route(value: unknown): void {
     let sends: MaybePromise<readonly Send[]>
     try {
-      sends = this.#sends(this.#returned(value))
+      sends = this.#sends(value)
     } catch (error) {
       return this.#fail(error)
     }
@@ -133,43 +135,35 @@ export class TaskRun implements Context {
     } else this.#finish(sends, undefined)
   }
 
-  /** The messages that a return value stands for: none, itself, or several. */
-  #returned(value: unknown): readonly Json[] {
-    if (value === undefined) return NONE
-    const values = value instanceof Several ? value.values : [value]
-    for (const one of values) {
-      if (jsonProblem(one) !== undefined) this.#frame.host.checkJson(one, `What "${this.node}" returned`)
-    }
-    return (this.#settles() ? values.map((one) => ({ ok: true, value: one })) : values) as readonly Json[]
+  /** Messages keep the order in which they were sent; what is returned comes last. */
+  #sends(value: unknown): MaybePromise<readonly Send[]> {
+    if (this.#doings?.outgoing !== undefined || value instanceof Several) return this.#manySends(value)
+    return value === undefined ? NONE : this.#oneSend(this.#message(value))
   }
 
-  /** Messages keep the order in which they were sent; the returned ones come last. */
-  #sends(returned: readonly Json[]): MaybePromise<readonly Send[]> {
-    const { router } = this.#program()
+  #oneSend(value: Json): MaybePromise<readonly Send[]> {
+    const route = this.#program.router.route(value, true, this.#frame.machine)
+    return isPromise(route) ? route.then((decided) => [{ value, route: decided }]) : [{ value, route }]
+  }
+
+  async #manySends(value: unknown): Promise<readonly Send[]> {
+    const { router } = this.#program
     const { machine } = this.#frame
-    const before = this.#doings?.outgoing
-    const count = before === undefined ? 0 : before.length
     const sends: Send[] = []
-    const routeFrom = (at: number): MaybePromise<readonly Send[]> => {
-      for (let i = at; i < count + returned.length; i++) {
-        const sent = before?.[i]
-        const value = sent === undefined ? (returned[i - count] as Json) : sent.value
-        let route = sent?.route ?? (sent?.to === undefined ? undefined : router.routeTo(sent.to, value))
-        if (route === undefined) {
-          const decided = router.route(value, sent === undefined, machine)
-          if (isPromise(decided)) {
-            return decided.then((later) => {
-              sends.push({ value, route: later })
-              return routeFrom(i + 1)
-            })
-          }
-          route = decided
-        }
-        sends.push({ value, route })
-      }
-      return sends
+    for (const { value, to, route } of this.#doings?.outgoing ?? []) {
+      const decided =
+        route ?? (to === undefined ? router.route(value, false, machine) : router.routeTo(to, value))
+      sends.push({ value, route: isPromise(decided) ? await decided : decided })
     }
-    return routeFrom(0)
+    const returned = value === undefined ? [] : value instanceof Several ? value.values : [value]
+    for (const one of returned) sends.push(...(await this.#oneSend(this.#message(one))))
+    return sends
+  }
+
+  /** What is returned, as the message it becomes. */
+  #message(value: unknown): Json {
+    if (jsonProblem(value) !== undefined) this.#frame.host.checkJson(value, `What "${this.node}" returned`)
+    return (this.#settles() ? { ok: true, value } : value) as Json
   }
 
   #finish(sends: readonly Send[], settled: ErrorData | undefined): void {
@@ -232,12 +226,11 @@ export class TaskRun implements Context {
       ok: false,
       error: { ...error, node: this.node, attempt: this.attempt },
     } as unknown as Json
-    this.#doings?.dropMessages()
     const fatal = (cause: unknown) =>
       this.#fail(new SuperstepError("EDGE_FAILED", toErrorData(cause).message, { cause, fatal: true }))
     let sends: MaybePromise<readonly Send[]>
     try {
-      sends = this.#sends([value])
+      sends = this.#oneSend(value)
     } catch (cause) {
       return fatal(cause)
     }
@@ -303,10 +296,6 @@ export class TaskRun implements Context {
       trace: () => this.#telemetry?.trace,
     })
     return this.#doings
-  }
-
-  #program(): ProgramNode {
-    return this.#frame.program.nodes[this.#task.node.index] as ProgramNode
   }
 
   #taskInfo(): TaskInfo {
@@ -383,7 +372,7 @@ export class TaskRun implements Context {
   }
 }
 
-const NONE: readonly Json[] = []
+const NONE: readonly Send[] = []
 
 /** A handler may hold a promise it does not await yet: when its task is stopped, that must not end the process. */
 function unlistened<T>(promise: Promise<T>): Promise<T> {

@@ -40,7 +40,7 @@ function surroundings() {
   const call = (node: number, task: number, attempt = 1) => {
     const ctx = { node: flow.program.graph.nodes[node]?.id, task, attempt, idempotencyKey: `r:${task}` }
     const step: Context["step"] = async (_, run) => run()
-    void program.nodes[node]?.handlers[0]?.run(1 as never, { ...ctx, step } as Context)
+    void program.nodes[node]?.handlers[0]?.run(1 as never, { ...ctx, step } as Context, undefined as never)
   }
   return { broken, driver, journal, record, entries, call }
 }

@@ -78,10 +78,10 @@ export class Driver {
   }
 
   #handler(handler: BoundHandler, retry: Retry): BoundHandler {
-    return { ...handler, run: (message: never, ctx: Context) => this.#call(handler, message, ctx, retry) }
+    return { ...handler, run: (message, ctx, request) => this.#call(handler, message, ctx, request, retry) }
   }
 
-  #call(handler: BoundHandler, message: never, ctx: Context, retry: Retry): unknown {
+  #call(handler: BoundHandler, message: never, ctx: Context, request: never, retry: Retry): unknown {
     const world = this.#world()
     const execution = this.#begin(world, ctx)
     const fault = faultFor(world, ctx, retry)
@@ -96,7 +96,7 @@ export class Driver {
         await world.process.turn("handler")
       }
     }
-    const result = handler.run(message, this.#context(world, ctx))
+    const result = handler.run(message, this.#context(world, ctx), request)
     if (result instanceof Promise || fault !== undefined || world.random.chance(0.7)) {
       return hold(Promise.resolve(result))
     }

@@ -22,7 +22,9 @@ interface Folded {
 
 export class SimulatedJournal {
   readonly #texts: string[] = []
-  readonly #graphs = new Map<string, Graph>()
+  readonly #bySignature = new Map<string, Graph>()
+  /** The graphs of all workflows of the run, by name. */
+  readonly graphs = new Map<string, Graph>()
   readonly #frames = new Map<string, Folded>()
   readonly #onBroken: (problem: string) => void
 
@@ -32,7 +34,8 @@ export class SimulatedJournal {
 
   /** Entries name their workflow by its signature: one that is not known cannot be folded. */
   knows(program: Program): void {
-    this.#graphs.set(signatureOf(program.graph).hash, program.graph)
+    this.#bySignature.set(signatureOf(program.graph).hash, program.graph)
+    this.graphs.set(program.graph.name, program.graph)
   }
 
   get length(): number {
@@ -76,7 +79,7 @@ export class SimulatedJournal {
   }
 
   #start(frame: string, entry: Entry): void {
-    const graph = this.#graphs.get((entry as RunStarted).signature)
+    const graph = this.#bySignature.get((entry as RunStarted).signature)
     if (graph === undefined)
       throw new SuperstepError("JOURNAL_INVALID", `frame "${frame}" has no known graph`)
     const { machine } = Machine.start(graph, entry as RunStarted)

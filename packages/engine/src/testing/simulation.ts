@@ -241,9 +241,9 @@ export class SimulatedRun<Out> {
 
   /** Whoever watched has seen what a replay of the journal shows. */
   #compareEvents(): void {
-    const replayed = new Map(
-      replayEvents(this.#program.graph, this.#journal.records(), 0).map((event) => [event.seq, event]),
-    )
+    const { graphs } = this.#journal
+    const events = replayEvents(this.#program.graph, graphs, this.#journal.records(), 0)
+    const replayed = new Map(events.map((event) => [event.seq, event]))
     for (const event of this.#events) {
       const other = replayed.get(event.seq)
       if (event.type === "custom" || event.type === "log" || other === undefined) continue

@@ -1,0 +1,526 @@
+/**
+ * What a run is to be after each entry, written as plainly as possible: lists and maps, no queues, no places, no
+ * speed. Which task gets a place when is not modelled, only that a task is at work, waits, or is over. The
+ * machine is compared with it after every entry.
+ */
+import type { Effect } from "./effects.ts"
+import type { Entry, RunStarted, Send, TaskFailed, TaskFinished } from "./entries.ts"
+import type { ErrorData } from "./errors.ts"
+import type { RunStatus } from "./events.ts"
+import type { Graph, GraphJoin, GraphMap, GraphNode } from "./graph.ts"
+import type { Json } from "./json.ts"
+import { retryDelay } from "./retry.ts"
+import { addUsage, exhausted, type Usage } from "./usage.ts"
+
+export interface ModelTask {
+  readonly id: number
+  readonly node: GraphNode
+  readonly message: Json
+  readonly superstep: number
+  readonly map?: ModelMap | undefined
+  readonly item: number
+  attempt: number
+  /** Its handler was called at least once. */
+  started: boolean
+  /** By key: the request's id, or that it is a timer or a call. */
+  readonly waits: Map<string, string>
+  readonly memo: Set<string>
+}
+
+interface ModelMap {
+  readonly map: GraphMap
+  readonly results: Json[]
+  left: number
+}
+
+interface Sender {
+  readonly id: number
+  readonly node: GraphNode
+  readonly superstep: number
+  readonly sends: readonly Send[]
+  readonly writes: TaskFinished["writes"]
+  readonly map?: ModelMap | undefined
+  readonly item: number
+  /** An answer, or a join that did not wait longer. */
+  readonly outside?: boolean | undefined
+}
+
+interface Round {
+  readonly join: GraphJoin
+  readonly number: number
+  readonly values: (Json | undefined)[]
+  count: number
+  fired: boolean
+}
+
+interface ModelRequest {
+  readonly node: GraphNode
+  readonly task: number
+  readonly deadline: boolean
+  readonly fallback: Json | undefined
+}
+
+export class MachineModel {
+  readonly graph: Graph
+  status: RunStatus = "running"
+  readonly tasks = new Map<number, ModelTask>()
+  readonly requests = new Map<string, ModelRequest>()
+  readonly timers = new Set<string>()
+  readonly shared = new Map<string, Json>()
+  readonly reducing = new Map<string, Json[]>()
+  readonly visits = new Map<string, number>()
+  readonly passes = new Map<string, number>()
+  outputs: Json[] = []
+  undelivered: { to: string | undefined; value: Json }[] = []
+  rounds: Round[] = []
+  usage: Usage = {}
+  superstep = 0
+  nextTask = 1
+  onLimitRoute = false
+  /** Messages, one for each place they were to go, while the run has dropped nothing yet. */
+  readonly messages = { sent: 0, delivered: 0, rejected: 0, dropped: false }
+
+  readonly #start: RunStarted
+  readonly #arrivals = new Map<string, number>()
+  #finished: Sender[] = []
+  #committing: Sender[] = []
+  #nextRequest = 1
+  /** Of the entry being applied: the limit that the machine says was reached. */
+  #reached: ErrorData | undefined
+
+  constructor(graph: Graph, start: RunStarted) {
+    this.graph = graph
+    this.#start = start
+    for (const { key, initial } of graph.channels.values())
+      if (initial !== undefined) this.shared.set(key, initial)
+    if (start.deadline !== undefined) this.timers.add("run")
+  }
+
+  /** Takes an entry, and what the machine made of it: that tasks started, and that a limit was reached. */
+  apply(entry: Entry, effects: readonly Effect[]): void {
+    this.#reached = undefined
+    for (const effect of effects) {
+      if (effect.type === "emit" && effect.event.type === "limit.reached") this.#reached = effect.event.error
+    }
+    this.#take(entry)
+    if (this.#reached !== undefined && this.isLive) this.#reachLimit(this.#reached)
+    for (const effect of effects) {
+      const task = effect.type === "start" ? this.tasks.get(effect.task.id) : undefined
+      if (task !== undefined) task.started = true
+    }
+    this.#wait()
+  }
+
+  get isLive(): boolean {
+    return this.status === "running" || this.status === "waiting"
+  }
+
+  /** Whether the superstep has tasks to wait for: those that wait have left it, and so have those behind them. */
+  get isBusy(): boolean {
+    const byGate = new Map<object, ModelTask[]>()
+    for (const task of this.tasks.values()) {
+      const gate = task.map ?? task.node
+      byGate.set(gate, [...(byGate.get(gate) ?? []), task])
+    }
+    for (const tasks of byGate.values()) {
+      const [{ map, node }] = tasks as [ModelTask]
+      const places = map === undefined ? (node.spec.concurrency ?? 1) : placesFor(map, node)
+      if (tasks.slice(0, places).some((task) => task.waits.size === 0)) return true
+    }
+    return false
+  }
+
+  get buffered(): number {
+    return this.rounds.filter(({ fired }) => !fired).reduce((sum, { count }) => sum + count, 0)
+  }
+
+  get isOverBudget(): boolean {
+    const { budget } = this.#start
+    return budget !== undefined && !this.onLimitRoute && exhausted(budget, this.usage).length > 0
+  }
+
+  #wait(): void {
+    if (!this.isLive) return
+    const aims = this.requests.size + this.timers.size - (this.timers.has("run") ? 1 : 0)
+    this.status = !this.isBusy && this.reducing.size === 0 && aims > 0 ? "waiting" : "running"
+  }
+
+  #take(entry: Entry): void {
+    const task = "task" in entry ? (this.tasks.get(entry.task) as ModelTask) : undefined
+    if ("usage" in entry && entry.usage !== undefined) this.usage = addUsage(this.usage, entry.usage)
+    switch (entry.type) {
+      case "run.started":
+        return this.#begin(this.graph.nodes[this.graph.start] as GraphNode, entry.input)
+      case "task.finished":
+        for (const request of entry.requests ?? []) this.#ask(task as ModelTask, request)
+        return this.#end(task as ModelTask, entry.sends, entry.writes)
+      case "task.failed":
+        return this.#fail(task as ModelTask, entry)
+      case "task.rejected":
+        this.messages.rejected++
+        this.#report((task as ModelTask).node.id, (task as ModelTask).message)
+        return this.#end(task as ModelTask, [], undefined)
+      case "step.recorded":
+        task?.memo.add(entry.key)
+        return
+      case "request.opened":
+        task?.waits.set(entry.key, this.#ask(task, entry.request))
+        return this.#settle()
+      case "timer.set":
+        task?.waits.set(entry.key, "timer")
+        this.timers.add(`sleep:${entry.task}:${entry.key}`)
+        return this.#settle()
+      case "call.started":
+        task?.waits.set(entry.key, "call")
+        return this.#settle()
+      case "call.finished":
+        return this.#endWait(task as ModelTask, entry.key, entry.outcome.ok)
+      case "request.answered":
+        return this.#answer(entry.request, entry.value)
+      case "timer.fired":
+        return this.#fire(entry.timer)
+      case "state.reduced":
+        this.reducing.delete(entry.key)
+        this.shared.set(entry.key, entry.value)
+        if (this.reducing.size === 0) this.#deliverAll()
+        return this.#settle()
+      case "run.failed":
+        return this.#finish("failed")
+      case "run.cancelled":
+        return this.#finish("cancelled")
+      case "usage.recorded":
+        return
+    }
+  }
+
+  // Tasks
+
+  #add(node: GraphNode, message: Json, superstep: number, map?: ModelMap, item = 0): void {
+    const id = this.nextTask++
+    const [waits, memo] = [new Map<string, string>(), new Set<string>()]
+    this.tasks.set(id, { id, node, message, superstep, map, item, attempt: 1, started: false, waits, memo })
+    this.visits.set(node.id, (this.visits.get(node.id) ?? 0) + 1)
+  }
+
+  #begin(node: GraphNode, message: Json): void {
+    this.#add(node, message, this.superstep + 1)
+    if (this.#reached === undefined) this.superstep++
+  }
+
+  #end(task: ModelTask, sends: readonly Send[], writes: TaskFinished["writes"]): void {
+    const { id, node, map, item } = task
+    this.#withdraw(task)
+    this.tasks.delete(id)
+    const superstep = this.graph.schedule === "flow" ? task.superstep : this.superstep
+    this.#finished.push({ id, node, superstep, sends, writes, map, item })
+    for (const { route } of sends) this.messages.sent += placesOf(route)
+    this.#settle()
+  }
+
+  #fail(task: ModelTask, { error, at: _ }: TaskFailed): void {
+    const { node } = task
+    const delay = retryDelay(node.spec.retry, task.attempt, error, `${this.#start.runId}:${task.id}`)
+    if (delay !== undefined) {
+      this.#withdraw(task)
+      task.attempt++
+      if (delay > 0) this.timers.add(`retry:${task.id}`)
+      return
+    }
+    const value = { failed: task.id }
+    if (error.fatal) return this.#finish("failed")
+    if (node.onError !== undefined)
+      return this.#end(task, [{ value, route: { nodes: [node.onError] } }], undefined)
+    if (node.settles.length === 0) return this.#finish("failed")
+    const joins = node.settles.map((join) => join.id)
+    this.#end(task, [{ value, route: { joins, failed: true } }], undefined)
+  }
+
+  // Waiting
+
+  #ask(task: ModelTask, spec: { deadline?: number | undefined; default?: Json | undefined }): string {
+    const id = `r${this.#nextRequest++}`
+    const deadline = spec.deadline !== undefined
+    this.requests.set(id, { node: task.node, task: task.id, deadline, fallback: spec.default })
+    if (deadline) this.timers.add(`request:${id}`)
+    return id
+  }
+
+  #close(id: string): void {
+    this.requests.delete(id)
+    this.timers.delete(`request:${id}`)
+  }
+
+  #withdraw(task: ModelTask): void {
+    for (const [key, what] of task.waits) {
+      if (what === "timer") this.timers.delete(`sleep:${task.id}:${key}`)
+      else if (what !== "call") this.#close(what)
+    }
+    task.waits.clear()
+  }
+
+  #endWait(task: ModelTask, key: string, ok: boolean): void {
+    task.waits.delete(key)
+    if (ok) task.memo.add(key)
+  }
+
+  #waitingFor(id: string): { task: ModelTask; key: string } | undefined {
+    for (const task of this.tasks.values())
+      for (const [key, what] of task.waits) if (what === id) return { task, key }
+    return undefined
+  }
+
+  #answer(id: string, value: Json): void {
+    const { node } = this.requests.get(id) as ModelRequest
+    const waiting = this.#waitingFor(id)
+    this.#close(id)
+    if (waiting !== undefined) return this.#endWait(waiting.task, waiting.key, true)
+    this.#fromOutside(node, value)
+    this.#settle()
+  }
+
+  #fromOutside(node: GraphNode, value: Json): void {
+    const sends = [{ value, route: { nodes: [node.id] } }]
+    const sender = { id: Number.POSITIVE_INFINITY, node, superstep: this.superstep, item: 0, outside: true }
+    this.#finished.push({ ...sender, sends, writes: undefined })
+    this.messages.sent++
+  }
+
+  #fire(timer: string): void {
+    this.timers.delete(timer)
+    const [kind, first = "", ...rest] = timer.split(":")
+    if (kind === "sleep") this.#endWait(this.tasks.get(Number(first)) as ModelTask, rest.join(":"), true)
+    if (kind === "request") this.#expire(first)
+    if (kind === "join") {
+      const round = this.rounds.find((one) => one.join.id === rest.join(":") && one.number === Number(first))
+      if (round?.join.group.join.kind !== "settle") return this.#finish("failed")
+      this.#fireEarly(round)
+      this.#settle()
+    }
+  }
+
+  #expire(id: string): void {
+    const { fallback } = this.requests.get(id) as ModelRequest
+    if (fallback !== undefined) return this.#answer(id, fallback)
+    const waiting = this.#waitingFor(id)
+    this.#close(id)
+    if (waiting === undefined) this.#finish("failed")
+    else this.#endWait(waiting.task, waiting.key, false)
+  }
+
+  // Commits
+
+  #settle(): void {
+    while (this.isLive && this.reducing.size === 0) {
+      if (this.graph.schedule === "superstep" && this.isBusy) return
+      if (this.#finished.length > 0) this.#commit()
+      else if (this.isBusy || this.tasks.size > 0 || this.requests.size > 0) return
+      else if (!this.#rest()) return
+    }
+  }
+
+  /** Nothing runs or waits inside: joins that settle fire with what they have; else the run is over. */
+  #rest(): boolean {
+    const settling = this.rounds.filter(({ fired, join }) => !fired && join.group.join.kind === "settle")
+    settling.sort((a, b) => a.join.index - b.join.index)
+    if (settling[0] !== undefined) this.#fireEarly(settling[0])
+    else if (this.timers.size > (this.timers.has("run") ? 1 : 0)) return false
+    else this.#finish("completed")
+    return true
+  }
+
+  /** M4: in task order, all writes before any message. */
+  #commit(): void {
+    this.#committing = this.#finished.sort((a, b) => (a.id === b.id ? 0 : a.id - b.id))
+    this.#finished = []
+    for (const { writes } of this.#committing) {
+      for (const [key, value] of writes ?? []) {
+        const reducer = this.graph.channels.get(key)?.reducer as string
+        if (reducer === "biggest") this.reducing.set(key, [...(this.reducing.get(key) ?? []), value])
+        else this.shared.set(key, reduced(reducer, this.shared.get(key), value))
+      }
+    }
+    if (this.reducing.size === 0) this.#deliverAll()
+  }
+
+  #deliverAll(): void {
+    const before = this.nextTask
+    const batch = this.#committing
+    this.#committing = []
+    for (const sender of batch) {
+      for (const send of sender.sends) this.#deliver(sender, send)
+      if (sender.map !== undefined && --sender.map.left === 0) this.#gather(sender, sender.map)
+    }
+    const added = [...this.tasks.values()].filter(({ id }) => id >= before)
+    if (added.length === 0) return
+    const superstep = Math.max(this.superstep, ...added.map((task) => task.superstep))
+    const breaks = this.#breaksLimit(superstep)
+    if (breaks !== (this.#reached !== undefined)) {
+      throw new Error(
+        `the model ${breaks ? "reaches a" : "knows no"} limit; the machine: ${this.#reached?.code}`,
+      )
+    }
+    if (!breaks) this.superstep = superstep
+  }
+
+  #breaksLimit(superstep: number): boolean {
+    const { limits = {} } = this.#start
+    const most = { ...this.graph.spec.limits, ...JSON.parse(JSON.stringify(limits)) }
+    const visited = this.graph.nodes.some(
+      (node) =>
+        (this.visits.get(node.id) ?? 0) > Math.min(node.maxVisits, most.visits ?? Number.POSITIVE_INFINITY),
+    )
+    const passed = this.graph.counted.some(({ from, to, max, back }) => {
+      const loops = back ? (most.loops ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
+      return (this.passes.get(`${from} ${to}`) ?? 0) > Math.min(max, loops)
+    })
+    return (
+      visited || passed || (!this.onLimitRoute && superstep > (most.supersteps ?? 100)) || this.isOverBudget
+    )
+  }
+
+  #deliver(sender: Sender, { value, route }: Send): void {
+    const next = sender.superstep + 1
+    for (const id of route.nodes ?? []) {
+      const edge = `${sender.node.id} ${id}`
+      if (!sender.outside) this.passes.set(edge, (this.passes.get(edge) ?? 0) + 1)
+      this.messages.delivered++
+      this.#add(this.graph.nodes[this.graph.index.get(id) as number] as GraphNode, value, next)
+    }
+    for (const id of route.joins ?? []) this.#arrive(sender, id, value, route.failed === true)
+    for (const id of route.maps ?? [])
+      this.#startMap(sender, this.graph.maps.get(id) as GraphMap, value as Json[])
+    if (route.output) this.outputs.push(value)
+    if (route.result && sender.map !== undefined) sender.map.results[sender.item] = value
+    if (placesOf(route) === 1 && !route.nodes && !route.joins && !route.maps) this.#report(undefined, value)
+  }
+
+  #startMap(sender: Sender, map: GraphMap, items: readonly Json[]): void {
+    this.messages.delivered++
+    const run: ModelMap = { map, results: items.map(() => null), left: items.length }
+    if (items.length === 0) return this.#gather(sender, run)
+    const worker = this.graph.nodes[map.worker] as GraphNode
+    items.forEach((item, i) => {
+      this.#add(worker, item, sender.superstep + 1, run, i)
+    })
+  }
+
+  #gather(sender: Sender, { map, results }: ModelMap): void {
+    if (map.target === undefined) this.outputs.push(results)
+    else this.#add(this.graph.nodes[map.target] as GraphNode, results, sender.superstep + 1)
+  }
+
+  // Joins
+
+  #arrive(sender: Sender, id: string, value: Json, failed: boolean): void {
+    const join = this.graph.joinIndex.get(id) as GraphJoin
+    const source = join.group.from.indexOf(sender.node.id)
+    const number = this.#arrivals.get(`${source} ${id}`) ?? 0
+    this.#arrivals.set(`${source} ${id}`, number + 1)
+    let round = this.rounds.find((one) => one.join === join && one.number === number)
+    if (round === undefined) {
+      round = { join, number, values: join.group.from.map(() => undefined), count: 0, fired: false }
+      this.rounds.push(round)
+      if (join.group.timeout !== undefined) this.timers.add(joinTimer(round))
+    }
+    if (round.fired) return this.#report(join.group.to, value)
+    round.count++
+    round.values[source] = join.group.join.kind === "settle" && !failed ? { ok: true, value } : value
+    if (round.count < (join.needs ?? join.group.from.length)) return
+    this.messages.delivered += round.count
+    this.#add(this.graph.nodes[join.target] as GraphNode, this.#list(round), sender.superstep + 1)
+  }
+
+  #list(round: Round): Json {
+    round.fired = true
+    this.timers.delete(joinTimer(round))
+    const { values, join } = round
+    if (join.group.join.kind !== "settle") return values.filter((value) => value !== undefined)
+    return values.map((value) => value ?? { failed: "not sent" })
+  }
+
+  /** What was buffered has arrived; the list goes out with the next commit. */
+  #fireEarly(round: Round): void {
+    this.messages.delivered += round.count
+    this.#fromOutside(this.graph.nodes[round.join.target] as GraphNode, this.#list(round))
+  }
+
+  // Ends
+
+  #report(to: string | undefined, value: Json): void {
+    this.undelivered.push({ to, value })
+  }
+
+  #finish(status: RunStatus): void {
+    this.status = status
+    this.#drop()
+  }
+
+  #reachLimit(error: ErrorData): void {
+    const { onLimit } = this.graph
+    if (error.code === "BUDGET_EXCEEDED" && !this.isOverBudget) throw new Error("the budget is not used up")
+    if (onLimit === undefined || this.onLimitRoute) return this.#finish("limit")
+    this.#drop()
+    this.onLimitRoute = true
+    this.#reached = undefined
+    this.#begin(this.graph.nodes[onLimit] as GraphNode, { code: error.code })
+  }
+
+  /** M5: messages that nobody took are reported; M3, M4: writes of a superstep that does not commit are gone. */
+  #drop(): void {
+    this.messages.dropped = true
+    for (const { started, node, message } of this.tasks.values()) if (!started) this.#report(node.id, message)
+    for (const { sends } of [...this.#committing, ...this.#finished]) {
+      for (const { value, route } of sends) {
+        if (route.output) this.outputs.push(value)
+        for (const to of route.nodes ?? []) this.#report(to, value)
+        for (const id of route.joins ?? []) this.#report(this.graph.joinIndex.get(id)?.group.to, value)
+        for (const to of route.maps ?? []) this.#report(to, value)
+        if (!route.nodes && !route.joins && !route.maps && placesOf(route) === 1)
+          this.#report(undefined, value)
+      }
+    }
+    for (const { join, values, fired } of this.rounds) {
+      if (!fired) for (const value of values) if (value !== undefined) this.#report(join.group.to, value)
+    }
+    this.rounds = []
+    this.#arrivals.clear()
+    for (const part of [this.tasks, this.requests, this.timers, this.reducing]) part.clear()
+    this.#finished = []
+    this.#committing = []
+  }
+}
+
+function placesFor({ map }: ModelMap, worker: GraphNode): number {
+  return map.group.concurrency ?? worker.spec.concurrency ?? Number.POSITIVE_INFINITY
+}
+
+function joinTimer({ join, number }: Round): string {
+  return `join:${number}:${join.id}`
+}
+
+/** In how many places a message is to arrive; one that goes nowhere is to be reported once. */
+function placesOf({ nodes = [], joins = [], maps = [], output, result }: Send["route"]): number {
+  const places = nodes.length + joins.length + maps.length
+  return places > 0 || output || result ? places : 1
+}
+
+function reduced(reducer: string, current: Json | undefined, write: Json): Json {
+  const list = (current ?? []) as readonly Json[]
+  switch (reducer) {
+    case "append":
+      return [...list, ...(write as readonly Json[])]
+    case "union":
+      return [...new Set([...list, ...(write as readonly Json[])])]
+    case "merge":
+      return { ...(current as object), ...JSON.parse(JSON.stringify(write)) }
+    case "add":
+      return ((current as number | undefined) ?? 0) + (write as number)
+    default:
+      return write
+  }
+}
+
+/** The reducer that is not built in. */
+export function biggest(current: Json | undefined, writes: readonly Json[]): number {
+  return Math.max(...[current ?? 0, ...writes].map(Number))
+}

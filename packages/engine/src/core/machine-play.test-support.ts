@@ -1,0 +1,290 @@
+/**
+ * Plays a run without a driver: picks what happens next among all that could, and gives the entry for it. What
+ * is picked comes from a list of numbers, so that a failing play can be made shorter.
+ */
+import type { Effect } from "./effects.ts"
+import type { Entry, RequestSpec, Route, RunStarted, Send } from "./entries.ts"
+import type { Graph, GraphNode, OutGroup } from "./graph.ts"
+import { joinId } from "./graph.ts"
+import type { Json } from "./json.ts"
+import type { Machine } from "./machine.ts"
+import { biggest } from "./machine-model.test-support.ts"
+import type { Task } from "./state.ts"
+import type { Usage } from "./usage.ts"
+
+/** Numbers to choose by. When they are used up the play is over. */
+export class Choices {
+  readonly #numbers: readonly number[]
+  #next = 0
+
+  constructor(numbers: readonly number[]) {
+    this.#numbers = numbers
+  }
+
+  get isOver(): boolean {
+    return this.#next >= this.#numbers.length
+  }
+
+  below(n: number): number {
+    return (this.#numbers[this.#next++] ?? 0) % n
+  }
+
+  oneIn(n: number): boolean {
+    return this.below(n) === n - 1
+  }
+
+  of<T>(list: readonly T[]): T {
+    return list[this.below(list.length)] as T
+  }
+}
+
+/** Told to a play for each entry: the reductions that the machine asks for are what comes next. */
+export class Play {
+  readonly #graph: Graph
+  readonly #choices: Choices
+  readonly #reductions = new Map<string, Effect & { type: "reduce" }>()
+  #now = 0
+  #count = 0
+
+  constructor(graph: Graph, choices: Choices) {
+    this.#graph = graph
+    this.#choices = choices
+  }
+
+  start(): RunStarted {
+    const choices = this.#choices
+    const budget =
+      this.#graph.schedule === "superstep" && choices.oneIn(3) ? { modelCalls: choices.below(6) } : undefined
+    return {
+      type: "run.started",
+      at: 0,
+      runId: "r",
+      workflow: this.#graph.name,
+      signature: "s",
+      input: this.#messageFor(this.#graph.nodes[this.#graph.start] as GraphNode),
+      limits: {
+        supersteps: choices.oneIn(3) ? 2 + choices.below(8) : undefined,
+        loops: choices.oneIn(4) ? 1 + choices.below(3) : undefined,
+        visits: choices.oneIn(6) ? 1 + choices.below(4) : undefined,
+        ...(choices.oneIn(3) ? { concurrency: 1 + choices.below(3) } : {}),
+        ...(choices.oneIn(6) ? { concurrency: undefined } : {}),
+      },
+      budget,
+      deadline: choices.oneIn(5) ? 50 + choices.below(100) : undefined,
+    }
+  }
+
+  /** What an entry led to. */
+  saw(entry: Entry, effects: readonly Effect[], machine: Machine): void {
+    if (entry.type === "state.reduced") this.#reductions.delete(entry.key)
+    for (const effect of effects) if (effect.type === "reduce") this.#reductions.set(effect.key, effect)
+    if (
+      machine.isOver() ||
+      effects.some((effect) => effect.type === "emit" && effect.event.type === "limit.reached")
+    )
+      this.#reductions.clear()
+  }
+
+  /** The next entry; undefined when nothing can happen any more. */
+  next(machine: Machine): Entry | undefined {
+    if (machine.isOver() || this.#choices.isOver) return undefined
+    const choices = this.#choices
+    this.#now += choices.below(3) * 5
+    if (choices.oneIn(60)) return { type: "run.cancelled", at: this.#now }
+    if (choices.oneIn(90)) return { type: "run.failed", at: this.#now, error: { code: "X", message: "x" } }
+    // A driver answers these before anything else.
+    if (this.#reductions.size > 0) return this.#reduce(choices.of([...this.#reductions.values()]))
+    const possible = [
+      ...this.#ofTasks(machine),
+      ...machine.requests().flatMap((request) => this.#times(2, () => this.#answer(request.id))),
+      ...machine.snapshot().timers.map((timer) => () => this.#fire(timer)),
+    ]
+    return possible.length === 0 ? undefined : choices.of(possible)()
+  }
+
+  #times(n: number, make: () => Entry): (() => Entry)[] {
+    return Array.from({ length: n }, () => make)
+  }
+
+  *#ofTasks(machine: Machine): Generator<() => Entry> {
+    for (const task of machine.tasks()) {
+      if (task.status !== "running" && task.status !== "parked") continue
+      const { id } = task
+      yield* this.#times(4, () => this.#finish(task, machine))
+      yield* this.#times(2, () => this.#fail(task))
+      if (this.#choices.oneIn(4))
+        yield () => ({ type: "task.rejected", at: this.#now, task: id, reason: "no" })
+      yield () => ({
+        type: "step.recorded",
+        at: this.#now,
+        task: id,
+        key: this.#key("step"),
+        value: 1,
+        usage: this.#usage(),
+      })
+      yield () => ({
+        type: "request.opened",
+        at: this.#now,
+        task: id,
+        key: this.#key("ask"),
+        request: this.#question(),
+      })
+      yield () => ({
+        type: "timer.set",
+        at: this.#now,
+        task: id,
+        key: this.#key("sleep"),
+        until: this.#now + 20,
+      })
+      yield () => ({ type: "call.started", at: this.#now, task: id, key: this.#key("call"), workflow: "w" })
+      for (const [key, wait] of task.waits ?? []) {
+        if (wait.kind !== "call") continue
+        yield () => ({ type: "usage.recorded", at: this.#now, task: id, usage: { modelCalls: 1 } })
+        yield* this.#times(3, () => this.#endCall(id, key))
+      }
+    }
+  }
+
+  #reduce({ key, current, writes }: Effect & { type: "reduce" }): Entry {
+    return { type: "state.reduced", at: this.#now, key, value: biggest(current, writes) }
+  }
+
+  #answer(request: string): Entry {
+    const by = this.#choices.oneIn(2) ? "someone" : undefined
+    return { type: "request.answered", at: this.#now, request, value: this.#unique(), by }
+  }
+
+  #fire([timer, due]: readonly [string, number]): Entry {
+    this.#now = Math.max(this.#now, due)
+    return { type: "timer.fired", at: this.#now, timer }
+  }
+
+  #endCall(task: number, key: string): Entry {
+    const outcome = this.#choices.oneIn(3)
+      ? { ok: false as const, error: { code: "E1", message: "below" } }
+      : { ok: true as const, value: [this.#unique()] }
+    return { type: "call.finished", at: this.#now, task, key, outcome }
+  }
+
+  #fail({ id, attempt }: Task): Entry {
+    const choices = this.#choices
+    const error = {
+      code: choices.of(["E1", "E2"]),
+      message: "failed",
+      ...(choices.oneIn(8) ? { fatal: true } : {}),
+      ...(choices.oneIn(4) ? { retryable: false } : {}),
+    }
+    return { type: "task.failed", at: this.#now, task: id, attempt, error, usage: this.#usage() }
+  }
+
+  #finish(task: Task, machine: Machine): Entry {
+    const choices = this.#choices
+    const sends: Send[] = []
+    for (let i = choices.below(8); i > 6; i--) sends.push(this.#send(task.node, machine, false))
+    const settles = task.node.spec.onError === "settle" || task.map?.map.group.settle === true
+    const settled = settles && choices.oneIn(3) ? { code: "E2", message: "settled" } : undefined
+    if (!choices.oneIn(10)) sends.push(this.#send(task.node, machine, true))
+    return {
+      type: "task.finished",
+      at: this.#now,
+      task: task.id,
+      sends,
+      settled,
+      ...(settled === undefined ? { writes: this.#writes(), local: this.#localWrites() } : {}),
+      requests: choices.oneIn(8) ? [this.#question()] : undefined,
+      usage: this.#usage(),
+      trace: choices.oneIn(3) ? `trace-${task.id}` : undefined,
+    }
+  }
+
+  /** A message with its route, as the node's edges allow: conditions, selections and cases are picked. */
+  #send(node: GraphNode, machine: Machine, returned: boolean): Send {
+    const route: { -readonly [K in keyof Route]: Route[K] } = {}
+    if (returned && node.isWorker) route.result = true
+    else if (returned && node.isOutput) route.output = true
+    for (const group of node.out) this.#choose(route, group, node, machine)
+    if (!returned && this.#choices.oneIn(3)) return { value: this.#unique(), route: { output: true } }
+    if (Object.keys(route).length === 0) route.reason = "nothing held"
+    return { value: this.#messageFor(node), route }
+  }
+
+  #choose(
+    route: { -readonly [K in keyof Route]: Route[K] },
+    group: OutGroup,
+    node: GraphNode,
+    machine: Machine,
+  ): void {
+    const choices = this.#choices
+    const to = (...ids: readonly string[]) => {
+      if (ids.length > 0) route.nodes = [...(route.nodes ?? []), ...ids]
+    }
+    if (group.kind === "single") to(...(group.conditional && choices.oneIn(3) ? [] : [group.to]))
+    else if (group.kind === "fan-out") to(...group.to.filter(() => !group.selective || !choices.oneIn(3)))
+    else if (group.kind === "fan-in") route.joins = [...(route.joins ?? []), joinId(group)]
+    else if (group.kind === "map") route.maps = [...(route.maps ?? []), group.worker]
+    else {
+      const held = group.cases.filter(
+        (one) => !one.conditional || one.to === undefined || machine.passes(node, one.to) < (one.max ?? 9),
+      )
+      const target = choices.of(held).to
+      if (target === undefined) route.output = true
+      else to(target)
+    }
+  }
+
+  /** A node that feeds a map sends lists. */
+  #messageFor(node: GraphNode): Json {
+    if (!node.out.some((group) => group.kind === "map")) return this.#unique()
+    return Array.from({ length: this.#choices.below(4) }, () => this.#unique())
+  }
+
+  #writes(): [string, Json][] | undefined {
+    const choices = this.#choices
+    const writes: [string, Json][] = []
+    while (choices.oneIn(2)) writes.push(this.#write(choices.of([...this.#graph.channels.keys()])))
+    return writes.length === 0 ? undefined : writes
+  }
+
+  #write(key: string): [string, Json] {
+    const choices = this.#choices
+    switch (this.#graph.channels.get(key)?.reducer) {
+      case "append":
+        return [key, [this.#unique(), choices.below(3)]]
+      case "union":
+        return [key, [choices.below(4), choices.below(4)]]
+      case "merge":
+        return [key, { [choices.of(["a", "b"])]: choices.oneIn(4) ? undefined : choices.below(9) }]
+      case "add":
+      case "biggest":
+        return [key, choices.below(9)]
+      default:
+        return [key, this.#unique()]
+    }
+  }
+
+  #localWrites(): [string, Json][] | undefined {
+    return this.#choices.oneIn(3) ? [["seen", this.#unique()]] : undefined
+  }
+
+  #usage(): Usage | undefined {
+    return this.#choices.oneIn(4) ? { modelCalls: 1, usd: 0.25 } : undefined
+  }
+
+  #question(): RequestSpec {
+    const choices = this.#choices
+    return {
+      prompt: "?",
+      deadline: choices.oneIn(3) ? this.#now + 15 : undefined,
+      ...(choices.oneIn(2) ? { default: "by default" } : {}),
+    }
+  }
+
+  /** No two messages are alike, so that none can be taken for another. */
+  #unique(): string {
+    return `m${this.#count++}`
+  }
+
+  #key(kind: string): string {
+    return `${kind}:${this.#count++}`
+  }
+}
