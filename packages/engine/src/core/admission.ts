@@ -18,13 +18,17 @@ export function nodeState(m: MachineState, node: GraphNode): NodeState {
 
 export function admit(m: MachineState, task: Task): void {
   const { gate, queue } = nodeState(m, task.node)
-  if (gate.active >= (task.node.spec.concurrency ?? 1)) {
+  if (queue.size > 0 || gate.active >= places(task.node)) {
     queue.push(task)
     if (gate.held) m.open--
   } else {
     gate.active++
     admitToRun(m, task)
   }
+}
+
+function places(node: GraphNode): number {
+  return node.spec.concurrency ?? 1
 }
 
 /** Starts items of a map while there are places. */
@@ -47,7 +51,7 @@ export function admitItems(m: MachineState, map: MapRun): void {
 
 /** A task that holds its place at its node starts when the run has one too. */
 export function admitToRun(m: MachineState, task: Task): void {
-  if (hasRoom(m) && isAffordable(m)) begin(m, task)
+  if (m.ready.size === 0 && hasRoom(m) && isAffordable(m)) begin(m, task)
   else m.ready.push(task)
 }
 
@@ -79,31 +83,37 @@ function begin(m: MachineState, task: Task): void {
   m.out.push({ type: "start", task })
 }
 
-/** The task gives its place in the run to the next one; it keeps its place at its node. */
-export function leaveRun(m: MachineState, task: Task): void {
-  if (task.status !== "running") return
-  m.running--
-  if (m.ready.size === 0 || !hasRoom(m) || !isAffordable(m)) return
-  begin(m, m.ready.shift() as Task)
+/** The task is over: its places are free. They are given away with `fill`, once what follows from its end is known. */
+export function vacate(m: MachineState, task: Task): void {
+  vacateRun(m, task)
+  gateOf(m, task).active--
 }
 
-/** The task is over: both its places are free. */
-export function release(m: MachineState, task: Task): void {
-  leaveRun(m, task)
-  if (task.map !== undefined) {
-    task.map.gate.active--
-    admitItems(m, task.map)
-    return
+/** The task gives up its place in the run, and keeps the one at its node. */
+export function vacateRun(m: MachineState, task: Task): void {
+  if (task.status === "running") m.running--
+}
+
+/** Gives the places that a task has left to those that wait for them. */
+export function fill(m: MachineState, { map, node }: Task): void {
+  if (map !== undefined) admitItems(m, map)
+  else {
+    const { gate, queue } = nodeState(m, node)
+    while (queue.size > 0 && gate.active < places(node)) {
+      gate.active++
+      admitToRun(m, queue.shift() as Task)
+    }
   }
-  const { gate, queue } = nodeState(m, task.node)
-  const next = queue.shift()
-  if (next === undefined) gate.active--
-  else admitToRun(m, next)
+  fillRun(m)
+}
+
+export function fillRun(m: MachineState): void {
+  while (m.ready.size > 0 && hasRoom(m) && isAffordable(m)) begin(m, m.ready.shift() as Task)
 }
 
 /** A task that waits for the outside leaves its superstep, and so do those that wait for its place. */
 export function park(m: MachineState, task: Task): void {
-  leaveRun(m, task)
+  vacateRun(m, task)
   task.status = "parked"
   m.open--
   m.parked++

@@ -1,12 +1,13 @@
 /** How an attempt at a task ends: finished, refused, failed for now, failed for good. */
-import { admitToRun, leaveRun, nodeState, release, unpark } from "./admission.ts"
+import { admitToRun, fill, fillRun, nodeState, unpark, vacate, vacateRun } from "./admission.ts"
 import { overBudget } from "./budget.ts"
 import { reachLimitAndGoOn, settle } from "./commit.ts"
+import { takeResult } from "./delivery.ts"
 import { emit, reportUndelivered, watched } from "./emit.ts"
 import { finishRun } from "./ending.ts"
 import type { Send, TaskFailed, TaskFinished } from "./entries.ts"
 import { type ErrorData, SuperstepError } from "./errors.ts"
-import { checkFinished, checkKeyFree } from "./fitting.ts"
+import { checkFinished, checkKeyFree, isLive } from "./fitting.ts"
 import { asFailed } from "./joins.ts"
 import type { Json } from "./json.ts"
 import { retryDelay } from "./retry.ts"
@@ -49,15 +50,18 @@ function end(
   m.tasks.delete(task.id)
   if (task.status === "parked") unpark(m, task)
   m.open--
-  release(m, task)
+  vacate(m, task)
   task.status = "over"
   task.memo = undefined
   task.sends = sends
   task.writes = writes
   task.trace = trace
-  m.finished.push(task)
+  if (!takeResult(task)) m.finished.push(task)
   stopWaiting(m)
   settle(m)
+  if (!isLive(m)) return
+  fill(m, task)
+  if (m.breach !== undefined) settle(m)
 }
 
 /** M3: of a failed attempt nothing stays but the failure and what was used. */
@@ -91,11 +95,12 @@ function retry(m: MachineState, task: Task, delay: number): void {
     unpark(m, task)
     stopWaiting(m)
   }
-  leaveRun(m, task)
+  vacateRun(m, task)
   task.attempt++
   task.status = "backoff"
   if (delay === 0) admitToRun(m, task)
   else setTimer(m, retryTimer(task.id), m.now + delay)
+  fillRun(m)
   settle(m)
 }
 

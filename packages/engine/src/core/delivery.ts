@@ -79,10 +79,30 @@ function startMap(m: MachineState, worker: NodeId, from: Task, value: Json): voi
 }
 
 function finishItem(m: MachineState, from: Task, run: MapRun): void {
-  if (from.trace !== undefined && run.resultTraces.length < MOST_LINKS) run.resultTraces.push(from.trace)
-  if (--run.left > 0) return
+  countItem(from, run)
+  if (run.left > 0) return
   m.maps.delete(run.id)
   gather(m, run, from, run.resultTraces)
+}
+
+function countItem(from: Task, run: MapRun): void {
+  run.left--
+  if (from.trace !== undefined && run.resultTraces.length < MOST_LINKS) run.resultTraces.push(from.trace)
+}
+
+/**
+ * An item that gives its result and nothing else need not wait for the commit: nobody sees the results before the
+ * last one is there, which does wait. So a map over very many items keeps their results, and not their tasks.
+ */
+export function takeResult(task: Task): boolean {
+  const { map, sends, writes, item } = task
+  if (map === undefined || map.left === 1 || writes !== undefined || sends?.length !== 1) return false
+  const [{ value, route }] = sends as readonly [Send]
+  if (!route.result || route.nodes !== undefined || route.joins !== undefined || route.maps !== undefined)
+    return false
+  map.results[item] = value
+  countItem(task, map)
+  return true
 }
 
 /** The results, in item order, go to the one that gathers them, or out. */

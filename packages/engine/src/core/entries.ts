@@ -45,6 +45,8 @@ export interface RunStarted {
   readonly runId: RunId
   readonly workflow: string
   readonly signature: string
+  /** The signature's lines, so that a changed graph can be told from this one; not repeated for sub-workflows. */
+  readonly graph?: readonly string[] | undefined
   readonly input: Json
   readonly state?: { readonly [key: string]: Json | undefined } | undefined
   readonly limits?: Limits | undefined

@@ -58,9 +58,12 @@ export function toErrorData(error: unknown, depth = 0): ErrorData {
     return { code: "ERROR", message: clip(typeof error === "string" ? error : describe(error)) }
   }
   const { code, retryable, fatal } = error as Partial<Record<"code" | "retryable" | "fatal", unknown>>
+  const { node, attempt } = isSuperstepError(error) ? error : {}
   return {
     code: typeof code === "string" && code !== "" ? code : "ERROR",
     message: clip(error.message || error.name),
+    ...(node === undefined ? {} : { node }),
+    ...(attempt === undefined ? {} : { attempt }),
     ...(typeof retryable === "boolean" ? { retryable } : {}),
     ...(fatal === true ? { fatal } : {}),
     ...(error.cause !== undefined && depth < MAX_CAUSES

@@ -7,7 +7,7 @@ import type { Effect } from "./effects.ts"
 import type { Entry, RunStarted, Send, TaskFailed, TaskFinished } from "./entries.ts"
 import type { ErrorData } from "./errors.ts"
 import type { RunStatus } from "./events.ts"
-import type { Graph, GraphJoin, GraphMap, GraphNode } from "./graph.ts"
+import type { CountedEdge, Graph, GraphJoin, GraphMap, GraphNode, Limits } from "./graph.ts"
 import type { Json } from "./json.ts"
 import { retryDelay } from "./retry.ts"
 import { addUsage, exhausted, type Usage } from "./usage.ts"
@@ -68,8 +68,6 @@ export class MachineModel {
   readonly timers = new Set<string>()
   readonly shared = new Map<string, Json>()
   readonly reducing = new Map<string, Json[]>()
-  readonly visits = new Map<string, number>()
-  readonly passes = new Map<string, number>()
   outputs: Json[] = []
   undelivered: { to: string | undefined; value: Json }[] = []
   rounds: Round[] = []
@@ -81,16 +79,22 @@ export class MachineModel {
   readonly messages = { sent: 0, delivered: 0, rejected: 0, dropped: false }
 
   readonly #start: RunStarted
+  readonly #limits: Limits
+  readonly #visits = new Map<GraphNode, number>()
+  readonly #passes = new Map<CountedEdge, number>()
   readonly #arrivals = new Map<string, number>()
   #finished: Sender[] = []
   #committing: Sender[] = []
   #nextRequest = 1
   /** Of the entry being applied: the limit that the machine says was reached. */
   #reached: ErrorData | undefined
+  /** And that a node or an edge was counted past its limit. */
+  #counted = false
 
   constructor(graph: Graph, start: RunStarted) {
     this.graph = graph
     this.#start = start
+    this.#limits = { ...graph.spec.limits, ...JSON.parse(JSON.stringify(start.limits ?? {})) }
     for (const { key, initial } of graph.channels.values())
       if (initial !== undefined) this.shared.set(key, initial)
     if (start.deadline !== undefined) this.timers.add("run")
@@ -99,16 +103,24 @@ export class MachineModel {
   /** Takes an entry, and what the machine made of it: that tasks started, and that a limit was reached. */
   apply(entry: Entry, effects: readonly Effect[]): void {
     this.#reached = undefined
+    this.#counted = false
     for (const effect of effects) {
       if (effect.type === "emit" && effect.event.type === "limit.reached") this.#reached = effect.event.error
     }
     this.#take(entry)
-    if (this.#reached !== undefined && this.isLive) this.#reachLimit(this.#reached)
+    this.#begun(effects)
+    if (this.#reached !== undefined && this.isLive) {
+      this.#reachLimit(this.#reached)
+      this.#begun(effects)
+    }
+    this.#wait()
+  }
+
+  #begun(effects: readonly Effect[]): void {
     for (const effect of effects) {
       const task = effect.type === "start" ? this.tasks.get(effect.task.id) : undefined
       if (task !== undefined) task.started = true
     }
-    this.#wait()
   }
 
   get isLive(): boolean {
@@ -199,7 +211,7 @@ export class MachineModel {
     const id = this.nextTask++
     const [waits, memo] = [new Map<string, string>(), new Set<string>()]
     this.tasks.set(id, { id, node, message, superstep, map, item, attempt: 1, started: false, waits, memo })
-    this.visits.set(node.id, (this.visits.get(node.id) ?? 0) + 1)
+    this.#visit(node)
   }
 
   #begin(node: GraphNode, message: Json): void {
@@ -363,26 +375,28 @@ export class MachineModel {
   }
 
   #breaksLimit(superstep: number): boolean {
-    const { limits = {} } = this.#start
-    const most = { ...this.graph.spec.limits, ...JSON.parse(JSON.stringify(limits)) }
-    const visited = this.graph.nodes.some(
-      (node) =>
-        (this.visits.get(node.id) ?? 0) > Math.min(node.maxVisits, most.visits ?? Number.POSITIVE_INFINITY),
-    )
-    const passed = this.graph.counted.some(({ from, to, max, back }) => {
-      const loops = back ? (most.loops ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
-      return (this.passes.get(`${from} ${to}`) ?? 0) > Math.min(max, loops)
-    })
-    return (
-      visited || passed || (!this.onLimitRoute && superstep > (most.supersteps ?? 100)) || this.isOverBudget
-    )
+    const tooLong = !this.onLimitRoute && superstep > (this.#limits.supersteps ?? 100)
+    return this.#counted || tooLong || this.isOverBudget
+  }
+
+  #visit(node: GraphNode): void {
+    const visits = (this.#visits.get(node) ?? 0) + 1
+    this.#visits.set(node, visits)
+    if (visits > Math.min(node.maxVisits, this.#limits.visits ?? visits)) this.#counted = true
+  }
+
+  #pass(from: GraphNode, to: string): void {
+    const edge = from.counted.get(to)
+    if (edge === undefined) return
+    const passes = (this.#passes.get(edge) ?? 0) + 1
+    this.#passes.set(edge, passes)
+    if (passes > Math.min(edge.max, edge.back ? (this.#limits.loops ?? passes) : passes)) this.#counted = true
   }
 
   #deliver(sender: Sender, { value, route }: Send): void {
     const next = sender.superstep + 1
     for (const id of route.nodes ?? []) {
-      const edge = `${sender.node.id} ${id}`
-      if (!sender.outside) this.passes.set(edge, (this.passes.get(edge) ?? 0) + 1)
+      if (!sender.outside) this.#pass(sender.node, id)
       this.messages.delivered++
       this.#add(this.graph.nodes[this.graph.index.get(id) as number] as GraphNode, value, next)
     }

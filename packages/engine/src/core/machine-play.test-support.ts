@@ -54,7 +54,7 @@ export class Play {
   start(): RunStarted {
     const choices = this.#choices
     const budget =
-      this.#graph.schedule === "superstep" && choices.oneIn(3) ? { modelCalls: choices.below(6) } : undefined
+      this.#graph.schedule === "superstep" && choices.oneIn(4) ? { modelCalls: choices.below(9) } : undefined
     return {
       type: "run.started",
       at: 0,
@@ -63,14 +63,14 @@ export class Play {
       signature: "s",
       input: this.#messageFor(this.#graph.nodes[this.#graph.start] as GraphNode),
       limits: {
-        supersteps: choices.oneIn(3) ? 2 + choices.below(8) : undefined,
+        supersteps: choices.oneIn(4) ? 2 + choices.below(12) : undefined,
         loops: choices.oneIn(4) ? 1 + choices.below(3) : undefined,
         visits: choices.oneIn(6) ? 1 + choices.below(4) : undefined,
         ...(choices.oneIn(3) ? { concurrency: 1 + choices.below(3) } : {}),
         ...(choices.oneIn(6) ? { concurrency: undefined } : {}),
       },
       budget,
-      deadline: choices.oneIn(5) ? 50 + choices.below(100) : undefined,
+      deadline: choices.oneIn(8) ? 50 + choices.below(100) : undefined,
     }
   }
 
@@ -90,14 +90,14 @@ export class Play {
     if (machine.isOver() || this.#choices.isOver) return undefined
     const choices = this.#choices
     this.#now += choices.below(3) * 5
-    if (choices.oneIn(60)) return { type: "run.cancelled", at: this.#now }
-    if (choices.oneIn(90)) return { type: "run.failed", at: this.#now, error: { code: "X", message: "x" } }
+    if (choices.oneIn(150)) return { type: "run.cancelled", at: this.#now }
+    if (choices.oneIn(200)) return { type: "run.failed", at: this.#now, error: { code: "X", message: "x" } }
     // A driver answers these before anything else.
     if (this.#reductions.size > 0) return this.#reduce(choices.of([...this.#reductions.values()]))
     const possible = [
       ...this.#ofTasks(machine),
-      ...machine.requests().flatMap((request) => this.#times(2, () => this.#answer(request.id))),
-      ...machine.snapshot().timers.map((timer) => () => this.#fire(timer)),
+      ...machine.requests().flatMap((request) => this.#times(3, () => this.#answer(request.id))),
+      ...this.#ofTimers(machine),
     ]
     return possible.length === 0 ? undefined : choices.of(possible)()
   }
@@ -106,14 +106,22 @@ export class Play {
     return Array.from({ length: n }, () => make)
   }
 
+  /** Those that may end the run are put off. */
+  #ofTimers(machine: Machine): (() => Entry)[] {
+    const { timers } = machine.snapshot()
+    const harmless = this.#choices.oneIn(12) ? [] : timers.filter(([id]) => /^(sleep|retry)/.test(id))
+    return (harmless.length > 0 ? harmless : timers).map((timer) => () => this.#fire(timer))
+  }
+
   *#ofTasks(machine: Machine): Generator<() => Entry> {
+    const rarely = this.#choices.oneIn(25)
     for (const task of machine.tasks()) {
       if (task.status !== "running" && task.status !== "parked") continue
       const { id } = task
       yield* this.#times(4, () => this.#finish(task, machine))
-      yield* this.#times(2, () => this.#fail(task))
-      if (this.#choices.oneIn(4))
-        yield () => ({ type: "task.rejected", at: this.#now, task: id, reason: "no" })
+      // Most failures should be survived: a run that is over shows nothing more.
+      if (survives(task) || rarely) yield* this.#times(2, () => this.#fail(task))
+      if (rarely) yield () => ({ type: "task.rejected", at: this.#now, task: id, reason: "no" })
       yield () => ({
         type: "step.recorded",
         at: this.#now,
@@ -169,10 +177,10 @@ export class Play {
   #fail({ id, attempt }: Task): Entry {
     const choices = this.#choices
     const error = {
-      code: choices.of(["E1", "E2"]),
+      code: choices.oneIn(10) ? "E2" : "E1",
       message: "failed",
-      ...(choices.oneIn(8) ? { fatal: true } : {}),
-      ...(choices.oneIn(4) ? { retryable: false } : {}),
+      ...(choices.oneIn(30) ? { fatal: true } : {}),
+      ...(choices.oneIn(8) ? { retryable: false } : {}),
     }
     return { type: "task.failed", at: this.#now, task: id, attempt, error, usage: this.#usage() }
   }
@@ -183,7 +191,7 @@ export class Play {
     for (let i = choices.below(8); i > 6; i--) sends.push(this.#send(task.node, machine, false))
     const settles = task.node.spec.onError === "settle" || task.map?.map.group.settle === true
     const settled = settles && choices.oneIn(3) ? { code: "E2", message: "settled" } : undefined
-    if (!choices.oneIn(10)) sends.push(this.#send(task.node, machine, true))
+    if (!choices.oneIn(20)) sends.push(this.#send(task.node, machine, true))
     return {
       type: "task.finished",
       at: this.#now,
@@ -218,7 +226,7 @@ export class Play {
     const to = (...ids: readonly string[]) => {
       if (ids.length > 0) route.nodes = [...(route.nodes ?? []), ...ids]
     }
-    if (group.kind === "single") to(...(group.conditional && choices.oneIn(3) ? [] : [group.to]))
+    if (group.kind === "single") to(...(group.conditional && choices.oneIn(4) ? [] : [group.to]))
     else if (group.kind === "fan-out") to(...group.to.filter(() => !group.selective || !choices.oneIn(3)))
     else if (group.kind === "fan-in") route.joins = [...(route.joins ?? []), joinId(group)]
     else if (group.kind === "map") route.maps = [...(route.maps ?? []), group.worker]
@@ -235,7 +243,7 @@ export class Play {
   /** A node that feeds a map sends lists. */
   #messageFor(node: GraphNode): Json {
     if (!node.out.some((group) => group.kind === "map")) return this.#unique()
-    return Array.from({ length: this.#choices.below(4) }, () => this.#unique())
+    return Array.from({ length: this.#choices.below(5) }, () => this.#unique())
   }
 
   #writes(): [string, Json][] | undefined {
@@ -287,4 +295,8 @@ export class Play {
   #key(kind: string): string {
     return `${kind}:${this.#count++}`
   }
+}
+
+function survives({ node, attempt }: Task): boolean {
+  return attempt < (node.spec.retry?.attempts ?? 1) || node.onError !== undefined || node.settles.length > 0
 }

@@ -17,7 +17,7 @@ import { Choices, Play } from "./machine-play.test-support.ts"
 import { misfits } from "./misfits.test-support.ts"
 import { randomGraph } from "./random-graph.test-support.ts"
 
-const plays = fc.array(fc.nat(9_999), { minLength: 20, maxLength: 400 })
+const plays = fc.array(fc.nat(9_999), { minLength: 100, maxLength: 1_000, size: "max" })
 
 function stored<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T
@@ -255,6 +255,9 @@ test("tasks start once an attempt and never again, and only where there is room 
           const { id, attempt } = effect.task
           expect(ended.has(id)).toBe(false)
           expect(started.has(`${id}.${attempt}`)).toBe(false)
+          expect(machine.task(id)?.status, "what an entry starts is not stopped by the same entry").toBe(
+            "running",
+          )
           started.add(`${id}.${attempt}`)
         }
         const ids = new Set([...machine.tasks()].map(({ id }) => id))

@@ -5,6 +5,11 @@ import type { NodeId } from "./ids.ts"
 import type { ChannelSpec } from "./reducers.ts"
 import { validateGraph } from "./validate.ts"
 
+/** One time in four, so that a run is not over before it shows anything. */
+function sometimes<T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> {
+  return fc.oneof({ arbitrary: fc.constant(undefined), weight: 3 }, { arbitrary, weight: 1 })
+}
+
 const nodePlan = fc.record(
   {
     retry: fc.record(
@@ -17,7 +22,7 @@ const nodePlan = fc.record(
       { requiredKeys: ["attempts", "delay"] },
     ),
     concurrency: fc.integer({ min: 1, max: 3 }),
-    maxVisits: fc.integer({ min: 2, max: 6 }),
+    maxVisits: sometimes(fc.integer({ min: 3, max: 9 })),
     onError: fc.constantFrom("settle" as const, "fail" as const),
   },
   { requiredKeys: [] },
@@ -25,14 +30,14 @@ const nodePlan = fc.record(
 
 /** How a node is reached from those before it. Numbers pick among what there is. */
 const reachPlan = fc.record({
-  how: fc.constantFrom("single", "fan-out", "switch", "map", "fan-in", "fan-in", "error", "limit"),
+  how: fc.constantFrom("single", "single", "fan-out", "switch", "map", "fan-in", "fan-in", "error", "limit"),
   from: fc.nat(20),
   other: fc.nat(20),
   flag: fc.boolean(),
-  max: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }),
+  max: sometimes(fc.integer({ min: 1, max: 3 })),
   policy: fc.constantFrom("all", "any", "quorum", "settle"),
-  timeout: fc.option(fc.constant(30), { nil: undefined }),
-  concurrency: fc.option(fc.integer({ min: 1, max: 2 }), { nil: undefined }),
+  timeout: sometimes(fc.constant(30)),
+  concurrency: sometimes(fc.integer({ min: 1, max: 2 })),
 })
 
 const loopPlan = fc.record({
@@ -44,10 +49,10 @@ const loopPlan = fc.record({
 
 const graphPlan = fc.record({
   schedule: fc.constantFrom("superstep" as const, "flow" as const),
-  nodes: fc.array(nodePlan, { minLength: 1, maxLength: 7 }),
-  reach: fc.array(reachPlan, { minLength: 6, maxLength: 6 }),
-  loops: fc.array(loopPlan, { maxLength: 2 }),
-  concurrency: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }),
+  nodes: fc.array(nodePlan, { minLength: 1, maxLength: 9, size: "max" }),
+  reach: fc.array(reachPlan, { minLength: 8, maxLength: 8 }),
+  loops: fc.array(loopPlan, { maxLength: 3, size: "max" }),
+  concurrency: sometimes(fc.integer({ min: 1, max: 3 })),
 })
 
 type GraphPlan = typeof graphPlan extends fc.Arbitrary<infer Plan> ? Plan : never

@@ -2,7 +2,7 @@
  * What a task waits for: a person, a timer, a sub-workflow. A task that waits leaves its superstep, and the others
  * go on. What it waited for is on record when it is there, and answers when the handler runs again.
  */
-import { admitToRun, park, unpark } from "./admission.ts"
+import { admitToRun, fillRun, park, unpark } from "./admission.ts"
 import { reachLimitAndGoOn, settle } from "./commit.ts"
 import { emit, watched } from "./emit.ts"
 import { finishRun } from "./ending.ts"
@@ -17,7 +17,7 @@ import type {
 } from "./entries.ts"
 import { SuperstepError } from "./errors.ts"
 import type { OpenRequest, Wait } from "./events.ts"
-import { checkKeyFree, checkWaiting, nodeNamed } from "./fitting.ts"
+import { checkKeyFree, checkWaiting, isLive, nodeNamed } from "./fitting.ts"
 import type { GraphJoin } from "./graph.ts"
 import type { RequestId, TimerId } from "./ids.ts"
 import { fireEarly, missingSources, settles } from "./joins.ts"
@@ -54,6 +54,8 @@ function startWait(m: MachineState, task: Task, key: string, wait: Wait): void {
   if (watched(m)) emit(m, { type: "task.parked", task: task.id, node: task.node.id, wait })
   if (task.status !== "parked") park(m, task)
   settle(m)
+  if (isLive(m)) fillRun(m)
+  if (m.breach !== undefined) settle(m)
 }
 
 /** What a task waited for is there. It counts as running again when it waits for nothing else. */

@@ -8,16 +8,18 @@
 export type Owned<T> = T extends readonly (infer Item)[] ? Item[] : { -readonly [K in keyof T]: T[K] }
 
 export class Draft {
-  readonly #copy: (part: object) => object
+  readonly #onCopy: ((part: object) => void) | undefined
   #owned = new WeakSet<object>()
 
-  constructor(copy: (part: object) => object = shallowCopy) {
-    this.#copy = copy
+  constructor(onCopy?: (part: object) => void) {
+    this.#onCopy = onCopy
   }
 
   /** The part itself where the draft owns it, else a copy that takes its place. */
-  own<T extends object>(part: T): Owned<T> {
-    return (this.#owned.has(part) ? part : this.made(this.#copy(part) as T)) as Owned<T>
+  own<T extends object>(part: T, copy: (part: T) => T = shallowCopy): Owned<T> {
+    if (this.#owned.has(part)) return part as Owned<T>
+    this.#onCopy?.(part)
+    return this.made(copy(part)) as Owned<T>
   }
 
   /** Says that nobody else holds the part. */
@@ -32,8 +34,8 @@ export class Draft {
   }
 }
 
-export function shallowCopy(part: object): object {
-  if (Array.isArray(part)) return part.slice()
+function shallowCopy<T extends object>(part: T): T {
+  if (Array.isArray(part)) return part.slice() as unknown as T
   return Object.getPrototypeOf(part) === null ? Object.assign(emptyRecord(), part) : { ...part }
 }
 

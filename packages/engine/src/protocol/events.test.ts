@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest"
 import { z } from "zod"
 import type { RunEvent as EngineEvent } from "../runtime/index.ts"
 import { json, parseEvent, type RunEvent, runEvent } from "./index.ts"
-import { realRuns } from "./real-runs.test-support.ts"
+import { cases, realRun } from "./real-runs.test-support.ts"
 
-const recorded = Promise.all(Object.values(realRuns).map((make) => make()))
+const recorded = Promise.all(cases.map(([, make]) => make()))
 
 describe("the schemas and the engine's own types", () => {
   // The compiler proves these; `true` would not compile if a side drifted.
@@ -32,13 +32,13 @@ type AllRequired<T> = T extends string | number | boolean | null
 type Unbranded<T> = string extends T ? string : number extends T ? number : T
 
 describe("what a real run emits", () => {
-  it.each(Object.entries(realRuns))("is accepted, unchanged: %s", async (_, make) => {
+  it.each(cases)("is accepted, unchanged: %s", async (_, make) => {
     const { events } = await make()
     expect(events.length).toBeGreaterThan(0)
     for (const event of events) expect(parseEvent(event)).toEqual(event)
   })
 
-  it.each(Object.entries(realRuns))("is accepted after the wire: %s", async (_, make) => {
+  it.each(cases)("is accepted after the wire: %s", async (_, make) => {
     const { events } = await make()
     for (const event of events) expect(parseEvent(JSON.parse(JSON.stringify(event)))).toEqual(event)
   })
@@ -57,7 +57,7 @@ describe("an event that poses as the engine's", () => {
   }
 
   it("stays custom, whatever name a handler gives it", async () => {
-    const { events } = await (realRuns["live events"] as (typeof realRuns)[string])()
+    const { events } = await realRun("live events")
     const named = events.filter((event) => event.type === "custom" && event.name === "run.finished")
     expect(named).toHaveLength(1)
     expect(events.filter(({ type }) => type === "run.finished")).toHaveLength(1)

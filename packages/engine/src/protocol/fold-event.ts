@@ -30,9 +30,10 @@ export class RunFold {
   readonly #draft: Draft
   #view: RunView
 
-  constructor(view: RunView = emptyView(), draft: Draft = new Draft()) {
+  /** `onCopy` is told of every part that is copied: what views cost. */
+  constructor(view: RunView = emptyView(), onCopy?: (part: object) => void) {
     this.#view = view
-    this.#draft = draft
+    this.#draft = new Draft(onCopy)
   }
 
   /** The view so far. It is the reader's: what comes next goes into copies of what it touches (V1). */
@@ -167,7 +168,7 @@ function endEverything(draft: Draft, view: Owned<RunView>, at: number): void {
 
 function overall({ status, finishedAt, totals }: RunView): RunStatus {
   if (finishedAt !== undefined) return status
-  return totals.atWork === 0 && (totals.requests > 0 || totals.resting > 0) ? "waiting" : "running"
+  return  (totals.requests > 0 || totals.resting > 0) ? "waiting" : "running"
 }
 
 /** V3 for events without a number of their own: they count by their place after the one that has it. */

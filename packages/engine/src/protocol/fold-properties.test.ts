@@ -12,6 +12,7 @@ import {
   tasksOf,
   type WorkflowView,
 } from "./index.ts"
+import { deepFreeze } from "./real-runs.test-support.ts"
 
 // Not what an engine would send: any order of any events, of which each one by itself is valid.
 
@@ -172,11 +173,4 @@ function everyWorkflow(workflow: WorkflowView): WorkflowView[] {
 
 function textOf(view: RunView): string {
   return JSON.stringify(view)
-}
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value
-  Object.freeze(value)
-  for (const part of Object.values(value)) deepFreeze(part)
-  return value
 }

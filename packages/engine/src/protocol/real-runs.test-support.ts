@@ -18,6 +18,7 @@ import {
   workflow,
 } from "../index.ts"
 import { type ManualClock, manualClock, settled } from "../testing/index.ts"
+import { emptyView, foldEvents, type RunView, type TaskView, tasksOf, type WorkflowView } from "./index.ts"
 
 export interface RecordedRun {
   readonly events: readonly RunEvent[]
@@ -114,7 +115,7 @@ function failingFirst(times: number, delay: number) {
 }
 
 /** By name; each makes a run of its own. */
-export const realRuns: Readonly<Record<string, () => Promise<RecordedRun>>> = {
+const realRuns: Readonly<Record<string, () => Promise<RecordedRun>>> = {
   "a chain": () => record(workflow("w").chain(start, double).build(), 1),
 
   "fan-out and fan-in": () => {
@@ -352,4 +353,28 @@ export const realRuns: Readonly<Record<string, () => Promise<RecordedRun>>> = {
       1,
     )
   },
+}
+
+export const cases = Object.entries(realRuns)
+
+export function realRun(name: string): Promise<RecordedRun> {
+  return (realRuns[name] as () => Promise<RecordedRun>)()
+}
+
+/** The view of the whole stream. */
+export async function realView(name: string): Promise<RunView> {
+  return foldEvents(emptyView(), (await realRun(name)).events)
+}
+
+/** Those of the workflows below it included. */
+export function everyTask(view: WorkflowView): TaskView[] {
+  return tasksOf(view).flatMap((task) => [task, ...task.calls.flatMap(everyTask)])
+}
+
+/** From now on a write to any part of it throws. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value
+  Object.freeze(value)
+  for (const part of Object.values(value)) deepFreeze(part)
+  return value
 }

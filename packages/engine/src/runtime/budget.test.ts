@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { type Context, node, type RunEvent, workflow } from "../index.ts"
+import { type Context, type LimitNotice, node, type RunEvent, workflow } from "../index.ts"
 import { controlled } from "../testing/index.ts"
 
 const spends = (id: string, usage: object) =>
@@ -127,6 +127,20 @@ describe("a budget", () => {
       usage: { modelCalls: 2 },
     })
     expect(ran).toEqual(["a", "b"])
+  })
+
+  test("that a sub-workflow uses up takes the run to its limit route", async () => {
+    const inner = workflow("inner")
+      .chain(spends("a", { usd: 1 }), spends("b", { usd: 1 }))
+      .build()
+    const notice = node("notice", ({ code }: LimitNotice) => code)
+    const built = workflow("w").start(inner.asNode()).onLimit(notice).build()
+    const { status, outputs, usage } = await built.run(0, { budget: { usd: 1 } })
+    expect({ status, outputs, usage }).toEqual({
+      status: "completed",
+      outputs: ["BUDGET_EXCEEDED"],
+      usage: { usd: 1 },
+    })
   })
 
   test("stops a sub-workflow in the middle when a sibling uses it up", async () => {

@@ -268,6 +268,7 @@ export class Doings {
     }
     const entry = runStarted(workflow.program, host.runId, input, host.now(), {
       trace: this.#attempt.trace(),
+      isNested: true,
     })
     host.checkUnchanged(caller, entry)
     host.afterDurable(() => {

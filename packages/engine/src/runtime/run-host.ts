@@ -39,6 +39,8 @@ interface Work {
   readonly eventsBefore: number
   readonly eventsAfter: number
   readonly at: number
+  /** How many of the effects are carried out already. */
+  readonly done: number
 }
 
 /** After this many tasks in one turn, timers and IO get their turn: a busy run can be cancelled and times out. */
@@ -65,6 +67,8 @@ export class RunHost {
   readonly called = new Map<string, Graph>()
   readonly #timers = new Map<string, () => void>()
   readonly #work = new Fifo<Work>()
+  /** Work that made way for timers and IO half way. */
+  #interrupted: Work | undefined
   readonly #watchers: Watchers
   #waiters: ((result: RunResult) => void)[] = []
   /** Rejects what waits for the run, should it not be able to go on. */
@@ -163,14 +167,13 @@ export class RunHost {
     this.#events += events
     const eventsAfter = this.#events
     if (this.store !== undefined) {
-      const work = { frame, effects, eventsBefore, eventsAfter, at: entry.at }
+      const work = { frame, effects, eventsBefore, eventsAfter, at: entry.at, done: 0 }
       this.#journal.write(frame.key, entry, eventsAfter, work)
     } else if (this.#draining) {
-      this.#work.push({ frame, effects, eventsBefore, eventsAfter, at: entry.at })
+      this.#work.push({ frame, effects, eventsBefore, eventsAfter, at: entry.at, done: 0 })
     } else {
       this.#draining = true
-      this.#perform(frame, effects, eventsBefore, eventsAfter, entry.at)
-      this.#drain()
+      if (this.#perform(frame, effects, eventsBefore, eventsAfter, entry.at, 0)) this.#drain()
     }
   }
 
@@ -200,7 +203,7 @@ export class RunHost {
 
   enqueue(frame: Frame, effects: readonly Effect[]): void {
     const events = this.#events
-    this.#follow({ frame, effects, eventsBefore: events, eventsAfter: events, at: this.now() })
+    this.#follow({ frame, effects, eventsBefore: events, eventsAfter: events, at: this.now(), done: 0 })
   }
 
   #follow(held: Work | (() => void)): void {
@@ -213,36 +216,43 @@ export class RunHost {
 
   /** Carries out one piece of work after another: what comes of one is queued behind it. */
   #drain(): void {
-    while (this.#tasksThisTurn < TASKS_PER_TURN) {
-      const work = this.#work.shift()
-      if (work === undefined) {
-        this.#draining = false
-        if (this.#waiters.length > 0) this.checkSettled()
+    for (;;) {
+      const work = this.#interrupted ?? this.#work.shift()
+      this.#interrupted = undefined
+      if (work === undefined) break
+      if (!this.#perform(work.frame, work.effects, work.eventsBefore, work.eventsAfter, work.at, work.done))
         return
-      }
-      this.#perform(work.frame, work.effects, work.eventsBefore, work.eventsAfter, work.at)
     }
-    setImmediate(() => {
-      this.#tasksThisTurn = 0
-      this.#drain()
-    })
+    this.#draining = false
+    if (this.#waiters.length > 0) this.checkSettled()
   }
 
+  /** False when it stopped half way, to let timers and IO have their turn; it goes on by itself. */
   #perform(
     frame: Frame,
     effects: readonly Effect[],
     eventsBefore: number,
     eventsAfter: number,
     at: number,
-  ): void {
+    done: number,
+  ): boolean {
     let seq = eventsBefore
-    for (let i = 0; i < effects.length; i++) {
+    for (let i = done; i < effects.length; i++) {
       const effect = effects[i] as Effect
-      if (effect.type === "start") this.#startTask(frame, effect.task)
-      else if (effect.type === "emit") this.#watchers.emit(frame, ++seq, at, effect.event)
-      else frame.perform(effect)
+      if (effect.type === "emit") this.#watchers.emit(frame, ++seq, at, effect.event)
+      else if (effect.type !== "start") frame.perform(effect)
+      else if (this.#tasksThisTurn < TASKS_PER_TURN) this.#startTask(frame, effect.task)
+      else {
+        this.#interrupted = { frame, effects, eventsBefore: seq, eventsAfter, at, done: i }
+        setImmediate(() => {
+          this.#tasksThisTurn = 0
+          this.#drain()
+        })
+        return false
+      }
     }
     this.#watchers.gaveUpTo(eventsAfter)
+    return true
   }
 
   /** Unless it was dropped, or its caller was, between the decision and now. */

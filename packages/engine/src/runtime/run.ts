@@ -6,6 +6,7 @@ import {
   type RequestId,
   type RunId,
   SuperstepError,
+  signatureDifference,
   signatureOf,
 } from "../core/index.ts"
 import { systemClock } from "./clock.ts"
@@ -190,12 +191,11 @@ function restore(host: RunHost, program: Program, runId: RunId, records: readonl
   if (last === undefined || first?.type !== "run.started") {
     throw new SuperstepError("RUN_UNKNOWN", `The store has no run "${runId}".`)
   }
-  const { hash } = signatureOf(program.graph)
-  if (first.signature !== hash) {
-    throw new SuperstepError(
-      "GRAPH_CHANGED",
-      `Run "${runId}" was started with another version of workflow "${first.workflow}" (${first.signature}, now ${hash}).`,
-    )
+  const now = signatureOf(program.graph)
+  if (first.signature !== now.hash) {
+    const difference = signatureDifference({ hash: first.signature, lines: first.graph ?? [] }, now)
+    const text = `Run "${runId}" was started with another version of workflow "${first.workflow}":`
+    throw new SuperstepError("GRAPH_CHANGED", [text, ...difference].join("\n  "))
   }
   const own: Entry[] = []
   const below = new Map<string, Entry[]>()

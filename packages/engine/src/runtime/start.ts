@@ -19,15 +19,18 @@ export function runStarted(
   at: number,
   options: Pick<RunOptions, "limits" | "budget" | "state" | "timeout"> & {
     readonly trace?: string | undefined
+    readonly isNested?: boolean | undefined
   },
 ): RunStarted {
   const { graph } = program
+  const { hash, lines } = signatureOf(graph)
   return {
     type: "run.started",
     at,
     runId,
     workflow: graph.name,
-    signature: signatureOf(graph).hash,
+    signature: hash,
+    graph: options.isNested ? undefined : lines,
     input,
     state: options.state as RunStarted["state"],
     limits: options.limits,

@@ -72,13 +72,22 @@ export function failingStore(
   }
 }
 
+export interface TextStore extends Store {
+  lines(runId: string): readonly string[]
+  /** How many records there were after each append: where a process can have died. */
+  ends(runId: string): readonly number[]
+}
+
 /** Keeps text, as a disk does: what JSON does not hold is gone, and nothing is shared with the run. */
-export function textStore(): Store & { lines(runId: string): string[] } {
-  const journals = new Map<string, string[]>()
-  const lines = (runId: string) => journals.get(runId) ?? []
+export function textStore(): TextStore {
+  const journals = new Map<string, { lines: string[]; ends: number[] }>()
+  const lines = (runId: string) => journals.get(runId)?.lines ?? []
   return {
     append(runId, _, records) {
-      journals.set(runId, [...lines(runId), ...records.map((record) => JSON.stringify(record))])
+      const journal = journals.get(runId) ?? { lines: [], ends: [] }
+      journals.set(runId, journal)
+      journal.lines.push(...records.map((record) => JSON.stringify(record)))
+      journal.ends.push(journal.lines.length)
       return undefined
     },
     read: (runId, afterSeq) =>
@@ -86,6 +95,7 @@ export function textStore(): Store & { lines(runId: string): string[] } {
         .slice(afterSeq)
         .map((line) => JSON.parse(line)),
     lines,
+    ends: (runId) => journals.get(runId)?.ends ?? [],
   }
 }
 

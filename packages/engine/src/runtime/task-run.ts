@@ -245,7 +245,7 @@ export class TaskRun implements Context {
   #timeUp(timeout: number): void {
     if (this.#isObsolete()) return
     this.#fail(new SuperstepError("TIMEOUT", `Node "${this.node}" took longer than ${timeout} ms.`))
-    this.#doings?.stop(`it took longer than ${timeout} ms`)
+    this.#doing().stop(`it took longer than ${timeout} ms`)
   }
 
   /** True once: the attempt is over, whatever else its handler still does. */
