@@ -4,6 +4,7 @@
  */
 import { overBudget } from "./budget.ts"
 import { emit, watched } from "./emit.ts"
+import { Fifo } from "./fifo.ts"
 import type { GraphNode } from "./graph.ts"
 import { type Gate, type MachineState, type MapRun, NodeState, Task } from "./state.ts"
 
@@ -17,13 +18,14 @@ export function nodeState(m: MachineState, node: GraphNode): NodeState {
 }
 
 export function admit(m: MachineState, task: Task): void {
-  const { gate, queue } = nodeState(m, task.node)
-  if (queue.size > 0 || gate.active >= places(task.node)) {
-    queue.push(task)
-    if (gate.held) m.open--
-  } else {
-    gate.active++
+  const node = nodeState(m, task.node)
+  if (node.active < places(task.node) && !node.queue?.size) {
+    node.active++
     admitToRun(m, task)
+  } else {
+    node.queue ??= new Fifo()
+    node.queue.push(task)
+    if (node.held) m.open--
   }
 }
 
@@ -36,14 +38,14 @@ export function admitItems(m: MachineState, map: MapRun): void {
   const most =
     map.map.group.concurrency ?? m.graph.nodes[map.map.worker]?.spec.concurrency ?? Number.POSITIVE_INFINITY
   const worker = m.graph.nodes[map.map.worker] as GraphNode
-  while (map.gate.active < most && map.next < map.items.length) {
+  while (map.active < most && map.next < map.items.length) {
     const item = map.next++
     const message = map.items[item] as Task["message"]
     const task = new Task(map.id + item, worker, message, map.from, map.superstep, map.knownAt)
     task.map = map
     task.item = item
     task.traces = map.traces
-    map.gate.active++
+    map.active++
     m.tasks.add(task)
     admitToRun(m, task)
   }
@@ -98,10 +100,10 @@ export function vacateRun(m: MachineState, task: Task): void {
 export function fill(m: MachineState, { map, node }: Task): void {
   if (map !== undefined) admitItems(m, map)
   else {
-    const { gate, queue } = nodeState(m, node)
-    while (queue.size > 0 && gate.active < places(node)) {
-      gate.active++
-      admitToRun(m, queue.shift() as Task)
+    const state = nodeState(m, node)
+    while (state.queue?.size && state.active < places(node)) {
+      state.active++
+      admitToRun(m, state.queue.shift() as Task)
     }
   }
   fillRun(m)
@@ -136,9 +138,9 @@ export function unpark(m: MachineState, task: Task): void {
 }
 
 function gateOf(m: MachineState, task: Task): Gate {
-  return task.map === undefined ? nodeState(m, task.node).gate : task.map.gate
+  return task.map ?? nodeState(m, task.node)
 }
 
 function waitingBehind(m: MachineState, { map, node }: Task): number {
-  return map === undefined ? nodeState(m, node).queue.size : map.items.length - map.next
+  return map === undefined ? (nodeState(m, node).queue?.size ?? 0) : map.items.length - map.next
 }

@@ -34,8 +34,7 @@ export function reachLimit(m: MachineState, error: ErrorData): void {
   dropWork(m, "the run reached a limit")
   for (const node of m.nodes) {
     if (node === undefined) continue
-    Object.assign(node.gate, { active: 0, parked: 0, held: false })
-    node.queue.clear()
+    Object.assign(node, { active: 0, parked: 0, held: false, queue: undefined })
   }
   m.graceUntil = m.superstep + DEFAULT_SUPERSTEPS
   addFirstTask(m, target, { code: error.code, message: error.message })

@@ -6,12 +6,13 @@
 import type { Send } from "./entries.ts"
 import { type ErrorData, SuperstepError } from "./errors.ts"
 import type { OpenRequest, RunStatus, Undelivered, Wait } from "./events.ts"
+import { Fifo } from "./fifo.ts"
 import { nodeNamed, unknown } from "./fitting.ts"
 import type { Graph, GraphNode, Limits } from "./graph.ts"
 import type { JoinId, NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import { ownCopy } from "./reducers.ts"
-import { type Gate, type JoinRound, MachineState, MapRun, NodeState, Task, type TaskStatus } from "./state.ts"
+import { type JoinRound, MachineState, MapRun, NodeState, Task, type TaskStatus } from "./state.ts"
 import type { Budget, Usage } from "./usage.ts"
 
 export const SNAPSHOT_VERSION = 1
@@ -36,7 +37,9 @@ interface TaskSnapshot {
 interface NodeSnapshot {
   id: NodeId
   visits: number
-  gate: Gate
+  active: number
+  parked: number
+  held: boolean
   queue: TaskId[]
   local?: { [key: string]: Json } | undefined
 }
@@ -51,7 +54,9 @@ interface MapSnapshot {
   results: readonly Json[]
   traces?: readonly string[] | undefined
   resultTraces: readonly string[]
-  gate: Gate
+  active: number
+  parked: number
+  held: boolean
   next: number
   left: number
 }
@@ -258,8 +263,10 @@ function nodeOut(id: NodeId, node: NodeState): NodeSnapshot {
   return {
     id,
     visits: node.visits,
-    gate: { ...node.gate },
-    queue: [...node.queue].map((task) => task.id),
+    active: node.active,
+    parked: node.parked,
+    held: node.held,
+    queue: [...(node.queue ?? [])].map((task) => task.id),
     local: node.local === undefined ? undefined : { ...node.local },
   }
 }
@@ -267,8 +274,11 @@ function nodeOut(id: NodeId, node: NodeState): NodeSnapshot {
 function nodeIn(data: NodeSnapshot, taskOf: (id: TaskId) => Task): NodeState {
   const node = new NodeState()
   node.visits = data.visits
-  Object.assign(node.gate, data.gate)
-  for (const id of data.queue) node.queue.push(taskOf(id))
+  node.active = data.active
+  node.parked = data.parked
+  node.held = data.held
+  if (data.queue.length > 0) node.queue = new Fifo()
+  for (const id of data.queue) node.queue?.push(taskOf(id))
   if (data.local !== undefined) node.local = Object.assign(Object.create(null), data.local)
   return node
 }
@@ -284,7 +294,9 @@ function mapOut(run: MapRun): MapSnapshot {
     results: [...run.results],
     traces: run.traces,
     resultTraces: [...run.resultTraces],
-    gate: { ...run.gate },
+    active: run.active,
+    parked: run.parked,
+    held: run.held,
     next: run.next,
     left: run.left,
   }
@@ -300,7 +312,9 @@ function mapIn(graph: Graph, data: MapSnapshot): MapRun {
   run.traces = data.traces
   run.resultTraces.push(...data.resultTraces)
   run.next = data.next
-  Object.assign(run.gate, data.gate)
+  run.active = data.active
+  run.parked = data.parked
+  run.held = data.held
   run.left = data.left
   return run
 }

@@ -64,25 +64,27 @@ export class Task {
   }
 }
 
-/** Lets so many in at a time, the others in order. */
-export class Gate {
+/** Lets so many in at a time, the others in order: a node, or one list on its way through a map. */
+export interface Gate {
   /** Tasks that have a place, and how many of them are parked. */
-  active = 0
-  parked = 0
+  active: number
+  parked: number
   /** Every place is taken by a task that is parked: those behind it wait for the outside too. */
-  held = false
+  held: boolean
 }
 
-export class NodeState {
+export class NodeState implements Gate {
   visits = 0
-  readonly gate: Gate = new Gate()
-  /** Tasks that wait for a place. */
-  readonly queue: Fifo<Task> = new Fifo<Task>()
+  active = 0
+  parked = 0
+  held = false
+  /** Tasks that wait for a place; made when the first one has to. */
+  queue: Fifo<Task> | undefined = undefined
   local: { [key: string]: Json } | undefined = undefined
 }
 
 /** One list on its way through a map. Tasks come into being as places free up; their ids are reserved. */
-export class MapRun {
+export class MapRun implements Gate {
   readonly id: TaskId
   readonly map: GraphMap
   readonly items: readonly Json[]
@@ -93,7 +95,9 @@ export class MapRun {
   traces: readonly string[] | undefined
   /** Traceparents of the workers, for the one that gathers. */
   readonly resultTraces: string[] = []
-  readonly gate: Gate = new Gate()
+  active = 0
+  parked = 0
+  held = false
   /** The next item to start. */
   next = 0
   left: number

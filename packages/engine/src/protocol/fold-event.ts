@@ -168,7 +168,7 @@ function endEverything(draft: Draft, view: Owned<RunView>, at: number): void {
 
 function overall({ status, finishedAt, totals }: RunView): RunStatus {
   if (finishedAt !== undefined) return status
-  return  (totals.requests > 0 || totals.resting > 0) ? "waiting" : "running"
+  return totals.atWork === 0 && (totals.requests > 0 || totals.resting > 0) ? "waiting" : "running"
 }
 
 /** V3 for events without a number of their own: they count by their place after the one that has it. */
