@@ -2,7 +2,6 @@
 export { all, any, type Join, quorum, settle } from "./joins.ts"
 export {
   type Node,
-  type NodeDefinition,
   type NodePolicies,
   node,
   on,

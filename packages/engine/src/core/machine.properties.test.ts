@@ -288,12 +288,12 @@ function checkPlaces(machine: Machine, limit: number, effects: readonly Effect[]
     expect(own.length - queued).toBeLessThanOrEqual(places)
     if (queued > 0 && own.length - queued < places) expect(running).toBeGreaterThanOrEqual(limit)
   }
-  for (const { worker, gate, next, items } of machine.snapshot().maps) {
+  for (const { worker, active, next, items } of machine.snapshot().maps) {
     const { group } = machine.graph.maps.get(worker) as NonNullable<ReturnType<Graph["maps"]["get"]>>
     const places =
       group.concurrency ?? machine.graph.nodes[machine.graph.index.get(worker) ?? -1]?.spec.concurrency
-    expect(gate.active).toBeLessThanOrEqual(places ?? Number.POSITIVE_INFINITY)
-    if (next < items.length) expect(gate.active).toBe(places)
+    expect(active).toBeLessThanOrEqual(places ?? Number.POSITIVE_INFINITY)
+    if (next < items.length) expect(active).toBe(places)
   }
 }
 

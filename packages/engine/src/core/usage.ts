@@ -10,7 +10,7 @@ export interface Usage {
   readonly usd?: number | undefined
 }
 
-export type UsageCounter = keyof Usage
+type UsageCounter = keyof Usage
 
 const COUNTERS = ["inputTokens", "outputTokens", "modelCalls", "toolCalls", "iterations", "usd"] as const
 

@@ -1,5 +1,6 @@
 /** What events carry beside ids and text. Strict like the events themselves. */
 import { z } from "zod"
+import type { ErrorData } from "../core/index.ts"
 import { json } from "./json.ts"
 
 /** Milliseconds since the epoch. */
@@ -7,7 +8,11 @@ export const time = z.number()
 export const taskId = z.int().min(1)
 export const attempt = z.int().min(1)
 
-export const errorData = z.strictObject({
+/** Exactly the fields of `T`: one more or one less does not compile. */
+type FieldsOf<T> = { [K in keyof Required<T>]: z.ZodType<T[K]> }
+
+// Named by its type, because a declaration cannot spell out a schema that holds itself.
+export const errorData: z.ZodType<ErrorData> = z.strictObject({
   code: z.string(),
   message: z.string(),
   node: z.string().optional(),
@@ -17,7 +22,7 @@ export const errorData = z.strictObject({
   },
   retryable: z.boolean().optional(),
   fatal: z.boolean().optional(),
-})
+} satisfies FieldsOf<ErrorData>)
 
 const counter = z.number().min(0).optional()
 

@@ -224,6 +224,21 @@ describe("a node's timeout", () => {
     expect((await run.result).error).toMatchObject({ code: "TIMEOUT" })
   })
 
+  test("goes on after a question that could not be asked", async () => {
+    const clock = manualClock()
+    const careless = node({
+      id: "careless",
+      timeout: 100,
+      run: async (_: number, ctx: Context) => {
+        await ctx.ask({ prompt: "?", data: 1n }).catch(() => undefined)
+        await new Promise(() => undefined)
+      },
+    })
+    const run = workflow("w").start(careless).build().run(1, { clock })
+    await clock.advance(100)
+    expect((await run.result).error).toMatchObject({ code: "TIMEOUT" })
+  })
+
   test("is found by a handler that asks for its signal only after its time is up", async () => {
     const clock = manualClock()
     let ctx: Context | undefined

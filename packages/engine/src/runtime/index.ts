@@ -13,15 +13,13 @@ export {
 } from "./channel.ts"
 export { type Clock, systemClock } from "./clock.ts"
 export type { CallOptions, Context, LogLevel, Question } from "./context.ts"
-export type { EventEnvelope, LiveEvent, RunEvent } from "./events.ts"
+export type { RunEvent } from "./events.ts"
 export type { RunOptions, RunResult } from "./options.ts"
 export {
   type BoundHandler,
   type Condition,
   type Handler,
-  type NodeFunctions,
   type Program,
-  type ProgramNode,
   programNode,
   type Reducer,
   type Select,

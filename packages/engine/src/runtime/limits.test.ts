@@ -117,6 +117,15 @@ describe("loops", () => {
     expect(await passes(5)).toBe(6)
   })
 
+  test("limits.loops does not count an edge that leads on, though that has a max of its own", async () => {
+    const sends = node("sends", (n: number, ctx: Context) => {
+      ctx.send(n)
+      return n
+    })
+    const built = workflow("w").start(sends).edge(sends, check, { max: 5 }).build()
+    expect((await built.run(1, { limits: { loops: 1 } })).outputs).toEqual([1, 1])
+  })
+
   test("an edge's own max ends the run, and names the edge", async () => {
     const built = workflow("w").chain(add, check).edge(check, add, { max: 2 }).build()
     const { status, error } = await built.run(0).result
@@ -185,6 +194,25 @@ describe("the limit route", () => {
     await clock.advance(50)
     expect(ctx.signal.aborted).toBe(true)
     expect(await run).toMatchObject({ status: "completed", outputs: ["stopped: RUN_TIMEOUT"] })
+  })
+
+  test("leaves nothing of what it left behind: no timer, no request", async () => {
+    const clock = manualClock()
+    const sleeps = node("sleeps", async (_: number, ctx: Context) => ctx.sleep(1_000))
+    const asks = node("asks", async (_: number, ctx: Context) => ctx.ask({ prompt: "?", timeout: 1_000 }))
+    const late = controlled<LimitNotice, string>("late")
+    const run = workflow("w")
+      .start(add)
+      .fanOut(add, [sleeps, asks])
+      .onLimit(late)
+      .build()
+      .run(1, { clock, timeout: 50 })
+    await clock.advance(50)
+    await late.started()
+    expect(clock.pending).toBe(0)
+    await expect(run.respond("r1", 1)).rejects.toMatchObject({ code: "REQUEST_UNKNOWN" })
+    late.finish("out")
+    expect(await run).toMatchObject({ outputs: ["out"], requests: [] })
   })
 
   test("may be a chain of its own", async () => {
@@ -272,6 +300,21 @@ describe("concurrency", () => {
     workers[2]?.finish(1)
     workers[3]?.finish(1)
     expect((await run).outputs).toHaveLength(4)
+  })
+
+  test("of a run: a task that is tried again at once goes to the back of the line", async () => {
+    const flaky = controlled<number, number>("flaky", { retry: { attempts: 2, delay: 0 } })
+    const other = controlled<number, number>("other")
+    const built = workflow("w").start(add).fanOut(add, [flaky, other]).build()
+    const run = built.run(0, { limits: { concurrency: 1 } })
+    await flaky.started()
+    flaky.fail(new Error("again"))
+    await other.started()
+    expect(flaky.atWork).toHaveLength(0)
+    other.finish(1)
+    await flaky.started()
+    flaky.finish(2)
+    expect((await run).outputs).toEqual([2, 1])
   })
 
   test("of a run: a task that waits for a person gives its place away, one in backoff too", async () => {

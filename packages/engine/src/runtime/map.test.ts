@@ -152,6 +152,17 @@ describe("a map", () => {
     expect(result.undelivered).toMatchObject([{ to: "even", value: 1 }])
   })
 
+  test("takes a list that names its worker, and nothing else that does", async () => {
+    const sends = (value: unknown) =>
+      node("sends", (_: number, ctx: Context) => ctx.send(value, { to: "twice" }))
+    const [right, wrong] = [sends([1, 2]), sends(1)]
+    expect((await workflow("w").start(right).map(right, twice, gather).build().run(0)).outputs).toEqual([
+      [2, 4],
+    ])
+    const { error } = await workflow("w").start(wrong).map(wrong, twice, gather).build().run(0).result
+    expect(error).toMatchObject({ code: "MAP_NEEDS_LIST", node: "sends" })
+  })
+
   test("may be run several times in one run, each list on its own", async () => {
     const lists = node("lists", (_: number, ctx: Context) => {
       ctx.send([1, 2])

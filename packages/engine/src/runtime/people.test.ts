@@ -325,6 +325,17 @@ describe("request and onAnswer", () => {
     expect((await run).outputs).toContain("ANSWER 1 IN TASK 3")
   })
 
+  test("a default that the answer's schema refuses is an error when it is asked", async () => {
+    const wrong = node({
+      id: "wrong",
+      run: (_: number, ctx: Context) => ctx.request({ prompt: "?", timeout: 10, default: "text" }),
+      answer: z.number(),
+      onAnswer: (n) => n,
+    })
+    const run = workflow("w").start(wrong).build().run(1, { clock: manualClock() })
+    expect((await run.result).error).toMatchObject({ code: "REQUEST_INVALID", node: "wrong" })
+  })
+
   test("a node without an answer's handler cannot ask this way", async () => {
     const wrong = node("wrong", (_: number, ctx: Context) => ctx.request("?"))
     expect((await workflow("w").start(wrong).build().run(1).result).error).toMatchObject({

@@ -21,12 +21,12 @@ import {
   toErrorData,
 } from "../core/index.ts"
 import type { Clock } from "./clock.ts"
-import { type EventStream, type LiveEvent, outerId } from "./events.ts"
+import type { EventStream, LiveEvent } from "./events.ts"
 import { type Caller, Frame, frameKey, type Thrown } from "./frame.ts"
 import { Journal } from "./journal.ts"
 import type { RunResult } from "./options.ts"
 import type { Program } from "./program.ts"
-import { validate } from "./schema.ts"
+import { RunRequests } from "./run-requests.ts"
 import type { Store } from "./store.ts"
 import { TaskRun } from "./task-run.ts"
 import type { RunTelemetry, Telemetry } from "./telemetry-port.ts"
@@ -73,8 +73,7 @@ export class RunHost {
   #waiters: ((result: RunResult) => void)[] = []
   /** Rejects what waits for the run, should it not be able to go on. */
   readonly #losers = new Set<(error: unknown) => void>()
-  /** Requests of sub-workflows that are over. */
-  readonly #answered = new Set<RequestId>()
+  readonly #requests: RunRequests
   #finishers: (() => void)[] = []
   #lost: { readonly error: unknown } | undefined
   #draining = false
@@ -88,6 +87,7 @@ export class RunHost {
     this.store = store
     this.#clock = clock
     this.#telemetry = telemetry
+    this.#requests = new RunRequests(runId, this.#frames)
     this.#watchers = new Watchers(runId, () => this.#observe())
     this.#journal = new Journal(
       store,
@@ -145,7 +145,7 @@ export class RunHost {
   }
   removeFrame(frame: Frame): void {
     this.#frames.delete(frame.key)
-    for (const id of frame.machine.answered()) this.#answered.add(outerId(frame.key, id))
+    this.#requests.remember(frame)
   }
   changeBusy(by: 1 | -1): void {
     this.#busyFrames += by
@@ -300,53 +300,16 @@ export class RunHost {
 
   // People
 
-  /** Open questions of the run and of everything below it, under ids that are unique in the run. */
   requests(): OpenRequest[] {
-    return [...this.#frames.values()].flatMap((frame) =>
-      frame.machine.requests().map((request) => ({ ...request, id: outerId(frame.key, request.id) })),
-    )
+    return this.#requests.list()
   }
 
-  /** Validates an answer, then takes it: at most once (M7). Resolves when it is durable. */
+  /** Takes an answer, if it fits. Resolves when it is durable. */
   async respond(id: RequestId, value: unknown, by: string | undefined): Promise<void> {
     if (this.#lost !== undefined) throw this.#lost.error
-    const slash = id.lastIndexOf("/")
-    const frame = this.#frames.get(slash < 0 ? "" : id.slice(0, slash))
-    const inner = id.slice(slash + 1)
-    const request = this.#openRequest(frame, inner, id)
     this.checkJson(value, `The answer to request "${id}"`)
-    const schema = await request.frame.answerSchema(request.request)
-    const checked = schema === undefined ? undefined : await validate(schema, value)
-    if (checked?.ok === false) {
-      const text = `The answer to request "${id}" does not fit: ${checked.reason}. Nothing was taken; answer again.`
-      throw new SuperstepError("REQUEST_INVALID", text)
-    }
-    // Somebody else may have answered meanwhile.
-    this.#openRequest(frame, inner, id)
-    request.frame.apply({
-      type: "request.answered",
-      at: this.now(),
-      request: inner,
-      value: value as Json,
-      by,
-    })
+    await this.#requests.answer(id, value as Json, by)
     await this.durable()
-  }
-
-  #openRequest(
-    frame: Frame | undefined,
-    inner: RequestId,
-    id: RequestId,
-  ): { frame: Frame; request: OpenRequest } {
-    const request = frame?.machine.request(inner)
-    if (frame !== undefined && request !== undefined) return { frame, request }
-    if (frame?.machine.wasAnswered(inner) || this.#answered.has(id)) {
-      const text = `Request "${id}" was answered before; an answer cannot be changed.`
-      throw new SuperstepError("REQUEST_ANSWERED", text)
-    }
-    const open = this.requests().map((one) => `"${one.id}"`)
-    const text = `Run ${this.runId} has no open request "${id}". Open: ${open.join(", ") || "none"}.`
-    throw new SuperstepError("REQUEST_UNKNOWN", text)
   }
 
   // The end
