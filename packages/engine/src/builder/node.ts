@@ -28,7 +28,7 @@ export interface Node<in In = never, out Out = unknown> {
 }
 
 /** A node as the builder sees it, types aside. */
-export interface NodeDefinition extends NodePolicies {
+interface NodeDefinition extends NodePolicies {
   readonly kind: string
   readonly handlers: readonly BoundHandler[]
   readonly onAnswer?: BoundHandler | undefined

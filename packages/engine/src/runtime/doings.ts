@@ -23,7 +23,8 @@ import type { Callable } from "./callable.ts"
 import type { Channel } from "./channel.ts"
 import type { CallOptions, Context, LogLevel, Question } from "./context.ts"
 import { type Caller, type Frame, frameKey } from "./frame.ts"
-import { jsonSchemaOf, type Schema, validate } from "./schema.ts"
+import { isPromise } from "./maybe-promise.ts"
+import { jsonSchemaOf, type Schema, type Validated, validate } from "./schema.ts"
 import { checkInput, runStarted } from "./start.ts"
 
 interface Outgoing {
@@ -145,6 +146,12 @@ export class Doings {
       const text = `"${this.#node}" asks without waiting, so it needs an onAnswer handler; or use ctx.ask.`
       throw new SuperstepError("NO_ANSWER_HANDLER", text, { retryable: false })
     }
+    const answer = this.#frame.program.nodes[this.#task.node.index]?.onAnswer?.schema
+    if (typeof question !== "string" && answer !== undefined && question.default !== undefined) {
+      const checked = validate(answer, question.default)
+      // A schema that takes its time is left to the moment of the answer.
+      if (!isPromise(checked)) checkDefault(question, checked)
+    }
     this.requests ??= []
     this.requests.push(this.#requestSpec(question))
   }
@@ -192,7 +199,9 @@ export class Doings {
   async ask<Answer>(question: string | Question<Answer>): Promise<Answer> {
     const key = this.#key("ask")
     const schema = typeof question === "string" ? undefined : question.schema
-    if (!this.#task.memo?.has(key)) await checkDefault(question as Question, schema)
+    if (typeof question !== "string" && schema !== undefined && question.default !== undefined) {
+      checkDefault(question, await validate(schema, question.default))
+    }
     const answer = await this.#wait(key, schema, () => {
       const request = this.#requestSpec(question)
       const at = this.#frame.host.now()
@@ -368,11 +377,9 @@ function spanInvalid(what: string, given: unknown): SuperstepError {
 }
 
 /** A default that its own schema refuses would fail the run when nobody is there to see it. */
-async function checkDefault(question: Question, schema: Schema | undefined): Promise<void> {
-  if (schema === undefined || question.default === undefined) return
-  const checked = await validate(schema, question.default)
+function checkDefault({ prompt }: Question, checked: Validated): void {
   if (checked.ok) return
-  const text = `The default answer to "${question.prompt}" does not fit its schema: ${checked.reason}`
+  const text = `The default answer to "${prompt}" does not fit its schema: ${checked.reason}`
   throw new SuperstepError("REQUEST_INVALID", text, { retryable: false })
 }
 

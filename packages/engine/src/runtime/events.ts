@@ -10,7 +10,7 @@ import {
 } from "../core/index.ts"
 import type { LogLevel } from "./context.ts"
 
-export interface EventEnvelope {
+interface EventEnvelope {
   readonly runId: RunId
   /** 1, 2, 3, … over the whole run. An event that is not kept has the number of the one before it. */
   readonly seq: number
