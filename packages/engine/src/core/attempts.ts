@@ -34,6 +34,7 @@ export function finishTask(m: MachineState, task: Task, entry: TaskFinished): vo
 }
 
 export function rejectTask(m: MachineState, task: Task, reason: string): void {
+  if (watched(m)) emit(m, { type: "task.rejected", task: task.id, node: task.node.id, reason })
   reportUndelivered(m, { from: task.from, to: task.node.id, reason, value: task.message })
   end(m, task, [], undefined, undefined)
 }
@@ -80,8 +81,11 @@ export function failTask(m: MachineState, task: Task, entry: TaskFailed): void {
   }
   if (delay !== undefined) return retry(m, task, delay)
   const sends = error.fatal ? undefined : failureRoute(task, error)
-  if (sends === undefined) finishRun(m, "failed", error)
-  else end(m, task, sends, undefined, entry.trace)
+  if (sends === undefined) {
+    m.tasks.delete(task.id)
+    task.status = "over"
+    finishRun(m, "failed", error)
+  } else end(m, task, sends, undefined, entry.trace)
 }
 
 export function delayBeforeRetry(m: MachineState, task: Task, error: ErrorData): number | undefined {

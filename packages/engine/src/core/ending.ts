@@ -6,7 +6,7 @@ import type { FinalStatus } from "./events.ts"
 import { DEFAULT_SUPERSTEPS } from "./graph.ts"
 import { missingSources, openRounds } from "./joins.ts"
 import type { Json } from "./json.ts"
-import type { MachineState, Task } from "./state.ts"
+import type { MachineState, NodeState, Task } from "./state.ts"
 import { addFirstTask } from "./tasks.ts"
 import { stopWaiting } from "./waiting.ts"
 
@@ -32,10 +32,6 @@ export function reachLimit(m: MachineState, error: ErrorData): void {
   if (target === undefined) return finishRun(m, "limit", error)
   stopWaiting(m)
   dropWork(m, "the run reached a limit")
-  for (const node of m.nodes) {
-    if (node === undefined) continue
-    Object.assign(node, { active: 0, parked: 0, held: false, queue: undefined })
-  }
   m.graceUntil = m.superstep + DEFAULT_SUPERSTEPS
   addFirstTask(m, target, { code: error.code, message: error.message })
   // The way out is not barred by the limit that led to it.
@@ -81,6 +77,7 @@ function dropWork(m: MachineState, reason: string): void {
   m.committing = []
   m.reducing.clear()
   m.ready.clear()
+  for (const node of m.nodes) if (node !== undefined) emptyGate(node)
   m.open = 0
   m.parked = 0
   m.running = 0
@@ -95,4 +92,11 @@ function dropMessages(m: MachineState, task: Task, reason: string): void {
     for (const to of places) reportUndelivered(m, { from: task.node.id, to, reason, value })
     if (places.length === 0) reportNowhere(m, task, route, value)
   }
+}
+
+function emptyGate(node: NodeState): void {
+  node.active = 0
+  node.parked = 0
+  node.held = false
+  node.queue = undefined
 }

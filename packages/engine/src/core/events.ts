@@ -38,7 +38,13 @@ export type Wait =
   | { readonly kind: "call"; readonly workflow: string }
 
 export type MachineEvent =
-  | { readonly type: "run.started"; readonly workflow: string; readonly input: Json }
+  | {
+      readonly type: "run.started"
+      readonly workflow: string
+      readonly input: Json
+      /** What its state is before anything is written; absent where there is nothing. */
+      readonly state?: { readonly [key: string]: Json } | undefined
+    }
   | { readonly type: "run.waiting" }
   | { readonly type: "run.resumed" }
   | { readonly type: "run.finished"; readonly status: FinalStatus; readonly error?: ErrorData | undefined }
@@ -71,6 +77,8 @@ export type MachineEvent =
     }
   | { readonly type: "task.parked"; readonly task: TaskId; readonly node: NodeId; readonly wait: Wait }
   | { readonly type: "task.resumed"; readonly task: TaskId; readonly node: NodeId }
+  /** No handler takes its message, which is reported undelivered. */
+  | { readonly type: "task.rejected"; readonly task: TaskId; readonly node: NodeId; readonly reason: string }
   | { readonly type: "task.cancelled"; readonly task: TaskId; readonly node: NodeId }
   | {
       readonly type: "step.recorded"

@@ -10,6 +10,7 @@ import type { RetryPolicy } from "./retry.ts"
 
 export type Schedule = "superstep" | "flow"
 
+/** Of one workflow: a sub-workflow has limits of its own. */
 export interface Limits {
   /** Supersteps of the run; in flow mode, the longest chain of tasks. Default 100. */
   readonly supersteps?: number | undefined

@@ -1,6 +1,5 @@
 /**
- * Plays a run without a driver: picks what happens next among all that could, and gives the entry for it. What
- * is picked comes from a list of numbers, so that a failing play can be made shorter.
+ * Plays a run without a driver: picks what happens next among all that could, and gives the entry for it.
  */
 import type { Effect } from "./effects.ts"
 import type { Entry, RequestSpec, Route, RunStarted, Send } from "./entries.ts"
@@ -12,21 +11,24 @@ import { biggest } from "./machine-model.test-support.ts"
 import type { Task } from "./state.ts"
 import type { Usage } from "./usage.ts"
 
-/** Numbers to choose by. When they are used up the play is over. */
+/** What is picked follows from the seed (mulberry32); after so many steps the play is over. */
+export interface PlaySeed {
+  readonly seed: number
+  readonly steps: number
+}
+
 export class Choices {
-  readonly #numbers: readonly number[]
-  #next = 0
+  #state: number
 
-  constructor(numbers: readonly number[]) {
-    this.#numbers = numbers
-  }
-
-  get isOver(): boolean {
-    return this.#next >= this.#numbers.length
+  constructor(seed: number) {
+    this.#state = seed >>> 0
   }
 
   below(n: number): number {
-    return (this.#numbers[this.#next++] ?? 0) % n
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0
+    let t = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1)
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
+    return ((t ^ (t >>> 14)) >>> 0) % n
   }
 
   oneIn(n: number): boolean {
@@ -43,12 +45,14 @@ export class Play {
   readonly #graph: Graph
   readonly #choices: Choices
   readonly #reductions = new Map<string, Effect & { type: "reduce" }>()
+  #stepsLeft: number
   #now = 0
   #count = 0
 
-  constructor(graph: Graph, choices: Choices) {
+  constructor(graph: Graph, choices: Choices, steps: number) {
     this.#graph = graph
     this.#choices = choices
+    this.#stepsLeft = steps
   }
 
   start(): RunStarted {
@@ -87,7 +91,7 @@ export class Play {
 
   /** The next entry; undefined when nothing can happen any more. */
   next(machine: Machine): Entry | undefined {
-    if (machine.isOver() || this.#choices.isOver) return undefined
+    if (machine.isOver() || this.#stepsLeft-- === 0) return undefined
     const choices = this.#choices
     this.#now += choices.below(3) * 5
     if (choices.oneIn(150)) return { type: "run.cancelled", at: this.#now }

@@ -202,8 +202,7 @@ export class Machine {
     return this.#m.shared.get(key)
   }
   allState(): { [key: string]: Json } {
-    for (const key of this.#m.shared.keys()) this.#m.lent.add(key)
-    return Object.fromEntries(this.#m.shared)
+    return sharedState(this.#m)
   }
   local(node: GraphNode, key: string): Json | undefined {
     const local = this.#m.nodes[node.index]?.local
@@ -229,6 +228,12 @@ export class Machine {
   }
 }
 
+/** All of it, to be held by somebody else. */
+function sharedState(m: MachineState): { [key: string]: Json } {
+  for (const key of m.shared.keys()) m.lent.add(key)
+  return Object.fromEntries(m.shared)
+}
+
 function startRun(m: MachineState, entry: RunStarted): void {
   if (m.runId !== "") throw new SuperstepError("RUN_STARTED", `Run "${entry.runId}" was started before.`)
   m.runId = entry.runId
@@ -241,7 +246,10 @@ function startRun(m: MachineState, entry: RunStarted): void {
     if (initial !== undefined) m.shared.set(key, ownCopy(initial))
   for (const [key, value] of Object.entries(entry.state ?? {}))
     if (value !== undefined) m.shared.set(key, ownCopy(value))
-  if (watched(m)) emit(m, { type: "run.started", workflow: entry.workflow, input: entry.input })
+  if (watched(m)) {
+    const state = m.shared.size === 0 ? {} : { state: sharedState(m) }
+    emit(m, { type: "run.started", workflow: entry.workflow, input: entry.input, ...state })
+  }
   if (entry.deadline !== undefined) setTimer(m, RUN_TIMER, entry.deadline)
   const task = addFirstTask(m, m.graph.nodes[m.graph.start] as GraphNode, entry.input)
   if (entry.trace !== undefined) task.traces = [entry.trace]

@@ -26,7 +26,13 @@ const ofTask = envelope.extend({ task: taskId, node: z.string() })
 
 // The run
 
-const runStarted = envelope.extend({ type: z.literal("run.started"), workflow: z.string(), input: json })
+const runStarted = envelope.extend({
+  type: z.literal("run.started"),
+  workflow: z.string(),
+  input: json,
+  /** What its state is before anything is written; absent where there is nothing. */
+  state: z.record(z.string(), json).readonly().optional(),
+})
 const runWaiting = envelope.extend({ type: z.literal("run.waiting") })
 const runResumed = envelope.extend({ type: z.literal("run.resumed") })
 const runFinished = envelope.extend({
@@ -72,6 +78,7 @@ const taskFailed = ofTask.extend({
 })
 const taskParked = ofTask.extend({ type: z.literal("task.parked"), wait })
 const taskResumed = ofTask.extend({ type: z.literal("task.resumed") })
+const taskRejected = ofTask.extend({ type: z.literal("task.rejected"), reason: z.string() })
 const taskCancelled = ofTask.extend({ type: z.literal("task.cancelled") })
 const stepRecorded = ofTask.extend({ type: z.literal("step.recorded"), key: z.string(), value: json })
 const usageRecorded = ofTask.extend({ type: z.literal("usage.recorded"), usage })
@@ -146,6 +153,7 @@ export const runEvent = z.discriminatedUnion("type", [
   taskFailed,
   taskParked,
   taskResumed,
+  taskRejected,
   taskCancelled,
   stepRecorded,
   usageRecorded,

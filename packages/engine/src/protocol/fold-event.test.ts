@@ -37,7 +37,9 @@ describe("the view of a whole stream (V4)", () => {
     const view = foldEvents(emptyView(), events)
     if (result.status === "waiting") return
     expect(view.totals).toEqual({ atWork: 0, resting: 0, requests: 0 })
-    const open = everyTask(view).filter(({ status }) => !["finished", "failed", "cancelled"].includes(status))
+    const open = everyTask(view).filter(
+      ({ status }) => !["finished", "failed", "rejected", "cancelled"].includes(status),
+    )
     expect(open).toEqual([])
     expect(everyTask(view).every(({ finishedAt }) => finishedAt !== undefined)).toBe(true)
   })

@@ -12,14 +12,16 @@ import { type OpenRequest, type RequestId, type RunStatus, SuperstepError, type 
 import { Draft, type Owned } from "./draft.ts"
 import { type DurableEvent, isLive, type LiveEvent, type RunEvent } from "./events.ts"
 import { ownTask } from "./fold-task.ts"
-import { endWithTheRun, foldWorkflow } from "./fold-workflow.ts"
+import { endWithItsCaller, foldWorkflow } from "./fold-workflow.ts"
 import {
   callerIn,
   emptyView,
   emptyWorkflow,
+  lastCall,
   type RequestView,
   type RunView,
   taskOf,
+  tasksOf,
   type WorkflowView,
 } from "./run-view.ts"
 
@@ -85,6 +87,7 @@ function addDurable(draft: Draft, view: Owned<RunView>, event: DurableEvent): vo
     resting: view.totals.resting + Number(workflow.resting) - Number(resting),
   }
   foldRequest(draft, view, workflow, event)
+  endAbandoned(draft, view, workflow, event)
   if (event.type === "run.finished" && event.path.length === 0) endEverything(draft, view, event.at)
   view.status = overall(view)
 }
@@ -97,10 +100,10 @@ function ownWorkflow(draft: Draft, view: Owned<RunView>, event: DurableEvent): O
     const caller = ownTask(draft, workflow, task, node, event.at)
     const calls = draft.own(caller.calls)
     const isNew = event.type === "run.started" && depth === event.path.length - 1
-    const last = isNew ? undefined : calls.at(-1)
+    const last = isNew ? undefined : lastCall(calls, part)
     const owned: Owned<WorkflowView> =
       last === undefined ? draft.made(emptyWorkflow(event.path.slice(0, depth + 1))) : draft.own(last)
-    calls[last === undefined ? calls.length : calls.length - 1] = owned
+    calls[last === undefined ? calls.length : calls.indexOf(last)] = owned
     caller.calls = calls
     workflow = owned
   }
@@ -156,19 +159,66 @@ function putRequest(draft: Draft, view: Owned<RunView>, id: RequestId, request: 
   view.totals = { ...view.totals, requests: view.totals.requests + opened }
 }
 
-/** The end of the run ends its stream: what was under way below it is over, and nobody tells. */
-function endEverything(draft: Draft, view: Owned<RunView>, at: number): void {
-  endWithTheRun(draft, view, at)
+/** An attempt that is over has left the workflows that it called where they were, and nobody tells. */
+function endAbandoned(
+  draft: Draft,
+  view: Owned<RunView>,
+  workflow: Owned<WorkflowView>,
+  event: DurableEvent,
+): void {
+  if (event.type !== "task.failed" && event.type !== "task.finished" && event.type !== "task.cancelled")
+    return
+  const { task: id, node, at } = event
+  const calls = taskOf(workflow, id)?.calls ?? []
+  if (calls.every((call) => call.finishedAt !== undefined)) return
+  ownTask(draft, workflow, id, node, at).calls = calls.map((call) => {
+    if (call.finishedAt !== undefined) return call
+    const { atWork, resting } = totalsOf(call)
+    view.totals = {
+      ...view.totals,
+      atWork: view.totals.atWork - atWork,
+      resting: view.totals.resting - resting,
+    }
+    withdrawRequests(draft, view, at, call.path)
+    const owned = draft.own(call)
+    endWithItsCaller(draft, owned, at)
+    return owned
+  })
+}
+
+/** What a workflow and everything below it count for in the run's totals. */
+function totalsOf(workflow: WorkflowView): { atWork: number; resting: number } {
+  let { atWork } = workflow
+  let resting = Number(workflow.resting)
+  for (const task of tasksOf(workflow)) {
+    for (const call of task.calls) {
+      const below = totalsOf(call)
+      atWork += below.atWork
+      resting += below.resting
+    }
+  }
+  return { atWork, resting }
+}
+
+function withdrawRequests(draft: Draft, view: Owned<RunView>, at: number, below: readonly string[]): void {
   for (const [id, request] of Object.entries(view.requests)) {
-    if (request.status !== "open") continue
+    if (request.status !== "open" || below.some((part, i) => request.path[i] !== part)) continue
     putRequest(draft, view, id, { ...request, status: "withdrawn", closedAt: at })
   }
+}
+
+/** The end of the run ends its stream: what was under way below it is over, and nobody tells. */
+function endEverything(draft: Draft, view: Owned<RunView>, at: number): void {
+  endWithItsCaller(draft, view, at)
+  withdrawRequests(draft, view, at, [])
   view.totals = { atWork: 0, resting: 0, requests: 0 }
 }
 
+/** A run that waits does so until something is at work again, or it says so itself. */
 function overall({ status, finishedAt, totals }: RunView): RunStatus {
   if (finishedAt !== undefined) return status
-  return totals.atWork === 0 && (totals.requests > 0 || totals.resting > 0) ? "waiting" : "running"
+  if (totals.atWork > 0) return "running"
+  return totals.requests > 0 || totals.resting > 0 ? "waiting" : status
 }
 
 /** V3 for events without a number of their own: they count by their place after the one that has it. */

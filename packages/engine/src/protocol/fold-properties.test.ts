@@ -35,6 +35,7 @@ const type = <T extends string>(name: T) => fc.constant(name)
 
 const body = fc.oneof(
   fc.record({ type: type("run.started"), workflow: name, input: value }),
+  fc.record({ type: type("task.rejected"), task, node: name, reason: name }),
   fc.record({ type: type("run.waiting") }),
   fc.record({ type: type("run.resumed") }),
   fc.record(

@@ -44,9 +44,11 @@ export function foldTask(draft: Draft, workflow: Workflow, event: TaskEvent): vo
       task.status = "running"
       task.waits = []
       break
+    case "task.rejected":
+      endTask(task, "rejected", event.at)
+      break
     case "task.cancelled":
-      // A failure that ends the run is told as such first, and then cancelled with everything else.
-      if (!isOver(task)) endTask(task, "cancelled", event.at)
+      endTask(task, "cancelled", event.at)
       break
   }
   workflow.atWork += Number(isAtWork(task)) - Number(before)
@@ -54,7 +56,7 @@ export function foldTask(draft: Draft, workflow: Workflow, event: TaskEvent): vo
 
 export function endTask(
   task: Owned<TaskView>,
-  status: "finished" | "failed" | "cancelled",
+  status: "finished" | "failed" | "rejected" | "cancelled",
   at: number,
 ): void {
   task.status = status
@@ -63,12 +65,12 @@ export function endTask(
   task.waits = []
 }
 
-export function isAtWork({ status }: Pick<TaskView, "status">): boolean {
+function isAtWork({ status }: Pick<TaskView, "status">): boolean {
   return status === "running" || status === "queued" || status === "backoff"
 }
 
 export function isOver({ status }: Pick<TaskView, "status">): boolean {
-  return status === "finished" || status === "failed" || status === "cancelled"
+  return status === "finished" || status === "failed" || status === "rejected" || status === "cancelled"
 }
 
 /** A stream that is joined in the middle tells of tasks whose start was not seen. */

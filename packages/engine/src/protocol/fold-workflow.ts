@@ -1,10 +1,10 @@
 /** What an event changes in the workflow that it belongs to. The run as a whole is `fold-event.ts`. */
-import { addUsage, type TaskId } from "../core/index.ts"
-import type { Draft, Owned } from "./draft.ts"
+import { addUsage } from "../core/index.ts"
+import { type Draft, emptyRecord, type Owned } from "./draft.ts"
 import type { DurableEvent } from "./events.ts"
 import { writeState } from "./fold-state.ts"
-import { endTask, foldTask, isAtWork, isOver, ownSuperstep, ownTask } from "./fold-task.ts"
-import { getPaged, pagedValues } from "./paged.ts"
+import { endTask, foldTask, isOver, ownSuperstep, ownTask } from "./fold-task.ts"
+import { pagedValues } from "./paged.ts"
 import type { WorkflowView } from "./run-view.ts"
 
 type Workflow = Owned<WorkflowView>
@@ -14,10 +14,10 @@ export function foldWorkflow(draft: Draft, workflow: Workflow, event: DurableEve
     case "run.started":
       workflow.workflow = event.workflow
       workflow.input = event.input
+      if (event.state !== undefined) workflow.state = draft.made({ ...emptyRecord(), ...event.state })
       workflow.startedAt = event.at
       break
     case "run.waiting":
-      endRejected(draft, workflow, event.at)
       workflow.resting = true
       workflow.status = "waiting"
       break
@@ -26,7 +26,6 @@ export function foldWorkflow(draft: Draft, workflow: Workflow, event: DurableEve
       workflow.status = "running"
       break
     case "run.finished":
-      endRejected(draft, workflow, event.at)
       workflow.resting = false
       workflow.status = event.status
       workflow.error = event.error
@@ -40,7 +39,6 @@ export function foldWorkflow(draft: Draft, workflow: Workflow, event: DurableEve
       ownSuperstep(draft, workflow, event.superstep, event.at).size = event.tasks
       break
     case "superstep.committed":
-      endRejected(draft, workflow, event.at)
       ownSuperstep(draft, workflow, event.superstep, event.at).committedAt = event.at
       break
     case "task.started":
@@ -48,6 +46,7 @@ export function foldWorkflow(draft: Draft, workflow: Workflow, event: DurableEve
     case "task.failed":
     case "task.parked":
     case "task.resumed":
+    case "task.rejected":
     case "task.cancelled":
       foldTask(draft, workflow, event)
       break
@@ -91,34 +90,15 @@ export function foldWorkflow(draft: Draft, workflow: Workflow, event: DurableEve
   }
 }
 
-/**
- * A task whose message no handler takes ends without an event of its own. When its workflow commits, waits or is
- * over, nothing in it is at work: what still seems to be has ended that way.
- */
-function endRejected(draft: Draft, workflow: Workflow, at: number): void {
-  if (workflow.atWork === 0) return
-  const current = getPaged(workflow.supersteps, workflow.superstep)
-  for (const id of pagedValues(current?.tasks ?? {})) endIfAtWork(draft, workflow, id, at)
-  if (workflow.atWork === 0) return
-  for (const { id } of pagedValues(workflow.tasks)) endIfAtWork(draft, workflow, id, at)
-}
-
-function endIfAtWork(draft: Draft, workflow: Workflow, id: TaskId, at: number): void {
-  const known = getPaged(workflow.tasks, id)
-  if (known === undefined || !isAtWork(known)) return
-  endTask(ownTask(draft, workflow, id, known.node, at), "finished", at)
-  workflow.atWork--
-}
-
-/** The run is over, and with it a workflow below whose end nobody told any more. */
-export function endWithTheRun(draft: Draft, workflow: Workflow, at: number): void {
+/** What called it is over, and with it this workflow, whose end nobody tells. */
+export function endWithItsCaller(draft: Draft, workflow: Workflow, at: number): void {
   for (const known of pagedValues(workflow.tasks)) {
     if (isOver(known) && known.calls.length === 0) continue
     const task = ownTask(draft, workflow, known.id, known.node, at)
     if (!isOver(task)) endTask(task, "cancelled", at)
     task.calls = task.calls.map((call) => {
       const owned = draft.own(call)
-      endWithTheRun(draft, owned, at)
+      endWithItsCaller(draft, owned, at)
       return owned
     })
   }

@@ -46,11 +46,11 @@ describe("what a view shows", () => {
     })
   })
 
-  it("a task whose message no handler took as over", async () => {
+  it("a task whose message no handler took as rejected", async () => {
     const view = await realView("a message that no handler takes")
     expect(tasksOf(view).map(({ node, status }) => `${node} ${status}`)).toEqual([
       "start finished",
-      "picky finished",
+      "picky rejected",
       "double finished",
     ])
     expect(view.undelivered).toMatchObject([{ from: "start", to: "picky" }])
@@ -160,7 +160,7 @@ describe("what a view shows", () => {
         for (const { status } of everyTask(fold.add(event).view)) seen.add(status)
     }
     expect([...seen].sort()).toEqual(
-      ["backoff", "cancelled", "failed", "finished", "parked", "queued", "running"].sort(),
+      ["backoff", "cancelled", "failed", "finished", "parked", "queued", "rejected", "running"].sort(),
     )
   })
 })

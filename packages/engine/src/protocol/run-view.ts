@@ -25,8 +25,16 @@ export interface TaskView {
   readonly path: readonly string[]
   readonly superstep: number
   readonly attempt: number
-  /** `backoff` until its next attempt is due; `queued` when it is due and waits for a place. */
-  readonly status: "queued" | "running" | "parked" | "backoff" | "finished" | "failed" | "cancelled"
+  /** `rejected`: no handler takes its message. `backoff` until its next attempt is due; `queued` when it is due and waits for a place. */
+  readonly status:
+    | "queued"
+    | "running"
+    | "parked"
+    | "backoff"
+    | "finished"
+    | "failed"
+    | "rejected"
+    | "cancelled"
   /** When its first attempt began. */
   readonly startedAt: number
   readonly finishedAt: number | undefined
@@ -36,7 +44,7 @@ export interface TaskView {
   readonly error: ErrorData | undefined
   /** What it waits for, while it is parked. */
   readonly waits: readonly Wait[]
-  /** The workflows that it called, in the order they started; events of its path belong to the last one. */
+  /** The workflows that it called, in the order they started; of one path, events belong to the last one. */
   readonly calls: readonly WorkflowView[]
 }
 
@@ -67,7 +75,6 @@ export interface WorkflowView {
   readonly supersteps: Paged<SuperstepView>
   /** Those that have started, by id; read with `taskOf` and `tasksOf`. */
   readonly tasks: Paged<TaskView>
-  /** What was written, from nothing on: a channel's first value is not among the events. */
   readonly state: { readonly [key: string]: Json }
   readonly outputs: readonly Json[]
   readonly undelivered: readonly Undelivered[]
@@ -164,7 +171,7 @@ export function superstepsOf(view: WorkflowView): SuperstepView[] {
 /** The workflow that an event's path names, the last that its task called; undefined where there is none. */
 export function workflowAt(view: RunView, path: readonly string[]): WorkflowView | undefined {
   let found: WorkflowView | undefined = view
-  for (const part of path) found = found && taskOf(found, callerIn(part).task)?.calls.at(-1)
+  for (const part of path) found = found && lastCall(taskOf(found, callerIn(part).task)?.calls ?? [], part)
   return found
 }
 
@@ -173,9 +180,14 @@ export function openRequests(view: RunView): OpenRequest[] {
   return Object.values(view.requests).flatMap(({ status, request }) => (status === "open" ? [request] : []))
 }
 
-/** A part of a path: `node#task`. */
+/** The last of a task's calls under this part of a path. */
+export function lastCall(calls: readonly WorkflowView[], part: string): WorkflowView | undefined {
+  return calls.findLast((call) => call.path.at(-1) === part)
+}
+
+/** A part of a path: `node#task`, or `node#task.2` for a task's second call. */
 export function callerIn(part: string): { node: NodeId; task: TaskId } {
   const at = part.lastIndexOf("#")
-  const task = Number(part.slice(at + 1))
+  const task = Number(part.slice(at + 1).split(".")[0])
   return { node: part.slice(0, Math.max(0, at)), task: Number.isSafeInteger(task) && task > 0 ? task : 0 }
 }

@@ -44,8 +44,9 @@ interface Held {
 /** The attempt, as far as its doings need it. */
 interface Attempt {
   isOver(): boolean
-  /** The handler waits for the outside from now on. */
+  /** The handler waits for the outside from now on; it does so no longer. */
   onWait(): void
+  onGoOn(): void
   trace(): string | undefined
 }
 
@@ -64,6 +65,7 @@ export class Doings {
   #keys: Map<string, number> | undefined
   #held: Map<string, Held> | undefined
   #calls: Set<string> | undefined
+  #callCount = 0
   #controller: AbortController | undefined
   #stopped: SuperstepError | undefined
 
@@ -252,14 +254,21 @@ export class Doings {
     options: CallOptions | undefined,
   ): Promise<Out[]> {
     const key = this.#key("call", workflow.name)
+    const number = ++this.#callCount
     if (!this.#task.memo?.has(key)) await checkInput(workflow.program, input)
     const outputs = await this.#wait(key, undefined, () =>
-      this.#startCall(workflow, input as Json, key, options),
+      this.#startCall(workflow, input as Json, key, number, options),
     )
     return outputs as Out[]
   }
 
-  #startCall(workflow: Callable, input: Json, key: string, options: CallOptions | undefined): void {
+  #startCall(
+    workflow: Callable,
+    input: Json,
+    key: string,
+    number: number,
+    options: CallOptions | undefined,
+  ): void {
     const { host, machine } = this.#frame
     const task = this.#task.id
     const caller: Caller = {
@@ -268,6 +277,7 @@ export class Doings {
       node: this.#node,
       attempt: this.#number,
       key,
+      number,
       onRequest: options?.onRequest,
     }
     this.#calls ??= new Set()
@@ -301,8 +311,15 @@ export class Doings {
       this.#attempt.onWait()
       this.#frame.changed()
       const wait = this.#frame.machine.isWaitingFor(this.#task.id, key)
-      // A call that was under way before a restart is made again: its journal answers for what it did.
-      if (wait === undefined || wait.kind === "call") open()
+      if (wait !== undefined && wait.kind !== "call") return
+      try {
+        // A call that was under way before a restart is made again: its journal answers for what it did.
+        open()
+      } catch (error) {
+        this.#held.delete(key)
+        if (this.#held.size === 0) this.#attempt.onGoOn()
+        reject(error)
+      }
     })
   }
 

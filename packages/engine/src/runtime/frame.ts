@@ -32,6 +32,8 @@ export interface Caller {
   readonly node: NodeId
   readonly attempt: number
   readonly key: string
+  /** Which of the attempt's calls it is, from 1. */
+  readonly number: number
   readonly onRequest?: ((request: OpenRequest) => unknown) | undefined
 }
 
@@ -326,11 +328,20 @@ function isAskedInline(task: Task, request: OpenRequest): boolean {
 }
 
 function framePath(caller: Caller | undefined): string[] {
-  return caller === undefined ? [] : [...caller.frame.path, `${caller.node}#${caller.task}`]
+  return caller === undefined ? [] : [...caller.frame.path, pathPart(caller.node, caller.task, caller.number)]
+}
+
+/** `node#task`, and for a further call of the same attempt `node#task.2`. */
+export function pathPart(node: NodeId, task: TaskId, call: number): string {
+  return `${node}#${task}${call === 1 ? "" : `.${call}`}`
 }
 
 /** A retried task calls again under a key of its own. */
 export function frameKey(caller: Caller): string {
-  const own = `${caller.task}.${caller.attempt}:${caller.key.replaceAll("/", "%2F")}`
-  return caller.frame.key === "" ? own : `${caller.frame.key}/${own}`
+  return childKey(caller.frame.key, caller.task, caller.attempt, caller.key)
+}
+
+export function childKey(parent: string, task: TaskId, attempt: number, key: string): string {
+  const own = `${task}.${attempt}:${key.replaceAll("/", "%2F")}`
+  return parent === "" ? own : `${parent}/${own}`
 }

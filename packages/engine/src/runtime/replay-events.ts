@@ -1,11 +1,14 @@
 /** The events of a run once more, from its journal: for those who join late or come back. */
-import { type Effect, type Graph, Machine, type RunStarted } from "../core/index.ts"
+import { type Effect, type Entry, type Graph, Machine, type RunStarted, type TaskId } from "../core/index.ts"
 import { type RunEvent, withOuterIds } from "./events.ts"
+import { childKey, pathPart } from "./frame.ts"
 import type { JournalRecord } from "./store.ts"
 
 interface Replayed {
   readonly machine: Machine
   readonly path: readonly string[]
+  /** Per task: the calls of its attempt so far, by the key of their frame. */
+  readonly calls: Map<TaskId, string[]>
 }
 
 /**
@@ -24,12 +27,14 @@ export function replayEvents(
   for (const { frame: key, entry, events: until } of records) {
     let effects: Effect[] = []
     let frame = frames.get(key)
-    if (frame !== undefined) effects = frame.machine.apply(entry)
-    else {
+    if (frame !== undefined) {
+      noteCall(frame, key, entry)
+      effects = frame.machine.apply(entry)
+    } else {
       const place = placeOf(graph, called, key, entry as RunStarted, frames)
       if (place !== undefined) {
         const started = Machine.start(place.graph, entry as RunStarted, true)
-        frame = { machine: started.machine, path: place.path }
+        frame = { machine: started.machine, path: place.path, calls: new Map() }
         effects = started.effects
         frames.set(key, frame)
       }
@@ -58,5 +63,14 @@ function placeOf(
   const task = parent?.machine.task(Number.parseInt(key.slice(slash + 1), 10))
   const graph = task?.node.spec.nested ?? called.get(workflow)
   if (parent === undefined || task === undefined || graph === undefined) return undefined
-  return { graph, path: [...parent.path, `${task.node.id}#${task.id}`] }
+  const call = (parent.calls.get(task.id)?.indexOf(key) ?? 0) + 1
+  return { graph, path: [...parent.path, pathPart(task.node.id, task.id, call)] }
+}
+
+/** Calls are numbered within an attempt, as the driver numbers them. */
+function noteCall({ machine, calls }: Replayed, key: string, entry: Entry): void {
+  if (entry.type === "task.failed") calls.delete(entry.task)
+  if (entry.type !== "call.started") return
+  const child = childKey(key, entry.task, machine.task(entry.task)?.attempt ?? 1, entry.key)
+  calls.set(entry.task, [...(calls.get(entry.task) ?? []), child])
 }

@@ -15,11 +15,9 @@ import {
   type Task,
   type TaskId,
   toErrorData,
-  type Usage,
   type WaitOutcome,
 } from "../core/index.ts"
-import type { Callable } from "./callable.ts"
-import type { CallOptions, Context, LogLevel, Question } from "./context.ts"
+import type { Context } from "./context.ts"
 import { Doings, OUTPUT } from "./doings.ts"
 import type { Frame } from "./frame.ts"
 import { isPromise, type MaybePromise } from "./maybe-promise.ts"
@@ -293,6 +291,7 @@ export class TaskRun implements Context {
     this.#doings ??= new Doings(this.#frame, this.#task, this.attempt, {
       isOver: () => this.#isObsolete(),
       onWait: () => this.#timeLimit?.stop(),
+      onGoOn: () => this.#timeLimit?.go(),
       trace: () => this.#telemetry?.trace,
     })
     return this.#doings
@@ -336,39 +335,36 @@ export class TaskRun implements Context {
   get local(): Context["local"] {
     return this.#doing().local()
   }
-  send(message: unknown, options?: { readonly to?: NodeId | { readonly id: NodeId } | undefined }): void {
-    this.#doing().send(message, options?.to)
+  // Functions of their own, so that a handler may take them out of its context: `(message, { step, send }) => …`.
+  get send(): Context["send"] {
+    return (message, options) => this.#doing().send(message, options?.to)
   }
-  output(value: unknown): void {
-    this.#doing().output(value)
+  get output(): Context["output"] {
+    return (value) => this.#doing().output(value)
   }
-  emit(name: string, data?: unknown): void {
-    this.#doing().emit(name, data)
+  get emit(): Context["emit"] {
+    return (name, data) => this.#doing().emit(name, data)
   }
-  log(level: LogLevel, message: string, data?: unknown): void {
-    this.#doing().log(level, message, data)
+  get log(): Context["log"] {
+    return (level, message, data) => this.#doing().log(level, message, data)
   }
-  use(usage: Usage): void {
-    this.#doing().use(usage)
+  get use(): Context["use"] {
+    return (usage) => this.#doing().use(usage)
   }
-  ask<Answer = unknown>(question: string | Question<Answer>): Promise<Answer> {
-    return unlistened(this.#doing().ask(question))
+  get request(): Context["request"] {
+    return (question) => this.#doing().request(question)
   }
-  request(question: string | Question): void {
-    this.#doing().request(question)
+  get ask(): Context["ask"] {
+    return (question) => unlistened(this.#doing().ask(question))
   }
-  sleep(milliseconds: number): Promise<void> {
-    return unlistened(this.#doing().sleep(milliseconds))
+  get sleep(): Context["sleep"] {
+    return (milliseconds) => unlistened(this.#doing().sleep(milliseconds))
   }
-  step<T>(
-    name: string,
-    run: () => T | Promise<T>,
-    options?: { readonly usage?: ((result: T) => Usage) | undefined },
-  ): Promise<T> {
-    return unlistened(this.#doing().step(name, run, options?.usage))
+  get step(): Context["step"] {
+    return (name, run, options) => unlistened(this.#doing().step(name, run, options?.usage))
   }
-  call<In, Out>(workflow: Callable<In, Out>, input: In, options?: CallOptions): Promise<Out[]> {
-    return unlistened(this.#doing().call(workflow, input, options))
+  get call(): Context["call"] {
+    return (workflow, input, options) => unlistened(this.#doing().call(workflow, input, options))
   }
 }
 
