@@ -33,10 +33,13 @@ function places(node: GraphNode): number {
   return node.spec.concurrency ?? 1
 }
 
+function itemPlaces(m: MachineState, { map }: MapRun): number {
+  return map.group.concurrency ?? m.graph.nodes[map.worker]?.spec.concurrency ?? Number.POSITIVE_INFINITY
+}
+
 /** Starts items of a map while there are places. */
 export function admitItems(m: MachineState, map: MapRun): void {
-  const most =
-    map.map.group.concurrency ?? m.graph.nodes[map.map.worker]?.spec.concurrency ?? Number.POSITIVE_INFINITY
+  const most = itemPlaces(m, map)
   const worker = m.graph.nodes[map.map.worker] as GraphNode
   while (map.active < most && map.next < map.items.length) {
     const item = map.next++
@@ -121,7 +124,8 @@ export function park(m: MachineState, task: Task): void {
   m.parked++
   const gate = gateOf(m, task)
   gate.parked++
-  if (gate.parked < gate.active) return
+  const most = task.map === undefined ? places(task.node) : itemPlaces(m, task.map)
+  if (gate.parked < gate.active || gate.active < most) return
   gate.held = true
   m.open -= waitingBehind(m, task)
 }
