@@ -32,7 +32,6 @@ export {
   toErrorData,
 } from "./errors.ts"
 export type { FinalStatus, MachineEvent, OpenRequest, RunStatus, Undelivered, Wait } from "./events.ts"
-export { Fifo } from "./fifo.ts"
 export {
   type CountedEdge,
   DEFAULT_SUPERSTEPS,

@@ -7,7 +7,7 @@ import type { Graph, GraphNode, OutGroup } from "./graph.ts"
 import { joinId } from "./graph.ts"
 import type { Json } from "./json.ts"
 import type { Machine } from "./machine.ts"
-import { biggest } from "./machine-model.test-support.ts"
+import { biggest } from "./model-parts.test-support.ts"
 import type { Task } from "./state.ts"
 import type { Usage } from "./usage.ts"
 
@@ -57,8 +57,7 @@ export class Play {
 
   start(): RunStarted {
     const choices = this.#choices
-    const budget =
-      this.#graph.schedule === "superstep" && choices.oneIn(4) ? { modelCalls: choices.below(9) } : undefined
+    const budget = choices.oneIn(4) ? { modelCalls: choices.below(9) } : undefined
     return {
       type: "run.started",
       at: 0,
@@ -74,7 +73,7 @@ export class Play {
         ...(choices.oneIn(6) ? { concurrency: undefined } : {}),
       },
       budget,
-      deadline: choices.oneIn(8) ? 50 + choices.below(100) : undefined,
+      deadline: choices.oneIn(4) ? 50 + choices.below(100) : undefined,
     }
   }
 

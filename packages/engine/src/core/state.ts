@@ -7,6 +7,7 @@ import { Fifo } from "./fifo.ts"
 import type { Graph, GraphMap, GraphNode, Limits } from "./graph.ts"
 import type { NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
+import { LazyMap, LazySet } from "./lazy.ts"
 import { TaskTable } from "./task-table.ts"
 import type { Budget, Usage } from "./usage.ts"
 
@@ -152,16 +153,16 @@ export class MachineState {
   readonly tasks: TaskTable = new TaskTable()
   /** By node index; absent until its first visit. */
   readonly nodes: (NodeState | undefined)[] = []
-  readonly shared: Map<string, Json> = new Map<string, Json>()
+  readonly shared: LazyMap<string, Json> = new LazyMap()
   /** Channels whose value somebody else holds: copied before the next write in place. */
-  readonly lent: Set<string> = new Set<string>()
+  readonly lent: LazySet<string> = new LazySet()
   readonly joins: (JoinState | undefined)[] = []
-  readonly maps: Map<TaskId, MapRun> = new Map<TaskId, MapRun>()
+  readonly maps: LazyMap<TaskId, MapRun> = new LazyMap()
   /** By index of the graph's counted edges. */
   readonly passes: number[] = []
-  readonly requests: Map<RequestId, OpenRequest> = new Map<RequestId, OpenRequest>()
-  readonly answered: Set<RequestId> = new Set<RequestId>()
-  readonly timers: Map<TimerId, number> = new Map<TimerId, number>()
+  readonly requests: LazyMap<RequestId, OpenRequest> = new LazyMap()
+  readonly answered: LazySet<RequestId> = new LazySet()
+  readonly timers: LazyMap<TimerId, number> = new LazyMap()
   readonly outputs: Json[] = []
   readonly undelivered: Undelivered[] = []
   /** Finished since the last commit. */
@@ -169,7 +170,7 @@ export class MachineState {
   /** Those whose writes are applied and whose messages wait for a reducer outside. */
   committing: Task[] = []
   /** Channels whose writes wait for a reducer outside; the commit goes on when none is left. */
-  readonly reducing: Map<string, Json[]> = new Map<string, Json[]>()
+  readonly reducing: LazyMap<string, Json[]> = new LazyMap()
   /** Tasks the current superstep waits for: all that are neither finished nor parked. */
   open = 0
   parked = 0

@@ -1,13 +1,6 @@
 /** The events of a run as its watchers get them, and how they are handed out. */
-import {
-  Fifo,
-  type Json,
-  type MachineEvent,
-  type NodeId,
-  type RequestId,
-  type RunId,
-  type TaskId,
-} from "../core/index.ts"
+import { Fifo } from "../core/fifo.ts"
+import type { Json, MachineEvent, NodeId, RequestId, RunId, TaskId } from "../core/index.ts"
 import type { LogLevel } from "./context.ts"
 
 interface EventEnvelope {

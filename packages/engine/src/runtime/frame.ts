@@ -2,6 +2,7 @@
  * One workflow within a run: its machine, and the carrying out of what the machine asks for. A run is a root
  * frame; a sub-workflow is a frame below the task that called it.
  */
+
 import {
   type Effect,
   type Entry,
@@ -18,6 +19,7 @@ import {
   type Usage,
   type WaitOutcome,
 } from "../core/index.ts"
+import { LazySet } from "../core/lazy.ts"
 import { outerId } from "./events.ts"
 import type { Program, Reducer } from "./program.ts"
 import type { RunHost } from "./run-host.ts"
@@ -56,7 +58,7 @@ export class Frame {
   readonly isRestored: boolean
   thrown: Thrown | undefined
   #busy = false
-  readonly #offered = new Set<RequestId>()
+  readonly #offered = new LazySet<RequestId>()
   #changes: (() => void)[] = []
 
   private constructor(

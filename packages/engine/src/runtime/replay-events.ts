@@ -17,7 +17,7 @@ interface Replayed {
  */
 export function replayEvents(
   graph: Graph,
-  called: ReadonlyMap<string, Graph>,
+  called: { get(name: string): Graph | undefined },
   records: readonly JournalRecord[],
   after: number,
 ): RunEvent[] {
@@ -52,7 +52,7 @@ export function replayEvents(
 /** Which graph a frame runs: that of the node whose task called it, or of the workflow that was called by name. */
 function placeOf(
   root: Graph,
-  called: ReadonlyMap<string, Graph>,
+  called: { get(name: string): Graph | undefined },
   key: string,
   { workflow }: RunStarted,
   frames: ReadonlyMap<string, Replayed>,

@@ -2,11 +2,11 @@
  * Drives one run with all its sub-workflows: one journal, one sequence of events, one set of timers. Effects are
  * carried out one after another, never nested, however deep handlers and sub-workflows go.
  */
+import { Fifo } from "../core/fifo.ts"
 import {
   type Effect,
   type Entry,
   type ErrorData,
-  Fifo,
   fromErrorData,
   type Graph,
   type Json,
@@ -20,6 +20,7 @@ import {
   type TimerId,
   toErrorData,
 } from "../core/index.ts"
+import { LazyMap, LazySet } from "../core/lazy.ts"
 import type { Clock } from "./clock.ts"
 import type { EventStream, LiveEvent } from "./events.ts"
 import { type Caller, Frame, frameKey, type Thrown } from "./frame.ts"
@@ -62,17 +63,17 @@ export class RunHost {
   readonly #frames = new Map<string, Frame>()
   #root: Frame | undefined
   /** Entries of sub-workflows that were read back and whose callers have not called again yet. */
-  readonly #unclaimed = new Map<string, Entry[]>()
+  readonly #unclaimed = new LazyMap<string, Entry[]>()
   /** The graphs of the workflows that were called, by name. */
-  readonly called = new Map<string, Graph>()
-  readonly #timers = new Map<string, () => void>()
+  readonly called = new LazyMap<string, Graph>()
+  readonly #timers = new LazyMap<string, () => void>()
   readonly #work = new Fifo<Work>()
   /** Work that made way for timers and IO half way. */
   #interrupted: Work | undefined
   readonly #watchers: Watchers
   #waiters: ((result: RunResult) => void)[] = []
   /** Rejects what waits for the run, should it not be able to go on. */
-  readonly #losers = new Set<(error: unknown) => void>()
+  readonly #losers = new LazySet<(error: unknown) => void>()
   readonly #requests: RunRequests
   #finishers: (() => void)[] = []
   #lost: { readonly error: unknown } | undefined
@@ -308,7 +309,14 @@ export class RunHost {
   async respond(id: RequestId, value: unknown, by: string | undefined): Promise<void> {
     if (this.#lost !== undefined) throw this.#lost.error
     this.checkJson(value, `The answer to request "${id}"`)
-    await this.#requests.answer(id, value as Json, by)
+    // An answer on its way is work under way: whoever awaits the run now gets what comes of it.
+    this.changeBusy(1)
+    try {
+      await this.#requests.answer(id, value as Json, by)
+    } finally {
+      this.changeBusy(-1)
+      this.checkSettled()
+    }
     await this.durable()
   }
 

@@ -126,13 +126,9 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
   }
 
   /** Answers an open request. Rejects, and takes nothing, when the id is unknown or answered or the value does not fit. */
-  async respond(
-    id: RequestId,
-    value: unknown,
-    options: { readonly by?: string | undefined } = {},
-  ): Promise<void> {
-    await this.#begun
-    await this.#host.respond(id, value, options.by)
+  respond(id: RequestId, value: unknown, options: { readonly by?: string | undefined } = {}): Promise<void> {
+    const respond = () => this.#host.respond(id, value, options.by)
+    return this.#begun === undefined ? respond() : this.#begun.then(respond)
   }
 
   /** Events from now on; with `after`, first those that came after that number, from the journal. */
