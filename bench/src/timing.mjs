@@ -3,8 +3,8 @@ import { takeSamples } from "./round-robin.mjs"
 import { median } from "./statistics.mjs"
 import { TimeLimitError } from "./system-process.mjs"
 
-const warmUpMs = 300
-const sampleMs = 80
+const warmUpMs = 1_000
+const sampleMs = 300
 
 /**
  * @returns one cell per system and size: `{ system, size, samples, cost }`, cost in microseconds per operation,

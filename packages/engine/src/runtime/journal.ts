@@ -4,7 +4,7 @@
  * answers at once, nothing is ever queued.
  */
 import type { Entry, RunId } from "../core/index.ts"
-import { isPromise } from "./maybe-promise.ts"
+import { fromUser, isPromise } from "./maybe-promise.ts"
 import type { JournalRecord, Store } from "./store.ts"
 
 export class Journal<Held> {
@@ -80,7 +80,7 @@ export class Journal<Held> {
       let written: Promise<void> | undefined
       this.#writing = true
       try {
-        written = store.append(this.#runId, (records[0] as JournalRecord).seq - 1, records)
+        written = fromUser(store.append(this.#runId, (records[0] as JournalRecord).seq - 1, records))
       } catch (error) {
         return this.#lose(error)
       }

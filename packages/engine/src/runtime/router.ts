@@ -15,7 +15,7 @@ import {
   type SwitchCase,
   type SwitchEdge,
 } from "../core/index.ts"
-import { andThen, isPromise, type MaybePromise } from "./maybe-promise.ts"
+import { andThen, fromUser, isPromise, type MaybePromise } from "./maybe-promise.ts"
 import type { Condition, Select } from "./program.ts"
 
 /** The functions of a graph's edge groups, by group: a condition per case for a switch. */
@@ -165,7 +165,7 @@ export class Router {
 
   #holds(to: NodeId, condition: Condition | undefined, message: Json): MaybePromise<boolean> {
     try {
-      const holds = condition?.(message as never)
+      const holds = fromUser(condition?.(message as never))
       return isPromise(holds)
         ? holds.then(Boolean, (cause) => this.#conditionThrew(to, cause))
         : Boolean(holds)
@@ -193,7 +193,7 @@ export class Router {
     }
     let chosen: unknown
     try {
-      chosen = select(message as never, targets)
+      chosen = fromUser(select(message as never, targets))
     } catch (cause) {
       return failed(cause)
     }

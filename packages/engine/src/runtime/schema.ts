@@ -1,6 +1,7 @@
 /** Standard Schema at the border: any library's schema checks what comes in. */
 import type { StandardSchemaV1 } from "@standard-schema/spec"
 import type { Json } from "../core/index.ts"
+import { andThen, fromUser } from "./maybe-promise.ts"
 
 export type Schema<Output = unknown> = StandardSchemaV1<unknown, Output>
 
@@ -9,8 +10,7 @@ export type Validated =
   | { readonly ok: false; readonly reason: string }
 
 export function validate(schema: Schema, value: unknown): Validated | Promise<Validated> {
-  const result = schema["~standard"].validate(value)
-  return result instanceof Promise ? result.then(toValidated) : toValidated(result)
+  return andThen(fromUser(schema["~standard"].validate(value)), toValidated)
 }
 
 function toValidated(result: StandardSchemaV1.Result<unknown>): Validated {

@@ -20,7 +20,7 @@ import {
 import type { Context } from "./context.ts"
 import { Doings, OUTPUT } from "./doings.ts"
 import type { Frame } from "./frame.ts"
-import { isPromise, type MaybePromise } from "./maybe-promise.ts"
+import { fromUser, isPromise, type MaybePromise } from "./maybe-promise.ts"
 import type { BoundHandler, ProgramNode } from "./program.ts"
 import { groupsTaken } from "./router.ts"
 import { type Schema, type Validated, validate } from "./schema.ts"
@@ -98,6 +98,7 @@ export class TaskRun implements Context {
     } catch (error) {
       return this.#fail(error)
     }
+    result = fromUser(result)
     if (isPromise(result)) {
       result.then(
         (value) => this.#succeed(value),
