@@ -2,10 +2,12 @@
  * Which task runs now. Deliveries to one node do not overlap unless it says so; a run runs so many tasks at a
  * time; a map so many items. Constant work per task, whatever waits.
  */
+
 import { overBudget } from "./budget.ts"
 import { emit, watched } from "./emit.ts"
 import { Fifo } from "./fifo.ts"
 import type { GraphNode } from "./graph.ts"
+import { grown } from "./grow.ts"
 import { type Gate, type MachineState, type MapRun, NodeState, Task } from "./state.ts"
 
 export function nodeState(m: MachineState, node: GraphNode): NodeState {
@@ -85,7 +87,7 @@ function begin(m: MachineState, task: Task): void {
       ...(task.from === undefined ? {} : { from: task.from }),
     })
   }
-  m.out.push({ type: "start", task })
+  m.out = grown(m.out, { type: "start", task })
 }
 
 /** The task is over: its places are free. They are given away with `fill`, once what follows from its end is known. */

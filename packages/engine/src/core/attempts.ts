@@ -1,4 +1,5 @@
 /** How an attempt at a task ends: finished, refused, failed for now, failed for good. */
+
 import { admitToRun, fill, fillRun, nodeState, unpark, vacate, vacateRun } from "./admission.ts"
 import { overBudget } from "./budget.ts"
 import { reachLimitAndGoOn, settle } from "./commit.ts"
@@ -8,6 +9,7 @@ import { finishRun } from "./ending.ts"
 import type { Send, TaskFailed, TaskFinished } from "./entries.ts"
 import { type ErrorData, SuperstepError } from "./errors.ts"
 import { checkFinished, checkKeyFree, isLive } from "./fitting.ts"
+import { grown } from "./grow.ts"
 import { asFailed } from "./joins.ts"
 import type { Json } from "./json.ts"
 import { retryDelay } from "./retry.ts"
@@ -57,7 +59,7 @@ function end(
   task.sends = sends
   task.writes = writes
   task.trace = trace
-  if (!takeResult(task)) m.finished.push(task)
+  if (!takeResult(task)) m.finished = grown(m.finished, task)
   stopWaiting(m)
   settle(m)
   if (!isLive(m)) return

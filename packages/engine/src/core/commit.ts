@@ -2,6 +2,7 @@
  * The end of a superstep: writes become visible in task order (M4), messages are delivered, the next tasks
  * start. In flow mode every finished task is a commit of its own.
  */
+
 import { admit, admitItems } from "./admission.ts"
 import { overBudget } from "./budget.ts"
 import { deliverAll } from "./delivery.ts"
@@ -10,6 +11,7 @@ import { finishRun, reachLimit } from "./ending.ts"
 import type { ErrorData } from "./errors.ts"
 import { isLive } from "./fitting.ts"
 import { DEFAULT_SUPERSTEPS } from "./graph.ts"
+import { grown } from "./grow.ts"
 import { fireEarly, openSettlement } from "./joins.ts"
 import type { Json } from "./json.ts"
 import { isBuiltInReducer, ownCopy, reduce } from "./reducers.ts"
@@ -63,7 +65,7 @@ function write(m: MachineState, task: Task): void {
 
 export function askForReduction(m: MachineState, key: string, writes: readonly Json[]): void {
   const reducer = m.graph.channels.get(key)?.reducer as string
-  m.out.push({ type: "reduce", key, reducer, current: m.shared.get(key), writes })
+  m.out = grown(m.out, { type: "reduce", key, reducer, current: m.shared.get(key), writes })
 }
 
 /** Messages go out once every write of the superstep is in place. */

@@ -1,5 +1,7 @@
 /** Events are counted always and made only for a watcher: not being watched costs an addition. */
+
 import type { MachineEvent, Undelivered } from "./events.ts"
+import { grown } from "./grow.ts"
 import type { MachineState } from "./state.ts"
 
 /** Counts one event, and says whether to make it. */
@@ -9,7 +11,7 @@ export function watched(m: MachineState): boolean {
 }
 
 export function emit(m: MachineState, event: MachineEvent): void {
-  m.out.push({ type: "emit", event })
+  m.out = grown(m.out, { type: "emit", event })
 }
 
 /** M5: no message disappears in silence. */

@@ -1,9 +1,11 @@
 /** How a run ends: completed, failed, cancelled, at a limit; or goes on, once, along its limit route. */
+
 import { putOut, reportNowhere } from "./delivery.ts"
 import { emit, reportUndelivered, watched } from "./emit.ts"
 import type { ErrorData } from "./errors.ts"
 import type { FinalStatus } from "./events.ts"
 import { DEFAULT_SUPERSTEPS } from "./graph.ts"
+import { grown } from "./grow.ts"
 import { missingSources, openRounds } from "./joins.ts"
 import type { Json } from "./json.ts"
 import type { MachineState, NodeState, Task } from "./state.ts"
@@ -16,7 +18,7 @@ export function finishRun(m: MachineState, status: FinalStatus, error?: ErrorDat
   m.error = error
   dropWork(m, status === "completed" ? "nothing more can reach the join" : `the run ended as ${status}`)
   if (watched(m)) emit(m, { type: "run.finished", status, ...(error === undefined ? {} : { error }) })
-  m.out.push({ type: "finish", status })
+  m.out = grown(m.out, { type: "finish", status })
 }
 
 /**
@@ -48,7 +50,7 @@ function dropWork(m: MachineState, reason: string): void {
       continue
     }
     if (watched(m)) emit(m, { type: "task.cancelled", task: task.id, node: task.node.id })
-    m.out.push({ type: "abort", task, reason })
+    m.out = grown(m.out, { type: "abort", task, reason })
   }
   for (const task of [...m.committing, ...m.finished]) dropMessages(m, task, reason)
   for (const { map, items, next, from } of m.maps.values()) {
@@ -67,7 +69,7 @@ function dropWork(m: MachineState, reason: string): void {
   for (const request of m.requests.keys()) {
     if (watched(m)) emit(m, { type: "request.closed", request, reason: "withdrawn" })
   }
-  for (const timer of m.timers.keys()) m.out.push({ type: "clear-timer", timer })
+  for (const timer of m.timers.keys()) m.out = grown(m.out, { type: "clear-timer", timer })
   m.tasks.clear()
   m.maps.clear()
   m.joins.length = 0

@@ -31,7 +31,7 @@ import { type MachineSnapshot, restoreState, snapshotOf } from "./snapshot.ts"
 import { MachineState, type Task } from "./state.ts"
 import { addFirstTask } from "./tasks.ts"
 import { RUN_TIMER, setTimer } from "./timers.ts"
-import type { Usage } from "./usage.ts"
+import { type Budget, remaining, type Usage } from "./usage.ts"
 import { answer, finishCall, fireTimer, openInline, sleep, startCall } from "./waits.ts"
 
 export class Machine {
@@ -58,8 +58,7 @@ export class Machine {
     const m = this.#m
     if (!isLive(m))
       throw new SuperstepError("RUN_OVER", `Run "${m.runId}" is ${m.status}; it takes no more entries.`)
-    const effects: Effect[] = []
-    m.out = effects
+    m.out = []
     m.now = entry.at
     switch (entry.type) {
       case "task.finished":
@@ -108,7 +107,7 @@ export class Machine {
         finishRun(m, "cancelled", { code: "CANCELLED", message: entry.reason ?? "The run was cancelled." })
         break
     }
-    return effects
+    return m.out
   }
 
   /** The state as plain data: the same entries give the same bytes. */
@@ -119,14 +118,13 @@ export class Machine {
   /** What to do after a restore: every task that is not over starts (again), every timer is set. */
   resume(): Effect[] {
     const m = this.#m
-    const effects: Effect[] = []
-    for (const [timer, at] of m.timers) effects.push({ type: "timer", timer, at })
+    m.out = []
+    for (const [timer, at] of m.timers) m.out.push({ type: "timer", timer, at })
     for (const task of m.tasks.values()) {
-      if (task.status === "running" || task.status === "parked") effects.push({ type: "start", task })
+      if (task.status === "running" || task.status === "parked") m.out.push({ type: "start", task })
     }
-    m.out = effects
     for (const [key, writes] of m.reducing) askForReduction(m, key, writes)
-    return effects
+    return m.out
   }
 
   /** From now on events are made, not only counted. */
@@ -155,6 +153,10 @@ export class Machine {
   }
   get usage(): Usage {
     return this.#m.usage
+  }
+  /** What is left of the budget, part by part; a part without a limit is not there. */
+  get budgetLeft(): Budget {
+    return remaining(this.#m.budget ?? {}, this.#m.usage)
   }
   get outputs(): readonly Json[] {
     return this.#m.outputs

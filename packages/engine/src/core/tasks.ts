@@ -1,7 +1,9 @@
 /** How tasks come into being: one message, one node, one visit. */
+
 import { nodeState } from "./admission.ts"
 import type { Send } from "./entries.ts"
 import type { GraphNode } from "./graph.ts"
+import { grown } from "./grow.ts"
 import type { Json } from "./json.ts"
 import { type MachineState, Task } from "./state.ts"
 
@@ -33,7 +35,7 @@ function enter(m: MachineState, task: Task): void {
   countVisits(m, task.node, 1)
   m.tasks.add(task)
   m.open++
-  m.next.push(task)
+  m.next = grown(m.next, task)
 }
 
 /** The superstep of what follows from a task: in flow mode every chain of tasks counts for itself. */
@@ -68,6 +70,6 @@ export function sendFromOutside(m: MachineState, node: GraphNode, send: Send): T
   const sender = new Task(OUTSIDE, node, null, undefined, m.superstep, m.now)
   sender.status = "over"
   sender.sends = [send]
-  m.finished.push(sender)
+  m.finished = grown(m.finished, sender)
   return sender
 }

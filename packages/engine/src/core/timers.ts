@@ -1,4 +1,5 @@
 /** Timers are part of the state, under names that say what waits for them. */
+import { grown } from "./grow.ts"
 import type { RequestId, TaskId, TimerId } from "./ids.ts"
 import type { MachineState } from "./state.ts"
 
@@ -18,11 +19,11 @@ export function requestTimer(id: RequestId): TimerId {
 
 export function setTimer(m: MachineState, timer: TimerId, at: number): void {
   m.timers.set(timer, at)
-  m.out.push({ type: "timer", timer, at })
+  m.out = grown(m.out, { type: "timer", timer, at })
 }
 
 export function clearTimer(m: MachineState, timer: TimerId): void {
-  if (m.timers.delete(timer)) m.out.push({ type: "clear-timer", timer })
+  if (m.timers.delete(timer)) m.out = grown(m.out, { type: "clear-timer", timer })
 }
 
 /** The part before the first colon, and the rest. */

@@ -45,17 +45,27 @@ export function usageProblem(usage: Usage): string | undefined {
   return undefined
 }
 
+const PARTS = ["tokens", "usd", "modelCalls", "toolCalls", "iterations"] as const
+
+function used(part: keyof Budget, usage: Usage): number {
+  if (part === "tokens") return (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)
+  return usage[part] ?? 0
+}
+
 /** The parts of a budget that are used up, in a fixed order. */
 export function exhausted(budget: Budget, usage: Usage): (keyof Budget)[] {
-  const used: Record<keyof Budget, number> = {
-    tokens: (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0),
-    usd: usage.usd ?? 0,
-    modelCalls: usage.modelCalls ?? 0,
-    toolCalls: usage.toolCalls ?? 0,
-    iterations: usage.iterations ?? 0,
-  }
-  return (Object.keys(used) as (keyof Budget)[]).filter((part) => {
+  return PARTS.filter((part) => {
     const most = budget[part]
-    return most !== undefined && used[part] >= most
+    return most !== undefined && used(part, usage) >= most
   })
+}
+
+/** What is left of each part of a budget, never less than nothing. */
+export function remaining(budget: Budget, usage: Usage): Budget {
+  const left: { -readonly [P in keyof Budget]: Budget[P] } = {}
+  for (const part of PARTS) {
+    const most = budget[part]
+    if (most !== undefined) left[part] = Math.max(0, most - used(part, usage))
+  }
+  return left
 }

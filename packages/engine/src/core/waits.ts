@@ -2,6 +2,7 @@
  * What a task waits for: a person, a timer, a sub-workflow. A task that waits leaves its superstep, and the others
  * go on. What it waited for is on record when it is there, and answers when the handler runs again.
  */
+
 import { admitToRun, fillRun, park, unpark } from "./admission.ts"
 import { reachLimitAndGoOn, settle } from "./commit.ts"
 import { emit, watched } from "./emit.ts"
@@ -19,6 +20,7 @@ import { SuperstepError } from "./errors.ts"
 import type { OpenRequest, Wait } from "./events.ts"
 import { checkKeyFree, checkWaiting, isLive, nodeNamed } from "./fitting.ts"
 import type { GraphJoin } from "./graph.ts"
+import { grown } from "./grow.ts"
 import type { RequestId, TimerId } from "./ids.ts"
 import { fireEarly, missingSources, settles } from "./joins.ts"
 import type { Json } from "./json.ts"
@@ -65,7 +67,7 @@ function endWait(m: MachineState, task: Task, key: string, outcome: WaitOutcome)
     task.memo ??= new Map()
     task.memo.set(key, outcome.value)
   }
-  m.out.push({ type: "resume", task, key, outcome })
+  m.out = grown(m.out, { type: "resume", task, key, outcome })
   if (task.waits?.size === 0) {
     stopWaiting(m)
     unpark(m, task)

@@ -189,3 +189,25 @@ describe("a budget", () => {
     ])
   })
 })
+
+test("a handler sees what the run has used, and what is left of its budget", async () => {
+  const seen: unknown[] = []
+  const spends = node("spends", (n: number, ctx: Context) => {
+    seen.push(ctx.budget)
+    ctx.use({ inputTokens: 30, outputTokens: 10, modelCalls: 1 })
+    return n
+  })
+  const inner = workflow("inner").start(spends).build()
+  const looks = node("looks", (n: number, ctx: Context) => {
+    seen.push(ctx.budget)
+    return n
+  })
+  await workflow("w")
+    .chain(inner.asNode(), looks)
+    .build()
+    .run(1, { budget: { tokens: 100, modelCalls: 5 } })
+  expect(seen).toEqual([
+    { used: {}, left: { tokens: 100, modelCalls: 5 } },
+    { used: { inputTokens: 30, outputTokens: 10, modelCalls: 1 }, left: { tokens: 60, modelCalls: 4 } },
+  ])
+})

@@ -1,5 +1,5 @@
 /** What a handler can do beside returning a value. */
-import type { Json, NodeId, RunId, TaskId, Usage } from "../core/index.ts"
+import type { Budget, Json, NodeId, RunId, TaskId, Usage } from "../core/index.ts"
 import type { Callable } from "./callable.ts"
 import type { Channel } from "./channel.ts"
 import type { Schema } from "./schema.ts"
@@ -51,8 +51,10 @@ export interface Context {
   /** Tells those who watch, under a name of your own. Not kept in the journal. */
   emit(name: string, data?: unknown): void
   log(level: LogLevel, message: string, data?: unknown): void
-  /** Counts tokens, money and calls against the run's budget. */
+  /** Counts tokens, money and calls against the run's budget, when the task ends. */
   use(usage: Usage): void
+  /** What the whole run has used so far, and what is left of its budget; empty where there is none. */
+  readonly budget: { readonly used: Usage; readonly left: Budget }
 
   /** Asks a person, and waits for the answer. */
   ask<Answer = unknown>(question: string | Question<Answer>): Promise<Answer>

@@ -4,7 +4,7 @@
  * answers at once, nothing is ever queued.
  */
 import type { Entry, RunId } from "../core/index.ts"
-import { fromUser, isPromise } from "./maybe-promise.ts"
+import { fromUser, isPromise, type MaybePromise } from "./maybe-promise.ts"
 import type { JournalRecord, Store } from "./store.ts"
 
 export class Journal<Held> {
@@ -77,10 +77,10 @@ export class Journal<Held> {
       this.#inFlight = this.#held
       this.#pending = []
       this.#held = []
-      let written: Promise<void> | undefined
+      let written: MaybePromise<unknown>
       this.#writing = true
       try {
-        written = fromUser(store.append(this.#runId, (records[0] as JournalRecord).seq - 1, records))
+        written = fromUser<unknown>(store.append(this.#runId, (records[0] as JournalRecord).seq - 1, records))
       } catch (error) {
         return this.#lose(error)
       }

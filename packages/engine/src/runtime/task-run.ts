@@ -169,12 +169,18 @@ export class TaskRun implements Context {
     if (!this.#end()) return
     const telemetry = this.#telemetry
     const doings = this.#doings
-    const kept = settled === undefined ? doings : undefined
+    const at = this.#frame.host.now()
+    const task = this.#task.id
+    // Most tasks return a value and do nothing else: their entries are kept small.
+    if (doings === undefined && telemetry === undefined && settled === undefined) {
+      return this.#frame.apply({ type: "task.finished", at, task, sends })
+    }
     if (telemetry !== undefined) this.#trace(telemetry, sends, settled)
+    const kept = settled === undefined ? doings : undefined
     this.#frame.apply({
       type: "task.finished",
-      at: this.#frame.host.now(),
-      task: this.#task.id,
+      at,
+      task,
       sends,
       writes: kept?.writes,
       local: kept?.localWrites,
@@ -329,6 +335,10 @@ export class TaskRun implements Context {
   }
   get signal(): AbortSignal {
     return this.#doing().signal()
+  }
+  get budget(): Context["budget"] {
+    const { usage, budgetLeft } = this.#frame.host.root.machine
+    return { used: usage, left: budgetLeft }
   }
   get state(): Context["state"] {
     return this.#doing().state()
