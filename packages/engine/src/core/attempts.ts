@@ -13,7 +13,7 @@ import { grown } from "./grow.ts"
 import { asFailed } from "./joins.ts"
 import type { Json } from "./json.ts"
 import { retryDelay } from "./retry.ts"
-import type { MachineState, Task } from "./state.ts"
+import type { MachineState, Task, TaskEnd } from "./state.ts"
 import { retryTimer, setTimer } from "./timers.ts"
 import { addUsage, type Usage } from "./usage.ts"
 import { stopWaiting } from "./waiting.ts"
@@ -32,23 +32,17 @@ export function finishTask(m: MachineState, task: Task, entry: TaskFinished): vo
     emit(m, { type: "task.finished", task: task.id, node: task.node.id, sends: entry.sends, ...settled })
   }
   if (entry.requests !== undefined) for (const request of entry.requests) openRequest(m, task, request)
-  end(m, task, entry.sends, entry.writes, entry.trace)
+  end(m, task, entry)
 }
 
 export function rejectTask(m: MachineState, task: Task, reason: string): void {
   if (watched(m)) emit(m, { type: "task.rejected", task: task.id, node: task.node.id, reason })
   reportUndelivered(m, { from: task.from, to: task.node.id, reason, value: task.message })
-  end(m, task, [], undefined, undefined)
+  end(m, task, { sends: [] })
 }
 
 /** It leaves the live tasks, and what it sent waits for the commit. */
-function end(
-  m: MachineState,
-  task: Task,
-  sends: readonly Send[],
-  writes: TaskFinished["writes"],
-  trace: string | undefined,
-): void {
+function end(m: MachineState, task: Task, ended: TaskEnd): void {
   if (task.waits !== undefined) withdrawWaits(m, task)
   m.tasks.delete(task.id)
   if (task.status === "parked") unpark(m, task)
@@ -56,9 +50,7 @@ function end(
   vacate(m, task)
   task.status = "over"
   task.memo = undefined
-  task.sends = sends
-  task.writes = writes
-  task.trace = trace
+  task.ended = ended
   if (!takeResult(task)) m.finished = grown(m.finished, task)
   stopWaiting(m)
   settle(m)
@@ -87,7 +79,7 @@ export function failTask(m: MachineState, task: Task, entry: TaskFailed): void {
     m.tasks.delete(task.id)
     task.status = "over"
     finishRun(m, "failed", error)
-  } else end(m, task, sends, undefined, entry.trace)
+  } else end(m, task, { sends, trace: entry.trace })
 }
 
 export function delayBeforeRetry(m: MachineState, task: Task, error: ErrorData): number | undefined {

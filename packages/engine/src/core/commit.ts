@@ -37,7 +37,7 @@ function commit(m: MachineState): void {
   m.finished = []
   // Sorting what is in order already takes one look at each.
   if (batch.length > 1) batch.sort(inTaskOrder)
-  for (const task of batch) if (task.writes !== undefined) write(m, task)
+  for (const task of batch) if (task.ended?.writes !== undefined) write(m, task)
   m.committing = batch
   if (m.reducing.size === 0) completeCommit(m)
   else for (const [key, writes] of m.reducing) askForReduction(m, key, writes)
@@ -48,7 +48,7 @@ function inTaskOrder(a: Task, b: Task): number {
 }
 
 function write(m: MachineState, task: Task): void {
-  for (const [key, value] of task.writes ?? []) {
+  for (const [key, value] of task.ended?.writes ?? []) {
     const reducer = m.graph.channels.get(key)?.reducer ?? "replace"
     if (!isBuiltInReducer(reducer)) {
       const writes = m.reducing.get(key)

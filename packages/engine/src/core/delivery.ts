@@ -6,7 +6,7 @@ import type { GraphJoin, GraphMap, GraphNode } from "./graph.ts"
 import type { NodeId } from "./ids.ts"
 import { arrive } from "./joins.ts"
 import type { Json } from "./json.ts"
-import { type MachineState, MapRun, type Task } from "./state.ts"
+import { type MachineState, MapRun, type Task, type TaskEnd } from "./state.ts"
 import { addTask, countVisits, OUTSIDE, stepAfter, tracesOf } from "./tasks.ts"
 
 /** A task that gathers very many results remembers this many of its causes: what a span can link to by default. */
@@ -14,7 +14,7 @@ const MOST_LINKS = 128
 
 /** Delivers everything that a finished task sent. The tasks that come of it wait in `m.next`. */
 export function deliverAll(m: MachineState, from: Task): void {
-  const sends = from.sends as readonly Send[]
+  const { sends } = from.ended as TaskEnd
   for (let i = 0; i < sends.length; i++) deliver(m, from, sends[i] as Send)
   if (from.map !== undefined) finishItem(m, from, from.map)
 }
@@ -87,7 +87,9 @@ function finishItem(m: MachineState, from: Task, run: MapRun): void {
 
 function countItem(from: Task, run: MapRun): void {
   run.left--
-  if (from.trace !== undefined && run.resultTraces.length < MOST_LINKS) run.resultTraces.push(from.trace)
+  if (from.ended?.trace !== undefined && run.resultTraces.length < MOST_LINKS) {
+    run.resultTraces.push(from.ended.trace)
+  }
 }
 
 /**
@@ -95,8 +97,10 @@ function countItem(from: Task, run: MapRun): void {
  * last one is there, which does wait. So a map over very many items keeps their results, and not their tasks.
  */
 export function takeResult(task: Task): boolean {
-  const { map, sends, writes, item } = task
-  if (map === undefined || map.left === 1 || writes !== undefined || sends?.length !== 1) return false
+  const { map, item } = task
+  if (map === undefined || map.left === 1) return false
+  const { sends, writes } = task.ended as TaskEnd
+  if (writes !== undefined || sends.length !== 1) return false
   const [{ value, route }] = sends as readonly [Send]
   if (!route.result || route.nodes !== undefined || route.joins !== undefined || route.maps !== undefined)
     return false

@@ -87,7 +87,7 @@ function dropWork(m: MachineState, reason: string): void {
 
 /** A task that finished in a superstep that does not commit: what it put out stays, what it sent goes nowhere. */
 function dropMessages(m: MachineState, task: Task, reason: string): void {
-  for (const { value, route } of task.sends ?? []) {
+  for (const { value, route } of task.ended?.sends ?? []) {
     if (route.output) putOut(m, task, task.node.id, value)
     const joins = (route.joins ?? []).map((id) => m.graph.joinIndex.get(id)?.group.to)
     const places = [...(route.nodes ?? []), ...joins, ...(route.maps ?? [])]

@@ -25,9 +25,9 @@ export function arrive(m: MachineState, join: GraphJoin, from: Task, value: Json
     return reportUndelivered(m, { from: from.node.id, to: join.group.to, reason, value })
   }
   round.values[source] = settles(join) && !failed ? ({ ok: true, value } satisfies Settled<Json>) : value
-  if (from.trace !== undefined) {
+  if (from.ended?.trace !== undefined) {
     round.traces ??= []
-    round.traces.push(from.trace)
+    round.traces.push(from.ended.trace)
   }
   if (round.count >= (join.needs ?? join.sources.size)) {
     addTask(m, m.graph.nodes[join.target] as GraphNode, takeRound(m, join, round), from, round.traces)

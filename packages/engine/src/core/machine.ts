@@ -264,7 +264,9 @@ function acceptReduction(m: MachineState, { key, value }: StateReduced): void {
     throw new SuperstepError("NOT_REDUCING", `Channel "${key}" waits for no reduction.`)
   m.reducing.delete(key)
   m.shared.set(key, value)
-  const last = m.committing.findLast((task) => task.writes?.some(([written]) => written === key)) as Task
+  const last = m.committing.findLast((task) =>
+    task.ended?.writes?.some(([written]) => written === key),
+  ) as Task
   if (watched(m)) {
     emit(m, { type: "state.written", task: last.id, node: last.node.id, key, reducer: "replace", value })
   }

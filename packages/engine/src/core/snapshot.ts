@@ -3,7 +3,7 @@
  * that has changed. Version 1; a later version brings a function from the one before.
  */
 
-import type { Send } from "./entries.ts"
+import type { Send, TaskFinished } from "./entries.ts"
 import { type ErrorData, SuperstepError } from "./errors.ts"
 import type { OpenRequest, RunStatus, Undelivered, Wait } from "./events.ts"
 import { Fifo } from "./fifo.ts"
@@ -79,7 +79,7 @@ interface FinishedSnapshot {
   node: NodeId
   superstep: number
   sends: readonly Send[]
-  writes?: Task["writes"]
+  writes?: TaskFinished["writes"]
   map?: TaskId | undefined
   item: number
   trace?: string | undefined
@@ -340,11 +340,11 @@ function finishedOut(task: Task): FinishedSnapshot {
     task: task.id,
     node: task.node.id,
     superstep: task.superstep,
-    sends: task.sends as readonly Send[],
-    writes: task.writes,
+    sends: task.ended?.sends ?? [],
+    writes: task.ended?.writes,
     map: task.map?.id,
     item: task.item,
-    trace: task.trace,
+    trace: task.ended?.trace,
     traces: task.traces,
     answers: task.answers,
   }
@@ -353,11 +353,9 @@ function finishedOut(task: Task): FinishedSnapshot {
 function finishedIn(m: MachineState, data: FinishedSnapshot): Task {
   const task = new Task(data.task, nodeNamed(m.graph, data.node), null, undefined, data.superstep, 0)
   task.status = "over"
-  task.sends = data.sends
-  task.writes = data.writes
+  task.ended = { sends: data.sends, writes: data.writes, trace: data.trace }
   task.map = data.map === undefined ? undefined : m.maps.get(data.map)
   task.item = data.item
-  task.trace = data.trace
   task.traces = data.traces
   task.answers = data.answers
   return task

@@ -1,6 +1,6 @@
 /** What a machine knows: plain records, written in place by the machine alone. */
 import type { Effect } from "./effects.ts"
-import type { Send } from "./entries.ts"
+import type { TaskFinished } from "./entries.ts"
 import type { ErrorData } from "./errors.ts"
 import type { OpenRequest, RunStatus, Undelivered, Wait } from "./events.ts"
 import { Fifo } from "./fifo.ts"
@@ -16,6 +16,9 @@ import type { Budget, Usage } from "./usage.ts"
  * `over`: finished, failed for good or dropped; nothing about it counts any more.
  */
 export type TaskStatus = "queued" | "running" | "backoff" | "parked" | "over"
+
+/** What a task leaves behind: what it sent and wrote, and its own traceparent. */
+export type TaskEnd = Pick<TaskFinished, "sends" | "writes" | "trace">
 
 /** One node, one message, until it is finished. */
 export class Task {
@@ -39,10 +42,8 @@ export class Task {
   memo: Map<string, Json> | undefined = undefined
   /** What it waits for, by key. */
   waits: Map<string, Wait> | undefined = undefined
-  /** Once it is over, until its superstep commits: what it sent and wrote, and its own traceparent. */
-  sends: readonly Send[] | undefined = undefined
-  writes: readonly (readonly [key: string, value: Json])[] | undefined = undefined
-  trace: string | undefined = undefined
+  /** Once it is over, until its superstep commits: what it sent and wrote. */
+  ended: TaskEnd | undefined = undefined
   /** The one node it sent to, looked up when its end was checked. */
   target: GraphNode | undefined = undefined
   /** The driver's own, while it runs the task; no part of the state. */

@@ -45,7 +45,7 @@ export function stepAfter(m: MachineState, from: Task): number {
 
 /** The causes of what a finished task sent. */
 export function tracesOf(from: Task): readonly string[] | undefined {
-  return from.trace === undefined ? from.traces : [from.trace]
+  return from.ended?.trace === undefined ? from.traces : [from.ended.trace]
 }
 
 /** Counts visits of a node, and notes the limit that they break. */
@@ -69,7 +69,7 @@ export function countVisits(m: MachineState, node: GraphNode, times: number): vo
 export function sendFromOutside(m: MachineState, node: GraphNode, send: Send): Task {
   const sender = new Task(OUTSIDE, node, null, undefined, m.superstep, m.now)
   sender.status = "over"
-  sender.sends = [send]
+  sender.ended = { sends: [send] }
   m.finished = grown(m.finished, sender)
   return sender
 }
