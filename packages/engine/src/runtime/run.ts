@@ -1,5 +1,5 @@
 /** A run as its caller holds it: await it, watch it, answer it, cancel it. */
-import { uuidv7 } from "uuidv7"
+
 import {
   type Entry,
   type Json,
@@ -18,6 +18,7 @@ import type { Program } from "./program.ts"
 import { replayEvents } from "./replay-events.ts"
 import { RunError } from "./run-error.ts"
 import { RunHost } from "./run-host.ts"
+import { newRunId } from "./run-id.ts"
 import { checkInput, checkOptions, runStarted } from "./start.ts"
 import type { JournalRecord } from "./store.ts"
 import { currentTelemetry } from "./telemetry-port.ts"
@@ -31,7 +32,7 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
   #begun: Promise<void> | undefined
 
   private constructor(program: Program, options: RunOptions) {
-    this.id = options.runId ?? uuidv7()
+    this.id = options.runId ?? newRunId()
     this.#program = program
     this.#host = new RunHost({
       runId: this.id,
