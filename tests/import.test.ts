@@ -20,9 +20,13 @@ function loadedBy(entry: string): { folders: string[]; packages: string[] } {
     cwd: root,
     encoding: "utf8",
   })
-  const files = [...stdout.matchAll(/^loaded (file:\S+)$/gm)].map((match) => fileURLToPath(new URL(match[1] as string).href))
+  const files = [...stdout.matchAll(/^loaded (file:\S+)$/gm)].map((match) =>
+    fileURLToPath(new URL(match[1] as string).href),
+  )
   expect(files.length, stderr).toBeGreaterThan(0)
-  const packages = files.flatMap((file) => /node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/.exec(file)?.[1] ?? [])
+  const packages = files.flatMap(
+    (file) => /node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/.exec(file)?.[1] ?? [],
+  )
   const folders = files.flatMap((file) => /engine[\\/]src[\\/](\w+)[\\/]/.exec(file)?.[1] ?? [])
   return { folders: [...new Set(folders)].sort(), packages: [...new Set(packages)].sort() }
 }

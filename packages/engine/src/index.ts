@@ -55,6 +55,7 @@ export {
   type Context,
   channel,
   type JournalRecord,
+  journalConflict,
   type LogLevel,
   merge,
   type Question,

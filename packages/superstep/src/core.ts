@@ -16,7 +16,6 @@ export {
   type ErrorEdge,
   type FanInEdge,
   type FanOutEdge,
-  Fifo,
   type FinalStatus,
   type Findings,
   fromErrorData,

@@ -21,6 +21,7 @@ export {
   type Join,
   type JournalRecord,
   type Json,
+  journalConflict,
   type LimitNotice,
   type Limits,
   type LogLevel,

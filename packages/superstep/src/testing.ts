@@ -13,6 +13,9 @@ export {
   manualClock,
   type SimulateOptions,
   type Simulation,
+  type StoreCase,
+  type StoreSuiteOptions,
   settled,
   simulate,
+  storeSuite,
 } from "@superstep/engine/testing"

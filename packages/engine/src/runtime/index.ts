@@ -30,7 +30,7 @@ export { Run } from "./run.ts"
 export { RunError } from "./run-error.ts"
 export { jsonSchemaOf, type Schema } from "./schema.ts"
 export { Several } from "./several.ts"
-export type { JournalRecord, Store } from "./store.ts"
+export { type JournalRecord, journalConflict, type Store } from "./store.ts"
 export {
   currentTelemetry,
   type RunInfo,

@@ -1,5 +1,5 @@
 /** Where journals are kept. One journal holds a run with all its sub-workflows, in the order things happened. */
-import type { Entry, RunId } from "../core/index.ts"
+import { type Entry, type RunId, SuperstepError } from "../core/index.ts"
 
 export interface JournalRecord {
   /** 1, 2, 3, … within the run. */
@@ -20,4 +20,14 @@ export interface Store {
   append(runId: RunId, expectedSeq: number, records: readonly JournalRecord[]): Promise<void> | undefined
   /** The records after `afterSeq`, in order; empty for a run that is not known. */
   read(runId: RunId, afterSeq: number): Promise<readonly JournalRecord[]> | readonly JournalRecord[]
+}
+
+/** What a store's `append` rejects with when the journal has another end than the expected one. */
+export function journalConflict(runId: RunId, expectedSeq: number, foundSeq: number): SuperstepError {
+  const hint =
+    expectedSeq === 0
+      ? "a run with this id exists; choose another id, or resume it"
+      : "another process writes to it"
+  const text = `The journal of run "${runId}" ends at ${foundSeq}, not at ${expectedSeq}: ${hint}.`
+  return new SuperstepError("JOURNAL_CONFLICT", text)
 }

@@ -1,0 +1,22 @@
+/**
+ * A program to be killed: appends to one run of the file that it is given, from where that ends, for ever,
+ * and prints the number of each record that was acknowledged.
+ */
+import { sqliteStore } from "./index.ts"
+
+const [path, runId] = process.argv.slice(2) as [string, string]
+const store = sqliteStore({ path })
+const text = "x".repeat(500)
+
+for (let seq = (await store.read(runId, 0)).length; ; ) {
+  const count = 1 + (seq % 3)
+  const records = Array.from({ length: count }, (_, i) => ({
+    seq: seq + 1 + i,
+    frame: "",
+    entry: { type: "step.recorded", at: seq, task: 1, key: `k${seq + 1 + i}`, value: text } as const,
+    events: seq,
+  }))
+  await store.append(runId, seq, records)
+  seq += count
+  await new Promise((written) => process.stdout.write(`${seq}\n`, written))
+}

@@ -1,0 +1,46 @@
+/**
+ * The little of SQLite that the store needs, on whichever driver there is: `node:sqlite` where the runtime has
+ * it, else `libsql`. Both are synchronous and write the same file.
+ */
+import { createRequire } from "node:module"
+
+type Value = string | number | null
+
+interface Statement {
+  run(...values: Value[]): { readonly changes: number | bigint }
+  /** Every row. (libsql's `get` adds a column of its own, so that there is no `get` here.) */
+  all(...values: Value[]): unknown[]
+}
+
+/**
+ * Transactions begin and end by `exec`: libsql does not reset a prepared statement that failed, and a BEGIN
+ * that found the file locked would hold on to what it saw.
+ */
+export interface Database {
+  exec(sql: string): unknown
+  prepare(sql: string): Statement
+  close(): unknown
+}
+
+export type Driver = (path: string) => Database
+type DatabaseClass = new (path: string) => Database
+
+export function nodeSqlite(): Driver | undefined {
+  const sqlite = process.getBuiltinModule("node:sqlite") as { DatabaseSync: DatabaseClass } | undefined
+  return sqlite && ((path) => new sqlite.DatabaseSync(path))
+}
+
+/** Throws where there is no build of it for the platform. */
+export function libsql(): Driver {
+  const require = createRequire(import.meta.url)
+  const Libsql = require("libsql") as DatabaseClass
+  return (path) => new Libsql(path)
+}
+
+/** SQLite's own number for what went wrong, as far as the driver gives it: 5 is "busy", 26 "not a database". */
+export function resultCode(error: unknown): number | undefined {
+  const { errcode, rawCode } = error as { errcode?: unknown; rawCode?: unknown }
+  const code = errcode ?? rawCode
+  // The low byte; the rest tells variants apart.
+  return typeof code === "number" ? code & 0xff : undefined
+}

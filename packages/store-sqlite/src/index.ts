@@ -1,0 +1,29 @@
+/** Journals in a SQLite file: runs that survive their process. */
+import { SuperstepError } from "@superstep/engine"
+import { journalTables, type SqliteStore } from "./journal-tables.ts"
+import { openDatabase } from "./open-database.ts"
+
+export type { SqliteStore } from "./journal-tables.ts"
+
+export interface SqliteStoreOptions {
+  /** The file; it is made, with its folder, when it is missing. `.superstep/superstep.db` unless told. */
+  readonly path?: string | undefined
+  /**
+   * What an acknowledged record survives: "normal", the default, a crash of the process; "full" a power
+   * failure too, for one fsync a commit.
+   */
+  readonly durability?: "normal" | "full" | undefined
+}
+
+const BUSY_TIMEOUT = 5_000
+
+export function sqliteStore(options: SqliteStoreOptions = {}): SqliteStore {
+  const { path, durability = "normal" } = options
+  if (durability !== "normal" && durability !== "full") {
+    throw new SuperstepError(
+      "OPTION_INVALID",
+      `Bad store option: durability is "normal" or "full", not "${durability}".`,
+    )
+  }
+  return journalTables(openDatabase({ path, durability, busyTimeout: BUSY_TIMEOUT }))
+}
