@@ -50,9 +50,14 @@ async function test() {
     "inherit",
   )
   if (existsSync(results)) {
-    const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(results, "utf8"))
+    const { numPassedTests, numFailedTests, testResults } = JSON.parse(readFileSync(results, "utf8"))
     passed += numPassedTests
     failed += numFailedTests
+    // A test that may be skipped says why in its name.
+    const tests = testResults.flatMap((file) => file.assertionResults)
+    for (const { fullName, status } of tests) {
+      if (status !== "passed" && status !== "failed") console.log(`skipped: ${fullName}`)
+    }
   }
   console.log(`test … ${ok ? "ok" : "FAILED"}`)
   return ok
