@@ -44,6 +44,7 @@ export class Router {
   readonly #named = new Map<NodeId, Route>()
   /** Where a switch is all there is: the route of each of its cases. */
   readonly #cases: readonly Route[] | undefined
+  readonly #conditions: readonly (Condition | undefined)[] | undefined
 
   constructor(node: GraphNode, functions: EdgeFunctions) {
     this.#node = node
@@ -53,8 +54,10 @@ export class Router {
       this.#ofSent = this.#constantRoute(false)
     }
     const [alone, ...others] = node.out
-    if (alone?.kind === "switch" && others.length === 0 && !node.isOutput)
+    if (alone?.kind === "switch" && others.length === 0 && !node.isOutput) {
       this.#cases = alone.cases.map(routeOfCase)
+      this.#conditions = functions.get(alone)?.conditions
+    }
     for (const group of node.out)
       for (const [to, route] of namedRoutes(node, group)) this.#named.set(to, route)
   }
@@ -149,7 +152,7 @@ export class Router {
 
   /** The first case from `at` on that holds, else the default. */
   #chosenCase(group: SwitchEdge, message: Json, passes: Passes, at: number): MaybePromise<number> {
-    const conditions = this.#functions.get(group)?.conditions
+    const conditions = this.#conditions ?? this.#functions.get(group)?.conditions
     for (let i = at; i < group.cases.length; i++) {
       const { to, max, conditional } = group.cases[i] as SwitchCase
       if (!conditional || (to !== undefined && max !== undefined && passes.passes(this.#node, to) >= max))
