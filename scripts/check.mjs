@@ -54,7 +54,9 @@ async function test() {
     passed += numPassedTests
     failed += numFailedTests
     // A test that may be skipped says why in its name.
-    const tests = testResults.flatMap((file) => file.assertionResults)
+    /** @type {{ assertionResults: { fullName: string, status: string }[] }[]} */
+    const files = testResults
+    const tests = files.flatMap((file) => file.assertionResults)
     for (const { fullName, status } of tests) {
       if (status !== "passed" && status !== "failed") console.log(`skipped: ${fullName}`)
     }
