@@ -1,6 +1,7 @@
 /** Every TypeScript block in README and docs compiles, runs, and prints what its comments say it prints. */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join, relative, resolve } from "node:path"
+import { setTelemetry } from "superstep"
 import ts from "typescript"
 import { afterAll, beforeAll, expect, test, vi } from "vitest"
 
@@ -66,9 +67,13 @@ test.each(snippets)("$name prints what it says", async ({ file, code }) => {
   const log = vi.spyOn(console, "log").mockImplementation((...args) => {
     printed.push(formatWithOptions({ colors: false }, ...args))
   })
+  // Exporters print objects; and what a snippet sets for the whole process must not reach the next one.
+  const dir = vi.spyOn(console, "dir").mockImplementation(() => undefined)
   try {
     await import(/* @vite-ignore */ file)
   } finally {
+    setTelemetry(undefined)
+    dir.mockRestore()
     log.mockRestore()
   }
   expect(printed).toEqual(expected)
