@@ -45,18 +45,27 @@ function problemIn(value: unknown, path: (string | number)[], parents: object[])
 }
 
 function problemInObject(value: object, path: (string | number)[], parents: object[]): string | undefined {
-  if (parents.length >= MAX_DEPTH) {
-    return parents.includes(value)
-      ? "is cyclic: it contains itself"
-      : `is nested deeper than ${MAX_DEPTH} levels`
-  }
-  // Only a long chain of parents is searched lazily: a cycle always reaches MAX_DEPTH.
+  // A cycle always gets this deep, so nobody looks for one before.
+  if (parents.length >= MAX_DEPTH) return tooDeep([...parents, value], path)
   parents.push(value)
   const problem = Array.isArray(value)
     ? problemInArray(value, path, parents)
     : problemInRecord(value, path, parents)
   parents.pop()
   return problem
+}
+
+/** Leaves in `path` the place where a cycle closes. */
+function tooDeep(chain: readonly object[], path: (string | number)[]): string {
+  const seen = new Set<object>()
+  for (const [depth, link] of chain.entries()) {
+    if (seen.has(link)) {
+      path.length = depth
+      return "is cyclic: it contains itself"
+    }
+    seen.add(link)
+  }
+  return `is nested deeper than ${MAX_DEPTH} levels`
 }
 
 function problemInArray(
