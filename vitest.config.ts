@@ -5,6 +5,8 @@ export default defineConfig({
   // to Node must be what Node itself would load.
   ssr: { resolve: { conditions: ["@superstep/source", "node", "development|production"] } },
   test: {
+    // For a test that hangs, not for one that is slow: nothing here waits for time to pass.
+    testTimeout: 60_000,
     include: ["packages/*/src/**/*.test.ts", "tests/**/*.test.ts", "examples/**/*.test.ts"],
   },
 })
