@@ -1,5 +1,6 @@
 export {
   addUsage,
+  BUDGET_PARTS,
   type Budget,
   type BuiltInReducer,
   type CallFinished,
@@ -46,6 +47,7 @@ export {
   type OutGroup,
   type Problem,
   type ProblemCode,
+  printJsonProblem,
   type RequestAnswered,
   type RequestId,
   type RequestOpened,

@@ -59,14 +59,14 @@ export {
   type SwitchEdge,
 } from "./graph.ts"
 export type { JoinId, NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
-export { type Json, type JsonProblem, jsonProblem } from "./json.ts"
+export { type Json, type JsonProblem, jsonProblem, printJsonProblem } from "./json.ts"
 export { Machine } from "./machine.ts"
 export { type BuiltInReducer, type ChannelSpec, isBuiltInReducer, reduce, writeProblem } from "./reducers.ts"
 export type { RetryPolicy } from "./retry.ts"
 export { type Signature, signatureDifference, signatureOf } from "./signature.ts"
 export { type MachineSnapshot, SNAPSHOT_VERSION } from "./snapshot.ts"
 export type { Task, TaskStatus } from "./state.ts"
-export { addUsage, type Budget, type Usage, usageProblem } from "./usage.ts"
+export { addUsage, BUDGET_PARTS, type Budget, type Usage, usageProblem } from "./usage.ts"
 export {
   type Findings,
   GraphInvalidError,

@@ -103,6 +103,11 @@ function problemInRecord(value: object, path: (string | number)[], parents: obje
   return undefined
 }
 
+/** The problem as the middle of a sentence: `items[3].name is undefined; use null`. */
+export function printJsonProblem({ path, reason }: JsonProblem): string {
+  return `${path === "" ? "it" : path} ${reason}`
+}
+
 function printPath(path: readonly (string | number)[]): string {
   let text = ""
   for (const part of path) {

@@ -45,7 +45,13 @@ export function usageProblem(usage: Usage): string | undefined {
   return undefined
 }
 
-const PARTS = ["tokens", "usd", "modelCalls", "toolCalls", "iterations"] as const
+export const BUDGET_PARTS = [
+  "tokens",
+  "usd",
+  "modelCalls",
+  "toolCalls",
+  "iterations",
+] as const satisfies readonly (keyof Budget)[]
 
 function used(part: keyof Budget, usage: Usage): number {
   if (part === "tokens") return (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)
@@ -54,7 +60,7 @@ function used(part: keyof Budget, usage: Usage): number {
 
 /** The parts of a budget that are used up, in a fixed order. */
 export function exhausted(budget: Budget, usage: Usage): (keyof Budget)[] {
-  return PARTS.filter((part) => {
+  return BUDGET_PARTS.filter((part) => {
     const most = budget[part]
     return most !== undefined && used(part, usage) >= most
   })
@@ -63,7 +69,7 @@ export function exhausted(budget: Budget, usage: Usage): (keyof Budget)[] {
 /** What is left of each part of a budget, never less than nothing. */
 export function remaining(budget: Budget, usage: Usage): Budget {
   const left: { -readonly [P in keyof Budget]: Budget[P] } = {}
-  for (const part of PARTS) {
+  for (const part of BUDGET_PARTS) {
     const most = budget[part]
     if (most !== undefined) left[part] = Math.max(0, most - used(part, usage))
   }

@@ -12,7 +12,7 @@ import {
 import { SuperstepError } from "./errors.ts"
 import { type EdgeGroup, type FanInEdge, type GraphSpec, type Hop, joinId, type NodeSpec } from "./graph.ts"
 import type { NodeId } from "./ids.ts"
-import { type Json, jsonProblem } from "./json.ts"
+import { type Json, jsonProblem, printJsonProblem } from "./json.ts"
 import { writeProblem } from "./reducers.ts"
 import { schemaMismatch } from "./schemas.ts"
 
@@ -144,7 +144,7 @@ function* optionProblems(spec: GraphSpec): Generator<Problem> {
   for (const { key, reducer, initial } of spec.channels ?? []) {
     if (initial === undefined) continue
     const json = jsonProblem(initial)
-    const misfit = json === undefined ? writeProblem(reducer, initial) : `${json.path || "it"} ${json.reason}`
+    const misfit = json === undefined ? writeProblem(reducer, initial) : printJsonProblem(json)
     if (misfit !== undefined)
       yield problem("INVALID_OPTION", `the first value of channel "${key}": ${misfit}`, [])
   }

@@ -12,6 +12,7 @@ import {
   type Json,
   jsonProblem,
   type OpenRequest,
+  printJsonProblem,
   type RequestId,
   type RunId,
   type RunStarted,
@@ -408,8 +409,7 @@ export class RunHost {
   checkJson(value: unknown, what: string): void {
     const problem = jsonProblem(value)
     if (problem === undefined) return
-    const where = problem.path === "" ? "it" : problem.path
-    throw new SuperstepError("NOT_SERIALISABLE", `${what} cannot be stored: ${where} ${problem.reason}.`, {
+    throw new SuperstepError("NOT_SERIALISABLE", `${what} cannot be stored: ${printJsonProblem(problem)}.`, {
       retryable: false,
     })
   }

@@ -1,7 +1,9 @@
 /** The first entry of a run: its input checked, its limits resolved to data. */
 import {
+  BUDGET_PARTS,
   type Json,
   jsonProblem,
+  printJsonProblem,
   type RunId,
   type RunStarted,
   SuperstepError,
@@ -43,10 +45,7 @@ export function runStarted(
 /** Rejects with INPUT_INVALID when no handler of the start node takes the input. */
 export function checkInput(program: Program, input: unknown): Promise<void> | undefined {
   const problem = jsonProblem(input)
-  if (problem !== undefined) {
-    const where = problem.path === "" ? "it" : problem.path
-    throw inputInvalid(program, `${where} ${problem.reason}`)
-  }
+  if (problem !== undefined) throw inputInvalid(program, printJsonProblem(problem))
   const { handlers } = program.nodes[program.graph.start] as ProgramNode
   if (handlers.some((handler) => handler.schema === undefined)) return undefined
   return findHandler(program, handlers, input)
@@ -76,7 +75,7 @@ function inputInvalid({ graph }: Program, reason: string): SuperstepError {
 }
 
 const LIMITS = new Set(["supersteps", "visits", "loops", "concurrency"])
-const BUDGET = new Set(["tokens", "usd", "modelCalls", "toolCalls", "iterations"])
+const BUDGET = new Set<string>(BUDGET_PARTS)
 
 /** Options come from callers that may not be typed: they are checked before anything starts. */
 export function checkOptions(program: Program, { runId, limits, timeout, budget, state }: RunOptions): void {
@@ -108,7 +107,7 @@ function checkState({ graph }: Program, key: string, value: unknown): void {
     throw optionInvalid(`state has "${key}", which is no channel of workflow "${graph.name}"`)
   const problem = jsonProblem(value)
   if (problem !== undefined)
-    throw optionInvalid(`state.${key} cannot be stored: ${problem.path || "it"} ${problem.reason}`)
+    throw optionInvalid(`state.${key} cannot be stored: ${printJsonProblem(problem)}`)
   const misfit = writeProblem(channel.reducer, value as Json)
   if (misfit !== undefined) throw optionInvalid(`state.${key}: ${misfit}`)
 }
