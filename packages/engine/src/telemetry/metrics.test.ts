@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest"
 import { memoryStore, node, type RunOptions, workflow } from "../index.ts"
+import { controlled, manualClock } from "../testing/index.ts"
 import { type Recorder, recorder } from "./recorder.test-support.ts"
 import { telemetry } from "./telemetry.ts"
 
@@ -83,6 +84,29 @@ describe("tasks", () => {
         value: { count: 1, sum: 30 },
       },
     ])
+  })
+})
+
+describe("queue time", () => {
+  it("is what a task waits for its place at its node", async () => {
+    const clock = manualClock()
+    const source = node("source", (n: number, ctx) => {
+      ctx.send(n)
+      return n
+    })
+    const busy = controlled<number, number>("busy")
+    const run = workflow("w").chain(source, busy).build().run(1, traced({ clock }))
+    await busy.started(1)
+    await clock.advance(30)
+    busy.finish(1)
+    await busy.started(2)
+    busy.finish(2)
+    await run
+    const points = await recorded.points("superstep.task.queue_time")
+    expect(points).toContainEqual({
+      attributes: { "workflow.name": "w", "superstep.node.id": "busy" },
+      value: { count: 2, sum: 30 },
+    })
   })
 })
 
