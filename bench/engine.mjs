@@ -1,17 +1,17 @@
 #!/usr/bin/env node
 // The engine's benchmark: ours, its peers and the plain limit, side by side in one run.
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
-import { cpus } from "node:os"
-import { dirname } from "node:path"
-import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
+import { describeEnvironment, environmentText } from "./src/environment.mjs"
+import { judgeTargets, targetTable } from "./src/judging.mjs"
 import { measureIds, memoryMeasures, timedMeasures } from "./src/measures.mjs"
 import { measureMemory } from "./src/memory.mjs"
+import { listOption, positiveOption } from "./src/options.mjs"
 import { memoryTable, startUpTable, timedTable } from "./src/report.mjs"
+import { resultsFile, writeResult } from "./src/results.mjs"
 import { timeStartUp } from "./src/start-up.mjs"
 import { systemProcess } from "./src/system-process.mjs"
 import { systemNames } from "./src/systems/index.mjs"
-import { judgeTargets, targetTable } from "./src/targets.mjs"
+import { engineTargets } from "./src/targets.mjs"
 import { timeMeasure } from "./src/timing.mjs"
 
 const help = `Usage: node engine.mjs [options]
@@ -27,21 +27,6 @@ Flags of node are given to the measured processes as well:
   node --cpu-prof engine.mjs --only chain --systems plain,superstep
 `
 
-function listOption(value, known, what) {
-  if (value === undefined) return known
-  const names = value.split(",").map((name) => name.trim())
-  const unknown = names.find((name) => !known.includes(name))
-  if (unknown !== undefined)
-    throw new Error(`There is no ${what} "${unknown}". There are: ${known.join(", ")}`)
-  return known.filter((name) => names.includes(name))
-}
-
-function positiveOption(value, what) {
-  const number = Number(value)
-  if (!(number > 0)) throw new Error(`${what} takes a number above 0, not "${value}"`)
-  return number
-}
-
 function readOptions() {
   const { values } = parseArgs({
     options: {
@@ -54,8 +39,7 @@ function readOptions() {
     },
   })
   const whole = values.only === undefined && values.systems === undefined
-  const out =
-    values.out ?? (whole ? fileURLToPath(new URL("./results/engine.json", import.meta.url)) : undefined)
+  const out = values.out ?? (whole ? resultsFile("engine") : undefined)
   return {
     help: values.help,
     only: listOption(values.only, measureIds, "measure"),
@@ -68,22 +52,14 @@ function readOptions() {
   }
 }
 
-/** What is installed, so that a result says what it compares. */
-function versions() {
-  const manifest = (name) => {
-    const path = new URL(`./node_modules/${name}/package.json`, import.meta.url)
-    return JSON.parse(readFileSync(path, "utf8")).version
-  }
-  const names = ["superstep", "@langchain/langgraph", "@langchain/core", "@mastra/core", "xstate"]
-  return { node: process.versions.node, ...Object.fromEntries(names.map((name) => [name, manifest(name)])) }
-}
+const packages = ["superstep", "@langchain/langgraph", "@langchain/core", "@mastra/core", "xstate"]
 
 function show(section, table) {
   console.log(`\n${section.title}\n\n${table}`)
 }
 
 async function runTimed(options, sections) {
-  const processes = options.systems.map(systemProcess)
+  const processes = options.systems.map((name) => systemProcess(name))
   try {
     for (const measure of timedMeasures) {
       if (!options.only.includes(measure.id)) continue
@@ -122,24 +98,17 @@ async function main() {
     return
   }
   const start = performance.now()
-  const environment = { ...versions(), cpu: cpus()[0]?.model ?? "unknown", cores: cpus().length }
-  console.log(
-    Object.entries(environment)
-      .map(([name, value]) => `${name} ${value}`)
-      .join(", "),
-  )
+  const environment = describeEnvironment(packages)
+  console.log(environmentText(environment))
   const sections = {}
   await runTimed(options, sections)
   if (options.only.includes("start-up")) await runStartUp(options, sections)
   if (options.only.includes("memory")) await runMemory(options, sections)
-  const targets = judgeTargets(sections)
+  const targets = judgeTargets(engineTargets, sections)
   console.log(`\nTargets\n\n${targetTable(targets)}`)
   console.log(`\nTook ${Math.round((performance.now() - start) / 1_000)} s.`)
   if (options.out !== undefined) {
-    const result = { date: new Date().toISOString(), environment, rounds: options.rounds, sections, targets }
-    mkdirSync(dirname(options.out), { recursive: true })
-    writeFileSync(options.out, `${JSON.stringify(result, null, 2)}\n`)
-    console.log(`Written to ${options.out}`)
+    writeResult(options.out, { environment, rounds: options.rounds, sections, targets })
   }
 }
 

@@ -1,6 +1,6 @@
 /** What the examples build, with other inputs than the ones they print. */
 import { manualClock, settled } from "@superstep/engine/testing"
-import { memoryStore } from "superstep"
+import { memoryStore, Runtime } from "superstep"
 import { describe, expect, it } from "vitest"
 import { shout } from "./01-first-workflow.ts"
 import { tickets } from "./02-conditional-edges.ts"
@@ -26,6 +26,11 @@ import { research } from "./21-budget.ts"
 import { processing } from "./22-flow-schedule.ts"
 import { ran, refunds } from "./24-resume.ts"
 import { exporter, shipping, traced } from "./25-telemetry.ts"
+import { delivery, paid, processOn } from "./26-runtime.ts"
+import { articles, newsroom } from "./27-inbox.ts"
+import { messages, table } from "./28-threads.ts"
+import { before, longer, rename, renamed } from "./29-new-version.ts"
+import { dearer, looked, travel } from "./30-looking-back.ts"
 
 describe("edges", () => {
   it("01: a chain hands on what each node returns", async () => {
@@ -201,6 +206,61 @@ describe("people", () => {
     await run.respond("r1", false)
     expect((await run).outputs).toEqual(["no refund for B"])
     expect(ran).toEqual(["look up", "approve"])
+  })
+
+  it("26: what one process leaves, another goes on with, and the same key starts once", async () => {
+    paid.length = 0
+    const store = memoryStore()
+    const first = processOn(store)
+    const { id } = first.start(delivery, "B", { key: "order B" })
+    await first.close()
+    const second = processOn(store)
+    expect((await second.recover()).resumed).toEqual([id])
+    expect((await second.get(id)).outputs).toEqual(["B delivered, R-B"])
+    expect((await second.start(delivery, "B", { key: "order B" })).runId).toBe(id)
+    expect(paid).toEqual(["B"])
+    await second.close()
+  })
+
+  it("27: an answer that does not fit is refused, and who answered is on record", async () => {
+    const runtime = newsroom(memoryStore())
+    const { runId } = await runtime.start(articles, "news")
+    await expect(runtime.respond(runId, "r1", "yes")).rejects.toMatchObject({ code: "REQUEST_INVALID" })
+    await runtime.respond(runId, "r1", { ok: true }, { by: "Grace" })
+    expect((await runtime.get(runId)).outputs).toEqual(["published: news"])
+    expect(await runtime.requests({ outcome: ["answered"] })).toMatchObject([{ by: "Grace", to: "editor" }])
+    await runtime.close()
+  })
+
+  it("28: a thread has what was said before, and another thread has not", async () => {
+    const store = memoryStore()
+    await table.run("tea", { store, thread: "one" })
+    const { state } = await table.run("cake", { store, thread: "one" })
+    expect(state[messages.key]).toHaveLength(4)
+    expect((await table.run("cake", { store, thread: "two" })).outputs).toEqual(["cake, gladly"])
+  })
+
+  it("29: a run of the old version is refused, taken as it is, or migrated", async () => {
+    const store = memoryStore()
+    await before.run("it", { store, runId: "r" })
+    await expect(longer.resume("r", { store }).result).rejects.toMatchObject({ code: "GRAPH_CHANGED" })
+    const run = renamed.resume("r", { store, onGraphChange: rename })
+    await run
+    await run.respond("r1", 9)
+    expect((await run).outputs).toEqual(["it for 9"])
+  })
+
+  it("30: a fork and a replay have the step on record, and a replay of unchanged code is the same", async () => {
+    looked.length = 0
+    const runtime = new Runtime({ store: memoryStore(), workflows: [travel] })
+    await runtime.start(travel, "Oslo", { runId: "r" })
+    await runtime.respond("r", "r1", true)
+    const fork = await runtime.fork("r", { answers: { r1: false } })
+    expect((await runtime.get(fork)).outputs).toEqual(["stayed at home instead of Oslo"])
+    expect(await runtime.replay("r", travel)).toMatchObject({ same: true })
+    expect(await runtime.replay("r", dearer)).toMatchObject({ same: false, divergence: { node: "add fee" } })
+    expect(looked).toEqual(["Oslo"])
+    await runtime.close()
   })
 })
 

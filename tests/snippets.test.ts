@@ -69,9 +69,15 @@ test.each(snippets)("$name prints what it says", async ({ file, code }) => {
   })
   // Exporters print objects; and what a snippet sets for the whole process must not reach the next one.
   const dir = vi.spyOn(console, "dir").mockImplementation(() => undefined)
+  // A snippet may make files: they go with its folder.
+  const home = process.cwd()
+  const place = file.replace(/\.ts$/, "")
+  mkdirSync(place)
+  process.chdir(place)
   try {
     await import(/* @vite-ignore */ file)
   } finally {
+    process.chdir(home)
     setTelemetry(undefined)
     dir.mockRestore()
     log.mockRestore()

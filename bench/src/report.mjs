@@ -16,8 +16,8 @@ export function ratioTo(section, system, baseline, size) {
   return cell && base && pairedRatio(cell.samples, base.samples)
 }
 
-/** One row per system, one column per size; after each cost, how many times the plain one it is. */
-export function timedTable(section, sizeName) {
+/** One row per system, one column per size; after each cost, how many times the baseline's it is. */
+export function timedTable(section, sizeName, baseline = "plain") {
   const systems = [...new Set(section.cells.map((cell) => cell.system))]
   const sizes = [...new Set(section.cells.map((cell) => cell.size))]
   const grouped = sizes.map((size) =>
@@ -28,11 +28,11 @@ export function timedTable(section, sizeName) {
     ...sizes.flatMap((size) => {
       const cell = section.cells.find((candidate) => candidate.system === system && candidate.size === size)
       if (cell.skipped !== undefined) return [cell.skipped, ""]
-      return [costText(cell.cost, section.unit), ratioText(ratioTo(section, system, "plain", size))]
+      return [costText(cell.cost, section.unit), ratioText(ratioTo(section, system, baseline, size))]
     }),
     againstOurs(section, system, sizes),
   ])
-  return textTable(["system", ...grouped.flatMap((name) => [name, "× plain"]), "× superstep"], rows)
+  return textTable(["system", ...grouped.flatMap((name) => [name, `× ${baseline}`]), "× superstep"], rows)
 }
 
 /** At the largest size that both have. */

@@ -1,9 +1,9 @@
-// The parent's side of src/worker.mjs: starts the process, asks it one thing at a time, ends it.
+// The parent's side of requests.mjs: starts the process, asks it one thing at a time, ends it.
 import { fork } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { measuredEnvironment } from "./environment.mjs"
 
-const worker = fileURLToPath(new URL("./worker.mjs", import.meta.url))
+const engineWorker = new URL("./worker.mjs", import.meta.url)
 
 /** The process did not answer in time. It is gone then; the next request starts a new one. */
 export class TimeLimitError extends Error {}
@@ -12,11 +12,11 @@ export class TimeLimitError extends Error {}
  * One system's process. Started at the first request. Flags given to the command, such as --cpu-prof,
  * are given to it too.
  */
-export function systemProcess(name) {
+export function systemProcess(name, worker = engineWorker) {
   let child
 
   function start() {
-    child = fork(worker, [name], {
+    child = fork(fileURLToPath(worker), [name], {
       env: measuredEnvironment,
       execArgv: [...process.execArgv, "--expose-gc", "--no-warnings"],
       stdio: ["ignore", "ignore", "inherit", "ipc"],

@@ -21,7 +21,13 @@ export function shortNumber(value) {
 
 /** A cost with its unit, moved to the unit in which it reads best. */
 export function costText(value, unit) {
-  const larger = { µs: ["ms", 1_000], ms: ["s", 1_000], B: ["kB", 1_000] }[unit]
+  const larger = {
+    µs: ["ms", 1_000],
+    ms: ["s", 1_000],
+    B: ["kB", 1_000],
+    kB: ["MB", 1_000],
+    MB: ["GB", 1_000],
+  }[unit]
   if (larger !== undefined && value >= larger[1]) return costText(value / larger[1], larger[0])
   return `${shortNumber(value)} ${unit}`
 }

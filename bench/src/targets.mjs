@@ -1,16 +1,8 @@
-// What the engine is held to. A target that this run did not measure is said to be so, never reached.
+// What the engine is held to.
+import { growth } from "./judging.mjs"
 import { measuredCell, ratioTo } from "./report.mjs"
-import { pairedRatio } from "./statistics.mjs"
-import { shortNumber, textTable } from "./table.mjs"
 
 const ours = "superstep"
-
-/** Cost at one size against the cost at another. */
-function growth(section, system, from, to) {
-  const small = measuredCell(section, system, from)
-  const large = measuredCell(section, system, to)
-  return small && large && pairedRatio(large.samples, small.samples)
-}
 
 function overBare(section) {
   const cell = measuredCell(section, ours, 1)
@@ -18,7 +10,7 @@ function overBare(section) {
   return cell && bare && cell.cost - bare.cost
 }
 
-const targets = [
+export const engineTargets = [
   {
     name: "chain step, times the plain loop (1,000 nodes)",
     atMost: 10,
@@ -68,28 +60,3 @@ const targets = [
     measure: (sections) => overBare(sections["start-up"]),
   },
 ]
-
-/**
- * @returns each target with its measured value, the plain limit's own value where it has one, and `reached`:
- *   true, false, or undefined when not measured
- */
-export function judgeTargets(sections) {
-  return targets.map(({ name, atMost, atLeast, measure, limit }) => {
-    const value = measure(sections)
-    const reached =
-      value === undefined ? undefined : atMost === undefined ? value >= atLeast : value <= atMost
-    return { name, atMost, atLeast, value, plain: limit?.(sections), reached }
-  })
-}
-
-export function targetTable(judged) {
-  const number = (value) => (value === undefined ? "" : shortNumber(value))
-  const rows = judged.map(({ name, atMost, atLeast, value, plain, reached }) => [
-    name,
-    atMost === undefined ? `≥ ${shortNumber(atLeast)}` : `≤ ${shortNumber(atMost)}`,
-    number(value),
-    number(plain),
-    reached === undefined ? "not measured" : reached ? "reached" : "not reached",
-  ])
-  return textTable(["target", "is", "measured", "plain's own", ""], rows)
-}

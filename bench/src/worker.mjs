@@ -1,9 +1,10 @@
 // A process that measures one system. It does what its parent asks, one request at a time, so that systems
 // share neither a heap nor compiled code, and still take turns in time.
 import { performance } from "node:perf_hooks"
-import { setImmediate as nextTurn } from "node:timers/promises"
 import { expectAnswer } from "./answers.mjs"
+import { settledHeap } from "./heap.mjs"
 import { memoryMeasures, timedMeasures } from "./measures.mjs"
+import { answerRequests } from "./requests.mjs"
 import { loadSystem } from "./systems/index.mjs"
 
 const systemName = process.argv[2]
@@ -59,25 +60,6 @@ const requests = {
     expectAnswer(systemName, await held.finish(), expected(size))
     return bytes
   },
-
-  close: () => setImmediate(() => process.exit(0)),
 }
 
-async function settledHeap() {
-  for (let round = 0; round < 3; round++) {
-    await nextTurn()
-    globalThis.gc()
-  }
-  return process.memoryUsage().heapUsed
-}
-
-process.on("message", async ({ request, options }) => {
-  try {
-    const value = await requests[request](options)
-    process.send({ value })
-  } catch (error) {
-    process.send({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) })
-  }
-})
-process.on("disconnect", () => process.exit(0))
-process.send({ value: "ready" })
+answerRequests(requests)

@@ -1,51 +1,110 @@
 /**
- * Goes on with the run that a killed process left, then starts one of its own and kills itself at a given write:
- * before it is stored, or after it is stored and before anything follows from it.
+ * One process of a crash test: ends the run that killed processes left, then starts one, or goes on with one, and kills
+ * itself where it is told. It watches that nothing runs whose end is on record (M1).
  */
-import { appendFileSync } from "node:fs"
+import { writeSync } from "node:fs"
 import { sqliteStore } from "@superstep/store-sqlite"
-import type { Run, Store } from "superstep"
-import { everything } from "./workflow.ts"
+import type { JournalRecord, Run, Store } from "superstep"
+import { saveEvery } from "../../packages/engine/src/runtime/snapshots.ts"
+import { comeToEnd } from "./come-to-end.ts"
+import type { Job, Kill, Said, Target } from "./job.ts"
+import { type Outcome, scenarios, type Watch } from "./scenarios/index.ts"
 
-const [path = "", trail = "", killed, next, at, moment] = process.argv.slice(2)
-const store = sqliteStore({ path })
-const flow = everything(({ runId, task, node, attempt }) => {
-  appendFileSync(trail, `${JSON.stringify({ pid: process.pid, runId, task, node, attempt })}\n`)
-})
+/** What a process writes to the store, and the calls that a kill is counted in. */
+const WRITES = ["append", "saveSnapshot", "claim", "release", "beat"] as const
 
-/** Answers whatever is asked until the run is over. */
-async function finish(run: Run): Promise<object> {
-  for (;;) {
-    const { status, outputs, state, usage, requests } = await run.result
-    if (status !== "waiting") return { status, outputs, state, usage }
-    for (const { id } of requests) await run.respond(id, "yes")
+function say(said: Said): void {
+  writeSync(1, `${JSON.stringify(said)}\n`)
+}
+
+function die(where: string): void {
+  say({ type: "dies", where })
+  process.kill(process.pid, "SIGKILL")
+}
+
+/** Counts writes and calls, and dies when it is time; it lives on as long as nothing is set. */
+class Death {
+  kill: Kill | undefined
+  #writes = 0
+  #calls = 0
+
+  called(what: string): void {
+    if (this.kill === undefined) return
+    this.#calls++
+    if ("call" in this.kill && this.kill.call === this.#calls) die(`in ${what}`)
+  }
+
+  around(store: Store): Store {
+    const wrapped: Record<string, unknown> = { ...store }
+    for (const name of WRITES) {
+      const method = store[name] as (...args: unknown[]) => unknown
+      wrapped[name] = async (...args: unknown[]) => {
+        const count = this.kill === undefined ? 0 : ++this.#writes
+        const kill = this.kill !== undefined && "write" in this.kill ? this.kill : undefined
+        if (kill?.write === count && kill.moment === "before") die(`before ${name}`)
+        const result = await method(...args)
+        if (kill?.write === count && kill.moment === "after") die(`after ${name}`)
+        return result
+      }
+    }
+    return wrapped as unknown as Store
   }
 }
 
-function deadly(writes: number, when: string): Store {
-  let count = 0
-  const die = () => process.kill(process.pid, "SIGKILL")
-  return {
-    read: store.read,
-    async append(...args) {
-      count++
-      if (count === writes && when === "before") die()
-      await store.append(...args)
-      if (count === writes && when === "after") die()
-    },
-  }
+/** Tasks that have finished and steps that are recorded, by the names that handlers know them by. */
+function done(runId: string, records: readonly JournalRecord[]): Set<string> {
+  const names = records.flatMap(({ frame, entry }) => {
+    const task = "task" in entry ? [runId, ...(frame === "" ? [] : [frame]), entry.task].join(":") : ""
+    if (entry.type === "task.finished") return [task]
+    return entry.type === "step.recorded" ? [`${task} ${entry.key}`] : []
+  })
+  return new Set(names)
 }
 
-if (killed !== "-") {
-  // A run that was killed before its first write never was: it is started again under its name.
-  const known = (await store.read(killed as string, 0)).length > 0
-  const run = known
-    ? flow.resume(killed as string, { store })
-    : flow.run("to be or", { runId: killed, store })
-  console.log(`ended ${JSON.stringify(await finish(run))}`)
+async function work({ scenario: name, runId }: Target, store: Store, death: Death): Promise<Outcome> {
+  const onRecord = done(runId, await store.read(runId, 0))
+  const watch: Watch = ({ idempotencyKey, node }, step) => {
+    const what = step === undefined ? idempotencyKey : `${idempotencyKey} step:${step}`
+    if (onRecord.has(what)) say({ type: "again", what: `${what} of "${node}"` })
+    death.called(what)
+  }
+  const scenario = scenarios[name](watch)
+  const { workflow, input, run: options } = scenario
+  // A run that was killed before its first write never was.
+  const isKnown = (await store.run(runId)) !== undefined
+  const run: Run = isKnown
+    ? workflow.resume(runId, { store })
+    : workflow.run(input as never, { ...options, runId, store })
+  return await comeToEnd(scenario, run)
 }
-if (next !== undefined) {
-  const run = flow.run("to be or", { runId: next, store: deadly(Number(at), moment as string) })
-  console.log(`survived ${JSON.stringify(await finish(run))}`)
+
+/** What is wrong with what the store has of a run that is over. */
+async function problemOf(runId: string, store: Store): Promise<string | undefined> {
+  const [row, records, open] = [
+    await store.run(runId),
+    await store.read(runId, 0),
+    await store.requests({ runId }),
+  ]
+  if (records.some(({ seq }, i) => seq !== i + 1)) return "its records are not numbered 1, 2, 3, …"
+  if (row?.seq !== records.length) return `its row says ${row?.seq} records, there are ${records.length}`
+  if (row.status === "running" || row.status === "waiting") return `its row says ${row.status}`
+  if (row.holder !== undefined) return "it is still held"
+  return open.length > 0 ? "it has open requests" : undefined
 }
-await store.close()
+
+const job = JSON.parse(process.argv[2] as string) as Job
+const sqlite = sqliteStore({ path: job.path })
+const death = new Death()
+const store = death.around(sqlite)
+saveEvery(store, 4)
+if (job.finish !== undefined) {
+  const outcome = await work(job.finish, store, death)
+  say({ type: "finished", outcome, problem: await problemOf(job.finish.runId, sqlite) })
+}
+if (job.work !== undefined) {
+  death.kill = job.work.kill
+  say({ type: "working" })
+  const outcome = await work(job.work, store, death)
+  say({ type: "survived", outcome, problem: await problemOf(job.work.runId, sqlite) })
+}
+await sqlite.close()

@@ -1,104 +1,146 @@
-/** Kills a process for real at every write of a run, and between: what follows must be as if nothing had happened. */
-import { execFile } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+/**
+ * Kills processes for real, before and after everything that they write, in the middle of handlers and steps, and at any
+ * time. What follows must be as if nothing had happened.
+ */
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join, resolve } from "node:path"
-import { promisify } from "node:util"
-import { sqliteStore } from "@superstep/store-sqlite"
+import { join } from "node:path"
+import * as fc from "fast-check"
+import { memoryStore } from "superstep"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { comeToEnd } from "./come-to-end.ts"
+import type { Job, Kill, Said } from "./job.ts"
+import { bundle, Process } from "./processes.ts"
+import { type Outcome, type ScenarioName, scenarios } from "./scenarios/index.ts"
 
-const run = promisify(execFile)
-const root = resolve(import.meta.dirname, "../..")
-const FLAGS = ["--conditions=@superstep/source", "--import", import.meta.resolve("tsx")]
-const CHILD = join(root, "tests", "crash", "child.ts")
+const ALL = Object.keys(scenarios) as ScenarioName[]
+/** One of each kind: these are killed at every write. */
+const SIX = ["everything", "people", "nested", "calls", "retries", "inbox"] as const
+const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
 
 let folder = ""
-beforeAll(() => {
+let program = ""
+let kills = 0
+const places = new Set<string>()
+const expected = new Map<ScenarioName, Outcome>()
+
+beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "superstep-kill-"))
+  program = await bundle("child")
+  for (const name of ALL) {
+    const scenario = scenarios[name](() => undefined)
+    const { workflow, input, run } = scenario
+    const outcome = await comeToEnd(scenario, workflow.run(input as never, { ...run, store: memoryStore() }))
+    expected.set(name, JSON.parse(JSON.stringify(outcome)))
+  }
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true })
+  console.log(`${kills} processes were killed, SEED=${SEED}`)
+})
 
-interface Report {
-  readonly ended?: unknown
-  readonly survived?: unknown
-  readonly signal: string | undefined
-}
+/** Runs of one workflow in one file, one after the other; each process ends the run that those before it left. */
+class Chain {
+  readonly #name: ScenarioName
+  readonly #path: string
+  #left: string | undefined
+  #runs = 0
+  #last = ""
 
-async function child(path: string, trail: string, ...args: string[]): Promise<Report> {
-  const command = [...FLAGS, CHILD, path, trail, ...args]
-  const { stdout, signal } = await run(process.execPath, command, { cwd: root }).then(
-    ({ stdout }) => ({ stdout, signal: undefined }),
-    (error: { stdout: string; stderr: string; signal?: string }) => {
-      if (error.signal !== "SIGKILL") throw new Error(error.stderr, { cause: error })
-      return { stdout: error.stdout, signal: error.signal }
-    },
-  )
-  const said = (word: string) => {
-    const line = stdout.split("\n").find((one) => one.startsWith(`${word} `))
-    return line === undefined ? undefined : JSON.parse(line.slice(word.length + 1))
+  constructor(name: ScenarioName, kind: string) {
+    this.#name = name
+    this.#path = join(folder, `${name}-${kind}.db`)
   }
-  return { ended: said("ended"), survived: said("survived"), signal }
-}
 
-/** Tasks that the journal has as finished, by frame. */
-async function finishedTasks(path: string, runId: string): Promise<Set<string>> {
-  const store = sqliteStore({ path })
-  const records = await store.read(runId, 0)
-  await store.close()
-  return new Set(
-    records.flatMap(({ frame, entry }) =>
-      entry.type === "task.finished" && frame === "" ? [`${entry.task}`] : [],
-    ),
-  )
-}
+  /** A process starts a run and is killed. True when it was over before that. */
+  async start(kill: Kill | undefined, atRandom?: number): Promise<boolean> {
+    const finish = this.#left === undefined ? undefined : this.#target(this.#left)
+    const runId = `run-${++this.#runs}`
+    const survived = await this.#process({ finish, work: { ...this.#target(runId), kill } }, atRandom)
+    this.#left = runId
+    return survived
+  }
 
-const EXPECTED = {
-  status: "completed",
-  outputs: [{ text: "left(to+be+or)|right(to+be+or)|'to+be+or':yes!!", round: 3 }],
-  state: { log: ["gathered", "round 1", "round 2"], total: 6 },
-  usage: {},
-}
+  /** A process goes on with the run that was left, and is killed too. */
+  async goOn(kill: Kill): Promise<void> {
+    await this.#process({ work: { ...this.#target(this.#left as string), kill } })
+  }
 
-/** Follows one moment over all writes; each process finishes the run of the one before it. */
-async function killAtEveryWrite(moment: "before" | "after"): Promise<number> {
-  const path = join(folder, `${moment}.db`)
-  const trail = join(folder, `${moment}.log`)
-  let killed = "-"
-  let before = new Set<string>()
-  for (let at = 1; ; at++) {
-    const next = `run-${at}`
-    const report = await child(path, trail, killed, next, String(at), moment)
-    if (killed !== "-") {
-      expect(report.ended, `killed ${moment} write ${at - 1}`).toEqual(EXPECTED)
-      expect(repeated(trail, killed, before), `ran again after a kill ${moment} write ${at - 1}`).toEqual([])
+  async end(): Promise<void> {
+    await this.#process({ finish: this.#target(this.#left as string) })
+  }
+
+  #target(runId: string) {
+    return { scenario: this.#name, runId }
+  }
+
+  async #process(job: Omit<Job, "path">, atRandom?: number): Promise<boolean> {
+    const child = new Process<Said>(program, { path: this.#path, ...job } satisfies Job)
+    if (atRandom !== undefined) {
+      await child.says(({ type }) => type === "working")
+      setTimeout(() => child.signal("SIGKILL"), atRandom)
     }
-    if (report.signal === undefined) {
-      expect(report.survived).toEqual(EXPECTED)
-      return at - 1
+    const { signal } = await child.end()
+    const { said } = child
+    const where = `${this.#name}, SEED=${SEED}, ${JSON.stringify(job)}; before: ${this.#last}`
+    for (const one of said) {
+      if (one.type === "dies") places.add(one.where)
+      expect(one.type, `${where}: ${JSON.stringify(one)}`).not.toBe("again")
+      if (one.type !== "finished" && one.type !== "survived") continue
+      expect(one.outcome, where).toEqual(expected.get(this.#name))
+      expect(one.problem, where).toBeUndefined()
     }
-    killed = next
-    before = await finishedTasks(path, killed)
+    expect(
+      said.some(({ type }) => type === "finished"),
+      where,
+    ).toBe(job.finish !== undefined)
+    if (signal === "SIGKILL") kills++
+    this.#last = JSON.stringify([job.work, said.at(-1)])
+    return signal === null
   }
 }
 
-/** M1: tasks that were finished when the process died, and that another process ran. */
-function repeated(trail: string, runId: string, finished: ReadonlySet<string>): string[] {
-  const calls = readFileSync(trail, "utf8")
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as { pid: number; runId: string; task: number; node: string })
-    .filter((call) => call.runId === runId && !["quote", "confirm"].includes(call.node))
-  const [first] = calls
-  return calls
-    .filter(({ pid, task }) => pid !== first?.pid && finished.has(String(task)))
-    .map(({ node }) => node)
+/** Two at a time: that is how many there are processors for. */
+async function inPairs<T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> {
+  const queue = [...items]
+  const lane = async () => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await act(item)
+  }
+  await Promise.all([lane(), lane()])
 }
 
-test("a process that is killed before any write, or after any, loses nothing and repeats nothing", {
+test("killed before and after every write, and again while they recover, runs end as if nothing had happened", {
   timeout: 600_000,
 }, async () => {
-  const [before, after] = await Promise.all([killAtEveryWrite("before"), killAtEveryWrite("after")])
-  console.log(`${before + after} processes were killed`)
-  expect(before).toBeGreaterThan(20)
-  expect(after).toBeGreaterThan(20)
+  const chains = SIX.flatMap((name) => (["before", "after"] as const).map((moment) => ({ name, moment })))
+  await inPairs(chains, async ({ name, moment }) => {
+    const chain = new Chain(name, moment)
+    for (let write = 1; ; write++) {
+      if (await chain.start({ write, moment })) break
+      // Around its heartbeat, its claim, and what it writes first.
+      if (write % 2 === 0) await chain.goOn({ write: 1 + ((write / 2) % 5), moment })
+    }
+    await chain.end()
+  })
+  const around = (write: string) => [`before ${write}`, `after ${write}`]
+  expect([...places]).toEqual(
+    expect.arrayContaining(["append", "saveSnapshot", "claim", "beat"].flatMap(around)),
+  )
+  expect(kills).toBeGreaterThan(300)
+})
+
+test("killed in the middle of any handler or step, or at any time, runs end as if nothing had happened", {
+  timeout: 600_000,
+}, async () => {
+  await inPairs([...ALL.entries()], async ([i, name]) => {
+    const chain = new Chain(name, "random")
+    const random = fc.sample(fc.nat({ max: 10_000 }), { seed: SEED + i, numRuns: 6 })
+    for (const [j, number] of random.entries()) {
+      if (j % 2 === 0) await chain.start({ call: 1 + (number % 9) })
+      // By the clock, so that it comes in the middle of a commit too; the seed alone does not repeat it.
+      else await chain.start(undefined, number % 25)
+      await chain.goOn({ call: 1 + (number % 4) })
+    }
+    await chain.end()
+  })
 })

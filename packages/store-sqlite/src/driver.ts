@@ -4,11 +4,15 @@
  */
 import { createRequire } from "node:module"
 
-type Value = string | number | null
+export type Value = string | number | null
 
-interface Statement {
+/** A lone value must not be null: libsql takes it for an object of named values. */
+export interface Statement {
   run(...values: Value[]): { readonly changes: number | bigint }
-  /** Every row. (libsql's `get` adds a column of its own, so that there is no `get` here.) */
+  /**
+   * Every row. (libsql's `get` adds a column of its own, so that there is no `get` here; what it reads by `run` stays
+   * open; and a text that is not UTF-8, as damage makes it, ends the process: see json-column.ts.)
+   */
   all(...values: Value[]): unknown[]
 }
 
@@ -43,4 +47,17 @@ export function resultCode(error: unknown): number | undefined {
   const code = errcode ?? rawCode
   // The low byte; the rest tells variants apart.
   return typeof code === "number" ? code & 0xff : undefined
+}
+
+/** Prepares statements that are put together from parts, each once. */
+export function preparedOnce(database: Database): (sql: string) => Statement {
+  const known = new Map<string, Statement>()
+  return (sql) => {
+    let statement = known.get(sql)
+    if (statement === undefined) {
+      statement = database.prepare(sql)
+      known.set(sql, statement)
+    }
+    return statement
+  }
 }

@@ -6,21 +6,26 @@ export function unusable(path: string, what: string, cause?: unknown): Superstep
 }
 
 export function writeFailed(what: string, cause?: unknown): SuperstepError {
-  const why = cause instanceof Error ? `: ${cause.message}` : ""
-  return new SuperstepError("STORE_WRITE_FAILED", `${what}${why}.`, { cause })
+  return new SuperstepError("STORE_WRITE_FAILED", `${what}${why(cause)}.`, { cause })
 }
 
-export function corrupt(runId: string, seq: number, what: string, cause?: unknown): SuperstepError {
-  return new SuperstepError(
-    "STORE_CORRUPT",
-    `The journal of run "${runId}" is damaged at ${seq}: ${what}. Restore the file from a backup.`,
-    { cause },
-  )
+export function readFailed(what: string, cause: unknown): SuperstepError {
+  return new SuperstepError("STORE_READ_FAILED", `${what} cannot be read${why(cause)}.`, { cause })
 }
 
-export function readFailed(runId: string, cause: unknown): SuperstepError {
-  const why = cause instanceof Error ? `: ${cause.message}` : ""
-  return new SuperstepError("STORE_READ_FAILED", `The journal of run "${runId}" cannot be read${why}.`, {
-    cause,
-  })
+/** What is damaged, where, and what is wrong there. */
+export function corrupt(place: Place, what: string, cause?: unknown): SuperstepError {
+  const text = `${place()}: ${what}. Restore the file from a backup.`
+  return new SuperstepError("STORE_CORRUPT", text, { cause })
+}
+
+/** Says that something is damaged, and where: only asked when it is. */
+export type Place = () => string
+
+export function isClosed(): SuperstepError {
+  return new SuperstepError("STORE_CLOSED", "The store is closed: open it again with sqliteStore().")
+}
+
+function why(cause: unknown): string {
+  return cause instanceof Error ? `: ${cause.message}` : ""
 }

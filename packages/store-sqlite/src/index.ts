@@ -1,9 +1,10 @@
-/** Journals in a SQLite file: runs that survive their process. */
+/** Runs in a SQLite file, so that they survive their process. */
 import { SuperstepError } from "@superstep/engine"
-import { journalTables, type SqliteStore } from "./journal-tables.ts"
 import { openDatabase } from "./open-database.ts"
+import { type SqliteStore, storeOn } from "./sqlite-store.ts"
+import { Transactions } from "./transactions.ts"
 
-export type { SqliteStore } from "./journal-tables.ts"
+export type { SqliteStore } from "./sqlite-store.ts"
 
 export interface SqliteStoreOptions {
   /** The file; it is made, with its folder, when it is missing. `.superstep/superstep.db` unless told. */
@@ -16,6 +17,7 @@ export interface SqliteStoreOptions {
 }
 
 const BUSY_TIMEOUT = 5_000
+const LOOK_AGAIN = 250
 
 export function sqliteStore(options: SqliteStoreOptions = {}): SqliteStore {
   const { path, durability = "normal" } = options
@@ -25,5 +27,11 @@ export function sqliteStore(options: SqliteStoreOptions = {}): SqliteStore {
       `Bad store option: durability is "normal" or "full", not "${durability}".`,
     )
   }
-  return journalTables(openDatabase({ path, durability, busyTimeout: BUSY_TIMEOUT }))
+  const { database, isGone } = openDatabase({
+    path,
+    durability,
+    busyTimeout: BUSY_TIMEOUT,
+    lookAgain: LOOK_AGAIN,
+  })
+  return storeOn(database, new Transactions(database, isGone))
 }

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "n
 import { dirname, join } from "node:path"
 import { afterEach, describe, expect, test } from "vitest"
 import { sqliteStore } from "./index.ts"
-import { alter, drivers, freshPath, open, openStore, records } from "./stores.test-support.ts"
+import { alter, created, drivers, freshPath, lease, open, openStore, records } from "./stores.test-support.ts"
 
 const NOBODY = 65_534
 const home = process.cwd()
@@ -21,9 +21,11 @@ describe.each(drivers)("a file opened by $name", ({ driver }) => {
 
   test("has ordinary tables and its version", () => {
     const database = open(freshPath(), driver)
-    expect(database.prepare("SELECT version FROM meta").all()).toMatchObject([{ version: 1 }])
+    expect(database.prepare("SELECT version FROM meta").all()).toMatchObject([{ version: 2 }])
     const journal = database.prepare("SELECT rowid, * FROM journal").all()
     expect(journal).toEqual([])
+    // Free pages can be given back.
+    expect(database.prepare("PRAGMA auto_vacuum").all()).toMatchObject([{ auto_vacuum: 2 }])
     database.close()
   })
 
@@ -82,7 +84,7 @@ describe.each(drivers)("a file opened by $name", ({ driver }) => {
     async () => {
       const path = freshPath()
       const store = openStore(path, driver)
-      await store.append("r", 0, records(1, 1))
+      await store.append(lease("r"), 0, records(1, 1), created())
       await store.close()
       chmodSync(path, 0o444)
       chmodSync(dirname(path), 0o555)
@@ -107,7 +109,7 @@ describe("sqliteStore", () => {
   test("makes the folders on the way", async () => {
     const path = join(dirname(freshPath()), "some", "where", "runs.db")
     const store = sqliteStore({ path })
-    await store.append("r", 0, records(1, 1))
+    await store.append(lease("r"), 0, records(1, 1), created())
     await store.close()
     expect(existsSync(path)).toBe(true)
     expect(existsSync(join(dirname(path), ".gitignore"))).toBe(false)

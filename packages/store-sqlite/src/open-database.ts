@@ -1,9 +1,9 @@
 /** Opens the file, or makes it: folder, settings of the connection, schema. Whatever is in the way is STORE_UNUSABLE. */
 import { mkdirSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
-import { isSuperstepError } from "@superstep/engine"
+import { isSuperstepError, type SuperstepError } from "@superstep/engine"
 import { type Database, type Driver, libsql, nodeSqlite, resultCode } from "./driver.ts"
-import { unusable } from "./errors.ts"
+import { unusable, writeFailed } from "./errors.ts"
 import { migrate } from "./schema.ts"
 
 export interface DatabaseOptions {
@@ -12,13 +12,21 @@ export interface DatabaseOptions {
   readonly durability: "normal" | "full"
   /** Milliseconds to wait for another process's write. */
   readonly busyTimeout: number
+  /** Milliseconds after which it is looked again whether the file is still there: it costs as much as a row. */
+  readonly lookAgain: number
   readonly driver?: Driver | undefined
+}
+
+export interface OpenDatabase {
+  readonly database: Database
+  /** Why what is written now would be lost: somebody removed the file, or put another one in its place. */
+  isGone(): SuperstepError | undefined
 }
 
 const DEFAULT_PATH = ".superstep/superstep.db"
 const [PERMISSION, BUSY, READ_ONLY, CANNOT_OPEN, NOT_A_DATABASE] = [3, 5, 8, 14, 26]
 
-export function openDatabase(options: DatabaseOptions): Database {
+export function openDatabase(options: DatabaseOptions): OpenDatabase {
   const { path: given = DEFAULT_PATH, driver = anyDriver(given) } = options
   if (given === ":memory:" || given === "") {
     throw unusable(`"${given}"`, "is not the path of a file: use memoryStore() for journals in memory")
@@ -30,7 +38,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   try {
     database = driver(path)
     configure(database, path, options)
-    return database
+    return { database, isGone: goneCheck(path, options.lookAgain) }
   } catch (error) {
     try {
       database?.close()
@@ -73,6 +81,8 @@ function ignore(folder: string): void {
 
 function configure(database: Database, path: string, options: DatabaseOptions): void {
   database.exec(`PRAGMA busy_timeout = ${options.busyTimeout}`)
+  // Only counts for a file that is made now, and before anything is in it.
+  database.exec("PRAGMA auto_vacuum = INCREMENTAL")
   writeAhead(database, options.busyTimeout)
   const [mode] = database.prepare("PRAGMA journal_mode").all() as { journal_mode: string }[]
   if (mode?.journal_mode !== "wal") {
@@ -106,6 +116,27 @@ function writeAhead(database: Database, busyTimeout: number): void {
       if (resultCode(error) !== BUSY || performance.now() >= deadline) throw error
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2)
     }
+  }
+}
+
+/**
+ * SQLite would write on to a file that no longer has a name. The file is not opened for this: closing it again would
+ * take SQLite's locks away.
+ */
+function goneCheck(path: string, lookAgain: number): OpenDatabase["isGone"] {
+  const { ino, dev } = statSync(path)
+  let looked = performance.now()
+  return () => {
+    const now = performance.now()
+    if (now - looked < lookAgain) return undefined
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (found?.ino !== ino || found.dev !== dev) {
+      return writeFailed(
+        `${path} was removed or replaced while it was open: put it back, or open the store again`,
+      )
+    }
+    looked = now
+    return undefined
   }
 }
 

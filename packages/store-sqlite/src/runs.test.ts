@@ -33,7 +33,8 @@ describe.each(drivers)("a run on SQLite by $name", ({ driver }) => {
     await first.close()
 
     const second = openStore(path, driver)
-    const again = review(ran).resume("r", { store: second })
+    // The process that had it is this one, and alive.
+    const again = review(ran).resume("r", { store: second, takeOver: true })
     expect(await again).toMatchObject({ status: "waiting" })
     await again.respond("r1", "yes")
     expect(await again).toMatchObject({ status: "completed", outputs: ["126 yes"] })
@@ -46,13 +47,19 @@ describe.each(drivers)("a run on SQLite by $name", ({ driver }) => {
     await third.close()
   })
 
-  test("under an id that the file has gets JOURNAL_CONFLICT", async () => {
+  test("under an id that the file has is that run, if it is the same, and else gets RUN_EXISTS", async () => {
     const store = openStore(freshPath(), driver)
-    const flow = workflow("w")
-      .start(node("start", (n: number) => n))
-      .build()
-    await flow.run(1, { store, runId: "r" })
-    await expect(flow.run(1, { store, runId: "r" })).rejects.toMatchObject({ code: "JOURNAL_CONFLICT" })
+    const ran: number[] = []
+    const start = node("start", (n: number) => {
+      ran.push(n)
+      return n
+    })
+    const flow = workflow("w").start(start).build()
+    for (let i = 0; i < 2; i++) {
+      expect(await flow.run(1, { store, runId: "r" })).toMatchObject({ status: "completed", outputs: [1] })
+    }
+    await expect(flow.run(2, { store, runId: "r" })).rejects.toMatchObject({ code: "RUN_EXISTS" })
+    expect(ran).toEqual([1])
     await store.close()
   })
 })

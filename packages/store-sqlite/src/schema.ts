@@ -2,8 +2,8 @@
  * What a file holds, by version. A file is brought up to date when it is opened, in one transaction; one that
  * was written by a later version of this package, or by another program, is left as it is.
  *
- * `run_id`, `workflow` and `frame` are kept as they would stand between JSON's quotes: a lone surrogate or a
- * NUL, which SQLite's text does not hold, comes back as it was.
+ * Names (ids, workflows, frames, keys, holders …) are kept as text.ts has them. Bodies are JSON; `blobs` beside a
+ * body says what was taken out of it, and where (blobs.ts).
  */
 import type { Database } from "./driver.ts"
 import { unusable } from "./errors.ts"
@@ -28,6 +28,116 @@ const MIGRATIONS: readonly string[] = [
     events INTEGER NOT NULL,
     body TEXT NOT NULL,
     PRIMARY KEY (run, seq)
+  );
+  `,
+  // Runs had no more than a journal: each counts as one that was left while it ran, and is taken up again.
+  // Their ids are never given again, as what is left of a removed run goes by its id, and later.
+  // `rested_at` is `updated_at` as it was when the run was let go of, or ended: no index has what every append changes.
+  `
+  CREATE TABLE runs_2 (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id TEXT NOT NULL UNIQUE,
+    head INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    blob_bytes INTEGER NOT NULL DEFAULT 0,
+    workflow TEXT NOT NULL,
+    graph TEXT NOT NULL,
+    status TEXT NOT NULL,
+    key TEXT,
+    thread TEXT,
+    fork_run INTEGER,
+    fork_seq INTEGER NOT NULL DEFAULT 0,
+    token INTEGER NOT NULL,
+    holder TEXT,
+    wake_at INTEGER,
+    takeovers INTEGER NOT NULL DEFAULT 0,
+    pinned INTEGER NOT NULL DEFAULT 0,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    rested_at INTEGER NOT NULL
+  );
+  INSERT INTO runs_2 (id, run_id, head, bytes, workflow, graph, status, token, created_at, updated_at, rested_at)
+    SELECT id, run_id, head, (SELECT coalesce(sum(octet_length(body)), 0) FROM journal WHERE run = runs.id),
+      coalesce(workflow, ''), '', 'running', 0, created_at, updated_at, updated_at
+    FROM runs;
+  DROP TABLE runs;
+  ALTER TABLE runs_2 RENAME TO runs;
+  CREATE UNIQUE INDEX runs_key ON runs (key) WHERE key IS NOT NULL;
+  CREATE UNIQUE INDEX runs_thread_in_flight ON runs (thread)
+    WHERE thread IS NOT NULL AND status IN ('running', 'waiting');
+  CREATE INDEX runs_thread ON runs (thread) WHERE thread IS NOT NULL;
+  CREATE INDEX runs_workflow ON runs (workflow, status);
+  CREATE INDEX runs_status ON runs (status);
+  CREATE INDEX runs_fork ON runs (fork_run) WHERE fork_run IS NOT NULL;
+  CREATE INDEX runs_holder ON runs (holder) WHERE holder IS NOT NULL;
+  CREATE INDEX runs_left ON runs (workflow, rested_at)
+    WHERE holder IS NULL AND status = 'running' AND wake_at IS NULL;
+  CREATE INDEX runs_asleep ON runs (workflow, wake_at) WHERE holder IS NULL AND wake_at IS NOT NULL;
+  CREATE INDEX runs_over ON runs (rested_at)
+    WHERE pinned = 0 AND status NOT IN ('running', 'waiting');
+  CREATE TABLE removed_runs (run INTEGER PRIMARY KEY);
+
+  ALTER TABLE journal ADD COLUMN blobs TEXT;
+  CREATE TABLE snapshots (
+    run INTEGER PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    blobs TEXT,
+    body TEXT NOT NULL
+  );
+  CREATE TABLE blobs (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, body TEXT NOT NULL);
+  CREATE TABLE blob_uses (blob INTEGER NOT NULL, run INTEGER NOT NULL, place INTEGER NOT NULL);
+  CREATE INDEX blob_uses_run ON blob_uses (run, place);
+  CREATE INDEX blob_uses_blob ON blob_uses (blob);
+  CREATE TABLE graphs (hash TEXT NOT NULL PRIMARY KEY, body TEXT NOT NULL);
+
+  CREATE TABLE requests (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,
+    request_id TEXT NOT NULL,
+    workflow TEXT NOT NULL,
+    recipient TEXT,
+    outcome TEXT NOT NULL,
+    closed_at INTEGER,
+    closed_by TEXT,
+    body TEXT NOT NULL,
+    UNIQUE (run, request_id)
+  );
+  CREATE INDEX requests_outcome ON requests (outcome);
+  CREATE INDEX requests_workflow ON requests (workflow, outcome);
+  CREATE INDEX requests_recipient ON requests (recipient, outcome) WHERE recipient IS NOT NULL;
+
+  CREATE TABLE holders (
+    id TEXT NOT NULL PRIMARY KEY,
+    machine TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    beat INTEGER NOT NULL,
+    until INTEGER NOT NULL
+  );
+  CREATE TABLE dismissed_holders (id TEXT NOT NULL PRIMARY KEY);
+  CREATE TABLE mail (
+    id INTEGER PRIMARY KEY,
+    mail_id TEXT NOT NULL UNIQUE,
+    run_id TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    wish TEXT NOT NULL,
+    outcome TEXT
+  );
+  CREATE INDEX mail_open ON mail (run_id) WHERE outcome IS NULL;
+
+  CREATE TABLE threads (
+    id INTEGER PRIMARY KEY,
+    thread TEXT NOT NULL UNIQUE,
+    version INTEGER NOT NULL,
+    bytes INTEGER NOT NULL
+  );
+  CREATE TABLE thread_writes (
+    thread INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (thread, version)
   );
   `,
 ]

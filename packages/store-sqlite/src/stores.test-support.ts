@@ -2,11 +2,12 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import type { JournalRecord } from "@superstep/engine"
+import type { JournalRecord, Json, Lease, RunChange, RunCreated } from "@superstep/engine"
 import { onTestFinished } from "vitest"
 import { type Database, type Driver, libsql, nodeSqlite } from "./driver.ts"
-import { journalTables, type SqliteStore } from "./journal-tables.ts"
 import { openDatabase } from "./open-database.ts"
+import { type SqliteStore, storeOn } from "./sqlite-store.ts"
+import { Transactions } from "./transactions.ts"
 
 const node = nodeSqlite()
 export const drivers: { name: string; driver: Driver }[] = [
@@ -22,12 +23,22 @@ export function freshPath(): string {
 }
 
 export function open(path: string, driver: Driver, durability: "normal" | "full" = "normal"): Database {
+  return openFile(path, driver, durability).database
+}
+
+function openFile(path: string, driver: Driver, durability: "normal" | "full" = "normal") {
   // Nobody waits for a lock here: within one process no one would let go of it.
-  return openDatabase({ path, durability, busyTimeout: 0, driver })
+  return openDatabase({ path, durability, busyTimeout: 0, lookAgain: 0, driver })
 }
 
 export function openStore(path: string, driver: Driver): SqliteStore {
-  return journalTables(open(path, driver))
+  const { database, isGone } = openFile(path, driver)
+  return storeOn(database, new Transactions(database, isGone))
+}
+
+/** A store on a connection that the test has too, or on one that looks at what is asked of it. */
+export function storeOver(database: Database): SqliteStore {
+  return storeOn(database, new Transactions(database, () => undefined))
 }
 
 /** Does what `change` does to the file, on a connection of its own. */
@@ -40,11 +51,38 @@ export function alter(path: string, driver: Driver, change: (database: Database)
   }
 }
 
-export function records(first: number, count: number, value = "value"): JournalRecord[] {
+export function lease(runId: string, token = 1, holder = "h"): Lease {
+  return { runId, holder, token }
+}
+
+/** What makes a run, with its first records. */
+export function created(more: Partial<RunCreated> = {}): RunChange & { created: RunCreated } {
+  return { created: { workflow: "w", graph: "g", ...more } }
+}
+
+export function records(first: number, count: number, value: Json = "value"): JournalRecord[] {
   return Array.from({ length: count }, (_, i) => ({
     seq: first + i,
     frame: "",
     entry: { type: "step.recorded", at: 1_000 + first + i, task: 1, key: "k", value },
     events: first + i,
   }))
+}
+
+/** A connection that says what is done on it. */
+export function watched(
+  database: Database,
+  watch: { exec?(sql: string): void; prepare?(sql: string): void },
+): Database {
+  return {
+    exec(sql) {
+      database.exec(sql)
+      watch.exec?.(sql)
+    },
+    prepare(sql) {
+      watch.prepare?.(sql)
+      return database.prepare(sql)
+    },
+    close: () => database.close(),
+  }
 }

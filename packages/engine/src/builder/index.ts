@@ -9,7 +9,7 @@ export {
   type TypedHandler,
 } from "./node.ts"
 export type { AnyNode, Failure, LimitNotice } from "./wiring.ts"
-export type { ResumeOptions, Workflow } from "./workflow.ts"
+export type { Workflow } from "./workflow.ts"
 export {
   type Case,
   type EdgeOptions,

@@ -1,6 +1,6 @@
 /** A workflow that is built: immutable, and good for any number of runs at once. */
 import type { NodeId, Problem, RunId } from "../core/index.ts"
-import { type Callable, type Program, Run, type RunOptions, type Store } from "../runtime/index.ts"
+import { type Callable, type Program, type ResumeOptions, Run, type RunOptions } from "../runtime/index.ts"
 import { type Node, type SubWorkflowOptions, workflowNode } from "./node.ts"
 
 export interface Workflow<In = never, Out = unknown> extends Callable<In, Out> {
@@ -17,10 +17,6 @@ export interface Workflow<In = never, Out = unknown> extends Callable<In, Out> {
   asNode(options?: SubWorkflowOptions & { readonly id?: NodeId | undefined }): Node<In, Out>
 }
 
-export interface ResumeOptions extends Pick<RunOptions, "signal" | "clock" | "telemetry"> {
-  readonly store: Store
-}
-
 export function makeWorkflow<In, Out>(program: Program, warnings: readonly Problem[]): Workflow<In, Out> {
   const { name, spec } = program.graph
   const workflow: Workflow<In, Out> = {
@@ -30,7 +26,7 @@ export function makeWorkflow<In, Out>(program: Program, warnings: readonly Probl
     warnings,
     run: (input, options = {}) => Run.start<Out>(program, input, options, false),
     stream: (input, options = {}) => Run.start<Out>(program, input, options, true),
-    resume: (runId, options) => Run.resume<Out>(program, runId, options, false),
+    resume: (runId, options) => Run.resume<Out>(program, runId, options),
     asNode: ({ id, ...options } = {}) => workflowNode<In, Out>(id ?? name, workflow, options),
   }
   return Object.freeze(workflow)

@@ -6,11 +6,11 @@ import { reachLimitAndGoOn, settle } from "./commit.ts"
 import { takeResult } from "./delivery.ts"
 import { emit, reportUndelivered, watched } from "./emit.ts"
 import { finishRun } from "./ending.ts"
-import type { Send, TaskFailed, TaskFinished } from "./entries.ts"
+import type { TaskFailed, TaskFinished } from "./entries.ts"
 import { type ErrorData, SuperstepError } from "./errors.ts"
+import { failureRoute } from "./failure-route.ts"
 import { checkFinished, checkKeyFree, isLive } from "./fitting.ts"
 import { grown } from "./grow.ts"
-import { asFailed } from "./joins.ts"
 import type { Json } from "./json.ts"
 import { retryDelay } from "./retry.ts"
 import type { MachineState, Task, TaskEnd } from "./state.ts"
@@ -50,6 +50,7 @@ function end(m: MachineState, task: Task, ended: TaskEnd): void {
   vacate(m, task)
   task.status = "over"
   task.memo = undefined
+  task.failures = undefined
   task.ended = ended
   if (!takeResult(task)) m.finished = grown(m.finished, task)
   stopWaiting(m)
@@ -95,21 +96,12 @@ function retry(m: MachineState, task: Task, delay: number): void {
   }
   vacateRun(m, task)
   task.attempt++
+  task.failures = undefined
   task.status = "backoff"
   if (delay === 0) admitToRun(m, task)
   else setTimer(m, retryTimer(task.id), m.now + delay)
   fillRun(m)
   settle(m)
-}
-
-/** Where a final failure goes: the node's error edge, else the joins that settle; undefined: it fails the run. */
-function failureRoute({ node, message }: Task, error: ErrorData): Send[] | undefined {
-  if (node.onError !== undefined) {
-    const value = { node: node.id, error, input: message } as unknown as Json
-    return [{ value, route: { nodes: [node.onError] } }]
-  }
-  if (node.settles.length === 0) return undefined
-  return [{ value: asFailed(error), route: { joins: node.settles.map((join) => join.id), failed: true } }]
 }
 
 export function recordStep(

@@ -1,7 +1,7 @@
 /** What a machine asks of its driver. Effects of one entry are carried out in order, once the entry is durable (M2). */
 import type { WaitOutcome } from "./entries.ts"
-import type { FinalStatus, MachineEvent } from "./events.ts"
-import type { TimerId } from "./ids.ts"
+import type { FinalStatus, MachineEvent, OpenRequest } from "./events.ts"
+import type { RequestId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import type { Task } from "./state.ts"
 
@@ -21,6 +21,14 @@ export type Effect =
       readonly reducer: string
       readonly current: Json | undefined
       readonly writes: readonly Json[]
+    }
+  /** A question is there, or has gone on to somebody else. To be known with the entry. */
+  | { readonly type: "request"; readonly request: OpenRequest }
+  | {
+      readonly type: "request-closed"
+      readonly request: RequestId
+      readonly outcome: "answered" | "expired" | "withdrawn"
+      readonly by?: string | undefined
     }
   | { readonly type: "emit"; readonly event: MachineEvent }
   | { readonly type: "finish"; readonly status: FinalStatus }

@@ -67,6 +67,7 @@ function dropWork(m: MachineState, reason: string): void {
     })
   }
   for (const request of m.requests.keys()) {
+    m.out = grown(m.out, { type: "request-closed", request, outcome: "withdrawn" })
     if (watched(m)) emit(m, { type: "request.closed", request, reason: "withdrawn" })
   }
   for (const timer of m.timers.keys()) m.out = grown(m.out, { type: "clear-timer", timer })

@@ -6,6 +6,7 @@ import type { ErrorData } from "./errors.ts"
 import type { Limits } from "./graph.ts"
 import type { JoinId, NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
+import type { MachineSnapshot } from "./snapshot.ts"
 import type { Budget, Usage } from "./usage.ts"
 
 /** Where one message goes: nodes, joins, maps (by their worker), the run's outputs, or nowhere for a reason. */
@@ -34,9 +35,19 @@ export interface RequestSpec {
   readonly data?: Json | undefined
   /** JSON Schema of the answer, where it is known. */
   readonly schema?: Json | undefined
-  /** Milliseconds since the epoch after which `default` is the answer, or, without one, the request expires. */
+  /** Whom it is for. */
+  readonly to?: string | undefined
+  /** Milliseconds since the epoch after which it goes on to the first of `escalate`; after the last, see `default`. */
   readonly deadline?: number | undefined
+  readonly escalate?: readonly Escalation[] | undefined
+  /** The answer when the last deadline has passed; without one the request expires. */
   readonly default?: Json | undefined
+}
+
+/** Who is asked when nobody answered in time, and how long they have. */
+export interface Escalation {
+  readonly to: string
+  readonly timeout?: number | undefined
 }
 
 export interface RunStarted {
@@ -45,8 +56,8 @@ export interface RunStarted {
   readonly runId: RunId
   readonly workflow: string
   readonly signature: string
-  /** The signature's lines, so that a changed graph can be told from this one; not repeated for sub-workflows. */
-  readonly graph?: readonly string[] | undefined
+  /** The hash of the whole graph, under which the store has it. */
+  readonly graph: string
   readonly input: Json
   readonly state?: { readonly [key: string]: Json | undefined } | undefined
   readonly limits?: Limits | undefined
@@ -55,6 +66,31 @@ export interface RunStarted {
   readonly deadline?: number | undefined
   /** W3C traceparent of the run's span. */
   readonly trace?: string | undefined
+  /** The thread that the first values of lasting channels come from, and how far it had come. */
+  readonly thread?: { readonly id: string; readonly version: number } | undefined
+}
+
+/** A new run that has another one's past. It may change shared state; time goes on as if it were still then. */
+export interface RunForked {
+  readonly type: "run.forked"
+  readonly at: number
+  readonly runId: RunId
+  readonly from: { readonly runId: RunId; readonly seq: number }
+  readonly state?: { readonly [key: string]: Json | undefined } | undefined
+  /** Milliseconds by which every timer moves. */
+  readonly later: number
+}
+
+/**
+ * The run goes on with another version of its workflow: with its state as it was, nodes and joins matched by name, or
+ * with the state that a migration made of it. A driver restores a machine for it; `Machine.apply` does not take it.
+ */
+export interface GraphChanged {
+  readonly type: "graph.changed"
+  readonly at: number
+  readonly signature: string
+  readonly graph: string
+  readonly snapshot?: MachineSnapshot | undefined
 }
 
 export interface TaskFinished {
@@ -185,6 +221,8 @@ export interface RunCancelled {
 
 export type Entry =
   | RunStarted
+  | RunForked
+  | GraphChanged
   | TaskFinished
   | TaskFailed
   | TaskRejected

@@ -22,6 +22,8 @@ export interface SuperstepErrorOptions {
   fatal?: boolean
   node?: string
   attempt?: number
+  /** The run that is meant or in the way. */
+  run?: string
 }
 
 const MARK = Symbol.for("superstep.error")
@@ -32,6 +34,7 @@ export class SuperstepError extends Error {
   declare readonly fatal?: boolean
   declare readonly node?: string
   declare readonly attempt?: number
+  declare readonly run?: string
 
   constructor(code: string, message: string, options: SuperstepErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })

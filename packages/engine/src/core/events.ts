@@ -2,9 +2,9 @@
  * What a machine tells those who watch a run. Events follow from the journal alone: the same entries give the
  * same events in the same order. The envelope (run, sequence, time, path) is the runtime's.
  */
-import type { Send } from "./entries.ts"
+import type { Escalation, Send } from "./entries.ts"
 import type { ErrorData } from "./errors.ts"
-import type { JoinId, NodeId, RequestId, TaskId } from "./ids.ts"
+import type { JoinId, NodeId, RequestId, RunId, TaskId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import type { Usage } from "./usage.ts"
 
@@ -17,10 +17,14 @@ export interface OpenRequest {
   readonly node: NodeId
   readonly task: TaskId
   readonly prompt: string
+  /** Whom it is for. */
+  readonly to?: string | undefined
   readonly data?: Json | undefined
   readonly schema?: Json | undefined
   readonly openedAt: number
   readonly deadline?: number | undefined
+  /** Who is asked next, should nobody answer in time. */
+  readonly escalate?: readonly Escalation[] | undefined
   readonly default?: Json | undefined
 }
 
@@ -43,6 +47,14 @@ export type MachineEvent =
       readonly workflow: string
       readonly input: Json
       /** What its state is before anything is written; absent where there is nothing. */
+      readonly state?: { readonly [key: string]: Json } | undefined
+    }
+  | {
+      readonly type: "run.forked"
+      readonly from: { readonly runId: RunId; readonly seq: number }
+      /** Milliseconds by which deadlines and timers moved. */
+      readonly later: number
+      /** What the fork changed in shared state. */
       readonly state?: { readonly [key: string]: Json } | undefined
     }
   | { readonly type: "run.waiting" }
@@ -104,6 +116,8 @@ export type MachineEvent =
     }
   | { readonly type: "output"; readonly task: TaskId; readonly node: NodeId; readonly value: Json }
   | { readonly type: "request.opened"; readonly request: OpenRequest }
+  /** Nobody answered in time: it is for somebody else now. */
+  | { readonly type: "request.escalated"; readonly request: OpenRequest }
   | {
       readonly type: "request.answered"
       readonly request: RequestId

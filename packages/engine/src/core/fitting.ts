@@ -33,7 +33,7 @@ export function workingTask(m: MachineState, id: TaskId): Task {
 
 /** A task waits for one thing under one key, and has one record under it. */
 export function checkKeyFree(task: Task, key: string): void {
-  if (task.memo?.has(key)) {
+  if (task.memo?.has(key) || task.failures?.has(key)) {
     throw new SuperstepError("STEP_RECORDED", `"${key}" of task ${task.id} is on record already.`)
   }
   if (task.waits?.has(key)) {

@@ -5,12 +5,15 @@ export type {
   CallFinished,
   CallStarted,
   Entry,
+  Escalation,
+  GraphChanged,
   RequestAnswered,
   RequestOpened,
   RequestSpec,
   Route,
   RunCancelled,
   RunFailed,
+  RunForked,
   RunStarted,
   Send,
   StateReduced,
@@ -58,6 +61,7 @@ export {
   type SwitchCase,
   type SwitchEdge,
 } from "./graph.ts"
+export { type GraphData, graphData, graphOf } from "./graph-data.ts"
 export type { JoinId, NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
 export { type Json, type JsonProblem, jsonProblem, printJsonProblem } from "./json.ts"
 export { Machine } from "./machine.ts"

@@ -36,6 +36,9 @@ export class LazyMap<K, V> implements Iterable<[K, V]> {
 export class LazySet<T> implements Iterable<T> {
   #set: Set<T> | undefined
 
+  get size(): number {
+    return this.#set?.size ?? 0
+  }
   has(value: T): boolean {
     return this.#set?.has(value) ?? false
   }

@@ -4,12 +4,13 @@
  * machine is compared with it after every entry.
  */
 import type { Effect } from "./effects.ts"
-import type { Entry, RunStarted, Send, TaskFailed, TaskFinished } from "./entries.ts"
+import type { Entry, RequestSpec, Route, RunStarted, Send, TaskFailed, TaskFinished } from "./entries.ts"
 import type { ErrorData } from "./errors.ts"
 import type { RunStatus } from "./events.ts"
 import type { CountedEdge, Graph, GraphJoin, GraphMap, GraphNode, Limits } from "./graph.ts"
 import type { Json } from "./json.ts"
 import {
+  failureRoute,
   joinTimer,
   type ModelMap,
   type ModelRequest,
@@ -202,20 +203,18 @@ export class MachineModel {
       return
     }
     const value = { failed: task.id }
-    if (error.fatal) return this.#finish("failed")
-    if (node.onError !== undefined)
-      return this.#end(task, [{ value, route: { nodes: [node.onError] } }], undefined)
-    if (node.settles.length === 0) return this.#finish("failed")
-    const joins = node.settles.map((join) => join.id)
-    this.#end(task, [{ value, route: { joins, failed: true } }], undefined)
+    const route = error.fatal ? undefined : failureRoute(node)
+    if (route === undefined) return this.#finish("failed")
+    this.#end(task, [{ value, route }], undefined)
   }
 
   // Waiting
 
-  #ask(task: ModelTask, spec: { deadline?: number | undefined; default?: Json | undefined }): string {
+  #ask(task: ModelTask, spec: RequestSpec): string {
     const id = `r${this.#nextRequest++}`
     const deadline = spec.deadline !== undefined
-    this.requests.set(id, { node: task.node, task: task.id, deadline, fallback: spec.default })
+    const stages = (spec.escalate ?? []).map(({ timeout }) => timeout !== undefined)
+    this.requests.set(id, { node: task.node, task: task.id, deadline, stages, fallback: spec.default })
     if (deadline) this.timers.add(`request:${id}`)
     return id
   }
@@ -253,11 +252,11 @@ export class MachineModel {
     this.#settle()
   }
 
-  #fromOutside(node: GraphNode, value: Json): void {
-    const sends = [{ value, route: { nodes: [node.id] } }]
+  #fromOutside(node: GraphNode, value: Json, route: Route = { nodes: [node.id] }): void {
+    const sends = [{ value, route }]
     const sender = { id: Number.POSITIVE_INFINITY, node, superstep: this.superstep, item: 0, outside: true }
     this.#finished.push({ ...sender, sends, writes: undefined })
-    this.messages.sent++
+    this.messages.sent += placesOf(route)
   }
 
   #fire(timer: string): void {
@@ -274,12 +273,20 @@ export class MachineModel {
   }
 
   #expire(id: string): void {
-    const { fallback } = this.requests.get(id) as ModelRequest
+    const { node, stages, fallback } = this.requests.get(id) as ModelRequest
+    const hasDeadline = stages.shift()
+    if (hasDeadline !== undefined) {
+      if (hasDeadline) this.timers.add(`request:${id}`)
+      return
+    }
     if (fallback !== undefined) return this.#answer(id, fallback)
     const waiting = this.#waitingFor(id)
     this.#close(id)
-    if (waiting === undefined) this.#finish("failed")
-    else this.#endWait(waiting.task, waiting.key, false)
+    if (waiting !== undefined) return this.#endWait(waiting.task, waiting.key, false)
+    const route = failureRoute(node)
+    if (route === undefined) return this.#finish("failed")
+    this.#fromOutside(node, { failed: "expired" }, route)
+    this.#settle()
   }
 
   // Commits

@@ -64,6 +64,7 @@ export class Play {
       runId: "r",
       workflow: this.#graph.name,
       signature: "s",
+      graph: "g",
       input: this.#messageFor(this.#graph.nodes[this.#graph.start] as GraphNode),
       limits: {
         supersteps: choices.oneIn(4) ? 2 + choices.below(12) : undefined,
@@ -283,9 +284,12 @@ export class Play {
 
   #question(): RequestSpec {
     const choices = this.#choices
+    const deadline = choices.oneIn(3) ? this.#now + 15 : undefined
+    const escalates = deadline !== undefined && choices.oneIn(3)
     return {
       prompt: "?",
-      deadline: choices.oneIn(3) ? this.#now + 15 : undefined,
+      deadline,
+      ...(escalates ? { escalate: [{ to: "first", timeout: 10 }, { to: "last" }] } : {}),
       ...(choices.oneIn(2) ? { default: "by default" } : {}),
     }
   }

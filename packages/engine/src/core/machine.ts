@@ -23,6 +23,7 @@ import type { Entry, RunStarted, StateReduced } from "./entries.ts"
 import { type ErrorData, SuperstepError } from "./errors.ts"
 import type { OpenRequest, RunStatus, Undelivered, Wait } from "./events.ts"
 import { isLive, workingTask } from "./fitting.ts"
+import { forkRun } from "./forking.ts"
 import type { Graph, GraphNode } from "./graph.ts"
 import type { NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
@@ -100,6 +101,11 @@ export class Machine {
       case "run.started":
         startRun(m, entry)
         break
+      case "run.forked":
+        forkRun(m, entry)
+        break
+      case "graph.changed":
+        throw new SuperstepError("GRAPH_CHANGED", "A machine keeps its graph; restore one for the new graph.")
       case "run.failed":
         finishRun(m, "failed", entry.error)
         break
@@ -193,6 +199,12 @@ export class Machine {
   }
   timers(): Iterable<TimerId> {
     return this.#m.timers.keys()
+  }
+  /** When its next timer is due. */
+  nextTimer(): number | undefined {
+    let next: number | undefined
+    for (const at of this.#m.timers.values()) if (next === undefined || at < next) next = at
+    return next
   }
   hasTimer(timer: TimerId): boolean {
     return this.#m.timers.has(timer)

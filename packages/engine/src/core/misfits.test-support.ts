@@ -38,6 +38,7 @@ export function misfits(machine: Machine, ended: readonly number[], choices: Cho
     runId: "again",
     workflow: "w",
     signature: "s",
+    graph: "g",
     input: null,
   }
   const over = machine.isOver() ? ["RUN_OVER"] : []

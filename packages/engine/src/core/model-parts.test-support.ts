@@ -1,5 +1,5 @@
 /** What the model of a run is made of. */
-import type { Send, TaskFinished } from "./entries.ts"
+import type { Route, Send, TaskFinished } from "./entries.ts"
 import type { GraphJoin, GraphMap, GraphNode } from "./graph.ts"
 import type { Json } from "./json.ts"
 
@@ -48,7 +48,15 @@ export interface ModelRequest {
   readonly node: GraphNode
   readonly task: number
   readonly deadline: boolean
+  /** Who else is to be asked, one after another: whether they have a deadline. */
+  readonly stages: boolean[]
   readonly fallback: Json | undefined
+}
+
+/** Where what went wrong at a node goes; undefined: it fails the run. */
+export function failureRoute({ onError, settles }: GraphNode): Route | undefined {
+  if (onError !== undefined) return { nodes: [onError] }
+  return settles.length === 0 ? undefined : { joins: settles.map((join) => join.id), failed: true }
 }
 
 export function placesFor({ map }: ModelMap, worker: GraphNode): number {

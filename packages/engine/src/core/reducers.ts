@@ -8,6 +8,8 @@ export interface ChannelSpec {
   /** A built-in reducer, or the name of a function that the runtime holds. */
   readonly reducer: BuiltInReducer | (string & {})
   readonly initial?: Json | undefined
+  /** Its value lasts from one run of a thread to the next. */
+  readonly lasting?: boolean | undefined
 }
 
 const BUILT_IN: ReadonlySet<string> = new Set<BuiltInReducer>(["replace", "append", "merge", "add", "union"])

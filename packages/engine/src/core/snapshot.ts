@@ -31,6 +31,7 @@ interface TaskSnapshot {
   answers?: OpenRequest | undefined
   traces?: readonly string[] | undefined
   memo?: [string, Json][] | undefined
+  failures?: [string, ErrorData][] | undefined
   waits?: [string, Wait][] | undefined
 }
 
@@ -235,6 +236,7 @@ function taskOut(task: Task): TaskSnapshot {
     answers: task.answers,
     traces: task.traces,
     memo: task.memo === undefined ? undefined : [...task.memo],
+    failures: task.failures === undefined ? undefined : [...task.failures],
     waits: task.waits === undefined ? undefined : [...task.waits],
   }
 }
@@ -255,6 +257,7 @@ function taskIn(m: MachineState, data: TaskSnapshot): Task {
   task.answers = data.answers
   task.traces = data.traces
   task.memo = data.memo === undefined ? undefined : new Map(data.memo)
+  task.failures = data.failures === undefined ? undefined : new Map(data.failures)
   task.waits = data.waits === undefined ? undefined : new Map(data.waits)
   return task
 }

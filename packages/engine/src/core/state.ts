@@ -40,6 +40,8 @@ export class Task {
   traces: readonly string[] | undefined = undefined
   /** Results of steps and of what it waited for, by key: they outlive attempts and restarts. */
   memo: Map<string, Json> | undefined = undefined
+  /** Failures of what it waited for, by key, until its next attempt: a handler may have caught one and gone on. */
+  failures: Map<string, ErrorData> | undefined = undefined
   /** What it waits for, by key. */
   waits: Map<string, Wait> | undefined = undefined
   /** Once it is over, until its superstep commits: what it sent and wrote. */

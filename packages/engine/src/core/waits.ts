@@ -10,14 +10,16 @@ import { finishRun } from "./ending.ts"
 import type {
   CallFinished,
   CallStarted,
+  Escalation,
   RequestAnswered,
   RequestOpened,
   RequestSpec,
   TimerSet,
   WaitOutcome,
 } from "./entries.ts"
-import { SuperstepError } from "./errors.ts"
+import { type ErrorData, SuperstepError } from "./errors.ts"
 import type { OpenRequest, Wait } from "./events.ts"
+import { failureRoute } from "./failure-route.ts"
 import { checkKeyFree, checkWaiting, isLive, nodeNamed } from "./fitting.ts"
 import type { GraphJoin } from "./graph.ts"
 import { grown } from "./grow.ts"
@@ -66,6 +68,9 @@ function endWait(m: MachineState, task: Task, key: string, outcome: WaitOutcome)
   if (outcome.ok) {
     task.memo ??= new Map()
     task.memo.set(key, outcome.value)
+  } else {
+    task.failures ??= new Map()
+    task.failures.set(key, outcome.error)
   }
   m.out = grown(m.out, { type: "resume", task, key, outcome })
   if (task.waits?.size === 0) {
@@ -92,6 +97,7 @@ export function openRequest(m: MachineState, task: Task, spec: RequestSpec): Req
   const id: RequestId = `r${m.nextRequest++}`
   const request: OpenRequest = { id, node: task.node.id, task: task.id, openedAt: m.now, ...spec }
   m.requests.set(id, request)
+  m.out = grown(m.out, { type: "request", request })
   if (spec.deadline !== undefined) setTimer(m, requestTimer(id), spec.deadline)
   if (watched(m)) emit(m, { type: "request.opened", request })
   return id
@@ -99,6 +105,7 @@ export function openRequest(m: MachineState, task: Task, spec: RequestSpec): Req
 
 function closeRequest(m: MachineState, id: RequestId, reason: "expired" | "withdrawn"): void {
   if (!m.requests.delete(id)) return
+  m.out = grown(m.out, { type: "request-closed", request: id, outcome: reason })
   clearTimer(m, requestTimer(id))
   if (watched(m)) emit(m, { type: "request.closed", request: id, reason })
 }
@@ -112,6 +119,7 @@ export function answer(
   if (request === undefined) throw new SuperstepError("REQUEST_NOT_OPEN", `Request "${id}" is not open (M7).`)
   m.requests.delete(id)
   m.answered.add(id)
+  m.out = grown(m.out, { type: "request-closed", request: id, outcome: "answered", by })
   clearTimer(m, requestTimer(id))
   if (watched(m))
     emit(m, { type: "request.answered", request: id, value, ...(by === undefined ? {} : { by }) })
@@ -155,8 +163,20 @@ export function fireTimer(m: MachineState, timer: TimerId): void {
   }
 }
 
-/** The deadline passed: the default is the answer; without one the request is closed. */
+/** Somebody else is asked. */
+function escalate(m: MachineState, request: OpenRequest, { to, timeout }: Escalation): void {
+  const deadline = timeout === undefined ? undefined : m.now + timeout
+  const asked = { ...request, to, deadline, escalate: request.escalate?.slice(1) }
+  m.requests.set(request.id, asked)
+  m.out = grown(m.out, { type: "request", request: asked })
+  if (deadline !== undefined) setTimer(m, requestTimer(request.id), deadline)
+  if (watched(m)) emit(m, { type: "request.escalated", request: asked })
+}
+
+/** The deadline passed: the next one is asked, else the default is the answer, else the request is closed. */
 function expire(m: MachineState, request: OpenRequest): void {
+  const [next] = request.escalate ?? []
+  if (next !== undefined) return escalate(m, request, next)
   if (request.default !== undefined) {
     return answer(m, { request: request.id, value: request.default, by: "deadline" })
   }
@@ -165,7 +185,17 @@ function expire(m: MachineState, request: OpenRequest): void {
   const message = `Nobody answered "${request.prompt}" before its deadline.`
   const error = { code: "REQUEST_EXPIRED", message, retryable: false }
   if (waiting !== undefined) endWait(m, waiting.task, waiting.key, { ok: false, error })
-  else finishRun(m, "failed", { ...error, node: request.node })
+  else expireApart(m, request, { ...error, node: request.node })
+}
+
+/** Nobody's handler waits for it: the failure goes where that of a task would. */
+function expireApart(m: MachineState, { node: id, data }: OpenRequest, error: ErrorData): void {
+  const node = nodeNamed(m.graph, id)
+  const sends = failureRoute({ node, message: data ?? null }, error)
+  if (sends === undefined) return finishRun(m, "failed", error)
+  stopWaiting(m)
+  for (const send of sends) sendFromOutside(m, node, send)
+  settle(m)
 }
 
 function joinTimeUp(m: MachineState, name: string): void {

@@ -121,6 +121,20 @@ describe("an event that poses as the engine's", () => {
     expect(refusal({ ...failed, error: { code: "A", message: "b", cause: { code: "C" } } })).toContain(
       "error.cause.message",
     )
+    const escalated = await sample("request.escalated")
+    const { request } = escalated as { request: object }
+    expect(refusal({ ...escalated, request: { ...request, escalate: [{ timeout: 1 }] } })).toContain(
+      "request.escalate[0].to",
+    )
+    expect(
+      refusal({ ...escalated, request: { ...request, escalate: [{ to: "a", timeout: -1 }] } }),
+    ).toContain("request.escalate[0].timeout")
+    expect(refusal({ ...escalated, request: { ...request, to: 1 } })).toContain("request.to")
+    const forked = await sample("run.forked")
+    expect(refusal({ ...forked, from: { runId: "r", seq: 0 } })).toContain("from.seq")
+    expect(refusal({ ...forked, from: { seq: 1 } })).toContain("from.runId")
+    expect(refusal({ ...forked, state: { a: () => 1 } })).toContain("state.a")
+    expect(refusal({ ...forked, later: "soon" })).toContain("later")
     const parked = await sample("task.parked")
     expect(refusal({ ...parked, wait: { kind: "timer" } })).toContain("wait.until")
     expect(refusal({ ...parked, wait: { kind: "weather" } })).toContain("wait.kind")

@@ -33,6 +33,14 @@ const runStarted = envelope.extend({
   /** What its state is before anything is written; absent where there is nothing. */
   state: z.record(z.string(), json).readonly().optional(),
 })
+const runForked = envelope.extend({
+  type: z.literal("run.forked"),
+  from: z.strictObject({ runId: z.string(), seq: z.int().min(1) }),
+  /** Milliseconds by which deadlines and timers moved. */
+  later: z.number(),
+  /** What the fork changed in shared state. */
+  state: z.record(z.string(), json).readonly().optional(),
+})
 const runWaiting = envelope.extend({ type: z.literal("run.waiting") })
 const runResumed = envelope.extend({ type: z.literal("run.resumed") })
 const runFinished = envelope.extend({
@@ -118,6 +126,7 @@ const output = ofTask.extend({ type: z.literal("output"), value: json })
 // People
 
 const requestOpened = envelope.extend({ type: z.literal("request.opened"), request: openRequest })
+const requestEscalated = envelope.extend({ type: z.literal("request.escalated"), request: openRequest })
 const requestAnswered = envelope.extend({
   type: z.literal("request.answered"),
   request: z.string(),
@@ -142,6 +151,7 @@ const log = ofTask.extend({
 
 export const runEvent = z.discriminatedUnion("type", [
   runStarted,
+  runForked,
   runWaiting,
   runResumed,
   runFinished,
@@ -162,6 +172,7 @@ export const runEvent = z.discriminatedUnion("type", [
   stateWritten,
   output,
   requestOpened,
+  requestEscalated,
   requestAnswered,
   requestClosed,
   custom,

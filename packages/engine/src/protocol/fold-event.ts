@@ -126,6 +126,16 @@ function foldRequest(
       by: undefined,
       closedAt: undefined,
     })
+  } else if (event.type === "run.forked") {
+    for (const [id, known] of Object.entries(view.requests)) {
+      const { request, status, path } = known
+      if (status !== "open" || request.deadline === undefined || path.join() !== event.path.join()) continue
+      const deadline = request.deadline + event.later
+      putRequest(draft, view, id, { ...known, request: { ...request, deadline } })
+    }
+  } else if (event.type === "request.escalated") {
+    const known = view.requests[event.request.id]
+    if (known !== undefined) putRequest(draft, view, event.request.id, { ...known, request: event.request })
   } else if (event.type === "request.answered" || event.type === "request.closed") {
     const known = view.requests[event.request]
     if (known === undefined) return

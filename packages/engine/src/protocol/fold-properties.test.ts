@@ -35,6 +35,15 @@ const type = <T extends string>(name: T) => fc.constant(name)
 
 const body = fc.oneof(
   fc.record({ type: type("run.started"), workflow: name, input: value }),
+  fc.record(
+    {
+      type: type("run.forked"),
+      from: fc.record({ runId: name, seq: small }),
+      later: fc.nat(9),
+      state: fc.dictionary(fc.constantFrom("a", "b", "constructor"), value, { maxKeys: 3 }),
+    },
+    { requiredKeys: ["type", "from", "later"] },
+  ),
   fc.record({ type: type("task.rejected"), task, node: name, reason: name }),
   fc.record({ type: type("run.waiting") }),
   fc.record({ type: type("run.resumed") }),
@@ -58,7 +67,10 @@ const body = fc.oneof(
   fc.record({
     type: type("task.parked"),
     ...ofTask,
-    wait: fc.record({ kind: type("request"), request }),
+    wait: fc.oneof(
+      fc.record({ kind: type("request"), request }),
+      fc.record({ kind: type("timer"), until: small }),
+    ),
   }),
   fc.record({ type: type("task.resumed"), ...ofTask }),
   fc.record({ type: type("task.cancelled"), ...ofTask }),
@@ -88,8 +100,21 @@ const body = fc.oneof(
   ),
   fc.record({ type: type("output"), ...ofTask, value }),
   fc.record({
-    type: type("request.opened"),
-    request: fc.record({ id: request, ...ofTask, prompt: name, openedAt: small }),
+    type: fc.constantFrom("request.opened", "request.escalated"),
+    request: fc.record(
+      {
+        id: request,
+        ...ofTask,
+        prompt: name,
+        openedAt: small,
+        to: name,
+        deadline: small,
+        escalate: fc.array(fc.record({ to: name, timeout: small }, { requiredKeys: ["to"] }), {
+          maxLength: 2,
+        }),
+      },
+      { requiredKeys: ["id", "task", "node", "prompt", "openedAt"] },
+    ),
   }),
   fc.record({ type: type("request.answered"), request, value }),
   fc.record({ type: type("request.closed"), request, reason: fc.constantFrom("expired", "withdrawn") }),

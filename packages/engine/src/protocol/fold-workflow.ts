@@ -17,6 +17,12 @@ export function foldWorkflow(draft: Draft, workflow: Workflow, event: DurableEve
       if (event.state !== undefined) workflow.state = draft.made({ ...emptyRecord(), ...event.state })
       workflow.startedAt = event.at
       break
+    case "run.forked":
+      if (event.state !== undefined) {
+        workflow.state = draft.made({ ...emptyRecord(), ...workflow.state, ...event.state })
+      }
+      moveTimers(draft, workflow, event.later, event.at)
+      break
     case "run.waiting":
       workflow.resting = true
       workflow.status = "waiting"
@@ -80,6 +86,7 @@ export function foldWorkflow(draft: Draft, workflow: Workflow, event: DurableEve
     }
     case "request.answered":
     case "request.closed":
+    case "request.escalated":
     case "request.opened":
       // The run's: people see one list.
       break
@@ -87,6 +94,16 @@ export function foldWorkflow(draft: Draft, workflow: Workflow, event: DurableEve
     case "join.waiting":
       // Told for the record; nothing that a view shows.
       break
+  }
+}
+
+/** A fork goes on as if it were still then. */
+function moveTimers(draft: Draft, workflow: Workflow, later: number, at: number): void {
+  for (const { id, node, retryAt, waits } of pagedValues(workflow.tasks)) {
+    if (retryAt === undefined && !waits.some(({ kind }) => kind === "timer")) continue
+    const task = ownTask(draft, workflow, id, node, at)
+    if (retryAt !== undefined) task.retryAt = retryAt + later
+    task.waits = waits.map((wait) => (wait.kind === "timer" ? { ...wait, until: wait.until + later } : wait))
   }
 }
 

@@ -60,9 +60,14 @@ export const openRequest = z.strictObject({
   node: z.string(),
   task: taskId,
   prompt: z.string(),
+  to: z.string().optional(),
   data: json.optional(),
   schema: json.optional(),
   openedAt: time,
   deadline: time.optional(),
+  escalate: z
+    .array(z.strictObject({ to: z.string(), timeout: z.number().min(0).optional() }))
+    .readonly()
+    .optional(),
   default: json.optional(),
 })

@@ -4,6 +4,9 @@ import {
   add,
   append,
   channel,
+  type JournalRecord,
+  type Json,
+  memoryStore,
   merge,
   node,
   type Run,
@@ -12,11 +15,14 @@ import {
   type RunResult,
   reducer,
   replace,
+  type Store,
+  type StoredRun,
   settle,
   union,
   type Workflow,
   workflow,
 } from "../index.ts"
+import { foldRecords } from "../runtime/loaded-run.ts"
 import { type ManualClock, manualClock, settled } from "../testing/index.ts"
 import { emptyView, foldEvents, type RunView, type TaskView, tasksOf, type WorkflowView } from "./index.ts"
 
@@ -38,9 +44,18 @@ async function record<In>(
 ): Promise<RecordedRun> {
   const clock = manualClock(1_000)
   const run = built.stream(input, { runId: "run-1", clock, ...options })
+  return follow(run, run, clock, drive)
+}
+
+async function follow(
+  run: Run,
+  stream: AsyncIterable<RunEvent>,
+  clock: ManualClock,
+  drive: Driving["drive"],
+): Promise<RecordedRun> {
   const events: RunEvent[] = []
   const read = async () => {
-    for await (const event of run) events.push(event)
+    for await (const event of stream) events.push(event)
   }
   const reading = read()
   await settled()
@@ -49,6 +64,55 @@ async function record<In>(
   if (result.status === "waiting") await settled()
   else await reading
   return { events, result }
+}
+
+interface Fork {
+  /** How many records of the first run are the fork's past; all of them where absent. */
+  readonly at?: number
+  readonly state?: { readonly [key: string]: Json }
+}
+
+/** Makes the run "run-1", or the one that is named, with the past of another one. */
+async function forkRun(
+  store: Store,
+  clock: ManualClock,
+  from: string,
+  { at, state }: Fork,
+  runId = "run-1",
+): Promise<void> {
+  const past = (await store.read(from, 0)).slice(0, at)
+  const { seq, events, entry: last } = past.at(-1) as JournalRecord
+  const live = await foldRecords(store, from, past)
+  const now = clock.now()
+  const records = [...(live?.frames.keys() ?? [])].map((frame, i): JournalRecord => {
+    const changed = frame === "" && state !== undefined ? { state } : {}
+    const forked = { type: "run.forked", runId, from: { runId: from, seq }, ...changed } as const
+    return {
+      seq: seq + 1 + i,
+      frame,
+      entry: { ...forked, at: now, later: now - last.at },
+      events: events + 1 + i,
+    }
+  })
+  const { workflow, graph } = (await store.run(from)) as StoredRun
+  const lease = { runId, holder: "whoever forks", token: 1 }
+  await store.append(lease, seq, records, { created: { workflow, graph, forkOf: { runId: from, seq } } })
+  await store.release(lease, undefined)
+}
+
+/** A run, and then what became of one that has its past. */
+async function recordFork<In>(
+  built: Workflow<In, unknown>,
+  input: In,
+  { later = 0, drive, ...fork }: Fork & Driving & { readonly later?: number } = {},
+): Promise<RecordedRun> {
+  const clock = manualClock(1_000)
+  const store = memoryStore()
+  built.run(input, { runId: "run-0", clock, store })
+  await clock.advance(later)
+  await forkRun(store, clock, "run-0", fork)
+  const run = built.resume("run-1", { clock, store })
+  return follow(run, run.events({ after: 0 }), clock, drive)
 }
 
 async function answerAll(run: Run, value: unknown): Promise<void> {
@@ -64,7 +128,22 @@ const fails = node("fails", (_: number): number => {
   throw new Error("no luck")
 })
 const asks = node("asks", async (n: number, ctx) => `${n}: ${await ctx.ask("Go on?")}`)
+const sleeps = node("sleeps", async (n: number, ctx) => {
+  await ctx.sleep(1_000)
+  return n
+})
 const asking = workflow("asking").start(asks).build()
+const escalates = node("escalates", (_: number, ctx) =>
+  ctx.ask({
+    prompt: "Go?",
+    to: "ann",
+    timeout: 100,
+    escalate: [
+      { to: "bob", timeout: 200 },
+      { to: "eve", timeout: 300 },
+    ],
+  }),
+)
 
 const texts = channel("texts", append<string>())
 const count = channel("count", add())
@@ -86,6 +165,11 @@ const writes = node("writes", (n: number, ctx) => {
   ctx.state.write(longest, "x".repeat(n))
   return n + 1
 })
+
+const writing = workflow("w", { state })
+  .chain(start, writes)
+  .loop(writes, writes, { while: (n) => n < 6 })
+  .build()
 
 const spends = node("spends", async (n: number, ctx) => {
   ctx.use({ inputTokens: 10 * n, usd: 0.1 })
@@ -228,13 +312,7 @@ const realRuns: Readonly<Record<string, () => Promise<RecordedRun>>> = {
       1,
     ),
 
-  "shared state": () => {
-    const built = workflow("w", { state })
-      .chain(start, writes)
-      .loop(writes, writes, { while: (n) => n < 6 })
-      .build()
-    return record(built, 1)
-  },
+  "shared state": () => record(writing, 1),
   usage: () => record(workflow("w").chain(spends, double).build(), 3),
   "usage of a sub-workflow": () => record(workflow("w").chain(spends, spending.asNode(), double).build(), 3),
   "a budget that is used up": () =>
@@ -298,6 +376,38 @@ const realRuns: Readonly<Record<string, () => Promise<RecordedRun>>> = {
     const waits = node("waits", (_: number, ctx) => ctx.ask({ prompt: "Go?", timeout: 100 }))
     return record(workflow("w").chain(start, waits).build(), 1, { drive: (_, clock) => clock.advance(100) })
   },
+  "a question that is escalated, and answered": () =>
+    record(workflow("w").chain(start, escalates).build(), 1, {
+      drive: async (run, clock) => {
+        await clock.advance(300)
+        await answerAll(run, "yes")
+      },
+    }),
+  "a question that is escalated, and waits": () =>
+    record(workflow("w").chain(start, escalates).build(), 1, { drive: (_, clock) => clock.advance(299) }),
+  "a question that is escalated, and expires": () =>
+    record(workflow("w").chain(start, escalates).build(), 1, { drive: (_, clock) => clock.advance(600) }),
+  "a question that is escalated, in a sub-workflow": () => {
+    const inner = workflow("inner").chain(start, escalates).build()
+    return record(workflow("w").chain(start, inner.asNode()).build(), 1, {
+      drive: async (run, clock) => {
+        await clock.advance(300)
+        await answerAll(run, "yes")
+      },
+    })
+  },
+  "a question that is escalated, to a handler of its own": () => {
+    const requests = node({
+      id: "requests",
+      run: (_: number, ctx) =>
+        ctx.request({ prompt: "?", timeout: 100, escalate: [{ to: "eve", timeout: 0 }] }),
+      onAnswer: (answer: unknown) => `the ${answer}`,
+    })
+    const rescue = node("rescue", ({ error }: { error: { code: string } }) => error.code)
+    return record(workflow("w").chain(start, requests).onError(requests, rescue).build(), 1, {
+      drive: (_, clock) => clock.advance(100),
+    })
+  },
   "a question in a sub-workflow that waits": () =>
     record(workflow("w").chain(start, asking.asNode()).build(), 1),
   "a question in a sub-workflow that is answered": () =>
@@ -311,14 +421,52 @@ const realRuns: Readonly<Record<string, () => Promise<RecordedRun>>> = {
         .build(),
       1,
     ),
-  "a sleep": () => {
-    const sleeps = node("sleeps", async (n: number, ctx) => {
-      await ctx.sleep(1_000)
-      return n
-    })
-    return record(workflow("w").chain(start, sleeps).build(), 1, {
+  "a sleep": () =>
+    record(workflow("w").chain(start, sleeps).build(), 1, { drive: (_, clock) => clock.advance(1_000) }),
+
+  "a fork of a run that waits": () =>
+    recordFork(workflow("w").chain(start, asks, node("end", String)).build(), 1, {
+      later: 500,
+      drive: (run) => answerAll(run, "yes"),
+    }),
+  "a fork that still waits": () => recordFork(workflow("w").chain(start, asks).build(), 1),
+  "a fork whose question has a deadline": () =>
+    recordFork(workflow("w").chain(start, escalates).build(), 1, { later: 50 }),
+  "a fork whose question has a deadline, in a sub-workflow": () => {
+    const inner = workflow("inner").chain(start, escalates).build()
+    return recordFork(workflow("w").chain(start, inner.asNode()).build(), 1, { later: 50 })
+  },
+  "a fork that sleeps": () =>
+    recordFork(workflow("w").chain(start, sleeps).build(), 1, {
+      later: 400,
       drive: (_, clock) => clock.advance(1_000),
-    })
+    }),
+  "a fork between two attempts": () =>
+    recordFork(workflow("w").chain(start, failingFirst(2, 500)).build(), 1, {
+      later: 200,
+      drive: (_, clock) => clock.advance(1_000),
+    }),
+  "a fork of a run that is over, from its middle, with another state": () => {
+    return recordFork(writing, 1, { at: 6, state: { texts: ["mine"], count: 10, last: -1 } })
+  },
+  "a fork from the middle of a commit": () => recordFork(writing, 1, { at: 5, state: { longest: "mine" } }),
+  "a fork with a question in a sub-workflow": () => {
+    const built = workflow("w", { state: [last] })
+      .chain(start, asking.asNode())
+      .build()
+    return recordFork(built, 1, { state: { last: 7 }, later: 500, drive: (run) => answerAll(run, "yes") })
+  },
+  "a fork of a fork": async () => {
+    const twice = node("twice", async (_: number, ctx) => [await ctx.ask("One?"), await ctx.ask("Two?")])
+    const built = workflow("w", { state }).chain(start, twice).build()
+    const [clock, store] = [manualClock(1_000), memoryStore()]
+    await built.run(1, { runId: "run-0", clock, store })
+    await forkRun(store, clock, "run-0", { state: { texts: ["first"], count: 1 } }, "run-0.5")
+    const first = built.resume("run-0.5", { clock, store })
+    await answerAll(first, 1)
+    await forkRun(store, clock, "run-0.5", { state: { texts: ["second"] } })
+    const run = built.resume("run-1", { clock, store })
+    return follow(run, run.events({ after: 0 }), clock, () => answerAll(run, 2))
   },
 
   "cancelled at work": () => {

@@ -106,6 +106,110 @@ describe("what a view shows", () => {
     ).toBe("withdrawn")
   })
 
+  it("whom a question is for by now, and since when it was open", async () => {
+    const { events } = await realRun("a question that is escalated, and answered")
+    const fold = new RunFold()
+    const asked: unknown[] = []
+    for (const event of events) {
+      const { requests, totals } = fold.add(event).view
+      if (event.type !== "request.opened" && event.type !== "request.escalated") continue
+      const { request, status } = requests.r1 ?? {}
+      asked.push([request?.to, request?.deadline, request?.escalate?.length, status, totals.requests])
+      expect(request?.openedAt).toBe(1_000)
+    }
+    expect(asked).toEqual([
+      ["ann", 1_100, 2, "open", 1],
+      ["bob", 1_300, 1, "open", 1],
+      ["eve", 1_600, 0, "open", 1],
+    ])
+    expect(fold.view.requests.r1).toMatchObject({ status: "answered", by: "ann", closedAt: 1_300 })
+    const nested = await realView("a question that is escalated, in a sub-workflow")
+    expect(Object.values(nested.requests)).toMatchObject([
+      { request: { to: "eve" }, status: "answered", answer: "yes", path: ["inner#2"] },
+    ])
+    const expired = await realView("a question that is escalated, and expires")
+    expect(expired).toMatchObject({ status: "failed", error: { code: "REQUEST_EXPIRED" } })
+    expect(expired.requests.r1).toMatchObject({ request: { to: "eve" }, status: "expired", closedAt: 1_600 })
+  })
+
+  it("a question that went on to nobody it knows of as if it had not", async () => {
+    const { events } = await realRun("a question that is escalated, and waits")
+    const at = events.findIndex(({ type }) => type === "request.escalated")
+    const view = foldEvents(emptyView(), events.slice(at))
+    expect(view.requests).toEqual({})
+    expect(view.totals.requests).toBe(0)
+  })
+
+  it("a fork with its whole past under its own id, and what was changed in its state", async () => {
+    const { events, result } = await realRun(
+      "a fork of a run that is over, from its middle, with another state",
+    )
+    expect(new Set(events.map(({ runId }) => runId))).toEqual(new Set(["run-1"]))
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, i) => i + 1))
+    const at = events.findIndex(({ type }) => type === "run.forked")
+    expect(events[at]).toMatchObject({ from: { runId: "run-0", seq: 6 } })
+    const before = foldEvents(emptyView(), events.slice(0, at))
+    const after = foldEvents(before, events.slice(at, at + 1))
+    expect(before.state).toMatchObject({ count: 3, texts: ["text 1", "and", "text 2", "and"], last: 2 })
+    expect(after.state).toEqual({ ...before.state, texts: ["mine"], count: 10, last: -1 })
+    expect(after.tasks).toBe(before.tasks)
+    expect(foldEvents(after, events.slice(at + 1))).toMatchObject({
+      runId: "run-1",
+      workflow: "w",
+      status: "completed",
+      state: { texts: ["mine", "text 3", "and", "text 4", "and", "text 5", "and"], count: 22, last: 5 },
+      outputs: result.outputs,
+    })
+  })
+
+  it("when a fork's questions, sleeps and attempts are due: as much later as it was made", async () => {
+    const afterFork = async (name: string) => {
+      const { events } = await realRun(name)
+      return foldEvents(
+        emptyView(),
+        events.slice(0, events.findLastIndex(({ type }) => type === "run.forked") + 1),
+      )
+    }
+    for (const name of [
+      "a fork whose question has a deadline",
+      "a fork whose question has a deadline, in a sub-workflow",
+    ]) {
+      const { events } = await realRun(name)
+      const opened = events.find((event) => event.type === "request.opened")
+      expect(opened?.request.deadline).toBe(1_100)
+      expect(Object.values((await afterFork(name)).requests)).toMatchObject([
+        { request: { deadline: 1_150 } },
+      ])
+    }
+    expect(taskOf(await afterFork("a fork that sleeps"), 2)?.waits).toEqual([{ kind: "timer", until: 2_400 }])
+    expect(taskOf(await afterFork("a fork between two attempts"), 2)).toMatchObject({
+      status: "backoff",
+      retryAt: 1_700,
+    })
+    expect(taskOf(await realView("a fork that sleeps"), 2)?.finishedAt).toBe(2_400)
+    expect(taskOf(await realView("a fork between two attempts"), 2)?.finishedAt).toBe(1_700)
+  })
+
+  it("a fork of a fork, each with what it changed", async () => {
+    const { events } = await realRun("a fork of a fork")
+    const forks = events.filter((event) => event.type === "run.forked")
+    expect(forks.map(({ from }) => from.runId)).toEqual(["run-0", "run-0.5"])
+    const view = foldEvents(emptyView(), events)
+    expect(view).toMatchObject({ outputs: [[1, 2]], state: { texts: ["second"], count: 1 } })
+  })
+
+  it("what was forked below: the sub-workflow's question, answered in the fork alone", async () => {
+    const { events } = await realRun("a fork with a question in a sub-workflow")
+    const forks = events.filter((event) => event.type === "run.forked")
+    expect(forks.map(({ path, state }) => [path, state])).toEqual([
+      [[], { last: 7 }],
+      [["asking#2"], undefined],
+    ])
+    const view = foldEvents(emptyView(), events)
+    expect(view).toMatchObject({ status: "completed", state: { last: 7 } })
+    expect(workflowAt(view, ["asking#2"])).toMatchObject({ status: "completed", outputs: ["1: yes"] })
+  })
+
   it("nested workflows by their path, with what is theirs", async () => {
     const view = await realView("a sub-workflow")
     const outer = workflowAt(view, ["outer#2"])

@@ -59,10 +59,16 @@ export function reducer<T, W = T>(
   return { reducer: name, reduce, initial }
 }
 
-export function channel<T, W>(key: string, kind: ChannelKind<T, W>): Channel<T, W> {
+/** A `lasting` one goes on from run to run of the same thread. */
+export function channel<T, W>(
+  key: string,
+  kind: ChannelKind<T, W>,
+  options: { readonly lasting?: boolean | undefined } = {},
+): Channel<T, W> {
+  const lasting = options.lasting ? { lasting: true } : {}
   return {
     key,
-    spec: { key, reducer: kind.reducer, initial: kind.initial as Json | undefined },
+    spec: { key, reducer: kind.reducer, initial: kind.initial as Json | undefined, ...lasting },
     reduce: kind.reduce as Reducer | undefined,
   }
 }

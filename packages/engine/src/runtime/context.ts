@@ -1,5 +1,5 @@
 /** What a handler can do beside returning a value. */
-import type { Budget, Json, NodeId, RunId, TaskId, Usage } from "../core/index.ts"
+import type { Budget, Escalation, Json, NodeId, RunId, TaskId, Usage } from "../core/index.ts"
 import type { Callable } from "./callable.ts"
 import type { Channel } from "./channel.ts"
 import type { Schema } from "./schema.ts"
@@ -10,8 +10,12 @@ export interface Question<Answer = unknown> {
   readonly data?: unknown
   /** Answers that do not fit are refused. */
   readonly schema?: Schema<Answer> | undefined
-  /** Milliseconds until `default` is taken as the answer, or, without one, the request expires. */
+  /** Whom it is for: a person or a group, as your inbox knows them. */
+  readonly to?: string | undefined
+  /** Milliseconds until it goes on to the first of `escalate`; after the last, `default` is the answer, or it expires. */
   readonly timeout?: number | undefined
+  /** Who is asked next when nobody answered in time. */
+  readonly escalate?: readonly Escalation[] | undefined
   readonly default?: Answer | undefined
 }
 

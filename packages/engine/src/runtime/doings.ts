@@ -7,7 +7,6 @@ import {
   addUsage,
   fromErrorData,
   type Json,
-  jsonProblem,
   type NodeId,
   type OpenRequest,
   type RequestSpec,
@@ -21,10 +20,13 @@ import {
 } from "../core/index.ts"
 import type { Callable } from "./callable.ts"
 import type { Channel } from "./channel.ts"
+import { checkJson } from "./check-json.ts"
 import type { CallOptions, Context, LogLevel, Question } from "./context.ts"
 import { type Caller, type Frame, frameKey } from "./frame.ts"
+import { HandlerKeys } from "./handler-keys.ts"
 import { isPromise } from "./maybe-promise.ts"
-import { jsonSchemaOf, type Schema, type Validated, validate } from "./schema.ts"
+import { checkDefault, isSpan, requestSpec, spanInvalid } from "./question.ts"
+import { type Schema, validate } from "./schema.ts"
 import { checkInput, runStarted } from "./start.ts"
 
 interface Outgoing {
@@ -62,7 +64,7 @@ export class Doings {
   localWrites: [string, Json][] | undefined
   requests: RequestSpec[] | undefined
   usage: Usage | undefined
-  #keys: Map<string, number> | undefined
+  #keys: HandlerKeys | undefined
   #held: Map<string, Held> | undefined
   #calls: Set<string> | undefined
   #callCount = 0
@@ -79,12 +81,12 @@ export class Doings {
   // Collected until the task finishes
 
   send(message: unknown, to: NodeId | { readonly id: NodeId } | undefined): void {
-    this.#checkJson(message, () => `What "${this.#node}" sent`)
+    checkJson(message, () => `What "${this.#node}" sent`)
     this.#add({ value: message as Json, to: typeof to === "object" ? to.id : to })
   }
 
   output(value: unknown): void {
-    this.#checkJson(value, () => `An output of "${this.#node}"`)
+    checkJson(value, () => `An output of "${this.#node}"`)
     this.#add({ value: value as Json, route: OUTPUT })
   }
 
@@ -111,7 +113,7 @@ export class Doings {
 
   #write(key: string, value: unknown): void {
     const { reducer } = this.#channel(key)
-    this.#checkJson(value, () => `What "${this.#node}" wrote to channel "${key}"`)
+    checkJson(value, () => `What "${this.#node}" wrote to channel "${key}"`)
     const problem = writeProblem(reducer, value as Json)
     if (problem !== undefined) {
       const text = `"${this.#node}" wrote to channel "${key}": ${problem}.`
@@ -125,7 +127,7 @@ export class Doings {
     return {
       get: <T>(key: string) => this.#readLocal(key) as T | undefined,
       set: (key: string, value: unknown) => {
-        this.#checkJson(value, () => `What "${this.#node}" kept under "${key}"`)
+        checkJson(value, () => `What "${this.#node}" kept under "${key}"`)
         this.localWrites ??= []
         this.localWrites.push([key, value as Json])
       },
@@ -161,14 +163,14 @@ export class Doings {
   // Told at once, and not kept
 
   emit(name: string, data: unknown): void {
-    if (data !== undefined) this.#checkJson(data, () => `The event "${name}" of "${this.#node}"`)
+    if (data !== undefined) checkJson(data, () => `The event "${name}" of "${this.#node}"`)
     const { id: task } = this.#task
     const given = data === undefined ? {} : { data: data as Json }
     this.#frame.host.emitLive(this.#frame, { type: "custom", task, node: this.#node, name, ...given })
   }
 
   log(level: LogLevel, message: string, data: unknown): void {
-    if (data !== undefined) this.#checkJson(data, () => `The log entry "${message}" of "${this.#node}"`)
+    if (data !== undefined) checkJson(data, () => `The log entry "${message}" of "${this.#node}"`)
     const { id: task } = this.#task
     const given = data === undefined ? {} : { data: data as Json }
     this.#frame.host.emitLive(this.#frame, { type: "log", task, node: this.#node, level, message, ...given })
@@ -185,17 +187,28 @@ export class Doings {
     const { memo } = this.#task
     if (memo?.has(key)) return memo.get(key) as T
     this.#checkGoing()
-    const result = await run()
+    const result = await this.#underWay(run)
     this.#checkGoing()
     // A step without a result is on record as null, and gives null here too.
     const value = (result === undefined ? null : result) as Json
-    this.#checkJson(value, () => `The result of step "${name}" of "${this.#node}"`)
+    checkJson(value, () => `The result of step "${name}" of "${this.#node}"`)
     const usage = usageOf?.(result)
     if (usage !== undefined) checkUsage(usage)
     const { host } = this.#frame
     this.#frame.apply({ type: "step.recorded", at: host.now(), task: this.#task.id, key, value, usage })
     await host.durable()
     return value as T
+  }
+
+  /** A run is not put aside in the middle of a step. */
+  async #underWay<T>(run: () => T | Promise<T>): Promise<T> {
+    const { host } = this.#frame
+    host.changeSteps(1)
+    try {
+      return await run()
+    } finally {
+      host.changeSteps(-1)
+    }
   }
 
   async ask<Answer>(question: string | Question<Answer>): Promise<Answer> {
@@ -217,26 +230,8 @@ export class Doings {
   }
 
   #requestSpec(question: string | Question): RequestSpec {
-    const {
-      prompt,
-      data,
-      timeout,
-      schema,
-      default: fallback,
-    } = typeof question === "string" ? { prompt: question } : question
-    if (data !== undefined) this.#checkJson(data, () => `The data of the question "${prompt}"`)
-    if (fallback !== undefined) this.#checkJson(fallback, () => `The default answer to "${prompt}"`)
-    if (timeout !== undefined && !isSpan(timeout))
-      throw spanInvalid(`The timeout of the question "${prompt}"`, timeout)
     const onAnswer = this.#frame.program.nodes[this.#task.node.index]?.onAnswer
-    const shape = jsonSchemaOf(schema ?? onAnswer?.schema, "input")
-    return {
-      prompt,
-      ...(data === undefined ? {} : { data: data as Json }),
-      ...(shape === undefined ? {} : { schema: shape }),
-      ...(timeout === undefined ? {} : { deadline: this.#frame.host.now() + timeout }),
-      ...(fallback === undefined ? {} : { default: fallback as Json }),
-    }
+    return requestSpec(question, onAnswer?.schema, this.#frame.host.now())
   }
 
   async sleep(milliseconds: number): Promise<void> {
@@ -255,7 +250,8 @@ export class Doings {
   ): Promise<Out[]> {
     const key = this.#key("call", workflow.name)
     const number = ++this.#callCount
-    if (!this.#task.memo?.has(key)) await checkInput(workflow.program, input)
+    const { memo, failures } = this.#task
+    if (!memo?.has(key) && !failures?.has(key)) await checkInput(workflow.program, input)
     const outputs = await this.#wait(key, undefined, () =>
       this.#startCall(workflow, input as Json, key, number, options),
     )
@@ -287,9 +283,8 @@ export class Doings {
     }
     const entry = runStarted(workflow.program, host.runId, input, host.now(), {
       trace: this.#attempt.trace(),
-      isNested: true,
     })
-    host.checkUnchanged(caller, entry)
+    host.prepareCall(caller, workflow.program)
     host.afterDurable(() => {
       if (!this.#attempt.isOver()) host.call(workflow.program, entry, caller)
     })
@@ -302,8 +297,10 @@ export class Doings {
 
   /** Waits for the outside: on record already, or open since before a restart, or opened now. */
   #wait(key: string, schema: Schema | undefined, open: () => void): Promise<Json> {
-    const { memo } = this.#task
+    const { memo, failures } = this.#task
     if (memo?.has(key)) return Promise.resolve(memo.get(key) as Json)
+    const failure = failures?.get(key)
+    if (failure !== undefined) return Promise.reject(fromErrorData(failure))
     return new Promise((resolve, reject) => {
       this.#checkGoing()
       this.#held ??= new Map()
@@ -331,6 +328,11 @@ export class Doings {
     if (outcome.ok) held.resolve(outcome.value)
     else held.reject(fromErrorData(outcome.error))
     return this.#held?.size === 0
+  }
+
+  holdsAll(): boolean {
+    for (const key of this.#task.waits?.keys() ?? []) if (!this.#held?.has(key)) return false
+    return true
   }
 
   /** The promise that the handler holds for the answer to a request. */
@@ -366,38 +368,14 @@ export class Doings {
     if (this.#attempt.isOver()) throw this.#stopped ?? this.#stop("its attempt is over")
   }
 
-  /** What is used under one name a second time is numbered, in the order of the calls. */
-  #key(kind: string, name = ""): string {
-    this.#keys ??= new Map()
-    const used = `${kind}:${name}`
-    const count = (this.#keys.get(used) ?? 0) + 1
-    this.#keys.set(used, count)
-    return `${kind}${count === 1 ? "" : `#${count}`}${name === "" ? "" : `:${name}`}`
-  }
-
-  #checkJson(value: unknown, what: () => string): void {
-    if (jsonProblem(value) !== undefined) this.#frame.host.checkJson(value, what())
+  #key(...used: Parameters<HandlerKeys["next"]>): string {
+    this.#keys ??= new HandlerKeys()
+    return this.#keys.next(...used)
   }
 
   get #node(): NodeId {
     return this.#task.node.id
   }
-}
-
-function isSpan(milliseconds: number): boolean {
-  return milliseconds >= 0 && Number.isFinite(milliseconds)
-}
-
-function spanInvalid(what: string, given: unknown): SuperstepError {
-  const text = `${what} must be milliseconds, a number of at least 0, not ${given}.`
-  return new SuperstepError("SPAN_INVALID", text, { retryable: false })
-}
-
-/** A default that its own schema refuses would fail the run when nobody is there to see it. */
-function checkDefault({ prompt }: Question, checked: Validated): void {
-  if (checked.ok) return
-  const text = `The default answer to "${prompt}" does not fit its schema: ${checked.reason}`
-  throw new SuperstepError("REQUEST_INVALID", text, { retryable: false })
 }
 
 function checkUsage(usage: Usage): void {

@@ -101,6 +101,7 @@ export function withOuterIds(frameKey: string, event: MachineEvent): MachineEven
   if (frameKey === "") return event
   switch (event.type) {
     case "request.opened":
+    case "request.escalated":
       return { ...event, request: { ...event.request, id: outerId(frameKey, event.request.id) } }
     case "request.answered":
     case "request.closed":

@@ -20,7 +20,11 @@ import {
   type WaitOutcome,
 } from "../core/index.ts"
 import { LazySet } from "../core/lazy.ts"
+import { checkJson } from "./check-json.ts"
 import { outerId } from "./events.ts"
+import { childKey, pathPart } from "./frame-key.ts"
+import type { Adopted } from "./graph-change.ts"
+import { type FrameStart, startedAs } from "./loaded-run.ts"
 import type { Program, Reducer } from "./program.ts"
 import type { RunHost } from "./run-host.ts"
 import type { Schema } from "./schema.ts"
@@ -54,6 +58,7 @@ export class Frame {
   readonly path: readonly string[]
   readonly caller: Caller | undefined
   readonly telemetry: RunTelemetry | undefined
+  readonly started: FrameStart
   /** It was started in another life, so times from back then say little. */
   readonly isRestored: boolean
   thrown: Thrown | undefined
@@ -66,6 +71,7 @@ export class Frame {
     program: Program,
     machine: Machine,
     caller: Caller | undefined,
+    started: FrameStart,
     telemetry: RunTelemetry | undefined,
     isRestored: boolean,
   ) {
@@ -75,34 +81,44 @@ export class Frame {
     this.caller = caller
     this.key = caller === undefined ? "" : frameKey(caller)
     this.path = framePath(caller)
+    this.started = started
     this.telemetry = telemetry
     this.isRestored = isRestored
   }
 
-  static start(host: RunHost, program: Program, asked: RunStarted, caller: Caller | undefined): Frame {
+  /** `lasting` has the first values of state that the journal does not repeat: a thread has them. */
+  static start(
+    host: RunHost,
+    program: Program,
+    asked: RunStarted,
+    caller: Caller | undefined,
+    lasting?: RunStarted["state"],
+  ): Frame {
     const telemetry = host.startTelemetry(framePath(caller), asked, false)
     const entry = telemetry?.trace === undefined ? asked : { ...asked, trace: telemetry.trace }
-    const { machine, effects } = Machine.start(program.graph, entry, host.isObserved)
-    const frame = new Frame(host, program, machine, caller, telemetry, false)
+    const full = lasting === undefined ? entry : { ...entry, state: { ...lasting, ...entry.state } }
+    const { machine, effects } = Machine.start(program.graph, full, host.isObserved)
+    const frame = new Frame(host, program, machine, caller, startedAs(entry), telemetry, false)
     host.addFrame(frame)
     frame.#follow(entry, effects, 0)
     return frame
   }
 
-  /** From its journal: the entries are folded, and what was under way goes on. */
+  /** With the machine that its journal left, on the program's graph. */
   static restore(
     host: RunHost,
     program: Program,
-    entries: readonly Entry[],
+    started: FrameStart,
+    { machine, changed }: Adopted,
     caller: Caller | undefined,
   ): Frame {
-    const [first, ...rest] = entries as [RunStarted, ...Entry[]]
-    const { machine } = Machine.start(program.graph, first)
-    for (const entry of rest) machine.apply(entry)
     machine.observe(host.isObserved)
-    const telemetry = machine.isOver() ? undefined : host.startTelemetry(framePath(caller), first, true)
-    const frame = new Frame(host, program, machine, caller, telemetry, true)
+    const telemetry = machine.isOver() ? undefined : host.startTelemetry(framePath(caller), started, true)
+    const frame = new Frame(host, program, machine, caller, started, telemetry, true)
     host.addFrame(frame)
+    if (changed !== undefined) {
+      host.commit(frame, { type: "graph.changed", at: host.now(), ...changed }, [], 0)
+    }
     return frame
   }
 
@@ -118,6 +134,8 @@ export class Frame {
 
   /** Takes an entry: the machine first, then the journal, then what follows from it. */
   apply(entry: Entry): void {
+    // Its caller is over, though its handlers have not been told yet: nothing of it counts any more.
+    if (this.caller !== undefined && this.isAbandoned()) return
     const before = this.machine.eventCount
     let effects: Effect[]
     try {
@@ -164,7 +182,10 @@ export class Frame {
       await this.host.respond(outerId(this.key, request.id), answer, `node "${caller.node}"`)
     }
     answered()
-      .catch((thrown) => this.#answerFailed(request, thrown))
+      .catch((thrown) => {
+        // Somebody else was faster.
+        if (this.machine.request(request.id) !== undefined) this.#answerFailed(request, thrown)
+      })
       .finally(() => {
         this.host.changeBusy(-1)
         this.host.checkSettled()
@@ -180,8 +201,13 @@ export class Frame {
 
   #follow(entry: Entry, effects: Effect[], eventsBefore: number): void {
     this.#track()
-    this.host.commit(this, entry, effects, this.machine.eventCount - eventsBefore)
-    if (this.program.reducers.size > 0) this.#reduce(effects)
+    const events = this.machine.eventCount - eventsBefore
+    if (this.program.reducers.size === 0) return this.host.commit(this, entry, effects, events)
+    // What the entry started comes after the reduction it asked for.
+    this.host.together(() => {
+      this.host.commit(this, entry, effects, events)
+      this.#reduce(effects)
+    })
   }
 
   /** Tells the host when the frame starts or stops having tasks at work. */
@@ -217,7 +243,10 @@ export class Frame {
       case "start":
       case "emit":
       case "reduce":
-        // The host starts tasks and numbers events; reductions are answered before an entry is followed up.
+      case "request":
+      case "request-closed":
+        // The host starts tasks and numbers events; reductions are answered before an entry is followed up, and
+        // what is asked is stored with the entry.
         break
     }
   }
@@ -231,7 +260,7 @@ export class Frame {
         const reduce = this.program.reducers.get(effect.reducer) as Reducer
         let value = effect.current
         for (const write of effect.writes) value = reduce(value, write)
-        this.host.checkJson(value, "What it returned")
+        checkJson(value, () => "What it returned")
         this.apply({ type: "state.reduced", at, key: effect.key, value: value as Json })
       } catch (error) {
         const cause = toErrorData(error)
@@ -291,6 +320,14 @@ export class Frame {
     }
   }
 
+  /** Whether every handler has come to where it waits: after a restart they run up to there again. */
+  hasCaughtUp(): boolean {
+    for (const task of this.machine.tasks()) {
+      if (task.status === "parked" && !(task.attachment as TaskRun | undefined)?.isWaiting()) return false
+    }
+    return true
+  }
+
   /** A handler has come to wait for something, or something else has changed. */
   changed(): void {
     if (this.#changes.length > 0) this.#notify()
@@ -305,6 +342,7 @@ export class Frame {
   /** Its caller is over: it stops where it is, without a further word in the journal. */
   abandon(reason: string): void {
     this.#abortAll(reason)
+    this.host.withdrawRequests(this)
     for (const timer of this.machine.timers()) this.host.clearTimer(this, timer)
     this.telemetry?.end("cancelled", { code: "CANCELLED", message: reason }, this.machine.usage)
     if (this.#busy) this.host.changeBusy(-1)
@@ -333,17 +371,6 @@ function framePath(caller: Caller | undefined): string[] {
   return caller === undefined ? [] : [...caller.frame.path, pathPart(caller.node, caller.task, caller.number)]
 }
 
-/** `node#task`, and for a further call of the same attempt `node#task.2`. */
-export function pathPart(node: NodeId, task: TaskId, call: number): string {
-  return `${node}#${task}${call === 1 ? "" : `.${call}`}`
-}
-
-/** A retried task calls again under a key of its own. */
 export function frameKey(caller: Caller): string {
   return childKey(caller.frame.key, caller.task, caller.attempt, caller.key)
-}
-
-export function childKey(parent: string, task: TaskId, attempt: number, key: string): string {
-  const own = `${task}.${attempt}:${key.replaceAll("/", "%2F")}`
-  return parent === "" ? own : `${parent}/${own}`
 }

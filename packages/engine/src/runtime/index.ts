@@ -14,7 +14,24 @@ export {
 export { type Clock, systemClock } from "./clock.ts"
 export type { CallOptions, Context, LogLevel, Question } from "./context.ts"
 export type { RunEvent } from "./events.ts"
-export type { RunOptions, RunResult } from "./options.ts"
+export {
+  adopt,
+  differenceOf,
+  type GraphChangePolicy,
+  type GraphDifference,
+  type Migrate,
+} from "./graph-change.ts"
+export { TICK } from "./holder-life.ts"
+export { Keeper } from "./keeper.ts"
+export {
+  foldEntry,
+  foldRecords,
+  GraphShelf,
+  type LoadedFrame,
+  type LoadedRun,
+  loadRun,
+} from "./loaded-run.ts"
+export type { ResumeOptions, RunOptions, RunResult } from "./options.ts"
 export {
   type BoundHandler,
   type Condition,
@@ -28,9 +45,30 @@ export { replayEvents } from "./replay-events.ts"
 export { type EdgeFunctions, Router } from "./router.ts"
 export { Run } from "./run.ts"
 export { RunError } from "./run-error.ts"
+export { RunHost } from "./run-host.ts"
 export { jsonSchemaOf, type Schema } from "./schema.ts"
 export { Several } from "./several.ts"
-export { type JournalRecord, journalConflict, type Store } from "./store.ts"
+export type { JournalRecord, Snapshot, Store } from "./store.ts"
+export { journalConflict, keyTaken, runExists, runTaken, threadBusy, threadMoved } from "./store-errors.ts"
+export type {
+  Amount,
+  ClosedRequest,
+  FreeQuery,
+  Holder,
+  Lease,
+  Mail,
+  MailOutcome,
+  PrunePolicy,
+  RequestQuery,
+  RunChange,
+  RunCreated,
+  RunQuery,
+  StorageReport,
+  StoredRequest,
+  StoredRun,
+  ThreadWrite,
+} from "./stored.ts"
+export { revive, runUnknown, type Surroundings } from "./take-up.ts"
 export {
   currentTelemetry,
   type RunInfo,

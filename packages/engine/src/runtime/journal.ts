@@ -3,13 +3,16 @@
  * Entries that come while a write is under way go together in the next one. Without a store, or with one that
  * answers at once, nothing is ever queued.
  */
-import type { Entry, RunId } from "../core/index.ts"
+import type { Entry } from "../core/index.ts"
 import { fromUser, isPromise, type MaybePromise } from "./maybe-promise.ts"
+import type { RunRow } from "./run-row.ts"
 import type { JournalRecord, Store } from "./store.ts"
+import type { Lease, RunChange } from "./stored.ts"
 
 export class Journal<Held> {
   readonly #store: Store | undefined
-  readonly #runId: RunId
+  #lease: Lease | undefined
+  readonly #row: RunRow | undefined
   readonly #release: (held: Held) => void
   readonly #onLost: (error: unknown, dropped: readonly Held[]) => void
   #seq = 0
@@ -23,19 +26,32 @@ export class Journal<Held> {
 
   constructor(
     store: Store | undefined,
-    runId: RunId,
+    row: RunRow | undefined,
     release: (held: Held) => void,
     onLost: (error: unknown, dropped: readonly Held[]) => void,
   ) {
     this.#store = store
-    this.#runId = runId
+    this.#row = row
     this.#release = release
     this.#onLost = onLost
   }
 
-  /** Goes on after records that were read back. */
-  continueAfter(seq: number): void {
+  /** Writes under the lease, after the record with this number. */
+  open(lease: Lease, seq: number): void {
+    this.#lease = lease
     this.#seq = seq
+  }
+
+  /** The number of the last entry that was written, durable or not. */
+  get seq(): number {
+    return this.#seq
+  }
+
+  /** Takes and releases nothing more. */
+  close(): void {
+    this.#lost = true
+    this.#held = []
+    this.#inFlight = []
   }
 
   get isIdle(): boolean {
@@ -78,27 +94,31 @@ export class Journal<Held> {
       this.#pending = []
       this.#held = []
       let written: MaybePromise<unknown>
+      let change: RunChange | undefined
       this.#writing = true
       try {
-        written = fromUser<unknown>(store.append(this.#runId, (records[0] as JournalRecord).seq - 1, records))
+        const before = (records[0] as JournalRecord).seq - 1
+        change = this.#row?.take()
+        written = fromUser<unknown>(store.append(this.#lease as Lease, before, records, change))
       } catch (error) {
         return this.#lose(error)
       }
       if (isPromise(written)) {
         written.then(
           () => {
-            this.#wrote()
+            this.#wrote(change)
             if (!this.#writing) this.#flush(store)
           },
           (error) => this.#lose(error),
         )
         return
       }
-      this.#wrote()
+      this.#wrote(change)
     }
   }
 
-  #wrote(): void {
+  #wrote(change: RunChange | undefined): void {
+    if (change !== undefined) this.#row?.wrote(change)
     const held = this.#inFlight
     this.#inFlight = []
     this.#writing = false

@@ -11,12 +11,17 @@ import type {
   Usage,
 } from "../core/index.ts"
 import type { Clock } from "./clock.ts"
+import type { GraphChangePolicy } from "./graph-change.ts"
 import type { Store } from "./store.ts"
 import type { Telemetry } from "./telemetry-port.ts"
 
 export interface RunOptions {
   /** A name for the run; made up when absent. */
   readonly runId?: RunId | undefined
+  /** An idempotency key: with a store, starting again with the same one joins the run that was started first. */
+  readonly key?: string | undefined
+  /** A thread of the store: lasting channels start with what it has, and it gets what they have at the end. */
+  readonly thread?: string | undefined
   /** Aborting it cancels the run. */
   readonly signal?: AbortSignal | undefined
   readonly limits?: Limits | undefined
@@ -29,6 +34,13 @@ export interface RunOptions {
   readonly store?: Store | undefined
   readonly clock?: Clock | undefined
   readonly telemetry?: Telemetry | undefined
+}
+
+export interface ResumeOptions extends Pick<RunOptions, "signal" | "clock" | "telemetry"> {
+  readonly store: Store
+  readonly onGraphChange?: GraphChangePolicy | undefined
+  /** Takes the run from a process that still holds it, which can do nothing to it from then on. */
+  readonly takeOver?: boolean | undefined
 }
 
 export interface RunResult<Out = unknown> {

@@ -296,7 +296,7 @@ describe("what cannot be resumed", () => {
   })
 
   test("a store that cannot be read: its error", async () => {
-    const store = { ...memoryStore(), read: () => Promise.reject(new Error("no disk")) }
+    const store = { ...memoryStore(), run: () => Promise.reject(new Error("no disk")) }
     await expect(workflow("w").start(start).build().resume("r", { store })).rejects.toThrow("no disk")
   })
 
@@ -362,7 +362,7 @@ describe("what cannot be resumed", () => {
     expect((await built.resume("r", { store })).status).toBe("waiting")
   })
 
-  test("a run that another writer has gone on with: one of the two gets JOURNAL_CONFLICT", async () => {
+  test("a run that another writer has gone on with: the one before it is fenced off", async () => {
     const store = memoryStore()
     const built = workflow("w").start(asks).build()
     const first = built.run(1, { store, runId: "r" })
@@ -371,8 +371,8 @@ describe("what cannot be resumed", () => {
     await second
     await second.respond("r1", "second")
     expect((await second).outputs).toEqual(["second"])
-    await expect(first.respond("r1", "first")).rejects.toMatchObject({ code: "JOURNAL_CONFLICT" })
-    await expect(first.result).rejects.toMatchObject({ code: "JOURNAL_CONFLICT" })
+    await expect(first.respond("r1", "first")).rejects.toMatchObject({ code: "RUN_TAKEN" })
+    await expect(first.result).rejects.toMatchObject({ code: "RUN_TAKEN" })
   })
 })
 
@@ -459,7 +459,7 @@ describe("a crash after any entry of the journal", () => {
     const lines = store.lines("r")
     expect(lines.length).toBeGreaterThan(5)
     for (const count of store.ends("r")) {
-      const resumed = await built.resume("r", { store: storeWithPrefix("r", lines, count) })
+      const resumed = await built.resume("r", { store: storeWithPrefix("r", lines, count, store) })
       const after = { outputs: resumed.outputs, state: resumed.state, status: resumed.status }
       expect({ count, ...after }).toEqual({ count, outputs, state: end, status })
       expect({ count, supersteps: resumed.supersteps }).toEqual({ count, supersteps })

@@ -6,32 +6,37 @@ import { Fifo } from "../core/fifo.ts"
 import {
   type Effect,
   type Entry,
-  type ErrorData,
-  fromErrorData,
-  type Graph,
+  graphData,
   type Json,
-  jsonProblem,
   type OpenRequest,
-  printJsonProblem,
   type RequestId,
   type RunId,
   type RunStarted,
+  type RunStatus,
   SuperstepError,
   type Task,
   type TimerId,
   toErrorData,
 } from "../core/index.ts"
 import { LazyMap, LazySet } from "../core/lazy.ts"
+import { checkJson } from "./check-json.ts"
 import type { Clock } from "./clock.ts"
 import type { EventStream, LiveEvent } from "./events.ts"
-import { type Caller, Frame, frameKey, type Thrown } from "./frame.ts"
+import { type Caller, Frame, frameKey } from "./frame.ts"
+import { type Adopted, adopt, type GraphChangePolicy } from "./graph-change.ts"
 import { Journal } from "./journal.ts"
+import type { FrameStart, LoadedFrame, LoadedRun, RunSnapshot, SavedFrame } from "./loaded-run.ts"
 import type { RunResult } from "./options.ts"
 import type { Program } from "./program.ts"
 import { RunRequests } from "./run-requests.ts"
+import { resultOf } from "./run-result.ts"
+import { RunRow } from "./run-row.ts"
+import { Snapshots } from "./snapshots.ts"
 import type { Store } from "./store.ts"
+import type { Lease, RunCreated } from "./stored.ts"
 import { TaskRun } from "./task-run.ts"
 import type { RunTelemetry, Telemetry } from "./telemetry-port.ts"
+import type { ThreadAtStart } from "./thread.ts"
 import { Watchers } from "./watchers.ts"
 
 interface Work {
@@ -52,7 +57,10 @@ export interface HostOptions {
   readonly runId: RunId
   readonly store: Store | undefined
   readonly clock: Clock
-  readonly telemetry: Telemetry | undefined
+  readonly telemetry?: Telemetry | undefined
+  readonly onGraphChange?: GraphChangePolicy | undefined
+  /** Decides when a sub-workflow that is over gives its caller what it came to; at once where absent. */
+  readonly onReturn?: ((frame: string, giveBack: () => void) => void) | undefined
 }
 
 export class RunHost {
@@ -63,10 +71,12 @@ export class RunHost {
   readonly #journal: Journal<Work | (() => void)>
   readonly #frames = new Map<string, Frame>()
   #root: Frame | undefined
-  /** Entries of sub-workflows that were read back and whose callers have not called again yet. */
-  readonly #unclaimed = new LazyMap<string, Entry[]>()
-  /** The graphs of the workflows that were called, by name. */
-  readonly called = new LazyMap<string, Graph>()
+  readonly #row: RunRow | undefined
+  readonly #onGraphChange: GraphChangePolicy | undefined
+  readonly #onReturn: HostOptions["onReturn"]
+  #lease: Lease | undefined
+  /** Sub-workflows that were read back and whose callers have not called again yet. */
+  readonly #unclaimed = new LazyMap<string, { started: FrameStart } & Adopted>()
   readonly #timers = new LazyMap<string, () => void>()
   readonly #work = new Fifo<Work>()
   /** Work that made way for timers and IO half way. */
@@ -83,17 +93,26 @@ export class RunHost {
   #busyFrames = 0
   /** Events counted so far. */
   #events = 0
+  /** Steps under way in handlers, parked ones too. */
+  #steps = 0
+  readonly #snapshots: Snapshots | undefined
+  #onIdle: (() => void) | undefined
+  #evicted = false
 
-  constructor({ runId, store, clock, telemetry }: HostOptions) {
+  constructor({ runId, store, clock, telemetry, onGraphChange, onReturn }: HostOptions) {
     this.runId = runId
     this.store = store
     this.#clock = clock
     this.#telemetry = telemetry
+    this.#onGraphChange = onGraphChange
+    this.#onReturn = onReturn
+    this.#row = store && new RunRow(store)
+    this.#snapshots = store && new Snapshots(store)
     this.#requests = new RunRequests(runId, this.#frames)
     this.#watchers = new Watchers(runId, () => this.#observe())
     this.#journal = new Journal(
       store,
-      runId,
+      this.#row,
       (held) => this.#follow(held),
       (error, dropped) => this.#lose(error, dropped),
     )
@@ -115,30 +134,52 @@ export class RunHost {
   /** Starts a sub-workflow, or finds it as the journal left it. */
   call(program: Program, entry: RunStarted, caller: Caller): void {
     const key = frameKey(caller)
-    this.called.set(program.graph.name, program.graph)
     const unclaimed = this.#unclaimed.get(key)
     if (unclaimed === undefined) {
       Frame.start(this, program, entry, caller)
       return
     }
     this.#unclaimed.delete(key)
-    Frame.restore(this, program, unclaimed, caller).resume()
+    Frame.restore(this, program, unclaimed.started, unclaimed, caller).resume()
   }
 
-  /** A sub-workflow that was under way must still be the one that is called. */
-  checkUnchanged(caller: Caller, { workflow, signature }: RunStarted): void {
-    const first = this.#unclaimed.get(frameKey(caller))?.[0]
-    if (first?.type !== "run.started" || first.signature === signature) return
-    const text = `Run ${this.runId} was inside another version of workflow "${workflow}" (${first.signature}, now ${signature}).`
-    throw new SuperstepError("GRAPH_CHANGED", text, { retryable: false })
+  /** A sub-workflow that was under way goes on as the one that is called now, or GRAPH_CHANGED is thrown. */
+  prepareCall(caller: Caller, program: Program): void {
+    const key = frameKey(caller)
+    const found = this.#unclaimed.get(key)
+    if (found === undefined || found.changed !== undefined) return
+    this.#unclaimed.set(key, { ...found, ...adopt(found.machine, program.graph, this.#onGraphChange) })
   }
 
-  /** After records were read back. */
-  restored(seq: number, events: number, belowRoot: ReadonlyMap<string, Entry[]>): void {
-    this.#journal.continueAfter(seq)
+  /** A new run, to be written under the lease. */
+  create(lease: Lease, created: RunCreated, thread: ThreadAtStart | undefined): void {
+    this.#lease = lease
+    this.#row?.create(created, thread)
+    this.#journal.open(lease, created.forkOf?.seq ?? 0)
+  }
+
+  /** Goes on with a run that was read back; without a lease it can only be looked at. */
+  restore(
+    program: Program,
+    run: LoadedRun,
+    {
+      lease,
+      standing,
+      thread,
+    }: { lease?: Lease | undefined; standing: RunStatus; thread?: ThreadAtStart | undefined },
+  ): void {
+    const { seq, events, frames, answered } = run
+    const { started, machine } = frames.get("") as LoadedFrame
+    const adopted = adopt(machine, program.graph, this.#onGraphChange)
+    this.#lease = lease
+    if (lease !== undefined) this.#journal.open(lease, seq)
+    this.#snapshots?.continueAfter(run.savedSeq)
     this.#events = events
     this.#watchers.gaveUpTo(events)
-    for (const [key, entries] of belowRoot) this.#unclaimed.set(key, entries)
+    this.#requests.rememberAnswered(answered)
+    this.#row?.continueAs(standing, thread)
+    for (const [key, frame] of frames) if (key !== "") this.#unclaimed.set(key, frame)
+    this.together(() => Frame.restore(this, program, started, adopted, undefined).resume())
   }
 
   addFrame(frame: Frame): void {
@@ -153,7 +194,7 @@ export class RunHost {
     this.#busyFrames += by
   }
 
-  startTelemetry(path: readonly string[], entry: RunStarted, resumed: boolean): RunTelemetry | undefined {
+  startTelemetry(path: readonly string[], entry: FrameStart, resumed: boolean): RunTelemetry | undefined {
     return this.#telemetry?.startRun({
       runId: this.runId,
       workflow: entry.workflow,
@@ -168,15 +209,40 @@ export class RunHost {
     const eventsBefore = this.#events
     this.#events += events
     const eventsAfter = this.#events
-    if (this.store !== undefined) {
+    if (this.#row !== undefined) {
+      this.#row.follow(frame, entry, effects)
+      this.#row.stand(this.#status(), this.root.machine)
       const work = { frame, effects, eventsBefore, eventsAfter, at: entry.at, done: 0 }
       this.#journal.write(frame.key, entry, eventsAfter, work)
+      if (this.#snapshots?.isDue(this.#journal.seq)) this.#saveSnapshot(this.#snapshots, entry.at)
     } else if (this.#draining) {
       this.#work.push({ frame, effects, eventsBefore, eventsAfter, at: entry.at, done: 0 })
     } else {
       this.#draining = true
       if (this.#perform(frame, effects, eventsBefore, eventsAfter, entry.at, 0)) this.#drain()
     }
+  }
+
+  /** Where the run stands with all its sub-workflows. */
+  #status(): RunStatus {
+    const { machine } = this.root
+    if (machine.isOver()) return machine.status
+    if (this.#busyFrames > 0) return "running"
+    for (const frame of this.#frames.values()) if (frame.machine.status === "waiting") return "waiting"
+    return "running"
+  }
+
+  /** The questions of a sub-workflow that nobody waits for any more. */
+  withdrawRequests(frame: Frame): void {
+    this.#row?.withdraw(frame, this.now())
+  }
+
+  #saveSnapshot(snapshots: Snapshots, at: number): void {
+    const frames: SavedFrame[] = [...this.#frames.values()].map(saved)
+    for (const [key, { started, machine }] of this.#unclaimed) frames.push(saved({ key, started, machine }))
+    const answered = this.#requests.answeredBelow()
+    const snapshot: RunSnapshot = { version: 1, at, events: this.#events, frames, answered }
+    snapshots.save(this.#lease as Lease, this.#journal.seq, snapshot, (then) => this.afterDurable(then))
   }
 
   /** Does several things as one: durable together, and what follows is carried out when all are done. */
@@ -191,6 +257,9 @@ export class RunHost {
     this.#journal.afterwards(callback)
   }
 
+  get isDurable(): boolean {
+    return this.#journal.isIdle
+  }
   /** Resolves when everything so far is durable; rejects when it will never be. */
   durable(): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -227,6 +296,7 @@ export class RunHost {
     }
     this.#draining = false
     if (this.#waiters.length > 0) this.checkSettled()
+    if (this.#busyFrames === 0) this.#onIdle?.()
   }
 
   /** False when it stopped half way, to let timers and IO have their turn; it goes on by itself. */
@@ -242,6 +312,8 @@ export class RunHost {
     for (let i = done; i < effects.length; i++) {
       const effect = effects[i] as Effect
       if (effect.type === "emit") this.#watchers.emit(frame, ++seq, at, effect.event)
+      else if (effect.type === "finish" && this.#onReturn !== undefined && frame.caller !== undefined)
+        this.#onReturn(frame.key, () => frame.perform(effect))
       else if (effect.type !== "start") frame.perform(effect)
       else if (this.#tasksThisTurn < TASKS_PER_TURN) this.#startTask(frame, effect.task)
       else {
@@ -309,7 +381,7 @@ export class RunHost {
   /** Takes an answer, if it fits. Resolves when it is durable. */
   async respond(id: RequestId, value: unknown, by: string | undefined): Promise<void> {
     if (this.#lost !== undefined) throw this.#lost.error
-    this.checkJson(value, `The answer to request "${id}"`)
+    checkJson(value, () => `The answer to request "${id}"`)
     // An answer on its way is work under way: whoever awaits the run now gets what comes of it.
     this.changeBusy(1)
     try {
@@ -367,6 +439,68 @@ export class RunHost {
     this.#watchers.end()
   }
 
+  // Being evicted
+
+  /** Called whenever nothing is left to do but to wait. */
+  onIdle(callback: () => void): void {
+    this.#onIdle = callback
+  }
+
+  /** A step is under way, or no longer. */
+  changeSteps(by: 1 | -1): void {
+    this.#steps += by
+  }
+
+  /** Whether it does nothing but wait, and nobody here waits for it. */
+  isDormant(): boolean {
+    if (this.#root === undefined || this.#lost !== undefined || this.#root.machine.isOver()) return false
+    if (this.#busyFrames > 0 || this.#steps > 0 || this.#draining || !this.#journal.isIdle) return false
+    if (this.#unclaimed.size > 0) return false
+    for (const frame of this.#frames.values()) if (!frame.hasCaughtUp()) return false
+    return this.#waiters.length === 0 && this.#losers.size === 0 && !this.#watchers.any
+  }
+
+  /** When it goes on by itself. */
+  wakeAt(): number | undefined {
+    let next: number | undefined
+    for (const { machine } of [...this.#frames.values(), ...this.#unclaimed.values()]) {
+      const at = machine.nextTimer()
+      if (at !== undefined && (next === undefined || at < next)) next = at
+    }
+    return next
+  }
+
+  get lease(): Lease | undefined {
+    return this.#lease
+  }
+  get isOver(): boolean {
+    return this.#root?.machine.isOver() === true
+  }
+  get isBusy(): boolean {
+    return this.#busyFrames > 0
+  }
+  get isEvicted(): boolean {
+    return this.#evicted
+  }
+  /** Why it cannot go on, if so. */
+  get failure(): unknown {
+    return this.#lost?.error
+  }
+
+  /**
+   * Lets go of everything in memory, as if the process had died: handlers that wait never hear of it. The run goes on
+   * from its journal, here or elsewhere.
+   */
+  evict(): void {
+    const text = `Run ${this.runId} was put aside while it waited; it goes on from its journal.`
+    this.#evicted = true
+    this.#lost = { error: new SuperstepError("RUN_EVICTED", text) }
+    this.#journal.close()
+    this.#work.clear()
+    for (const cancel of this.#timers.values()) cancel()
+    this.#timers.clear()
+  }
+
   #lose(cause: unknown, dropped: readonly (Work | (() => void))[]): void {
     // Handlers that an entry ended are told, though the entry is lost: nobody else knows them any more.
     for (const held of dropped) {
@@ -391,38 +525,10 @@ export class RunHost {
   }
 
   #result(): RunResult {
-    const { machine, thrown } = this.root
-    const status = machine.isOver() ? machine.status : "waiting"
-    return {
-      runId: this.runId,
-      status: status as RunResult["status"],
-      outputs: [...machine.outputs],
-      state: machine.allState(),
-      ...(machine.error === undefined ? {} : { error: withThrown(machine.error, thrown) }),
-      requests: this.requests(),
-      undelivered: [...machine.undelivered],
-      usage: machine.usage,
-      supersteps: machine.superstep,
-    }
-  }
-
-  checkJson(value: unknown, what: string): void {
-    const problem = jsonProblem(value)
-    if (problem === undefined) return
-    throw new SuperstepError("NOT_SERIALISABLE", `${what} cannot be stored: ${printJsonProblem(problem)}.`, {
-      retryable: false,
-    })
+    return resultOf(this.runId, this.root.machine, this.requests(), this.root.thrown)
   }
 }
 
-/** The error from the journal; its cause is what was thrown in this process, since stacks are not journaled. */
-function withThrown(data: ErrorData, thrown: Thrown | undefined): SuperstepError {
-  const { code, message, node, attempt } = data
-  if (thrown === undefined || thrown.data.code !== code || thrown.data.message !== message)
-    return fromErrorData(data)
-  return new SuperstepError(code, message, {
-    cause: thrown.error,
-    ...(node === undefined ? {} : { node }),
-    ...(attempt === undefined ? {} : { attempt }),
-  })
+function saved({ key, started, machine }: Pick<Frame, "key" | "started" | "machine">): SavedFrame {
+  return { key, graph: graphData(machine.graph).hash, started, machine: machine.snapshot() }
 }

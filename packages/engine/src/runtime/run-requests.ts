@@ -29,6 +29,15 @@ export class RunRequests {
     }
   }
 
+  /** The same, from before a restart. */
+  rememberAnswered(ids: readonly RequestId[]): void {
+    if (ids.length > 0) this.#answered = new Set([...(this.#answered ?? []), ...ids])
+  }
+
+  answeredBelow(): RequestId[] {
+    return [...(this.#answered ?? [])]
+  }
+
   /** Validates an answer, then takes it: at most once (M7). */
   async answer(id: RequestId, value: Json, by: string | undefined): Promise<void> {
     const { frame, request } = this.#find(id)

@@ -1,74 +1,161 @@
-/** A run as its caller holds it: await it, watch it, answer it, cancel it. */
+/** A run as its caller holds it: await it, watch it, answer it, cancel it. It may be at work here or elsewhere. */
 
-import {
-  type Entry,
-  type Json,
-  type RequestId,
-  type RunId,
-  SuperstepError,
-  signatureDifference,
-  signatureOf,
-} from "../core/index.ts"
-import { systemClock } from "./clock.ts"
+import { isSuperstepError, type Json, type RequestId, type RunId, SuperstepError } from "../core/index.ts"
+import { canonicalJson } from "../core/reducers.ts"
+import { type Clock, systemClock } from "./clock.ts"
 import type { EventStream, RunEvent } from "./events.ts"
+import { FollowedRun, isOver } from "./followed-run.ts"
 import { Frame } from "./frame.ts"
-import { isPromise } from "./maybe-promise.ts"
-import type { RunOptions, RunResult } from "./options.ts"
+import { type Keeper, keeperOf, runHeld } from "./keeper.ts"
+import { andThen, fromUser, isPromise, type MaybePromise } from "./maybe-promise.ts"
+import type { ResumeOptions, RunOptions, RunResult } from "./options.ts"
 import type { Program } from "./program.ts"
 import { replayEvents } from "./replay-events.ts"
 import { RunError } from "./run-error.ts"
 import { RunHost } from "./run-host.ts"
 import { newRunId } from "./run-id.ts"
 import { checkInput, checkOptions, runStarted } from "./start.ts"
-import type { JournalRecord } from "./store.ts"
+import type { StoredRun } from "./stored.ts"
+import { revive, runUnknown, type Surroundings, takeUp } from "./take-up.ts"
 import { currentTelemetry } from "./telemetry-port.ts"
+import { checkThreadState, lastingState, type ThreadAtStart } from "./thread.ts"
+
+/** Brings a run into this process. */
+type TakeUp = (run: StoredRun) => Promise<RunHost | undefined>
 
 export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIterable<RunEvent> {
-  readonly id: RunId
-  readonly #program: Program
-  readonly #host: RunHost
+  /** Undefined for a run that this process can only follow. */
+  readonly #program: Program | undefined
+  readonly #clock: Clock
+  readonly #keeper: Keeper | undefined
+  readonly #takeUp: TakeUp
+  readonly #isFollowed: boolean
+  #id: RunId
+  #host: RunHost | undefined
+  /** Set when the run is not, or no longer, at work here. */
+  #elsewhere: FollowedRun | undefined
   #stream: EventStream | undefined
+  #streaming = false
   /** Settles when the run has begun; rejects when it could not. Undefined: it began at once. */
   #begun: Promise<void> | undefined
 
-  private constructor(program: Program, options: RunOptions) {
-    this.id = options.runId ?? newRunId()
+  private constructor(program: Program | undefined, id: RunId, around: Around) {
     this.#program = program
-    this.#host = new RunHost({
-      runId: this.id,
-      store: options.store,
-      clock: options.clock ?? systemClock,
-      telemetry: options.telemetry ?? currentTelemetry(),
-    })
+    this.#id = id
+    this.#clock = around.clock
+    this.#keeper = around.keeper
+    this.#isFollowed = around.takeUp !== undefined
+    this.#takeUp = around.takeUp ?? ((run) => takeUp(program as Program, run, around as Surroundings))
   }
 
-  static start<Out>(program: Program, input: unknown, options: RunOptions, streaming: boolean): Run<Out> {
-    const run = new Run<Out>(program, options)
-    if (streaming) run.#stream = run.#host.watch()
+  get id(): RunId {
+    return this.#id
+  }
+
+  /** `keeper` and `takeUp` are a runtime's; without them the run has those of its store. */
+  static start<Out>(
+    program: Program,
+    input: unknown,
+    options: RunOptions,
+    streaming: boolean,
+    kept?: Pick<Around, "keeper" | "takeUp">,
+  ): Run<Out> {
+    const around = surroundings(options, kept)
+    const run = new Run<Out>(program, options.runId ?? newRunId(), around)
+    // A run that may be there already is not known to be this one yet: its events are read from the journal.
+    const named = options.store !== undefined && (options.runId !== undefined || options.key !== undefined)
+    run.#host = new RunHost({ runId: run.id, store: options.store, ...around })
+    if (streaming && !named) run.#stream = run.#host.watch()
+    run.#streaming = streaming
     run.#begin(() => {
       checkOptions(program, options)
-      const begin = () => {
-        const entry = runStarted(program, run.id, input as Json, run.#host.now(), options)
-        run.#host.together(() => {
-          Frame.start(run.#host, program, entry, undefined)
-          // Aborted before it began: no handler runs.
-          if (options.signal?.aborted) run.#host.root.cancel(reasonOf(options.signal))
-        })
-      }
-      const checked = checkInput(program, input)
-      return isPromise(checked) ? checked.then(begin) : begin()
+      const started = andThen(fromUser(checkInput(program, input)), () =>
+        andThen(around.keeper?.begin(), () =>
+          andThen(threadAtStart(options), (thread) => run.#startHere(input as Json, options, thread)),
+        ),
+      )
+      return named ? run.#orJoin(started, input as Json) : started
     }, options.signal)
     return run
   }
 
+  #startHere(input: Json, options: RunOptions, thread: ThreadAtStart | undefined): void {
+    const host = this.#host as RunHost
+    const program = this.#program as Program
+    if (thread !== undefined) checkThreadState(program.graph, thread)
+    const entry = runStarted(program, this.id, input, host.now(), {
+      ...options,
+      thread: thread && { id: thread.id, version: thread.version },
+    })
+    if (this.#keeper !== undefined) {
+      const { workflow, graph } = entry
+      host.create(
+        this.#keeper.newLease(this.id),
+        { workflow, graph, key: options.key, thread: thread?.id, threadVersion: thread?.version },
+        thread,
+      )
+      this.#keeper.addNew(host)
+    }
+    host.together(() => {
+      Frame.start(host, program, entry, undefined, thread && lastingState(program.graph, thread.state))
+      // Aborted before it began: no handler runs.
+      if (options.signal?.aborted) host.root.cancel(reasonOf(options.signal))
+    })
+  }
+
+  /** Starting a run that is there already is joining it: it starts once. */
+  #orJoin(started: MaybePromise<void>, input: Json): MaybePromise<void> {
+    const host = this.#host as RunHost
+    if (!isPromise(started) && host.failure === undefined && host.isDurable) return
+    const durable = async () => {
+      await started
+      await host.durable()
+    }
+    return durable().catch(async (error) => {
+      const isThere = isSuperstepError(error, "RUN_EXISTS") || isSuperstepError(error, "KEY_TAKEN")
+      if (!isThere) throw error
+      await this.#join(error.run ?? this.id, input)
+    })
+  }
+
+  async #join(id: RunId, input: Json): Promise<void> {
+    const { store } = this.#keeper as Keeper
+    const [first] = await store.read(id, 0)
+    const entry = first?.entry
+    const { name } = (this.#program as Program).graph
+    if (
+      entry?.type !== "run.started" ||
+      entry.workflow !== name ||
+      canonicalJson(entry.input) !== canonicalJson(input)
+    ) {
+      const text = `There is a run "${id}" already, and it is not this one: another workflow, or another input. Choose another id or key.`
+      throw new SuperstepError("RUN_EXISTS", text, { run: id })
+    }
+    this.#id = id
+    this.#follow()
+  }
+
+  #follow(): FollowedRun {
+    this.#host = undefined
+    this.#elsewhere ??= new FollowedRun(this.id, this.#keeper as Keeper, this.#clock, this.#takeUp)
+    return this.#elsewhere
+  }
+
   /** Goes on with a run from its journal. */
-  static resume<Out>(program: Program, runId: RunId, options: RunOptions, streaming: boolean): Run<Out> {
-    const run = new Run<Out>(program, { ...options, runId })
-    if (streaming) run.#stream = run.#host.watch()
+  static resume<Out>(program: Program, runId: RunId, options: ResumeOptions): Run<Out> {
+    const around = surroundings(options)
+    const run = new Run<Out>(program, runId, around)
     run.#begin(async () => {
-      const records = (await options.store?.read(runId, 0)) ?? []
-      restore(run.#host, program, runId, records)
+      if (around.keeper === undefined) throw runUnknown(runId)
+      run.#host = await resumed(program, runId, around as Surroundings, options.takeOver ?? false)
     }, options.signal)
+    return run
+  }
+
+  /** A run of a runtime's store, wherever it is. */
+  static follow<Out>(runId: RunId, around: Around): Run<Out> {
+    const run = new Run<Out>(undefined, runId, around)
+    run.#follow()
     return run
   }
 
@@ -89,8 +176,9 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
     if (signal.aborted) return onAbort()
     signal.addEventListener("abort", onAbort, { once: true })
     const leave = () => signal.removeEventListener("abort", onAbort)
-    this.#host.onFinish(leave)
-    this.#begun?.catch(leave)
+    const whenOver = () => this.#host?.onFinish(leave)
+    if (this.#begun === undefined) whenOver()
+    else this.#begun.then(whenOver, leave)
   }
 
   /**
@@ -98,8 +186,21 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
    * cancelled or hit a limit: look at `status`.
    */
   get result(): Promise<RunResult<Out>> {
-    const settled = () => this.#host.settled() as Promise<RunResult<Out>>
+    const settled = () =>
+      this.#seat()
+        .settled()
+        .catch((error) => {
+          // It goes on elsewhere: a runtime's runs are followed there.
+          if (!this.#isFollowed || !isSuperstepError(error, "RUN_TAKEN")) throw error
+          return this.#follow().settled()
+        }) as Promise<RunResult<Out>>
     return this.#begun === undefined ? settled() : this.#begun.then(settled)
+  }
+
+  /** The run here, or what follows it elsewhere. */
+  #seat(): RunHost | FollowedRun {
+    if (this.#host === undefined || this.#host.isEvicted) return this.#follow()
+    return this.#host
   }
 
   /** Awaiting a run gives its result, and throws a RunError when it failed, was cancelled or hit a limit. */
@@ -118,17 +219,28 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
 
   /** Ends the run at once; its handlers are told through their signals. A run that is over stays as it is. */
   cancel(reason?: string): void {
-    if (this.#begun === undefined) this.#host.root.cancel(reason)
-    else
-      this.#begun.then(
-        () => this.#host.root.cancel(reason),
-        () => undefined,
-      )
+    const cancel = () => {
+      const seat = this.#seat()
+      if (seat instanceof RunHost) seat.root.cancel(reason)
+      // Whoever awaits the run sees what became of it.
+      else seat.cancel(reason).catch(() => undefined)
+    }
+    if (this.#begun === undefined) cancel()
+    else this.#begun.then(cancel, () => undefined)
+  }
+
+  /** The same, and resolves when that is on record, wherever the run is at work. */
+  async cancelled(reason?: string): Promise<void> {
+    await this.#begun
+    const seat = this.#seat()
+    if (seat instanceof FollowedRun) return await seat.cancel(reason)
+    seat.root.cancel(reason)
+    await seat.durable()
   }
 
   /** Answers an open request. Rejects, and takes nothing, when the id is unknown or answered or the value does not fit. */
   respond(id: RequestId, value: unknown, options: { readonly by?: string | undefined } = {}): Promise<void> {
-    const respond = () => this.#host.respond(id, value, options.by)
+    const respond = () => this.#seat().respond(id, value, options.by)
     return this.#begun === undefined ? respond() : this.#begun.then(respond)
   }
 
@@ -138,11 +250,16 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
   ): AsyncGenerator<RunEvent, void, undefined> {
     await this.#begun
     const { after } = options
-    const live = this.#host.watch()
+    const host = this.#seat()
+    if (host instanceof FollowedRun) {
+      yield* host.events(after ?? (await this.#lastEvent()), this.#program?.graph)
+      return
+    }
+    const live = host.watch()
     try {
       let last = after ?? -1
       if (after !== undefined) {
-        for (const event of await this.#past(after)) {
+        for (const event of await this.#past(host, after)) {
           last = event.seq
           yield event
         }
@@ -154,8 +271,8 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
     }
   }
 
-  async #past(after: number): Promise<RunEvent[]> {
-    const { store } = this.#host
+  async #past(host: RunHost, after: number): Promise<RunEvent[]> {
+    const { store } = host
     if (store === undefined) {
       throw new SuperstepError(
         "NO_STORE",
@@ -163,12 +280,17 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
       )
     }
     // What has happened and is not written yet would be missed.
-    await this.#host.durable()
-    return replayEvents(this.#program.graph, this.#host.called, await store.read(this.id, 0), after)
+    await host.durable()
+    return replayEvents(store, await store.read(this.id, 0), after, this.#program?.graph)
+  }
+
+  async #lastEvent(): Promise<number> {
+    const records = (await this.#keeper?.store.read(this.id, 0)) ?? []
+    return records.at(-1)?.events ?? 0
   }
 
   [Symbol.asyncIterator](): AsyncIterator<RunEvent> {
-    return this.#stream ?? this.events()
+    return this.#stream ?? this.events(this.#streaming ? { after: 0 } : {})
   }
 }
 
@@ -181,26 +303,57 @@ function isLive({ type }: RunEvent): boolean {
   return type === "custom" || type === "log"
 }
 
-/** Folds a journal into the frames of a run, and starts what was under way. */
-function restore(host: RunHost, program: Program, runId: RunId, records: readonly JournalRecord[]): void {
-  const last = records.at(-1)
-  const first = records[0]?.entry
-  if (last === undefined || first?.type !== "run.started") {
-    throw new SuperstepError("RUN_UNKNOWN", `The store has no run "${runId}".`)
+interface Around extends Omit<Surroundings, "keeper"> {
+  readonly keeper: Keeper | undefined
+  readonly takeUp?: TakeUp | undefined
+}
+
+function surroundings(
+  { store, clock, telemetry, onGraphChange }: RunOptions & Pick<ResumeOptions, "onGraphChange">,
+  kept?: Pick<Around, "keeper" | "takeUp">,
+): Around {
+  return {
+    keeper: kept?.keeper ?? (store && keeperOf(store)),
+    takeUp: kept?.takeUp,
+    clock: clock ?? systemClock,
+    telemetry: telemetry ?? currentTelemetry(),
+    onGraphChange,
   }
-  const now = signatureOf(program.graph)
-  if (first.signature !== now.hash) {
-    const difference = signatureDifference({ hash: first.signature, lines: first.graph ?? [] }, now)
-    const text = `Run "${runId}" was started with another version of workflow "${first.workflow}":`
-    throw new SuperstepError("GRAPH_CHANGED", [text, ...difference].join("\n  "))
+}
+
+/** What the thread of the run has so far. */
+function threadAtStart({ thread, store }: RunOptions): MaybePromise<ThreadAtStart | undefined> {
+  if (thread === undefined) return undefined
+  if (store === undefined) {
+    throw new SuperstepError(
+      "OPTION_INVALID",
+      `Thread "${thread}" needs a store: run(input, { store, thread }).`,
+    )
   }
-  const own: Entry[] = []
-  const below = new Map<string, Entry[]>()
-  for (const { frame, entry } of records) {
-    if (frame === "") own.push(entry)
-    else if (below.has(frame)) below.get(frame)?.push(entry)
-    else below.set(frame, [entry])
+  return andThen(fromUser(store.thread(thread)), (found) => ({ id: thread, ...found }))
+}
+
+/** The run in this process. One that is at work elsewhere is waited for, until it is clear whether its holder lives. */
+async function resumed(
+  program: Program,
+  runId: RunId,
+  around: Surroundings,
+  takeOver: boolean,
+): Promise<RunHost> {
+  const { keeper, clock } = around
+  let seen: number | undefined
+  for (;;) {
+    const row = await keeper.store.run(runId)
+    if (row === undefined) throw runUnknown(runId)
+    if (isOver(row)) return await revive(program, row, undefined, around)
+    const holder = takeOver ? undefined : await keeper.isHeldElsewhere(row)
+    if (holder === undefined) {
+      const host = await takeUp(program, row, around)
+      if (host !== undefined) return host
+    } else {
+      if (seen !== undefined && holder.beat !== seen) throw runHeld(row, holder)
+      seen = holder.beat
+      await new Promise<void>((resolve) => clock.setTimer(Math.min(holder.until, clock.now() + 250), resolve))
+    }
   }
-  host.restored(last.seq, last.events, below)
-  Frame.restore(host, program, own, undefined).resume()
 }

@@ -1,6 +1,7 @@
 /** The first entry of a run: its input checked, its limits resolved to data. */
 import {
   BUDGET_PARTS,
+  graphData,
   type Json,
   jsonProblem,
   printJsonProblem,
@@ -13,6 +14,7 @@ import {
 import type { RunOptions } from "./options.ts"
 import type { Program, ProgramNode } from "./program.ts"
 import { validate } from "./schema.ts"
+import { checkThread } from "./thread.ts"
 
 export function runStarted(
   program: Program,
@@ -21,24 +23,24 @@ export function runStarted(
   at: number,
   options: Pick<RunOptions, "limits" | "budget" | "state" | "timeout"> & {
     readonly trace?: string | undefined
-    readonly isNested?: boolean | undefined
+    readonly thread?: RunStarted["thread"]
   },
 ): RunStarted {
   const { graph } = program
-  const { hash, lines } = signatureOf(graph)
   return {
     type: "run.started",
     at,
     runId,
     workflow: graph.name,
-    signature: hash,
-    graph: options.isNested ? undefined : lines,
+    signature: signatureOf(graph).hash,
+    graph: graphData(graph).hash,
     input,
     state: options.state as RunStarted["state"],
     limits: options.limits,
     budget: options.budget,
     deadline: options.timeout === undefined ? undefined : at + options.timeout,
     trace: options.trace,
+    thread: options.thread,
   }
 }
 
@@ -78,9 +80,13 @@ const LIMITS = new Set(["supersteps", "visits", "loops", "concurrency"])
 const BUDGET = new Set<string>(BUDGET_PARTS)
 
 /** Options come from callers that may not be typed: they are checked before anything starts. */
-export function checkOptions(program: Program, { runId, limits, timeout, budget, state }: RunOptions): void {
-  if (runId !== undefined && (typeof runId !== "string" || runId === "")) {
-    throw optionInvalid(`runId must be a text that is not empty, not ${JSON.stringify(runId)}`)
+export function checkOptions(program: Program, options: RunOptions): void {
+  const { limits, timeout, budget, state, thread } = options
+  for (const name of ["runId", "key", "thread"] as const) {
+    const value = options[name]
+    if (value !== undefined && (typeof value !== "string" || value === "")) {
+      throw optionInvalid(`${name} must be a text that is not empty, not ${JSON.stringify(value)}`)
+    }
   }
   for (const [name, value] of Object.entries({ ...limits })) {
     if (!LIMITS.has(name)) throw optionInvalid(`limits has no "${name}"; it has ${[...LIMITS].join(", ")}`)
@@ -94,6 +100,7 @@ export function checkOptions(program: Program, { runId, limits, timeout, budget,
   }
   checkAmount("timeout", timeout)
   for (const [key, value] of Object.entries({ ...state })) checkState(program, key, value)
+  if (thread !== undefined) checkThread(program.graph, thread, state)
 }
 
 function checkAmount(name: string, value: unknown): void {

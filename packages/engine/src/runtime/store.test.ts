@@ -36,12 +36,12 @@ describe("a store", () => {
     expect(Math.max(...sizes.slice(10)) - Math.min(...sizes.slice(10))).toBeLessThan(20)
   })
 
-  test("refuses a second run under the same id, and that run gets JOURNAL_CONFLICT", async () => {
+  test("refuses another run under the same id, and that run gets RUN_EXISTS", async () => {
     const store = memoryStore()
     const built = workflow("w").start(start).build()
     await built.run(1, { store, runId: "r" })
     const before = await store.read("r", 0)
-    await expect(built.run(2, { store, runId: "r" })).rejects.toMatchObject({ code: "JOURNAL_CONFLICT" })
+    await expect(built.run(2, { store, runId: "r" })).rejects.toMatchObject({ code: "RUN_EXISTS" })
     expect(await store.read("r", 0)).toEqual(before)
   })
 

@@ -1,5 +1,27 @@
-/** Where journals are kept. One journal holds a run with all its sub-workflows, in the order things happened. */
-import { type Entry, type RunId, SuperstepError } from "../core/index.ts"
+/**
+ * Where runs are kept. Of each run: one journal (the truth, of the run and all its sub-workflows, in the order things
+ * happened), and a row that says where it stands, so that runs, questions and sleepers are found without reading
+ * journals. What follows from a record is written with it, atomically; so the two never disagree.
+ *
+ * A store decides nothing: who is dead, what is due and what may go is said by its callers. Every method may answer
+ * at once or with a promise; `append` returns nothing where there is nothing to wait for.
+ */
+import type { Entry, Json, RunId } from "../core/index.ts"
+import type {
+  Amount,
+  FreeQuery,
+  Holder,
+  Lease,
+  Mail,
+  MailOutcome,
+  PrunePolicy,
+  RequestQuery,
+  RunChange,
+  RunQuery,
+  StorageReport,
+  StoredRequest,
+  StoredRun,
+} from "./stored.ts"
 
 export interface JournalRecord {
   /** 1, 2, 3, … within the run. */
@@ -11,23 +33,90 @@ export interface JournalRecord {
   readonly events: number
 }
 
-export interface Store {
-  /**
-   * Adds records after the one with `expectedSeq`, all or none; rejects with JOURNAL_CONFLICT when the journal
-   * has another end. When it returns, or its promise resolves, they are durable: a store that has nothing to
-   * wait for returns nothing.
-   */
-  append(runId: RunId, expectedSeq: number, records: readonly JournalRecord[]): Promise<void> | undefined
-  /** The records after `afterSeq`, in order; empty for a run that is not known. */
-  read(runId: RunId, afterSeq: number): Promise<readonly JournalRecord[]> | readonly JournalRecord[]
+export interface Snapshot {
+  readonly seq: number
+  readonly data: Json
 }
 
-/** What a store's `append` rejects with when the journal has another end than the expected one. */
-export function journalConflict(runId: RunId, expectedSeq: number, foundSeq: number): SuperstepError {
-  const hint =
-    expectedSeq === 0
-      ? "a run with this id exists; choose another id, or resume it"
-      : "another process writes to it"
-  const text = `The journal of run "${runId}" ends at ${foundSeq}, not at ${expectedSeq}: ${hint}.`
-  return new SuperstepError("JOURNAL_CONFLICT", text)
+export interface Store {
+  // Journals
+
+  /**
+   * Adds records after the one with `expectedSeq`, and makes the change, all or none. When it returns, or its promise
+   * resolves, they are durable. `change.created` makes the run, held by the lease; a fork's first records follow its
+   * `forkOf.seq`. Rejects with RUN_EXISTS (its run id is there), KEY_TAKEN, THREAD_BUSY, RUN_TAKEN (a newer token is
+   * there), or JOURNAL_CONFLICT (the journal has another end, or there is no such run). Status that ends the run
+   * closes its requests and frees its holder and thread. Every append clears `takeovers`.
+   */
+  append(
+    lease: Lease,
+    expectedSeq: number,
+    records: readonly JournalRecord[],
+    change?: RunChange,
+  ): Promise<void> | undefined
+  /** The records after `afterSeq`, in order, a fork's shared past included; empty for a run that is not known. */
+  read(runId: RunId, afterSeq: number): Later<readonly JournalRecord[]>
+  /** Replaces the run's snapshot by a later one; tells the size of it, and of the journal. RUN_TAKEN as above. */
+  saveSnapshot(lease: Lease, snapshot: Snapshot): Later<{ readonly bytes: number; readonly journal: number }>
+  snapshot(runId: RunId): Later<Snapshot | undefined>
+  graph(hash: string): Later<Json | undefined>
+
+  // Runs and questions
+
+  run(runId: RunId): Later<StoredRun | undefined>
+  runs(query: RunQuery): Later<readonly StoredRun[]>
+  requests(query: RequestQuery): Later<readonly StoredRequest[]>
+
+  // Who runs what
+
+  /** Says that the holder lives. */
+  beat(holder: Holder): Later<void>
+  holders(): Later<readonly Holder[]>
+  /** The holder is gone for good: what it held is free. */
+  dismiss(holder: string): Later<void>
+  /**
+   * Runs in flight of these workflows that nobody alive holds, and that have something to do: held by a holder that is
+   * dead or dismissed; or held by none and due by `wakeAt`, `running` without a `wakeAt`, or with mail. Those that were
+   * written to longest ago first.
+   */
+  free(query: FreeQuery): Later<readonly StoredRun[]>
+  /**
+   * Takes the run if its token is still `token`: raises the token, sets the holder, clears `wakeAt`, and counts a
+   * takeover when the run had a holder. Undefined when the token is another, or the run is over or unknown.
+   */
+  claim(runId: RunId, token: number, holder: string): Later<Lease | undefined>
+  /** Lets go of a run, until `wakeAt` or for good; does nothing when the lease is no longer good. */
+  release(lease: Lease, wakeAt: number | undefined): Later<void>
+
+  // Mail to whoever holds a run
+
+  post(mail: Mail): Later<void>
+  /** Mail that has no outcome yet, to runs of this holder; in the order it was posted. */
+  mail(holder: string): Later<readonly Mail[]>
+  settleMail(id: string, outcome: MailOutcome): Later<void>
+  /** The outcome, once: it is forgotten with that. Undefined as long as there is none. */
+  mailOutcome(id: string): Later<MailOutcome | undefined>
+
+  // Threads: state that lasts from run to run
+
+  /** Its state after the first `version` writes, or all: an empty state and version 0 for one that is not known. */
+  thread(
+    id: string,
+    version?: number,
+  ): Later<{ readonly version: number; readonly state: { readonly [key: string]: Json } }>
+  removeThread(id: string): Later<void>
+
+  // What may go
+
+  pin(runId: RunId, pinned: boolean): Later<boolean>
+  /** Removes a run that is over, pinned or not. False when it is unknown, in flight, or another run's past. */
+  remove(runId: RunId): Later<boolean>
+  /** Removes what the policy lets go; never what is in flight, pinned, or another run's past. */
+  prune(policy: PrunePolicy): Later<Amount>
+  report(): Later<StorageReport>
+
+  /** Writes what still waits to be written, and lets go of what it holds open. */
+  close(): Later<void>
 }
+
+type Later<T> = T | Promise<T>

@@ -24,11 +24,12 @@ export function handDrivenStore(): HandDrivenStore {
     return append
   }
   return {
-    append: (runId, expectedSeq, records) =>
+    ...inner,
+    append: (...args) =>
       new Promise((resolve, reject) => {
         const succeed = () => {
           try {
-            void inner.append(runId, expectedSeq, records)
+            void inner.append(...args)
             resolve()
           } catch (error) {
             reject(error)
@@ -36,7 +37,6 @@ export function handDrivenStore(): HandDrivenStore {
         }
         waiting.push({ succeed, fail: reject })
       }),
-    read: (runId, afterSeq) => Promise.resolve(inner.read(runId, afterSeq)),
     async complete() {
       next().succeed()
       await settled()
@@ -63,12 +63,12 @@ export function failingStore(
 ): Store {
   const inner = memoryStore()
   return {
-    append(runId, expectedSeq, records) {
-      if (records.every(takes)) return inner.append(runId, expectedSeq, records)
+    ...inner,
+    append(...args) {
+      if (args[2].every(takes)) return inner.append(...args)
       if (how === "rejects") return Promise.reject(error)
       throw error
     },
-    read: inner.read,
   }
 }
 
@@ -80,29 +80,36 @@ export interface TextStore extends Store {
 
 /** Keeps text, as a disk does: what JSON does not hold is gone, and nothing is shared with the run. */
 export function textStore(): TextStore {
-  const journals = new Map<string, { lines: string[]; ends: number[] }>()
-  const lines = (runId: string) => journals.get(runId)?.lines ?? []
+  const inner = memoryStore()
+  const ends = new Map<string, number[]>()
+  const throughText = <T>(value: T): T =>
+    value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T)
   return {
-    append(runId, _, records) {
-      const journal = journals.get(runId) ?? { lines: [], ends: [] }
-      journals.set(runId, journal)
-      journal.lines.push(...records.map((record) => JSON.stringify(record)))
-      journal.ends.push(journal.lines.length)
+    ...inner,
+    append(lease, expectedSeq, records, change) {
+      void inner.append(lease, expectedSeq, throughText(records), throughText(change))
+      ends.set(lease.runId, [...(ends.get(lease.runId) ?? []), expectedSeq + records.length])
       return undefined
     },
-    read: (runId, afterSeq) =>
-      lines(runId)
-        .slice(afterSeq)
-        .map((line) => JSON.parse(line)),
-    lines,
-    ends: (runId) => journals.get(runId)?.ends ?? [],
+    lines: (runId) =>
+      (inner.read(runId, 0) as readonly JournalRecord[]).map((record) => JSON.stringify(record)),
+    ends: (runId) => ends.get(runId) ?? [],
   }
 }
 
-/** A journal as a process left it that died after so many records. */
-export function storeWithPrefix(runId: string, lines: readonly string[], count: number): Store {
+/** A journal as a process left it that died after so many records. Its graphs are those of the store it comes from. */
+export function storeWithPrefix(
+  runId: string,
+  lines: readonly string[],
+  count: number,
+  graphs?: Store,
+): Store {
   const store = textStore()
   const records = lines.slice(0, count).map((line) => JSON.parse(line) as JournalRecord)
-  void store.append(runId, 0, records)
-  return store
+  const [first] = records
+  if (first?.entry.type === "run.started") {
+    const { workflow, graph } = first.entry
+    void store.append({ runId, holder: "dead", token: 1 }, 0, records, { created: { workflow, graph } })
+  }
+  return graphs === undefined ? store : { ...store, graph: graphs.graph }
 }

@@ -6,7 +6,6 @@
 import {
   type ErrorData,
   type Json,
-  jsonProblem,
   type NodeId,
   type OpenRequest,
   type RunId,
@@ -17,6 +16,7 @@ import {
   toErrorData,
   type WaitOutcome,
 } from "../core/index.ts"
+import { checkJson } from "./check-json.ts"
 import type { Context } from "./context.ts"
 import { Doings, OUTPUT } from "./doings.ts"
 import type { Frame } from "./frame.ts"
@@ -161,7 +161,7 @@ export class TaskRun implements Context {
 
   /** What is returned, as the message it becomes. */
   #message(value: unknown): Json {
-    if (jsonProblem(value) !== undefined) this.#frame.host.checkJson(value, `What "${this.node}" returned`)
+    checkJson(value, () => `What "${this.node}" returned`)
     return (this.#settles() ? { ok: true, value } : value) as Json
   }
 
@@ -286,6 +286,10 @@ export class TaskRun implements Context {
     if (this.#doings?.resume(key, outcome)) this.#timeLimit?.go()
   }
 
+  /** Whether the handler has come to wait for all that its task waits for. */
+  isWaiting(): boolean {
+    return this.#doings?.holdsAll() ?? false
+  }
   /** Whether the handler has come to wait for the answer to this request. */
   holds(request: OpenRequest): boolean {
     return this.#doings?.heldFor(request) !== undefined

@@ -25,6 +25,6 @@ export class TimeLimit {
     if (this.#disarm === undefined) return
     this.#disarm()
     this.#disarm = undefined
-    this.#left = Math.max(0, this.#left - (this.#host.now() - this.#since))
+    this.#left = Math.max(0, this.#left - Math.max(0, this.#host.now() - this.#since))
   }
 }

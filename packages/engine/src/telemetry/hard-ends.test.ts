@@ -13,11 +13,23 @@ const pass = (id: string) => node(id, (value: number) => value)
 
 it("a journal that is lost ends the run's span", async () => {
   const store = memoryStore()
+  const asks = node("asks", (_: number, ctx) => ctx.ask("Go on?"))
+  const run = workflow("w").chain(asks).build().run(1, { runId: "r", store, telemetry: recording() })
+  await run
+  await store.claim("r", 1, "another process")
+  await expect(run.respond("r1", "yes")).rejects.toMatchObject({ code: "RUN_TAKEN" })
+  await expect(run.result).rejects.toMatchObject({ code: "RUN_TAKEN" })
+  expect(recorded.open()).toEqual([])
+})
+
+it("a start that finds its run there already leaves no span open, whether it joins it or is refused", async () => {
+  const store = memoryStore()
   const w = workflow("w").chain(pass("a")).build()
   await w.run(1, { runId: "r", store })
-  await expect(w.run(1, { runId: "r", store, telemetry: recording() }).result).rejects.toMatchObject({
-    code: "JOURNAL_CONFLICT",
-  })
+  const again = { runId: "r", store, telemetry: recording() }
+  expect((await w.run(1, again)).outputs).toEqual([1])
+  expect(recorded.open()).toEqual([])
+  await expect(w.run(2, again).result).rejects.toMatchObject({ code: "RUN_EXISTS" })
   expect(recorded.open()).toEqual([])
 })
 
@@ -83,11 +95,11 @@ it("a journal that is lost with the cancellation still stops the handlers and en
   })
   const memory = memoryStore()
   const store: Store = {
-    append: async (run, seq, records) => {
-      if (records.some((r) => r.entry.type === "run.cancelled")) throw new Error("disk full")
-      return memory.append(run, seq, records)
+    ...memory,
+    append: async (...args) => {
+      if (args[2].some((r) => r.entry.type === "run.cancelled")) throw new Error("disk full")
+      return memory.append(...args)
     },
-    read: memory.read,
   }
   const run = workflow("w").chain(a).build().run(1, { store, telemetry: recording() })
   const result = run.result.catch((e) => e)
@@ -125,14 +137,14 @@ it("a sub-workflow whose caller failed meanwhile does not start", async () => {
   const memory = memoryStore()
   let release = () => {}
   const store: Store = {
-    append: (run, seq, records) => {
-      memory.append(run, seq, records)
-      if (!records.some((r) => r.entry.type === "call.started")) return undefined
+    ...memory,
+    append: (...args) => {
+      memory.append(...args)
+      if (!args[2].some((r) => r.entry.type === "call.started")) return undefined
       return new Promise<void>((resolve) => {
         release = resolve
       })
     },
-    read: memory.read,
   }
   const run = workflow("w").chain(a).build().run(1, { store, telemetry: recording() })
   await settled()

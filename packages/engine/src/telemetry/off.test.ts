@@ -1,6 +1,6 @@
 import { metrics, trace } from "@opentelemetry/api"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
-import { node, setTelemetry, workflow } from "../index.ts"
+import { memoryStore, node, setTelemetry, workflow } from "../index.ts"
 import { type Recorder, recorder } from "./recorder.test-support.ts"
 import { telemetry } from "./telemetry.ts"
 
@@ -69,16 +69,11 @@ it("the global providers may be set after telemetry was", async () => {
 })
 
 it("without an SDK a run goes as ever, and journals no trace", async () => {
-  const entries: object[] = []
-  const store = {
-    append: (_run: string, _seq: number, records: readonly { entry: object }[]) => {
-      entries.push(...records.map((record) => record.entry))
-      return undefined
-    },
-    read: () => [],
-  }
-  const { outputs } = await build().run(1, { store, telemetry: telemetry() })
+  const store = memoryStore()
+  const { outputs } = await build().run(1, { store, runId: "r", telemetry: telemetry() })
   expect(outputs).toEqual([1])
+  const entries = (await store.read("r", 0)).map(({ entry }) => entry)
+  expect(entries.length).toBeGreaterThan(1)
   expect(entries.filter((entry) => (entry as { trace?: string }).trace !== undefined)).toEqual([])
 })
 

@@ -1,7 +1,7 @@
 import { SpanStatusCode } from "@opentelemetry/api"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { z } from "zod"
-import { node, setTelemetry, workflow } from "../index.ts"
+import { memoryStore, node, setTelemetry, workflow } from "../index.ts"
 import { idOf, linksOf, parentOf, type Recorder, recorder } from "./recorder.test-support.ts"
 import { telemetry } from "./telemetry.ts"
 
@@ -27,16 +27,12 @@ describe("workflow.build", () => {
     const { attributes } = recorded.span("workflow.build")
     expect(attributes).toMatchObject({ "workflow.name": "sized", "workflow.nodes": 4, "workflow.edges": 4 })
 
-    const entries: unknown[] = []
-    const store = {
-      append: (_run: string, _seq: number, records: readonly { entry: unknown }[]) => {
-        entries.push(...records.map((record) => record.entry))
-        return undefined
-      },
-      read: () => [],
-    }
-    await built.run(1, { store })
-    expect(entries[0]).toMatchObject({ type: "run.started", signature: attributes["workflow.signature"] })
+    const store = memoryStore()
+    await built.run(1, { store, runId: "r" })
+    expect((await store.read("r", 0))[0]?.entry).toMatchObject({
+      type: "run.started",
+      signature: attributes["workflow.signature"],
+    })
   })
 })
 

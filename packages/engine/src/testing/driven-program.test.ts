@@ -4,7 +4,7 @@ import type { Entry } from "../core/index.ts"
 import { node, type RunOptions, workflow } from "../index.ts"
 import type { Context } from "../runtime/index.ts"
 import { memoryStore } from "../stores/index.ts"
-import { Driver } from "./driven-program.ts"
+import { Driver, type Executions } from "./driven-program.ts"
 import { seededRandom } from "./random.ts"
 import { SimulatedJournal } from "./simulated-journal.ts"
 import { SimulatedProcess } from "./simulated-process.ts"
@@ -26,11 +26,22 @@ function surroundings() {
   const onBroken = (problem: string) => broken.push(problem)
   const journal = new SimulatedJournal(onBroken)
   const random = seededRandom(1)
-  const process = new SimulatedProcess({ random, journal, time: { now: 0 }, duplicateTimers: 0, onBroken })
-  const driver = new Driver(() => ({ runId: "r", random, journal, process, fail: 0, onBroken }))
+  const process = new SimulatedProcess({
+    random,
+    journal,
+    rows: memoryStore(),
+    time: { now: 0 },
+    dead: new Set(),
+    duplicateTimers: 0,
+    snapshots: 1_000,
+    death: undefined,
+    onBroken,
+  })
+  const executions: Executions = new Map()
+  const driver = new Driver({ executions, runId: "r", random, journal, process, fail: 0, onBroken })
   const program = driver.drive(flow.program)
   const record = (entry: Entry) =>
-    journal.append(journal.length, [JSON.stringify({ seq: journal.length + 1, frame: "", entry, events: 0 })])
+    journal.append(journal.length, JSON.stringify([{ seq: journal.length + 1, frame: "", entry, events: 0 }]))
   /** The entries of a run that really happened. */
   const entries = async (options: RunOptions = {}) => {
     const store = memoryStore()
@@ -42,25 +53,25 @@ function surroundings() {
     const step: Context["step"] = async (_, run) => run()
     void program.nodes[node]?.handlers[0]?.run(1 as never, { ...ctx, step } as Context, undefined as never)
   }
-  return { broken, driver, journal, record, entries, call }
+  return { broken, executions, journal, record, entries, call }
 }
 
 test("a handler that runs for a task that is under way is fine", async () => {
-  const { broken, driver, record, entries, call } = surroundings()
+  const { broken, executions, record, entries, call } = surroundings()
   const [started] = await entries()
   record(started as Entry)
   call(0, 1)
   call(0, 1)
   expect(broken).toEqual([])
-  expect(driver.executions).toMatchObject([{ node: "first", calls: 2, repetitions: 0 }])
+  expect([...executions.values()]).toMatchObject([{ node: "first", calls: 2, repetitions: 0 }])
 })
 
 test("a handler that runs after its task's end is on record breaks M1", async () => {
-  const { broken, driver, record, entries, call } = surroundings()
+  const { broken, executions, record, entries, call } = surroundings()
   for (const entry of (await entries()).slice(0, 3)) record(entry)
   call(0, 1)
   expect(broken).toEqual(['"first" (task 1, attempt 1) runs again although its end is on record (M1)'])
-  expect(driver.executions).toMatchObject([{ repetitions: 1 }])
+  expect([...executions.values()]).toMatchObject([{ repetitions: 1 }])
 })
 
 test("a step that runs although it is on record breaks M1", async () => {
@@ -108,5 +119,5 @@ test("two processes cannot write the same record", async () => {
   const { journal, record, entries } = surroundings()
   const [started] = await entries()
   record(started as Entry)
-  expect(() => journal.append(0, ["{}"])).toThrow(expect.objectContaining({ code: "JOURNAL_CONFLICT" }))
+  expect(() => journal.append(0, "[]")).toThrow(expect.objectContaining({ code: "JOURNAL_CONFLICT" }))
 })

@@ -30,6 +30,7 @@ export interface Execution {
 }
 
 export interface DriverSurroundings {
+  readonly executions: Executions
   readonly runId: string
   readonly random: Random
   readonly journal: SimulatedJournal
@@ -41,24 +42,21 @@ export interface DriverSurroundings {
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
+/** By task, over all processes. */
+export type Executions = Map<string, Writable<Execution>>
+
 export class Driver {
-  readonly #world: () => DriverSurroundings
+  readonly #world: DriverSurroundings
   readonly #programs = new WeakMap<Program, Program>()
-  readonly #executions = new Map<string, Writable<Execution>>()
 
-  /** The surroundings are asked for with every call: processes come and go. */
-  constructor(world: () => DriverSurroundings) {
+  constructor(world: DriverSurroundings) {
     this.#world = world
-  }
-
-  get executions(): Execution[] {
-    return [...this.#executions.values()]
   }
 
   drive(program: Program): Program {
     const known = this.#programs.get(program)
     if (known !== undefined) return known
-    this.#world().journal.knows(program)
+    this.#world.journal.knows(program)
     const driven: Program = {
       ...program,
       nodes: program.nodes.map((one) =>
@@ -82,7 +80,7 @@ export class Driver {
   }
 
   #call(handler: BoundHandler, message: never, ctx: Context, request: never, retry: Retry): unknown {
-    const world = this.#world()
+    const world = this.#world
     const execution = this.#begin(world, ctx)
     const fault = faultFor(world, ctx, retry)
     if (fault?.when === "before") throw fault.error
@@ -104,12 +102,15 @@ export class Driver {
     return result
   }
 
-  #begin({ journal, onBroken, runId }: DriverSurroundings, ctx: Context): Writable<Execution> {
+  #begin(
+    { executions, process, journal, onBroken, runId }: DriverSurroundings,
+    ctx: Context,
+  ): Writable<Execution> {
     const { node, task, attempt } = ctx
     const frame = frameOf(ctx, runId)
     const name = `"${node}" (task ${task}${frame === "" ? "" : ` of ${frame}`}, attempt ${attempt})`
     const key = `${frame} ${task}`
-    const execution = this.#executions.get(key) ?? {
+    const execution = executions.get(key) ?? {
       node,
       task,
       frame,
@@ -117,8 +118,10 @@ export class Driver {
       completions: 0,
       repetitions: 0,
     }
-    this.#executions.set(key, execution)
+    executions.set(key, execution)
     execution.calls++
+    // What a slow process does not know, it cannot heed: its writes are refused.
+    if (process.isSlow) return execution
     const recorded = journal.attemptOf(frame, task)
     if (journal.hasEnded(frame, task)) {
       execution.repetitions++
@@ -137,7 +140,7 @@ export class Driver {
     const step: Context["step"] = (name, run, options) => {
       const count = (keys.get(name) ?? 0) + 1
       keys.set(name, count)
-      const key = count === 1 ? `step:${name}` : `step:${name}#${count}`
+      const key = `step${count === 1 ? "" : `#${count}`}:${name}`
       return ctx.step(name, () => this.#step(world, ctx, key, run), options)
     }
     const call: Context["call"] = (workflow, input, options) =>
@@ -158,7 +161,7 @@ export class Driver {
     key: string,
     run: () => T | Promise<T>,
   ): Promise<T> {
-    if (world.journal.hasStep(frameOf(ctx, world.runId), ctx.task, key)) {
+    if (!world.process.isSlow && world.journal.hasStep(frameOf(ctx, world.runId), ctx.task, key)) {
       world.onBroken(`"${key}" of "${ctx.node}" (task ${ctx.task}) runs again although it is on record (M1)`)
     }
     try {

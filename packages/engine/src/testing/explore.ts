@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from "node:util"
 import { SuperstepError } from "../core/index.ts"
 import type { Callable } from "../runtime/index.ts"
+import { replayLine } from "./replay-line.ts"
 import { type Faults, type SimulateOptions, type Simulation, simulate } from "./simulate.ts"
 
 export interface ExploreOptions extends Omit<SimulateOptions, "seed"> {
@@ -81,10 +82,6 @@ function plain(value: unknown): unknown {
 }
 
 function found(input: unknown, options: SimulateOptions, what: string, cause?: unknown): SuperstepError {
-  const { answers, ...data } = options
-  const shown = JSON.stringify(data).slice(1, -1)
-  const line = `simulate(workflow, ${JSON.stringify(input)}, { ${shown}${answers === undefined ? "" : ", answers"} })`
-  return new SuperstepError("EXPLORATION_FAILED", `Seed ${options.seed}: ${what}\nReproduce: ${line}`, {
-    cause,
-  })
+  const text = `Seed ${options.seed}: ${what}\nReproduce: ${replayLine(input, options)}`
+  return new SuperstepError("EXPLORATION_FAILED", text, { cause })
 }

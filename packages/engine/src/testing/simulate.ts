@@ -8,12 +8,23 @@ import type { Callable, JournalRecord, RunOptions, RunResult } from "../runtime/
 import type { Execution } from "./driven-program.ts"
 import { SimulatedRun } from "./simulation.ts"
 
+/**
+ * Where a process dies: when the journal has so many records, whatever it is at then. Or in the middle of the write
+ * of that record: `before` it is durable, or `after`, when nothing has followed from it yet.
+ */
+export type CrashPoint = number | { readonly before: number } | { readonly after: number }
+
 export interface Faults {
   /**
-   * How often the process dies at the most, at moments that the seed chooses; or the lengths of the journal at
-   * which it dies. The run is resumed each time.
+   * How often the process dies at the most, at moments that the seed chooses; or where the first process dies, the
+   * second, and so on. The run is resumed each time.
    */
-  readonly crash?: number | readonly number[] | undefined
+  readonly crash?: number | readonly CrashPoint[] | undefined
+  /**
+   * How likely, from 0 to 1, a process that the seed would have die is only slow: another one takes the run over, and
+   * this one goes on too, until what it writes is refused.
+   */
+  readonly takeOver?: number | undefined
   /**
    * How likely, from 0 to 1, an attempt fails that the node's policy tries again. A node that needs all its
    * attempts for failures of its own fails for good then.
@@ -21,6 +32,8 @@ export interface Faults {
   readonly fail?: number | undefined
   /** How likely, from 0 to 1, a timer fires a second time. */
   readonly duplicateTimers?: number | undefined
+  /** How likely, from 0 to 1, the clock is set back, by up to an hour, before anything that happens. */
+  readonly clockBack?: number | undefined
 }
 
 export interface SimulateOptions {
@@ -40,8 +53,11 @@ export interface Simulation<Out = unknown> {
   readonly seed: number
   readonly result: RunResult<Out>
   readonly journal: readonly JournalRecord[]
+  /** How long the journal was after each write. */
+  readonly writes: readonly number[]
   /** Per task: how often its handler was called, ran to its end, and was called though its end was on record. */
   readonly executions: readonly Execution[]
+  /** Processes that died, or that lost the run to another one. */
   readonly crashes: number
 }
 

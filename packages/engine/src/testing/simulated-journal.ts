@@ -13,6 +13,8 @@ import {
   type TaskId,
 } from "../core/index.ts"
 import type { JournalRecord, Program } from "../runtime/index.ts"
+import type { RunSnapshot } from "../runtime/loaded-run.ts"
+import { difference } from "./difference.ts"
 
 interface Folded {
   readonly machine: Machine
@@ -21,25 +23,30 @@ interface Folded {
 }
 
 export class SimulatedJournal {
+  /** The records of one write each. */
   readonly #texts: string[] = []
-  readonly #bySignature = new Map<string, Graph>()
-  /** The graphs of all workflows of the run, by name. */
-  readonly graphs = new Map<string, Graph>()
+  readonly #ends: number[] = []
+  readonly #bySignature: Map<string, Graph>
   readonly #frames = new Map<string, Folded>()
   readonly #onBroken: (problem: string) => void
 
-  constructor(onBroken: (problem: string) => void) {
+  constructor(onBroken: (problem: string) => void, bySignature = new Map<string, Graph>()) {
     this.#onBroken = onBroken
+    this.#bySignature = bySignature
   }
 
   /** Entries name their workflow by its signature: one that is not known cannot be folded. */
   knows(program: Program): void {
     this.#bySignature.set(signatureOf(program.graph).hash, program.graph)
-    this.graphs.set(program.graph.name, program.graph)
   }
 
   get length(): number {
-    return this.#texts.length
+    return this.#ends.at(-1) ?? 0
+  }
+
+  /** Its length after each write. */
+  get ends(): readonly number[] {
+    return this.#ends
   }
 
   get root(): Machine | undefined {
@@ -47,21 +54,41 @@ export class SimulatedJournal {
   }
 
   /** Copies, as they come from disk. */
-  records(): JournalRecord[] {
-    return this.#texts.map((text) => JSON.parse(text) as JournalRecord)
+  records(afterSeq = 0): JournalRecord[] {
+    const first = this.#ends.findIndex((end) => end > afterSeq)
+    if (first < 0) return []
+    const records = this.#texts.slice(first).flatMap((text) => JSON.parse(text) as JournalRecord[])
+    return records.filter(({ seq }) => seq > afterSeq)
   }
 
-  append(expectedSeq: number, texts: readonly string[]): void {
+  /** The text is that of a list of records. */
+  append(expectedSeq: number, text: string): void {
     if (expectedSeq !== this.length) {
       throw new SuperstepError(
         "JOURNAL_CONFLICT",
         `The simulated journal ends at ${this.length}, not at ${expectedSeq}.`,
       )
     }
-    for (const text of texts) {
+    const records = JSON.parse(text) as JournalRecord[]
+    this.#texts.push(text)
+    this.#ends.push(this.length + records.length)
+    for (const record of records) {
       if (this.root?.isOver()) this.#onBroken(`something is journaled after the run is over: ${text}`)
-      this.#texts.push(text)
-      this.#fold(JSON.parse(text) as JournalRecord)
+      this.#fold(record)
+    }
+  }
+
+  /** M6: a snapshot is what the journal up to there gives. */
+  checkSnapshot(seq: number, { frames }: RunSnapshot): void {
+    const upToThere = new SimulatedJournal(this.#onBroken, this.#bySignature)
+    upToThere.append(0, JSON.stringify(this.records().slice(0, seq)))
+    for (const { key, machine } of frames) {
+      const folded = upToThere.#frames.get(key)?.machine.snapshot()
+      const differences = folded === undefined ? "there is no such frame" : difference(machine, folded)
+      if (differences === undefined) continue
+      this.#onBroken(
+        `the snapshot after record ${seq}, frame "${key}", is not what the journal gives (M6): ${differences}`,
+      )
     }
   }
 

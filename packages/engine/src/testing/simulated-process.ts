@@ -1,16 +1,16 @@
 /**
- * One life of a process in a simulation: its clock, its way to the journal, and everything in it that waits for
- * its turn. When it dies, nothing of it happens any more: its turns never come, and its store is fenced.
+ * One life of a process in a simulation: its clock, its way to the store, and everything in it that waits for its
+ * turn. When it dies, nothing of it happens any more: its turns never come, and its store is fenced.
  */
-import { jsonProblem, SuperstepError } from "../core/index.ts"
-import type { Clock, JournalRecord, Store } from "../runtime/index.ts"
-import type { Random } from "./random.ts"
-import type { SimulatedJournal } from "./simulated-journal.ts"
+import type { Clock, Store } from "../runtime/index.ts"
+import { saveEvery } from "../runtime/snapshots.ts"
+import type { CrashPoint } from "./simulate.ts"
+import { type StoreSurroundings, simulatedStore } from "./simulated-store.ts"
 
 /** Something that may happen next. */
 export interface Turn {
-  /** `write`: records become durable. `handler`, `step`: user code has ended. `answer`: a person answers. */
-  readonly kind: "write" | "handler" | "step" | "answer" | "timer"
+  /** `read`, `write`: the store answers. `handler`, `step`: user code has ended. `answer`: a person answers. */
+  readonly kind: "read" | "write" | "handler" | "step" | "answer" | "timer"
   take(): void
 }
 
@@ -19,26 +19,46 @@ interface Timer {
   readonly callback: () => void
 }
 
-export interface ProcessSurroundings {
-  readonly random: Random
-  readonly journal: SimulatedJournal
+export interface ProcessSurroundings extends StoreSurroundings {
   /** Time goes on across processes. */
   readonly time: { now: number }
   /** How likely a timer fires twice. */
   readonly duplicateTimers: number
-  readonly onBroken: (problem: string) => void
+  /** How many entries there are between two snapshots. */
+  readonly snapshots: number
+  /** Where this process is to die. */
+  readonly death: CrashPoint | undefined
 }
 
 export class SimulatedProcess {
   readonly #world: ProcessSurroundings
+  readonly store: Store
+  /** Another one has taken its runs over, and it does not know. */
+  isSlow = false
+  holdsRun = false
   #turns: Turn[] = []
   #timers: Timer[] = []
   #alive = true
-  /** Makes durable what is being written, without anybody being told. */
-  #writeThrough: (() => void) | undefined
+  #doomed = false
+  readonly #holders = new Set<string>()
+  /** Writes that are under way: what makes them happen, without anybody being told. */
+  readonly #underWay = new Set<() => unknown>()
 
   constructor(world: ProcessSurroundings) {
     this.#world = world
+    const isAlive = () => this.#alive
+    this.store = simulatedStore(world, {
+      get isAlive() {
+        return isAlive()
+      },
+      later: (kind, act) => this.#later(kind, act),
+      deathIn: (first, last) => this.#deathIn(first, last),
+      named: (holder) => this.#holders.add(holder),
+      holds: () => {
+        this.holdsRun = true
+      },
+    })
+    saveEvery(this.store, world.snapshots)
   }
 
   get turns(): readonly Turn[] {
@@ -53,9 +73,39 @@ export class SimulatedProcess {
       .map((timer) => ({ kind: "timer", take: () => this.#fire(timer) }))
   }
 
+  /** Whether it has come to the point where it is to die. */
+  get isDoomed(): boolean {
+    const { death, journal } = this.#world
+    return this.#doomed || (typeof death === "number" && journal.length >= death)
+  }
+
+  #deathIn(first: number, last: number): "before" | "after" | undefined {
+    const { death } = this.#world
+    if (typeof death !== "object" || this.#doomed) return undefined
+    const when = "before" in death ? "before" : "after"
+    const at = "before" in death ? death.before : death.after
+    if (at < first || at > last) return undefined
+    this.#doomed = true
+    return when
+  }
+
   /** Resolves when the turn is taken; in a process that has died, never. */
   turn(kind: Turn["kind"]): Promise<void> {
     return new Promise((resolve) => this.#add(kind, resolve))
+  }
+
+  #later<T>(kind: "read" | "write", act: () => T | Promise<T>): Promise<T> {
+    if (kind === "write") this.#underWay.add(act)
+    return new Promise((resolve, reject) =>
+      this.#add(kind, () => {
+        this.#underWay.delete(act)
+        try {
+          resolve(act())
+        } catch (error) {
+          reject(error)
+        }
+      }),
+    )
   }
 
   #add(kind: Turn["kind"], happen: () => void): void {
@@ -70,12 +120,23 @@ export class SimulatedProcess {
     this.#turns.push(turn)
   }
 
-  /** The end of the process. A write that is under way reaches the journal or not. */
+  /** The end of the process. A write that is under way reaches the store or not. */
   die(): void {
-    if (this.#world.random.chance(0.5)) this.#writeThrough?.()
+    const { random, dead } = this.#world
+    for (const write of this.#underWay) if (random.chance(0.5)) this.#reach(write)
     this.#alive = false
     this.#turns = []
     this.#timers = []
+    for (const holder of this.#holders) dead.add(holder)
+  }
+
+  /** Nobody is there to be told that it was refused. */
+  #reach(write: () => unknown): void {
+    try {
+      write()
+    } catch {
+      // The store is as it was.
+    }
   }
 
   readonly clock: Clock = {
@@ -98,52 +159,4 @@ export class SimulatedProcess {
     if (random.chance(duplicateTimers)) this.#timers.push({ ...timer, at: time.now })
     timer.callback()
   }
-
-  readonly store: Store = {
-    append: (_, expectedSeq, records) => this.#append(expectedSeq, records),
-    read: (_, afterSeq) => this.#world.journal.records().slice(afterSeq),
-  }
-
-  /** Some writes are done at once, others take until their turn. */
-  #append(expectedSeq: number, records: readonly JournalRecord[]): Promise<void> | undefined {
-    const { journal, random } = this.#world
-    if (!this.#alive) throw fenced()
-    const texts = this.#textsOf(records)
-    if (random.chance(0.3)) {
-      journal.append(expectedSeq, texts)
-      return undefined
-    }
-    return new Promise((resolve, reject) => {
-      const write = () => {
-        this.#writeThrough = undefined
-        if (texts.join() !== this.#textsOf(records).join()) {
-          this.#world.onBroken(
-            `data changed after it was sent or returned, so the run and its journal no longer agree (M6): ${texts.join()}`,
-          )
-        }
-        journal.append(expectedSeq, texts)
-      }
-      this.#writeThrough = write
-      this.#add("write", () => {
-        try {
-          write()
-          resolve()
-        } catch (error) {
-          reject(error)
-        }
-      })
-    })
-  }
-
-  #textsOf(records: readonly JournalRecord[]): string[] {
-    const problem = jsonProblem(records)
-    if (problem !== undefined) {
-      this.#world.onBroken(`what is journaled cannot be stored (M6): ${problem.path} ${problem.reason}`)
-    }
-    return records.map((record) => JSON.stringify(record))
-  }
-}
-
-function fenced(): SuperstepError {
-  return new SuperstepError("FENCED", "This process of the simulation is dead; another one holds the run.")
 }

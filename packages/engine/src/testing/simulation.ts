@@ -7,10 +7,18 @@
  * user code ends (Driver). It checks: M1, M2, M6, M7, M8, that the run neither stops short nor goes on after its
  * end, and that watchers saw what the journal gives.
  */
-import { isDeepStrictEqual } from "node:util"
 import { isSuperstepError, type OpenRequest, SuperstepError } from "../core/index.ts"
-import { type Program, Run, type RunEvent, type RunResult, replayEvents } from "../runtime/index.ts"
-import { Driver } from "./driven-program.ts"
+import {
+  type JournalRecord,
+  type Program,
+  Run,
+  type RunEvent,
+  type RunResult,
+  replayEvents,
+} from "../runtime/index.ts"
+import { memoryStore } from "../stores/index.ts"
+import { difference } from "./difference.ts"
+import { Driver, type Executions } from "./driven-program.ts"
 import { type Random, seededRandom } from "./random.ts"
 import { settled } from "./settled.ts"
 import type { SimulateOptions, Simulation } from "./simulate.ts"
@@ -21,6 +29,9 @@ const RUN_ID = "simulated"
 const MOST_TURNS = 100_000
 /** How likely the process dies before any one turn, as long as it may. */
 const CRASH_RATE = 0.12
+/** One of these many entries lie between two snapshots, as the seed chooses. */
+const SNAPSHOTS = [1, 2, 5, 1_000]
+const HOUR = 3_600_000
 
 export class SimulatedRun<Out> {
   readonly #program: Program
@@ -28,11 +39,16 @@ export class SimulatedRun<Out> {
   readonly #options: SimulateOptions
   readonly #random: Random
   readonly #journal: SimulatedJournal
+  readonly #rows = memoryStore()
+  readonly #dead = new Set<string>()
   readonly #time = { now: 0 }
-  readonly #events: RunEvent[] = []
-  readonly #driver: Driver
+  readonly #events: string[] = []
+  readonly #executions: Executions = new Map()
+  readonly #snapshots: number
   readonly #declined = new Set<string>()
-  #process: SimulatedProcess
+  #process!: SimulatedProcess
+  /** Processes that have lost the run and do not know yet. */
+  #slow: SimulatedProcess[] = []
   #run!: Run<Out>
   /** Answered in this process, and those to be tried again when something else has happened. */
   #answering = new Set<string>()
@@ -43,28 +59,17 @@ export class SimulatedRun<Out> {
   #failure: { readonly error: unknown } | undefined
 
   constructor(program: Program, input: unknown, options: SimulateOptions) {
+    this.#program = program
     this.#input = input
     this.#options = options
     this.#random = seededRandom(options.seed)
+    this.#snapshots = SNAPSHOTS[this.#random.below(SNAPSHOTS.length)] as number
     this.#journal = new SimulatedJournal(this.#onBroken)
-    this.#process = this.#newProcess()
-    this.#driver = new Driver(() => ({
-      runId: RUN_ID,
-      random: this.#random,
-      journal: this.#journal,
-      process: this.#process,
-      fail: options.faults?.fail ?? 0,
-      onBroken: this.#onBroken,
-    }))
-    this.#program = this.#driver.drive(program)
   }
 
   async result(): Promise<Simulation<Out>> {
     this.#begin()
-    for (;;) {
-      const result = await this.#untilAtRest()
-      if (result !== undefined) return this.#report(result)
-    }
+    return this.#report(await this.#atRest())
   }
 
   readonly #onBroken = (problem: string): void => {
@@ -76,33 +81,49 @@ export class SimulatedRun<Out> {
     if (this.#broken !== undefined) throw new SuperstepError("INVARIANT_BROKEN", this.#broken)
   }
 
-  #newProcess(): SimulatedProcess {
-    return new SimulatedProcess({
-      random: this.#random,
-      journal: this.#journal,
-      time: this.#time,
-      duplicateTimers: this.#options.faults?.duplicateTimers ?? 0,
-      onBroken: this.#onBroken,
-    })
-  }
-
-  /** Starts the run, or goes on with what the journal has of it. Now and then somebody watches. */
+  /** Starts the run in a process of its own, or goes on with what the store has of it. Now and then somebody watches. */
   #begin(): void {
-    const { store, clock } = this.#process
+    const { faults = {}, run } = this.#options
+    const world = { random: this.#random, journal: this.#journal, onBroken: this.#onBroken }
+    const process = new SimulatedProcess({
+      ...world,
+      rows: this.#rows,
+      dead: this.#dead,
+      time: this.#time,
+      duplicateTimers: faults.duplicateTimers ?? 0,
+      snapshots: this.#snapshots,
+      death: typeof faults.crash === "object" ? faults.crash[this.#crashes] : undefined,
+    })
+    const driver = new Driver({
+      ...world,
+      executions: this.#executions,
+      runId: RUN_ID,
+      process,
+      fail: faults.fail ?? 0,
+    })
+    const program = driver.drive(this.#program)
     const watched = this.#random.chance(0.5)
-    const options = { ...this.#options.run, runId: RUN_ID, store, clock }
+    const { store, clock } = process
+    this.#process = process
     this.#run =
       this.#journal.length === 0
-        ? Run.start(this.#program, this.#input, options, watched)
-        : Run.resume(this.#program, RUN_ID, { store, clock }, watched)
+        ? Run.start(program, this.#input, { ...run, runId: RUN_ID, store, clock }, watched)
+        : Run.resume(program, RUN_ID, { store, clock, takeOver: this.#slow.length > 0 })
     if (watched) void this.#watch(this.#run)
   }
 
   async #watch(run: Run<Out>): Promise<void> {
     try {
-      for await (const event of run) this.#events.push(JSON.parse(JSON.stringify(event)) as RunEvent)
+      for await (const event of run) this.#events.push(JSON.stringify(event))
     } catch (error) {
       if (run === this.#run) this.#failure ??= { error }
+    }
+  }
+
+  async #atRest(): Promise<RunResult<Out>> {
+    for (;;) {
+      const result = await this.#untilAtRest()
+      if (result !== undefined) return result
     }
   }
 
@@ -111,44 +132,53 @@ export class SimulatedRun<Out> {
     for (;;) {
       await settled()
       this.#check()
+      if (this.#process.isDoomed) return this.#crash()
       const turns = this.#nextTurns()
       if (turns.length === 0) return this.#settledResult()
       if (++this.#turns > MOST_TURNS) throw stuck(`it has not ended after ${MOST_TURNS} turns`)
-      if (this.#isTimeToCrash()) {
-        this.#crash()
-        return undefined
-      }
+      if (this.#isTimeToCrash()) return this.#crash()
       this.#take(turns[this.#random.below(turns.length)] as Turn)
     }
   }
 
   /** Time stands still while there is something else to do, unless timers may come at any time. */
   #nextTurns(): Turn[] {
-    const turns = [...this.#process.turns, ...this.#answers()]
+    const turns = [...this.#process.turns, ...this.#answers(), ...this.#slow.flatMap((slow) => slow.turns)]
     if (turns.length > 0 && this.#options.timers !== "anytime") return turns
-    return this.#journal.root?.isOver() ? turns : [...turns, ...this.#process.dueTimers]
+    const timers = this.#isOver() ? [] : this.#process.dueTimers
+    if (timers.length === 0) return turns
+    return [...turns, ...timers, ...this.#slow.flatMap((slow) => slow.dueTimers)]
   }
 
   #take(turn: Turn): void {
+    const { clockBack = 0 } = this.#options.faults ?? {}
+    if (clockBack > 0 && this.#random.chance(clockBack)) this.#time.now -= this.#random.below(HOUR)
     if (turn.kind !== "answer") this.#tooEarly.clear()
     turn.take()
+  }
+
+  #isOver(): boolean {
+    return this.#journal.root?.isOver() === true
   }
 
   // Crashes
 
   #isTimeToCrash(): boolean {
     const { crash = 0 } = this.#options.faults ?? {}
-    if (typeof crash === "object") {
-      const at = crash[this.#crashes]
-      return at !== undefined && this.#journal.length >= at
-    }
-    return this.#crashes < crash && !this.#journal.root?.isOver() && this.#random.chance(CRASH_RATE)
+    if (typeof crash === "object") return false
+    return this.#crashes < crash && !this.#isOver() && this.#random.chance(CRASH_RATE)
   }
 
-  #crash(): void {
+  /** The process is no more, or it has lost the run: another one goes on. */
+  #crash(): undefined {
+    const { takeOver = 0 } = this.#options.faults ?? {}
+    const { isDoomed, holdsRun } = this.#process
+    const isSlow = !isDoomed && holdsRun && takeOver > 0 && this.#random.chance(takeOver)
     this.#crashes++
-    this.#process.die()
-    this.#process = this.#newProcess()
+    if (isSlow) {
+      this.#process.isSlow = true
+      this.#slow.push(this.#process)
+    } else this.#process.die()
     this.#answering = new Set()
     this.#tooEarly = new Set()
     this.#begin()
@@ -207,16 +237,18 @@ export class SimulatedRun<Out> {
 
   async #report(result: RunResult<Out>): Promise<Simulation<Out>> {
     const journal = this.#journal.records()
+    const crashes = this.#crashes
     this.#compareWithJournal(result)
-    this.#compareEvents()
-    if (this.#journal.root?.isOver()) await this.#startOnceMore(result)
+    await this.#compareEvents(journal)
+    if (this.#isOver()) await this.#startOnceMore(result)
     this.#check()
     return {
       seed: this.#options.seed,
       result,
       journal,
-      executions: this.#driver.executions,
-      crashes: this.#crashes,
+      writes: [...this.#journal.ends],
+      executions: [...this.#executions.values()],
+      crashes,
     }
   }
 
@@ -240,11 +272,14 @@ export class SimulatedRun<Out> {
   }
 
   /** Whoever watched has seen what a replay of the journal shows. */
-  #compareEvents(): void {
-    const { graphs } = this.#journal
-    const events = replayEvents(this.#program.graph, graphs, this.#journal.records(), 0)
-    const replayed = new Map(events.map((event) => [event.seq, event]))
-    for (const event of this.#events) {
+  async #compareEvents(journal: readonly JournalRecord[]): Promise<void> {
+    if (this.#events.length === 0) return
+    const replayed = new Map<number, RunEvent>()
+    for (const event of await replayEvents(this.#rows, journal, 0, this.#program.graph)) {
+      replayed.set(event.seq, event)
+    }
+    for (const text of this.#events) {
+      const event = JSON.parse(text) as RunEvent
       const other = replayed.get(event.seq)
       if (event.type === "custom" || event.type === "log" || other === undefined) continue
       const differences = difference(event, other)
@@ -258,9 +293,8 @@ export class SimulatedRun<Out> {
   async #startOnceMore(result: RunResult<Out>): Promise<void> {
     const { length } = this.#journal
     this.#process.die()
-    this.#process = this.#newProcess()
     this.#begin()
-    const again = await this.#settledResult()
+    const again = await this.#atRest()
     const differences = difference(
       { ...again, error: again.error?.code },
       { ...result, error: result.error?.code },
@@ -276,16 +310,4 @@ function stuck(why: string): SuperstepError {
     "SIMULATION_STUCK",
     `The simulated run is stuck: ${why}. Handlers must wait with ctx (sleep, ask, step), not for real time or IO.`,
   )
-}
-
-/** Which fields differ, as data, or undefined when none does. */
-function difference(a: object, b: object): string | undefined {
-  const left = JSON.parse(JSON.stringify(a)) as Record<string, unknown>
-  const right = JSON.parse(JSON.stringify(b)) as Record<string, unknown>
-  const fields = [...new Set([...Object.keys(left), ...Object.keys(right)])]
-  const differing = fields.filter((field) => !isDeepStrictEqual(left[field], right[field]))
-  if (differing.length === 0) return undefined
-  return differing
-    .map((field) => `${field} is ${JSON.stringify(left[field])}, not ${JSON.stringify(right[field])}`)
-    .join("; ")
 }

@@ -1,20 +1,21 @@
 /** A workflow with something of everything: fan-out, join, map, loop, retry, sleep, steps, a question, a sub-workflow. */
-import { add, append, type Context, channel, node, workflow } from "superstep"
+import { add, append, channel, node, workflow } from "superstep"
+import type { Scenario, Watch } from "./scenario.ts"
 
 const log = channel("log", append<string>())
 const total = channel("total", add())
 
-/** Told of every handler call, so that a test can see what ran again. */
-export type Watch = (ctx: Context) => void
-
-export function everything(watch: Watch) {
+export function everything(watch: Watch): Scenario {
   const split = node("split", (text: string, ctx) => {
     watch(ctx)
     return text.split(" ")
   })
   const weigh = node("weigh", async (word: string, ctx) => {
     watch(ctx)
-    const weight = await ctx.step("measure", () => word.length)
+    const weight = await ctx.step("measure", () => {
+      watch(ctx, "measure")
+      return word.length
+    })
     ctx.state.write(total, weight)
     return { word, weight }
   })
@@ -59,7 +60,7 @@ export function everything(watch: Watch) {
     ctx.state.write(log, [`round ${round}`])
     return { text: `${text}!`, round: round + 1 }
   })
-  return workflow("everything", { state: [log, total] })
+  const flow = workflow("everything", { state: [log, total] })
     .start(split)
     .map(split, weigh, gather, { concurrency: 2 })
     .fanOut(gather, [left, right, inner])
@@ -67,4 +68,5 @@ export function everything(watch: Watch) {
     .edge(both, polish)
     .loop(polish, polish, { while: ({ round }) => round < 3 })
     .build()
+  return { workflow: flow, input: "to be or", answers: () => "yes" }
 }

@@ -1,0 +1,17 @@
+// What the benchmarks take on the command line.
+
+/** A list by comma, in the order of `known`; all of them when it is not given. */
+export function listOption(value, known, what) {
+  if (value === undefined) return known
+  const names = value.split(",").map((name) => name.trim())
+  const unknown = names.find((name) => !known.includes(name))
+  if (unknown !== undefined)
+    throw new Error(`There is no ${what} "${unknown}". There are: ${known.join(", ")}`)
+  return known.filter((name) => names.includes(name))
+}
+
+export function positiveOption(value, what) {
+  const number = Number(value)
+  if (!(number > 0)) throw new Error(`${what} takes a number above 0, not "${value}"`)
+  return number
+}

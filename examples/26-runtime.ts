@@ -1,0 +1,38 @@
+/** Runtime: several processes share a store; what one leaves, another goes on with. */
+import { memoryStore, node, Runtime, type Store, workflow } from "superstep"
+
+/** How often the paid step ran, to show that it is once. */
+export const paid: string[] = []
+
+const charge = node("charge", (order: string, ctx) =>
+  ctx.step("charge", () => {
+    paid.push(order)
+    return { order, receipt: `R-${order}` }
+  }),
+)
+const deliver = node("deliver", async ({ order, receipt }: { order: string; receipt: string }, ctx) => {
+  await ctx.sleep(200)
+  return `${order} delivered, ${receipt}`
+})
+
+export const delivery = workflow("delivery").chain(charge, deliver).build()
+
+/** A process of the service: with a store on disk, each would be one of its own. */
+export const processOn = (store: Store) => new Runtime({ store, workflows: [delivery] })
+
+if (import.meta.filename === process.argv[1]) {
+  const store = memoryStore()
+  const first = processOn(store)
+  const { id } = first.start(delivery, "A-1", { key: "order A-1" })
+  // Deployed anew in the middle of a run: the next process takes it up.
+  await first.close()
+
+  const second = processOn(store)
+  const { resumed } = await second.recover()
+  console.log("taken up:", resumed.length)
+  console.log(...(await second.get(id)).outputs)
+  // A customer who clicks twice has ordered once.
+  console.log(...(await second.start(delivery, "A-1", { key: "order A-1" })).outputs)
+  console.log("charged:", paid)
+  await second.close()
+}

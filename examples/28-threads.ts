@@ -1,0 +1,36 @@
+/** Threads: state that lasts from run to run, such as the messages of a conversation. */
+import { append, channel, memoryStore, node, workflow } from "superstep"
+
+interface Message {
+  readonly from: "guest" | "waiter"
+  readonly text: string
+}
+
+export const messages = channel("messages", append<Message>(), { lasting: true })
+
+const serve = node("serve", (text: string, ctx) => {
+  const wanted = ctx.state
+    .get(messages)
+    .filter(({ from }) => from === "guest")
+    .map((message) => message.text)
+  const reply =
+    wanted.length === 0 ? `${text}, gladly` : `${text}, and the ${wanted.join(" and the ")} comes too`
+  ctx.state.write(messages, [
+    { from: "guest", text },
+    { from: "waiter", text: reply },
+  ])
+  return reply
+})
+
+export const table = workflow("table", { state: [messages] })
+  .start(serve)
+  .build()
+
+if (import.meta.filename === process.argv[1]) {
+  const store = memoryStore()
+  for (const text of ["soup", "bread", "wine"]) {
+    // One run at a time has a thread: a second one would be told which run that is.
+    const { outputs } = await table.run(text, { store, thread: "table 7" })
+    console.log(...outputs)
+  }
+}

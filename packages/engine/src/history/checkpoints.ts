@@ -1,0 +1,150 @@
+/**
+ * The places of a run at which its state is whole: its start, every commit, and its end. One pass gives them all; what they
+ * keep are the changes, by reference to the journal, and never the state itself.
+ */
+import type { Effect, ErrorData, Json, NodeId, Send, TaskId } from "../core/index.ts"
+import { canonicalJson } from "../core/reducers.ts"
+import { eventsOf, type WalkedRecord } from "./journal-walk.ts"
+
+export interface Checkpoint {
+  /** The journal record after which it holds. */
+  readonly seq: number
+  /** The superstep that was committed last, 0 at the start; in flow, that of the task: how many led to it. */
+  readonly superstep: number
+  readonly at: number
+  /**
+   * `start`: before the first task. `commit`: of a superstep; in flow, of one task. `fork`: the run became one of its own
+   * here. `graph`: it went on with another version of its workflow. `end`: it ended in the middle of a superstep.
+   */
+  readonly kind: "start" | "commit" | "fork" | "graph" | "end"
+  /** What was written, in the order in which it was. */
+  readonly changes: readonly Change[]
+  /** The tasks that ended since the checkpoint before, in the order in which they did. */
+  readonly finished: readonly FinishedTask[]
+}
+
+export interface Change {
+  readonly key: string
+  /** `replace` where the value is what a reducer of the workflow's own made of all writes. */
+  readonly reducer: string
+  readonly value: Json
+  /** Who wrote it; absent for what a fork or a migration changed. */
+  readonly task?: TaskId | undefined
+  readonly node?: NodeId | undefined
+}
+
+export interface FinishedTask {
+  readonly task: TaskId
+  readonly node: NodeId
+  readonly attempt: number
+  readonly sends: readonly Send[]
+  /** Set when it failed for good. */
+  readonly error?: ErrorData | undefined
+}
+
+interface Ended extends FinishedTask {
+  readonly superstep: number
+}
+
+/** Collects the checkpoints of one frame, record by record. */
+export class Checkpoints {
+  readonly list: Checkpoint[] = []
+  #ended: Ended[] = []
+  #changes: Change[] = []
+  /** Channels that wait for a reducer of the workflow's own. */
+  #reducing = 0
+
+  /** To be called with every record of the frame, in order. */
+  take(walked: WalkedRecord): void {
+    const { entry } = walked.record
+    if (entry.type === "run.started") return this.#add(walked, "start", 0)
+    if (entry.type === "run.forked") {
+      for (const [key, value] of Object.entries(entry.state ?? {})) {
+        if (value !== undefined) this.#changes.push({ key, reducer: "replace", value })
+      }
+      return this.#add(walked, "fork", this.#superstep)
+    }
+    if (entry.type === "graph.changed") return this.#migrated(walked)
+    const ended = endedTask(walked)
+    if (ended !== undefined) this.#ended.push(ended)
+    this.#reducing += reductions(walked.effects) - (entry.type === "state.reduced" ? 1 : 0)
+    this.#follow(walked)
+  }
+
+  get #superstep(): number {
+    return this.list.at(-1)?.superstep ?? 0
+  }
+
+  #follow(walked: WalkedRecord): void {
+    const flow = walked.frame.machine.graph.schedule === "flow"
+    let committed: number | undefined
+    let over: string | undefined
+    for (const event of eventsOf(walked)) {
+      if (event.type === "state.written") {
+        const { key, reducer, value, task, node } = event
+        this.#changes.push({ key, reducer, value, task, node })
+      } else if (event.type === "superstep.committed") committed = event.superstep
+      else if (event.type === "run.finished") over = event.status
+      else if (
+        event.type === "limit.reached" &&
+        event.goesTo !== undefined &&
+        !flow &&
+        committed === undefined
+      ) {
+        // What was not committed is dropped, and the run goes on elsewhere.
+        this.#ended = []
+      }
+    }
+    if (flow && this.#reducing === 0) {
+      const stopped = over !== undefined && over !== "completed" && this.#changes.length === 0
+      if (!stopped) committed = this.#ended.at(-1)?.superstep
+    }
+    if (committed !== undefined) this.#add(walked, "commit", committed)
+    else if (over !== undefined) this.#add(walked, "end", walked.frame.machine.superstep)
+  }
+
+  #migrated(walked: WalkedRecord): void {
+    for (const [key, value] of Object.entries(walked.frame.machine.allState())) {
+      const before = walked.replaced?.state(key)
+      if (before === undefined || canonicalJson(before) !== canonicalJson(value)) {
+        this.#changes.push({ key, reducer: "replace", value })
+      }
+    }
+    this.#add(walked, "graph", this.#superstep)
+  }
+
+  #add({ record }: WalkedRecord, kind: Checkpoint["kind"], superstep: number): void {
+    const { seq, entry } = record
+    const finished = this.#ended.map(({ superstep: _, ...task }) => task)
+    this.list.push({ seq, superstep, at: entry.at, kind, changes: this.#changes, finished })
+    this.#ended = []
+    this.#changes = []
+  }
+}
+
+function endedTask(walked: WalkedRecord): Ended | undefined {
+  const { task, attempt, record } = walked
+  const { entry } = record
+  if (task === undefined) return undefined
+  const ended = { task: task.id, node: task.node.id, attempt, superstep: task.superstep }
+  if (entry.type === "task.finished") {
+    return { ...ended, sends: entry.sends, ...(entry.settled === undefined ? {} : { error: entry.settled }) }
+  }
+  if (entry.type === "task.rejected") {
+    return { ...ended, sends: [], error: { code: "UNDELIVERED", message: entry.reason } }
+  }
+  if (entry.type !== "task.failed" || isTriedAgain(walked)) return undefined
+  return { ...ended, sends: [], error: entry.error }
+}
+
+/** Whether another attempt follows the failure that the record tells of. */
+export function isTriedAgain(walked: Pick<WalkedRecord, "effects">): boolean {
+  for (const event of eventsOf(walked)) if (event.type === "task.failed") return event.retryAt !== undefined
+  return false
+}
+
+function reductions(effects: readonly Effect[]): number {
+  let count = 0
+  for (const { type } of effects) if (type === "reduce") count++
+  return count
+}

@@ -1,0 +1,218 @@
+/** The first task in which two runs of a workflow differ, and how. */
+import type { Json, NodeId, Route, Send, TaskId } from "../core/index.ts"
+import { canonicalJson } from "../core/reducers.ts"
+import { excerpt, excerpts } from "./excerpts.ts"
+import type { FrameSummary, TaskEnd, TaskSummary } from "./run-summary.ts"
+
+export interface Divergence {
+  /** Its place among all tasks that were compared, from 0. */
+  readonly index: number
+  /** The sub-workflow it is in; empty for the run itself. */
+  readonly path: readonly string[]
+  readonly node: NodeId
+  readonly task: TaskId
+  /** In words. */
+  readonly what: string
+}
+
+/** `notes` say, by frame and task of the replay, what could not be taken from the record. */
+export function firstDivergence(
+  before: FrameSummary,
+  after: FrameSummary,
+  notes: ReadonlyMap<string, string>,
+): Divergence | undefined {
+  return new Comparison(notes).frames(before, after)
+}
+
+/** A pair of tasks that are taken for the same one. */
+interface Pair {
+  readonly before: TaskSummary | undefined
+  readonly after: TaskSummary | undefined
+}
+
+class Comparison {
+  readonly #notes: ReadonlyMap<string, string>
+  #index = 0
+
+  constructor(notes: ReadonlyMap<string, string>) {
+    this.#notes = notes
+  }
+
+  frames(before: FrameSummary, after: FrameSummary): Divergence | undefined {
+    for (const pair of pairs(before, after)) {
+      const found = this.#tasks(pair, before, after)
+      if (found !== undefined) return found
+      this.#index++
+    }
+    return undefined
+  }
+
+  #tasks({ before, after }: Pair, was: FrameSummary, is: FrameSummary): Divergence | undefined {
+    const { path } = after === undefined ? was : is
+    const { id: task, node } = (after ?? before) as TaskSummary
+    const index = this.#index
+    const differs = (what: string): Divergence => ({ index, path, node, task, what })
+    const name = `"${node}" (task ${task})`
+    if (before === undefined) return differs(`${name} runs now, and did not before.`)
+    if (after === undefined) return differs(`${name} ran before, and does not now.`)
+    if (before.node !== node) return differs(`Task ${task} was of "${before.node}", and is of "${node}" now.`)
+    const input = difference(before.input, after.input)
+    if (input !== undefined) return differs(`${name} got ${input}.`)
+    const below = this.#calls(before, after)
+    if (typeof below === "object") return below
+    const what =
+      below ??
+      this.#notes.get(`${is.key} ${task}`) ??
+      stepDifference(before, after) ??
+      askedDifference(before, after) ??
+      endDifference(before.end, after.end)
+    if (what === undefined) return undefined
+    // A note is a sentence of its own.
+    return differs(what.endsWith(".") ? what : `${name} ${what}.`)
+  }
+
+  /** Sub-workflows come before what their caller made of them. */
+  #calls(before: TaskSummary, after: TaskSummary): Divergence | string | undefined {
+    for (const [key, was] of before.calls) {
+      const is = after.calls.get(key)
+      if (!after.calls.has(key)) return `called ${calledName(key)} before, and does not now`
+      // One that had not begun when its caller was stopped has nothing to compare.
+      if (was === undefined || is === undefined) continue
+      this.#index++
+      const found = this.frames(was, is)
+      if (found !== undefined) return found
+    }
+    const added = [...after.calls.keys()].find((key) => !before.calls.has(key))
+    return added === undefined ? undefined : `calls ${calledName(added)} now, and did not before`
+  }
+}
+
+/** By their order; in flow, where the order may be another, by node and which one of it. */
+function pairs(before: FrameSummary, after: FrameSummary): Pair[] {
+  if (before.schedule === "superstep" && after.schedule === "superstep") {
+    const length = Math.max(before.tasks.length, after.tasks.length)
+    return Array.from({ length }, (_, i) => ({ before: before.tasks[i], after: after.tasks[i] }))
+  }
+  const named = byNode(after)
+  const found = [...byNode(before)].map(([name, task]): Pair => {
+    const same = named.get(name)
+    named.delete(name)
+    return { before: task, after: same }
+  })
+  return [...found, ...[...named.values()].map((task) => ({ before: undefined, after: task }))]
+}
+
+function byNode({ tasks }: FrameSummary): Map<string, TaskSummary> {
+  const counts = new Map<NodeId, number>()
+  return new Map(
+    tasks.map((task) => {
+      const count = (counts.get(task.node) ?? 0) + 1
+      counts.set(task.node, count)
+      return [`${task.node}#${count}`, task]
+    }),
+  )
+}
+
+function calledName(key: string): string {
+  return `"${key.slice(key.indexOf(":") + 1)}"`
+}
+
+function stepDifference(before: TaskSummary, after: TaskSummary): string | undefined {
+  const name = (key: string) => `step "${key.replace(/^step(#\d+)?:/, "")}"`
+  for (const [key, value] of before.steps) {
+    const now = after.steps.get(key)
+    if (now === undefined) return `ran ${name(key)} before, and does not now`
+    const given = difference(value, now)
+    if (given !== undefined) return `got ${given}, from ${name(key)}`
+  }
+  const added = [...after.steps.keys()].find((key) => !before.steps.has(key))
+  return added === undefined ? undefined : `runs ${name(added)} now, and did not before`
+}
+
+function askedDifference(before: TaskSummary, after: TaskSummary): string | undefined {
+  for (const [key, question] of before.asked) {
+    const now = after.asked.get(key)
+    if (now === undefined) return `asked ${shown(question)} before, and does not now`
+    const asked = difference(question, now)
+    if (asked !== undefined) return `asked ${asked}`
+  }
+  const added = [...after.asked].find(([key]) => !before.asked.has(key))
+  return added === undefined ? undefined : `asks ${shown(added[1])} now, and did not before`
+}
+
+function endDifference(before: TaskEnd | undefined, after: TaskEnd | undefined): string | undefined {
+  const was = endShown(before)
+  const is = endShown(after)
+  if (was !== is) return `${was} before, and ${is} now`
+  if (before?.type !== "finished" || after?.type !== "finished") return undefined
+  return (
+    sendDifference(before.sends, after.sends) ??
+    writeDifference("wrote", before.writes ?? [], after.writes ?? []) ??
+    writeDifference("kept", before.local ?? [], after.local ?? [])
+  )
+}
+
+function endShown(end: TaskEnd | undefined): string {
+  if (end === undefined) return "had not ended"
+  if (end.type === "refused") return `was refused (${end.reason})`
+  const error = end.type === "failed" ? end.error : end.settled
+  return error === undefined ? "finished" : `failed with ${error.code} (${error.message})`
+}
+
+function sendDifference(before: readonly Send[], after: readonly Send[]): string | undefined {
+  for (const [i, was] of before.entries()) {
+    const is = after[i]
+    if (is === undefined) break
+    const value = difference(was.value, is.value)
+    if (value !== undefined) return `sent ${value}`
+    const places = [routeShown(was.route), routeShown(is.route)]
+    if (places[0] !== places[1]) return `sent ${shown(was.value)} ${places[0]} before, and ${places[1]} now`
+  }
+  if (before.length === after.length) return undefined
+  return `sent ${count(before.length, "message")} before, and ${after.length} now`
+}
+
+function routeShown({ nodes = [], joins = [], maps = [], output, result, reason }: Route): string {
+  const places = [
+    ...nodes.map((id) => `"${id}"`),
+    ...joins.map((id) => `the join ${id}`),
+    ...maps.map((id) => `each of "${id}"`),
+    ...(output ? ["the outputs"] : []),
+    ...(result ? ["the map's results"] : []),
+  ]
+  return places.length === 0 ? `nowhere (${reason ?? "no edge"})` : `to ${places.join(", ")}`
+}
+
+type Writes = readonly (readonly [key: string, value: Json])[]
+
+function writeDifference(verb: string, before: Writes, after: Writes): string | undefined {
+  for (const [i, [key, value]] of before.entries()) {
+    const now = after[i]
+    if (now === undefined || now[0] !== key)
+      return `${verb} ${shown(value)} under "${key}" before, and does not now`
+    const given = difference(value, now[1])
+    if (given !== undefined) return `${verb} ${given}, under "${key}"`
+  }
+  const added = after[before.length]
+  return added === undefined
+    ? undefined
+    : `${verb} ${shown(added[1])} under "${added[0]}" now, and did not before`
+}
+
+const MOST = 100
+
+/** Undefined for equal data. */
+function difference(before: Json, after: Json): string | undefined {
+  const texts = [canonicalJson(before), canonicalJson(after)] as const
+  if (texts[0] === texts[1]) return undefined
+  const [was, is] = excerpts(...texts, MOST)
+  return `${was} before, and ${is} now`
+}
+
+function shown(value: Json): string {
+  return excerpt(canonicalJson(value), 0, MOST)
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`
+}

@@ -1,0 +1,78 @@
+/** Writes the first records of a run that nobody holds yet: any process that has the workflow goes on with it. */
+import type { Effect, Entry, Machine, RunId, RunStarted, RunStatus } from "../core/index.ts"
+import type { JournalRecord, RunCreated, Store } from "../runtime/index.ts"
+import { RunRow } from "../runtime/run-row.ts"
+
+/**
+ * Holds runs while they are written. It counts as dead from the start: should this process die before it lets go of one,
+ * that run is free all the same.
+ */
+const WRITER = { id: "fork", machine: "", pid: 0, beat: 0, until: 0 }
+
+export class NewRun {
+  readonly #store: Store
+  readonly #machines: ReadonlyMap<string, Machine>
+  readonly #row: RunRow
+  readonly #after: number
+  readonly #records: JournalRecord[] = []
+  #events: number
+
+  /** `machines` by frame, as they are after the record that the run's own ones follow. */
+  constructor(
+    store: Store,
+    machines: ReadonlyMap<string, Machine>,
+    after: Pick<JournalRecord, "seq" | "events">,
+  ) {
+    this.#store = store
+    this.#machines = machines
+    this.#row = new RunRow(store)
+    this.#after = after.seq
+    this.#events = after.events
+  }
+
+  add(frame: string, entry: Entry): void {
+    const machine = this.#machines.get(frame) as Machine
+    const before = machine.eventCount
+    this.#keep({ key: frame, machine }, entry, machine.apply(entry), before)
+  }
+
+  /** The entry that the machine was started with. */
+  addStart(machine: Machine, entry: RunStarted, effects: readonly Effect[]): void {
+    this.#keep({ key: "", machine }, entry, effects, 0)
+  }
+
+  #keep(
+    frame: { readonly key: string; readonly machine: Machine },
+    entry: Entry,
+    effects: readonly Effect[],
+    eventsBefore: number,
+  ): void {
+    this.#row.follow(frame, entry, effects)
+    this.#events += frame.machine.eventCount - eventsBefore
+    const seq = this.#after + this.#records.length + 1
+    this.#records.push({ seq, frame: frame.key, entry, events: this.#events })
+  }
+
+  async write(runId: RunId, created: RunCreated): Promise<void> {
+    const status = this.#status()
+    this.#row.create(created, undefined)
+    this.#row.stand(status, this.#machines.get("") as Machine)
+    const lease = { runId, holder: WRITER.id, token: 1 }
+    await this.#store.beat(WRITER)
+    await this.#store.append(lease, this.#after, this.#records, this.#row.take())
+    await this.#store.release(lease, status === "waiting" ? this.#nextTimer() : undefined)
+  }
+
+  #status(): RunStatus {
+    const root = this.#machines.get("") as Machine
+    if (root.isOver()) return root.status
+    const machines = [...this.#machines.values()]
+    const isAtRest = machines.every((machine) => !machine.isBusy())
+    return isAtRest && machines.some(({ status }) => status === "waiting") ? "waiting" : "running"
+  }
+
+  #nextTimer(): number | undefined {
+    const due = [...this.#machines.values()].flatMap((machine) => machine.nextTimer() ?? [])
+    return due.length === 0 ? undefined : Math.min(...due)
+  }
+}

@@ -1,0 +1,141 @@
+/** Places in a run from which it can go on once more, found in its journal. */
+import {
+  type NodeId,
+  type RequestId,
+  type RunId,
+  SuperstepError,
+  type TaskFailed,
+  type TaskId,
+} from "../core/index.ts"
+import { childKey } from "../runtime/frame-key.ts"
+import type { JournalRecord } from "../runtime/index.ts"
+import { AskedRequests } from "./asked-requests.ts"
+import { checkSeq, seqOf, tell } from "./history.ts"
+import { eventsOf, type Journal, JournalWalk } from "./journal-walk.ts"
+
+/**
+ * `superstep`: after its last commit. `seq`: after that record of the journal. `task`: before it has done anything; with
+ * `path`, one of a sub-workflow.
+ */
+export type Point =
+  | { readonly superstep: number }
+  | { readonly seq: number }
+  | { readonly task: TaskId; readonly path?: readonly string[] | undefined }
+
+export function seqOfPoint(journal: Journal, point: Point): number {
+  const { runId, records } = journal
+  if ("superstep" in point) return seqOf(runId, tell(journal, []).checkpoints, point.superstep)
+  if ("task" in point) return seqBeforeTask(journal, point.task, point.path ?? [])
+  return wholeRecords(records, checkSeq(runId, point.seq, { from: 1, to: records.length }))
+}
+
+/** Some records are written together with the one before them, and mean nothing without it. */
+export function wholeRecords(records: readonly JournalRecord[], seq: number): number {
+  let last = seq
+  for (let next = records[last]; next !== undefined; next = records[last]) {
+    const { type } = next.entry
+    const forking = type === "run.forked" && records[last - 1]?.entry.type === "run.forked"
+    if (type !== "usage.recorded" && type !== "state.reduced" && !forking) break
+    last++
+  }
+  return last
+}
+
+/** Everything that others did before its first entry stays. */
+function seqBeforeTask(journal: Journal, task: TaskId, path: readonly string[]): number {
+  const { runId, records } = journal
+  const { key } = tell(journal, path).frame
+  let started = false
+  for (const walked of new JournalWalk(journal)) {
+    if (walked.frame.key !== key) continue
+    if (walked.task?.id === task) return walked.record.seq - 1
+    for (const event of eventsOf(walked))
+      if (event.type === "task.started" && event.task === task) started = true
+  }
+  if (started) return records.length
+  throw new SuperstepError("TASK_UNKNOWN", `Run "${runId}" has started no task ${task}.`, { run: runId })
+}
+
+/** The last record at which all of these questions were open. */
+export function seqWithOpen(journal: Journal, requests: readonly RequestId[]): number {
+  const asked = new AskedRequests()
+  let seq: number | undefined
+  for (const walked of new JournalWalk(journal)) {
+    asked.take(walked)
+    if (requests.every((id) => asked.isOpen(id))) seq = walked.record.seq
+  }
+  if (seq !== undefined) return wholeRecords(journal.records, seq)
+  const names = (ids: readonly RequestId[]) => ids.map((id) => `"${id}"`).join(", ") || "none"
+  const text = `Run "${journal.runId}" never had ${names(requests)} open at one time. It has asked ${names(asked.ids())}.`
+  throw new SuperstepError("REQUEST_UNKNOWN", text, { run: journal.runId })
+}
+
+/** Before the superstep's first task: its tasks run again. */
+export function seqBeforeSuperstep(journal: Journal, superstep: number): number {
+  let last = 0
+  for (const walked of new JournalWalk(journal)) {
+    if (walked.frame.key !== "") continue
+    for (const event of eventsOf(walked)) {
+      if (event.type !== "superstep.started" && event.type !== "task.started") continue
+      if (event.superstep === superstep) return wholeRecords(journal.records, walked.record.seq)
+      last = Math.max(last, event.superstep)
+    }
+  }
+  const text = `Run "${journal.runId}" has no superstep ${superstep}; it has 1 to ${last}.`
+  throw new SuperstepError("SUPERSTEP_UNKNOWN", text, { run: journal.runId })
+}
+
+/** Before the last task of a node. */
+export function seqBeforeNode(journal: Journal, node: NodeId): number {
+  const nodes = new Map<NodeId, TaskId>()
+  for (const walked of new JournalWalk(journal)) {
+    if (walked.frame.key !== "") continue
+    for (const event of eventsOf(walked)) if (event.type === "task.started") nodes.set(event.node, event.task)
+  }
+  const task = nodes.get(node)
+  if (task !== undefined) return seqBeforeTask(journal, task, [])
+  const names = [...nodes.keys()].map((id) => `"${id}"`).join(", ")
+  const text = `Run "${journal.runId}" has run no task of node "${node}"; it has run ${names}.`
+  throw new SuperstepError("NODE_UNKNOWN", text, { run: journal.runId })
+}
+
+/** Before the failure that ended the run: in the sub-workflow that failed first, if that is what its callers failed with. */
+export function seqBeforeFailure(journal: Journal): number {
+  const walk = new JournalWalk(journal)
+  /** By frame: the record of the failure that ended it. */
+  const failures = new Map<string, number>()
+  const given = new Map<string, GivenFailure>()
+  for (const { record, frame, attempt, effects } of walk) {
+    const { entry, seq } = record
+    if (entry.type === "call.finished" && !entry.outcome.ok) {
+      const below = childKey(frame.key, entry.task, attempt, entry.key)
+      given.set(`${frame.key} ${entry.task}`, { message: entry.outcome.error.message, frame: below })
+    }
+    if (frame.machine.status !== "failed" || !effects.some(({ type }) => type === "finish")) continue
+    const below = entry.type === "task.failed" ? causeBelow(frame.key, entry, given) : undefined
+    failures.set(frame.key, (below === undefined ? undefined : failures.get(below)) ?? seq)
+  }
+  const failure = failures.get("")
+  if (failure !== undefined) return failure - 1
+  throw notFailed(journal.runId, walk.frames.get("")?.machine.status ?? "unknown")
+}
+
+/** What the last sub-workflow of a task failed with, which it may have failed with too. */
+interface GivenFailure {
+  readonly message: string
+  readonly frame: string
+}
+
+function causeBelow(
+  frame: string,
+  { task, error }: TaskFailed,
+  given: ReadonlyMap<string, GivenFailure>,
+): string | undefined {
+  const found = given.get(`${frame} ${task}`)
+  return found?.message === error.message ? found.frame : undefined
+}
+
+function notFailed(runId: RunId, status: string): SuperstepError {
+  const text = `Run "${runId}" is ${status}: there is no failure to run again from. Say where from: { superstep }, { task } or { node }.`
+  return new SuperstepError("RUN_NOT_FAILED", text, { run: runId })
+}

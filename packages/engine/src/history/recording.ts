@@ -1,0 +1,144 @@
+/**
+ * A run as data that stands for itself: its journal with the graphs and the thread's state that it needs, and nothing of
+ * the store it came from. As a file it is a fixture: what a test replays against the workflow as it is now.
+ */
+import { type Entry, type Json, type RunId, SuperstepError } from "../core/index.ts"
+import { canonicalJson, isRecord } from "../core/reducers.ts"
+import type { JournalRecord, Store } from "../runtime/index.ts"
+import { type Journal, openJournal, readJournal } from "./journal-walk.ts"
+
+export const RECORDING_VERSION = 1
+
+export interface Recording {
+  readonly version: typeof RECORDING_VERSION
+  readonly workflow: string
+  readonly runId: RunId
+  readonly records: readonly JournalRecord[]
+  /** By hash: every graph that the journal names. */
+  readonly graphs: { readonly [hash: string]: Json }
+}
+
+/** A recording as it is written to a file: equal runs give equal text. */
+export type Fixture = Recording
+
+/** The run as far as it has come. Rejects with RUN_UNKNOWN. */
+export async function recordingOf(store: Store, runId: RunId): Promise<Recording> {
+  const { records } = await readJournal(store, runId)
+  const graphs: { [hash: string]: Json } = {}
+  for (const { entry } of records) {
+    // Reading the journal has looked for all of them.
+    if (namesGraph(entry)) graphs[entry.graph] = (await store.graph(entry.graph)) as Json
+  }
+  const alone = records.map((record) => ({ ...record, entry: withoutSurroundings(record.entry) }))
+  const [first] = alone as [JournalRecord]
+  const { workflow } = first.entry as Extract<Entry, { type: "run.started" }>
+  return { version: RECORDING_VERSION, workflow, runId, records: alone, graphs }
+}
+
+/** To be kept as a file: `JSON.stringify(await toFixture(store, runId), null, 1)`. It holds all that the run's journal holds. */
+export async function toFixture(store: Store, runId: RunId): Promise<Fixture> {
+  const { version, workflow, records, graphs } = await recordingOf(store, runId)
+  const ordered = (value: unknown) => JSON.parse(canonicalJson(value as Json))
+  return { version, workflow, runId, records: ordered(records), graphs: ordered(graphs) }
+}
+
+/** The thread's state is in the first entry by now, and spans are of no use to a replay. */
+function withoutSurroundings(entry: Entry): Entry {
+  const { trace: _, thread: __, ...rest } = entry as Entry & { trace?: unknown; thread?: unknown }
+  return rest as Entry
+}
+
+function namesGraph(entry: Entry): entry is Extract<Entry, { type: "run.started" | "graph.changed" }> {
+  return entry.type === "run.started" || entry.type === "graph.changed"
+}
+
+/** The journal of a recording, which may come from a file. Throws FIXTURE_INVALID or FIXTURE_VERSION. */
+export async function openRecording(data: unknown): Promise<{ recording: Recording; journal: Journal }> {
+  const recording = checkRecording(data)
+  const { runId, records, graphs } = recording
+  const shelf = {
+    graph: (hash: string) => graphs[hash],
+    thread: () => ({ version: 0, state: {} }),
+  }
+  try {
+    return { recording, journal: await openJournal(shelf, runId, records) }
+  } catch (cause) {
+    throw invalid("one of its graphs cannot be read", cause)
+  }
+}
+
+/** So that an entry of a later version is told from one that is broken. Typed, so that none is missing. */
+const ENTRY_TYPES: { readonly [type in Entry["type"]]: true } = {
+  "run.started": true,
+  "run.forked": true,
+  "graph.changed": true,
+  "task.finished": true,
+  "task.failed": true,
+  "task.rejected": true,
+  "step.recorded": true,
+  "usage.recorded": true,
+  "request.opened": true,
+  "request.answered": true,
+  "timer.set": true,
+  "timer.fired": true,
+  "call.started": true,
+  "call.finished": true,
+  "state.reduced": true,
+  "run.failed": true,
+  "run.cancelled": true,
+}
+
+function checkRecording(data: unknown): Recording {
+  const given = typeof data === "string" ? parse(data) : data
+  if (!isRecord(given as Json) || !("version" in (given as object))) {
+    throw invalid("it has no version; make one with toFixture(store, runId)")
+  }
+  const { version, workflow, runId, records, graphs } = given as { readonly [key: string]: Json }
+  if (!Number.isInteger(version)) throw invalid("its version is no whole number")
+  if (version !== RECORDING_VERSION) {
+    const text = `This fixture has version ${version}; this library reads version ${RECORDING_VERSION}. Use a newer library, or record the run again.`
+    throw new SuperstepError("FIXTURE_VERSION", text)
+  }
+  if (typeof workflow !== "string") throw invalid('"workflow" is no text')
+  if (typeof runId !== "string") throw invalid('"runId" is no text')
+  if (!isRecord(graphs)) throw invalid('"graphs" is no object')
+  if (!Array.isArray(records) || records.length === 0)
+    throw invalid('"records" is no list with records in it')
+  for (const [i, record] of records.entries()) {
+    const problem = recordProblem(record as Json, i)
+    if (problem !== undefined) throw invalid(`records[${i}]${problem}`)
+    const entry = (record as JournalRecord).entry as Entry
+    if (namesGraph(entry) && !Object.hasOwn(graphs, entry.graph)) {
+      throw invalid(`records[${i}] names the graph ${entry.graph}, which is not among its graphs`)
+    }
+  }
+  const first = records[0] as JournalRecord
+  if (first.frame !== "" || first.entry.type !== "run.started")
+    throw invalid("it does not begin with the start of a run")
+  return given as unknown as Recording
+}
+
+function recordProblem(record: Json, index: number): string | undefined {
+  if (!isRecord(record)) return " is no object"
+  if (record.seq !== index + 1) return `.seq is not ${index + 1}: a record is missing or out of place`
+  if (typeof record.frame !== "string") return ".frame is no text"
+  const { entry } = record
+  if (!isRecord(entry)) return ".entry is no object"
+  if (typeof entry.type !== "string" || !Object.hasOwn(ENTRY_TYPES, entry.type)) {
+    return `.entry has the unknown type ${JSON.stringify(entry.type)}`
+  }
+  return typeof entry.at === "number" ? undefined : ".entry.at is no number"
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw invalid("it is no JSON", cause)
+  }
+}
+
+export function invalid(why: string, cause?: unknown): SuperstepError {
+  const because = cause instanceof Error ? `: ${cause.message}` : ""
+  return new SuperstepError("FIXTURE_INVALID", `This is no recording of a run: ${why}${because}.`, { cause })
+}

@@ -1,0 +1,117 @@
+/** A program whose handlers run as they are, and whose steps and waits are given to somebody else to allow. */
+import type { NodeId, RunId, TaskId, Usage } from "../core/index.ts"
+import { HandlerKeys } from "../runtime/handler-keys.ts"
+import {
+  type BoundHandler,
+  type Callable,
+  type Context,
+  type Program,
+  programNode,
+} from "../runtime/index.ts"
+
+/** One attempt at a task, while its handler runs. */
+export interface Attempt {
+  /** What the step gives; undefined: it is to be run. */
+  step(key: string): RecordedStep | undefined
+  /** A step that is run, for real. */
+  live<T>(step: Promise<T>): Promise<T>
+  /** Whether what the handler says that it uses counts. */
+  readonly counts: boolean
+  /** Resolves when the handler may begin to wait under this key. */
+  mayWait(key: string): Promise<void>
+}
+
+/** What a step gives, instead of being run. */
+export interface RecordedStep {
+  readonly value: () => Promise<unknown>
+  readonly usage?: Usage | undefined
+}
+
+/** Which task's handler it is, and which attempt. */
+export interface Place {
+  readonly frame: string
+  readonly task: TaskId
+  readonly node: NodeId
+  readonly attempt: number
+  readonly use: Context["use"]
+}
+
+export interface Director {
+  /** Calls the handler, and says when and how the attempt ends. */
+  perform(place: Place, act: (attempt: Attempt) => unknown): Promise<unknown>
+}
+
+/** The graph is the same: only what handlers are called with is another. */
+export function replayedProgram(runId: RunId, director: Director): (program: Program) => Program {
+  const known = new WeakMap<Program, Program>()
+  const replayed = (program: Program): Program => {
+    const found = known.get(program)
+    if (found !== undefined) return found
+    const nodes = program.nodes.map(({ node, handlers, onAnswer, output, router }) =>
+      programNode(
+        node,
+        { handlers: handlers.map(bound), onAnswer: onAnswer && bound(onAnswer), output },
+        router,
+      ),
+    )
+    const made = { ...program, nodes }
+    known.set(program, made)
+    return made
+  }
+  const bound = (handler: BoundHandler): BoundHandler => ({
+    ...handler,
+    run: (message, ctx, request) => {
+      const { node, task, attempt, use } = ctx
+      return director.perform({ node, task, attempt, use, frame: frameOf(ctx, runId) }, (allowed) =>
+        handler.run(message, contextOf(ctx, allowed, replayed), request),
+      )
+    },
+  })
+  return replayed
+}
+
+/** The idempotency key is the run's id, the frame where there is one, and the task. */
+function frameOf({ idempotencyKey, task }: Context, runId: RunId): string {
+  return idempotencyKey.slice(runId.length + 1, -`:${task}`.length)
+}
+
+function contextOf(ctx: Context, attempt: Attempt, replayed: (program: Program) => Program): Context {
+  const keys = new HandlerKeys()
+  const step: Context["step"] = (name, run, options) => {
+    const recorded = attempt.step(keys.next("step", name))
+    if (recorded === undefined) return attempt.live(ctx.step(name, run, options))
+    const { value, usage } = recorded
+    return ctx.step(name, value as typeof run, usage && { usage: () => usage })
+  }
+  const ask: Context["ask"] = (question) => after(attempt.mayWait(keys.next("ask")), () => ctx.ask(question))
+  const sleep: Context["sleep"] = (ms) => after(attempt.mayWait(keys.next("sleep")), () => ctx.sleep(ms))
+  const call: Context["call"] = (workflow, input, options) =>
+    after(attempt.mayWait(keys.next("call", workflow.name)), () =>
+      ctx.call(callable(workflow, replayed), input, options),
+    )
+  const use: Context["use"] = (usage) => {
+    if (attempt.counts) ctx.use(usage)
+  }
+  const own: Partial<Context> = { step, ask, sleep, call, use }
+  return new Proxy(ctx, {
+    get(_, property) {
+      if (Object.hasOwn(own, property)) return own[property as keyof Context]
+      const value = Reflect.get(ctx, property, ctx)
+      return typeof value === "function" ? value.bind(ctx) : value
+    },
+  })
+}
+
+function callable<In, Out>(
+  workflow: Callable<In, Out>,
+  replayed: (program: Program) => Program,
+): Callable<In, Out> {
+  return { ...workflow, program: replayed(workflow.program) }
+}
+
+/** A handler may hold a promise that it does not await yet: when its task is stopped, that must not end the process. */
+function after<T>(allowed: Promise<void>, act: () => Promise<T>): Promise<T> {
+  const done = allowed.then(act)
+  done.catch(() => undefined)
+  return done
+}

@@ -1,0 +1,394 @@
+/**
+ * A recorded run once more: the workflow's handlers run for real, in memory, and what came from outside is taken from the
+ * record. Everything that a handler does waits for its turn, and turns are taken in the order of the record, one at a time,
+ * when nothing else can happen by itself. Time is what it was at that place of the record.
+ *
+ * It leaves to its parts: what is on record (RecordedRun), how handlers are held (replayed-program), what people, timers
+ * and the like do (OutsideWorld). Invariants:
+ * R1 as long as the workflow does what it did, its entries come in the order, and at the times, of the record.
+ * R2 no step runs, unless `live` says so: it gives what is on record, or fails as it did then, or with REPLAY_DIVERGED.
+ * R3 what was under way when the recording was made stays under way, as long as the recorded end can still come.
+ * R4 time goes on by itself only when nothing else is left to do.
+ */
+import {
+  fromErrorData,
+  graphData,
+  type RunStarted,
+  SuperstepError,
+  signatureOf,
+  type Task,
+} from "../core/index.ts"
+import { Frame } from "../runtime/frame.ts"
+import type { JournalRecord, Program, Store } from "../runtime/index.ts"
+import { RunHost } from "../runtime/run-host.ts"
+import { memoryStore } from "../stores/index.ts"
+import type { Journal } from "./journal-walk.ts"
+import { callOf, Names } from "./names.ts"
+import { type Move, OutsideWorld } from "./outside-world.ts"
+import { type RecordedFailure, RecordedRun, type RecordedTask, returnKey } from "./recorded-run.ts"
+import {
+  type Attempt,
+  type Director,
+  type Place,
+  type RecordedStep,
+  replayedProgram,
+} from "./replayed-program.ts"
+
+export interface ReplayOptions {
+  /** Runs steps that are not on record, for real. Default: such a step fails with REPLAY_DIVERGED. */
+  readonly live?: boolean | undefined
+  /** Real milliseconds for which a handler may be at work on something that is no step. Default 5,000. */
+  readonly patience?: number | undefined
+}
+
+/** An attempt whose handler was called. */
+interface Part extends Place {
+  readonly recorded: RecordedTask | undefined
+  /** Ends the attempt, whatever its handler still does. */
+  readonly fail: (error: unknown) => void
+  /** How many turns it waits for. */
+  held: number
+  /** The rank with which it ended: its machine may take a moment to know. */
+  ending: number | undefined
+  /** It was waited for long enough. */
+  isLate: boolean
+}
+
+interface Turn {
+  readonly part: Part
+  readonly rank: number
+  readonly take: () => void
+}
+
+/** What is not on record comes after all that is; and last, what goes on where the recording ended (R3). */
+const NOT_RECORDED = 2 ** 40
+const BEYOND = 2 ** 45
+
+const PATIENCE = 5_000
+
+/** Held from the start, so that a test framework's fake timers do not stop it. */
+const nextTurn = setImmediate
+
+export class ReplayedRun implements Director {
+  readonly #first: RunStarted
+  readonly #recorded: RecordedRun
+  readonly #options: ReplayOptions
+  readonly #store: Store = memoryStore()
+  readonly #host: RunHost
+  readonly #names = new Names()
+  /** In the order in which they are to be taken. */
+  readonly #turns: Turn[] = []
+  /** The last attempt of every task. */
+  readonly #parts = new Map<string, Part>()
+  /** Attempts that wait for no turn: at work, parked, or over. */
+  readonly #others = new Set<Part>()
+  readonly #outside: OutsideWorld
+  #now: number
+  #arrivals = 0
+  #onArrival: (() => void) | undefined
+  #liveSteps = 0
+  /** What could not be taken from the record, by frame and task. */
+  readonly notes = new Map<string, string>()
+
+  constructor(journal: Journal, options: ReplayOptions) {
+    this.#first = (journal.records[0] as JournalRecord).entry as RunStarted
+    this.#recorded = new RecordedRun(journal)
+    this.#options = options
+    this.#now = this.#first.at
+    this.#host = new RunHost({
+      runId: this.#first.runId,
+      store: this.#store,
+      // Timers are found where they are kept, and fired when it is their turn.
+      clock: { now: () => this.#now, setTimer: () => () => undefined },
+      onReturn: (frame, giveBack) => this.#return(frame, giveBack),
+    })
+    this.#outside = new OutsideWorld(this.#host, this.#recorded, this.#names, (place, text) =>
+      this.#note(place, text),
+    )
+  }
+
+  /** The journal of the replay, and the store that has its graphs. */
+  async play(program: Program): Promise<{ records: readonly JournalRecord[]; store: Store }> {
+    const host = this.#host
+    const { runId } = host
+    const { graph } = program
+    const { name: workflow } = graph
+    const { hash } = graphData(graph)
+    const entry = { ...this.#first, workflow, signature: signatureOf(graph).hash, graph: hash }
+    host.create({ runId, holder: "replay", token: 1 }, { workflow, graph: hash }, undefined)
+    host.together(() => Frame.start(host, replayedProgram(runId, this)(program), entry, undefined))
+    while (await this.#goOn()) {
+      // What follows from what has happened comes next.
+    }
+    if (host.failure !== undefined) throw host.failure
+    if (!host.root.machine.isOver()) host.evict()
+    return { records: await this.#store.read(runId, 0), store: this.#store }
+  }
+
+  // What handlers do
+
+  perform(place: Place, act: (attempt: Attempt) => unknown): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const part = this.#enter(place, reject)
+      const attempt: Attempt = {
+        counts: !this.#failsAgain(part),
+        step: (key) => this.#step(part, key),
+        live: (step) => this.#live(step),
+        mayWait: (key) => this.#mayWait(part, key),
+      }
+      const acted = async () => act(attempt)
+      acted().then(
+        (value) => this.#end(part, true).then((late) => (late === undefined ? resolve(value) : reject(late))),
+        (error) => this.#end(part, false).then(() => reject(error)),
+      )
+    })
+  }
+
+  #enter(place: Place, fail: Part["fail"]): Part {
+    const { frame, task, node } = place
+    const recorded = this.#recorded.task(this.#names.task(frame, task, node))
+    this.#outside.add(frame)
+    const part = { ...place, recorded, fail, held: 0, ending: undefined, isLate: false }
+    this.#parts.set(`${frame} ${task}`, part)
+    this.#others.add(part)
+    this.#arrive()
+    return part
+  }
+
+  /** R2. */
+  #step(part: Part, key: string): RecordedStep | undefined {
+    const { recorded, node } = part
+    const found = recorded?.steps.get(key)
+    const failure = this.#failureBefore(part, found?.rank)
+    if (failure !== undefined) return { value: () => Promise.reject(fromErrorData(failure.error)) }
+    if (found !== undefined) {
+      const value = () => this.#turn(part, recorded?.takeTurn(key)).then(() => found.value)
+      return { value, usage: found.usage }
+    }
+    if (this.#options.live) return undefined
+    const value = async () => {
+      await this.#turn(part, undefined)
+      const text = `Step "${key.replace(/^step(#\d+)?:/, "")}" of "${node}" is not on record.`
+      this.#note(part, text)
+      throw new SuperstepError("REPLAY_DIVERGED", text, { retryable: false })
+    }
+    return { value }
+  }
+
+  /** How the attempt failed before it had come so far: there and then, for all that is known. */
+  #failureBefore({ recorded, attempt }: Part, rank: number | undefined): RecordedFailure | undefined {
+    const failure = recorded?.failure(attempt)
+    if (failure === undefined) return undefined
+    const isBefore = rank === undefined ? !this.#options.live : failure.rank < rank
+    return isBefore ? failure : undefined
+  }
+
+  async #live<T>(step: Promise<T>): Promise<T> {
+    this.#liveSteps++
+    try {
+      return await step
+    } finally {
+      this.#liveSteps--
+    }
+  }
+
+  /** What the task has on record in this life need not wait again. */
+  #mayWait(part: Part, key: string): Promise<void> {
+    const task = this.#taskOf(part)
+    if (task?.memo?.has(key) || task?.failures?.has(key)) return Promise.resolve()
+    const failure = this.#failureBefore(part, part.recorded?.nextTurn(key))
+    if (failure !== undefined) return Promise.reject(fromErrorData(failure.error))
+    return this.#turn(part, part.recorded?.takeTurn(key))
+  }
+
+  /** A sub-workflow is over. */
+  #return(key: string, giveBack: () => void): void {
+    const { frame, task, call } = callOf(key)
+    const caller = this.#parts.get(`${frame} ${task}`) as Part
+    this.#turn(caller, caller.recorded?.takeTurn(returnKey(call))).then(giveBack)
+  }
+
+  /** The handler has ended. Gives the error with which the attempt fails all the same. */
+  async #end(part: Part, well: boolean): Promise<unknown> {
+    const { recorded, attempt } = part
+    const failure = recorded?.failure(attempt)
+    const again = this.#failsAgain(part)
+    part.ending = (again || !well ? failure?.rank : undefined) ?? recorded?.end?.rank
+    await this.#turn(part, part.ending)
+    if (again || !well) recorded?.passFailure(attempt)
+    if (!again || failure === undefined) return undefined
+    if (failure.usage !== undefined) part.use(failure.usage)
+    return fromErrorData(failure.error)
+  }
+
+  /** Whether the attempt failed for what is not in its code: another one followed it, or it took too long. */
+  #failsAgain(part: Part): boolean {
+    const { recorded, attempt } = part
+    if (recorded?.failure(attempt) === undefined) return false
+    const error = recorded.end?.error
+    return error === undefined || (error.code === "TIMEOUT" && this.#hasNoMoreTime(part))
+  }
+
+  /** Whether its node has no more time than it had then. */
+  #hasNoMoreTime(part: Part): boolean {
+    const timeout = this.#taskOf(part)?.node.spec.timeout
+    return timeout !== undefined && timeout <= (part.recorded?.timeout ?? 0)
+  }
+
+  #turn(part: Part, rank: number | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const isBeyond = part.recorded !== undefined && part.recorded.end === undefined
+      const turn: Turn = { part, rank: rank ?? (isBeyond ? BEYOND : NOT_RECORDED), take: resolve }
+      const place = this.#turns.findLastIndex((other) => other.rank <= turn.rank) + 1
+      this.#turns.splice(place, 0, turn)
+      part.held++
+      this.#others.delete(part)
+      this.#arrive()
+    })
+  }
+
+  #arrive(): void {
+    this.#arrivals++
+    this.#onArrival?.()
+  }
+
+  #note({ frame, task }: Pick<Part, "frame" | "task">, text: string): void {
+    const place = `${frame} ${task}`
+    if (!this.notes.has(place)) this.notes.set(place, text)
+  }
+
+  #taskOf({ frame, task, attempt }: Place): Task | undefined {
+    const found = this.#host.frame(frame)?.machine.task(task)
+    return found?.attempt === attempt ? found : undefined
+  }
+
+  // What happens next
+
+  /** Lets one thing happen. False when nothing is left that can. */
+  async #goOn(): Promise<boolean> {
+    await this.#atRest()
+    if (this.#host.failure !== undefined || this.#host.root.machine.isOver()) return false
+    const move = this.#nextMove()
+    const awaited = this.#awaited(move?.rank ?? BEYOND)
+    if (awaited !== undefined) await this.#waitFor(awaited)
+    else if (move === undefined) return this.#letTimePass()
+    else {
+      if (move.rank < NOT_RECORDED) this.#now = this.#recorded.at(move.rank)
+      await move.act()
+    }
+    return true
+  }
+
+  /** Until everything that can happen by itself has happened. */
+  async #atRest(): Promise<void> {
+    let seen: number
+    do {
+      seen = this.#arrivals
+      await new Promise<void>((resolve) => nextTurn(resolve))
+    } while (seen !== this.#arrivals)
+  }
+
+  #nextMove(): Move | undefined {
+    const turn = this.#nextTurn()
+    const outside = this.#outside.next(turn?.rank ?? NOT_RECORDED)
+    const first = outside ?? turn
+    return this.#nextTimeUp(first?.rank ?? NOT_RECORDED) ?? first
+  }
+
+  #nextTurn(): Move | undefined {
+    while (this.#turns[0] !== undefined && this.#taskOf(this.#turns[0].part) === undefined)
+      this.#turns.shift()
+    const [turn] = this.#turns
+    if (turn === undefined || (turn.rank === BEYOND && !this.#recorded.isOver)) return undefined
+    return { rank: turn.rank, act: () => this.#take(turn) }
+  }
+
+  #take(turn: Turn): void {
+    const { part, rank } = turn
+    this.#turns.splice(this.#turns.indexOf(turn), 1)
+    if (--part.held === 0) this.#others.add(part)
+    if (rank < NOT_RECORDED) part.recorded?.pass(rank)
+    turn.take()
+  }
+
+  /** A handler that was stopped because it took too long, and is at work again. */
+  #nextTimeUp(before: number): Move | undefined {
+    for (const part of this.#atWork()) {
+      const { recorded, attempt, fail } = part
+      const failure = recorded?.failure(attempt)
+      if (failure?.error.code !== "TIMEOUT" || failure.rank >= before || recorded?.next !== failure.rank)
+        continue
+      if (!this.#hasNoMoreTime(part)) continue
+      const act = () => {
+        recorded.pass(failure.rank)
+        recorded.passFailure(attempt)
+        fail(fromErrorData(failure.error))
+      }
+      return { rank: failure.rank, act }
+    }
+    return undefined
+  }
+
+  /** Attempts whose handlers are neither held nor wait for the outside. */
+  *#atWork(): Generator<Part, void, undefined> {
+    for (const part of this.#others) {
+      const task = this.#taskOf(part)
+      if (task === undefined) this.#others.delete(part)
+      else if (!part.isLate && !task.waits?.size) yield part
+    }
+  }
+
+  /** Somebody who is at work, and of whom something is to come before that. */
+  #awaited(rank: number): Part | undefined {
+    for (const part of this.#atWork()) {
+      const { recorded, ending } = part
+      const next = ending ?? recorded?.next
+      if (next !== undefined ? next < rank : rank >= NOT_RECORDED && this.#mayEnd(part)) return part
+    }
+    return undefined
+  }
+
+  /** R3. */
+  #mayEnd({ recorded }: Part): boolean {
+    return recorded === undefined || recorded.end !== undefined || this.#recorded.isOver
+  }
+
+  /** In real time: the handler does something that is no step. */
+  async #waitFor(part: Part): Promise<void> {
+    if (await this.#hasArrived()) return
+    const timeout = this.#taskOf(part)?.node.spec.timeout
+    if (timeout === undefined) part.isLate = true
+    else part.fail(new SuperstepError("TIMEOUT", `Node "${part.node}" took longer than ${timeout} ms.`))
+  }
+
+  #hasArrived(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const { patience = PATIENCE } = this.#options
+      const timer = this.#liveSteps > 0 ? undefined : setTimeout(() => this.#onArrival?.(), patience)
+      const before = this.#arrivals
+      this.#onArrival = () => {
+        clearTimeout(timer)
+        this.#onArrival = undefined
+        resolve(this.#arrivals > before)
+      }
+    })
+  }
+
+  /** R4: the next timer that is not on record. False when there is none: the replay has come to its end. */
+  #letTimePass(): boolean {
+    const timer = this.#outside.nextTimer()
+    if (timer === undefined) return this.#stop()
+    this.#now = Math.max(this.#now, timer.at)
+    timer.fire()
+    return true
+  }
+
+  #stop(): false {
+    for (const part of this.#others) {
+      if (!part.isLate || this.#taskOf(part) === undefined || part.recorded?.end === undefined) continue
+      const text = `"${part.node}" (task ${part.task}) waits for something that a replay does not have. Handlers wait with ctx (step, ask, sleep), or for what answers at once.`
+      throw new SuperstepError("REPLAY_STUCK", text, { node: part.node })
+    }
+    return false
+  }
+}

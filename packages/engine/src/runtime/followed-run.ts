@@ -1,0 +1,163 @@
+/**
+ * A run that is not at work here: in another process, or put aside in the store. It is watched by looking at the store
+ * now and then; what it is asked for goes to its holder by mail; and when nobody holds it, it is taken up here.
+ */
+import { type Graph, type Json, type RequestId, type RunId, SuperstepError } from "../core/index.ts"
+import type { Clock } from "./clock.ts"
+import type { RunEvent } from "./events.ts"
+import type { Keeper } from "./keeper.ts"
+import { loadRun } from "./loaded-run.ts"
+import type { RunResult } from "./options.ts"
+import { replayEvents } from "./replay-events.ts"
+import type { RunHost } from "./run-host.ts"
+import { newRunId } from "./run-id.ts"
+import { loadedResult } from "./run-result.ts"
+import type { Mail, StoredRun } from "./stored.ts"
+import { runUnknown } from "./take-up.ts"
+
+/** Milliseconds between two looks. */
+const LOOK = 250
+/** Milliseconds until mail that nobody took is reported. */
+const MAIL_PATIENCE = 30_000
+
+export class FollowedRun {
+  readonly id: RunId
+  readonly #keeper: Keeper
+  readonly #clock: Clock
+  readonly #takeUp: (run: StoredRun) => Promise<RunHost | undefined>
+
+  /** `takeUp` brings the run into this process, or gives undefined where that cannot be. */
+  constructor(
+    id: RunId,
+    keeper: Keeper,
+    clock: Clock,
+    takeUp: (run: StoredRun) => Promise<RunHost | undefined>,
+  ) {
+    this.id = id
+    this.#keeper = keeper
+    this.#clock = clock
+    this.#takeUp = takeUp
+  }
+
+  /** The run as it is at work here by now. */
+  get #here(): RunHost | undefined {
+    return this.#keeper.host(this.id)
+  }
+
+  async #row(): Promise<StoredRun> {
+    const row = await this.#keeper.store.run(this.id)
+    if (row === undefined) throw runUnknown(this.id)
+    return row
+  }
+
+  #look(): Promise<void> {
+    return new Promise((resolve) => this.#clock.setTimer(this.#clock.now() + LOOK, resolve))
+  }
+
+  /** The result, once the run is over or waits for a person. */
+  async settled(): Promise<RunResult> {
+    for (;;) {
+      if (this.#here !== undefined) return await this.#here.settled()
+      const row = await this.#row()
+      if (isOver(row)) return await this.#fold()
+      if (this.#isDue(row) && !(await this.#keeper.isHeldElsewhere(row))) {
+        const host = await this.#takeUp(row)
+        if (host !== undefined) return await host.settled()
+      } else if (row.status === "waiting") {
+        const open = await this.#keeper.store.requests({ runId: this.id, limit: 1 })
+        if (open.length > 0) return await this.#fold()
+      }
+      await this.#look()
+    }
+  }
+
+  #isDue({ status, wakeAt, holder }: StoredRun): boolean {
+    if (holder !== undefined) return true
+    return wakeAt === undefined ? status === "running" : wakeAt <= this.#clock.now()
+  }
+
+  async #fold(): Promise<RunResult> {
+    const run = await loadRun(this.#keeper.store, this.id)
+    if (run === undefined) throw runUnknown(this.id)
+    return loadedResult(run)
+  }
+
+  async respond(request: RequestId, value: unknown, by: string | undefined): Promise<void> {
+    const host = await this.#awake()
+    if (host !== undefined) return await host.respond(request, value, by)
+    await this.#ask({ type: "answer", request, value: value as Json, by })
+  }
+
+  async cancel(reason: string | undefined): Promise<void> {
+    const host = await this.#awake()
+    if (host === undefined) return await this.#ask({ type: "cancel", reason })
+    host.root.cancel(reason)
+    await host.durable()
+  }
+
+  /** Here, unless another process has it. */
+  async #awake(): Promise<RunHost | undefined> {
+    if (this.#here !== undefined) return this.#here
+    const row = await this.#row()
+    if (isOver(row)) throw runOver(row)
+    return (await this.#keeper.isHeldElsewhere(row)) ? undefined : await this.#takeUp(row)
+  }
+
+  async #ask(wish: Mail["wish"]): Promise<void> {
+    const { store } = this.#keeper
+    const id = newRunId()
+    const at = this.#clock.now()
+    await store.post({ id, runId: this.id, at, wish })
+    for (;;) {
+      const outcome = await store.mailOutcome(id)
+      if (outcome?.ok) return
+      if (outcome !== undefined) throw new SuperstepError(outcome.code, outcome.message, { run: this.id })
+      if (this.#clock.now() - at > MAIL_PATIENCE) throw mailUnread(this.id)
+      await this.#look()
+      // Its holder may have died meanwhile; whoever takes it up reads the mail.
+      const row = await this.#row()
+      if (isOver(row)) return await this.#wasSettled(id, row)
+      if (this.#here === undefined && !(await this.#keeper.isHeldElsewhere(row))) await this.#takeUp(row)
+      if (this.#here !== undefined) await this.#keeper.deliver()
+    }
+  }
+
+  /** The run ended before anybody read the mail, or because of it. */
+  async #wasSettled(id: string, row: StoredRun): Promise<void> {
+    const outcome = await this.#keeper.store.mailOutcome(id)
+    if (outcome === undefined) throw runOver(row)
+    if (!outcome.ok) throw new SuperstepError(outcome.code, outcome.message, { run: this.id })
+  }
+
+  /** Events after that number, from the journal, until the run is over. */
+  async *events(after: number, known?: Graph): AsyncGenerator<RunEvent, void, undefined> {
+    const { store } = this.#keeper
+    let last = after
+    let seq = 0
+    for (;;) {
+      const row = await this.#row()
+      if (row.seq > seq) {
+        seq = row.seq
+        for (const event of await replayEvents(store, await store.read(this.id, 0), last, known)) {
+          last = event.seq
+          yield event
+        }
+      }
+      if (isOver(row)) return
+      await this.#look()
+    }
+  }
+}
+
+export function isOver({ status }: Pick<StoredRun, "status">): boolean {
+  return status !== "running" && status !== "waiting"
+}
+
+function runOver({ runId, status }: StoredRun): SuperstepError {
+  return new SuperstepError("RUN_OVER", `Run "${runId}" is over: ${status}.`, { run: runId })
+}
+
+function mailUnread(runId: RunId): SuperstepError {
+  const text = `Nobody took the mail to run "${runId}" within ${MAIL_PATIENCE / 1_000} s. It is kept: a process that has the workflow delivers it when it runs.`
+  return new SuperstepError("MAIL_UNREAD", text, { run: runId })
+}

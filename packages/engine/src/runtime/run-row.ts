@@ -1,0 +1,140 @@
+/** Where a run stands, as its store is to know it: what changed since the last write goes with the next one. */
+import {
+  type Effect,
+  type Entry,
+  type Graph,
+  graphData,
+  type Machine,
+  type OpenRequest,
+  type RequestId,
+  type RunStatus,
+} from "../core/index.ts"
+import { outerId } from "./events.ts"
+import type { Store } from "./store.ts"
+import type { ClosedRequest, RunChange, RunCreated, ThreadWrite } from "./stored.ts"
+import { type ThreadAtStart, threadWrites } from "./thread.ts"
+
+interface FrameOfRow {
+  readonly key: string
+  readonly machine: Machine
+}
+
+/** Graphs that a store is known to have. */
+const kept = new WeakMap<Store, Set<string>>()
+
+export class RunRow {
+  readonly #kept: Set<string>
+  #created: RunCreated | undefined
+  #status: RunStatus = "running"
+  #newStatus: RunStatus | undefined
+  #newGraph: string | undefined
+  #graphs: Map<string, Graph> | undefined
+  #opened: OpenRequest[] | undefined
+  #closed: ClosedRequest[] | undefined
+  #thread: ThreadAtStart | undefined
+  #threadWrites: readonly ThreadWrite[] | undefined
+  #changed = false
+
+  constructor(store: Store) {
+    let known = kept.get(store)
+    if (known === undefined) {
+      known = new Set()
+      kept.set(store, known)
+    }
+    this.#kept = known
+  }
+
+  create(created: RunCreated, thread: ThreadAtStart | undefined): void {
+    this.#created = created
+    this.#thread = thread
+    this.#changed = true
+  }
+
+  /** The run is known to the store already. */
+  continueAs(status: RunStatus, thread: ThreadAtStart | undefined): void {
+    this.#status = status
+    this.#thread = thread
+  }
+
+  /** What an entry says that is not in the journal alone: its graph, and what became of questions. */
+  follow({ key, machine }: FrameOfRow, { type, at }: Entry, effects: readonly Effect[]): void {
+    if (type === "run.started") this.#hasGraph(machine.graph)
+    else if (type === "graph.changed") {
+      this.#hasGraph(machine.graph)
+      if (key === "") this.#newGraph = graphData(machine.graph).hash
+      this.#changed = true
+    }
+    for (let i = 0; i < effects.length; i++) {
+      const effect = effects[i] as Effect
+      if (effect.type === "request") this.#open(key, effect.request)
+      else if (effect.type === "request-closed") {
+        this.#close(outerId(key, effect.request), effect.outcome, at, effect.by)
+      }
+    }
+  }
+
+  #hasGraph(graph: Graph): void {
+    const { hash } = graphData(graph)
+    if (this.#kept.has(hash)) return
+    this.#graphs ??= new Map()
+    this.#graphs.set(hash, graph)
+    this.#changed = true
+  }
+
+  #open(frame: string, request: OpenRequest): void {
+    this.#opened ??= []
+    this.#opened.push(frame === "" ? request : { ...request, id: outerId(frame, request.id) })
+    this.#changed = true
+  }
+
+  #close(id: RequestId, outcome: ClosedRequest["outcome"], at: number, by?: string): void {
+    this.#closed ??= []
+    this.#closed.push({ id, outcome, at, by })
+    this.#changed = true
+  }
+
+  /** The questions of a sub-workflow that nobody waits for any more. */
+  withdraw({ key, machine }: FrameOfRow, at: number): void {
+    for (const { id } of machine.requests()) this.#close(outerId(key, id), "withdrawn", at)
+  }
+
+  /** Where the run stands now. One that has completed adds to its thread. */
+  stand(status: RunStatus, root: Machine): void {
+    if (status === this.#status) return
+    this.#status = status
+    this.#newStatus = status
+    if (status === "completed" && this.#thread !== undefined) {
+      this.#threadWrites = threadWrites(root, this.#thread)
+    }
+    this.#changed = true
+  }
+
+  /** What changed since it was last asked. */
+  take(): RunChange | undefined {
+    if (!this.#changed) return undefined
+    const change: RunChange = {
+      created: this.#created,
+      status: this.#newStatus,
+      graph: this.#newGraph,
+      graphs:
+        this.#graphs && [...this.#graphs].map(([hash, graph]) => ({ hash, graph: graphData(graph).data })),
+      opened: this.#opened,
+      closed: this.#closed,
+      thread: this.#threadWrites,
+    }
+    this.#changed = false
+    this.#created = undefined
+    this.#newStatus = undefined
+    this.#newGraph = undefined
+    this.#graphs = undefined
+    this.#opened = undefined
+    this.#closed = undefined
+    this.#threadWrites = undefined
+    return change
+  }
+
+  /** The store has taken what was given with this change. */
+  wrote({ graphs }: RunChange): void {
+    for (const { hash } of graphs ?? []) this.#kept.add(hash)
+  }
+}

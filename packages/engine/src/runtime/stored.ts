@@ -1,0 +1,164 @@
+/** What a store has of a run beside its journal, and what is asked of it: rows, changes of rows, queries, figures. */
+import type { Json, OpenRequest, RequestId, RunId, RunStatus } from "../core/index.ts"
+
+/** The right to write to a run. Every change of hands raises the token; who has an older one is refused. */
+export interface Lease {
+  readonly runId: RunId
+  readonly holder: string
+  readonly token: number
+}
+
+/** A process that holds runs, as its last heartbeat said. */
+export interface Holder {
+  readonly id: string
+  /** Where its process id means something. */
+  readonly machine: string
+  readonly pid: number
+  /** Counts its heartbeats. */
+  readonly beat: number
+  /** Unless it is heard of before, it counts as dead from then on: milliseconds since the epoch. */
+  readonly until: number
+}
+
+/** What a run is, said with its first records. */
+export interface RunCreated {
+  readonly workflow: string
+  /** The hash of its graph, which `RunChange.graphs` or an earlier run brought. */
+  readonly graph: string
+  /** No two runs have the same one. */
+  readonly key?: string | undefined
+  /** At most one run in flight has the same one. */
+  readonly thread?: string | undefined
+  /** How many writes the thread had when it was read: another number now is THREAD_BUSY. */
+  readonly threadVersion?: number | undefined
+  /** Its journal begins with that run's records up to `seq`, by reference. */
+  readonly forkOf?: { readonly runId: RunId; readonly seq: number } | undefined
+}
+
+export interface ClosedRequest {
+  readonly id: RequestId
+  readonly outcome: "answered" | "expired" | "withdrawn"
+  readonly at: number
+  readonly by?: string | undefined
+}
+
+/** What an append changes beside the journal. */
+export interface RunChange {
+  readonly created?: RunCreated | undefined
+  readonly status?: RunStatus | undefined
+  /** Hash of its graph, when that changed. */
+  readonly graph?: string | undefined
+  readonly graphs?: readonly { readonly hash: string; readonly graph: Json }[] | undefined
+  readonly opened?: readonly OpenRequest[] | undefined
+  readonly closed?: readonly ClosedRequest[] | undefined
+  /** Added to the run's thread; `append` adds the items of a list to the list that is there. */
+  readonly thread?: readonly ThreadWrite[] | undefined
+}
+
+export interface ThreadWrite {
+  readonly key: string
+  readonly kind: "set" | "append"
+  readonly value: Json
+}
+
+export interface StoredRun extends Omit<RunCreated, "threadVersion"> {
+  readonly runId: RunId
+  readonly status: RunStatus
+  readonly createdAt: number
+  readonly updatedAt: number
+  /** The journal's end, and its size in bytes as far as the store knows it. */
+  readonly seq: number
+  readonly bytes: number
+  readonly token: number
+  readonly holder?: string | undefined
+  /** A run that nobody holds goes on then. */
+  readonly wakeAt?: number | undefined
+  /** Processes that died holding it since it was last written to. */
+  readonly takeovers: number
+  readonly pinned: boolean
+}
+
+export interface StoredRequest extends OpenRequest {
+  readonly runId: RunId
+  readonly workflow: string
+  readonly outcome: "open" | ClosedRequest["outcome"]
+  readonly closedAt?: number | undefined
+  readonly by?: string | undefined
+}
+
+/** Newest first. `before` is the last run id of the page before. */
+export interface RunQuery {
+  readonly workflow?: string | undefined
+  readonly status?: readonly RunStatus[] | undefined
+  readonly thread?: string | undefined
+  readonly key?: string | undefined
+  /** Part of the run's id, its workflow's name or its key. */
+  readonly text?: string | undefined
+  readonly before?: RunId | undefined
+  readonly limit?: number | undefined
+}
+
+/** Oldest first. `after` is the last request of the page before. */
+export interface RequestQuery {
+  readonly runId?: RunId | undefined
+  readonly workflow?: string | undefined
+  /** Whom it is for. */
+  readonly to?: string | undefined
+  /** Default: `["open"]`. */
+  readonly outcome?: readonly StoredRequest["outcome"][] | undefined
+  readonly after?: { readonly runId: RunId; readonly id: RequestId } | undefined
+  readonly limit?: number | undefined
+}
+
+/** A run that is free to be taken up. */
+export interface FreeQuery {
+  readonly workflows: readonly string[]
+  /** Holders that are known to be dead. */
+  readonly dead: readonly string[]
+  readonly now: number
+  readonly limit: number
+}
+
+/** Something that the holder of a run is asked to do, from any process. */
+export interface Mail {
+  readonly id: string
+  readonly runId: RunId
+  readonly at: number
+  readonly wish:
+    | {
+        readonly type: "answer"
+        readonly request: RequestId
+        readonly value: Json
+        readonly by?: string | undefined
+      }
+    | { readonly type: "cancel"; readonly reason?: string | undefined }
+}
+
+export type MailOutcome =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly code: string; readonly message: string }
+
+/** Which runs that are over may go: those past the newest `keep`, and those that ended before `endedBefore`. */
+export interface PrunePolicy {
+  readonly workflow?: string | undefined
+  readonly keep?: number | undefined
+  readonly endedBefore?: number | undefined
+}
+
+export interface StorageReport {
+  readonly runs: { readonly [status in RunStatus]?: number }
+  readonly journal: Amount
+  readonly snapshots: Amount
+  /** Values above 64 KB, each kept once. */
+  readonly blobs: Amount
+  readonly threads: Amount
+  /** The largest workflows first. */
+  readonly workflows: readonly { readonly workflow: string; readonly runs: number; readonly bytes: number }[]
+  /** Of the whole store on disk, and how much of it is free to be used again. */
+  readonly disk?: { readonly bytes: number; readonly free: number } | undefined
+}
+
+export interface Amount {
+  readonly count: number
+  readonly bytes: number
+}

@@ -1,0 +1,157 @@
+/** One append to the memory store: every check comes before the first change, so that it is made whole or not at all. */
+import type { OpenRequest } from "../core/index.ts"
+import {
+  type ClosedRequest,
+  type JournalRecord,
+  journalConflict,
+  keyTaken,
+  type Lease,
+  type RunChange,
+  type RunCreated,
+  runExists,
+  runTaken,
+  threadBusy,
+  threadMoved,
+} from "../runtime/index.ts"
+import { endOf, isOver, type Row, type Tables } from "./memory-rows.ts"
+
+export function append(
+  tables: Tables,
+  lease: Lease,
+  expectedSeq: number,
+  records: readonly JournalRecord[],
+  change: RunChange | undefined,
+): undefined {
+  const created = change?.created
+  let row: Row
+  if (created === undefined) {
+    row = rowToWrite(tables, lease)
+    const end = endOf(row)
+    if (end !== expectedSeq) throw journalConflict(lease.runId, expectedSeq, end)
+    if (change?.status !== undefined && !isOver(change.status)) refuseBusyThread(tables, row.created, row)
+  } else {
+    row = newRow(tables, lease, expectedSeq, created, records[0]?.entry.at ?? 0)
+    insert(tables, row)
+  }
+  for (const record of records) row.journal.push(record)
+  const last = records.at(-1)
+  if (last !== undefined) row.updatedAt = last.entry.at
+  row.takeovers = 0
+  if (change !== undefined) apply(tables, row, change)
+}
+
+/** The row of a lease that is still good. */
+function rowToWrite(tables: Tables, lease: Lease): Row {
+  const row = tables.runs.get(lease.runId)
+  if (row === undefined) throw journalConflict(lease.runId, 0, 0)
+  if (row.token !== lease.token) throw runTaken(lease.runId)
+  return row
+}
+
+function newRow(tables: Tables, lease: Lease, expectedSeq: number, created: RunCreated, at: number): Row {
+  const { runId } = lease
+  if (tables.runs.has(runId)) throw runExists(runId)
+  const sameKey = created.key === undefined ? undefined : tables.keys.get(created.key)
+  if (sameKey !== undefined) throw keyTaken(created.key as string, sameKey.runId)
+  refuseBusyThread(tables, created)
+  const { thread, threadVersion } = created
+  if (thread !== undefined && threadVersion !== undefined) {
+    if ((tables.threads.get(thread)?.length ?? 0) !== threadVersion) throw threadMoved(thread)
+  }
+  const { forkOf } = created
+  const parent = forkOf && tables.runs.get(forkOf.runId)
+  const base = forkOf === undefined ? 0 : Math.min(forkOf.seq, parent === undefined ? 0 : endOf(parent))
+  if (expectedSeq !== base || base !== (forkOf?.seq ?? 0)) throw journalConflict(runId, expectedSeq, base)
+  return {
+    runId,
+    created,
+    parent,
+    base,
+    journal: [],
+    requests: new Map(),
+    graph: created.graph,
+    status: "running",
+    createdAt: at,
+    updatedAt: at,
+    token: lease.token,
+    holder: lease.holder,
+    wakeAt: undefined,
+    takeovers: 0,
+    pinned: false,
+    forks: 0,
+    snapshot: undefined,
+    snapshotBytes: 0,
+    measured: 0,
+    measuredBytes: 0,
+  }
+}
+
+function refuseBusyThread(tables: Tables, { thread }: RunCreated, but?: Row): void {
+  const other = thread === undefined ? undefined : tables.busy.get(thread)
+  if (other !== undefined && other !== but) throw threadBusy(thread as string, other.runId)
+}
+
+function insert(tables: Tables, row: Row): void {
+  tables.runs.set(row.runId, row)
+  if (row.created.key !== undefined) tables.keys.set(row.created.key, row)
+  if (row.parent !== undefined) row.parent.forks++
+  enterFlight(tables, row)
+}
+
+function apply(tables: Tables, row: Row, change: RunChange): void {
+  if (change.graphs !== undefined) for (const { hash, graph } of change.graphs) tables.graphs.set(hash, graph)
+  if (change.graph !== undefined) row.graph = change.graph
+  if (change.opened !== undefined) for (const request of change.opened) open(tables, row, request)
+  if (change.closed !== undefined) for (const closed of change.closed) close(row, closed)
+  if (change.thread !== undefined && row.created.thread !== undefined) {
+    const writes = tables.threads.get(row.created.thread)
+    if (writes === undefined) tables.threads.set(row.created.thread, [...change.thread])
+    else for (const write of change.thread) writes.push(write)
+  }
+  if (change.status !== undefined) {
+    row.status = change.status
+    if (isOver(change.status)) leaveFlight(tables, row)
+    else enterFlight(tables, row)
+  }
+}
+
+function enterFlight(tables: Tables, row: Row): void {
+  tables.inFlight.add(row)
+  if (row.created.thread !== undefined) tables.busy.set(row.created.thread, row)
+}
+
+function leaveFlight(tables: Tables, row: Row): void {
+  tables.inFlight.delete(row)
+  const { thread } = row.created
+  if (thread !== undefined && tables.busy.get(thread) === row) tables.busy.delete(thread)
+  row.holder = undefined
+  row.wakeAt = undefined
+  for (const request of row.requests.values()) {
+    if (request.outcome !== "open") continue
+    request.outcome = "withdrawn"
+    request.closedAt = row.updatedAt
+  }
+}
+
+/** A request that is opened again keeps its place. */
+function open(tables: Tables, row: Row, request: OpenRequest): void {
+  const known = row.requests.get(request.id)
+  if (known !== undefined) {
+    known.request = request
+    known.outcome = "open"
+    known.closedAt = undefined
+    known.by = undefined
+    return
+  }
+  const added = { row, request, outcome: "open", closedAt: undefined, by: undefined } as const
+  row.requests.set(request.id, added)
+  tables.requests.add(added)
+}
+
+function close(row: Row, { id, outcome, at, by }: ClosedRequest): void {
+  const request = row.requests.get(id)
+  if (request === undefined) return
+  request.outcome = outcome
+  request.closedAt = at
+  request.by = by
+}

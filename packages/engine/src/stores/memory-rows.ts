@@ -1,0 +1,141 @@
+/** What the memory store keeps: rows that change in place, and what is found by them. Nothing here is given out. */
+import type { Json, OpenRequest, RequestId, RunId, RunStatus } from "../core/index.ts"
+import type {
+  ClosedRequest,
+  Holder,
+  JournalRecord,
+  Mail,
+  MailOutcome,
+  RunCreated,
+  Snapshot,
+  StoredRequest,
+  StoredRun,
+  ThreadWrite,
+} from "../runtime/index.ts"
+
+export interface Row {
+  readonly runId: RunId
+  readonly created: RunCreated
+  /** Whose records come before its own, and how many of them. */
+  readonly parent: Row | undefined
+  readonly base: number
+  /** Its own records. */
+  readonly journal: JournalRecord[]
+  readonly requests: Map<RequestId, RequestRow>
+  graph: string
+  status: RunStatus
+  createdAt: number
+  updatedAt: number
+  token: number
+  holder: string | undefined
+  wakeAt: number | undefined
+  takeovers: number
+  pinned: boolean
+  /** Runs whose past this is. */
+  forks: number
+  snapshot: Snapshot | undefined
+  snapshotBytes: number
+  /** The size of so many records is known: sizes are only worked out when somebody asks. */
+  measured: number
+  measuredBytes: number
+}
+
+export interface RequestRow {
+  readonly row: Row
+  request: OpenRequest
+  outcome: StoredRequest["outcome"]
+  closedAt: number | undefined
+  by: ClosedRequest["by"]
+}
+
+export interface Tables {
+  /** In the order in which they came to be; so are the requests. */
+  readonly runs: Map<RunId, Row>
+  readonly requests: Set<RequestRow>
+  readonly inFlight: Set<Row>
+  readonly keys: Map<string, Row>
+  /** The run in flight of each thread. */
+  readonly busy: Map<string, Row>
+  readonly graphs: Map<string, Json>
+  readonly holders: Map<string, Holder>
+  readonly dismissed: Set<string>
+  /** Mail without an outcome, in the order it was posted. */
+  readonly mail: Map<string, Mail>
+  readonly outcomes: Map<string, MailOutcome>
+  readonly threads: Map<string, ThreadWrite[]>
+}
+
+export function emptyTables(): Tables {
+  return {
+    runs: new Map(),
+    requests: new Set(),
+    inFlight: new Set(),
+    keys: new Map(),
+    busy: new Map(),
+    graphs: new Map(),
+    holders: new Map(),
+    dismissed: new Set(),
+    mail: new Map(),
+    outcomes: new Map(),
+    threads: new Map(),
+  }
+}
+
+export function isOver(status: RunStatus): boolean {
+  return status !== "running" && status !== "waiting"
+}
+
+export function endOf(row: Row): number {
+  return row.base + row.journal.length
+}
+
+/** The row's records after `afterSeq`, with those that it shares. */
+export function recordsOf(row: Row, afterSeq: number): readonly JournalRecord[] {
+  if (afterSeq >= row.base) return row.journal.slice(afterSeq - row.base)
+  const parts: (readonly JournalRecord[])[] = []
+  let upTo = Number.POSITIVE_INFINITY
+  for (let one: Row | undefined = row; one !== undefined; one = one.parent) {
+    if (upTo > one.base) {
+      parts.push(one.journal.slice(Math.max(afterSeq - one.base, 0), upTo - one.base))
+      upTo = one.base
+    }
+    if (afterSeq >= one.base) break
+  }
+  return parts.reverse().flat()
+}
+
+/** The size of the row's own records, up to the one with `seq`. */
+export function journalBytes(row: Row, seq = endOf(row)): number {
+  const count = seq - row.base
+  if (count < row.measured) return bytesOf(row.journal.slice(0, count))
+  row.measuredBytes += bytesOf(row.journal.slice(row.measured, count))
+  row.measured = count
+  return row.measuredBytes
+}
+
+function bytesOf(records: readonly JournalRecord[]): number {
+  let bytes = 0
+  for (const { entry } of records) bytes += JSON.stringify(entry).length
+  return bytes
+}
+
+export function storedRun(row: Row): StoredRun {
+  const seq = endOf(row)
+  return {
+    ...row.created,
+    runId: row.runId,
+    graph: row.graph,
+    status: row.status,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+    seq,
+    get bytes() {
+      return journalBytes(row, seq)
+    },
+    token: row.token,
+    holder: row.holder,
+    wakeAt: row.wakeAt,
+    takeovers: row.takeovers,
+    pinned: row.pinned,
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * One append: records, the run's row, and whatever else changes with them. Every check comes before the first change,
+ * so that an append that is refused has changed nothing (S3).
+ */
+import {
+  type JournalRecord,
+  journalConflict,
+  keyTaken,
+  type Lease,
+  type RunChange,
+  type RunCreated,
+  runExists,
+  runTaken,
+  type SuperstepError,
+  threadBusy,
+  threadMoved,
+} from "@superstep/engine"
+import type { BlobTable, Body } from "./blobs.ts"
+import type { Database } from "./driver.ts"
+import type { GraphTable } from "./graphs.ts"
+import type { JournalTable } from "./journals.ts"
+import type { RequestTable } from "./requests.ts"
+import { IN_FLIGHT, isOver } from "./run-rows.ts"
+import { fromText, toText, toTextOrNull } from "./text.ts"
+import type { ThreadTable } from "./threads.ts"
+
+export interface Append {
+  readonly lease: Lease
+  readonly expectedSeq: number
+  readonly records: readonly JournalRecord[]
+  /** The entries as text, made when they were handed over. */
+  readonly bodies: readonly Body[]
+  readonly change: RunChange | undefined
+}
+
+interface Tables {
+  readonly journals: JournalTable
+  readonly blobs: BlobTable
+  readonly graphs: GraphTable
+  readonly requests: RequestTable
+  readonly threads: ThreadTable
+}
+
+interface StandingRow {
+  readonly id: number
+  readonly head: number
+  readonly token: number
+  readonly status: string
+  readonly workflow: string
+  readonly thread: string | null
+  readonly updated_at: number
+}
+
+/** Why the append is refused, or undefined when it is made. */
+export function appender(database: Database, tables: Tables): (append: Append) => SuperstepError | undefined {
+  const moveHead = database.prepare(
+    `UPDATE runs SET head = ?, bytes = bytes + ?, updated_at = coalesce(?, updated_at), takeovers = 0
+     WHERE run_id = ? AND token = ? AND head = ?`,
+  )
+  const create = database.prepare(
+    `INSERT INTO runs (run_id, head, bytes, workflow, graph, status, key, thread, fork_run, fork_seq, token, holder,
+       created_at, updated_at, rested_at)
+     VALUES (?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+  )
+  const findStanding = database.prepare(
+    "SELECT id, head, token, status, workflow, thread, updated_at FROM runs WHERE run_id = ?",
+  )
+  const findByKey = database.prepare("SELECT run_id FROM runs WHERE key = ?")
+  const findInThread = database.prepare(`SELECT run_id FROM runs WHERE thread = ? AND ${IN_FLIGHT}`)
+  const setStatus = database.prepare("UPDATE runs SET status = ? WHERE id = ?")
+  const end = database.prepare(
+    "UPDATE runs SET status = ?, holder = NULL, wake_at = NULL, rested_at = updated_at WHERE id = ?",
+  )
+  const setGraph = database.prepare("UPDATE runs SET graph = ? WHERE id = ?")
+  const addBlobBytes = database.prepare("UPDATE runs SET blob_bytes = blob_bytes + ? WHERE id = ?")
+
+  function standing(runId: string): StandingRow | undefined {
+    return (findStanding.all(runId) as StandingRow[])[0]
+  }
+
+  function other(runs: readonly unknown[], runId?: string): string | undefined {
+    const [run] = runs as { run_id: string }[]
+    return run === undefined || run.run_id === runId ? undefined : fromText(run.run_id)
+  }
+
+  /** Why the lease may not write after this record. */
+  function refusal({ runId, token }: Lease, expectedSeq: number, run: StandingRow | undefined) {
+    if (run === undefined) return journalConflict(runId, expectedSeq, 0)
+    if (run.token !== token) return runTaken(runId)
+    return run.head === expectedSeq ? undefined : journalConflict(runId, expectedSeq, run.head)
+  }
+
+  /** Why a run could not be made. */
+  function obstacle({ runId }: Lease, { key, thread }: RunCreated): SuperstepError | undefined {
+    if (standing(toText(runId)) !== undefined) return runExists(runId)
+    const sameKey = key === undefined ? undefined : other(findByKey.all(toText(key)))
+    if (sameKey !== undefined) return keyTaken(key as string, sameKey)
+    const busy = thread === undefined ? undefined : other(findInThread.all(toText(thread)))
+    return busy === undefined ? undefined : threadBusy(thread as string, busy)
+  }
+
+  function make(
+    { lease, expectedSeq, records, bodies }: Append,
+    created: RunCreated,
+  ): SuperstepError | undefined {
+    const { forkOf, thread, threadVersion } = created
+    if (
+      thread !== undefined &&
+      threadVersion !== undefined &&
+      tables.threads.version(thread) !== threadVersion
+    ) {
+      return obstacle(lease, created) ?? threadMoved(thread)
+    }
+    const past = forkOf && standing(toText(forkOf.runId))
+    const base = Math.min(forkOf?.seq ?? 0, past?.head ?? 0)
+    if (expectedSeq !== base || base !== (forkOf?.seq ?? 0)) {
+      return obstacle(lease, created) ?? journalConflict(lease.runId, expectedSeq, base)
+    }
+    const at = records.at(-1)?.entry.at ?? 0
+    const { changes } = create.run(
+      toText(lease.runId),
+      expectedSeq + records.length,
+      sizeOf(bodies),
+      toText(created.workflow),
+      toText(created.graph),
+      toTextOrNull(created.key),
+      toTextOrNull(created.thread),
+      past?.id ?? null,
+      expectedSeq,
+      lease.token,
+      toText(lease.holder),
+      records[0]?.entry.at ?? 0,
+      at,
+      at,
+    )
+    return changes === 0 ? obstacle(lease, created) : undefined
+  }
+
+  /** The usual append: one row is changed, and one made for each record. */
+  function move({ lease, expectedSeq, records, bodies }: Append, runId: string): SuperstepError | undefined {
+    const at = records.at(-1)?.entry.at ?? null
+    const head = expectedSeq + records.length
+    const { changes } = moveHead.run(head, sizeOf(bodies), at, runId, lease.token, expectedSeq)
+    return changes === 0 ? refusal(lease, expectedSeq, standing(runId)) : undefined
+  }
+
+  /** A run that is over and goes on may find that another one has its thread. */
+  function threadTaken({ lease, expectedSeq, change }: Append, runId: string): SuperstepError | undefined {
+    if (change?.status === undefined || isOver(change.status)) return undefined
+    const run = standing(runId)
+    if (run === undefined || run.thread === null || !isOver(run.status)) return undefined
+    const busy = other(findInThread.all(run.thread), runId)
+    if (busy === undefined) return undefined
+    return refusal(lease, expectedSeq, run) ?? threadBusy(fromText(run.thread), busy)
+  }
+
+  function apply(run: StandingRow, change: RunChange): void {
+    for (const { hash, graph } of change.graphs ?? []) tables.graphs.add(hash, graph)
+    if (change.graph !== undefined) setGraph.run(toText(change.graph), run.id)
+    for (const request of change.opened ?? []) tables.requests.open(run.id, run.workflow, request)
+    for (const request of change.closed ?? []) tables.requests.close(run.id, request)
+    if (change.thread !== undefined && change.thread.length > 0 && run.thread !== null) {
+      tables.threads.add(run.thread, change.thread)
+    }
+    if (change.status === undefined) return
+    if (!isOver(change.status)) setStatus.run(change.status, run.id)
+    else {
+      end.run(change.status, run.id)
+      tables.requests.withdrawAll(run.id, run.updated_at)
+    }
+  }
+
+  function keepBlobs(run: number, { records, bodies }: Append): void {
+    let bytes = 0
+    bodies.forEach((body, i) => {
+      if (body.places === null) return
+      tables.blobs.keep(run, (records[i] as JournalRecord).seq, body)
+      bytes += body.bytes - Buffer.byteLength(body.text)
+    })
+    if (bytes > 0) addBlobBytes.run(bytes, run)
+  }
+
+  return (append) => {
+    const { change, records, bodies } = append
+    const runId = toText(append.lease.runId)
+    const refused = change?.created
+      ? make(append, change.created)
+      : (threadTaken(append, runId) ?? move(append, runId))
+    if (refused !== undefined) return refused
+    tables.journals.add(runId, records, bodies)
+    if (!saysMore(change) && bodies.every(({ places }) => places === null)) return undefined
+    const run = standing(runId) as StandingRow
+    keepBlobs(run.id, append)
+    if (change !== undefined) apply(run, change)
+    return undefined
+  }
+}
+
+/** Something beside that the run is made. */
+function saysMore(change: RunChange | undefined): boolean {
+  if (change === undefined) return false
+  const { created: _, ...more } = change
+  return Object.values(more).some((part) => part !== undefined)
+}
+
+function sizeOf(bodies: readonly Body[]): number {
+  return bodies.reduce((sum, { bytes }) => sum + bytes, 0)
+}

@@ -1,0 +1,203 @@
+/**
+ * What may go. A run is gone at once and whole; its records, which may be many, and their blobs follow in
+ * transactions that are short, with pauses in which other processes may write. What a process that died had no time
+ * for is done by the next one that removes something. Last, the file gives its free pages back, as far as it was made
+ * to (open-database.ts): one that is older uses them again.
+ */
+import type { Amount, PrunePolicy } from "@superstep/engine"
+import type { BlobTable } from "./blobs.ts"
+import type { Database } from "./driver.ts"
+import type { JournalTable } from "./journals.ts"
+import type { MailTable } from "./mail.ts"
+import type { RequestTable } from "./requests.ts"
+import { IS_OVER } from "./run-rows.ts"
+import type { SnapshotTable } from "./snapshots.ts"
+import { toText, toTextOrNull } from "./text.ts"
+import type { Transactions } from "./transactions.ts"
+
+export interface Retention {
+  remove(runId: string): Promise<boolean>
+  prune(policy: PrunePolicy): Promise<Amount>
+}
+
+interface Tables {
+  readonly journals: JournalTable
+  readonly blobs: BlobTable
+  readonly requests: RequestTable
+  readonly snapshots: SnapshotTable
+  readonly mail: MailTable
+}
+
+/** What one transaction does at most. */
+const RUNS_AT_ONCE = 50
+const RECORDS_AT_ONCE = 250
+const BLOBS_AT_ONCE = 10
+const PAGES_AT_ONCE = 250
+
+/** Held from the start, so that a test framework's fake timers do not stop it. */
+const later = setTimeout
+const nextTurn = setImmediate
+
+export function retention(database: Database, transactions: Transactions, tables: Tables): Retention {
+  const removable = `${IS_OVER} AND NOT EXISTS (SELECT 1 FROM runs AS fork WHERE fork.fork_run = runs.id)`
+  const columns = "runs.id, runs.run_id, runs.bytes + coalesce(snapshots.bytes, 0) AS bytes"
+  const findByName = database.prepare(
+    `SELECT ${columns} FROM runs LEFT JOIN snapshots ON snapshots.run = runs.id
+     WHERE runs.run_id = ? AND ${removable}`,
+  )
+  const findById = database.prepare(
+    `SELECT ${columns} FROM runs LEFT JOIN snapshots ON snapshots.run = runs.id
+     WHERE runs.id = ? AND runs.pinned = 0 AND ${removable}`,
+  )
+  const drop = database.prepare("DELETE FROM runs WHERE id = ?")
+  const leave = database.prepare("INSERT INTO removed_runs (run) VALUES (?)")
+  const findLeft = database.prepare("SELECT run FROM removed_runs ORDER BY run LIMIT ?")
+  const done = database.prepare("DELETE FROM removed_runs WHERE run = ?")
+  // Newest first: a fork goes before its past. In one row: a hundred thousand take long to hand over.
+  const findOld = database.prepare(
+    `SELECT json_group_array(id) AS ids FROM (
+       SELECT id FROM runs INDEXED BY runs_over
+       WHERE pinned = 0 AND ${IS_OVER} AND rested_at < ?1 AND updated_at < ?1 AND (?2 IS NULL OR workflow = ?2)
+       ORDER BY id DESC
+     )`,
+  )
+  const findNext = database.prepare(
+    `SELECT id, workflow, updated_at FROM runs NOT INDEXED
+     WHERE id < ?1 AND pinned = 0 AND ${IS_OVER} AND (?2 IS NULL OR workflow = ?2) ORDER BY id DESC LIMIT ?3`,
+  )
+  const giveBack = database.prepare(`PRAGMA incremental_vacuum(${PAGES_AT_ONCE})`)
+  const findMode = database.prepare("PRAGMA auto_vacuum")
+  const findFreePages = database.prepare("PRAGMA freelist_count")
+
+  /** The run is gone; what it leaves behind is swept later. */
+  function take({ id, run_id }: Removable): void {
+    drop.run(id)
+    leave.run(id)
+    tables.requests.removeAll(id)
+    tables.mail.removeAll(run_id)
+    tables.snapshots.remove(id)
+  }
+
+  /** Some of what removed runs left behind; false when there is nothing more. */
+  function sweepSome(): boolean {
+    const left = findLeft.all(RUNS_AT_ONCE) as { run: number }[]
+    let records = RECORDS_AT_ONCE
+    for (const { run } of left) {
+      records -= tables.journals.removeSome(run, records)
+      if (records === 0) return true
+      if (tables.blobs.releaseSome(run, BLOBS_AT_ONCE) === BLOBS_AT_ONCE) return true
+      done.run(run)
+    }
+    return left.length === RUNS_AT_ONCE
+  }
+
+  /** Some free pages; false when there are no more, or they cannot be given back. */
+  function giveSomeBack(): boolean {
+    const before = freePages()
+    giveBack.all()
+    return freePages() < before
+  }
+
+  function freePages(): number {
+    const [[mode], [free]] = [findMode.all(), findFreePages.all()] as [
+      { auto_vacuum: number }[],
+      { freelist_count: number }[],
+    ]
+    return mode?.auto_vacuum === 0 ? 0 : (free?.freelist_count ?? 0)
+  }
+
+  /** One short transaction after the other, and as much time for others. */
+  async function repeat(subject: string, some: () => boolean): Promise<void> {
+    for (;;) {
+      let took = 0
+      const more = await transactions.write(subject, () => {
+        const began = performance.now()
+        const result = some()
+        took = performance.now() - began
+        return result
+      })
+      if (!more) return
+      await new Promise<void>((resume) => later(resume, Math.ceil(took)))
+    }
+  }
+
+  async function cleanUp(): Promise<void> {
+    await repeat("The removal of runs", sweepSome)
+    await repeat("The end of the file", giveSomeBack)
+    transactions.moveLog()
+  }
+
+  /** Ids of runs that may go, a few at a time, newest first. */
+  function* candidates({ workflow, keep, endedBefore }: PrunePolicy): Generator<readonly number[]> {
+    const name = toTextOrNull(workflow)
+    const read = (query: () => unknown[]) => transactions.read("The list of runs that may go", query)
+    if (keep === undefined) {
+      const [old] = read(() => findOld.all(endedBefore ?? null, name)) as [{ ids: string }]
+      const ids = JSON.parse(old.ids) as number[]
+      for (let i = 0; i < ids.length; i += RUNS_AT_ONCE) yield ids.slice(i, i + RUNS_AT_ONCE)
+      return
+    }
+    const seen = new Map<string, number>()
+    const goes = (run: OverRow) => {
+      const newer = seen.get(run.workflow) ?? 0
+      seen.set(run.workflow, newer + 1)
+      return newer >= keep || (endedBefore !== undefined && run.updated_at < endedBefore)
+    }
+    for (let before: number | undefined = Number.MAX_SAFE_INTEGER; before !== undefined; ) {
+      const from: number = before
+      const runs = read(() => findNext.all(from, name, RUNS_AT_ONCE)) as OverRow[]
+      yield runs.filter(goes).map(({ id }) => id)
+      before = runs.at(-1)?.id
+    }
+  }
+
+  /** Looks at each again: it may have been pinned, forked or removed since. */
+  function takeAll(ids: readonly number[]): readonly Removable[] {
+    return ids.flatMap((id) => {
+      const runs = findById.all(id) as Removable[]
+      runs.forEach(take)
+      return runs
+    })
+  }
+
+  return {
+    async remove(runId) {
+      const removed = await transactions.write(`The removal of run "${runId}"`, () => {
+        const [run] = findByName.all(toText(runId)) as Removable[]
+        if (run !== undefined) take(run)
+        return run !== undefined
+      })
+      if (removed) await cleanUp()
+      return removed
+    },
+    async prune(policy) {
+      const sum = { count: 0, bytes: 0 }
+      for (const ids of candidates(policy)) {
+        if (ids.length === 0) {
+          await new Promise((resume) => nextTurn(resume))
+          continue
+        }
+        const removed = await transactions.write("The removal of runs", () => takeAll(ids))
+        for (const { bytes } of removed) {
+          sum.count += 1
+          sum.bytes += bytes
+        }
+        if (removed.length > 0) await repeat("The removal of runs", sweepSome)
+      }
+      if (sum.count > 0) await cleanUp()
+      return sum
+    },
+  }
+}
+
+interface Removable {
+  readonly id: number
+  readonly run_id: string
+  readonly bytes: number
+}
+
+interface OverRow {
+  readonly id: number
+  readonly workflow: string
+  readonly updated_at: number
+}

@@ -1,0 +1,9 @@
+import { storeSuite } from "@superstep/engine/testing"
+import { describe, test } from "vitest"
+import type { SqliteStore } from "./sqlite-store.ts"
+import { drivers, freshPath, openStore } from "./stores.test-support.ts"
+
+describe.each(drivers)("the SQLite store on $name", ({ driver }) => {
+  const dispose = (store: SqliteStore) => store.close()
+  for (const { name, run } of storeSuite(() => openStore(freshPath(), driver), { dispose })) test(name, run)
+})

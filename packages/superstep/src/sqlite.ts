@@ -1,0 +1,2 @@
+/** Runs in a SQLite file. */
+export { type SqliteStore, type SqliteStoreOptions, sqliteStore } from "@superstep/store-sqlite"

@@ -1,0 +1,105 @@
+/** Processes for crash tests. They run a bundle, which starts several times faster than the sources do. */
+import { type ChildProcessByStdio, spawn } from "node:child_process"
+import { join, resolve } from "node:path"
+import { createInterface } from "node:readline"
+import type { Readable, Writable } from "node:stream"
+import { build } from "tsdown"
+
+const root = resolve(import.meta.dirname, "../..")
+
+/** Bundles a file of this folder; gives the path of the program. */
+export async function bundle(name: string): Promise<string> {
+  const outDir = join(root, ".build", "crash", name)
+  await build({
+    cwd: root,
+    config: false,
+    entry: { [name]: join(import.meta.dirname, `${name}.ts`) },
+    outDir,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    dts: false,
+    logLevel: "error",
+    noExternal: [/^@?superstep/, "zod", "uuidv7"],
+    inputOptions: { resolve: { conditionNames: ["@superstep/source", "node", "import"] } },
+  })
+  return join(outDir, `${name}.mjs`)
+}
+
+interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+/** A program with a job, which says what it does in lines of JSON. */
+export class Process<Said> {
+  readonly said: Said[] = []
+  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>
+  readonly #job: string
+  readonly #ended: Promise<Ended>
+  #complaint = ""
+  #listeners = new Set<() => void>()
+  #isOver = false
+
+  constructor(program: string, job: object) {
+    this.#job = JSON.stringify(job)
+    this.#child = spawn(process.execPath, [program, this.#job], {
+      cwd: root,
+      stdio: ["pipe", "pipe", "pipe"],
+    })
+    this.#child.stderr.setEncoding("utf8").on("data", (text) => {
+      this.#complaint += text
+    })
+    // It may be gone before it is told anything.
+    this.#child.stdin.on("error", () => undefined)
+    this.#ended = new Promise((resolve) =>
+      this.#child.on("close", (code, signal) => {
+        this.#isOver = true
+        this.#notify()
+        resolve({ code, signal })
+      }),
+    )
+    createInterface({ input: this.#child.stdout }).on("line", (line) => {
+      this.said.push(JSON.parse(line) as Said)
+      this.#notify()
+    })
+  }
+
+  #notify(): void {
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** The first thing that it says, or has said, for which this holds. */
+  async says(isIt: (said: Said) => boolean): Promise<Said> {
+    for (;;) {
+      const found = this.said.find(isIt)
+      if (found !== undefined) return found
+      if (this.#isOver)
+        throw new Error(`${this.#job} is over and said ${JSON.stringify(this.said)}: ${this.#complaint}`)
+      await new Promise<void>((resolve) => {
+        const listener = () => {
+          this.#listeners.delete(listener)
+          resolve()
+        }
+        this.#listeners.add(listener)
+      })
+    }
+  }
+
+  tell(line: string): void {
+    this.#child.stdin.write(`${line}\n`)
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal)
+  }
+
+  /** Rejects when it failed; a process that was killed did not. */
+  async end(): Promise<Ended> {
+    const ended = await this.#ended
+    if (ended.signal !== "SIGKILL" && ended.code !== 0) {
+      throw new Error(`${this.#job} ended with ${ended.code ?? ended.signal}: ${this.#complaint}`)
+    }
+    return ended
+  }
+}

@@ -1,0 +1,120 @@
+/** Several processes want the same run: one has it, the others are told so, and who lost it does no harm. */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { sqliteStore } from "@superstep/store-sqlite"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import type { HolderJob, HolderSaid } from "./holder.ts"
+import { bundle, Process } from "./processes.ts"
+
+let folder = ""
+let program = ""
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "superstep-several-"))
+  program = await bundle("holder")
+})
+afterAll(() => {
+  for (const one of all) one.signal("SIGKILL")
+  rmSync(folder, { recursive: true, force: true })
+})
+
+type Holder = Process<HolderSaid>
+const all: Holder[] = []
+
+function holder(path: string, how: HolderJob["how"], open = false): Holder {
+  const made = new Process<HolderSaid>(program, { path, runId: "r", how, open } satisfies HolderJob)
+  all.push(made)
+  return made
+}
+
+const atGate = async (one: Holder) => {
+  await one.says(({ type }) => type === "gate")
+  return one
+}
+const atEnd = (one: Holder) => one.says(({ type }) => type === "result" || type === "error")
+const called = ({ said }: Holder) => said.flatMap((one) => (one.type === "called" ? [one.what] : []))
+
+/** A run that a killed process left in the middle. */
+async function leftRun(name: string): Promise<string> {
+  const path = join(folder, `${name}.db`)
+  const first = await atGate(holder(path, "start"))
+  first.signal("SIGKILL")
+  await first.end()
+  return path
+}
+
+async function journalOf(path: string): Promise<string[]> {
+  const store = sqliteStore({ path })
+  const records = await store.read("r", 0)
+  await store.close()
+  return records.map(({ seq, entry }) => `${seq} ${entry.type}`)
+}
+
+const DONE = { type: "result", status: "completed", outputs: ["GO!"] }
+const JOURNAL = ["1 run.started", "2 task.finished", "3 step.recorded", "4 task.finished", "5 task.finished"]
+
+// They wait for leases more than they work.
+describe.concurrent("several processes", () => {
+  test("of processes that resume a run at once, one goes on with it, and the others have its result", async () => {
+    const path = await leftRun("at-once")
+    const four = Array.from({ length: 4 }, () => holder(path, "resume", true))
+    expect(await Promise.all(four.map(atEnd))).toEqual(four.map(() => DONE))
+    const worked = four.filter((one) => called(one).length > 0)
+    expect(worked.map(called)).toEqual([["wait", "after"]])
+    expect(await journalOf(path)).toEqual(JOURNAL)
+  })
+
+  test("a run that is at work in another process is not taken: RUN_HELD", async () => {
+    const path = await leftRun("held")
+    const both = [holder(path, "resume"), holder(path, "resume")]
+    const winner = await Promise.race(both.map(atGate))
+    const loser = both.find((one) => one !== winner) as Holder
+    expect(await atEnd(loser)).toEqual({ type: "error", code: "RUN_HELD" })
+    expect(called(loser)).toEqual([])
+    winner.tell("go")
+    expect(await atEnd(winner)).toEqual(DONE)
+    expect(await journalOf(path)).toEqual(JOURNAL)
+  })
+
+  test("processes that start the same run at once start it once", async () => {
+    const path = join(folder, "start.db")
+    const four = Array.from({ length: 4 }, () => holder(path, "start", true))
+    expect(await Promise.all(four.map(atEnd))).toEqual(four.map(() => DONE))
+    expect(four.filter((one) => called(one).length > 0).map(called)).toEqual([
+      ["before", "wait", "step", "after"],
+    ])
+    expect(await journalOf(path)).toEqual(JOURNAL)
+  })
+
+  test.each(["take over", "resume"] as const)(
+    "a process that stood still while another one took its run (%s) is refused when it goes on, and does no harm",
+    async (how) => {
+      const path = join(folder, `slow-${how}.db`)
+      const slow = await atGate(holder(path, "start"))
+      slow.signal("SIGSTOP")
+      // With plain `resume`, when its lease has run out.
+      const next = await atGate(holder(path, how))
+      slow.signal("SIGCONT")
+      slow.tell("go")
+      expect(await atEnd(slow)).toEqual({ type: "error", code: "RUN_TAKEN" })
+      expect(called(slow)).toEqual(["before", "wait", "step"])
+      expect(await journalOf(path)).toEqual(JOURNAL.slice(0, 3))
+      next.tell("go")
+      expect(await atEnd(next)).toEqual(DONE)
+      expect(called(next)).toEqual(["wait", "after"])
+      expect(await journalOf(path)).toEqual(JOURNAL)
+    },
+  )
+
+  test("a process that stood still until its run was over elsewhere has its result refused too", async () => {
+    const path = join(folder, "slow-over.db")
+    const slow = await atGate(holder(path, "start"))
+    slow.signal("SIGSTOP")
+    const next = holder(path, "take over", true)
+    expect(await atEnd(next)).toEqual(DONE)
+    slow.signal("SIGCONT")
+    slow.tell("go")
+    expect(await atEnd(slow)).toEqual({ type: "error", code: "RUN_TAKEN" })
+    expect(await journalOf(path)).toEqual(JOURNAL)
+  })
+})

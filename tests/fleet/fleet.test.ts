@@ -1,0 +1,92 @@
+/** Workers on one file, killed one after another: their runs go on elsewhere by themselves, each to its one right end. */
+import { type ChildProcess, fork } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as fc from "fast-check"
+import type { StoredRun } from "superstep"
+import { sqliteStore } from "superstep/sqlite"
+import { afterAll, beforeAll, expect, test } from "vitest"
+
+const RUNS = 150
+const WORKERS = 3
+const KILLS = 12
+const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
+
+let folder = ""
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "superstep-fleet-"))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function worker(path: string, trail: string): Promise<ChildProcess> {
+  const child = fork(join(import.meta.dirname, "worker.ts"), [path, trail, String(RUNS)], {
+    execArgv: ["--conditions=@superstep/source", "--import", import.meta.resolve("tsx")],
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+  })
+  return new Promise((resolve) => child.once("message", () => resolve(child)))
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  const ended = new Promise((resolve) => child.once("exit", resolve))
+  child.kill("SIGKILL")
+  await ended
+}
+
+test(`${RUNS} runs survive ${KILLS} kills of the ${WORKERS} workers that share them`, {
+  timeout: 300_000,
+}, async () => {
+  const [path, trail] = [join(folder, "runs.db"), join(folder, "trail")]
+  const victims = fc.sample(fc.nat(WORKERS - 1), { seed: SEED, numRuns: KILLS })
+  const workers = await Promise.all(Array.from({ length: WORKERS }, () => worker(path, trail)))
+  const store = sqliteStore({ path })
+  for (const victim of victims) {
+    await kill(workers[victim] as ChildProcess)
+    workers[victim] = await worker(path, trail)
+  }
+  const runs = await allOver(() => store.runs({ limit: 1_000 }))
+  expect(runs).toHaveLength(RUNS)
+  for (const { runId, status, key } of runs) {
+    const where = `SEED=${SEED}, run ${runId}`
+    const n = Number(key?.split(" ")[1])
+    expect(status, where).toBe("completed")
+    const records = await store.read(runId, 0)
+    const last = records.findLast(({ entry, frame }) => frame === "" && entry.type === "task.finished")?.entry
+    expect(last, where).toMatchObject({
+      sends: [{ value: `shop ${n}, post ${n}, bank ${n}: confirmed by nobody`, route: { output: true } }],
+    })
+    const finished = records.flatMap(({ frame, entry }) =>
+      entry.type === "task.finished" ? [`${frame} ${entry.task}`] : [],
+    )
+    expect(new Set(finished).size, where).toBe(finished.length)
+    // start, shop, post, bank with its own, note, confirm
+    expect(finished, where).toHaveLength(7)
+  }
+  // A step may have run without being on record when its worker died; never because somebody else took over in peace.
+  const lines = readFileSync(trail, "utf8").trim().split("\n")
+  const visits = lines.map((line) => line.split(" ").slice(0, 2).join(" "))
+  expect(new Set(visits).size).toBe(RUNS * 3)
+  const pids = new Map<string, Set<string>>()
+  for (const line of lines) {
+    const [runId = "", , pid = ""] = line.split(" ")
+    pids.set(runId, (pids.get(runId) ?? new Set()).add(pid))
+  }
+  const moved = [...pids.values()].filter(({ size }) => size > 1).length
+  expect(moved).toBeGreaterThan(0)
+  const again = visits.length - RUNS * 3
+  console.log(
+    `SEED=${SEED}: ${moved} runs went on in another worker; ${again} steps ran again, whose worker died in them`,
+  )
+  await Promise.all(workers.map(kill))
+  await store.close()
+})
+
+/** The runs once none is in flight. */
+async function allOver(list: () => Promise<readonly StoredRun[]>): Promise<readonly StoredRun[]> {
+  for (;;) {
+    const runs = await list()
+    if (runs.length >= RUNS && runs.every(({ status }) => status !== "running" && status !== "waiting"))
+      return runs
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
