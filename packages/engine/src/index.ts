@@ -42,6 +42,7 @@ export {
   type TaskId,
   type Undelivered,
   type Usage,
+  type UsageSource,
 } from "./core/index.ts"
 export {
   type AskedRequest,
@@ -79,6 +80,7 @@ export {
   type Clock,
   type ClosedRequest,
   type Context,
+  type Delta,
   channel,
   type FreeQuery,
   type GraphChangePolicy,
@@ -111,6 +113,7 @@ export {
   runTaken,
   type Schema,
   type Snapshot,
+  type StepOptions,
   type StorageReport,
   type Store,
   type StoredRequest,

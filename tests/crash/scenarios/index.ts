@@ -13,6 +13,7 @@ import { retries } from "./retries.ts"
 import type { Scenario, Watch } from "./scenario.ts"
 import { sleeps } from "./sleeps.ts"
 import { state } from "./state.ts"
+import { threads } from "./threads.ts"
 
 export { type Outcome, outcomeOf, type Scenario, type Watch } from "./scenario.ts"
 
@@ -30,6 +31,7 @@ export const scenarios = {
   limits,
   state,
   failing,
+  threads,
 } satisfies Record<string, (watch: Watch) => Scenario>
 
 export type ScenarioName = keyof typeof scenarios

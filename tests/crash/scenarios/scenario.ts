@@ -9,7 +9,7 @@ export interface Scenario {
   readonly input: unknown
   /** Undefined leaves the question to its deadline. */
   readonly answers?: ((request: Pick<OpenRequest, "prompt">) => unknown) | undefined
-  readonly run?: Pick<RunOptions, "limits" | "budget" | "state"> | undefined
+  readonly run?: Pick<RunOptions, "limits" | "budget" | "state" | "thread"> | undefined
   /** The outputs come in any order. */
   readonly unordered?: boolean | undefined
 }

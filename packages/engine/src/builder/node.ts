@@ -1,5 +1,6 @@
 /** Nodes: an id, one or several typed handlers, and how the engine treats them. */
 import {
+  type Budget,
   type NodeId,
   type OpenRequest,
   type RetryPolicy,
@@ -47,6 +48,8 @@ export interface NodePolicies {
   readonly concurrency?: number | undefined
   /** Visits in one run; one more ends it with status `limit`. */
   readonly maxVisits?: number | undefined
+  /** The most that its tasks may use in one run, all together; past it the run ends with status `limit`. */
+  readonly budget?: Budget | undefined
 }
 
 /** What a handler's return value sends: `undefined` sends nothing. */

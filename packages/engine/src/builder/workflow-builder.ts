@@ -323,8 +323,8 @@ function not<M>(condition: When<M> | undefined): When<M> {
 }
 
 function nodeSpec({ id, definition }: Node): NodeSpec {
-  const { kind, handlers, output, retry, timeout, concurrency, maxVisits, onError, description, nested } =
-    definition
+  const { kind, handlers, output, retry, timeout, concurrency, maxVisits, budget } = definition
+  const { onError, description, nested } = definition
   const input = handlers.map(({ schema }: BoundHandler) => jsonSchemaOf(schema, "input"))
   return {
     id,
@@ -336,6 +336,7 @@ function nodeSpec({ id, definition }: Node): NodeSpec {
     timeout,
     concurrency,
     maxVisits,
+    budget: budget && { ...budget },
     onError,
     description,
     nested: nested?.program.graph,

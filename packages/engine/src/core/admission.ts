@@ -3,7 +3,7 @@
  * time; a map so many items. Constant work per task, whatever waits.
  */
 
-import { overBudget } from "./budget.ts"
+import { nodeOverBudget, overBudget } from "./budget.ts"
 import { emit, watched } from "./emit.ts"
 import { Fifo } from "./fifo.ts"
 import type { GraphNode } from "./graph.ts"
@@ -58,7 +58,7 @@ export function admitItems(m: MachineState, map: MapRun): void {
 
 /** A task that holds its place at its node starts when the run has one too. */
 export function admitToRun(m: MachineState, task: Task): void {
-  if (m.ready.size === 0 && hasRoom(m) && isAffordable(m)) begin(m, task)
+  if (m.ready.size === 0 && hasRoom(m) && isAffordable(m, task)) begin(m, task)
   else m.ready.push(task)
 }
 
@@ -67,9 +67,9 @@ function hasRoom(m: MachineState): boolean {
 }
 
 /** Checked before every task: what runs may finish, nothing new starts. The breach is dealt with at the commit. */
-function isAffordable(m: MachineState): boolean {
-  if (m.budget === undefined) return true
-  m.breach ??= overBudget(m)
+function isAffordable(m: MachineState, { node }: Task): boolean {
+  if (m.budget !== undefined) m.breach ??= overBudget(m)
+  if (node.spec.budget !== undefined) m.breach ??= nodeOverBudget(m, node)
   return m.breach === undefined
 }
 
@@ -115,7 +115,11 @@ export function fill(m: MachineState, { map, node }: Task): void {
 }
 
 export function fillRun(m: MachineState): void {
-  while (m.ready.size > 0 && hasRoom(m) && isAffordable(m)) begin(m, m.ready.shift() as Task)
+  for (let next = m.ready.peek(); next !== undefined; next = m.ready.peek()) {
+    if (!hasRoom(m) || !isAffordable(m, next)) return
+    m.ready.shift()
+    begin(m, next)
+  }
 }
 
 /** A task that waits for the outside leaves its superstep, and so do those that wait for its place. */

@@ -15,13 +15,13 @@ import type { Json } from "./json.ts"
 import { retryDelay } from "./retry.ts"
 import type { MachineState, Task, TaskEnd } from "./state.ts"
 import { retryTimer, setTimer } from "./timers.ts"
-import { addUsage, type Usage } from "./usage.ts"
+import { addUsage, type Usage, type UsageSource } from "./usage.ts"
 import { stopWaiting } from "./waiting.ts"
 import { openRequest, withdrawWaits } from "./waits.ts"
 
 export function finishTask(m: MachineState, task: Task, entry: TaskFinished): void {
   checkFinished(m, task, entry)
-  if (entry.usage !== undefined) count(m, task, entry.usage)
+  if (entry.usage !== undefined) count(m, task, entry.usage, undefined)
   if (entry.local !== undefined) {
     const node = nodeState(m, task.node)
     node.local ??= Object.create(null) as { [key: string]: Json }
@@ -68,19 +68,28 @@ export function failTask(m: MachineState, task: Task, entry: TaskFailed): void {
     throw new SuperstepError("ATTEMPT_OVER", text)
   }
   const error = { ...entry.error, node: task.node.id, attempt }
-  if (entry.usage !== undefined) count(m, task, entry.usage)
+  if (entry.usage !== undefined) count(m, task, entry.usage, undefined)
   const delay = delayBeforeRetry(m, task, entry.error)
   if (watched(m)) {
     const retryAt = delay === undefined ? {} : { retryAt: entry.at + delay }
     emit(m, { type: "task.failed", task: task.id, node: task.node.id, attempt, error, ...retryAt })
   }
   if (delay !== undefined) return retry(m, task, delay)
+  if (error.limit) return endAtLimit(m, task, error)
   const sends = error.fatal ? undefined : failureRoute(task, error)
   if (sends === undefined) {
     m.tasks.delete(task.id)
     task.status = "over"
     finishRun(m, "failed", error)
   } else end(m, task, { sends, trace: entry.trace })
+}
+
+/** What the task was about goes on along the run's limit route, if it has one. */
+function endAtLimit(m: MachineState, task: Task, error: ErrorData): void {
+  withdrawWaits(m, task)
+  m.tasks.delete(task.id)
+  task.status = "over"
+  reachLimitAndGoOn(m, error)
 }
 
 export function delayBeforeRetry(m: MachineState, task: Task, error: ErrorData): number | undefined {
@@ -110,22 +119,37 @@ export function recordStep(
   key: string,
   value: Json,
   usage: Usage | undefined,
+  source: UsageSource | undefined,
 ): void {
   checkKeyFree(task, key)
   task.memo ??= new Map()
   task.memo.set(key, value)
   if (watched(m)) emit(m, { type: "step.recorded", task: task.id, node: task.node.id, key, value })
-  if (usage !== undefined) count(m, task, usage)
+  if (usage !== undefined) count(m, task, usage, source)
 }
 
-function count(m: MachineState, task: Task, usage: Usage): void {
+function count(m: MachineState, task: Task, usage: Usage, source: UsageSource | undefined): void {
   m.usage = addUsage(m.usage, usage)
-  if (watched(m)) emit(m, { type: "usage.recorded", task: task.id, node: task.node.id, usage })
+  if (task.node.spec.budget !== undefined) {
+    const node = nodeState(m, task.node)
+    node.usage = addUsage(node.usage ?? {}, usage)
+  }
+  const agent = source?.agent
+  if (agent !== undefined) m.usageByAgent.set(agent, addUsage(m.usageByAgent.get(agent) ?? {}, usage))
+  if (watched(m)) {
+    const from = source === undefined ? {} : { source }
+    emit(m, { type: "usage.recorded", task: task.id, node: task.node.id, usage, ...from })
+  }
 }
 
 /** A sub-workflow may be in the middle of its work: it stops at once when the budget is used up. */
-export function countFromBelow(m: MachineState, task: Task, usage: Usage): void {
-  count(m, task, usage)
+export function countFromBelow(
+  m: MachineState,
+  task: Task,
+  usage: Usage,
+  source: UsageSource | undefined,
+): void {
+  count(m, task, usage, source)
   const breach = overBudget(m)
   if (breach !== undefined) reachLimitAndGoOn(m, breach)
 }

@@ -7,7 +7,7 @@ import type { Limits } from "./graph.ts"
 import type { JoinId, NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import type { MachineSnapshot } from "./snapshot.ts"
-import type { Budget, Usage } from "./usage.ts"
+import type { Budget, Usage, UsageSource } from "./usage.ts"
 
 /** Where one message goes: nodes, joins, maps (by their worker), the run's outputs, or nowhere for a reason. */
 export interface Route {
@@ -135,6 +135,7 @@ export interface StepRecorded {
   readonly key: string
   readonly value: Json
   readonly usage?: Usage | undefined
+  readonly source?: UsageSource | undefined
 }
 
 /** Something a sub-workflow of the task has used; it counts here too. */
@@ -143,6 +144,7 @@ export interface UsageRecorded {
   readonly at: number
   readonly task: TaskId
   readonly usage: Usage
+  readonly source?: UsageSource | undefined
 }
 
 export interface RequestOpened {
@@ -184,6 +186,8 @@ export interface CallStarted {
   readonly task: TaskId
   readonly key: string
   readonly workflow: string
+  /** Which of the attempt's calls it is, from 1. */
+  readonly number?: number | undefined
 }
 
 export interface CallFinished {

@@ -14,12 +14,15 @@ export interface ErrorData {
   readonly retryable?: boolean | undefined
   /** True: no error route may take this; the run fails. */
   readonly fatal?: boolean | undefined
+  /** True: a limit was reached. The run goes along its limit route, or ends with status `limit`. */
+  readonly limit?: boolean | undefined
 }
 
 export interface SuperstepErrorOptions {
   cause?: unknown
   retryable?: boolean
   fatal?: boolean
+  limit?: boolean
   node?: string
   attempt?: number
   /** The run that is meant or in the way. */
@@ -32,6 +35,7 @@ export class SuperstepError extends Error {
   readonly code: string
   declare readonly retryable?: boolean
   declare readonly fatal?: boolean
+  declare readonly limit?: boolean
   declare readonly node?: string
   declare readonly attempt?: number
   declare readonly run?: string
@@ -61,6 +65,7 @@ export function toErrorData(error: unknown, depth = 0): ErrorData {
     return { code: "ERROR", message: clip(typeof error === "string" ? error : describe(error)) }
   }
   const { code, retryable, fatal } = error as Partial<Record<"code" | "retryable" | "fatal", unknown>>
+  const isLimit = isSuperstepError(error) && error.limit === true
   const { node, attempt } = isSuperstepError(error) ? error : {}
   return {
     code: typeof code === "string" && code !== "" ? code : "ERROR",
@@ -69,6 +74,7 @@ export function toErrorData(error: unknown, depth = 0): ErrorData {
     ...(attempt === undefined ? {} : { attempt }),
     ...(typeof retryable === "boolean" ? { retryable } : {}),
     ...(fatal === true ? { fatal } : {}),
+    ...(isLimit ? { limit: true } : {}),
     ...(error.cause !== undefined && depth < MAX_CAUSES
       ? { cause: toErrorData(error.cause, depth + 1) }
       : {}),
@@ -81,6 +87,7 @@ export function fromErrorData(data: ErrorData): SuperstepError {
     ...(data.cause ? { cause: fromErrorData(data.cause) } : {}),
     ...(data.retryable === undefined ? {} : { retryable: data.retryable }),
     ...(data.fatal === undefined ? {} : { fatal: data.fatal }),
+    ...(data.limit === undefined ? {} : { limit: data.limit }),
     ...(data.node === undefined ? {} : { node: data.node }),
     ...(data.attempt === undefined ? {} : { attempt: data.attempt }),
   })

@@ -6,7 +6,7 @@ import type { Escalation, Send } from "./entries.ts"
 import type { ErrorData } from "./errors.ts"
 import type { JoinId, NodeId, RequestId, RunId, TaskId } from "./ids.ts"
 import type { Json } from "./json.ts"
-import type { Usage } from "./usage.ts"
+import type { Usage, UsageSource } from "./usage.ts"
 
 export type RunStatus = "running" | "waiting" | "completed" | "failed" | "cancelled" | "limit"
 export type FinalStatus = Exclude<RunStatus, "running" | "waiting">
@@ -39,7 +39,7 @@ export interface Undelivered {
 export type Wait =
   | { readonly kind: "request"; readonly request: RequestId }
   | { readonly kind: "timer"; readonly until: number }
-  | { readonly kind: "call"; readonly workflow: string }
+  | { readonly kind: "call"; readonly workflow: string; readonly number?: number | undefined }
 
 export type MachineEvent =
   | {
@@ -125,5 +125,11 @@ export type MachineEvent =
       readonly by?: string | undefined
     }
   | { readonly type: "request.closed"; readonly request: RequestId; readonly reason: "expired" | "withdrawn" }
-  | { readonly type: "usage.recorded"; readonly task: TaskId; readonly node: NodeId; readonly usage: Usage }
+  | {
+      readonly type: "usage.recorded"
+      readonly task: TaskId
+      readonly node: NodeId
+      readonly usage: Usage
+      readonly source?: UsageSource | undefined
+    }
   | { readonly type: "limit.reached"; readonly error: ErrorData; readonly goesTo?: NodeId | undefined }

@@ -11,6 +11,11 @@ export class Fifo<T> {
     this.#items.push(item)
   }
 
+  /** The one that is next. */
+  peek(): T | undefined {
+    return this.#items[this.#head]
+  }
+
   shift(): T | undefined {
     if (this.#head === this.#items.length) return undefined
     const item = this.#items[this.#head]

@@ -7,6 +7,7 @@ import type { JoinId, NodeId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import type { ChannelSpec } from "./reducers.ts"
 import type { RetryPolicy } from "./retry.ts"
+import type { Budget } from "./usage.ts"
 
 export type Schedule = "superstep" | "flow"
 
@@ -38,6 +39,8 @@ export interface NodeSpec {
   /** Deliveries that may overlap. Default 1. */
   readonly concurrency?: number | undefined
   readonly maxVisits?: number | undefined
+  /** The most that its tasks may use, all together. */
+  readonly budget?: Budget | undefined
   /** `settle`: a final failure becomes the value `{ ok: false, error }`, and a result `{ ok: true, value }`. */
   readonly onError?: "fail" | "settle" | undefined
   readonly description?: string | undefined

@@ -70,7 +70,7 @@ export type { RetryPolicy } from "./retry.ts"
 export { type Signature, signatureDifference, signatureOf } from "./signature.ts"
 export { type MachineSnapshot, SNAPSHOT_VERSION } from "./snapshot.ts"
 export type { Task, TaskStatus } from "./state.ts"
-export { addUsage, BUDGET_PARTS, type Budget, type Usage, usageProblem } from "./usage.ts"
+export { addUsage, BUDGET_PARTS, type Budget, type Usage, type UsageSource, usageProblem } from "./usage.ts"
 export {
   type Findings,
   GraphInvalidError,

@@ -14,7 +14,7 @@
  * M8 budgets and attempts survive restarts: they follow from the journal.
  */
 import { countFromBelow, delayBeforeRetry, failTask, finishTask, recordStep, rejectTask } from "./attempts.ts"
-import { overBudget } from "./budget.ts"
+import { nodeOverBudget, overBudget } from "./budget.ts"
 import { askForReduction, completeCommit, settle, startNext } from "./commit.ts"
 import type { Effect } from "./effects.ts"
 import { emit, watched } from "./emit.ts"
@@ -72,10 +72,10 @@ export class Machine {
         rejectTask(m, workingTask(m, entry.task), entry.reason)
         break
       case "step.recorded":
-        recordStep(m, workingTask(m, entry.task), entry.key, entry.value, entry.usage)
+        recordStep(m, workingTask(m, entry.task), entry.key, entry.value, entry.usage, entry.source)
         break
       case "usage.recorded":
-        countFromBelow(m, workingTask(m, entry.task), entry.usage)
+        countFromBelow(m, workingTask(m, entry.task), entry.usage, entry.source)
         break
       case "request.opened":
         openInline(m, workingTask(m, entry.task), entry)
@@ -160,6 +160,10 @@ export class Machine {
   get usage(): Usage {
     return this.#m.usage
   }
+  /** What an agent has used in the run and below, over all its tasks. */
+  usageOf(agent: string): Usage {
+    return this.#m.usageByAgent.get(agent) ?? {}
+  }
   /** What is left of the budget, part by part; a part without a limit is not there. */
   get budgetLeft(): Budget {
     return remaining(this.#m.budget ?? {}, this.#m.usage)
@@ -173,6 +177,10 @@ export class Machine {
   /** Why no further task or paid call may start, or undefined. */
   get overBudget(): ErrorData | undefined {
     return overBudget(this.#m)
+  }
+  /** Why no further task or paid call of the node may start, or undefined. */
+  nodeOverBudget(node: GraphNode): ErrorData | undefined {
+    return nodeOverBudget(this.#m, node)
   }
 
   /** Whether tasks are at work; else the run is over or waits for something outside. */

@@ -43,6 +43,7 @@ interface NodeSnapshot {
   held: boolean
   queue: TaskId[]
   local?: { [key: string]: Json } | undefined
+  usage?: Usage | undefined
 }
 
 interface MapSnapshot {
@@ -97,6 +98,7 @@ export interface MachineSnapshot {
   limits: Limits
   budget?: Budget | undefined
   usage: Usage
+  usageByAgent?: [string, Usage][] | undefined
   superstep: number
   nextTask: TaskId
   nextRequest: number
@@ -133,6 +135,7 @@ export function snapshotOf(m: MachineState): MachineSnapshot {
     limits: m.limits,
     budget: m.budget,
     usage: m.usage,
+    usageByAgent: m.usageByAgent.size === 0 ? undefined : [...m.usageByAgent],
     superstep: m.superstep,
     nextTask: m.nextTask,
     nextRequest: m.nextRequest,
@@ -184,6 +187,7 @@ export function restoreState(graph: Graph, snapshot: MachineSnapshot): MachineSt
   m.limits = snapshot.limits
   m.budget = snapshot.budget
   m.usage = snapshot.usage
+  for (const [agent, usage] of snapshot.usageByAgent ?? []) m.usageByAgent.set(agent, usage)
   m.superstep = snapshot.superstep
   m.nextTask = snapshot.nextTask
   m.nextRequest = snapshot.nextRequest
@@ -271,6 +275,7 @@ function nodeOut(id: NodeId, node: NodeState): NodeSnapshot {
     held: node.held,
     queue: [...(node.queue ?? [])].map((task) => task.id),
     local: node.local === undefined ? undefined : { ...node.local },
+    usage: node.usage,
   }
 }
 
@@ -282,6 +287,7 @@ function nodeIn(data: NodeSnapshot, taskOf: (id: TaskId) => Task): NodeState {
   node.held = data.held
   if (data.queue.length > 0) node.queue = new Fifo()
   for (const id of data.queue) node.queue?.push(taskOf(id))
+  node.usage = data.usage
   if (data.local !== undefined) node.local = Object.assign(Object.create(null), data.local)
   return node
 }

@@ -85,6 +85,8 @@ export class NodeState implements Gate {
   /** Tasks that wait for a place; made when the first one has to. */
   queue: Fifo<Task> | undefined = undefined
   local: { [key: string]: Json } | undefined = undefined
+  /** Counted where the node has a budget. */
+  usage: Usage | undefined = undefined
 }
 
 /** One list on its way through a map. Tasks come into being as places free up; their ids are reserved. */
@@ -150,6 +152,7 @@ export class MachineState {
   limits: Limits = {}
   budget: Budget | undefined = undefined
   usage: Usage = {}
+  readonly usageByAgent: LazyMap<string, Usage> = new LazyMap()
   superstep = 0
   nextTask: TaskId = 1
   nextRequest = 1

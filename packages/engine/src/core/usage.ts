@@ -6,15 +6,34 @@ export interface Usage {
   readonly modelCalls?: number | undefined
   readonly toolCalls?: number | undefined
   readonly iterations?: number | undefined
-  /** US dollars. Absent when no price is known: unknown is not zero. */
+  /** US dollars, of the calls whose price is known. */
   readonly usd?: number | undefined
+  /** Model calls whose price is not known: with some of them, `usd` is not the whole cost. */
+  readonly unpricedCalls?: number | undefined
+  /** Model calls whose tokens were estimated, because the provider did not tell. */
+  readonly estimatedCalls?: number | undefined
+}
+
+/** Who used it. */
+export interface UsageSource {
+  readonly agent?: string | undefined
+  readonly model?: string | undefined
 }
 
 type UsageCounter = keyof Usage
 
-const COUNTERS = ["inputTokens", "outputTokens", "modelCalls", "toolCalls", "iterations", "usd"] as const
+const COUNTERS = [
+  "inputTokens",
+  "outputTokens",
+  "modelCalls",
+  "toolCalls",
+  "iterations",
+  "usd",
+  "unpricedCalls",
+  "estimatedCalls",
+] as const satisfies readonly UsageCounter[]
 
-/** The most a run may use, with all its sub-workflows. `tokens` is input and output together. */
+/** The most that may be used: by a run with all its sub-workflows, or by a node. `tokens` is input and output together. */
 export interface Budget {
   readonly tokens?: number | undefined
   readonly usd?: number | undefined

@@ -114,6 +114,11 @@ function* numberProblems(node: NodeSpec): Generator<Problem> {
     const text = `node "${node.id}": ${name} must be a whole number of at least 1, not ${value}`
     yield problem("INVALID_NUMBER", text, [node.id])
   }
+  for (const [part, value] of Object.entries(node.budget ?? {})) {
+    if (value === undefined || (Number.isFinite(value) && value >= 0)) continue
+    const text = `node "${node.id}": budget.${part} must be a number of at least 0, not ${value}`
+    yield problem("INVALID_NUMBER", text, [node.id])
+  }
   const spans = {
     timeout: node.timeout,
     "retry.delay": node.retry?.delay,

@@ -42,9 +42,9 @@ export function sleep(m: MachineState, task: Task, { key, until }: TimerSet): vo
   startWait(m, task, key, { kind: "timer", until })
 }
 
-export function startCall(m: MachineState, task: Task, { key, workflow }: CallStarted): void {
+export function startCall(m: MachineState, task: Task, { key, workflow, number }: CallStarted): void {
   checkKeyFree(task, key)
-  startWait(m, task, key, { kind: "call", workflow })
+  startWait(m, task, key, { kind: "call", workflow, ...(number === undefined ? {} : { number }) })
 }
 
 export function finishCall(m: MachineState, task: Task, { key, outcome }: CallFinished): void {

@@ -15,8 +15,14 @@ import {
   type TaskId,
   writeProblem,
 } from "../core/index.ts"
-import { type Clock, type Store, systemClock } from "../runtime/index.ts"
-import { foldRecords, type LoadedFrame, type LoadedRun } from "../runtime/loaded-run.ts"
+import {
+  type Clock,
+  foldRecords,
+  type LoadedFrame,
+  type LoadedRun,
+  type Store,
+  systemClock,
+} from "../runtime/index.ts"
 import { newRunId } from "../runtime/run-id.ts"
 import { requestsOf } from "../runtime/run-result.ts"
 import { supersteps, tell } from "./history.ts"

@@ -20,6 +20,7 @@ import { requestsOf } from "../runtime/run-result.ts"
 import { type AskedRequest, AskedRequests } from "./asked-requests.ts"
 import { type Checkpoint, Checkpoints } from "./checkpoints.ts"
 import { type Journal, JournalWalk, readJournal, type WalkedFrame } from "./journal-walk.ts"
+import { standingOf } from "./standing.ts"
 
 export interface HistoryOptions {
   /** A sub-workflow, as events name it: `["node#task"]`. Of one that was called again by a retry, the last call. */
@@ -74,7 +75,7 @@ export async function history(store: Store, runId: RunId, options: HistoryOption
   const journal = await readJournal(store, runId)
   const row = await store.run(runId)
   const { frame, ...told } = tell(journal, options.path ?? [])
-  const { machine, workflow, path } = frame
+  const { key, machine, workflow, path } = frame
   const { checkpoints } = told
   const first = checkpoints[0] as Checkpoint
   const span = { from: first.seq, to: journal.records.length }
@@ -82,19 +83,18 @@ export async function history(store: Store, runId: RunId, options: HistoryOption
     runId,
     workflow,
     path,
-    status: frame.key === "" ? (row?.status ?? machine.status) : machine.status,
     ...(machine.error === undefined ? {} : { error: machine.error }),
     ...(row?.forkOf === undefined ? {} : { forkOf: row.forkOf }),
     ...told,
     stateAt: async (point) => {
       const seq =
         "seq" in point ? checkSeq(runId, point.seq, span) : seqOf(runId, checkpoints, point.superstep)
-      return stateAfter(await readJournal(store, runId, seq), frame.key)
+      return stateAfter(await readJournal(store, runId, seq), key)
     },
   }
 }
 
-interface Told extends Pick<RunHistory, "checkpoints" | "requests" | "subWorkflows"> {
+interface Told extends Pick<RunHistory, "status" | "checkpoints" | "requests" | "subWorkflows"> {
   readonly frame: WalkedFrame
 }
 
@@ -104,7 +104,8 @@ export function tell(journal: Journal, path: readonly string[]): Told {
   const subWorkflows: Told["subWorkflows"][number][] = []
   let frame: WalkedFrame | undefined
   let checkpoints = new Checkpoints()
-  for (const walked of new JournalWalk(journal)) {
+  const walk = new JournalWalk(journal)
+  for (const walked of walk) {
     asked.take(walked)
     if (walked.record.entry.type === "run.started") {
       const { path: reached, workflow } = walked.frame
@@ -120,7 +121,19 @@ export function tell(journal: Journal, path: readonly string[]): Told {
   const below = subWorkflows.filter(
     (one) => one.path.length > path.length && isSame(one.path.slice(0, path.length), path),
   )
-  return { frame, checkpoints: checkpoints.list, requests: asked.below(frame.key), subWorkflows: below }
+  const live = [...walk.frames].filter(([key]) => isWithin(key, frame.key)).map(([, one]) => one.machine)
+  return {
+    frame,
+    status: standingOf([frame.machine, ...live]),
+    checkpoints: checkpoints.list,
+    requests: asked.below(frame.key),
+    subWorkflows: below,
+  }
+}
+
+/** A frame, or one below it. */
+function isWithin(key: string, frame: string): boolean {
+  return frame === "" || key === frame || key.startsWith(`${frame}/`)
 }
 
 function isSame(a: readonly string[], b: readonly string[]): boolean {
@@ -135,12 +148,12 @@ function stateAfter(journal: Journal, key: string): StateAt {
   for (const walked of walk) if (walked.frame.key === key) frame = walked.frame
   const { machine } = frame as WalkedFrame
   const { seq, entry } = journal.records.at(-1) as Journal["records"][number]
-  const live = [...walk.frames].filter(([one]) => key === "" || one === key || one.startsWith(`${key}/`))
+  const live = [...walk.frames].filter(([one]) => isWithin(one, key))
   return {
     seq,
     at: entry.at,
     superstep: machine.superstep,
-    status: machine.status,
+    status: standingOf([machine, ...live.map(([, one]) => one.machine)]),
     ...(machine.error === undefined ? {} : { error: machine.error }),
     state: machine.allState(),
     tasks: [...machine.tasks()].map((task) => ({

@@ -16,9 +16,8 @@ import {
   type TaskId,
 } from "../core/index.ts"
 import { childKey, pathPart } from "../runtime/frame-key.ts"
-import type { JournalRecord, Store } from "../runtime/index.ts"
-import { foldEntry, GraphShelf, withThreadState } from "../runtime/loaded-run.ts"
-import { runUnknown } from "../runtime/take-up.ts"
+import { foldEntry, GraphShelf, type JournalRecord, runUnknown, type Store } from "../runtime/index.ts"
+import { withThreadState } from "../runtime/loaded-run.ts"
 
 /** A journal with what it needs to be walked. */
 export interface Journal {
@@ -73,8 +72,8 @@ export interface WalkedRecord {
 
 interface LiveFrame extends WalkedFrame {
   machine: Machine
-  /** Per task at work: the calls of its attempt so far, by the key of their frame. */
-  readonly calls: Map<TaskId, string[]>
+  /** Per task at work: the numbers of the calls of its attempt so far, by the key of their frame. */
+  readonly calls: Map<TaskId, Map<string, number>>
 }
 
 export class JournalWalk implements Iterable<WalkedRecord> {
@@ -110,8 +109,9 @@ export class JournalWalk implements Iterable<WalkedRecord> {
     const effects = found.machine.apply(entry)
     const abandoned: WalkedFrame[] = []
     if (entry.type === "call.started") {
-      const calls = found.calls.get(entry.task) ?? []
-      found.calls.set(entry.task, [...calls, childKey(key, entry.task, attempt, entry.key)])
+      const calls = found.calls.get(entry.task) ?? new Map<string, number>()
+      calls.set(childKey(key, entry.task, attempt, entry.key), entry.number ?? calls.size + 1)
+      found.calls.set(entry.task, calls)
     } else if (endsAttempt(entry)) this.#abandonCalls(found, entry.task, abandoned)
     for (const effect of effects) {
       if (effect.type === "abort") this.#abandonCalls(found, effect.task.id, abandoned)
@@ -148,12 +148,12 @@ export class JournalWalk implements Iterable<WalkedRecord> {
     const parent = this.#frames.get(slash < 0 ? "" : key.slice(0, slash))
     const task = parent?.machine.task(Number.parseInt(key.slice(slash + 1), 10))
     if (parent === undefined || task === undefined) return parent?.path ?? []
-    const call = (parent.calls.get(task.id)?.indexOf(key) ?? 0) + 1
+    const call = parent.calls.get(task.id)?.get(key) ?? 1
     return [...parent.path, pathPart(task.node.id, task.id, call)]
   }
 
   #abandonCalls(frame: LiveFrame, task: TaskId, abandoned: WalkedFrame[]): void {
-    for (const key of frame.calls.get(task) ?? []) {
+    for (const key of frame.calls.get(task)?.keys() ?? []) {
       const child = this.#frames.get(key)
       if (child === undefined) continue
       this.#frames.delete(key)

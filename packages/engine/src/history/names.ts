@@ -55,7 +55,11 @@ export class Names {
 }
 
 /** The call that a sub-workflow's frame is of, by the frame's key: see `childKey`. */
-export function callOf(key: string): { readonly frame: string; readonly task: TaskId; readonly call: string } {
+export function callOf(key: string): {
+  readonly frame: string
+  readonly task: TaskId
+  readonly call: string
+} {
   const slash = key.lastIndexOf("/")
   const own = key.slice(slash + 1)
   const call = splitName(own)[1].replaceAll("%2F", "/")

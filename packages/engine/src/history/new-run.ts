@@ -1,7 +1,8 @@
 /** Writes the first records of a run that nobody holds yet: any process that has the workflow goes on with it. */
-import type { Effect, Entry, Machine, RunId, RunStarted, RunStatus } from "../core/index.ts"
+import type { Effect, Entry, Machine, RunId, RunStarted } from "../core/index.ts"
 import type { JournalRecord, RunCreated, Store } from "../runtime/index.ts"
 import { RunRow } from "../runtime/run-row.ts"
+import { standingOf } from "./standing.ts"
 
 /**
  * Holds runs while they are written. It counts as dead from the start: should this process die before it lets go of one,
@@ -54,21 +55,13 @@ export class NewRun {
   }
 
   async write(runId: RunId, created: RunCreated): Promise<void> {
-    const status = this.#status()
+    const status = standingOf([...this.#machines.values()])
     this.#row.create(created, undefined)
     this.#row.stand(status, this.#machines.get("") as Machine)
     const lease = { runId, holder: WRITER.id, token: 1 }
     await this.#store.beat(WRITER)
     await this.#store.append(lease, this.#after, this.#records, this.#row.take())
     await this.#store.release(lease, status === "waiting" ? this.#nextTimer() : undefined)
-  }
-
-  #status(): RunStatus {
-    const root = this.#machines.get("") as Machine
-    if (root.isOver()) return root.status
-    const machines = [...this.#machines.values()]
-    const isAtRest = machines.every((machine) => !machine.isBusy())
-    return isAtRest && machines.some(({ status }) => status === "waiting") ? "waiting" : "running"
   }
 
   #nextTimer(): number | undefined {

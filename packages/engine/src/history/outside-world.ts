@@ -2,7 +2,7 @@
 import { type OpenRequest, type TaskId, toErrorData } from "../core/index.ts"
 import { RUN_TIMER } from "../core/timers.ts"
 import { outerId } from "../runtime/events.ts"
-import type { RunHost } from "../runtime/run-host.ts"
+import type { RunHost } from "../runtime/index.ts"
 import type { Names } from "./names.ts"
 import type { FromOutside, RecordedRun } from "./recorded-run.ts"
 
@@ -54,6 +54,7 @@ export class OutsideWorld {
 
   /** The timer that is due first, of those that did not just wait when the recording was made. Never the run's own. */
   nextTimer(): { readonly at: number; readonly fire: () => void } | undefined {
+    this.#nameRequests()
     let next: { readonly at: number; readonly fire: () => void } | undefined
     for (const key of this.#live()) {
       const frame = this.#host.frame(key)

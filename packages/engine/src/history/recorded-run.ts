@@ -3,7 +3,16 @@
  * answers, timers, a cancellation. Everything has a rank, its place in the journal: a replay lets things happen in that
  * order, so that what depends on the order comes out the same.
  */
-import type { Entry, ErrorData, Json, RunForked, TaskFailed, TaskFinished, Usage } from "../core/index.ts"
+import type {
+  Entry,
+  ErrorData,
+  Json,
+  RunForked,
+  TaskFailed,
+  TaskFinished,
+  Usage,
+  UsageSource,
+} from "../core/index.ts"
 import { isTriedAgain } from "./checkpoints.ts"
 import { type Journal, JournalWalk, type WalkedRecord } from "./journal-walk.ts"
 import { Names } from "./names.ts"
@@ -12,6 +21,12 @@ export interface RecordedResult {
   readonly rank: number
   readonly value: Json
   readonly usage?: Usage | undefined
+  readonly source?: UsageSource | undefined
+}
+
+export interface RecordedEnd {
+  readonly rank: number
+  readonly error?: ErrorData | undefined
 }
 
 export interface RecordedFailure {
@@ -21,44 +36,60 @@ export interface RecordedFailure {
   readonly usage?: Usage | undefined
 }
 
+/**
+ * A task, in all its lives: a sub-workflow that a retry calls again begins anew. What is asked for is what comes next after
+ * the rank that the replay has come to.
+ */
 export class RecordedTask {
-  readonly steps = new Map<string, RecordedResult>()
   /** Its node's time limit, milliseconds. */
   readonly timeout: number | undefined
-  end: { readonly rank: number; readonly error?: ErrorData | undefined } | undefined
-  /** How it failed, by attempt; more than once where its workflow was called again. */
+  /** How its last life ended; undefined when it was under way. */
+  last: RecordedEnd | undefined
+  readonly #ends: RecordedEnd[] = []
+  readonly #steps = new Map<string, RecordedResult[]>()
   readonly #failures = new Map<number, RecordedFailure[]>()
-  /** When it recorded a step or began to wait, by key; more than once where a retry did so again. */
+  /** When it recorded a step or began to wait, by key. */
   readonly #turns = new Map<string, number[]>()
-  /** All that is still to come, in order. */
+  /** All of its ranks, in order, and how many of them are passed. */
   readonly #ranks: number[] = []
+  #passed = 0
 
   constructor(timeout: number | undefined) {
     this.timeout = timeout
   }
 
+  /** Another life. */
+  begin(): void {
+    this.last = undefined
+  }
   addTurn(key: string, rank: number): void {
     this.#ranks.push(rank)
-    const ranks = this.#turns.get(key)
-    if (ranks === undefined) this.#turns.set(key, [rank])
-    else ranks.push(rank)
+    listIn(this.#turns, key).push(rank)
   }
-  addEnd(rank: number): void {
-    this.#ranks.push(rank)
+  addStep(key: string, result: RecordedResult): void {
+    this.addTurn(key, result.rank)
+    listIn(this.#steps, key).push(result)
   }
   addFailure(attempt: number, failure: RecordedFailure): void {
-    const failures = this.#failures.get(attempt)
-    if (failures === undefined) this.#failures.set(attempt, [failure])
-    else failures.push(failure)
+    this.#ranks.push(failure.rank)
+    listIn(this.#failures, attempt).push(failure)
+  }
+  addEnd(end: RecordedEnd): void {
+    if (this.#ranks.at(-1) !== end.rank) this.#ranks.push(end.rank)
+    this.#ends.push(end)
+    this.last = end
   }
 
-  /** How that attempt ended, if it failed. */
-  failure(attempt: number): RecordedFailure | undefined {
-    return this.#failures.get(attempt)?.[0]
+  step(key: string): RecordedResult | undefined {
+    const results = this.#steps.get(key)
+    return results?.find(({ rank }) => rank > this.#now) ?? results?.at(-1)
   }
-  /** The attempt has failed: the next one of that number is another one. */
-  passFailure(attempt: number): void {
-    this.#failures.get(attempt)?.shift()
+  /** How that attempt ends, if it fails. */
+  failure(attempt: number): RecordedFailure | undefined {
+    return this.#failures.get(attempt)?.find(({ rank }) => rank > this.#now)
+  }
+  get end(): RecordedEnd | undefined {
+    return this.#ends.find(({ rank }) => rank > this.#now) ?? this.#ends.at(-1)
   }
 
   /** When something under this key is to happen next. */
@@ -68,15 +99,23 @@ export class RecordedTask {
   takeTurn(key: string): number | undefined {
     return this.#turns.get(key)?.shift()
   }
-
   /** When anything of it is to happen next. */
   get next(): number | undefined {
-    return this.#ranks[0]
+    return this.#ranks[this.#passed]
   }
-  /** It has come this far: what was to happen before will not happen any more. */
+  /** The replay has come to here: what was to happen before will not happen any more. */
   pass(rank: number): void {
-    while (this.#ranks[0] !== undefined && this.#ranks[0] <= rank) this.#ranks.shift()
+    while ((this.next ?? rank + 1) <= rank) this.#passed++
   }
+  get #now(): number {
+    return this.#ranks[this.#passed - 1] ?? 0
+  }
+}
+
+function listIn<K, V>(lists: Map<K, V[]>, key: K): V[] {
+  const list = lists.get(key) ?? []
+  lists.set(key, list)
+  return list
 }
 
 /** Something that no handler does. */
@@ -146,7 +185,9 @@ export class RecordedRun {
       if (effect.type !== "start" || refused.has(`${key} ${effect.task.id}`)) continue
       const { id, node } = effect.task
       const name = this.#names.task(key, id, node.id)
-      if (!this.#tasks.has(name)) this.#tasks.set(name, new RecordedTask(node.spec.timeout))
+      const task = this.#tasks.get(name)
+      if (task === undefined) this.#tasks.set(name, new RecordedTask(node.spec.timeout))
+      else task.begin()
     }
   }
 
@@ -169,8 +210,7 @@ export class RecordedRun {
     const { at } = entry
     switch (entry.type) {
       case "step.recorded":
-        this.#of(key, entry)?.steps.set(entry.key, { rank, value: entry.value, usage: entry.usage })
-        this.#of(key, entry)?.addTurn(entry.key, rank)
+        this.#of(key, entry)?.addStep(entry.key, { ...entry, rank })
         break
       case "request.opened":
       case "timer.set":
@@ -219,9 +259,8 @@ export class RecordedRun {
     const task = this.#of(walked.frame.key, entry)
     if (task === undefined) return
     const error = entry.type === "task.failed" ? entry.error : entry.settled
-    task.addEnd(rank)
     if (error !== undefined) task.addFailure(walked.attempt, { rank, error, usage: entry.usage })
-    if (entry.type === "task.finished" || !isTriedAgain(walked)) task.end = { rank, error }
+    if (entry.type === "task.finished" || !isTriedAgain(walked)) task.addEnd({ rank, error })
   }
 }
 

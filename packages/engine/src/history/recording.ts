@@ -7,7 +7,7 @@ import { canonicalJson, isRecord } from "../core/reducers.ts"
 import type { JournalRecord, Store } from "../runtime/index.ts"
 import { type Journal, openJournal, readJournal } from "./journal-walk.ts"
 
-export const RECORDING_VERSION = 1
+const RECORDING_VERSION = 1
 
 export interface Recording {
   readonly version: typeof RECORDING_VERSION
@@ -52,7 +52,10 @@ function namesGraph(entry: Entry): entry is Extract<Entry, { type: "run.started"
   return entry.type === "run.started" || entry.type === "graph.changed"
 }
 
-/** The journal of a recording, which may come from a file. Throws FIXTURE_INVALID or FIXTURE_VERSION. */
+/**
+ * A copy of a recording, which may come from a file, and its journal: whoever is given its values may do to them what
+ * handlers do. Rejects with FIXTURE_INVALID or FIXTURE_VERSION.
+ */
 export async function openRecording(data: unknown): Promise<{ recording: Recording; journal: Journal }> {
   const recording = checkRecording(data)
   const { runId, records, graphs } = recording
@@ -89,7 +92,7 @@ const ENTRY_TYPES: { readonly [type in Entry["type"]]: true } = {
 }
 
 function checkRecording(data: unknown): Recording {
-  const given = typeof data === "string" ? parse(data) : data
+  const given = parse(typeof data === "string" ? data : (JSON.stringify(data) ?? "null"))
   if (!isRecord(given as Json) || !("version" in (given as object))) {
     throw invalid("it has no version; make one with toFixture(store, runId)")
   }

@@ -2,6 +2,9 @@
  * A recorded run against a workflow as it is now, offline. Handlers and conditions run for real. Steps give what is on
  * record, and so do people; timers fire when they did. What a handler does outside of steps is done again: put model calls,
  * requests and whatever else is not the same every time into `ctx.step`.
+ *
+ * When a handler looked at state is not on record. Where others change it meanwhile (in a flow schedule; a node's own state,
+ * with deliveries that overlap) and the process died or the store was slow, a replay may show it an earlier value.
  */
 import type { Json, RunId, RunStatus, Usage } from "../core/index.ts"
 import { canonicalJson } from "../core/reducers.ts"
@@ -53,7 +56,7 @@ export async function replay<In, Out>(
   let run: ReplayedRun
   try {
     before = summarize(journal)
-    run = new ReplayedRun(journal, options)
+    run = new ReplayedRun((await openRecording(recorded as unknown as Json)).journal, options)
   } catch (cause) {
     throw invalid("its records do not follow from one another", cause)
   }
@@ -104,7 +107,9 @@ function isSame(before: Json, after: Json): boolean {
 function pathOf({ tasks }: FrameSummary, above = ""): string[] {
   return tasks.flatMap(({ node, calls }) => {
     const name = `${above}${node}`
-    const below = [...calls.values()].flatMap((frame) => (frame === undefined ? [] : pathOf(frame, `${name} > `)))
+    const below = [...calls.values()].flatMap((frame) =>
+      frame === undefined ? [] : pathOf(frame, `${name} > `),
+    )
     return [name, ...below]
   })
 }

@@ -1,9 +1,10 @@
 /** A program whose handlers run as they are, and whose steps and waits are given to somebody else to allow. */
-import type { NodeId, RunId, TaskId, Usage } from "../core/index.ts"
+import type { NodeId, RunId, TaskId, Usage, UsageSource } from "../core/index.ts"
 import { HandlerKeys } from "../runtime/handler-keys.ts"
 import {
   type BoundHandler,
   type Callable,
+  type Clock,
   type Context,
   type Program,
   programNode,
@@ -15,6 +16,8 @@ export interface Attempt {
   step(key: string): RecordedStep | undefined
   /** A step that is run, for real. */
   live<T>(step: Promise<T>): Promise<T>
+  /** The clock that steps which are run for real have. */
+  readonly clock?: Clock | undefined
   /** Whether what the handler says that it uses counts. */
   readonly counts: boolean
   /** Resolves when the handler may begin to wait under this key. */
@@ -25,6 +28,7 @@ export interface Attempt {
 export interface RecordedStep {
   readonly value: () => Promise<unknown>
   readonly usage?: Usage | undefined
+  readonly source?: UsageSource | undefined
 }
 
 /** Which task's handler it is, and which attempt. */
@@ -63,7 +67,7 @@ export function replayedProgram(runId: RunId, director: Director): (program: Pro
     run: (message, ctx, request) => {
       const { node, task, attempt, use } = ctx
       return director.perform({ node, task, attempt, use, frame: frameOf(ctx, runId) }, (allowed) =>
-        handler.run(message, contextOf(ctx, allowed, replayed), request),
+        handler.run(message, contextOf(ctx, allowed, replayed, new HandlerKeys()), request),
       )
     },
   })
@@ -75,14 +79,22 @@ function frameOf({ idempotencyKey, task }: Context, runId: RunId): string {
   return idempotencyKey.slice(runId.length + 1, -`:${task}`.length)
 }
 
-function contextOf(ctx: Context, attempt: Attempt, replayed: (program: Program) => Program): Context {
-  const keys = new HandlerKeys()
+function contextOf(
+  ctx: Context,
+  attempt: Attempt,
+  replayed: (program: Program) => Program,
+  keys: HandlerKeys,
+): Context {
   const step: Context["step"] = (name, run, options) => {
     const recorded = attempt.step(keys.next("step", name))
     if (recorded === undefined) return attempt.live(ctx.step(name, run, options))
-    const { value, usage } = recorded
-    return ctx.step(name, value as typeof run, usage && { usage: () => usage })
+    const { value, usage, source } = recorded
+    return ctx.step(name, value as typeof run, {
+      usage: usage && (() => usage),
+      source: source && (() => source),
+    })
   }
+  const _scope: Context["scope"] = (name) => contextOf(ctx.scope(name), attempt, replayed, keys.scope(name))
   const ask: Context["ask"] = (question) => after(attempt.mayWait(keys.next("ask")), () => ctx.ask(question))
   const sleep: Context["sleep"] = (ms) => after(attempt.mayWait(keys.next("sleep")), () => ctx.sleep(ms))
   const call: Context["call"] = (workflow, input, options) =>
@@ -92,7 +104,8 @@ function contextOf(ctx: Context, attempt: Attempt, replayed: (program: Program) 
   const use: Context["use"] = (usage) => {
     if (attempt.counts) ctx.use(usage)
   }
-  const own: Partial<Context> = { step, ask, sleep, call, use }
+  const scope: Context["scope"] = (name) => contextOf(ctx.scope(name), attempt, replayed, keys.scope(name))
+  const own: Partial<Context> = { step, ask, sleep, call, use, scope }
   return new Proxy(ctx, {
     get(_, property) {
       if (Object.hasOwn(own, property)) return own[property as keyof Context]

@@ -19,8 +19,7 @@ import {
   type Task,
 } from "../core/index.ts"
 import { Frame } from "../runtime/frame.ts"
-import type { JournalRecord, Program, Store } from "../runtime/index.ts"
-import { RunHost } from "../runtime/run-host.ts"
+import { type JournalRecord, type Program, RunHost, type Store, systemClock } from "../runtime/index.ts"
 import { memoryStore } from "../stores/index.ts"
 import type { Journal } from "./journal-walk.ts"
 import { callOf, Names } from "./names.ts"
@@ -73,7 +72,7 @@ export class ReplayedRun implements Director {
   readonly #first: RunStarted
   readonly #recorded: RecordedRun
   readonly #options: ReplayOptions
-  readonly #store: Store = memoryStore()
+  readonly #store: Store = copyingStore()
   readonly #host: RunHost
   readonly #names = new Names()
   /** In the order in which they are to be taken. */
@@ -131,6 +130,7 @@ export class ReplayedRun implements Director {
     return new Promise((resolve, reject) => {
       const part = this.#enter(place, reject)
       const attempt: Attempt = {
+        clock: this.#options.live ? systemClock : undefined,
         counts: !this.#failsAgain(part),
         step: (key) => this.#step(part, key),
         live: (step) => this.#live(step),
@@ -138,8 +138,9 @@ export class ReplayedRun implements Director {
       }
       const acted = async () => act(attempt)
       acted().then(
-        (value) => this.#end(part, true).then((late) => (late === undefined ? resolve(value) : reject(late))),
-        (error) => this.#end(part, false).then(() => reject(error)),
+        (value) =>
+          this.#end(part, true).then((again) => (again === undefined ? resolve(value) : reject(again))),
+        (error) => this.#end(part, false).then((again) => reject(again ?? error)),
       )
     })
   }
@@ -158,12 +159,12 @@ export class ReplayedRun implements Director {
   /** R2. */
   #step(part: Part, key: string): RecordedStep | undefined {
     const { recorded, node } = part
-    const found = recorded?.steps.get(key)
+    const found = recorded?.step(key)
     const failure = this.#failureBefore(part, found?.rank)
     if (failure !== undefined) return { value: () => Promise.reject(fromErrorData(failure.error)) }
     if (found !== undefined) {
       const value = () => this.#turn(part, recorded?.takeTurn(key)).then(() => found.value)
-      return { value, usage: found.usage }
+      return { value, usage: found.usage, source: found.source }
     }
     if (this.#options.live) return undefined
     const value = async () => {
@@ -215,18 +216,19 @@ export class ReplayedRun implements Director {
     const again = this.#failsAgain(part)
     part.ending = (again || !well ? failure?.rank : undefined) ?? recorded?.end?.rank
     await this.#turn(part, part.ending)
-    if (again || !well) recorded?.passFailure(attempt)
     if (!again || failure === undefined) return undefined
     if (failure.usage !== undefined) part.use(failure.usage)
     return fromErrorData(failure.error)
   }
 
-  /** Whether the attempt failed for what is not in its code: another one followed it, or it took too long. */
+  /** Whether the attempt failed for what is not in its code: the last one ended otherwise, or it took too long. */
   #failsAgain(part: Part): boolean {
     const { recorded, attempt } = part
-    if (recorded?.failure(attempt) === undefined) return false
-    const error = recorded.end?.error
-    return error === undefined || (error.code === "TIMEOUT" && this.#hasNoMoreTime(part))
+    const error = recorded?.failure(attempt)?.error
+    if (error === undefined) return false
+    const last = recorded?.last?.error
+    if (error.code === "TIMEOUT" && last?.code === "TIMEOUT") return this.#hasNoMoreTime(part)
+    return error.code !== last?.code || error.message !== last.message
   }
 
   /** Whether its node has no more time than it had then. */
@@ -237,10 +239,8 @@ export class ReplayedRun implements Director {
 
   #turn(part: Part, rank: number | undefined): Promise<void> {
     return new Promise((resolve) => {
-      const isBeyond = part.recorded !== undefined && part.recorded.end === undefined
-      const turn: Turn = { part, rank: rank ?? (isBeyond ? BEYOND : NOT_RECORDED), take: resolve }
-      const place = this.#turns.findLastIndex((other) => other.rank <= turn.rank) + 1
-      this.#turns.splice(place, 0, turn)
+      const turn = { part, rank: rank ?? (isUnderWay(part) ? BEYOND : NOT_RECORDED), take: resolve }
+      this.#turns.splice(placeOf(turn, this.#turns), 0, turn)
       part.held++
       this.#others.delete(part)
       this.#arrive()
@@ -279,13 +279,13 @@ export class ReplayedRun implements Director {
     return true
   }
 
-  /** Until everything that can happen by itself has happened. */
+  /** Until everything that can happen by itself has happened: a run with very much to start takes several turns for it. */
   async #atRest(): Promise<void> {
-    let seen: number
-    do {
-      seen = this.#arrivals
+    for (let quiet = 0; quiet < 2; quiet++) {
+      const seen = this.#arrivals
       await new Promise<void>((resolve) => nextTurn(resolve))
-    } while (seen !== this.#arrivals)
+      if (seen !== this.#arrivals) quiet = -1
+    }
   }
 
   #nextMove(): Move | undefined {
@@ -321,7 +321,6 @@ export class ReplayedRun implements Director {
       if (!this.#hasNoMoreTime(part)) continue
       const act = () => {
         recorded.pass(failure.rank)
-        recorded.passFailure(attempt)
         fail(fromErrorData(failure.error))
       }
       return { rank: failure.rank, act }
@@ -343,14 +342,10 @@ export class ReplayedRun implements Director {
     for (const part of this.#atWork()) {
       const { recorded, ending } = part
       const next = ending ?? recorded?.next
-      if (next !== undefined ? next < rank : rank >= NOT_RECORDED && this.#mayEnd(part)) return part
+      const mayEnd = !isUnderWay(part) || this.#recorded.isOver
+      if (next !== undefined ? next < rank : rank >= NOT_RECORDED && mayEnd) return part
     }
     return undefined
-  }
-
-  /** R3. */
-  #mayEnd({ recorded }: Part): boolean {
-    return recorded === undefined || recorded.end !== undefined || this.#recorded.isOver
   }
 
   /** In real time: the handler does something that is no step. */
@@ -385,10 +380,35 @@ export class ReplayedRun implements Director {
 
   #stop(): false {
     for (const part of this.#others) {
-      if (!part.isLate || this.#taskOf(part) === undefined || part.recorded?.end === undefined) continue
+      if (!part.isLate || this.#taskOf(part) === undefined || isUnderWay(part)) continue
       const text = `"${part.node}" (task ${part.task}) waits for something that a replay does not have. Handlers wait with ctx (step, ask, sleep), or for what answers at once.`
       throw new SuperstepError("REPLAY_STUCK", text, { node: part.node })
     }
     return false
   }
+}
+
+/** Keeps entries as they were when they were made, whatever handlers do to their values later. */
+function copyingStore(): Store {
+  const inner = memoryStore()
+  const append: Store["append"] = (lease, seq, records, change) =>
+    inner.append(lease, seq, structuredClone(records), change)
+  return { ...inner, append }
+}
+
+/** Whether its task had not ended when the recording was made (R3). */
+function isUnderWay({ recorded }: Part): boolean {
+  return recorded !== undefined && recorded.last === undefined
+}
+
+/** Behind all that come before it, or with it. */
+function placeOf({ rank }: Turn, turns: readonly Turn[]): number {
+  let from = 0
+  let to = turns.length
+  while (from < to) {
+    const middle = (from + to) >> 1
+    if ((turns[middle] as Turn).rank <= rank) from = middle + 1
+    else to = middle
+  }
+  return from
 }

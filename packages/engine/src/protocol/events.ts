@@ -8,7 +8,7 @@
 import { z } from "zod"
 import { isBuiltInReducer, jsonProblem, SuperstepError, writeProblem } from "../core/index.ts"
 import { json } from "./json.ts"
-import { attempt, errorData, openRequest, sends, taskId, time, usage, wait } from "./payloads.ts"
+import { attempt, errorData, openRequest, sends, taskId, time, usage, usageSource, wait } from "./payloads.ts"
 
 /** Deeper than anybody nests workflows; a view is as deep as its paths. */
 const MAX_NESTING = 500
@@ -89,7 +89,11 @@ const taskResumed = ofTask.extend({ type: z.literal("task.resumed") })
 const taskRejected = ofTask.extend({ type: z.literal("task.rejected"), reason: z.string() })
 const taskCancelled = ofTask.extend({ type: z.literal("task.cancelled") })
 const stepRecorded = ofTask.extend({ type: z.literal("step.recorded"), key: z.string(), value: json })
-const usageRecorded = ofTask.extend({ type: z.literal("usage.recorded"), usage })
+const usageRecorded = ofTask.extend({
+  type: z.literal("usage.recorded"),
+  usage,
+  source: usageSource.optional(),
+})
 
 // Messages, state, outputs
 
@@ -141,6 +145,16 @@ const requestClosed = envelope.extend({
 
 // Live: not kept in the journal. A user's event is always `custom`, whatever its name.
 
+const modelDelta = ofTask.extend({
+  type: z.literal("model.delta"),
+  call: z.string(),
+  kind: z.enum(["text", "reasoning", "tool"]),
+  text: z.string(),
+  /** How much of its kind, and of its tool call, came before; a stream that is tried again starts over at 0. */
+  offset: z.int().min(0),
+  agent: z.string().optional(),
+  tool: z.strictObject({ id: z.string(), name: z.string() }).optional(),
+})
 const custom = ofTask.extend({ type: z.literal("custom"), name: z.string(), data: json.optional() })
 const log = ofTask.extend({
   type: z.literal("log"),
@@ -175,6 +189,7 @@ export const runEvent = z.discriminatedUnion("type", [
   requestEscalated,
   requestAnswered,
   requestClosed,
+  modelDelta,
   custom,
   log,
 ])
@@ -182,13 +197,16 @@ export const runEvent = z.discriminatedUnion("type", [
 export type RunEvent = z.infer<typeof runEvent>
 
 /** An event that is not kept: it shares its number with the one before it. */
-export type LiveEvent = Extract<RunEvent, { readonly type: "custom" | "log" }>
+export type LiveEvent = Extract<RunEvent, { readonly type: "custom" | "log" | "model.delta" }>
+
+/** What a view keeps of them: a model's words as they come are not part of it. */
+export type LogEvent = Exclude<LiveEvent, { readonly type: "model.delta" }>
 
 /** An event that follows from the journal: numbered, and the same for everyone who asks again. */
 export type DurableEvent = Exclude<RunEvent, LiveEvent>
 
 export function isLive(event: RunEvent): event is LiveEvent {
-  return event.type === "custom" || event.type === "log"
+  return event.type === "custom" || event.type === "log" || event.type === "model.delta"
 }
 
 /** The event, checked; throws EVENT_INVALID, with the place, for what no engine has sent. */

@@ -10,7 +10,7 @@
  */
 import { type OpenRequest, type RequestId, type RunStatus, SuperstepError, type Wait } from "../core/index.ts"
 import { Draft, type Owned } from "./draft.ts"
-import { type DurableEvent, isLive, type LiveEvent, type RunEvent } from "./events.ts"
+import { type DurableEvent, isLive, type LogEvent, type RunEvent } from "./events.ts"
 import { ownTask } from "./fold-task.ts"
 import { endWithItsCaller, foldWorkflow } from "./fold-workflow.ts"
 import {
@@ -55,6 +55,7 @@ export class RunFold {
     const view = this.#draft.own(this.#view)
     this.#view = view
     view.runId = event.runId
+    if (event.type === "model.delta") return this
     if (isLive(event)) addLive(this.#draft, view, event)
     else if (event.seq > view.seq) addDurable(this.#draft, view, event)
     else view.place = { seq: event.seq, live: 0 }
@@ -232,7 +233,7 @@ function overall({ status, finishedAt, totals }: RunView): RunStatus {
 }
 
 /** V3 for events without a number of their own: they count by their place after the one that has it. */
-function addLive(draft: Draft, view: Owned<RunView>, event: LiveEvent): void {
+function addLive(draft: Draft, view: Owned<RunView>, event: LogEvent): void {
   const { seq, live, place } = view
   if (event.seq < seq || place.seq < seq) return
   if (place.live < live && isRepeated(view.log, live - place.live, event)) {
@@ -248,13 +249,13 @@ function addLive(draft: Draft, view: Owned<RunView>, event: LiveEvent): void {
 }
 
 /** A stream from the journal leaves live events out, so what comes at a known place may still be new. */
-function isRepeated(log: readonly LiveEvent[], fromTheEnd: number, event: LiveEvent): boolean {
+function isRepeated(log: readonly LogEvent[], fromTheEnd: number, event: LogEvent): boolean {
   const known = log.at(-fromTheEnd)
   if (known === undefined) return event.at <= (log[0]?.at ?? 0)
   return textOf(known) === textOf(event)
 }
 
-function textOf(event: LiveEvent): string {
+function textOf(event: LogEvent): string {
   const { at, path, type, task, data } = event
   return JSON.stringify([at, path, type, task, type === "log" ? event.message : event.name, data])
 }

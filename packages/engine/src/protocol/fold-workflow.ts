@@ -1,5 +1,5 @@
 /** What an event changes in the workflow that it belongs to. The run as a whole is `fold-event.ts`. */
-import { addUsage } from "../core/index.ts"
+import { addUsage, type Usage } from "../core/index.ts"
 import { type Draft, emptyRecord, type Owned } from "./draft.ts"
 import type { DurableEvent } from "./events.ts"
 import { writeState } from "./fold-state.ts"
@@ -78,10 +78,11 @@ export function foldWorkflow(draft: Draft, workflow: Workflow, event: DurableEve
       break
     }
     case "usage.recorded": {
-      const byNode = draft.own(workflow.usageByNode)
-      byNode[event.node] = addUsage(byNode[event.node] ?? {}, event.usage)
-      workflow.usageByNode = byNode
-      workflow.usage = addUsage(workflow.usage, event.usage)
+      const { node, usage, source } = event
+      workflow.usageByNode = counted(draft, workflow.usageByNode, node, usage)
+      workflow.usageByAgent = counted(draft, workflow.usageByAgent, source?.agent, usage)
+      workflow.usageByModel = counted(draft, workflow.usageByModel, source?.model, usage)
+      workflow.usage = addUsage(workflow.usage, usage)
       break
     }
     case "request.answered":
@@ -95,6 +96,19 @@ export function foldWorkflow(draft: Draft, workflow: Workflow, event: DurableEve
       // Told for the record; nothing that a view shows.
       break
   }
+}
+
+/** Takes the place of `totals`. */
+function counted(
+  draft: Draft,
+  totals: WorkflowView["usageByNode"],
+  name: string | undefined,
+  usage: Usage,
+): WorkflowView["usageByNode"] {
+  if (name === undefined) return totals
+  const owned = draft.own(totals)
+  owned[name] = addUsage(owned[name] ?? {}, usage)
+  return owned
 }
 
 /** A fork goes on as if it were still then. */

@@ -1,5 +1,13 @@
 /** Events and wire types, and the fold from events to a run's view: for servers, commands and the studio. */
-export { type DurableEvent, isLive, type LiveEvent, parseEvent, type RunEvent, runEvent } from "./events.ts"
+export {
+  type DurableEvent,
+  isLive,
+  type LiveEvent,
+  type LogEvent,
+  parseEvent,
+  type RunEvent,
+  runEvent,
+} from "./events.ts"
 export { foldEvent, foldEvents, RunFold } from "./fold-event.ts"
 export { json } from "./json.ts"
 export type { Paged } from "./paged.ts"

@@ -1,6 +1,6 @@
 /** What events carry beside ids and text. Strict like the events themselves. */
 import { z } from "zod"
-import type { ErrorData } from "../core/index.ts"
+import type { ErrorData, Usage, UsageSource } from "../core/index.ts"
 import { json } from "./json.ts"
 
 /** Milliseconds since the epoch. */
@@ -22,6 +22,7 @@ export const errorData: z.ZodType<ErrorData> = z.strictObject({
   },
   retryable: z.boolean().optional(),
   fatal: z.boolean().optional(),
+  limit: z.boolean().optional(),
 } satisfies FieldsOf<ErrorData>)
 
 const counter = z.number().min(0).optional()
@@ -33,7 +34,15 @@ export const usage = z.strictObject({
   toolCalls: counter,
   iterations: counter,
   usd: counter,
-})
+  unpricedCalls: counter,
+  estimatedCalls: counter,
+} satisfies FieldsOf<Usage>)
+
+/** Who used it. */
+export const usageSource = z.strictObject({
+  agent: z.string().optional(),
+  model: z.string().optional(),
+} satisfies FieldsOf<UsageSource>)
 
 const names = z.array(z.string()).readonly()
 
@@ -52,7 +61,7 @@ export const sends = z.array(z.strictObject({ value: json, route })).readonly()
 export const wait = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("request"), request: z.string() }),
   z.strictObject({ kind: z.literal("timer"), until: time }),
-  z.strictObject({ kind: z.literal("call"), workflow: z.string() }),
+  z.strictObject({ kind: z.literal("call"), workflow: z.string(), number: z.int().min(1).optional() }),
 ])
 
 export const openRequest = z.strictObject({

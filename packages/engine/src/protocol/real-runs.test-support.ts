@@ -183,6 +183,14 @@ const talks = node("talks", (n: number, ctx) => {
   ctx.log("info", "half way", { n })
   ctx.log("info", "half way", { n })
   ctx.emit("nothing")
+  ctx.delta({
+    call: "model",
+    kind: "tool",
+    text: "{",
+    offset: 0,
+    agent: "writer",
+    tool: { id: "1", name: "look" },
+  })
   return n
 })
 

@@ -16,7 +16,7 @@ import type {
   Wait,
 } from "../core/index.ts"
 import { emptyRecord } from "./draft.ts"
-import type { LiveEvent } from "./events.ts"
+import type { LogEvent } from "./events.ts"
 import { getPaged, type Paged, pagedValues } from "./paged.ts"
 
 export interface TaskView {
@@ -81,6 +81,8 @@ export interface WorkflowView {
   /** All of it, what the workflows that it called have used included. */
   readonly usage: Usage
   readonly usageByNode: { readonly [node: NodeId]: Usage }
+  readonly usageByAgent: { readonly [agent: string]: Usage }
+  readonly usageByModel: { readonly [model: string]: Usage }
   /** How many of its own tasks run, are queued or between two attempts. */
   readonly atWork: number
   /** It said that it waits for the outside. */
@@ -107,7 +109,7 @@ export interface RunView extends WorkflowView {
   /** Of the run and of everything below it, in the order they were opened. */
   readonly requests: { readonly [id: RequestId]: RequestView }
   /** The last 1,000 custom events and log lines. */
-  readonly log: readonly LiveEvent[]
+  readonly log: readonly LogEvent[]
   /** In the run and everything below it: tasks at work, workflows at rest, open requests. */
   readonly totals: { readonly atWork: number; readonly resting: number; readonly requests: number }
   /** How many live events followed the event `seq`. */
@@ -134,6 +136,8 @@ export function emptyWorkflow(path: readonly string[]): WorkflowView {
     undelivered: [],
     usage: {},
     usageByNode: emptyRecord(),
+    usageByAgent: emptyRecord(),
+    usageByModel: emptyRecord(),
     atWork: 0,
     resting: false,
   }

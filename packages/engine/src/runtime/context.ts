@@ -1,7 +1,8 @@
 /** What a handler can do beside returning a value. */
-import type { Budget, Escalation, Json, NodeId, RunId, TaskId, Usage } from "../core/index.ts"
+import type { Budget, Escalation, Json, NodeId, RunId, TaskId, Usage, UsageSource } from "../core/index.ts"
 import type { Callable } from "./callable.ts"
 import type { Channel } from "./channel.ts"
+import type { Clock } from "./clock.ts"
 import type { Schema } from "./schema.ts"
 
 export interface Question<Answer = unknown> {
@@ -22,6 +23,26 @@ export interface Question<Answer = unknown> {
 export interface CallOptions {
   /** Answers a request of the called workflow; undefined leaves it to the person. */
   readonly onRequest?: ((request: { prompt: string; data?: Json | undefined }) => unknown) | undefined
+}
+
+export interface StepOptions<T> {
+  /** What the step used, to be counted when it is recorded. */
+  readonly usage?: ((result: T) => Usage) | undefined
+  /** Which agent and model used it. */
+  readonly source?: ((result: T) => UsageSource) | undefined
+}
+
+/** A piece of what a model says. */
+export interface Delta {
+  /** Which of the task's model calls it belongs to. */
+  readonly call: string
+  readonly kind: "text" | "reasoning" | "tool"
+  readonly text: string
+  /** How much of its kind, and of its tool call, came before. A stream that is tried again starts over at 0. */
+  readonly offset: number
+  readonly agent?: string | undefined
+  /** The tool call whose arguments these are. */
+  readonly tool?: { readonly id: string; readonly name: string } | undefined
 }
 
 export type LogLevel = "debug" | "info" | "warn" | "error"
@@ -52,6 +73,8 @@ export interface Context {
     set(key: string, value: unknown): void
   }
 
+  /** Tells those who watch what a model says, as it comes. Not kept in the journal. */
+  delta(delta: Delta): void
   /** Tells those who watch, under a name of your own. Not kept in the journal. */
   emit(name: string, data?: unknown): void
   log(level: LogLevel, message: string, data?: unknown): void
@@ -59,6 +82,10 @@ export interface Context {
   use(usage: Usage): void
   /** What the whole run has used so far, and what is left of its budget; empty where there is none. */
   readonly budget: { readonly used: Usage; readonly left: Budget }
+  /** Throws when the budget of the run or of the node is used up: for before something that costs. */
+  checkBudget(): void
+  /** What an agent has used in the whole run, over all its tasks. */
+  usedBy(agent: string): Usage
 
   /** Asks a person, and waits for the answer. */
   ask<Answer = unknown>(question: string | Question<Answer>): Promise<Answer>
@@ -67,11 +94,14 @@ export interface Context {
   /** Waits, also across a restart of the process. */
   sleep(milliseconds: number): Promise<void>
   /** Runs the function once and records its result: after a crash or a retry the record answers. */
-  step<T>(
-    name: string,
-    run: () => T | Promise<T>,
-    options?: { readonly usage?: ((result: T) => Usage) | undefined },
-  ): Promise<T>
+  step<T>(name: string, run: () => T | Promise<T>, options?: StepOptions<T>): Promise<T>
+  /**
+   * The same task, with keys of their own for steps, questions, sleeps and calls: for parts of a handler that run at the
+   * same time, so that after a restart each finds its own records, in whatever order they come.
+   */
+  scope(name: string): Context
+  /** The run's clock: what waits on it can be tested. */
+  readonly clock: Clock
   /** Runs another workflow inside this task, and gives its outputs. */
   call<In, Out>(workflow: Callable<In, Out>, input: In, options?: CallOptions): Promise<Out[]>
 }

@@ -5,6 +5,7 @@
  */
 import {
   addUsage,
+  type ErrorData,
   fromErrorData,
   type Json,
   type NodeId,
@@ -21,7 +22,7 @@ import {
 import type { Callable } from "./callable.ts"
 import type { Channel } from "./channel.ts"
 import { checkJson } from "./check-json.ts"
-import type { CallOptions, Context, LogLevel, Question } from "./context.ts"
+import type { CallOptions, Context, Delta, LogLevel, Question, StepOptions } from "./context.ts"
 import { type Caller, type Frame, frameKey } from "./frame.ts"
 import { HandlerKeys } from "./handler-keys.ts"
 import { isPromise } from "./maybe-promise.ts"
@@ -76,6 +77,12 @@ export class Doings {
     this.#task = task
     this.#number = number
     this.#attempt = attempt
+  }
+
+  /** Keys for what the handler does outside of any scope. */
+  get keys(): HandlerKeys {
+    this.#keys ??= new HandlerKeys()
+    return this.#keys
   }
 
   // Collected until the task finishes
@@ -160,7 +167,21 @@ export class Doings {
     this.requests.push(this.#requestSpec(question))
   }
 
+  checkBudget(): void {
+    for (let frame: Frame | undefined = this.#frame; frame !== undefined; frame = frame.caller?.frame) {
+      const error = frame.machine.overBudget
+      if (error !== undefined) throw overBudget(error)
+    }
+    const error = this.#frame.machine.nodeOverBudget(this.#task.node)
+    if (error !== undefined) throw overBudget(error)
+  }
+
   // Told at once, and not kept
+
+  delta(delta: Delta): void {
+    const { id: task } = this.#task
+    this.#frame.host.emitLive(this.#frame, { type: "model.delta", task, node: this.#node, ...delta })
+  }
 
   emit(name: string, data: unknown): void {
     if (data !== undefined) checkJson(data, () => `The event "${name}" of "${this.#node}"`)
@@ -179,11 +200,12 @@ export class Doings {
   // Journaled at once
 
   async step<T>(
+    keys: HandlerKeys,
     name: string,
     run: () => T | Promise<T>,
-    usageOf: ((result: T) => Usage) | undefined,
+    options: StepOptions<T> = {},
   ): Promise<T> {
-    const key = this.#key("step", name)
+    const key = keys.next("step", name)
     const { memo } = this.#task
     if (memo?.has(key)) return memo.get(key) as T
     this.#checkGoing()
@@ -192,10 +214,12 @@ export class Doings {
     // A step without a result is on record as null, and gives null here too.
     const value = (result === undefined ? null : result) as Json
     checkJson(value, () => `The result of step "${name}" of "${this.#node}"`)
-    const usage = usageOf?.(result)
+    const usage = options.usage?.(result)
     if (usage !== undefined) checkUsage(usage)
+    const source = usage === undefined ? undefined : options.source?.(result)
     const { host } = this.#frame
-    this.#frame.apply({ type: "step.recorded", at: host.now(), task: this.#task.id, key, value, usage })
+    const at = host.now()
+    this.#frame.apply({ type: "step.recorded", at, task: this.#task.id, key, value, usage, source })
     await host.durable()
     return value as T
   }
@@ -211,8 +235,8 @@ export class Doings {
     }
   }
 
-  async ask<Answer>(question: string | Question<Answer>): Promise<Answer> {
-    const key = this.#key("ask")
+  async ask<Answer>(keys: HandlerKeys, question: string | Question<Answer>): Promise<Answer> {
+    const key = keys.next("ask")
     const schema = typeof question === "string" ? undefined : question.schema
     if (typeof question !== "string" && schema !== undefined && question.default !== undefined) {
       checkDefault(question, await validate(schema, question.default))
@@ -234,9 +258,9 @@ export class Doings {
     return requestSpec(question, onAnswer?.schema, this.#frame.host.now())
   }
 
-  async sleep(milliseconds: number): Promise<void> {
+  async sleep(keys: HandlerKeys, milliseconds: number): Promise<void> {
     if (!isSpan(milliseconds)) throw spanInvalid(`What "${this.#node}" was to sleep`, milliseconds)
-    const key = this.#key("sleep")
+    const key = keys.next("sleep")
     await this.#wait(key, undefined, () => {
       const at = this.#frame.host.now()
       this.#frame.apply({ type: "timer.set", at, task: this.#task.id, key, until: at + milliseconds })
@@ -244,18 +268,25 @@ export class Doings {
   }
 
   async call<In, Out>(
+    keys: HandlerKeys,
     workflow: Callable<In, Out>,
     input: In,
     options: CallOptions | undefined,
   ): Promise<Out[]> {
-    const key = this.#key("call", workflow.name)
-    const number = ++this.#callCount
+    const key = keys.next("call", workflow.name)
+    const number = this.#numberOf(key, ++this.#callCount)
     const { memo, failures } = this.#task
     if (!memo?.has(key) && !failures?.has(key)) await checkInput(workflow.program, input)
     const outputs = await this.#wait(key, undefined, () =>
       this.#startCall(workflow, input as Json, key, number, options),
     )
     return outputs as Out[]
+  }
+
+  /** A call that was made before a restart keeps its number, in whatever order calls are made again. */
+  #numberOf(key: string, next: number): number {
+    const wait = this.#frame.machine.isWaitingFor(this.#task.id, key)
+    return (wait?.kind === "call" ? wait.number : undefined) ?? next
   }
 
   #startCall(
@@ -279,7 +310,7 @@ export class Doings {
     this.#calls ??= new Set()
     this.#calls.add(frameKey(caller))
     if (machine.isWaitingFor(task, key) === undefined) {
-      this.#frame.apply({ type: "call.started", at: host.now(), task, key, workflow: workflow.name })
+      this.#frame.apply({ type: "call.started", at: host.now(), task, key, workflow: workflow.name, number })
     }
     const entry = runStarted(workflow.program, host.runId, input, host.now(), {
       trace: this.#attempt.trace(),
@@ -368,14 +399,13 @@ export class Doings {
     if (this.#attempt.isOver()) throw this.#stopped ?? this.#stop("its attempt is over")
   }
 
-  #key(...used: Parameters<HandlerKeys["next"]>): string {
-    this.#keys ??= new HandlerKeys()
-    return this.#keys.next(...used)
-  }
-
   get #node(): NodeId {
     return this.#task.node.id
   }
+}
+
+function overBudget({ code, message }: ErrorData): SuperstepError {
+  return new SuperstepError(code, message, { limit: true, retryable: false })
 }
 
 function checkUsage(usage: Usage): void {

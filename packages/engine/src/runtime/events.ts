@@ -1,7 +1,7 @@
 /** The events of a run as its watchers get them, and how they are handed out. */
 import { Fifo } from "../core/fifo.ts"
 import type { Json, MachineEvent, NodeId, RequestId, RunId, TaskId } from "../core/index.ts"
-import type { LogLevel } from "./context.ts"
+import type { Delta, LogLevel } from "./context.ts"
 
 interface EventEnvelope {
   readonly runId: RunId
@@ -15,6 +15,7 @@ interface EventEnvelope {
 
 /** Events that live only while someone watches. A user's event is always `custom`, whatever its name. */
 export type LiveEvent =
+  | ({ readonly type: "model.delta"; readonly task: TaskId; readonly node: NodeId } & Delta)
   | {
       readonly type: "custom"
       readonly task: TaskId
@@ -30,6 +31,11 @@ export type LiveEvent =
       readonly message: string
       readonly data?: Json | undefined
     }
+
+/** Live events have the number of the kept event before them. */
+export function isLive({ type }: Pick<RunEvent, "type">): boolean {
+  return type === "custom" || type === "log" || type === "model.delta"
+}
 
 export type RunEvent = EventEnvelope & (MachineEvent | LiveEvent)
 

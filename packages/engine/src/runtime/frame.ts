@@ -17,6 +17,7 @@ import {
   type TaskId,
   toErrorData,
   type Usage,
+  type UsageSource,
   type WaitOutcome,
 } from "../core/index.ts"
 import { LazySet } from "../core/lazy.ts"
@@ -153,7 +154,9 @@ export class Frame {
   /** What a sub-workflow uses counts for its callers too, before anything else of it starts. */
   #followBelow(caller: Caller, entry: Entry, effects: Effect[], eventsBefore: number): void {
     this.#follow(entry, effects, eventsBefore)
-    if ("usage" in entry && entry.usage !== undefined) caller.frame.addUsage(caller.task, entry.usage)
+    if ("usage" in entry && entry.usage !== undefined) {
+      caller.frame.addUsage(caller.task, entry.usage, "source" in entry ? entry.source : undefined)
+    }
     if (entry.type === "request.opened" || (entry.type === "task.finished" && entry.requests !== undefined)) {
       for (const request of this.machine.requests()) this.#offer(request)
     }
@@ -218,9 +221,9 @@ export class Frame {
     this.host.changeBusy(busy ? 1 : -1)
   }
 
-  addUsage(task: TaskId, usage: Usage): void {
+  addUsage(task: TaskId, usage: Usage, source: UsageSource | undefined): void {
     if (this.machine.isOver()) return
-    this.apply({ type: "usage.recorded", at: this.host.now(), task, usage })
+    this.apply({ type: "usage.recorded", at: this.host.now(), task, usage, source })
   }
 
   perform(effect: Effect): void {

@@ -12,7 +12,7 @@ export {
   union,
 } from "./channel.ts"
 export { type Clock, systemClock } from "./clock.ts"
-export type { CallOptions, Context, LogLevel, Question } from "./context.ts"
+export type { CallOptions, Context, Delta, LogLevel, Question, StepOptions } from "./context.ts"
 export type { RunEvent } from "./events.ts"
 export {
   adopt,

@@ -7,7 +7,7 @@
  * K2 A holder is known to the store before it holds its first run.
  * K3 Mail is settled after what it asks for is durable, or refused.
  */
-import { type RunId, SuperstepError, toErrorData } from "../core/index.ts"
+import { isSuperstepError, type RunId, SuperstepError, toErrorData } from "../core/index.ts"
 import { type Clock, systemClock } from "./clock.ts"
 import { DEFAULT_LEASE, TICK, thisMachine, Watch } from "./holder-life.ts"
 import { isPromise } from "./maybe-promise.ts"
@@ -16,6 +16,9 @@ import { newRunId } from "./run-id.ts"
 import type { Store } from "./store.ts"
 import type { Holder, Lease, Mail, MailOutcome, StoredRun } from "./stored.ts"
 
+/** How a run ends here that could go on elsewhere. */
+const LOST = ["JOURNAL_LOST", "STORE_WRITE_FAILED"]
+
 export class Keeper {
   readonly store: Store
   readonly id: string = newRunId()
@@ -23,6 +26,7 @@ export class Keeper {
   readonly #now: () => number
   readonly #lease: number
   readonly #live = new Map<RunId, RunHost>()
+  readonly #toRelease: Lease[] = []
   /** Told of every run that it comes to hold. */
   onHold: ((host: RunHost) => void) | undefined
   readonly #whileHolding: ((keeper: Keeper) => () => void) | undefined
@@ -93,13 +97,19 @@ export class Keeper {
     this.#live.set(host.runId, host)
     this.#noLonger ??= this.#whileHolding?.(this)
     this.onHold?.(host)
-    host.onFinish(() => this.remove(host))
+    host.onFinish(() => this.#finished(host))
   }
   remove(host: RunHost): void {
     if (this.#live.get(host.runId) === host) this.#live.delete(host.runId)
-    if (this.#live.size > 0) return
+    if (this.#live.size > 0 || this.#toRelease.length > 0) return
     this.#noLonger?.()
     this.#noLonger = undefined
+  }
+  /** A run that the store did not take for a while is let go once it answers again: others may go on with it. */
+  #finished(host: RunHost): void {
+    const isLost = LOST.some((code) => isSuperstepError(host.failure, code))
+    if (isLost && host.lease !== undefined) this.#toRelease.push(host.lease)
+    this.remove(host)
   }
   host(runId: RunId): RunHost | undefined {
     return this.#live.get(runId)
@@ -115,6 +125,10 @@ export class Keeper {
   async tick(): Promise<void> {
     this.watch.tick()
     await this.begin()
+    for (let lease = this.#toRelease[0]; lease !== undefined; lease = this.#toRelease[0]) {
+      await this.store.release(lease, this.#now())
+      this.#toRelease.shift()
+    }
     if (this.#live.size > 0) await this.deliver()
   }
 

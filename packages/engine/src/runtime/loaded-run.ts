@@ -87,7 +87,9 @@ async function fold(
   const frames = new Map<string, { started: FrameStart; machine: Machine }>()
   const answered = new Set(snapshot?.answered)
   for (const { key, graph, started, machine } of snapshot?.frames ?? []) {
-    frames.set(key, { started, machine: Machine.restore(await graphs.get(graph), machine) })
+    const restored = Machine.restore(await graphs.get(graph), machine)
+    frames.set(key, { started, machine: restored })
+    if (key !== "") for (const id of restored.answered()) answered.add(outerId(key, id))
   }
   for (const { frame: key, entry } of records) {
     const frame = frames.get(key)

@@ -16,8 +16,8 @@ import type { JournalRecord, Store } from "./store.ts"
 interface Replayed {
   machine: Machine
   readonly path: readonly string[]
-  /** Per task: the calls of its attempt so far, by the key of their frame. */
-  readonly calls: Map<TaskId, string[]>
+  /** Per task: the numbers of the calls of its attempt so far, by the key of their frame. */
+  readonly calls: Map<TaskId, Map<string, number>>
 }
 
 /** Events numbered above `after`. The store has the graphs; `known` need not be read. */
@@ -74,7 +74,7 @@ function pathOf(key: string, frames: ReadonlyMap<string, Replayed>): readonly st
   const parent = frames.get(slash < 0 ? "" : key.slice(0, slash)) as Replayed
   const task = parent.machine.task(Number.parseInt(key.slice(slash + 1), 10))
   if (task === undefined) return parent.path
-  const call = (parent.calls.get(task.id)?.indexOf(key) ?? 0) + 1
+  const call = parent.calls.get(task.id)?.get(key) ?? 1
   return [...parent.path, pathPart(task.node.id, task.id, call)]
 }
 
@@ -83,5 +83,6 @@ function noteCall({ machine, calls }: Replayed, key: string, entry: Entry): void
   if (entry.type === "task.failed") calls.delete(entry.task)
   if (entry.type !== "call.started") return
   const child = childKey(key, entry.task, machine.task(entry.task)?.attempt ?? 1, entry.key)
-  calls.set(entry.task, [...(calls.get(entry.task) ?? []), child])
+  const known = calls.get(entry.task) ?? new Map<string, number>()
+  calls.set(entry.task, known.set(child, entry.number ?? known.size + 1))
 }

@@ -121,6 +121,9 @@ export class RunHost {
   now(): number {
     return this.#clock.now()
   }
+  get clock(): Clock {
+    return this.#clock
+  }
   get root(): Frame {
     return this.#root as Frame
   }

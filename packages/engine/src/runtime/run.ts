@@ -3,7 +3,7 @@
 import { isSuperstepError, type Json, type RequestId, type RunId, SuperstepError } from "../core/index.ts"
 import { canonicalJson } from "../core/reducers.ts"
 import { type Clock, systemClock } from "./clock.ts"
-import type { EventStream, RunEvent } from "./events.ts"
+import { type EventStream, isLive, type RunEvent } from "./events.ts"
 import { FollowedRun, isOver } from "./followed-run.ts"
 import { Frame } from "./frame.ts"
 import { type Keeper, keeperOf, runHeld } from "./keeper.ts"
@@ -296,11 +296,6 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
 
 function reasonOf(signal: AbortSignal): string {
   return signal.reason instanceof Error ? signal.reason.message : String(signal.reason)
-}
-
-/** Live events have the number of the kept event before them. */
-function isLive({ type }: RunEvent): boolean {
-  return type === "custom" || type === "log"
 }
 
 interface Around extends Omit<Surroundings, "keeper"> {

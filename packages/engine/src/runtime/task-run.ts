@@ -20,10 +20,12 @@ import { checkJson } from "./check-json.ts"
 import type { Context } from "./context.ts"
 import { Doings, OUTPUT } from "./doings.ts"
 import type { Frame } from "./frame.ts"
+import type { HandlerKeys } from "./handler-keys.ts"
 import { fromUser, isPromise, type MaybePromise } from "./maybe-promise.ts"
 import type { BoundHandler, ProgramNode } from "./program.ts"
 import { groupsTaken } from "./router.ts"
 import { type Schema, type Validated, validate } from "./schema.ts"
+import { scopedContext } from "./scoped-context.ts"
 import { Several } from "./several.ts"
 import type { TaskInfo, TaskOutcome, TaskTelemetry } from "./telemetry-port.ts"
 import { TimeLimit } from "./time-limit.ts"
@@ -357,6 +359,15 @@ export class TaskRun implements Context {
   get output(): Context["output"] {
     return (value) => this.#doing().output(value)
   }
+  get checkBudget(): Context["checkBudget"] {
+    return () => this.#doing().checkBudget()
+  }
+  get usedBy(): Context["usedBy"] {
+    return (agent) => this.#frame.host.root.machine.usageOf(agent)
+  }
+  get delta(): Context["delta"] {
+    return (delta) => this.#doing().delta(delta)
+  }
   get emit(): Context["emit"] {
     return (name, data) => this.#doing().emit(name, data)
   }
@@ -370,16 +381,36 @@ export class TaskRun implements Context {
     return (question) => this.#doing().request(question)
   }
   get ask(): Context["ask"] {
-    return (question) => unlistened(this.#doing().ask(question))
+    return this.#scoped().ask
   }
   get sleep(): Context["sleep"] {
-    return (milliseconds) => unlistened(this.#doing().sleep(milliseconds))
+    return this.#scoped().sleep
   }
   get step(): Context["step"] {
-    return (name, run, options) => unlistened(this.#doing().step(name, run, options?.usage))
+    return this.#scoped().step
   }
   get call(): Context["call"] {
-    return (workflow, input, options) => unlistened(this.#doing().call(workflow, input, options))
+    return this.#scoped().call
+  }
+  get scope(): Context["scope"] {
+    return this.#scoped().scope
+  }
+  get clock(): Context["clock"] {
+    return this.#frame.host.clock
+  }
+
+  /** What is recorded under keys: the handler's own, or those of a part of it. */
+  #scoped(
+    keys: HandlerKeys = this.#doing().keys,
+  ): Pick<Context, "ask" | "sleep" | "step" | "call" | "scope"> {
+    const doings = this.#doing()
+    return {
+      ask: (question) => unlistened(doings.ask(keys, question)),
+      sleep: (milliseconds) => unlistened(doings.sleep(keys, milliseconds)),
+      step: (name, run, options) => unlistened(doings.step(keys, name, run, options)),
+      call: (workflow, input, options) => unlistened(doings.call(keys, workflow, input, options)),
+      scope: (name) => scopedContext(this, this.#scoped(keys.scope(name))),
+    }
   }
 }
 

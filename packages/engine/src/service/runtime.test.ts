@@ -240,6 +240,26 @@ describe("when a process dies", () => {
   })
 })
 
+test("a run whose store failed for a moment is let go when it answers again, and goes on", async () => {
+  const inside = memoryStore()
+  let full = false
+  const store: Store = {
+    ...inside,
+    append: (...args) => (full ? Promise.reject(new Error("disk full")) : inside.append(...args)),
+  }
+  const { runtime, clock } = processOn(store)
+  const run = runtime.start(nap, 1, { runId: "r" })
+  const lost = expect(run.result).rejects.toMatchObject({ code: "JOURNAL_LOST" })
+  await settled()
+  full = true
+  await pass(60_000, clock)
+  await lost
+  full = false
+  await pass(3_000, clock)
+  expect(await store.run("r")).toMatchObject({ status: "completed" })
+  await runtime.close()
+})
+
 describe("a run that waits", () => {
   test("is put aside after a while, and comes back on its answer", async () => {
     const store = memoryStore()

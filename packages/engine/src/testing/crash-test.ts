@@ -124,7 +124,7 @@ function told(faults: Faults | undefined): string {
   if (crash === undefined) return "without faults"
   if (typeof crash === "number") return "crashes where the seed chose"
   const [point] = crash as readonly [CrashPoint]
-  if (typeof point === "number") return `crash when the journal had ${point} records`
+  if (typeof point === "number") return `crash when the journal had ${point} record${point === 1 ? "" : "s"}`
   return "before" in point
     ? `crash before record ${point.before} was durable`
     : `crash right after record ${point.after} was durable`

@@ -1,7 +1,7 @@
 /** The simulator's own eyes: each check must see what it is there for. */
 import { expect, test } from "vitest"
-import type { Entry } from "../core/index.ts"
-import { node, type RunOptions, workflow } from "../index.ts"
+import type { Entry, Machine } from "../core/index.ts"
+import { node, type RunOptions, type Workflow, workflow } from "../index.ts"
 import type { Context } from "../runtime/index.ts"
 import { memoryStore } from "../stores/index.ts"
 import { Driver, type Executions } from "./driven-program.ts"
@@ -21,7 +21,7 @@ const flow = workflow("flow")
   )
   .build()
 
-function surroundings() {
+function surroundings(of: Workflow<number> = flow) {
   const broken: string[] = []
   const onBroken = (problem: string) => broken.push(problem)
   const journal = new SimulatedJournal(onBroken)
@@ -39,21 +39,21 @@ function surroundings() {
   })
   const executions: Executions = new Map()
   const driver = new Driver({ executions, runId: "r", random, journal, process, fail: 0, onBroken })
-  const program = driver.drive(flow.program)
+  const program = driver.drive(of.program)
   const record = (entry: Entry) =>
     journal.append(journal.length, JSON.stringify([{ seq: journal.length + 1, frame: "", entry, events: 0 }]))
   /** The entries of a run that really happened. */
   const entries = async (options: RunOptions = {}) => {
     const store = memoryStore()
-    await flow.run(1, { ...options, store, runId: "r" })
+    await of.run(1, { ...options, store, runId: "r" })
     return (await store.read("r", 0)).map(({ entry }) => entry)
   }
   const call = (node: number, task: number, attempt = 1) => {
-    const ctx = { node: flow.program.graph.nodes[node]?.id, task, attempt, idempotencyKey: `r:${task}` }
+    const ctx = { node: of.program.graph.nodes[node]?.id, task, attempt, idempotencyKey: `r:${task}` }
     const step: Context["step"] = async (_, run) => run()
     void program.nodes[node]?.handlers[0]?.run(1 as never, { ...ctx, step } as Context, undefined as never)
   }
-  return { broken, executions, journal, record, entries, call }
+  return { broken, executions, journal, process, record, entries, call }
 }
 
 test("a handler that runs for a task that is under way is fine", async () => {
@@ -120,4 +120,40 @@ test("two processes cannot write the same record", async () => {
   const [started] = await entries()
   record(started as Entry)
   expect(() => journal.append(0, "[]")).toThrow(expect.objectContaining({ code: "JOURNAL_CONFLICT" }))
+})
+
+test("a step of a name that was used before is known by its number", async () => {
+  const twice = node("first", (n: number, ctx) =>
+    Promise.all([ctx.step("s", () => n), ctx.step("s", () => n)]),
+  )
+  const { broken, record, entries, call } = surroundings(workflow("twice").start(twice).build())
+  const [started, , second] = await entries()
+  for (const entry of [started, second]) record(entry as Entry)
+  call(0, 1)
+  expect(broken).toEqual(['"step#2:s" of "first" (task 1) runs again although it is on record (M1)'])
+})
+
+test("a slow process may do what it does not know to be done", async () => {
+  const { broken, process, record, entries, call } = surroundings()
+  for (const entry of (await entries()).slice(0, 3)) record(entry)
+  process.isSlow = true
+  call(0, 1)
+  expect(broken).toEqual([])
+})
+
+test("a snapshot that is not what the journal gives breaks M6", async () => {
+  const { broken, journal, record, entries } = surroundings()
+  for (const entry of (await entries()).slice(0, 2)) record(entry)
+  const machine = (journal.root as Machine).snapshot()
+  const frame = { key: "", graph: "g", started: { at: 0, workflow: "flow" }, machine }
+  const snapshot = { version: 1, at: 0, events: 0, answered: [] } as const
+  journal.checkSnapshot(2, { ...snapshot, frames: [frame] })
+  expect(broken).toEqual([])
+  journal.checkSnapshot(1, { ...snapshot, frames: [frame] })
+  expect(broken).toHaveLength(1)
+  expect(broken[0]).toContain(
+    'the snapshot after record 1, frame "", is not what the journal gives (M6): tasks is',
+  )
+  journal.checkSnapshot(2, { ...snapshot, frames: [{ ...frame, key: "1.1:call:x" }] })
+  expect(broken[1]).toContain("there is no such frame")
 })

@@ -4,6 +4,7 @@
  * journal knows (M2), in the attempt that it knows (M8), and whose end is not on record (M1).
  */
 import { type NodeId, SuperstepError, type TaskId } from "../core/index.ts"
+import { HandlerKeys } from "../runtime/handler-keys.ts"
 import {
   type BoundHandler,
   type Callable,
@@ -135,20 +136,19 @@ export class Driver {
   }
 
   /** The context with its steps and calls driven too. */
-  #context(world: DriverSurroundings, ctx: Context): Context {
-    const keys = new Map<string, number>()
+  #context(world: DriverSurroundings, ctx: Context, keys = new HandlerKeys()): Context {
     const step: Context["step"] = (name, run, options) => {
-      const count = (keys.get(name) ?? 0) + 1
-      keys.set(name, count)
-      const key = `step${count === 1 ? "" : `#${count}`}:${name}`
+      const key = keys.next("step", name)
       return ctx.step(name, () => this.#step(world, ctx, key, run), options)
     }
+    const scope: Context["scope"] = (name) => this.#context(world, ctx.scope(name), keys.scope(name))
     const call: Context["call"] = (workflow, input, options) =>
       ctx.call(this.#callable(workflow), input, options)
     return new Proxy(ctx, {
       get(_, property) {
         if (property === "step") return step
         if (property === "call") return call
+        if (property === "scope") return scope
         const value = Reflect.get(ctx, property, ctx)
         return typeof value === "function" ? value.bind(ctx) : value
       },

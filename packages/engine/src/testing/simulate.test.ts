@@ -199,6 +199,40 @@ test("run options are those of any run", async () => {
   expect(result.state).toEqual({ log: ["a", "b"] })
 })
 
+test("a process that is only slow goes on beside the one that took its run, and changes nothing", async () => {
+  const nap = node("nap", async (text: string, ctx) => {
+    await ctx.sleep(10)
+    return `${await ctx.step("length", () => text.length)}`
+  })
+  const flow = workflow("nap").chain(upper, nap, reverse).build()
+  const under = (takeOver: number) =>
+    underSeeds(60, (seed) => simulate(flow, "abcdefghijkl", { seed, faults: { crash: 2, takeOver } }))
+  const endsOf = (all: Simulation[]) =>
+    all.reduce((sum, { executions }) => sum + executions.reduce((n, one) => n + one.completions, 0), 0)
+  const [dead, slow] = [await under(0), await under(1)]
+  for (const { result, journal } of [...dead, ...slow]) {
+    expect(result.outputs).toEqual(["21"])
+    expect(journal).toHaveLength(7)
+  }
+  // A handler in a dead process never ends.
+  expect(endsOf(slow)).toBeGreaterThan(endsOf(dead))
+})
+
+test("a clock that is set back changes nothing but the times", async () => {
+  const sleepy = node("sleepy", async (_: null, ctx) => {
+    await ctx.sleep(60_000)
+    await ctx.sleep(60_000)
+    return "rested"
+  })
+  const flow = workflow("nap").start(sleepy).build()
+  const faults = { crash: 1, clockBack: 0.3 }
+  const all = await underSeeds(40, (seed) => simulate(flow, null, { seed, faults }))
+  expect(all.every(({ result }) => result.outputs[0] === "rested")).toBe(true)
+  const goesBack = ({ journal }: Simulation) =>
+    journal.some(({ entry }, i) => entry.at < (journal[i - 1]?.entry.at ?? entry.at))
+  expect(all.filter(goesBack).length).toBeGreaterThan(10)
+})
+
 test("a handler that changes what it has sent is found out (M6)", async () => {
   const sneaky = node("sneaky", () => {
     const value = { n: 1 }

@@ -46,7 +46,7 @@ export interface SimulateOptions {
    * `anytime`: a timer may come before a handler that is at work ends, so node timeouts strike.
    */
   readonly timers?: "idle" | "anytime" | undefined
-  readonly run?: Pick<RunOptions, "limits" | "timeout" | "budget" | "state"> | undefined
+  readonly run?: Pick<RunOptions, "limits" | "timeout" | "budget" | "state" | "thread"> | undefined
 }
 
 export interface Simulation<Out = unknown> {

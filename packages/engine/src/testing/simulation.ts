@@ -53,6 +53,9 @@ export class SimulatedRun<Out> {
   /** Answered in this process, and those to be tried again when something else has happened. */
   #answering = new Set<string>()
   #tooEarly = new Set<string>()
+  /** Answers that are durable, and those of them that this process has not been asked to take again. */
+  readonly #given = new Set<string>()
+  #toGiveAgain = new Set<string>()
   #crashes = 0
   #turns = 0
   #broken: string | undefined
@@ -181,6 +184,7 @@ export class SimulatedRun<Out> {
     } else this.#process.die()
     this.#answering = new Set()
     this.#tooEarly = new Set()
+    this.#toGiveAgain = new Set(this.#given)
     this.#begin()
   }
 
@@ -188,10 +192,13 @@ export class SimulatedRun<Out> {
 
   #answers(): Turn[] {
     if (this.#options.answers === undefined) return []
-    return this.#journal
+    const open = this.#journal
       .requests()
       .filter(({ id }) => !this.#answering.has(id) && !this.#declined.has(id) && !this.#tooEarly.has(id))
-      .map((request) => ({ kind: "answer", take: () => void this.#answer(this.#run, request) }))
+    return [
+      ...open.map((request) => () => void this.#answer(this.#run, request)),
+      ...[...this.#toGiveAgain].map((id) => () => void this.#answerAgain(this.#run, id)),
+    ].map((take) => ({ kind: "answer", take }))
   }
 
   async #answer(run: Run<Out>, request: OpenRequest): Promise<void> {
@@ -204,12 +211,24 @@ export class SimulatedRun<Out> {
         return
       }
       await run.respond(id, value)
-      await run.respond(id, value).then(
-        () => this.#onBroken(`request "${id}" takes a second answer (M7)`),
-        () => undefined,
-      )
+      this.#given.add(id)
+      await this.#answerAgain(run, id)
     } catch (error) {
       if (run === this.#run) this.#answerRefused(id, error)
+    }
+  }
+
+  /** M7, and after a restart too: whoever answers late is told that it was answered. */
+  async #answerAgain(run: Run<Out>, id: string): Promise<void> {
+    this.#toGiveAgain.delete(id)
+    try {
+      await run.respond(id, "again")
+      this.#onBroken(`request "${id}" takes a second answer (M7)`)
+    } catch (error) {
+      if (run !== this.#run || isSuperstepError(error, "REQUEST_ANSWERED")) return
+      this.#onBroken(
+        `request "${id}" was answered, and a second answer is refused with ${String(error)} (M7)`,
+      )
     }
   }
 
@@ -240,6 +259,7 @@ export class SimulatedRun<Out> {
     const crashes = this.#crashes
     this.#compareWithJournal(result)
     await this.#compareEvents(journal)
+    await this.#compareThread(result)
     if (this.#isOver()) await this.#startOnceMore(result)
     this.#check()
     return {
@@ -269,6 +289,18 @@ export class SimulatedRun<Out> {
     const { runId: _, error, ...told } = result
     const differences = difference({ ...told, error: error?.code }, given)
     if (differences !== undefined) this.#onBroken(`the run and its journal do not agree (M6): ${differences}`)
+  }
+
+  /** A thread has what the run that completed left in it, once. */
+  async #compareThread({ status, state }: RunResult<Out>): Promise<void> {
+    const { thread } = this.#options.run ?? {}
+    if (thread === undefined) return
+    const { channels } = this.#program.graph
+    const lasting = Object.entries(state).filter(([key]) => channels.get(key)?.lasting)
+    const expected = status === "completed" ? Object.fromEntries(lasting) : {}
+    const differences = difference((await this.#rows.thread(thread)).state, expected)
+    if (differences !== undefined)
+      this.#onBroken(`thread "${thread}" is not as the run left it: ${differences}`)
   }
 
   /** Whoever watched has seen what a replay of the journal shows. */

@@ -1,0 +1,562 @@
+import { describe, expect, test } from "vitest"
+import { z } from "zod"
+import { add, append, channel, memoryStore, node, replace, workflow } from "../index.ts"
+import { textStore } from "../runtime/stores.test-support.ts"
+import { controlled, manualClock, settled } from "../testing/index.ts"
+import { fork, history, rerun } from "./index.ts"
+
+const total = channel("total", add())
+const log = channel("log", append<string>())
+const mood = channel("mood", replace<string>("calm"))
+
+/** What ran, so that a test sees what a fork runs again. */
+function steps(ran: string[]) {
+  const step = (id: string) =>
+    node(id, (n: number, ctx) => {
+      ran.push(id)
+      ctx.state.write(total, n)
+      ctx.state.write(log, [`${id} ${ctx.state.get(mood)}`])
+      return n + 1
+    })
+  return workflow("steps", { state: [total, log, mood] })
+    .chain(step("a"), step("b"), step("c"))
+    .build()
+}
+
+const approve = node("approve", async (n: number, ctx) => {
+  const yes = await ctx.ask({ prompt: "Approve?", schema: z.boolean() })
+  return yes ? `paid ${n}` : "refused"
+})
+const approval = workflow("approval")
+  .chain(
+    node("start", (n: number) => n),
+    approve,
+  )
+  .build()
+
+describe("a fork", () => {
+  test("runs again what came after, and nothing of what came before", async () => {
+    const store = textStore()
+    const ran: string[] = []
+    const built = steps(ran)
+    await built.run(1, { store, runId: "r" })
+    const id = await fork(store, "r", { at: { superstep: 1 }, runId: "f" })
+    expect(id).toBe("f")
+    expect(await store.run("f")).toMatchObject({
+      forkOf: { runId: "r", seq: 2 },
+      status: "running",
+      workflow: "steps",
+    })
+    ran.length = 0
+    expect(await built.resume("f", { store })).toMatchObject({
+      runId: "f",
+      outputs: [4],
+      state: { total: 6 },
+    })
+    expect(ran).toEqual(["b", "c"])
+    expect(await store.run("r")).toMatchObject({ status: "completed" })
+  })
+
+  test("shares its past by reference: its own journal has only what is its own", async () => {
+    const store = memoryStore()
+    const fat = node("fat", (n: number) => ({ n, text: "x".repeat(100_000) }))
+    const thin = node("thin", ({ n }: { n: number }) => n)
+    const built = workflow("w").chain(fat, thin).build()
+    await built.run(1, { store, runId: "r" })
+    await fork(store, "r", { runId: "f" })
+    expect((await store.run("r"))?.bytes).toBeGreaterThan(100_000)
+    expect((await store.run("f"))?.bytes).toBeLessThan(300)
+    await built.resume("f", { store })
+    expect((await store.run("f"))?.bytes).toBeLessThan(600)
+    expect((await store.read("f", 0)).slice(0, 2)).toEqual((await store.read("r", 0)).slice(0, 2))
+  })
+
+  test("is held by nobody, so that any process can take it up", async () => {
+    const store = textStore()
+    await steps([]).run(1, { store, runId: "r" })
+    await fork(store, "r", { runId: "f" })
+    const free = await store.free({ workflows: ["steps"], dead: [], now: 0, limit: 9 })
+    expect(free.map(({ runId, holder, wakeAt }) => [runId, holder, wakeAt])).toEqual([
+      ["f", undefined, undefined],
+    ])
+  })
+
+  test("is free also when the process that made it died before it let go", async () => {
+    const store = textStore()
+    const built = steps([])
+    await built.run(1, { store, runId: "r" })
+    await fork({ ...store, release: () => undefined }, "r", { runId: "f" })
+    const dead = (await store.holders()).filter(({ until }) => until <= 1).map(({ id }) => id)
+    const free = await store.free({ workflows: ["steps"], dead, now: 1, limit: 9 })
+    expect(free.map(({ runId }) => runId)).toEqual(["f"])
+    expect((await built.resume("f", { store })).outputs).toEqual([4])
+  })
+
+  test("by default is at the last checkpoint at which the run was not over", async () => {
+    const store = textStore()
+    const ran: string[] = []
+    const built = steps(ran)
+    await built.run(1, { store, runId: "r" })
+    await fork(store, "r", { runId: "f" })
+    ran.length = 0
+    await built.resume("f", { store })
+    expect(ran).toEqual(["c"])
+  })
+
+  test("with other state goes on with that", async () => {
+    const store = textStore()
+    const built = steps([])
+    await built.run(1, { store, runId: "r" })
+    await fork(store, "r", { at: { superstep: 2 }, state: { mood: "wild", total: 100 }, runId: "f" })
+    const { state } = await built.resume("f", { store })
+    expect(state).toEqual({ total: 103, log: ["a calm", "b calm", "c wild"], mood: "wild" })
+    const { checkpoints, forkOf } = await history(store, "f")
+    expect(forkOf).toEqual({ runId: "r", seq: 3 })
+    expect(checkpoints.map(({ kind, superstep }) => [kind, superstep])).toEqual([
+      ["start", 0],
+      ["commit", 1],
+      ["commit", 2],
+      ["fork", 2],
+      ["commit", 3],
+    ])
+    expect(checkpoints[3]?.changes).toEqual([
+      { key: "mood", reducer: "replace", value: "wild" },
+      { key: "total", reducer: "replace", value: 100 },
+    ])
+  })
+
+  test("at a task keeps what the others of its superstep have done", async () => {
+    const store = textStore()
+    const ran: string[] = []
+    const at = (id: string) =>
+      node(id, (n: number) => {
+        ran.push(id)
+        return n
+      })
+    const first = at("first")
+    const built = workflow("w")
+      .start(first)
+      .fanOut(first, [at("x"), at("y"), at("z")])
+      .build()
+    await built.run(1, { store, runId: "r" })
+    await fork(store, "r", { at: { task: 3 }, runId: "f" })
+    ran.length = 0
+    await built.resume("f", { store })
+    expect(ran).toEqual(["y", "z"])
+  })
+
+  test("of a fork shares both pasts", async () => {
+    const store = textStore()
+    const built = steps([])
+    await built.run(1, { store, runId: "r" })
+    await fork(store, "r", { at: { superstep: 1 }, state: { mood: "glad" }, runId: "f" })
+    await built.resume("f", { store })
+    await fork(store, "f", { at: { superstep: 2 }, state: { mood: "sad" }, runId: "g" })
+    expect((await built.resume("g", { store })).state.log).toEqual(["a calm", "b glad", "c sad"])
+    // At a record that the first fork shares itself, what it changed is not there.
+    await fork(store, "f", { at: { seq: 2 }, runId: "h" })
+    expect((await built.resume("h", { store })).state.log).toEqual(["a calm", "b calm", "c calm"])
+  })
+
+  test("is not made in the middle of what was written together", async () => {
+    const store = textStore()
+    const inner = workflow("inner")
+      .start(node("uses", (n: number, ctx) => ctx.step("s", () => n, { usage: () => ({ modelCalls: 1 }) })))
+      .build()
+    const built = workflow("outer")
+      .chain(
+        inner.asNode(),
+        node("last", (n: number) => n),
+      )
+      .build()
+    const { usage } = await built.run(1, { store, runId: "r" })
+    const records = await store.read("r", 0)
+    const step = records.find(({ entry }) => entry.type === "step.recorded")
+    await fork(store, "r", { at: { seq: step?.seq ?? 0 }, runId: "f" })
+    expect((await store.run("f"))?.forkOf?.seq).toBe((step?.seq ?? 0) + 1)
+    expect((await built.resume("f", { store })).usage).toEqual(usage)
+  })
+})
+
+describe("the time of a fork", () => {
+  test("goes on as if it were still then: sleepers have as long to go", async () => {
+    const store = textStore()
+    const clock = manualClock(0)
+    const sleeps = node("sleeps", async (n: number, ctx) => {
+      await ctx.sleep(100)
+      return n
+    })
+    const built = workflow("w").start(sleeps).build()
+    const run = built.run(1, { store, runId: "r", clock })
+    await clock.advance(100)
+    await run
+    await clock.advance(900)
+    await fork(store, "r", { at: { seq: 2 }, runId: "f", clock })
+    expect(await store.run("f")).toMatchObject({ status: "waiting", wakeAt: 1_100 })
+    const again = built.resume("f", { store, clock })
+    await clock.advance(99)
+    expect((await store.run("f"))?.status).toBe("waiting")
+    await clock.advance(1)
+    expect((await again).outputs).toEqual([1])
+  })
+
+  test("in a sub-workflow goes on there too", async () => {
+    const store = textStore()
+    const clock = manualClock(0)
+    const inner = workflow("inner")
+      .start(node("sleeps", (_: number, ctx) => ctx.sleep(50)))
+      .build()
+    const built = workflow("outer").start(inner.asNode()).build()
+    built.run(1, { store, runId: "r", clock })
+    await settled()
+    await clock.advance(10)
+    const { length } = await store.read("r", 0)
+    await fork(store, "r", { at: { seq: length }, runId: "f", clock })
+    const own = (await store.read("f", length)).map(({ frame, entry, seq, events }) => ({
+      frame,
+      type: entry.type,
+      seq,
+      events,
+    }))
+    expect(own).toMatchObject([
+      { frame: "", type: "run.forked", seq: length + 1 },
+      { frame: "1.1:call:inner", type: "run.forked", seq: length + 2 },
+    ])
+    expect((own[1]?.events ?? 0) - (own[0]?.events ?? 0)).toBe(1)
+    const again = built.resume("f", { store, clock })
+    await clock.advance(49)
+    expect((await store.run("f"))?.status).toBe("waiting")
+    await clock.advance(1)
+    expect((await again).status).toBe("completed")
+  })
+})
+
+describe("an answer", () => {
+  test("that is another one is given where the question was open", async () => {
+    const store = textStore()
+    const run = approval.run(5, { store, runId: "r" })
+    await run
+    await run.respond("r1", true, { by: "ann" })
+    expect((await run).outputs).toEqual(["paid 5"])
+    await fork(store, "r", { answers: { r1: false }, by: "bob", runId: "f" })
+    expect((await approval.resume("f", { store })).outputs).toEqual(["refused"])
+    expect((await history(store, "f")).requests).toMatchObject([{ id: "r1", answer: false, by: "bob" }])
+    expect(await store.requests({ runId: "f", outcome: ["answered"] })).toMatchObject([
+      { id: "r1", by: "bob" },
+    ])
+  })
+
+  test("to a run that still waits is given there", async () => {
+    const store = textStore()
+    await approval.run(5, { store, runId: "r" })
+    await fork(store, "r", { answers: { r1: true }, runId: "f" })
+    expect((await approval.resume("f", { store })).outputs).toEqual(["paid 5"])
+    expect(await store.run("r")).toMatchObject({ status: "waiting" })
+  })
+
+  test("in a sub-workflow goes by the id that the run gives it", async () => {
+    const store = textStore()
+    const built = workflow("outer").start(approval.asNode()).build()
+    const run = built.run(5, { store, runId: "r" })
+    const [request] = (await run).requests
+    const id = request?.id ?? ""
+    await run.respond(id, true)
+    await run
+    await fork(store, "r", { answers: { [id]: false }, runId: "f" })
+    expect((await built.resume("f", { store })).outputs).toEqual(["refused"])
+  })
+
+  test("to a question that was asked without waiting comes back as a message", async () => {
+    const store = textStore()
+    const asks = node({
+      id: "asks",
+      run: (_: number, ctx) => ctx.request("?"),
+      onAnswer: (answer: string) => answer,
+    })
+    const built = workflow("w").start(asks).build()
+    await built.run(1, { store, runId: "r" })
+    await fork(store, "r", { answers: { r1: "so" }, runId: "f" })
+    expect(await store.run("f")).toMatchObject({ status: "running" })
+    expect((await built.resume("f", { store })).outputs).toEqual(["so"])
+  })
+
+  test("is refused where the question was not open, was never asked, or cannot be stored", async () => {
+    const store = textStore()
+    await approval.run(5, { store, runId: "r" })
+    await expect(fork(store, "r", { at: { seq: 2 }, answers: { r1: true } })).rejects.toMatchObject({
+      code: "REQUEST_UNKNOWN",
+      message: 'Run "r" has no open request "r1" at record 2. Open: none.',
+    })
+    await expect(fork(store, "r", { answers: { r7: true } })).rejects.toMatchObject({
+      code: "REQUEST_UNKNOWN",
+      message: 'Run "r" never had "r7" open at one time. It has asked "r1".',
+    })
+    await expect(fork(store, "r", { answers: { r1: () => 1 } })).rejects.toMatchObject({
+      code: "OPTION_INVALID",
+    })
+    expect(await store.runs({})).toHaveLength(1)
+  })
+
+  test("leaves other questions open, with as long to go", async () => {
+    const store = textStore()
+    const clock = manualClock(0)
+    const asks = (id: string) =>
+      node(id, (_: number, ctx) => ctx.ask({ prompt: id, timeout: 100, default: "late" }))
+    const first = node("first", (n: number) => n)
+    const built = workflow("w")
+      .start(first)
+      .fanOut(first, [asks("x"), asks("y")])
+      .build()
+    built.run(1, { store, runId: "r", clock })
+    await settled()
+    await clock.advance(40)
+    await fork(store, "r", { answers: { r1: "now" }, runId: "f", clock })
+    expect(await store.requests({ runId: "f" })).toMatchObject([{ id: "r2", deadline: 140 }])
+    const again = built.resume("f", { store, clock })
+    await settled()
+    await clock.advance(100)
+    expect((await again).outputs).toEqual(["now", "late"])
+  })
+})
+
+describe("another input", () => {
+  test("starts the workflow anew, and the row tells where it comes from", async () => {
+    const store = textStore()
+    const built = steps([])
+    await built.run(1, {
+      store,
+      runId: "r",
+      state: { mood: "odd" },
+      budget: { modelCalls: 3 },
+      limits: { visits: 5 },
+    })
+    await fork(store, "r", { input: 10, state: { total: 1 }, runId: "f" })
+    expect(await store.run("f")).toMatchObject({ forkOf: { runId: "r", seq: 0 }, status: "running" })
+    expect(await store.read("f", 0)).toMatchObject([
+      {
+        seq: 1,
+        entry: {
+          type: "run.started",
+          runId: "f",
+          input: 10,
+          budget: { modelCalls: 3 },
+          limits: { visits: 5 },
+        },
+      },
+    ])
+    const { outputs, state } = await built.resume("f", { store })
+    expect(outputs).toEqual([13])
+    expect(state).toEqual({ total: 34, log: ["a odd", "b odd", "c odd"], mood: "odd" })
+  })
+
+  test("has as much time as the run had", async () => {
+    const store = textStore()
+    const clock = manualClock(0)
+    const hold = controlled<number, number>("hold")
+    const built = workflow("w").start(hold).build()
+    const run = built.run(1, { store, runId: "r", clock, timeout: 50 })
+    await clock.advance(50)
+    await run.result
+    await clock.advance(50)
+    await fork(store, "r", { input: 2, runId: "f", clock })
+    expect(await store.read("f", 0)).toMatchObject([{ entry: { at: 100, deadline: 150 } }])
+  })
+
+  test("is for the start only", async () => {
+    const store = textStore()
+    await steps([]).run(1, { store, runId: "r" })
+    const refused = { code: "OPTION_INVALID" }
+    await expect(fork(store, "r", { input: 1, at: { superstep: 1 } })).rejects.toMatchObject(refused)
+    await expect(fork(store, "r", { input: 1, answers: { r1: 1 } })).rejects.toMatchObject(refused)
+    await expect(fork(store, "r", { input: Number.NaN })).rejects.toMatchObject(refused)
+    expect(await fork(store, "r", { input: 1, at: { superstep: 0 }, runId: "f" })).toBe("f")
+  })
+})
+
+describe("a fork that cannot be", () => {
+  test("is one of a run, superstep, record or task that there is not", async () => {
+    const store = textStore()
+    await steps([]).run(1, { store, runId: "r" })
+    await expect(fork(store, "none")).rejects.toMatchObject({ code: "RUN_UNKNOWN" })
+    await expect(fork(store, "r", { at: { superstep: 9 } })).rejects.toMatchObject({
+      code: "SUPERSTEP_UNKNOWN",
+    })
+    await expect(fork(store, "r", { at: { seq: 9 } })).rejects.toMatchObject({ code: "SEQ_UNKNOWN" })
+    await expect(fork(store, "r", { at: { task: 9 } })).rejects.toMatchObject({ code: "TASK_UNKNOWN" })
+    await expect(fork(store, "r", { at: { task: 1, path: ["b#2"] } })).rejects.toMatchObject({
+      code: "PATH_UNKNOWN",
+    })
+  })
+
+  test("is one where the run was over, and the error says which places there are", async () => {
+    const store = textStore()
+    await steps([]).run(1, { store, runId: "r" })
+    await expect(fork(store, "r", { at: { superstep: 3 } })).rejects.toMatchObject({
+      code: "RUN_OVER",
+      message: 'Run "r" is over at record 4. Choose an earlier place: superstep 0 to 2.',
+    })
+  })
+
+  test("is one with state that the workflow does not take", async () => {
+    const store = textStore()
+    await steps([]).run(1, { store, runId: "r" })
+    const refused = (state: { [key: string]: unknown }) =>
+      expect(fork(store, "r", { state })).rejects.toThrow(expect.objectContaining({ code: "OPTION_INVALID" }))
+    await refused({ nope: 1 })
+    await refused({ total: "1" })
+    await refused({ log: "x" })
+    await refused({ mood: new Date() })
+  })
+
+  test("is one under a name that is taken", async () => {
+    const store = textStore()
+    await steps([]).run(1, { store, runId: "r" })
+    await expect(fork(store, "r", { runId: "r" })).rejects.toMatchObject({ code: "RUN_EXISTS" })
+  })
+})
+
+test("a fork of a thread's run begins with what the thread had then, and adds nothing to it", async () => {
+  const store = textStore()
+  const notes = channel("notes", append<string>(), { lasting: true })
+  const built = workflow("chat", { state: [notes] })
+    .chain(
+      node("hears", (text: string, ctx) => {
+        ctx.state.write(notes, [text])
+        return text
+      }),
+      node("says", (_: string, ctx) => ctx.state.get(notes).length),
+    )
+    .build()
+  await built.run("one", { store, thread: "t" })
+  await built.run("two", { store, thread: "t", runId: "r" })
+  await built.run("three", { store, thread: "t" })
+  await fork(store, "r", { runId: "f" })
+  expect((await built.resume("f", { store })).outputs).toEqual([2])
+  await fork(store, "r", { input: "other", runId: "g" })
+  expect((await built.resume("g", { store })).state.notes).toEqual(["one", "other"])
+  expect((await store.thread("t")).state).toEqual({ notes: ["one", "two", "three"] })
+})
+
+describe("a rerun", () => {
+  test("of a failed run tries again what failed, with what was on record before", async () => {
+    const store = textStore()
+    const ran: string[] = []
+    const built = (fixed: boolean) => {
+      const work = node("work", async (n: number, ctx) => {
+        const paid = await ctx.step("pay", () => {
+          ran.push("pay")
+          return n * 2
+        })
+        if (!fixed) throw new Error("a bug")
+        return paid
+      })
+      return workflow("w")
+        .chain(
+          node("first", (n: number) => n),
+          work,
+        )
+        .build()
+    }
+    await built(false).run(4, { store, runId: "r" }).result
+    const id = await rerun(store, "r")
+    expect((await built(true).resume(id, { store })).outputs).toEqual([8])
+    expect(ran).toEqual(["pay"])
+  })
+
+  test("of one that failed in a sub-workflow goes on in there", async () => {
+    const store = textStore()
+    const ran: string[] = []
+    const built = (fixed: boolean) => {
+      const inner = workflow("inner")
+        .chain(
+          node("x", (n: number) => {
+            ran.push("x")
+            return n
+          }),
+          node("y", (n: number) => {
+            if (!fixed) throw new Error("a bug")
+            return n
+          }),
+        )
+        .build()
+      return workflow("outer")
+        .chain(
+          node("first", (n: number) => n),
+          inner.asNode(),
+        )
+        .build()
+    }
+    await built(false).run(4, { store, runId: "r" }).result
+    const id = await rerun(store, "r")
+    ran.length = 0
+    expect((await built(true).resume(id, { store })).outputs).toEqual([4])
+    expect(ran).toEqual([])
+  })
+
+  test("of one whose reducer failed reduces again", async () => {
+    const store = textStore()
+    const { reducer } = await import("../index.ts")
+    const built = (fixed: boolean) => {
+      const sum = channel(
+        "sum",
+        reducer<number>("sum", (current, write) => {
+          if (!fixed) throw new Error("a bug")
+          return (current ?? 0) + write
+        }),
+      )
+      return workflow("w", { state: [sum] })
+        .start(node("writes", (n: number, ctx) => ctx.state.write(sum, n)))
+        .build()
+    }
+    expect((await built(false).run(4, { store, runId: "r" }).result).error?.code).toBe("REDUCER_FAILED")
+    const id = await rerun(store, "r")
+    expect((await built(true).resume(id, { store })).state).toEqual({ sum: 4 })
+  })
+
+  test("from a superstep, a task or a node runs that again, and what follows", async () => {
+    const store = textStore()
+    const ran: string[] = []
+    const built = steps(ran)
+    await built.run(1, { store, runId: "r" })
+    const again = async (options: Parameters<typeof rerun>[2]) => {
+      ran.length = 0
+      await built.resume(await rerun(store, "r", options), { store })
+      return ran.join("")
+    }
+    expect(await again({ from: { superstep: 1 } })).toBe("abc")
+    expect(await again({ from: { superstep: 2 } })).toBe("bc")
+    expect(await again({ from: { task: 3 } })).toBe("c")
+    expect(await again({ from: { node: "b" } })).toBe("bc")
+  })
+
+  test("from a node of a loop runs its last visit again", async () => {
+    const store = textStore()
+    const ran: number[] = []
+    const step = node("step", (n: number) => {
+      ran.push(n)
+      return n + 1
+    })
+    const built = workflow("w")
+      .start(step)
+      .edge(step, step, { when: (n: number) => n < 3, max: 9 })
+      .build()
+    await built.run(0, { store, runId: "r" })
+    ran.length = 0
+    await built.resume(await rerun(store, "r", { from: { node: "step" } }), { store })
+    expect(ran).toEqual([2])
+  })
+
+  test("of a run that did not fail needs to be told from where", async () => {
+    const store = textStore()
+    await steps([]).run(1, { store, runId: "r" })
+    await expect(rerun(store, "r")).rejects.toMatchObject({ code: "RUN_NOT_FAILED" })
+    await expect(rerun(store, "r", { from: { superstep: 4 } })).rejects.toMatchObject({
+      code: "SUPERSTEP_UNKNOWN",
+      message: 'Run "r" has no superstep 4; it has 1 to 3.',
+    })
+    await expect(rerun(store, "r", { from: { node: "d" } })).rejects.toMatchObject({
+      code: "NODE_UNKNOWN",
+      message: 'Run "r" has run no task of node "d"; it has run "a", "b", "c".',
+    })
+  })
+})
