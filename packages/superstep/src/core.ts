@@ -93,6 +93,7 @@ export {
   type Undelivered,
   type Usage,
   type UsageRecorded,
+  type UsageSource,
   usageProblem,
   validateGraph,
   type Wait,

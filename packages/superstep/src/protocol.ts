@@ -6,6 +6,7 @@ export {
   isLive,
   json,
   type LiveEvent,
+  type LogEvent,
   openRequests,
   type Paged,
   parseEvent,

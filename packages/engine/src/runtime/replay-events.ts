@@ -59,7 +59,7 @@ export async function replayEvents(
 }
 
 /** A fork's past is told under its own id. */
-export function runIdOf(records: readonly JournalRecord[]): RunId {
+function runIdOf(records: readonly JournalRecord[]): RunId {
   for (let i = records.length - 1; i >= 0; i--) {
     const { entry } = records[i] as JournalRecord
     if (entry.type === "run.forked" || (entry.type === "run.started" && i === 0)) return entry.runId
