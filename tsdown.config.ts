@@ -3,7 +3,7 @@ import { defineConfig } from "tsdown"
 
 // Each package is built alike: what its exports name as a source is an entry, what entries share becomes a chunk.
 export default defineConfig(
-  ["packages/engine", "packages/store-sqlite", "packages/superstep"].map((cwd) => ({
+  ["packages/engine", "packages/mcp", "packages/store-sqlite", "packages/superstep"].map((cwd) => ({
     cwd,
     entry: entriesOf(cwd),
     tsconfig: "tsconfig.build.json",

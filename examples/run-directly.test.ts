@@ -178,6 +178,19 @@ const PRINTED: Record<string, readonly string[]> = {
     '  + ["booked Rome for 95"]',
     "looked up: [ 'Rome' ]",
   ],
+  "31-agent": ["Both are clear, and both have 20 degrees.", "2 model calls, 2 tool calls"],
+  "32-agent-in-a-workflow": ["refund: today"],
+  "33-approval": [
+    'Agent "clerk" wants to use the tool "pay". May it? {',
+    "  kind: 'tool-approval',",
+    "  agent: 'clerk',",
+    "  tool: 'pay',",
+    "  call: 'call_clerk_1_2',",
+    "  args: { to: 'Bob', amount: 500 }",
+    "}",
+    "Both are paid. [ '50 to Ada', '450 to Bob' ]",
+  ],
+  "34-hand-off": ["You pay 48. (4 model calls)"],
 }
 
 const folder = import.meta.dirname

@@ -66,6 +66,7 @@ export {
   type RunStarted,
   type RunStatus,
   reduce,
+  retryDelay,
   type Schedule,
   type Send,
   type Settled,

@@ -66,7 +66,7 @@ export type { JoinId, NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts
 export { type Json, type JsonProblem, jsonProblem, printJsonProblem } from "./json.ts"
 export { Machine } from "./machine.ts"
 export { type BuiltInReducer, type ChannelSpec, isBuiltInReducer, reduce, writeProblem } from "./reducers.ts"
-export type { RetryPolicy } from "./retry.ts"
+export { type RetryPolicy, retryDelay } from "./retry.ts"
 export { type Signature, signatureDifference, signatureOf } from "./signature.ts"
 export { type MachineSnapshot, SNAPSHOT_VERSION } from "./snapshot.ts"
 export type { Task, TaskStatus } from "./state.ts"

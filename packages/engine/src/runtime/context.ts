@@ -73,6 +73,8 @@ export interface Context {
     set(key: string, value: unknown): void
   }
 
+  /** Whether anybody watches the run here: what is told to nobody need not be made. */
+  readonly isWatched: boolean
   /** Tells those who watch what a model says, as it comes. Not kept in the journal. */
   delta(delta: Delta): void
   /** Tells those who watch, under a name of your own. Not kept in the journal. */

@@ -365,6 +365,9 @@ export class TaskRun implements Context {
   get usedBy(): Context["usedBy"] {
     return (agent) => this.#frame.host.root.machine.usageOf(agent)
   }
+  get isWatched(): boolean {
+    return this.#frame.host.isObserved
+  }
   get delta(): Context["delta"] {
     return (delta) => this.#doing().delta(delta)
   }

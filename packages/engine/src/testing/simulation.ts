@@ -8,6 +8,7 @@
  * end, and that watchers saw what the journal gives.
  */
 import { isSuperstepError, type OpenRequest, SuperstepError } from "../core/index.ts"
+import { isLive } from "../runtime/events.ts"
 import {
   type JournalRecord,
   type Program,
@@ -313,7 +314,7 @@ export class SimulatedRun<Out> {
     for (const text of this.#events) {
       const event = JSON.parse(text) as RunEvent
       const other = replayed.get(event.seq)
-      if (event.type === "custom" || event.type === "log" || other === undefined) continue
+      if (isLive(event) || other === undefined) continue
       const differences = difference(event, other)
       if (differences !== undefined) {
         this.#onBroken(`event ${event.seq} was seen otherwise than the journal gives it: ${differences}`)

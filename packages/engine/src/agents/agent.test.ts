@@ -1,0 +1,226 @@
+/** The loop: model, tools, model; what goes back to the model, and what comes out. */
+import { expect, test } from "vitest"
+import { z } from "zod"
+import { memoryStore, node, workflow } from "../index.ts"
+import { scriptedModel } from "../models/scripted-model.ts"
+import { tool } from "../tools/define-tool.ts"
+import { agent, conversation } from "./index.ts"
+import { shown } from "./stand-ins.test-support.ts"
+
+const add = tool({
+  name: "add",
+  description: "Adds two numbers.",
+  input: z.object({ a: z.number(), b: z.number() }),
+  run: ({ a, b }) => a + b,
+})
+
+test("an agent alone answers with text", async () => {
+  const model = scriptedModel(["Hello, Ada."])
+  const greeter = agent({ name: "greeter", model, instructions: "Be kind." })
+  const { outputs, usage } = await greeter.run("I am Ada")
+  expect(outputs).toEqual(["Hello, Ada."])
+  expect(shown(model, 0)).toEqual(["system: Be kind.", "user: I am Ada"])
+  expect(usage).toMatchObject({ modelCalls: 1, iterations: 1 })
+})
+
+test("tools are called until there is an answer, and the model sees their results", async () => {
+  const model = scriptedModel([{ tool_calls: [{ name: "add", args: { a: 1, b: 2 } }] }, "It is 3."])
+  const { outputs, usage } = await agent({ name: "sum", model, tools: [add] }).run("1 + 2?")
+  expect(outputs).toEqual(["It is 3."])
+  expect(shown(model, 1)).toEqual(["user: 1 + 2?", 'assistant: add{"a":1,"b":2}', "tool: 3"])
+  expect(usage).toMatchObject({ modelCalls: 2, toolCalls: 1 })
+})
+
+test("an agent is a node between others", async () => {
+  const model = scriptedModel(["HI"])
+  const writer = agent({ name: "writer", model, instructions: (input) => `Write about ${String(input)}.` })
+  const flow = workflow("w")
+    .chain(
+      node("in", (text: string) => text.trim()),
+      writer,
+      node("out", (text: string) => text.toLowerCase()),
+    )
+    .build()
+  expect((await flow.run(" cats ")).outputs).toEqual(["hi"])
+  expect(shown(model, 0)[0]).toBe("system: Write about cats.")
+  expect(flow.program.graph.nodes.map(({ spec }) => spec.kind)).toEqual(["node", "agent", "node"])
+})
+
+test("tools of one turn run at the same time, and their results come in the order of the calls", async () => {
+  const ends: Record<string, (value: string) => void> = {}
+  const order: string[] = []
+  let isReady = () => {}
+  const ready = new Promise<void>((resolve) => {
+    isReady = resolve
+  })
+  const slow = tool({
+    name: "slow",
+    description: "Takes its time.",
+    input: z.object({ id: z.string() }),
+    run: ({ id }) =>
+      new Promise<string>((resolve) => {
+        ends[id] = (value) => {
+          order.push(id)
+          resolve(value)
+        }
+        if (Object.keys(ends).length === 2) isReady()
+      }),
+  })
+  const model = scriptedModel([
+    {
+      tool_calls: [
+        { name: "slow", args: { id: "a" } },
+        { name: "slow", args: { id: "b" } },
+      ],
+    },
+    "done",
+  ])
+  const run = agent({ name: "x", model, tools: [slow] }).run("go")
+  await ready
+  ends.b?.("B")
+  ends.a?.("A")
+  await run
+  expect(order).toEqual(["b", "a"])
+  expect(shown(model, 1).at(-1)).toBe('tool: "A" | "B"')
+})
+
+test("bad JSON, bad arguments, an unknown tool and a failure are results for the model", async () => {
+  const broken = tool({
+    name: "broken",
+    description: "Fails.",
+    run: () => {
+      throw new Error("no power")
+    },
+  })
+  const model = scriptedModel([
+    {
+      tool_calls: [
+        { name: "add", args: "{oops" },
+        { name: "add", args: { a: "one", b: 2 } },
+        { name: "minus", args: {} },
+        { name: "broken", args: {} },
+      ],
+    },
+    "sorry",
+  ])
+  const { status } = await agent({ name: "x", model, tools: [add, broken] }).run("go")
+  expect(status).toBe("completed")
+  const [bad, misfit, unknown, failed] = (shown(model, 1).at(-1) ?? "").split(" | ")
+  expect(bad).toMatch(/not JSON/)
+  expect(misfit).toMatch(/do not fit: a:/)
+  expect(unknown).toMatch(/no tool \\"minus\\".*\\"add\\", \\"broken\\"/)
+  expect(failed).toMatch(/no power/)
+})
+
+test("a fatal tool fails the task, and so does any tool when the agent says so", async () => {
+  const broken = (fatal: boolean) =>
+    tool({
+      name: "broken",
+      description: "Fails.",
+      fatal,
+      run: () => {
+        throw new Error("no power")
+      },
+    })
+  const model = () => scriptedModel([{ tool_calls: [{ name: "broken", args: {} }] }])
+  const one = await agent({ name: "x", model: model(), tools: [broken(true)] }).run("go").result
+  expect(one).toMatchObject({ status: "failed", error: { code: "TOOL_FAILED" } })
+  const two = await agent({ name: "x", model: model(), tools: [broken(false)], onToolError: "fail" }).run(
+    "go",
+  ).result
+  expect(two).toMatchObject({ status: "failed", error: { code: "TOOL_FAILED" } })
+})
+
+test("what the model is told of a failure can be said otherwise", async () => {
+  const broken = tool({
+    name: "broken",
+    description: "Fails.",
+    run: () => {
+      throw new Error("stack and all")
+    },
+  })
+  const model = scriptedModel([{ tool_calls: [{ name: "broken", args: {} }] }, "ok"])
+  await agent({
+    name: "x",
+    model,
+    tools: [broken],
+    onToolError: (_, { tool }) => `${tool} is out of order`,
+  }).run("")
+  expect(shown(model, 1).at(-1)).toBe('tool: "broken is out of order"')
+})
+
+test("structured output: an answer that does not fit goes back, with the reason", async () => {
+  const output = z.object({ city: z.string(), days: z.number() })
+  const model = scriptedModel(["not JSON", { json: { city: "Rome" } }, { json: { city: "Rome", days: 3 } }])
+  const { outputs } = await agent({ name: "trip", model, output }).run("Where to?")
+  expect(outputs).toEqual([{ city: "Rome", days: 3 }])
+  expect(shown(model, 1).at(-1)).toMatch(/does not fit: it is not JSON/)
+  expect(shown(model, 2).at(-1)).toMatch(/days/)
+  expect(model.calls[0]?.options.responseFormat).toMatchObject({
+    type: "json",
+    name: "trip",
+    schema: { type: "object", required: ["city", "days"], additionalProperties: false },
+  })
+})
+
+test("repairs are bounded", async () => {
+  const model = scriptedModel([{ text: "no", repeat: true }])
+  const run = await agent({ name: "x", model, output: z.object({}), repairs: 1 }).run("go").result
+  expect(run).toMatchObject({ status: "failed", error: { code: "OUTPUT_INVALID" }, usage: { modelCalls: 2 } })
+})
+
+test("a schema that transforms reads the answer once", async () => {
+  const output = z.object({ n: z.string().transform(Number) })
+  const model = scriptedModel([{ text: '```json\n{"n":"4"}\n```' }])
+  expect((await agent({ name: "x", model, output }).run("go")).outputs).toEqual([{ n: 4 }])
+})
+
+test("a conversation goes on from run to run of a thread", async () => {
+  const model = scriptedModel([
+    { tool_calls: [{ name: "add", args: { a: 1, b: 1 } }] },
+    "Two.",
+    "I said two.",
+  ])
+  const chat = agent({ name: "chat", model, tools: [add], messages: conversation() })
+  const store = memoryStore()
+  await chat.run("1 + 1?", { store, thread: "t" })
+  const { outputs } = await chat.run("What did you say?", { store, thread: "t" })
+  expect(outputs).toEqual(["I said two."])
+  expect(shown(model, 2)).toEqual([
+    "user: 1 + 1?",
+    'assistant: add{"a":1,"b":1}',
+    "tool: 2",
+    "assistant: Two.",
+    "user: What did you say?",
+  ])
+})
+
+test("messages as input are taken as they are, once they are valid", async () => {
+  const model = scriptedModel(["ok"])
+  const messages = [
+    { role: "user", content: "a" },
+    { role: "assistant", content: [{ type: "tool-call", toolCallId: "1", toolName: "add", input: {} }] },
+    { role: "user", content: "b" },
+  ]
+  await agent({ name: "x", model, tools: [add] }).run({ messages })
+  expect(shown(model, 0).map((line) => line.split(":")[0])).toEqual(["user", "assistant", "tool", "user"])
+})
+
+test("the same call id twice is told apart", async () => {
+  const call = { name: "add", id: "c", args: { a: 1, b: 1 } }
+  const model = scriptedModel([{ tool_calls: [call, call] }, { tool_calls: [call] }, "ok"])
+  const { status } = await agent({ name: "x", model, tools: [add] }).run("go")
+  expect(status).toBe("completed")
+  const ids = (model.calls[2]?.prompt ?? []).flatMap(({ role, content }) =>
+    role === "tool" ? content.map((part) => (part as { toolCallId: string }).toolCallId) : [],
+  )
+  expect(ids).toEqual(["c", "c_2", "c_3"])
+})
+
+test("what cannot be an agent is said at once", () => {
+  const model = scriptedModel([])
+  expect(() => agent({ name: "", model })).toThrow(/give it a name/)
+  expect(() => agent({ name: "x", model: [] })).toThrow(/give it a model/)
+  expect(() => agent({ name: "x", model, tools: [add, add] })).toThrow(/two tools named "add"/)
+  expect(() => agent({ name: "x", model, limits: { turns: 3 } as object })).toThrow(/limits has no "turns"/)
+})

@@ -1,0 +1,158 @@
+/** Who may run which tool, and what must not be seen of it. */
+import { expect, test } from "vitest"
+import { z } from "zod"
+import { memoryStore } from "../index.ts"
+import { scriptedModel } from "../models/scripted-model.ts"
+import { type ToolOptions, tool } from "../tools/define-tool.ts"
+import { agent } from "./index.ts"
+import { pureModel, shown } from "./stand-ins.test-support.ts"
+
+const sent: unknown[] = []
+const send = (options: Partial<ToolOptions<{ to: string; text: string }>> = {}) => {
+  sent.length = 0
+  return tool({
+    name: "send",
+    description: "Sends a letter.",
+    input: z.object({ to: z.string(), text: z.string() }),
+    run: (args) => {
+      sent.push(args)
+      return "sent"
+    },
+    ...options,
+  })
+}
+const letter = { to: "Ada", text: "Hi" }
+const script = () => scriptedModel([{ tool_calls: [{ name: "send", id: "c1", args: letter }] }, "done"])
+
+test("a tool that needs approval waits for a person", async () => {
+  const model = script()
+  const run = agent({ name: "clerk", model, tools: [send({ approval: "always" })] }).run("write")
+  const { status, requests } = await run
+  expect(status).toBe("waiting")
+  expect(requests[0]).toMatchObject({
+    prompt: 'Agent "clerk" wants to use the tool "send". May it?',
+    data: { kind: "tool-approval", agent: "clerk", tool: "send", call: "c1", args: letter },
+    schema: { required: ["approve"] },
+  })
+  expect(sent).toEqual([])
+  await expect(run.respond(requests[0]?.id ?? "", "yes")).rejects.toThrow(/approve/)
+  await run.respond(requests[0]?.id ?? "", { approve: true })
+  expect((await run).outputs).toEqual(["done"])
+  expect(sent).toEqual([letter])
+})
+
+test("who approves may change the arguments, and the model sees what was done", async () => {
+  const model = script()
+  const run = agent({ name: "clerk", model, tools: [send({ approval: "always" })] }).run("write")
+  const { requests } = await run
+  await run.respond(requests[0]?.id ?? "", { approve: true, args: { to: "Bob", text: "Hi" } })
+  await run
+  expect(sent).toEqual([{ to: "Bob", text: "Hi" }])
+  expect(shown(model, 1)[1]).toBe('assistant: send{"to":"Bob","text":"Hi"}')
+})
+
+test("a refusal is a result with its reason", async () => {
+  const model = script()
+  const run = agent({ name: "clerk", model, tools: [send({ approval: "always" })] }).run("write")
+  await run.respond((await run).requests[0]?.id ?? "", { approve: false, reason: "Ada is away" })
+  await run
+  expect(sent).toEqual([])
+  expect(shown(model, 1).at(-1)).toMatch(/not allowed.*Ada is away/)
+})
+
+test("the agent's rules decide over all its tools, deny first; where none fits, the tool does", async () => {
+  const verdict = async (approval: object, own?: "always") => {
+    const run = agent({
+      name: "x",
+      model: script(),
+      approval,
+      tools: [send(own ? { approval: own } : {})],
+    }).run("")
+    const { status } = await run
+    return status === "waiting" ? "ask" : sent.length > 0 ? "allow" : "deny"
+  }
+  expect(await verdict({ allow: ["send"], deny: ["send:to=Ada"] })).toBe("deny")
+  expect(await verdict({ allow: ["send"] }, "always")).toBe("allow")
+  expect(await verdict({ ask: ["send"] })).toBe("ask")
+  expect(await verdict({ deny: ["shell"] })).toBe("allow")
+  expect(await verdict({ deny: ["shell"] }, "always")).toBe("ask")
+})
+
+test("what an approval function says is on record: it is not asked again after a restart", async () => {
+  let asked = 0
+  const approval = () => {
+    asked++
+    return asked === 1 ? ("ask" as const) : ("deny" as const)
+  }
+  const store = memoryStore()
+  const model = pureModel((_, turn) => (turn === 0 ? { calls: [{ name: "send", args: letter }] } : "done"))
+  const clerk = agent({ name: "clerk", model, tools: [send({ approval })] })
+  const first = clerk.run("write", { store, runId: "r" })
+  await first
+  const again = clerk.resume("r", { store, takeOver: true })
+  const { requests } = await again
+  await again.respond(requests[0]?.id ?? "", { approve: true })
+  expect((await again).outputs).toEqual(["done"])
+  expect([asked, sent, model.calls.length]).toEqual([1, [letter], 2])
+})
+
+const KEY = "sk-very-secret-1"
+const login = () => {
+  const used: string[] = []
+  const made = tool({
+    name: "login",
+    description: "Logs in.",
+    input: z.object({ user: z.string(), key: z.string() }),
+    secret: ["key"],
+    approval: "always",
+    run: ({ key }) => {
+      used.push(key)
+      throw new Error(`wrong key ${key}`)
+    },
+  })
+  return { made, used }
+}
+
+test("secret arguments are in no record, no event and no prompt, and the tool gets them", async () => {
+  const { made, used } = login()
+  const model = pureModel((_, turn) =>
+    turn === 0
+      ? { text: `I use ${KEY}.`, calls: [{ name: "login", args: { user: "u", key: KEY } }] }
+      : "done",
+  )
+  const store = memoryStore()
+  const run = agent({ name: "x", model, tools: [made] }).stream("go", { store, runId: "r" })
+  const events: unknown[] = []
+  for await (const event of run) {
+    events.push(event)
+    if (event.type === "request.opened")
+      await run.respond("r1", { approve: true, args: { user: "v", key: "[secret]" } })
+  }
+  expect(used).toEqual([KEY])
+  const { outputs } = await run
+  expect(outputs).toEqual(["done"])
+  // What the model says itself comes before its call does: of that, only what stays is masked.
+  const lasting = events.filter((event) => (event as { kind?: string }).kind !== "text")
+  const prompts = model.calls.map(({ prompt }) => prompt)
+  const all = JSON.stringify([await store.read("r", 0), lasting, prompts])
+  expect(all).not.toContain(KEY)
+  expect(shown(model, 1).slice(1)).toEqual([
+    'assistant: I use [secret]. | login{"user":"v","key":"[secret]"}',
+    'tool: "wrong key [secret]"',
+  ])
+})
+
+test("secrets that a crash lost are asked for again", async () => {
+  const { made, used } = login()
+  const model = pureModel((last) =>
+    last.startsWith("user") ? { calls: [{ name: "login", args: { user: "u", key: KEY } }] } : "done",
+  )
+  const store = memoryStore()
+  const x = agent({ name: "x", model, tools: [made] })
+  await x.run("go", { store, runId: "r" })
+  const again = x.resume("r", { store, takeOver: true })
+  await again.respond((await again).requests[0]?.id ?? "", { approve: true })
+  expect((await again).outputs).toEqual(["done"])
+  expect(used).toEqual([])
+  expect(shown(model, 1).at(-1)).toMatch(/Call it again/)
+})

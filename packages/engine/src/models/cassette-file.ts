@@ -1,0 +1,119 @@
+/**
+ * A cassette's file: a line that says what it is, then one line of JSON for each call. Lines are only added, in one write
+ * each, so that several models may share a file, and a process that dies leaves at most a torn last line.
+ */
+import { appendFileSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs"
+import { dirname } from "node:path"
+import { SuperstepError } from "../core/index.ts"
+import type { RecordedReply } from "./cassette-reply.ts"
+import type { RecordedRequest } from "./cassette-request.ts"
+
+const CASSETTE_VERSION = 1
+
+export interface Recording {
+  /** In the order in which the calls were made; lines come in the order in which they ended. */
+  readonly call: number
+  readonly agent: string
+  readonly ordinal?: number | undefined
+  /** `provider/model`. */
+  readonly model: string
+  readonly request: RecordedRequest
+  readonly reply: RecordedReply
+}
+
+/** Starts afresh: what was there is gone. */
+export function startCassette(file: string): void {
+  writing(file, () => {
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, `${JSON.stringify({ cassette: CASSETTE_VERSION })}\n`)
+  })
+}
+
+export function addRecording(file: string, recording: Recording): void {
+  writing(file, () => appendFileSync(file, `${JSON.stringify(recording)}\n`))
+}
+
+/** The recordings by call, or undefined when there is no such file, or nothing in it. */
+export function readCassette(file: string): Recording[] | undefined {
+  const text = contentOf(file)
+  if (text === undefined || text.trim() === "") return undefined
+  // What follows the last end of a line was being written when its process died.
+  const [first = "", ...lines] = text.slice(0, text.lastIndexOf("\n") + 1).split("\n")
+  const header = parse(first)
+  if (!Number.isSafeInteger(header?.cassette)) {
+    throw unreadable(file, 1, 'is not the beginning of a cassette, like {"cassette":1}')
+  }
+  if (header?.cassette !== CASSETTE_VERSION) {
+    throw new SuperstepError(
+      "CASSETTE_VERSION",
+      `The cassette ${file} has version ${header?.cassette}, and this version of the library reads ${CASSETTE_VERSION}. ` +
+        "Update the library, or record it again.",
+      { retryable: false },
+    )
+  }
+  const recordings = lines.flatMap((line, index) => {
+    if (line.trim() === "") return []
+    const recording = parse(line)
+    if (!isRecording(recording)) throw unreadable(file, index + 2, "is not a recorded call")
+    return [recording]
+  })
+  return recordings.sort((a, b) => a.call - b.call)
+}
+
+/** Before anything is added: a torn line would spoil the next one. */
+export function mendCassette(file: string): void {
+  const text = contentOf(file) ?? ""
+  if (!text.endsWith("\n")) truncateSync(file, Buffer.byteLength(text.slice(0, text.lastIndexOf("\n") + 1)))
+}
+
+function writing(file: string, write: () => void): void {
+  try {
+    write()
+  } catch (error) {
+    throw new SuperstepError("CASSETTE_UNWRITABLE", `The cassette ${file} cannot be written.`, {
+      cause: error,
+      retryable: false,
+    })
+  }
+}
+
+function contentOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8")
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined
+    throw new SuperstepError("CASSETTE_UNREADABLE", `The cassette ${file} cannot be read.`, {
+      cause: error,
+      retryable: false,
+    })
+  }
+}
+
+function parse(line: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(line)
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isRecording(value: unknown): value is Recording {
+  const { call, agent, model, request, reply } = Object(value) as Partial<Record<keyof Recording, unknown>>
+  if (typeof call !== "number" || typeof agent !== "string" || typeof model !== "string") return false
+  const { hash, messages, tools, settings } = Object(request) as Partial<RecordedRequest>
+  if (typeof hash !== "string" || !Array.isArray(messages)) return false
+  if (typeof tools !== "object" || typeof settings !== "object") return false
+  const { result, parts, error } = Object(reply) as Record<string, unknown>
+  return typeof result === "object" || Array.isArray(parts) || typeof error === "object"
+}
+
+function unreadable(file: string, line: number, why: string): SuperstepError {
+  return new SuperstepError(
+    "CASSETTE_UNREADABLE",
+    `Line ${line} of the cassette ${file} ${why}. Record it again.`,
+    {
+      retryable: false,
+    },
+  )
+}

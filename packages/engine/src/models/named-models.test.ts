@@ -1,0 +1,159 @@
+import { afterEach, expect, test } from "vitest"
+import { callModel } from "./call-model.ts"
+import { ASKED, drivenModel } from "./driven-model.test-support.ts"
+import type { Model, ModelRef } from "./model.ts"
+import { modelName } from "./model-name.ts"
+import { registerProvider, resolveModel } from "./named-models.ts"
+
+const undo: (() => void)[] = []
+afterEach(() => {
+  for (const one of undo.splice(0)) one()
+})
+
+const env = {
+  OPENAI_API_KEY: "k1",
+  ANTHROPIC_API_KEY: "k2",
+  AZURE_API_KEY: "k3",
+  AZURE_RESOURCE_NAME: "res",
+  MY_KEY: "k4",
+}
+
+test.each<[ModelRef, string]>([
+  ["openai/gpt-5", "openai/gpt-5"],
+  ["anthropic/claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"],
+  ["azure/my-deployment", "azure/my-deployment"],
+  ["ollama/library/llama3.2:1b", "ollama/library/llama3.2:1b"],
+  [
+    { provider: "openai-compatible", model: "a/b", baseUrl: "http://127.0.0.1:1/v1", tokenKey: "MY_KEY" },
+    "openai-compatible/a/b",
+  ],
+  [{ provider: "openai-compatible", model: "m", baseUrl: "http://127.0.0.1:1/v1" }, "openai-compatible/m"],
+])("%j is a model of its provider's package", async (ref, name) => {
+  expect(modelName(await resolveModel(ref, { env }))).toBe(name)
+})
+
+test("the offline model needs no key and no package, and says in its reply what it is", async () => {
+  const model = await resolveModel("offline", {
+    env: {},
+    load: () => Promise.reject(new Error("not to be loaded")),
+  })
+  const { content, metadata } = await callModel([model], ASKED, { signal: new AbortController().signal })
+  expect(content).toMatchObject([{ type: "text" }])
+  expect(JSON.stringify(metadata)).toContain("not a language model")
+})
+
+test("a model object is taken as it is", async () => {
+  const { model } = drivenModel()
+  expect(await resolveModel(model)).toBe(model)
+})
+
+test("a model of another version of the interface is refused with what to use", async () => {
+  const old = { ...drivenModel().model, specificationVersion: "v2" } as unknown as Model
+  await expect(resolveModel(old)).rejects.toMatchObject({
+    code: "MODEL_VERSION",
+    message:
+      "A model must be a LanguageModelV3 of the AI SDK, not version v2. Use a provider package for @ai-sdk/provider 3.",
+  })
+})
+
+test.each([
+  ["openai/gpt-5", "@ai-sdk/openai"],
+  ["anthropic/claude-sonnet-4-5", "@ai-sdk/anthropic"],
+  ["azure/d", "@ai-sdk/azure"],
+  ["ollama/llama3.2", "ollama-ai-provider-v2"],
+  [{ provider: "openai-compatible", model: "m", baseUrl: "http://x.org" }, "@ai-sdk/openai-compatible"],
+])("a package that is not installed says which to install: %j", async (ref, name) => {
+  const load = async (wanted: string) => {
+    throw Object.assign(new Error(`Cannot find package '${wanted}'`), { code: "ERR_MODULE_NOT_FOUND" })
+  }
+  await expect(resolveModel(ref, { env, load })).rejects.toMatchObject({
+    code: "MODEL_PROVIDER_MISSING",
+    message: `The package ${name} is not installed. Install it: npm i ${name}`,
+    retryable: false,
+  })
+})
+
+test("a package that is there but lacks one of its own is not said to be missing", async () => {
+  const load = async () => {
+    throw Object.assign(new Error("Cannot find package 'left-pad'"), { code: "ERR_MODULE_NOT_FOUND" })
+  }
+  await expect(resolveModel("openai/gpt-5", { env, load })).rejects.toThrow(/could not be loaded/)
+})
+
+test.each<[ModelRef, string]>([
+  ["openai/gpt-5", "OPENAI_API_KEY"],
+  ["anthropic/claude-sonnet-4-5", "ANTHROPIC_API_KEY"],
+  ["azure/d", "AZURE_API_KEY"],
+  [{ provider: "openai", model: "m", tokenKey: "SPECIAL" }, "SPECIAL"],
+  [{ provider: "openai-compatible", model: "m", baseUrl: "http://x.org", tokenKey: "SPECIAL" }, "SPECIAL"],
+])("a key that is missing, or blank, is asked for by the name of its variable: %j", async (ref, variable) => {
+  for (const lacking of [{}, { [variable]: "" }, { [variable]: "  " }]) {
+    await expect(resolveModel(ref, { env: lacking })).rejects.toMatchObject({
+      code: "MODEL_KEY_MISSING",
+      message: expect.stringContaining(`set the environment variable ${variable}.`),
+    })
+  }
+})
+
+test("an openai-compatible server needs an address, Azure its resource", async () => {
+  await expect(resolveModel("openai-compatible/m", { env })).rejects.toMatchObject({
+    code: "MODEL_CONFIG_INVALID",
+    message: "openai-compatible/m needs a base URL (base_url): that of the server.",
+  })
+  await expect(resolveModel("azure/d", { env: { AZURE_API_KEY: "k" } })).rejects.toMatchObject({
+    code: "MODEL_CONFIG_INVALID",
+  })
+})
+
+test.each(["gpt-5", "", "/gpt-5", "openai/", " / "])("%j is not a model's name", async (name) => {
+  await expect(resolveModel(name, { env })).rejects.toMatchObject({ code: "MODEL_NAME_INVALID" })
+})
+
+test.each(["nobody/m", "constructor/m", "__proto__/m"])(
+  "%s: an unknown provider lists the known ones",
+  async (name) => {
+    undo.push(registerProvider("mine", () => drivenModel().model))
+    await expect(resolveModel(name, { env })).rejects.toMatchObject({
+      code: "MODEL_PROVIDER_UNKNOWN",
+      message: expect.stringContaining(
+        "there are openai, anthropic, azure, ollama, openai-compatible, offline, mine.",
+      ),
+    })
+  },
+)
+
+test("a provider of one's own gets the configuration, and comes before a built-in one until it is taken back", async () => {
+  const { model } = drivenModel("x", "mine")
+  const seen: unknown[] = []
+  const takeBack = registerProvider("openai", (config) => {
+    seen.push(config)
+    return model
+  })
+  expect(await resolveModel("openai/a/b", { env: {} })).toBe(model)
+  expect(seen).toEqual([{ provider: "openai", model: "a/b" }])
+  takeBack()
+  await expect(resolveModel("openai/a", { env: {} })).rejects.toMatchObject({ code: "MODEL_KEY_MISSING" })
+})
+
+test("a provider that makes nothing is told so", async () => {
+  undo.push(registerProvider("mine", (() => undefined) as never))
+  await expect(resolveModel("mine/m")).rejects.toMatchObject({ code: "MODEL_VERSION" })
+})
+
+test("settings of a configuration hold where a call does not say otherwise", async () => {
+  const { model, called } = drivenModel()
+  undo.push(registerProvider("mine", () => model))
+  const settings = { temperature: 0.2, topP: 0.9, providerOptions: { acme: { a: 1, b: 1 } } }
+  const made = await resolveModel({ provider: "mine", model: "m", settings })
+  const { prompt } = ASKED
+  const options = { prompt, temperature: 0.7, topP: undefined, providerOptions: { acme: { b: 2 } } }
+  void made.doGenerate(options as object as Parameters<Model["doGenerate"]>[0])
+  const call = await called(1)
+  expect(call.options).toMatchObject({
+    temperature: 0.7,
+    topP: 0.9,
+    providerOptions: { acme: { a: 1, b: 2 } },
+    prompt,
+  })
+  expect(modelName(made)).toBe("acme/m1")
+})

@@ -1,0 +1,88 @@
+/** The sentences of some passages, and which of them have a root. The text is read once, however often it is asked. */
+import type { Passage } from "./passages.ts"
+import { eachSentence, isHeading } from "./sentences.ts"
+import { Spellings } from "./spellings.ts"
+import { eachWord, rootOf, rootsOf, spaced } from "./words.ts"
+
+export interface Sentence {
+  readonly passage: Passage
+  readonly start: number
+  readonly end: number
+  readonly words: number
+}
+
+interface SentenceIndex {
+  readonly sentences: readonly Sentence[]
+  readonly averageWords: number
+  /** Numbers of the sentences that have the root. */
+  withRoot(root: string): readonly number[]
+  /** Numbers of the sentences whose heading, or whose source's name, has the root. */
+  underRoot(root: string): readonly number[]
+}
+
+const MAX_SENTENCES = 50_000
+const read = new WeakMap<readonly Passage[], SentenceIndex>()
+
+export function sentencesIn(passages: readonly Passage[]): SentenceIndex {
+  const known = read.get(passages)
+  if (known !== undefined) return known
+  const made = readAll(passages)
+  read.set(passages, made)
+  return made
+}
+
+function readAll(passages: readonly Passage[]): SentenceIndex {
+  const spellings = new Spellings()
+  const having: number[][] = []
+  const under = new Map<string, number[]>()
+  const sentences: Sentence[] = []
+  let allWords = 0
+  for (const passage of passages) {
+    const { text, source } = passage
+    const title = source === undefined ? [] : rootsOf(spaced(source))
+    let above: readonly string[] = title
+    eachSentence(text, (start, end) => {
+      const number = sentences.length
+      if (number >= MAX_SENTENCES) return
+      let words = 0
+      eachWord(text, start, end, (from, to) => {
+        words++
+        const spelling = spellings.numberOf(text, from, to)
+        const list = having[spelling]
+        if (list === undefined) having.push([number])
+        else if (list[list.length - 1] !== number) list.push(number)
+      })
+      allWords += words
+      sentences.push({ passage, start, end, words })
+      for (const root of above) {
+        const list = under.get(root)
+        if (list === undefined) under.set(root, [number])
+        else list.push(number)
+      }
+      if (text.charCodeAt(start) === HASH && isHeading(text.slice(start, end))) {
+        above = [...title, ...rootsOf(text.slice(start, end))]
+      }
+    })
+  }
+  const byRoot = rooted(spellings.all, having)
+  return {
+    sentences,
+    averageWords: Math.max(1, allWords / Math.max(1, sentences.length)),
+    withRoot: (root) => byRoot.get(root) ?? [],
+    underRoot: (root) => under.get(root) ?? [],
+  }
+}
+
+const HASH = 35
+
+function rooted(spellings: readonly string[], having: readonly number[][]): Map<string, readonly number[]> {
+  const byRoot = new Map<string, readonly number[]>()
+  spellings.forEach((spelling, number) => {
+    const root = rootOf(spelling)
+    if (root === undefined) return
+    const own = having[number] ?? []
+    const known = byRoot.get(root)
+    byRoot.set(root, known === undefined ? own : [...new Set([...known, ...own])])
+  })
+  return byRoot
+}

@@ -1,0 +1,262 @@
+import { expect, test } from "vitest"
+import { manualClock, settled } from "../testing/index.ts"
+import { type CallModelOptions, callModel } from "./call-model.ts"
+import {
+  ASKED,
+  apiError,
+  drivenModel,
+  FINISH,
+  NO_USAGE,
+  STOP,
+  textDelta,
+  USAGE,
+} from "./driven-model.test-support.ts"
+import type { Model, ReplyDelta } from "./model.ts"
+import { priceTable } from "./prices.ts"
+
+const prices = priceTable({ "acme/*": { input: 1, output: 10 } })
+
+function streaming(models: readonly Model[], more: Partial<CallModelOptions> = {}) {
+  const controller = new AbortController()
+  const clock = manualClock()
+  const deltas: ReplyDelta[] = []
+  const onDelta = (delta: ReplyDelta) => deltas.push(delta)
+  const options = { signal: controller.signal, clock, prices, onDelta, random: () => 0, ...more }
+  const reply = callModel(models, ASKED, options)
+  reply.catch(() => undefined)
+  return { reply, clock, controller, deltas }
+}
+
+/** What someone who follows the deltas has on the screen. */
+function screen(deltas: readonly ReplyDelta[]): Record<string, string> {
+  const shown: Record<string, string> = {}
+  for (const { kind, text, offset, tool } of deltas) {
+    const place = tool === undefined ? kind : `${tool.name} ${tool.id}`
+    shown[place] = (shown[place] ?? "").slice(0, offset) + text
+  }
+  return shown
+}
+
+test("text, reasoning and the arguments of tool calls are told as they come, and the reply is the whole of them", async () => {
+  const { model, called } = drivenModel()
+  const { reply, deltas } = streaming([model])
+  const call = await called(1)
+  call.send(
+    { type: "stream-start", warnings: [] },
+    { type: "reasoning-start", id: "r" },
+    { type: "reasoning-delta", id: "r", delta: "Let me " },
+    { type: "reasoning-delta", id: "r", delta: "see." },
+    { type: "reasoning-end", id: "r", providerMetadata: { acme: { signature: "s1" } } },
+    { type: "text-start", id: "t" },
+    textDelta("Look", "t"),
+    textDelta("ing it up.", "t"),
+    { type: "text-end", id: "t" },
+    { type: "tool-input-start", id: "c1", toolName: "find" },
+    { type: "tool-input-delta", id: "c1", delta: '{"q":' },
+    { type: "tool-input-delta", id: "c1", delta: '"x"}' },
+    { type: "tool-input-end", id: "c1" },
+    { type: "tool-call", toolCallId: "c1", toolName: "find", input: '{"q":"x"}' },
+    { type: "tool-call", toolCallId: "c2", toolName: "list", input: "{}" },
+    { type: "finish", finishReason: { unified: "tool-calls", raw: "tool_calls" }, usage: USAGE },
+  )
+  call.end()
+  expect(await reply).toMatchObject({
+    finish: "tool-calls",
+    content: [
+      { type: "reasoning", text: "Let me see.", providerMetadata: { acme: { signature: "s1" } } },
+      { type: "text", text: "Looking it up." },
+      { type: "tool-call", id: "c1", name: "find", args: '{"q":"x"}' },
+      { type: "tool-call", id: "c2", name: "list", args: "{}" },
+    ],
+  })
+  expect(deltas).toEqual([
+    { kind: "reasoning", text: "Let me ", offset: 0 },
+    { kind: "reasoning", text: "see.", offset: 7 },
+    { kind: "text", text: "Look", offset: 0 },
+    { kind: "text", text: "ing it up.", offset: 4 },
+    { kind: "tool", text: '{"q":', offset: 0, tool: { id: "c1", name: "find" } },
+    { kind: "tool", text: '"x"}', offset: 5, tool: { id: "c1", name: "find" } },
+    { kind: "tool", text: "{}", offset: 0, tool: { id: "c2", name: "list" } },
+  ])
+})
+
+test.each([
+  ["breaks with an error", (call: Driven) => call.end(new TypeError("terminated"))],
+  ["ends without a word", (call: Driven) => call.end()],
+  [
+    "has an error in it, though it goes on",
+    (call: Driven) => call.send({ type: "error", error: { type: "server_error", message: "Oops" } }, FINISH),
+  ],
+  [
+    "ends with garbage",
+    (call: Driven) =>
+      call.send({ type: "error", error: Object.assign(new Error("bad"), { name: "AI_JSONParseError" }) }),
+  ],
+  [
+    "is cut off without its provider's noticing",
+    (call: Driven) => {
+      call.send({ type: "finish", finishReason: { unified: "other", raw: undefined }, usage: NO_USAGE })
+      call.end()
+    },
+  ],
+])("a stream that %s is tried again from the start, and nothing of it stays (C1)", async (_, breakOff) => {
+  const { model, called } = drivenModel()
+  const { reply, clock, deltas } = streaming([model], { retry: { delay: 100 } })
+  const first = await called(1)
+  first.send(
+    textDelta("Half an ans"),
+    { type: "reasoning-delta", id: "r", delta: "Hm" },
+    { type: "tool-input-start", id: "c1", toolName: "find" },
+    { type: "tool-input-delta", id: "c1", delta: '{"q' },
+  )
+  await settled()
+  expect(screen(deltas)).toEqual({ text: "Half an ans", reasoning: "Hm", "find c1": '{"q' })
+  breakOff(first)
+  await clock.advance(100)
+  expect(screen(deltas)).toEqual({ text: "", reasoning: "", "find c1": "" })
+  const second = await called(2)
+  second.send(textDelta("Half"), textDelta(" past nine."), FINISH)
+  second.end()
+  expect((await reply).content).toEqual([{ type: "text", text: "Half past nine." }])
+  expect(screen(deltas)).toEqual({ text: "Half past nine.", reasoning: "", "find c1": "" })
+  expect(first.options.abortSignal).not.toBe(second.options.abortSignal)
+})
+
+type Driven = Awaited<ReturnType<ReturnType<typeof drivenModel>["called"]>>
+
+test("what a stream said before it broke is paid for: it is in the usage, estimated (C3)", async () => {
+  const { model, called } = drivenModel()
+  const { reply, clock } = streaming([model], { retry: { delay: 100 } })
+  const first = await called(1)
+  first.send(textDelta("x".repeat(400)))
+  await settled()
+  first.end(new TypeError("terminated"))
+  await clock.advance(100)
+  const second = await called(2)
+  second.send(textDelta("Done."), FINISH)
+  second.end()
+  const { usage } = await reply
+  expect(usage).toMatchObject({ modelCalls: 2, estimatedCalls: 1, outputTokens: 110, inputTokens: 106 })
+  expect(usage.usd).toBeCloseTo((106 + 110 * 10) / 1_000_000, 12)
+})
+
+test("a stream that is refused before it said anything costs nothing", async () => {
+  const { model, called } = drivenModel()
+  const { reply, clock } = streaming([model], { retry: { delay: 100 } })
+  ;(await called(1)).fail(apiError(429, "Slow down"))
+  await clock.advance(100)
+  const second = await called(2)
+  second.send(textDelta("Done."), FINISH)
+  second.end()
+  expect((await reply).usage).toEqual({ inputTokens: 100, outputTokens: 10, modelCalls: 1, usd: 0.0002 })
+})
+
+test("a model that does not begin in time is tried again, then another is asked; its request is ended", async () => {
+  const slow = drivenModel()
+  const quick = drivenModel("m2")
+  const { reply, clock } = streaming([slow.model, quick.model], {
+    firstTokenTimeout: 5_000,
+    retry: { attempts: 2, delay: 100 },
+  })
+  for (const n of [1, 2]) {
+    const call = await slow.called(n)
+    // Opening the stream is not saying something.
+    call.send({ type: "stream-start", warnings: [] }, { type: "text-start", id: "0" })
+    await clock.advance(4_999)
+    expect(call.options.abortSignal?.aborted).toBe(false)
+    await clock.advance(1)
+    expect(call.options.abortSignal?.aborted).toBe(true)
+    await clock.advance(100)
+  }
+  const call = await quick.called(1)
+  call.send(textDelta("Quick."), FINISH)
+  call.end()
+  expect((await reply).model).toBe("acme/m2")
+  expect(clock.pending).toBe(0)
+})
+
+test("once a model has begun, each piece gets the idle time anew; then it is too slow", async () => {
+  const { model, called } = drivenModel()
+  const { reply, clock } = streaming([model], {
+    firstTokenTimeout: 1_000,
+    idleTimeout: 2_000,
+    retry: { attempts: 1 },
+  })
+  const call = await called(1)
+  for (let n = 0; n < 5; n++) {
+    call.send(textDelta("more "))
+    await clock.advance(1_900)
+  }
+  expect(call.options.abortSignal?.aborted).toBe(false)
+  await clock.advance(100)
+  await expect(reply).rejects.toMatchObject({
+    code: "MODEL_TIMEOUT",
+    message:
+      "acme/m1 stopped in the middle of its answer for 2000 ms. Give it more time, or a fallback model.",
+  })
+})
+
+test("a time limit on the first piece asks for a stream also when nobody watches", async () => {
+  const { model, called } = drivenModel()
+  const { reply } = streaming([model], { onDelta: undefined, firstTokenTimeout: 1_000 })
+  const call = await called(1)
+  call.send(textDelta("Hi."), FINISH)
+  call.end()
+  expect((await reply).content).toEqual([{ type: "text", text: "Hi." }])
+})
+
+test("a stream that is stopped ends at once, tells nothing more and is not tried again (C2)", async () => {
+  const { model, calls, called } = drivenModel()
+  const { reply, clock, controller, deltas } = streaming([model])
+  const call = await called(1)
+  call.send(textDelta("One"))
+  await settled()
+  controller.abort()
+  await expect(reply).rejects.toMatchObject({ code: "CANCELLED" })
+  expect(deltas).toEqual([{ kind: "text", text: "One", offset: 0 }])
+  expect(call.options.abortSignal?.aborted).toBe(true)
+  await clock.advance(60_000)
+  expect(calls).toHaveLength(1)
+})
+
+test("pieces of several texts come at growing offsets, as one", async () => {
+  const { model, called } = drivenModel()
+  const { reply, deltas } = streaming([model])
+  const call = await called(1)
+  call.send(
+    { type: "text-start", id: "a" },
+    textDelta("One. ", "a"),
+    { type: "text-end", id: "a" },
+    { type: "text-start", id: "b" },
+    textDelta("Two.", "b"),
+    { type: "text-end", id: "b" },
+    { type: "finish", finishReason: STOP, usage: USAGE },
+  )
+  call.end()
+  expect((await reply).content).toEqual([
+    { type: "text", text: "One. " },
+    { type: "text", text: "Two." },
+  ])
+  expect(screen(deltas)).toEqual({ text: "One. Two." })
+})
+
+test("what a provider's own tools did is neither told nor left to the agent", async () => {
+  const { model, called } = drivenModel()
+  const { reply, deltas } = streaming([model])
+  const call = await called(1)
+  call.send(
+    { type: "tool-input-start", id: "w", toolName: "web_search", providerExecuted: true },
+    { type: "tool-input-delta", id: "w", delta: "{}" },
+    { type: "tool-call", toolCallId: "w", toolName: "web_search", input: "{}", providerExecuted: true },
+    { type: "tool-result", toolCallId: "w", toolName: "web_search", result: "…" },
+    { type: "source", sourceType: "url", id: "s", url: "https://example.org", title: "Example" },
+    textDelta("Found."),
+    FINISH,
+  )
+  call.end()
+  expect((await reply).content).toEqual([
+    { type: "source", id: "s", title: "Example", url: "https://example.org" },
+    { type: "text", text: "Found." },
+  ])
+  expect(screen(deltas)).toEqual({ text: "Found." })
+})

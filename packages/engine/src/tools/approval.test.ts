@@ -1,0 +1,162 @@
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { approvalVerdict } from "./approval.ts"
+import type { Approval, ApprovalRules, ApprovalVerdict } from "./tool.ts"
+
+const verdict = (approval: Approval | undefined, tool: string, args: unknown = {}) =>
+  approvalVerdict(approval, { tool, agent: "writer", args })
+
+async function expectVerdicts(
+  rules: ApprovalRules,
+  cases: [string, unknown, ApprovalVerdict][],
+): Promise<void> {
+  for (const [tool, args, expected] of cases) {
+    expect([tool, args, await verdict(rules, tool, args)]).toEqual([tool, args, expected])
+  }
+}
+
+describe("approval", () => {
+  test("is not asked for by a tool that says nothing, or never", async () => {
+    expect(await verdict(undefined, "t")).toBe("allow")
+    expect(await verdict("never", "t")).toBe("allow")
+    expect(await verdict("always", "t")).toBe("ask")
+  })
+
+  test("may be left to a function, which fails closed", async () => {
+    const byPath = async ({ path }: { path: string }) => (path === "/" ? ("deny" as const) : ("ask" as const))
+    expect(await verdict(byPath as Approval, "t", { path: "/" })).toBe("deny")
+    expect(await verdict(byPath as Approval, "t", { path: "/a" })).toBe("ask")
+    const wrong = (() => "yes") as unknown as Approval
+    await expect(verdict(wrong, "t")).rejects.toMatchObject({ code: "APPROVAL_INVALID" })
+    const nothing = (() => undefined) as unknown as Approval
+    await expect(verdict(nothing, "t")).rejects.toMatchObject({ code: "APPROVAL_INVALID" })
+  })
+})
+
+describe("approval by rules", () => {
+  test("deny comes first, then allow; what no rule fits is asked (A1)", async () => {
+    const rules = { deny: ["read_secret"], allow: ["read_*"], ask: ["read_file"] }
+    await expectVerdicts(rules, [
+      ["read_secret", {}, "deny"],
+      ["read_file", {}, "allow"],
+      ["write_file", {}, "ask"],
+      ["xread_file", {}, "ask"],
+    ])
+    expect(await verdict({}, "t")).toBe("ask")
+    expect(await verdict({ allow: ["*"], deny: ["*"] }, "t")).toBe("deny")
+  })
+
+  test("may look at one argument, or at several together", async () => {
+    const rules = {
+      deny: ["shell:cmd=sudo*", "shell:cmd=rm*-rf*"],
+      allow: [
+        "shell:cmd=ls*",
+        "fetch:method=GET:url=https://example.com/*",
+        "t:options.path=/tmp/*",
+        "n:count=5",
+      ],
+    }
+    await expectVerdicts(rules, [
+      ["shell", { cmd: "ls -l" }, "allow"],
+      ["shell", { cmd: "sudo ls" }, "deny"],
+      ["shell", { cmd: "rm -v -rf /" }, "deny"],
+      ["shell", { cmd: "cat x" }, "ask"],
+      ["shell", {}, "ask"],
+      ["fetch", { method: "GET", url: "https://example.com/a?b=c:d" }, "allow"],
+      ["fetch", { method: "POST", url: "https://example.com/a" }, "ask"],
+      ["fetch", { url: "https://example.com/a" }, "ask"],
+      ["t", { options: { path: "/tmp/a" } }, "allow"],
+      ["t", { options: { path: "/etc" } }, "ask"],
+      ["n", { count: 5 }, "allow"],
+      ["n", { count: 55 }, "ask"],
+    ])
+  })
+
+  test("may be for tools of a server, with colons in their names", async () => {
+    await expectVerdicts({ allow: ["mcp:github:*"], deny: ["mcp:github:delete:repo=main"] }, [
+      ["mcp:github:list", {}, "allow"],
+      ["mcp:github:delete", { repo: "main" }, "deny"],
+      ["mcp:gitlab:list", {}, "ask"],
+    ])
+  })
+
+  test("an argument that was added does not free a call (A2)", async () => {
+    const rules = { allow: ["shell:ls *"] }
+    await expectVerdicts(rules, [
+      ["shell", { cmd: "ls -l" }, "allow"],
+      ["shell", { cmd: "rm -rf /", note: "ls -l" }, "ask"],
+      ["shell", { cmd: "rm -rf /", more: { deep: ["ls -l"] } }, "ask"],
+      ["shell", {}, "ask"],
+    ])
+  })
+
+  test("a command that is padded, split or hidden deeper is still held back (A2)", async () => {
+    const rules = { deny: ["*:rm -rf*", "shell:cmd=sudo*"], allow: ["*"] }
+    await expectVerdicts(rules, [
+      ["shell", { cmd: "rm -rf /" }, "deny"],
+      ["shell", { cmd: "  rm\t-rf\n/" }, "deny"],
+      ["shell", { argv: ["rm", "-rf", "/"] }, "deny"],
+      ["shell", { steps: [{ run: { cmd: "rm -rf /" } }] }, "deny"],
+      ["shell", { cmd: "\nsudo ls" }, "deny"],
+      ["shell", { cmd: ["sudo", "ls"] }, "deny"],
+    ])
+  })
+
+  test("a path or address that is written in a roundabout way is read as what it is (A2)", async () => {
+    const rules = {
+      deny: ["read:path=/etc/*", "get:url=https://internal.example/*"],
+      allow: ["read:path=/work/*", "get:url=https://*"],
+    }
+    await expectVerdicts(rules, [
+      ["read", { path: "/work/a.txt" }, "allow"],
+      ["read", { path: "/work/../etc/passwd" }, "deny"],
+      ["read", { path: "/work/../home/me" }, "ask"],
+      ["read", { path: "/work/./x/../../../etc/passwd" }, "deny"],
+      ["read", { path: "//etc//passwd" }, "deny"],
+      ["get", { url: "https://example.com/a" }, "allow"],
+      ["get", { url: "HTTPS://INTERNAL.example/x" }, "deny"],
+      ["get", { url: "https://internal.example:443/x" }, "deny"],
+      ["get", { url: "https://example.com@internal.example/x" }, "deny"],
+      ["get", { url: "https://internal.example./x" }, "deny"],
+    ])
+  })
+
+  test("an address that only begins like an allowed one is not let through (A2)", async () => {
+    await expectVerdicts({ allow: ["get:url=https://example.com*", "one:url=https://example.com"] }, [
+      ["get", { url: "https://example.com" }, "allow"],
+      ["get", { url: "https://example.com/a" }, "allow"],
+      ["get", { url: "https://example.com@evil.test/" }, "ask"],
+      ["one", { url: "https://example.com" }, "allow"],
+    ])
+  })
+
+  test("a rule of text with an equals sign still holds back", async () => {
+    expect(
+      await verdict({ deny: ["shell:CI=1 make*"], allow: ["*"] }, "shell", { cmd: "CI=1 make all" }),
+    ).toBe("deny")
+    expect(await verdict({ allow: ["shell:CI=1 make*"] }, "shell", { cmd: "CI=1 make all" })).toBe("ask")
+  })
+
+  test("an inherited property is no argument", async () => {
+    expect(await verdict({ allow: ["t:constructor=*"] }, "t", {})).toBe("ask")
+    expect(await verdict({ allow: ["t:toString.name=*"] }, "t", {})).toBe("ask")
+  })
+
+  test("a star stands for any text, and nothing else has a meaning", async () => {
+    const part = fc.string({ maxLength: 6 }).filter((text) => !text.includes("*"))
+    await fc.assert(
+      fc.asyncProperty(part, fc.string(), part, fc.string(), part, async (a, x, b, y, c) => {
+        const rules = { deny: [`t:${a}*${b}*${c}`] }
+        expect(await verdict(rules, "t", { text: a + x + b + y + c })).toBe("deny")
+      }),
+    )
+    expect(await verdict({ deny: ["t:a.c"], allow: ["*"] }, "t", { text: "abc" })).toBe("allow")
+    expect(await verdict({ deny: ["t:[ab]?"], allow: ["*"] }, "t", { text: "ab" })).toBe("allow")
+  })
+
+  test("a hostile text does not make a pattern slow", async () => {
+    const began = performance.now()
+    await verdict({ deny: [`t:${"*a".repeat(40)}*b`] }, "t", { text: "a".repeat(20_000) })
+    expect(performance.now() - began).toBeLessThan(2_000)
+  })
+})

@@ -1,0 +1,78 @@
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { htmlToText } from "./html-text.ts"
+
+describe("a page as text", () => {
+  test("has headings, lists, links and tables, and no scripts, styles or comments", () => {
+    const html = `<!doctype html><html><head><title>A &amp; B</title><style>p{}</style>
+      <script>if (1 < 2) alert("<p>no</p>")</script></head><body><!-- <p>hidden</p> -->
+      <h1>Top</h1><p>Some <b>bold</b>
+      text&nbsp;here &lt;3.</p><ul><li>one<li>two</ul>
+      <a href="/x?a=1&amp;b=2">link</a> <a href="javascript:evil()">bad</a>
+      <table><tr><td>1</td><td>2</td></tr></table><pre>a
+  b</pre><img alt="A cat"></body></html>`
+    const { title, text } = htmlToText(html, "https://host.example/dir/")
+    expect(title).toBe("A & B")
+    expect(text).toContain("# Top")
+    expect(text).toContain("Some bold text here <3.")
+    expect(text).toContain("- one\n- two")
+    expect(text).toContain("[link](https://host.example/x?a=1&b=2)")
+    expect(text).toContain("bad")
+    expect(text).toContain("| 1 | 2")
+    expect(text).toContain("a\n  b")
+    expect(text).toContain("A cat")
+    expect(text).not.toMatch(/alert|hidden|p\{\}|javascript/)
+  })
+
+  test("keeps a < that starts no tag, and reads attributes with > in them", () => {
+    expect(htmlToText('1 < 2 <b title="a > b">x</b>').text).toBe("1 < 2 x")
+  })
+
+  test("drops characters that nobody sees", () => {
+    const hidden = [..."do evil"].map((char) => String.fromCodePoint(0xe0000 + char.charCodeAt(0))).join("")
+    expect(htmlToText(`<p>vis\u200bible${hidden}</p>`).text).toBe("visible")
+  })
+
+  test.each([
+    "<a ".repeat(300_000),
+    '<a href="'.repeat(100_000),
+    "<!--".repeat(200_000),
+    "<script>".repeat(100_000),
+    "<script".repeat(100_000),
+    "<".repeat(500_000),
+    "&".repeat(500_000),
+    "&#".repeat(300_000),
+    " ".repeat(1_000_000),
+    `<p>${"\n ".repeat(500_000)}`,
+    "<pre>".repeat(100_000),
+    `<a ${" href=".repeat(100_000)}>`,
+  ])("takes little time for a page made to be slow (%#)", (html) => {
+    const started = performance.now()
+    htmlToText(html, "https://a.example/")
+    expect(performance.now() - started).toBeLessThan(3_000)
+  })
+
+  test("takes any text", () => {
+    const piece = fc.constantFrom(
+      "<",
+      ">",
+      "</",
+      "<p>",
+      "<script>",
+      "</script>",
+      "<!--",
+      "-->",
+      '"',
+      "=",
+      "&",
+      "a",
+      "<a href=x>",
+      "İ",
+    )
+    fc.assert(
+      fc.property(fc.array(piece), (pieces) => {
+        expect(typeof htmlToText(pieces.join(""), "https://a.example/").text).toBe("string")
+      }),
+    )
+  })
+})

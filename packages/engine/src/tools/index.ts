@@ -1,0 +1,31 @@
+/** Tools: what agents can do. */
+export { type ApiToolOptions, api } from "./api.ts"
+export type { ApiAnswer, ApiOptions } from "./api-call.ts"
+export { type ApprovalCall, approvalVerdict, checkApproval } from "./approval.ts"
+export { type CallToolOptions, callTool, readArgs, type ToolOutcome } from "./call-tool.ts"
+export { type ToolOptions, tool } from "./define-tool.ts"
+export { type FetchedPage, type FetchOptions, webFetch } from "./fetch.ts"
+export { type FilesystemOptions, filesystem } from "./filesystem.ts"
+export type { RequestLimits } from "./guarded-request.ts"
+export { checkJsonSchema, jsonSchema } from "./json-schema.ts"
+export { type MemoryOptions, memory } from "./memory.ts"
+export { memoryFile } from "./memory-file.ts"
+export type { Memory, MemoryStore } from "./memory-store.ts"
+export type { NetworkRules } from "./network-rules.ts"
+export { type OpenApiOptions, openapi } from "./openapi.ts"
+export type { ApiAuth } from "./openapi-auth.ts"
+export { type ScriptOptions, type ScriptTool, script } from "./script.ts"
+export { maskArgs } from "./secrets.ts"
+export { type ShellOptions, type ShellResult, shell } from "./shell.ts"
+export { think } from "./think.ts"
+export { type TodoItem, type TodoOptions, type TodoStatus, todo } from "./todo.ts"
+export type {
+  Approval,
+  ApprovalRules,
+  ApprovalVerdict,
+  ParsedArgs,
+  Tool,
+  ToolCallContext,
+  Toolset,
+} from "./tool.ts"
+export type { Cut } from "./tool-result.ts"

@@ -1,0 +1,109 @@
+/**
+ * Memories in a file, a line each, for any number of agents and processes at a time.
+ *
+ * F1 A memory is appended in one write, on a line of its own: writers do not need to know of each other, and half a line,
+ *    after a crash, spoils no other.
+ * F2 Removing overwrites the line with spaces where it is: what is forgotten is no longer in the file, and no other line
+ *    moves. Of two lines with one id, the later counts.
+ * F3 Each line has the version of its form. A line of a later version is left alone and not shown.
+ */
+import { type FileHandle, mkdir, open } from "node:fs/promises"
+import { dirname } from "node:path"
+import { SuperstepError } from "../core/index.ts"
+import type { Memory, MemoryStore } from "./memory-store.ts"
+
+const VERSION = 1
+
+interface Line {
+  readonly start: number
+  readonly end: number
+  readonly memory: Memory
+}
+
+export function memoryFile(path: string): MemoryStore {
+  const read = async () => (await using(path, "r", async (file) => linesOf(await file.readFile()))) ?? []
+  return {
+    async put(memory) {
+      await mkdir(dirname(path), { recursive: true })
+      await using(path, "a", async (file) => {
+        // The line break before it ends what a crash may have left.
+        await file.write(`\n${JSON.stringify({ v: VERSION, ...memory })}\n`)
+        await file.datasync()
+      })
+      await blank(path, (lines) => lines.filter(({ memory: { id } }) => id === memory.id).slice(0, -1))
+    },
+
+    remove: (id) => blank(path, (lines) => lines.filter((line) => line.memory.id === id)),
+
+    async all() {
+      const last = new Map<string, Memory>()
+      for (const { memory } of await read()) last.set(memory.id, memory)
+      return [...last.values()]
+    },
+  }
+}
+
+/** Whether there was anything to blank. Read and written through one handle, so that it is the same file. */
+async function blank(path: string, choose: (lines: readonly Line[]) => readonly Line[]): Promise<boolean> {
+  const done = await using(path, "r+", async (file) => {
+    const lines = choose(linesOf(await file.readFile()))
+    if (lines.length === 0) return false
+    for (const { start, end } of lines)
+      await file.write(Buffer.alloc(end - start, " "), 0, end - start, start)
+    await file.datasync()
+    return true
+  })
+  return done ?? false
+}
+
+/** Undefined when there is no file to read. */
+async function using<T>(
+  path: string,
+  flags: string,
+  use: (file: FileHandle) => Promise<T>,
+): Promise<T | undefined> {
+  let file: FileHandle
+  try {
+    file = await open(path, flags, 0o600)
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === "ENOENT" && flags !== "a") return undefined
+    const text = `The memory file ${path} cannot be opened: ${message}`
+    throw new SuperstepError("MEMORY_UNAVAILABLE", text, { cause: error })
+  }
+  try {
+    return await use(file)
+  } finally {
+    await file.close()
+  }
+}
+
+function linesOf(bytes: Buffer): Line[] {
+  const lines: Line[] = []
+  for (let start = 0; start < bytes.length; ) {
+    const found = bytes.indexOf(10, start)
+    const end = found < 0 ? bytes.length : found
+    const memory = memoryOf(bytes.toString("utf8", start, end))
+    if (memory !== undefined) lines.push({ start, end, memory })
+    start = end + 1
+  }
+  return lines
+}
+
+function memoryOf(line: string): Memory | undefined {
+  if (line.trim() === "") return undefined
+  let data: unknown
+  try {
+    data = JSON.parse(line)
+  } catch {
+    return undefined
+  }
+  if (typeof data !== "object" || data === null) return undefined
+  const { v, id, text, tags, at } = data as Record<string, unknown>
+  if (v !== VERSION || typeof id !== "string" || typeof text !== "string" || !isTime(at)) return undefined
+  return { id, text, tags: Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : [], at }
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === "number" && Math.abs(value) <= 8.64e15
+}

@@ -1,0 +1,158 @@
+/**
+ * The shell toolset: programs that an agent may run.
+ *
+ * 1. Off unless `enabled` is true: then there is no tool at all.
+ * 2. Only commands that `allow` names run, and none that `deny` names. No shell is between, unless
+ *    `shellStrings` says so; then a list of commands means nothing, and must be ["*"].
+ * 3. A command gets a clean environment: our keys are not in it.
+ * 4. Time and output are limited; the process group is killed (see run-process.ts).
+ *
+ * It is no sandbox: an allowed program can do what the user who runs us can do. Run us in a container when the
+ * agent is not trusted with that.
+ */
+import { join } from "node:path"
+import { stripVTControlCharacters } from "node:util"
+import { SuperstepError } from "../core/index.ts"
+import type { Clock } from "../runtime/index.ts"
+import { argsSchema } from "./args-schema.ts"
+import { allowsCommand, splitCommand } from "./command-line.ts"
+import { tool } from "./define-tool.ts"
+import { type ConfinedRoot, confinedRoot } from "./filesystem-root.ts"
+import { programPath } from "./program-path.ts"
+import { plainEnvironment, runProcess } from "./run-process.ts"
+import { Masking } from "./secrets.ts"
+import type { Approval, Toolset } from "./tool.ts"
+
+export interface ShellOptions {
+  readonly enabled: boolean
+  /** Where commands run; a call may name a directory inside. */
+  readonly root: string
+  /** `git status` allows just that, `git log *` any arguments, `cat docs/*.md` one that fits, `*` everything. */
+  readonly allow?: readonly string[] | undefined
+  /** Patterns like those of `allow`; they come first. */
+  readonly deny?: readonly string[] | undefined
+  /** Gives the line to `/bin/sh`, with pipes, redirections and variables. Needs `allow: ["*"]`. */
+  readonly shellStrings?: boolean | undefined
+  /** Variables that commands get. */
+  readonly env?: Readonly<Record<string, string>> | undefined
+  /** Names of our own variables that commands get, and whose values are taken out of what they write. */
+  readonly secrets?: readonly string[] | undefined
+  /** Milliseconds a command may take. Default 60,000. */
+  readonly timeout?: number | undefined
+  /** Bytes kept of each of its outputs. Default 50,000. */
+  readonly maxOutput?: number | undefined
+  /** Default "always": a person is asked. */
+  readonly approval?: Approval | undefined
+  readonly clock?: Clock | undefined
+}
+
+interface ShellArgs {
+  readonly cmd: string
+  readonly cwd?: string
+  readonly timeout?: number
+}
+
+export interface ShellResult {
+  readonly exit_code: number | null
+  readonly stdout: string
+  readonly stderr: string
+  readonly note?: string
+}
+
+const TIMEOUT = 60_000
+const MAX_OUTPUT = 50_000
+
+export function shell(options: ShellOptions): Toolset {
+  const allow = options.allow ?? []
+  const deny = options.deny ?? []
+  if (options.shellStrings === true && (allow.join() !== "*" || deny.length > 0)) {
+    throw new SuperstepError(
+      "SHELL_INVALID",
+      'A line that a shell runs cannot be checked against a list: with shellStrings, allow is ["*"] and deny is empty.',
+      { retryable: false },
+    )
+  }
+  // A string "false" out of a file must not turn it on.
+  const enabled = options.enabled === true
+  const root = confinedRoot(options.root, { deny: [] })
+
+  const run = tool({
+    name: "shell",
+    description: describe(options),
+    input: {
+      jsonSchema: argsSchema(
+        {
+          cmd: { type: "string", description: "The command with its arguments." },
+          cwd: { type: "string", description: "A directory, relative to the root. Default: the root." },
+          timeout: { type: "number", exclusiveMinimum: 0, description: "Seconds it may take." },
+        },
+        ["cmd"],
+      ),
+    },
+    approval: options.approval ?? "always",
+    run: (args: ShellArgs, call) => runCommand(options, root, args, call.signal),
+  })
+  return { name: "shell", tools: () => (enabled ? [run] : []) }
+}
+
+async function runCommand(
+  options: ShellOptions,
+  root: ConfinedRoot,
+  args: ShellArgs,
+  signal: AbortSignal,
+): Promise<ShellResult> {
+  const [command = "", ...rest] = commandOf(options, args.cmd)
+  const place = await root.locate(args.cwd ?? "")
+  const base = await root.directory()
+  const secrets = options.secrets ?? []
+  const masking = new Masking(process.env, secrets)
+  const most = options.timeout ?? TIMEOUT
+  const timeout = Math.min(most, args.timeout === undefined ? most : args.timeout * 1_000)
+  const env = plainEnvironment(secrets)
+  const result = await runProcess({
+    command,
+    args: rest,
+    cwd: join(base, ...place.parts),
+    env: { ...env, PATH: programPath(env.PATH ?? "", [options.root, base]), TERM: "dumb", ...options.env },
+    timeout,
+    maxOutput: options.maxOutput ?? MAX_OUTPUT,
+    signal,
+    clock: options.clock,
+  })
+  const clean = (text: string) => masking.text(plain(text))
+  return {
+    exit_code: result.code,
+    stdout: clean(result.stdout),
+    stderr: clean(result.stderr),
+    ...(result.stopped === undefined ? {} : { note: notes[result.stopped](timeout) }),
+  }
+}
+
+const notes = {
+  timeout: (timeout: number) => `It was ended after ${timeout / 1_000} s; this is what it wrote until then.`,
+  output: () => "It was ended because it wrote too much.",
+} as const
+
+/** The words of the command, when it may run. */
+function commandOf(options: ShellOptions, line: string): readonly string[] {
+  if (options.shellStrings === true) return ["/bin/sh", "-c", line]
+  const words = splitCommand(line)
+  const isIn = (patterns: readonly string[] = []) => patterns.some((pattern) => allowsCommand(pattern, words))
+  if (isIn(options.allow) && !isIn(options.deny)) return words
+  throw new SuperstepError(
+    "COMMAND_DENIED",
+    `"${words[0]}" may not be run like this. Allowed: ${(options.allow ?? []).join(", ") || "nothing"}.`,
+    { retryable: false },
+  )
+}
+
+/** Without the codes that colour a terminal or move its cursor. */
+function plain(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+  return stripVTControlCharacters(text).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g, "")
+}
+
+function describe(options: ShellOptions): string {
+  if (options.shellStrings === true) return "Runs a line in /bin/sh and gives its exit code and output."
+  return `Runs one program and gives its exit code and output. There is no shell: no pipes, redirections, variables or several commands. Allowed: ${(options.allow ?? []).join(", ") || "nothing"}.`
+}

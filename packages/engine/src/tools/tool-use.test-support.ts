@@ -1,0 +1,27 @@
+/** Uses a toolset's tool as an agent would: arguments as the model wrote them, checked, run. */
+import type { Context } from "../runtime/index.ts"
+import type { ToolCallContext, Toolset } from "./tool.ts"
+
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into results of every shape.
+type Result = any
+
+export interface UseOptions {
+  readonly signal?: AbortSignal
+}
+
+export async function use(
+  toolset: Toolset,
+  name: string,
+  args: unknown,
+  options: UseOptions = {},
+): Promise<Result> {
+  const signal = options.signal ?? new AbortController().signal
+  const tools = await toolset.tools({ signal } as Context)
+  const tool = tools.find((one) => one.name === name)
+  if (tool === undefined)
+    throw new Error(`no tool "${name}" among ${tools.map((one) => one.name).join(", ")}`)
+  const parsed = await tool.parse(args)
+  if (!parsed.ok) throw new Error(`refused: ${parsed.reason}`)
+  const call = { id: "1", agent: "a", tool: name, signal, idempotencyKey: "key-1" } as ToolCallContext
+  return tool.run(parsed.args as never, call)
+}

@@ -1,0 +1,110 @@
+/**
+ * `fetch` for the HTTP transports, which take every answer as it comes.
+ *
+ * F1 No answer is read past `maxMessage` bytes: of a plain body all of it counts, of an event stream each line, since
+ *    such a stream may last for ever.
+ * F2 A stream that ends before it has answered its request answers it, with an error. The transport would wait on. A
+ *    stream that can be resumed (its events have ids) is left to the transport, which does so.
+ * F3 Of an error page the beginning is read.
+ */
+import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
+import { SuperstepError } from "@superstep/engine"
+
+const MAX_ERROR_PAGE = 16_384
+/** JSON-RPC leaves -32000 to -32099 to implementations; the SDK has this one for a connection that was closed. */
+const CONNECTION_CLOSED = -32_000
+
+export function guardedFetch(server: string, maxMessage: number): FetchLike {
+  return async (url, init) => {
+    const response = await fetch(url, init)
+    const { body, status } = response
+    // Redirects are for the transport, which follows them within the origin alone.
+    if (body === null || (status >= 300 && status < 400)) return response
+    if (!response.ok) return withBody(response, beginning(body))
+    if (!/^\s*text\/event-stream/i.test(response.headers.get("content-type") ?? "")) {
+      return withBody(response, limited(body, server, maxMessage))
+    }
+    return withBody(response, guardedEvents(body, requestId(init), server, maxMessage))
+  }
+}
+
+type Bytes = AsyncIterable<Uint8Array>
+
+function withBody({ status, statusText, headers }: Response, body: AsyncGenerator<Uint8Array>): Response {
+  return new Response(ReadableStream.from(body), { status, statusText, headers })
+}
+
+async function* beginning(source: Bytes): AsyncGenerator<Uint8Array> {
+  let left = MAX_ERROR_PAGE
+  for await (const chunk of source) {
+    yield chunk.subarray(0, left)
+    left -= chunk.length
+    if (left <= 0) return
+  }
+}
+
+async function* limited(source: Bytes, server: string, most: number): AsyncGenerator<Uint8Array> {
+  let size = 0
+  for await (const chunk of source) {
+    size += chunk.length
+    if (size > most) throw tooLarge(server, most)
+    yield chunk
+  }
+}
+
+async function* guardedEvents(
+  source: Bytes,
+  request: string | number | undefined,
+  server: string,
+  most: number,
+): AsyncGenerator<Uint8Array> {
+  let line = 0
+  let tail = "\n"
+  let isResumable = false
+  let why = `The MCP server "${server}" ended its answer before it was complete.`
+  try {
+    for await (const chunk of source) {
+      const text = tail + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString("latin1")
+      isResumable ||= /[\r\n]id:/.test(text)
+      tail = text.slice(-3)
+      const { longest, last } = lineLengths(chunk, line)
+      if (longest > most) throw tooLarge(server, most)
+      line = last
+      yield chunk
+    }
+  } catch (error) {
+    const isTooLarge = error instanceof SuperstepError
+    if (request === undefined || (isResumable && !isTooLarge)) throw error
+    if (isTooLarge) why = error.message
+    isResumable = false
+  }
+  if (request === undefined || isResumable) return
+  // Where the answer did come, this is one that nobody waits for.
+  const answer = { jsonrpc: "2.0", id: request, error: { code: CONNECTION_CLOSED, message: why } }
+  yield new TextEncoder().encode(`\n\ndata: ${JSON.stringify(answer)}\n\n`)
+}
+
+const NEWLINE = 10
+
+/** Of the lines that a chunk has a part of, the first of which began `before` bytes ago. */
+function lineLengths(chunk: Uint8Array, before: number): { longest: number; last: number } {
+  let longest = 0
+  let start = -before
+  for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+    longest = Math.max(longest, end - start)
+    start = end + 1
+  }
+  const last = chunk.length - start
+  return { longest: Math.max(longest, last), last }
+}
+
+function requestId(init: RequestInit | undefined): string | number | undefined {
+  if (init?.method !== "POST" || typeof init.body !== "string") return undefined
+  const message = JSON.parse(init.body) as { id?: string | number; method?: string }
+  return message.method === undefined ? undefined : message.id
+}
+
+export function tooLarge(server: string, most: number): SuperstepError {
+  const text = `The MCP server "${server}" sent a message of more than ${most} bytes. Ask it for less, or raise maxMessage.`
+  return new SuperstepError("MCP_MESSAGE_TOO_LARGE", text, { retryable: false })
+}

@@ -1,0 +1,69 @@
+/** A server as a toolset uses it: every request on the shared connection, within its time, with errors that tell. */
+import { type Clock, systemClock } from "@superstep/engine"
+import type { Connection } from "./connection.ts"
+import { timedOut } from "./connection-errors.ts"
+import { HiddenValues } from "./hidden-values.ts"
+import { type McpServerAddress, nameOf } from "./server-address.ts"
+import { type ReconnectPolicy, SharedConnection } from "./shared-connection.ts"
+import { within } from "./time-limit.ts"
+
+export interface McpServerOptions {
+  /** Milliseconds a call may take, waiting for the server to come back included. Default 60,000. */
+  readonly timeout?: number | undefined
+  /** Milliseconds from its start until it has greeted us. Default 30,000. */
+  readonly connectTimeout?: number | undefined
+  /** Bytes of one message of the server. A program that sends more is ended. Default 10,000,000. */
+  readonly maxMessage?: number | undefined
+  readonly reconnect?: ReconnectPolicy | undefined
+  readonly clock?: Clock | undefined
+}
+
+export class McpServer {
+  readonly name: string
+  readonly hidden: HiddenValues
+  readonly #shared: SharedConnection
+  readonly #clock: Clock
+  readonly #timeout: number
+  #instructions: string | undefined
+
+  constructor(address: McpServerAddress, options: McpServerOptions) {
+    const { timeout = 60_000, connectTimeout = 30_000, maxMessage = 10_000_000 } = options
+    const { reconnect = {}, clock = systemClock } = options
+    this.name = nameOf(address)
+    this.hidden = new HiddenValues(address)
+    this.#clock = clock
+    this.#timeout = timeout
+    this.#shared = new SharedConnection(address, { clock, maxMessage, connectTimeout, reconnect })
+  }
+
+  /** What the server says about its use, once it has been met. */
+  get instructions(): string | undefined {
+    return this.#instructions
+  }
+
+  async request<T>(
+    what: string,
+    ask: (connection: Connection, signal: AbortSignal) => Promise<T>,
+    options: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<T> {
+    let met: Connection | undefined
+    const limit = {
+      clock: this.#clock,
+      milliseconds: this.#timeout,
+      signal: options.signal,
+      timedOut: () => timedOut(this.name, what, this.#timeout, met?.complaint),
+    }
+    return await within(limit, (signal) =>
+      this.#shared.use((connection) => {
+        met = connection
+        const { instructions } = connection
+        this.#instructions = instructions && this.hidden.text(instructions)
+        return ask(connection, signal)
+      }, signal),
+    )
+  }
+
+  close(): Promise<void> {
+    return this.#shared.close()
+  }
+}

@@ -1,0 +1,172 @@
+/** A toolset against a real server process of the official SDK. */
+import { readArgs } from "@superstep/engine/tools"
+import { afterAll, expect, test } from "vitest"
+import { mcpToolset } from "./mcp-toolset.ts"
+import { everything, logged, opened, toolNamed, use, value } from "./tool-use.test-support.ts"
+
+/** For what leaves no trace in the server. */
+const shared = mcpToolset(everything)
+afterAll(() => shared.close())
+
+test("the tools of a server are an agent's tools, under names that every provider takes", async () => {
+  const tools = await shared.tools(logged().ctx)
+  const names = tools.map(({ name }) => name)
+  expect(names).toContain("echo")
+  expect(names).toContain("read_file")
+  expect(new Set(names).size).toBe(names.length)
+  for (const name of names) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/)
+  const echo = tools.find(({ name }) => name === "echo")
+  expect(echo?.description).toBe("Says it back.")
+  expect(echo?.parameters).toMatchObject({ type: "object", properties: { text: { type: "string" } } })
+})
+
+test("a tool whose name was changed is still called by its own", async () => {
+  const tools = await shared.tools(logged().ctx)
+  const dotted = tools.find(({ description }) => description === "A name that providers refuse.")
+  expect(dotted?.name).toMatch(/^read_file_[0-9a-f]{8}$/)
+  expect(dotted && (await value(dotted))).toBe("dot")
+})
+
+test("text comes back as text, structured content as data, pictures by name", async () => {
+  const toolset = shared
+  expect(await value(await toolNamed(toolset, "echo"), { text: "hello" })).toBe("hello")
+  expect(await value(await toolNamed(toolset, "add"), { a: 1, b: 2 })).toEqual({ sum: 3 })
+  const picture = ["here", { type: "image", mimeType: "image/png", bytes: 3 }]
+  expect(await value(await toolNamed(toolset, "picture"))).toEqual(picture)
+})
+
+test("arguments that do not fit are told to the model, and the server is not asked", async () => {
+  const echo = await toolNamed(shared, "echo")
+  expect(await readArgs(echo, '{"text":1}')).toEqual({ ok: false, reason: "text: must be string" })
+})
+
+test("a tool that says that it failed is an outcome, with its words", async () => {
+  const outcome = await use(await toolNamed(shared, "fail"))
+  expect(outcome).toMatchObject({ ok: false, error: { code: "MCP_TOOL_FAILED", message: "no such file" } })
+})
+
+test("all tasks share one process", async () => {
+  const toolset = shared
+  const [one, two] = await Promise.all([toolNamed(toolset, "pid"), toolNamed(toolset, "pid")])
+  expect(await value(one)).toBe(await value(two))
+})
+
+test("nothing is started before the first use", async () => {
+  const toolset = mcpToolset({ command: "/no/such/program" })
+  expect(toolset.instructions).toBeUndefined()
+  await toolset.close()
+})
+
+test("the agent is told what the server says about its use, unless there are other instructions", async () => {
+  const toolset = shared
+  await toolset.tools(logged().ctx)
+  expect(toolset.instructions).toBe("Use echo for everything.")
+  const other = opened(everything, { instructions: "Use add." })
+  await other.tools(logged().ctx)
+  expect(other.instructions).toBe("Use add.")
+})
+
+test("a filter lets in what it allows and nothing that it denies; a pattern that fits nothing is reported", async () => {
+  const task = logged()
+  const toolset = opened(everything, {
+    tools: { allow: ["e*", "add", "nonsense"], deny: ["env"] },
+    prefix: "all_",
+  })
+  const tools = await toolset.tools(task.ctx)
+  expect(tools.map(({ name }) => name)).toEqual(["all_echo", "all_add"])
+  expect(task.lines).toEqual([
+    expect.stringContaining('warn: "nonsense" fits no tool of "everything". It has: echo'),
+  ])
+})
+
+test("progress is logged in the task", async () => {
+  const task = logged()
+  const outcome = await use(await toolNamed(shared, "work"), {}, task)
+  expect(outcome).toEqual({ ok: true, value: "done" })
+  expect(task.lines).toEqual(["info: work: part 1", "info: work: part 2", "info: work: part 3"])
+})
+
+test("hints of the server are believed where the user says so", async () => {
+  expect((await toolNamed(shared, "add")).idempotent).toBeUndefined()
+  const trusting = opened(everything, { trustHints: true })
+  expect((await toolNamed(trusting, "add")).idempotent).toBe(true)
+  expect((await toolNamed(trusting, "echo")).idempotent).toBeUndefined()
+})
+
+test("when the server's list changes, the next task sees the new one", async () => {
+  const toolset = opened(everything)
+  await expect(toolNamed(toolset, "later")).rejects.toThrow("no tool later")
+  expect(await value(await toolNamed(toolset, "grow"))).toBe("grown")
+  expect(await value(await toolNamed(toolset, "later"))).toBe("late")
+})
+
+test("the program gets PATH and HOME and what it is given, and nothing else of ours", async () => {
+  process.env.SUPERSTEP_TEST_SECRET = "not for servers"
+  try {
+    const toolset = opened({ ...everything, env: { CITY: "Bern", USER: "nobody" } })
+    const env = JSON.parse(String(await value(await toolNamed(toolset, "env")))) as Record<string, string>
+    expect(env).toMatchObject({ CITY: "Bern", USER: "nobody", PATH: process.env.PATH })
+    expect(Object.keys(env).filter((name) => !["CITY", "USER", "PATH", "HOME"].includes(name))).toEqual([])
+  } finally {
+    delete process.env.SUPERSTEP_TEST_SECRET
+  }
+})
+
+test("what the server says has the values of its secret variables masked", async () => {
+  const toolset = opened({ ...everything, env: { API_TOKEN: "hunter2-hunter2" } })
+  const said = String(await value(await toolNamed(toolset, "env")))
+  expect(said).toContain("[secret]")
+  expect(said).not.toContain("hunter2")
+})
+
+test("prompts and resources can be listed and read", async () => {
+  const toolset = shared
+  expect((await toolset.listPrompts()).map(({ name }) => name)).toEqual(["greet"])
+  const { messages } = await toolset.getPrompt("greet", { name: "Ada" })
+  expect(messages).toEqual([{ role: "user", content: { type: "text", text: "Greet Ada." } }])
+  expect((await toolset.listResources()).map(({ uri }) => uri)).toEqual(["memo://one", "memo://photo"])
+  const { contents } = await toolset.readResource("memo://one")
+  expect(contents).toEqual([{ uri: "memo://one", mimeType: "text/plain", text: "Buy milk." }])
+  await expect(toolset.readResource("memo://none")).rejects.toMatchObject({ code: "MCP_REFUSED" })
+})
+
+test("prompts and resources are tools too, where that is wanted", async () => {
+  const toolset = opened(everything, { tools: [], asTools: { prompts: true, resources: true } })
+  const names = (await toolset.tools(logged().ctx)).map(({ name }) => name)
+  expect(names).toEqual(["list_prompts", "get_prompt", "list_resources", "read_resource"])
+  const prompt = await value(await toolNamed(toolset, "get_prompt"), {
+    name: "greet",
+    arguments: { name: "Ada" },
+  })
+  expect(prompt).toEqual([{ role: "user", content: "Greet Ada." }])
+  const read = await toolNamed(toolset, "read_resource")
+  expect(await value(read, { uri: "memo://one" })).toMatchObject({ text: "Buy milk." })
+  expect(await value(read, { uri: "memo://photo" })).toMatchObject({ mimeType: "image/png", bytes: 3 })
+  expect(await value(await toolNamed(toolset, "list_resources"))).toHaveLength(2)
+  expect(await value(await toolNamed(toolset, "list_prompts"))).toMatchObject([{ name: "greet" }])
+})
+
+test.each([
+  ["neither a command nor a url", {}, "give { command, args } or { url }"],
+  ["both", { command: "x", url: "http://x" }, "not both"],
+  ["an address that is none", { url: "ftp://x" }, "begins with http"],
+  ["an unknown transport", { url: "http://x", transport: "carrier pigeon" }, "streamable-http"],
+  ["arguments in one text", { command: "x", args: "-y server" }, "args is a list"],
+])("a server with %s is refused at once", (_, address, said) => {
+  expect(() => mcpToolset(address as never)).toThrow(said)
+})
+
+test("a bad header is refused without saying it", () => {
+  const make = () => mcpToolset({ url: "http://x", headers: { authorization: "Bearer hunter2\n" + "x" } })
+  expect(make).toThrow("headers is { name: text }")
+  expect(make).not.toThrow("hunter2")
+})
+
+test.each([
+  ["timeout", { timeout: 0 }],
+  ["prefix", { prefix: "a b" }],
+  ["approval", { approval: "sometimes" as never }],
+  ["reconnect.attempts", { reconnect: { attempts: 0 } }],
+])("a bad %s is refused at once", (said, options) => {
+  expect(() => mcpToolset(everything, options)).toThrow(said)
+})

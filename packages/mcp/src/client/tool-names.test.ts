@@ -1,0 +1,42 @@
+import * as fc from "fast-check"
+import { expect, test } from "vitest"
+import { idlePatterns, toolFilter, toolNames } from "./tool-names.ts"
+
+test.each([
+  [undefined, true],
+  [[], false],
+  [["read_*"], true],
+  [["*_file"], true],
+  [["read?file"], true],
+  [["read"], false],
+  [{ deny: ["read_*"] }, false],
+  [{ allow: ["read_file"], deny: ["*"] }, false],
+  [{ deny: ["write_*"] }, true],
+])("with %j read_file is let in: %s", (filter, isIn) => {
+  expect(toolFilter(filter)("read_file")).toBe(isIn)
+})
+
+test("patterns that fit nothing are found, for what is allowed alone", () => {
+  expect(idlePatterns({ allow: ["a*", "b*"], deny: ["c*"] }, ["apple"])).toEqual(["b*"])
+})
+
+test("a name that fits is kept, also when another comes down to it", () => {
+  const names = toolNames(["read.file", "read_file", "fs/list"])
+  expect(names.get("read_file")).toBe("read_file")
+  expect(names.get("fs/list")).toBe("fs_list")
+  expect(names.get("read.file")).toMatch(/^read_file_[0-9a-f]{8}$/)
+})
+
+test("names are usable and different whatever a server calls its tools, in whatever order it lists them", () => {
+  const anyNames = fc.uniqueArray(fc.oneof(fc.string(), fc.string({ minLength: 60, maxLength: 130 })), {
+    maxLength: 12,
+  })
+  fc.assert(
+    fc.property(anyNames, fc.constantFrom("", "github_"), (given, prefix) => {
+      const names = toolNames(given, prefix)
+      expect(new Set(names.values()).size).toBe(given.length)
+      for (const name of names.values()) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/)
+      expect(Object.fromEntries(toolNames([...given].reverse(), prefix))).toEqual(Object.fromEntries(names))
+    }),
+  )
+})

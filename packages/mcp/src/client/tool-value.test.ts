@@ -1,0 +1,35 @@
+import { expect, test } from "vitest"
+import { failureText, toolValue } from "./tool-value.ts"
+
+const text = (said: string) => ({ type: "text" as const, text: said })
+
+test("texts are joined, and nothing at all is an empty text", () => {
+  expect(toolValue({ content: [text("one"), text("two")] })).toBe("one\ntwo")
+  expect(toolValue({ content: [] })).toBe("")
+})
+
+test("structured content is kept; its copy as text is dropped, other text is not", () => {
+  const structuredContent = { sum: 3 }
+  expect(toolValue({ content: [text('{ "sum": 3 }')], structuredContent })).toEqual({ sum: 3 })
+  const told = toolValue({ content: [text("It is three.")], structuredContent })
+  expect(told).toEqual({ structured: { sum: 3 }, content: "It is three." })
+})
+
+test("files come with their text, links with their address, bytes by their number", () => {
+  const content = [
+    { type: "resource" as const, resource: { uri: "memo://one", text: "Buy milk." } },
+    { type: "resource" as const, resource: { uri: "memo://two", blob: "AAAAAA==" } },
+    { type: "resource_link" as const, uri: "memo://three", name: "three" },
+    { type: "audio" as const, data: "AAAA", mimeType: "audio/wav" },
+  ]
+  expect(toolValue({ content })).toEqual([
+    { type: "resource", uri: "memo://one", text: "Buy milk." },
+    { type: "resource", uri: "memo://two", bytes: 4 },
+    { type: "resource_link", uri: "memo://three", name: "three" },
+    { type: "audio", mimeType: "audio/wav", bytes: 3 },
+  ])
+})
+
+test("a failure without words says that", () => {
+  expect(failureText({ content: [] })).toBe("It did not say why.")
+})

@@ -1,0 +1,5 @@
+/** A server of ours as a program. */
+import { serveMcp } from "./serve-mcp.ts"
+import { approval, greeter } from "./workflows.test-support.ts"
+
+await serveMcp({ workflows: [greeter, approval] }, { transport: "stdio" }).closed

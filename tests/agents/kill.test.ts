@@ -1,0 +1,52 @@
+/** A process that runs an agent is killed after every write: what was paid for is not paid for again. */
+import { execFile } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { afterAll, beforeAll, expect, test } from "vitest"
+
+const run = promisify(execFile)
+const FLAGS = ["--conditions=@superstep/source", "--import", import.meta.resolve("tsx")]
+
+let folder = ""
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "superstep-agents-"))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** What the process printed; undefined when it was killed. */
+async function child(path: string, trail: string, at: number): Promise<string | undefined> {
+  const command = [...FLAGS, join(import.meta.dirname, "child.ts"), path, trail, "r", String(at)]
+  return await run(process.execPath, command).then(
+    ({ stdout }) => stdout,
+    (error: { signal?: string; stderr: string }) => {
+      if (error.signal !== "SIGKILL") throw new Error(error.stderr, { cause: error })
+      return undefined
+    },
+  )
+}
+
+const CALLS = ["look_up price", "look_up stock", "model", "model", "model", "model", "write_down 42"]
+
+test("after a kill behind any write no model call and no tool call is made again", {
+  timeout: 300_000,
+}, async () => {
+  let kills = 0
+  for (let at = 1; ; at++) {
+    const [path, trail] = [join(folder, `${at}.db`), join(folder, `${at}.trail`)]
+    const first = await child(path, trail, at)
+    if (first === undefined) kills++
+    const printed = first ?? (await child(path, trail, 0))
+    expect(JSON.parse(printed ?? "{}"), `killed after write ${at}`).toEqual({
+      status: "completed",
+      outputs: ["It costs 42, and there are 7."],
+      usage: expect.objectContaining({ inputTokens: 75, outputTokens: 20, modelCalls: 4, toolCalls: 3 }),
+    })
+    const calls = readFileSync(trail, "utf8").trim().split("\n").toSorted()
+    expect(calls, `killed after write ${at}`).toEqual(CALLS)
+    if (first !== undefined) break
+  }
+  // The start, four model calls, three tool calls.
+  expect(kills).toBeGreaterThanOrEqual(8)
+})
