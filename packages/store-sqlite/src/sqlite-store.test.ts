@@ -5,5 +5,7 @@ import { drivers, freshPath, openStore } from "./stores.test-support.ts"
 
 describe.each(drivers)("the SQLite store on $name", ({ driver }) => {
   const dispose = (store: SqliteStore) => store.close()
-  for (const { name, run } of storeSuite(() => openStore(freshPath(), driver), { dispose })) test(name, run)
+  for (const { name, run } of storeSuite("SQLite", () => openStore(freshPath(), driver), { dispose })) {
+    test(name, run)
+  }
 })

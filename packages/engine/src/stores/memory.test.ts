@@ -12,7 +12,7 @@ function record(seq: number, value: Json): JournalRecord {
 }
 
 describe("the memory store", () => {
-  for (const { name, run } of storeSuite(memoryStore)) test(name, run)
+  for (const { name, run } of storeSuite("memory", memoryStore)) test(name, run)
 
   test("has nothing to wait for: every method answers at once, and refuses at once", () => {
     const store = memoryStore()

@@ -1,7 +1,7 @@
 /**
  * What every store has to do, as a list of cases for any test runner:
  *
- *     for (const { name, run } of storeSuite(() => myStore())) test(name, run)
+ *     for (const { name, run } of storeSuite("my store", () => myStore())) test(name, run)
  */
 import type { Store } from "../runtime/index.ts"
 import { forkCases } from "./store-suite-forks.ts"
@@ -43,20 +43,21 @@ const CASES: { readonly [concept: string]: StoreCases } = {
   retention: retentionCases,
 }
 
-/** `make` gives an empty store, a new one for each case. */
+/** `store` is its name, which begins that of every case; `make` gives an empty store, a new one for each. */
 export function storeSuite<S extends Store>(
+  store: string,
   make: () => S | Promise<S>,
   options: StoreSuiteOptions<S> = {},
 ): readonly StoreCase[] {
   return Object.entries(CASES).flatMap(([concept, cases]) =>
     Object.entries(cases).map(([name, check]) => ({
-      name: `${concept}: ${name}`,
+      name: `${store}: ${concept}: ${name}`,
       async run() {
-        const store = await make()
+        const made = await make()
         try {
-          await check(store)
+          await check(made)
         } finally {
-          await options.dispose?.(store)
+          await options.dispose?.(made)
         }
       },
     })),

@@ -1,7 +1,9 @@
 /** What went wrong with a server, as errors that say what to do. */
+import { SseError } from "@modelcontextprotocol/sdk/client/sse.js"
 import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { McpError } from "@modelcontextprotocol/sdk/types.js"
 import { isSuperstepError, SuperstepError } from "@superstep/engine"
+import { OUR_CODE } from "./guarded-fetch.ts"
 import type { HiddenValues } from "./hidden-values.ts"
 
 export interface Told {
@@ -23,6 +25,12 @@ export function timedOut(server: string, what: string, milliseconds: number, com
   return new SuperstepError("MCP_TIMEOUT", text)
 }
 
+/** It did not even get to greet us. */
+export function notReady(server: string, milliseconds: number, complaint = ""): SuperstepError {
+  const text = `The MCP server "${server}" was not ready within ${milliseconds} ms.${complaint}`
+  return new SuperstepError("MCP_UNREACHABLE", text)
+}
+
 /** The request was never with the server. */
 export function isUndelivered(error: unknown): boolean {
   return isSuperstepError(error, "MCP_UNREACHABLE")
@@ -40,7 +48,8 @@ export function notSent(told: Told): SuperstepError {
 
 export function explain(error: unknown, told: Told): SuperstepError {
   if (isSuperstepError(error)) return error
-  if (error instanceof StreamableHTTPError) return httpError(error, told)
+  const status = httpStatus(error)
+  if (status !== undefined) return httpError(status, (error as Error).message, told)
   if (error instanceof McpError) return answered(error, told)
   const misfit = misfitIn(error)
   if (misfit !== undefined) {
@@ -60,7 +69,8 @@ export function explain(error: unknown, told: Told): SuperstepError {
       told,
     )
   }
-  if (error.message === "fetch failed" || error.name === "SseError") {
+  if (error instanceof SseError) return failed("MCP_UNREACHABLE", `cannot be reached: ${error.message}`, told)
+  if (error.message === "fetch failed") {
     return failed(
       "MCP_DISCONNECTED",
       `broke the connection off${code === undefined ? "" : ` (${code})`}`,
@@ -91,25 +101,30 @@ function systemCode(error: Error): string | undefined {
   return undefined
 }
 
-function httpError(error: StreamableHTTPError, told: Told): SuperstepError {
-  const { code, message } = error
-  if (code === 401 || code === 403) {
-    const text = `refused us (HTTP ${code}). Give it credentials in headers, such as { authorization: "Bearer …" }`
+/** What the server answered, whichever transport says it. */
+function httpStatus(error: unknown): number | undefined {
+  if (error instanceof StreamableHTTPError || error instanceof SseError) return error.code
+  const said = error instanceof Error ? /^Error POSTing to endpoint \(HTTP (\d+)\)/.exec(error.message) : null
+  return said === null ? undefined : Number(said[1])
+}
+
+function httpError(status: number, message: string, told: Told): SuperstepError {
+  if (status === 401 || status === 403) {
+    const text = `refused us (HTTP ${status}). Give it credentials in headers, such as { authorization: "Bearer …" }`
     return failed("MCP_UNAUTHORIZED", text, told, false)
   }
-  if (code === 404)
+  if (status === 404) {
     return failed("MCP_UNREACHABLE", "does not know us, or the address is wrong (HTTP 404)", told)
-  const isTheirs = code !== undefined && (code >= 500 || code === 429)
+  }
+  const isTheirs = status >= 500 || status === 429
   return failed("MCP_FAILED", `answered with an error: ${message}`, told, isTheirs)
 }
 
 function answered(error: McpError, told: Told): SuperstepError {
   const text = error.message.replace(/^MCP error -?\d+: /, "")
-  if (/sent a message of more than \d+ bytes/.test(text)) {
-    return new SuperstepError("MCP_MESSAGE_TOO_LARGE", text, { retryable: false })
-  }
-  if (/ended its answer before it was complete/.test(text)) return disconnected(told)
-  if (text === "Connection closed") return disconnected(told)
+  const { [OUR_CODE]: ours } = (error.data ?? {}) as { readonly [OUR_CODE]?: unknown }
+  if (ours === "MCP_MESSAGE_TOO_LARGE") return new SuperstepError(ours, text, { retryable: false })
+  if (ours === "MCP_DISCONNECTED" || text === "Connection closed") return disconnected(told)
   return failed("MCP_REFUSED", `refused: ${text}`, told, false)
 }
 

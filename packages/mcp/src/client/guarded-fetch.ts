@@ -8,11 +8,13 @@
  * F3 Of an error page the beginning is read.
  */
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { SuperstepError } from "@superstep/engine"
+import { isSuperstepError, SuperstepError } from "@superstep/engine"
 
 const MAX_ERROR_PAGE = 16_384
 /** JSON-RPC leaves -32000 to -32099 to implementations; the SDK has this one for a connection that was closed. */
 const CONNECTION_CLOSED = -32_000
+/** Marks an answer that is ours, not the server's. */
+export const OUR_CODE = "superstep/code"
 
 export function guardedFetch(server: string, maxMessage: number): FetchLike {
   return async (url, init) => {
@@ -61,7 +63,10 @@ async function* guardedEvents(
   let line = 0
   let tail = "\n"
   let isResumable = false
-  let why = `The MCP server "${server}" ended its answer before it was complete.`
+  let why = new SuperstepError(
+    "MCP_DISCONNECTED",
+    `The MCP server "${server}" ended its answer before it was complete.`,
+  )
   try {
     for await (const chunk of source) {
       const text = tail + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString("latin1")
@@ -73,14 +78,15 @@ async function* guardedEvents(
       yield chunk
     }
   } catch (error) {
-    const isTooLarge = error instanceof SuperstepError
+    const isTooLarge = isSuperstepError(error, "MCP_MESSAGE_TOO_LARGE")
     if (request === undefined || (isResumable && !isTooLarge)) throw error
-    if (isTooLarge) why = error.message
+    if (isTooLarge) why = error
     isResumable = false
   }
   if (request === undefined || isResumable) return
   // Where the answer did come, this is one that nobody waits for.
-  const answer = { jsonrpc: "2.0", id: request, error: { code: CONNECTION_CLOSED, message: why } }
+  const error = { code: CONNECTION_CLOSED, message: why.message, data: { [OUR_CODE]: why.code } }
+  const answer = { jsonrpc: "2.0", id: request, error }
   yield new TextEncoder().encode(`\n\ndata: ${JSON.stringify(answer)}\n\n`)
 }
 

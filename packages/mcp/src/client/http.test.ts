@@ -109,18 +109,26 @@ test("headers go with every request, and closing ends the session", async () => 
   expect(seen.at(-1)).toMatch(/^DELETE/)
 })
 
-test("K3 a server that refuses our credentials is not tried again; the error does not repeat them", async () => {
-  let requests = 0
-  const { url } = await listening((_, response) => {
-    requests += 1
-    response.writeHead(401).end("Bearer hunter2-hunter2 is not welcome")
-  })
-  const toolset = opened({ name: "strict", url, headers: { authorization: "Bearer hunter2-hunter2" } })
-  const failure = await Promise.resolve(toolset.tools(logged().ctx)).catch((error) => error)
-  expect(failure).toMatchObject({ code: "MCP_UNAUTHORIZED", retryable: false })
-  expect(JSON.stringify(failure, Object.getOwnPropertyNames(failure))).not.toContain("hunter2")
-  expect(requests).toBe(1)
-})
+test.each(["streamable-http" as const, "sse" as const])(
+  "K3 a server that refuses our credentials is not tried again, and the error does not repeat them: %s",
+  async (transport) => {
+    let requests = 0
+    const { url } = await listening((_, response) => {
+      requests += 1
+      response.writeHead(401).end("Bearer hunter2-hunter2 is not welcome")
+    })
+    const toolset = opened({
+      name: "strict",
+      url,
+      transport,
+      headers: { authorization: "Bearer hunter2-hunter2" },
+    })
+    const failure = await Promise.resolve(toolset.tools(logged().ctx)).catch((error) => error)
+    expect(failure).toMatchObject({ code: "MCP_UNAUTHORIZED", retryable: false })
+    expect(JSON.stringify(failure, Object.getOwnPropertyNames(failure))).not.toContain("hunter2")
+    expect(requests).toBe(1)
+  },
+)
 
 test("an error page that repeats a header is told without it, and its beginning alone", async () => {
   const { url } = await listening((_, response) => {
@@ -165,21 +173,25 @@ test("S4 a server that has forgotten us is met again, and the call that did not 
   expect(outcome).toEqual({ ok: true, value: "again" })
 })
 
-test("a server that cannot be reached is reported after its attempts", async () => {
-  const clock = manualClock()
-  const gone = await listening(() => undefined)
-  await gone.stop()
-  const toolset = opened(
-    { name: "gone", url: gone.url },
-    { ...patient, clock, reconnect: { attempts: 3, delay: 10 } },
-  )
-  let failure: unknown
-  Promise.resolve(toolset.tools(logged().ctx)).catch((error) => {
-    failure = error
-  })
-  while (failure === undefined) await clock.advance(10)
-  expect(failure).toMatchObject({ code: "MCP_UNREACHABLE", message: expect.stringContaining("ECONNREFUSED") })
-})
+test.each(["streamable-http" as const, "sse" as const])(
+  "a server that cannot be reached is reported after its attempts: %s",
+  async (transport) => {
+    const clock = manualClock()
+    const gone = await listening(() => undefined)
+    await gone.stop()
+    const reconnect = { attempts: 3, delay: 10 }
+    const toolset = opened({ name: "gone", url: gone.url, transport }, { ...patient, clock, reconnect })
+    let failure: unknown
+    Promise.resolve(toolset.tools(logged().ctx)).catch((error) => {
+      failure = error
+    })
+    while (failure === undefined) await clock.advance(10)
+    expect(failure).toMatchObject({
+      code: "MCP_UNREACHABLE",
+      message: expect.stringContaining("cannot be reached"),
+    })
+  },
+)
 
 test("F2 a stream that breaks off before its answer fails the call at once", async () => {
   const { url } = await listening(

@@ -1,7 +1,7 @@
 /** A server as a toolset uses it: every request on the shared connection, within its time, with errors that tell. */
 import { type Clock, systemClock } from "@superstep/engine"
 import type { Connection } from "./connection.ts"
-import { timedOut } from "./connection-errors.ts"
+import { notReady, timedOut } from "./connection-errors.ts"
 import { HiddenValues } from "./hidden-values.ts"
 import { type McpServerAddress, nameOf } from "./server-address.ts"
 import { type ReconnectPolicy, SharedConnection } from "./shared-connection.ts"
@@ -51,7 +51,10 @@ export class McpServer {
       clock: this.#clock,
       milliseconds: this.#timeout,
       signal: options.signal,
-      timedOut: () => timedOut(this.name, what, this.#timeout, met?.complaint),
+      timedOut: () =>
+        met === undefined
+          ? notReady(this.name, this.#timeout)
+          : timedOut(this.name, what, this.#timeout, met.complaint),
     }
     return await within(limit, (signal) =>
       this.#shared.use((connection) => {

@@ -1,6 +1,6 @@
 /** A toolset against a real server process of the official SDK. */
 import { readArgs } from "@superstep/engine/tools"
-import { afterAll, expect, test } from "vitest"
+import { afterAll, expect, onTestFinished, test, vi } from "vitest"
 import { mcpToolset } from "./mcp-toolset.ts"
 import { everything, logged, opened, toolNamed, use, value } from "./tool-use.test-support.ts"
 
@@ -101,15 +101,12 @@ test("when the server's list changes, the next task sees the new one", async () 
 })
 
 test("the program gets PATH and HOME and what it is given, and nothing else of ours", async () => {
-  process.env.SUPERSTEP_TEST_SECRET = "not for servers"
-  try {
-    const toolset = opened({ ...everything, env: { CITY: "Bern", USER: "nobody" } })
-    const env = JSON.parse(String(await value(await toolNamed(toolset, "env")))) as Record<string, string>
-    expect(env).toMatchObject({ CITY: "Bern", USER: "nobody", PATH: process.env.PATH })
-    expect(Object.keys(env).filter((name) => !["CITY", "USER", "PATH", "HOME"].includes(name))).toEqual([])
-  } finally {
-    delete process.env.SUPERSTEP_TEST_SECRET
-  }
+  for (const name of ["LOGNAME", "SHELL", "TERM", "USER", "SOME_KEY"]) vi.stubEnv(name, "not for servers")
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const toolset = opened({ ...everything, env: { CITY: "Bern", USER: "nobody" } })
+  const env = JSON.parse(String(await value(await toolNamed(toolset, "env")))) as Record<string, string>
+  expect(env).toMatchObject({ CITY: "Bern", USER: "nobody", PATH: process.env.PATH })
+  expect(Object.keys(env).filter((name) => !["CITY", "USER", "PATH", "HOME"].includes(name))).toEqual([])
 })
 
 test("what the server says has the values of its secret variables masked", async () => {

@@ -144,18 +144,16 @@ test("an answer that is broken JSON never comes: the call ends in time, and says
   })
 })
 
-test("a program that is no MCP server is not waited for past its time", async () => {
+test.each([
+  ["its own", { connectTimeout: 1_000, timeout: 60_000 }],
+  ["the call's", { connectTimeout: 60_000, timeout: 1_000 }],
+])("a program that is no MCP server is not waited for past %s time", async (_, times) => {
   const clock = manualClock()
   const address = { name: "mute", command: process.execPath, args: ["-e", "process.stdin.resume()"] }
-  const toolset = opened(address, {
-    clock,
-    connectTimeout: 1_000,
-    timeout: 60_000,
-    reconnect: { attempts: 1 },
-  })
+  const toolset = opened(address, { ...times, clock, reconnect: { attempts: 1 } })
   const refused = expect(toolset.tools(logged().ctx)).rejects.toMatchObject({
     code: "MCP_UNREACHABLE",
-    message: expect.stringContaining("1000 ms"),
+    message: expect.stringContaining("not ready within 1000 ms"),
   })
   await clock.advance(1_000)
   await refused

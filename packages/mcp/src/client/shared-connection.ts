@@ -10,7 +10,7 @@
  */
 import { type Clock, isSuperstepError, SuperstepError } from "@superstep/engine"
 import { Connection } from "./connection.ts"
-import { isUndelivered } from "./connection-errors.ts"
+import { isUndelivered, notReady } from "./connection-errors.ts"
 import { type McpServerAddress, nameOf } from "./server-address.ts"
 import { pause, within } from "./time-limit.ts"
 
@@ -99,10 +99,7 @@ export class SharedConnection {
   async #connectOnce(life: AbortSignal): Promise<Connection> {
     const { clock, maxMessage, connectTimeout: milliseconds } = this.#options
     const connection = new Connection(this.#address, maxMessage)
-    const timedOut = () => {
-      const text = `The MCP server "${nameOf(this.#address)}" was not ready within ${milliseconds} ms.${connection.complaint}`
-      return new SuperstepError("MCP_UNREACHABLE", text)
-    }
+    const timedOut = () => notReady(nameOf(this.#address), milliseconds, connection.complaint)
     try {
       await within({ clock, milliseconds, signal: life, timedOut }, () => connection.open())
       return connection

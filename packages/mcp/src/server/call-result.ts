@@ -1,6 +1,6 @@
 /** What became of a run, as the result of a tool: words for the model, data for programs. */
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js"
-import { type Json, type OpenRequest, type RunResult, SuperstepError } from "@superstep/engine"
+import { isSuperstepError, type Json, type OpenRequest, type RunResult } from "@superstep/engine"
 
 /** Of `structuredContent`, for every tool that runs something. */
 export const RESULT_SCHEMA = {
@@ -58,7 +58,7 @@ export function runResult({ runId, status, outputs, requests, error }: RunResult
 /** A call that came to no run: bad input, an answer that does not fit. */
 export function callRefused(error: unknown): CallToolResult {
   const text = error instanceof Error ? error.message : String(error)
-  const code = error instanceof SuperstepError ? ` (${error.code})` : ""
+  const code = isSuperstepError(error) ? ` (${error.code})` : ""
   return { content: [{ type: "text", text: `${text}${code}` }], isError: true }
 }
 
