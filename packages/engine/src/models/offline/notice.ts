@@ -8,3 +8,12 @@ export const OFFLINE_NOTICE =
 
 /** How an answer without context begins, so that a later step does not quote it as if it were knowledge. */
 export const NOTHING_TO_QUOTE = "I am the offline stand-in, not a language model"
+
+let told = false
+
+/** Says once in a process what answers, where a person sees it: in a terminal, on stderr. */
+export function tellOnce(terminal: Pick<NodeJS.WriteStream, "isTTY" | "write"> = process.stderr): void {
+  if (told || !terminal.isTTY) return
+  told = true
+  terminal.write(`${OFFLINE_NOTICE}\n`)
+}

@@ -21,7 +21,7 @@ import { type Chosen, chooseCalls } from "./choose-tool.ts"
 import { fillJson } from "./fill-json.ts"
 import { isSchema } from "./json-schema.ts"
 import { knowledgeOf } from "./knowledge.ts"
-import { OFFLINE_METADATA } from "./notice.ts"
+import { OFFLINE_METADATA, tellOnce } from "./notice.ts"
 import { type Reading, readPrompt } from "./reading.ts"
 
 export function offlineModel(): Model {
@@ -38,6 +38,7 @@ export function offlineModel(): Model {
 }
 
 function reply(options: LanguageModelV3CallOptions): LanguageModelV3GenerateResult {
+  tellOnce()
   options.abortSignal?.throwIfAborted()
   const reading = readPrompt(options.prompt)
   const calls = chooseCalls(reading, options)
