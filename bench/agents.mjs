@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// What an agent costs beside its model: the same model asked directly, through callModel, and by an agent.
+// What an agent costs beside its model: the same model asked directly, through callModel, and by an agent; each for a
+// whole reply, and for one that is streamed to somebody who watches.
 import { performance } from "node:perf_hooks"
 import { agent } from "superstep/agents"
 import { callModel } from "superstep/models"
@@ -25,23 +26,49 @@ const said = {
   warnings: [],
 }
 
+/** The parts of a reply, all there: two pieces of text, or a call. */
+function streamed({ content, finishReason }) {
+  const parts = content.flatMap((part) =>
+    part.type === "text"
+      ? [part.text.slice(0, 2), part.text.slice(2)].map((delta) => ({ type: "text-delta", id: "0", delta }))
+      : [part],
+  )
+  const all = [{ type: "stream-start", warnings: [] }, ...parts, { type: "finish", finishReason, usage }]
+  let at = 0
+  return new ReadableStream({
+    pull(controller) {
+      if (at < all.length) controller.enqueue(all[at++])
+      else controller.close()
+    },
+  })
+}
+
 /** Answers at once; asks for a tool until it has had `turns` results. */
 function stubModel(wanted) {
+  const reply = (prompt) => {
+    const had = prompt.reduce((sum, { role }) => sum + (role === "tool" ? 1 : 0), 0)
+    if (had >= wanted) return said
+    const call = { type: "tool-call", toolCallId: `c${had}`, toolName: "next", input: "{}" }
+    return { ...said, content: [call], finishReason: { unified: "tool-calls", raw: "tool_calls" } }
+  }
   return {
     specificationVersion: "v3",
     provider: "stub",
     modelId: "stub",
     supportedUrls: {},
-    async doGenerate({ prompt }) {
-      const had = prompt.reduce((sum, { role }) => sum + (role === "tool" ? 1 : 0), 0)
-      if (had >= wanted) return said
-      const call = { type: "tool-call", toolCallId: `c${had}`, toolName: "next", input: "{}" }
-      return { ...said, content: [call], finishReason: { unified: "tool-calls", raw: "tool_calls" } }
-    },
-    doStream() {
-      throw new Error("nobody watches, so nothing is streamed")
-    },
+    doGenerate: async ({ prompt }) => reply(prompt),
+    doStream: async ({ prompt }) => ({ stream: streamed(reply(prompt)) }),
   }
+}
+
+async function readAll(stream) {
+  const reader = stream.getReader()
+  while (!(await reader.read()).done);
+}
+
+async function watch(run) {
+  for await (const _ of run);
+  return await run
 }
 
 const next = tool({ name: "next", description: "The next one.", input: z.object({}), run: () => "more" })
@@ -56,14 +83,19 @@ const looping = agent({
 })
 const { signal } = new AbortController()
 
+const tools = `${turns} calls with a tool each but the last`
+const asked = { prompt, caller: { agent: "a", ordinal: 0 } }
+const WHOLE = "the model itself"
+const STREAM = "the model itself, streamed"
 const ways = {
-  "the model itself": { per: 1, run: () => model.doGenerate({ prompt }) },
-  callModel: {
-    per: 1,
-    run: () => callModel([model], { prompt, caller: { agent: "a", ordinal: 0 } }, { signal }),
-  },
-  "an agent, one call": { per: 1, run: () => alone.run("go") },
-  [`an agent, ${turns} calls with a tool each but the last`]: { per: turns, run: () => looping.run("go") },
+  [WHOLE]: { per: 1, run: () => model.doGenerate({ prompt }) },
+  callModel: { per: 1, run: () => callModel([model], asked, { signal }) },
+  "an agent, one call": { per: 1, over: WHOLE, run: () => alone.run("go") },
+  [`an agent, ${tools}`]: { per: turns, over: WHOLE, run: () => looping.run("go") },
+  [STREAM]: { per: 1, run: async () => readAll((await model.doStream({ prompt })).stream) },
+  "callModel, streamed": { per: 1, run: () => callModel([model], asked, { signal, onDelta() {} }) },
+  "an agent, one call, streamed": { per: 1, over: STREAM, run: () => watch(alone.stream("go")) },
+  [`an agent, ${tools}, streamed`]: { per: turns, over: STREAM, run: () => watch(looping.stream("go")) },
 }
 
 async function sample({ per, run }) {
@@ -88,12 +120,12 @@ console.log(environmentText(environment))
 const rows = Object.entries(medians).map(([way, microseconds]) => [way, costText(microseconds, "µs")])
 console.log(`\nTime per model call\n\n${textTable(["asked by", "per call"], rows)}`)
 const targets = judgeTargets(
-  Object.keys(ways)
-    .slice(2)
-    .map((way) => ({
-      name: `overhead per model call over the model itself, µs: ${way}`,
+  Object.entries(ways)
+    .filter(([, { over }]) => over !== undefined)
+    .map(([way, { over }]) => ({
+      name: `overhead per model call over ${over}, µs: ${way}`,
       atMost: 100,
-      measure: (all) => all[way] - all["the model itself"],
+      measure: (all) => all[way] - all[over],
     })),
   medians,
 )

@@ -1,4 +1,7 @@
 /** What the examples build, with other inputs than the ones they print. */
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { manualClock, settled } from "@superstep/engine/testing"
 import { memoryStore, Runtime } from "superstep"
 import { describe, expect, it } from "vitest"
@@ -31,6 +34,16 @@ import { articles, newsroom } from "./27-inbox.ts"
 import { messages, table } from "./28-threads.ts"
 import { before, longer, rename, renamed } from "./29-new-version.ts"
 import { dearer, looked, travel } from "./30-looking-back.ts"
+import { guide } from "./31-agent.ts"
+import { desk } from "./32-agent-in-a-workflow.ts"
+import { clerk, paid as payments } from "./33-approval.ts"
+import { desk as taxDesk } from "./34-hand-off.ts"
+import { atTheDesk, lent, librarian, library } from "./35-mcp.ts"
+import { secretary } from "./36-toolsets.ts"
+import { inFolder, research as stork } from "./37-research.ts"
+import { desk as helpDesk } from "./38-team-handoff.ts"
+import { survey } from "./39-team-magentic.ts"
+import { outing, withForecaster } from "./40-remote-agent.ts"
 
 describe("edges", () => {
   it("01: a chain hands on what each node returns", async () => {
@@ -341,5 +354,105 @@ describe("composition and control", () => {
     const tasks = spans.filter((span) => span.name.startsWith("executor.process"))
     expect(tasks.map((span) => span.parentSpanContext?.spanId)).toEqual(Array(4).fill(run?.spanId))
     expect(new Set(spans.map((span) => span.spanContext().traceId))).toEqual(new Set([run?.traceId]))
+  })
+})
+
+describe("agents", () => {
+  it("31: the tool calls of a turn are made together, and the model answers from both results", async () => {
+    const { outputs, usage, status } = await guide.run("Rome or Oslo?")
+    expect([status, outputs]).toEqual(["completed", ["Both are clear, and both have 20 degrees."]])
+    expect(usage).toMatchObject({ modelCalls: 2, toolCalls: 2 })
+  })
+
+  it("32: an answer that does not fit the schema goes back to the model, and the next node gets data", async () => {
+    const { outputs, usage } = await desk.run("My money back!")
+    expect(outputs).toEqual(["refund: today"])
+    expect(usage.modelCalls).toBe(2)
+  })
+
+  it("33: a small payment asks nobody, and a refused one is not made", async () => {
+    payments.length = 0
+    const run = clerk.run("Pay both.")
+    const { requests } = await run
+    expect(requests).toMatchObject([{ data: { tool: "pay", args: { to: "Bob", amount: 500 } } }])
+    expect(payments).toEqual(["50 to Ada"])
+    await run.respond(requests[0]?.id ?? "", { approve: false })
+    expect((await run).status).toBe("completed")
+    expect(payments).toEqual(["50 to Ada"])
+  })
+
+  it("34: the one who took over answers, with what the sub-agent found out", async () => {
+    const { outputs, usage } = await taxDesk.run("What do I pay?")
+    expect(outputs).toEqual(["You pay 48."])
+    // Desk, taxes, sums, taxes again.
+    expect(usage.modelCalls).toBe(4)
+  })
+
+  it("35: a program's tools and a workflow's tool are called for real", async () => {
+    const finder = librarian(library())
+    const found = await finder.run("Find the book Dracula.")
+    await finder.close()
+    expect(found.outputs).toEqual(["Dracula, by Bram Stoker, is on shelf 7."])
+    lent.length = 0
+    const { status, usage } = await atTheDesk(
+      (atDesk) => librarian(atDesk).run('Lend the book "Dracula", reader: Mina.').result,
+    )
+    expect([status, usage.toolCalls, lent]).toEqual(["completed", 1, ["Dracula to Mina"]])
+  })
+
+  it("36: the allowed folder is written without asking, and what is refused is not written", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "example-36-"))
+    try {
+      writeFileSync(join(folder, "notes.txt"), "Ada says yes.")
+      const run = secretary(folder).run("Write the minutes.")
+      const { requests } = await run
+      expect(requests).toMatchObject([{ data: { tool: "write_file", args: { path: "minutes.md" } } }])
+      await run.respond(requests[0]?.id ?? "", { approve: false })
+      expect((await run).status).toBe("completed")
+      expect(readdirSync(folder, { recursive: true }).sort()).toEqual(
+        ["drafts", "drafts/minutes.md", "memories.jsonl", "notes.txt"].sort(),
+      )
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+})
+
+describe("patterns", () => {
+  it("37: another question has another source, and the numbers in the text are those of the list", async () => {
+    const report = await inFolder(async (documents) =>
+      String((await stork(documents).run("Where do white storks winter?")).outputs[0]),
+    )
+    expect(report).toMatch(/south of the Sahara\..*\[1\]/)
+    expect(report).toContain("1. Journeys (journeys.md:3)")
+  })
+
+  it("38: what the user answers goes on with the agent that asked, and the team ends when it is told to", async () => {
+    const run = helpDesk.run("Money back, please.")
+    const [request] = (await run).requests
+    expect(request).toMatchObject({ prompt: "Which invoice is it about?", to: "customer" })
+    await run.respond(request?.id ?? "", "17")
+    const { outputs, state } = await run
+    expect(outputs).toEqual(["Invoice 17 is refunded."])
+    expect(state.team).toMatchObject({ speaker: "refunds", ended: "terminated" })
+  })
+
+  it("39: a person sees every plan, and a stall above the most makes another one", async () => {
+    const run = survey.run("How many?")
+    const [first] = (await run).requests
+    expect(first).toMatchObject({ to: "ranger", data: { plan: "- reader: look in the almanac" } })
+    await run.respond(first?.id ?? "", { approve: true })
+    const [second] = (await run).requests
+    await run.respond(second?.id ?? "", { approve: true, plan: "- counter: count twice" })
+    const { outputs, state } = await run
+    expect(outputs).toEqual(["There are 24 storks."])
+    expect(state.ledger).toMatchObject({ plan: "- counter: count twice" })
+    expect(state.team).toMatchObject({ resets: 1, ended: "answered" })
+  })
+
+  it("40: what the remote agent says is what the next one sees", async () => {
+    const { outputs, state } = await withForecaster((url) => outing(url).run("Oslo").result)
+    expect(outputs).toEqual(["Sunny, 24 degrees: go to the beach."])
+    expect(state.said).toMatchObject([{ speaker: "forecaster", text: "Oslo: sunny, 24 degrees." }, {}])
   })
 })

@@ -1,12 +1,15 @@
 // Runs an example from its TypeScript source, against the packages' sources: `npm run example loop`.
 import { spawnSync } from "node:child_process"
-import { readdirSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 
 const root = resolve(import.meta.dirname, "..")
 const folder = join(root, "examples")
 const names = readdirSync(folder)
-  .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
+  .filter(
+    (file) =>
+      (file.endsWith(".ts") && !file.endsWith(".test.ts")) || existsSync(join(folder, file, "run.ts")),
+  )
   .map((file) => file.replace(/\.ts$/, ""))
   .sort()
 
@@ -18,7 +21,7 @@ const name = names.find(
 
 if (name !== undefined) {
   const flags = ["--conditions=@superstep/source", "--import", import.meta.resolve("tsx")]
-  const file = join(folder, `${name}.ts`)
+  const file = fileOf(name)
   const { status } = spawnSync(process.execPath, [...flags, file, ...rest], { cwd: root, stdio: "inherit" })
   process.exitCode = status ?? 1
 } else {
@@ -36,5 +39,14 @@ if (name !== undefined) {
  * @param {string} example
  */
 function sentence(example) {
-  return /^\/\*\* (.+) \*\/$/m.exec(readFileSync(join(folder, `${example}.ts`), "utf8"))?.[1] ?? ""
+  return /^\/\*\* (.+) \*\/$/m.exec(readFileSync(fileOf(example), "utf8"))?.[1] ?? ""
+}
+
+/**
+ * A file, or the one of a folder that runs it.
+ * @param {string} example
+ */
+function fileOf(example) {
+  const file = join(folder, `${example}.ts`)
+  return existsSync(file) ? file : join(folder, example, "run.ts")
 }

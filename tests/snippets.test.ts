@@ -1,9 +1,9 @@
-/** Every TypeScript block in README and docs compiles, runs, and prints what its comments say it prints. */
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { join, relative, resolve } from "node:path"
+/** Every TypeScript block in the READMEs and docs compiles, runs, and prints what its comments say it prints. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join, resolve } from "node:path"
 import { setTelemetry } from "superstep"
-import ts from "typescript"
 import { afterAll, beforeAll, expect, test, vi } from "vitest"
+import { typeProblems } from "./type-problems.test-support.ts"
 
 const root = resolve(import.meta.dirname, "..")
 const folder = join(root, "tests", ".snippets")
@@ -16,7 +16,12 @@ interface Snippet {
 
 function markdownFiles(): string[] {
   const docs = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
-  return ["README.md", ...docs.filter((file) => file.endsWith(".md")).map((file) => join("docs", file))]
+  const readmes = readdirSync(join(root, "packages")).map((name) => join("packages", name, "README.md"))
+  return [
+    "README.md",
+    ...docs.filter((file) => file.endsWith(".md")).map((file) => join("docs", file)),
+    ...readmes.filter((file) => existsSync(join(root, file))),
+  ]
 }
 
 const snippets: Snippet[] = markdownFiles().flatMap((file) =>
@@ -39,25 +44,7 @@ test("README and docs have snippets", () => {
 })
 
 test("every snippet compiles", { timeout: 120_000 }, () => {
-  const config = ts.readConfigFile(join(root, "tsconfig.base.json"), ts.sys.readFile).config
-  const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, root)
-  const program = ts.createProgram(
-    snippets.map(({ file }) => file),
-    {
-      ...options,
-      composite: false,
-      emitDeclarationOnly: false,
-      declaration: false,
-      declarationMap: false,
-      noEmit: true,
-      types: ["node"],
-    },
-  )
-  const problems = ts.getPreEmitDiagnostics(program).map(({ file, messageText }) => {
-    const where = file === undefined ? "" : `${relative(root, file.fileName)}: `
-    return where + ts.flattenDiagnosticMessageText(messageText, "\n")
-  })
-  expect(problems).toEqual([])
+  expect(typeProblems(snippets.map(({ file }) => file))).toEqual([])
 })
 
 test.each(snippets)("$name prints what it says", async ({ file, code }) => {

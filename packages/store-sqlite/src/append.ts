@@ -58,9 +58,9 @@ export function appender(database: Database, tables: Tables): (append: Append) =
      WHERE run_id = ? AND token = ? AND head = ?`,
   )
   const create = database.prepare(
-    `INSERT INTO runs (run_id, head, bytes, workflow, graph, status, key, thread, fork_run, fork_seq, token, holder,
-       created_at, updated_at, rested_at)
-     VALUES (?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    `INSERT INTO runs (run_id, head, bytes, workflow, graph, status, key, thread, labels, fork_run, fork_seq,
+       token, holder, created_at, updated_at, rested_at)
+     VALUES (?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   )
   const findStanding = database.prepare(
     "SELECT id, head, token, status, workflow, thread, updated_at FROM runs WHERE run_id = ?",
@@ -125,6 +125,7 @@ export function appender(database: Database, tables: Tables): (append: Append) =
       toText(created.graph),
       toTextOrNull(created.key),
       toTextOrNull(created.thread),
+      created.labels === undefined ? null : JSON.stringify(created.labels),
       past?.id ?? null,
       expectedSeq,
       lease.token,

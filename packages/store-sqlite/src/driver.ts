@@ -1,12 +1,12 @@
 /**
- * The little of SQLite that the store needs, on whichever driver there is: `node:sqlite` where the runtime has
+ * The little of SQLite that is needed here, on whichever driver there is: `node:sqlite` where the runtime has
  * it, else `libsql`. Both are synchronous and write the same file.
  */
 import { createRequire } from "node:module"
 
-export type Value = string | number | null
+export type Value = string | number | null | Uint8Array
 
-/** A lone value must not be null: libsql takes it for an object of named values. */
+/** A lone value must be neither null nor bytes: libsql takes it for an object of named values. */
 export interface Statement {
   run(...values: Value[]): { readonly changes: number | bigint }
   /**
@@ -24,14 +24,17 @@ export interface Database {
   exec(sql: string): unknown
   prepare(sql: string): Statement
   close(): unknown
+  /** Only where it was opened for it. */
+  loadExtension?(file: string): unknown
 }
 
 export type Driver = (path: string) => Database
-type DatabaseClass = new (path: string) => Database
+type DatabaseClass = new (path: string, options?: { allowExtension: boolean }) => Database
 
-export function nodeSqlite(): Driver | undefined {
+export function nodeSqlite(options: { extensions?: boolean | undefined } = {}): Driver | undefined {
   const sqlite = process.getBuiltinModule("node:sqlite") as { DatabaseSync: DatabaseClass } | undefined
-  return sqlite && ((path) => new sqlite.DatabaseSync(path))
+  const allowExtension = options.extensions === true
+  return sqlite && ((path) => new sqlite.DatabaseSync(path, { allowExtension }))
 }
 
 /** Throws where there is no build of it for the platform. */

@@ -1,4 +1,4 @@
-/** JSON in a column, read as bytes: libsql ends the process over a text that is not UTF-8, as damage makes it. */
+/** JSON or text in a column, read as bytes: libsql ends the process over a text that is not UTF-8, as damage makes it. */
 import { corrupt, type Place } from "./errors.ts"
 
 /** What the drivers give for `jsonBytes`. */
@@ -10,6 +10,14 @@ export function jsonBytes(column: string): string {
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+export function decodeText(bytes: JsonBytes, place: Place): string {
+  try {
+    return decoder.decode(bytes)
+  } catch (error) {
+    throw corrupt(place, "it is no text", error)
+  }
+}
 
 export function parseJson(bytes: JsonBytes, place: Place): unknown {
   try {

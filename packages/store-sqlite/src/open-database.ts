@@ -1,156 +1,37 @@
-/** Opens the file, or makes it: folder, settings of the connection, schema. Whatever is in the way is STORE_UNUSABLE. */
-import { mkdirSync, statSync, writeFileSync } from "node:fs"
+/** Opens the store's file, or makes it. Whatever is in the way is STORE_UNUSABLE. */
+import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
-import { isSuperstepError, type SuperstepError } from "@superstep/engine"
-import { type Database, type Driver, libsql, nodeSqlite, resultCode } from "./driver.ts"
-import { unusable, writeFailed } from "./errors.ts"
+import type { Driver } from "./driver.ts"
+import { unusable } from "./errors.ts"
 import { migrate } from "./schema.ts"
+import { type OpenFile, openSqliteFile } from "./sqlite-file.ts"
 
 export interface DatabaseOptions {
   /** Without one: `.superstep/superstep.db`, in a folder that git leaves alone. */
   readonly path?: string | undefined
   readonly durability: "normal" | "full"
-  /** Milliseconds to wait for another process's write. */
   readonly busyTimeout: number
-  /** Milliseconds after which it is looked again whether the file is still there: it costs as much as a row. */
   readonly lookAgain: number
   readonly driver?: Driver | undefined
 }
 
-export interface OpenDatabase {
-  readonly database: Database
-  /** Why what is written now would be lost: somebody removed the file, or put another one in its place. */
-  isGone(): SuperstepError | undefined
-}
-
 const DEFAULT_PATH = ".superstep/superstep.db"
-const [PERMISSION, BUSY, READ_ONLY, CANNOT_OPEN, NOT_A_DATABASE] = [3, 5, 8, 14, 26]
 
-export function openDatabase(options: DatabaseOptions): OpenDatabase {
-  const { path: given = DEFAULT_PATH, driver = anyDriver(given) } = options
-  if (given === ":memory:" || given === "") {
-    throw unusable(`"${given}"`, "is not the path of a file: use memoryStore() for journals in memory")
+export function openDatabase(options: DatabaseOptions): OpenFile {
+  const { path = DEFAULT_PATH } = options
+  if (path === ":memory:" || path === "") {
+    throw unusable(`"${path}"`, "is not the path of a file: use memoryStore() for journals in memory")
   }
-  // Absolute, so that no driver takes it for an address.
-  const path = resolve(given)
-  makeFolder(path, options.path === undefined)
-  let database: Database | undefined
-  try {
-    database = driver(path)
-    configure(database, path, options)
-    return { database, isGone: goneCheck(path, options.lookAgain) }
-  } catch (error) {
-    try {
-      database?.close()
-    } catch {
-      // What went wrong first is what counts.
-    }
-    throw isSuperstepError(error) ? error : unusable(path, reason(error), error)
-  }
+  if (options.path === undefined) ignore(dirname(resolve(path)))
+  return openSqliteFile({ ...options, path, migrate })
 }
 
-function anyDriver(path: string): Driver {
-  try {
-    return nodeSqlite() ?? libsql()
-  } catch (error) {
-    const what = "cannot be opened, as libsql has no build for this platform: use Node 22.13 or later"
-    throw unusable(path, what, error)
-  }
-}
-
-function makeFolder(path: string, isDefault: boolean): void {
-  const folder = dirname(path)
-  try {
-    mkdirSync(folder, { recursive: true })
-    if (isDefault) ignore(folder)
-  } catch (error) {
-    throw unusable(path, `needs the folder ${folder}, which cannot be made: choose another path`, error)
-  }
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
-    throw unusable(path, "is a folder: give the path of a file")
-  }
-}
-
+/** The folder is nobody's source. That it cannot be made is told when the file is opened. */
 function ignore(folder: string): void {
   try {
+    mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx" })
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error
-  }
-}
-
-function configure(database: Database, path: string, options: DatabaseOptions): void {
-  database.exec(`PRAGMA busy_timeout = ${options.busyTimeout}`)
-  // Only counts for a file that is made now, and before anything is in it.
-  database.exec("PRAGMA auto_vacuum = INCREMENTAL")
-  writeAhead(database, options.busyTimeout)
-  const [mode] = database.prepare("PRAGMA journal_mode").all() as { journal_mode: string }[]
-  if (mode?.journal_mode !== "wal") {
-    throw unusable(
-      path,
-      "is on a file system without shared memory, which SQLite's WAL needs: use a local disk",
-    )
-  }
-  // Set in any case: drivers differ in what a connection comes up with.
-  database.exec(`PRAGMA synchronous = ${options.durability === "full" ? "FULL" : "NORMAL"}`)
-  database.exec("BEGIN IMMEDIATE")
-  try {
-    migrate(database, path)
-    // Changes nothing, and fails where nothing can be changed: BEGIN IMMEDIATE does not.
-    database.exec("DELETE FROM meta WHERE false")
-    database.exec("COMMIT")
-  } catch (error) {
-    database.exec("ROLLBACK")
-    throw error
-  }
-}
-
-/** SQLite does not wait by itself when several processes that make the file at once are all at this. */
-function writeAhead(database: Database, busyTimeout: number): void {
-  const deadline = performance.now() + busyTimeout
-  for (;;) {
-    try {
-      database.exec("PRAGMA journal_mode = WAL")
-      return
-    } catch (error) {
-      if (resultCode(error) !== BUSY || performance.now() >= deadline) throw error
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2)
-    }
-  }
-}
-
-/**
- * SQLite would write on to a file that no longer has a name. The file is not opened for this: closing it again would
- * take SQLite's locks away.
- */
-function goneCheck(path: string, lookAgain: number): OpenDatabase["isGone"] {
-  const { ino, dev } = statSync(path)
-  let looked = performance.now()
-  return () => {
-    const now = performance.now()
-    if (now - looked < lookAgain) return undefined
-    const found = statSync(path, { throwIfNoEntry: false })
-    if (found?.ino !== ino || found.dev !== dev) {
-      return writeFailed(
-        `${path} was removed or replaced while it was open: put it back, or open the store again`,
-      )
-    }
-    looked = now
-    return undefined
-  }
-}
-
-function reason(error: unknown): string {
-  switch (resultCode(error)) {
-    case NOT_A_DATABASE:
-      return "is not a SQLite database: choose another path, or move that file away"
-    case PERMISSION:
-    case READ_ONLY:
-    case CANNOT_OPEN:
-      return "cannot be written: see to its permissions and its folder's, or choose another path"
-    case BUSY:
-      return "is locked by another process: try again when that is done"
-    default:
-      return `cannot be opened (${error instanceof Error ? error.message : error}): choose another path, or restore the file`
+  } catch {
+    // It is there already, or the file cannot be made either.
   }
 }

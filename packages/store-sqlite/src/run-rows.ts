@@ -20,8 +20,8 @@ export function isOver(status: string): boolean {
 
 /** To be selected from `runs`. */
 export const RUN_COLUMNS = `
-  runs.run_id, runs.head, runs.bytes, runs.workflow, runs.graph, runs.status, runs.key, runs.thread, runs.fork_seq,
-  (SELECT past.run_id FROM runs AS past WHERE past.id = runs.fork_run) AS fork_run_id, runs.token, runs.holder,
+  runs.run_id, runs.head, runs.bytes, runs.workflow, runs.graph, runs.status, runs.key, runs.thread, runs.labels,
+  runs.fork_seq, (SELECT past.run_id FROM runs AS past WHERE past.id = runs.fork_run) AS fork_run_id, runs.token, runs.holder,
   runs.wake_at, runs.takeovers, runs.pinned, runs.created_at, runs.updated_at`
 
 interface RunRow {
@@ -33,6 +33,8 @@ interface RunRow {
   readonly status: RunStatus
   readonly key: string | null
   readonly thread: string | null
+  /** JSON. */
+  readonly labels: string | null
   readonly fork_run_id: string | null
   readonly fork_seq: number
   readonly token: number
@@ -56,6 +58,7 @@ function toStoredRun(row: RunRow): StoredRun {
     graph: fromText(row.graph),
     ...(row.key === null ? {} : { key: fromText(row.key) }),
     ...(row.thread === null ? {} : { thread: fromText(row.thread) }),
+    ...(row.labels === null ? {} : { labels: JSON.parse(row.labels) }),
     ...(row.fork_run_id === null ? {} : { forkOf: { runId: fromText(row.fork_run_id), seq: row.fork_seq } }),
     status: row.status,
     createdAt: row.created_at,

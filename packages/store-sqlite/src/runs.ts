@@ -1,4 +1,4 @@
-/** Finds runs. Every page costs with what is on it, but for a search by text, which looks at one run after another. */
+/** Finds runs. Every page costs with what is on it, but for a search by text or labels, which looks at one run after another. */
 import type { RunQuery, StoredRun } from "@superstep/engine"
 import { type Database, preparedOnce, type Value } from "./driver.ts"
 import { ALL_STATUS, RUN_COLUMNS, toStoredRuns } from "./run-rows.ts"
@@ -28,7 +28,7 @@ export function runTable(database: Database): RunTable {
 }
 
 function toSql(query: RunQuery): { sql: string; values: Value[] } {
-  const { workflow, status, thread, key, text, before, limit = -1 } = query
+  const { workflow, status, thread, key, text, labels = {}, before, limit = -1 } = query
   const conditions: string[] = []
   const values: Value[] = []
   const add = (condition: string, ...of: string[]) => {
@@ -43,6 +43,11 @@ function toSql(query: RunQuery): { sql: string; values: Value[] } {
   if (before !== undefined) add("id < (SELECT id FROM runs WHERE run_id = ?)", before)
   if (text !== undefined) {
     add("(instr(run_id, ?) OR instr(workflow, ?) OR coalesce(instr(key, ?), 0))", text, text, text)
+  }
+  for (const label of Object.entries(labels)) {
+    // After a comma of the object itself, not of a text in it: there a quote has a backslash before it.
+    conditions.push("instr(',' || substr(labels, 2), ?)")
+    values.push(`,${JSON.stringify(Object.fromEntries([label])).slice(1, -1)}`)
   }
   const statuses = JSON.stringify([...new Set(status ?? ALL_STATUS)])
   if (few || (status === undefined && workflow === undefined)) {

@@ -1,26 +1,6 @@
 import { describe, expect, test } from "vitest"
+import { VERSION_1, VERSION_2 } from "./old-schemas.test-support.ts"
 import { alter, created, drivers, freshPath, lease, open, openStore, records } from "./stores.test-support.ts"
-
-/** As version 1 of the package made files. */
-const VERSION_1 = `
-  CREATE TABLE meta (version INTEGER NOT NULL);
-  INSERT INTO meta (version) VALUES (1);
-  CREATE TABLE runs (
-    id INTEGER PRIMARY KEY,
-    run_id TEXT NOT NULL UNIQUE,
-    head INTEGER NOT NULL,
-    workflow TEXT,
-    created_at INTEGER NOT NULL,
-    updated_at INTEGER NOT NULL
-  );
-  CREATE TABLE journal (
-    run INTEGER NOT NULL,
-    seq INTEGER NOT NULL,
-    frame TEXT NOT NULL,
-    events INTEGER NOT NULL,
-    body TEXT NOT NULL,
-    PRIMARY KEY (run, seq)
-  );`
 
 describe.each(drivers)("a file of version 1, opened by $name", ({ driver }) => {
   /** Two runs: one of them with a large record, one without a workflow. */
@@ -90,6 +70,88 @@ describe.each(drivers)("a file of version 1, opened by $name", ({ driver }) => {
   test("has the same tables as a new one", () => {
     const [{ path: old }, fresh] = [oldFile(), freshPath()]
     const [a, b] = [old, fresh].map((path) => {
+      const database = open(path, driver)
+      const schema = database.prepare("SELECT type, name, sql FROM sqlite_master ORDER BY name").all()
+      database.close()
+      return schema
+    })
+    expect(a).toEqual(b)
+  })
+})
+
+describe.each(drivers)("a file of version 2, opened by $name", ({ driver }) => {
+  /** A run that waits in a thread, with a question, and a fork of it that is over. */
+  function oldFile(): string {
+    const path = freshPath()
+    alter(path, driver, (database) => {
+      database.exec("PRAGMA auto_vacuum = INCREMENTAL")
+      database.exec("PRAGMA journal_mode = WAL")
+      database.exec(VERSION_1)
+      database.exec(VERSION_2)
+      const addRun = database.prepare(
+        `INSERT INTO runs (id, run_id, head, bytes, workflow, graph, status, key, thread, fork_run, fork_seq, token,
+           holder, created_at, updated_at, rested_at)
+         VALUES (?, ?, 2, 10, 'flow', 'g', ?, ?, ?, ?, ?, 3, ?, 500, 1002, 1002)`,
+      )
+      addRun.run(1, "a", "waiting", "k", "t", null, 0, "h")
+      addRun.run(2, "f", "completed", null, null, 1, 2, null)
+      const add = database.prepare(
+        "INSERT INTO journal (run, seq, frame, events, body) VALUES (1, ?, '', ?, ?)",
+      )
+      for (const { seq, events, entry } of records(1, 2)) add.run(seq, events, JSON.stringify(entry))
+      const request = { id: "q", node: "n", task: 1, prompt: "?", openedAt: 1 }
+      database
+        .prepare(
+          "INSERT INTO requests (run, request_id, workflow, outcome, body) VALUES (1, 'q', 'flow', 'open', ?)",
+        )
+        .run(JSON.stringify(request))
+    })
+    return path
+  }
+
+  test("has its runs as they were, without labels", async () => {
+    const store = openStore(oldFile(), driver)
+    const a = await store.run("a")
+    expect(a).toEqual({
+      runId: "a",
+      workflow: "flow",
+      graph: "g",
+      key: "k",
+      thread: "t",
+      status: "waiting",
+      createdAt: 500,
+      updatedAt: 1_002,
+      seq: 2,
+      bytes: 10,
+      token: 3,
+      holder: "h",
+      takeovers: 0,
+      pinned: false,
+    })
+    expect(await store.run("f")).toMatchObject({ forkOf: { runId: "a", seq: 2 }, status: "completed" })
+    expect(await store.read("a", 0)).toEqual(records(1, 2))
+    expect(await store.read("f", 0)).toEqual(records(1, 2))
+    expect(await store.requests({})).toMatchObject([{ runId: "a", id: "q" }])
+    await store.append(lease("a", 3), 2, records(3, 1), { status: "running" })
+    expect(await store.runs({ labels: { file: "x" } })).toEqual([])
+    await store.close()
+  })
+
+  test("takes runs with labels, and definitions", async () => {
+    const path = oldFile()
+    const store = openStore(path, driver)
+    await store.append(lease("new"), 0, records(1, 1), created({ labels: { file: "x" } }))
+    expect((await store.runs({ labels: { file: "x" } })).map(({ runId }) => runId)).toEqual(["new"])
+    const row = { description: null, prompt: null, model: null, tools: null, config: null }
+    await store.registry.write({ agents: [{ id: "a", name: "a", ...row }] })
+    await store.close()
+    const again = openStore(path, driver)
+    expect(await again.registry.agents()).toHaveLength(1)
+    await again.close()
+  })
+
+  test("has the same tables as a new one", () => {
+    const [a, b] = [oldFile(), freshPath()].map((path) => {
       const database = open(path, driver)
       const schema = database.prepare("SELECT type, name, sql FROM sqlite_master ORDER BY name").all()
       database.close()

@@ -3,7 +3,7 @@
  * was written by a later version of this package, or by another program, is left as it is.
  *
  * Names (ids, workflows, frames, keys, holders …) are kept as text.ts has them. Bodies are JSON; `blobs` beside a
- * body says what was taken out of it, and where (blobs.ts).
+ * body says what was taken out of it, and where (blobs.ts). Rows of definitions have plain texts: people write them.
  */
 import type { Database } from "./driver.ts"
 import { unusable } from "./errors.ts"
@@ -139,6 +139,51 @@ const MIGRATIONS: readonly string[] = [
     value TEXT NOT NULL,
     PRIMARY KEY (thread, version)
   );
+  `,
+  // Definitions: the columns of a row are named as the fields of the documents that they come from.
+  `
+  ALTER TABLE runs ADD COLUMN labels TEXT;
+
+  CREATE TABLE agents (
+    id TEXT NOT NULL PRIMARY KEY,
+    name TEXT NOT NULL,
+    description TEXT,
+    prompt TEXT,
+    model TEXT,
+    tools TEXT,
+    config TEXT,
+    position INTEGER NOT NULL
+  ) WITHOUT ROWID;
+  CREATE TABLE workflows (
+    id TEXT NOT NULL PRIMARY KEY,
+    name TEXT NOT NULL,
+    description TEXT,
+    isConversational INTEGER NOT NULL,
+    entrypointNodeId TEXT NOT NULL,
+    config TEXT,
+    position INTEGER NOT NULL
+  ) WITHOUT ROWID;
+  CREATE TABLE workflow_nodes (
+    id TEXT NOT NULL,
+    workflowId TEXT NOT NULL,
+    nodeType TEXT NOT NULL,
+    nodeName TEXT NOT NULL,
+    agentId TEXT,
+    config TEXT,
+    position INTEGER NOT NULL,
+    PRIMARY KEY (workflowId, id)
+  ) WITHOUT ROWID;
+  CREATE TABLE workflow_edges (
+    id TEXT NOT NULL,
+    workflowId TEXT NOT NULL,
+    sourceNodeId TEXT NOT NULL,
+    targetNodeId TEXT,
+    conditionType TEXT NOT NULL,
+    conditionValue TEXT,
+    config TEXT,
+    position INTEGER NOT NULL,
+    PRIMARY KEY (workflowId, id)
+  ) WITHOUT ROWID;
   `,
 ]
 

@@ -3,7 +3,7 @@
  * open-database.ts's, what it holds is schema.ts's, when it is written is transactions.ts's; each table has a file of
  * its own. The invariants S1 … S3 are in transactions.ts, S4 is in journals.ts.
  */
-import type { Store } from "@superstep/engine"
+import { checkRegistryChange, type Registry, type Store } from "@superstep/engine"
 import { appender } from "./append.ts"
 import { blobTable } from "./blobs.ts"
 import type { Database } from "./driver.ts"
@@ -12,6 +12,7 @@ import { toBodies } from "./journal-rows.ts"
 import { journalTable } from "./journals.ts"
 import { leaseTable } from "./leases.ts"
 import { mailTable } from "./mail.ts"
+import { registryTables } from "./registry.ts"
 import { reporter } from "./report.ts"
 import { requestTable } from "./requests.ts"
 import { retention } from "./retention.ts"
@@ -20,12 +21,12 @@ import { snapshotTable, toSnapshotBody } from "./snapshots.ts"
 import { threadTable } from "./threads.ts"
 import type { Transactions } from "./transactions.ts"
 
-/** A store that always answers with a promise. */
-export type SqliteStore = {
-  [Method in keyof Store]: (
-    ...given: Parameters<Store[Method]>
-  ) => Promise<Awaited<ReturnType<Store[Method]>>>
+type Promised<Port extends { [Method in keyof Port]: (...given: never[]) => unknown }> = {
+  [Method in keyof Port]: (...given: Parameters<Port[Method]>) => Promise<Awaited<ReturnType<Port[Method]>>>
 }
+
+/** A store that always answers with a promise. */
+export type SqliteStore = Promised<Store> & { readonly registry: Promised<Registry> }
 
 export function storeOn(database: Database, transactions: Transactions): SqliteStore {
   const blobs = blobTable(database)
@@ -105,6 +106,8 @@ export function storeOn(database: Database, transactions: Transactions): SqliteS
     },
     removeThread: (id) => transactions.write(`The removal of thread "${id}"`, () => threads.remove(id)),
 
+    registry: registryOn(database, transactions),
+
     pin: (runId, pinned) => transactions.write(`The pin of run "${runId}"`, () => runs.pin(runId, pinned)),
     remove,
     prune,
@@ -113,6 +116,25 @@ export function storeOn(database: Database, transactions: Transactions): SqliteS
     },
     async close() {
       transactions.close()
+    },
+  }
+}
+
+function registryOn(database: Database, transactions: Transactions): SqliteStore["registry"] {
+  const tables = registryTables(database)
+  return {
+    async agents(ids) {
+      return transactions.read("The list of agents", () => tables.agents(ids))
+    },
+    async definitions() {
+      return transactions.read("The list of definitions", tables.definitions)
+    },
+    async definition(id) {
+      return transactions.readTogether(`Definition "${id}"`, () => tables.definition(id))
+    },
+    async write(change) {
+      checkRegistryChange(change)
+      return transactions.write("The change of definitions", () => tables.write(change))
     },
   }
 }

@@ -50,5 +50,6 @@ export {
   scriptedModel,
   scriptFromYaml,
   type TokenCounts,
+  tellOffline,
   withSettings,
 } from "@superstep/engine/models"

@@ -17,6 +17,8 @@ export {
   foldJournal,
   type ManualClock,
   manualClock,
+  type RegistrySuiteOptions,
+  registrySuite,
   type SimulateOptions,
   type Simulation,
   type StoreCase,

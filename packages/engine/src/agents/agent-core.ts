@@ -1,12 +1,14 @@
 /** An agent as the loop sees it: options checked, and what is the same for every task made once. */
 import { type Json, SuperstepError } from "../core/index.ts"
 import { type Model, type ModelRef, resolveModel } from "../models/index.ts"
+import { checkVersion } from "../models/named-models.ts"
 import type { Context, Schema } from "../runtime/index.ts"
-import type { Tool } from "../tools/index.ts"
+import { checkApproval, type Tool } from "../tools/index.ts"
 import type { Agent } from "./agent.ts"
 import type { Fellows, SomeAgentOptions } from "./agent-options.ts"
 import { isToolset, openTools, type ToolTable, toolTable } from "./agent-tools.ts"
 import { handoffTools } from "./hand-off.ts"
+import { historyProblem } from "./history-policy.ts"
 import { type OutputFormat, outputFormat } from "./structured-output.ts"
 import { transferTool } from "./transfer-task.ts"
 
@@ -15,9 +17,13 @@ export interface AgentCore {
   readonly description: string | undefined
   readonly options: SomeAgentOptions
   readonly output: OutputFormat
-  models(): readonly Model[] | Promise<readonly Model[]>
+  readonly models: Models
+  /** Those that write its summaries. */
+  readonly summariser: Models
   tools(ctx: Context): ToolTable | Promise<ToolTable>
 }
+
+type Models = () => readonly Model[] | Promise<readonly Model[]>
 
 /** How other parts find an agent's core, also across two copies of the library. */
 export const CORE: unique symbol = Symbol.for("superstep.agent") as never
@@ -28,7 +34,7 @@ export function coreOf(agent: Agent): AgentCore {
 
 export function makeCore(options: SomeAgentOptions, output: Schema | undefined): AgentCore {
   checkOptions(options)
-  const { name, description, tools = [], handoffs = [], subAgents = [] } = options
+  const { name, description, tools = [], handoffs = [], subAgents = [], history } = options
   const plain = tools.filter((one): one is Tool => !isToolset(one))
   const others = (): Tool[] => {
     const subs = agentsOf(subAgents)
@@ -44,12 +50,15 @@ export function makeCore(options: SomeAgentOptions, output: Schema | undefined):
   }
   // Two tools of one name are found here, before anything runs, unless other agents are yet to be made.
   if (typeof handoffs !== "function" && typeof subAgents !== "function") fixed()
+  const models = modelList(options.model)
+  const writer = typeof history === "object" && history.kind === "summarise" ? history.model : undefined
   return {
     name,
     description,
     options,
     output: outputFormat(name, output),
-    models: modelList(options.model),
+    models,
+    summariser: writer === undefined ? models : modelList(writer),
     tools: plain.length === tools.length ? fixed : (ctx) => openTools(name, tools, others(), ctx),
   }
 }
@@ -58,12 +67,11 @@ function agentsOf(fellows: Fellows): readonly Agent[] {
   return typeof fellows === "function" ? fellows() : fellows
 }
 
-/** Models by name are loaded on first use, once. */
-export function modelList(
-  given: ModelRef | readonly ModelRef[],
-): () => readonly Model[] | Promise<readonly Model[]> {
+/** Models by name are loaded on first use, once; objects are looked at here. */
+function modelList(given: ModelRef | readonly ModelRef[]): Models {
   const refs = Array.isArray(given) ? (given as readonly ModelRef[]) : [given as ModelRef]
-  if (refs.every(isModel)) return () => refs as readonly Model[]
+  for (const ref of refs) if (isModel(ref)) checkVersion(ref)
+  if (refs.every(isModel)) return () => refs
   let loading: Promise<readonly Model[]> | undefined
   return () => {
     loading ??= Promise.all(refs.map((ref) => resolveModel(ref))).catch((error: unknown) => {
@@ -79,7 +87,7 @@ function isModel(ref: ModelRef): ref is Model {
 }
 
 function checkOptions(options: SomeAgentOptions): void {
-  const { name, model, limits = {}, repairs, instructions } = options
+  const { name, model, limits = {}, repairs, instructions, approval, history } = options
   const refuse = (reason: string) => new SuperstepError("AGENT_INVALID", `Agent "${String(name)}": ${reason}`)
   if (typeof name !== "string" || name === "") throw refuse("give it a name, a text that is not empty.")
   if (model === undefined || (Array.isArray(model) && model.length === 0)) {
@@ -91,12 +99,20 @@ function checkOptions(options: SomeAgentOptions): void {
   if (repairs !== undefined && !(Number.isSafeInteger(repairs) && repairs >= 0)) {
     throw refuse(`repairs is a whole number of at least 0, not ${repairs}.`)
   }
+  const problem = historyProblem(history) ?? rulesProblem(approval)
+  if (problem !== undefined) throw refuse(problem)
   for (const [limit, value] of Object.entries(limits as Record<string, Json | undefined>)) {
     if (!LIMITS.has(limit)) throw refuse(`limits has no "${limit}"; it has ${[...LIMITS].join(", ")}.`)
     if (value !== undefined && !(typeof value === "number" && value >= 0)) {
       throw refuse(`limits.${limit} is a number of at least 0, not ${JSON.stringify(value)}.`)
     }
   }
+}
+
+function rulesProblem(approval: unknown): string | undefined {
+  if (approval === undefined) return undefined
+  if (typeof approval === "object") return checkApproval(approval)
+  return "approval is { deny, allow, ask }, rules over all its tools; what a single tool needs is said by the tool."
 }
 
 const LIMITS = new Set(["modelCalls", "toolCalls", "tokens", "usd", "iterations", "seconds"])

@@ -21,7 +21,7 @@ const ITERATIONS = 20
 
 /** Watches over one agent in one task. After a hand-off there are several. */
 export class Guard {
-  readonly #agent: string
+  readonly agent: string
   readonly #budget: Budget
   readonly #iterations: number
   readonly #seconds: number | undefined
@@ -31,7 +31,7 @@ export class Guard {
 
   constructor(agent: string, limits: AgentLimits = {}) {
     const { iterations = ITERATIONS, seconds, ...budget } = limits
-    this.#agent = agent
+    this.agent = agent
     this.#budget = budget
     this.#iterations = iterations
     this.#seconds = seconds
@@ -40,7 +40,7 @@ export class Guard {
   /** The start is on record, so that a restart does not give the time anew. */
   async begin(ctx: Context): Promise<void> {
     if (this.#seconds === undefined) return
-    const began = await ctx.step(`began:${this.#agent}`, () => ctx.clock.now())
+    const began = await ctx.step(`began:${this.agent}`, () => ctx.clock.now())
     this.#deadline = began + this.#seconds * 1_000
   }
 
@@ -62,13 +62,13 @@ export class Guard {
   /** Before a model call that is really made. */
   checkModelCall(ctx: Context): void {
     const { toolCalls: _, ...budget } = this.#budget
-    this.#check(budget, ctx.usedBy(this.#agent))
+    this.#check(budget, ctx.usedBy(this.agent))
     this.#checkTime(ctx.clock.now())
   }
 
   /** Before a tool call that is really made; those of the same turn that are under way count. */
   beginToolCall(ctx: Context): void {
-    const used = ctx.usedBy(this.#agent)
+    const used = ctx.usedBy(this.agent)
     this.#check(this.#budget, { ...used, toolCalls: (used.toolCalls ?? 0) + this.#underWay })
     this.#checkTime(ctx.clock.now())
     // A budget that is used up is not looked at here: it may be so on purpose, on the run's limit route.
@@ -98,7 +98,7 @@ export class Guard {
   }
 
   #reached(what: string, option: string): SuperstepError {
-    const text = `Agent "${this.#agent}" has reached its limit of ${what}. Raise ${option}, or give the workflow an onLimit route.`
+    const text = `Agent "${this.agent}" has reached its limit of ${what}. Raise ${option}, or give the workflow an onLimit route.`
     return new SuperstepError("AGENT_LIMIT", text, { limit: true, retryable: false })
   }
 }

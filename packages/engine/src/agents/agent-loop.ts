@@ -9,13 +9,16 @@
 import { SuperstepError } from "../core/index.ts"
 import type { Message } from "../models/index.ts"
 import type { Deadline } from "../models/stopping.ts"
-import type { Context } from "../runtime/index.ts"
+import { type Context, telemetryOf } from "../runtime/index.ts"
 import type { ToolCallContext } from "../tools/index.ts"
+import type { Agent } from "./agent.ts"
 import { type AgentCore, coreOf } from "./agent-core.ts"
 import { Guard } from "./agent-limits.ts"
 import type { ToolTable } from "./agent-tools.ts"
 import {
+  callsOf,
   inputMessages,
+  readObject,
   replyMessage,
   resultsMessage,
   type ToolCall,
@@ -26,11 +29,12 @@ import {
 import { chooseMessages } from "./history-policy.ts"
 import { filtered, modelTurn } from "./model-turn.ts"
 import { pathOf } from "./scope-path.ts"
-import type { LiveArgs } from "./secrets.ts"
-import { outputInvalid, repairRequest } from "./structured-output.ts"
-import { summarised } from "./summary.ts"
+import { Secrets } from "./secrets.ts"
+import { outputInvalid, REPAIRS, repairRequest } from "./structured-output.ts"
+import { summaryOf } from "./summary.ts"
 import { toldAsText } from "./told-as-text.ts"
 import { toolTurn } from "./tool-turn.ts"
+import { tracedAgent } from "./traced-calls.ts"
 import { validHistory } from "./valid-history.ts"
 
 /** Where in a run an agent is at work. */
@@ -44,10 +48,15 @@ export interface Place {
 }
 
 const DEEPEST = 16
-const REPAIRS = 2
 
 /** As a node: with the conversation that lasts, where the agent has one. */
 export async function runAgent(core: AgentCore, input: unknown, ctx: Context): Promise<unknown> {
+  const above = telemetryOf(ctx)
+  if (above === undefined) return await answerNode(core, input, ctx)
+  return await tracedAgent(above, core, ctx, (inside) => answerNode(core, input, inside))
+}
+
+async function answerNode(core: AgentCore, input: unknown, ctx: Context): Promise<unknown> {
   const { messages: lasting } = core.options
   const place = { ctx, signal: ctx.signal, path: "", isNested: false }
   const before = lasting === undefined ? [] : validHistory(ctx.state.get(lasting))
@@ -57,6 +66,30 @@ export async function runAgent(core: AgentCore, input: unknown, ctx: Context): P
   return answer
 }
 
+/** What became of an agent's part in a conversation that others keep. */
+export interface Part {
+  /** Its answer, or what it said when it handed over. */
+  readonly answer: unknown
+  /** Who is to go on. */
+  readonly to: Agent | undefined
+}
+
+/** As one of several in a conversation that others keep: until it answers, or hands over to one of `others`. */
+export async function runPart(
+  core: AgentCore,
+  input: unknown,
+  ctx: Context,
+  others: ReadonlySet<Agent>,
+): Promise<Part> {
+  const part = async (inside: Context) => {
+    const place = { ctx: inside, signal: inside.signal, path: "", isNested: false }
+    const talk = new Talk(core, input, place, [], others)
+    return { answer: await talk.answer(), to: talk.leftTo }
+  }
+  const above = telemetryOf(ctx)
+  return await (above === undefined ? part(ctx) : tracedAgent(above, core, ctx, part))
+}
+
 /** As a tool: in a conversation of its own. */
 export async function runNested(core: AgentCore, input: unknown, call: ToolCallContext): Promise<unknown> {
   const path = pathOf(call)
@@ -64,12 +97,13 @@ export async function runNested(core: AgentCore, input: unknown, call: ToolCallC
     const text = `Agents that give tasks to agents: "${core.name}" would be the ${DEEPEST}th one inside another. Do the task here.`
     throw new SuperstepError("AGENT_DEPTH", text, { retryable: false })
   }
-  return await new Talk(
-    core,
-    input,
-    { ctx: call.ctx, signal: call.signal, path, isNested: true },
-    [],
-  ).answer()
+  const { ctx, signal } = call
+  const place = { ctx, signal, path, isNested: true }
+  const above = telemetryOf(ctx)
+  if (above === undefined) return await new Talk(core, input, place, []).answer()
+  return await tracedAgent(above, core, ctx, (inside) =>
+    new Talk(core, input, { ...place, ctx: inside }, []).answer(),
+  )
 }
 
 /** The agent that has the word. */
@@ -84,28 +118,34 @@ class Talk {
   readonly #core: AgentCore
   readonly #input: unknown
   readonly #place: Place
-  readonly #guards = new Map<string, Guard>()
+  readonly #guards: Guard[] = []
   readonly #deadlines: Deadline[] = []
   readonly #ids = new Set<string>()
-  readonly #live: LiveArgs = new Map()
+  readonly #secrets = new Secrets()
+  readonly #messages: Message[]
   #signal: AbortSignal
-  /** What there is of the conversation, or a summary of its beginning and the rest. */
-  #messages: Message[]
   #modelCalls = 0
+  readonly #others: ReadonlySet<Agent> | undefined
   /** What this task adds to the conversation. */
   readonly added: Message[] = []
+  /** Who goes on with the conversation outside of this task. */
+  leftTo: Agent | undefined
 
-  constructor(core: AgentCore, input: unknown, place: Place, before: readonly Message[]) {
+  constructor(
+    core: AgentCore,
+    input: unknown,
+    place: Place,
+    before: readonly Message[],
+    others?: ReadonlySet<Agent>,
+  ) {
     this.#core = core
+    this.#others = others
     this.#input = input
     this.#place = place
     this.#signal = place.signal
     this.#messages = [...before]
     for (const message of inputMessages(input)) this.#add(message)
-    for (const { role, content } of this.#messages) {
-      if (role !== "assistant") continue
-      for (const part of content) if (part.type === "tool-call") this.#ids.add(part.toolCallId)
-    }
+    for (const message of this.#messages) for (const id of callsOf(message)) this.#ids.add(id)
   }
 
   async answer(): Promise<unknown> {
@@ -122,13 +162,17 @@ class Talk {
     let repaired = 0
     let speaker = await this.#enter(this.#core)
     for (;;) {
-      for (const guard of this.#guards.values()) guard.turn()
+      for (const guard of this.#guards) guard.turn()
       const reply = await this.#ask(speaker)
       const calls = toolCallsOf(reply)
       if (calls.length > 0) {
         const { outcomes, edited, next } = await this.#callTools(speaker, calls)
         this.#add(replyMessage(reply, argsSeen(calls, edited)))
         this.#add(resultsMessage(calls, outcomes))
+        if (next !== undefined && this.#others?.has(next)) {
+          this.leftTo = next
+          return textOf(reply)
+        }
         if (next !== undefined) speaker = await this.#handOver(speaker, coreOf(next))
         continue
       }
@@ -144,9 +188,9 @@ class Talk {
   /** An agent begins to speak, with instructions and tools of its own, and under its own limits too. */
   async #enter(core: AgentCore): Promise<Speaker> {
     const { ctx } = this.#place
-    if (!this.#guards.has(core.name)) {
+    if (!this.#guards.some(({ agent }) => agent === core.name)) {
       const guard = new Guard(core.name, core.options.limits)
-      this.#guards.set(core.name, guard)
+      this.#guards.push(guard)
       await guard.begin(ctx)
       const deadline = guard.within(this.#signal, ctx.clock)
       if (deadline !== undefined) {
@@ -174,22 +218,22 @@ class Talk {
 
   async #ask({ core, tools, system }: Speaker) {
     const { history = "all" } = core.options
-    const guards = this.#guards.values()
     if (typeof history === "object" && history.kind === "summarise") {
-      this.#messages = await summarised(history, this.#messages, core, guards, this.#place, this.#signal)
+      const caller = { core, guards: this.#guards, place: this.#place, signal: this.#signal }
+      this.#add(await summaryOf(history, this.#messages, caller))
     }
     const chosen = chooseMessages(history, this.#messages)
     const reply = await modelTurn({
       core,
-      tools,
-      guards: this.#guards.values(),
+      guards: this.#guards,
       place: this.#place,
       signal: this.#signal,
-      prompt: [...system, ...(tools.offered === undefined ? toldAsText(chosen) : chosen)],
+      tools,
+      prompt: system.concat(tools.offered === undefined ? toldAsText(chosen) : chosen),
       responseFormat: this.#core.output.responseFormat,
       number: ++this.#modelCalls,
       ids: this.#ids,
-      live: this.#live,
+      secrets: this.#secrets,
     })
     for (const { id } of toolCallsOf(reply)) this.#ids.add(id)
     return reply
@@ -202,15 +246,15 @@ class Talk {
         agent: core.name,
         options: core.options,
         tools: tools.byName,
-        guards: [...this.#guards.values()],
-        live: this.#live,
+        guards: this.#guards,
+        secrets: this.#secrets,
         ctx,
         signal: this.#signal,
         path,
       },
       calls,
     )
-    this.#live.clear()
+    this.#secrets.endCalls()
     return result
   }
 
@@ -228,14 +272,4 @@ function argsSeen(calls: readonly ToolCall[], edited: ReadonlyMap<string, unknow
   const seen = new Map<string, unknown>()
   for (const { id, args } of calls) seen.set(id, edited.get(id) ?? readObject(args))
   return seen
-}
-
-/** Providers take an object; what is none is told to the model in the result. */
-function readObject(args: string): unknown {
-  try {
-    const parsed: unknown = args.trim() === "" ? {} : JSON.parse(args)
-    return typeof parsed === "object" && parsed !== null && !Array.isArray(parsed) ? parsed : {}
-  } catch {
-    return {}
-  }
 }

@@ -223,4 +223,25 @@ test("what cannot be an agent is said at once", () => {
   expect(() => agent({ name: "x", model: [] })).toThrow(/give it a model/)
   expect(() => agent({ name: "x", model, tools: [add, add] })).toThrow(/two tools named "add"/)
   expect(() => agent({ name: "x", model, limits: { turns: 3 } as object })).toThrow(/limits has no "turns"/)
+  // A rule under a wrong name would hold nothing back.
+  expect(() => agent({ name: "x", model, approval: { denied: ["*"] } as object })).toThrow(/"denied"/)
+  expect(() => agent({ name: "x", model, approval: "always" as never })).toThrow(/{ deny, allow, ask }/)
+  expect(() => agent({ name: "x", model, history: "last" as never })).toThrow(/lastItems\(n\)/)
+  const old = { ...model, specificationVersion: "v2" } as never
+  expect(() => agent({ name: "x", model: [model, old] })).toThrow(/not version v2/)
+})
+
+test("closing an agent closes all its toolsets, also when one of them fails", async () => {
+  const closed: string[] = []
+  const toolset = (name: string) => ({
+    name,
+    tools: () => [],
+    close: () => {
+      closed.push(name)
+      if (name === "first") throw new Error("stuck")
+    },
+  })
+  const x = agent({ name: "x", model: scriptedModel([]), tools: [toolset("first"), toolset("second")] })
+  await expect(x.close()).rejects.toThrow("stuck")
+  expect(closed).toEqual(["first", "second"])
 })

@@ -78,10 +78,19 @@ export function agent(options: SomeAgentOptions & { readonly output?: Schema | u
     asNode: (nodeOptions) => asWorkflow().asNode(nodeOptions),
     asTool: (toolOptions = {}) => agentTool(core, toolOptions),
     async close() {
-      for (const one of options.tools ?? []) if (isToolset(one)) await one.close?.()
+      const closing = (options.tools ?? []).map(async (one) =>
+        isToolset(one) ? await one.close?.() : undefined,
+      )
+      // One that cannot be closed keeps none of the others open.
+      const failed = (await Promise.allSettled(closing)).find(({ status }) => status === "rejected")
+      if (failed?.status === "rejected") throw failed.reason
     },
   }
   return Object.freeze(self)
+}
+
+export function isAgent(given: unknown): given is Agent {
+  return typeof given === "object" && given !== null && CORE in given
 }
 
 /** A channel for a conversation that goes on: with a thread, from run to run. */

@@ -131,8 +131,13 @@ test("secret arguments are in no record, no event and no prompt, and the tool ge
   expect(used).toEqual([KEY])
   const { outputs } = await run
   expect(outputs).toEqual(["done"])
-  // What the model says itself comes before its call does: of that, only what stays is masked.
+  // What the model says itself comes before its call does: it is taken back as soon as that is known.
   const lasting = events.filter((event) => (event as { kind?: string }).kind !== "text")
+  const said = events.reduce((text: string, event) => {
+    const { kind, call, offset = 0, text: more } = event as { [key: string]: string } & { offset?: number }
+    return kind === "text" && call === "step:model" ? text.slice(0, offset) + more : text
+  }, "")
+  expect(said).toBe("I use [secret].")
   const prompts = model.calls.map(({ prompt }) => prompt)
   const all = JSON.stringify([await store.read("r", 0), lasting, prompts])
   expect(all).not.toContain(KEY)
@@ -140,6 +145,59 @@ test("secret arguments are in no record, no event and no prompt, and the tool ge
     'assistant: I use [secret]. | login{"user":"v","key":"[secret]"}',
     'tool: "wrong key [secret]"',
   ])
+})
+
+test("who approves cannot write a secret into the answer, which is kept", async () => {
+  const { made, used } = login()
+  const model = pureModel((_, turn) =>
+    turn === 0 ? { calls: [{ name: "login", args: { user: "u", key: KEY } }] } : "done",
+  )
+  const store = memoryStore()
+  const run = agent({ name: "x", model, tools: [made] }).run("go", { store, runId: "r" })
+  const id = (await run).requests[0]?.id ?? ""
+  const answer = { approve: true, args: { user: "v", key: "another-secret" } }
+  await expect(run.respond(id, answer)).rejects.toThrow(/"key" must stay "\[secret\]"/)
+  await run.respond(id, { approve: true, args: { user: "v", key: "[secret]" } })
+  await run
+  expect(used).toEqual([KEY])
+  expect(JSON.stringify(await store.read("r", 0))).not.toContain("another-secret")
+})
+
+test("a secret stays one in what the model says later", async () => {
+  const { made } = login()
+  const model = pureModel((_, turn) =>
+    turn === 0 ? { calls: [{ name: "login", args: { user: "u", key: KEY } }] } : `It was ${KEY}.`,
+  )
+  const free = { ...made, approval: "never" as const }
+  const run = agent({ name: "x", model, tools: [free] }).stream("go")
+  const events: unknown[] = []
+  for await (const event of run) events.push(event)
+  expect((await run).outputs).toEqual(["It was [secret]."])
+  expect(JSON.stringify(events)).not.toContain(KEY)
+})
+
+test("arguments that could not be read are asked for again after a crash, whatever a person made of them", async () => {
+  const { made, used } = login()
+  const store = memoryStore()
+  const slow = tool({
+    name: "slow",
+    description: "Asks.",
+    durable: true,
+    run: (_, { ctx }) => ctx.ask("go?"),
+  })
+  const model = pureModel((_, turn) =>
+    turn === 0 ? { calls: [{ name: "login", args: `{"key":"${KEY}` }, { name: "slow" }] } : "done",
+  )
+  const x = agent({ name: "x", model, tools: [made, slow] })
+  await x.run("go", { store, runId: "r" })
+  const again = x.resume("r", { store, takeOver: true })
+  for (let { requests } = await again; requests.length > 0; { requests } = await again) {
+    const [first] = requests
+    const isApproval = first?.data !== undefined
+    await again.respond(first?.id ?? "", isApproval ? { approve: true, args: { user: "v" } } : "yes")
+  }
+  expect(await again).toMatchObject({ status: "completed", outputs: ["done"] })
+  expect(used).toEqual([])
 })
 
 test("secrets that a crash lost are asked for again", async () => {

@@ -103,3 +103,19 @@ export function textOf(reply: ModelReply): string {
   for (const part of reply.content) if (part.type === "text") text += part.text
   return text
 }
+
+/** Providers take an object; what is none is told to the model in the result. */
+export function readObject(args: string): unknown {
+  try {
+    const parsed: unknown = args.trim() === "" ? {} : JSON.parse(args)
+    return typeof parsed === "object" && parsed !== null && !Array.isArray(parsed) ? parsed : {}
+  } catch {
+    return {}
+  }
+}
+
+/** The ids of the tool calls in a message. */
+export function callsOf(message: Message): string[] {
+  if (message.role !== "assistant") return []
+  return message.content.flatMap((part) => (part.type === "tool-call" ? [part.toolCallId] : []))
+}

@@ -4,6 +4,7 @@ import { z } from "zod"
 import { node, workflow } from "../index.ts"
 import { scriptedModel } from "../models/scripted-model.ts"
 import { tool } from "../tools/define-tool.ts"
+import type { ApprovalRules } from "../tools/index.ts"
 import { type Agent, agent, workflowTool } from "./index.ts"
 import { shown } from "./stand-ins.test-support.ts"
 
@@ -53,6 +54,32 @@ test("one tool for all hand-offs names the agent, and a name that nobody has goe
   // An agent without tools sees calls and results as text: some providers refuse them otherwise.
   expect(shown(model, 2).every((line) => !line.startsWith("tool:"))).toBe(true)
   expect(shown(model, 2).at(-1)).toMatch(/handed over to "b" already/)
+})
+
+test("the agent's rules hold for hand-offs too", async () => {
+  const model = () =>
+    scriptedModel({
+      desk: [
+        {
+          tool_calls: [
+            { name: "handoff_to_a", args: {} },
+            { name: "handoff_to_b", args: {} },
+          ],
+        },
+        { text: "I stay." },
+      ],
+      a: ["A here"],
+      b: ["B here"],
+    })
+  const desk = (approval: ApprovalRules, used = model()) => {
+    const handoffs = ["a", "b"].map((name) => agent({ name, model: used }))
+    return agent({ name: "desk", model: used, handoffs, approval })
+  }
+  expect((await desk({ deny: ["handoff_to_a"] }).run("hi")).outputs).toEqual(["B here"])
+  expect((await desk({ deny: ["handoff_*"] }).run("hi")).outputs).toEqual(["I stay."])
+  const asked = desk({ ask: ["handoff_to_a"] }).run("hi")
+  await asked.respond((await asked).requests[0]?.id ?? "", { approve: true })
+  expect((await asked).outputs).toEqual(["A here"])
 })
 
 test("the first agent's output schema holds for whoever answers", async () => {

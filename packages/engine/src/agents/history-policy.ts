@@ -1,9 +1,11 @@
 /**
  * How much of a long conversation a model gets to see. The conversation itself is kept whole; a policy chooses, and what
- * it chooses is made valid for providers. System messages, and what the user said last, are always part of it.
+ * it chooses is made valid for providers. System messages, and what the user said last, are always part of it. Summaries
+ * are for `summarise`, which goes on from the latest, also in a later run; every other policy chooses from what was said.
  */
 import { SuperstepError } from "../core/index.ts"
 import { estimateInput, type Message, type ModelRef } from "../models/index.ts"
+import { sinceSummary, withoutSummaries } from "./summary-message.ts"
 import { validHistory } from "./valid-history.ts"
 
 export type HistoryPolicy = "all" | LastItems | TokenWindow | Summarise | ChooseMessages
@@ -23,9 +25,9 @@ export interface Summarise extends SummariseOptions {
 }
 
 export interface SummariseOptions {
-  /** More messages than this, and the older ones become a summary. */
+  /** More messages than this, since the last summary, and the older ones become a new one. */
   readonly after: number
-  /** How many of the newest stay as they are. Default: half of `after`. */
+  /** How many of the newest stay as they are, fewer than `after`. Default: half of it. */
   readonly keep?: number | undefined
   /** Who writes the summary. Default: the agent's own model. */
   readonly model?: ModelRef | readonly ModelRef[] | undefined
@@ -48,7 +50,12 @@ export function tokenWindow(tokens: number): TokenWindow {
 
 /** The older messages become a summary, which a model writes and the journal keeps. */
 export function summarise(options: SummariseOptions): Summarise {
-  atLeastOne("summarise: after", options.after)
+  const { keep = 0 } = options
+  const after = atLeastOne("summarise: after", options.after)
+  if (!(Number.isSafeInteger(keep) && keep >= 0 && keep < after)) {
+    const text = `summarise: keep takes a whole number from 0 to ${after - 1}, less than after, not ${keep}.`
+    throw new SuperstepError("AGENT_INVALID", text)
+  }
   return { kind: "summarise", ...options }
 }
 
@@ -59,11 +66,20 @@ function atLeastOne(name: string, value: number): number {
 
 /** What the model sees of these messages. A summary is not made here: it costs, and is recorded. */
 export function chooseMessages(policy: HistoryPolicy, messages: readonly Message[]): readonly Message[] {
-  if (policy === "all") return messages
-  if (typeof policy === "function") return validHistory(policy(messages))
-  if (policy.kind === "summarise") return messages
-  if (policy.kind === "last-items") return newest(messages, messages.length - policy.items)
-  return newest(messages, windowStart(messages, policy.tokens))
+  if (typeof policy === "object" && policy.kind === "summarise") return sinceSummary(messages)
+  const said = withoutSummaries(messages)
+  if (policy === "all") return said
+  if (typeof policy === "function") return validHistory(policy(said))
+  if (policy.kind === "last-items") return newest(said, said.length - policy.items)
+  return newest(said, windowStart(said, policy.tokens))
+}
+
+/** What is wrong with a policy, or undefined. */
+export function historyProblem(policy: unknown): string | undefined {
+  if (policy === undefined || policy === "all" || typeof policy === "function") return undefined
+  const { kind } = Object(policy) as { kind?: unknown }
+  if (kind === "last-items" || kind === "token-window" || kind === "summarise") return undefined
+  return 'history is "all", lastItems(n), tokenWindow(n), summarise({ after }) or a function of the messages.'
 }
 
 /** The messages from `start` on, without a turn cut in two, and with what must not be missing. */

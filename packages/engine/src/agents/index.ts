@@ -1,7 +1,9 @@
 /** Agents: models with instructions and tools, as nodes of a workflow and by themselves. */
-export { type Agent, type AgentToolOptions, agent, conversation } from "./agent.ts"
+export { type Agent, type AgentToolOptions, agent, conversation, isAgent } from "./agent.ts"
 export type { AgentLimits } from "./agent-limits.ts"
+export { type AgentNodeOptions, agentNode } from "./agent-node.ts"
 export type { AgentOptions, FailedCall, Fellows } from "./agent-options.ts"
+export { agentTurn, callTools, type MadeCalls, type Turn, type TurnOptions } from "./agent-turn.ts"
 export {
   type ChooseMessages,
   type HistoryPolicy,

@@ -7,32 +7,70 @@ import type { Json } from "../core/index.ts"
 import type { ModelReply, ReplyPart } from "../models/index.ts"
 import type { Tool } from "../tools/index.ts"
 import { MASK, Masking, maskArgs } from "../tools/secrets.ts"
-
-/** The arguments of calls that have secrets, as the model wrote them, by the call's id. */
-export type LiveArgs = Map<string, string>
+import type { ToolCall } from "./conversation.ts"
 
 export const LOST =
   "The secret arguments of this call were not kept, and the process was restarted before the tool ran. Call it again."
 
-/** The reply as it may be recorded. What it hides goes into `live`. */
-export function maskReply(reply: ModelReply, tools: ReadonlyMap<string, Tool>, live: LiveArgs): ModelReply {
-  const secrets: Masking[] = []
-  const content = reply.content.map((part): ReplyPart => {
-    const names = part.type === "tool-call" ? tools.get(part.name)?.secret : undefined
-    if (part.type !== "tool-call" || names === undefined || names.length === 0) return part
-    live.set(part.id, part.args)
-    const args = parsed(part.args)
-    if (args === undefined) return { ...part, args: MASK }
-    secrets.push(new Masking(args, names))
-    return { ...part, args: JSON.stringify(maskArgs(args, names)) }
-  })
-  if (live.size === 0) return reply
-  return { ...reply, content: content.map((part) => saidWithout(part, secrets)) }
+/** What is secret in one conversation, as far as this process has come to know it. */
+export class Secrets {
+  readonly #args = new Map<string, string>()
+  #known: readonly Masking[] = []
+
+  /** The arguments of a call that has secrets, as the model wrote them: until the call is over. */
+  argsOf(call: string): string | undefined {
+    return this.#args.get(call)
+  }
+
+  /** The calls are over. What was secret in them stays so. */
+  endCalls(): void {
+    this.#args.clear()
+  }
+
+  /** Nothing that was said so far has to be kept out of what is said from here on. */
+  get isEmpty(): boolean {
+    return this.#known.length === 0
+  }
+
+  /** The texts to keep out, also those of arguments that are not on record yet. */
+  texts(more: readonly Masking[]): readonly string[] {
+    return [...this.#known, ...more].flatMap(({ texts }) => texts)
+  }
+
+  /** The reply as it may be recorded. What it hides is known from here on. */
+  maskReply(reply: ModelReply, tools: ReadonlyMap<string, Tool>): ModelReply {
+    const calls = reply.content.map((part) =>
+      part.type === "tool-call" ? this.#maskCall(part, tools) : part,
+    )
+    const content = calls.map((part): ReplyPart => {
+      if (part.type !== "text" && part.type !== "reasoning") return part
+      return { ...part, text: this.#known.reduce((text, masking) => masking.text(text), part.text) }
+    })
+    return { ...reply, content }
+  }
+
+  #maskCall(call: ToolCall, tools: ReadonlyMap<string, Tool>): ToolCall {
+    const names = secretNames(tools, call.name)
+    if (names.length === 0) return call
+    this.#args.set(call.id, call.args)
+    const args = parsed(call.args)
+    if (args === undefined) return { ...call, args: MASK }
+    this.#known = [...this.#known, new Masking(args, names)]
+    return { ...call, args: JSON.stringify(maskArgs(args, names)) }
+  }
 }
 
-function saidWithout(part: ReplyPart, secrets: readonly Masking[]): ReplyPart {
-  if (part.type !== "text" && part.type !== "reasoning") return part
-  return { ...part, text: secrets.reduce((text, masking) => masking.text(text), part.text) }
+const NONE: readonly string[] = []
+
+/** Names of the arguments that a tool keeps secret. */
+export function secretNames(tools: ReadonlyMap<string, Tool>, tool: string): readonly string[] {
+  return tools.get(tool)?.secret ?? NONE
+}
+
+/** What is secret in arguments that may not have come to their end. */
+export function maskingOf(args: string, names: readonly string[]): Masking | undefined {
+  const read = parsed(args)
+  return read === undefined ? undefined : new Masking(read, names)
 }
 
 function parsed(args: string): Json | undefined {
@@ -43,6 +81,7 @@ function parsed(args: string): Json | undefined {
   }
 }
 
+/** Whether a call's arguments are on record without their secrets. */
 export function isMasked(tool: Tool, args: string): boolean {
   return tool.secret !== undefined && tool.secret.length > 0 && args.includes(MASK)
 }

@@ -3,6 +3,7 @@ import { type Json, SuperstepError } from "../core/index.ts"
 import type { ModelCall, ModelReply } from "../models/index.ts"
 import { jsonSchemaOf, type Schema, validate } from "../runtime/index.ts"
 import { textOf } from "./conversation.ts"
+import { jsonAnswer } from "./json-answer.ts"
 
 type ResponseFormat = NonNullable<ModelCall["responseFormat"]>
 type FormatSchema = Extract<ResponseFormat, { type: "json" }>["schema"]
@@ -32,20 +33,13 @@ export function outputFormat(agent: string, schema: Schema | undefined): OutputF
 }
 
 function readJson(schema: Schema, text: string): Answer | Promise<Answer> {
-  const parsed = parseJson(text)
+  const parsed = jsonAnswer(text)
   if (parsed === undefined) return { ok: false, reason: "it is not JSON" }
   return validate(schema, parsed.value)
 }
 
-/** Some models wrap JSON in a code block, whatever they are told. */
-function parseJson(text: string): { value: unknown } | undefined {
-  const bare = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/.exec(text)?.[1] ?? text
-  try {
-    return { value: JSON.parse(bare) }
-  } catch {
-    return undefined
-  }
-}
+/** How often an answer goes back to the model where the agent says nothing else. */
+export const REPAIRS = 2
 
 export function repairRequest(reason: string): string {
   return `Your answer does not fit: ${reason}. Answer again, with JSON that fits the schema and nothing else.`
@@ -56,25 +50,50 @@ export function outputInvalid(agent: string, reason: string, repairs: number): S
   return new SuperstepError("OUTPUT_INVALID", text, { retryable: false })
 }
 
-/** Providers that hold a model to a schema want to be told that objects have no other properties. */
-function closed(schema: Json): Json {
-  if (Array.isArray(schema)) return schema.map(closed)
+/**
+ * Providers that hold a model to a schema want to be told that objects have no other properties. An object that is put
+ * together from several schemas is left as it is: what one of them closed, the others could not add to.
+ */
+function closed(schema: Json, isPart = false): Json {
+  if (Array.isArray(schema)) return schema.map((one: Json) => closed(one, isPart))
   if (typeof schema !== "object" || schema === null) return schema
-  const { $schema: _, ...given } = schema as { readonly [key: string]: Json | undefined }
-  const parts: [string, Json][] = []
-  for (const [key, value] of Object.entries(given)) {
-    if (value !== undefined) parts.push([key, isData(key) ? value : closed(value)])
-  }
-  const result = Object.fromEntries(parts)
-  const open = given.type === "object" && given.properties !== undefined
-  return open && given.additionalProperties === undefined
-    ? { ...result, additionalProperties: false }
-    : result
+  const { $schema: _, ...given } = schema as Shape
+  const result = mapped(given, (value, key) => {
+    if (DATA.has(key)) return value
+    if (MAPS.has(key)) return isShape(value) ? mapped(value, (one) => closed(one)) : value
+    return closed(value, key === "allOf")
+  })
+  const isWhole = !isPart && given.type === "object" && given.properties !== undefined
+  const isOpen = OTHERS.every((key) => given[key] === undefined)
+  return isWhole && isOpen ? { ...result, additionalProperties: false } : result
 }
 
+type Shape = { readonly [key: string]: Json | undefined }
+
 /** Keywords whose values are data, not schemas. */
-function isData(key: string): boolean {
-  return key === "enum" || key === "const" || key === "default" || key === "examples" || key === "required"
+const DATA = new Set(["enum", "const", "default", "examples", "required"])
+/** Keywords whose values are schemas by name, whatever the names are. */
+const MAPS = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"])
+/** Keywords by which an object may have other properties than its own. */
+const OTHERS = [
+  "additionalProperties",
+  "unevaluatedProperties",
+  "patternProperties",
+  "allOf",
+  "anyOf",
+  "oneOf",
+  "$ref",
+]
+
+function isShape(value: Json): value is { readonly [key: string]: Json } {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+}
+
+function mapped(given: Shape, change: (value: Json, key: string) => Json): { [key: string]: Json } {
+  const entries = Object.entries(given).flatMap(([key, value]) =>
+    value === undefined ? [] : [[key, change(value, key)] as const],
+  )
+  return Object.fromEntries(entries)
 }
 
 /** For the node: what it gives, as others see it. The value has been read once; a schema that transforms must not see it again. */

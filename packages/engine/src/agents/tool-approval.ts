@@ -3,7 +3,7 @@ import type { Json } from "../core/index.ts"
 import type { Context, Schema } from "../runtime/index.ts"
 import { approvalVerdict } from "../tools/approval.ts"
 import type { ApprovalRules, ApprovalVerdict, Tool } from "../tools/index.ts"
-import { maskArgs } from "../tools/secrets.ts"
+import { MASK, maskArgs } from "../tools/secrets.ts"
 
 /** What a person answers. */
 export interface ApprovalAnswer {
@@ -26,18 +26,26 @@ const SHAPE: Json = {
 }
 
 /** What an answer is checked against; forms are made from its JSON Schema. */
-export const approvalAnswer: Schema<ApprovalAnswer> = {
-  "~standard": Object.assign(
-    {
-      version: 1 as const,
-      vendor: "superstep",
-      validate: (value: unknown) => {
-        const problem = answerProblem(value)
-        return problem === undefined ? { value: value as ApprovalAnswer } : { issues: [{ message: problem }] }
-      },
-    },
-    { jsonSchema: { input: () => SHAPE, output: () => SHAPE } },
-  ),
+export const approvalAnswer: Schema<ApprovalAnswer> = answerSchema(answerProblem)
+
+function answerSchema(problemOf: (value: unknown) => string | undefined): Schema<ApprovalAnswer> {
+  const validate = (value: unknown) => {
+    const problem = problemOf(value)
+    return problem === undefined ? { value: value as ApprovalAnswer } : { issues: [{ message: problem }] }
+  }
+  const standard = { version: 1 as const, vendor: "superstep", validate }
+  return { "~standard": Object.assign(standard, { jsonSchema: { input: () => SHAPE, output: () => SHAPE } }) }
+}
+
+/** What a person answers is kept, so that it cannot say anything secret. */
+function answerWithout(secret: readonly string[]): Schema<ApprovalAnswer> {
+  return answerSchema((value) => {
+    const problem = answerProblem(value)
+    if (problem !== undefined) return problem
+    const { args = {} } = value as ApprovalAnswer
+    if (JSON.stringify(maskArgs(args, secret)) === JSON.stringify(args)) return undefined
+    return `${secret.map((name) => `"${name}"`).join(", ")} must stay ${JSON.stringify(MASK)}: answers are kept, and secrets are not`
+  })
 }
 
 function answerProblem(value: unknown): string | undefined {
@@ -104,7 +112,7 @@ export async function askApproval(
   return await ctx.ask<ApprovalAnswer>({
     prompt: `Agent "${agent}" wants to use the tool "${tool.name}". May it?`,
     data,
-    schema: approvalAnswer,
+    schema: tool.secret === undefined ? approvalAnswer : answerWithout(tool.secret),
   })
 }
 

@@ -2,43 +2,29 @@
  * One tool call: read, allowed, made, recorded. A call that finished is never made again; one that was under way when the
  * process died is made again, with the same idempotency key. A durable tool records what it does itself.
  */
-import { isSuperstepError, type Json, SuperstepError } from "../core/index.ts"
-import type { Context } from "../runtime/index.ts"
-import { callTool, readArgs, type ToolOutcome } from "../tools/call-tool.ts"
-import type { ParsedArgs, Tool, ToolCallContext } from "../tools/index.ts"
-import { maskArgs } from "../tools/secrets.ts"
+import { isSuperstepError, SuperstepError } from "../core/index.ts"
+import { type Context, telemetryOf } from "../runtime/index.ts"
+import { callTool, type ToolOutcome } from "../tools/call-tool.ts"
+import type { Tool, ToolCallContext } from "../tools/index.ts"
 import type { Guard } from "./agent-limits.ts"
 import type { SomeAgentOptions } from "./agent-options.ts"
+import { allowedArgs, type FailedOutcome, failure } from "./allowed-args.ts"
 import type { ToolCall } from "./conversation.ts"
 import { withPath } from "./scope-path.ts"
-import { fillMasks, isMasked, type LiveArgs, LOST } from "./secrets.ts"
-import { askApproval, denied, verdictFor } from "./tool-approval.ts"
+import { LOST, type Secrets } from "./secrets.ts"
+import { tracedToolCall } from "./traced-calls.ts"
 
 export interface ToolTurn {
   readonly agent: string
   readonly options: Pick<SomeAgentOptions, "approval" | "onToolError">
   readonly tools: ReadonlyMap<string, Tool>
   readonly guards: readonly Guard[]
-  readonly live: LiveArgs
+  readonly secrets: Secrets
   readonly ctx: Context
   readonly signal: AbortSignal
   readonly path: string
   /** Resolves when the durable calls before have begun: they share the node's own state, and begin in their order. */
   durableBegun: Promise<void>
-}
-
-export function failure(code: string, message: string): ToolOutcome {
-  return { ok: false, error: { code, message } }
-}
-
-/** The arguments, read and checked: those in memory where the record has them masked. */
-export async function argsOf(tool: Tool, { id, args }: ToolCall, live: LiveArgs): Promise<ParsedArgs> {
-  const read = await readArgs(tool, live.get(id) ?? args)
-  if (read.ok) return read
-  return {
-    ok: false,
-    reason: `The arguments of "${tool.name}" do not fit: ${read.reason}. Call it again with others.`,
-  }
 }
 
 export async function makeCall(
@@ -69,38 +55,13 @@ async function allowedCall(
   before: Promise<void>,
   begun: () => void,
 ): Promise<ToolOutcome> {
-  const { agent, ctx, live, options } = turn
-  const isLost = isMasked(tool, call.args) && !live.has(call.id)
-  // Lost secrets come out at the very end: what was asked and answered before the crash is gone through again.
-  const read = isLost ? lostArgs(call) : await argsOf(tool, call, live)
-  if (!read.ok) return failure("TOOL_ARGS", read.reason)
-  let { args } = read
-  const about = { id: call.id, agent, args }
-  const verdict = await verdictFor(tool, about, options.approval, ctx)
-  if (verdict === "deny") return failure("TOOL_DENIED", denied(tool.name, undefined))
-  if (verdict === "ask") {
-    // Nobody waits for a person on behalf of another call.
-    begun()
-    const answer = await askApproval(tool, about, ctx.scope(`approval:${tool.name}:${call.id}`))
-    if (!answer.approve) return failure("TOOL_DENIED", denied(tool.name, answer.reason))
-    if (answer.args !== undefined) {
-      edited.set(call.id, maskArgs(answer.args as Json, tool.secret))
-      const checked = await tool.parse(fillMasks(answer.args, JSON.parse(live.get(call.id) ?? call.args)))
-      if (!checked.ok && !isLost) return failure("TOOL_ARGS", editInvalid(tool.name, checked.reason))
-      if (checked.ok) args = checked.args
-    }
-  }
+  // Nobody waits for a person on behalf of another call.
+  const allowed = await allowedArgs(turn, tool, call, edited, begun)
+  if (!allowed.ok) return allowed
+  const { args, isLost } = allowed
   return await (tool.durable === true && !isLost
     ? durableCall(turn, tool, call, args, before, begun)
     : recordedCall(turn, tool, call, isLost ? undefined : { args }))
-}
-
-function lostArgs({ args }: ToolCall): ParsedArgs {
-  try {
-    return { ok: true, args: JSON.parse(args) }
-  } catch {
-    return { ok: true, args: {} }
-  }
 }
 
 async function recordedCall(
@@ -115,7 +76,7 @@ async function recordedCall(
   const run = async (): Promise<ToolOutcome> => {
     if (given === undefined) return failure("TOOL_SECRETS_LOST", LOST)
     end = begin(turn)
-    const outcome = await callTool(tool, given.args, contextOf(turn, tool, call), { clock: ctx.clock })
+    const outcome = await runTool(turn, tool, given.args, call, false)
     return outcome.ok ? outcome : told(turn, tool, call, outcome)
   }
   try {
@@ -153,7 +114,7 @@ async function durableCall(
   }
   await before
   try {
-    const running = callTool(tool, args, contextOf(turn, tool, call), { clock: ctx.clock })
+    const running = runTool(turn, tool, args, call, end === undefined)
     begun()
     const outcome = await running
     return outcome.ok ? outcome : told(turn, tool, call, outcome)
@@ -163,6 +124,20 @@ async function durableCall(
       return failure(error.code, error.message)
     throw error
   }
+}
+
+function runTool(
+  turn: ToolTurn,
+  tool: Tool,
+  args: unknown,
+  call: ToolCall,
+  isResumed: boolean,
+): Promise<ToolOutcome> {
+  const made = contextOf(turn, tool, call)
+  const above = telemetryOf(turn.ctx)
+  return above === undefined
+    ? callTool(tool, args, made, { clock: turn.ctx.clock })
+    : tracedToolCall(above, tool, args, made, isResumed)
 }
 
 /** Checks what may be used, and gives the function that ends it. */
@@ -199,7 +174,7 @@ function told(
   { options: { onToolError = "result" } }: ToolTurn,
   tool: Tool,
   { id }: ToolCall,
-  outcome: Extract<ToolOutcome, { ok: false }>,
+  outcome: FailedOutcome,
 ): ToolOutcome {
   if (onToolError === "result") return outcome
   const { error } = outcome
@@ -213,8 +188,4 @@ function told(
 
 function isLost(outcome: ToolOutcome): boolean {
   return !outcome.ok && outcome.error.code === "TOOL_SECRETS_LOST"
-}
-
-function editInvalid(tool: string, reason: string): string {
-  return `The call of "${tool}" was allowed with other arguments, but these do not fit: ${reason}. Nothing was done.`
 }

@@ -7,9 +7,10 @@ import { isSuperstepError, type SuperstepError } from "../core/index.ts"
 import type { ToolOutcome } from "../tools/call-tool.ts"
 import type { Tool } from "../tools/index.ts"
 import type { Agent } from "./agent.ts"
+import { allowedArgs, failure } from "./allowed-args.ts"
 import type { ToolCall } from "./conversation.ts"
 import { type HandoffTool, isHandoff } from "./hand-off.ts"
-import { argsOf, failure, makeCall, type ToolTurn } from "./tool-step.ts"
+import { makeCall, type ToolTurn } from "./tool-step.ts"
 
 export interface TurnResult {
   readonly outcomes: readonly ToolOutcome[]
@@ -24,64 +25,67 @@ export async function toolTurn(
   calls: readonly ToolCall[],
 ): Promise<TurnResult> {
   const edited = new Map<string, unknown>()
-  const stopOthers = new AbortController()
-  const signal = AbortSignal.any([given.signal, stopOthers.signal])
-  // Every call listens to it, and there may be many.
-  setMaxListeners(0, signal)
-  const turn: ToolTurn = { ...given, durableBegun: Promise.resolve(), signal }
-  const next = await handoffOf(turn, calls)
+  const others = calls.length > 1 ? new AbortController() : undefined
+  const { agent, options, tools, guards, secrets, ctx, path } = given
+  const turn: ToolTurn = {
+    agent,
+    options,
+    tools,
+    guards,
+    secrets,
+    ctx,
+    path,
+    durableBegun: Promise.resolve(),
+    signal: others === undefined ? given.signal : eitherOf(given.signal, others.signal),
+  }
   let limit: SuperstepError | undefined
 
-  const outcomeOf = async (call: ToolCall): Promise<ToolOutcome> => {
+  const outcomeOf = async (call: ToolCall): Promise<ToolOutcome | Agent> => {
     const tool = turn.tools.get(call.name)
     if (tool === undefined) return failure("TOOL_UNKNOWN", unknown(call.name, turn.tools))
-    if (isHandoff(tool)) return await handoffOutcome(tool, call, turn, next)
     try {
-      return await makeCall(turn, tool, call, edited)
+      return await (isHandoff(tool) ? handOver(tool, call) : makeCall(turn, tool, call, edited))
     } catch (error) {
       if (isSuperstepError(error) && error.limit === true) {
         // The other calls of the turn are let finish, and are on record.
         limit ??= error
         return failure(error.code, error.message)
       }
-      stopOthers.abort(error)
+      others?.abort(error)
       throw error
     }
   }
 
-  const outcomes = await Promise.all(calls.map(outcomeOf))
+  /** To the agent that takes over, if it may. */
+  const handOver = async (tool: HandoffTool, call: ToolCall): Promise<ToolOutcome | Agent> => {
+    const allowed = await allowedArgs(turn, tool, call, edited, () => undefined)
+    return allowed.ok ? tool.target(allowed.args) : allowed
+  }
+
+  const made = await Promise.all(calls.map(outcomeOf))
   if (limit !== undefined) throw limit
-  return { outcomes, edited, next: next?.agent }
+  // Of several that could take over, the first of the turn does.
+  const next = made.find((one): one is Agent => !isOutcome(one))
+  let isTaken = false
+  const outcomes = made.map((one): ToolOutcome => {
+    if (isOutcome(one)) return one
+    if (isTaken)
+      return failure("HANDOFF_TAKEN", `The conversation was handed over to "${next?.name}" already.`)
+    isTaken = true
+    return { ok: true, value: `Handed over to "${one.name}".` }
+  })
+  return { outcomes, edited, next }
 }
 
-interface Handoff {
-  readonly id: string
-  readonly agent: Agent
+function eitherOf(task: AbortSignal, turn: AbortSignal): AbortSignal {
+  const signal = AbortSignal.any([task, turn])
+  // Every call listens to it, and there may be many.
+  setMaxListeners(0, signal)
+  return signal
 }
 
-/** The first call that hands over. */
-async function handoffOf(turn: ToolTurn, calls: readonly ToolCall[]): Promise<Handoff | undefined> {
-  for (const call of calls) {
-    const tool = turn.tools.get(call.name)
-    if (tool === undefined || !isHandoff(tool)) continue
-    const args = await argsOf(tool, call, turn.live)
-    if (args.ok) return { id: call.id, agent: tool.target(args.args) }
-  }
-  return undefined
-}
-
-async function handoffOutcome(
-  tool: HandoffTool,
-  call: ToolCall,
-  turn: ToolTurn,
-  next: Handoff | undefined,
-): Promise<ToolOutcome> {
-  const args = await argsOf(tool, call, turn.live)
-  if (!args.ok) return failure("TOOL_ARGS", args.reason)
-  if (call.id !== next?.id) {
-    return failure("HANDOFF_TAKEN", `The conversation was handed over to "${next?.agent.name}" already.`)
-  }
-  return { ok: true, value: `Handed over to "${next.agent.name}".` }
+function isOutcome(made: ToolOutcome | Agent): made is ToolOutcome {
+  return "ok" in made
 }
 
 function unknown(name: string, tools: ReadonlyMap<string, Tool>): string {

@@ -3,6 +3,7 @@
  * H1 every tool call has exactly one result, right after the message that made it, in the order of the calls;
  * H2 no result without its call; H3 no two calls with one id; H4 no empty message; H5 the rest stays in its order.
  */
+import { freshId } from "../models/fresh-id.ts"
 import type { Message } from "../models/index.ts"
 
 type Assistant = Extract<Message, { role: "assistant" }>
@@ -70,15 +71,6 @@ function matchResults(messages: readonly Message[]): Map<Call, Result | undefine
     }
   }
   return found
-}
-
-/** The id, or another one where an earlier call has it. Only letters that every provider takes. */
-export function freshId(wanted: string, taken: Set<string>): string {
-  const base = wanted === "" ? "call" : wanted
-  let id = base
-  for (let n = 2; taken.has(id); n++) id = `${base}_${n}`
-  taken.add(id)
-  return id
 }
 
 function noResult({ toolCallId, toolName }: Call): Result {

@@ -1,5 +1,6 @@
 /** From nodes and edges to a workflow. Wrong wiring does not compile; what types cannot see fails at build. */
 import {
+  type Budget,
   compileGraph,
   type EdgeGroup,
   isBuiltInReducer,
@@ -48,6 +49,9 @@ export interface WorkflowOptions {
   /** `superstep`: messages are delivered when all tasks of a step are done. `flow`: at once. */
   readonly schedule?: Schedule | undefined
   readonly limits?: Limits | undefined
+  /** Milliseconds a run may take, and the most it may use, unless the run is given its own. */
+  readonly timeout?: number | undefined
+  readonly budget?: Budget | undefined
 }
 
 type When<M> = (message: M) => boolean | Promise<boolean>
@@ -171,14 +175,14 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never> {
     )
   }
 
-  /** The first case that holds takes the message, else the default. */
-  switch<M, const C extends readonly Case<M, Node<M, unknown>>[], O>(
+  /** The first case that holds takes the message, else the default; without one the message is an output. */
+  switch<M, const C extends readonly Case<M, Node<M, unknown>>[], O = M>(
     from: Node<never, M>,
     cases: C,
-    otherwise: Node<M, O>,
+    otherwise?: Node<M, O>,
   ): WorkflowBuilder<In, Out | O | OutOf<C[number]["to"]>, StartOut> {
     const list: SwitchCase[] = cases.map(({ to, label }) => ({ to: this.#add(to), conditional: true, label }))
-    list.push({ to: this.#add(otherwise), conditional: false })
+    list.push({ ...(otherwise === undefined ? {} : { to: this.#add(otherwise) }), conditional: false })
     return this.#connect(
       { kind: "switch", from: this.#add(from), cases: list },
       { conditions: cases.map(({ when }) => when as Condition) },
@@ -261,7 +265,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never> {
 
   /** Checks everything, and throws a GraphInvalidError that lists all problems. */
   build(): Workflow<In, [Out] extends [never] ? StartOut : Out> {
-    const { description, schedule, limits, state = [] } = this.#options
+    const { description, schedule, limits, timeout, budget, state = [] } = this.#options
     const { graph, warnings } = compileGraph({
       name: this.#name,
       description,
@@ -283,6 +287,8 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never> {
         return programNode(node, definition, new Router(node, functions))
       }),
       reducers: reducersOf(state),
+      timeout,
+      budget,
     }
     currentTelemetry()?.built(graph)
     return makeWorkflow(program, warnings)
@@ -332,7 +338,11 @@ function nodeSpec({ id, definition }: Node): NodeSpec {
     // Where one handler takes anything, or cannot say what, nothing is known about the node's input.
     input: input.every((schema) => schema !== undefined) ? (input as Json[]) : undefined,
     output: jsonSchemaOf(output, "output"),
-    retry: retry && { ...retry, on: retry.on && [...retry.on] },
+    retry: retry && {
+      ...retry,
+      on: retry.on && [...retry.on],
+      matching: retry.matching && [...retry.matching],
+    },
     timeout,
     concurrency,
     maxVisits,

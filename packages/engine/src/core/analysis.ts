@@ -104,18 +104,37 @@ export function starvation(spec: GraphSpec, join: FanInEdge): string | undefined
     const stuck = join.from.filter((source) => !withoutTarget.has(source))
     return `${list(stuck)} can only run after "${join.to}", which waits for the join`
   }
+  const sources = new Set(join.from)
   for (const group of spec.edges) {
-    if (group.kind !== "switch") continue
-    const reason = exclusion(spec, join, group, needs)
+    if (group.kind !== "switch" || isAlike(next, join, group, sources)) continue
+    const reason = exclusion(spec, next, join, group, needs)
     if (reason !== undefined) return reason
   }
   return undefined
 }
 
+/** Whichever case is taken, the same sources lie behind it: looked at from near, since most switches are far from most joins. */
+function isAlike(next: Adjacency, join: FanInEdge, group: SwitchEdge, sources: ReadonlySet<NodeId>): boolean {
+  const behind = targetsOf(group).map((target) =>
+    [...reachable(next, [target], join.to)].filter((id) => sources.has(id)).sort(),
+  )
+  const [first = []] = behind
+  return behind.every((ids) => ids.length === first.length && ids.every((id, i) => id === first[i]))
+}
+
+function targetsOf({ cases }: SwitchEdge): NodeId[] {
+  return [...new Set(cases.flatMap(({ to }) => (to === undefined ? [] : [to])))]
+}
+
 /** Sources that lie behind different cases of a switch that is passed once: only one of them ever sends. */
-function exclusion(spec: GraphSpec, join: FanInEdge, group: SwitchEdge, needs: number): string | undefined {
-  const next = adjacency(allHops(spec))
-  const targets = [...new Set(group.cases.flatMap(({ to }) => (to === undefined ? [] : [to])))]
+function exclusion(
+  spec: GraphSpec,
+  next: Adjacency,
+  join: FanInEdge,
+  group: SwitchEdge,
+  needs: number,
+): string | undefined {
+  const targets = targetsOf(group)
   if (reachable(next, targets).has(group.from)) return undefined
   const aside = adjacency(allHops(spec).filter((hop) => hop.group !== group))
   const free = reachable(aside, entries(spec))

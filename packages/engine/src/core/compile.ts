@@ -14,6 +14,7 @@ import {
   type NodeSpec,
   type OutGroup,
   type SwitchCase,
+  wholeJoinId,
 } from "./graph.ts"
 import type { NodeId } from "./ids.ts"
 import { GraphInvalidError, type Problem, validateGraph } from "./validate.ts"
@@ -42,7 +43,12 @@ export function compileGraph(spec: GraphSpec): CompiledGraph {
     nodes: compileNodes(spec, joins, counted),
     index,
     joins,
-    joinIndex: new Map(joins.map((join) => [join.id, join])),
+    joinIndex: new Map(
+      joins.flatMap((join) => [
+        [wholeJoinId(join.group), join],
+        [join.id, join],
+      ]),
+    ),
     maps: new Map(
       maps.map((group) => [
         group.worker,

@@ -6,7 +6,7 @@ import type { ErrorData } from "./errors.ts"
 import type { JoinId, NodeId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import type { ChannelSpec } from "./reducers.ts"
-import type { RetryPolicy } from "./retry.ts"
+import { hash32, type RetryPolicy } from "./retry.ts"
 import type { Budget } from "./usage.ts"
 
 export type Schedule = "superstep" | "flow"
@@ -157,10 +157,30 @@ export function hopsOf(group: EdgeGroup): Hop[] {
   }
 }
 
+/** From so many sources on a join's id no longer names them all: it is in the record of each of them. */
+const WIDE = 16
+const joinIds = new WeakMap<FanInEdge, JoinId>()
+
 /** Readable, and different for different joins whatever the nodes are called. */
-export function joinId({ from, to }: FanInEdge): JoinId {
-  const safe = (id: NodeId) => id.replace(/[%+=>]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)
+export function joinId(group: FanInEdge): JoinId {
+  const known = joinIds.get(group)
+  if (known !== undefined) return known
+  const { from, to } = group
+  const whole = wholeJoinId(group)
+  const hash = () => hash32(whole, 0).toString(16) + hash32(whole, 1).toString(16)
+  const id =
+    from.length < WIDE ? whole : `${safe(from[0] as NodeId)}+${from.length - 1}:${hash()}=>${safe(to)}`
+  joinIds.set(group, id)
+  return id
+}
+
+/** The id as all joins had it once: wide ones are known by it too, for the journals that have it. */
+export function wholeJoinId({ from, to }: FanInEdge): JoinId {
   return `${from.map(safe).join("+")}=>${safe(to)}`
+}
+
+function safe(id: NodeId): string {
+  return id.replace(/[%+=>]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)
 }
 
 /** How many messages a round of the join takes at the least; undefined: it waits until none can come any more. */

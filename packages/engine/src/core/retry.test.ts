@@ -85,3 +85,19 @@ describe("which errors", () => {
     expect(retryDelay({ attempts: 3, on: ["EDGE_FAILED"] }, 1, fatal, "s")).toBeUndefined()
   })
 })
+
+describe("errors by their text", () => {
+  const policy = { attempts: 3, delay: 1, matching: ["timeout", "rate_limit"] }
+
+  test("a part of the message or of the code, in any case, is tried again", () => {
+    expect(retryDelay(policy, 1, { code: "ERROR", message: "Gateway TimeOut after 3 s" }, "s")).toBe(1)
+    expect(retryDelay(policy, 1, { code: "RATE_LIMIT", message: "no", retryable: false }, "s")).toBe(1)
+    expect(retryDelay(policy, 1, failure, "s")).toBeUndefined()
+  })
+
+  test("an empty text is part of every error, and no text of none", () => {
+    const never = { ...failure, retryable: false }
+    expect(retryDelay({ ...policy, matching: [""] }, 1, never, "s")).toBe(1)
+    expect(retryDelay({ ...policy, matching: [] }, 1, failure, "s")).toBeUndefined()
+  })
+})

@@ -13,6 +13,8 @@ export interface RetryPolicy {
   readonly jitter?: number | undefined
   /** Only these error codes are tried again. Absent: every error that does not say `retryable: false`. */
   readonly on?: readonly string[] | undefined
+  /** Only errors whose code or message contains one of these, in any case, are tried again; an empty text: all. */
+  readonly matching?: readonly string[] | undefined
 }
 
 /** Milliseconds to wait before the next attempt, or undefined when there is none. */
@@ -23,12 +25,19 @@ export function retryDelay(
   seed: string,
 ): number | undefined {
   if (policy === undefined || attempt >= policy.attempts || error.fatal) return undefined
-  if (policy.on ? !policy.on.includes(error.code) : error.retryable === false) return undefined
+  if (!isTriedAgain(policy, error)) return undefined
   const base = policy.delay ?? 1_000
   const grown = policy.backoff === "exponential" ? base * 2 ** (attempt - 1) : base
   const capped = Math.min(grown, policy.maxDelay ?? 60_000)
   const jitter = policy.jitter ?? 0
   return Math.round(capped * (1 - jitter * fraction(`${seed}:${attempt}`)))
+}
+
+function isTriedAgain({ on, matching }: RetryPolicy, error: ErrorData): boolean {
+  if (on === undefined && matching === undefined) return error.retryable !== false
+  if (on?.includes(error.code)) return true
+  const text = `${error.code} ${error.message}`.toLowerCase()
+  return matching?.some((part) => text.includes(part.toLowerCase())) === true
 }
 
 /** A number in [0, 1) that depends on the text alone. */

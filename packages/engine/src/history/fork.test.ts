@@ -493,6 +493,36 @@ describe("a rerun", () => {
     expect(ran).toEqual([])
   })
 
+  test("goes on in there too where the caller failed with what was inside, or because of it", async () => {
+    const unwrapped = (error: unknown) => (error as Error).cause
+    const wrapped = (error: unknown) => new Error("the caller's words", { cause: (error as Error).cause })
+    for (const told of [unwrapped, wrapped]) {
+      const store = textStore()
+      const ran: string[] = []
+      const built = (fixed: boolean) => {
+        const x = node("x", (n: number) => {
+          ran.push("x")
+          return n
+        })
+        const y = node("y", (n: number) => {
+          if (!fixed) throw new Error("a bug")
+          return n
+        })
+        const inner = workflow("inner").chain(x, y).build()
+        const calls = node("calls", async (n: number, ctx) => {
+          return await ctx.call(inner, n).catch((error: unknown) => {
+            throw told(error)
+          })
+        })
+        return workflow("outer").start(calls).build()
+      }
+      await built(false).run(4, { store, runId: "r" }).result
+      const id = await rerun(store, "r")
+      expect((await built(true).resume(id, { store })).outputs).toEqual([[4]])
+      expect(ran).toEqual(["x"])
+    }
+  })
+
   test("of one whose reducer failed reduces again", async () => {
     const store = textStore()
     const { reducer } = await import("../index.ts")

@@ -18,8 +18,10 @@ import {
 import {
   type Clock,
   foldRecords,
+  type Labels,
   type LoadedFrame,
   type LoadedRun,
+  labelsProblem,
   type Store,
   systemClock,
 } from "../runtime/index.ts"
@@ -54,10 +56,12 @@ export interface ForkOptions {
   readonly by?: string | undefined
   /** A name for the new run; made up when absent. */
   readonly runId?: RunId | undefined
+  /** Default: those of the run that it comes from. */
+  readonly labels?: Labels | undefined
   readonly clock?: Pick<Clock, "now"> | undefined
 }
 
-export interface RerunOptions extends Pick<ForkOptions, "runId" | "clock"> {
+export interface RerunOptions extends Pick<ForkOptions, "runId" | "labels" | "clock"> {
   /** What is to run again: from a superstep on, from a task on, or from the last task of a node. Default: what failed. */
   readonly from?:
     | { readonly superstep: number }
@@ -118,8 +122,21 @@ async function forkAfter(store: Store, journal: Journal, seq: number, options: F
     const value = checkJson(answer, `the answer to "${id}"`)
     made.add(key, { type: "request.answered", at, request, value, ...(by === undefined ? {} : { by }) })
   }
-  await made.write(runId, { workflow: started.workflow, graph: graphData(root.graph).hash, forkOf: from })
+  const { workflow } = started
+  const labels = await labelsOf(store, parent, options)
+  await made.write(runId, { workflow, graph: graphData(root.graph).hash, forkOf: from, labels })
   return runId
+}
+
+async function labelsOf(
+  store: Store,
+  origin: RunId,
+  { labels }: Pick<ForkOptions, "labels">,
+): Promise<Labels | undefined> {
+  if (labels === undefined) return (await store.run(origin))?.labels
+  const problem = labelsProblem(labels)
+  if (problem !== undefined) throw optionInvalid(problem)
+  return { ...labels }
 }
 
 function machinesOf({ frames }: LoadedRun): Map<string, Machine> {
@@ -150,7 +167,8 @@ async function restart(store: Store, journal: Journal, options: ForkOptions): Pr
   const made = new NewRun(store, new Map([["", machine]]), { seq: 0, events: 0 })
   made.addStart(machine, entry, effects)
   const { workflow, graph: hash } = entry
-  await made.write(runId, { workflow, graph: hash, forkOf: { runId: journal.runId, seq: 0 } })
+  const labels = await labelsOf(store, journal.runId, options)
+  await made.write(runId, { workflow, graph: hash, forkOf: { runId: journal.runId, seq: 0 }, labels })
   return runId
 }
 

@@ -1,5 +1,6 @@
 /** Places in a run from which it can go on once more, found in its journal. */
 import {
+  type ErrorData,
   type NodeId,
   type RequestId,
   type RunId,
@@ -109,7 +110,7 @@ export function seqBeforeFailure(journal: Journal): number {
     const { entry, seq } = record
     if (entry.type === "call.finished" && !entry.outcome.ok) {
       const below = childKey(frame.key, entry.task, attempt, entry.key)
-      given.set(`${frame.key} ${entry.task}`, { message: entry.outcome.error.message, frame: below })
+      given.set(`${frame.key} ${entry.task}`, { error: entry.outcome.error, frame: below })
     }
     if (frame.machine.status !== "failed" || !effects.some(({ type }) => type === "finish")) continue
     const below = entry.type === "task.failed" ? causeBelow(frame.key, entry, given) : undefined
@@ -122,7 +123,7 @@ export function seqBeforeFailure(journal: Journal): number {
 
 /** What the last sub-workflow of a task failed with, which it may have failed with too. */
 interface GivenFailure {
-  readonly message: string
+  readonly error: ErrorData
   readonly frame: string
 }
 
@@ -132,7 +133,15 @@ function causeBelow(
   given: ReadonlyMap<string, GivenFailure>,
 ): string | undefined {
   const found = given.get(`${frame} ${task}`)
-  return found?.message === error.message ? found.frame : undefined
+  if (found === undefined) return undefined
+  // In its own words, those of what was inside, or with either as its cause.
+  const inside = new Set(messagesOf(found.error))
+  return messagesOf(error).some((message) => inside.has(message)) ? found.frame : undefined
+}
+
+function messagesOf(error: ErrorData): string[] {
+  const { message, cause } = error
+  return cause === undefined ? [message] : [message, ...messagesOf(cause)]
 }
 
 function notFailed(runId: RunId, status: string): SuperstepError {

@@ -1,42 +1,29 @@
-/** One try of one model: takes its place among the provider's calls, asks, and gives the reply or throws what went wrong. */
+/** One try of one model: asks, and gives the reply or throws what went wrong. */
 import type { LanguageModelV3CallOptions, LanguageModelV3StreamPart } from "@ai-sdk/provider"
-import { SuperstepError } from "../core/index.ts"
+import { SuperstepError, type Usage } from "../core/index.ts"
 import type { Clock } from "../runtime/index.ts"
-import { estimateInput } from "./estimate.ts"
 import type { Model, ModelCall, ModelReply, ReplyDelta } from "./model.ts"
-import { modelName, providerOf } from "./model-name.ts"
+import { modelName } from "./model-name.ts"
 import type { PriceTable } from "./prices.ts"
-import type { ProviderLimits } from "./provider-limits.ts"
+import { providerError } from "./provider-error.ts"
 import { replyOf } from "./reply.ts"
 import { Deadline, orStopped, stopError } from "./stopping.ts"
 import { StreamedReply } from "./stream-reply.ts"
+import { usageOfDropped } from "./usage.ts"
 
 export interface AttemptOptions {
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  readonly prices: PriceTable
   readonly onDelta?: ((delta: ReplyDelta) => void) | undefined
   readonly firstTokenTimeout?: number | undefined
   readonly idleTimeout?: number | undefined
-  readonly clock: Clock
-  readonly prices: PriceTable
-  readonly limits?: ProviderLimits | undefined
-  /** What a stream had said when it failed: it is paid for. */
-  readonly onDropped: (said: string) => void
+  /** What an attempt that failed is paid for all the same. */
+  readonly onDropped?: ((usage: Usage, model: string) => void) | undefined
 }
 
-export async function attempt(
-  model: Model,
-  call: ModelCall,
-  signal: AbortSignal,
-  options: AttemptOptions,
-): Promise<ModelReply> {
-  const place = await options.limits?.enter(providerOf(model), estimateInput(call), signal)
-  let used: number | undefined
-  try {
-    const reply = await (isStreamed(options) ? stream : generate)(model, call, signal, options)
-    used = (reply.usage.inputTokens ?? 0) + (reply.usage.outputTokens ?? 0)
-    return reply
-  } finally {
-    place?.leave(used)
-  }
+export function attempt(model: Model, call: ModelCall, options: AttemptOptions): Promise<ModelReply> {
+  return isStreamed(options) ? stream(model, call, options) : generate(model, call, options)
 }
 
 /** Only a stream shows that a model has begun and goes on. */
@@ -47,47 +34,63 @@ function isStreamed({ onDelta, firstTokenTimeout, idleTimeout }: AttemptOptions)
 async function generate(
   model: Model,
   call: ModelCall,
-  signal: AbortSignal,
-  { prices }: AttemptOptions,
+  { signal, prices, onDropped }: AttemptOptions,
 ): Promise<ModelReply> {
   const answer = await orStopped(model.doGenerate(callOptions(call, signal)), signal)
-  return replyOf(model, call, answer, prices)
+  const reply = replyOf(model, call, answer, prices)
+  if (!isFailed(reply)) return reply
+  onDropped?.(reply.usage, reply.model)
+  throw endedInError()
 }
 
-async function stream(
-  model: Model,
-  call: ModelCall,
-  signal: AbortSignal,
-  options: AttemptOptions,
-): Promise<ModelReply> {
-  const { firstTokenTimeout, clock, prices, onDelta, onDropped } = options
-  const deadline = new Deadline(signal, clock)
+async function stream(model: Model, call: ModelCall, options: AttemptOptions): Promise<ModelReply> {
+  const { signal, prices, onDelta, onDropped } = options
+  const deadline = deadlineOf(model, options)
   const streamed = new StreamedReply(onDelta)
-  if (firstTokenTimeout !== undefined) {
-    deadline.set(firstTokenTimeout, () => tooSlow(model, "did not begin to answer", firstTokenTimeout))
-  }
+  const stopped = deadline?.signal ?? signal
   try {
-    const started = await orStopped(model.doStream(callOptions(call, deadline.signal)), deadline.signal)
-    await read(started.stream, streamed, model, deadline, options)
-    return replyOf(model, call, streamed.answer(), prices)
+    const opening = model.doStream(callOptions(call, stopped))
+    const started = await orStopped(opening, stopped, ({ stream }) => stream.cancel())
+    await read(started.stream, streamed, stopped, () => goOn(model, deadline, options))
+    const reply = replyOf(model, call, streamed.answer(), prices)
+    if (isFailed(reply)) throw endedInError()
+    return reply
   } catch (error) {
-    if (streamed.said !== "") onDropped(streamed.said)
+    const name = modelName(model)
+    const usage = usageOfDropped(name, call, streamed, prices)
+    if (usage !== undefined) onDropped?.(usage, name)
     // Nobody is told anything any more by a call that was stopped.
     if (!signal.aborted) streamed.retract()
     throw error
   } finally {
-    deadline.close()
+    deadline?.close()
   }
+}
+
+function deadlineOf(
+  model: Model,
+  { firstTokenTimeout, idleTimeout, signal, clock }: AttemptOptions,
+): Deadline | undefined {
+  if (firstTokenTimeout === undefined && idleTimeout === undefined) return undefined
+  const deadline = new Deadline(signal, clock)
+  if (firstTokenTimeout !== undefined) {
+    deadline.set(firstTokenTimeout, () => tooSlow(model, "did not begin to answer", firstTokenTimeout))
+  }
+  return deadline
+}
+
+/** Something was said, or more of it came. */
+function goOn(model: Model, deadline: Deadline | undefined, { idleTimeout }: AttemptOptions): void {
+  if (idleTimeout === undefined) deadline?.clear()
+  else deadline?.set(idleTimeout, () => tooSlow(model, "stopped in the middle of its answer", idleTimeout))
 }
 
 async function read(
   parts: ReadableStream<LanguageModelV3StreamPart>,
   streamed: StreamedReply,
-  model: Model,
-  deadline: Deadline,
-  { idleTimeout }: AttemptOptions,
+  signal: AbortSignal,
+  onPart: () => void,
 ): Promise<void> {
-  const { signal } = deadline
   const reader = parts.getReader()
   // A pending read ends with this at once, also where the provider does not heed its signal.
   const stop = () => reader.cancel(signal.reason).catch(() => undefined)
@@ -100,9 +103,7 @@ async function read(
       if (done) return
       const isSaid = streamed.take(value)
       hasBegun ||= isSaid
-      if (!hasBegun) continue
-      if (idleTimeout === undefined) deadline.clear()
-      else deadline.set(idleTimeout, () => tooSlow(model, "stopped in the middle of its answer", idleTimeout))
+      if (hasBegun) onPart()
     }
   } catch (error) {
     stop()
@@ -110,6 +111,14 @@ async function read(
   } finally {
     signal.removeEventListener("abort", stop)
   }
+}
+
+function isFailed({ finish, content }: ModelReply): boolean {
+  return finish === "error" && !content.some(({ type }) => type === "text" || type === "tool-call")
+}
+
+function endedInError(): Error {
+  return providerError({ message: "It ended with an error, and without an answer.", retryable: true }, "")
 }
 
 /** The caller is for scripts, cassettes and the offline model; a provider looks at its own name only. */

@@ -278,3 +278,50 @@ test("a call waits for its place among the provider's calls, and gives it up bet
   ;(await one.called(2)).answer("First")
   await first.reply
 })
+
+test("a Retry-After holds the provider's whole queue, and no other provider's", async () => {
+  const clock = manualClock()
+  const limits = providerLimits({ acme: { concurrency: 1 }, other: { concurrency: 1 } }, { clock })
+  const one = drivenModel()
+  const two = drivenModel("m2")
+  const elsewhere = drivenModel("m3", "other")
+  const first = calling([one.model], { clock, limits })
+  const second = calling([two.model], { clock, limits })
+  ;(await one.called(1)).fail(apiError(429, "Slow down", { responseHeaders: { "retry-after": "7" } }))
+  await settled()
+  const third = calling([elsewhere.model], { clock, limits })
+  ;(await elsewhere.called(1)).answer("Third")
+  await third.reply
+  await clock.advance(6_999)
+  expect([one.calls.length, two.calls.length]).toEqual([1, 0])
+  await clock.advance(1)
+  ;(await two.called(1)).answer("Second")
+  await second.reply
+  ;(await one.called(2)).answer("First")
+  await first.reply
+})
+
+test("a provider that asks for more patience than a call has holds up nobody else", async () => {
+  const clock = manualClock()
+  const limits = providerLimits({ acme: { concurrency: 1 } }, { clock })
+  const one = drivenModel()
+  const two = drivenModel("m2")
+  const first = calling([one.model], { clock, limits })
+  const second = calling([two.model], { clock, limits })
+  ;(await one.called(1)).fail(apiError(429, "Tomorrow", { responseHeaders: { "retry-after": "86400" } }))
+  expect(await errorOf(first.reply)).toMatchObject({ code: "MODEL_FAILED" })
+  ;(await two.called(1)).answer("Second")
+  await second.reply
+})
+
+test("a reply that ended with an error and says nothing is no answer, and is paid for", async () => {
+  const { model, called } = drivenModel()
+  const { reply, clock } = calling([model], { retry: { delay: 10 } })
+  ;(await called(1)).answer([], { finishReason: { unified: "error", raw: "MALFORMED_FUNCTION_CALL" } })
+  await clock.advance(10)
+  ;(await called(2)).answer("Now.")
+  expect(await reply).toMatchObject({
+    content: [{ type: "text", text: "Now." }],
+    usage: { modelCalls: 2, outputTokens: 20 },
+  })
+})

@@ -5,19 +5,19 @@
  * Invariants:
  * C1 a reply comes whole from one attempt: nothing of an attempt that failed is in it.
  * C2 when the signal fires, the call ends at once, and so does the request under way.
- * C3 what failed attempts cost is in the reply's usage, as far as it is known.
+ * C3 what failed attempts cost is in the reply's usage, as far as it is known; without a reply, `onDropped` is told.
  * C4 no error carries a key, a header or a prompt.
  */
 import { addUsage, SuperstepError, type Usage } from "../core/index.ts"
 import { type Clock, systemClock } from "../runtime/index.ts"
-import { attempt } from "./attempt.ts"
+import { type AttemptOptions, attempt } from "./attempt.ts"
 import { type CallFailure, callFailure } from "./call-failure.ts"
+import { estimateInput } from "./estimate.ts"
 import type { Model, ModelCall, ModelReply, ReplyDelta } from "./model.ts"
-import { modelName } from "./model-name.ts"
+import { modelName, providerOf } from "./model-name.ts"
 import { type PriceTable, priceTable } from "./prices.ts"
 import type { ProviderLimits } from "./provider-limits.ts"
 import { Deadline, pause, stopError } from "./stopping.ts"
-import { usageOfDropped } from "./usage.ts"
 
 export interface ModelRetry {
   /** How often each model is tried in all. Default 3. */
@@ -32,6 +32,10 @@ export interface CallModelOptions {
   readonly signal: AbortSignal
   /** Gets the reply as it comes; the model is then asked for a stream. */
   readonly onDelta?: ((delta: ReplyDelta) => void) | undefined
+  /** Gets what attempts have cost, per model, when the call ends without a reply, which would have it in its usage. */
+  readonly onDropped?: ((usage: Usage, model: string) => void) | undefined
+  /** Gets what went wrong with each attempt, also where another one or another model helps. */
+  readonly onAttemptFailed?: ((error: SuperstepError) => void) | undefined
   readonly retry?: ModelRetry | undefined
   /** Milliseconds for everything: all attempts, of all models, and the waits between them. */
   readonly timeout?: number | undefined
@@ -46,94 +50,112 @@ export interface CallModelOptions {
   readonly random?: (() => number) | undefined
 }
 
-let defaultPrices: PriceTable | undefined
-
 export async function callModel(
   models: readonly Model[],
   call: ModelCall,
   options: CallModelOptions,
 ): Promise<ModelReply> {
-  const { signal, timeout, clock = systemClock } = options
-  if (timeout === undefined) return firstReply(models, call, signal, clock, options)
-  const deadline = new Deadline(signal, clock)
-  deadline.set(timeout, () => timeIsUp(models, timeout))
+  const { timeout, clock = systemClock } = options
+  const deadline = timeout === undefined ? undefined : new Deadline(options.signal, clock)
+  if (timeout !== undefined) deadline?.set(timeout, () => timeIsUp(models, timeout))
+  let dropped: Map<string, Usage> | undefined
+  const onDropped = (usage: Usage, model: string) => {
+    dropped ??= new Map()
+    dropped.set(model, addUsage(dropped.get(model) ?? {}, usage))
+  }
+  const { onDelta, onAttemptFailed, retry, firstTokenTimeout, idleTimeout, limits } = options
+  const { prices = usualPrices(), random = Math.random } = options
+  // One shape, whatever was given: it is looked at for every call.
+  const trying: Trying = {
+    signal: deadline?.signal ?? options.signal,
+    clock,
+    onDelta,
+    onDropped,
+    onAttemptFailed,
+    retry,
+    firstTokenTimeout,
+    idleTimeout,
+    prices,
+    limits,
+    random,
+  }
   try {
-    return await firstReply(models, call, deadline.signal, clock, options)
+    const reply = await firstReply(models, call, trying)
+    if (dropped === undefined) return reply
+    return { ...reply, usage: [...dropped.values()].reduceRight(addUsage, reply.usage) }
+  } catch (error) {
+    for (const [model, usage] of dropped ?? []) options.onDropped?.(usage, model)
+    throw error
   } finally {
-    deadline.close()
+    deadline?.close()
   }
 }
 
-/** One model after the other. */
-async function firstReply(
-  models: readonly Model[],
-  call: ModelCall,
-  signal: AbortSignal,
-  clock: Clock,
-  options: CallModelOptions,
-): Promise<ModelReply> {
+type Trying = Omit<CallModelOptions, "timeout"> & AttemptOptions & { readonly random: () => number }
+
+/** One model after the other, each as often as that makes sense. */
+async function firstReply(models: readonly Model[], call: ModelCall, trying: Trying): Promise<ModelReply> {
+  const { clock, signal, random, retry: { attempts = 3, delay = 1_000, maxDelay = 60_000 } = {} } = trying
   const errors: SuperstepError[] = []
-  let spent: Usage | undefined
-  const spend = (usage: Usage) => {
-    spent = addUsage(spent ?? {}, usage)
-  }
   for (const model of models) {
-    const outcome = await tryModel(model, call, signal, clock, options, spend)
-    if ("reply" in outcome) {
-      const { reply } = outcome
-      return spent === undefined ? reply : { ...reply, usage: addUsage(spent, reply.usage) }
+    for (let n = 1; ; n++) {
+      const tried = await tryOnce(model, call, trying, maxDelay)
+      if ("content" in tried) return tried
+      const { retry, fallback, after } = tried
+      const error = tried.error(modelName(model), n)
+      trying.onAttemptFailed?.(error)
+      if (n < attempts && retry && (after === undefined || after <= maxDelay)) {
+        await pause(after ?? varied(Math.min(delay * 2 ** (n - 1), maxDelay), random), clock, signal)
+        continue
+      }
+      errors.push(error)
+      if (!fallback) throw failed(errors)
+      break
     }
-    errors.push(outcome.error)
-    if (!outcome.fallback) break
   }
   throw failed(errors)
-}
-
-type Outcome = { readonly reply: ModelReply } | { readonly error: SuperstepError; readonly fallback: boolean }
-
-/** One model, as often as that makes sense. */
-async function tryModel(
-  model: Model,
-  call: ModelCall,
-  signal: AbortSignal,
-  clock: Clock,
-  { onDelta, firstTokenTimeout, idleTimeout, limits, ...options }: CallModelOptions,
-  spend: (usage: Usage) => void,
-): Promise<Outcome> {
-  defaultPrices ??= priceTable()
-  const { retry, prices = defaultPrices, random = Math.random } = options
-  const attempts = retry?.attempts ?? 3
-  const name = modelName(model)
-  const onDropped = (said: string) => spend(usageOfDropped(name, call, said, prices))
-  const settings = { onDelta, firstTokenTimeout, idleTimeout, clock, prices, limits, onDropped }
-  for (let n = 1; ; n++) {
-    if (signal.aborted) throw stopError(signal)
-    let failure: CallFailure
-    try {
-      return { reply: await attempt(model, call, signal, settings) }
-    } catch (error) {
-      if (signal.aborted) throw stopError(signal)
-      failure = callFailure(error, clock.now())
-    }
-    const wait = n < attempts && failure.retry ? waitBefore(n + 1, failure, retry, random) : undefined
-    if (wait === undefined) return { error: failure.error(name, n), fallback: failure.fallback }
-    await pause(wait, clock, signal)
-  }
 }
 
 /** Part of the wait that varies. */
 const JITTER = 0.25
 
-/** Milliseconds before an attempt, or undefined when the provider asks for more than anyone wants to wait. */
-function waitBefore(
-  attempt: number,
-  { after }: CallFailure,
-  { delay = 1_000, maxDelay = 60_000 }: ModelRetry = {},
-  random: () => number,
-): number | undefined {
-  if (after !== undefined) return after > maxDelay ? undefined : after
-  const grown = Math.min(delay * 2 ** (attempt - 2), maxDelay)
-  return Math.round(grown * (1 - JITTER * random()))
+function varied(milliseconds: number, random: () => number): number {
+  return Math.round(milliseconds * (1 - JITTER * random()))
+}
+
+/** One attempt, in its place among the provider's calls. */
+async function tryOnce(
+  model: Model,
+  call: ModelCall,
+  trying: Trying,
+  maxDelay: number,
+): Promise<ModelReply | CallFailure> {
+  const { limits, clock, signal } = trying
+  if (signal.aborted) throw stopError(signal)
+  const entering = limits?.enter(providerOf(model), estimateInput(call), signal)
+  const place = entering === undefined ? undefined : await entering
+  let used: number | undefined
+  let hold: number | undefined
+  try {
+    const reply = await attempt(model, call, trying)
+    used = (reply.usage.inputTokens ?? 0) + (reply.usage.outputTokens ?? 0)
+    return reply
+  } catch (error) {
+    if (signal.aborted) throw stopError(signal)
+    const failure = callFailure(error, clock.now())
+    // Those behind it in the queue would be refused as well. What nobody waits for holds nobody.
+    if (failure.retry && failure.after !== undefined && failure.after <= maxDelay) hold = failure.after
+    return failure
+  } finally {
+    place?.leave(used, hold)
+  }
+}
+
+let priceList: PriceTable | undefined
+
+function usualPrices(): PriceTable {
+  priceList ??= priceTable()
+  return priceList
 }
 
 function failed(errors: readonly SuperstepError[]): SuperstepError {

@@ -4,6 +4,7 @@
  * can be coarse: ids, hashes and files stay.
  */
 import type { Json } from "../core/index.ts"
+import { MARK, secretValues } from "./secret-env.ts"
 
 export interface CassetteSecrets {
   /** Environment variables whose values are secret, beside those whose name says so, as OPENAI_API_KEY. */
@@ -12,11 +13,6 @@ export interface CassetteSecrets {
   readonly secretFields?: readonly string[] | undefined
 }
 
-const MARK = "[secret]"
-
-/** A variable that is secret by its name has to have some length: a short value may be a word of any text. */
-const SECRET_VARIABLE = /(key|token|secret|password|passwd|passphrase|credentials?)$/i
-const SHORTEST_VALUE = 8
 /** Less than this of a value tells nothing. */
 const SHORTEST_BEGINNING = 6
 
@@ -119,14 +115,9 @@ export class SecretStripper {
     return this.#assignment === undefined ? clean : clean.replace(this.#assignment, `$1${MARK}`)
   }
 
-  /** Looked up each time: a key may be set after the cassette was made. As they are, and as they are sent. */
+  /** As they are, and as they are sent. */
   #values(): string[] {
-    const found = Object.entries(process.env).flatMap(([name, value]) => {
-      if (!value) return []
-      if (this.#env.includes(name)) return [value]
-      return SECRET_VARIABLE.test(name) && value.length >= SHORTEST_VALUE ? [value] : []
-    })
-    const forms = found.flatMap((value) => [
+    const forms = secretValues(this.#env).flatMap((value) => [
       value,
       encodeURIComponent(value),
       JSON.stringify(value).slice(1, -1),

@@ -59,7 +59,8 @@ function unknownProvider(provider: string): SuperstepError {
   return new SuperstepError("MODEL_PROVIDER_UNKNOWN", text, { retryable: false })
 }
 
-function checkVersion(model: Model | undefined): Model {
+/** Throws where it is no model, or one of another version. */
+export function checkVersion(model: Model | undefined): Model {
   // The types promise it; what an older package made, or a handler without a return, does not keep it.
   const version: unknown = model?.specificationVersion
   if (model !== undefined && version === "v3") return model

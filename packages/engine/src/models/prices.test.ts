@@ -10,6 +10,47 @@ test("a well-known model has a price, and so has a dated version of it", () => {
   expect(table.cost("anthropic/claude-sonnet-4-5-20250929", tokens)).toBeCloseTo(4.5)
 })
 
+test.each([
+  // 1,000,000 of input, 200,000 of it from the cache, and 100,000 of output.
+  ["openai/gpt-4.1", 0.8 * 2 + 0.2 * 0.5 + 0.1 * 8],
+  ["openai/gpt-4o-mini", 0.8 * 0.15 + 0.2 * 0.075 + 0.1 * 0.6],
+  ["openai/gpt-5.4-nano", 0.8 * 0.2 + 0.2 * 0.02 + 0.1 * 1.25],
+  ["openai/o4-mini", 0.8 * 1.1 + 0.2 * 0.275 + 0.1 * 4.4],
+  ["anthropic/claude-opus-4-5", 0.8 * 5 + 0.2 * 0.5 + 0.1 * 25],
+  ["anthropic/claude-opus-5-5", 0.8 * 4 + 0.2 * 0.2 + 0.1 * 20],
+  ["anthropic/claude-sonnet-5-5", 0.8 * 2 + 0.2 * 0.1 + 0.1 * 10],
+  ["anthropic/claude-haiku-4-5-20251001", 0.8 * 1 + 0.2 * 0.1 + 0.1 * 5],
+  // A million is a long prompt here: input and cache twice the price, output half as much again.
+  ["openai/gpt-6.1-sol", 0.8 * 4 + 0.2 * 0.2 + 0.1 * 15],
+  ["openai/gpt-5.5", 0.8 * 10 + 0.2 * 1 + 0.1 * 45],
+  // And here five times.
+  ["anthropic/claude-haiku-5-5", 0.8 * 0.5 + 0.2 * 0.05 + 0.1 * 2.5],
+])("a call of %s costs what its parts cost", (model, usd) => {
+  expect(priceTable().cost(model, { ...tokens, cacheRead: 200_000 })).toBeCloseTo(usd, 10)
+})
+
+test("what goes into the cache costs a quarter more than input, at Anthropic and at OpenAI since GPT-5.6", () => {
+  const written = { input: 100_000, output: 0, cacheWrite: 100_000 }
+  expect(priceTable().cost("anthropic/claude-sonnet-4-6", written)).toBeCloseTo(0.1 * 3.75, 10)
+  expect(priceTable().cost("anthropic/claude-haiku-5-5", written)).toBeCloseTo(0.1 * 0.125, 10)
+  expect(priceTable().cost("openai/gpt-6-luna", written)).toBeCloseTo(0.1 * 0.125, 10)
+  expect(priceTable().cost("openai/gpt-5.5", written)).toBeCloseTo(0.1 * 5, 10)
+})
+
+test("a long prompt has a price of its own, from one token above the mark, for the whole call", () => {
+  const table = priceTable({ "a/x": { input: 1, output: 2, long: { above: 100, input: 10, output: 20 } } })
+  expect(table.cost("a/x", { input: 100, output: 10 })).toBeCloseTo(120e-6, 10)
+  expect(table.cost("a/x", { input: 101, output: 10 })).toBeCloseTo(1210e-6, 10)
+  // Without a price for it, the cache costs what long input costs.
+  expect(table.cost("a/x", { input: 101, output: 0, cacheRead: 101 })).toBeCloseTo(1010e-6, 10)
+})
+
+test("a price that passes, and a version that costs otherwise, are unknown", () => {
+  for (const model of ["openai/gpt-5.6-sol", "openai/gpt-5.6", "openai/gpt-4o-2024-05-13"]) {
+    expect(priceTable().cost(model, tokens)).toBeUndefined()
+  }
+})
+
 test("an unknown model has no price, and a sibling's price is not taken for its own", () => {
   const table = priceTable()
   for (const model of ["openai/gpt-5-pro", "openai/gpt-99", "acme/m1", "azure/gpt-5", "", "gpt-5"]) {
@@ -60,4 +101,13 @@ test.each([[-1], [Number.NaN], [undefined]])("a price of %s is refused, and the 
   // As a table comes from a file: the types did not see it.
   const row = { input: input as number, output: 1 }
   expect(() => priceTable({ "acme/*": row })).toThrow(/The price of "acme\/\*" has no usable "input"/)
+})
+
+test("the price of long input is checked too", () => {
+  const long = { above: 1, input: 1, output: -1 }
+  expect(() => priceTable({ "acme/*": { input: 1, output: 1, long } })).toThrow(/no usable "long.output"/)
+  const mark = { above: Number.NaN, input: 1, output: 1 }
+  expect(() => priceTable({ "acme/*": { input: 1, output: 1, long: mark } })).toThrow(
+    /no usable "long.above"/,
+  )
 })

@@ -13,6 +13,8 @@ export interface Price {
   readonly cacheRead?: number | undefined
   /** Input that the provider put into its cache. Absent: as `input`. */
   readonly cacheWrite?: number | undefined
+  /** What all of a call costs when its input is longer than `above` tokens, cached ones included. */
+  readonly long?: (Omit<Price, "long"> & { readonly above: number }) | undefined
 }
 
 /** Patterns of `provider/model`, with `*` for any letters. `null`: the price is not known. */
@@ -61,8 +63,9 @@ export function priceTable(overrides: Prices = {}): PriceTable {
   return {
     priceOf,
     cost(model, tokens) {
-      const price = priceOf(model)
-      if (price === undefined) return undefined
+      const usual = priceOf(model)
+      if (usual === undefined) return undefined
+      const price = usual.long !== undefined && tokens.input > usual.long.above ? usual.long : usual
       const read = Math.min(tokens.cacheRead ?? 0, tokens.input)
       const written = Math.min(tokens.cacheWrite ?? 0, tokens.input - read)
       const sum =
@@ -100,11 +103,27 @@ function best(rows: readonly Row[], model: string): Row | undefined {
 }
 
 function check(pattern: string, price: Price): void {
+  checkParts(pattern, "", price)
+  const { long } = price
+  if (long === undefined) return
+  checkParts(pattern, "long.", long)
+  if (!isCount(long.above)) throw unusable(pattern, "long.above", "the tokens of input above which it holds")
+}
+
+function checkParts(pattern: string, within: string, price: Omit<Price, "long">): void {
   for (const part of ["input", "output", "cacheRead", "cacheWrite"] as const) {
     const value = price[part]
     const isNeeded = part === "input" || part === "output"
-    if (value === undefined ? !isNeeded : Number.isFinite(value) && value >= 0) continue
-    const text = `The price of "${pattern}" has no usable "${part}": give US dollars per million tokens, or null for unknown.`
-    throw new SuperstepError("PRICE_INVALID", text, { retryable: false })
+    if (value === undefined ? !isNeeded : isCount(value)) continue
+    throw unusable(pattern, within + part, "US dollars per million tokens, or null for unknown")
   }
+}
+
+function isCount(value: unknown): boolean {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0
+}
+
+function unusable(pattern: string, part: string, give: string): SuperstepError {
+  const text = `The price of "${pattern}" has no usable "${part}": give ${give}.`
+  return new SuperstepError("PRICE_INVALID", text, { retryable: false })
 }

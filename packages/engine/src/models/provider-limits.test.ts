@@ -19,7 +19,7 @@ function gate(limit: ProviderLimit) {
     limits,
     inside,
     enter,
-    leave: (name: string, tokens?: number) => places.get(name)?.leave(tokens),
+    leave: (name: string, tokens?: number, hold?: number) => places.get(name)?.leave(tokens, hold),
   }
 }
 
@@ -138,11 +138,33 @@ test("giving up after having gone in changes nothing", async () => {
 })
 
 test("a clock that is set back a year keeps nobody out for a year", async () => {
-  const { clock, enter, inside } = gate({ perMinute: 1 })
+  const { clock, enter, leave, inside } = gate({ perMinute: 1 })
   await enter("a")
   clock.set(0)
   await enter("b")
   expect(inside).toEqual(["a", "b"])
+  clock.set(1_000_000)
+  leave("a", 1, 50_000)
+  clock.set(0)
+  leave("b", 1, 7_000)
+  clock.set(60_000)
+  await enter("c")
+  expect(inside).toEqual(["a", "b", "c"])
+})
+
+test("who was asked to leave the provider alone holds up everybody until then (L4), also those that come later", async () => {
+  const { clock, enter, leave, inside } = gate({ concurrency: 2 })
+  for (const name of ["a", "b", "c"]) enter(name)
+  await settled()
+  leave("a", undefined, 7_000)
+  enter("d")
+  // A shorter wait does not shorten it.
+  leave("b", undefined, 1_000)
+  await clock.advance(6_999)
+  expect(inside).toEqual(["a", "b"])
+  await clock.advance(1)
+  expect(inside).toEqual(["a", "b", "c", "d"])
+  expect(clock.pending).toBe(0)
 })
 
 test.each([

@@ -5,6 +5,7 @@
  * L1 first come, first served: nobody overtakes, so a large call is not starved by small ones.
  * L2 a call that leaves the queue or ends frees its place, once.
  * L3 a call that is larger than a minute's tokens is let in when nothing else is in that minute.
+ * L4 when the provider asks one call to be left alone, nobody is let in until then.
  */
 import { SuperstepError } from "../core/index.ts"
 import { type Clock, systemClock } from "../runtime/index.ts"
@@ -25,8 +26,11 @@ export interface ProviderLimits {
 }
 
 export interface LimitedPlace {
-  /** The call is over; `tokens` is what it used, where that is known. */
-  leave(tokens?: number): void
+  /**
+   * The call is over. `tokens` is what it used, where that is known; `hold` are milliseconds in which the provider does not
+   * want to be asked, by anybody.
+   */
+  leave(tokens?: number, hold?: number): void
 }
 
 export interface ProviderLimitsOptions {
@@ -64,6 +68,7 @@ class Gate {
   readonly #queue: Waiting[] = []
   /** Calls of the last minute, the oldest first. */
   #begun: Begun[] = []
+  #held: { readonly from: number; readonly until: number } | undefined
   #atWork = 0
   #takeBack: (() => void) | undefined
 
@@ -82,7 +87,7 @@ class Gate {
       }
       const letIn = (begun: Begun) => {
         signal.removeEventListener("abort", giveUp)
-        resolve({ leave: once((used) => this.#leave(begun, used)) })
+        resolve({ leave: once((used, hold) => this.#leave(begun, used, hold)) })
       }
       const waiting: Waiting = { tokens, letIn }
       this.#queue.push(waiting)
@@ -91,10 +96,18 @@ class Gate {
     })
   }
 
-  #leave(begun: Begun, used: number | undefined): void {
+  #leave(begun: Begun, used: number | undefined, hold: number | undefined): void {
     this.#atWork--
     if (used !== undefined) begun.tokens = used
+    if (hold !== undefined) this.#hold(hold)
     this.#admit()
+  }
+
+  #hold(milliseconds: number): void {
+    const now = this.#clock.now()
+    const until = now + milliseconds
+    const isLonger = this.#held === undefined || until > this.#held.until || now < this.#held.from
+    if (isLonger) this.#held = { from: now, until }
   }
 
   #admit(): void {
@@ -103,9 +116,12 @@ class Gate {
     const now = this.#clock.now()
     // A clock that was set back must not keep anyone out.
     this.#begun = this.#begun.filter(({ at }) => at <= now && now - at < MINUTE)
+    if (this.#held !== undefined && (now >= this.#held.until || now < this.#held.from)) this.#held = undefined
     for (let next = this.#queue[0]; next !== undefined; next = this.#queue[0]) {
       if (this.#atWork >= (this.#limit.concurrency ?? Number.POSITIVE_INFINITY)) return
-      if (!this.#hasRoom(next.tokens)) return this.#lookAgain()
+      if (this.#held !== undefined) return this.#lookAgain(this.#held.until)
+      const [oldest] = this.#begun
+      if (oldest !== undefined && !this.#hasRoom(next.tokens)) return this.#lookAgain(oldest.at + MINUTE)
       this.#queue.shift()
       const begun = { at: now, tokens: next.tokens }
       this.#begun.push(begun)
@@ -122,20 +138,17 @@ class Gate {
     return used === 0 || used + tokens <= tokensPerMinute
   }
 
-  /** When the oldest call of the minute is out of it. */
-  #lookAgain(): void {
-    const oldest = this.#begun[0]
-    if (oldest === undefined) return
-    this.#takeBack = this.#clock.setTimer(oldest.at + MINUTE, () => this.#admit())
+  #lookAgain(at: number): void {
+    this.#takeBack = this.#clock.setTimer(at, () => this.#admit())
   }
 }
 
-function once(leave: (tokens: number | undefined) => void): LimitedPlace["leave"] {
+function once(leave: (tokens?: number, hold?: number) => void): LimitedPlace["leave"] {
   let isOver = false
-  return (tokens) => {
+  return (tokens, hold) => {
     if (isOver) return
     isOver = true
-    leave(tokens)
+    leave(tokens, hold)
   }
 }
 

@@ -1,6 +1,5 @@
 /** Takes keys out of a text, those of the environment and whatever looks like one, so that it can be journaled and shown. */
-
-const MARK = "[secret]"
+import { MARK, secretValues } from "./secret-env.ts"
 
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   // Keys by their well-known beginnings: sk-…, sk-ant-…, gsk_…, xai-…, ghp_…, AIza….
@@ -19,15 +18,9 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
 /** Long runs of letters and digits in one: keys without a well-known beginning. */
 const OPAQUE = /\b(?=[A-Za-z0-9]*\d)(?=[A-Za-z0-9]*[A-Za-z])[A-Za-z0-9]{32,}\b/g
 
-/** A shorter value may be a word of any text. */
-const SHORTEST_VALUE = 8
-const SECRET_VARIABLE = /(?:key|token|secret|password|credentials?)$/i
-
 export function withoutSecrets(text: string): string {
   let clean = text
-  for (const [name, value = ""] of Object.entries(process.env)) {
-    if (value.length >= SHORTEST_VALUE && SECRET_VARIABLE.test(name)) clean = clean.replaceAll(value, MARK)
-  }
+  for (const value of secretValues()) clean = clean.replaceAll(value, MARK)
   for (const [pattern, replacement] of PATTERNS) clean = clean.replace(pattern, replacement)
   return clean.replace(OPAQUE, MARK)
 }

@@ -6,6 +6,7 @@ import type {
   SharedV3Warning,
 } from "@ai-sdk/provider"
 import { type Json, jsonProblem } from "../core/index.ts"
+import { freshId } from "./fresh-id.ts"
 import type { Model, ModelCall, ModelReply, ReplyPart } from "./model.ts"
 import { modelName } from "./model-name.ts"
 import type { PriceTable } from "./prices.ts"
@@ -55,7 +56,7 @@ function replyPart(part: LanguageModelV3Content, ids: Set<string>): ReplyPart | 
     }
     case "tool-call": {
       if (part.providerExecuted === true) return undefined
-      const id = unused(part.toolCallId, ids)
+      const id = freshId(part.toolCallId, ids)
       // A call without arguments comes as an empty text from some.
       const args = part.input.trim() === "" ? "{}" : part.input
       return { type: "tool-call", id, name: part.toolName, args, ...providerMetadata(part) }
@@ -72,14 +73,6 @@ function replyPart(part: LanguageModelV3Content, ids: Set<string>): ReplyPart | 
     default:
       return undefined
   }
-}
-
-/** Results are matched with calls by id, so two calls must not share one. */
-function unused(id: string, ids: Set<string>): string {
-  let unique = id === "" ? "call" : id
-  for (let n = 2; ids.has(unique); n++) unique = `${id === "" ? "call" : id}_${n}`
-  ids.add(unique)
-  return unique
 }
 
 function providerMetadata(part: { readonly providerMetadata?: unknown }): { providerMetadata?: Json } {

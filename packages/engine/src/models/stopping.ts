@@ -12,8 +12,15 @@ export function stopError(signal: AbortSignal): SuperstepError {
   })
 }
 
-/** The work's result, or the signal's error if that comes first: a model that ignores its signal holds up nobody. */
-export function orStopped<T>(work: PromiseLike<T>, signal: AbortSignal): Promise<T> {
+/**
+ * The work's result, or the signal's error if that comes first: a model that ignores its signal holds up nobody. `late` ends
+ * what comes all the same.
+ */
+export function orStopped<T>(
+  work: PromiseLike<T>,
+  signal: AbortSignal,
+  late?: (value: T) => Promise<void>,
+): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(stopError(signal))
     if (signal.aborted) stop()
@@ -22,6 +29,7 @@ export function orStopped<T>(work: PromiseLike<T>, signal: AbortSignal): Promise
     work.then(
       (value) => {
         done()
+        if (signal.aborted) late?.(value).catch(() => undefined)
         resolve(value)
       },
       (error) => {

@@ -119,7 +119,6 @@ test.each([
   second.end()
   expect((await reply).content).toEqual([{ type: "text", text: "Half past nine." }])
   expect(screen(deltas)).toEqual({ text: "Half past nine.", reasoning: "", "find c1": "" })
-  expect(first.options.abortSignal).not.toBe(second.options.abortSignal)
 })
 
 type Driven = Awaited<ReturnType<ReturnType<typeof drivenModel>["called"]>>
@@ -138,6 +137,90 @@ test("what a stream said before it broke is paid for: it is in the usage, estima
   const { usage } = await reply
   expect(usage).toMatchObject({ modelCalls: 2, estimatedCalls: 1, outputTokens: 110, inputTokens: 106 })
   expect(usage.usd).toBeCloseTo((106 + 110 * 10) / 1_000_000, 12)
+})
+
+test("what dropped streams cost is told, per model, when the call ends without a reply (C3)", async () => {
+  const one = drivenModel()
+  const two = drivenModel("m2")
+  const dropped: [string, number | undefined, number | undefined][] = []
+  const { reply, clock } = streaming([one.model, two.model], {
+    retry: { attempts: 2, delay: 100 },
+    onDropped: ({ modelCalls, outputTokens }, model) => dropped.push([model, modelCalls, outputTokens]),
+  })
+  for (const n of [1, 2]) {
+    const call = await one.called(n)
+    call.send(textDelta("x".repeat(40)))
+    await settled()
+    call.end(new TypeError("terminated"))
+    await clock.advance(100)
+  }
+  ;(await two.called(1)).fail(apiError(401, "Bad key"))
+  await expect(reply).rejects.toMatchObject({ code: "MODEL_FAILED" })
+  expect(dropped).toEqual([["acme/m1", 2, 20]])
+})
+
+test("a stream that its caller stopped is told of as well", async () => {
+  const { model, called } = drivenModel()
+  const dropped: unknown[] = []
+  const { reply, controller } = streaming([model], { onDropped: (usage) => dropped.push(usage) })
+  ;(await called(1)).send(textDelta("x".repeat(40)))
+  await settled()
+  controller.abort()
+  await expect(reply).rejects.toMatchObject({ code: "CANCELLED" })
+  expect(dropped).toEqual([
+    { inputTokens: 6, outputTokens: 10, modelCalls: 1, usd: 106 / 1_000_000, estimatedCalls: 1 },
+  ])
+})
+
+test("of a stream that told its usage before it was dropped, that counts, and nothing is estimated", async () => {
+  const { model, called } = drivenModel()
+  const { reply, clock } = streaming([model], { retry: { delay: 100 } })
+  const first = await called(1)
+  first.send(textDelta("Half"), FINISH)
+  await settled()
+  first.end(new TypeError("terminated"))
+  await clock.advance(100)
+  const second = await called(2)
+  second.send(textDelta("Done."), FINISH)
+  second.end()
+  expect((await reply).usage).toEqual({ inputTokens: 200, outputTokens: 20, modelCalls: 2, usd: 0.0004 })
+})
+
+test("a stream that opens after its call was stopped is closed", async () => {
+  const { model, called } = drivenModel()
+  let isCancelled = false
+  const open: Model["doStream"] = async (options) => {
+    const { stream } = await model.doStream(options)
+    const reader = stream.getReader()
+    const watched = new ReadableStream({
+      cancel: () => {
+        isCancelled = true
+        return reader.cancel()
+      },
+    })
+    return { stream: watched }
+  }
+  const { reply, controller } = streaming([{ ...model, doStream: open }])
+  const call = await called(1)
+  controller.abort()
+  await expect(reply).rejects.toMatchObject({ code: "CANCELLED" })
+  call.send(textDelta("Too late"))
+  await settled()
+  expect(isCancelled).toBe(true)
+})
+
+test("when every stream is cut off, the error names the model and says what to do", async () => {
+  const { model, called } = drivenModel()
+  const { reply, clock } = streaming([model], { retry: { attempts: 2, delay: 100 } })
+  for (const n of [1, 2]) {
+    ;(await called(n)).end()
+    await clock.advance(100)
+  }
+  await expect(reply).rejects.toMatchObject({
+    code: "MODEL_FAILED",
+    message:
+      "acme/m1 failed after 2 attempts: The stream broke off: it ended without a reason. Try again later, or give a fallback model.",
+  })
 })
 
 test("a stream that is refused before it said anything costs nothing", async () => {

@@ -8,8 +8,8 @@ import type {
   SharedV3ProviderMetadata,
   SharedV3Warning,
 } from "@ai-sdk/provider"
-import { SuperstepError } from "../core/index.ts"
 import type { ReplyDelta } from "./model.ts"
+import { providerError } from "./provider-error.ts"
 import type { Answer } from "./reply.ts"
 
 type Finish = Extract<LanguageModelV3StreamPart, { type: "finish" }>
@@ -39,6 +39,11 @@ export class StreamedReply {
   /** Everything that came, of every kind. */
   get said(): string {
     return this.#said
+  }
+
+  /** What the provider told, which it does at the end. */
+  get usage(): Finish["usage"] | undefined {
+    return this.#finish?.usage
   }
 
   /** True when the part is something the model says. */
@@ -93,9 +98,10 @@ export class StreamedReply {
       finish === undefined ||
       (finish.finishReason.unified === "other" && finish.finishReason.raw === undefined)
     ) {
-      throw new SuperstepError("MODEL_FAILED", "The stream broke off: it ended without a reason.", {
-        retryable: true,
-      })
+      throw providerError(
+        { message: "The stream broke off: it ended without a reason.", retryable: true },
+        "",
+      )
     }
     const { finishReason, usage, providerMetadata } = finish
     return { content: this.#content, finishReason, usage, providerMetadata, warnings: this.#warnings }

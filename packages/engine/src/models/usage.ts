@@ -12,30 +12,62 @@ export function usageOf(
   told: LanguageModelV3Usage | undefined,
   prices: PriceTable,
 ): Usage {
-  const input = total(told?.inputTokens, "noCache", "cacheRead", "cacheWrite")
-  const output = total(told?.outputTokens, "text", "reasoning")
-  const counts: TokenCounts = {
-    input: input ?? estimateInput(call),
-    output: output ?? estimateOutput(content),
+  return counted(model, call, countsOf(told), () => estimateOutput(content), prices)
+}
+
+/** A stream as far as it came. */
+interface Dropped {
+  /** Everything that it said, as one text. */
+  readonly said: string
+  readonly usage: LanguageModelV3Usage | undefined
+}
+
+/** A stream that broke off is paid for up to there. Undefined where nothing says that it had begun. */
+export function usageOfDropped(
+  model: string,
+  call: ModelCall,
+  { said, usage }: Dropped,
+  prices: PriceTable,
+): Usage | undefined {
+  const known = countsOf(usage)
+  if (said === "" && known.input === undefined && known.output === undefined) return undefined
+  return counted(model, call, known, () => estimateTokens(said), prices)
+}
+
+type KnownCounts = Omit<TokenCounts, "input" | "output"> & {
+  readonly input: number | undefined
+  readonly output: number | undefined
+}
+
+function countsOf(told: LanguageModelV3Usage | undefined): KnownCounts {
+  return {
+    input: total(told?.inputTokens, "noCache", "cacheRead", "cacheWrite"),
+    output: total(told?.outputTokens, "text", "reasoning"),
     cacheRead: count(told?.inputTokens?.cacheRead),
     cacheWrite: count(told?.inputTokens?.cacheWrite),
   }
-  return counted(model, counts, input === undefined || output === undefined, prices)
 }
 
-/** A stream that broke off has been paid for up to there; what it said is all that is known of it. */
-export function usageOfDropped(model: string, call: ModelCall, said: string, prices: PriceTable): Usage {
-  return counted(model, { input: estimateInput(call), output: estimateTokens(said) }, true, prices)
-}
-
-function counted(model: string, tokens: TokenCounts, isEstimated: boolean, prices: PriceTable): Usage {
+function counted(
+  model: string,
+  call: ModelCall,
+  { input, output, cacheRead, cacheWrite }: KnownCounts,
+  estimate: () => number,
+  prices: PriceTable,
+): Usage {
+  const tokens = {
+    input: input ?? estimateInput(call),
+    output: output ?? estimate(),
+    cacheRead,
+    cacheWrite,
+  }
   const usd = prices.cost(model, tokens)
   return {
     inputTokens: tokens.input,
     outputTokens: tokens.output,
     modelCalls: 1,
     ...(usd === undefined ? { unpricedCalls: 1 } : { usd }),
-    ...(isEstimated ? { estimatedCalls: 1 } : {}),
+    ...(input === undefined || output === undefined ? { estimatedCalls: 1 } : {}),
   }
 }
 

@@ -2,6 +2,15 @@
 import type { LanguageModelV3CallOptions } from "@ai-sdk/provider"
 import type { Model, ModelSettings } from "./model.ts"
 
+const SETTINGS: unique symbol = Symbol.for("superstep.settings") as never
+
+type WithSettings = Model & { readonly [SETTINGS]?: ModelSettings }
+
+/** The settings that a model has of its own, as far as we know them. */
+export function settingsOf(model: Model): ModelSettings {
+  return (model as WithSettings)[SETTINGS] ?? {}
+}
+
 export function withSettings(model: Model, settings: ModelSettings): Model {
   const filled = (options: LanguageModelV3CallOptions): LanguageModelV3CallOptions => {
     const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
@@ -11,7 +20,8 @@ export function withSettings(model: Model, settings: ModelSettings): Model {
       providerOptions: mergeProviders(settings.providerOptions, options.providerOptions),
     }
   }
-  return {
+  const own: WithSettings = {
+    [SETTINGS]: { ...settingsOf(model), ...settings },
     specificationVersion: model.specificationVersion,
     provider: model.provider,
     modelId: model.modelId,
@@ -19,6 +29,7 @@ export function withSettings(model: Model, settings: ModelSettings): Model {
     doGenerate: (options) => model.doGenerate(filled(options)),
     doStream: (options) => model.doStream(filled(options)),
   }
+  return own
 }
 
 type ProviderOptions = NonNullable<LanguageModelV3CallOptions["providerOptions"]>

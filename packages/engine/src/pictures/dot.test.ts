@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { node, workflow } from "../builder/index.ts"
+import { compileGraph } from "../core/index.ts"
 import { toDot } from "./index.ts"
 
 const step = (id: string) => node(id, (text: string) => text)
@@ -144,6 +145,32 @@ describe("toDot", () => {
         "  n7 -> n8",
       ),
     )
+  })
+
+  it("tells kinds of nodes apart by shape; a kind it does not know is a box", () => {
+    const kinds = ["agent", "tool", "human", "handoff", "state", "workflow", "end", "condition", "merge", "x"]
+    const { graph } = compileGraph({
+      name: "kinds",
+      start: "agent",
+      nodes: kinds.map((kind) => ({ id: kind, kind })),
+      edges: [
+        { kind: "fan-out", from: "agent", to: kinds.slice(1, -1) },
+        { kind: "map", from: "agent", worker: "x" },
+      ],
+      outputs: [],
+    })
+    expect(toDot(graph).split("\n").slice(5, 15)).toEqual([
+      '  n1 [label="agent", style=rounded]',
+      '  n2 [label="tool", shape=component]',
+      '  n3 [label="human", shape=invtrapezium]',
+      '  n4 [label="handoff", shape=cds]',
+      '  n5 [label="state", shape=cylinder]',
+      '  n6 [label="workflow", shape=tab]',
+      '  n7 [label="end", shape=oval]',
+      '  n8 [label="condition", shape=diamond]',
+      '  n9 [label="merge", shape=hexagon]',
+      '  n10 [label="x", peripheries=2]',
+    ])
   })
 
   it.each([

@@ -1,6 +1,14 @@
 /** A workflow in DOT, the language of Graphviz. */
 import { labelLines } from "./label-lines.ts"
-import { type Arrow, type Drawable, type Frame, type Picture, pictureOf, type Shape } from "./picture.ts"
+import {
+  type Arrow,
+  type Drawable,
+  type Frame,
+  type Look,
+  type Picture,
+  pictureOf,
+  type Shape,
+} from "./picture.ts"
 
 /** The text of a DOT digraph: `dot -Tsvg` draws it. */
 export function toDot(workflow: Drawable): string {
@@ -17,14 +25,20 @@ function indent(lines: readonly string[]): string[] {
   return lines.map((line) => `  ${line}`)
 }
 
-const LOOKS: Record<Shape["kind"], string> = {
+const LOOKS: Record<Look, string> = {
   start: "shape=oval",
   output: "shape=oval",
   limit: "shape=oval",
-  node: "",
-  worker: "peripheries=2",
-  switch: "shape=diamond",
-  join: "shape=hexagon",
+  end: "shape=oval",
+  box: "",
+  agent: "style=rounded",
+  tool: "shape=component",
+  human: "shape=invtrapezium",
+  handoff: "shape=cds",
+  state: "shape=cylinder",
+  workflow: "shape=tab",
+  choice: "shape=diamond",
+  bar: "shape=hexagon",
 }
 
 function partText(part: Shape | Frame): string[] {
@@ -33,7 +47,9 @@ function partText(part: Shape | Frame): string[] {
     const head = indent([`label=${quote(part.label)}`])
     return [`subgraph cluster_${part.id} {`, ...head, ...inner(part.picture), "}"]
   }
-  return [`${part.id}${attributes(`label=${quote(part.label)}`, LOOKS[part.kind])}`]
+  return [
+    `${part.id}${attributes(`label=${quote(part.label)}`, LOOKS[part.kind], part.many ? "peripheries=2" : "")}`,
+  ]
 }
 
 const STYLES: Record<Arrow["style"], string> = {

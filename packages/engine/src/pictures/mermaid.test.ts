@@ -331,6 +331,76 @@ describe("toMermaid", () => {
     )
   })
 
+  it("tells kinds of nodes apart by shape; a kind it does not know is a box", () => {
+    const kinds = [
+      "agent",
+      "tool",
+      "human",
+      "handoff",
+      "state",
+      "workflow",
+      "end",
+      "parallel",
+      "merge",
+      "map",
+      "x",
+    ]
+    const { graph } = compileGraph({
+      name: "kinds",
+      start: "agent",
+      nodes: kinds.map((kind) => ({ id: kind, kind })),
+      edges: [{ kind: "fan-out", from: "agent", to: kinds.slice(1) }],
+      outputs: [],
+    })
+    expect(toMermaid(graph).split("\n").slice(2, 13)).toEqual([
+      '  n1("agent")',
+      '  n2[/"tool"/]',
+      '  n3[\\"human"/]',
+      '  n4>"handoff"]',
+      '  n5[("state")]',
+      '  n6[["workflow"]]',
+      '  n7(["end"])',
+      '  n8{{"parallel"}}',
+      '  n9{{"merge"}}',
+      '  n10{{"map"}}',
+      '  n11["x"]',
+    ])
+  })
+
+  it.each(["condition", "decision", "loop"])(
+    "draws a %s as the choice of its switch, to the output too",
+    (kind) => {
+      const { graph } = compileGraph({
+        name: "choice",
+        start: "large?",
+        nodes: [
+          { id: "large?", kind },
+          { id: "ask", kind: "human" },
+        ],
+        edges: [
+          {
+            kind: "switch",
+            from: "large?",
+            cases: [{ to: "ask", conditional: true, label: "yes" }, { conditional: false }],
+          },
+        ],
+      })
+      expect(toMermaid(graph)).toBe(
+        lines(
+          "flowchart TD",
+          '  n0(["start"])',
+          '  n1{"large#63;"}',
+          '  n2[\\"ask"/]',
+          '  n3(["output"])',
+          "  n0 --> n1",
+          '  n1 -->|"yes"| n2',
+          '  n1 -->|"default"| n3',
+          "  n2 --> n3",
+        ),
+      )
+    },
+  )
+
   it.each([
     ['say "hi"', "say #34;hi#34;"],
     ["a[b](c){d}|e", "a#91;b#93;#40;c#41;#123;d#125;#124;e"],

@@ -1,6 +1,14 @@
 /** A workflow as a Mermaid flowchart. */
 import { labelLines } from "./label-lines.ts"
-import { type Arrow, type Drawable, type Frame, type Picture, pictureOf, type Shape } from "./picture.ts"
+import {
+  type Arrow,
+  type Drawable,
+  type Frame,
+  type Look,
+  type Picture,
+  pictureOf,
+  type Shape,
+} from "./picture.ts"
 
 /** The text of a Mermaid flowchart: for Markdown files, documentation sites, mermaid.live. */
 export function toMermaid(workflow: Drawable): string {
@@ -11,21 +19,27 @@ function inner({ parts, arrows }: Picture): string[] {
   return [...parts.flatMap(partText), ...arrows.map(arrowText)].map((line) => `  ${line}`)
 }
 
-const BRACKETS: Record<Shape["kind"], readonly [string, string]> = {
+const BRACKETS: Record<Look, readonly [string, string]> = {
   start: ["([", "])"],
   output: ["([", "])"],
   limit: ["([", "])"],
-  node: ["[", "]"],
-  worker: ["[[", "]]"],
-  switch: ["{", "}"],
-  join: ["{{", "}}"],
+  end: ["([", "])"],
+  box: ["[", "]"],
+  agent: ["(", ")"],
+  tool: ["[/", "/]"],
+  human: ["[\\", "/]"],
+  handoff: [">", "]"],
+  state: ["[(", ")]"],
+  workflow: ["[[", "]]"],
+  choice: ["{", "}"],
+  bar: ["{{", "}}"],
 }
 
 function partText(part: Shape | Frame): string[] {
   if (part.kind === "frame") {
     return [`subgraph ${part.id}["${labelText(part.label)}"]`, ...inner(part.picture), "end"]
   }
-  const [open, close] = BRACKETS[part.kind]
+  const [open, close] = BRACKETS[part.many && part.kind === "box" ? "workflow" : part.kind]
   return [`${part.id}${open}"${labelText(part.label)}"${close}`]
 }
 

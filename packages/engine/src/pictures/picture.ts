@@ -23,18 +23,44 @@ export interface Picture {
   readonly arrows: readonly Arrow[]
 }
 
+/** What a shape looks like: the marks, and one look for each sort of node. */
+export type Look =
+  | "start"
+  | "output"
+  | "limit"
+  | "box"
+  | "agent"
+  | "tool"
+  | "human"
+  | "handoff"
+  | "state"
+  | "workflow"
+  | "end"
+  | "choice"
+  | "bar"
+
 export interface Shape {
-  readonly kind: "start" | "output" | "limit" | "node" | "worker" | "switch" | "join"
+  readonly kind: Look
   readonly id: string
   readonly label: string
+  /** The kind of the node, where it says more than that it is a node. */
+  readonly caption: string
+  /** The worker of a map: it runs once per item. */
+  readonly many: boolean
 }
 
 /** A nested workflow: arrows to it lead to its start, arrows from it leave its output. */
 export interface Frame {
   readonly kind: "frame"
   readonly id: string
+  /** The id of the node, and the name of the workflow where that is another. */
   readonly label: string
+  readonly node: string
+  readonly many: boolean
   readonly picture: Picture
+  /** The shapes inside that arrows to and from it end at. */
+  readonly entry: string
+  readonly exit: string
 }
 
 export interface Arrow {
@@ -60,6 +86,23 @@ interface Sketch {
   /** Drawn when the first arrow leads there. */
   output: string | undefined
 }
+
+/** Kinds of nodes with a look of their own. Any other is a box. */
+const LOOKS: ReadonlyMap<string, Look> = new Map<string, Look>([
+  ["agent", "agent"],
+  ["tool", "tool"],
+  ["human", "human"],
+  ["handoff", "handoff"],
+  ["state", "state"],
+  ["workflow", "workflow"],
+  ["end", "end"],
+  ["condition", "choice"],
+  ["decision", "choice"],
+  ["loop", "choice"],
+  ["parallel", "bar"],
+  ["merge", "bar"],
+  ["map", "bar"],
+])
 
 export function pictureOf(drawable: Drawable): Picture {
   let ids = 0
@@ -87,16 +130,25 @@ function sketch(graph: Graph, newId: () => string): Sketch {
 }
 
 function addNode(s: Sketch, node: GraphNode): Ends {
-  const { nested } = node.spec
+  const { nested, kind } = node.spec
   if (nested === undefined) {
-    const id = addShape(s, node.isWorker ? "worker" : "node", node.id)
+    const caption = kind === "node" ? "" : kind
+    const id = addShape(s, LOOKS.get(kind) ?? "box", node.id, caption, node.isWorker)
     return { entry: id, exit: id }
   }
   const id = s.newId()
   const inner = sketch(nested, s.newId)
   const ends = { entry: (inner.parts[0] as Shape).id, exit: output(inner) }
   const label = node.id === nested.name ? node.id : `${node.id}\n${nested.name}`
-  s.parts.push({ kind: "frame", id, label, picture: finished(inner) })
+  s.parts.push({
+    kind: "frame",
+    id,
+    label,
+    node: node.id,
+    many: node.isWorker,
+    picture: finished(inner),
+    ...ends,
+  })
   return ends
 }
 
@@ -113,7 +165,7 @@ function addGroup(s: Sketch, group: EdgeGroup): void {
       return
     }
     case "fan-in": {
-      const join = addShape(s, "join", joinLabel(group))
+      const join = addShape(s, "bar", joinLabel(group))
       for (const from of group.from) connect(s, exit(s, from), join)
       return connect(s, join, entry(s, group.to))
     }
@@ -133,12 +185,20 @@ function joinLabel({ join, from, timeout }: FanInEdge): string {
 
 function addSwitch(s: Sketch, group: SwitchEdge): void {
   const loop = isLoop(s.graph, group)
-  const shape = addShape(s, "switch", loop ? "loop" : "switch")
-  connect(s, exit(s, group.from), shape)
+  const shape = choiceOf(s, group.from) ?? addShape(s, "choice", loop ? "loop" : "switch")
+  if (shape !== exit(s, group.from)) connect(s, exit(s, group.from), shape)
   for (const [i, one] of group.cases.entries()) {
     const name = one.conditional ? (loop ? "again" : `case ${i + 1}`) : loop ? "exit" : "default"
     connect(s, shape, one.to === undefined ? output(s) : entry(s, one.to), caseLabel(one, name))
   }
+}
+
+/** A node that looks like a choice is the shape of its switch, unless it has several. */
+function choiceOf(s: Sketch, id: NodeId): string | undefined {
+  const node = s.graph.nodes[s.graph.index.get(id) as number] as GraphNode
+  const switches = node.out.filter(({ kind }) => kind === "switch")
+  const isChoice = node.spec.nested === undefined && LOOKS.get(node.spec.kind) === "choice"
+  return isChoice && switches.length === 1 ? exit(s, id) : undefined
 }
 
 /** The builder makes a loop of a switch: one case that goes back, and the way out. */
@@ -163,9 +223,9 @@ function addMap(s: Sketch, { from, worker, to, concurrency, settle }: MapEdge): 
   connect(s, exit(s, worker), to === undefined ? output(s) : entry(s, to), results)
 }
 
-function addShape(s: Sketch, kind: Shape["kind"], label: string): string {
+function addShape(s: Sketch, kind: Look, label: string, caption = "", many = false): string {
   const id = s.newId()
-  s.parts.push({ kind, id, label })
+  s.parts.push({ kind, id, label, caption, many })
   return id
 }
 
@@ -192,4 +252,14 @@ function atMost(max: number | undefined): string {
 
 function words(...parts: readonly string[]): string {
   return parts.filter((part) => part.trim() !== "").join(", ")
+}
+
+/** Which part each end of an arrow belongs to: itself, or the frame that it lies in. */
+export function partsByEnd({ parts }: Picture): ReadonlyMap<string, Shape | Frame> {
+  const ends = new Map<string, Shape | Frame>()
+  for (const part of parts) {
+    ends.set(part.id, part)
+    if (part.kind === "frame") ends.set(part.entry, part).set(part.exit, part)
+  }
+  return ends
 }

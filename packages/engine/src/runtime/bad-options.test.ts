@@ -31,6 +31,12 @@ test.each<[string, object]>([
   ["state that its reducer cannot go on from", { state: { list: 5 } }],
   ["an empty run id", { runId: "" }],
   ["a run id that is no text", { runId: 5 }],
+  ["labels that are a list", { labels: ["a"] }],
+  ["a label that is no text", { labels: { a: 1 } }],
+  ["a label without a name", { labels: { "": "a" } }],
+  ["a label that is too long", { labels: { a: "x".repeat(1_001) } }],
+  ["a label with a name that is too long", { labels: { ["x".repeat(1_001)]: "a" } }],
+  ["too many labels", { labels: Object.fromEntries(Array.from({ length: 33 }, (_, i) => [`l${i}`, "a"])) }],
 ])("%s is refused before anything runs", async (_, options) => {
   ran = 0
   const run = built.run(1, { clock: manualClock(), ...options })

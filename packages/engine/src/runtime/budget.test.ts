@@ -47,6 +47,48 @@ describe("what a run has used", () => {
     expect((await workflow("w").start(flaky).build().run(1)).usage).toEqual({ modelCalls: 1 })
   })
 
+  test("includes what a step has spent though it failed, and whose it was", async () => {
+    const flaky = node({
+      id: "flaky",
+      retry: { attempts: 2, delay: 0 },
+      run: (n: number, ctx: Context) => {
+        const fails = () => (ctx.attempt === 1 ? Promise.reject(new Error("again")) : n)
+        const spent = () => [{ usage: { modelCalls: 1 }, source: { agent: "a", model: "m" } }]
+        return ctx.step("call", fails, { usage: () => ({ modelCalls: 10 }), spent })
+      },
+    })
+    const run = workflow("w").start(flaky).build().stream(1)
+    const counted: unknown[] = []
+    for await (const event of run) {
+      if (event.type === "usage.recorded") counted.push([event.usage.modelCalls, event.source?.agent])
+    }
+    expect(counted).toEqual([
+      [1, "a"],
+      [10, undefined],
+    ])
+    expect((await run).usage).toEqual({ modelCalls: 11 })
+  })
+
+  test("ends the run at once when what a failed step has spent is the last of the budget", async () => {
+    const failing = node({
+      id: "failing",
+      retry: { attempts: 5, delay: 0 },
+      run: (_: number, ctx: Context) =>
+        ctx.step("call", () => Promise.reject(new Error("no")), {
+          spent: () => [{ usage: { modelCalls: 1 } }],
+        }),
+    })
+    const result = await workflow("w")
+      .start(failing)
+      .build()
+      .run(1, { budget: { modelCalls: 2 } }).result
+    expect(result).toMatchObject({
+      status: "limit",
+      error: { code: "BUDGET_EXCEEDED" },
+      usage: { modelCalls: 2 },
+    })
+  })
+
   test("includes sub-workflows, however deep, as they go", async () => {
     const inner = workflow("inner")
       .chain(spends("a", { toolCalls: 1 }), spends("b", { toolCalls: 2 }))
@@ -210,4 +252,22 @@ test("a handler sees what the run has used, and what is left of its budget", asy
     { used: {}, left: { tokens: 100, modelCalls: 5 } },
     { used: { inputTokens: 30, outputTokens: 10, modelCalls: 1 }, left: { tokens: 60, modelCalls: 4 } },
   ])
+})
+
+test("a handler sees what its own workflow has used, apart from the rest of the run", async () => {
+  const seen: unknown[] = []
+  const spends = node("spends", (n: number, ctx: Context) => {
+    ctx.use({ modelCalls: n })
+    return n + 1
+  })
+  const looks = node("looks", (n: number, ctx: Context) => {
+    seen.push(ctx.usedHere)
+    return n
+  })
+  const inner = workflow("inner").chain(spends, looks).build()
+  await workflow("w")
+    .chain(inner.asNode({ id: "first" }), inner.asNode({ id: "second" }), looks)
+    .build()
+    .run(1)
+  expect(seen).toEqual([{ modelCalls: 1 }, { modelCalls: 2 }, { modelCalls: 3 }])
 })

@@ -30,6 +30,10 @@ export interface StepOptions<T> {
   readonly usage?: ((result: T) => Usage) | undefined
   /** Which agent and model used it. */
   readonly source?: ((result: T) => UsageSource) | undefined
+  /** What it has used though it failed. Counted at once: a step that failed leaves no other record. */
+  readonly spent?:
+    | (() => Iterable<{ readonly usage: Usage; readonly source?: UsageSource | undefined }>)
+    | undefined
 }
 
 /** A piece of what a model says. */
@@ -88,6 +92,8 @@ export interface Context {
   checkBudget(): void
   /** What an agent has used in the whole run, over all its tasks. */
   usedBy(agent: string): Usage
+  /** What this workflow has used so far, where it was called by another: since it was, with all that it called itself. */
+  readonly usedHere: Usage
 
   /** Asks a person, and waits for the answer. */
   ask<Answer = unknown>(question: string | Question<Answer>): Promise<Answer>

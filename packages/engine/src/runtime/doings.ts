@@ -29,6 +29,7 @@ import { isPromise } from "./maybe-promise.ts"
 import { checkDefault, isSpan, requestSpec, spanInvalid } from "./question.ts"
 import { type Schema, validate } from "./schema.ts"
 import { checkInput, runStarted } from "./start.ts"
+import { CALLED_FROM, type TracedCallOptions } from "./traced-context.ts"
 
 interface Outgoing {
   readonly value: Json
@@ -209,7 +210,13 @@ export class Doings {
     const { memo } = this.#task
     if (memo?.has(key)) return memo.get(key) as T
     this.#checkGoing()
-    const result = await this.#underWay(run)
+    let result: T
+    try {
+      result = await this.#underWay(run)
+    } catch (error) {
+      if (options.spent !== undefined) this.#countSpent(options.spent())
+      throw error
+    }
     this.#checkGoing()
     // A step without a result is on record as null, and gives null here too.
     const value = (result === undefined ? null : result) as Json
@@ -222,6 +229,13 @@ export class Doings {
     this.#frame.apply({ type: "step.recorded", at, task: this.#task.id, key, value, usage, source })
     await host.durable()
     return value as T
+  }
+
+  #countSpent(spent: ReturnType<NonNullable<StepOptions<never>["spent"]>>): void {
+    for (const { usage, source } of spent) {
+      checkUsage(usage)
+      if (!this.#attempt.isOver()) this.#frame.addUsage(this.#task.id, usage, source)
+    }
   }
 
   /** A run is not put aside in the middle of a step. */
@@ -294,7 +308,7 @@ export class Doings {
     input: Json,
     key: string,
     number: number,
-    options: CallOptions | undefined,
+    options: TracedCallOptions | undefined,
   ): void {
     const { host, machine } = this.#frame
     const task = this.#task.id
@@ -313,7 +327,7 @@ export class Doings {
       this.#frame.apply({ type: "call.started", at: host.now(), task, key, workflow: workflow.name, number })
     }
     const entry = runStarted(workflow.program, host.runId, input, host.now(), {
-      trace: this.#attempt.trace(),
+      trace: options?.[CALLED_FROM]?.() ?? this.#attempt.trace(),
     })
     host.prepareCall(caller, workflow.program)
     host.afterDurable(() => {
@@ -322,8 +336,8 @@ export class Doings {
   }
 
   /** Sub-workflows end with the attempt that called them. */
-  abandonCalls(): void {
-    for (const key of this.#calls ?? []) this.#frame.host.frame(key)?.abandon("its caller is over")
+  abandonCalls(left?: ErrorData): void {
+    for (const key of this.#calls ?? []) this.#frame.host.frame(key)?.abandon("its caller is over", left)
   }
 
   /** Waits for the outside: on record already, or open since before a restart, or opened now. */
@@ -382,17 +396,19 @@ export class Doings {
     return this.#controller.signal
   }
 
-  stop(reason: string): void {
-    this.#stopped = this.#stop(reason)
+  /** With the cause of it where the run goes on elsewhere: what the handler began there is not to be undone. */
+  stop(reason: string, left?: ErrorData): void {
+    this.#stopped = this.#stop(reason, left)
     this.#controller?.abort(this.#stopped)
     const held = this.#held
     this.#held = undefined
     for (const { reject } of held?.values() ?? []) reject(this.#stopped)
   }
 
-  #stop(reason: string): SuperstepError {
+  #stop(reason: string, left?: ErrorData): SuperstepError {
     const text = `Task ${this.#task.id} of node "${this.#node}" was stopped: ${reason}.`
-    return new SuperstepError("CANCELLED", text, { retryable: false })
+    const cause = left === undefined ? {} : { cause: fromErrorData(left) }
+    return new SuperstepError("CANCELLED", text, { retryable: false, ...cause })
   }
 
   #checkGoing(): void {

@@ -343,8 +343,8 @@ export class Frame {
   }
 
   /** Its caller is over: it stops where it is, without a further word in the journal. */
-  abandon(reason: string): void {
-    this.#abortAll(reason)
+  abandon(reason: string, left?: ErrorData): void {
+    this.#abortAll(reason, left)
     this.host.withdrawRequests(this)
     for (const timer of this.machine.timers()) this.host.clearTimer(this, timer)
     this.telemetry?.end("cancelled", { code: "CANCELLED", message: reason }, this.machine.usage)
@@ -355,12 +355,12 @@ export class Frame {
 
   /** The run cannot go on here; another process may take it up, and counts what it used. */
   stop(error: ErrorData): void {
-    this.#abortAll("the run could not go on")
+    this.#abortAll("the run could not go on", error)
     this.telemetry?.end("failed", error, {})
   }
 
-  #abortAll(reason: string): void {
-    for (const task of this.machine.tasks()) (task.attachment as TaskRun | undefined)?.abort(reason)
+  #abortAll(reason: string, left?: ErrorData): void {
+    for (const task of this.machine.tasks()) (task.attachment as TaskRun | undefined)?.abort(reason, left)
   }
 }
 

@@ -23,6 +23,7 @@ export {
 } from "./graph-change.ts"
 export { TICK } from "./holder-life.ts"
 export { Keeper } from "./keeper.ts"
+export { type Labels, labelsProblem } from "./labels.ts"
 export {
   foldEntry,
   foldRecords,
@@ -32,6 +33,7 @@ export {
   loadRun,
 } from "./loaded-run.ts"
 export type { ResumeOptions, RunOptions, RunResult } from "./options.ts"
+export { isPlainText } from "./plain-text.ts"
 export {
   type BoundHandler,
   type Condition,
@@ -41,6 +43,17 @@ export {
   type Reducer,
   type Select,
 } from "./program.ts"
+export type {
+  AgentRow,
+  EdgeRow,
+  NodeRow,
+  Registry,
+  RegistryChange,
+  RegistryStore,
+  StoredDefinition,
+  WorkflowRow,
+} from "./registry.ts"
+export { checkRegistryChange, definitionInvalid } from "./registry-rows.ts"
 export { replayEvents } from "./replay-events.ts"
 export { type EdgeFunctions, Router } from "./router.ts"
 export { Run } from "./run.ts"
@@ -79,3 +92,19 @@ export {
   type TaskTelemetry,
   type Telemetry,
 } from "./telemetry-port.ts"
+export { telemetryOf, tracedContext } from "./traced-context.ts"
+export type {
+  AgentInfo,
+  AgentTelemetry,
+  AnswerInfo,
+  AnswerTokens,
+  AskedModel,
+  AskedSettings,
+  ModelCallInfo,
+  ModelCallOutcome,
+  ModelCallTelemetry,
+  ToolCallInfo,
+  ToolCallOutcome,
+  ToolCallTelemetry,
+  WorkTelemetry,
+} from "./work-telemetry.ts"

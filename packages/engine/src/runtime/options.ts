@@ -12,6 +12,7 @@ import type {
 } from "../core/index.ts"
 import type { Clock } from "./clock.ts"
 import type { GraphChangePolicy } from "./graph-change.ts"
+import type { Labels } from "./labels.ts"
 import type { Store } from "./store.ts"
 import type { Telemetry } from "./telemetry-port.ts"
 
@@ -22,6 +23,8 @@ export interface RunOptions {
   readonly key?: string | undefined
   /** A thread of the store: lasting channels start with what it has, and it gets what they have at the end. */
   readonly thread?: string | undefined
+  /** What the store is to keep of the run for those who look for it: at most 32 texts by name. */
+  readonly labels?: Labels | undefined
   /** Aborting it cancels the run. */
   readonly signal?: AbortSignal | undefined
   readonly limits?: Limits | undefined

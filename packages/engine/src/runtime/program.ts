@@ -1,5 +1,5 @@
 /** A graph with its functions: what a driver needs to run it. Made once, shared by any number of runs. */
-import type { Graph, GraphNode, Json, NodeId } from "../core/index.ts"
+import type { Budget, Graph, GraphNode, Json, NodeId } from "../core/index.ts"
 import type { Context } from "./context.ts"
 import type { Router } from "./router.ts"
 import type { Schema } from "./schema.ts"
@@ -48,4 +48,7 @@ export interface Program {
   readonly nodes: readonly ProgramNode[]
   /** Reducers that are not built in, by name. */
   readonly reducers: ReadonlyMap<string, Reducer>
+  /** What a run has that is not given its own. */
+  readonly timeout?: number | undefined
+  readonly budget?: Budget | undefined
 }

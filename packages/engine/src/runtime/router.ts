@@ -249,10 +249,10 @@ function isEmpty(draft: RouteDraft): boolean {
 }
 
 function* namedRoutes(node: GraphNode, group: OutGroup): Generator<[NodeId, Route]> {
+  if (group.kind === "fan-in") return yield [group.to, { joins: [joinId(group)] }]
   for (const { from, to } of hopsOf(group)) {
     if (from !== node.id) continue
-    if (group.kind === "fan-in") yield [to, { joins: [joinId(group)] }]
-    else if (group.kind === "map") yield [to, { maps: [to] }]
+    if (group.kind === "map") yield [to, { maps: [to] }]
     else yield [to, { nodes: [to] }]
   }
 }

@@ -85,13 +85,22 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
     if (thread !== undefined) checkThreadState(program.graph, thread)
     const entry = runStarted(program, this.id, input, host.now(), {
       ...options,
+      timeout: options.timeout ?? program.timeout,
+      budget: options.budget ?? program.budget,
       thread: thread && { id: thread.id, version: thread.version },
     })
     if (this.#keeper !== undefined) {
       const { workflow, graph } = entry
       host.create(
         this.#keeper.newLease(this.id),
-        { workflow, graph, key: options.key, thread: thread?.id, threadVersion: thread?.version },
+        {
+          workflow,
+          graph,
+          key: options.key,
+          labels: options.labels && { ...options.labels },
+          thread: thread?.id,
+          threadVersion: thread?.version,
+        },
         thread,
       )
       this.#keeper.addNew(host)
@@ -141,9 +150,14 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
     return this.#elsewhere
   }
 
-  /** Goes on with a run from its journal. */
-  static resume<Out>(program: Program, runId: RunId, options: ResumeOptions): Run<Out> {
-    const around = surroundings(options)
+  /** Goes on with a run from its journal. `keeper` and `takeUp` as above. */
+  static resume<Out>(
+    program: Program,
+    runId: RunId,
+    options: ResumeOptions,
+    kept?: Pick<Around, "keeper" | "takeUp">,
+  ): Run<Out> {
+    const around = surroundings(options, kept)
     const run = new Run<Out>(program, runId, around)
     run.#begin(async () => {
       if (around.keeper === undefined) throw runUnknown(runId)

@@ -11,6 +11,7 @@ import {
   signatureOf,
   writeProblem,
 } from "../core/index.ts"
+import { labelsProblem } from "./labels.ts"
 import type { RunOptions } from "./options.ts"
 import type { Program, ProgramNode } from "./program.ts"
 import { validate } from "./schema.ts"
@@ -81,7 +82,7 @@ const BUDGET = new Set<string>(BUDGET_PARTS)
 
 /** Options come from callers that may not be typed: they are checked before anything starts. */
 export function checkOptions(program: Program, options: RunOptions): void {
-  const { limits, timeout, budget, state, thread } = options
+  const { limits, timeout, budget, state, thread, labels } = options
   for (const name of ["runId", "key", "thread"] as const) {
     const value = options[name]
     if (value !== undefined && (typeof value !== "string" || value === "")) {
@@ -99,6 +100,8 @@ export function checkOptions(program: Program, options: RunOptions): void {
     checkAmount(`budget.${name}`, value)
   }
   checkAmount("timeout", timeout)
+  const badLabels = labels === undefined ? undefined : labelsProblem(labels)
+  if (badLabels !== undefined) throw optionInvalid(badLabels)
   for (const [key, value] of Object.entries({ ...state })) checkState(program, key, value)
   if (thread !== undefined) checkThread(program.graph, thread, state)
 }

@@ -1,5 +1,6 @@
 /** What a store has of a run beside its journal, and what is asked of it: rows, changes of rows, queries, figures. */
 import type { Json, OpenRequest, RequestId, RunId, RunStatus } from "../core/index.ts"
+import type { Labels } from "./labels.ts"
 
 /** The right to write to a run. Every change of hands raises the token; who has an older one is refused. */
 export interface Lease {
@@ -33,6 +34,7 @@ export interface RunCreated {
   readonly threadVersion?: number | undefined
   /** Its journal begins with that run's records up to `seq`, by reference. */
   readonly forkOf?: { readonly runId: RunId; readonly seq: number } | undefined
+  readonly labels?: Labels | undefined
 }
 
 export interface ClosedRequest {
@@ -92,6 +94,8 @@ export interface RunQuery {
   readonly status?: readonly RunStatus[] | undefined
   readonly thread?: string | undefined
   readonly key?: string | undefined
+  /** Runs that have all of these, and maybe more. */
+  readonly labels?: Labels | undefined
   /** Part of the run's id, its workflow's name or its key. */
   readonly text?: string | undefined
   readonly before?: RunId | undefined

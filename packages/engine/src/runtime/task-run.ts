@@ -29,6 +29,7 @@ import { scopedContext } from "./scoped-context.ts"
 import { Several } from "./several.ts"
 import type { TaskInfo, TaskOutcome, TaskTelemetry } from "./telemetry-port.ts"
 import { TimeLimit } from "./time-limit.ts"
+import { TELEMETRY } from "./traced-context.ts"
 
 export class TaskRun implements Context {
   readonly #frame: Frame
@@ -262,10 +263,10 @@ export class TaskRun implements Context {
     return true
   }
 
-  #close(): void {
+  #close(left?: ErrorData): void {
     this.#over = true
     this.#timeLimit?.stop()
-    this.#doings?.abandonCalls()
+    this.#doings?.abandonCalls(left)
     if (this.#task.attachment === this) this.#task.attachment = undefined
   }
 
@@ -275,12 +276,12 @@ export class TaskRun implements Context {
 
   // For the frame
 
-  /** The machine no longer wants the result: the handler is told, and not waited for. */
-  abort(reason: string): void {
+  /** The machine no longer wants the result, or the run has `left` this process: the handler is told, and not waited for. */
+  abort(reason: string, left?: ErrorData): void {
     if (this.#over) return
-    this.#close()
+    this.#close(left)
     this.#endTelemetry({ error: { code: "CANCELLED", message: reason } })
-    this.#doing().stop(reason)
+    this.#doing().stop(reason, left)
   }
 
   /** What the handler waited for is there. */
@@ -324,6 +325,11 @@ export class TaskRun implements Context {
     }
   }
 
+  /** For what is traced inside the task: agents, models, tools. */
+  get [TELEMETRY](): TaskTelemetry | undefined {
+    return this.#telemetry
+  }
+
   // For the handler
 
   get runId(): RunId {
@@ -364,6 +370,9 @@ export class TaskRun implements Context {
   }
   get usedBy(): Context["usedBy"] {
     return (agent) => this.#frame.host.root.machine.usageOf(agent)
+  }
+  get usedHere(): Context["usedHere"] {
+    return this.#frame.machine.usage
   }
   get isWatched(): boolean {
     return this.#frame.host.isObserved

@@ -1,5 +1,6 @@
 /** What tracing and metrics see of a run. Nothing is called, made or kept when no telemetry is set. */
 import type { EdgeGroup, ErrorData, Graph, NodeId, RunId, RunStatus, TaskId, Usage } from "../core/index.ts"
+import type { WorkTelemetry } from "./work-telemetry.ts"
 
 export interface Telemetry {
   built(graph: Graph): void
@@ -36,11 +37,8 @@ export interface TaskInfo {
   readonly queuedMs?: number | undefined
 }
 
-export interface TaskTelemetry {
-  /** W3C traceparent of the task: the messages it sends carry it. */
-  readonly trace: string | undefined
-  /** Runs the handler so that spans made inside it are children of the task's. */
-  within<T>(run: () => T): T
+/** Its `trace` is on the messages that the task sends; its handler runs `within` it. */
+export interface TaskTelemetry extends WorkTelemetry {
   /** One message was routed along an edge group to these nodes; none: it was dropped there. */
   routed(kind: EdgeGroup["kind"], targets: readonly NodeId[]): void
   end(outcome: TaskOutcome): void

@@ -73,6 +73,34 @@ describe("a runtime", () => {
     expect(() => runtime.start(double, 1)).toThrow(/closed/)
   })
 
+  test("goes on with a run of another process that is gone, watched from then on, and lets go of it again", async () => {
+    const store = memoryStore()
+    const [a, b, c] = [processOn(store), processOn(store), processOn(store)]
+    await a.runtime.start(ask, 1, { runId: "r" })
+    const early = b.runtime.resume(ask, "r").result
+    const refused = expect(early).rejects.toMatchObject({ code: "RUN_HELD" })
+    await pass(5_000, a.clock, b.clock)
+    await refused
+    await a.runtime.close()
+    await b.runtime.resume(ask, "r")
+    await b.runtime.close()
+    const run = c.runtime.resume(ask, "r")
+    await run
+    const types: string[] = []
+    const watching = (async () => {
+      for await (const { type } of run) types.push(type)
+    })()
+    await settled()
+    await run.respond("r1", "yes")
+    expect((await run).outputs).toEqual(["1: yes"])
+    await watching
+    expect(types).toContain("request.answered")
+    expect(() => processOn(store, { workflows: [] }).runtime.resume(ask, "r")).toThrow(
+      /does not have workflow/,
+    )
+    await c.runtime.close()
+  })
+
   test("starts once, however often a run id or a key is used, from whatever process", async () => {
     const store = memoryStore()
     const [a, b] = [processOn(store), processOn(store)]
@@ -423,6 +451,27 @@ describe("people, from any process", () => {
     await cancelled
     expect(await run.result).toMatchObject({ status: "cancelled", error: { message: "no longer needed" } })
     await Promise.all([a.runtime.close(), b.runtime.close()])
+  })
+
+  test("cancel a run that nobody holds, without having its workflow", async () => {
+    const store = memoryStore()
+    const worker = processOn(store)
+    await worker.runtime.start(ask, 1, { runId: "r" })
+    await worker.runtime.close()
+    const clerk = processOn(store, { workflows: [] })
+    await clerk.runtime.cancel("r", "the file is gone")
+    expect(await store.run("r")).toMatchObject({ status: "cancelled", holder: undefined })
+    expect(await clerk.runtime.requests()).toEqual([])
+    const events: string[] = []
+    for await (const { type } of clerk.runtime.get("r").events({ after: 0 })) events.push(type)
+    expect(events.at(-1)).toBe("run.finished")
+    expect(await clerk.runtime.get("r").result).toMatchObject({
+      status: "cancelled",
+      error: { message: "the file is gone" },
+    })
+    await expect(clerk.runtime.cancel("r")).rejects.toMatchObject({ code: "RUN_OVER" })
+    await expect(clerk.runtime.cancel("nope")).rejects.toMatchObject({ code: "RUN_UNKNOWN" })
+    await clerk.runtime.close()
   })
 
   test("watch a run that is at work elsewhere, from its first event", async () => {

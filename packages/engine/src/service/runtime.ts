@@ -26,6 +26,7 @@ import {
   Keeper,
   type Program,
   type RequestQuery,
+  type ResumeOptions,
   Run,
   type RunOptions,
   type RunQuery,
@@ -36,6 +37,7 @@ import {
   type StoredRun,
   systemClock,
 } from "../runtime/index.ts"
+import { cancelFree } from "./cancel-free.ts"
 import { checkRuntimeOptions } from "./check-options.ts"
 import { type GraphConflict, graphConflicts } from "./graph-check.ts"
 import type { Recovery, Retention, RuntimeOptions } from "./options.ts"
@@ -88,13 +90,30 @@ export class Runtime {
     options: StartOptions,
     streaming: boolean,
   ): Run<Out> {
+    const program = this.#begin(workflow)
+    const { clock, telemetry } = this.#around
+    const full = { ...options, store: this.store, clock, telemetry }
+    return Run.start<Out>(program, input, full, streaming, this.#kept())
+  }
+
+  #begin(workflow: Pick<Callable, "name" | "program">): Program {
     this.#checkOpen()
     const program = this.#programs.get(workflow.name)
     if (program === undefined || program !== workflow.program) throw notRegistered(workflow.name, program)
     this.#sweeper.begin()
-    const { clock, telemetry } = this.#around
-    const full = { ...options, store: this.store, clock, telemetry }
-    return Run.start<Out>(program, input, full, streaming, this.#kept())
+    return program
+  }
+
+  /** Goes on with a run of the store in this process; RUN_HELD while another one that is alive has it. */
+  resume<In, Out>(
+    workflow: Callable<In, Out>,
+    runId: RunId,
+    options: Pick<ResumeOptions, "signal" | "takeOver"> = {},
+  ): Run<Out> {
+    const program = this.#begin(workflow)
+    const { clock, telemetry, onGraphChange } = this.#around
+    const full = { ...options, store: this.store, clock, telemetry, onGraphChange }
+    return Run.resume<Out>(program, runId, full, this.#kept())
   }
 
   /** A run of the store, wherever it is at work: await it, watch it, answer it, cancel it. */
@@ -112,8 +131,13 @@ export class Runtime {
     return this.#ask(() => this.store.runs(query))
   }
 
+  /** Ends it, wherever it is at work. One that nobody holds is ended in the store, whether its workflow is here or not. */
   async cancel(runId: RunId, reason?: string): Promise<void> {
-    await this.get(runId).cancelled(reason)
+    const run = this.get(runId)
+    const row = await this.store.run(runId)
+    const { clock } = this.#around
+    if (row !== undefined && (await cancelFree(this.#keeper, row, reason, clock.now()))) return
+    await run.cancelled(reason)
   }
 
   // Recovery

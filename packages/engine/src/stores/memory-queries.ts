@@ -23,7 +23,11 @@ function matches({ runId, created, status }: Row, query: RunQuery): boolean {
   if (query.workflow !== undefined && query.workflow !== created.workflow) return false
   if (query.status !== undefined && !query.status.includes(status)) return false
   if (query.thread !== undefined && query.thread !== created.thread) return false
-  const { text } = query
+  const { text, labels = {} } = query
+  for (const [name, value] of Object.entries(labels)) {
+    if (created.labels === undefined || !Object.hasOwn(created.labels, name)) return false
+    if (created.labels[name] !== value) return false
+  }
   if (text === undefined) return true
   return runId.includes(text) || created.workflow.includes(text) || created.key?.includes(text) === true
 }

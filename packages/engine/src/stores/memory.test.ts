@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import type { Json } from "../core/index.ts"
 import type { JournalRecord } from "../runtime/index.ts"
-import { storeSuite } from "../testing/index.ts"
+import { registrySuite, storeSuite } from "../testing/index.ts"
 import { memoryStore } from "./memory.ts"
 
 const lease = { runId: "r", holder: "me", token: 1 }
@@ -13,6 +13,7 @@ function record(seq: number, value: Json): JournalRecord {
 
 describe("the memory store", () => {
   for (const { name, run } of storeSuite("memory", memoryStore)) test(name, run)
+  for (const { name, run } of registrySuite("memory", () => memoryStore().registry)) test(name, run)
 
   test("has nothing to wait for: every method answers at once, and refuses at once", () => {
     const store = memoryStore()

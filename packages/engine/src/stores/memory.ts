@@ -2,16 +2,17 @@
  * Runs in memory: for tests, and for runs that may be joined late. They last as long as the store does. Everything
  * happens at once, and values are kept as they are: whoever gives one does not change it any more.
  */
-import type { Store } from "../runtime/index.ts"
+import type { RegistryStore, Store } from "../runtime/index.ts"
 import { append } from "./memory-append.ts"
 import { claim, dismiss, free, release } from "./memory-leases.ts"
 import { requests, runs } from "./memory-queries.ts"
+import { memoryRegistry } from "./memory-registry.ts"
 import { pin, prune, remove, report } from "./memory-retention.ts"
 import { emptyTables, recordsOf, storedRun } from "./memory-rows.ts"
 import { saveSnapshot } from "./memory-snapshots.ts"
 import { threadState } from "./memory-threads.ts"
 
-export function memoryStore(): Store {
+export function memoryStore(): Store & RegistryStore {
   const tables = emptyTables()
   return {
     append: (lease, expectedSeq, records, change) => append(tables, lease, expectedSeq, records, change),
@@ -63,6 +64,8 @@ export function memoryStore(): Store {
     remove: (runId) => remove(tables, runId),
     prune: (policy) => prune(tables, policy),
     report: () => report(tables),
+
+    registry: memoryRegistry(),
 
     close() {},
   }

@@ -10,12 +10,21 @@ export interface Instruments {
   readonly runDuration: Histogram
   readonly tokens: Counter
   readonly cost: Counter
+  readonly modelTokens: Histogram
+  readonly modelDuration: Histogram
+  readonly modelFirstChunk: Histogram
 }
 
 /** From less than a millisecond of plain code to agents that work for an hour. */
 const MILLISECONDS = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 300_000, 900_000,
   3_600_000,
+]
+
+/** The conventions' own: for calls of models, in seconds, and for their tokens. */
+const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
+const TOKENS = [
+  1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864,
 ]
 
 export function makeInstruments(meter: Meter): Instruments {
@@ -27,6 +36,8 @@ export function makeInstruments(meter: Meter): Instruments {
       description,
       advice: { explicitBucketBoundaries: MILLISECONDS },
     })
+  const seconds = (name: string, description: string) =>
+    meter.createHistogram(name, { unit: "s", description, advice: { explicitBucketBoundaries: SECONDS } })
   return {
     tasks: counter("superstep.tasks", "{attempt}", "Attempts at tasks that ended, by outcome."),
     taskDuration: duration("superstep.task.duration", "How long an attempt took, waiting included."),
@@ -40,5 +51,16 @@ export function makeInstruments(meter: Meter): Instruments {
     runDuration: duration("superstep.run.duration", "How long a run took in this process."),
     tokens: counter("superstep.tokens", "{token}", "Tokens that runs used."),
     cost: meter.createCounter("superstep.cost", { unit: "USD", description: "What runs cost." }),
+    modelTokens: meter.createHistogram("gen_ai.client.token.usage", {
+      unit: "{token}",
+      description: "Number of input and output tokens used.",
+      valueType: ValueType.INT,
+      advice: { explicitBucketBoundaries: TOKENS },
+    }),
+    modelDuration: seconds("gen_ai.client.operation.duration", "GenAI operation duration."),
+    modelFirstChunk: seconds(
+      "gen_ai.client.operation.time_to_first_chunk",
+      "Time to receive the first chunk of a streamed answer.",
+    ),
   }
 }

@@ -1,5 +1,8 @@
+import { isProxy } from "node:util/types"
 import { metrics, trace } from "@opentelemetry/api"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
+import { agent } from "../agents/index.ts"
+import { pureModel } from "../agents/stand-ins.test-support.ts"
 import { memoryStore, node, setTelemetry, workflow } from "../index.ts"
 import { type Recorder, recorder } from "./recorder.test-support.ts"
 import { telemetry } from "./telemetry.ts"
@@ -49,6 +52,40 @@ describe("telemetry is off", () => {
     await built.run(1, { telemetry: telemetry({ tracer: own.tracer, meter: own.meter }) })
     expect(recorded.spans("workflow.run")).toEqual([])
     expect(own.spans("workflow.run")).toHaveLength(1)
+  })
+})
+
+describe("nothing is put around an agent's work", () => {
+  /** Whether a copy of the model was made, and whether the agent's context is a stand-in. */
+  async function seen(options: { telemetry?: ReturnType<typeof telemetry> }) {
+    const plain = pureModel(() => "Hello.")
+    let copied = false
+    let wrapped: boolean | undefined
+    const model = {
+      ...plain,
+      get supportedUrls() {
+        copied = true
+        return {}
+      },
+    }
+    const greeter = agent({
+      name: "greeter",
+      model,
+      instructions: (_, ctx) => {
+        wrapped = isProxy(ctx)
+        return "Be kind."
+      },
+    })
+    await greeter.run("Hello?", options)
+    return { copied, wrapped }
+  }
+
+  it("while telemetry is off: the model is asked directly, in the task's own context", async () => {
+    expect(await seen({})).toEqual({ copied: false, wrapped: false })
+  })
+
+  it("as it is while telemetry is on", async () => {
+    expect(await seen({ telemetry: telemetry() })).toEqual({ copied: true, wrapped: true })
   })
 })
 

@@ -7,5 +7,7 @@ export interface Outlet {
   readonly instruments: Instruments
   /** Whether messages get spans of their own. */
   readonly messages: boolean
+  /** Whether spans have what was said: prompts, answers, arguments and results. */
+  readonly content: boolean
   readonly now: () => number
 }

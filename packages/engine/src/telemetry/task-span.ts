@@ -6,7 +6,17 @@
  */
 import { type Context, context, type Link, type Span, trace } from "@opentelemetry/api"
 import type { EdgeGroup, ErrorData, NodeId } from "../core/index.ts"
-import type { TaskInfo, TaskOutcome, TaskTelemetry } from "../runtime/index.ts"
+import type {
+  AgentInfo,
+  AgentTelemetry,
+  ModelCallInfo,
+  ModelCallTelemetry,
+  TaskInfo,
+  TaskOutcome,
+  TaskTelemetry,
+  ToolCallInfo,
+  ToolCallTelemetry,
+} from "../runtime/index.ts"
 import {
   EDGE_GROUP_KIND,
   EDGE_GROUP_OUTCOME,
@@ -25,8 +35,10 @@ import {
   WORKFLOW_NAME,
 } from "./attributes.ts"
 import { markCancelled, markFailed } from "./failure.ts"
+import { ModelCallSpan } from "./model-call-span.ts"
 import type { Outlet } from "./outlet.ts"
 import { formatTraceparent } from "./traceparent.ts"
+import { type Above, WorkSpan } from "./work-span.ts"
 
 /** What a task needs to know of its run. */
 export interface Surroundings {
@@ -42,8 +54,9 @@ export type StartedTask = TaskInfo & { readonly queuedMs?: number | undefined }
 
 type Outcome = "completed" | "failed" | "retried" | "rejected" | "cancelled"
 
-export class TaskSpan implements TaskTelemetry {
-  readonly #outlet: Outlet
+export class TaskSpan implements TaskTelemetry, Above {
+  readonly outlet: Outlet
+  readonly isOpen = true
   readonly #workflow: string
   readonly #node: NodeId
   readonly #span: Span
@@ -53,7 +66,7 @@ export class TaskSpan implements TaskTelemetry {
 
   constructor(run: Surroundings, task: StartedTask, links: Link[]) {
     const { outlet, workflow, runId } = run
-    this.#outlet = outlet
+    this.outlet = outlet
     this.#workflow = workflow
     this.#node = task.node
     const attributes = {
@@ -81,16 +94,30 @@ export class TaskSpan implements TaskTelemetry {
     return context.with(this.#context, run)
   }
 
+  open(): Context {
+    return this.#context
+  }
+
+  startAgent(agent: AgentInfo): AgentTelemetry {
+    return WorkSpan.ofAgent(this, agent)
+  }
+  startToolCall(call: ToolCallInfo): ToolCallTelemetry {
+    return WorkSpan.ofTool(this, call)
+  }
+  startModelCall(call: ModelCallInfo): ModelCallTelemetry {
+    return new ModelCallSpan(this.outlet, this.#context, call)
+  }
+
   /** The routing was decided before: its spans say what was decided, and take no time. */
   routed(kind: EdgeGroup["kind"], targets: readonly NodeId[]): void {
-    if (!this.#outlet.messages) return
+    if (!this.outlet.messages) return
     const outcome = targets.length === 0 ? "dropped" : "delivered"
     const group = {
       [EDGE_GROUP_KIND]: kind,
       [EDGE_GROUP_TARGETS]: [...targets],
       [EDGE_GROUP_OUTCOME]: outcome,
     }
-    const { tracer } = this.#outlet
+    const { tracer } = this.outlet
     tracer.startSpan(`edge_group.process ${kind}`, { attributes: group }, this.#context).end()
     for (const target of targets.length === 0 ? [undefined] : targets) {
       const message = {
@@ -118,7 +145,7 @@ export class TaskSpan implements TaskTelemetry {
   }
 
   #count(outcome: Outcome): void {
-    const { instruments, now } = this.#outlet
+    const { instruments, now } = this.outlet
     const measured = this.#measured()
     if (outcome === "retried") instruments.taskRetries.add(1, measured)
     const ended = { ...measured, [TASK_OUTCOME]: outcome }

@@ -14,6 +14,11 @@ export interface TelemetryOptions {
   readonly meter?: Meter | undefined
   /** Whether routing and messages get spans of their own (`edge_group.process`, `message.send`). Default true. */
   readonly messages?: boolean | undefined
+  /**
+   * Whether spans have what is said: prompts, answers, and the arguments and results of tools. Secret arguments and what
+   * looks like a key stay masked, personal data do not. Default false.
+   */
+  readonly content?: boolean | undefined
   /** Milliseconds that only go up, for durations. Default: the process's own. */
   readonly now?: (() => number) | undefined
 }
@@ -23,14 +28,20 @@ const SCOPE = "@superstep/engine"
 
 /** For `setTelemetry`, or for the `telemetry` option of one run. */
 export function telemetry(options: TelemetryOptions = {}): Telemetry {
-  const { meter, messages = true, now = () => performance.now() } = options
+  const { meter, messages = true, content = false, now = () => performance.now() } = options
   const tracer = options.tracer ?? trace.getTracer(SCOPE)
   let outlet: Outlet | undefined
   return {
     built: (graph) => reportBuild(tracer, graph),
     startRun(run) {
       // Unlike a tracer, a meter that was fetched before its provider was set would stay silent for ever.
-      outlet ??= { tracer, messages, now, instruments: makeInstruments(meter ?? metrics.getMeter(SCOPE)) }
+      outlet ??= {
+        tracer,
+        messages,
+        content,
+        now,
+        instruments: makeInstruments(meter ?? metrics.getMeter(SCOPE)),
+      }
       return new RunSpan(outlet, run)
     },
   }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import type { RunStatus } from "../core/index.ts"
 import type { RunQuery, Store, StoredRun } from "../runtime/index.ts"
-import { end, START, type StoreCases, start, startAndEnd, write } from "./store-suite-steps.ts"
+import { end, runOf, START, type StoreCases, start, startAndEnd, write } from "./store-suite-steps.ts"
 
 const STATUS = ["running", "waiting", "completed", "failed", "cancelled", "limit"] as const
 
@@ -67,6 +67,53 @@ export const queryCases: StoreCases = {
     assert.deepEqual(await found(store, { key: "key" }), [])
     assert.deepEqual(await found(store, { key: "key 1", status: ["completed"] }), [])
     assert.deepEqual(await found(store, { key: "key 10", workflow: "other" }), [])
+  },
+
+  async "finds runs by their labels: those that have all that are asked for"(store) {
+    await start(store, "a", { labels: { file: "chat.yaml", model: "fast" } })
+    await startAndEnd(store, "b", { labels: { model: "fast", file: "chat.yaml", more: "" } })
+    await start(store, "c", { labels: { file: "chat.yaml" } })
+    await start(store, "d", { labels: {} })
+    await start(store, "e")
+    assert.deepEqual(await found(store, { labels: { file: "chat.yaml" } }), ["c", "b", "a"])
+    assert.deepEqual(await found(store, { labels: { file: "chat.yaml", model: "fast" } }), ["b", "a"])
+    assert.deepEqual(await found(store, { labels: { more: "" } }), ["b"])
+    assert.deepEqual(await found(store, { labels: { model: "fas" } }), [])
+    assert.deepEqual(await found(store, { labels: { odel: "fast" } }), [])
+    assert.deepEqual(await found(store, { labels: { toString: "" } }), [])
+    assert.deepEqual(await found(store, { labels: {} }), ["e", "d", "c", "b", "a"])
+    const completed = { labels: { model: "fast" }, status: ["completed"] } as const
+    assert.deepEqual(await found(store, completed), ["b"])
+    assert.deepEqual(await found(store, { labels: { model: "fast" }, workflow: "other" }), [])
+    assert.deepEqual(await found(store, { labels: { file: "chat.yaml" }, limit: 2, before: "c" }), ["b", "a"])
+  },
+
+  async "takes labels as they are, whatever signs are in them"(store) {
+    const texts = [
+      '"',
+      '\\"',
+      "\\",
+      ',"name":"',
+      '","',
+      "%",
+      "é",
+      "\ud800",
+      "\u0000",
+      "__proto__",
+      '{"a',
+      "a b",
+    ]
+    for (const [i, text] of texts.entries()) {
+      await start(store, `name ${i}`, { labels: Object.fromEntries([[text, "name"]]) })
+      await start(store, `value ${i}`, { labels: { name: text, other: '","name":"x' } })
+    }
+    for (const [i, text] of texts.entries()) {
+      const named = Object.fromEntries([[text, "name"]])
+      assert.deepEqual(await found(store, { labels: named }), [`name ${i}`])
+      assert.deepEqual((await runOf(store, `name ${i}`)).labels, named)
+      assert.deepEqual(await found(store, { labels: { name: text } }), [`value ${i}`])
+    }
+    assert.deepEqual(await found(store, { labels: { name: "x" } }), [])
   },
 
   async "finds runs by a part of their id, their workflow's name or their key"(store) {

@@ -31,7 +31,7 @@ export const runCases: StoreCases = {
   },
 
   async "makes a run with its first records, held by the lease"(store) {
-    const created = { workflow: "w", graph: "g", key: "k", thread: "t" }
+    const created = { workflow: "w", graph: "g", key: "k", thread: "t", labels: { file: "f", model: "" } }
     const lease = leaseOf("r", 1, "me")
     await store.append(lease, 0, records(1, 3), { created })
     const { bytes, ...run } = await runOf(store, "r")

@@ -8,11 +8,11 @@ import {
   guardedRequests,
   type RequestLimits,
 } from "./guarded-request.ts"
-import { Masking } from "./secrets.ts"
+import { headerSecrets, Masking } from "./secrets.ts"
 import type { ToolCallContext } from "./tool.ts"
 
 export interface ApiOptions extends RequestLimits {
-  /** For every call. `${env.NAME}` is filled in when it is sent, and taken out of what comes back. */
+  /** For every call. `${env.NAME}` is filled in when it is sent. What they say is taken out of what comes back. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Characters of the answer that are given back. Default 50,000. */
   readonly maxChars?: number | undefined
@@ -40,6 +40,7 @@ export function apiCaller(
   const send = guardedRequests(options)
   const templates = Object.entries(options.headers ?? {})
   const variables = templates.flatMap(([, template]) => variablesIn(template))
+  const written = Object.fromEntries(templates.filter(([, template]) => variablesIn(template).length === 0))
 
   return async (request, call) => {
     const env = options.env ?? process.env
@@ -53,8 +54,8 @@ export function apiCaller(
     }
     checkHeaders(headers)
     const names = [...variables, ...(request.secrets ?? [])]
-    const values = Object.fromEntries(names.map((name) => [name, secretForms(readVariable(name, env))]))
-    const masking = new Masking(values, names)
+    const keys = names.flatMap((name) => secretForms(readVariable(name, env)))
+    const masking = Masking.of([...keys, ...headerSecrets(written)])
     const response = await send({ ...request, headers }, { signal: call.signal, accept: mustBeText })
     return answerOf(response, masking, options.maxChars ?? MAX_CHARS)
   }
@@ -81,14 +82,18 @@ function checkHeaders(headers: Readonly<Record<string, string>>): void {
 }
 
 function answerOf(response: GuardedResponse, masking: Masking, maxChars: number): ApiAnswer {
+  const { status, type, truncated } = response
   const text = decodeBody(response)
-  const isCut = response.truncated || text.length > maxChars
-  const body = (isCut ? undefined : jsonOf(response.type, text)) ?? text.slice(0, maxChars)
-  return {
-    status: response.status,
-    body: masking.json(body),
-    ...(isCut ? { note: "The answer is longer than this; ask for less of it." } : {}),
+  if (truncated || text.length > maxChars) {
+    // Without keys before it is cut, so that half a key is not left over.
+    const masked = truncated ? masking.beginning(text) : masking.text(text)
+    return {
+      status,
+      body: masked.slice(0, maxChars),
+      note: "The answer is longer than this; ask for less of it.",
+    }
   }
+  return { status, body: masking.json(jsonOf(type, text) ?? text) }
 }
 
 function jsonOf(type: string, text: string): Json | undefined {

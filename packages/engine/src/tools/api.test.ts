@@ -53,6 +53,26 @@ describe("the api toolset", () => {
     await expect(use(keyed({}), "user", { id: "1" })).rejects.toMatchObject({ code: "KEY_MISSING" })
   })
 
+  test("takes a key that is written out in its headers out of the answer as well, and no half of it", async () => {
+    const headers = { "X-Key": "key-abcdefgh", Accept: "application/json" }
+    const { body } = await use(endpoint({ headers }), "user", { id: "1" })
+    expect(body).toMatchObject({ "x-key": "[secret]", accept: "application/json" })
+    for (let most = 1; most < 200; most++) {
+      for (const limits of [{ maxChars: most }, { maxBytes: most }]) {
+        const cut = await use(endpoint({ headers, ...limits }), "user", { id: "1" })
+        expect(JSON.stringify(cut)).not.toContain("key-")
+      }
+    }
+  })
+
+  test("may do without a description", async () => {
+    const tools = await endpoint({
+      description: undefined,
+      endpoint: "https://api.example.com/a/{id}",
+    }).tools({} as Context)
+    expect(tools).toMatchObject([{ description: "GET https://api.example.com/a/{id}" }])
+  })
+
   test("an argument does not read our environment", async () => {
     await use(endpoint({ env: { TOKEN: "tok-123456" } }), "user", { id: `\${env.TOKEN}` })
     expect(server.asked[0]?.url).toBe("/users/%24%7Benv.TOKEN%7D?v=1")

@@ -11,7 +11,8 @@ import type { Approval, Toolset } from "./tool.ts"
 
 export interface ApiToolOptions extends ApiOptions {
   readonly name: string
-  readonly description: string
+  /** What it does and when to use it. Default: its method and endpoint. */
+  readonly description?: string | undefined
   /** `https://api.example.com/users/{id}`. The host is fixed: no argument gets into it. */
   readonly endpoint: string
   /** Default GET. */
@@ -32,7 +33,7 @@ export function api(options: ApiToolOptions): Toolset {
   const call = apiCaller(options)
   const endpointTool = tool({
     name: options.name,
-    description: options.description,
+    description: options.description ?? `${method} ${options.endpoint}`,
     input: { jsonSchema: argsSchema(options.args ?? {}, options.required ?? []) },
     approval: options.approval ?? (isRead ? "never" : "always"),
     idempotent: isRead,

@@ -3,12 +3,13 @@
  * run of characters; several arguments are all meant: `fetch:method=GET:url=https://*`.
  *
  * A1 `deny` comes first, then `allow`, then `ask`; what no rule fits is asked.
- * A2 A rule that holds back fits when any reading of the call fits: any argument, also with its spaces collapsed and its
- *    path or address resolved. A rule that lets pass fits only when all of them do. So an argument that was added, padded or
- *    written in a roundabout way makes a call no freer than it is.
+ * A2 A rule that holds back fits when any reading of the call fits: any argument, also with its spaces collapsed, its path
+ *    or address resolved, its command line taken apart. A rule that lets pass fits only when all of them do. So an argument
+ *    that was added, padded, chained or written in a roundabout way makes a call no freer than it is.
  */
-import { posix } from "node:path"
 import { SuperstepError } from "../core/index.ts"
+import { commandsIn, fitsReadings, type Reading } from "./readings.ts"
+import { starMatch } from "./star-match.ts"
 import type { Approval, ApprovalRules, ApprovalVerdict } from "./tool.ts"
 
 export interface ApprovalCall {
@@ -52,8 +53,6 @@ function verdictByRules({ deny = [], allow = [] }: ApprovalRules, call: Approval
   return "ask"
 }
 
-type Reading = "any" | "all"
-
 function fits(pattern: string, { tool, args }: ApprovalCall, reading: Reading): boolean {
   // Also for tools with a ":" in their name, such as those of some servers.
   if (matches(pattern, tool)) return true
@@ -79,42 +78,26 @@ function fitsNamed(part: string, args: unknown, reading: Reading): boolean {
   const value = at(args, name)
   if (value === undefined) return false
   const text = textOf(value) ?? JSON.stringify(value)
-  return fitsReadings(pattern, text, reading)
+  return fitsReading(pattern, { name, text }, reading)
 }
 
 function fitsText(pattern: string, args: unknown, reading: Reading): boolean {
   const texts = leaves(args)
-  if (reading === "any") return texts.some((text) => fitsReadings(pattern, text, reading))
-  return texts.length > 0 && texts.every((text) => fitsReadings(pattern, text, reading))
+  if (reading === "any") return texts.some((one) => fitsReading(pattern, one, reading))
+  return texts.length > 0 && texts.every((one) => fitsReading(pattern, one, reading))
 }
 
-function fitsReadings(pattern: string, text: string, reading: Reading): boolean {
-  const all = readings(text)
-  return reading === "any"
-    ? all.some((one) => matches(pattern, one))
-    : all.every((one) => matches(pattern, one))
+function fitsReading(pattern: string, { name, text }: Named, reading: Reading): boolean {
+  const fits = (one: string) => matches(pattern, one)
+  if (!COMMAND.test(name)) return fitsReadings(text, reading, fits)
+  const isPart = (one: string) => fitsReadings(one, reading, fits)
+  if (reading === "any") return isPart(text) || commandsIn(text).some(isPart)
+  // A whole line as it stands, or else each of its commands: `ls*` is not for `ls; rm -rf .`
+  return isPart(text) && (!pattern.includes("*") || commandsIn(text).every(isPart))
 }
 
-/** A text, and what it comes down to. */
-function readings(text: string): string[] {
-  const plain = text.trim().replace(/\s+/g, " ")
-  const resolved = /^[a-z][a-z\d+.-]*:\/\//i.test(plain) ? address(plain) : path(plain)
-  return [text, plain, resolved]
-}
-
-/** Where it really goes: without a name before an `@`, and without the dot that a host may end in. */
-function address(text: string): string {
-  if (!URL.canParse(text)) return text
-  const url = new URL(text)
-  url.username = ""
-  url.password = ""
-  url.hostname = url.hostname.replace(/\.$/, "")
-  return url.href === `${text}/` ? text : url.href
-}
-
-function path(text: string): string {
-  return /\/\.{0,2}(\/|$)|^\.\//.test(text) ? posix.normalize(text) : text
-}
+/** Arguments that a shell may run. */
+const COMMAND = /(^|\.)(cmd|commands?|script|argv)$/i
 
 /** An argument by its name, or by its path such as `options.path`. */
 function at(args: unknown, name: string): unknown {
@@ -125,11 +108,17 @@ function at(args: unknown, name: string): unknown {
   return at((args as Record<string, unknown>)[name.slice(0, dot)], name.slice(dot + 1))
 }
 
+interface Named {
+  readonly name: string
+  readonly text: string
+}
+
 /** Every value in the arguments as text; a list of plain values, such as a command line, is one text. */
-function leaves(value: unknown): string[] {
+function leaves(value: unknown, name = ""): Named[] {
   const text = textOf(value)
-  if (text !== undefined) return [text]
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(leaves) : []
+  if (text !== undefined) return [{ name, text }]
+  if (typeof value !== "object" || value === null) return []
+  return Object.entries(value).flatMap(([key, item]) => leaves(item, Array.isArray(value) ? name : key))
 }
 
 function textOf(value: unknown): string | undefined {
@@ -140,24 +129,7 @@ function textOf(value: unknown): string | undefined {
   return parts.includes(undefined) ? undefined : parts.join(" ")
 }
 
-/** With `*` for any run of characters. In time of the two lengths' product at most, whatever the pattern. */
+/** With `*` for any run of characters. */
 function matches(pattern: string, text: string): boolean {
-  let p = 0
-  let t = 0
-  let star = -1
-  let from = 0
-  while (t < text.length) {
-    if (pattern[p] === "*") {
-      star = p++
-      from = t
-    } else if (p < pattern.length && pattern[p] === text[t]) {
-      p++
-      t++
-    } else if (star >= 0) {
-      p = star + 1
-      t = ++from
-    } else return false
-  }
-  while (pattern[p] === "*") p++
-  return p === pattern.length
+  return starMatch(pattern, text, "*", (one, char) => one === char)
 }

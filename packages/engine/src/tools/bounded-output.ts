@@ -1,4 +1,5 @@
 /** Output of which the beginning and the end are kept when it is too long. */
+import { Masking } from "./secrets.ts"
 
 export class BoundedOutput {
   readonly #half: number
@@ -35,14 +36,21 @@ export class BoundedOutput {
     return last
   }
 
-  /** As text; what is no UTF-8 is shown as `�`. */
-  text(): string {
+  /** As text, cleaned and without secrets, also those that were cut in two; what is no UTF-8 is shown as `�`. */
+  text(masking: Masking = NOTHING_SECRET, clean: (text: string) => string = asItIs): string {
     const head = Buffer.concat(this.#head)
     const tail = this.#gather()
     const left = this.#total - head.length - tail.length
-    if (left === 0) return Buffer.concat([head, tail]).toString("utf8")
-    return `${wholeStart(head)}\n… [${left} bytes left out] …\n${wholeEnd(tail)}`
+    if (left === 0) return masking.text(clean(Buffer.concat([head, tail]).toString("utf8")))
+    const start = masking.beginning(clean(wholeStart(head)))
+    return `${start}\n… [${left} bytes left out] …\n${masking.ending(clean(wholeEnd(tail)))}`
   }
+}
+
+const NOTHING_SECRET = Masking.of([])
+
+function asItIs(text: string): string {
+  return text
 }
 
 /** Without a character that was cut at the end. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { z } from "zod"
-import { node, SuperstepError, workflow } from "../index.ts"
+import { node, type Schema, SuperstepError, workflow } from "../index.ts"
 import { manualClock, settled } from "../testing/index.ts"
 import { callContext, inTask } from "./call-context.test-support.ts"
 import { callTool, readArgs, type ToolOutcome } from "./call-tool.ts"
@@ -335,6 +335,30 @@ describe("secrets", () => {
       token,
     )
     expect(outcome).toMatchObject({ ok: false, error: { message: "401 for [secret]" } })
+  })
+
+  test("are not in what is said about arguments that cannot be read", async () => {
+    const schema: Schema<Record<string, unknown>> = {
+      "~standard": {
+        version: 1,
+        vendor: "test",
+        validate: (value) => ({ issues: [{ message: `${JSON.stringify(value)} does not fit` }] }),
+      },
+    }
+    const picky = made(() => null, { secret, input: schema, parameters: { type: "object" } })
+    for (const text of [`{"token":${token}}`, token, `{"token":"${token}"}`]) {
+      const read = await readArgs(picky, text)
+      expect([read.ok, JSON.stringify(read)]).toEqual([false, expect.not.stringMatching(/s3cr3t|t0ken/)])
+    }
+  })
+
+  test("are not left half when an error is cut (C3)", async () => {
+    for (let before = 3_980; before <= 4_000; before++) {
+      const fails = made(() => Promise.reject(new Error(`${"x".repeat(before)}${token} and more`)), {
+        secret,
+      })
+      expect(JSON.stringify(await callTool(fails, args, callContext()))).not.toContain("s3cr")
+    }
   })
 
   test("are not left half when a result is cut (C3)", async () => {

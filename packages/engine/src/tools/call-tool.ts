@@ -19,6 +19,7 @@ import { retryDelay } from "../core/retry.ts"
 import type { Clock } from "../runtime/index.ts"
 import { AttemptTime } from "./attempt-time.ts"
 import { Masking } from "./secrets.ts"
+import { pause, stoppable } from "./time-limit.ts"
 import type { ParsedArgs, Tool, ToolCallContext } from "./tool.ts"
 import { type Cut, cutToSize, toJson } from "./tool-result.ts"
 
@@ -45,12 +46,17 @@ export async function readArgs(tool: Tool, text: string): Promise<ParsedArgs> {
   try {
     args = text.trim() === "" ? {} : JSON.parse(text)
   } catch (error) {
-    return {
-      ok: false,
-      reason: `they are not JSON: ${error instanceof Error ? error.message : String(error)}`,
-    }
+    // What is wrong with it is told with a piece of it, which may be a secret.
+    const why = hasSecrets(tool) || !(error instanceof Error) ? "" : `: ${error.message}`
+    return { ok: false, reason: `they are not JSON${why}` }
   }
-  return await tool.parse(args)
+  const parsed = await tool.parse(args)
+  if (parsed.ok || !hasSecrets(tool)) return parsed
+  return { ok: false, reason: new Masking(args, tool.secret).text(parsed.reason) }
+}
+
+function hasSecrets({ secret = [] }: Tool): boolean {
+  return secret.length > 0
 }
 
 /** Runs a tool with arguments that were checked. `call.signal` stops it, also between two attempts. */
@@ -75,7 +81,7 @@ export async function callTool(
     }
     const delay = retryDelay(tool.retry, attempt, error, call.idempotencyKey)
     if (delay === undefined) return failed(tool, error)
-    await pause(delay, call.signal, clock)
+    await pause(clock, delay, call.signal)
   }
 }
 
@@ -89,50 +95,27 @@ function failed(tool: Tool, error: ErrorData): ToolOutcome {
 
 function maskError(error: ErrorData, masking: Masking): ErrorData {
   const cause = error.cause === undefined ? {} : { cause: maskError(error.cause, masking) }
-  return { ...error, code: masking.text(error.code), message: masking.text(error.message), ...cause }
+  const { code, message } = error
+  // A long message was cut, maybe in the middle of a secret.
+  const masked = message.endsWith("…") ? `${masking.beginning(message.slice(0, -1))}…` : masking.text(message)
+  return { ...error, code: masking.text(code), message: masked, ...cause }
 }
 
 /** One attempt, which ends with the task or with its own time. */
-async function runOnce(tool: Tool, args: unknown, call: ToolCallContext, clock: Clock): Promise<unknown> {
-  const controller = new AbortController()
-  let stop!: (reason: unknown) => void
-  const stopped = new Promise<never>((_, reject) => {
-    stop = (reason) => {
-      reject(reason)
-      controller.abort(reason)
+function runOnce(tool: Tool, args: unknown, call: ToolCallContext, clock: Clock): Promise<unknown> {
+  return stoppable(call.signal, async (signal, stop) => {
+    if (tool.timeout === undefined) return tool.run(args as never, { ...call, signal })
+    const time = new AttemptTime(clock, tool.timeout, () => stop(timedOut(tool.name, tool.timeout)))
+    signal.addEventListener("abort", () => time.end(), { once: true })
+    try {
+      return await tool.run(args as never, { ...call, ctx: time.watching(call.ctx), signal })
+    } finally {
+      time.end()
     }
   })
-  const onAbort = () => stop(call.signal.reason)
-  call.signal.addEventListener("abort", onAbort, { once: true })
-  const time =
-    tool.timeout === undefined
-      ? undefined
-      : new AttemptTime(clock, tool.timeout, () => stop(timedOut(tool.name, tool.timeout)))
-  const ctx = time === undefined ? call.ctx : time.watching(call.ctx)
-  try {
-    const ran = (async () => tool.run(args as never, { ...call, ctx, signal: controller.signal }))()
-    return await Promise.race([ran, stopped])
-  } finally {
-    time?.end()
-    call.signal.removeEventListener("abort", onAbort)
-  }
 }
 
 function timedOut(tool: string, milliseconds: number | undefined): SuperstepError {
   const text = `Tool "${tool}" took longer than its ${milliseconds} ms and was stopped. What it did until then may have happened.`
   return new SuperstepError("TOOL_TIMEOUT", text)
-}
-
-function pause(milliseconds: number, signal: AbortSignal, clock: Clock): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => {
-      disarm()
-      reject(signal.reason)
-    }
-    const disarm = clock.setTimer(clock.now() + milliseconds, () => {
-      signal.removeEventListener("abort", onAbort)
-      resolve()
-    })
-    signal.addEventListener("abort", onAbort, { once: true })
-  })
 }

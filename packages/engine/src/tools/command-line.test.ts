@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { allowsCommand, splitCommand } from "./command-line.ts"
+import { fitsCommand, splitCommand } from "./command-line.ts"
 
 describe("a command line without a shell", () => {
   test.each([
@@ -62,12 +62,30 @@ describe("an allow pattern", () => {
     ["cat docs/*.md", "cat docs/a.md", true],
     ["cat docs/*.md", "cat docs/a.md /etc/passwd", false],
     ["cat docs/*.md", "cat -n docs/a.md", false],
+    ["cat docs/*.md", "cat docs/../secret.md", false],
+    ["cat docs/*.md", "cat docs/../docs/a.md", true],
+    ["cat docs/*.md", "cat ./docs/a.md", false],
     ["*", "anything at all", true],
   ])("%j on %j is %s", (pattern, line, expected) => {
-    expect(allowsCommand(pattern, splitCommand(line))).toBe(expected)
+    expect(fitsCommand(pattern, splitCommand(line), "all")).toBe(expected)
   })
 
   test("sees an argument with spaces in it as one argument", () => {
-    expect(allowsCommand("echo a b", splitCommand("echo 'a b'"))).toBe(false)
+    expect(fitsCommand("echo a b", splitCommand("echo 'a b'"), "all")).toBe(false)
+  })
+})
+
+describe("a deny pattern", () => {
+  test.each([
+    ["rm *", "rm -rf x", true],
+    ["rm *", "/bin/rm x", true],
+    ["rm *", "./rm x", true],
+    ["rm *", "grm x", false],
+    ["cat secrets/*", "cat secrets/key", true],
+    ["cat secrets/*", "cat ./secrets/key", true],
+    ["cat secrets/*", "cat docs/../secrets/key", true],
+    ["cat secrets/*", "cat docs/a.md", false],
+  ])("%j on %j is %s", (pattern, line, expected) => {
+    expect(fitsCommand(pattern, splitCommand(line), "any")).toBe(expected)
   })
 })

@@ -3,8 +3,10 @@
  * redirections, variables, several commands) is refused instead of being handed on as text, so that nobody is
  * surprised by what ran.
  */
+import { posix } from "node:path"
 import { SuperstepError } from "../core/index.ts"
 import { matchesWord } from "./path-glob.ts"
+import { fitsReadings, type Reading } from "./readings.ts"
 
 const SHELL_ONLY = "|&;<>()$`\n\r*?["
 /** These mean something at the start of a word alone. */
@@ -67,10 +69,11 @@ function doubleQuoted(line: string, start: number): Quoted {
 }
 
 /**
- * `git status` allows just that; `git log *` allows any arguments after `git log`, also none; `cat docs/*.md`
- * one argument that fits. The program's name is compared as written: `ls` does not allow `./ls`.
+ * `git status` means just that; `git log *` any arguments after `git log`, also none; `cat docs/*.md` one argument that
+ * fits. To let pass (`all`), the program must be called as the pattern has it, and an argument must fit also when its path
+ * is resolved. To hold back (`any`), one of the two is enough, and `rm` is also `/bin/rm`.
  */
-export function allowsCommand(pattern: string, words: readonly string[]): boolean {
+export function fitsCommand(pattern: string, words: readonly string[], reading: Reading): boolean {
   const wanted = pattern.trim().split(/\s+/)
   const open = wanted.length > 1 && wanted.at(-1) === "*"
   const fixed = open ? wanted.slice(0, -1) : wanted
@@ -78,7 +81,8 @@ export function allowsCommand(pattern: string, words: readonly string[]): boolea
   if (words.length < fixed.length || (!open && words.length > fixed.length)) return false
   return fixed.every((one, index) => {
     const word = words[index] ?? ""
-    return index === 0 ? one === word : matchesWord(one, word)
+    if (index > 0) return fitsReadings(word, reading, (text) => matchesWord(one, text))
+    return one === word || (reading === "any" && one === posix.basename(word))
   })
 }
 

@@ -87,7 +87,9 @@ export async function writeBytes(
 }
 
 async function writeNew(path: string, bytes: Buffer, old: Stats | undefined): Promise<void> {
-  const handle = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666)
+  // What nobody else could read before, nobody else can read while it is written.
+  const mode = old === undefined ? 0o666 : 0o600
+  const handle = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode)
   try {
     await handle.writeFile(bytes)
     if (old !== undefined) await handle.chmod(old.mode & 0o777)

@@ -180,6 +180,26 @@ describe.each(modes)("a confined root (directories held open: %s)", (held) => {
     }
   })
 
+  test("what is in a denied directory is denied, however the pattern is written", async () => {
+    root = confinedRoot(inRoot(), { deny: ["secrets", "dir/private", "*.env", "**/.*"], held })
+    mkdirSync(inRoot("dir", "secrets"))
+    for (const path of [
+      "secrets",
+      "secrets/key",
+      "dir/secrets/deep/key",
+      "dir/private/a/b",
+      "prod.env",
+      "dir/prod.env",
+      ".git/hooks/pre-commit",
+      "dir/.ssh/id",
+    ]) {
+      await expect(root.locate(path)).rejects.toMatchObject({ code: "PATH_DENIED" })
+    }
+    for (const path of ["dir/a.txt", "private/a", "dir/mysecrets/a", "a.env.txt"]) {
+      expect((await root.locate(path)).path).toBe(path)
+    }
+  })
+
   test("errors do not tell where the root is", async () => {
     const error = await read("dir/none.txt").catch((thrown) => thrown)
     expect(error.code).toBe("FILE_NOT_FOUND")

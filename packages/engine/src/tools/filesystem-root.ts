@@ -16,10 +16,10 @@ import { type FileHandle, lstat, open, realpath } from "node:fs/promises"
 import { isAbsolute, join, relative, resolve, sep } from "node:path"
 import { SuperstepError } from "../core/index.ts"
 import { fileError } from "./filesystem-errors.ts"
-import { pathGlob } from "./path-glob.ts"
+import { namesGlob } from "./path-glob.ts"
 
 export interface RootOptions {
-  /** Globs of paths that are as good as not there. */
+  /** Globs of what is as good as not there, with all that is in it; one without `/` is one of names anywhere. */
   readonly deny: readonly string[]
   /** Directories are held open and names are looked up in them. Default: where the system can. */
   readonly held?: boolean | undefined
@@ -59,8 +59,8 @@ const MAX_PATH = 4_096
 export function confinedRoot(root: string, options: RootOptions): ConfinedRoot {
   const held = options.held ?? (process.platform === "linux" && existsSync("/proc/self/fd"))
   const asked = resolve(root)
-  const patterns = options.deny.map((pattern) => pathGlob(pattern, { ignoreCase: true }))
-  const denied = (path: string) => patterns.some((matches) => matches(path))
+  const patterns = options.deny.map((pattern) => namesGlob(pattern, { ignoreCase: true }))
+  const denied = (path: string) => upTo(path).some((one) => patterns.some((matches) => matches(one)))
 
   const directory = async () => {
     try {
@@ -100,6 +100,12 @@ export function confinedRoot(root: string, options: RootOptions): ConfinedRoot {
       return entered
     },
   }
+}
+
+/** A path and all directories on the way to it: what is in a denied one is denied. */
+function upTo(path: string): readonly string[] {
+  const parts = path.split("/")
+  return parts.map((_, index) => parts.slice(0, index + 1).join("/"))
 }
 
 /** The parts of a path by its text alone. */

@@ -6,7 +6,7 @@ import { fileError } from "./filesystem-errors.ts"
 import { readIn } from "./filesystem-file.ts"
 import type { ConfinedRoot, EnteredDirectory, Place } from "./filesystem-root.ts"
 import { decodeText } from "./filesystem-text.ts"
-import { pathGlob } from "./path-glob.ts"
+import { namesGlob } from "./path-glob.ts"
 
 export interface WalkLimits {
   /** How deep below the first directory. */
@@ -164,7 +164,7 @@ async function entriesOf(directory: EnteredDirectory, most: number): Promise<rea
 
 function below(place: Place, pattern: string): (path: string) => boolean {
   const prefix = place.path === "" ? 0 : place.path.length + 1
-  const matches = pathGlob(pattern.includes("/") ? pattern : `**/${pattern}`)
+  const matches = namesGlob(pattern)
   return (path) => matches(path.slice(prefix))
 }
 

@@ -16,7 +16,7 @@ export interface FilesystemOptions {
   readonly root: string
   /** No tools that write. */
   readonly readOnly?: boolean | undefined
-  /** Globs of paths that are neither shown, read nor written. Default: `.git` directories. */
+  /** Globs of files and directories that are neither shown, read nor written: `*.env`, `docs/drafts`. Default: `.git`. */
   readonly deny?: readonly string[] | undefined
   /** The largest file that is read or written, in bytes. Default 2,000,000. */
   readonly maxFileBytes?: number | undefined
@@ -35,7 +35,7 @@ interface Limits {
 }
 
 /** Hooks and settings in there run programs as soon as somebody uses git. */
-const DENY = ["**/.git/**"]
+const DENY = [".git"]
 const MAX_ENTRIES = 50_000
 const MAX_DEPTH = 32
 

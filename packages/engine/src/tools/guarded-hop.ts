@@ -3,12 +3,11 @@
  * connection is made to the addresses that were found and checked, so that a name cannot mean one thing when it
  * is checked and another when it is used.
  */
-import { lookup as systemLookup } from "node:dns/promises"
-import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http"
-import { request as httpsRequest } from "node:https"
+import type { IncomingMessage, RequestOptions } from "node:http"
 import { isIP, type LookupFunction } from "node:net"
 import { SuperstepError } from "../core/index.ts"
 import { type CheckedRules, hostOf } from "./network-rules.ts"
+import { stoppable } from "./time-limit.ts"
 
 /** All addresses of a name. */
 export type Resolve = (host: string) => Promise<readonly string[]>
@@ -27,7 +26,8 @@ export interface HopOptions {
 }
 
 export const systemResolve: Resolve = async (host) => {
-  const found = await systemLookup(host, { all: true, verbatim: true })
+  const { lookup } = await import("node:dns/promises")
+  const found = await lookup(host, { all: true, verbatim: true })
   return found.map(({ address }) => address)
 }
 
@@ -38,15 +38,18 @@ export async function makeHop(hop: Hop, options: HopOptions): Promise<IncomingMe
   const addresses = isIP(host) === 0 ? await findAddresses(host, options) : [host]
   options.rules.checkAddresses(host, addresses)
   options.signal.throwIfAborted()
-  return send(hop, addresses, options)
+  return await send(hop, addresses, options)
 }
 
-function send(
+async function send(
   hop: Hop,
   addresses: readonly string[],
   { rules, signal }: HopOptions,
 ): Promise<IncomingMessage> {
-  const start = hop.url.protocol === "https:" ? httpsRequest : httpRequest
+  // Loaded with the first request: most programs that have tools make none.
+  const { request: start } = await (hop.url.protocol === "https:"
+    ? import("node:https")
+    : import("node:http"))
   const settings: RequestOptions = {
     method: hop.method,
     headers: hop.headers,
@@ -55,7 +58,7 @@ function send(
     agent: false,
     signal,
   }
-  return new Promise((resolve, reject) => {
+  return await new Promise((resolve, reject) => {
     const fail = (cause: unknown) => reject(signal.aborted ? signal.reason : failed(hop.url, cause))
     const request = start(hop.url, settings, (response) => {
       const remote = response.socket.remoteAddress
@@ -68,6 +71,8 @@ function send(
       }
     })
     request.on("error", fail)
+    // Nobody tells of an error when a server changes to another protocol unasked.
+    request.on("close", () => fail(new Error("it broke the connection off")))
     request.end(hop.body)
   })
 }
@@ -82,28 +87,16 @@ function pinned(addresses: readonly string[]): LookupFunction {
   }
 }
 
-/** A lookup cannot be called back: whoever gives up does not wait for it. */
 async function findAddresses(host: string, { resolve, signal }: HopOptions): Promise<readonly string[]> {
-  signal.throwIfAborted()
-  let stop: () => void = () => undefined
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason)
-    signal.addEventListener("abort", stop, { once: true })
-  })
   try {
-    return await Promise.race([resolve(host), aborted])
+    return await stoppable(signal, () => resolve(host))
   } catch (cause) {
     if (signal.aborted) throw signal.reason
     throw new SuperstepError(
       "HOST_NOT_FOUND",
       `There is no host called ${host}, or its name could not be looked up.`,
-      {
-        cause,
-        retryable: (cause as Partial<NodeJS.ErrnoException>).code === "EAI_AGAIN",
-      },
+      { cause, retryable: (cause as Partial<NodeJS.ErrnoException>).code === "EAI_AGAIN" },
     )
-  } finally {
-    signal.removeEventListener("abort", stop)
   }
 }
 

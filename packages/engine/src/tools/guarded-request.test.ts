@@ -145,6 +145,15 @@ describe("a name is looked up once", () => {
   })
 })
 
+test("a server that changes to another protocol unasked is told at once", async () => {
+  answer = (_, response) => {
+    response.socket?.end("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+  }
+  const clock = manualClock()
+  await expect(get(at("odd.example"), { clock })).rejects.toMatchObject({ code: "REQUEST_FAILED" })
+  expect(clock.pending).toBe(0)
+})
+
 describe("redirects", () => {
   const redirect =
     (location: string, status = 302): Answer =>

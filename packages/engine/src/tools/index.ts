@@ -4,9 +4,11 @@ export type { ApiAnswer, ApiOptions } from "./api-call.ts"
 export { type ApprovalCall, approvalVerdict, checkApproval } from "./approval.ts"
 export { type CallToolOptions, callTool, readArgs, type ToolOutcome } from "./call-tool.ts"
 export { type ToolOptions, tool } from "./define-tool.ts"
+export { fillTemplate } from "./env-template.ts"
 export { type FetchedPage, type FetchOptions, webFetch } from "./fetch.ts"
 export { type FilesystemOptions, filesystem } from "./filesystem.ts"
 export type { RequestLimits } from "./guarded-request.ts"
+export { htmlToText, type PageText } from "./html-text.ts"
 export { checkJsonSchema, jsonSchema } from "./json-schema.ts"
 export { type MemoryOptions, memory } from "./memory.ts"
 export { memoryFile } from "./memory-file.ts"
@@ -14,10 +16,13 @@ export type { Memory, MemoryStore } from "./memory-store.ts"
 export type { NetworkRules } from "./network-rules.ts"
 export { type OpenApiOptions, openapi } from "./openapi.ts"
 export type { ApiAuth } from "./openapi-auth.ts"
+export { type PageReader, type PageReaderOptions, pageReader, type WebPage } from "./page-reader.ts"
+export { matchesWord } from "./path-glob.ts"
 export { type ScriptOptions, type ScriptTool, script } from "./script.ts"
-export { maskArgs } from "./secrets.ts"
+export { headerSecrets, isSecretName, Masking, maskArgs } from "./secrets.ts"
 export { type ShellOptions, type ShellResult, shell } from "./shell.ts"
 export { think } from "./think.ts"
+export { pause, type TimeLimit, untilAborted, withTimeLimit } from "./time-limit.ts"
 export { type TodoItem, type TodoOptions, type TodoStatus, todo } from "./todo.ts"
 export type {
   Approval,
@@ -29,3 +34,13 @@ export type {
   Toolset,
 } from "./tool.ts"
 export type { Cut } from "./tool-result.ts"
+export { type ToolsetChanges, toolsetWith } from "./toolset-with.ts"
+export {
+  type WebResult,
+  type WebSearch,
+  type WebSearchOptions,
+  type WebSearchSettings,
+  webSearch,
+  webSearchFromEnv,
+} from "./web-search.ts"
+export type { WebSearchEngine } from "./web-search-engines.ts"

@@ -4,8 +4,17 @@
  */
 import { isIPv4, isIPv6 } from "node:net"
 
-/** The services of clouds that hand out keys to whoever asks from inside; one of them has a public address. */
-const METADATA = ["169.254.169.254", "169.254.170.2", "100.100.100.200", "168.63.129.16", "fd00:ec2::254"]
+/** Where clouds hand out keys to whoever asks from inside; one of them has a public address. */
+const METADATA = [
+  // All that is local to a link: AWS has several in there, for machines, containers and pods.
+  "169.254.0.0/16",
+  "fd00:ec2::/32",
+  // Google over IPv6, Oracle, Alibaba, Azure.
+  "fd20:ce::/32",
+  "192.0.0.192",
+  "100.100.100.200",
+  "168.63.129.16",
+]
 
 /** Network, length of its prefix: not of the public internet. */
 const V4_PRIVATE = [
@@ -27,16 +36,14 @@ const V4_PRIVATE = [
   "203.0.113.0/24",
   "224.0.0.0/4",
   "240.0.0.0/4",
-].map(toNetwork)
+]
 
 /** The public internet of IPv6 is in here, */
-const V6_PUBLIC = toNetwork("2000::/3")
+const V6_PUBLIC = ["2000::/3"]
 /** without these: tunnels, whose end is an IPv4 address of any kind, tests, and examples. */
-const V6_PRIVATE = ["2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"].map(
-  toNetwork,
-)
+const V6_PRIVATE = ["2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"]
 /** An IPv4 address in the clothes of an IPv6 one: what counts is the IPv4 address. */
-const V6_MAPPED = ["::ffff:0:0/96", "64:ff9b::/96"].map(toNetwork)
+const V6_MAPPED = ["::ffff:0:0/96", "64:ff9b::/96"]
 
 export type AddressKind = "public" | "private" | "metadata"
 
@@ -65,19 +72,25 @@ export function isInNetwork(address: string, network: Network): boolean {
 export function addressKind(address: string): AddressKind {
   const bytes = canonical(address)
   if (bytes === undefined) return "private"
-  if (METADATA_NETWORKS.some((network) => contains(network, bytes))) return "metadata"
-  if (bytes.length === 4) return V4_PRIVATE.some((network) => contains(network, bytes)) ? "private" : "public"
-  const isPublic = contains(V6_PUBLIC, bytes) && !V6_PRIVATE.some((network) => contains(network, bytes))
-  return isPublic ? "public" : "private"
+  if (isIn(METADATA, bytes)) return "metadata"
+  if (bytes.length === 4) return isIn(V4_PRIVATE, bytes) ? "private" : "public"
+  return isIn(V6_PUBLIC, bytes) && !isIn(V6_PRIVATE, bytes) ? "public" : "private"
 }
 
-const METADATA_NETWORKS = METADATA.map(toNetwork)
+const networks = new Map<readonly string[], readonly Network[]>()
+
+/** A list is read when an address is first held against it: most programs never do. */
+function isIn(list: readonly string[], bytes: readonly number[]): boolean {
+  const known = networks.get(list) ?? list.map(toNetwork)
+  networks.set(list, known)
+  return known.some((network) => contains(network, bytes))
+}
 
 /** The bytes of an address; of the IPv4 address where it stands for one. */
 function canonical(address: string): readonly number[] | undefined {
   const bytes = bytesOf(address)
   if (bytes === undefined || bytes.length === 4) return bytes
-  return V6_MAPPED.some((network) => contains(network, bytes)) ? bytes.slice(12) : bytes
+  return isIn(V6_MAPPED, bytes) ? bytes.slice(12) : bytes
 }
 
 function contains(network: Network, bytes: readonly number[]): boolean {

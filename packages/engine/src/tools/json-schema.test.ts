@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { Json } from "../index.ts"
@@ -119,5 +121,44 @@ describe("a raw JSON Schema", () => {
       }),
       { numRuns: 50 },
     )
+  })
+})
+
+describe("the schemas that were compiled", () => {
+  test("go when nobody has them any more", async () => {
+    setFlagsFromString("--expose-gc")
+    const collect = runInNewContext("gc") as () => void
+    const used = async () => {
+      const properties = { a: { type: "string" } }
+      await jsonSchema({ type: "object", properties })["~standard"].validate({ a: "x" })
+      await jsonSchema({ $id: "https://example.com/one", type: "object", properties })["~standard"].validate(
+        {},
+      )
+      return new WeakRef(properties)
+    }
+    const properties = await used()
+    // A WeakRef holds on until the job that made it is over.
+    await new Promise((resolve) => setImmediate(resolve))
+    collect()
+    expect(properties.deref()).toBe(undefined)
+  })
+
+  test("are compiled once, however many tools are made of them", async () => {
+    const schema = { type: "object", properties: { a: { type: "string" } } }
+    let reads = 0
+    const counted = new Proxy(schema, {
+      ownKeys(target) {
+        reads++
+        return Reflect.ownKeys(target)
+      },
+    })
+    for (let i = 0; i < 3; i++) await jsonSchema(counted)["~standard"].validate({ a: "x" })
+    expect(reads).toBe(1)
+  })
+
+  test("cannot take the place of a draft that others need", async () => {
+    const draft = "https://json-schema.org/draft/2020-12/schema"
+    await reasonsFor({ $id: draft, type: "string" }, 1).catch(() => [])
+    expect(await reasonsFor({ $schema: draft, type: "string" }, 1)).toEqual([": must be string"])
   })
 })

@@ -3,16 +3,14 @@
  * Ajv is loaded with the first check, since most programs never need it. `format` says what is meant and is not checked;
  * a reference to another document is refused, nothing is fetched.
  */
-import type { Ajv, ErrorObject, ValidateFunction } from "ajv"
+import type { Ajv, ErrorObject, Options, ValidateFunction } from "ajv"
 import { type Json, SuperstepError } from "../core/index.ts"
 import type { Schema } from "../runtime/index.ts"
 
 /** Checks values against a JSON Schema: draft 2020-12, or 2019-09, 07, 06 where `$schema` says so. */
 export function jsonSchema<Output = unknown>(schema: Json): Schema<Output> {
-  let compiled: Promise<ValidateFunction> | undefined
   const validate = async (value: unknown) => {
-    compiled ??= compile(schema)
-    const check = await compiled
+    const check = await compiled(schema)
     if (check(value)) return { value: value as Output }
     return { issues: issuesOf(check.errors ?? []) }
   }
@@ -27,11 +25,20 @@ export function jsonSchema<Output = unknown>(schema: Json): Schema<Output> {
 
 /** Throws `SCHEMA_INVALID` when it is no schema that values can be checked against. */
 export async function checkJsonSchema(schema: Json): Promise<void> {
-  await compile(schema)
+  await compiled(schema)
+}
+
+/** As long as the schema is there: the tools of a server are made anew for each task, from the same schemas. */
+const known = new WeakMap<object, Promise<ValidateFunction>>()
+
+function compiled(schema: Json): Promise<ValidateFunction> {
+  if (typeof schema !== "object" || schema === null) return compile(schema)
+  const made = known.get(schema) ?? compile(schema)
+  known.set(schema, made)
+  return made
 }
 
 type Dialect = "2020" | "2019" | "07"
-const instances = new Map<Dialect, Promise<Ajv>>()
 
 async function compile(schema: Json): Promise<ValidateFunction> {
   if (
@@ -46,7 +53,7 @@ async function compile(schema: Json): Promise<ValidateFunction> {
   const bare = typeof schema === "boolean" ? schema : rest
   const said = dialectOf($schema)
   try {
-    return (await ajv(said ?? "2020")).compile(bare)
+    return await compileAs(said ?? "2020", bare)
   } catch (error) {
     const older = said === undefined ? await compiledAs07(bare) : undefined
     if (older !== undefined) return older
@@ -54,10 +61,28 @@ async function compile(schema: Json): Promise<ValidateFunction> {
   }
 }
 
+/** By an Ajv of its own: each keeps what it has compiled for ever. Whether it is a schema at all, one says for all. */
+async function compileAs(dialect: Dialect, schema: object | boolean): Promise<ValidateFunction> {
+  const Dialect = await loadAjv(dialect)
+  const checker = checkers.get(dialect) ?? new Dialect(OPTIONS)
+  checkers.set(dialect, checker)
+  checker.validateSchema(schema, true)
+  return new Dialect({ ...OPTIONS, validateSchema: false }).compile(schema)
+}
+
+const checkers = new Map<Dialect, Ajv>()
+const OPTIONS = { strict: false, allErrors: true, validateFormats: false, logger: false } as const
+
+async function loadAjv(dialect: Dialect): Promise<new (options: Options) => Ajv> {
+  if (dialect === "2020") return (await import("ajv/dist/2020.js")).Ajv2020
+  if (dialect === "2019") return (await import("ajv/dist/2019.js")).Ajv2019
+  return (await import("ajv")).Ajv
+}
+
 /** Schemas that do not say their draft are often of draft 07, whose `items` may be a list. */
 async function compiledAs07(schema: object | boolean): Promise<ValidateFunction | undefined> {
   try {
-    return (await ajv("07")).compile(schema)
+    return await compileAs("07", schema)
   } catch {
     return undefined
   }
@@ -72,28 +97,6 @@ function dialectOf(said: Json | undefined): Dialect | undefined {
     if (/draft-0[467]/.test(said)) return "07"
   }
   throw invalid(`$schema is ${describe(said)}, a draft that is not known here; 2020-12, 2019-09 and 07 are`)
-}
-
-function ajv(dialect: Dialect): Promise<Ajv> {
-  const known = instances.get(dialect)
-  if (known !== undefined) return known
-  const made = loadAjv(dialect)
-  instances.set(dialect, made)
-  return made
-}
-
-async function loadAjv(dialect: Dialect): Promise<Ajv> {
-  const options = {
-    strict: false,
-    allErrors: true,
-    validateFormats: false,
-    // Two tools may use the same $id.
-    addUsedSchema: false,
-    logger: false as const,
-  }
-  if (dialect === "2020") return new (await import("ajv/dist/2020.js")).Ajv2020(options)
-  if (dialect === "2019") return new (await import("ajv/dist/2019.js")).Ajv2019(options)
-  return new (await import("ajv")).Ajv(options)
 }
 
 const MOST_ISSUES = 8

@@ -134,6 +134,16 @@ describe("a memory file", () => {
     expect(await readFile(path, "utf8")).not.toContain("first")
   })
 
+  test("leaves a file alone that is something else (F4)", async () => {
+    const database = Buffer.concat([Buffer.from("SQLite format 3\0"), Buffer.alloc(100, "\n{")])
+    await writeFile(path, database)
+    const store = memoryFile(path)
+    for (const use of [() => store.put(made("a")), () => store.remove("a"), () => store.all()]) {
+      await expect(use()).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" })
+    }
+    expect(await readFile(path)).toEqual(database)
+  })
+
   test("says so when it cannot be opened", async () => {
     await mkdir(path)
     await expect(memoryFile(path).all()).rejects.toThrow()

@@ -6,6 +6,7 @@
  * F2 Removing overwrites the line with spaces where it is: what is forgotten is no longer in the file, and no other line
  *    moves. Of two lines with one id, the later counts.
  * F3 Each line has the version of its form. A line of a later version is left alone and not shown.
+ * F4 A file that is something else, such as a database, is neither read nor written.
  */
 import { type FileHandle, mkdir, open } from "node:fs/promises"
 import { dirname } from "node:path"
@@ -21,11 +22,12 @@ interface Line {
 }
 
 export function memoryFile(path: string): MemoryStore {
-  const read = async () => (await using(path, "r", async (file) => linesOf(await file.readFile()))) ?? []
+  const read = async () => (await using(path, "r", (file) => readLines(file, path))) ?? []
   return {
     async put(memory) {
       await mkdir(dirname(path), { recursive: true })
-      await using(path, "a", async (file) => {
+      await using(path, "a+", async (file) => {
+        await checkStart(file, path)
         // The line break before it ends what a crash may have left.
         await file.write(`\n${JSON.stringify({ v: VERSION, ...memory })}\n`)
         await file.datasync()
@@ -46,7 +48,7 @@ export function memoryFile(path: string): MemoryStore {
 /** Whether there was anything to blank. Read and written through one handle, so that it is the same file. */
 async function blank(path: string, choose: (lines: readonly Line[]) => readonly Line[]): Promise<boolean> {
   const done = await using(path, "r+", async (file) => {
-    const lines = choose(linesOf(await file.readFile()))
+    const lines = choose(await readLines(file, path))
     if (lines.length === 0) return false
     for (const { start, end } of lines)
       await file.write(Buffer.alloc(end - start, " "), 0, end - start, start)
@@ -67,7 +69,7 @@ async function using<T>(
     file = await open(path, flags, 0o600)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    if (code === "ENOENT" && flags !== "a") return undefined
+    if (code === "ENOENT" && flags !== "a+") return undefined
     const text = `The memory file ${path} cannot be opened: ${message}`
     throw new SuperstepError("MEMORY_UNAVAILABLE", text, { cause: error })
   }
@@ -78,10 +80,35 @@ async function using<T>(
   }
 }
 
+async function readLines(file: FileHandle, path: string): Promise<Line[]> {
+  const bytes = await file.readFile()
+  checkKind(bytes, path)
+  return linesOf(bytes)
+}
+
+const START = 4_096
+
+async function checkStart(file: FileHandle, path: string): Promise<void> {
+  const { bytesRead, buffer } = await file.read(Buffer.alloc(START), 0, START, 0)
+  checkKind(buffer.subarray(0, bytesRead), path)
+}
+
+/** Ours begins with a line break or, where that was overwritten, with spaces; then comes a `{`. */
+function checkKind(bytes: Buffer, path: string): void {
+  const first = bytes.find((byte) => byte !== LINE_BREAK && byte !== SPACE)
+  if (first === undefined || first === BRACE) return
+  const text = `${path} is there and is no file of memories: give the memory toolset a file of its own.`
+  throw new SuperstepError("MEMORY_UNAVAILABLE", text, { retryable: false })
+}
+
+const LINE_BREAK = 10
+const SPACE = 32
+const BRACE = 123
+
 function linesOf(bytes: Buffer): Line[] {
   const lines: Line[] = []
   for (let start = 0; start < bytes.length; ) {
-    const found = bytes.indexOf(10, start)
+    const found = bytes.indexOf(LINE_BREAK, start)
     const end = found < 0 ? bytes.length : found
     const memory = memoryOf(bytes.toString("utf8", start, end))
     if (memory !== undefined) lines.push({ start, end, memory })

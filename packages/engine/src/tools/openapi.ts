@@ -107,11 +107,19 @@ async function readDocument(options: OpenApiOptions, signal: AbortSignal): Promi
   const { document } = options
   if ("text" in document) return openApiDocument(document.text)
   if ("json" in document) return openApiDocument(document.json)
-  if ("file" in document) return openApiDocument(await readFile(document.file, "utf8"))
+  if ("file" in document) return openApiDocument(await textIn(document.file))
   const request = guardedRequests({ ...options, maxBytes: MAX_DOCUMENT })
   const response = await request({ url: document.url }, { signal, accept: mustBeText })
   if (response.status !== 200) throw invalid(`its address answers with status ${response.status}`)
   return openApiDocument(decodeBody(response))
+}
+
+async function textIn(file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8")
+  } catch (error) {
+    throw invalid(`the file ${file} cannot be read`, error)
+  }
 }
 
 function serverOf(options: OpenApiOptions, document: OpenApiDocument): URL {

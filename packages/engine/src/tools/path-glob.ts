@@ -2,6 +2,7 @@
  * Globs for paths and names: `*` and `?` stay within a part, `**` spans parts, `{a,b}` is a choice.
  * No regular expressions: a pattern comes from a model, and must not be able to hang the process.
  */
+import { starMatch } from "./star-match.ts"
 
 const MAX_CHOICES = 64
 
@@ -18,43 +19,18 @@ export function pathGlob(pattern: string, options: GlobOptions = {}): (path: str
   )
   return (path) => {
     const parts = fold(path).split("/")
-    return choices.some((choice) => matchList(choice, parts, "**", matchesWord))
+    return choices.some((choice) => starMatch(choice, parts, "**", matchesWord))
   }
+}
+
+/** A pattern without `/` is one of names in any directory. */
+export function namesGlob(pattern: string, options?: GlobOptions): (path: string) => boolean {
+  return pathGlob(pattern.includes("/") ? pattern : `**/${pattern}`, options)
 }
 
 /** One word against one pattern with `*` and `?`. */
 export function matchesWord(pattern: string, word: string): boolean {
-  return matchList([...pattern], [...word], "*", (one, char) => one === "?" || one === char)
-}
-
-/**
- * Goes back to the last star alone, never further: time is at most pattern × text. `star` stands for any
- * number of items.
- */
-function matchList(
-  pattern: readonly string[],
-  items: readonly string[],
-  star: string,
-  matches: (one: string, item: string) => boolean,
-): boolean {
-  let at = 0
-  let starAt = -1
-  let resume = 0
-  for (let i = 0; i < items.length; ) {
-    const one = pattern[at]
-    if (one === star) {
-      starAt = at++
-      resume = i
-    } else if (one !== undefined && matches(one, items[i] ?? "")) {
-      at++
-      i++
-    } else if (starAt >= 0) {
-      at = starAt + 1
-      i = ++resume
-    } else return false
-  }
-  while (pattern[at] === star) at++
-  return at === pattern.length
+  return starMatch([...pattern], [...word], "*", (one, char) => one === "?" || one === char)
 }
 
 function expandChoices(pattern: string): readonly string[] {

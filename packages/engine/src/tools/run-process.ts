@@ -33,8 +33,8 @@ export interface ProcessResult {
   /** Null when a signal ended it. */
   readonly code: number | null
   readonly signal: string | null
-  readonly stdout: string
-  readonly stderr: string
+  readonly stdout: BoundedOutput
+  readonly stderr: BoundedOutput
   /** Why it was ended before its time. */
   readonly stopped?: "timeout" | "output"
 }
@@ -119,7 +119,7 @@ export function runProcess(options: ProcessOptions): Promise<ProcessResult> {
       if (signal.aborted) reject(signal.reason)
       else {
         const why = stopped === undefined ? {} : { stopped }
-        resolve({ code, signal: by, stdout: stdout.text(), stderr: stderr.text(), ...why })
+        resolve({ code, signal: by, stdout, stderr, ...why })
       }
     })
   })

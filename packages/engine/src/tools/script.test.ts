@@ -62,6 +62,11 @@ describe("a script", () => {
     })
   })
 
+  test("may be called like a variable that means something in capitals alone", async () => {
+    const definition = { cmd: 'echo "$path $git_ref"', args: { path: {}, git_ref: {} } }
+    expect(await run(definition, { path: "a b", git_ref: "main" })).toEqual({ ok: true, value: "a b main\n" })
+  })
+
   test("that fails says how and what it wrote", async () => {
     expect(await run({ cmd: "echo out; echo err >&2; exit 3" })).toMatchObject({
       ok: false,
@@ -82,7 +87,7 @@ describe("a script", () => {
       [{ "no name": { cmd: "x" } }, /letters, digits/],
     ]
     for (const [tools, message] of wrong) expect(() => script({ tools: tools as never })).toThrow(message)
-    for (const name of ["PATH", "LD_PRELOAD", "BASH_ENV", "IFS", "NODE_OPTIONS", "path", "https_proxy"]) {
+    for (const name of ["PATH", "LD_PRELOAD", "BASH_ENV", "IFS", "NODE_OPTIONS", "https_proxy"]) {
       expect(() => script({ tools: { it: { cmd: "x", args: { [name]: {} } } } })).toThrow(/another name/)
     }
   })

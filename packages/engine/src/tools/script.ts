@@ -12,7 +12,7 @@ import { SuperstepError } from "../core/index.ts"
 import { argsSchema } from "./args-schema.ts"
 import { tool } from "./define-tool.ts"
 import { type ProcessResult, plainEnvironment, runProcess } from "./run-process.ts"
-import { Masking } from "./secrets.ts"
+import { isSecretName, Masking } from "./secrets.ts"
 import type { Approval, Tool, Toolset } from "./tool.ts"
 
 export interface ScriptTool {
@@ -75,15 +75,19 @@ function scriptTool(name: string, definition: ScriptTool, options: ScriptOptions
         maxOutput,
         clock: ctx.clock,
       })
-      return outcomeOf(name, result, timeout, new Masking(own, Object.keys(own).filter(isSecret)))
+      return outcomeOf(name, result, timeout, new Masking(own, Object.keys(own).filter(isSecretName)))
     },
   })
 }
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
-/** They decide which programs are found and what is loaded into them. */
-const POWERFUL =
-  /^(PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|SHELL|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|CDPATH|HOME|LD_.*|DYLD_.*|NODE_.*|PYTHON.*|PERL.*|RUBY.*|JAVA_.*|GIT_.*|SSH_.*|EDITOR|PAGER|LESSOPEN|GCONV_PATH|LOCPATH|NLSPATH|HOSTALIASES|.*_PROXY)$/i
+/** They decide which programs are found and what is loaded into them. Only Windows takes them in any case: `path` is free. */
+const POWERFUL = new RegExp(
+  "^(PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|SHELL|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|CDPATH|HOME|LD_.*|DYLD_.*|NODE_.*|" +
+    "PYTHON.*|PERL.*|RUBY.*|JAVA_.*|GIT_.*|SSH_.*|EDITOR|PAGER|LESSOPEN|GCONV_PATH|LOCPATH|NLSPATH|HOSTALIASES|" +
+    ".*_PROXY|.*_proxy)$",
+  process.platform === "win32" ? "i" : "",
+)
 
 function checkArg(name: string, arg: string): void {
   if (!NAME.test(arg)) {
@@ -117,14 +121,10 @@ function variables(args: Readonly<Record<string, Json>>): Record<string, string>
   return env
 }
 
-function isSecret(variable: string): boolean {
-  return /KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH/i.test(variable)
-}
-
 function outcomeOf(name: string, result: ProcessResult, timeout: number, masking: Masking): string {
   const { code, signal, stopped } = result
-  const stdout = masking.text(result.stdout)
-  const stderr = masking.text(result.stderr)
+  const stdout = result.stdout.text(masking)
+  const stderr = result.stderr.text(masking)
   if (code === 0 && stopped === undefined) return stderr === "" ? stdout : `${stdout}\n[stderr]\n${stderr}`
   const how =
     stopped === "timeout"

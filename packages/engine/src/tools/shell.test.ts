@@ -16,17 +16,12 @@ import type { Context } from "../runtime/index.ts"
 import { manualClock } from "../testing/index.ts"
 import { programPath } from "./program-path.ts"
 import { type ShellOptions, shell } from "./shell.ts"
-import { use } from "./tool-use.test-support.ts"
+import { type UseOptions, use } from "./tool-use.test-support.ts"
 
 let root: string
 const node = process.execPath
-const run = (cmd: string, options: Partial<ShellOptions> = {}, more: object = {}, signal?: AbortSignal) =>
-  use(
-    shell({ enabled: true, root, allow: ["*"], ...options }),
-    "shell",
-    { cmd, ...more },
-    signal ? { signal } : {},
-  )
+const run = (cmd: string, options: Partial<ShellOptions> = {}, more: object = {}, under: UseOptions = {}) =>
+  use(shell({ enabled: true, root, allow: ["*"], ...options }), "shell", { cmd, ...more }, under)
 /** A line for node, in single quotes. */
 const js = (code: string) => `${node} -e '${code}'`
 
@@ -54,6 +49,7 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
     await expect(run("echo hi", { allow: [] })).rejects.toMatchObject({ code: "COMMAND_DENIED" })
     await expect(run("echo hi; touch evil", only)).rejects.toMatchObject({ code: "COMMAND_INVALID" })
     expect(existsSync(join(root, "evil"))).toBe(false)
+    await expect(run("/bin/rm x", { deny: ["rm *"] })).rejects.toMatchObject({ code: "COMMAND_DENIED" })
   })
 
   test("hands arguments on as they are: no shell reads them (2)", async () => {
@@ -93,6 +89,19 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
     expect(stderr).not.toContain(Buffer.from("sk-very-secret-value").toString("base64").slice(0, 20))
   })
 
+  test("so is a variable of its own that is called like a secret, also where the output is cut (3)", async () => {
+    const key = "sk-very-secret-value"
+    const options = { env: { API_KEY: key, PLAIN: "plain-value" }, maxOutput: 40 }
+    expect((await run("env", { env: options.env })).stdout).toContain("API_KEY=[secret]\n")
+    expect((await run("env", { env: options.env })).stdout).toContain("PLAIN=plain-value\n")
+    // The first twenty bytes that are kept end within the key, and so do the last begin.
+    const { stdout } = await run(
+      js("const k = process.env.API_KEY; console.log(`123456789`, k, k, `89`)"),
+      options,
+    )
+    expect(stdout).toBe("123456789 [secret]\n… [15 bytes left out] …\n[secret] 89\n")
+  })
+
   test("a program that lies in the root is not taken for one of the system's", async () => {
     writeFileSync(join(root, "echo"), "#!/bin/sh\n/bin/echo planted\n")
     chmodSync(join(root, "echo"), 0o755)
@@ -128,7 +137,7 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
       console.log("started")
       setInterval(() => {}, 1e6)`
     writeFileSync(join(root, "hang.cjs"), script)
-    const running = run(`${node} hang.cjs`, { clock, timeout: 5_000 })
+    const running = run(`${node} hang.cjs`, { timeout: 5_000 }, {}, { clock })
     await vi.waitUntil(() => existsSync(join(root, "pid")), { timeout: 30_000 })
     await clock.advance(5_000)
     const result = await running
@@ -140,7 +149,7 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
   test("a model may ask for less time, not for more (4)", async () => {
     const clock = manualClock()
     writeFileSync(join(root, "hang.cjs"), `require("fs").writeFileSync("up", ""); setInterval(() => {}, 1e6)`)
-    const running = run(`${node} hang.cjs`, { clock, timeout: 5_000 }, { timeout: 1e9 })
+    const running = run(`${node} hang.cjs`, { timeout: 5_000 }, { timeout: 1e9 }, { clock })
     await vi.waitUntil(() => existsSync(join(root, "up")), { timeout: 30_000 })
     await clock.advance(5_000)
     expect((await running).note).toContain("5 s")
@@ -149,7 +158,7 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
   test("ends a command that the task's end aborts (4)", async () => {
     const stop = new AbortController()
     writeFileSync(join(root, "hang.cjs"), `require("fs").writeFileSync("up", ""); setInterval(() => {}, 1e6)`)
-    const running = run(`${node} hang.cjs`, {}, {}, stop.signal)
+    const running = run(`${node} hang.cjs`, {}, {}, { signal: stop.signal })
     await vi.waitUntil(() => existsSync(join(root, "up")), { timeout: 30_000 })
     stop.abort(new Error("stopped"))
     await expect(running).rejects.toThrow("stopped")

@@ -13,15 +13,15 @@
 import { join } from "node:path"
 import { stripVTControlCharacters } from "node:util"
 import { SuperstepError } from "../core/index.ts"
-import type { Clock } from "../runtime/index.ts"
 import { argsSchema } from "./args-schema.ts"
-import { allowsCommand, splitCommand } from "./command-line.ts"
+import { fitsCommand, splitCommand } from "./command-line.ts"
 import { tool } from "./define-tool.ts"
 import { type ConfinedRoot, confinedRoot } from "./filesystem-root.ts"
 import { programPath } from "./program-path.ts"
+import type { Reading } from "./readings.ts"
 import { plainEnvironment, runProcess } from "./run-process.ts"
-import { Masking } from "./secrets.ts"
-import type { Approval, Toolset } from "./tool.ts"
+import { isSecretName, Masking } from "./secrets.ts"
+import type { Approval, ToolCallContext, Toolset } from "./tool.ts"
 
 export interface ShellOptions {
   readonly enabled: boolean
@@ -33,7 +33,7 @@ export interface ShellOptions {
   readonly deny?: readonly string[] | undefined
   /** Gives the line to `/bin/sh`, with pipes, redirections and variables. Needs `allow: ["*"]`. */
   readonly shellStrings?: boolean | undefined
-  /** Variables that commands get. */
+  /** Variables that commands get. The values of those that are called like a secret are taken out of what they write. */
   readonly env?: Readonly<Record<string, string>> | undefined
   /** Names of our own variables that commands get, and whose values are taken out of what they write. */
   readonly secrets?: readonly string[] | undefined
@@ -43,7 +43,6 @@ export interface ShellOptions {
   readonly maxOutput?: number | undefined
   /** Default "always": a person is asked. */
   readonly approval?: Approval | undefined
-  readonly clock?: Clock | undefined
 }
 
 interface ShellArgs {
@@ -90,7 +89,7 @@ export function shell(options: ShellOptions): Toolset {
       ),
     },
     approval: options.approval ?? "always",
-    run: (args: ShellArgs, call) => runCommand(options, root, args, call.signal),
+    run: (args: ShellArgs, call) => runCommand(options, root, args, call),
   })
   return { name: "shell", tools: () => (enabled ? [run] : []) }
 }
@@ -99,16 +98,19 @@ async function runCommand(
   options: ShellOptions,
   root: ConfinedRoot,
   args: ShellArgs,
-  signal: AbortSignal,
+  { signal, ctx }: ToolCallContext,
 ): Promise<ShellResult> {
   const [command = "", ...rest] = commandOf(options, args.cmd)
   const place = await root.locate(args.cwd ?? "")
   const base = await root.directory()
   const secrets = options.secrets ?? []
-  const masking = new Masking(process.env, secrets)
   const most = options.timeout ?? TIMEOUT
   const timeout = Math.min(most, args.timeout === undefined ? most : args.timeout * 1_000)
   const env = plainEnvironment(secrets)
+  const masking = new Masking({ ...env, ...options.env }, [
+    ...secrets,
+    ...Object.keys(options.env ?? {}).filter(isSecretName),
+  ])
   const result = await runProcess({
     command,
     args: rest,
@@ -117,13 +119,12 @@ async function runCommand(
     timeout,
     maxOutput: options.maxOutput ?? MAX_OUTPUT,
     signal,
-    clock: options.clock,
+    clock: ctx.clock,
   })
-  const clean = (text: string) => masking.text(plain(text))
   return {
     exit_code: result.code,
-    stdout: clean(result.stdout),
-    stderr: clean(result.stderr),
+    stdout: result.stdout.text(masking, plain),
+    stderr: result.stderr.text(masking, plain),
     ...(result.stopped === undefined ? {} : { note: notes[result.stopped](timeout) }),
   }
 }
@@ -137,8 +138,9 @@ const notes = {
 function commandOf(options: ShellOptions, line: string): readonly string[] {
   if (options.shellStrings === true) return ["/bin/sh", "-c", line]
   const words = splitCommand(line)
-  const isIn = (patterns: readonly string[] = []) => patterns.some((pattern) => allowsCommand(pattern, words))
-  if (isIn(options.allow) && !isIn(options.deny)) return words
+  const isIn = (patterns: readonly string[] = [], reading: Reading) =>
+    patterns.some((pattern) => fitsCommand(pattern, words, reading))
+  if (isIn(options.allow, "all") && !isIn(options.deny, "any")) return words
   throw new SuperstepError(
     "COMMAND_DENIED",
     `"${words[0]}" may not be run like this. Allowed: ${(options.allow ?? []).join(", ") || "nothing"}.`,

@@ -1,5 +1,5 @@
 /** Uses a toolset's tool as an agent would: arguments as the model wrote them, checked, run. */
-import type { Context } from "../runtime/index.ts"
+import { type Clock, type Context, systemClock } from "../runtime/index.ts"
 import type { ToolCallContext, Toolset } from "./tool.ts"
 
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into results of every shape.
@@ -7,6 +7,7 @@ type Result = any
 
 export interface UseOptions {
   readonly signal?: AbortSignal
+  readonly clock?: Clock
 }
 
 export async function use(
@@ -16,12 +17,13 @@ export async function use(
   options: UseOptions = {},
 ): Promise<Result> {
   const signal = options.signal ?? new AbortController().signal
-  const tools = await toolset.tools({ signal } as Context)
+  const ctx = { signal, clock: options.clock ?? systemClock } as Context
+  const tools = await toolset.tools(ctx)
   const tool = tools.find((one) => one.name === name)
   if (tool === undefined)
     throw new Error(`no tool "${name}" among ${tools.map((one) => one.name).join(", ")}`)
   const parsed = await tool.parse(args)
   if (!parsed.ok) throw new Error(`refused: ${parsed.reason}`)
-  const call = { id: "1", agent: "a", tool: name, signal, idempotencyKey: "key-1" } as ToolCallContext
+  const call = { id: "1", agent: "a", tool: name, signal, idempotencyKey: "key-1", ctx } as ToolCallContext
   return tool.run(parsed.args as never, call)
 }

@@ -3,12 +3,13 @@ import { SseError } from "@modelcontextprotocol/sdk/client/sse.js"
 import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { McpError } from "@modelcontextprotocol/sdk/types.js"
 import { isSuperstepError, SuperstepError } from "@superstep/engine"
+import type { Masking } from "@superstep/engine/tools"
 import { OUR_CODE } from "./guarded-fetch.ts"
-import type { HiddenValues } from "./hidden-values.ts"
 
 export interface Told {
   readonly server: string
-  readonly hidden: HiddenValues
+  readonly hidden: Masking
+  /** Without what is hidden. */
   readonly stderr: string
   readonly badLine: string | undefined
 }
@@ -129,16 +130,18 @@ function answered(error: McpError, told: Told): SuperstepError {
 }
 
 function failed(code: string, text: string, told: Told, retryable?: boolean): SuperstepError {
-  const clipped = text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text
+  // Hidden before it is cut: half a secret would not be found.
+  const shown = told.hidden.text(text)
+  const clipped = shown.length > MAX_TEXT ? `${shown.slice(0, MAX_TEXT)}…` : shown
   const sentence = /[.?!…]$/.test(clipped) ? clipped : `${clipped}.`
   // Not the cause: it may hold the request, with its headers.
   return new SuperstepError(
     code,
-    told.hidden.text(`The MCP server "${told.server}" ${sentence}${said(told)}`),
+    `The MCP server "${told.server}" ${sentence}${said(told)}`,
     retryable === undefined ? {} : { retryable },
   )
 }
 
-function said({ stderr, hidden }: Told): string {
-  return stderr === "" ? "" : ` It said: ${hidden.text(stderr)}`
+function said({ stderr }: Told): string {
+  return stderr === "" ? "" : ` It said: ${stderr}`
 }

@@ -16,10 +16,11 @@ import {
   ProgressNotificationSchema,
   type ServerCapabilities,
 } from "@modelcontextprotocol/sdk/types.js"
+import type { Masking } from "@superstep/engine/tools"
 import { VERSION } from "../version.ts"
 import { disconnected, explain, isLost, misfitIn, notSent } from "./connection-errors.ts"
 import { tooLarge } from "./guarded-fetch.ts"
-import { HiddenValues } from "./hidden-values.ts"
+import { hiddenValues } from "./hidden-values.ts"
 import { type McpTransport, makeTransport } from "./open-transport.ts"
 import { type McpServerAddress, nameOf } from "./server-address.ts"
 
@@ -34,7 +35,7 @@ const MAX_STDERR = 2_000
 
 export class Connection {
   readonly server: string
-  readonly hidden: HiddenValues
+  readonly hidden: Masking
   readonly #client: Client
   readonly #transport: McpTransport
   readonly #maxMessage: number
@@ -49,7 +50,7 @@ export class Connection {
 
   constructor(address: McpServerAddress, maxMessage: number) {
     this.server = nameOf(address)
-    this.hidden = new HiddenValues(address)
+    this.hidden = hiddenValues(address)
     this.#maxMessage = maxMessage
     this.#transport = makeTransport(address, maxMessage)
     this.#client = new Client(
@@ -66,7 +67,7 @@ export class Connection {
     this.#client.onerror = (error) => this.#onError(error)
     if (this.#transport instanceof StdioClientTransport) {
       this.#transport.stderr?.on("data", (chunk) => {
-        this.#stderr = (this.#stderr + String(chunk)).slice(-MAX_STDERR)
+        this.#stderr = (this.#stderr + String(chunk)).slice(-2 * MAX_STDERR)
       })
     }
   }
@@ -93,7 +94,8 @@ export class Connection {
   /** What is known of the server, for an error. */
   #told() {
     const { server, hidden } = this
-    return { server, hidden, stderr: this.#stderr.trim(), badLine: this.#badLine }
+    const said = hidden.ending(this.#stderr).trim()
+    return { server, hidden, stderr: hidden.ending(said.slice(-MAX_STDERR)), badLine: this.#badLine }
   }
 
   /** Said when a call took too long: why the server may not have answered. */
@@ -160,7 +162,7 @@ export class Connection {
       this.#end(disconnected(this.#told()))
     } else if (error instanceof SyntaxError || misfitIn(error) !== undefined) {
       const why = misfitIn(error) ?? error.message
-      this.#badLine = this.hidden.text(why.slice(0, 200))
+      this.#badLine = this.hidden.text(why).slice(0, 200)
     }
   }
 

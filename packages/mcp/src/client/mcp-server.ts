@@ -1,11 +1,12 @@
 /** A server as a toolset uses it: every request on the shared connection, within its time, with errors that tell. */
 import { type Clock, systemClock } from "@superstep/engine"
+import { type Masking, withTimeLimit } from "@superstep/engine/tools"
 import type { Connection } from "./connection.ts"
 import { notReady, timedOut } from "./connection-errors.ts"
-import { HiddenValues } from "./hidden-values.ts"
+import { filledAddress } from "./filled-address.ts"
+import { hiddenValues } from "./hidden-values.ts"
 import { type McpServerAddress, nameOf } from "./server-address.ts"
 import { type ReconnectPolicy, SharedConnection } from "./shared-connection.ts"
-import { within } from "./time-limit.ts"
 
 export interface McpServerOptions {
   /** Milliseconds a call may take, waiting for the server to come back included. Default 60,000. */
@@ -18,22 +19,32 @@ export interface McpServerOptions {
   readonly clock?: Clock | undefined
 }
 
+/** Characters of what a server says about itself that an agent gets to read. */
+const MAX_INSTRUCTIONS = 20_000
+
 export class McpServer {
   readonly name: string
-  readonly hidden: HiddenValues
+  readonly #address: McpServerAddress
   readonly #shared: SharedConnection
   readonly #clock: Clock
   readonly #timeout: number
+  #hidden: Masking | undefined
   #instructions: string | undefined
 
   constructor(address: McpServerAddress, options: McpServerOptions) {
     const { timeout = 60_000, connectTimeout = 30_000, maxMessage = 10_000_000 } = options
     const { reconnect = {}, clock = systemClock } = options
     this.name = nameOf(address)
-    this.hidden = new HiddenValues(address)
+    this.#address = address
     this.#clock = clock
     this.#timeout = timeout
     this.#shared = new SharedConnection(address, { clock, maxMessage, connectTimeout, reconnect })
+  }
+
+  /** Only read of a server that has answered, so what its address asks of the environment is there. */
+  get hidden(): Masking {
+    this.#hidden ??= hiddenValues(filledAddress(this.#address))
+    return this.#hidden
   }
 
   /** What the server says about its use, once it has been met. */
@@ -56,11 +67,11 @@ export class McpServer {
           ? notReady(this.name, this.#timeout)
           : timedOut(this.name, what, this.#timeout, met.complaint),
     }
-    return await within(limit, (signal) =>
+    return await withTimeLimit(limit, (signal) =>
       this.#shared.use((connection) => {
         met = connection
         const { instructions } = connection
-        this.#instructions = instructions && this.hidden.text(instructions)
+        this.#instructions = instructions && this.hidden.text(instructions).slice(0, MAX_INSTRUCTIONS)
         return ask(connection, signal)
       }, signal),
     )

@@ -14,6 +14,9 @@ export interface McpToolPolicies {
   readonly trustHints?: boolean | undefined
 }
 
+/** Every model call pays for it. */
+const MAX_DESCRIPTION = 10_000
+
 export function mcpTool(
   server: McpServer,
   listed: ListedTool,
@@ -25,7 +28,10 @@ export function mcpTool(
   const isRepeatable = annotations.readOnlyHint === true || annotations.idempotentHint === true
   return tool({
     name,
-    description: textOr(description, textOr(title, `"${listed.name}" of the MCP server "${server.name}".`)),
+    description: textOr(
+      description,
+      textOr(title, `"${listed.name}" of the MCP server "${server.name}".`),
+    ).slice(0, MAX_DESCRIPTION),
     input: tolerant(inputSchema as Json),
     parameters: inputSchema as Json,
     approval: policies.approval,
@@ -38,9 +44,12 @@ function textOr(text: string | undefined, otherwise: string): string {
   return text === undefined || text.trim() === "" ? otherwise : text
 }
 
-/** A schema that cannot be used here is left to the server, which checks the arguments itself. */
+/**
+ * A schema that cannot be used here is left to the server, which checks the arguments itself; and so are its patterns: one
+ * that a stranger wrote can take for ever.
+ */
 function tolerant(schema: Json): Schema<Readonly<Record<string, unknown>>> {
-  const strict = jsonSchema<Readonly<Record<string, unknown>>>(schema)["~standard"]
+  const strict = jsonSchema<Readonly<Record<string, unknown>>>(checkable(schema))["~standard"]
   const validate = async (value: unknown) => {
     try {
       return await strict.validate(value)
@@ -51,6 +60,42 @@ function tolerant(schema: Json): Schema<Readonly<Record<string, unknown>>> {
     }
   }
   return { "~standard": { ...strict, validate } }
+}
+
+/** For each schema once: it is compiled as often as it is made. */
+const known = new WeakMap<object, Json>()
+
+function checkable(schema: Json): Json {
+  if (typeof schema !== "object" || schema === null) return schema
+  const made = known.get(schema) ?? withoutPatterns(schema)
+  known.set(schema, made)
+  return made
+}
+
+function withoutPatterns(schema: Json): Json {
+  if (typeof schema !== "object" || schema === null) return schema
+  if (Array.isArray(schema)) return schema.map(withoutPatterns)
+  const entries = Object.entries(schema).flatMap(([key, item]): [string, Json][] => {
+    if (item === undefined || (key === "pattern" && typeof item === "string")) return []
+    // Without them their properties would count as additional ones.
+    if (key === "additionalProperties" && "patternProperties" in schema) return []
+    if (key === "patternProperties") return []
+    return [[key, DATA.has(key) ? item : NAMED.has(key) ? ofEach(item) : withoutPatterns(item)]]
+  })
+  return Object.fromEntries(entries)
+}
+
+const DATA = new Set(["const", "enum", "default", "examples"])
+/** Keywords whose own keys are names. */
+const NAMED = new Set(["properties", "$defs", "definitions", "dependentSchemas"])
+
+function ofEach(schemas: Json): Json {
+  if (typeof schemas !== "object" || schemas === null || Array.isArray(schemas)) return schemas
+  return Object.fromEntries(
+    Object.entries(schemas).flatMap(([name, one]) =>
+      one === undefined ? [] : [[name, withoutPatterns(one)]],
+    ),
+  )
 }
 
 async function callMcpTool(

@@ -143,10 +143,17 @@ test("prompts and resources are tools too, where that is wanted", async () => {
   expect(await value(await toolNamed(toolset, "list_prompts"))).toMatchObject([{ name: "greet" }])
 })
 
+test("a person is asked before they are used as before every other tool of the server", async () => {
+  const asTools = { prompts: true, resources: true }
+  const tools = await opened(everything, { asTools, approval: "always" }).tools(logged().ctx)
+  expect(new Set(tools.map(({ approval }) => approval))).toEqual(new Set(["always"]))
+})
+
 test.each([
   ["neither a command nor a url", {}, "give { command, args } or { url }"],
   ["both", { command: "x", url: "http://x" }, "not both"],
   ["an address that is none", { url: "ftp://x" }, "begins with http"],
+  ["a password in its url", { url: "http://ada:hunter2@x" }, "put them in headers"],
   ["an unknown transport", { url: "http://x", transport: "carrier pigeon" }, "streamable-http"],
   ["arguments in one text", { command: "x", args: "-y server" }, "args is a list"],
 ])("a server with %s is refused at once", (_, address, said) => {

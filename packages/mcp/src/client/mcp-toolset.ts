@@ -116,8 +116,8 @@ function toolsOf(
   const nameFor = (name: string) => (taken.has(prefix + name) ? `${prefix}mcp_${name}` : prefix + name)
   return [
     ...chosen.map((one) => mcpTool(server, one, names.get(one.name) ?? one.name, options)),
-    ...(asTools.prompts === true ? promptTools(server, nameFor) : []),
-    ...(asTools.resources === true ? resourceTools(server, nameFor) : []),
+    ...(asTools.prompts === true ? promptTools(server, nameFor, options.approval) : []),
+    ...(asTools.resources === true ? resourceTools(server, nameFor, options.approval) : []),
   ]
 }
 

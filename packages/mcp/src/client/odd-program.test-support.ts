@@ -11,7 +11,19 @@ const pages = [
   ],
   [{ name: "uncheckable", inputSchema: { ...anything, properties: { anything: { $ref: "#/nowhere" } } } }],
   [
-    { name: "second", inputSchema: anything },
+    {
+      name: "slow",
+      inputSchema: {
+        ...anything,
+        properties: {
+          text: { type: "string", pattern: "^(a+)+$" },
+          patternProperties: { type: "string", const: { pattern: "x" } },
+        },
+        patternProperties: { "^(b+)+$": { type: "number" } },
+        additionalProperties: false,
+      },
+    },
+    { name: "second", description: "d".repeat(100_000), inputSchema: anything },
     { name: "first", inputSchema: anything },
   ],
 ]

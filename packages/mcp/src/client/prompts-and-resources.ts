@@ -11,7 +11,7 @@ import {
   ResultSchema,
 } from "@modelcontextprotocol/sdk/types.js"
 import { type Json, SuperstepError } from "@superstep/engine"
-import { type Tool, tool } from "@superstep/engine/tools"
+import { type Approval, type Tool, tool } from "@superstep/engine/tools"
 import type { Connection } from "./connection.ts"
 import { everyPage } from "./every-page.ts"
 import type { McpServer } from "./mcp-server.ts"
@@ -87,11 +87,15 @@ function demand({ capabilities }: Connection, { name }: McpServer, kind: Kind): 
   throw new SuperstepError("MCP_REFUSED", `The MCP server "${name}" has no ${kind}.`, { retryable: false })
 }
 
-export function promptTools(server: McpServer, nameFor: (name: string) => string): Tool[] {
+/** What a tool of ours is called beside those of the server. */
+type NameFor = (name: string) => string
+
+export function promptTools(server: McpServer, nameFor: NameFor, approval: Approval | undefined): Tool[] {
   return [
     tool({
       name: nameFor("list_prompts"),
       description: `Lists the prompts that the MCP server "${server.name}" has, with their arguments.`,
+      approval,
       idempotent: true,
       run: async (_, { signal }) =>
         server.hidden.json((await listPrompts(server, { signal })) as unknown as Json),
@@ -110,6 +114,7 @@ export function promptTools(server: McpServer, nameFor: (name: string) => string
           additionalProperties: false,
         },
       },
+      approval,
       idempotent: true,
       run: async (args: { name: string; arguments?: Readonly<Record<string, string>> }, { signal }) => {
         const { messages } = await getPrompt(server, args.name, args.arguments, { signal })
@@ -123,11 +128,12 @@ export function promptTools(server: McpServer, nameFor: (name: string) => string
   ]
 }
 
-export function resourceTools(server: McpServer, nameFor: (name: string) => string): Tool[] {
+export function resourceTools(server: McpServer, nameFor: NameFor, approval: Approval | undefined): Tool[] {
   return [
     tool({
       name: nameFor("list_resources"),
       description: `Lists the resources (documents, data) that the MCP server "${server.name}" has, with their URIs.`,
+      approval,
       idempotent: true,
       run: async (_, { signal }) =>
         server.hidden.json((await listResources(server, { signal })) as unknown as Json),
@@ -143,6 +149,7 @@ export function resourceTools(server: McpServer, nameFor: (name: string) => stri
           additionalProperties: false,
         },
       },
+      approval,
       idempotent: true,
       run: async ({ uri }: { uri: string }, { signal }) => {
         const { contents } = await readResource(server, uri, { signal })

@@ -6,7 +6,7 @@ export interface McpProgram {
   readonly name?: string | undefined
   readonly command: string
   readonly args?: readonly string[] | undefined
-  /** Its variables. Of our own it gets PATH and HOME alone. */
+  /** Its variables; `${env.NAME}` in them is filled from ours. Of our own it gets PATH and HOME alone. */
   readonly env?: Readonly<Record<string, string>> | undefined
   readonly cwd?: string | undefined
 }
@@ -17,7 +17,7 @@ export interface McpUrl {
   readonly url: string | URL
   /** Default `streamable-http`. */
   readonly transport?: "streamable-http" | "sse" | undefined
-  /** Sent with every request to that origin, and to no other. Never logged. */
+  /** Sent with every request to that origin, and to no other; `${env.NAME}` is filled from our environment. Never logged. */
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
@@ -48,6 +48,10 @@ function checkUrl({ url, transport, headers }: McpUrl): void {
   if (url === undefined) throw invalid("give { command, args } or { url }.")
   if (!URL.canParse(String(url)) || !/^https?:$/.test(new URL(url).protocol)) {
     throw invalid("url is an address that begins with http:// or https://.")
+  }
+  const { username, password } = new URL(url)
+  if (username !== "" || password !== "") {
+    throw invalid("url has a user name or password in it; put them in headers, as { authorization: … }.")
   }
   if (transport !== undefined && transport !== "streamable-http" && transport !== "sse") {
     throw invalid(`transport is "streamable-http" or "sse", not ${JSON.stringify(transport)}.`)

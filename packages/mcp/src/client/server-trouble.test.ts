@@ -1,5 +1,6 @@
 /** What becomes of calls when the server process dies, hangs, floods or talks nonsense. */
 import { manualClock } from "@superstep/engine/testing"
+import { readArgs } from "@superstep/engine/tools"
 import { expect, test } from "vitest"
 import { everything, logged, opened, program, toolNamed, use, value } from "./tool-use.test-support.ts"
 
@@ -162,10 +163,32 @@ test.each([
 test("tools that do not follow the protocol are left out, the others stay; every page is read", async () => {
   const task = logged()
   const tools = await opened({ name: "odd", ...program("./odd-program.test-support.ts") }).tools(task.ctx)
-  expect(tools.map(({ name }) => name)).toEqual(["first", "uncheckable", "second"])
+  expect(tools.map(({ name }) => name)).toEqual(["first", "uncheckable", "slow", "second"])
   expect(task.lines.join("\n")).toMatch(/"broken" does not follow the protocol.*\n.*"first" is there twice/)
-  const [, uncheckable] = tools
+  const [, uncheckable, , second] = tools
   expect(uncheckable && (await value(uncheckable, { anything: 1 }))).toEqual({ anything: 1 })
+  expect(second?.description).toHaveLength(10_000)
+})
+
+test("T3 a pattern of the server's is left to the server: it could keep us busy for ever", async () => {
+  const toolset = opened({ name: "odd", ...program("./odd-program.test-support.ts") })
+  const slow = await toolNamed(toolset, "slow")
+  // Each letter doubles the time that the pattern takes: this is more than a day.
+  const hostile = { text: `${"a".repeat(50)}!`, [`${"b".repeat(50)}!`]: 1 }
+  expect(await value(slow, hostile)).toEqual(hostile)
+  expect(await readArgs(slow, '{"text":1}')).toMatchObject({ ok: false })
+  expect(await readArgs(slow, '{"patternProperties":"x"}')).toMatchObject({ ok: false })
+  expect(slow.parameters).toMatchObject({ properties: { text: { pattern: "^(a+)+$" } } })
+})
+
+test("K3 a secret is not told by its last letters, where a server's words are cut", async () => {
+  const key = "hunter2-hunter2"
+  const script = `process.stderr.write(process.env.API_KEY + "x".repeat(1995)); process.exit(1)`
+  const address = { name: "rude", command: process.execPath, args: ["-e", script], env: { API_KEY: key } }
+  const toolset = opened(address, { reconnect: { attempts: 1 } })
+  const failure = await toolNamed(toolset, "any").catch((error: Error) => error.message)
+  expect(failure).toContain("xxx")
+  expect(failure).not.toContain("ter2")
 })
 
 test("closing ends the process, and calls under way; the next use starts another", async () => {

@@ -9,10 +9,11 @@
  *    not: its failure is for the caller.
  */
 import { type Clock, isSuperstepError, SuperstepError } from "@superstep/engine"
+import { pause, untilAborted, withTimeLimit } from "@superstep/engine/tools"
 import { Connection } from "./connection.ts"
 import { isUndelivered, notReady } from "./connection-errors.ts"
+import { filledAddress } from "./filled-address.ts"
 import { type McpServerAddress, nameOf } from "./server-address.ts"
-import { pause, within } from "./time-limit.ts"
 
 export interface ReconnectPolicy {
   /** How often a server is tried before whoever needs it is told that it cannot be reached. Default 3. */
@@ -98,10 +99,10 @@ export class SharedConnection {
 
   async #connectOnce(life: AbortSignal): Promise<Connection> {
     const { clock, maxMessage, connectTimeout: milliseconds } = this.#options
-    const connection = new Connection(this.#address, maxMessage)
+    const connection = new Connection(filledAddress(this.#address), maxMessage)
     const timedOut = () => notReady(nameOf(this.#address), milliseconds, connection.complaint)
     try {
-      await within({ clock, milliseconds, signal: life, timedOut }, () => connection.open())
+      await withTimeLimit({ clock, milliseconds, signal: life, timedOut }, () => connection.open())
       return connection
     } catch (error) {
       connection.close().catch(() => undefined)
@@ -129,15 +130,4 @@ export class SharedConnection {
     const connection = await current?.catch(() => undefined)
     await connection?.close()
   }
-}
-
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted()
-    const onAbort = () => reject(signal.reason)
-    signal.addEventListener("abort", onAbort, { once: true })
-    const leave = () => signal.removeEventListener("abort", onAbort)
-    work.then(resolve, reject).finally(leave)
-  })
 }

@@ -1,5 +1,6 @@
 /** Which of a server's tools an agent gets, and under which names. */
 import { createHash } from "node:crypto"
+import { matchesWord } from "@superstep/engine/tools"
 
 /** Names as the server has them, with `*` for any run of characters and `?` for one. A list is `allow`. */
 export type ToolFilter =
@@ -10,15 +11,15 @@ export type ToolFilter =
 export function toolFilter(filter: ToolFilter | undefined): (name: string) => boolean {
   const { allow, deny } = patternsOf(filter)
   return (name) => {
-    if (deny.some((pattern) => fits(pattern, name))) return false
-    return allow === undefined || allow.some((pattern) => fits(pattern, name))
+    if (deny.some((pattern) => matchesWord(pattern, name))) return false
+    return allow === undefined || allow.some((pattern) => matchesWord(pattern, name))
   }
 }
 
 /** Patterns that fit no tool: a typing mistake, or a tool that the server no longer has. */
 export function idlePatterns(filter: ToolFilter | undefined, names: readonly string[]): readonly string[] {
   const { allow = [] } = patternsOf(filter)
-  return allow.filter((pattern) => !names.some((name) => fits(pattern, name)))
+  return allow.filter((pattern) => !names.some((name) => matchesWord(pattern, name)))
 }
 
 function patternsOf(filter: ToolFilter | undefined): {
@@ -32,27 +33,6 @@ function patternsOf(filter: ToolFilter | undefined): {
 
 function isList(filter: ToolFilter): filter is readonly string[] {
   return Array.isArray(filter)
-}
-
-/** Goes back to the last star alone: time is at most pattern × name. */
-function fits(pattern: string, name: string): boolean {
-  let at = 0
-  let star = -1
-  let from = 0
-  for (let i = 0; i < name.length; ) {
-    if (pattern[at] === "*") {
-      star = at++
-      from = i
-    } else if (at < pattern.length && (pattern[at] === "?" || pattern[at] === name[i])) {
-      at++
-      i++
-    } else if (star >= 0) {
-      at = star + 1
-      i = ++from
-    } else return false
-  }
-  while (pattern[at] === "*") at++
-  return at === pattern.length
 }
 
 const MOST = 64

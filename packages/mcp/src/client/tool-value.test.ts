@@ -33,3 +33,13 @@ test("files come with their text, links with their address, bytes by their numbe
 test("a failure without words says that", () => {
   expect(failureText({ content: [] })).toBe("It did not say why.")
 })
+
+test("a text that is a value of the structured content is not said twice", () => {
+  const structuredContent = { status: "completed", outputs: [{ text: "done by Ada" }] }
+  const text = (said: string) => ({ type: "text" as const, text: said })
+  expect(toolValue({ content: [text("done by Ada")], structuredContent })).toEqual(structuredContent)
+  expect(toolValue({ content: [text("done by Bob")], structuredContent })).toEqual({
+    structured: structuredContent,
+    content: "done by Bob",
+  })
+})

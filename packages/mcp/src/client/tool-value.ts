@@ -55,13 +55,20 @@ interface Contents {
   readonly blob: string
 }
 
+/** As JSON, or as the one text that matters in it. */
 function repeats(block: Json, structured: Json): boolean {
   if (typeof block !== "string") return false
+  if (hasText(structured, block)) return true
   try {
     return JSON.stringify(JSON.parse(block)) === JSON.stringify(structured)
   } catch {
     return false
   }
+}
+
+function hasText(value: Json, text: string): boolean {
+  if (typeof value !== "object" || value === null) return value === text
+  return Object.values(value).some((item) => item !== undefined && hasText(item, text))
 }
 
 /** Of base64, without decoding it. */

@@ -207,3 +207,25 @@ test("languages that write no spaces are answered too", async () => {
     "巴黎是法国的首都。",
   )
 })
+
+test("a question below what is given is what is asked", async () => {
+  const notes = "Notes: Storks winter in Africa and come back in March.\nThey build their nests on roofs."
+  expect(await say(`${notes}\n\nWhere do storks build their nests?`)).toBe("They build their nests on roofs.")
+})
+
+test("the output of a step without an agent is context, and what it is from is named", async () => {
+  const file = {
+    path: "notes.md",
+    text: "Storks winter in Africa.\nStorks build their nests on roofs.",
+    lines: 2,
+  }
+  const prompt = `--- Prior Step Outputs ---
+
+[notes]:
+${JSON.stringify(file)}
+
+--- End Prior Step Outputs ---
+
+Where do storks build their nests?`
+  expect(await say(prompt)).toBe("Storks build their nests on roofs. [1]\n\nSources:\n[1] notes.md")
+})

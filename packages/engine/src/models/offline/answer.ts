@@ -1,7 +1,7 @@
 /** The answer in words: quoted sentences with their sources, or a plain word on what there is to quote. */
 import { digest } from "./digest.ts"
 import { NOTHING_TO_QUOTE } from "./notice.ts"
-import type { Passage } from "./passages.ts"
+import type { Passage } from "./passage.ts"
 import { WANTED, type Wish, wishOf } from "./question.ts"
 import { type Found, rank } from "./rank.ts"
 import { isHandoff, type MadeCall, type Reading } from "./reading.ts"

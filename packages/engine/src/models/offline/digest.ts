@@ -1,5 +1,5 @@
 /** The sentences that stand for the passages when nothing in particular is asked: the first telling one of each, then more. */
-import type { Passage } from "./passages.ts"
+import type { Passage } from "./passage.ts"
 import type { Found } from "./rank.ts"
 import { eachSentence, isHeading } from "./sentences.ts"
 

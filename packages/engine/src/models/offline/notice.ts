@@ -12,7 +12,7 @@ export const NOTHING_TO_QUOTE = "I am the offline stand-in, not a language model
 let told = false
 
 /** Says once in a process what answers, where a person sees it: in a terminal, on stderr. */
-export function tellOnce(terminal: Pick<NodeJS.WriteStream, "isTTY" | "write"> = process.stderr): void {
+export function tellOffline(terminal: Pick<NodeJS.WriteStream, "isTTY" | "write"> = process.stderr): void {
   if (told || !terminal.isTTY) return
   told = true
   terminal.write(`${OFFLINE_NOTICE}\n`)

@@ -1,7 +1,8 @@
 /**
  * The offline model: a deterministic stand-in that needs no key and no network, so that a workflow works for somebody who
  * has neither yet. It is not a language model. It calls a tool or takes a route that the request speaks of, fills in JSON
- * by its schema, and else quotes the sentences of its prompt that answer the request best, with their sources.
+ * by its schema, writes a plain SELECT over tables that its prompt lists, and else quotes the sentences of its prompt that
+ * answer the request best, with their sources.
  *
  * 1. The same call gives the same reply; nothing is kept from one to the next.
  * 2. What it says is in its prompt; where nothing is, it says so.
@@ -21,8 +22,9 @@ import { type Chosen, chooseCalls } from "./choose-tool.ts"
 import { fillJson } from "./fill-json.ts"
 import { isSchema } from "./json-schema.ts"
 import { knowledgeOf } from "./knowledge.ts"
-import { OFFLINE_METADATA, tellOnce } from "./notice.ts"
+import { OFFLINE_METADATA, tellOffline } from "./notice.ts"
 import { type Reading, readPrompt } from "./reading.ts"
+import { writeSelect } from "./write-select.ts"
 
 export function offlineModel(): Model {
   return {
@@ -38,7 +40,7 @@ export function offlineModel(): Model {
 }
 
 function reply(options: LanguageModelV3CallOptions): LanguageModelV3GenerateResult {
-  tellOnce()
+  tellOffline()
   options.abortSignal?.throwIfAborted()
   const reading = readPrompt(options.prompt)
   const calls = chooseCalls(reading, options)
@@ -76,7 +78,8 @@ function say(reading: Reading, { responseFormat, maxOutputTokens }: LanguageMode
       isCut: false,
     }
   }
-  const { text, sources } = answer(reading)
+  const select = writeSelect(reading)
+  const { text, sources } = select === undefined ? answer(reading) : { text: select, sources: [] }
   const most = maxOutputTokens === undefined ? text.length : maxOutputTokens * CHARS_PER_TOKEN
   const isCut = text.length > most
   return {

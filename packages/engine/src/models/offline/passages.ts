@@ -2,18 +2,9 @@
  * Finds the passages in a text that names them: prior step outputs, tagged documents, blocks under `[1] file.md` or
  * `Source: file.md`. What is left is what somebody says or asks.
  */
-
-export interface Passage {
-  readonly text: string
-  /** Where it is from, as the context names it. */
-  readonly source?: string | undefined
-  /** The number that the context gave it. */
-  readonly number?: number | undefined
-  /** How much it counts: what was just found more than what was said before. */
-  readonly weight: number
-  /** Sources that its own sentences name by number: `[1]` … `Sources:` `[1] file.md`. */
-  readonly cited?: ReadonlyMap<number, string> | undefined
-}
+import { factLines } from "./fact-lines.ts"
+import { jsonPassages } from "./json-passages.ts"
+import { cleanSource, type Passage, passage } from "./passage.ts"
 
 interface Split {
   /** The text without its passages. */
@@ -26,11 +17,8 @@ const OPENING =
   /<(documents?|docs?|context|source|file|passage|result|article|search_results?|snippet|chunk|evidence|data)\b([^<>]{0,500})>/gi
 const PRIOR = "--- Prior Step Outputs ---"
 const PRIOR_END = "--- End Prior Step Outputs ---"
-const PRIOR_STEP = /^\[([^\]\n]{1,200}) \(agent: [^)\n]*\)\]:[ \t]*\n?/gm
-/** The list of sources that an answer ends with, looked for in its last part alone. */
-const TRAILER =
-  /\n(?:\*\*)?(?:Sources|References)(?:\*\*)?:[ \t]*\n((?:[ \t]*[-*]?[ \t]*\[\d{1,3}\][^\n]*(?:\n|$))+)\s*$/i
-const TRAILER_REACH = 4_000
+/** `[par/gen (agent: generator)]:`, or `[notes]:` of a step without an agent. */
+const PRIOR_STEP = /^\[[^\]\n]{1,200}(?: \(agent: [^)\n]*\)\]:[ \t]*\n?|\]:[ \t]*\n)/gm
 const HEAD_REACH = 300
 
 export function splitPassages(text: string, weight = 1): Split {
@@ -48,9 +36,21 @@ function takePrior(text: string, into: Passage[], weight: number): string {
   const cuts = [...block.matchAll(PRIOR_STEP)]
   cuts.forEach((cut, index) => {
     const until = cuts[index + 1]?.index ?? block.length
-    into.push(passage(block.slice(cut.index + cut[0].length, until), undefined, undefined, weight))
+    into.push(...output(block.slice(cut.index + cut[0].length, until).trim(), weight))
   })
   return `${text.slice(0, start)}\n\n${text.slice(end + PRIOR_END.length)}`
+}
+
+/** What a step has said; the output of a tool is data. */
+function output(text: string, weight: number): Passage[] {
+  if (/^[[{]/.test(text)) {
+    try {
+      return jsonPassages(JSON.parse(text), undefined, weight)
+    } catch {
+      // A text that only begins like data.
+    }
+  }
+  return [passage(text, undefined, undefined, weight)]
 }
 
 /** One pass, whatever is left open: a tag that is not closed once is not looked for again. */
@@ -75,22 +75,6 @@ function takeTagged(text: string, into: Passage[], weight: number): string {
   return from === 0 ? text : [...rest, text.slice(from)].join("\n\n")
 }
 
-export function passage(
-  text: string,
-  source: string | undefined,
-  number: number | undefined,
-  weight: number,
-): Passage {
-  const tail = text.length - Math.min(text.length, TRAILER_REACH)
-  const trailer = TRAILER.exec(text.slice(tail))
-  if (trailer === null) return { text: text.trim(), source, number, weight }
-  const cited = new Map<number, string>()
-  for (const [, key, name] of (trailer[1] ?? "").matchAll(/\[(\d{1,3})\][ \t]*([^\n]+)/g)) {
-    if (key !== undefined && name !== undefined) cited.set(Number(key), cleanSource(name))
-  }
-  return { text: text.slice(0, tail + trailer.index).trim(), source, number, weight, cited }
-}
-
 function take(into: Passage[], attributes: string, body: string, weight: number): void {
   const attribute = (names: string) =>
     new RegExp(`\\b(?:${names})\\s*=\\s*["']([^"']+)["']`, "i").exec(attributes)?.[1]
@@ -112,7 +96,7 @@ function take(into: Passage[], attributes: string, body: string, weight: number)
   into.push(passage(content, source ?? (number === undefined ? index : undefined), number, weight))
 }
 
-const FILE = String.raw`[\w@./\\-]*[\w-]\.[A-Za-z][A-Za-z0-9]{0,4}(?:#[\w-]+)?`
+const FILE = String.raw`[\w@./\\-]*[\w-]\.[A-Za-z][A-Za-z0-9]{0,4}(?::\d+)?(?:#[\w-]+)?`
 const URL_LIKE = String.raw`https?:\/\/[^\s\])>]+`
 const HEADS: readonly RegExp[] = [
   // [1] file.md (score 0.8): text
@@ -120,7 +104,7 @@ const HEADS: readonly RegExp[] = [
     String.raw`^\[(?<number>\d{1,3})\]\s*(?<source>${URL_LIKE}|\(?${FILE}\)?)(?:\s*\([^)\n]*\))?\s*(?:[:—–-]\s*|$)(?<text>.*)$`,
   ),
   // [1] A title / [file.md]
-  /^\[(?<number>\d{1,3})\]\s*(?<source>[^\n.!?]{1,80})$/,
+  /^\[(?<number>\d{1,3})\]\s*(?<source>[^\n.!?]{1,80}?)(?:\s*\(score [^)\n]*\))?$/,
   new RegExp(String.raw`^\[(?<source>${URL_LIKE}|${FILE})\]\s*:?\s*(?<text>.*)$`),
   // Source: file.md, # file.md, --- file.md ---, file.md:
   new RegExp(
@@ -140,7 +124,7 @@ function splitBlocks(text: string, weight: number): Split {
   let open: { source: string; number: number | undefined; lines: string[] } | undefined
   const close = () => {
     if (open?.lines.some((line) => line.trim() !== "")) {
-      passages.push(passage(open.lines.join("\n"), open.source, open.number, weight))
+      passages.push(passage(factLines(open.lines).join("\n"), open.source, open.number, weight))
     }
     open = undefined
   }
@@ -177,8 +161,8 @@ function headOf(line: string): { source: string; number: number | undefined; tex
   return undefined
 }
 
-/** A short question in a paragraph of its own at the end of the last block is not part of it. */
-function lastQuestion(lines: string[]): string | undefined {
+/** A short question in a paragraph of its own at the end of the last block is not part of it: taken from the lines. */
+export function lastQuestion(lines: string[]): string | undefined {
   let at = lines.length - 1
   while (at > 0 && lines[at]?.trim() === "") at--
   const line = lines[at]?.trim() ?? ""
@@ -188,11 +172,4 @@ function lastQuestion(lines: string[]): string | undefined {
   if (!isAsked) return undefined
   lines.length = at
   return line
-}
-
-function cleanSource(source: string): string {
-  return source
-    .replace(/\s*\((?:score|relevance)[^)]*\)\s*$/i, "")
-    .replace(/^[("'*]+|[)"'*:,]+$/g, "")
-    .trim()
 }

@@ -2,7 +2,7 @@
  * Ranks the sentences of the passages by how well they answer a request: shared roots weighted by how rare they are in
  * this prompt, the kind of thing that is asked for, the heading above. Only what is picked is copied.
  */
-import type { Passage } from "./passages.ts"
+import type { Passage } from "./passage.ts"
 import { hasAnswer, type Wish } from "./question.ts"
 import { type Sentence, sentencesIn } from "./sentence-index.ts"
 import { isHeading } from "./sentences.ts"

@@ -2,7 +2,8 @@
 import type { LanguageModelV3FilePart } from "@ai-sdk/provider"
 import type { Message, Prompt } from "../model.ts"
 import { NOTHING_TO_QUOTE } from "./notice.ts"
-import { type Passage, passage, splitPassages } from "./passages.ts"
+import { type Passage, passage } from "./passage.ts"
+import { splitPassages } from "./passages.ts"
 import { splitRequest } from "./request.ts"
 import { readToolOutput, type ToolOutput } from "./tool-output.ts"
 

@@ -1,5 +1,6 @@
 /** Tells what a user asks from what they give along with it. */
-import { ASKS, type Passage, passage, splitPassages } from "./passages.ts"
+import { type Passage, passage } from "./passage.ts"
+import { ASKS, lastQuestion, splitPassages } from "./passages.ts"
 
 export interface Asked {
   readonly request: string
@@ -55,8 +56,11 @@ function splitLabels(text: string): { request: string; given: string } {
   }
   const join = (lines: string[]) => lines.join("\n").trim()
   const asked = join(request)
-  // Without a line that asks, what stands before the first label does.
-  if (asked === "") return { request: join(loose), given: join(given) }
+  // Without a line that asks, what stands before the first label does; or the last paragraph, where that asks.
+  if (asked === "") {
+    const last = join(loose) === "" ? lastQuestion(given) : undefined
+    return { request: last ?? join(loose), given: join(given) }
+  }
   return { request: asked, given: [join(loose), join(given)].filter((part) => part !== "").join("\n\n") }
 }
 

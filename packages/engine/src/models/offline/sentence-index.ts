@@ -1,8 +1,8 @@
 /** The sentences of some passages, and which of them have a root. The text is read once, however often it is asked. */
-import type { Passage } from "./passages.ts"
+import type { Passage } from "./passage.ts"
 import { eachSentence, isHeading } from "./sentences.ts"
-import { Spellings } from "./spellings.ts"
-import { eachWord, rootOf, rootsOf, spaced } from "./words.ts"
+import { WordIndex } from "./word-index.ts"
+import { rootsOf, spaced } from "./words.ts"
 
 export interface Sentence {
   readonly passage: Passage
@@ -32,8 +32,7 @@ export function sentencesIn(passages: readonly Passage[]): SentenceIndex {
 }
 
 function readAll(passages: readonly Passage[]): SentenceIndex {
-  const spellings = new Spellings()
-  const having: number[][] = []
+  const index = new WordIndex()
   const under = new Map<string, number[]>()
   const sentences: Sentence[] = []
   let allWords = 0
@@ -44,14 +43,7 @@ function readAll(passages: readonly Passage[]): SentenceIndex {
     eachSentence(text, (start, end) => {
       const number = sentences.length
       if (number >= MAX_SENTENCES) return
-      let words = 0
-      eachWord(text, start, end, (from, to) => {
-        words++
-        const spelling = spellings.numberOf(text, from, to)
-        const list = having[spelling]
-        if (list === undefined) having.push([number])
-        else if (list[list.length - 1] !== number) list.push(number)
-      })
+      const words = index.add(text, start, end, number)
       allWords += words
       sentences.push({ passage, start, end, words })
       for (const root of above) {
@@ -64,25 +56,12 @@ function readAll(passages: readonly Passage[]): SentenceIndex {
       }
     })
   }
-  const byRoot = rooted(spellings.all, having)
   return {
     sentences,
     averageWords: Math.max(1, allWords / Math.max(1, sentences.length)),
-    withRoot: (root) => byRoot.get(root) ?? [],
+    withRoot: (root) => index.withRoot(root),
     underRoot: (root) => under.get(root) ?? [],
   }
 }
 
 const HASH = 35
-
-function rooted(spellings: readonly string[], having: readonly number[][]): Map<string, readonly number[]> {
-  const byRoot = new Map<string, readonly number[]>()
-  spellings.forEach((spelling, number) => {
-    const root = rootOf(spelling)
-    if (root === undefined) return
-    const own = having[number] ?? []
-    const known = byRoot.get(root)
-    byRoot.set(root, known === undefined ? own : [...new Set([...known, ...own])])
-  })
-  return byRoot
-}

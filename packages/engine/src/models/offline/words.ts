@@ -15,12 +15,7 @@ const STOP_WORDS = new Set(
 )
 
 /** Calls back with each word's place. Letters of scripts that write no spaces are words by themselves. */
-export function eachWord(
-  text: string,
-  from: number,
-  to: number,
-  see: (start: number, end: number) => void,
-): void {
+function eachWord(text: string, from: number, to: number, see: (start: number, end: number) => void): void {
   let start = -1
   for (let i = from; i < to; i++) {
     const kind = kindOf(text.charCodeAt(i))
@@ -35,15 +30,17 @@ export function eachWord(
   if (start >= 0) see(start, to)
 }
 
-const GAP = 0
-const LETTER = 1
+export const GAP = 0
+export const LETTER = 1
 const ALONE = 2
 
-function kindOf(code: number): number {
-  if (code < 0x80) {
-    const isLetter = (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 48 && code <= 57)
-    return isLetter ? LETTER : GAP
-  }
+const ASCII = Uint8Array.from({ length: 0x80 }, (_, code) =>
+  /[a-z0-9]/i.test(String.fromCharCode(code)) ? LETTER : GAP,
+)
+
+/** What a character is to words: part of one, one by itself, or between two. */
+export function kindOf(code: number): number {
+  if (code < 0x80) return ASCII[code] as number
   if (code < 0xc0) return GAP
   if (code >= 0x2000 && code < 0x2c00) return GAP
   if (code >= 0x3000 && code < 0x3040) return GAP
@@ -106,7 +103,16 @@ const ENDINGS: readonly (readonly [ending: string, least: number])[] = [
   ["y", 4],
 ]
 
+/** Cut until nothing is left to cut: `delivery` comes to `deliver`, and must meet what that comes to. */
 export function stem(word: string): string {
+  for (let root = word; ; ) {
+    const shorter = cut(root)
+    if (shorter === root) return root
+    root = shorter
+  }
+}
+
+function cut(word: string): string {
   if (word.length < 4 || !/^[a-z]+$/.test(word)) return word
   for (const [ending, least] of ENDINGS) {
     if (!word.endsWith(ending) || word.length - ending.length < least) continue

@@ -1,0 +1,59 @@
+/** Team, magentic: a manager plans, sees after every turn where the work stands, starts over when it is stuck, and answers. */
+import { agent } from "superstep/agents"
+import { scriptedModel } from "superstep/models"
+import { magentic, type PlanAnswer } from "superstep/patterns"
+
+/** What the manager finds, round by round; with a real model it is the model's to say. */
+const ledger = (next: string, told: string, { done = false, progress = true } = {}) => ({
+  json: {
+    is_request_satisfied: done,
+    is_in_loop: false,
+    is_progress_being_made: progress,
+    next_speaker: next,
+    instruction_or_question: told,
+  },
+})
+
+const model = scriptedModel({
+  manager: [
+    "To look up: how many storks there are.",
+    "- reader: look in the almanac",
+    ledger("reader", "How many storks are in the almanac?"),
+    // No progress: above `maxStalls` the manager starts over, with another plan.
+    ledger("reader", "Look again.", { progress: false }),
+    "The almanac has no number.",
+    "- counter: count them",
+    ledger("counter", "Count the nests, two storks each."),
+    ledger("counter", "", { done: true }),
+    "There are 24 storks.",
+  ],
+  reader: ["The almanac has no number."],
+  counter: ["12 nests, so 24 storks."],
+})
+
+const manager = agent({ name: "manager", model })
+const reader = agent({ name: "reader", description: "Looks things up.", model })
+const counter = agent({ name: "counter", description: "Counts.", model })
+
+export const survey = magentic({
+  manager,
+  agents: [reader, counter],
+  maxStalls: 0,
+  planReview: { to: "ranger" },
+})
+
+if (import.meta.filename === process.argv[1]) {
+  const run = survey.stream("How many storks are there?")
+  for await (const event of run) {
+    if (event.type === "request.opened") {
+      const { plan } = event.request.data as { plan: string }
+      console.log(`plan: ${plan}`)
+      const answer: PlanAnswer = { approve: true }
+      await run.respond(event.request.id, answer)
+    }
+    if (event.type === "custom" && event.name === "team.message") {
+      const { speaker, text } = event.data as { speaker: string; text: string }
+      console.log(`${speaker}: ${text}`)
+    }
+  }
+}

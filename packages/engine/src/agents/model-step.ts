@@ -1,0 +1,115 @@
+/**
+ * One call of a model, as a recorded step: after a crash its record answers, and it is not paid again. Budgets and limits
+ * are looked at before it is made. What attempts have cost is counted also when none of them gave a reply.
+ */
+import {
+  addUsage,
+  type ErrorData,
+  fromErrorData,
+  isSuperstepError,
+  toErrorData,
+  type Usage,
+} from "../core/index.ts"
+import {
+  type CallModelOptions,
+  callModel,
+  type Model,
+  type ModelCall,
+  type ModelReply,
+  type ReplyDelta,
+} from "../models/index.ts"
+import { telemetryOf } from "../runtime/index.ts"
+import type { AgentCore } from "./agent-core.ts"
+import type { Guard } from "./agent-limits.ts"
+import type { Place } from "./agent-loop.ts"
+import { tracedModelCall } from "./traced-calls.ts"
+
+export interface ModelStep<T extends Recorded> {
+  readonly name: "model" | "summary"
+  readonly core: AgentCore
+  readonly models: () => readonly Model[] | Promise<readonly Model[]>
+  readonly guards: readonly Guard[]
+  readonly place: Place
+  readonly signal: AbortSignal
+  readonly asked: Omit<ModelCall, "caller">
+  readonly onDelta?: ((delta: ReplyDelta) => void) | undefined
+  /** The reply as it is recorded. */
+  keep(reply: ModelReply): T
+}
+
+interface Recorded {
+  readonly model: string
+  readonly usage: Usage
+}
+
+interface Failed {
+  readonly failed: ErrorData
+}
+
+export async function modelStep<T extends Recorded>(step: ModelStep<T>): Promise<T> {
+  const { core, place } = step
+  const { name: agent } = core
+  const dropped: Recorded[] = []
+  const recorded = await place.ctx.step<T | Failed>(step.name, () => replyOrFailure(step, dropped), {
+    usage: (result) => ("failed" in result ? sum(dropped) : counted(step, result)),
+    source: (result) => {
+      const model = "failed" in result ? onlyModel(dropped) : result.model
+      return model === undefined ? { agent } : { agent, model }
+    },
+    spent: () => dropped.map(({ usage, model }) => ({ usage, source: { agent, model } })),
+  })
+  if ("failed" in recorded) throw fromErrorData(recorded.failed)
+  return recorded
+}
+
+async function replyOrFailure<T extends Recorded>(
+  step: ModelStep<T>,
+  dropped: Recorded[],
+): Promise<T | Failed> {
+  try {
+    return await reply(step, dropped)
+  } catch (error) {
+    // Inside another agent's tool call a failure is a result, and must be the same one after a restart.
+    if (!step.place.isNested || step.signal.aborted || endsAll(error)) throw error
+    return { failed: toErrorData(error) }
+  }
+}
+
+function endsAll(error: unknown): boolean {
+  if (!isSuperstepError(error)) return false
+  return error.fatal === true || (error.limit === true && error.code !== "AGENT_LIMIT")
+}
+
+async function reply<T extends Recorded>(step: ModelStep<T>, dropped: Recorded[]): Promise<T> {
+  const { core, place, guards, asked, signal, onDelta } = step
+  const { ctx } = place
+  ctx.checkBudget()
+  for (const guard of guards) guard.checkModelCall(ctx)
+  const caller = { agent: core.name, ordinal: ctx.usedBy(core.name).modelCalls ?? 0 }
+  const given = step.models()
+  const models = given instanceof Promise ? await given : given
+  const call: ModelCall = { ...asked, caller }
+  const options: CallModelOptions = {
+    ...core.options.calling,
+    signal,
+    clock: ctx.clock,
+    onDelta,
+    onDropped: (usage, model) => dropped.push({ usage, model }),
+  }
+  const above = telemetryOf(ctx)
+  if (above === undefined) return step.keep(await callModel(models, call, options))
+  return await tracedModelCall(above, models, call, options, (reply) => step.keep(reply))
+}
+
+/** A turn of the loop; a summary is none. */
+function counted({ name }: Pick<ModelStep<Recorded>, "name">, { usage }: Recorded): Usage {
+  return name === "model" ? { ...usage, iterations: 1 } : usage
+}
+
+function sum(dropped: readonly Recorded[]): Usage {
+  return dropped.reduce((total: Usage, { usage }) => addUsage(total, usage), {})
+}
+
+function onlyModel(dropped: readonly Recorded[]): string | undefined {
+  return dropped.length === 1 ? dropped[0]?.model : undefined
+}

@@ -1,0 +1,180 @@
+import { describe, expect, test } from "vitest"
+import { z } from "zod"
+import { type Diagnostic, parseDocument, Report, readShape } from "../document/index.ts"
+import { type Arg, eject, PlanWriter } from "../plan/index.ts"
+import { agentFunctions } from "./agent-functions.ts"
+import { agentShape, modelShape, permissionsShape, providerShape } from "./agent-shape.ts"
+import { planAgents } from "./plan-agents.ts"
+
+const file = z.strictObject({
+  agents: z.record(z.string(), agentShape),
+  models: z.record(z.string(), modelShape).optional(),
+  providers: z.record(z.string(), providerShape).optional(),
+  permissions: permissionsShape.optional(),
+})
+
+/** The code that the agents of a file become, and what was said about them. */
+function planned(yaml: string): { code: string; said: string[] } {
+  const report = new Report()
+  const { document, diagnostics } = parseDocument(yaml, "agents.yaml")
+  report.add(diagnostics)
+  if (document === undefined) throw new Error(diagnostics[0]?.message)
+  const read = readShape(document, file)
+  report.add(read.diagnostics)
+  const writer = new PlanWriter(Object.keys(agentFunctions))
+  if (read.value === undefined) return { code: "", said: report.diagnostics.map(line) }
+  const instructions = (text: string): Arg => `<${text}>`
+  const agents = planAgents({ document, ...read.value, report, writer, instructions })
+  const [first = ""] = agents.names
+  const plan = writer.plan(agents.get(first)?.ref as never)
+  const mcpToolset = { from: "@superstep/mcp", make: () => 0 }
+  return { code: eject(plan, { ...agentFunctions, mcpToolset }), said: report.diagnostics.map(line) }
+}
+
+function line({ severity, code, place, suggestion }: Diagnostic): string {
+  const where = place === undefined ? "" : ` ${place.line}:${place.column}`
+  return `${severity} ${code}${where}${suggestion === undefined ? "" : ` ${suggestion}?`}`
+}
+
+/** The code of a file with one agent, on one line. */
+function code(yaml: string): string {
+  const { code: text, said } = planned(`agents:\n  a:\n${yaml.replace(/^/gm, "    ")}`)
+  expect(said).toEqual([])
+  return text.replace(/\s+/g, " ").replaceAll(", }", " }")
+}
+
+describe("models", () => {
+  const models = `
+models:
+  fast: { provider: openai, model: gpt-x }
+  own: { provider: router, model: m, temperature: 0, max_tokens: 9, token_key: KEY }
+providers:
+  router: { base_url: "https://router.example/v1", token_key: OTHER }
+`
+  const agentWith = (name: string) =>
+    planned(`agents: { a: { model: ${name} } }${models}`).code.replace(/\s+/g, " ").replaceAll(", }", " }")
+
+  test("a name of the file, of a provider, or none", () => {
+    expect(agentWith("fast")).toContain('{ name: "a", model: "openai/gpt-x" }')
+    expect(agentWith("anthropic/claude")).toContain('{ name: "a", model: "anthropic/claude" }')
+    expect(code("{}")).toContain('{ name: "a", model: "offline" }')
+  })
+
+  test("settings, a server and the name of its key, which the file's providers may give", () => {
+    const where = 'baseUrl: "https://router.example/v1"'
+    const settings = "settings: { temperature: 0, maxOutputTokens: 9 }"
+    expect(agentWith("own")).toContain(
+      `model: { provider: "openai-compatible", model: "m", ${where}, tokenKey: "KEY", ${settings} }`,
+    )
+    expect(agentWith("router/z")).toContain(`model: "z", ${where}, tokenKey: "OTHER" }`)
+  })
+
+  test("one that nobody knows is an error at its place, with the nearest", () => {
+    expect(planned(`agents:\n  a: { model: fsat }${models}`).said).toEqual(["error UNKNOWN_MODEL 2:15 fast?"])
+  })
+
+  test("others that are asked when the first does not answer", () => {
+    expect(code("model: openai/x\nfallback: { models: [anthropic/y] }")).toContain(
+      'model: ["openai/x", "anthropic/y"]',
+    )
+  })
+})
+
+describe("agents", () => {
+  test("instructions go through the dialect, and more may be told", () => {
+    expect(code("instruction: be kind")).toContain('instructions: "<be kind>"')
+    const told = code("instruction: hi\nadd_date: true\nadd_environment_info: false")
+    expect(told).toContain('instructions: agentText("<hi>", { date: true })')
+  })
+
+  test("answers as data, iterations, history", () => {
+    expect(code("structured_output: { name: x, schema: { type: object } }")).toContain(
+      'output: jsonSchema({ type: "object" })',
+    )
+    expect(code("max_iterations: 3")).toContain("limits: { iterations: 3 }")
+    expect(code("num_history_items: 5")).toContain("history: lastItems(5)")
+  })
+
+  test("agents name each other, in whatever order", () => {
+    const { code: text, said } = planned("agents:\n  a: { sub_agents: [b] }\n  b: { handoffs: [a] }")
+    expect(said).toEqual([])
+    expect(text).toContain("subAgents: () => [b]")
+    expect(text).toContain('handoffs: () => [a], handoffTools: "one"')
+  })
+
+  test("a fellow that is not there is an error at its place", () => {
+    const { said } = planned("agents:\n  writer: { sub_agents: [writre] }")
+    expect(said).toEqual(["error UNKNOWN_AGENT 2:26 writer?"])
+  })
+
+  test("what others know and we do not is a warning; what nobody knows is an error", () => {
+    const { said } = planned("agents:\n  a:\n    hooks: {}\n")
+    expect(said).toEqual(["warning NOT_SUPPORTED 3:5"])
+    expect(planned("agents:\n  a:\n    modle: x\n").said).toEqual(["error UNKNOWN_FIELD 3:5 model?"])
+  })
+
+  test("permissions of the file and of the agent, by our names of the tools", () => {
+    const { code: text } = planned(
+      'permissions: { deny: ["shell:cmd=rm*"] }\nagents:\n  a: { permissions: { allow: [list_todos, "mcp:gh:get_*"] } }',
+    )
+    expect(text).toContain('approval: { deny: ["shell:cmd=rm*"], allow: ["todo_read", "get_*"] }')
+  })
+})
+
+describe("toolsets", () => {
+  const tools = (yaml: string) => code(`toolsets:\n  - ${yaml}`)
+
+  test.each([
+    ["{ type: think }", "[think()]"],
+    ["{ type: todo }", "[todo()]"],
+    ["{ type: filesystem, readonly: true }", '[filesystem({ root: ".", readOnly: true })]'],
+    ["{ type: fetch }", "[webFetch()]"],
+    ["{ type: fetch, timeout: 2.5 }", "[webFetch({ timeout: 2500 })]"],
+    ["{ type: think, tools: [think] }", '[toolsetWith(think(), { tools: ["think"] })]'],
+  ])("%s", (yaml, expected) => {
+    expect(tools(yaml)).toContain(`tools: ${expected}`)
+  })
+
+  test("a domain stands for its subdomains", () => {
+    expect(tools("{ type: fetch, allowed_domains: [a.org] }")).toContain(
+      '[webFetch({ allowHosts: ["a.org", "*.a.org"] })]',
+    )
+  })
+
+  test("without a list of programs, a shell runs any, after asking", () => {
+    expect(tools("{ type: shell }")).toContain(
+      'shell({ enabled: true, root: ".", allow: ["*"], shellStrings: true })',
+    )
+  })
+
+  test("commands of one's own, in the old spelling too, ask first", () => {
+    const script = (type: string) => tools(`{ type: ${type}, shell: { hi: { cmd: echo } } }`)
+    expect(script("script")).toContain('script({ tools: { hi: { cmd: "echo" } }, approval: "always" })')
+    expect(script("shell")).toBe(script("script"))
+  })
+
+  test("an MCP server is a program, a place, or a name in Docker's catalogue, and one of them", () => {
+    const mcp = (yaml: string) => tools(`{ type: mcp, ${yaml} }`)
+    expect(mcp("command: npx, args: [x]")).toContain('{ name: "npx", command: "npx", args: ["x"] }')
+    expect(mcp('remote: { url: "https://h.example/m" }')).toContain(
+      '{ name: "h.example", url: "https://h.example/m" }',
+    )
+    expect(mcp('ref: "docker:gh"')).toContain('args: ["mcp", "gateway", "run", "--servers", "gh"]')
+    expect(planned("agents: { a: { toolsets: [{ type: mcp }] } }").said).toEqual([
+      "error TOOLSET_INVALID 1:27",
+    ])
+  })
+
+  test("what would limit an agent is refused, not passed over", () => {
+    expect(planned("agents: { a: { toolsets: [{ type: shell, sandbox: {} }] } }").said[0]).toContain("error")
+    expect(planned("agents: { a: { toolsets: [{ type: filesystem, allow_list: [x] }] } }").said[0]).toContain(
+      "error NOT_SUPPORTED",
+    )
+  })
+
+  test("a kind that others know is left out, with a warning", () => {
+    const { code: text, said } = planned("agents: { a: { toolsets: [{ type: lsp, command: x }] } }")
+    expect(said).toEqual(["warning NOT_SUPPORTED 1:35"])
+    expect(text).not.toContain("tools:")
+  })
+})

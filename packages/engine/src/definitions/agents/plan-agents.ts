@@ -1,0 +1,145 @@
+/** The agents of a definition, as calls that make them. */
+import { dirname, relative, resolve } from "node:path"
+import { type Document, nearest, type Path, type Report } from "../document/index.ts"
+import { type Arg, type ArgObject, call, later, type PlanWriter, type Ref } from "../plan/index.ts"
+import {
+  type AgentData,
+  type ModelData,
+  type PermissionsData,
+  type ProviderData,
+  UNSUPPORTED_AGENT_FIELDS,
+} from "./agent-shape.ts"
+import { checkModels, type ModelNames, modelArg } from "./model-args.ts"
+import { ourToolName } from "./tool-names.ts"
+import { toolsetCall } from "./toolset-calls.ts"
+
+export interface AgentsInput {
+  readonly document: Document
+  /** Where the agents are in the document, and the models. Default: `agents`, `models`. */
+  readonly path?: Path | undefined
+  readonly modelsPath?: Path | undefined
+  /** What an agent's data is found under, where that is not its name: the place of a row in a list. */
+  readonly keys?: ReadonlyMap<string, string | number> | undefined
+  readonly agents: Readonly<Record<string, AgentData>>
+  readonly models?: Readonly<Record<string, ModelData>> | undefined
+  readonly providers?: Readonly<Record<string, ProviderData>> | undefined
+  /** For all agents. */
+  readonly permissions?: PermissionsData | undefined
+  readonly report: Report
+  readonly writer: PlanWriter
+  /** The agent whose conversation goes on from run to run of a thread. */
+  readonly lasting?: string | undefined
+  /** How instructions with templates become an argument; absent: they are plain text. */
+  readonly instructions?: ((text: string, path: Path) => Arg) | undefined
+}
+
+export interface PlannedAgent {
+  readonly name: string
+  readonly ref: Ref
+  readonly data: AgentData
+  /** Its answer is data, not text. */
+  readonly hasOutput: boolean
+  readonly hasTools: boolean
+}
+
+export interface PlannedAgents {
+  readonly names: readonly string[]
+  get(name: string): PlannedAgent | undefined
+}
+
+export function planAgents(input: AgentsInput): PlannedAgents {
+  const { document, report, writer, agents, models = {}, providers = {} } = input
+  const names: ModelNames = { models, providers, report, place: (path) => document.place(path) }
+  checkModels(names, input.modelsPath ?? ["models"])
+  const planned = new Map<string, PlannedAgent>()
+  for (const [name, data] of Object.entries(agents)) {
+    const { structured_output, toolsets = [] } = data
+    const hasOutput = structured_output !== undefined
+    planned.set(name, { name, ref: writer.reserve(name), data, hasOutput, hasTools: toolsets.length > 0 })
+  }
+  for (const agent of planned.values())
+    writer.make(agent.ref, call("agent", agentArg(agent, input, planned, names)))
+  return { names: [...planned.keys()], get: (name) => planned.get(name) }
+}
+
+function agentArg(
+  { name, data }: PlannedAgent,
+  input: AgentsInput,
+  planned: ReadonlyMap<string, PlannedAgent>,
+  models: ModelNames,
+): ArgObject {
+  const { document, report } = input
+  const path = [...(input.path ?? ["agents"]), input.keys?.get(name) ?? name]
+  for (const field of UNSUPPORTED_AGENT_FIELDS) {
+    if (data[field] === undefined) continue
+    const text = `"${field}" of an agent is not supported here, and does nothing.`
+    report.warning("NOT_SUPPORTED", text, document.place([...path, field], "key"))
+  }
+  const fellows = (field: "sub_agents" | "handoffs"): Arg => {
+    const refs = (data[field] ?? []).flatMap((other, i) => {
+      const found = planned.get(other)
+      if (found !== undefined) return [found.ref]
+      const text = `agent "${name}": "${other}" in ${field} is not found in agents`
+      report.error("UNKNOWN_AGENT", text, document.place([...path, field, i]), nearest(other, planned.keys()))
+      return []
+    })
+    return refs.length === 0 ? undefined : later(refs)
+  }
+  const { max_iterations, num_history_items, structured_output, fallback } = data
+  const folder = dirname(resolve(document.file))
+  const tools = (data.toolsets ?? []).flatMap((toolset, i) => {
+    const at = { report, folder, path: [...path, "toolsets", i], place: (to: Path) => document.place(to) }
+    return toolsetCall(toolset, at) ?? []
+  })
+  const first = modelArg(data.model, [...path, "model"], models)
+  const others = (fallback?.models ?? []).map((one, i) =>
+    modelArg(one, [...path, "fallback", "models", i], models),
+  )
+  return {
+    name,
+    description: data.description,
+    model: others.length === 0 ? first : [first, ...others],
+    instructions: instructionsArg(data, path, folder, input),
+    tools: tools.length === 0 ? undefined : tools,
+    output: structured_output && call("jsonSchema", structured_output.schema as Arg),
+    messages: input.lasting === name ? call("conversation") : undefined,
+    limits: max_iterations ? { iterations: max_iterations } : undefined,
+    history: num_history_items ? call("lastItems", num_history_items) : undefined,
+    calling: retriesArg(fallback?.retries),
+    subAgents: fellows("sub_agents"),
+    handoffs: fellows("handoffs"),
+    handoffTools: data.handoffs === undefined ? undefined : "one",
+    approval: approvalArg(input.permissions, data.permissions),
+  }
+}
+
+function instructionsArg(data: AgentData, path: Path, folder: string, input: AgentsInput): Arg {
+  const { instruction, add_date, add_environment_info, add_prompt_files = [] } = data
+  const own =
+    instruction === undefined
+      ? undefined
+      : (input.instructions?.(instruction, [...path, "instruction"]) ?? instruction)
+  if (!add_date && !add_environment_info && add_prompt_files.length === 0) return own
+  return call("agentText", own ?? "", {
+    date: add_date || undefined,
+    environment: add_environment_info || undefined,
+    files:
+      add_prompt_files.length === 0
+        ? undefined
+        : add_prompt_files.map((file) => relative(process.cwd(), resolve(folder, file))),
+  })
+}
+
+/** `retries` of a fallback: how often each model is asked again; -1: never. */
+function retriesArg(retries: number | undefined): Arg {
+  if (retries === undefined || retries === 0) return undefined
+  return { retry: { attempts: retries < 0 ? 1 : retries + 1 } }
+}
+
+function approvalArg(all: PermissionsData | undefined, own: PermissionsData | undefined): Arg {
+  const rules = (["deny", "allow", "ask"] as const).map((kind): [string, Arg] => {
+    const patterns = [...(all?.[kind] ?? []), ...(own?.[kind] ?? [])].map(ourToolName)
+    return [kind, patterns.length === 0 ? undefined : patterns]
+  })
+  return rules.every(([, patterns]) => patterns === undefined) ? undefined : Object.fromEntries(rules)
+}

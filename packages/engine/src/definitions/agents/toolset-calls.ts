@@ -1,0 +1,179 @@
+/** A toolset of a definition as the call that makes it. */
+import { relative, resolve } from "node:path"
+import type { Path, Place, Report } from "../document/index.ts"
+import { type Arg, type ArgObject, type Call, call, callWith } from "../plan/index.ts"
+import { ourToolName } from "./tool-names.ts"
+import type { ToolsetData, ToolsetOf } from "./toolset-shape.ts"
+
+export interface ToolsetPlace {
+  readonly report: Report
+  /** The folder of the definition's file. */
+  readonly folder: string
+  readonly path: Path
+  place(path: Path): Place
+}
+
+const NOT_SUPPORTED = ["toon", "defer", "config"] as const
+
+/** Undefined for one that is left out; what is wrong is reported. */
+export function toolsetCall(data: ToolsetData, at: ToolsetPlace): Call | undefined {
+  const made = base(data, at)
+  if (made === undefined) return undefined
+  for (const field of NOT_SUPPORTED) if (field in data) ignored(field, at)
+  const { tools, instruction } = data as ToolsetOf<"think">
+  if (tools === undefined && instruction === undefined) return made
+  return call("toolsetWith", made, { tools: tools?.map(ourToolName), instructions: instruction })
+}
+
+function base(data: ToolsetData, at: ToolsetPlace): Call | undefined {
+  switch (data.type) {
+    case "think":
+      return call("think")
+    case "todo":
+      return data.shared === undefined ? call("todo") : call("todo", { shared: data.shared })
+    case "memory":
+      return call("memory", { file: beside(at, data.path ?? ".superstep/memory.jsonl") })
+    case "filesystem":
+      return filesystemCall(data, at)
+    case "shell":
+      return data.shell === undefined
+        ? shellCall(data, at)
+        : scriptCall({ ...data, type: "script", shell: data.shell })
+    case "script":
+      return scriptCall(data)
+    case "fetch":
+      return fetchCall(data, at)
+    case "api":
+      return apiCall(data)
+    case "openapi":
+      return openapiCall(data, at)
+    case "mcp":
+      return mcpCall(data, at)
+    default:
+      at.report.warning(
+        "NOT_SUPPORTED",
+        `The toolset "${data.type}" is not supported here, and is left out.`,
+        at.place([...at.path, "type"]),
+      )
+      return undefined
+  }
+}
+
+function filesystemCall(data: ToolsetOf<"filesystem">, at: ToolsetPlace): Call {
+  const { root = ".", readonly, ignore_vcs, deny_list = [] } = data
+  if (data.post_edit !== undefined) ignored("post_edit", at)
+  if (data.allow_list !== undefined) refused("allow_list", "leave it out, and set `root` to the folder", at)
+  const vcs = ignore_vcs === false ? [] : ["**/.git/**"]
+  const deny = ignore_vcs === undefined && deny_list.length === 0 ? undefined : [...vcs, ...deny_list]
+  return call("filesystem", { root, readOnly: readonly, deny })
+}
+
+function shellCall(data: ToolsetOf<"shell">, at: ToolsetPlace): Call {
+  const { allow, deny, env, secrets, timeout } = data
+  if (data.sandbox !== undefined) refused("sandbox", "commands would run outside of it", at)
+  const which: ArgObject =
+    allow === undefined ? { allow: ["*"], shellStrings: true } : { allow, shellStrings: false }
+  return call("shell", {
+    enabled: true,
+    root: ".",
+    ...which,
+    deny,
+    env,
+    secrets,
+    timeout: milliseconds(timeout),
+  })
+}
+
+function scriptCall({ shell, env, inherit }: ToolsetOf<"script">): Call {
+  const tools = Object.fromEntries(Object.entries(shell).map(([name, tool]) => [name, tool as Arg]))
+  return call("script", { tools, env, inherit, approval: "always" })
+}
+
+function fetchCall(data: ToolsetOf<"fetch">, at: ToolsetPlace): Call {
+  const { timeout, allowed_domains, blocked_domains, allow_private_ips } = data
+  if (data.headers !== undefined) ignored("headers", at)
+  return callWith("webFetch", [], {
+    timeout: milliseconds(timeout),
+    allowHosts: allowed_domains?.flatMap(hosts),
+    denyHosts: blocked_domains?.flatMap(hosts),
+    allowPrivate: allow_private_ips,
+  })
+}
+
+/** A domain stands for its subdomains too. */
+function hosts(domain: string): string[] {
+  if (domain.startsWith("*.")) return [domain]
+  return domain.startsWith(".") ? [`*${domain}`] : [domain, `*.${domain}`]
+}
+
+function apiCall({ api_config }: ToolsetOf<"api">): Call {
+  const { name, instruction, endpoint, method, headers, args, required } = api_config
+  return call("api", {
+    name,
+    description: instruction,
+    endpoint,
+    method,
+    headers,
+    args: args as Arg,
+    required,
+  })
+}
+
+function openapiCall({ url, headers, timeout, server }: ToolsetOf<"openapi">, at: ToolsetPlace): Call {
+  const document = /^https?:/i.test(url) ? { url } : { file: beside(at, url) }
+  return call("openapi", { document, headers, timeout: milliseconds(timeout), server })
+}
+
+function mcpCall(data: ToolsetOf<"mcp">, at: ToolsetPlace): Call | undefined {
+  const { command, args, env, working_dir, remote, ref, name } = data
+  const given = [command, remote, ref].filter((one) => one !== undefined)
+  if (given.length !== 1) {
+    at.report.error(
+      "TOOLSET_INVALID",
+      "An mcp toolset has one of `command`, `remote` and `ref`.",
+      at.place(at.path),
+    )
+    return undefined
+  }
+  const options = { approval: "always" }
+  if (remote !== undefined) {
+    const { url, transport_type, headers } = remote
+    if (remote.oauth !== undefined) ignored("remote", at)
+    const transport = transport_type === "sse" ? "sse" : undefined
+    return call("mcpToolset", { name: name ?? hostOf(url), url, transport, headers }, options)
+  }
+  if (ref !== undefined) {
+    const server = ref.replace(/^docker:/, "")
+    const gateway = ["mcp", "gateway", "run", "--servers", server]
+    return call("mcpToolset", { name: name ?? server, command: "docker", args: gateway }, options)
+  }
+  return call("mcpToolset", { name: name ?? command ?? "mcp", command, args, env, cwd: working_dir }, options)
+}
+
+function hostOf(url: string): string {
+  try {
+    return new URL(url).hostname
+  } catch {
+    return "mcp"
+  }
+}
+
+/** A path in the definition's folder, as the working directory sees it. */
+function beside({ folder }: ToolsetPlace, file: string): string {
+  const path = relative(process.cwd(), resolve(folder, file))
+  return path === "" ? "." : path
+}
+
+function milliseconds(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : Math.round(seconds * 1_000)
+}
+
+function ignored(field: string, { report, place, path }: ToolsetPlace): void {
+  const text = `"${field}" of a toolset is not supported here, and does nothing.`
+  report.warning("NOT_SUPPORTED", text, place([...path, field]))
+}
+
+/** What limits an agent must not be passed over. */
+function refused(field: string, reason: string, { report, place, path }: ToolsetPlace): void {
+  report.error("NOT_SUPPORTED", `"${field}" is not supported here: ${reason}.`, place([...path, field]))
+}

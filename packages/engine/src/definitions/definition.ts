@@ -1,0 +1,55 @@
+/** A definition that was loaded from a file, and how it is to be loaded. */
+import type { Agent } from "../agents/index.ts"
+import type { Workflow } from "../builder/index.ts"
+import type { Json } from "../core/index.ts"
+import type { ModelRef } from "../models/index.ts"
+import type { Diagnostic } from "./document/index.ts"
+import type { Plan, PlanFunctions } from "./plan/index.ts"
+
+export interface LoadOptions {
+  /** Reads a file that a definition names, or the definition itself; throws when it cannot. Default: the file system. */
+  readonly read?: ((file: string) => string) | undefined
+  /** A file whose `agents:` and `models:` a graph definition uses, by agent id. */
+  readonly agents?: string | undefined
+  /** Drops edges of a graph that lead nowhere, with a warning each, instead of refusing it. */
+  readonly lenient?: boolean | undefined
+  /** Node visits in a run of a graph, instead of what it says. */
+  readonly maxSteps?: number | undefined
+  /** Values for `${NAME}`, for `$vars.NAME`, and for names in a graph's conditions. */
+  readonly variables?: { readonly [name: string]: string } | undefined
+  /** The environment that `${NAME}` and `$env.NAME` see. Default: the process's. */
+  readonly env?: { readonly [name: string]: string | undefined } | undefined
+  /** Another model for an agent, or an agent of a research, than the definition says; undefined leaves it. */
+  readonly model?: ((agent: string, model: ModelRef) => ModelRef | undefined) | undefined
+  /** Functions beside the engine's own: toolsets and documents of other packages. */
+  readonly functions?: PlanFunctions | undefined
+}
+
+export type Dialect = "steps" | "graph" | "agents"
+
+export interface Definition {
+  readonly file: string
+  readonly name: string
+  /** `agents` is a file with agents and no workflow: its first agent, or the one called `root`, is the workflow. */
+  readonly dialect: Dialect
+  /** Takes the user's prompt. */
+  readonly workflow: Workflow<string, unknown>
+  readonly agents: ReadonlyMap<string, Agent>
+  /** As it came in. */
+  readonly data: Json
+  readonly plan: Plan
+  /** As TypeScript that makes the same workflow. */
+  eject(): string
+  /** Closes what its toolsets and its documents have opened. */
+  close(): Promise<void>
+}
+
+export interface Loaded {
+  /** Absent when there are errors. */
+  readonly definition?: Definition | undefined
+  /** Absent where it is no definition at all. */
+  readonly dialect?: Dialect | undefined
+  readonly diagnostics: readonly Diagnostic[]
+  /** The texts that were read, by file, to show where a problem is. */
+  readonly sources: ReadonlyMap<string, string>
+}

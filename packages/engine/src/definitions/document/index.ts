@@ -1,0 +1,11 @@
+/** Source text of definitions: data with places, and diagnostics people can act on. */
+export { type Diagnostic, Report } from "./diagnostic.ts"
+export type { Document } from "./document.ts"
+export { documentText } from "./document-text.ts"
+export { jsonSchemaFor } from "./json-schema-for.ts"
+export { nearest } from "./nearest.ts"
+export { parseDocument } from "./parse-document.ts"
+export type { Path, Place } from "./place.ts"
+export { type PrintOptions, printDiagnostics } from "./print-diagnostics.ts"
+export { readShape } from "./read-shape.ts"
+export { textsIn } from "./texts-in.ts"

@@ -1,0 +1,125 @@
+/**
+ * Diagnostics for a terminal, as a good compiler has them: place, severity and code on a line that tools can
+ * find; the sentence; the source, underlined; what was probably meant; and a count at the end.
+ */
+import type { Diagnostic } from "./diagnostic.ts"
+import { printable, widthOf } from "./display-width.ts"
+import { linesOf, type Place } from "./place.ts"
+import { excerptOf } from "./source-excerpt.ts"
+import { wrapped } from "./wrapped.ts"
+
+export interface PrintOptions {
+  readonly color: boolean
+  /** Columns of the terminal, 80 unless told. Names of files are never cut, so that they can be clicked. */
+  readonly width?: number
+}
+
+/** Nobody reads more; the count at the end is of all. */
+const MOST = 100
+const NARROWEST = 40
+
+type Paint = (text: string) => string
+
+interface Style {
+  readonly width: number
+  readonly bold: Paint
+  readonly dim: Paint
+  readonly suggestion: Paint
+  readonly severity: Record<Diagnostic["severity"], Paint>
+}
+
+/** In the order of the text, file by file. Ends with a line break, or is empty when there is nothing to tell. */
+export function printDiagnostics(
+  diagnostics: readonly Diagnostic[],
+  sources: (file: string) => string | undefined,
+  options: PrintOptions,
+): string {
+  if (diagnostics.length === 0) return ""
+  const style = styleOf(options)
+  const lineAt = lineReader(sources)
+  const sorted = inOrder(diagnostics)
+  const blocks = sorted.slice(0, MOST).map((one) => blockOf(one, lineAt, style).join("\n"))
+  if (sorted.length > MOST) blocks.push(`… and ${sorted.length - MOST} more`)
+  return `${[...blocks, summaryOf(diagnostics, style)].join("\n\n")}\n`
+}
+
+function blockOf(
+  diagnostic: Diagnostic,
+  lineAt: (place: Place) => string | undefined,
+  style: Style,
+): string[] {
+  const { severity, code, message, place, suggestion } = diagnostic
+  const paint = style.severity[severity]
+  const where = place && `${printable(place.file)}:${place.line}:${place.column}: `
+  const lines = [`${style.bold(where ?? "")}${paint(`${severity} ${printable(code)}`)}`]
+  for (const line of wrapped(printable(message), style.width - 2)) lines.push(`  ${line}`)
+
+  const source = place && lineAt(place)
+  const meant = suggestion === undefined ? undefined : `did you mean \`${printable(suggestion)}\`?`
+  if (place === undefined || source === undefined) {
+    if (meant !== undefined)
+      lines.push(...wrapped(meant, style.width - 2).map((line) => `  ${style.suggestion(line)}`))
+    return lines
+  }
+  const number = String(place.line)
+  const gutter = (text: string) => style.dim(`  ${text.padStart(number.length)} |`)
+  const room = style.width - number.length - 5
+  const { source: shown, indent, length } = excerptOf(source, place.column, place.length, room)
+  const underline = `${" ".repeat(indent)}${paint(`^${"~".repeat(length - 1)}`)}`
+  lines.push(`${gutter(number)} ${shown}`.trimEnd())
+  const end = indent + length
+  if (meant === undefined) lines.push(`${gutter("")} ${underline}`)
+  else if (end + 1 + widthOf(meant) <= room)
+    lines.push(`${gutter("")} ${underline} ${style.suggestion(meant)}`)
+  else {
+    lines.push(`${gutter("")} ${underline}`)
+    for (const line of wrapped(meant, room)) lines.push(`${gutter("")} ${style.suggestion(line)}`)
+  }
+  return lines
+}
+
+function inOrder(diagnostics: readonly Diagnostic[]): Diagnostic[] {
+  const files = new Map<string | undefined, number>()
+  for (const { place } of diagnostics) if (!files.has(place?.file)) files.set(place?.file, files.size)
+  const fileOf = ({ place }: Diagnostic) => files.get(place?.file) ?? 0
+  return [...diagnostics].sort(
+    (a, b) =>
+      fileOf(a) - fileOf(b) ||
+      (a.place?.line ?? 0) - (b.place?.line ?? 0) ||
+      (a.place?.column ?? 0) - (b.place?.column ?? 0),
+  )
+}
+
+function lineReader(sources: (file: string) => string | undefined): (place: Place) => string | undefined {
+  const texts = new Map<string, readonly string[]>()
+  return ({ file, line }) => {
+    const lines = texts.get(file) ?? linesOf(sources(file) ?? "")
+    texts.set(file, lines)
+    const text = lines[line - 1]
+    return text === "" && lines.length === 1 ? undefined : text
+  }
+}
+
+function summaryOf(diagnostics: readonly Diagnostic[], style: Style): string {
+  const errors = diagnostics.filter(({ severity }) => severity === "error").length
+  const warnings = diagnostics.length - errors
+  const parts: string[] = []
+  if (errors > 0) parts.push(style.severity.error(errors === 1 ? "1 error" : `${errors} errors`))
+  if (warnings > 0) parts.push(style.severity.warning(warnings === 1 ? "1 warning" : `${warnings} warnings`))
+  return parts.join(", ")
+}
+
+/** Red, magenta and green are readable on dark and on light; yellow, cyan and blue are not on one of them. */
+function styleOf({ color, width = 80 }: PrintOptions): Style {
+  const paint =
+    (...codes: number[]): Paint =>
+    (text) =>
+      color && text !== "" ? `\x1B[${codes.join(";")}m${text}\x1B[0m` : text
+  return {
+    width: Math.max(NARROWEST, width),
+    bold: paint(1),
+    dim: paint(2),
+    suggestion: paint(32),
+    severity: { error: paint(1, 31), warning: paint(1, 35) },
+  }
+}

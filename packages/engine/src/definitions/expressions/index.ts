@@ -1,0 +1,11 @@
+/** Expressions and templates of definitions: two spellings on one engine, with CEL's grammar. */
+export { type Condition, condition } from "./condition.ts"
+export type { Scope } from "./evaluation.ts"
+export { expression } from "./expression.ts"
+export { ExpressionError } from "./expression-error.ts"
+export { filling } from "./filling.ts"
+export type { Reference } from "./reference.ts"
+export type { Spelling } from "./spelling.ts"
+export { template } from "./template.ts"
+export { textOf } from "./text-of.ts"
+export { variables } from "./variables.ts"

@@ -1,0 +1,66 @@
+/** Rules about the ways through a graph that is not a conversation. */
+
+import { reachable } from "../../core/analysis.ts"
+import type { NodeId } from "../../core/index.ts"
+import type { Checking } from "./check-parts.ts"
+import { edgesFrom, type ModelEdge, type ModelNode } from "./graph-model.ts"
+import type { Topology } from "./topology.ts"
+
+export function checkWays(topology: Topology, { document, report }: Checking): void {
+  const { model } = topology
+  const lost = model.nodes.filter(({ id }) => !topology.reached.has(id))
+  const [first] = lost
+  if (first !== undefined && !model.isChat) {
+    const text = `Unreachable nodes from entry node: ${lost.map(({ id }) => id).join(", ")}`
+    report.error("UNREACHABLE_NODE", text, document.place([...first.at, "id"]))
+  }
+  if (!model.isChat) checkCycles(topology, { document, report })
+  for (const node of topology.nodes) {
+    if (node.type === "loop" && loopEdges(topology, node) === undefined) {
+      const text = `Node ${node.id} (loop) needs exactly one edge that leads back to it, and one that leaves`
+      report.error("LOOP_EDGES", text, document.place([...node.at, "id"]))
+    }
+  }
+}
+
+const DECIDES = ["decision", "conditional", "loop", "human_handoff"]
+
+/** A cycle has to pass a place where something is decided. */
+function checkCycles(topology: Topology, { document, report }: Checking): void {
+  const { model, byId } = topology
+  for (const cycle of topology.cycles()) {
+    const inside = new Set(cycle)
+    const nodes = cycle.map((id) => byId.get(id) as ModelNode)
+    // A parallel node and its members are no cycle: they come back once.
+    const between = model.edges.filter(({ from, to }) => inside.has(from) && to !== null && inside.has(to))
+    if (between.length === 0 || nodes.some(({ type }) => DECIDES.includes(type))) continue
+    if (between.some(({ when }) => when !== undefined)) continue
+    const [first] = nodes
+    const text = `Cycle that passes no decision node: ${[...cycle, cycle[0]].join(" → ")}`
+    report.error("CYCLE", text, document.place([...(first?.at ?? []), "id"]))
+  }
+}
+
+interface LoopEdges {
+  readonly again: NodeId
+  readonly exit: NodeId | null
+  /** Nodes that lead back to the loop. */
+  readonly back: readonly NodeId[]
+}
+
+/** Which edge begins another pass, and which leaves. Undefined: that cannot be told. */
+export function loopEdges({ model, next }: Topology, node: ModelNode): LoopEdges | undefined {
+  const edges = edgesFrom(model, node.id)
+  const [one, two] = edges
+  if (one === undefined || two === undefined || edges.length > 2) return undefined
+  const isAgain = ({ to, when }: ModelEdge) => {
+    if (when === "continue" || when === "exit") return when === "continue"
+    return to !== null && reachable(next, [to]).has(node.id)
+  }
+  if (isAgain(one) === isAgain(two)) return undefined
+  const [again, exit] = isAgain(one) ? [one, two] : [two, one]
+  if (again.to === null || again.to === node.id) return undefined
+  const body = reachable(next, [again.to], node.id)
+  const back = [...body].filter((id) => next.get(id)?.includes(node.id))
+  return { again: again.to, exit: exit.to, back }
+}

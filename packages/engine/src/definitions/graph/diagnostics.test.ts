@@ -1,0 +1,273 @@
+import { describe, expect, test } from "vitest"
+import { printDiagnostics } from "../document/index.ts"
+import { printProblems } from "../print-problems.ts"
+import {
+  agentNode,
+  chat,
+  flow,
+  type Graph,
+  problemsOf,
+  shown,
+  THINKER,
+  tryLoad,
+} from "./graph.test-support.ts"
+
+const ROUTED = chat(["Router", "RC2"], ["Router -RC2-> RC2", "Router -END-> END"])
+const edited = (graph: Graph, list: "nodes" | "edges", at: number, more: Graph): Graph => ({
+  ...graph,
+  [list]: (graph[list] as Graph[]).map((one, i) => (i === at ? { ...one, ...more } : one)),
+})
+
+describe("rows that cannot be", () => {
+  test.each<[string, Graph, string]>([
+    [
+      "an entrypoint",
+      { ...ROUTED, entrypointNodeId: "Routr" },
+      "Entrypoint node Routr does not exist (Router?)",
+    ],
+    [
+      "a source",
+      edited(ROUTED, "edges", 0, { sourceNodeId: "X" }),
+      "Edge e1 references non-existent source node X",
+    ],
+    [
+      "a target",
+      edited(ROUTED, "edges", 0, { targetNodeId: "RC3" }),
+      "Edge e1 references non-existent target node RC3 (RC2?)",
+    ],
+    [
+      "an agent",
+      edited(ROUTED, "nodes", 1, { agentId: "rc9" }),
+      "Agent rc9 referenced by node RC2 does not exist (RC2?)",
+    ],
+    ["a node twice", edited(ROUTED, "nodes", 1, { id: "Router" }), "Node Router is there twice"],
+    ["an edge twice", edited(ROUTED, "edges", 1, { id: "e1" }), "Edge e1 is there twice"],
+    [
+      "another graph's node",
+      edited(ROUTED, "nodes", 1, { workflowId: "x" }),
+      "Node RC2 belongs to another workflow: x, not chat",
+    ],
+    [
+      "another graph's edge",
+      edited(ROUTED, "edges", 1, { workflowId: "x" }),
+      "Edge e2 belongs to another workflow: x, not chat",
+    ],
+    [
+      "AGENT without one",
+      edited(ROUTED, "nodes", 1, { agentId: null }),
+      "Node RC2 is an AGENT and has no agentId",
+    ],
+    [
+      "CONDITIONAL without a value",
+      edited(ROUTED, "edges", 0, { conditionValue: null }),
+      "Edge e1 is CONDITIONAL and has no conditionValue",
+    ],
+    ["two ALWAYS", chat(["A", "B"], ["A -> B", "A -> END"]), "Node A has two ALWAYS edges: e1 and e2"],
+    [
+      "two of a value",
+      chat(["A", "B"], ["A -B-> B", "A -B-> END"]),
+      "Node A has two CONDITIONAL edges with the value B: e1 and e2",
+    ],
+    ["a type", edited(ROUTED, "nodes", 1, { nodeType: "AGNT" }), 'Node RC2 has an unknown type "AGNT"'],
+    [
+      "a field",
+      edited(ROUTED, "nodes", 1, { branches: ["Router"] }),
+      "Node RC2 is an AGENT: it has no branches",
+    ],
+  ])("%s", (_, graph, message) => {
+    const { definition, diagnostics } = tryLoad(graph)
+    expect(definition).toBeUndefined()
+    expect(diagnostics.every(({ place }) => place !== undefined)).toBe(true)
+    expect(problemsOf(graph).join("\n")).toContain(message)
+  })
+
+  test("are told all at once, each with its place", () => {
+    const graph = edited({ ...ROUTED, entrypointNodeId: "nobody" }, "edges", 0, {
+      targetNodeId: "x",
+      conditionValue: null,
+    })
+    const { diagnostics, sources } = tryLoad(graph)
+    expect(diagnostics.map(({ code }) => code)).toEqual([
+      "VALUE_MISSING",
+      "ENTRY_UNKNOWN",
+      "EDGE_UNKNOWN_NODE",
+    ])
+    expect(printDiagnostics(diagnostics, (file) => sources.get(file), { color: false })).toContain(
+      '"entrypointNodeId": "nobody"',
+    )
+  })
+
+  test("twice the same agent", () => {
+    const agents = [{ id: "Router" }, { id: "RC2" }, { id: "RC2" }]
+    expect(problemsOf({ ...ROUTED, agents })).toEqual([
+      expect.stringContaining("DUPLICATE_AGENT Agent RC2 is there already, on line"),
+    ])
+  })
+})
+
+describe("rows that may be a mistake", () => {
+  test.each<[string, Graph, string]>([
+    [
+      "a node that cannot be reached",
+      chat(["A", "B"], ["A -> END"]),
+      "UNREACHABLE_NODE Node B cannot be reached",
+    ],
+    [
+      "tools without an executor",
+      chat(["A"], ["A -> END"], { agents: { A: THINKER } }),
+      "NO_TOOL_EXECUTOR The agent of node A has tools, and no edge leads from it to a TOOL_EXECUTOR",
+    ],
+    [
+      "a cycle with no way to END",
+      chat(["A", "B"], ["A -> B", "B -> A"]),
+      "CYCLE_WITHOUT_END There is no way to END from the cycle A → B → A",
+    ],
+    [
+      "a value that nothing is called",
+      chat(["A", "Bob"], ["A -Bbo-> Bob"]),
+      "VALUE_UNKNOWN The conditionValue Bbo of edge e1 is no node's name, no tool's name, and not END (Bob?)",
+    ],
+    [
+      "a conversation whose agent has no END edge",
+      chat(["A"], [], { isConversational: true }),
+      "NO_END_EDGE Node A has no END edge; its agent can end the conversation with the tool `end` all the same",
+    ],
+  ])("%s: a warning, and it runs", (_, graph, message) => {
+    expect(problemsOf(graph)).toEqual([message])
+    expect(tryLoad(graph).definition).toBeDefined()
+  })
+
+  test("the names of tools are values after an executor", () => {
+    const tools = { toolsets: [{ type: "script", shell: { look_up: { cmd: "true" } } }] }
+    const graph = (value: string) =>
+      chat(["A", "tools"], ["A -tools-> tools", `tools -${value}-> A`], { agents: { A: tools } })
+    expect(problemsOf(graph("look_up"))).toEqual([])
+    expect(problemsOf(graph("look_it_up"))).toEqual([expect.stringContaining("VALUE_UNKNOWN")])
+  })
+})
+
+describe("edges that lead nowhere", () => {
+  const graph = chat(["A", "B"], ["A -B-> B", "A -C-> C", "C -> A"])
+
+  test("are dropped with a warning each where the caller is lenient", () => {
+    const { definition, diagnostics } = tryLoad(graph, { lenient: true })
+    expect(diagnostics.map(({ message, severity }) => [severity, message])).toEqual([
+      ["warning", "Edge e2 references non-existent target node C; the edge is dropped"],
+      ["warning", "Edge e3 references non-existent source node C; the edge is dropped"],
+    ])
+    expect(definition).toBeDefined()
+  })
+})
+
+describe("a graph that cannot be", () => {
+  const nodes = ["a", "b"].map((id) => agentNode(id))
+
+  test.each<[string, Graph, string]>([
+    ["an entry", flow(nodes, ["a -> b"], { entry: "x", exits: ["b"] }), "Entry node x not found in graph"],
+    ["no exit", flow(nodes, ["a -> b"], { entry: "a" }), "At least one exit node must be defined"],
+    ["empty exits", flow(nodes, ["a -> b"], { exits: [] }), "At least one exit node must be defined"],
+    ["an exit", flow(nodes, ["a -> b"], { entry: "a", exits: ["x"] }), "Exit node x not found in graph"],
+    ["a source", flow(nodes, ["a -> b", "x -> b"]), "Edge source node x not found"],
+    ["a target", flow(nodes, ["a -> b", "b -> x"]), "Edge target node x not found"],
+    ["unreachable nodes", flow([...nodes, agentNode("c")], []), "Unreachable nodes from entry node: b, c"],
+    ["a node twice", flow([...nodes, agentNode("a")], ["a -> b"]), "Node a already exists in graph"],
+    ["a cycle", flow(nodes, ["a -> b", "b -> a"]), "Cycle that passes no decision node: a → b → a"],
+    [
+      "a loop with one edge",
+      flow([{ id: "l", type: "loop" }, ...nodes], ["l -> a", "a -> l", "a -> b"]),
+      "Node l (loop) needs exactly one edge that leads back to it, and one that leaves",
+    ],
+    [
+      "a loop that never comes back",
+      flow([{ id: "l", type: "loop" }, ...nodes], ["l -> a", "l -> b"]),
+      "Node l (loop) needs exactly one edge",
+    ],
+    [
+      "a strategy",
+      flow([...nodes, { id: "m", type: "merge", strategy: "concat" }], ["a -> b", "b -> m"]),
+      "must be one of",
+    ],
+    ["a condition", flow(nodes, ["a -> b if latest =="]), "EXPRESSION_INVALID"],
+    [
+      "a node in a condition",
+      flow(nodes, ["a -> b if outputs.bb == 1"]),
+      'There is no node "bb" whose output this could be',
+    ],
+    [
+      "a variable",
+      flow([{ id: "a", type: "agent", agent_id: "$" + "{NOBODY}" }], []),
+      "The variable NOBODY has no value",
+    ],
+    [
+      "a tool executor",
+      flow([agentNode("a"), { id: "t", type: "tool_executor" }], ["a -> t"]),
+      "is for conversations",
+    ],
+    [
+      "two elses",
+      flow([{ id: "c", type: "conditional" }, ...nodes], ["c -> a", "c -> b"]),
+      "Node c (conditional) has two edges without a condition",
+    ],
+    [
+      "a member",
+      flow([{ id: "p", type: "parallel", nodes: ["a", "z"] }, ...nodes], ["p -> b"]),
+      "Node p names z in nodes, which is no node",
+    ],
+    ["a file", flow([{ id: "w", type: "workflow", file: "gone.yaml" }], []), "Cannot read gone.yaml"],
+    [
+      "itself",
+      flow(
+        [
+          { id: "p", type: "parallel", nodes: ["q"] },
+          { id: "q", type: "parallel", nodes: ["p"] },
+        ],
+        [],
+      ),
+      "Node p runs itself",
+    ],
+    ["no nodes", { nodes: [] }, "The graph has no nodes"],
+  ])("%s", (_, graph, message) => {
+    const { definition } = tryLoad(graph, { env: {} })
+    expect(definition).toBeUndefined()
+    expect(problemsOf(graph, { env: {} }).join("\n")).toContain(message)
+  })
+
+  test("with a decision in the cycle it is a loop, and valid", () => {
+    const decision = { id: "d", type: "decision", options: ["a", "b"], decide: "'b'" }
+    expect(problemsOf(flow([...nodes, decision], ["a -> d"]))).toEqual([])
+  })
+})
+
+describe("agents", () => {
+  const nodes = [{ id: "n", type: "agent", agent_id: "jo" }]
+
+  test("come as rows too: with id, prompt, model and tools", () => {
+    const row = { id: "jo", name: "Jo", prompt: "Be kind.", model: "offline", tools: ["think"] }
+    const { definition } = tryLoad({ nodes, agents: [row] })
+    expect(definition?.agents.get("jo")).toBeDefined()
+    expect(definition?.eject()).toContain('instructions: "Be kind."')
+  })
+
+  test("come from a file of their own", () => {
+    const file =
+      "models: { m: { provider: offline, model: x } }\nagents: { jo: { model: m }, other: { model: nope } }"
+    const { definition, diagnostics } = tryLoad({ nodes }, { agents: "agents.yaml", read: () => file })
+    expect(diagnostics).toEqual([])
+    expect([...(definition?.agents.keys() ?? [])]).toEqual(["jo"])
+  })
+
+  test("what is wrong in a file of agents is shown there", () => {
+    const nodes = [{ id: "a", type: "agent", agent_id: "jo" }]
+    const file = "agents:\n  jo: { modle: offline }\n"
+    const { diagnostics, sources } = tryLoad({ nodes }, { agents: "agents.yaml", read: () => file })
+    expect(diagnostics.map(shown)).toEqual([expect.stringContaining("UNKNOWN_FIELD")])
+    expect(printProblems({ diagnostics, sources }, { color: false })).toContain("jo: { modle: offline }")
+  })
+
+  test("a file of agents that cannot be read is told", () => {
+    const read = () => {
+      throw new Error("no")
+    }
+    expect(problemsOf({ nodes }, { agents: "agents.yaml", read })[0]).toContain("Cannot read agents.yaml")
+  })
+})

@@ -1,0 +1,130 @@
+import { describe, expect, test } from "vitest"
+import { pureModel } from "../../agents/stand-ins.test-support.ts"
+import { hash32 } from "../../core/retry.ts"
+import { scriptedModel } from "../../models/index.ts"
+import { memoryStore } from "../../stores/index.ts"
+import { crashTest, type Simulation } from "../../testing/index.ts"
+import { agentNode, chat, flow, load, THINKER } from "./graph.test-support.ts"
+
+/** Its answers depend on every letter of the prompt: a node that sees something else after a crash ends differently. */
+const attentive = pureModel((last, _, name) => `${name} heard ${hash32(last, 1)}`)
+
+const GRAPH = flow(
+  [
+    { id: "start", type: "start" },
+    { id: "fan", type: "fanout" },
+    agentNode("a"),
+    { id: "if", type: "conditional" },
+    agentNode("b"),
+    agentNode("c"),
+    { id: "p", type: "parallel", nodes: ["x", "y"], aggregator: "concat_text" },
+    agentNode("x"),
+    agentNode("y"),
+    { id: "join", type: "merge", strategy: "stitch" },
+    { id: "loop", type: "loop", max_iters: 2 },
+    agentNode("review", { outputs: { text: "review.text" } }),
+    { id: "ask", type: "human_handoff", prompt: "Good?" },
+    agentNode("end", { inputs: { review: "review.text", answer: "outputs.ask" } }),
+  ],
+  [
+    "start -> fan",
+    "fan -> a",
+    "fan -> p",
+    "a -> if",
+    "if -> b if latest == 'no'",
+    "if -> c",
+    "b -> join",
+    "c -> join",
+    "p -> join",
+    "join -> loop",
+    "loop -> review",
+    "review -> loop",
+    "loop -> ask",
+    "ask -> end",
+  ],
+)
+
+/** What runs at the same time may be written down in any order. */
+const outcome = ({ result: { status, outputs, state, usage } }: Simulation) => ({
+  status,
+  outputs,
+  written: state.outputs,
+  state: state.state,
+  steps: state.steps,
+  usage,
+})
+
+describe("a graph whose process dies", () => {
+  test("ends as if nothing had happened, wherever that is, and no model call that is on record is made again", async () => {
+    const { workflow } = load(GRAPH, { model: () => attentive })
+    const { outcome: ended, crashes } = await crashTest(workflow, "Go", {
+      seeds: 25,
+      answers: () => "yes",
+      compare: outcome,
+    })
+    expect(ended).toMatchObject({ status: "completed", usage: { modelCalls: 7 } })
+    expect(crashes).toBeGreaterThan(40)
+  })
+
+  test("in a conversation too: no tool runs twice", async () => {
+    const agents = { A: THINKER, B: THINKER, C: THINKER }
+    const graph = chat(["A", "tools", "B", "C"], ["A -tools-> tools", "A -B-> B", "B -C-> C"], {
+      agents,
+      limits: { timeout_ms: 0 },
+    })
+    const model = pureModel((last, turn, name) => {
+      if (name === "A" && turn === 0) return { calls: [{ name: "think", args: { thought: "hm" } }] }
+      if (name === "A") return JSON.stringify({ next: "B", message: `over ${hash32(last, 1)}` })
+      return name === "C" ? "That is all." : { calls: [{ name: "route", args: { next: "C" } }] }
+    })
+    const { workflow } = load(graph, { model: () => model })
+    // What tools load when they are first used is loaded now: simulated time does not wait for it.
+    await workflow.run("Go")
+    const { outcome: ended } = await crashTest(workflow, "Go", { seeds: 25 })
+    expect(ended).toMatchObject({ status: "completed", outputs: ['"That is all."'], usage: { toolCalls: 1 } })
+  })
+})
+
+test("a thread is a conversation: the next message is heard with those before", async () => {
+  const store = memoryStore()
+  const model = scriptedModel({ A: ["Hello, Jo.", "You are Jo."] })
+  const { workflow } = load(chat(["A"], []), { model: () => model })
+  await workflow.run("I am Jo.", { store, thread: "t1" })
+  const { outputs, state } = await workflow.run("Who am I?", { store, thread: "t1" })
+  expect(outputs).toEqual(["You are Jo."])
+  expect(model.calls[1]?.prompt.map(({ role }) => role)).toEqual(["user", "assistant", "user"])
+  expect(state.steps).toBe(1)
+})
+
+test("what the journal has grows with the visits, not with their number squared", async () => {
+  const bytes = async (passes: number) => {
+    const nodes = [
+      { id: "loop", type: "loop", max_iters: passes },
+      { id: "count", type: "state", update: { n: "(n or 0) + 1" } },
+      { id: "end", type: "state", read: "n" },
+    ]
+    const { workflow } = load(
+      flow(nodes, ["loop -> count", "count -> loop", "loop -> end"], { limits: { max_steps: 5_000 } }),
+    )
+    const store = memoryStore()
+    const { runId, outputs } = await workflow.run("Go", { store })
+    expect(outputs).toEqual([passes])
+    return JSON.stringify(await store.read(runId, 0)).length
+  }
+  const [some, more] = [await bytes(100), await bytes(1_000)]
+  expect(more / some).toBeLessThan(10.8)
+})
+
+test("two runs at once do not see each other", async () => {
+  const { workflow } = load(GRAPH, { model: () => pureModel((last) => `<${last}>`) })
+  const results = await Promise.all(
+    ["one", "two"].map(async (goal) => {
+      const run = workflow.run(goal)
+      const { requests } = await run
+      await run.respond(requests[0]?.id ?? "", "fine")
+      return JSON.stringify(await run.result)
+    }),
+  )
+  expect(results[0]).not.toContain("two")
+  expect(results[1]).not.toContain("one")
+})

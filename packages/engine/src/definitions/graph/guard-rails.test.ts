@@ -1,0 +1,206 @@
+import { describe, expect, test } from "vitest"
+import { scriptedModel } from "../../models/index.ts"
+import { manualClock, settled } from "../../testing/index.ts"
+import { agentNode, chat, flow, load, play } from "./graph.test-support.ts"
+import { circleIn } from "./guard-rails.ts"
+
+const ROUND = chat(["A", "B"], ["A -> B", "B -> A"])
+const WITH_PERSON = chat(["A", "B", "person"], ["A -> B", "B -> A"])
+
+/** Every turn says something new. */
+const counting = (agent: string, turns = 40) => Array.from({ length: turns }, (_, i) => `${agent} ${i}`)
+const TALK = { A: counting("A"), B: counting("B") }
+const ECHO = { A: [{ text: "a", repeat: true as const }], B: [{ text: "b", repeat: true as const }] }
+
+describe("the step limit", () => {
+  test("is 15 visits; past it the run ends as `limit`, and keeps what it has", async () => {
+    const { status, error, visited, state } = await play(ROUND, TALK)
+    expect(status).toBe("limit")
+    expect(error).toMatchObject({ code: "STEP_LIMIT", message: "Execution exceeded max steps limit: 15" })
+    expect(visited).toHaveLength(16)
+    expect(state.messages).toHaveLength(16)
+  })
+
+  test.each([
+    [{ limits: { maxSteps: 3 } }],
+    [{ limits: { max_steps: 3 } }],
+    [{ maxSteps: 3 }],
+    [{ max_steps: 3 }],
+  ])("is set by the definition: %j", async (more) => {
+    const { error } = await play({ ...ROUND, ...more }, TALK)
+    expect(error?.message).toBe("Execution exceeded max steps limit: 3")
+  })
+
+  test("is set by the call", async () => {
+    const { error } = await play(ROUND, TALK, "Go", { options: { maxSteps: 2 } })
+    expect(error?.message).toBe("Execution exceeded max steps limit: 2")
+  })
+
+  test("is 1000 where agents do tasks, and counts what begins at the same time", async () => {
+    const nodes = [{ id: "start", type: "start" }, ...["a", "b", "c"].map((id) => agentNode(id))]
+    const wide = flow(nodes, ["start -> a", "start -> b", "start -> c"], { limits: { max_steps: 3 } })
+    const { status, error } = await play(wide, { "*": [{ text: "x", repeat: true }] })
+    expect(status).toBe("limit")
+    expect(error?.message).toBe("Execution exceeded max steps limit: 3")
+    const enough = { ...wide, limits: { max_steps: 4 } }
+    expect((await play(enough, { "*": [{ text: "x", repeat: true }] })).status).toBe("completed")
+  })
+})
+
+describe("a run that goes in circles", () => {
+  test("three times with nothing new ends as `limit`, and names the nodes", async () => {
+    const { status, error, visited } = await play(ROUND, ECHO)
+    expect(status).toBe("limit")
+    expect(error).toMatchObject({
+      code: "CYCLE",
+      message: "The run goes in circles: A → B → A, 3 times with nothing new.",
+    })
+    expect(visited).toHaveLength(7)
+  })
+
+  test.each([
+    ["aaa", "a"],
+    ["ababab", "ab"],
+    ["xabcabcabc", "abc"],
+    ["abab", ""],
+    ["aabaab", ""],
+  ])("%s has the circle %s", (trail, circle) => {
+    const found = circleIn([...trail].map((node) => ({ node, print: "" })))
+    expect(found?.join("") ?? "").toBe(circle)
+  })
+
+  test("is none when a node leaves something else", () => {
+    const prints = ["1", "1", "2"]
+    expect(circleIn(prints.map((print) => ({ node: "a", print })))).toBeUndefined()
+  })
+})
+
+describe("a person", () => {
+  /** Starts a run, and waits until it asks. */
+  async function asking(graph = WITH_PERSON, script: object = TALK) {
+    const model = scriptedModel(script as typeof TALK)
+    const { workflow } = load(graph, { model: () => model, maxSteps: 3 })
+    const run = workflow.run("Go")
+    const waiting = await run
+    expect(waiting.status).toBe("waiting")
+    const [request] = waiting.requests
+    if (request === undefined) throw new Error("nobody was asked")
+    return { run, request, model }
+  }
+
+  test("is asked when the limit is reached, and shown why, and what was said", async () => {
+    const { request } = await asking()
+    expect(request.prompt).toBe("A person is needed: Execution exceeded max steps limit: 3")
+    expect(request.data).toMatchObject({
+      reason: { code: "STEP_LIMIT" },
+      messages: [
+        { role: "user", text: "Go" },
+        { role: "assistant", text: "A 0" },
+        { role: "assistant", text: "B 0" },
+        { role: "assistant", text: "A 1" },
+      ],
+      routes: ["A", "B"],
+    })
+  })
+
+  test("answers: the last agent goes on, visits are counted anew, and the next breach asks again", async () => {
+    const { run, request, model } = await asking()
+    await run.respond(request.id, "please be brief")
+    const again = await run
+    expect(again.status).toBe("waiting")
+    expect(model.calls.map(({ agent }) => agent)).toEqual(["A", "B", "A", "A", "B", "A"])
+    expect(JSON.stringify(model.calls[3]?.prompt)).toContain("please be brief")
+  })
+
+  test("says who goes on", async () => {
+    const { run, request, model } = await asking()
+    await run.respond(request.id, { route: "B", message: "B, you do it" })
+    await run
+    expect(model.calls[3]?.agent).toBe("B")
+  })
+
+  test("ends the run, with last words or without", async () => {
+    const first = await asking()
+    await first.run.respond(first.request.id, { end: true, message: "We call you back." })
+    expect(await first.run).toMatchObject({ status: "completed", outputs: ["We call you back."] })
+    const second = await asking()
+    await second.run.respond(second.request.id, { end: true })
+    expect(await second.run).toMatchObject({ status: "completed", outputs: ["A 1"] })
+  })
+
+  test("goes on along the edge from there where there is one", async () => {
+    const graph = chat(["A", "B", "C", "person"], ["A -> B", "B -> A", "person -> C"])
+    const { run, request, model } = await asking(graph, { ...TALK, C: ["C does it"] })
+    await run.respond(request.id, "go on")
+    expect(await run).toMatchObject({ status: "completed", outputs: ["C does it"] })
+    expect(model.calls.at(-1)?.agent).toBe("C")
+  })
+
+  test("is refused an answer that is none", async () => {
+    const { run, request } = await asking()
+    await expect(run.respond(request.id, { route: "Nobody" })).rejects.toThrow()
+  })
+
+  test("is asked because an agent chose so, and when the run goes in circles", async () => {
+    const chosen = chat(["A", "person"], ["A -person-> person"])
+    const one = await asking(chosen, { A: [{ json: { next: "person", message: "I do not know." } }] })
+    expect(one.request.prompt).toBe("An agent asks for a person.")
+    const model = scriptedModel(ECHO)
+    const { workflow } = load(WITH_PERSON, { model: () => model })
+    const { requests } = await workflow.run("Go")
+    expect(requests[0]?.prompt).toContain("The run goes in circles: A → B → A")
+  })
+
+  test("is known by the name human_handoff too", async () => {
+    const graph = chat(["A", "B", "human_handoff"], ["A -> B", "B -> A"])
+    const nodes = (graph.nodes as { id: string }[]).map((node) =>
+      node.id === "human_handoff" ? { ...node, agentId: null } : node,
+    )
+    const { requests } = await load({ ...graph, nodes }, { model: () => scriptedModel(TALK) }).workflow.run(
+      "Go",
+    )
+    expect(requests).toHaveLength(1)
+  })
+})
+
+describe("the time of a run", () => {
+  /** A model that never answers. */
+  const slow = scriptedModel(
+    { "*": [{ text: "late", delay: 1_000_000, repeat: true }] },
+    { clock: manualClock() },
+  )
+
+  test("is 90 s; past it the run ends as `limit`", async () => {
+    const clock = manualClock()
+    const run = load(ROUND, { model: () => slow }).workflow.run("Go", { clock })
+    await settled()
+    await clock.advance(90_001)
+    const { status, error, state } = await run.result
+    expect(status).toBe("limit")
+    expect(error?.message).toBe("The run's time is up.")
+    expect(state.messages).toHaveLength(1)
+  })
+
+  test("is set by the definition and by the call", async () => {
+    const clock = manualClock()
+    const shorter = load({ ...ROUND, limits: { timeoutSeconds: 5 } }, { model: () => slow }).workflow
+    const [one, two] = [shorter.run("Go", { clock }), shorter.run("Go", { clock, timeout: 2_000 })]
+    await settled()
+    await clock.advance(2_001)
+    expect((await two.result).status).toBe("limit")
+    await clock.advance(3_000)
+    expect((await one.result).status).toBe("limit")
+  })
+
+  test("goes to the person where there is one", async () => {
+    const clock = manualClock()
+    const run = load(WITH_PERSON, { model: () => slow }).workflow.run("Go", { clock })
+    await settled()
+    await clock.advance(90_001)
+    const { status, requests } = await run
+    expect(status).toBe("waiting")
+    expect(requests[0]?.data).toMatchObject({ messages: [{ role: "user", text: "Go" }] })
+    await run.respond(requests[0]?.id ?? "", { end: true, message: "Sorry." })
+    expect(await run).toMatchObject({ status: "completed", outputs: ["Sorry."] })
+  })
+})

@@ -1,0 +1,59 @@
+/** What a node takes from the state, and what it puts there. */
+import type { Json } from "../../core/index.ts"
+import { isObject, lookedInto } from "../data-in-text.ts"
+import { template, textOf } from "../expressions/index.ts"
+import { VALUES } from "./graph-channels.ts"
+import { readPath, type StatePath, writePath } from "./state-paths.ts"
+import type { Visit } from "./visit.ts"
+
+export interface GraphInputOptions {
+  /** Names, and the paths of what they stand for. */
+  readonly inputs?: Readonly<Record<string, string>> | undefined
+  /** What it is asked, as a template. */
+  readonly prompt?: string | undefined
+}
+
+/** As text: what the prompt says, else the mapped inputs, else what the node before has left. */
+export function readInput({ inputs, prompt }: GraphInputOptions): (visit: Visit) => string {
+  const mapped = Object.entries(inputs ?? {}).map(([name, path]) => [name, pathOf(path)] as const)
+  const named = (visit: Visit) => mapped.map(([name, path]) => [name, visit.at(path) ?? null] as const)
+  if (prompt !== undefined) {
+    const read = template(prompt, "graph")
+    return (visit) => {
+      const names = Object.fromEntries(named(visit))
+      return read.render(visit.scope(read.references, { names: { input: visit.given, ...names } }))
+    }
+  }
+  return (visit) => {
+    const values = named(visit)
+    const [only] = values
+    if (only === undefined) return textOf(visit.given)
+    if (values.length === 1) return textOf(only[1])
+    return values.map(([name, value]) => `${name}:\n${textOf(value)}`).join("\n\n")
+  }
+}
+
+/** What is written to the state of an output: the part of that name, or all of it. */
+export function readOutputs(
+  outputs: Readonly<Record<string, string>> = {},
+): (visit: Visit, output: Json) => Record<string, Json> {
+  const mapped = Object.entries(outputs).map(([name, path]) => [name, pathOf(path)] as const)
+  return (visit, output) => {
+    if (mapped.length === 0) return {}
+    const data = lookedInto(output)
+    let values = visit.ctx.state.get(VALUES)
+    const writes: Record<string, Json> = {}
+    for (const [name, path] of mapped) {
+      const part = isObject(data) && Object.hasOwn(data, name) ? (data[name] as Json) : output
+      Object.assign(writes, writePath(values, path, part))
+      values = { ...values, ...writes }
+    }
+    return writes
+  }
+}
+
+/** `state.` may stand before a path of the state. */
+export function pathOf(text: string): StatePath {
+  const path = readPath(text) ?? [text]
+  return path.length > 1 && path[0] === "state" ? path.slice(1) : path
+}

@@ -1,0 +1,139 @@
+/** How the nodes of a graph hang together: which ways lead where, where they part, and where they meet again. */
+import { type Adjacency, cycles, reachable } from "../../core/analysis.ts"
+import type { NodeId } from "../../core/index.ts"
+import { edgesFrom, type GraphModel, type ModelNode } from "./graph-model.ts"
+
+export class Topology {
+  readonly model: GraphModel
+  readonly byId: ReadonlyMap<NodeId, ModelNode>
+  readonly handoff: ModelNode | undefined
+  readonly next: Adjacency
+  readonly reached: ReadonlySet<NodeId>
+  /** Nodes that several ways are begun at, and where those meet again. */
+  readonly openers: ReadonlyMap<NodeId, NodeId | undefined>
+
+  constructor(model: GraphModel) {
+    this.model = model
+    this.byId = new Map(model.nodes.map((node) => [node.id, node]))
+    this.handoff = model.nodes.find(({ type }) => type === "human_handoff")
+    this.next = new Map(model.nodes.map((node) => [node.id, [...new Set(this.#targets(node))]]))
+    const entries = [model.entry, ...(this.handoff === undefined ? [] : [this.handoff.id])]
+    this.reached = reachable(
+      this.next,
+      entries.filter((id) => this.byId.has(id)),
+    )
+    const openers = model.nodes.filter((node) => this.reached.has(node.id) && this.isOpener(node))
+    this.openers = new Map(openers.map((node) => [node.id, this.#mergeOf(node)]))
+  }
+
+  get nodes(): readonly ModelNode[] {
+    return this.model.nodes.filter(({ id }) => this.reached.has(id))
+  }
+
+  /** The agents whose tools it runs. */
+  callersOf(executor: NodeId): readonly ModelNode[] {
+    const { nodes, edges } = this.model
+    return nodes.filter(
+      ({ id, type }) => type === "agent" && edges.some(({ from, to }) => from === id && to === executor),
+    )
+  }
+
+  /** Only one of its edges is followed. */
+  isExclusive({ type }: ModelNode): boolean {
+    if (type === "conditional" || type === "loop" || type === "decision") return true
+    return this.model.isChat && (type === "agent" || type === "tool_executor" || type === "human_handoff")
+  }
+
+  isOpener(node: ModelNode): boolean {
+    if (node.type === "fanout") return true
+    const targets = edgesFrom(this.model, node.id).flatMap(({ to }) => to ?? [])
+    return !this.isExclusive(node) && new Set(targets).size > 1
+  }
+
+  /** Nothing comes after it: what it leaves is a result. */
+  isTerminal({ id, type }: ModelNode): boolean {
+    if (this.model.exits !== undefined) return this.model.exits.includes(id)
+    return (
+      edgesFrom(this.model, id).every(({ to }) => to === null) && !this.#isMember(id) && type !== "fanout"
+    )
+  }
+
+  /** A way may end there. */
+  mayEnd(node: ModelNode): boolean {
+    if (this.#isMember(node.id)) return false
+    const edges = edgesFrom(this.model, node.id)
+    if (edges.length === 0 || edges.some(({ to }) => to === null) || node.type === "human_handoff")
+      return true
+    if (this.model.isChat && node.type === "agent") {
+      return this.model.isConversational || edges.every(({ when }) => when !== undefined)
+    }
+    return !this.isExclusive(node) && edges.every(({ when }) => when !== undefined)
+  }
+
+  /** Groups of nodes that lie on a common cycle. */
+  cycles(): readonly (readonly NodeId[])[] {
+    return cycles([...this.reached], this.next)
+  }
+
+  /** Nodes that several ways can lead through at the same time. */
+  sharedNodes(): ReadonlySet<NodeId> {
+    const shared = new Set<NodeId>()
+    for (const [opener, merge] of this.openers) {
+      const seen = new Map<NodeId, number>()
+      const without = new Map([...this.next].map(([id, to]) => [id, to.filter((one) => one !== opener)]))
+      for (const branch of this.#branchesOf(opener)) {
+        for (const id of reachable(without, [branch], merge)) seen.set(id, (seen.get(id) ?? 0) + 1)
+      }
+      for (const [id, times] of seen) if (times > 1) shared.add(id)
+    }
+    return shared
+  }
+
+  #branchesOf(id: NodeId): readonly NodeId[] {
+    return [...new Set(edgesFrom(this.model, id).flatMap(({ to }) => to ?? []))]
+  }
+
+  #isMember(id: NodeId): boolean {
+    return this.model.nodes.some(({ type, data }) => type === "parallel" && data.nodes?.includes(id))
+  }
+
+  #targets(node: ModelNode): NodeId[] {
+    const { model } = this
+    const drawn = edgesFrom(model, node.id).flatMap(({ to }) => to ?? [])
+    const members = node.type === "parallel" ? (node.data.nodes ?? []) : []
+    const parents = model.nodes
+      .filter(({ type, data }) => type === "parallel" && data.nodes?.includes(node.id))
+      .map(({ id }) => id)
+    return [...drawn, ...members, ...parents, ...this.#spoken(node)].filter((id) => this.byId.has(id))
+  }
+
+  /** Where a conversation goes on without an edge. */
+  #spoken({ id, type }: ModelNode): readonly NodeId[] {
+    const { model } = this
+    if (!model.isChat) return []
+    const hasAlways = edgesFrom(model, id).some(({ when }) => when === undefined)
+    if (type === "tool_executor" && !hasAlways) return this.callersOf(id).map((one) => one.id)
+    if (type !== "human_handoff") return []
+    return [model.entry, ...model.nodes.filter((one) => one.type === "agent").map((one) => one.id)]
+  }
+
+  /** Of the merges that most of its branches lead to, the nearest. */
+  #mergeOf({ id }: ModelNode): NodeId | undefined {
+    const distances = this.#branchesOf(id).map((branch) => distancesFrom(this.next, branch))
+    const merges = this.model.nodes.filter(({ type, id: one }) => type === "merge" && one !== id)
+    const found = merges.flatMap((merge) => {
+      const near = distances.flatMap((one) => one.get(merge.id) ?? [])
+      return near.length === 0 ? [] : [{ id: merge.id, count: near.length, far: Math.max(...near) }]
+    })
+    found.sort((a, b) => b.count - a.count || a.far - b.far)
+    return found[0]?.id
+  }
+}
+
+function distancesFrom(next: Adjacency, from: NodeId): ReadonlyMap<NodeId, number> {
+  const distances = new Map([[from, 0]])
+  for (const [id, distance] of distances) {
+    for (const to of next.get(id) ?? []) if (!distances.has(to)) distances.set(to, distance + 1)
+  }
+  return distances
+}

@@ -1,0 +1,169 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: texts that must come out as they are.
+import { describe, expect, test } from "vitest"
+import { type Node, node } from "../../builder/index.ts"
+import { eject } from "./eject.ts"
+import { functionsFrom } from "./functions.ts"
+import { link } from "./link.ts"
+import { call, later, type Plan } from "./plan.ts"
+import { PlanWriter } from "./plan-writer.ts"
+
+const calls: string[] = []
+const functions = functionsFrom("some/entry", {
+  word: (id: string, options: { text: string; friends?: () => Node[] }) =>
+    node(id, (input: string) => {
+      calls.push(`${id} knows ${options.friends?.().length ?? 0}`)
+      return `${input} ${options.text}`
+    }),
+  says: (text: string) => (message: string) => message.includes(text),
+})
+
+/** Two words, one after the other, and a third only where the input asks for it. */
+function sentence(): Plan {
+  const writer = new PlanWriter(Object.keys(functions))
+  const first = writer.reserve("2nd-hand word")
+  const second = writer.value("says", call("word", "b", { text: "two\nlines", friends: later([first]) }))
+  writer.make(first, call("word", "a", { text: 'o"ne' }))
+  const third = writer.value("class", call("word", "c", { text: "`${three}`" }))
+  const flow = writer.workflow("sentence", "a sentence", { limits: { supersteps: 7 } })
+  flow.wire("start", first)
+  flow.wire("edge", first, second)
+  flow.wire("switch", second, [{ when: call("says", "more"), to: third, label: "more" }], undefined)
+  return writer.plan(flow.done())
+}
+
+describe("linking", () => {
+  test("the calls are made in order, and the workflow runs", async () => {
+    const { workflow, values } = link(sentence(), functions)
+    expect((await workflow.run("more" as never)).outputs).toEqual(['more o"ne two\nlines `${three}`'])
+    expect((await workflow.run("less" as never)).outputs).toEqual(['less o"ne two\nlines'])
+    expect(workflow.program.graph.spec.limits).toEqual({ supersteps: 7 })
+    expect([...values.keys()]).toEqual(["says2", "_2ndHandWord", "class2", "sentence"])
+    expect(calls.slice(0, 2)).toEqual(["a knows 0", "b knows 1"])
+  })
+
+  test("a function that is not there is named", () => {
+    const { word: _, ...others } = functions
+    expect(() => link(sentence(), others)).toThrow('The definition needs "word"')
+  })
+
+  test("names of Object.prototype are no functions", () => {
+    const writer = new PlanWriter([])
+    const plan = writer.plan(writer.value("x", call("constructor", "return 1")))
+    expect(() => link(plan, functions)).toThrow('The definition needs "constructor"')
+  })
+})
+
+describe("ejecting", () => {
+  test("the calls are printed with their imports, and texts as they are", () => {
+    expect(eject(sentence(), functions, { note: "Made from a.yaml.\nexport default evil" })).toBe(
+      `// Made from a.yaml. export default evil
+import { says, word } from "some/entry"
+import { workflow } from "superstep"
+
+const says2 = word("b", {
+  text: \`two
+lines\`,
+  friends: () => [_2ndHandWord],
+})
+
+const _2ndHandWord = word("a", { text: "o\\"ne" })
+
+const class2 = word("c", { text: "\`\${three}\`" })
+
+export const sentence = workflow("a sentence", { limits: { supersteps: 7 } })
+  .start(_2ndHandWord)
+  .edge(_2ndHandWord, says2)
+  .switch(says2, [{ when: says("more"), to: class2, label: "more" }])
+  .build()
+
+export default sentence
+`,
+    )
+  })
+
+  test("what is too wide for its line is wrapped: imports, calls, workflows and their methods", () => {
+    const names = ["alpha", "beta", "gamma", "delta"].map((name) => `${name}WithQuiteALongName`)
+    const functions = functionsFrom("some/entry", Object.fromEntries(names.map((name) => [name, () => 1])))
+    const writer = new PlanWriter(names)
+    const [alpha = "", beta = "", gamma = "", delta = ""] = names
+    const word = "thirty characters of some text"
+    const first = writer.value("first", call(alpha, word, { text: word, more: word }))
+    const second = writer.value("second", call(beta, word, word, word))
+    const third = writer.value("third", call(gamma, later({ list: [word, word, word] }), call(delta)))
+    const flow = writer.workflow("main", word, { description: word, limits: { supersteps: 1_000_000 } })
+    flow.wire("start", first).wire("fanOut", first, [second, third, second, third, second, third, second])
+    flow.wire("switch", first, [{ when: call(delta, word), to: second, label: word }], third)
+    const text = eject(writer.plan(flow.done()), functions)
+    expect(text).toBe(`import {
+  alphaWithQuiteALongName,
+  betaWithQuiteALongName,
+  deltaWithQuiteALongName,
+  gammaWithQuiteALongName,
+} from "some/entry"
+import { workflow } from "superstep"
+
+const first = alphaWithQuiteALongName("${word}", {
+  text: "${word}",
+  more: "${word}",
+})
+
+const second = betaWithQuiteALongName(
+  "${word}",
+  "${word}",
+  "${word}",
+)
+
+const third = gammaWithQuiteALongName(
+  () => ({
+    list: [
+      "${word}",
+      "${word}",
+      "${word}",
+    ],
+  }),
+  deltaWithQuiteALongName(),
+)
+
+export const main = workflow("${word}", {
+  description: "${word}",
+  limits: { supersteps: 1000000 },
+})
+  .start(first)
+  .fanOut(first, [second, third, second, third, second, third, second])
+  .switch(
+    first,
+    [
+      {
+        when: deltaWithQuiteALongName("${word}"),
+        to: second,
+        label: "${word}",
+      },
+    ],
+    third,
+  )
+  .build()
+
+export default main
+`)
+    expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(100)
+  })
+
+  test("a line as wide as it may be stays one", () => {
+    const print = (length: number) => {
+      const writer = new PlanWriter(["f"])
+      const plan = writer.plan(writer.value("x", call("f", { text: "a".repeat(length) })))
+      return eject(plan, functionsFrom("f", { f: () => 1 })).split("\n\n")[1]
+    }
+    // `const x = f({ text: "" })` is 25 characters.
+    expect(print(75)).toHaveLength(100)
+    expect(print(76)).toBe(`const x = f({\n  text: "${"a".repeat(76)}",\n})`)
+  })
+
+  test("no text gets out of its quotes", () => {
+    const writer = new PlanWriter(["f"])
+    const evil = { ["__proto__"]: 1, "a-b": "\u2028`${x}`\n${y}\\`" }
+    const text = eject(writer.plan(writer.value("x", call("f", evil))), functionsFrom("f", { f: () => 1 }))
+    expect(text).toContain('["__proto__"]: 1')
+    expect(text).toContain('"a-b": "\\u2028`${x}`\\n${y}\\\\`"')
+  })
+})

@@ -1,0 +1,183 @@
+import * as fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import type { Json } from "../../core/index.ts"
+import type { Registry } from "../../runtime/index.ts"
+import { memoryStore } from "../../stores/index.ts"
+import { agentData } from "./agent-rows.ts"
+import { applyAgents, applyDefinition } from "./apply.ts"
+import { anyDocument, chat, executor } from "./documents.test-support.ts"
+import { exportDefinition } from "./export.ts"
+import type { JsonRecord } from "./record-parts.ts"
+
+/** A registry that counts what is written to it. */
+function counted(): Registry & { writes: number } {
+  const { registry } = memoryStore()
+  const counting = {
+    ...registry,
+    writes: 0,
+    write(change: Parameters<Registry["write"]>[0]) {
+      counting.writes += 1
+      return registry.write(change)
+    },
+  }
+  return counting
+}
+
+describe("applying a definition", () => {
+  test("creates it, and says so; again, it changes nothing", async () => {
+    const registry = counted()
+    const first = await applyDefinition(registry, chat())
+    expect(first).toMatchObject({ id: "chat", outcome: "created", agents: [] })
+    expect(first.changes.map(({ words }) => words)).toEqual([
+      'workflow "chat" added',
+      ...["n1", "n2", "n3"].map((id) => `node "${id}" added`),
+      ...["e1", "e2", "e3"].map((id) => `edge "${id}" added`),
+    ])
+    expect(await applyDefinition(registry, chat())).toMatchObject({ outcome: "unchanged", changes: [] })
+    expect(registry.writes).toBe(1)
+  })
+
+  test("makes the stored one the same as the document, nothing of the old one left", async () => {
+    const { registry } = memoryStore()
+    await applyDefinition(registry, chat())
+    const { description: _, ...rest } = chat()
+    const data = { ...rest, nodes: (chat().nodes as Json[]).slice(1), edges: [] }
+    expect(await applyDefinition(registry, data)).toMatchObject({ outcome: "changed" })
+    expect(await exportDefinition(registry, "chat")).toEqual(data)
+  })
+
+  test("of any document twice changes nothing, and export gives it back", async () => {
+    await fc.assert(
+      fc.asyncProperty(anyDocument, anyDocument, async (before, data) => {
+        const registry = counted()
+        await applyDefinition(registry, { ...before, id: data.id })
+        await applyDefinition(registry, data)
+        const { writes } = registry
+        expect(await applyDefinition(registry, data)).toMatchObject({ outcome: "unchanged", changes: [] })
+        expect(registry.writes).toBe(writes)
+        const exported = await exportDefinition(registry, data.id as string)
+        expect(JSON.stringify(exported)).toBe(JSON.stringify(data))
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  test("keeps another order of the same content, and says no more than that", async () => {
+    const { registry } = memoryStore()
+    await applyDefinition(registry, executor)
+    const reordered = Object.fromEntries(Object.entries(executor).reverse())
+    const { outcome, changes } = await applyDefinition(registry, reordered)
+    expect(outcome).toBe("changed")
+    expect(changes.map(({ words }) => words)).toEqual(['workflow "report" is written in another order'])
+    expect(JSON.stringify(await exportDefinition(registry, "report"))).toBe(JSON.stringify(reordered))
+  })
+
+  test("that cannot be kept changes nothing", async () => {
+    const registry = counted()
+    const data = { ...chat(), nodes: [...(chat().nodes as Json[]), (chat().nodes as Json[])[0] as Json] }
+    await expect(applyDefinition(registry, data)).rejects.toMatchObject({ code: "DEFINITION_INVALID" })
+    expect(registry.writes).toBe(0)
+  })
+
+  test("exports nothing for a definition that is not there", async () => {
+    expect(await exportDefinition(memoryStore().registry, "none")).toBeUndefined()
+  })
+})
+
+describe("agents that a definition brings", () => {
+  const withAgents = (agents: JsonRecord) => ({ ...chat(), agents })
+
+  test("are rows like others, and are told apart", async () => {
+    const { registry } = memoryStore()
+    await applyAgents(registry, { router: { model: "m" } })
+    const data = withAgents({ router: { model: "n" }, worker: { model: "m" } })
+    const { agents } = await applyDefinition(registry, data)
+    expect(agents).toMatchObject([
+      { id: "router", outcome: "changed", changes: [{ words: 'agent "router" changed: model "m" → "n"' }] },
+      { id: "worker", outcome: "created" },
+    ])
+    expect(await registry.agents()).toMatchObject([
+      { id: "router", model: "n" },
+      { id: "worker", model: "m" },
+    ])
+  })
+
+  test("are exported as they are now", async () => {
+    const { registry } = memoryStore()
+    await applyDefinition(registry, withAgents({ router: { model: "m", instruction: "Route." } }))
+    await applyAgents(registry, { router: { model: "m", instruction: "Route well." } })
+    expect(await exportDefinition(registry, "chat")).toEqual(
+      withAgents({ router: { model: "m", instruction: "Route well." } }),
+    )
+  })
+
+  test("go when the document brings them no more and nothing names them", async () => {
+    const { registry } = memoryStore()
+    const agents = { router: {}, spare: {}, shared: {} }
+    await applyDefinition(registry, withAgents(agents))
+    const other = { ...chat("other"), nodes: [{ id: "n", nodeType: "AGENT", agentId: "shared" }] }
+    await applyDefinition(registry, other)
+    const { changes } = await applyDefinition(registry, withAgents({}))
+    expect(changes.map(({ words }) => words)).toEqual(
+      ["router", "spare", "shared"].map((id) => `agent "${id}" removed`),
+    )
+    expect((await registry.agents()).map(({ id }) => id)).toEqual(["router", "shared"])
+  })
+})
+
+describe("applying agents", () => {
+  const agents = {
+    writer: {
+      model: "fast",
+      description: "Writes.",
+      instruction: "Write.",
+      toolsets: [{ type: "think" }],
+      add_date: true,
+    },
+    editor: { model: "openai/gpt", sub_agents: ["writer"] },
+  }
+
+  test("makes rows of the agents of a steps file; again, it changes nothing", async () => {
+    const registry = counted()
+    const applied = await applyAgents(registry, agents)
+    expect(applied.map(({ id, outcome }) => [id, outcome])).toEqual([
+      ["writer", "created"],
+      ["editor", "created"],
+    ])
+    const rows = await registry.agents()
+    expect(rows).toMatchObject([
+      {
+        id: "writer",
+        name: "writer",
+        description: "Writes.",
+        prompt: "Write.",
+        model: "fast",
+        tools: [{ type: "think" }],
+        config: { add_date: true },
+      },
+      { id: "editor", description: null, prompt: null, tools: null, config: { sub_agents: ["writer"] } },
+    ])
+    expect(rows.map(agentData)).toEqual(Object.values(agents))
+    expect((await applyAgents(registry, agents)).map(({ outcome }) => outcome)).toEqual([
+      "unchanged",
+      "unchanged",
+    ])
+    expect(registry.writes).toBe(1)
+  })
+
+  test("changes those that are other ones, and leaves those that are not named", async () => {
+    const { registry } = memoryStore()
+    await applyAgents(registry, agents)
+    const [applied] = await applyAgents(registry, { editor: { model: "other", sub_agents: ["writer"] } })
+    expect(applied).toMatchObject({ id: "editor", outcome: "changed" })
+    expect((await registry.agents()).map(({ model }) => model)).toEqual(["fast", "other"])
+  })
+
+  test.each([["text"], [[{ name: "no id" }]], [{ a: 1 }], [[{ id: "a" }, { id: "a" }]]])(
+    "refuses what is no agents: %j",
+    async (given) => {
+      const applied = applyAgents(memoryStore().registry, given as Json)
+      await expect(applied).rejects.toMatchObject({ code: "DEFINITION_INVALID" })
+    },
+  )
+})

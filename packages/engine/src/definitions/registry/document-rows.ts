@@ -1,0 +1,181 @@
+/**
+ * A graph definition as rows, and back: what comes back is the document that went in. Both ways of writing graphs have
+ * the same rows: nodes with `nodeType` and edges with `sourceNodeId`, and nodes with `type` and edges with `from_node`.
+ * What a document leaves out and a column needs follows from the rest of it.
+ */
+import type { Json } from "../../core/index.ts"
+import { isRecord } from "../../core/reducers.ts"
+import {
+  type AgentRow,
+  checkRegistryChange,
+  definitionInvalid,
+  type EdgeRow,
+  type NodeRow,
+  type StoredDefinition,
+  type WorkflowRow,
+} from "../../runtime/index.ts"
+import { agentData, agentsOf } from "./agent-rows.ts"
+import {
+  type Column,
+  isText,
+  isTextOrNull,
+  type JsonRecord,
+  putTogether,
+  type Row,
+  takeApart,
+} from "./record-parts.ts"
+
+const WORKFLOW: readonly Column[] = [
+  { name: "id", fits: isText },
+  { name: "name", fits: isText },
+  { name: "description", fits: isTextOrNull, empty: "absent" },
+  { name: "isConversational", fits: (value) => typeof value === "boolean" },
+  { name: "entrypointNodeId", fits: isText },
+  { name: "nodes", fits: Array.isArray },
+  { name: "edges", fits: Array.isArray },
+  { name: "agents", fits: (value) => agentsOf(value) !== undefined, empty: "absent" },
+]
+const NODE: readonly Column[] = [
+  { name: "id", fits: isText },
+  { name: "workflowId", fits: isText },
+  { name: "nodeType", spellings: ["type"], fits: isText },
+  { name: "nodeName", spellings: ["name"], fits: isText },
+  { name: "agentId", spellings: ["agent_id"], fits: isTextOrNull, empty: "written" },
+]
+const EDGE: readonly Column[] = [
+  { name: "id", fits: isText },
+  { name: "workflowId", fits: isText },
+  { name: "sourceNodeId", spellings: ["from_node"], fits: isText },
+  { name: "targetNodeId", spellings: ["to_node"], fits: isTextOrNull, empty: "written" },
+  { name: "conditionType", fits: isText },
+  { name: "conditionValue", spellings: ["condition"], fits: isTextOrNull, empty: "written" },
+]
+/** In a workflow's config: the agents that came in its document. */
+const AGENTS = "$agents"
+
+export interface DefinitionRows {
+  readonly definition: StoredDefinition
+  /** Those that the document brings itself. */
+  readonly agents: readonly AgentRow[]
+}
+
+/** `id` is for a document that has none. Throws DEFINITION_INVALID when rows cannot be made or kept. */
+export function rowsOf(data: Json, id?: string): DefinitionRows {
+  if (!isRecord(data)) throw definitionInvalid("A graph definition is an object with nodes and edges")
+  const { row, config } = takeApart(data, WORKFLOW, (found) => {
+    const own = (found.id ?? id ?? "") as string
+    if (own === "") throw definitionInvalid("The definition has no id: give it one, by which it is known")
+    if (found.nodes === undefined) throw definitionInvalid(`Definition "${own}" has no list of nodes`)
+    return {
+      name: own,
+      isConversational: false,
+      entrypointNodeId: null,
+      edges: [],
+      ...found,
+      id: own,
+    }
+  })
+  const { nodes: nodeData, edges: edgeData, agents: agentsData = null, ...workflow } = row
+  const workflowId = row.id as string
+  const nodes = records(nodeData, "node").map((node, i) => nodeRow(node, i, workflowId))
+  const edges = edgeRows(records(edgeData, "edge"), workflowId)
+  const agents = agentsData === null ? [] : (agentsOf(agentsData) ?? [])
+  const brought = agents.map((agent) => agent.id)
+  const form = Array.isArray(agentsData) ? "list" : "byId"
+  const rows: DefinitionRows = {
+    definition: {
+      workflow: {
+        ...(workflow as unknown as WorkflowRow),
+        entrypointNodeId: (workflow.entrypointNodeId as string | null) ?? entrypoint(nodes),
+        config: agentsData === null ? config : { ...config, [AGENTS]: { [form]: brought } },
+      },
+      nodes,
+      edges,
+    },
+    agents,
+  }
+  checkRegistryChange({ definitions: [rows.definition], agents })
+  return rows
+}
+
+/** `agents` has those that the document brought, as they are now; one that is gone is left out. */
+export function documentOf(
+  { workflow, nodes, edges }: StoredDefinition,
+  agents: readonly AgentRow[] = [],
+): JsonRecord {
+  const { config, ...row } = workflow
+  const { [AGENTS]: brought, ...own } = isRecord(config) ? config : {}
+  const all = {
+    ...row,
+    nodes: nodes.map(nodeData),
+    edges: edges.map(edgeData),
+    agents: isRecord(brought) ? agentsData(brought, agents) : null,
+  }
+  return putTogether(all, own, WORKFLOW)
+}
+
+/** The agents that came in the definition's own document. */
+export function broughtAgents({ config }: WorkflowRow): readonly string[] {
+  const brought = isRecord(config) ? config[AGENTS] : undefined
+  if (!isRecord(brought)) return []
+  return (brought.list ?? brought.byId ?? []) as readonly string[]
+}
+
+export function nodeData({ config, ...row }: NodeRow): JsonRecord {
+  return putTogether(row as Row, config, NODE)
+}
+
+export function edgeData({ config, ...row }: EdgeRow): JsonRecord {
+  return putTogether(row as Row, config, EDGE)
+}
+
+function agentsData({ list, byId }: JsonRecord, agents: readonly AgentRow[]): Json {
+  const known = new Map(agents.map((agent) => [agent.id, agentData(agent)]))
+  const there = ((list ?? byId ?? []) as string[]).filter((id) => known.has(id))
+  if (list !== undefined) return there.map((id) => known.get(id) as JsonRecord)
+  return Object.fromEntries(there.map((id) => [id, known.get(id) as JsonRecord]))
+}
+
+function records(list: Json | undefined, kind: "node" | "edge"): readonly JsonRecord[] {
+  const bad = (list as readonly Json[]).findIndex((one) => !isRecord(one))
+  if (bad >= 0) throw definitionInvalid(`The ${kind} at place ${bad + 1} is no object`)
+  return list as readonly JsonRecord[]
+}
+
+function nodeRow(node: JsonRecord, place: number, workflowId: string): NodeRow {
+  const { row, config } = takeApart(node, NODE, (found) => {
+    const name = typeof found.id === "string" ? `Node "${found.id}"` : `The node at place ${place + 1}`
+    if (found.id === undefined) throw definitionInvalid(`${name} has no id`)
+    if (found.nodeType === undefined) throw definitionInvalid(`${name} has no nodeType`)
+    return { workflowId, nodeName: found.id }
+  })
+  return { ...(row as unknown as NodeRow), config }
+}
+
+function edgeRows(edges: readonly JsonRecord[], workflowId: string): readonly EdgeRow[] {
+  const taken = new Set(edges.flatMap(({ id }) => (typeof id === "string" ? [id] : [])))
+  return edges.map((edge, i) => {
+    const { row, config } = takeApart(edge, EDGE, (found) => {
+      const { id, sourceNodeId, targetNodeId, conditionValue } = found
+      const name = typeof id === "string" ? `Edge "${id}"` : `The edge at place ${i + 1}`
+      if (sourceNodeId === undefined) throw definitionInvalid(`${name} has no sourceNodeId`)
+      const conditionType = (conditionValue ?? null) === null ? "ALWAYS" : "CONDITIONAL"
+      const made = id === undefined ? { id: freeId(`${sourceNodeId}->${targetNodeId ?? "END"}`, taken) } : {}
+      return { workflowId, conditionType, ...made }
+    })
+    return { ...(row as unknown as EdgeRow), config }
+  })
+}
+
+/** For an edge that has none: by where it leads, so that it stays the same when others come and go. */
+function freeId(wanted: string, taken: Set<string>): string {
+  let id = wanted
+  for (let n = 2; taken.has(id); n++) id = `${wanted}#${n}`
+  taken.add(id)
+  return id
+}
+
+/** Where a document does not say: the start node, or the first. */
+function entrypoint(nodes: readonly NodeRow[]): string {
+  return (nodes.find(({ nodeType }) => nodeType === "start") ?? nodes[0])?.id ?? ""
+}

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest"
+import { memoryStore } from "../../stores/index.ts"
+import { applyAgents, applyDefinition } from "./apply.ts"
+import { chat } from "./documents.test-support.ts"
+import { exportDefinition, runnableDefinition } from "./export.ts"
+
+test("a definition to be run has the agents of the registry that its nodes name; an exported one has its own", async () => {
+  const { registry } = memoryStore()
+  await applyAgents(registry, { router: { model: "m" }, worker: { model: "n" }, other: {} })
+  await applyDefinition(registry, chat())
+  expect(await exportDefinition(registry, "chat")).toEqual(chat())
+  expect(await runnableDefinition(registry, "chat")).toEqual({
+    ...chat(),
+    agents: { router: { model: "m" }, worker: { model: "n" } },
+  })
+})
+
+test("agents come in the form that the document has for them", async () => {
+  const { registry } = memoryStore()
+  await applyAgents(registry, [{ id: "router", model: "m" }])
+  await applyDefinition(registry, { ...chat(), agents: { worker: { model: "n" } } })
+  const byId = { router: { model: "m" }, worker: { model: "n" } }
+  expect((await runnableDefinition(registry, "chat"))?.agents).toEqual(byId)
+  await applyDefinition(registry, { ...chat(), agents: [{ id: "worker", model: "n" }] })
+  expect((await runnableDefinition(registry, "chat"))?.agents).toEqual([
+    { id: "router", model: "m" },
+    { id: "worker", model: "n" },
+  ])
+})
+
+test("agents that are nowhere are left out: the loader tells of them", async () => {
+  const { registry } = memoryStore()
+  await applyDefinition(registry, chat())
+  expect(await runnableDefinition(registry, "chat")).toEqual(chat())
+  expect(await runnableDefinition(registry, "none")).toBeUndefined()
+})

@@ -1,0 +1,81 @@
+import { describe, expect, test } from "vitest"
+import { memoryStore } from "../../stores/index.ts"
+import { applyAgents, applyDefinition } from "./apply.ts"
+import { chat } from "./documents.test-support.ts"
+import { removeAgent, removeDefinition } from "./remove.ts"
+
+/** A run of the workflow, with this status. */
+function start(
+  store: ReturnType<typeof memoryStore>,
+  runId: string,
+  status: "running" | "waiting" | "failed",
+) {
+  const lease = { runId, holder: "h", token: 1 }
+  const entry = { type: "step.recorded", at: 1, task: 1, key: "k", value: 1 } as const
+  const created = { workflow: "chat", graph: "g" }
+  store.append(lease, 0, [{ seq: 1, frame: "", entry, events: 1 }], { created, status })
+}
+
+describe("removing a definition", () => {
+  test("takes it with its nodes and edges, and leaves others and runs that are over", async () => {
+    const store = memoryStore()
+    const { registry } = store
+    for (const id of ["chat", "other"]) await applyDefinition(registry, chat(id))
+    start(store, "r", "failed")
+    expect(await removeDefinition(registry, store, "chat")).toEqual({ agents: [], kept: [], runs: 0 })
+    expect(await registry.definition("chat")).toBeUndefined()
+    expect((await registry.definitions()).map(({ id }) => id)).toEqual(["other"])
+    expect(await store.run("r")).toBeDefined()
+  })
+
+  test("is refused while runs of it are in flight, and says how many and how to force it", async () => {
+    const store = memoryStore()
+    await applyDefinition(store.registry, chat())
+    start(store, "a", "running")
+    await expect(removeDefinition(store.registry, store, "chat")).rejects.toMatchObject({
+      code: "DEFINITION_IN_USE",
+      message: expect.stringMatching(/^Definition "chat" has 1 run in flight: .*--force/),
+    })
+    start(store, "b", "waiting")
+    await expect(removeDefinition(store.registry, store, "chat")).rejects.toThrow("has 2 runs in flight")
+    expect(await store.registry.definition("chat")).toBeDefined()
+    expect(await removeDefinition(store.registry, store, "chat", { force: true })).toMatchObject({ runs: 2 })
+    expect(await store.registry.definition("chat")).toBeUndefined()
+  })
+
+  test("takes the agents that it brought, but for those that another definition names", async () => {
+    const store = memoryStore()
+    const { registry } = store
+    await applyAgents(registry, { worker: { model: "m" } })
+    await applyDefinition(registry, { ...chat(), agents: { router: {}, shared: {}, brought: {} } })
+    const nodes = [{ id: "n", nodeType: "AGENT", agentId: "shared" }]
+    await applyDefinition(registry, { id: "other", nodes, agents: { brought: {} } })
+    const removed = await removeDefinition(registry, store, "chat")
+    expect(removed).toEqual({ agents: ["router"], kept: ["shared", "brought"], runs: 0 })
+    // An agent that was applied by itself stays.
+    expect((await registry.agents()).map(({ id }) => id)).toEqual(["worker", "shared", "brought"])
+  })
+
+  test("of one that is not there is told", async () => {
+    const store = memoryStore()
+    await expect(removeDefinition(store.registry, store, "none")).rejects.toMatchObject({
+      code: "DEFINITION_UNKNOWN",
+    })
+  })
+})
+
+describe("removing an agent", () => {
+  test("is refused while definitions name it, and says which", async () => {
+    const { registry } = memoryStore()
+    await applyAgents(registry, { router: {}, spare: {} })
+    for (const id of ["chat", "other"]) await applyDefinition(registry, chat(id))
+    await expect(removeAgent(registry, "router")).rejects.toMatchObject({
+      code: "AGENT_IN_USE",
+      message: expect.stringContaining('is used by "chat", "other"'),
+    })
+    await removeAgent(registry, "spare")
+    await removeAgent(registry, "router", { force: true })
+    expect(await registry.agents()).toEqual([])
+    await expect(removeAgent(registry, "router")).rejects.toMatchObject({ code: "AGENT_UNKNOWN" })
+  })
+})

@@ -1,0 +1,150 @@
+import { describe, expect, test } from "vitest"
+import { file, problemsOf } from "./steps.test-support.ts"
+
+const agents = "agents:\n  writer: { model: offline }\n  reader: { model: offline }\n"
+const problems = (workflow: string) => problemsOf(`${agents}workflow:\n${workflow}`)
+
+describe("what is wrong with a steps file is told with its place", () => {
+  test.each([["workflow: []"], ["workflow: { steps: [] }"], ["workflow:"]])("%s: no steps", (workflow) => {
+    expect(problemsOf(`${agents}${workflow}\n`)).toEqual([
+      "NO_STEPS 4:1 workflow: no steps configured".replace("4:1", workflow === "workflow:" ? "4:1" : "4:11"),
+    ])
+  })
+
+  test("types, names and fields of steps, all at once", () => {
+    const found = problems(`  - { type: agent }
+  - { type: agent, name: writter }
+  - { type: condition, true: [{ type: agent, name: nobody_like_this }] }
+  - { type: agnet, name: writer }
+  - { name: writer }
+  - type: parallel
+    id: par
+    steps:
+      - { type: agent, name: x }
+      - { type: parallel }
+  - { type: agent, name: writer, choices: [a] }
+  - { type: human }
+  - { type: tool, tool: x }
+  - { type: workflow }
+  - { type: map, over: $input }
+`)
+    expect(found).toEqual([
+      "MISSING_FIELD 5:5 workflow step[0]: agent step requires name",
+      'UNKNOWN_AGENT 6:26 workflow step[1]: agent "writter" not found in agents (writer?)',
+      "MISSING_FIELD 7:5 workflow step[2]: condition step requires condition",
+      'UNKNOWN_AGENT 7:52 workflow step[2].true[0]: agent "nobody_like_this" not found in agents',
+      'UNKNOWN_TYPE 8:13 workflow step[3]: unknown type "agnet" (agent?)',
+      'UNKNOWN_TYPE 9:5 workflow step[4]: unknown type ""',
+      'UNKNOWN_AGENT 13:30 workflow step[5].steps[0]: agent "x" not found in agents',
+      "MISSING_FIELD 14:9 workflow step[5].steps[1]: parallel step requires steps",
+      'FIELD_NOT_FOR_TYPE 15:34 workflow step[6]: an agent step has no "choices"',
+      "MISSING_FIELD 16:5 workflow step[7]: human step requires prompt",
+      "MISSING_FIELD 17:5 workflow step[8]: tool step requires toolset or agent",
+      "MISSING_FIELD 18:5 workflow step[9]: workflow step requires file",
+      "MISSING_FIELD 19:5 workflow step[10]: map step requires step or steps",
+    ])
+  })
+
+  test("a field that nobody knows", () => {
+    expect(problems("  - { type: agent, name: writer, promt: x }\n")[0]).toMatch(
+      /^UNKNOWN_FIELD 5:34 .*\(prompt\?\)$/,
+    )
+  })
+
+  test("two steps of one id, with both places", () => {
+    expect(
+      problems("  - { id: a, type: agent, name: writer }\n  - { id: a, type: agent, name: reader }\n"),
+    ).toEqual(['DUPLICATE_STEP 6:11 workflow step[1]: there is a step "a" already, at line 5, column 11'])
+    expect(problems("  - { id: a/b, type: agent, name: writer }\n")[0]).toMatch(/^STEP_ID_INVALID 5:11/)
+  })
+
+  test("templates that name nothing, at their place in the text", () => {
+    const found = problemsOf(`agents:
+  writer:
+    model: offline
+    instruction: |
+      Write.
+      Use {{ $steps.redaer.output }}.
+  reader: { model: offline }
+workflow:
+  - { type: agent, name: writer, prompt: "About {{ $steps.nobody.output }} and {{ $inputt }}" }
+  - { type: agent, name: reader, when: "{{ $steps.writer.ouput }}" }
+  - { type: parallel, id: par, steps: [{ id: x, type: agent, name: reader }] }
+  - { id: r2, type: agent, name: reader, prompt: "{{ $steps.par.outputs.y.output }} {{ $steps.x.output }}" }
+  - { id: r3, type: agent, name: reader, prompt: "{{ $vars.tone }} {{ $item }} {{ $run.name }} {{ unclosed" }
+`)
+    expect(found).toEqual([
+      'UNKNOWN_STEP 9:52 There is no step "nobody".',
+      "UNKNOWN_NAME 9:83 There is no $inputt; there are $steps, $input, $env, $run, $vars, $item, $index. ($input?)",
+      'UNKNOWN_NAME 10:44 Step "writer" has no "ouput"; it has output, agent. (output?)',
+      'UNKNOWN_STEP 12:54 There is no step "y" in "par".',
+      'UNKNOWN_STEP 12:88 There is no step "x". ($steps.par.outputs.x?)',
+      expect.stringMatching(/^EXPRESSION_INVALID 13:/),
+      'UNKNOWN_STEP 6:14 There is no step "redaer". (reader?)',
+    ])
+  })
+
+  test("a path into plain text is a warning, and so is one that the schema does not have", () => {
+    const found = problemsOf(`agents:
+  writer: { model: offline }
+  judge: { model: offline, structured_output: { name: v, schema: { type: object, properties: { good: {} } } } }
+workflow:
+  - { type: agent, name: writer }
+  - { type: agent, name: judge }
+  - { type: condition, condition: "$steps.writer.output.ok && $steps.judge.output.goood" }
+`)
+    expect(found).toEqual([
+      'OUTPUT_NOT_STRUCTURED 7:36 The agent of step "writer" has no structured_output: "ok" is there only if its answer happens to be JSON.',
+      'OUTPUT_UNKNOWN 7:63 The structured_output of step "judge" does not say "goood"; it says good. (good?)',
+    ])
+  })
+
+  test("gotos that lead nowhere, out of a block, or round and round", () => {
+    expect(problems("  - { type: agent, name: writer }\n  - { goto: writr }\n")).toEqual([
+      'UNKNOWN_STEP 6:13 workflow step[1]: there is no step "writr" to go to (writer?)',
+    ])
+    expect(problems("  - { type: agent, name: writer }\n  - { goto: 7 }\n")).toEqual([
+      "UNKNOWN_STEP 6:13 workflow step[1]: there is no step 7 to go to",
+    ])
+    expect(
+      problems(`  - { type: agent, name: writer }
+  - type: parallel
+    steps:
+      - { type: condition, condition: "true", true: [{ goto: writer }] }
+`),
+    ).toEqual([
+      'GOTO_INVALID 8:62 workflow step[1].steps[0].true[0]: "writer" is in another block; a goto stays in its own',
+    ])
+    expect(problems("  - { id: a, goto: b }\n  - { id: b, goto: a }\n")[0]).toMatch(/^LOOP_WITHOUT_END/)
+    expect(problems("  - { id: a, goto: a }\n")[0]).toMatch(/^LOOP_WITHOUT_END/)
+    expect(problems("  - { type: agent, name: writer }\n  - { goto: writer }\n")[0]).toMatch(
+      /^LOOP_WITHOUT_END 5:5 workflow step\[0\]: the loop from step "writer" on has no way out/,
+    )
+  })
+
+  test("a step that no way leads to is a warning", () => {
+    const found = problems(`  - { type: agent, name: writer }
+  - { goto: end }
+  - { id: never, type: agent, name: reader }
+  - { id: end, type: agent, name: reader }
+`)
+    expect(found).toEqual([
+      'UNREACHABLE_STEP 7:5 workflow step[2]: no way leads here, so the step "never" never runs',
+    ])
+  })
+
+  test("a step that went back has nothing of its own", () => {
+    expect(
+      problemsOf(
+        file(
+          ["a"],
+          `
+  - { type: agent, name: a }
+  - { type: condition, condition: "$steps.a.output == 'x'", true: [{ type: agent, name: a, prompt: Again }] }`,
+        ),
+      ),
+    ).toEqual([
+      'LOOP_BACK 5:92 workflow step[1].true[0]: it goes back to "a", so its "prompt" does nothing; for a step of its own, write loop: false',
+    ])
+  })
+})

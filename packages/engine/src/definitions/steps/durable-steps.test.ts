@@ -1,0 +1,93 @@
+import { describe, expect, test } from "vitest"
+import { pureModel } from "../../agents/stand-ins.test-support.ts"
+import { hash32 } from "../../core/retry.ts"
+import { scriptedModel } from "../../models/index.ts"
+import { memoryStore } from "../../stores/index.ts"
+import { crashTest } from "../../testing/index.ts"
+import { asked, file, LOOP, load } from "./steps.test-support.ts"
+
+/** Its answers depend on every letter of the prompt: a step that sees something else after a crash ends differently. */
+const attentive = pureModel((last, _, name) => `${name} heard ${hash32(last, 1)}`)
+
+const BLOCKS = file(
+  ["a", "b", "c", "d", "e"],
+  `
+  - { type: agent, name: a }
+  - type: parallel
+    id: par
+    steps:
+      - type: condition
+        condition: "$steps.a.output != ''"
+        true: [{ type: agent, name: b }, { type: agent, name: c, prompt: "{{ $steps.b.output }}" }]
+      - type: parallel
+        id: inner
+        retry: { max_attempts: 1 }
+        steps: [{ type: agent, name: d }, { type: agent, name: e }]
+      - { id: ask, type: human, prompt: "{{ $steps.a.output }}?" }
+  - id: each
+    type: map
+    over: "[1, 2]"
+    steps: [{ type: agent, name: b, prompt: "{{ $item }}" }, { type: agent, name: c }]
+  - { id: end, type: agent, name: e }`,
+)
+
+describe("a steps workflow whose process dies", () => {
+  test("ends as if nothing had happened, wherever that is, and no model call that is on record is made again", async () => {
+    const { workflow } = load(BLOCKS, { model: attentive })
+    const { outcome, crashes } = await crashTest(workflow, "Go", { seeds: 40, answers: () => "yes" })
+    expect(outcome).toMatchObject({ status: "completed", usage: { modelCalls: 10 } })
+    expect(crashes).toBeGreaterThan(40)
+  })
+
+  test("in a loop too, whose runs are counted", async () => {
+    const model = pureModel((last, _, name) =>
+      name === "qa_agent" ? '{"is_approved": false}' : `${name} ${hash32(last, 1)}`,
+    )
+    const [head = "", steps = ""] = LOOP.split("workflow:\n")
+    const limited = `${head}workflow:\n  max_loop_iterations: 3\n  steps:\n${steps.trimEnd().replace(/^/gm, "  ")}\n`
+    const { workflow } = load(limited, { model })
+    // What checks JSON Schemas is loaded with the first check, which the simulator would wait for in vain.
+    await workflow.run("Go").result
+    const { outcome } = await crashTest(workflow, "Go", { seeds: 20 })
+    expect(outcome).toMatchObject({
+      status: "failed",
+      error: "MAX_LOOP_ITERATIONS",
+      usage: { modelCalls: 7 },
+    })
+  })
+})
+
+test("two runs at once do not see each other", async () => {
+  const model = scriptedModel({
+    a: [{ text: "A", repeat: true }],
+    b: [{ text: "B", repeat: true }],
+  })
+  const text = file(["a", "b"], "\n  - { type: agent, name: a }\n  - { type: agent, name: b }")
+  const { workflow } = load(
+    text.replace("b: { model: offline }", 'b: { model: offline, instruction: "{{ $input }}" }'),
+    {
+      model,
+    },
+  )
+  await Promise.all(["one", "two", "three"].map((prompt) => workflow.run(prompt)))
+  const { prompts, systems, agents } = asked(model)
+  const last = prompts.filter((_, i) => agents[i] === "b").map((prompt) => prompt.split("\n").at(-1))
+  expect(last.sort()).toEqual(["one", "three", "two"])
+  expect(systems.filter((told) => told !== "").sort()).toEqual(["one", "three", "two"])
+})
+
+test("what the journal has grows with the steps, not with their number squared", async () => {
+  const bytes = async (count: number) => {
+    // Tools instead of agents: prompts grow by themselves, though the journal does not have them.
+    const think = "tool: think, toolset: { type: think }, args: { thought: well }"
+    const steps = Array.from({ length: count }, (_, i) => `  - { id: s${i}, type: tool, ${think} }`)
+    const text = `workflow:\n${steps.join("\n")}\n`
+    const store = memoryStore()
+    const { workflow } = load(text)
+    const { status, runId } = await workflow.run("Go", { store }).result
+    expect(status).toBe("completed")
+    return JSON.stringify(await store.read(runId, 0)).length
+  }
+  const [some, more] = [await bytes(100), await bytes(1_000)]
+  expect(more / some).toBeLessThan(10.5)
+})

@@ -1,0 +1,186 @@
+import { describe, expect, test } from "vitest"
+import { scriptedModel } from "../../models/index.ts"
+import { manualClock, settled } from "../../testing/index.ts"
+import { asked, file, load, play } from "./steps.test-support.ts"
+
+const broken = (message = "boom") => ({ error: { code: 400, message } })
+
+describe("retry", () => {
+  const step = (retry: string) =>
+    file(["a", "b"], `\n  - { type: agent, name: a, retry: ${retry} }\n  - { type: agent, name: b }`)
+
+  test("tries max_attempts times more; those after it see the success alone", async () => {
+    const { status, agents, prompts } = await play(step("{ max_attempts: 2, initial_delay_seconds: 0 }"), {
+      a: [broken(), broken(), "A"],
+      b: ["B"],
+    })
+    expect(status).toBe("completed")
+    expect(agents).toEqual(["a", "a", "a", "b"])
+    expect(prompts[3]).toContain("[a (agent: a)]:\nA\n")
+  })
+
+  test("fails the workflow when none helps, and is off where nothing is said", async () => {
+    const two = await play(step("{ max_attempts: 1, initial_delay_seconds: 0 }"), { a: [broken(), broken()] })
+    expect(two).toMatchObject({ status: "failed", agents: ["a", "a"] })
+    const none = await play(step("{ backoff: exponential }"), { a: [broken()] })
+    expect(none).toMatchObject({ status: "failed", agents: ["a"] })
+  })
+
+  test("only of the errors that `on` names, by code or message, in any case", async () => {
+    const text = step("{ max_attempts: 1, initial_delay_seconds: 0, on: [timeout, RATE_limit] }")
+    expect((await play(text, { a: [broken("a Rate_Limit was hit"), "A"], b: ["B"] })).status).toBe(
+      "completed",
+    )
+    expect(await play(text, { a: [broken("something else")] })).toMatchObject({
+      status: "failed",
+      agents: ["a"],
+    })
+  })
+
+  test.each([
+    ["{ max_attempts: 3 }", [1_000, 1_000, 1_000]],
+    ["{ max_attempts: 3, backoff: exponential }", [1_000, 2_000, 4_000]],
+    ["{ max_attempts: 2, backoff: exponential, initial_delay_seconds: 0.5 }", [500, 1_000]],
+  ])("%s waits", async (retry, waits) => {
+    const clock = manualClock()
+    const model = scriptedModel({ a: [...waits.map(() => broken()), "A"], b: ["B"] }, { clock })
+    const run = load(step(retry), { model }).workflow.run("Go", { clock })
+    for (const [i, wait] of waits.entries()) {
+      await settled()
+      expect(model.calls).toHaveLength(i + 1)
+      await clock.advance(wait - 1)
+      await settled()
+      expect(model.calls).toHaveLength(i + 1)
+      await clock.advance(1)
+    }
+    expect((await run.result).status).toBe("completed")
+  })
+
+  test("of a parallel block runs the whole block again, and a failed attempt leaves nothing", async () => {
+    const text = file(
+      ["a", "b", "c", "d"],
+      `
+  - { type: agent, name: d }
+  - type: parallel
+    id: par
+    retry: { max_attempts: 2, initial_delay_seconds: 0 }
+    steps: [{ type: agent, name: a }, { type: agent, name: b }]
+  - { type: agent, name: c }`,
+    )
+    const { status, agents, prompts, state } = await play(text, {
+      a: ["a1", "a2"],
+      b: [broken(), "b2"],
+      c: ["C"],
+      d: ["D"],
+    })
+    expect(status).toBe("completed")
+    expect(agents).toEqual(["d", "a", "b", "a", "b", "c"])
+    expect(prompts[1]).toContain("[d (agent: d)]:\nD\n\n--- End")
+    expect(prompts[5]).toBe(`--- Prior Step Outputs ---
+
+[d (agent: d)]:
+D
+
+[par/a (agent: a)]:
+a2
+
+[par/b (agent: b)]:
+b2
+
+--- End Prior Step Outputs ---
+
+Go`)
+    expect(JSON.stringify(state.steps)).not.toContain("a1")
+  })
+
+  test("of a block in a block, with what both see", async () => {
+    const text = file(
+      ["a", "b", "c", "d"],
+      `
+  - { type: agent, name: d }
+  - type: parallel
+    id: outer
+    steps:
+      - type: condition
+        condition: "true"
+        true:
+          - { type: agent, name: c }
+          - type: parallel
+            id: inner
+            retry: { max_attempts: 1, initial_delay_seconds: 0 }
+            steps: [{ type: agent, name: a }, { type: agent, name: b }]
+      - { id: other, type: agent, name: d }
+  - { id: end, type: agent, name: d }`,
+    )
+    const { status, agents, prompts } = await play(text, {
+      a: ["a1", "a2"],
+      b: [broken(), "b2"],
+      c: ["C"],
+      d: ["d1", "d2", "d3"],
+    })
+    expect(status).toBe("completed")
+    const seen = (i: number) => [...(prompts[i] as string).matchAll(/^\[(.*) \(/gm)].map(([, id]) => id)
+    expect(seen(agents.lastIndexOf("a"))).toEqual(["d", "outer/c"])
+    expect(seen(prompts.length - 1)).toEqual([
+      "d",
+      "outer/c",
+      "outer/inner/a",
+      "outer/inner/b",
+      "outer/other",
+    ])
+  })
+})
+
+describe("a timeout", () => {
+  test("of a step fails it, and it may be tried again", async () => {
+    const text = file(["a"], "\n  - { type: agent, name: a, timeout: 2, retry: { max_attempts: 1 } }")
+    const clock = manualClock()
+    const model = scriptedModel({ a: [{ text: "late", delay: 5_000 }, "A"] }, { clock })
+    const run = load(text, { model }).workflow.run("Go", { clock })
+    await settled()
+    await clock.advance(2_000)
+    await settled()
+    await clock.advance(1_000)
+    expect(await run.result).toMatchObject({ status: "completed", outputs: ["A"] })
+    expect(asked(model).agents).toEqual(["a", "a"])
+  })
+
+  test("of a whole block fails it as a whole, in every attempt anew", async () => {
+    const text = file(
+      ["a", "b"],
+      `
+  - type: parallel
+    id: par
+    timeout: 3s
+    retry: { max_attempts: 1, initial_delay_seconds: 0, on: TIMEOUT }
+    steps: [{ type: agent, name: a }, { type: agent, name: b }]`,
+    )
+    const clock = manualClock()
+    const model = scriptedModel(
+      {
+        a: ["a1", "a2"],
+        b: [
+          { text: "late", delay: 5_000 },
+          { text: "b2", delay: 2_000 },
+        ],
+      },
+      { clock },
+    )
+    const run = load(text, { model }).workflow.run("Go", { clock })
+    await settled()
+    await clock.advance(3_000)
+    await settled()
+    await clock.advance(2_000)
+    expect(await run.result).toMatchObject({
+      status: "completed",
+      outputs: [{ steps: { a: { output: "a2" }, b: { output: "b2" } } }],
+    })
+    const late = scriptedModel({ a: ["a1"], b: [{ text: "late", delay: 5_000 }] }, { clock })
+    const failing = load(text.replace(/ {4}retry.*\n/, ""), { model: late }).workflow.run("Go", { clock })
+    await settled()
+    await clock.advance(3_000)
+    const { status, error } = await failing.result
+    expect(status).toBe("failed")
+    expect(error).toMatchObject({ code: "TIMEOUT", message: 'Step "par" took longer than 3000 ms.' })
+  })
+})

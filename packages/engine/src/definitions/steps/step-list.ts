@@ -1,0 +1,22 @@
+/** The steps of a workflow as its nodes know them: their order, other names for them, and what templates can see beside. */
+import { Layout, type LayoutEntry } from "./layout.ts"
+
+export interface StepListOptions {
+  /** Other paths for steps. */
+  readonly aliases?: Readonly<Record<string, string>> | undefined
+  /** What `$vars` has. */
+  readonly vars?: Readonly<Record<string, string>> | undefined
+  /** What `$env` has. Default: the process's. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
+}
+
+export interface StepList {
+  readonly layout: Layout
+  readonly vars: Readonly<Record<string, string>>
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+export function stepList(entries: readonly LayoutEntry[], options: StepListOptions = {}): StepList {
+  const { aliases, vars = {}, env = process.env } = options
+  return { layout: new Layout(entries, aliases), vars, env }
+}

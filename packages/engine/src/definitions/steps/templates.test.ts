@@ -1,0 +1,202 @@
+import { describe, expect, test } from "vitest"
+import { file, load, play } from "./steps.test-support.ts"
+
+/** What an agent is told by a prompt with a template in it, after steps of several kinds. */
+async function told(prompt: string, options: Parameters<typeof play>[3] = {}) {
+  const text = `agents:
+  a: { model: offline }
+  reader: { model: offline }
+  qa:
+    model: offline
+    structured_output:
+      name: verdict
+      schema: { type: object, properties: { ok: { type: boolean }, notes: { type: array, items: { type: string } } } }
+workflow:
+  - { id: gen, type: agent, name: a }
+  - { id: check, type: agent, name: qa }
+  - type: parallel
+    id: par
+    steps:
+      - { id: x, type: agent, name: a }
+      - { id: y, type: agent, name: qa }
+  - { type: agent, name: reader, prompt: ${JSON.stringify(prompt)} }
+`
+  const script = {
+    a: ['{"title": "Tea"}', "plain"],
+    qa: [{ json: { ok: true, notes: ["n1", "n2"] } }, { json: { ok: false } }],
+    reader: ["read"],
+  }
+  const { prompts, status, error } = await play(text, script, "Hello", options)
+  if (status !== "completed") throw error
+  return (prompts.at(-1) as string).split("--- End Prior Step Outputs ---\n\n")[1]
+}
+
+describe("templates", () => {
+  test.each([
+    ["{{ $steps.par.outputs.x.output }}", "plain"],
+    ["{{ $steps.par.outputs[0].output }}", "plain"],
+    ["{{ $steps.par.outputs[1].output.ok }}", "false"],
+    ["{{ $steps.par.outputs[-1].agent }}", "qa"],
+    ["{{ $steps.par.order }}", '["x","y"]'],
+    [
+      "{{ $steps.par.output }}",
+      '{"steps":{"x":{"output":"plain","agent":"a"},"y":{"output":{"ok":false},"agent":"qa"}},"order":["x","y"]}',
+    ],
+    ["{{ $steps.check.output.notes[1] }} {{ $steps.check.output.ok }}", "n2 true"],
+    ["{{ $steps.check.output }}", '{"ok":true,"notes":["n1","n2"]}'],
+    ["{{ size($steps.check.output.notes) }}", "2"],
+    ["{{ $steps.gen.agent }}", "a"],
+    ["{{ size($steps) }}", "3"],
+    ["<{{ $input }}>", "<Hello>"],
+    ["{{ $steps.check.output.nothing.there }}.", "."],
+    ["\\{{ $input }}", "{{ $input }}"],
+  ])("%s", async (prompt, expected) => {
+    expect(await told(prompt)).toBe(expected)
+  })
+
+  test("look into text that is JSON, though nobody promised it", async () => {
+    expect(await told("{{ $steps.gen.output.title }}")).toBe("Tea")
+    expect(await told("{{ $steps.gen.output }}")).toBe('{"title": "Tea"}')
+  })
+
+  test("know the run, the environment and variables that are given", async () => {
+    expect(await told("{{ $run.id }}")).toMatch(/^[0-9a-f-]{36}$/)
+    process.env.STEPS_TEST_CITY = "Ulm"
+    expect(await told("{{ $env.STEPS_TEST_CITY }}|{{ $env.STEPS_TEST_NOBODY }}")).toBe("Ulm|")
+    expect(await told("{{ $vars.tone }}", { variables: { tone: "dry" } })).toBe("dry")
+  })
+
+  test("are filled in for instructions, by the step that the agent is at work in", async () => {
+    const text = `agents:
+  a: { model: offline, instruction: "Before: {{ $steps.first.output }}; asked: {{ $input }}" }
+workflow:
+  - { id: first, type: agent, name: a }
+  - { id: second, type: agent, name: a }
+`
+    const { systems } = await play(text, { a: ["one", "two"] }, "Hi")
+    expect(systems).toEqual(["Before: ; asked: Hi", "Before: one; asked: Hi"])
+  })
+
+  test("in instructions see what their branch sees, also in agents that do a task for the step's", async () => {
+    const text = `agents:
+  boss: { model: offline, sub_agents: [helper] }
+  helper: { model: offline, instruction: "Known: {{ $steps.a.output }}" }
+  a: { model: offline }
+workflow:
+  - { type: agent, name: a }
+  - { type: agent, name: boss }
+`
+    const { systems, status } = await play(text, {
+      a: ["A"],
+      boss: [{ tool_calls: [{ name: "transfer_task", args: { agent: "helper", task: "Help" } }] }, "done"],
+      helper: ["helped"],
+    })
+    expect(status).toBe("completed")
+    expect(systems).toContain("Known: A")
+  })
+
+  test("of other tools than ours are text in instructions", () => {
+    const text =
+      'agents:\n  a: { model: offline, instruction: "Write {{name}}" }\nworkflow: [{ type: agent, name: a }]\n'
+    expect(load(text).code).toContain('instructions: "Write {{name}}"')
+  })
+
+  test("name a step of the block they are in by its id alone", async () => {
+    const text = file(
+      ["a", "b", "c"],
+      `
+  - type: parallel
+    id: par
+    steps:
+      - type: condition
+        condition: "true"
+        true: [{ type: agent, name: a }, { type: agent, name: b, prompt: "Was {{ $steps.a.output }}" }]
+      - { type: agent, name: c }`,
+    )
+    const { agents, prompts } = await play(text, { a: ["A"], b: ["B"], c: ["C"] })
+    expect(prompts[agents.indexOf("b")]).toMatch(/Was A$/)
+  })
+})
+
+describe("conditions", () => {
+  const text = (condition: string) =>
+    file(
+      ["a", "yes", "no"],
+      `
+  - { type: agent, name: a }
+  - type: condition
+    condition: ${JSON.stringify(condition)}
+    true: [{ type: agent, name: yes }]
+    false: [{ type: agent, name: no }]`,
+    )
+  const way = async (condition: string, answer = "x") =>
+    await play(text(condition), { a: [answer], yes: ["y"], no: ["n"] })
+
+  test.each(["true", "TRUE", " Yes ", "1", "\tyes\n"])("%j is true", async (answer) => {
+    expect((await way("{{ $steps.a.output }}", answer)).agents[1]).toBe("yes")
+  })
+
+  test.each(["false", "No", "0", "  ", " FALSE"])("%j is false", async (answer) => {
+    expect((await way("{{ $steps.a.output }}", answer)).agents[1]).toBe("no")
+  })
+
+  test.each([
+    ["$steps.a.output == 'x'", "yes"],
+    ["{{ $steps.a.output != 'x' }}", "no"],
+    ["$steps.a.output.startsWith('x') && size($input) == 2", "yes"],
+    ["not ($steps.a.output in ['x', 'y'])", "no"],
+    ["{{ $steps.a.output.missing.path }}", "no"],
+    ["true", "yes"],
+  ])("%s", async (condition, expected) => {
+    expect((await way(condition)).agents[1]).toBe(expected)
+  })
+
+  test("anything else fails, and says what it was", async () => {
+    const { status, error, agents } = await way("{{ $steps.a.output }}", "maybe")
+    expect(status).toBe("failed")
+    expect(error?.message).toBe('workflow: condition did not resolve to boolean: "maybe"')
+    expect(agents).toEqual(["a"])
+  })
+
+  test("without a branch that fits go on; at the end the run's output is the last step's", async () => {
+    const open = file(
+      ["a"],
+      '\n  - { type: agent, name: a }\n  - { type: condition, condition: "false", true: [] }',
+    )
+    expect((await play(open, { a: ["A"] })).outputs).toEqual(["A"])
+    const alone = file(
+      ["a"],
+      "\n  - { type: condition, condition: \"$input == 'x'\", true: [{ type: agent, name: a }] }",
+    )
+    expect(await play(alone, { a: ["A"] }, "y")).toMatchObject({
+      status: "completed",
+      outputs: [],
+      undelivered: [],
+    })
+  })
+
+  test("branches go on after the condition", async () => {
+    const { agents } = await play(
+      file(
+        ["a", "b", "c"],
+        `
+  - { type: condition, condition: "true", true: [{ type: agent, name: a }], false: [{ type: agent, name: b }] }
+  - { type: agent, name: c }`,
+      ),
+      { a: ["A"], c: ["C"] },
+    )
+    expect(agents).toEqual(["a", "c"])
+  })
+
+  test("`when` runs a step or passes it over", async () => {
+    const optional = file(
+      ["a", "b", "c"],
+      `
+  - { type: agent, name: a }
+  - { type: agent, name: b, when: "{{ $steps.a.output }}" }
+  - { type: agent, name: c }`,
+    )
+    expect((await play(optional, { a: ["yes"], b: ["B"], c: ["C"] })).agents).toEqual(["a", "b", "c"])
+    expect((await play(optional, { a: ["no"], c: ["C"] })).agents).toEqual(["a", "c"])
+  })
+})

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest"
+import { type Context, memoryStore, node, pastEvents, workflow } from "../index.ts"
+import { foldEvents } from "../protocol/fold-event.ts"
+import { emptyView } from "../protocol/run-view.ts"
+
+const ask = workflow("ask")
+  .start(node("ask", async (n: number, ctx: Context) => `${n}: ${await ctx.ask<string>("Go on?")}`))
+  .build()
+
+test("the events of a run that waits are there at once, and give its view", async () => {
+  const store = memoryStore()
+  const run = ask.stream(1, { store, runId: "r" })
+  await run
+  const events = await pastEvents(store, "r")
+  expect(events.at(-1)).toMatchObject({ type: "run.waiting", seq: events.length })
+  const view = foldEvents(emptyView(), events)
+  expect(view).toMatchObject({ runId: "r", status: "waiting", requests: { r1: { status: "open" } } })
+  expect(await pastEvents(store, "r", events.length - 1)).toEqual(events.slice(-1))
+})
+
+test("a run that is not there has no past", async () => {
+  await expect(pastEvents(memoryStore(), "nope")).rejects.toMatchObject({ code: "RUN_UNKNOWN" })
+})

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest"
+import type { Json } from "../core/index.ts"
+import { formatRows } from "./format-rows.ts"
+
+const result = (rows: Json[][], isCut = false) => ({ columns: ["id", "name"], rows, isCut })
+const many = Array.from({ length: 25 }, (_, i) => [i, `n${i}`])
+
+test("a result is a line of columns and a line a row", () => {
+  const rows = [
+    [1, "Ann"],
+    [2, null],
+    [3, { a: [1] }],
+  ]
+  expect(formatRows(result(rows))).toBe('id | name\n1 | Ann\n2 | \n3 | {"a":[1]}')
+})
+
+test("at most 20 rows are shown, and it is told that there are more", () => {
+  const lines = formatRows(result(many)).split("\n")
+  expect(lines).toHaveLength(22)
+  expect(lines.at(-1)).toBe("(20 of 25 rows)")
+  expect(formatRows(result(many, true), { rows: 30 })).toMatch(/\(the first 25 rows; there are more\)$/)
+  expect(formatRows(result(many.slice(0, 20)))).not.toContain("of")
+})
+
+test("a value stays in its place and is clipped", () => {
+  expect(formatRows(result([[1, "a|b\nc"]]))).toBe("id | name\n1 | a\\|b c")
+  expect(formatRows(result([[1, "x".repeat(300)]]))).toBe(`id | name\n1 | ${"x".repeat(200)}…`)
+})
+
+test("no rows are told, and so is a result that did not fit", () => {
+  expect(formatRows(result([]))).toBe("No rows.")
+  expect(formatRows(result([], true))).toBe("The result is too large to be shown.")
+})

@@ -1,0 +1,137 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: a variable of the graph.
+import { describe, expect, test } from "vitest"
+import { agent } from "../../agents/index.ts"
+import { pureModel } from "../../agents/stand-ins.test-support.ts"
+import { type Model, scriptedModel } from "../../models/index.ts"
+import { crashTest } from "../../testing/index.ts"
+import { team } from "./goal.test-support.ts"
+import {
+  type GraphGoalConfig,
+  goalWorkflow,
+  graphWorkflow,
+  runGoal,
+  runGraphWorkflow,
+} from "./graph-workflow.ts"
+
+const GRAPH = {
+  agents: { writer: { model: "offline" } },
+  nodes: [
+    { id: "start", type: "start" },
+    { id: "write", type: "agent", agent_id: "${WRITER}" },
+  ],
+  edges: [{ from_node: "start", to_node: "write" }],
+}
+
+function config(model: Model, more: Partial<GraphGoalConfig> = {}): GraphGoalConfig {
+  return {
+    ...team({ a: ["from the chain"] }),
+    definition: { file: "graph.json", text: JSON.stringify(GRAPH) },
+    load: { variables: { WRITER: "writer" }, env: {}, model: () => model },
+    ...more,
+  }
+}
+
+const answers = (text: string) => scriptedModel([text])
+const fails = () => scriptedModel([{ error: { code: 400, message: "no" } }])
+
+async function logsOf(goal: GraphGoalConfig) {
+  const run = graphWorkflow(goal).stream("go")
+  const logs: string[] = []
+  for await (const event of run) if (event.type === "log") logs.push(`${event.level}: ${event.message}`)
+  return { logs, outputs: (await run.result).outputs }
+}
+
+describe("a graph definition", () => {
+  test("answers the goal", async () => {
+    const model = answers("from the graph")
+    expect(await runGraphWorkflow(config(model), "go")).toBe("from the graph")
+    expect(model.calls).toHaveLength(1)
+  })
+
+  test("that cannot be loaded is logged, and the chain answers", async () => {
+    const { logs, outputs } = await logsOf(config(answers(""), { definition: "nowhere.json" }))
+    expect(outputs).toEqual(["from the chain"])
+    expect(logs[0]).toContain("error: The graph cannot be used; the pipeline answers.")
+    expect(logs[0]).toContain("nowhere.json")
+  })
+
+  test("that is not valid is logged with its problems, and the chain answers", async () => {
+    const text = JSON.stringify({ ...GRAPH, edges: [{ from_node: "start", to_node: "rite" }] })
+    const { logs, outputs } = await logsOf(config(answers(""), { definition: { file: "g.json", text } }))
+    expect(outputs).toEqual(["from the chain"])
+    expect(logs[0]).toContain("rite")
+  })
+
+  test("that fails is logged, and the chain answers", async () => {
+    const { logs, outputs } = await logsOf(config(fails()))
+    expect(outputs).toEqual(["from the chain"])
+    expect(logs[0]).toMatch(/^error: The graph failed; the pipeline answers\. .*400/s)
+  })
+
+  test("past its step limit is a failure too", async () => {
+    const text = JSON.stringify({ ...GRAPH, limits: { max_steps: 1 } })
+    const { logs, outputs } = await logsOf(config(answers("x"), { definition: { file: "g.json", text } }))
+    expect(outputs).toEqual(["from the chain"])
+    expect(logs[0]).toContain("Execution exceeded max steps limit: 1")
+  })
+
+  test("with fallback: false, fails the caller instead", async () => {
+    await expect(runGraphWorkflow(config(fails(), { fallback: false }), "go")).rejects.toThrow(/400/)
+    expect(() => graphWorkflow(config(answers(""), { fallback: false, definition: "nowhere.json" }))).toThrow(
+      /nowhere\.json/,
+    )
+  })
+
+  test("that is not valid is refused as one error with all that is wrong", () => {
+    const edges = [{ from_node: "nobody", to_node: "nowhere" }]
+    const definition = { file: "g.json", text: JSON.stringify({ ...GRAPH, edges }) }
+    expect(() => graphWorkflow(config(answers(""), { fallback: false, definition }))).toThrow(
+      /^Graph validation failed:\n[\s\S]*Edge source node nobody not found[\s\S]*Edge target node nowhere not found/,
+    )
+  })
+
+  test("a budget that is used up is not handed on to the chain", async () => {
+    const { status } = await graphWorkflow(config(answers("x"))).run("go", { budget: { modelCalls: 0 } })
+      .result
+    expect(status).toBe("limit")
+  })
+
+  test("a graph that failed is not run again after a crash", async () => {
+    const model = pureModel((_, __, name) => {
+      if (name === "writer")
+        throw Object.assign(new Error("no"), { name: "AI_APICallError", isRetryable: false })
+      if (name === "reviewer") return '{"decision":"accept"}'
+      return name === "triage" ? "?" : "from the chain"
+    })
+    const make = (name: string) => agent({ name, model, stream: false })
+    const agents = { triage: make("triage"), reviewer: make("reviewer"), assistants: [make("a")] }
+    const { outcome } = await crashTest(graphWorkflow(config(model, agents)), "go", {
+      seeds: 20,
+      compare: ({ result }) => result.outputs,
+    })
+    expect(outcome).toEqual(["from the chain"])
+  })
+})
+
+describe("the switch", () => {
+  const both = (more: Partial<GraphGoalConfig>) => config(answers("from the graph"), more)
+  const env = (USE_GRAPH_EXECUTION: string) => ({
+    load: { ...config(answers("from the graph")).load, env: { USE_GRAPH_EXECUTION } },
+  })
+
+  test.each<[string, Partial<GraphGoalConfig>, string]>([
+    ["useGraphExecution: true", { useGraphExecution: true, ...env("false") }, "from the graph"],
+    ["useGraphExecution: false", { useGraphExecution: false, ...env("true") }, "from the chain"],
+    ["USE_GRAPH_EXECUTION=true", env("true"), "from the graph"],
+    ["USE_GRAPH_EXECUTION=0", env("0"), "from the chain"],
+    ["nothing, with a graph", env(""), "from the graph"],
+    ["nothing, without one", { ...env(""), definition: undefined }, "from the chain"],
+  ])("%s", async (_, more, answer) => {
+    expect(await runGoal(both(more), "go")).toBe(answer)
+  })
+
+  test("picks the workflow too", () => {
+    expect(goalWorkflow(both({ useGraphExecution: true })).name).toBe("graph-goal")
+    expect(goalWorkflow(both({ useGraphExecution: false })).name).toBe("sequential-goal")
+  })
+})

@@ -1,0 +1,160 @@
+/**
+ * A goal answered by a graph definition. Where the graph cannot be loaded, is not valid or does not come to its end, the
+ * log says so, and the goal pipeline answers.
+ */
+import { node, type Workflow, workflow } from "../../builder/index.ts"
+import { SuperstepError } from "../../core/index.ts"
+import {
+  type Definition,
+  type DefinitionText,
+  type LoadOptions,
+  loadDefinition,
+  printProblems,
+} from "../../definitions/index.ts"
+import { channel, type RunOptions, replace } from "../../runtime/index.ts"
+import { messageOf } from "../failure.ts"
+import { workflowStage } from "../stage-node.ts"
+import { textOf } from "./ask-agent.ts"
+import type { GoalConfig } from "./goal-config.ts"
+import { answerOf } from "./run-answer.ts"
+import { runSequentialGoal, sequentialGoal } from "./sequential-goal.ts"
+
+export interface GraphGoalConfig extends GoalConfig {
+  /** The graph: a file, or its text. */
+  readonly definition?: string | DefinitionText | undefined
+  readonly load?: LoadOptions | undefined
+  /** False: a graph that cannot answer fails the run. Default true: the pipeline answers. */
+  readonly fallback?: boolean | undefined
+  /** The graph answers, or the pipeline. Default: USE_GRAPH_EXECUTION, else the graph where there is one. */
+  readonly useGraphExecution?: boolean | undefined
+}
+
+export interface GoalWorkflow extends Workflow<string, string> {
+  /** Closes what the graph's toolsets have opened. */
+  close(): Promise<void>
+}
+
+const NO_OUTPUT = "No output generated"
+const goal = channel("goal", replace(""))
+
+interface Answer {
+  readonly text?: string | undefined
+}
+
+export function graphWorkflow(config: GraphGoalConfig): GoalWorkflow {
+  const { fallback = true, name = "graph-goal" } = config
+  const loaded = load(config)
+  const graph = loaded.ok ? loaded.definition : undefined
+  if (!loaded.ok && !fallback)
+    throw new SuperstepError("DEFINITION_INVALID", loaded.reason, { retryable: false })
+  const description = "Answers a goal by a graph definition."
+  const builder = workflow(name, { description, state: [goal] })
+  const built =
+    loaded.ok && !fallback
+      ? builder.start(graphStage(loaded.definition)).build()
+      : withChain(loaded, config, builder)
+  const close = async () => await graph?.close()
+  return Object.freeze({ ...(built as Workflow<string, string>), close })
+}
+
+function withChain(loaded: Loaded, config: GraphGoalConfig, builder: ReturnType<typeof workflow>) {
+  const chain = workflowStage<Answer, string, string, string>("chain", sequentialGoal(config), {
+    input: (_, ctx) => ctx.state.get(goal),
+    output: ([text]) => text ?? "",
+  })
+  if (!loaded.ok) {
+    const unusable = node("graph", (text: string, ctx): Answer => {
+      ctx.state.write(goal, text)
+      ctx.log("error", `The graph cannot be used; the pipeline answers. ${loaded.reason}`)
+      return {}
+    })
+    return builder.start(unusable).edge(unusable, chain).build()
+  }
+  const graph = tryingStage(loaded.definition)
+  const answer = node("answer", ({ text = "" }: Answer) => text)
+  return builder
+    .start(graph)
+    .switch(graph, [{ when: ({ text }) => text !== undefined, to: answer, label: "answered" }], chain)
+    .output(answer, chain)
+    .build()
+}
+
+function graphStage({ workflow: graph }: Definition) {
+  return workflowStage<string, string, unknown, string>("graph", graph, {
+    input: (text) => text,
+    output: resultOf,
+  })
+}
+
+/** What failed is on record: after a restart the pipeline goes on, and the graph is not run again. */
+function tryingStage({ workflow: graph }: Definition) {
+  return workflowStage<string, string, unknown, Answer>("graph", graph, {
+    input(text, ctx) {
+      ctx.state.write(goal, text)
+      return text
+    },
+    output: (outputs) => ({ text: resultOf(outputs) }),
+    failed(error, ctx) {
+      // Nobody else could go on either.
+      ctx.checkBudget()
+      ctx.log("error", `The graph failed; the pipeline answers. ${messageOf(error)}`)
+      return {}
+    },
+  })
+}
+
+function resultOf(outputs: readonly unknown[]): string {
+  const [first = NO_OUTPUT] = outputs
+  return textOf(first)
+}
+
+type Loaded =
+  | { readonly ok: true; readonly definition: Definition }
+  | { readonly ok: false; readonly reason: string }
+
+function load({ definition: source, load: options }: GraphGoalConfig): Loaded {
+  if (source === undefined) return { ok: false, reason: "There is no graph definition: give { definition }." }
+  try {
+    const loaded = loadDefinition(source, options)
+    const { definition } = loaded
+    if (definition !== undefined) return { ok: true, definition }
+    return { ok: false, reason: printProblems(loaded, { color: false }).trimEnd() }
+  } catch (error) {
+    return { ok: false, reason: messageOf(error) }
+  }
+}
+
+export async function runGraphWorkflow(
+  config: GraphGoalConfig,
+  goalText: string,
+  options?: RunOptions,
+): Promise<string> {
+  const graph = graphWorkflow(config)
+  try {
+    return await answerOf(graph.run(goalText, options))
+  } finally {
+    await graph.close()
+  }
+}
+
+/** The graph or the pipeline, as the switch says. */
+export function goalWorkflow(config: GraphGoalConfig): GoalWorkflow {
+  if (usesGraph(config)) return graphWorkflow(config)
+  return Object.freeze({ ...sequentialGoal(config), close: async () => undefined })
+}
+
+export async function runGoal(
+  config: GraphGoalConfig,
+  goalText: string,
+  options?: RunOptions,
+): Promise<string> {
+  const run = usesGraph(config) ? runGraphWorkflow : runSequentialGoal
+  return await run(config, goalText, options)
+}
+
+export function usesGraph({ useGraphExecution, definition, load: options }: GraphGoalConfig): boolean {
+  if (useGraphExecution !== undefined) return useGraphExecution
+  const { USE_GRAPH_EXECUTION: said } = options?.env ?? process.env
+  if (said !== undefined && said.trim() !== "") return /^(?:1|true|yes|on)$/i.test(said.trim())
+  return definition !== undefined
+}

@@ -1,0 +1,215 @@
+/** A configuration file of the goal pipeline, YAML or JSON, with `${NAME}`: its configuration, or all that is wrong with it. */
+import { readFileSync } from "node:fs"
+import { basename, dirname, extname, isAbsolute, join } from "node:path"
+import type { Agent } from "../../agents/index.ts"
+import type { Json } from "../../core/index.ts"
+import {
+  type Diagnostic,
+  type Document,
+  parseDocument,
+  Report,
+  readShape,
+} from "../../definitions/document/index.ts"
+import type { DefinitionText, LoadOptions } from "../../definitions/index.ts"
+import { messageOf } from "../failure.ts"
+import { type FindAgent, GoalAgents, withAliases } from "./goal-agents.ts"
+import { type GoalBackends, OpenBackends } from "./goal-backends.ts"
+import type { GoalAgent, GoalConfig } from "./goal-config.ts"
+import { type GoalData, goalShape, OTHER_NAMES } from "./goal-shape.ts"
+import { type GraphGoalConfig, usesGraph } from "./graph-workflow.ts"
+import { settledDocument } from "./settled-document.ts"
+
+export interface LoadGoalOptions
+  extends Pick<LoadOptions, "read" | "variables" | "env" | "model" | "functions"> {
+  /** Agents that live elsewhere, by id. */
+  readonly agent?: FindAgent | undefined
+  /** What the file's search settings are opened with: `goalBackends` of `@superstep/retrieval`. Called when it is needed. */
+  readonly backends?: (() => GoalBackends | Promise<GoalBackends>) | undefined
+}
+
+export interface GoalFile {
+  readonly file: string
+  readonly name: string
+  readonly config: GraphGoalConfig
+  readonly agents: ReadonlyMap<string, Agent>
+  /** As it came in. */
+  readonly data: Json
+  /** Closes what its toolsets and searches have opened. */
+  close(): Promise<void>
+}
+
+export interface LoadedGoal {
+  /** Absent when there are errors. */
+  readonly goal?: GoalFile | undefined
+  readonly diagnostics: readonly Diagnostic[]
+  readonly sources: ReadonlyMap<string, string>
+}
+
+export function loadGoalConfig(source: string | DefinitionText, options: LoadGoalOptions = {}): LoadedGoal {
+  const { file, text } =
+    typeof source === "string" ? { file: source, text: readText(source, options) } : source
+  const report = new Report()
+  const sources = new Map<string, string>()
+  const nothing = () => ({ diagnostics: report.diagnostics, sources })
+  if (typeof text !== "string") {
+    report.error("FILE_UNREADABLE", `Cannot read ${file}: ${text.reason}.`)
+    return nothing()
+  }
+  sources.set(file, text)
+  const { document, diagnostics } = parseDocument(text, file)
+  report.add(diagnostics)
+  if (document === undefined) return nothing()
+  const goal = readGoal(document, report, options)
+  return report.hasErrors ? nothing() : { goal, ...nothing() }
+}
+
+/** Whether a text is a configuration of the goal pipeline, right or wrong. */
+export function isGoalConfig({ file, text }: DefinitionText): boolean {
+  const { data } = parseDocument(text, file).document ?? {}
+  if (typeof data !== "object" || data === null || Array.isArray(data)) return false
+  return Object.keys(data).some((key) => (OTHER_NAMES.get(key) ?? key) === "assistants")
+}
+
+function readText(file: string, { read }: LoadGoalOptions): string | { readonly reason: string } {
+  try {
+    return read === undefined ? readFileSync(file, "utf8") : read(file)
+  } catch (error) {
+    const { code } = error as { readonly code?: unknown }
+    const known =
+      code === "ENOENT" ? "there is no such file" : code === "EISDIR" ? "it is a folder" : undefined
+    return { reason: known ?? messageOf(error) }
+  }
+}
+
+function readGoal(document: Document, report: Report, options: LoadGoalOptions): GoalFile | undefined {
+  const { variables = {}, env = process.env } = options
+  const lookup = (name: string) => (Object.hasOwn(variables, name) ? variables[name] : env[name])
+  const settled = settledDocument(document, lookup, report)
+  const { value: data, diagnostics } = readShape(settled, goalShape)
+  report.add(diagnostics)
+  if (data === undefined) return undefined
+  const agents = new GoalAgents(settled, data, report, options, options.agent)
+  const opened = new OpenBackends(options.backends ?? missingBackends)
+  if (data.search !== undefined && options.backends === undefined && needsBackends(data)) {
+    const message =
+      "Search settings need back ends: give { backends }, those of @superstep/retrieval for one."
+    report.error("BACKENDS_MISSING", message, settled.place(["search"], "key"))
+  }
+  const config = configOf(settled, data, agents, opened, report)
+  if (config === undefined) return undefined
+  const { file } = document
+  const name = data.name ?? basename(file, extname(file))
+  return {
+    file,
+    name,
+    config: { ...config, name, ...graphPart(settled, data, options) },
+    agents: agents.made,
+    data: document.data,
+    async close() {
+      await opened.close()
+      for (const one of agents.made.values()) await one.close()
+    },
+  }
+}
+
+function configOf(
+  { file, place }: Document,
+  data: GoalData,
+  agents: GoalAgents,
+  opened: OpenBackends,
+  report: Report,
+): GoalConfig | undefined {
+  const named = (
+    field: "triage" | "reviewer" | "sql_agent" | "graph_agent" | "vector_agent",
+    usual?: string,
+  ) => {
+    const id = data[field] ?? usual
+    return id === undefined ? undefined : agents.get(id, [field])
+  }
+  const [triage, reviewer] = [named("triage", "triage"), named("reviewer", "reviewer")]
+  const [agent, graphAgent, vectorAgent] = [named("sql_agent"), named("graph_agent"), named("vector_agent")]
+  const assistants = data.assistants.map((id, i) => agents.get(id, ["assistants", i]))
+  const { databases: settings = [], graph: graphSettings, vector: index, results } = data.search ?? {}
+  const list = settings.map((one) => opened.database(withPaths(file, one)))
+  const databases = list.length === 0 ? undefined : opened.schemaRetriever(list)
+  if (agent !== undefined && databases === undefined) {
+    const message = "The SQL agent has nothing to ask: name databases under `search`."
+    report.warning("NO_DATABASES", message, place(["sql_agent"]))
+  }
+  const graph = graphSettings === undefined ? graphAgent : opened.graph(withPaths(file, graphSettings))
+  const vector = index === undefined ? vectorAgent : opened.index(withPaths(file, index))
+  if (triage === undefined || reviewer === undefined || assistants.includes(undefined)) return undefined
+  return {
+    triage,
+    reviewer,
+    assistants: assistants as GoalAgent[],
+    ...(databases !== undefined && { databases }),
+    ...(agent !== undefined && databases !== undefined && { sql: { agent, databases } }),
+    ...(graph !== undefined && { graph }),
+    ...(vector !== undefined && { vector }),
+    ...(results !== undefined && { results }),
+    useGraphSearch: data.use_graph_search,
+    multiRouteAlways: data.multi_route_always,
+    maxReviewPasses: data.max_review_passes,
+  }
+}
+
+/** The graph has the agents and the settings of the configuration. */
+function graphPart(document: Document, data: GoalData, options: LoadGoalOptions): Partial<GraphGoalConfig> {
+  const { graph_definition: path, use_graph_execution: useGraphExecution, fallback } = data
+  const { read = (file: string) => readFileSync(file, "utf8"), env, model, functions } = options
+  const { agents = {}, models, providers, permissions } = data
+  const switches = { useGraphExecution, fallback, load: { env } }
+  if (path === undefined || !usesGraph({ ...switches, definition: path } as GraphGoalConfig)) return switches
+  const { file } = document
+  const agentsText = JSON.stringify({ agents: withAliases(agents), models, providers, permissions })
+  return {
+    ...switches,
+    definition: beside(file, path),
+    load: {
+      env,
+      model,
+      functions,
+      agents: file,
+      read: (name) => (name === file ? agentsText : read(name)),
+      variables: { ...settingsOf(document), ...data.variables, ...options.variables },
+    },
+  }
+}
+
+/** By their names here, and as environments write them: `AGENT_ID_TRIAGE`. */
+function settingsOf({ data }: Document): Record<string, string> {
+  const settings: Record<string, string> = {}
+  for (const [name, value] of Object.entries(data as Record<string, Json>)) {
+    if (typeof value === "object") continue
+    const others = [...OTHER_NAMES].filter(([, known]) => known === name).map(([other]) => other)
+    for (const one of [name, ...others]) {
+      settings[one] = String(value)
+      settings[one.toUpperCase()] = String(value)
+    }
+  }
+  return settings
+}
+
+function needsBackends({ search = {} }: GoalData): boolean {
+  return search.databases !== undefined || search.vector !== undefined || search.graph !== undefined
+}
+
+function missingBackends(): never {
+  throw new Error("there are no back ends")
+}
+
+/** The files that settings name, found beside the configuration. */
+function withPaths<T extends object>(file: string, settings: T): T {
+  const entries = Object.entries(settings).map(([name, value]) => {
+    if (name === "files") return [name, (value as string[]).map((path) => beside(file, path))]
+    return [name, PATHS.has(name) ? beside(file, value as string) : value]
+  })
+  return Object.fromEntries(entries) as T
+}
+
+const PATHS: ReadonlySet<string> = new Set(["folder", "index", "path"])
+
+function beside(file: string, path: string): string {
+  return isAbsolute(path) ? path : join(dirname(file), path)
+}

@@ -1,0 +1,124 @@
+/** An agent that speaks A2A over real HTTP, in either version, by a script. */
+import type { ServerResponse } from "node:http"
+import { type LoopbackServer, loopbackServer } from "../../tools/loopback-server.test-support.ts"
+import type { A2aVersion } from "./a2a-wire.ts"
+
+export interface A2aScript {
+  readonly version?: A2aVersion
+  readonly streams?: boolean
+  /** What is sent for a message: a text is an answer at once; a list are the states of the task, look by look. */
+  readonly reply?: string | readonly ScriptedState[]
+  /** Something else instead of the answer; true when it was given. */
+  instead?(method: string, response: ServerResponse): boolean
+  readonly card?: object
+  readonly cardPath?: string
+}
+
+type ScriptedState = { readonly state: string; readonly note?: string; readonly artifact?: string }
+
+export interface A2aServer extends LoopbackServer {
+  readonly url: string
+  /** The calls it got: method, and what is told apart by. */
+  readonly calls: { method: string; params: Record<string, unknown> }[]
+  seen(method: string): Promise<void>
+}
+
+export async function a2aServer(script: A2aScript): Promise<A2aServer> {
+  const {
+    version = "1",
+    streams = false,
+    reply = "hello",
+    cardPath = "/.well-known/agent-card.json",
+  } = script
+  const calls: A2aServer["calls"] = []
+  const waiting: { method: string; resolve: () => void }[] = []
+  const states = typeof reply === "string" ? [] : [...reply]
+  let artifact = ""
+
+  const parts = (text: string) => [version === "1" ? { text } : { kind: "text", text }]
+  const status = ({ state, note }: ScriptedState) => ({
+    state: version === "1" ? `TASK_STATE_${state.toUpperCase().replaceAll("-", "_")}` : state,
+    ...(note === undefined ? {} : { message: { role: "agent", messageId: "n", parts: parts(note) } }),
+  })
+  const task = (now: ScriptedState) => {
+    artifact += now.artifact ?? ""
+    const artifacts = artifact === "" ? [] : [{ artifactId: "a", parts: parts(artifact) }]
+    const body = { id: "t1", contextId: "c1", status: status(now), artifacts }
+    return version === "1" ? { task: body } : { kind: "task", ...body }
+  }
+  const bare = (result: Record<string, unknown>) => (version === "1" ? result.task : result)
+  const next = () => (states.length > 1 ? states.shift() : states[0]) as ScriptedState
+  const message = (text: string) => {
+    const body = { role: "agent", messageId: "m", parts: parts(text) }
+    return version === "1" ? { message: body } : { kind: "message", ...body }
+  }
+  const update = (now: ScriptedState): object[] => {
+    const about = { taskId: "t1", contextId: "c1" }
+    const found: object[] = []
+    if (now.artifact !== undefined) {
+      const piece = {
+        ...about,
+        artifact: { artifactId: "a", parts: parts(now.artifact) },
+        append: artifact !== "",
+      }
+      artifact += now.artifact
+      found.push(version === "1" ? { artifactUpdate: piece } : { kind: "artifact-update", ...piece })
+    }
+    const change = { ...about, status: status(now) }
+    found.push(
+      version === "1" ? { statusUpdate: change } : { kind: "status-update", ...change, final: false },
+    )
+    return found
+  }
+  const result = (method: string): unknown => {
+    if (/cancel/i.test(method)) return bare(task({ state: "canceled" }))
+    if (/get/i.test(method)) return bare(task(next()))
+    return typeof reply === "string" ? message(reply) : task(next())
+  }
+
+  const server = await loopbackServer(({ url, body }, response) => {
+    if (url.startsWith("/.well-known/")) {
+      const isHere = url === cardPath
+      response.writeHead(isHere ? 200 : 404, { "content-type": "application/json" })
+      const place = `http://127.0.0.1:${server.port}/rpc`
+      const current = {
+        supportedInterfaces: [{ url: place, protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
+      }
+      const old = { url: place, protocolVersion: "0.3.0", preferredTransport: "JSONRPC" }
+      const card = {
+        name: "remote",
+        capabilities: { streaming: streams },
+        ...(version === "1" ? current : old),
+        ...script.card,
+      }
+      response.end(isHere ? JSON.stringify(card) : "")
+      return
+    }
+    const { id, method, params } = JSON.parse(body)
+    calls.push({ method, params })
+    const isElse = script.instead?.(method, response) === true
+    if (!isElse && /stream/i.test(method)) {
+      response.writeHead(200, { "content-type": "text/event-stream" })
+      const put = (one: unknown) =>
+        response.write(
+          `event: message\r\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, result: one })}\r\n\r\n`,
+        )
+      if (typeof reply === "string") put(message(reply))
+      else {
+        put(task({ state: "submitted" }))
+        for (const now of states.splice(0)) for (const one of update(now)) put(one)
+      }
+      response.end()
+    } else if (!isElse) {
+      response.writeHead(200, { "content-type": "application/json" })
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, result: result(method) }))
+    }
+    for (const one of waiting) if (one.method === method) one.resolve()
+  })
+  return {
+    ...server,
+    url: `http://127.0.0.1:${server.port}`,
+    calls,
+    seen: (method) => new Promise((resolve) => waiting.push({ method, resolve })),
+  }
+}

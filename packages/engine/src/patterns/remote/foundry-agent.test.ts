@@ -1,0 +1,192 @@
+import type { ServerResponse } from "node:http"
+import { afterEach, describe, expect, test } from "vitest"
+import { memoryStore } from "../../stores/index.ts"
+import { sequential } from "../teams/index.ts"
+import { type FoundryScript, type FoundryServer, foundryServer } from "./foundry-server.test-support.ts"
+import { type FoundryAgentOptions, foundryAgent } from "./index.ts"
+import { quickClock } from "./quick-clock.test-support.ts"
+
+const servers: FoundryServer[] = []
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.close()
+})
+
+async function foundry(script: FoundryScript = {}, options: Partial<FoundryAgentOptions> = {}) {
+  const server = await foundryServer(script)
+  servers.push(server)
+  const agent = foundryAgent({
+    endpoint: server.endpoint,
+    agentId: "asst_1",
+    token: async () => "s3cr3t-token",
+    name: "expert",
+    ...options,
+  })
+  const asked = () =>
+    server.asked.map(
+      ({ method, url }) => `${method} ${url.replace("/api/projects/p", "").replace(/\?.*/, "")}`,
+    )
+  return { server, agent, asked }
+}
+
+describe("an agent of Azure AI Foundry", () => {
+  test("gets a thread, a message and a run, which is looked at until it is over; its messages are the answer", async () => {
+    const { server, agent, asked } = await foundry({}, { instructions: "Be brief." })
+    const { outputs, usage } = await agent.run("Why?", { clock: quickClock() })
+    expect(outputs).toEqual(["Answer to: Why?"])
+    expect(asked()).toEqual([
+      "POST /threads",
+      "POST /threads/thread_1/messages",
+      "POST /threads/thread_1/runs",
+      "GET /threads/thread_1/runs/run_1",
+      "GET /threads/thread_1/runs/run_1",
+      "GET /threads/thread_1/runs/run_1",
+      "GET /threads/thread_1/messages",
+    ])
+    expect(server.asked[0]?.headers.authorization).toBe("Bearer s3cr3t-token")
+    expect(server.asked[0]?.url).toContain("api-version=v1")
+    expect(JSON.parse(server.asked[2]?.body ?? "")).toEqual({
+      assistant_id: "asst_1",
+      additional_instructions: "Be brief.",
+    })
+    expect(usage).toMatchObject({ inputTokens: 12, outputTokens: 5, modelCalls: 1 })
+  })
+
+  test("takes a conversation, and is a member of a team", async () => {
+    const { server, agent } = await foundry()
+    const messages = [
+      { role: "user", content: "One" },
+      { role: "assistant", content: "Uno" },
+      { role: "user", content: "Two" },
+    ]
+    expect((await agent.run({ messages }, { clock: quickClock() })).outputs).toEqual(["Answer to: Two"])
+    expect(server.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"])
+    const { agent: other } = await foundry()
+    const team = sequential([other])
+    expect((await team.run("Why?", { clock: quickClock() })).outputs).toEqual(["Answer to: Why?"])
+  })
+
+  test("is cancelled there when the run is cancelled here", async () => {
+    const { server, agent } = await foundry({ status: () => "in_progress" })
+    const run = agent.run("Why?", { clock: quickClock() })
+    const cancelled = server.seen("POST", /\/runs\/run_1\/cancel$/)
+    await server.seen("GET", /\/runs\/run_1$/)
+    await run.cancel("enough")
+    expect((await run.result).status).toBe("cancelled")
+    await cancelled
+  })
+
+  test("is cancelled when it takes too long, or asks for what cannot be given", async () => {
+    const { server, agent } = await foundry({ status: () => "queued" }, { timeout: 5_000 })
+    const cancelled = server.seen("POST", /\/cancel$/)
+    const { error } = await agent.run("Why?", { clock: quickClock() }).result
+    expect(error).toMatchObject({ code: "REMOTE_TIME_UP" })
+    await cancelled
+    const other = await foundry({ status: () => "requires_action" })
+    const told = other.server.seen("POST", /\/cancel$/)
+    expect((await other.agent.run("Why?").result).error).toMatchObject({ code: "REMOTE_NEEDS_ACTION" })
+    await told
+  })
+
+  test("a run that fails there fails here, with the reason", async () => {
+    const error = { code: "rate_limit_exceeded", message: "too much" }
+    const { agent } = await foundry({ status: () => "failed", error })
+    expect((await agent.run("Why?").result).error).toMatchObject({
+      code: "REMOTE_FAILED",
+      message: 'The run run_1 of agent "expert" ended as failed: too much.',
+    })
+  })
+})
+
+describe("after a crash", () => {
+  test("another process goes on with the run that is under way, which nobody cancels", async () => {
+    const held: ServerResponse[] = []
+    const { server, agent } = await foundry({
+      instead(method, path, response) {
+        if (method !== "GET" || !/run_1$/.test(path) || held.length > 0) return false
+        held.push(response)
+        return true
+      },
+    })
+    const store = memoryStore()
+    const first = agent.run("Why?", { store, runId: "r", clock: quickClock() })
+    await server.seen("GET", /\/runs\/run_1$/)
+    const second = agent.resume("r", { store, takeOver: true, clock: quickClock() })
+    expect((await second).outputs).toEqual(["Answer to: Why?"])
+    held[0]?.destroy()
+    await expect(first.result).rejects.toMatchObject({ code: "RUN_TAKEN" })
+    expect(server.runs).toHaveLength(1)
+    expect(server.asked.filter(({ url }) => url.includes("/cancel"))).toEqual([])
+  })
+
+  test("what was begun, though the answer was lost, is found and not begun again", async () => {
+    let lost = 0
+    const { server, agent } = await foundry({
+      instead(method, path, response) {
+        if (method !== "POST" || !/\/(messages|runs)$/.test(path) || lost === 2) return false
+        lost++
+        const list = path.endsWith("runs") ? server.runs : server.messages
+        if (path.endsWith("runs"))
+          server.runs.push({ id: "run_1", assistant_id: "asst_1", status: "queued", polls: 0 })
+        else
+          list.push({
+            id: "msg_1",
+            role: "user",
+            content: [{ text: { value: "Why?" } }],
+            run_id: null,
+          } as never)
+        response.destroy()
+        return true
+      },
+    })
+    expect((await agent.run("Why?", { clock: quickClock() })).outputs).toEqual(["Answer to: Why?"])
+    expect(lost).toBe(2)
+    expect(server.runs).toHaveLength(1)
+    expect(server.messages.map(({ role }) => role)).toEqual(["user", "assistant"])
+  })
+})
+
+describe("bad answers", () => {
+  const answering = (status: number, body: string) => (_: string, __: string, response: ServerResponse) => {
+    response.writeHead(status).end(body)
+    return true
+  }
+
+  test("no JSON, another shape, too large, a refusal that repeats the token: each is a clear error", async () => {
+    const errorOf = async (status: number, body: string, options = {}) => {
+      const { agent } = await foundry({ instead: answering(status, body) }, options)
+      return (await agent.run("Why?", { clock: quickClock() }).result).error
+    }
+    expect(await errorOf(200, "<html>")).toMatchObject({
+      code: "REMOTE_INVALID",
+      message: expect.stringContaining("did not answer with JSON: <html>"),
+    })
+    expect(await errorOf(200, "{}")).toMatchObject({ code: "REMOTE_INVALID" })
+    expect(await errorOf(200, "x".repeat(101), { maxBytes: 100 })).toMatchObject({ code: "REMOTE_TOO_LARGE" })
+    const refused = await errorOf(401, "no: s3cr3t-token")
+    expect(refused).toMatchObject({ code: "REMOTE_STATUS_401" })
+    expect(refused?.message).toContain("no: [secret]")
+    expect(await errorOf(302, "")).toMatchObject({ code: "REMOTE_STATUS_302" })
+  })
+
+  test("a look that fails for a while is no end; one request that hangs is given up, and tried again", async () => {
+    let bad = 0
+    const { agent } = await foundry({
+      instead(method, path, response) {
+        if (method !== "GET" || !/run_1$/.test(path) || bad === 3) return false
+        bad++
+        response.writeHead(503).end("busy")
+        return true
+      },
+    })
+    expect((await agent.run("Why?", { clock: quickClock() })).outputs).toEqual(["Answer to: Why?"])
+    const { agent: silent, server } = await foundry({ instead: () => true }, { requestTimeout: 500 })
+    expect((await silent.run("Why?", { clock: quickClock() }).result).error).toMatchObject({
+      code: "REMOTE_TIMEOUT",
+    })
+    expect(server.asked.length).toBeLessThanOrEqual(3)
+    await server.close()
+    expect((await silent.run("Why?", { clock: quickClock() }).result).error?.code).toMatch(
+      /REMOTE_(UNREACHABLE|TIMEOUT)/,
+    )
+  })
+})

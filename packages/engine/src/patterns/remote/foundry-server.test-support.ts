@@ -1,0 +1,103 @@
+/** Speaks as much of Azure AI Foundry's agents as a client needs, over real HTTP. */
+import type { ServerResponse } from "node:http"
+import { type LoopbackServer, loopbackServer } from "../../tools/loopback-server.test-support.ts"
+
+interface StoredMessage {
+  readonly id: string
+  readonly role: string
+  readonly content: readonly unknown[]
+  readonly run_id: string | null
+}
+
+export interface FoundryServer extends LoopbackServer {
+  readonly endpoint: string
+  readonly runs: { id: string; assistant_id: string; status: string; polls: number }[]
+  readonly messages: StoredMessage[]
+  /** Resolves when it was asked for that. */
+  seen(method: string, path: RegExp): Promise<void>
+}
+
+export interface FoundryScript {
+  /** What a run's status is at its n-th look, from 1. */
+  status?(look: number): string
+  /** Something else instead of the answer; true when it was given. */
+  instead?(method: string, path: string, response: ServerResponse): boolean
+  readonly error?: { code: string; message: string }
+}
+
+export async function foundryServer(script: FoundryScript = {}): Promise<FoundryServer> {
+  const { status = (look: number) => (look < 3 ? "in_progress" : "completed") } = script
+  const runs: FoundryServer["runs"] = []
+  const messages: StoredMessage[] = []
+  const waiting: { method: string; path: RegExp; resolve: () => void }[] = []
+  const add = (role: string, text: string, run_id: string | null = null) => {
+    const message = {
+      id: `msg_${messages.length + 1}`,
+      role,
+      run_id,
+      content: [{ type: "text", text: { value: text } }],
+    }
+    messages.push(message)
+    return message
+  }
+  const answer = (
+    method: string,
+    path: string,
+    query: URLSearchParams,
+    body: Record<string, unknown>,
+  ): unknown => {
+    if (method === "POST" && path === "/threads") {
+      for (const { role, content } of (body.messages ?? []) as { role: string; content: string }[])
+        add(role, content)
+      return { id: "thread_1" }
+    }
+    if (path === "/threads/thread_1/messages") {
+      if (method === "POST") return add(String(body.role), String(body.content))
+      const run = query.get("run_id")
+      const found = messages.filter(({ run_id }) => run === null || run_id === run)
+      return { data: query.get("order") === "asc" ? found : found.toReversed() }
+    }
+    if (path === "/threads/thread_1/runs") {
+      if (method === "GET") return { data: runs }
+      const run = {
+        id: `run_${runs.length + 1}`,
+        assistant_id: String(body.assistant_id),
+        status: "queued",
+        polls: 0,
+      }
+      runs.push(run)
+      return run
+    }
+    const run = runs.find(({ id }) => path.startsWith(`/threads/thread_1/runs/${id}`))
+    if (run === undefined) return undefined
+    if (path.endsWith("/cancel")) return { ...run, status: "cancelling" }
+    run.status = status(++run.polls)
+    if (run.status === "completed") add("assistant", `Answer to: ${textOf(messages.at(-1))}`, run.id)
+    const usage =
+      run.status === "completed" ? { prompt_tokens: 12, completion_tokens: 5, total_tokens: 17 } : null
+    return { ...run, usage, model: "gpt-5", last_error: script.error ?? null }
+  }
+  const server = await loopbackServer(({ method, url, body }, response) => {
+    const { pathname, searchParams } = new URL(url, "http://x")
+    const path = pathname.replace("/api/projects/p", "")
+    const isElse = script.instead?.(method, path, response) === true
+    if (!isElse) {
+      const given = answer(method, path, searchParams, body === "" ? {} : JSON.parse(body))
+      response.writeHead(given === undefined ? 404 : 200, { "content-type": "application/json" })
+      response.end(JSON.stringify(given ?? { error: { message: "not found" } }))
+    }
+    for (const one of waiting) if (one.method === method && one.path.test(path)) one.resolve()
+  })
+  return {
+    ...server,
+    endpoint: `http://127.0.0.1:${server.port}/api/projects/p/`,
+    runs,
+    messages,
+    seen: (method, path) => new Promise((resolve) => waiting.push({ method, path, resolve })),
+  }
+}
+
+function textOf(message: StoredMessage | undefined): string {
+  const [part] = (message?.content ?? []) as { text: { value: string } }[]
+  return part?.text.value ?? ""
+}

@@ -1,0 +1,46 @@
+/** Spec 3, mode detection as a part of the run. */
+import { expect, test } from "vitest"
+import { memoryStore } from "../../stores/index.ts"
+import { autoResearch } from "./auto.ts"
+import { COMPLETE, scripted, watched } from "./research.test-support.ts"
+
+const PLAN = {
+  background_context: "",
+  report_outline: [{ title: "Green", key_question: "What is green tea?" }],
+  report_title: "All of tea",
+}
+const DEEP = { gap: [COMPLETE], planner: [{ json: PLAN }], synthesizer: ["Tea is old."] } as const
+
+test("one question is searched to the end", async () => {
+  const { options } = scripted({ mode: [{ json: { mode: "iterative" } }], gap: [COMPLETE] })
+  const { report, nodes } = await watched(autoResearch(options).stream("What is tea?"))
+  expect(report).toBe("# Tea\n\nTea is a drink.\n")
+  expect(nodes).toEqual(["mode", "iterative", "question", "think", "gap", "write"])
+})
+
+test("a broad one becomes a report in sections, and those who watch see it as any other research", async () => {
+  const { options } = scripted({ mode: [{ json: { mode: "deep" } }], ...DEEP })
+  const { report, told } = await watched(autoResearch(options).stream("All of tea"))
+  expect(report).toMatch(/^# All of tea\n\nTea is old\.\n\n# Green/)
+  expect(told.at(0)).toBe("started: Research on: All of tea")
+  expect(told).toContain('synthesizing: Writing the section "Green"')
+  expect(told.at(-1)).toBe("complete: Research complete")
+})
+
+test.each([["no JSON"], [{ error: { code: 400, message: "no" } }]] as const)(
+  "where the model does not say, the question's words do: %j",
+  async (answer) => {
+    const { options } = scripted({ mode: [answer as string], ...DEEP })
+    const { nodes } = await watched(autoResearch(options).stream("A comprehensive report on tea"))
+    expect(nodes.slice(0, 2)).toEqual(["mode", "deep"])
+  },
+)
+
+test("the choice is on record: a run that goes on does not ask again", async () => {
+  const { options, model } = scripted({ mode: [{ json: { mode: "iterative" } }], gap: [COMPLETE] })
+  const store = memoryStore()
+  const research = autoResearch(options)
+  const { outputs } = await research.run("What is tea?", { store, runId: "tea" })
+  expect((await research.resume("tea", { store })).outputs).toEqual(outputs)
+  expect(model.calls.filter(({ agent }) => agent === "mode")).toHaveLength(1)
+})

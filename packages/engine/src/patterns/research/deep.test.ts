@@ -1,0 +1,266 @@
+/** Spec 3, deep research: plan, sections in isolation, synthesis, failed sections in their place. */
+import { describe, expect, test } from "vitest"
+import { pureModel } from "../../agents/stand-ins.test-support.ts"
+import type { ScriptEntry } from "../../models/index.ts"
+import type { RunEvent } from "../../runtime/index.ts"
+import { manualClock } from "../../testing/index.ts"
+import { deepResearch } from "./deep.ts"
+import { scripted, verdict, watched, web } from "./research.test-support.ts"
+
+const plan = (...titles: string[]): ScriptEntry => ({
+  json: {
+    background_context: "Tea is old.",
+    report_outline: titles.map((title) => ({ title, key_question: `What about ${title}?` })),
+    report_title: "All of tea",
+  },
+})
+
+/** A model that answers by what it is asked, so that sections may come in any order. */
+function team(answers: Partial<Record<string, (last: string) => string>> = {}, titles = ["Green", "Black"]) {
+  const answer: Record<string, (last: string) => string> = {
+    planner: () => JSON.stringify((plan(...titles) as { json: unknown }).json),
+    thinker: () => "hmm",
+    gap: () => '{"research_complete":false,"outstanding_gaps":["more"]}',
+    selector: (last) => JSON.stringify({ tasks: [{ agent: "web_search", query: topicOf(last) }] }),
+    judge: () => JSON.stringify(verdict(true)),
+    writer: (last) => `${topicOf(last)} is a tea [1]. Tea is a drink [2].`,
+    synthesizer: () => "Both are tea [1][3].",
+    ...(answers as Record<string, (last: string) => string>),
+  }
+  return pureModel((last, _, agent) => answer[agent]?.(last) ?? "?")
+}
+
+const topicOf = (last: string) => /What about (\w+)\?/.exec(last)?.[1] ?? "nothing"
+
+/** Each topic has a page of its own, and one that all have. */
+const library = () =>
+  web((query) => ({
+    output: query,
+    sources: [
+      { url: `https://t.example/${query}`, title: query, text: `On ${query}.` },
+      { url: "https://t.example/tea", title: "Tea", text: "On tea." },
+    ],
+  }))
+
+const GREEN_AND_BLACK = `# All of tea
+
+Both are tea [1][2].
+
+# Green
+
+Green is a tea [1]. Tea is a drink [3].
+
+# Black
+
+Black is a tea [2]. Tea is a drink [3].
+
+# Sources
+
+1. [Green](<https://t.example/Green>)
+2. [Black](<https://t.example/Black>)
+3. [Tea](<https://t.example/tea>)
+`
+
+describe("a deep research", () => {
+  test("plans, researches the sections, and puts them together with one list of sources", async () => {
+    const model = team()
+    const run = await watched(deepResearch({ model, tools: [library()] }).stream("Tea?"))
+    expect(run.result.status).toBe("completed")
+    expect(run.report).toBe(GREEN_AND_BLACK)
+  })
+
+  test("has its sections at work at the same time, each in a state of its own", async () => {
+    const seen: string[] = []
+    let both: () => void = () => undefined
+    const met = new Promise<void>((resolve) => {
+      both = resolve
+    })
+    const meeting = web(async (query) => {
+      seen.push(query)
+      if (seen.length === 2) both()
+      await met
+      return { output: query, sources: [{ url: `https://t.example/${query}`, text: `On ${query}.` }] }
+    })
+    const told: string[] = []
+    const model = team({
+      judge: (last) => {
+        told.push(last)
+        return JSON.stringify(verdict(true))
+      },
+    })
+    await deepResearch({ model, tools: [meeting] }).run("Tea?")
+    expect(told).toHaveLength(2)
+    for (const last of told) expect(last.includes("On Green") && last.includes("On Black")).toBe(false)
+    expect(told[0]).toContain("<context>\nTea is old.\n</context>")
+  })
+
+  test("has a failed section in its own place, with the reason", async () => {
+    const model = team({
+      thinker: (last) => {
+        if (last.includes("Black")) throw new Error("the model is gone")
+        return "hmm"
+      },
+    })
+    const run = await watched(
+      deepResearch({
+        model,
+        tools: [library()],
+        calling: { retry: { attempts: 1 } as never },
+      }).stream("Tea?"),
+    )
+    expect(run.report).toContain("\n# Green\n\nGreen is a tea [1].")
+    expect(run.report).toMatch(/\n# Black\n\n\[Research failed: .*the model is gone.*\]\n/)
+    expect(run.report.indexOf("# Green")).toBeLessThan(run.report.indexOf("# Black"))
+    expect(run.told.some((text) => text.startsWith("error: Research failed: "))).toBe(true)
+    expect(run.result.status).toBe("completed")
+  })
+
+  test("with a plan that cannot be read is one section on the whole question", async () => {
+    const model = team({
+      planner: () => "Let us see",
+      writer: () => "Tea is a drink [1].",
+      selector: () => "{",
+    })
+    const { report } = await watched(deepResearch({ model, tools: [library()] }).stream("What about Tea?"))
+    expect(report).toContain("# What about Tea?\n\nBoth are tea [1].")
+    expect(report).toContain("# What about Tea?\n\nTea is a drink [1].")
+  })
+
+  test("shows the synthesizer the sections under the numbers of the whole report", async () => {
+    let told = ""
+    const model = team({
+      synthesizer: (last) => {
+        told = last
+        return "Done."
+      },
+    })
+    await deepResearch({ model, tools: [library()] }).run("Tea?")
+    expect(told).toContain("# Green\n\nGreen is a tea [1]. Tea is a drink [2].")
+    expect(told).toContain("# Black\n\nBlack is a tea [3]. Tea is a drink [2].")
+  })
+
+  test("keeps a section that is called like a list of sources", async () => {
+    const model = team({ synthesizer: () => "All in all [1].\n\n## References\n\n- mine" }, ["Sources"])
+    const { report } = await watched(deepResearch({ model, tools: [library()] }).stream("Tea?"))
+    expect(report).toContain("All in all [1].\n\n# Sources\n\nSources is a tea [1].")
+    expect(report).not.toContain("mine")
+  })
+
+  test("keeps sections that are worked on at the same time to so many", async () => {
+    let [most, now] = [0, 0]
+    const counting = web(async (query) => {
+      most = Math.max(most, ++now)
+      await Promise.resolve()
+      now--
+      return { output: query, sources: [] }
+    })
+    await deepResearch({ model: team({}, ["A", "B", "C"]), tools: [counting], concurrency: 1 }).run("Tea?")
+    expect(most).toBe(1)
+  })
+})
+
+describe("the budget of a deep research", () => {
+  const never = { judge: () => JSON.stringify(verdict(false)) }
+  const limitsIn = (events: readonly RunEvent[]) =>
+    events.flatMap((event) =>
+      event.type === "step.recorded" && event.key === "step:share" ? [event.value] : [],
+    )
+
+  test("is shared: each section has a part of the tokens, the time that is left, and 10 passes", async () => {
+    // Every call has 15 tokens; the planner has used as many.
+    const { events } = await watched(
+      deepResearch({ model: team(), tools: [library()], budget: { tokens: 1_015 } }).stream("Tea?", {
+        clock: manualClock(),
+      }),
+    )
+    expect(limitsIn(events)).toEqual([
+      { limits: { tokens: 375, seconds: 450, iterations: 10 }, parts: [] },
+      { limits: { tokens: 375, seconds: 450, iterations: 10 }, parts: [] },
+    ])
+  })
+
+  test("can be set per section, under the total", async () => {
+    const { events } = await watched(
+      deepResearch({
+        model: team(),
+        tools: [library()],
+        budget: { tokens: 1_015, iterations: 6 },
+        sectionBudget: { tokens: 1_000_000, seconds: 5 },
+      }).stream("Tea?", { clock: manualClock() }),
+    )
+    expect(limitsIn(events)[0]).toEqual({ limits: { tokens: 375, seconds: 5, iterations: 3 }, parts: [] })
+  })
+
+  test("ends a section alone, which is written about all the same", async () => {
+    const run = await watched(
+      deepResearch({
+        model: team(never),
+        tools: [library()],
+        sectionBudget: { iterations: 1 },
+      }).stream("Tea?"),
+    )
+    expect(run.told.filter((text) => text === "error: Budget exceeded: iterations")).toHaveLength(2)
+    expect(run.report).toBe(GREEN_AND_BLACK)
+  })
+
+  test("does not let a section pay for another: its tokens are its own", async () => {
+    const model = team({
+      judge: (last) => JSON.stringify(verdict(last.includes("On Green"))),
+    })
+    const run = await watched(
+      deepResearch({ model, tools: [library()], budget: { tokens: 1_015 } }).stream("Tea?"),
+    )
+    // Black goes round until its own 375 tokens are spent: 25 calls of 15; Green ends after its first pass.
+    const errors = run.research.filter(({ type }) => type === "error")
+    expect(errors.map(({ message, data }) => [message, data.section])).toEqual([
+      ["Budget exceeded: tokens", { number: 2, of: 2, title: "Black" }],
+    ])
+  })
+
+  test("that the plan has used up leads to the synthesizer at once", async () => {
+    const run = await watched(
+      deepResearch({ model: team(), tools: [library()], budget: { tokens: 15 } }).stream("Tea?"),
+    )
+    expect(run.nodes).toEqual(["question", "plan", "budget", "synthesize"])
+    expect(run.told).toContain("error: Budget exceeded: tokens")
+    expect(run.report).toContain("# Green\n\n[Research failed: Budget exceeded: tokens]")
+    expect(run.result.status).toBe("completed")
+  })
+
+  test("that the run is given beside ends it with what there is", async () => {
+    const run = await watched(
+      deepResearch({
+        model: team(never),
+        tools: [library()],
+        concurrency: 1,
+        sectionBudget: { iterations: 1 },
+      }).stream(
+        "Tea?",
+        // The plan, the four calls of a pass and the writer; then two calls of the next section.
+        { budget: { modelCalls: 8 } },
+      ),
+    )
+    expect(run.report).toContain("# Green\n\nGreen is a tea [1].")
+    expect(run.report).toContain("# Black\n\n[Research failed: Budget exceeded: modelCalls]")
+    expect(run.result.status).toBe("completed")
+  })
+})
+
+test("scripts name the agents: planner, thinker, gap, selector, judge, writer, synthesizer", async () => {
+  const { options, model } = scripted({
+    planner: [plan("Only")],
+    judge: [{ json: verdict(true) }],
+    synthesizer: ["All in all."],
+  })
+  const { outputs } = await deepResearch(options).run("Tea?")
+  expect([...new Set(model.calls.map(({ agent }) => agent))]).toEqual([
+    "planner",
+    "thinker",
+    "gap",
+    "selector",
+    "judge",
+    "writer",
+    "synthesizer",
+  ])
+  expect(outputs[0]).toContain("All in all.")
+})

@@ -1,0 +1,125 @@
+/**
+ * What a research may use. It is looked at before every node that is not the last one, so that the writer always runs: at
+ * the end of the node before, as what that one used is on record then, and a restart decides the same.
+ *
+ * B1 a part is used up when as much as its limit is used, or more.
+ * B2 tokens are those of this workflow alone: a section does not pay for another.
+ * B3 time also ends what is under way; what was found until then stays.
+ */
+import type { LimitNotice } from "../../builder/index.ts"
+import { SuperstepError } from "../../core/index.ts"
+import { Deadline } from "../../models/stopping.ts"
+import type { Context } from "../../runtime/index.ts"
+import {
+  type DeepResearchOptions,
+  ITERATIONS,
+  type ResearchBudget,
+  SECONDS,
+  TOKENS,
+} from "./research-options.ts"
+import type { Assignment, Limits } from "./research-state.ts"
+
+export type BudgetPart = "tokens" | "time" | "iterations"
+
+export function limitsOf(budget: ResearchBudget = {}): Limits {
+  const { tokens = TOKENS, seconds = SECONDS, iterations = ITERATIONS } = budget
+  return { tokens, seconds, iterations }
+}
+
+/** The total of a deep research: passes are counted by section. */
+export function totalOf({ budget = {} }: DeepResearchOptions): Limits {
+  const { tokens = TOKENS, seconds = SECONDS } = budget
+  return { tokens, seconds }
+}
+
+/** Of what is left, so much is for the searches of the sections; the rest is for writing. */
+const FOR_SECTIONS = 0.75
+
+/** A section's share: of the tokens an equal part, of the time all of it, as they go on at the same time. */
+export function shareOf(
+  options: DeepResearchOptions,
+  total: Assignment,
+  sections: number,
+  ctx: Context,
+): Limits {
+  const { tokens = Number.POSITIVE_INFINITY, seconds = Number.POSITIVE_INFINITY } = total.limits
+  const left = Math.max(0, tokens - tokensUsed(ctx))
+  const time = Math.max(0, seconds - secondsSince(total.startedAt, ctx))
+  const passes = options.budget?.iterations
+  const share = {
+    tokens: Math.floor((left * FOR_SECTIONS) / sections),
+    seconds: time * FOR_SECTIONS,
+    iterations: passes === undefined ? ITERATIONS : Math.max(1, Math.floor(passes / sections)),
+  }
+  const own = options.sectionBudget ?? {}
+  return {
+    tokens: Math.min(share.tokens, own.tokens ?? share.tokens),
+    seconds: Math.min(share.seconds, own.seconds ?? share.seconds),
+    iterations: own.iterations ?? share.iterations,
+  }
+}
+
+/** The parts that are used up, in a fixed order; `passes` of the loop are done. */
+export function usedUp(ctx: Context, { limits, startedAt }: Assignment, passes = 0): BudgetPart[] {
+  const parts: [BudgetPart, number | undefined, number][] = [
+    ["tokens", limits.tokens, tokensUsed(ctx)],
+    ["time", limits.seconds, secondsSince(startedAt, ctx)],
+    ["iterations", limits.iterations, passes],
+  ]
+  return parts.filter(([, most, used]) => most !== undefined && used >= most).map(([part]) => part)
+}
+
+export function breachText(parts: readonly string[]): string {
+  return `Budget exceeded: ${parts.join(", ")}`
+}
+
+const ORDER: readonly string[] = ["tokens", "time", "iterations"]
+
+/** What was used up where the engine itself stopped the run, by limits that it was given for this run. */
+export function breachOfRun({ code, message }: LimitNotice, own: readonly BudgetPart[]): string {
+  const named = /^Budget exceeded: (.+)$/.exec(message)?.[1]?.split(", ") ?? []
+  const parts = new Set<string>([...own, ...named, ...(code === "RUN_TIMEOUT" ? ["time"] : [])])
+  if (parts.size === 0) return message
+  const others = [...parts].filter((part) => !ORDER.includes(part))
+  return breachText([...ORDER.filter((part) => parts.has(part)), ...others])
+}
+
+/** Work that stops when the time is up; undefined when it was (B3). What is on record of it counts all the same. */
+export async function withinTime<T>(
+  ctx: Context,
+  { limits, startedAt }: Assignment,
+  work: (inside: Context) => Promise<T>,
+): Promise<{ readonly value: T } | undefined> {
+  if (limits.seconds === undefined) return { value: await work(ctx) }
+  const left = limits.seconds - secondsSince(startedAt, ctx)
+  const deadline = new Deadline(ctx.signal, ctx.clock)
+  if (left > 0) deadline.set(left * 1_000, timeUp)
+  const signal = left > 0 ? deadline.signal : AbortSignal.abort(timeUp())
+  try {
+    return { value: await work(withSignal(ctx, signal)) }
+  } catch (error) {
+    if (signal.aborted && !ctx.signal.aborted) return undefined
+    throw error
+  } finally {
+    deadline.close()
+  }
+}
+
+function timeUp(): SuperstepError {
+  return new SuperstepError("RESEARCH_TIME", "The time of the research is up.", { retryable: false })
+}
+
+function withSignal(base: Context, signal: AbortSignal): Context {
+  return new Proxy(base, {
+    // The base has private fields, so its properties are read from itself.
+    get: (_, property) => (property === "signal" ? signal : Reflect.get(base, property, base)),
+  })
+}
+
+function tokensUsed({ usedHere }: Context): number {
+  return (usedHere.inputTokens ?? 0) + (usedHere.outputTokens ?? 0)
+}
+
+function secondsSince(startedAt: number, { clock }: Context): number {
+  return (clock.now() - startedAt) / 1_000
+}

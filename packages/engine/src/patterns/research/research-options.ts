@@ -1,0 +1,93 @@
+/** What a research is made of, as its author writes it. */
+import type { AgentOptions } from "../../agents/index.ts"
+import { SuperstepError } from "../../core/index.ts"
+import type { ModelRef } from "../../models/index.ts"
+import type { ResearchTool } from "./research-tools.ts"
+
+export const RESEARCH_ROLES = [
+  "mode",
+  "planner",
+  "thinker",
+  "gap",
+  "selector",
+  "judge",
+  "writer",
+  "synthesizer",
+] as const
+
+/** The agents of a research, by their names in usage and scripts. */
+export type ResearchRole = (typeof RESEARCH_ROLES)[number]
+
+export interface ResearchOptions {
+  /** The workflow's name. Default: `research`, `iterative-research` or `deep-research`. */
+  readonly name?: string | undefined
+  /** For every agent that `models` does not name. */
+  readonly model: Models
+  readonly models?: { readonly [R in ResearchRole]?: Models | undefined } | undefined
+  /** How models are called: retries, time-outs, prices. */
+  readonly calling?: AgentOptions["calling"]
+  /** What can be searched, `web_search` first where there is one; the selector chooses by their descriptions. */
+  readonly tools: readonly ResearchTool[]
+  readonly budget?: ResearchBudget | undefined
+  /** Finds evidence by meaning where there is more of it than a model is shown; without them, by words. */
+  readonly embeddings?: TextEmbeddings | undefined
+}
+
+export interface DeepResearchOptions extends ResearchOptions {
+  /** The most that one section may use. Default: an equal share of the total, and 10 iterations. */
+  readonly sectionBudget?: ResearchBudget | undefined
+  /** Sections that are worked on at the same time. Default: all. */
+  readonly concurrency?: number | undefined
+}
+
+export type Models = ModelRef | readonly ModelRef[]
+
+/** What ends the search; the writer runs all the same. */
+export interface ResearchBudget {
+  /** Input and output together. Default 100,000. */
+  readonly tokens?: number | undefined
+  /** Default 600. */
+  readonly seconds?: number | undefined
+  /** Passes of the loop. Default 10. */
+  readonly iterations?: number | undefined
+}
+
+/** Texts as vectors: near in meaning, near in space. */
+export interface TextEmbeddings {
+  /** As many vectors as texts, in their order. */
+  embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly ArrayLike<number>[]>
+}
+
+export const TOKENS = 100_000
+export const SECONDS = 600
+export const ITERATIONS = 10
+
+/** Rejects what cannot be meant, before anything runs. */
+export function checkResearchOptions(options: DeepResearchOptions): void {
+  const { model, tools, concurrency } = options
+  if (model === undefined) throw invalid('give it a model, such as "openai/gpt-5" or "offline".')
+  if (!Array.isArray(tools) || tools.length === 0) {
+    throw invalid("give it tools to search with: webSearchTool(…), pageTool(…), documentsTool(…).")
+  }
+  const names = tools.map(({ name }) => name)
+  const twice = names.find((name, i) => names.indexOf(name) !== i)
+  if (twice !== undefined) throw invalid(`two of its tools are called "${twice}".`)
+  for (const name of ["budget", "sectionBudget"] as const) {
+    for (const [part, value] of Object.entries(options[name] ?? {})) checkPart(`${name}.${part}`, value)
+  }
+  if (concurrency !== undefined && !(Number.isSafeInteger(concurrency) && concurrency >= 1)) {
+    throw invalid(`concurrency is a whole number of at least 1, not ${String(concurrency)}.`)
+  }
+}
+
+function checkPart(name: string, value: unknown): void {
+  if (!/\.(?:tokens|seconds|iterations)$/.test(name)) {
+    throw invalid(`there is no ${name}; a budget has tokens, seconds and iterations.`)
+  }
+  if (value === undefined || (Number.isFinite(value) && (value as number) >= 0)) return
+  throw invalid(`${name} is a number of at least 0, not ${String(value)}.`)
+}
+
+function invalid(reason: string): SuperstepError {
+  return new SuperstepError("RESEARCH_INVALID", `Research: ${reason}`)
+}

@@ -1,0 +1,133 @@
+import { describe, expect, test } from "vitest"
+import { pageReader, webSearch } from "../../tools/index.ts"
+import { loopbackServer } from "../../tools/loopback-server.test-support.ts"
+import type { PageReader, Retriever, WebSearch } from "../ports.ts"
+import { excerptOf } from "./excerpt.ts"
+import { iterativeResearch } from "./iterative.ts"
+import { scripted, verdict } from "./research.test-support.ts"
+import { documentsTool, pageTool, type ResearchTool, webSearchTool } from "./research-tools.ts"
+
+const call = {
+  signal: new AbortController().signal,
+  clock: { now: () => 0, setTimer: () => () => undefined },
+}
+const task = (query: string, website?: string) => ({
+  agent: "x",
+  query,
+  ...(website !== undefined && { entity_website: website }),
+})
+
+const search = (count: number): WebSearch => ({
+  name: "stub",
+  search: async (_, { limit = 10 } = {}) =>
+    Array.from({ length: Math.min(limit, count) }, (__, i) => ({
+      title: `T${i}`,
+      url: `https://t.example/${i}`,
+      snippet: `snippet ${i}`,
+    })),
+})
+
+const reader: PageReader = {
+  read: async (url) => {
+    if (url.endsWith("/1")) throw new Error("it is down")
+    return { url: `${url}/end`, title: "Page", text: `whole text of ${url}` }
+  },
+}
+
+describe("web search", () => {
+  test("gives the results as sources, the best with the text of their pages", async () => {
+    const { output, sources } = await webSearchTool({ search: search(9), reader }).run(task("tea"), call)
+    expect(sources).toHaveLength(5)
+    expect(sources.slice(0, 3)).toEqual([
+      { url: "https://t.example/0", title: "T0", text: "whole text of https://t.example/0" },
+      // A page that cannot be read leaves what the engine says of it.
+      { url: "https://t.example/1", title: "T1", text: "snippet 1" },
+      { url: "https://t.example/2", title: "T2", text: "snippet 2" },
+    ])
+    expect(output).toContain("T2 (https://t.example/2)\nsnippet 2")
+  })
+
+  test("says when nothing is found", async () => {
+    expect(await webSearchTool({ search: search(0) }).run(task("tea"), call)).toEqual({
+      output: 'Nothing was found on the web for "tea".',
+      sources: [],
+    })
+  })
+})
+
+describe("the page reader", () => {
+  test("reads entity_website, or an address in the query", async () => {
+    const tool = pageTool(reader)
+    const of = async (given: ReturnType<typeof task>) => (await tool.run(given, call)).sources[0]?.url
+    expect(await of(task("prices", "https://a.example"))).toBe("https://a.example/end")
+    expect(await of(task("prices", "a.example"))).toBe("https://a.example/end")
+    expect(await of(task("see (https://b.example/x) for it"))).toBe("https://b.example/x/end")
+    expect(await tool.run(task("prices"), call)).toMatchObject({ sources: [] })
+  })
+})
+
+test("own documents are found with their places", async () => {
+  const documents: Retriever = {
+    name: "handbook",
+    search: async (query, { limit } = {}) =>
+      query === "tea" ? [{ text: `tea, ${limit}`, score: 1, source: "tea.md:3", title: "Tea" }] : [],
+  }
+  const tool = documentsTool(documents)
+  expect(await tool.run(task("tea"), call)).toEqual({
+    output: "Tea (tea.md:3)\ntea, 8",
+    sources: [{ url: "tea.md:3", title: "Tea", text: "tea, 8" }],
+  })
+  expect((await tool.run(task("rye"), call)).output).toBe('Nothing was found in handbook for "rye".')
+})
+
+test("an excerpt has the paragraphs that fit the question, in their order, and is never longer than it may be", () => {
+  const text = `${"About rye. ".repeat(30)}\n\nTea grows in China.\n\n${"About oats. ".repeat(30)}\n\nTea is drunk hot.`
+  const excerpt = excerptOf(text, "where does tea grow", 150)
+  expect(excerpt).toContain("Tea grows in China.\n\n")
+  expect(excerpt.endsWith("Tea is drunk hot.")).toBe(true)
+  expect(excerpt.length).toBeLessThanOrEqual(150)
+  expect(excerptOf("short", "x", 10)).toBe("short")
+  expect(excerptOf("x".repeat(1_000), "y", 90).length).toBeLessThanOrEqual(90)
+})
+
+describe("a research over a search engine on this machine", () => {
+  const research = async (engine: ResearchTool) => {
+    const { options, asked } = scripted({ judge: [{ json: verdict(true) }] }, [engine])
+    const { status, state, outputs } = await iterativeResearch(options).run("What is tea?")
+    return { status, state, report: outputs[0], asked }
+  }
+
+  test("cites the pages that it found", async () => {
+    const server = await loopbackServer(({ url }, response) => {
+      const own = `http://127.0.0.1:${server.port}`
+      if (!url.startsWith("/search")) {
+        return response.writeHead(200, { "content-type": "text/html" }).end("<p>Tea is made of leaves.</p>")
+      }
+      response.setHeader("content-type", "application/json")
+      return response.end(
+        JSON.stringify({ results: [{ title: "Tea", url: `${own}/tea`, content: "short" }] }),
+      )
+    })
+    const engine = webSearch("searxng", { url: `http://127.0.0.1:${server.port}` })
+    const tool = webSearchTool({ search: engine, reader: pageReader({ allowPrivate: ["127.0.0.1"] }) })
+    const { report, asked } = await research(tool)
+    await server.close()
+    expect(asked("writer")[0]).toContain("Tea is made of leaves.")
+    expect(report).toContain(`1. [Tea](<http://127.0.0.1:${server.port}/tea>)`)
+  })
+
+  test.each([
+    ["500", 500, "oops", "SearXNG answered 500: it is out of order."],
+    ["429", 429, "{}", "SearXNG answered 429: too many requests."],
+    ["HTML", 200, "<html>hello", "SearXNG answered with a web page instead of JSON."],
+  ])("goes on when that answers with %s, and says what was wrong", async (_, status, body, message) => {
+    const server = await loopbackServer((__, response) => response.writeHead(status).end(body))
+    const result = await research(
+      webSearchTool({ search: webSearch("searxng", { url: `http://127.0.0.1:${server.port}` }) }),
+    )
+    await server.close()
+    expect(result.status).toBe("completed")
+    expect(JSON.stringify(result.state.conversation)).toContain(`web_search failed: ${message}`)
+    expect(result.asked("writer")[0]).toContain(message)
+  })
+})

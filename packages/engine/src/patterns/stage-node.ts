@@ -1,0 +1,61 @@
+/** Nodes of patterns, drawn as what they are: agents, and workflows inside workflows. */
+import type { Node, NodePolicies } from "../builder/index.ts"
+import { isSuperstepError } from "../core/index.ts"
+import type { Callable, Context, Schema } from "../runtime/index.ts"
+
+type Run<In, Out> = (message: In, ctx: Context) => Promise<Out> | Out
+
+export function agentStage<In, Out>(
+  id: string,
+  run: Run<In, Out>,
+  policies: NodePolicies & { readonly input?: Schema | undefined } = {},
+): Node<In, Out> {
+  const { input, ...rest } = policies
+  return stage(id, { kind: "agent", handlers: [{ schema: input, run: run as never }], ...rest })
+}
+
+interface WorkflowStage<In, Inner, Given, Out> {
+  /** What the workflow takes. */
+  readonly input: (message: In, ctx: Context) => Inner
+  /** What the node sends for its outputs, and for a failure; absent: a failure inside is the node's own. */
+  readonly output: (outputs: readonly Given[]) => Out
+  readonly failed?: ((error: unknown, ctx: Context) => Out) | undefined
+}
+
+export function workflowStage<In, Inner, Given, Out>(
+  id: string,
+  inner: Callable<Inner, Given>,
+  { input, output, failed }: WorkflowStage<In, Inner, Given, Out>,
+): Node<In, Out> {
+  const run = async (message: In, ctx: Context): Promise<Out> => {
+    const given = input(message, ctx)
+    try {
+      return output(await called(inner, given, ctx))
+    } catch (error) {
+      if (failed === undefined || ctx.signal.aborted) throw error
+      return failed(error, ctx)
+    }
+  }
+  return stage(id, {
+    kind: "workflow",
+    handlers: [{ schema: undefined, run: run as never }],
+    nested: inner as Callable<never, unknown>,
+  })
+}
+
+/** The outputs of a workflow that is called; a failure inside is thrown word for word, and a limit is a limit. */
+export async function called<In, Out>(
+  inner: Callable<In, Out>,
+  input: In,
+  ctx: Context,
+): Promise<readonly Out[]> {
+  try {
+    return await ctx.call(inner, input)
+  } catch (error) {
+    throw isSuperstepError(error) && isSuperstepError(error.cause) ? error.cause : error
+  }
+}
+
+function stage<In, Out>(id: string, definition: Node["definition"]): Node<In, Out> {
+  return Object.freeze({ id, definition: Object.freeze(definition) })
+}

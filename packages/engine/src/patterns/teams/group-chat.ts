@@ -1,0 +1,129 @@
+/**
+ * Members who talk in one conversation. Who speaks next is chosen after every turn: by a function, by a manager who is an
+ * agent, or in turn.
+ */
+import { z } from "zod"
+import { runAgent } from "../../agents/agent-loop.ts"
+import { node } from "../../builder/index.ts"
+import { isSuperstepError } from "../../core/index.ts"
+import type { Context } from "../../runtime/index.ts"
+import { answering, checkMembers, type Member, roster, type SomeAgent } from "./member.ts"
+import {
+  type Back,
+  beginNode,
+  checkCount,
+  finish,
+  give,
+  isTerminated,
+  memberOf,
+  say,
+  seat,
+  TEAM,
+  type Team,
+  type TeamOptions,
+  type Terminate,
+  teamBuilder,
+  type Word,
+} from "./team.ts"
+import { INPUT, lastWord, SAID, type Said, transcript, viewOf } from "./transcript.ts"
+
+export interface Choosing {
+  readonly said: readonly Said[]
+  /** Turns so far. */
+  readonly round: number
+  readonly members: readonly string[]
+  /** Who spoke last. */
+  readonly last: string | undefined
+}
+
+/** The name of the next speaker; undefined ends the conversation. */
+export type SelectSpeaker = (
+  choosing: Choosing,
+  ctx: Context,
+) => string | undefined | Promise<string | undefined>
+
+export interface GroupChatOptions extends TeamOptions {
+  readonly agents: readonly Member[]
+  /** Chooses the next speaker. Default, where there is no manager either: one after the other. */
+  readonly select?: SelectSpeaker | undefined
+  /** An agent that chooses the next speaker, or ends the conversation with an answer of its own. */
+  readonly manager?: SomeAgent | undefined
+  /** Turns at the most. Default 20. */
+  readonly maxRounds?: number | undefined
+  readonly terminate?: Terminate | undefined
+}
+
+const ROUNDS = 20
+
+interface Choice {
+  readonly to?: string | undefined
+  readonly note?: string | undefined
+  /** What ends the conversation. */
+  readonly answer?: Said | undefined
+}
+
+export function groupChat(options: GroupChatOptions): Team {
+  const { agents, select, manager, maxRounds = ROUNDS, terminate } = options
+  const name = options.name ?? "group-chat"
+  checkMembers(name, manager === undefined ? agents : [...agents, manager])
+  checkCount(name, "maxRounds", maxRounds)
+  const members = agents.map((one) => one.name)
+  const inTurn: SelectSpeaker = ({ round }) => members[round % members.length]
+  const choose = manager === undefined ? byFunction(select ?? inTurn) : byManager(manager, agents, inTurn)
+
+  const chair = node("#chair", async ({ from }: Back, ctx): Promise<Word | undefined> => {
+    const state = ctx.state.get(TEAM)
+    const { round } = state
+    const spoken = ctx.state.get(SAID)
+    if (round > 0 && (await isTerminated(ctx, terminate, round))) {
+      return finish(ctx, state, "terminated", lastWord(spoken)) as undefined
+    }
+    if (round >= maxRounds) return finish(ctx, state, "rounds", lastWord(spoken)) as undefined
+    const { to, note, answer } = await choose({ said: transcript(ctx), round, members, last: from }, ctx)
+    if (answer !== undefined) say(ctx, answer, round)
+    if (to === undefined) {
+      return finish(ctx, state, "answered", answer?.text ?? lastWord(spoken)) as undefined
+    }
+    return give(ctx, state, memberOf(name, agents, to).name, note)
+  })
+  const builder = teamBuilder("group-chat", options, [TEAM])
+  const begin = beginNode()
+  builder.start(begin).edge(begin, chair)
+  return seat<string>({ builder, members: agents, table: chair }).build() as unknown as Team
+}
+
+type Choose = (choosing: Choosing, ctx: Context) => Promise<Choice>
+
+function byFunction(select: SelectSpeaker): Choose {
+  return async (choosing, ctx) => ({ to: await select(choosing, ctx) })
+}
+
+function byManager(manager: SomeAgent, agents: readonly Member[], otherwise: SelectSpeaker): Choose {
+  const names = agents.map((one) => one.name) as [string, ...string[]]
+  const schema = z.object({
+    is_finished: z.boolean().describe("Whether the conversation has what the user asked for."),
+    next_speaker: z.enum(names).nullable().describe("Who speaks next; null when it is finished."),
+    instruction: z.string().nullable().describe("What the next speaker is told, if anything."),
+    answer: z.string().nullable().describe("The answer for the user, when it is finished."),
+  })
+  const core = answering(manager, schema)
+  const question = `You lead this conversation. Its members:\n${roster(agents)}\n\nDecide who speaks next, or that the conversation is finished. Answer with JSON alone: is_finished, next_speaker, instruction, answer.`
+  return async (choosing, ctx) => {
+    const messages = viewOf(manager.name, ctx.state.get(INPUT), ctx.state.get(SAID), question)
+    let choice: z.infer<typeof schema>
+    try {
+      choice = (await runAgent(core, { messages }, ctx)) as typeof choice
+    } catch (error) {
+      if (!isSuperstepError(error) || error.code !== "OUTPUT_INVALID") throw error
+      ctx.log("warn", `"${manager.name}" did not say who is next; it goes in turn.`, {
+        reason: error.message,
+      })
+      return { to: await otherwise(choosing, ctx) }
+    }
+    const { is_finished, next_speaker, instruction, answer } = choice
+    if (is_finished || next_speaker === null) {
+      return answer === null || answer === "" ? {} : { answer: { speaker: manager.name, text: answer } }
+    }
+    return { to: next_speaker, note: instruction ?? undefined }
+  }
+}

@@ -1,0 +1,159 @@
+import { describe, expect, test } from "vitest"
+import { z } from "zod"
+import { agent } from "../../agents/index.ts"
+import { pureModel, shown } from "../../agents/stand-ins.test-support.ts"
+import { memoryStore } from "../../stores/index.ts"
+import { crashTest } from "../../testing/index.ts"
+import { tool } from "../../tools/index.ts"
+import { handoff } from "./index.ts"
+import { cast, teamEvents } from "./team-play.test-support.ts"
+
+const to = (name: string, text?: string) => ({
+  ...(text === undefined ? {} : { text }),
+  tool_calls: [{ name: `handoff_to_${name}` }],
+})
+
+describe("hand-offs", () => {
+  test("go by tools named after the others; each agent's turn is a task of its own", async () => {
+    const { model, triage, refunds, sales } = cast(
+      { triage: [to("refunds", "Refunds will help.")], refunds: ["Paid back."] },
+      ["triage", "refunds", "sales"],
+    )
+    const team = handoff({
+      agents: [triage, refunds, sales],
+      terminate: (said) => said.at(-1)?.speaker === "refunds",
+    })
+    const run = team.stream("Money back!")
+    const events = teamEvents(run)
+    const { outputs, state } = await run
+    expect(outputs).toEqual(["Paid back."])
+    expect(model.calls[0]?.options.tools?.map(({ name }) => name)).toEqual([
+      "handoff_to_refunds",
+      "handoff_to_sales",
+    ])
+    expect(shown(model, 1)).toEqual(["user: Money back!", "user: triage: Refunds will help."])
+    expect(state.team).toMatchObject({ round: 2, speaker: "refunds", ended: "terminated" })
+    expect(await events).toEqual([
+      "turn triage 1",
+      "message triage 1",
+      "handoff triage refunds 1",
+      "turn refunds 2",
+      "message refunds 2",
+      "ended terminated 2",
+    ])
+  })
+
+  test("start where they are told to, and go along the routes there are", async () => {
+    const { model, a, b, c } = cast({ b: [to("c")], c: ["done"] }, ["a", "b", "c"])
+    const team = handoff({
+      agents: [a, b, c],
+      start: b,
+      routes: { b: ["c"] },
+      terminate: (said) => said.length > 1,
+    })
+    expect((await team.run("Go")).outputs).toEqual(["done"])
+    expect(model.calls[0]?.options.tools?.map(({ name }) => name)).toEqual(["handoff_to_c"])
+    expect(model.calls[1]?.options.tools ?? []).toEqual([])
+    expect(() => handoff({ agents: [a], start: "x" })).toThrow('has no member "x"; it has "a"')
+    expect(() => handoff({ agents: [a], routes: { a: ["y"] } })).toThrow('has no member "y"')
+  })
+
+  test("an agent keeps its tools, and a person is asked before one that needs it", async () => {
+    const pay = tool({
+      name: "pay",
+      description: "Pays.",
+      input: z.object({}),
+      approval: "always",
+      run: () => "paid",
+    })
+    const { model, b } = cast({ a: [{ tool_calls: [{ name: "pay" }] }, to("b", "Paid.")], b: ["bye"] }, ["b"])
+    const a = agent({ name: "a", model, tools: [pay], stream: false })
+    const run = handoff({ agents: [a, b], terminate: (said) => said.at(-1)?.speaker === "b" }).run("Go")
+    const [request] = (await run).requests
+    expect(request).toMatchObject({ node: "a" })
+    await run.respond(request?.id ?? "", { approve: true })
+    expect((await run.result).outputs).toEqual(["bye"])
+  })
+})
+
+describe("one that answers without handing over", () => {
+  test("asks the user, who goes on, or ends it with an empty answer", async () => {
+    const { model, a } = cast({ a: ["Which one?", "That one it is."] }, ["a"])
+    const run = handoff({ agents: [a], to: "customer" }).run("I want one.")
+    const [first] = (await run).requests
+    expect(first).toMatchObject({ prompt: "Which one?", data: { speaker: "a" }, to: "customer" })
+    await run.respond(first?.id ?? "", "The red one.")
+    const [second] = (await run).requests
+    expect(shown(model, 1)).toEqual(["user: I want one.", "assistant: Which one?", "user: The red one."])
+    await run.respond(second?.id ?? "", "")
+    const { outputs, state } = await run.result
+    expect(outputs).toEqual(["That one it is."])
+    expect(state.team).toMatchObject({ ended: "user" })
+  })
+
+  test("goes on by itself as many turns as it may; then the user is asked", async () => {
+    const { model, a } = cast({ a: ["1", "2", "3", "4", "5", "6"] }, ["a"])
+    const run = handoff({ agents: [a], autonomous: { turns: 2 } }).run("Go")
+    const [request] = (await run).requests
+    expect(model.calls).toHaveLength(3)
+    expect(shown(model, 1).at(-1)).toContain("Go on by yourself")
+    expect(shown(model, 2)).toHaveLength(4)
+    await run.respond(request?.id ?? "", "more")
+    expect((await run).requests).toHaveLength(1)
+    expect(model.calls).toHaveLength(6)
+  })
+
+  test("is ended by what the user says, and by the most rounds there may be", async () => {
+    const { a } = cast({ a: [{ text: "Anything else?", repeat: true }] }, ["a"])
+    const polite = handoff({ agents: [a], terminate: (said) => said.at(-1)?.text === "no" }).run("Go")
+    await polite.respond((await polite).requests[0]?.id ?? "", "no")
+    expect((await polite.result).state.team).toMatchObject({ ended: "terminated" })
+    const long = handoff({ agents: [a], autonomous: {}, maxRounds: 4 })
+    const { outputs, state } = await long.run("Go")
+    expect(outputs).toEqual(["Anything else?"])
+    expect(state.team).toMatchObject({ ended: "rounds", round: 4 })
+  })
+
+  test("a budget that is used up ends it with what was said last; with nothing said, at the limit", async () => {
+    const { a } = cast({ a: [{ text: "so far", repeat: true }] }, ["a"])
+    const { outputs, state } = await handoff({ agents: [a], autonomous: {}, budget: { modelCalls: 3 } }).run(
+      "Go",
+    )
+    expect(outputs).toEqual(["so far"])
+    expect(state.team).toMatchObject({ ended: "limit", round: 3 })
+    const none = handoff({ agents: [a], budget: { modelCalls: 0 } })
+    expect(await none.run("Go").result).toMatchObject({ status: "limit", error: { code: "BUDGET_EXCEEDED" } })
+  })
+})
+
+test("processes die anywhere: the conversation ends the same, and no reply is paid for twice", async () => {
+  const model = pureModel((last, turn, name) => {
+    if (name === "triage") return { text: "over to you", calls: [{ name: "handoff_to_desk" }] }
+    if (turn === 0) return "which?"
+    return last.includes("red") ? { text: "back", calls: [{ name: "handoff_to_triage" }] } : "done"
+  })
+  const member = (name: string) => agent({ name, model, stream: false })
+  const team = handoff({
+    agents: [member("triage"), member("desk")],
+    terminate: (said) => said.filter(({ speaker }) => speaker === "triage").length === 2,
+  })
+  const { outcome, crashes } = await crashTest(team, "hello", {
+    seeds: 40,
+    answers: () => "the red one",
+    run: { budget: { modelCalls: 4 } },
+  })
+  expect(outcome).toMatchObject({ status: "completed", outputs: ["over to you"], usage: { modelCalls: 4 } })
+  expect(crashes).toBeGreaterThan(30)
+})
+
+test("a conversation that waits for the user goes on in another process", async () => {
+  const store = memoryStore()
+  const { model, a } = cast({ a: ["Which?", "Fine."] }, ["a"])
+  const team = handoff({ agents: [a] })
+  await team.run("Go", { store, runId: "r" })
+  const run = team.resume("r", { store, takeOver: true })
+  await run.respond((await run).requests[0]?.id ?? "", "This")
+  await run.respond((await run).requests[0]?.id ?? "", "")
+  expect((await run.result).outputs).toEqual(["Fine."])
+  expect(model.calls).toHaveLength(2)
+})

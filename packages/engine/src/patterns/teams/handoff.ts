@@ -1,0 +1,109 @@
+/**
+ * Agents that hand the conversation to each other, with a tool `handoff_to_<name>` for each. One that answers without
+ * handing over goes on by itself, as many turns as it may; then the user is asked.
+ */
+import { node } from "../../builder/index.ts"
+import type { Context } from "../../runtime/index.ts"
+import { checkMembers, type Member } from "./member.ts"
+import {
+  type Back,
+  beginNode,
+  checkCount,
+  finish,
+  give,
+  isTerminated,
+  memberOf,
+  say,
+  seat,
+  TEAM,
+  type Team,
+  type TeamOptions,
+  type TeamState,
+  type Terminate,
+  teamBuilder,
+  type Word,
+} from "./team.ts"
+import { lastWord, SAID, USER } from "./transcript.ts"
+
+export interface HandoffOptions extends TeamOptions {
+  readonly agents: readonly Member[]
+  /** Who has the word first. Default: the first of them. */
+  readonly start?: Member | string | undefined
+  /** Whom each one can hand over to, by name. Default: to all others. */
+  readonly routes?: Readonly<Record<string, readonly string[]>> | undefined
+  readonly terminate?: Terminate | undefined
+  /** An agent that answers goes on by itself, so many turns, before the user is asked. Default: the user is asked at once. */
+  readonly autonomous?:
+    | { readonly turns?: number | undefined; readonly prompt?: string | undefined }
+    | undefined
+  /** Turns of all agents together; after the last one the team is done. Default 100. */
+  readonly maxRounds?: number | undefined
+  /** Whom the user's questions are for, as your inbox knows people. */
+  readonly to?: string | undefined
+}
+
+const TURNS = 50
+const ROUNDS = 100
+const ON = "Nobody has answered. Go on by yourself: do what is left, hand over, or say that you are done."
+
+interface HandoffState extends TeamState {
+  /** Turns since somebody else had a word. */
+  readonly alone?: number | undefined
+}
+
+export function handoff(options: HandoffOptions): Team {
+  const { agents, terminate, autonomous, maxRounds = ROUNDS, to } = options
+  const name = options.name ?? "handoff"
+  checkMembers(name, agents)
+  const turns = autonomous === undefined ? 0 : (autonomous.turns ?? TURNS)
+  checkCount(name, "autonomous.turns", turns, 0)
+  checkCount(name, "maxRounds", maxRounds)
+  const { start = agents[0] as Member } = options
+  const first = memberOf(name, agents, typeof start === "string" ? start : start.name).name
+  const routes = routesOf(name, options)
+
+  const desk = node("#desk", async ({ from, to: next }: Back, ctx): Promise<Word | undefined> => {
+    const state: HandoffState = ctx.state.get(TEAM)
+    if (from === undefined) return give(ctx, { ...state, alone: 0 }, first)
+    const end = (why: "terminated" | "user" | "rounds") =>
+      finish(ctx, state, why, lastWord(ctx.state.get(SAID))) as undefined
+    if (await isTerminated(ctx, terminate, state.round)) return end("terminated")
+    if (state.round >= maxRounds) return end("rounds")
+    if (next !== undefined) return give(ctx, { ...state, alone: 0 }, next)
+    const alone = (state.alone ?? 0) + 1
+    if (alone <= turns) return give(ctx, { ...state, alone }, from, autonomous?.prompt ?? ON)
+    const answer = await askUser(ctx, from, to)
+    if (answer.trim() === "") return end("user")
+    const said = { speaker: USER, text: answer }
+    say(ctx, said, state.round)
+    if (await isTerminated(ctx, terminate, state.round, [said])) return end("terminated")
+    return give(ctx, { ...state, alone: 0 }, from)
+  })
+  const builder = teamBuilder("handoff", options, [TEAM])
+  const begin = beginNode()
+  builder.start(begin).edge(begin, desk)
+  return seat<string>({
+    builder,
+    members: agents,
+    table: desk,
+    handsTo: (one) => routes.get(one.name) ?? [],
+  }).build() as unknown as Team
+}
+
+/** What the agent said is the question. An empty answer ends the conversation. */
+async function askUser(ctx: Context, speaker: string, to: string | undefined): Promise<string> {
+  const prompt = lastWord(ctx.state.get(SAID)) ?? `${speaker} waits for an answer.`
+  const answer = await ctx.ask<unknown>({ prompt, data: { speaker }, to })
+  return typeof answer === "string" ? answer : JSON.stringify(answer ?? "")
+}
+
+function routesOf(team: string, { agents, routes }: HandoffOptions): ReadonlyMap<string, readonly Member[]> {
+  for (const from of Object.keys(routes ?? {})) memberOf(team, agents, from)
+  return new Map(
+    agents.map((one) => {
+      const named = routes === undefined ? undefined : (routes[one.name] ?? [])
+      const others = named?.map((name) => memberOf(team, agents, name))
+      return [one.name, others ?? agents.filter((other) => other !== one)]
+    }),
+  )
+}

@@ -1,0 +1,235 @@
+import { describe, expect, test } from "vitest"
+import { agent } from "../../agents/index.ts"
+import { pureModel, shown } from "../../agents/stand-ins.test-support.ts"
+import type { ScriptEntry } from "../../models/index.ts"
+import { crashTest } from "../../testing/index.ts"
+import { type MagenticOptions, magentic } from "./index.ts"
+import { cast, teamEvents } from "./team-play.test-support.ts"
+
+/** A progress ledger: what is said of it, or else a round like any other. */
+function ledger(next: string, given: { done?: boolean; loop?: boolean; progress?: boolean } = {}) {
+  const { done = false, loop = false, progress = true } = given
+  const found = <T>(answer: T) => ({ reason: "because", answer })
+  return {
+    json: {
+      is_request_satisfied: found(done),
+      is_in_loop: found(loop),
+      is_progress_being_made: found(progress),
+      next_speaker: found(next),
+      instruction_or_question: found(`${next}, go`),
+    },
+  }
+}
+
+const stuck = { ...ledger("a", { progress: false }), repeat: true as const }
+
+function team(manager: readonly ScriptEntry[], options: Partial<MagenticOptions> = {}) {
+  const people = cast({ manager, a: [{ text: "A", repeat: true }], b: [{ text: "B", repeat: true }] }, [
+    "manager",
+    "a",
+    "b",
+  ])
+  const workflow = magentic({ manager: people.manager, agents: [people.a, people.b], ...options })
+  const asked = () => people.model.calls.map(({ agent: name }) => name)
+  return { ...people, workflow, asked }
+}
+
+describe("the manager", () => {
+  test("writes down facts and a plan, gives the word by the progress ledger, and answers", async () => {
+    const { model, workflow, asked } = team([
+      "F",
+      "P",
+      ledger("b"),
+      ledger("a"),
+      ledger("a", { done: true }),
+      "42",
+    ])
+    const run = workflow.stream("How much?")
+    const events = teamEvents(run)
+    const { outputs, state } = await run
+    expect(outputs).toEqual(["42"])
+    expect(asked()).toEqual(["manager", "manager", "manager", "b", "manager", "a", "manager", "manager"])
+    expect(shown(model, 1).at(-1)).toContain("What is known:\nF")
+    expect(shown(model, 1).at(-1)).toContain("- a: the a\n- b: the b")
+    expect(shown(model, 2)[1]).toBe(
+      "user: ledger: The team:\n- a: the a\n- b: the b\n\nWhat is known:\nF\n\nThe plan:\nP",
+    )
+    // A member sees the request, what others said, and what it is told.
+    expect(shown(model, 5)).toEqual([
+      "user: How much?",
+      "user: manager: b, go",
+      "user: b: B",
+      "user: manager: a, go",
+    ])
+    expect(state.ledger).toEqual({ facts: "F", plan: "P" })
+    expect(state.team).toMatchObject({ round: 3, stalls: 0, resets: 0, ended: "answered" })
+    expect(await events).toEqual([
+      "plan manager 0",
+      "progress manager 1",
+      "message manager 1",
+      "turn b 1",
+      "message b 1",
+      "progress manager 2",
+      "message manager 2",
+      "turn a 2",
+      "message a 2",
+      "progress manager 3",
+      "message manager 3",
+      "ended answered 3",
+    ])
+  })
+
+  test("may leave out the reasons", async () => {
+    const plain = {
+      is_request_satisfied: true,
+      is_in_loop: false,
+      is_progress_being_made: true,
+      next_speaker: "a",
+      instruction_or_question: "",
+    }
+    const { workflow } = team(["F", "P", { json: plain }, "42"])
+    expect((await workflow.run("How much?")).outputs).toEqual(["42"])
+  })
+})
+
+describe("stalls", () => {
+  test("go up on no progress or a loop, down otherwise, and never below none", async () => {
+    const { workflow } = team([
+      "F",
+      "P",
+      ledger("a"),
+      ledger("a", { progress: false }),
+      ledger("a", { loop: true }),
+      ledger("a"),
+      ledger("a", { done: true }),
+      "ok",
+    ])
+    const stalls: number[] = []
+    for await (const event of workflow.stream("Go")) {
+      if (event.type !== "state.written" || event.key !== "team") continue
+      stalls.push((event.value as { stalls: number }).stalls)
+    }
+    // When the plan is made, in five rounds, and with the answer.
+    expect(stalls).toEqual([0, 0, 1, 2, 1, 1, 1])
+  })
+
+  test("above the most there may be: facts and plan anew, and the conversation starts over", async () => {
+    const four = [stuck.json, stuck.json, stuck.json, stuck.json].map((json) => ({ json }))
+    const { model, workflow } = team([
+      "F",
+      "P",
+      ...four,
+      "F2",
+      "P2",
+      ledger("b"),
+      ledger("b", { done: true }),
+      "ok",
+    ])
+    const { outputs, state } = await workflow.run("Go")
+    expect(outputs).toEqual(["ok"])
+    expect(state.team).toMatchObject({ resets: 1, stalls: 0, round: 6 })
+    expect(state.ledger).toEqual({ facts: "F2", plan: "P2" })
+    // Three stalls are let pass: three turns of a, and the fourth starts over.
+    expect(model.calls.filter(({ agent: name }) => name === "a")).toHaveLength(3)
+    const facts = model.calls.findIndex(({ prompt }) => JSON.stringify(prompt).includes("starts over"))
+    expect(shown(model, facts).at(-1)).toContain("The list so far:\nF")
+    expect(shown(model, facts).join("\n")).toContain("a: A")
+    expect(shown(model, facts + 1).at(-1)).toContain("The plan before:\nP\n\nIt got stuck.")
+    const b = model.calls.findIndex(({ agent: name }) => name === "b")
+    expect(shown(model, b)).toEqual(["user: Go", "user: manager: b, go"])
+  })
+
+  test("end in an answer when there are no resets left", async () => {
+    const { model, workflow } = team(
+      ["F", "P", { ...stuck, repeat: 1 }, "F2", "P2", { ...stuck, repeat: 1 }, "sorry"],
+      {
+        maxStalls: 0,
+        maxResets: 1,
+      },
+    )
+    const { outputs, state } = await workflow.run("Go")
+    expect(outputs).toEqual(["sorry"])
+    expect(state.team).toMatchObject({ ended: "resets", resets: 1 })
+    expect(shown(model, model.calls.length - 1).at(-1)).toContain("used up its resets")
+  })
+
+  test("count a ledger that cannot be read, after it was asked for again", async () => {
+    const bad = [{ text: "let me see", repeat: 3 }]
+    const { workflow, asked } = team(["F", "P", ...bad, ledger("a", { done: true }), "ok"], { maxStalls: 1 })
+    const { outputs, state } = await workflow.run("Go")
+    expect(outputs).toEqual(["ok"])
+    expect(asked()).toHaveLength(7)
+    expect(state.team).toMatchObject({ stalls: 1, round: 2, ended: "answered" })
+    const unknown = team(["F", "P", { ...ledger("nobody"), repeat: 3 }, "sorry"], {
+      maxStalls: 0,
+      maxResets: 0,
+    })
+    expect((await unknown.workflow.run("Go")).state.team).toMatchObject({ ended: "resets" })
+  })
+})
+
+test("after the most rounds there is an answer all the same", async () => {
+  const { workflow } = team(["F", "P", ledger("a"), ledger("b"), "so far"], { maxRounds: 2 })
+  const { outputs, state } = await workflow.run("Go")
+  expect(outputs).toEqual(["so far"])
+  expect(state.team).toMatchObject({ ended: "rounds", round: 2 })
+})
+
+test("a budget that is used up ends it with what was said last", async () => {
+  const { workflow } = team(["F", "P", ledger("b"), ledger("a")], { budget: { modelCalls: 4 } })
+  const { outputs, state } = await workflow.run("Go")
+  expect(outputs).toEqual(["B"])
+  expect(state.team).toMatchObject({ ended: "limit", round: 1 })
+})
+
+describe("plan review", () => {
+  test("a person refuses a plan with reasons, then changes the next one and accepts it", async () => {
+    const { model, workflow } = team(["F", "P1", "P2", ledger("a", { done: true }), "ok"], {
+      planReview: { to: "boss" },
+    })
+    const run = workflow.run("Go")
+    const [first] = (await run).requests
+    expect(first).toMatchObject({ to: "boss", data: { facts: "F", plan: "P1" } })
+    await expect(run.respond(first?.id ?? "", "yes")).rejects.toThrow()
+    await run.respond(first?.id ?? "", { approve: false, feedback: "Too dear." })
+    const [second] = (await run).requests
+    expect(second).toMatchObject({ data: { plan: "P2" } })
+    expect(shown(model, 2).at(-1)).toContain("The plan before:\nP1\n\nA person did not accept it: Too dear.")
+    await run.respond(second?.id ?? "", { approve: true, plan: "P3" })
+    const { outputs, state } = await run.result
+    expect(outputs).toEqual(["ok"])
+    expect(state.ledger).toEqual({ facts: "F", plan: "P3" })
+  })
+})
+
+test("processes die anywhere, with a review, a stall and a reset: it ends the same, and nothing is paid for twice", async () => {
+  const model = pureModel((last, turn, name) => {
+    if (name !== "manager") return `${name} ${turn}`
+    if (last.includes("Where does the work stand")) {
+      const isAgain = shown(model, model.calls.length - 1).some((line) => line.includes("F2"))
+      return JSON.stringify(ledger("a", { progress: isAgain, done: turn > 1 }).json)
+    }
+    if (last.includes("starts over")) return "F2"
+    if (last.includes("Before anybody starts")) return "F1"
+    return last.includes("short plan") ? "P" : "the answer"
+  })
+  const member = (name: string) => agent({ name, model, stream: false })
+  const workflow = magentic({
+    manager: member("manager"),
+    agents: [member("a"), member("b")],
+    maxStalls: 1,
+    planReview: true,
+  })
+  const { outcome, crashes } = await crashTest(workflow, "hello", {
+    seeds: 15,
+    answers: () => ({ approve: true }),
+  })
+  expect(outcome).toMatchObject({
+    status: "completed",
+    outputs: ["the answer"],
+    state: { team: { round: 5, resets: 1, ended: "answered" } },
+    // Facts, plan, two ledgers; facts, plan, three ledgers, an answer; and three turns of "a".
+    usage: { modelCalls: 13 },
+  })
+  expect(crashes).toBeGreaterThan(30)
+})

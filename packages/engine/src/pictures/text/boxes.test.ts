@@ -1,0 +1,58 @@
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { type Frame, type Picture, partsByEnd, pictureOf, type Shape } from "../picture.ts"
+import { randomWorkflow } from "../random-workflow.test-support.ts"
+import { drawBoxes } from "./boxes.ts"
+import { UNICODE } from "./signs.ts"
+import { type Read, readDrawing } from "./trace.test-support.ts"
+
+const pen = { signs: UNICODE, ascii: false, most: 20 }
+const wide = 400
+
+const anyGraph = fc.record({ seed: fc.nat(100_000), size: fc.integer({ min: 1, max: 14 }) })
+
+/** The arrows of a picture but those from a part to itself; of those that are alike in all, one. */
+function arrowsOf(picture: Picture, labels: ReadonlyMap<number, unknown>): Read[] {
+  const ends = partsByEnd(picture)
+  const at = (end: string) => picture.parts.indexOf(ends.get(end) as Shape | Frame)
+  return picture.arrows.flatMap(({ from, to, label }, i) => {
+    if (at(from) === at(to) || (label.trim() !== "" && !labels.has(i))) return []
+    return [{ from: at(from), to: at(to), label: label.trim() === "" ? undefined : i }]
+  })
+}
+
+function asSet(arrows: readonly Read[]): Set<string> {
+  return new Set(arrows.map(({ from, to, label }) => `${from} to ${to}, label ${label}`))
+}
+
+describe("a drawing of boxes and lines", () => {
+  it("has a line for every arrow and no line that is not an arrow, whatever the graph", () => {
+    let drawn = 0
+    fc.assert(
+      fc.property(anyGraph, ({ seed, size }) => {
+        const picture = pictureOf(randomWorkflow(seed, size))
+        const drawing = drawBoxes(picture, wide, pen)
+        if (drawing === undefined) return
+        drawn++
+        expect(asSet(readDrawing(drawing))).toEqual(asSet(arrowsOf(picture, drawing.labels)))
+      }),
+    )
+    expect(drawn).toBeGreaterThan(20)
+  })
+
+  it("draws no box over another", () => {
+    fc.assert(
+      fc.property(anyGraph, ({ seed, size }) => {
+        const drawing = drawBoxes(pictureOf(randomWorkflow(seed, size)), wide, pen)
+        const places = drawing === undefined ? [] : [...drawing.parts, ...drawing.labels.values()]
+        for (const [i, a] of places.entries()) {
+          for (const b of places.slice(i + 1)) {
+            const apart =
+              a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y
+            expect(apart).toBe(true)
+          }
+        }
+      }),
+    )
+  })
+})

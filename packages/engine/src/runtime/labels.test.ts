@@ -1,0 +1,56 @@
+import { expect, test } from "vitest"
+import { fork, memoryStore, node, Runtime, rerun, workflow } from "../index.ts"
+
+const flow = workflow("flow")
+  .start(node("add", (n: number) => n + 1))
+  .build()
+
+test("a run's labels are in its row, and runs are found by them", async () => {
+  const store = memoryStore()
+  await flow.run(1, { store, runId: "a", labels: { file: "chat.yaml", model: "fast" } })
+  await flow.run(1, { store, runId: "b" })
+  expect(await store.run("a")).toMatchObject({ labels: { file: "chat.yaml", model: "fast" } })
+  expect((await store.run("b"))?.labels).toBeUndefined()
+  expect(await store.runs({ labels: { file: "chat.yaml" } })).toMatchObject([{ runId: "a" }])
+})
+
+test("a runtime passes them on", async () => {
+  const runtime = new Runtime({ store: memoryStore(), workflows: [flow] })
+  const { runId } = await runtime.start(flow, 1, { labels: { by: "Ada" } })
+  expect(await runtime.runs({ labels: { by: "Ada" } })).toMatchObject([{ runId }])
+  await runtime.close()
+})
+
+test("labels that the caller changes later stay as they were given", async () => {
+  const store = memoryStore()
+  const labels = { file: "a" }
+  const run = flow.run(1, { store, runId: "r", labels })
+  labels.file = "b"
+  await run
+  expect((await store.run("r"))?.labels).toEqual({ file: "a" })
+})
+
+test("forks keep the labels of their origin, unless they are given others", async () => {
+  const store = memoryStore()
+  await flow.run(1, { store, runId: "r", labels: { file: "a" } })
+  await fork(store, "r", { runId: "kept" })
+  await fork(store, "r", { runId: "other input", input: 5 })
+  await rerun(store, "r", { runId: "again", from: { node: "add" } })
+  await fork(store, "kept", { runId: "others", labels: { model: "m" } })
+  await fork(store, "r", { runId: "none", labels: {} })
+  const labels = async (runId: string) => (await store.run(runId))?.labels
+  for (const runId of ["kept", "other input", "again"]) expect(await labels(runId)).toEqual({ file: "a" })
+  expect(await labels("others")).toEqual({ model: "m" })
+  expect(await labels("none")).toEqual({})
+  await expect(fork(store, "r", { labels: { n: 5 as never } })).rejects.toMatchObject({
+    code: "OPTION_INVALID",
+    message: "Bad fork option: labels.n must be a text, not number.",
+  })
+})
+
+test("as many and as long labels as are allowed are kept", async () => {
+  const store = memoryStore()
+  const labels = Object.fromEntries(Array.from({ length: 32 }, (_, i) => [`l${i}`, "x".repeat(1_000)]))
+  await flow.run(1, { store, runId: "r", labels })
+  expect((await store.run("r"))?.labels).toEqual(labels)
+})

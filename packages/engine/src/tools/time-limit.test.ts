@@ -1,0 +1,81 @@
+import { describe, expect, test } from "vitest"
+import { manualClock } from "../testing/index.ts"
+import { pause, untilAborted, withTimeLimit } from "./time-limit.ts"
+
+const never = new Promise<never>(() => undefined)
+const timedOut = () => new Error("too slow")
+
+describe("a time limit", () => {
+  test("ends work that does not listen, and leaves no timer behind", async () => {
+    const clock = manualClock()
+    let seen: AbortSignal | undefined
+    const limited = withTimeLimit({ clock, milliseconds: 100, timedOut }, (signal) => {
+      seen = signal
+      return never
+    })
+    const ended = expect(limited).rejects.toThrow("too slow")
+    await clock.advance(99)
+    expect(seen?.aborted).toBe(false)
+    await clock.advance(1)
+    await ended
+    expect([seen?.aborted, clock.pending]).toEqual([true, 0])
+  })
+
+  test("goes with its caller's signal, whose reason it gives, and leaves no timer behind", async () => {
+    const clock = manualClock()
+    const stop = new AbortController()
+    const limited = withTimeLimit({ clock, milliseconds: 100, signal: stop.signal, timedOut }, () => never)
+    stop.abort(new Error("no longer needed"))
+    await expect(limited).rejects.toThrow("no longer needed")
+    expect(clock.pending).toBe(0)
+  })
+
+  test("is not armed for a signal that was aborted before, and does not begin the work", async () => {
+    const clock = manualClock()
+    let began = false
+    const limited = withTimeLimit(
+      { clock, milliseconds: 100, signal: AbortSignal.abort(new Error("gone")), timedOut },
+      async () => {
+        began = true
+      },
+    )
+    await expect(limited).rejects.toThrow("gone")
+    expect([began, clock.pending]).toEqual([false, 0])
+  })
+
+  test("takes what the work gives, or throws at once", async () => {
+    const clock = manualClock()
+    const limit = { clock, milliseconds: 100, timedOut }
+    expect(await withTimeLimit(limit, async () => 7)).toBe(7)
+    const broken = withTimeLimit(limit, () => {
+      throw new Error("broken")
+    })
+    await expect(broken).rejects.toThrow("broken")
+    expect(clock.pending).toBe(0)
+  })
+})
+
+test("a pause ends with its time or with its signal", async () => {
+  const clock = manualClock()
+  const over = pause(clock, 50, new AbortController().signal)
+  await clock.advance(50)
+  await over
+  const stop = new AbortController()
+  const stopped = pause(clock, 50, stop.signal)
+  stop.abort(new Error("enough"))
+  await expect(stopped).rejects.toThrow("enough")
+  expect(clock.pending).toBe(0)
+})
+
+test("who stops waiting for something does not stop it, nor does its failure go astray", async () => {
+  const stop = new AbortController()
+  let fail!: (error: Error) => void
+  const work = new Promise<never>((_, reject) => {
+    fail = reject
+  })
+  const waiting = untilAborted(work, stop.signal)
+  stop.abort(new Error("left"))
+  await expect(waiting).rejects.toThrow("left")
+  fail(new Error("later"))
+  await expect(work).rejects.toThrow("later")
+})

@@ -1,0 +1,77 @@
+import { spawnSync } from "node:child_process"
+import { createRequire } from "node:module"
+import { fileURLToPath, pathToFileURL } from "node:url"
+import { expect, onTestFinished, test } from "vitest"
+import { ChildProgram } from "./child-program.ts"
+
+const ECHO = new URL("./child-program-echo.test-support.ts", import.meta.url)
+const PATIENT = { timeout: 20_000 }
+
+function program(settings = {}) {
+  const child = new ChildProgram<object, unknown>(ECHO, settings)
+  onTestFinished(() => child.close())
+  return child
+}
+
+test("requests are answered one after the other by one process, without our secrets (P1)", async () => {
+  process.env.SUPERSTEP_TEST_SECRET = "secret"
+  onTestFinished(() => {
+    delete process.env.SUPERSTEP_TEST_SECRET
+  })
+  const child = program({ greeting: "hello" })
+  const answers = await Promise.all(["a", "b"].map((say) => child.ask({ say }, PATIENT)))
+  expect(answers).toEqual([
+    { said: "a", nth: 1, greeting: "hello" },
+    { said: "b", nth: 2, greeting: "hello" },
+  ])
+})
+
+test("a request that is late ends with the process, and the next gets a new one (P2, P3)", async () => {
+  const child = program()
+  await expect(child.ask({ do: "hang" }, { timeout: 50 })).rejects.toMatchObject({ why: "late" })
+  expect(await child.ask({ say: "a" }, PATIENT)).toMatchObject({ nth: 1 })
+})
+
+test("a request that is aborted ends with the process, and the next gets a new one (P2, P3)", async () => {
+  const child = program()
+  expect(await child.ask({ say: "a" }, PATIENT)).toMatchObject({ nth: 1 })
+  const stop = new AbortController()
+  const asked = child.ask({ do: "hang" }, { ...PATIENT, signal: stop.signal })
+  setImmediate(() => stop.abort(new Error("enough")))
+  await expect(asked).rejects.toThrow("enough")
+  expect(await child.ask({ say: "b" }, PATIENT)).toMatchObject({ nth: 1 })
+})
+
+test("a process that dies says how, and is replaced (P3)", async () => {
+  const child = program()
+  await expect(child.ask({ do: "die" }, PATIENT)).rejects.toMatchObject({ why: "died", exit: 7 })
+  expect(await child.ask({ say: "a" }, PATIENT)).toMatchObject({ nth: 1 })
+})
+
+test("a process that cannot begin says why, each time", async () => {
+  const child = program({ broken: true })
+  expect(await child.ask({ say: "a" }, PATIENT)).toEqual({ error: "broken" })
+  expect(await child.ask({ say: "a" }, PATIENT)).toEqual({ error: "broken" })
+})
+
+test("after it is closed nothing is answered", async () => {
+  const child = program()
+  const asked = child.ask({ do: "hang" }, PATIENT)
+  setImmediate(() => child.close())
+  await expect(asked).rejects.toMatchObject({ why: "closed" })
+  await expect(child.ask({ say: "a" }, PATIENT)).rejects.toMatchObject({ why: "closed" })
+})
+
+test("a process without a request does not keep ours alive (P4)", () => {
+  const script = `
+    import { ChildProgram } from ${JSON.stringify(new URL("./child-program.ts", import.meta.url).href)}
+    const child = new ChildProgram(new URL(${JSON.stringify(ECHO.href)}), {})
+    console.log((await child.ask({ say: "done" }, { timeout: 20000 })).said)`
+  const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    ["--import", tsx, "--input-type=module", "--eval", script],
+    { encoding: "utf8", timeout: 30_000, cwd: fileURLToPath(new URL(".", import.meta.url)) },
+  )
+  expect({ status, stdout }).toEqual({ status: 0, stdout: "done\n" })
+})

@@ -1,0 +1,156 @@
+/**
+ * A program of ours in a process of its own, for native code that cannot be trusted with our memory and time.
+ *
+ * P1 One request at a time; the others wait for their turn, and their time counts from it.
+ * P2 A request that is not answered in its time, or is aborted, ends with the process.
+ * P3 A process that ended is replaced for the next request. Its time begins when the new one says that it is up.
+ * P4 A process without a request does not keep ours alive, and ends with it.
+ */
+import { type ChildProcess, fork } from "node:child_process"
+import { createRequire } from "node:module"
+import { fileURLToPath, pathToFileURL } from "node:url"
+
+const require = createRequire(import.meta.url)
+
+/** What a program says first; anything else says why it cannot be used, and is the answer to the request. */
+export const UP = "up"
+/** Milliseconds that it has for that. */
+const START = 30_000
+
+export interface RequestOptions {
+  /** Milliseconds. */
+  readonly timeout: number
+  readonly signal?: AbortSignal | undefined
+}
+
+/** The process ended instead of answering. */
+export class ProgramEnded extends Error {
+  readonly why: "late" | "closed" | "died"
+  /** Its exit code, or the signal that ended it. */
+  readonly exit: string | number | undefined
+
+  constructor(why: ProgramEnded["why"], exit?: string | number | undefined) {
+    super("The program ended.")
+    this.why = why
+    this.exit = exit
+  }
+}
+
+/** The program of this name beside a module, built as that is, or in source. */
+export function programBeside(module: string, name: string): URL {
+  return new URL(`./${name}.${module.endsWith(".ts") ? "ts" : "js"}`, module)
+}
+
+export class ChildProgram<Request extends object, Reply> {
+  readonly #program: URL
+  readonly #settings: object
+  readonly #up = new WeakMap<ChildProcess, Promise<unknown>>()
+  #child: ChildProcess | undefined
+  #turn: Promise<unknown> = Promise.resolve()
+  #isClosed = false
+
+  /** The program's only argument are its settings as JSON. */
+  constructor(program: URL, settings: object) {
+    this.#program = program
+    this.#settings = settings
+  }
+
+  ask(request: Request, options: RequestOptions): Promise<Reply> {
+    const asked = this.#turn.then(() => {
+      options.signal?.throwIfAborted()
+      return this.#send(request, options)
+    })
+    this.#turn = asked.catch(() => undefined)
+    return asked
+  }
+
+  /** What is under way ends with it. */
+  close(): void {
+    this.#isClosed = true
+    this.#child?.kill("SIGKILL")
+  }
+
+  async #send(request: Request, { timeout, signal }: RequestOptions): Promise<Reply> {
+    if (this.#isClosed) throw new ProgramEnded("closed")
+    const child = this.#child ?? this.#start()
+    const kill = () => {
+      if (this.#child === child) this.#child = undefined
+      child.kill("SIGKILL")
+    }
+    let isLate = false
+    const late = () => {
+      isLate = true
+      kill()
+    }
+    let timer = setTimeout(late, START)
+    signal?.addEventListener("abort", kill, { once: true })
+    keepAlive(child, true)
+    try {
+      const first = await this.#up.get(child)
+      if (first !== UP) {
+        kill()
+        return first as Reply
+      }
+      clearTimeout(timer)
+      timer = setTimeout(late, timeout)
+      // If it cannot be sent the process is ending, and says so.
+      child.send(request, () => undefined)
+      return (await messageOf(child)) as Reply
+    } catch (error) {
+      signal?.throwIfAborted()
+      const { exit } = error as ProgramEnded
+      throw new ProgramEnded(this.#isClosed ? "closed" : isLate ? "late" : "died", exit)
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener("abort", kill)
+      keepAlive(child, false)
+    }
+  }
+
+  #start(): ChildProcess {
+    // Node 20 does not read TypeScript by itself.
+    const isSource = this.#program.pathname.endsWith(".ts")
+    const child = fork(fileURLToPath(this.#program), [JSON.stringify(this.#settings)], {
+      execArgv: isSource ? ["--import", pathToFileURL(require.resolve("tsx")).href] : [],
+      env: environment(),
+      stdio: ["ignore", "ignore", "ignore", "ipc"],
+    })
+    child.once("exit", () => {
+      if (this.#child === child) this.#child = undefined
+    })
+    this.#child = child
+    const up = messageOf(child)
+    // Whoever waits for it is told.
+    up.catch(() => undefined)
+    this.#up.set(child, up)
+    return child
+  }
+}
+
+function messageOf(child: ChildProcess): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const over = (settle: () => void) => {
+      child.off("message", onMessage)
+      child.off("exit", onExit)
+      settle()
+    }
+    const onMessage = (message: unknown) => over(() => resolve(message))
+    const onExit = (code: number | null, signal: string | null) =>
+      over(() => reject(new ProgramEnded("died", signal ?? code ?? undefined)))
+    child.on("message", onMessage)
+    child.on("exit", onExit)
+  })
+}
+
+function keepAlive(child: ChildProcess, isBusy: boolean): void {
+  for (const handle of [child, child.channel]) {
+    if (isBusy) handle?.ref()
+    else handle?.unref()
+  }
+}
+
+/** What a program needs to start, and no secrets. */
+function environment(): NodeJS.ProcessEnv {
+  const names = ["PATH", "SystemRoot", "TMPDIR", "TEMP", "TMP"]
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])))
+}

@@ -1,0 +1,57 @@
+import { describe, expect, test } from "vitest"
+import { CYPHER_ATTACKS, CYPHER_FLOODS } from "./cypher-attacks.test-support.ts"
+import { checkCypher } from "./cypher-guard.ts"
+
+describe("what a model may not ask (G1, G2, G3)", () => {
+  test.each(Object.entries(CYPHER_ATTACKS))("%s is refused", (_, cypher) => {
+    expect(() => checkCypher(cypher)).toThrow(expect.objectContaining({ code: "QUERY_REFUSED" }))
+  })
+
+  test("is told in words that say what to do", () => {
+    expect(() => checkCypher("MATCH (n) WITH n AS load RETURN load")).toThrow(
+      "The query was refused: LOAD is not allowed; a name that is like it goes in backquotes: `load`.",
+    )
+    expect(() => checkCypher("RETURN '\\u00e9'")).toThrow("write the character itself")
+  })
+})
+
+const ALLOWED: Record<string, string> = {
+  "a plain query": "MATCH (p:Person)-[r:LIVES_IN]->(c:City) WHERE p.name = 'Ann' RETURN c.name, r.since",
+  "a query that begins otherwise":
+    "OPTIONAL MATCH (n) WITH n UNWIND [1, 2] AS x RETURN n, x ORDER BY x SKIP 1 LIMIT 2",
+  "a union": "MATCH (a:A) RETURN a.name AS name UNION ALL MATCH (b:B) RETURN b.name AS name",
+  "a property that is called like a clause": "MATCH (n) WHERE n.set = 1 AND n.load.call > 2 RETURN n.create",
+  "a label that is called like a clause": "MATCH (n:Call)-[:SET]->(m:Load) RETURN n, m",
+  "a name in backquotes": "MATCH (n) RETURN n AS `set`, n.`delete`, n.`a``b`",
+  "words in strings": "MATCH (n) WHERE n.text CONTAINS 'CREATE; DROP' OR n.text = \"LOAD CSV\" RETURN n",
+  "a string that an escaped quote does not end": "MATCH (c) WHERE c.name <> 'a\\' SET c.x = ' RETURN c",
+  "quotes in strings": "RETURN 'it\\'s SET', \"a \\\"CALL\\\"\", 'C:\\\\temp'",
+  "functions of the language":
+    "RETURN date.truncate('day', datetime()), duration.inDays(a, b), point.distance(p, q), toLower(x)",
+  "subqueries that read": "MATCH (n) WHERE EXISTS { (n)-->(:City) } RETURN COUNT { (n)--() }",
+  "numbers of all kinds": "RETURN 1, 1.5, 1e5, 1.5e-3, 0x1F, 0o17, 1_000, [1..2][0..1]",
+  "paths of several lengths": "MATCH p = shortestPath((a)-[*1..3]-(b)) RETURN length(p)",
+  "parameters and maps": "MATCH (n {name: $name}) RETURN n {.name, age: $age}",
+  "names in other scripts": "MATCH (straße:Straße)-[:führtZu]->(市:城市) RETURN straße.name, 市.name",
+}
+
+describe("what a model may ask", () => {
+  test.each(Object.entries({ ...ALLOWED, ...CYPHER_FLOODS }))("%s is as it was written", (_, cypher) => {
+    expect(checkCypher(cypher)).toBe(cypher)
+  })
+
+  test("comments become spaces, so that nobody can read them otherwise, and lines stay", () => {
+    expect(checkCypher("MATCH (n) // all 'of them\nRETURN n /* and\nno more */ LIMIT 1")).toBe(
+      `MATCH (n) ${" ".repeat(15)}\nRETURN n ${" ".repeat(6)}\n${" ".repeat(10)} LIMIT 1`,
+    )
+  })
+
+  test("a comment mark in a string is none", () => {
+    const cypher = "MATCH (n) WHERE n.url = 'http://x/*' RETURN n // see above"
+    expect(checkCypher(cypher).trim()).toBe("MATCH (n) WHERE n.url = 'http://x/*' RETURN n")
+  })
+
+  test("a semicolon at the end goes", () => {
+    expect(checkCypher("RETURN ';' ; // done")).toBe("RETURN ';'")
+  })
+})

@@ -1,0 +1,139 @@
+/** How a graph is searched, over a small one in memory. */
+import { describe, expect, test } from "vitest"
+import type { GraphDatabase, GraphNode, GraphQuestion, GraphRelationship } from "./graph-database.ts"
+import { graphRetriever } from "./graph-retriever.ts"
+import { graphQuestion, scoredNodes } from "./graph-words.ts"
+
+const thing = (id: string, label: string, name: string, more = {}): GraphNode => ({
+  id,
+  labels: [label],
+  properties: { name, ...more },
+})
+
+const ann = thing("1", "Person", "Ann")
+const bob = thing("2", "Person", "Bob")
+const paris = thing("3", "City", "Paris", { country: "France" })
+const acme = thing("4", "Company", "Acme", { notes: "Makes\nlamps of all kinds, and ships them to Paris." })
+
+const edge = (from: GraphNode, type: string, to: GraphNode): GraphRelationship => ({
+  id: `${from.id}-${type}-${to.id}`,
+  type,
+  from,
+  to,
+  properties: {},
+})
+
+function graphOf(nodes: readonly GraphNode[], relationships: readonly GraphRelationship[]): GraphDatabase {
+  const labels = [...new Set(nodes.flatMap((node) => node.labels))]
+  const fits = ({ words, text }: GraphQuestion, { properties }: GraphNode) =>
+    Object.values(properties).some((value) => {
+      const own = String(value).toLowerCase()
+      return text.includes(own) || words.some((word) => own.includes(word))
+    })
+  return {
+    id: "town",
+    name: "Town",
+    schema: async () => ({ labels: labels.map((name) => ({ name, properties: [] })), relationships: [] }),
+    query: async () => ({ columns: [], rows: [], isCut: false }),
+    find: async (question, { limit }) =>
+      nodes
+        .filter((node) => question.labels?.includes(node.labels[0] as string) ?? true)
+        .filter((node) => question.words.length === 0 || fits(question, node))
+        .slice(0, limit),
+    relationships: async (ends, { limit }) => {
+      const ids = new Set(ends.map(({ id }) => id))
+      return relationships.filter(({ from, to }) => ids.has(from.id) || ids.has(to.id)).slice(0, limit)
+    },
+    close: async () => undefined,
+  }
+}
+
+const town = graphOf(
+  [ann, bob, paris, acme],
+  [edge(ann, "KNOWS", bob), edge(bob, "LIVES_IN", paris), edge(acme, "SHIPS_TO", paris)],
+)
+
+const titles = (found: readonly { title?: string | undefined }[]) => found.map(({ title }) => title)
+
+describe("a question", () => {
+  test("gets what it names, with facts as lines and sources that can be cited", async () => {
+    expect(await graphRetriever(town).search("What do we know about Ann?")).toEqual([
+      {
+        title: "Ann",
+        source: "town/Person/1",
+        score: expect.any(Number),
+        text: [
+          "Ann (Person) {name: Ann}",
+          "Ann -[KNOWS]-> Bob (Person) {name: Bob}",
+          "Bob -[LIVES_IN]-> Paris (City) {name: Paris, country: France}",
+        ].join("\n"),
+      },
+    ])
+  })
+
+  test("gets as far around as the depth says", async () => {
+    const at = async (depth: number) =>
+      (await graphRetriever(town, { depth }).search("Ann"))[0]?.text.split("\n").length
+    expect(await Promise.all([0, 1, 2, 3].map(at))).toEqual([1, 2, 3, 4])
+  })
+
+  test("gets first what is called as it says, then what only speaks of it", async () => {
+    const found = await graphRetriever(town).search("Who is in Paris?")
+    expect(titles(found)).toEqual(["Paris", "Acme"])
+    expect(found[1]?.text).toContain("notes: Makes lamps of all kinds")
+  })
+
+  test("gets the relationships first that it speaks of", async () => {
+    const [found] = await graphRetriever(town, { depth: 1 }).search("What is shipped to Paris? Who ships?")
+    expect(found?.text.split("\n")[1]).toContain("SHIPS_TO")
+  })
+
+  test("gets no more than its limits, and is told of it", async () => {
+    expect(await graphRetriever(town).search("Ann Bob Paris", { limit: 2 })).toHaveLength(2)
+    const [found] = await graphRetriever(town, { relationships: 1 }).search("Ann")
+    expect(found?.text.split("\n")).toHaveLength(3)
+    expect(found?.text).toContain("There are more relationships")
+  })
+
+  test("gets things of the kind that it asks for when it names none", async () => {
+    expect(titles(await graphRetriever(town).search("List all persons, please"))).toEqual(["Ann", "Bob"])
+  })
+
+  test("of no telling words gets nothing", async () => {
+    expect(await graphRetriever(town).search("what is it?")).toEqual([])
+  })
+})
+
+test("options that make no sense are told at once", () => {
+  expect(() => graphRetriever(town, { depth: 9 })).toThrow("depth is a whole number from 0 to 4, and not 9.")
+})
+
+describe("words", () => {
+  test("are taken as they are, in the singular and without marks, but not those that say nothing", () => {
+    expect(graphQuestion("Which Cities has the Café?")).toEqual({
+      text: "which cities has the café?",
+      words: ["cities", "city", "café", "cafe"],
+    })
+  })
+
+  test("of two letters count only where there are no others", () => {
+    expect(graphQuestion("Al and Ann").words).toEqual(["ann"])
+    expect(graphQuestion("Al?").words).toEqual(["al"])
+  })
+
+  const best = (question: string, ...names: string[]) =>
+    scoredNodes(
+      question,
+      names.map((name, index) => thing(`${index}`, "Thing", name)),
+    )[0]?.node.properties.name
+
+  test("make the node best whose whole name is in the question", () => {
+    expect(best("flights to New York City hall", "York", "New York City", "City")).toBe("New York City")
+    expect(best("東京はどこですか", "京都", "東京")).toBe("東京")
+    expect(best("songs of The Who", "Song", "The Who")).toBe("The Who")
+  })
+
+  test("that are no more than a word of grammar make no name", () => {
+    expect(scoredNodes("where is it?", [thing("1", "Country", "IT")])[0]?.score).toBe(0)
+  })
+})

@@ -1,0 +1,111 @@
+/** Searches a graph: finds the nodes that a question speaks of, and gives them with what is around them. */
+import { SuperstepError } from "@superstep/engine"
+import type { Found, Retriever, SearchOptions } from "@superstep/engine/patterns"
+import { wordsOfGoal, wordsOfName } from "../schema/words.ts"
+import type { GraphDatabase, GraphFindOptions, GraphNode, GraphRelationship } from "./graph-database.ts"
+import { graphText, nameOf } from "./graph-text.ts"
+import { graphQuestion, scoredNodes } from "./graph-words.ts"
+
+export interface GraphRetrieverOptions {
+  /** What it is called. Default: as the graph is. */
+  readonly name?: string | undefined
+  /** How many relationships away from a node are told, 0 to 4. Default 2. */
+  readonly depth?: number | undefined
+  /** Relationships that are told of a node at the most, nearest first. Default 40. */
+  readonly relationships?: number | undefined
+  /** Nodes that are found at the most, unless the search says otherwise. Default 10. */
+  readonly limit?: number | undefined
+}
+
+/** How many nodes of a label are looked at for each one that is wanted: which of them is best is worked out here. */
+const CANDIDATES = 4
+
+export function graphRetriever(graph: GraphDatabase, options: GraphRetrieverOptions = {}): Retriever {
+  const { name = graph.name } = options
+  const depth = counted("depth", options.depth ?? 2, 0, 4)
+  const most = counted("relationships", options.relationships ?? 40, 1, 1_000)
+  return {
+    name,
+    async search(query: string, search: SearchOptions = {}): Promise<readonly Found[]> {
+      const { signal } = search
+      const limit = counted("limit", search.limit ?? options.limit ?? 10, 1, 1_000)
+      const found = await entities(graph, query, { limit, signal })
+      const words = new Set(wordsOfGoal(query))
+      return Promise.all(
+        found.map(async ({ node, score }): Promise<Found> => {
+          const { around, isCut } = await neighbourhood(graph, node, { depth, most, words, signal })
+          const source = `${graph.id}/${node.labels[0] ?? "node"}/${node.id}`
+          return { text: graphText(node, around, isCut), score, source, title: nameOf(node) }
+        }),
+      )
+    },
+  }
+}
+
+/** Nodes that the question names; else nodes of the kind that it asks for; else what has a part of a word of it. */
+async function entities(graph: GraphDatabase, query: string, { limit, signal }: GraphFindOptions) {
+  const question = graphQuestion(query)
+  if (question.words.length === 0) return []
+  const options = { limit: CANDIDATES * limit, signal }
+  const scored = scoredNodes(query, await graph.find(question, options))
+  const named = scored.filter(({ score }) => score > 0)
+  if (named.length > 0) return named.slice(0, limit)
+  const words = new Set(wordsOfGoal(query))
+  const { labels } = await graph.schema({ signal })
+  const kinds = labels
+    .map(({ name }) => name)
+    .filter((name) => wordsOfName(name).every((word) => words.has(word)))
+  const isKind = kinds.length > 0
+  const some = isKind
+    ? await graph.find({ text: "", words: [], labels: kinds }, { limit, signal })
+    : scored.map(({ node }) => node)
+  return some.slice(0, limit).map((node) => ({ node, score: isKind ? 0.1 : 0.05 }))
+}
+
+interface Around {
+  readonly depth: number
+  readonly most: number
+  readonly words: ReadonlySet<string>
+  readonly signal: AbortSignal | undefined
+}
+
+/** Relationships by their distance; of those equally far, such as the question speaks of first. */
+async function neighbourhood(graph: GraphDatabase, node: GraphNode, { depth, most, words, signal }: Around) {
+  const known = new Map<string, GraphRelationship>()
+  const reached = new Map([[node.id, node]])
+  let edge = [node]
+  let isCut = false
+  for (let step = 0; step < depth && edge.length > 0 && known.size <= most; step += 1) {
+    // One more than are told, beside those that are known and come again.
+    const limit = most + known.size + 1
+    const next = await graph.relationships(edge, { limit, signal })
+    isCut ||= next.length >= limit
+    const fresh = next.filter(({ id }) => !known.has(id))
+    for (const one of byWords(fresh, words)) known.set(one.id, one)
+    const ends = fresh.flatMap(({ from, to }) => [from, to])
+    edge = [...new Map(ends.map((end) => [end.id, end])).values()].filter(({ id }) => !reached.has(id))
+    for (const end of edge) reached.set(end.id, end)
+  }
+  const around = [...known.values()]
+  return { around: around.slice(0, most), isCut: isCut || around.length > most }
+}
+
+function byWords(
+  relationships: readonly GraphRelationship[],
+  words: ReadonlySet<string>,
+): GraphRelationship[] {
+  const said = ({ type, from, to }: GraphRelationship) =>
+    [type, ...from.labels, ...to.labels, nameOf(from), nameOf(to)]
+      .flatMap(wordsOfName)
+      .filter((word) => words.has(word)).length
+  return relationships
+    .map((relationship) => ({ relationship, hits: said(relationship) }))
+    .sort((a, b) => b.hits - a.hits)
+    .map(({ relationship }) => relationship)
+}
+
+function counted(name: string, value: number, least: number, most: number): number {
+  if (Number.isInteger(value) && value >= least && value <= most) return value
+  const message = `${name} is a whole number from ${least} to ${most}, and not ${value}.`
+  throw new SuperstepError("OPTION_INVALID", message, { retryable: false })
+}

@@ -1,0 +1,143 @@
+/** A real Ladybug database. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
+import type { GraphDatabase } from "./graph-database.ts"
+import { graphRetriever } from "./graph-retriever.ts"
+import { ladybugGraph } from "./ladybug.ts"
+import { ladybugPackage, TOWN } from "./ladybug-package.test-support.ts"
+
+const ladybug = ladybugPackage()
+const folder = mkdtempSync(join(tmpdir(), "superstep-ladybug-"))
+const path = join(folder, "town")
+let graph: GraphDatabase
+
+afterAll(async () => {
+  await graph?.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+describe.skipIf(ladybug === undefined)(
+  "a graph in a Ladybug file (needs @ladybugdb/core from a registry)",
+  () => {
+    const packagesOf = ladybug?.packagesOf
+
+    beforeAll(async () => {
+      ladybug?.write(path, TOWN)
+      graph = ladybugGraph({ id: "town", path, packagesOf })
+    })
+
+    test("tells its labels, relationships and properties", async () => {
+      const { labels, relationships } = await graph.schema()
+      expect(labels.map(({ name }) => name)).toEqual(["City", "Person"])
+      expect(labels[0]?.properties).toEqual([
+        { name: "name", type: "STRING" },
+        { name: "country", type: "STRING" },
+      ])
+      expect(relationships).toEqual([
+        { type: "Knows", properties: [], between: [["Person", "Person"]] },
+        { type: "LivesIn", properties: [{ name: "since", type: "INT64" }], between: [["Person", "City"]] },
+      ])
+    })
+
+    test("gives nodes, relationships, paths and values as JSON", async () => {
+      const { rows } = await graph.query(
+        "MATCH (p:Person {id: $id})-[r:LivesIn]->(c:City) RETURN p, r, c, p.born, [p.id, null], {a: 1.5}",
+        { params: { id: 1 } },
+      )
+      const [p, r, c, ...others] = rows[0] as [{ id: string }, { id: string }, { id: string }]
+      const big = "170141183460469231731687303715884105727"
+      const properties = { id: 1, name: "Ann Lee", born: "1990-01-02", tags: ["a", "b"], big }
+      expect(p).toEqual({ id: expect.any(String), labels: ["Person"], properties })
+      expect(r).toEqual({ id: r.id, type: "LivesIn", from: p.id, to: c.id, properties: { since: 2000 } })
+      expect(others).toEqual(["1990-01-02", [1, null], { a: 1.5 }])
+      const paths = await graph.query("MATCH x = (:Person {id: 2})-[:LivesIn]->() RETURN x")
+      expect(paths.rows[0]?.[0]).toMatchObject({
+        nodes: [{ labels: ["Person"] }, { labels: ["City"] }],
+        relationships: [{ type: "LivesIn" }],
+      })
+    })
+
+    test("stops at its rows and its bytes", async () => {
+      const rows = await graph.query("UNWIND range(1, 100) AS x RETURN x", { rows: 10 })
+      expect(rows).toMatchObject({ isCut: true, rows: { length: 10 } })
+      const bytes = await graph.query("UNWIND range(1, 100) AS x RETURN repeat('y', 100)", { bytes: 1_000 })
+      expect(bytes.isCut).toBe(true)
+      expect(bytes.rows.length).toBeLessThan(10)
+    })
+
+    test("says what is wrong with a query", async () => {
+      await expect(graph.query("MATCH (n:Nobody) RETURN n")).rejects.toMatchObject({
+        code: "QUERY_FAILED",
+        message: expect.stringContaining("Nobody"),
+      })
+      await expect(graph.query("RETURN 1 AS a, 2 AS a")).rejects.toThrow("Two columns are called a")
+    })
+
+    test("ends a query when its caller gives up, and answers the next", async () => {
+      const stop = new AbortController()
+      const late = graph.query("RETURN size(range(1, 1000000000))", { signal: stop.signal })
+      setImmediate(() => stop.abort(new Error("enough")))
+      await expect(late).rejects.toThrow("enough")
+      expect((await graph.query("RETURN 1 AS one")).rows).toEqual([[1]])
+    })
+
+    test("answers several at once, in their turn", async () => {
+      const results = await Promise.all(
+        [1, 2, 3].map((n) => graph.query("RETURN $n AS n", { params: { n } })),
+      )
+      expect(results.map(({ rows }) => rows[0]?.[0])).toEqual([1, 2, 3])
+    })
+
+    test("is searched for what a question names, with its neighbours", async () => {
+      const found = await graphRetriever(graph).search("Where does Ann Lee live?")
+      expect(found[0]).toMatchObject({
+        title: "Ann Lee",
+        source: expect.stringMatching(/^town\/Person\/\d+:\d+$/),
+      })
+      const lines = found[0]?.text.split("\n") ?? []
+      expect(lines[0]).toContain("born: 1990-01-02")
+      expect(lines).toContain(
+        "Ann Lee -[LivesIn {since: 2000}]-> Paris (City) {name: Paris, country: France}",
+      )
+      expect(lines).toContain("Bob -[LivesIn {since: 2010}]-> New York (City) {name: New York, country: USA}")
+    })
+
+    test("is searched for the kind of thing that a question asks for", async () => {
+      const found = await graphRetriever(graph, { depth: 0 }).search("Which cities are there?")
+      expect(found.map(({ title }) => title).sort()).toEqual(["New York", "Paris"])
+    })
+
+    test("that is no graph, or none at all, says so", async () => {
+      const wrong = join(folder, "wrong")
+      writeFileSync(wrong, "no graph ".repeat(1_000))
+      for (const given of [wrong, join(folder, "nowhere"), folder]) {
+        const graph = ladybugGraph({ id: "town", path: given, packagesOf })
+        onTestFinished(() => graph.close())
+        await expect(graph.query("RETURN 1")).rejects.toMatchObject({
+          code: "DATABASE_UNREACHABLE",
+          message: expect.stringContaining("town"),
+        })
+      }
+    })
+
+    test("that is closed is not asked", async () => {
+      const other = ladybugGraph({ id: "town", path, packagesOf })
+      const asked = other.query("RETURN size(range(1, 1000000000))").catch((error) => error)
+      await other.schema().catch(() => undefined)
+      await other.close()
+      await asked
+      await expect(other.query("RETURN 1")).rejects.toMatchObject({ code: "DATABASE_CLOSED" })
+    })
+  },
+)
+
+test("without the package, says what to install", async () => {
+  writeFileSync(join(folder, "some"), "")
+  const graph = ladybugGraph({ id: "town", path: join(folder, "some"), packagesOf: folder })
+  await expect(graph.query("RETURN 1")).rejects.toMatchObject({
+    code: "PACKAGE_MISSING",
+    message: expect.stringContaining("npm install @ladybugdb/core"),
+  })
+})

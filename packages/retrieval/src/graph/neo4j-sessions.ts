@@ -1,0 +1,201 @@
+/**
+ * Connections to a Neo4j server.
+ *
+ * N1 Everything is asked in a transaction that may only read and is rolled back.
+ * N2 A query ends in its time or with its caller's signal: the server is told to stop, and is not waited for.
+ * N3 A connection that does not come back is given up together with its driver; what else is under way there ends first.
+ */
+import { SuperstepError } from "@superstep/engine"
+import { untilAborted } from "@superstep/engine/tools"
+import type { Driver, Session } from "neo4j-driver"
+import { optionalPackage } from "../optional-package.ts"
+import { timedOut } from "../sql/query-errors.ts"
+import { Turns } from "../sql/turns.ts"
+import { graphError } from "./neo4j-errors.ts"
+
+export type Neo4j = typeof import("neo4j-driver")
+
+export interface Neo4jConnection {
+  readonly id: string
+  readonly url: string
+  readonly user?: string | undefined
+  readonly password?: string | undefined
+  readonly database?: string | undefined
+  readonly connections: number
+  readonly connectTimeout: number
+}
+
+export interface Neo4jQuery {
+  readonly cypher: string
+  readonly params: Readonly<Record<string, unknown>>
+  /** Milliseconds. */
+  readonly timeout: number
+  readonly signal: AbortSignal | undefined
+  /** What the columns are called; comes before any row. */
+  readonly begin?: (columns: readonly string[]) => void
+  /** False: no more of them. */
+  readonly row: (values: unknown[], neo4j: Neo4j) => boolean
+}
+
+interface Opened {
+  readonly neo4j: Neo4j
+  readonly driver: Driver
+  users: number
+  stuck: number
+}
+
+/** What the server gets to end by itself, and a connection to come back. */
+const GRACE = 500
+const FETCH_SIZE = 100
+
+export class Neo4jSessions {
+  readonly #connection: Neo4jConnection
+  readonly #address: string
+  readonly #turns: Turns
+  #opened: Promise<Opened> | undefined
+  #isClosed = false
+
+  constructor(connection: Neo4jConnection) {
+    this.#connection = connection
+    this.#address = addressOf(connection)
+    this.#turns = new Turns(connection.connections)
+  }
+
+  run(query: Neo4jQuery): Promise<void> {
+    return this.#turns.take(query.signal, () => this.#run(query))
+  }
+
+  /** The driver's own module, which knows its types. */
+  async neo4j(): Promise<Neo4j> {
+    return (await this.#open()).neo4j
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const opened = await this.#opened?.catch(() => undefined)
+    this.#opened = undefined
+    await opened?.driver.close()
+  }
+
+  async #run(query: Neo4jQuery): Promise<void> {
+    const { timeout, signal } = query
+    const { id, database, connectTimeout } = this.#connection
+    const opened = await this.#open()
+    const { neo4j, driver } = opened
+    const session = driver.session({
+      defaultAccessMode: neo4j.session.READ,
+      fetchSize: FETCH_SIZE,
+      ...(database === undefined ? {} : { database }),
+    })
+    opened.users += 1
+    const stop = new AbortController()
+    const onAbort = () => stop.abort(signal?.reason)
+    signal?.addEventListener("abort", onAbort, { once: true })
+    // Its time begins when there is a transaction.
+    let timer = setTimeout(() => stop.abort(noAnswer()), connectTimeout + GRACE)
+    const begun = () => {
+      clearTimeout(timer)
+      timer = setTimeout(() => stop.abort(timedOut(timeout)), timeout + GRACE)
+    }
+    try {
+      await untilAborted(readOnly(session, neo4j, query, begun), stop.signal)
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (this.#isClosed) throw this.#closed()
+      throw graphError(id, this.#address, timeout, error)
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener("abort", onAbort)
+      void this.#leave(opened, session)
+    }
+  }
+
+  /** Tells the server to stop what is still under way. */
+  async #leave(opened: Opened, session: Session): Promise<void> {
+    let isStuck = false
+    const timer = setTimeout(() => {
+      isStuck = true
+      opened.stuck += 1
+      this.#giveUp(opened)
+    }, GRACE)
+    timer.unref()
+    await session.close().catch(() => undefined)
+    clearTimeout(timer)
+    if (isStuck) return
+    opened.users -= 1
+    if (opened.stuck > 0) this.#giveUp(opened)
+  }
+
+  #giveUp(opened: Opened): void {
+    void this.#opened?.then((current) => {
+      if (current === opened) this.#opened = undefined
+    })
+    if (opened.users === opened.stuck) opened.driver.close().catch(() => undefined)
+  }
+
+  async #open(): Promise<Opened> {
+    if (this.#isClosed) throw this.#closed()
+    this.#opened ??= this.#connect()
+    const opened = this.#opened
+    opened.catch(() => {
+      if (this.#opened === opened) this.#opened = undefined
+    })
+    return opened
+  }
+
+  async #connect(): Promise<Opened> {
+    const { url, user, password, connections, connectTimeout } = this.#connection
+    const module = await optionalPackage("neo4j-driver", "A Neo4j graph", () => import("neo4j-driver"))
+    const neo4j = module.default
+    const auth = user === undefined ? undefined : neo4j.auth.basic(user, password ?? "")
+    const driver = neo4j.driver(url, auth, {
+      useBigInt: true,
+      telemetryDisabled: true,
+      // One more: a session that ends gives its place back before its connection.
+      maxConnectionPoolSize: connections + 1,
+      connectionTimeout: connectTimeout,
+      connectionAcquisitionTimeout: connectTimeout + GRACE,
+    })
+    return { neo4j, driver, users: 0, stuck: 0 }
+  }
+
+  #closed(): SuperstepError {
+    return new SuperstepError("DATABASE_CLOSED", `The graph ${this.#connection.id} is closed.`, {
+      retryable: false,
+    })
+  }
+}
+
+/** As the driver says it. */
+function noAnswer(): Error {
+  return Object.assign(new Error("The server does not answer."), { code: "ServiceUnavailable" })
+}
+
+async function readOnly(session: Session, neo4j: Neo4j, query: Neo4jQuery, begun: () => void): Promise<void> {
+  const { cypher, params, timeout, begin, row } = query
+  const transaction = await session.beginTransaction({ timeout })
+  begun()
+  const result = transaction.run(cypher, params)
+  begin?.((await result.keys()) as string[])
+  for await (const record of result) {
+    if (!row([...record.values()], neo4j)) break
+  }
+  await transaction.rollback()
+}
+
+function addressOf({ id, url }: Neo4jConnection): string {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (
+    parsed === undefined ||
+    !/^(?:bolt|neo4j)(?:\+s|\+ssc)?:$/.test(parsed.protocol) ||
+    parsed.host === ""
+  ) {
+    const message = `The address of the graph ${id} is none: bolt://host:7687, or neo4j+s://host for one with TLS.`
+    throw new SuperstepError("OPTION_INVALID", message, { retryable: false })
+  }
+  if (parsed.username !== "" || parsed.password !== "") {
+    const message = `The address of the graph ${id} has a user or a password: give them as \`user\` and \`password\`.`
+    throw new SuperstepError("OPTION_INVALID", message, { retryable: false })
+  }
+  return parsed.host
+}

@@ -1,0 +1,260 @@
+import { rmSync, unlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { documentIndex } from "./document-index.ts"
+import { freshFolder, meaningEmbeddings, openIndex, pdf, put } from "./index.test-support.ts"
+
+const guide = `# Guide
+
+Welcome.
+
+## Install
+
+Run the installer and follow the wizard.
+
+## Remove
+
+Drag the application to the bin.
+`
+
+describe("an index of files", () => {
+  test("finds a passage by its words, with its title and the line that it stands on", async () => {
+    const folder = freshFolder({ "docs/guide.md": guide, "docs/other.txt": "Nothing of interest.\n" })
+    const index = openIndex(folder)
+    expect(await index.add([join(folder, "docs")])).toMatchObject({ added: 2, unchanged: 0, problems: [] })
+    const [first] = await index.search("how do I run the INSTALLER?")
+    expect(first).toMatchObject({
+      text: "Run the installer and follow the wizard.",
+      source: "docs/guide.md:7",
+      title: "Guide › Install",
+    })
+    expect(first?.score).toBeGreaterThan(0)
+  })
+
+  test("finds nothing for a query without words, and what the query's signs would mean to SQLite is not done", async () => {
+    const folder = freshFolder({ "a.txt": 'x AND y: NEAR "quoted" (brackets) * - col:title' })
+    const index = openIndex(folder)
+    await index.add([folder])
+    expect(await index.search("")).toEqual([])
+    expect(await index.search(" ?! *")).toEqual([])
+    for (const query of [
+      '"',
+      "AND",
+      "NOT near",
+      "title : x",
+      "x*",
+      "(((",
+      "'; DROP TABLE chunks; --",
+      "a\0b",
+    ]) {
+      await index.search(query)
+    }
+    expect(await index.search("NEAR(quoted brackets)")).toHaveLength(1)
+  })
+
+  test("finds words in scripts that have no spaces, and words without their accents", async () => {
+    const folder = freshFolder({ "a.txt": "東京都は日本の首都です。", "b.txt": "Der Café-Besuch in Zürich" })
+    const index = openIndex(folder)
+    await index.add([folder])
+    expect(await index.search("首都")).toMatchObject([{ source: "a.txt:1" }])
+    expect(await index.search("cafe zurich")).toMatchObject([{ source: "b.txt:1" }])
+  })
+
+  test("reads only what is new or has changed, and forgets what is gone when it is told to", async () => {
+    const folder = freshFolder({
+      "d/a.txt": "apples",
+      "d/b.txt": "bananas",
+      "d/c.txt": "cherries",
+      "e.txt": "elderberry",
+    })
+    const index = openIndex(folder)
+    expect(await index.add([folder])).toMatchObject({ added: 4, chunks: 4 })
+    expect(await index.add([folder])).toMatchObject({ added: 0, changed: 0, unchanged: 4, chunks: 0 })
+
+    put(folder, { "d/b.txt": "blueberries" })
+    unlinkSync(join(folder, "d/c.txt"))
+    expect(await index.add([join(folder, "d")])).toMatchObject({ changed: 1, unchanged: 1, removed: 0 })
+    expect(await index.search("bananas")).toEqual([])
+    expect(await index.search("blueberries")).toHaveLength(1)
+    expect(await index.search("cherries")).toHaveLength(1)
+
+    expect(await index.add([join(folder, "d")], { prune: true })).toMatchObject({ unchanged: 2, removed: 1 })
+    expect(await index.search("cherries")).toEqual([])
+    expect((await index.list()).map(({ source }) => source)).toEqual(["d/a.txt", "d/b.txt", "e.txt"])
+  })
+
+  test("removes a source, a path or a folder", async () => {
+    const folder = freshFolder({ "d/a.txt": "apples", "d/b.txt": "bananas", "dd.txt": "dates" })
+    const index = openIndex(folder)
+    await index.add([folder])
+    expect(await index.remove("nothing.txt")).toBe(0)
+    expect(await index.remove("d/a.txt")).toBe(1)
+    expect(await index.remove(join(folder, "d"))).toBe(1)
+    expect((await index.list()).map(({ source }) => source)).toEqual(["dd.txt"])
+    expect(await index.search("apples bananas dates")).toHaveLength(1)
+  })
+
+  test("takes texts that are no files, by the source that they are given", async () => {
+    const index = openIndex(freshFolder())
+    const page = {
+      source: "https://example.org/a",
+      text: "<title>T</title><h1>Sun</h1><p>It shines.",
+      type: "html" as const,
+    }
+    expect(await index.add([page, { source: "note", text: "It rains." }])).toMatchObject({ added: 2 })
+    expect(await index.search("shines")).toEqual([
+      { text: "It shines.", score: expect.any(Number), source: "https://example.org/a", title: "T › Sun" },
+    ])
+    expect(await index.add([{ source: "note", text: "It snows." }])).toMatchObject({ changed: 1 })
+    expect(await index.search("rains")).toEqual([])
+  })
+
+  test("knows its files by the folder that it was made for, wherever it is opened", async () => {
+    const folder = freshFolder({ "docs/a.txt": "apples" })
+    const index = openIndex(folder)
+    await index.add([folder])
+    await index.close()
+    const again = openIndex(folder, { root: "/" })
+    expect(await again.add([folder])).toMatchObject({ added: 0, unchanged: 1 })
+    expect(await again.search("apples")).toMatchObject([{ source: "docs/a.txt:1" }])
+  })
+
+  test("tells what cannot be read and goes on with the rest", async () => {
+    const folder = freshFolder({
+      "a.txt": "apples",
+      "binary.txt": new Uint8Array([1, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0]),
+      "broken.pdf": "%PDF-1.4 and then nothing",
+      "scan.pdf": pdf(["", ""]),
+      "picture.png": new Uint8Array([0x89, 0x50]),
+    })
+    const index = openIndex(folder)
+    const { added, others, problems } = await index.add([folder])
+    expect({ added, others }).toEqual({ added: 1, others: 1 })
+    expect(problems).toEqual([
+      { source: "binary.txt", reason: "it is not text" },
+      { source: "broken.pdf", reason: expect.stringContaining("no PDF that can be read") },
+      { source: "scan.pdf", reason: expect.stringContaining("has no text, only pictures") },
+    ])
+    await expect(index.add([join(folder, "nowhere")])).rejects.toMatchObject({
+      code: "OPTION_INVALID",
+      message: expect.stringContaining("there is no such file or folder"),
+    })
+  })
+
+  test("reads a PDF page by page, and is cited by the page", async () => {
+    const folder = freshFolder({
+      "paper.pdf": pdf(["The first page is about whales.", "The second is about owls."]),
+    })
+    const index = openIndex(folder)
+    expect(await index.add([folder])).toMatchObject({ added: 1, chunks: 2, problems: [] })
+    expect(await index.search("owls")).toMatchObject([
+      { source: "paper.pdf#2", text: "The second is about owls." },
+    ])
+  })
+
+  test("tells how far it is", async () => {
+    const folder = freshFolder({ "a.txt": "apples", "b.txt": "bananas!" })
+    const index = openIndex(folder)
+    const told: string[] = []
+    await index.add([folder], {
+      onProgress: ({ source, documents, bytes, chunks }) =>
+        told.push(`${source} ${documents.done}/${documents.total} ${bytes.done}/${bytes.total} ${chunks}`),
+    })
+    expect(told[0]).toBe("a.txt 0/2 0/14 0")
+    expect(told.at(-1)).toBe("b.txt 2/2 14/14 2")
+  })
+})
+
+describe("an index with embeddings", () => {
+  const files = { "a.txt": "A kitten sleeps.", "b.txt": "The automobile stopped.", "c.txt": "Cash is king." }
+
+  test("finds by meaning what shares no word with the query", async () => {
+    const folder = freshFolder(files)
+    const index = openIndex(folder, { embeddings: meaningEmbeddings() })
+    await index.add([folder])
+    expect(await index.search("feline", { mode: "text" })).toEqual([])
+    expect((await index.search("feline", { mode: "vector", limit: 1 }))[0]?.source).toBe("a.txt:1")
+    expect((await index.search("the feline stopped"))[0]?.source).toMatch(/^[ab]\.txt:1$/)
+    expect((await index.search("vehicle"))[0]?.source).toBe("b.txt:1")
+    expect(await index.report()).toMatchObject({
+      documents: 3,
+      chunks: 3,
+      vectorSearch: true,
+      embeddings: { name: "test/meanings", dimensions: 16 },
+    })
+  })
+
+  test("refuses other embeddings, and documents without", async () => {
+    const folder = freshFolder(files)
+    const index = openIndex(folder, { embeddings: meaningEmbeddings() })
+    await index.add([folder])
+    await index.close()
+    expect(() => openIndex(folder, { embeddings: meaningEmbeddings("test/others") })).toThrow(
+      expect.objectContaining({
+        code: "INDEX_EMBEDDINGS_OTHER",
+        message: expect.stringMatching(
+          /vectors of "test\/meanings" .* "test\/others" .* open it with the same embeddings/,
+        ),
+      }),
+    )
+    const plain = openIndex(folder)
+    await expect(plain.add([folder])).rejects.toMatchObject({ code: "INDEX_EMBEDDINGS_OTHER" })
+    expect(await plain.search("kitten")).toHaveLength(1)
+    await expect(plain.search("kitten", { mode: "vector" })).rejects.toThrow(
+      /cannot be searched by meaning: it was opened without/,
+    )
+    expect(await plain.report()).toMatchObject({
+      vectorSearch: false,
+      reason: expect.stringContaining("test/meanings"),
+    })
+  })
+
+  test("makes vectors for documents that were added without when they are added again", async () => {
+    const folder = freshFolder(files)
+    const plain = openIndex(folder)
+    await plain.add([folder])
+    await plain.close()
+    const index = openIndex(folder, { embeddings: meaningEmbeddings() })
+    expect(await index.report()).toMatchObject({ vectorSearch: false })
+    expect(await index.add([folder])).toMatchObject({ changed: 3 })
+    expect((await index.search("feline", { mode: "vector", limit: 1 }))[0]?.source).toBe("a.txt:1")
+  })
+
+  test("says what is wrong with embeddings that give odd vectors", async () => {
+    const folder = freshFolder(files)
+    const odd = { name: "odd", dimensions: 3, embed: async () => [[1, 2]] }
+    await expect(openIndex(folder, { embeddings: odd }).add([folder])).rejects.toThrow(
+      /"odd" gave a vector of 2 numbers/,
+    )
+    const few = { name: "few", dimensions: 3, embed: async () => [] }
+    await expect(openIndex(folder, { embeddings: few }).add([folder])).rejects.toThrow(
+      /gave 0 vectors for 1 texts/,
+    )
+  })
+})
+
+describe("a search", () => {
+  test("has a limit that makes sense, and nothing is done when its signal is aborted", async () => {
+    const index = openIndex(freshFolder())
+    await expect(index.search("x", { limit: 0 })).rejects.toMatchObject({ code: "OPTION_INVALID" })
+    await expect(index.search("x", { signal: AbortSignal.abort() })).rejects.toThrow(/abort/i)
+  })
+
+  test("of an index that is closed says so", async () => {
+    const index = openIndex(freshFolder())
+    await index.close()
+    await expect(index.search("x")).rejects.toMatchObject({ code: "INDEX_CLOSED" })
+  })
+})
+
+test("options that make no sense are refused", () => {
+  const folder = freshFolder()
+  for (const chunk of [{ size: 10 }, { size: 100, overlap: 60 }, { overlap: -1 }]) {
+    expect(() => openIndex(folder, { chunk })).toThrow(/chunk.size/)
+  }
+  expect(() => documentIndex(":memory:")).toThrow(/needs the path of a file/)
+  expect(() => documentIndex(folder)).toThrow(/is a folder/)
+  writeFileSync(join(folder, "letter.db"), "Dear reader, this is no database. ".repeat(100))
+  expect(() => documentIndex(join(folder, "letter.db"))).toThrow(/is not a SQLite database/)
+  rmSync(join(folder, "letter.db"))
+})

@@ -1,0 +1,55 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { expect, onTestFinished, test } from "vitest"
+import { documentsIn } from "./documents-in.ts"
+
+function folder(): string {
+  const root = mkdtempSync(join(tmpdir(), "documents-in-"))
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }))
+  mkdirSync(join(root, "notes"))
+  writeFileSync(join(root, "notes", "tea.md"), "# Tea\n\nTea is a drink made of leaves.\n")
+  return root
+}
+
+const sources = async (documents: ReturnType<typeof documentsIn>, query: string) =>
+  (await documents.search(query)).map(({ source }) => source)
+
+test("nothing is opened before it is asked; then the files are found by their words", async () => {
+  const root = folder()
+  const documents = documentsIn(["notes"], { root })
+  expect(existsSync(join(root, ".superstep"))).toBe(false)
+  const [first] = await Promise.all([sources(documents, "tea"), sources(documents, "leaves")])
+  expect(first).toEqual(["notes/tea.md:3"])
+  expect(readdirSync(join(root, ".superstep")).sort()[0]).toBe(".gitignore")
+  await documents.close()
+})
+
+test("what has changed since is found, and what is gone is not", async () => {
+  const root = folder()
+  const before = documentsIn(["notes"], { root, index: "notes.db" })
+  expect(await sources(before, "tea")).toEqual(["notes/tea.md:3"])
+  await before.close()
+  rmSync(join(root, "notes", "tea.md"))
+  writeFileSync(join(root, "notes", "rye.md"), "Rye is a grain.\n")
+  const after = documentsIn(["notes"], { root, index: "notes.db" })
+  expect(await sources(after, "tea grain")).toEqual(["notes/rye.md:1"])
+  await after.close()
+})
+
+test("a path that is not there is told at once", () => {
+  expect(() => documentsIn(["no"], { root: folder() })).toThrow(
+    "Cannot read no: there is no such file or folder.",
+  )
+})
+
+test("one that could not be opened is tried anew, and closing it is no failure", async () => {
+  const root = folder()
+  writeFileSync(join(root, "notes.db"), "no database, whatever it is called".repeat(100))
+  const documents = documentsIn(["notes"], { root, index: "notes.db" })
+  await expect(documents.search("tea")).rejects.toThrow()
+  rmSync(join(root, "notes.db"))
+  expect(await sources(documents, "tea")).toEqual(["notes/tea.md:3"])
+  await documents.close()
+  await documents.close()
+})

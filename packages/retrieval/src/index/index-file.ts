@@ -1,0 +1,120 @@
+/** The file of an index: opened with sqlite-vec where that is installed, read and written in transactions. */
+import { createRequire } from "node:module"
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
+import { SuperstepError } from "@superstep/engine"
+import { type Database, openSqliteFile } from "@superstep/store-sqlite/shared"
+import { unusable, withFile } from "./errors.ts"
+import { migrateIndex } from "./index-schema.ts"
+
+export interface IndexFile {
+  readonly path: string
+  readonly database: Database
+  /** Why there is no search by vectors; undefined: there is. */
+  readonly vectorTrouble: string | undefined
+  /** What the file at that path is called here: its path below the index's root, else all of it. */
+  sourceOf(path: string): string
+  pathOf(source: string): string
+  read<T>(query: () => T): T
+  write<T>(change: () => T): T
+  close(): void
+}
+
+const LOOK_AGAIN = 1_000
+const CACHE_KB = 32_768
+
+/** `root` counts for a file that is made now; one that is there knows it. */
+export function openIndexFile(given: string, root: string, lockTimeout: number): IndexFile {
+  const path = resolve(given)
+  if (given === "" || given === ":memory:") throw unusable(`"${given}"`, "needs the path of a file")
+  const { database, isGone } = withFile(path, () =>
+    openSqliteFile({
+      path,
+      durability: "normal",
+      busyTimeout: lockTimeout,
+      lookAgain: LOOK_AGAIN,
+      extensions: true,
+      migrate(made, at) {
+        migrateIndex(made, at)
+        const from = relative(dirname(path), root).split(sep).join("/")
+        made.prepare("UPDATE meta SET root = ? WHERE root = ''").run(from === "" ? "." : from)
+      },
+    }),
+  )
+  let isClosed = false
+
+  function run<T>(begin: string, end: string, work: () => T): T {
+    if (isClosed) throw new SuperstepError("INDEX_CLOSED", `The index ${path} is closed: open it again.`)
+    return withFile(path, () => {
+      database.exec(begin)
+      try {
+        const result = work()
+        database.exec(end)
+        return result
+      } catch (error) {
+        try {
+          database.exec("ROLLBACK")
+        } catch {
+          // SQLite has done so already.
+        }
+        throw error
+      }
+    })
+  }
+
+  return withFile(path, () => {
+    database.exec(`PRAGMA cache_size = -${CACHE_KB}`)
+    const [meta] = database.prepare("SELECT root FROM meta").all() as { root: string }[]
+    const base = resolve(dirname(path), meta?.root ?? ".")
+    return {
+      path,
+      database,
+      vectorTrouble: loadVectors(database),
+      sourceOf(file) {
+        const below = relative(base, resolve(file))
+        const isBelow = below !== "" && !isAbsolute(below) && below.split(sep)[0] !== ".."
+        return (isBelow ? below : resolve(file)).split(sep).join("/")
+      },
+      pathOf: (source) => (isAbsolute(source) ? source : join(base, source)),
+      read: (query) => run("BEGIN", "ROLLBACK", query),
+      write: (change) =>
+        run("BEGIN IMMEDIATE", "COMMIT", () => {
+          const gone = isGone()
+          if (gone !== undefined) throw gone
+          return change()
+        }),
+      close() {
+        if (isClosed) return
+        isClosed = true
+        try {
+          // All in one file, as far as nobody reads it: libsql does not always do so by itself.
+          database.exec("PRAGMA wal_checkpoint(TRUNCATE)")
+        } catch {
+          // Whoever opens it next reads the log.
+        }
+        database.close()
+      },
+    }
+  })
+}
+
+function loadVectors(database: Database): string | undefined {
+  let extension: string
+  try {
+    const { getLoadablePath } = createRequire(import.meta.url)("sqlite-vec") as { getLoadablePath(): string }
+    extension = getLoadablePath()
+  } catch (error) {
+    const isMissing = (error as { code?: unknown }).code === "MODULE_NOT_FOUND"
+    return isMissing ? "the package sqlite-vec is not installed: npm install sqlite-vec" : messageOf(error)
+  }
+  try {
+    database.loadExtension?.(extension)
+    database.prepare("SELECT vec_version() AS version").all()
+    return undefined
+  } catch (error) {
+    return `sqlite-vec does not load: ${messageOf(error)}`
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

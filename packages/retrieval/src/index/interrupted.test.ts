@@ -1,0 +1,165 @@
+/** Adding that is stopped, killed, or done by several at once: D1 … D3 of documents.ts. And files that are damaged or locked. */
+import { spawn } from "node:child_process"
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
+import { isSuperstepError } from "@superstep/engine"
+import { openSqliteFile } from "@superstep/store-sqlite/shared"
+import { expect, test } from "vitest"
+import { documentIndex } from "./document-index.ts"
+import { freshFolder, meaningEmbeddings, openIndex, put } from "./index.test-support.ts"
+
+const numbered = (count: number, word = "cat") =>
+  Array.from({ length: count }, (_, i) => `Paragraph p${i} has a ${word} in it. `.repeat(15)).join("\n\n")
+
+test("what is stopped in the middle is not found, and is gone on with where it stopped (D1, D2)", async () => {
+  const folder = freshFolder({ "a.txt": numbered(300) })
+  const embeddings = meaningEmbeddings()
+  const index = openIndex(folder, { embeddings })
+  const stop = new AbortController()
+  const adding = index.add([folder], {
+    signal: stop.signal,
+    onProgress: ({ chunks }) => chunks >= 128 && stop.abort(new Error("enough")),
+  })
+  await expect(adding).rejects.toThrow("enough")
+  expect(await index.list()).toEqual([])
+  expect(await index.search("cat")).toEqual([])
+  expect(await index.search("feline", { mode: "vector" })).toEqual([])
+  const before = embeddings.embedded
+
+  const { added, chunks } = await index.add([folder])
+  expect({ added, chunks }).toEqual({ added: 1, chunks: 300 - 128 })
+  expect(embeddings.embedded - before).toBeLessThanOrEqual(300 - 128)
+  expect(await index.search("p299", { mode: "text" })).toHaveLength(1)
+  expect(await index.report()).toMatchObject({ documents: 1, chunks: 300 })
+})
+
+test("the document of before is found until the new one is whole (D1)", async () => {
+  const folder = freshFolder({ "a.txt": numbered(200) })
+  const index = openIndex(folder, { embeddings: meaningEmbeddings() })
+  await index.add([folder])
+  put(folder, { "a.txt": numbered(200, "vehicle") })
+  const seen = new Set<string>()
+  const searches: Promise<unknown>[] = []
+  await index.add([folder], {
+    onProgress: ({ documents }) => {
+      if (documents.done > 0) return
+      for (const word of ["cat", "vehicle"]) {
+        searches.push(
+          index.search(word, { mode: "text" }).then((found) => seen.add(`${word} ${found.length}`)),
+        )
+      }
+    },
+  })
+  await Promise.all(searches)
+  expect(seen).toEqual(new Set(["cat 10", "vehicle 0"]))
+  expect(await index.search("cat", { mode: "text" })).toEqual([])
+  expect(await index.search("vehicle", { mode: "text" })).toHaveLength(10)
+})
+
+test("two that add the same at the same time get it done once (D2)", async () => {
+  const files = Object.fromEntries(
+    Array.from({ length: 6 }, (_, i) => [`${i}.txt`, numbered(150, `word${i}`)]),
+  )
+  const folder = freshFolder(files)
+  const [one, other] = [1, 2].map(() => openIndex(folder, { embeddings: meaningEmbeddings() }))
+  const results = await Promise.all([one?.add([folder]), other?.add([folder])])
+  const sum = (key: "added" | "chunks") => results.reduce((all, result) => all + (result?.[key] ?? 0), 0)
+  expect({ added: sum("added"), chunks: sum("chunks") }).toEqual({ added: 6, chunks: 6 * 150 })
+  expect(await one?.report()).toMatchObject({ documents: 6, chunks: 6 * 150 })
+  for (let i = 0; i < 6; i++)
+    expect(await one?.search(`word${i}`, { mode: "text", limit: 200 })).toHaveLength(150)
+})
+
+test("a process that is killed while it adds leaves an index that is whole, and the next one goes on", {
+  timeout: 120_000,
+}, async () => {
+  const folder = freshFolder({ "a.txt": numbered(2_000) })
+  const file = join(folder, "index.db")
+  const program = fileURLToPath(new URL("./add-program.test-support.ts", import.meta.url))
+  const flags = ["--conditions=@superstep/source", "--import", import.meta.resolve("tsx")]
+  let written = 0
+  for (const lines of [3, 9]) {
+    const child = spawn(process.execPath, [...flags, program, file, folder, join(folder, "a.txt")], {
+      stdio: ["ignore", "pipe", "inherit"],
+    })
+    const ended = new Promise((resolve) => child.on("close", (_, signal) => resolve(signal)))
+    let seen = 0
+    for await (const line of createInterface({ input: child.stdout })) {
+      seen += 1
+      if (seen === lines) child.kill("SIGKILL")
+      if (seen <= lines) written += Number(line) > 0 ? 64 : 0
+    }
+    expect(await ended).toBe("SIGKILL")
+    const embed = async (texts: readonly string[]) => texts.map(() => [1, 0, 0, 0, 0, 0, 0, 0])
+    const index = documentIndex(file, { root: folder, embeddings: { name: "slow", dimensions: 8, embed } })
+    expect(await index.list()).toEqual([])
+    expect(await index.search("paragraph")).toEqual([])
+    if (lines === 9) {
+      const { added, chunks } = await index.add([join(folder, "a.txt")])
+      expect(added).toBe(1)
+      expect(chunks).toBeLessThanOrEqual(2_000 - written)
+      expect(await index.report()).toMatchObject({ documents: 1, chunks: 2_000 })
+    }
+    await index.close()
+  }
+})
+
+test("a file with a page of something else in it is said to be damaged, or has what it had", {
+  timeout: 120_000,
+}, async () => {
+  const folder = freshFolder({ "a.txt": numbered(60) })
+  const index = openIndex(folder, { embeddings: meaningEmbeddings() })
+  await index.add([folder])
+  await index.close()
+  const path = join(folder, ".superstep", "index.db")
+  const bytes = readFileSync(path)
+  let told = 0
+  for (let page = 0; page < bytes.length / 4_096; page++) {
+    const hurt = join(folder, `hurt${page}.db`)
+    writeFileSync(hurt, Buffer.from(bytes).fill(0xa5, page * 4_096, (page + 1) * 4_096))
+    try {
+      const after = documentIndex(hurt, { embeddings: meaningEmbeddings() })
+      try {
+        expect((await after.search("paragraph", { limit: 100, mode: "text" })).length).toBeGreaterThan(0)
+        await after.search("feline", { limit: 100, mode: "vector" })
+        await after.list()
+      } finally {
+        await after.close()
+      }
+    } catch (error) {
+      expect(isSuperstepError(error) && error.code, `page ${page}: ${error}`).toMatch(
+        /^INDEX_(CORRUPT|UNUSABLE)$/,
+      )
+      told += 1
+    }
+  }
+  expect(told).toBeGreaterThan(5)
+})
+
+test("a file that another process writes to is said to be locked, and one of a later version is left as it is", async () => {
+  const folder = freshFolder({ "a.txt": "apples" })
+  const path = join(folder, "index.db")
+  const index = documentIndex(path, { root: folder, lockTimeout: 0 })
+  await index.add([folder])
+  const options = { path, durability: "normal", busyTimeout: 0, lookAgain: 0 } as const
+  const { database } = openSqliteFile({ ...options, migrate: () => undefined })
+  database.exec("BEGIN IMMEDIATE")
+  put(folder, { "b.txt": "bananas" })
+  await expect(index.add([folder])).rejects.toMatchObject({
+    code: "INDEX_LOCKED",
+    message: expect.stringContaining("locked by another process: try again when that is done"),
+  })
+  expect(await index.search("apples")).toHaveLength(1)
+  expect(() => documentIndex(path, { lockTimeout: 0 })).toThrow(
+    expect.objectContaining({ code: "INDEX_UNUSABLE" }),
+  )
+  database.exec("ROLLBACK")
+  expect(await index.add([folder])).toMatchObject({ added: 1, unchanged: 1 })
+  await index.close()
+
+  database.exec("UPDATE meta SET version = 99")
+  expect(() => documentIndex(path)).toThrow(/version 99.*update the package/)
+  database.close()
+})

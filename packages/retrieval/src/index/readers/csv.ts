@@ -1,0 +1,137 @@
+/**
+ * Tables in text: each row becomes a line with the names of its columns ("name: Ada; city: London"), so that it can be
+ * found and understood alone. Rows that are broken are read as far as they go.
+ */
+import type { Part } from "../chunks.ts"
+import type { TextSource } from "./lines.ts"
+
+interface Row {
+  readonly cells: readonly string[]
+  /** Where it begins. */
+  readonly line: number
+}
+
+const MOST_COLUMNS = 200
+const LONGEST_CELL = 2_000
+/** A quote that is never closed must not take the rest of the file. */
+const LONGEST_QUOTED = 64 * 1_024
+
+export async function* readCsv(
+  source: TextSource,
+  options: { readonly delimiter?: string | undefined; readonly signal?: AbortSignal | undefined } = {},
+): AsyncGenerator<Part> {
+  let names: readonly string[] | undefined
+  for await (const { cells, line } of rowsOf(source, options)) {
+    if (names === undefined) {
+      names = cells.map(tidy)
+      continue
+    }
+    const text = rowText(names, cells)
+    if (text !== "") yield { text: `${text}\n`, line }
+  }
+}
+
+function rowText(names: readonly string[], cells: readonly string[]): string {
+  return cells
+    .map((cell, at) => [names[at] || `column ${at + 1}`, tidy(cell)] as const)
+    .filter(([, value]) => value !== "")
+    .map(([name, value]) => `${name}: ${value}`)
+    .join("; ")
+}
+
+function tidy(cell: string): string {
+  return cell.replace(/\s+/g, " ").trim()
+}
+
+async function* rowsOf(
+  source: TextSource,
+  {
+    delimiter,
+    signal,
+  }: { readonly delimiter?: string | undefined; readonly signal?: AbortSignal | undefined },
+): AsyncGenerator<Row> {
+  let parser: RowParser | undefined
+  let before = ""
+  for await (const piece of source.pieces(signal)) {
+    if (parser === undefined) {
+      before += piece
+      if (delimiter === undefined && !before.includes("\n") && before.length < LONGEST_QUOTED) continue
+      parser = rowParser(delimiter ?? likelyDelimiter(before))
+      yield* parser.take(before)
+    } else yield* parser.take(piece)
+  }
+  parser ??= rowParser(delimiter ?? likelyDelimiter(before))
+  yield* parser.end(before)
+}
+
+/** What the first line has most of, outside quotes. */
+function likelyDelimiter(text: string): string {
+  const first = (/^[^\n]*/.exec(text)?.[0] ?? "").replace(/"[^"]*"/g, "")
+  const counts = [",", ";", "\t", "|"].map((sign) => [first.split(sign).length, sign] as const)
+  return counts.reduce((best, one) => (one[0] > best[0] ? one : best))[1]
+}
+
+interface RowParser {
+  take(text: string): Generator<Row>
+  /** `unread` is what was never taken. */
+  end(unread: string): Generator<Row>
+}
+
+function rowParser(delimiter: string): RowParser {
+  let cells: string[] = []
+  let cell = ""
+  let [line, begins, quoted] = [1, 1, 0]
+  /** Outside quotes; inside; behind a quote inside, which ends them or is the first of two. */
+  let state: "plain" | "quoted" | "quote" = "plain"
+  let isTaken = false
+
+  const endCell = () => {
+    if (cells.length < MOST_COLUMNS) cells.push(cell)
+    cell = ""
+  }
+  const add = (sign: string) => {
+    if (cell.length < LONGEST_CELL) cell += sign
+  }
+  function* endRow(): Generator<Row> {
+    endCell()
+    if (cells.some((one) => one.trim() !== "")) yield { cells, line: begins }
+    cells = []
+    begins = line
+  }
+
+  function* take(text: string): Generator<Row> {
+    isTaken = true
+    for (const sign of text) {
+      if (sign === "\n") line += 1
+      if (state === "quoted") {
+        quoted += 1
+        if (sign === '"') state = "quote"
+        else add(sign)
+        if (quoted > LONGEST_QUOTED && sign === "\n") {
+          state = "plain"
+          yield* endRow()
+        }
+      } else if (state === "quote" && sign === '"') {
+        add('"')
+        state = "quoted"
+      } else {
+        state = "plain"
+        if (sign === '"' && cell.trim() === "") {
+          cell = ""
+          quoted = 0
+          state = "quoted"
+        } else if (sign === delimiter) endCell()
+        else if (sign === "\n") yield* endRow()
+        else if (sign !== "\r") add(sign)
+      }
+    }
+  }
+
+  return {
+    take,
+    *end(unread) {
+      if (!isTaken) yield* take(unread)
+      if (cell !== "" || cells.length > 0) yield* endRow()
+    },
+  }
+}

@@ -1,0 +1,113 @@
+import { describe, expect, test } from "vitest"
+import type { Part } from "../chunks.ts"
+import { readCsv } from "./csv.ts"
+import { examinePieces } from "./encoding.ts"
+import { givenText, linesOf, type TextSource } from "./lines.ts"
+import { readMarkdown } from "./markdown.ts"
+
+async function all<T>(some: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = []
+  for await (const one of some) found.push(one)
+  return found
+}
+
+/** In pieces of a few characters, as a file may come. */
+function inPieces(text: string, size: number): TextSource {
+  return {
+    async *pieces() {
+      for (let at = 0; at < text.length; at += size) yield text.slice(at, at + size)
+    },
+  }
+}
+
+describe("the encoding of a file", () => {
+  const bytes = (...values: number[]) => Buffer.from(values)
+  test.each([
+    ["plain", Buffer.from("hello"), "utf-8"],
+    ["empty", Buffer.alloc(0), "utf-8"],
+    ["UTF-8", Buffer.from("Grüße, 日本"), "utf-8"],
+    ["UTF-8 with a mark", Buffer.from("\uFEFFhello"), "utf-8"],
+    ["UTF-16 with a mark", Buffer.from("\uFEFFhello", "utf16le"), "utf-16le"],
+    ["UTF-16 without", Buffer.from("hello there", "utf16le"), "utf-16le"],
+    ["UTF-16, great end first", Buffer.from("hello there", "utf16le").swap16(), "utf-16be"],
+    ["Windows", bytes(0x47, 0x72, 0xfc, 0xdf, 0x65), "windows-1252"],
+    ["a character that is cut off", bytes(0x61, 0xc3), "windows-1252"],
+    ["no text", bytes(0x7f, 0x45, 0x4c, 0x46, 0, 0, 0, 0, 1, 2, 3), undefined],
+  ])("is seen: %s", async (_, data, encoding) => {
+    expect((await examinePieces([data])).encoding).toBe(encoding)
+    const single = Array.from(data, (_, at) => data.subarray(at, at + 1))
+    expect(await examinePieces(single)).toEqual(await examinePieces([data]))
+  })
+})
+
+test("lines are the same in whatever pieces they come, and one without an end is cut", async () => {
+  const text = "one\r\ntwo\n\nfour"
+  const lines = [
+    ["one", 1],
+    ["two", 2],
+    ["", 3],
+    ["four", 4],
+  ]
+  for (const size of [1, 2, 5, 100]) {
+    expect((await all(linesOf(inPieces(text, size)))).map((one) => [one.text, one.line])).toEqual(lines)
+  }
+  const long = await all(linesOf(givenText("word ".repeat(20_000))))
+  expect(long.length).toBeGreaterThan(3)
+  expect(Math.max(...long.map((one) => one.text.length))).toBeLessThanOrEqual(16 * 1_024)
+  expect(long.map((one) => one.text).join("")).toBe("word ".repeat(20_000))
+})
+
+describe("Markdown", () => {
+  const titles = (parts: Part[]) => parts.flatMap((part) => ("section" in part ? [part.section.title] : []))
+
+  test("has the headings as titles, with those above", async () => {
+    const text = "# A\n## B `code` [link](x)\n### C\n## D\n#### E\n# F\n"
+    expect(titles(await all(readMarkdown(givenText(text))))).toEqual([
+      undefined,
+      "A",
+      "A › B code link",
+      "A › B code link › C",
+      "A › D",
+      "A › D › E",
+      "F",
+    ])
+  })
+
+  test("takes what is in a block of code for code", async () => {
+    const text = "# A\n```sh\n# not a title\n~~~\n```\n# B\n"
+    expect(titles(await all(readMarkdown(givenText(text))))).toEqual([undefined, "A", "B"])
+  })
+})
+
+describe("a table in text", () => {
+  const rows = async (text: string, size = 1_000) =>
+    (await all(readCsv(inPieces(text, size)))).map((part) =>
+      "text" in part ? `${part.line} ${part.text.trimEnd()}` : "",
+    )
+
+  test("is rows with the names of their columns, and the line that each begins on", async () => {
+    const text = 'name,city\r\nAda,"London, UK"\r\n"Grace ""G""","New\nYork"\n\nAlan,\n'
+    const expected = ["2 name: Ada; city: London, UK", '3 name: Grace "G"; city: New York', "6 name: Alan"]
+    for (const size of [1, 3, 1_000]) expect(await rows(text, size)).toEqual(expected)
+  })
+
+  test.each([";", "\t", "|"])("may have %j between its cells", async (sign) => {
+    expect(await rows(`a${sign}b\n1,5${sign}2`)).toEqual(["2 a: 1,5; b: 2"])
+  })
+
+  test("that is broken is read as far as it goes", async () => {
+    expect(await rows("a,b\n1,2,3\n4\n")).toEqual(["2 a: 1; b: 2; column 3: 3", "3 a: 4"])
+    expect(await rows('a,b\n1,x"y"z\n')).toEqual(['2 a: 1; b: x"y"z'])
+    expect(await rows('a,b\n1,"open\n2,x\n')).toEqual(["2 a: 1; b: open 2,x"])
+    expect(await rows("")).toEqual([])
+    expect(await rows("only,names")).toEqual([])
+  })
+
+  test("does not lose the rest of the file to a quote that nobody closes", async () => {
+    const text = `a,b\n1,"open\n${"2,x\n".repeat(30_000)}`
+    const found = await rows(text)
+    expect(found.length).toBeGreaterThan(10_000)
+    expect(found.at(-1)).toBe("30002 a: 2; b: x")
+    expect(Math.max(...found.map((row) => row.length))).toBeLessThan(3_000)
+  })
+})

@@ -1,0 +1,118 @@
+/** Which files make which tables, and their text as DuckDB reads it: in UTF-8, under a name without wildcards. */
+import { createReadStream, createWriteStream } from "node:fs"
+import { copyFile, readdir, stat, symlink } from "node:fs/promises"
+import { basename, extname, join, relative, resolve } from "node:path"
+import { pipeline } from "node:stream/promises"
+import { SuperstepError } from "@superstep/engine"
+import { examine } from "../index/readers/encoding.ts"
+import type { FileFormat, Source } from "./duckdb-messages.ts"
+
+const FORMATS: Readonly<Record<string, FileFormat>> = {
+  ".csv": "csv",
+  ".tsv": "csv",
+  ".json": "json",
+  ".jsonl": "lines",
+  ".ndjson": "lines",
+  ".parquet": "parquet",
+}
+
+export interface TableFile {
+  readonly path: string
+  /** As it is told: relative to the folder, or as it was given. */
+  readonly file: string
+  readonly table: string
+  readonly format: FileFormat
+}
+
+export async function filesOfFolder(folder: string): Promise<TableFile[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((cause) => {
+    throw unreadable(folder, cause)
+  })
+  const files = entries
+    .filter((entry) => entry.isFile() && extname(entry.name).toLowerCase() in FORMATS)
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .filter((file) => !file.split(/[\\/]/).some((part) => part.startsWith(".")))
+    .sort()
+  return withTables(files, (file) => resolve(folder, file))
+}
+
+export async function filesNamed(files: readonly string[]): Promise<TableFile[]> {
+  for (const file of files) {
+    if (!(extname(file).toLowerCase() in FORMATS)) {
+      const message = `${file} is none of the files that can be asked: ${Object.keys(FORMATS).join(", ")}.`
+      throw new SuperstepError("FILE_UNREADABLE", message, { retryable: false })
+    }
+    const found = await stat(file).catch((cause) => {
+      throw unreadable(file, cause)
+    })
+    if (!found.isFile()) throw unreadable(file, new Error("it is no file"))
+  }
+  return withTables(files, (file) => resolve(file), basename)
+}
+
+/** A table is named after its file, in letters that need no quotes; names that are taken get a number. */
+function withTables(
+  files: readonly string[],
+  pathOf: (file: string) => string,
+  named = (file: string) => file,
+): TableFile[] {
+  const taken = new Set<string>()
+  return files.map((file) => {
+    const name = named(file).slice(0, -extname(file).length)
+    const plain = name
+      .normalize("NFC")
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}]+/gu, "_")
+      .replace(/^_+|_+$/g, "")
+    const first = /^\p{L}/u.test(plain) ? plain : `table_${plain}`
+    let table = first
+    for (let n = 2; taken.has(table); n += 1) table = `${first}_${n}`
+    taken.add(table)
+    return { path: pathOf(file), file, table, format: FORMATS[extname(file).toLowerCase()] as FileFormat }
+  })
+}
+
+export interface Readable {
+  /** Undefined: there is nothing to read. */
+  readonly source?: Source | undefined
+  /** What the text was converted from. */
+  readonly encoding?: string | undefined
+  readonly problem?: string | undefined
+}
+
+/** Makes a file readable, if need be by a copy in `folder`. */
+export async function readable(
+  tableFile: TableFile,
+  folder: string,
+  signal?: AbortSignal,
+): Promise<Readable> {
+  const { path, table, format } = tableFile
+  const copy = join(folder, `${table}${extname(path)}`)
+  if (format !== "parquet") {
+    const { bytes, encoding } = await examine(path, signal)
+    if (bytes === 0) return { problem: "it is empty" }
+    if (encoding === undefined) return { problem: "it is no text" }
+    if (encoding !== "utf-8") {
+      const decoder = new TextDecoder(encoding)
+      await pipeline(
+        createReadStream(path),
+        async function* (pieces: AsyncIterable<Buffer>) {
+          for await (const piece of pieces) yield decoder.decode(piece, { stream: true })
+          yield decoder.decode()
+        },
+        createWriteStream(copy),
+        ...(signal === undefined ? [] : [{ signal }]),
+      )
+      return { source: { path: copy, table, format }, encoding }
+    }
+  }
+  if (!/[*?[\]{}]/.test(path)) return { source: { path, table, format } }
+  // Where links are not allowed to all, a copy does too.
+  await symlink(path, copy).catch(() => copyFile(path, copy))
+  return { source: { path: copy, table, format } }
+}
+
+function unreadable(path: string, cause: Error): SuperstepError {
+  const message = `${path} cannot be read: ${cause.message}`
+  return new SuperstepError("FILE_UNREADABLE", message, { cause, retryable: false })
+}

@@ -1,0 +1,223 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { DuckDBInstance } from "@duckdb/node-api"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { type FileDatabase, fileDatabase } from "./files.ts"
+
+let folder: string
+let shop: FileDatabase
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "superstep-tables-"))
+  const files: Record<string, string | Buffer> = {
+    "orders.csv": "id,customer,amount,placed\n1,Ann,10.5,2026-01-02\n2,Bob,20,2026-01-03\n",
+    "no header.csv": "1;2,5;x\n3;4,5;y\n",
+    "words.tsv": "name\tcity\nann\toslo\n",
+    "broken.csv": 'id,name\n1,a\n2,b,c,d\n3\n4,"d, e"\n5,f\n',
+    "late.csv": `n\n${Array.from({ length: 30_000 }, (_, i) => i).join("\n")}\nn/a\n`,
+    "empty.csv": "",
+    "header.csv": "id,name\n",
+    "utf16.csv": Buffer.from("\ufeffname,city\nÅse,Tromsø\n", "utf16le"),
+    "latin1.csv": Buffer.from("name,city\nÅse,Tromsø\n", "latin1"),
+    "bom.csv": "\ufeffname,city\nÅse,Tromsø\n",
+    "picture.csv": Buffer.from([0, 1, 2, 0, 0, 3, 255, 254, 0, 0, 7]),
+    "Odd [names]*, it's so.csv": "Order ID,select,order id\n1,2,3\n",
+    "2024.csv": "a\n1\n",
+    "list.json": '[{"a": 1, "b": {"c": [1, 2]}}, {"a": 12345678901234567890}]',
+    "cut.json": '[{"a": 1}, {"a":',
+    "events.jsonl": '{"a": 1, "kind": "x"}\n{"a":\n\n{"a": 3, "kind": "y"}\n',
+    "below/orders.csv": "id\n1\n",
+    ".hidden/secret.csv": "id\n1\n",
+    "notes.txt": "nothing to ask",
+  }
+  await mkdir(join(folder, "below"))
+  await mkdir(join(folder, ".hidden"))
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content)
+  const duckdb = await DuckDBInstance.create()
+  const connection = await duckdb.connect()
+  const path = join(folder, "made.parquet")
+  await connection.run(
+    `COPY (SELECT 7 AS n, 1.50::DECIMAL(9,2) AS price, DATE '2026-01-02' AS day) TO '${path}'`,
+  )
+  connection.closeSync()
+  shop = fileDatabase({ id: "shop", folder })
+})
+afterAll(async () => {
+  await shop?.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const about = async (file: string) => (await shop.report()).find((report) => report.file === file)
+const rowsOf = async (sql: string) => (await shop.query(sql)).rows
+
+describe("files as tables", () => {
+  test("a table has its file's name, the columns of its header, and types", async () => {
+    const tables = await shop.schema()
+    expect(tables.find(({ name }) => name === "orders")).toEqual({
+      name: "orders",
+      columns: [
+        { name: "id", type: "BIGINT" },
+        { name: "customer", type: "VARCHAR" },
+        { name: "amount", type: "DOUBLE" },
+        { name: "placed", type: "DATE" },
+      ],
+      description: "From orders.csv: 2 rows.",
+    })
+    expect(await shop.query("SELECT * FROM orders ORDER BY id;")).toEqual({
+      columns: ["id", "customer", "amount", "placed"],
+      rows: [
+        [1, "Ann", 10.5, "2026-01-02"],
+        [2, "Bob", 20, "2026-01-03"],
+      ],
+      isCut: false,
+    })
+  })
+
+  test("files below the folder are in, hidden ones and those of other kinds are not", async () => {
+    const names = (await shop.report()).map(({ file, table }) => `${file} → ${table}`)
+    expect(names).toContain(`${join("below", "orders.csv")} → below_orders`)
+    expect(names.join()).not.toMatch(/secret|notes/)
+  })
+
+  test("a file without a header has numbered columns", async () => {
+    expect((await shop.query("FROM no_header")).columns).toEqual(["column0", "column1", "column2"])
+    expect((await rowsOf("FROM no_header")).length).toBe(2)
+    expect(await rowsOf("FROM words")).toEqual([["ann", "oslo"]])
+  })
+
+  test("broken rows are left out, counted and told", async () => {
+    expect(await rowsOf("FROM broken ORDER BY id")).toEqual([
+      [1, "a"],
+      [4, "d, e"],
+      [5, "f"],
+    ])
+    expect(await about("broken.csv")).toMatchObject({ rows: 3, brokenRows: 2 })
+    const table = (await shop.schema()).find(({ name }) => name === "broken")
+    expect(table?.description).toBe("From broken.csv: 3 rows, 2 broken rows left out.")
+  })
+
+  test("a column whose last value is of another kind loses no row", async () => {
+    expect(await about("late.csv")).toMatchObject({ rows: 30_001, brokenRows: 0 })
+    expect(await rowsOf("SELECT count(*) FROM late WHERE n = 'n/a'")).toEqual([[1]])
+  })
+
+  test.each(["utf16", "latin1", "bom"])("%s is read as the text it is", async (table) => {
+    expect(await shop.query(`FROM ${table}`)).toMatchObject({
+      columns: ["name", "city"],
+      rows: [["Åse", "Tromsø"]],
+    })
+  })
+
+  test("what was converted is told", async () => {
+    expect(await about("utf16.csv")).toMatchObject({ encoding: "utf-16le" })
+    expect(await about("latin1.csv")).toMatchObject({ encoding: "windows-1252" })
+    expect(await about("bom.csv")).not.toHaveProperty("encoding")
+  })
+
+  test("an empty file, a picture and a file that ends too early make no table, and are told", async () => {
+    expect(await about("empty.csv")).toMatchObject({ rows: 0, problem: "it is empty" })
+    expect(await about("picture.csv")).toMatchObject({ problem: "it is no text" })
+    expect((await about("cut.json"))?.problem).toMatch(/^Invalid Input Error: Malformed JSON/)
+    const names = (await shop.schema()).map(({ name }) => name)
+    for (const name of ["empty", "picture", "cut"]) expect(names).not.toContain(name)
+  })
+
+  test("a header without rows makes a table without rows", async () => {
+    expect(await shop.query("FROM header")).toEqual({ columns: ["id", "name"], rows: [], isCut: false })
+  })
+
+  test("names that need quotes have them in the schema, and wildcards in a file's name are none", async () => {
+    const table = (await shop.schema()).find(({ name }) => name.startsWith("odd"))
+    expect(table).toMatchObject({
+      name: "odd_names_it_s_so",
+      columns: [{ name: '"Order ID"' }, { name: '"select"' }, { name: '"order id_1"' }],
+    })
+    expect(await rowsOf(`SELECT "Order ID", "select" FROM odd_names_it_s_so`)).toEqual([[1, 2]])
+    expect(await rowsOf("FROM table_2024")).toEqual([[1]])
+  })
+
+  test("JSON is read whole or by lines, and numbers stay exact", async () => {
+    expect(await rowsOf("SELECT a, b FROM list")).toEqual([
+      [1, { c: [1, 2] }],
+      ["12345678901234567890", null],
+    ])
+    expect(await rowsOf("SELECT a, kind FROM events ORDER BY a")).toEqual([
+      [1, "x"],
+      [3, "y"],
+    ])
+    expect(await about("events.jsonl")).toMatchObject({ rows: 2, brokenRows: 1 })
+  })
+
+  test("Parquet is read", async () => {
+    expect(await rowsOf("FROM made")).toEqual([[7, 1.5, "2026-01-02"]])
+  })
+})
+
+describe("queries", () => {
+  test("rows and bytes are cut at their limits", async () => {
+    const rows = await shop.query("SELECT n FROM late")
+    expect([rows.rows.length, rows.isCut]).toEqual([1_000, true])
+    const fits = await shop.query("SELECT n FROM late", { rows: 30_001 })
+    expect([fits.rows.length, fits.isCut]).toEqual([30_001, false])
+    const bytes = await shop.query("SELECT repeat('x', 100) FROM late", { bytes: 1_040 })
+    expect([bytes.rows.length, bytes.isCut]).toEqual([10, true])
+  })
+
+  test("a mistake is told so that it can be corrected", async () => {
+    const wrong = shop.query("SELECT custmer FROM orders")
+    await expect(wrong).rejects.toMatchObject({ code: "QUERY_FAILED", retryable: false })
+    await expect(wrong).rejects.toThrow(/custmer.*not found/)
+  })
+
+  test("an aborted query ends, and those that wait go on", async () => {
+    const controller = new AbortController()
+    const endless = shop.query("SELECT count(*) FROM range(1000000000000)", {
+      signal: controller.signal,
+      timeout: 50_000,
+    })
+    const next = shop.query("SELECT 1")
+    controller.abort(new Error("enough"))
+    await expect(endless).rejects.toThrow("enough")
+    expect((await next).rows).toEqual([[1]])
+    await expect(shop.query("SELECT 1", { signal: controller.signal })).rejects.toThrow("enough")
+  })
+
+  test("many at the same time get each its own answer", async () => {
+    const results = await Promise.all(Array.from({ length: 20 }, (_, i) => rowsOf(`SELECT ${i}`)))
+    expect(results).toEqual(Array.from({ length: 20 }, (_, i) => [[i]]))
+  })
+})
+
+describe("files that are not there", () => {
+  test("a folder without tables is an empty schema", async () => {
+    const bare = await mkdtemp(join(tmpdir(), "superstep-tables-"))
+    const database = fileDatabase({ id: "bare", folder: bare })
+    expect(await database.schema()).toEqual([])
+    expect((await database.query("SELECT 1 AS one")).rows).toEqual([[1]])
+    await database.close()
+    await rm(bare, { recursive: true })
+  })
+
+  test.each([
+    [{ folder: "/no/such/folder" }, "/no/such/folder cannot be read: ENOENT"],
+    [{ files: ["/no/such/file.csv"] }, "/no/such/file.csv cannot be read: ENOENT"],
+    [{ files: ["letter.docx"] }, "letter.docx is none of the files that can be asked: .csv, .tsv"],
+  ])("%o is told", async (options, message) => {
+    const database = fileDatabase({ id: "lost", ...options })
+    await expect(database.schema()).rejects.toThrow(message)
+    await database.close()
+  })
+
+  test("files of the same name get tables of their own", async () => {
+    const files = [join(folder, "orders.csv"), join(folder, "below", "orders.csv")]
+    const database = fileDatabase({ id: "two", files })
+    expect((await database.schema()).map(({ name }) => name)).toEqual(["orders", "orders_2"])
+    await database.close()
+    await expect(database.query("SELECT 1")).rejects.toMatchObject({ code: "DATABASE_CLOSED" })
+  })
+
+  test("either files or a folder is needed", () => {
+    expect(() => fileDatabase({ id: "none" })).toThrow("needs either `files` or a `folder`")
+  })
+})

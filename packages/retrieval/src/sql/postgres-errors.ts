@@ -1,0 +1,49 @@
+/** PostgreSQL's errors, told so that a person or a model can act on them, without the password. */
+import { isSuperstepError, SuperstepError } from "@superstep/engine"
+import { CURSOR } from "./postgres-query.ts"
+import { failed, refused, timedOut } from "./query-errors.ts"
+
+interface ServerError {
+  readonly code?: string
+  readonly message: string
+  readonly hint?: string
+  readonly position?: string
+}
+
+const REFUSALS = new Set(["25006", "42501", "0A000"])
+
+export function queryError(error: unknown, timeout: number): unknown {
+  if (isSuperstepError(error) || !(error instanceof Error)) return error
+  const { code, message, hint, position } = error as ServerError
+  if (code === "57014" || code === "55P03") return timedOut(timeout, error)
+  if (code !== undefined && REFUSALS.has(code)) return refused(message, error)
+  if (code === "42601" && message.includes("multiple commands")) {
+    return refused("only one statement can be run, and these are several", error)
+  }
+  const at = Number(position) - CURSOR.length
+  const place = at > 0 ? ` (at character ${at})` : ""
+  return failed(`${message}${place}.${hint ? ` ${hint}` : ""}`, error)
+}
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+  readonly database?: string | undefined
+}
+
+/** Not reached, or not let in. */
+export function unreachable(id: string, address: Address, error: unknown): SuperstepError {
+  // Several addresses of one name fail as one error without a message.
+  const causes = error instanceof AggregateError ? error.errors : [error]
+  const told = [...new Set(causes.map((cause) => (cause instanceof Error ? cause.message : String(cause))))]
+  const code = (error as ServerError).code ?? ""
+  const place = `${address.host}:${address.port}${address.database ? `/${address.database}` : ""}`
+  // Class 28: the server was reached, and knows the role or its password not.
+  const isLogin = code.startsWith("28")
+  const what = isLogin ? "does not let the role in" : "cannot be reached"
+  const advice = isLogin
+    ? "Check the role and its password."
+    : "Check the address, and that the server is running and takes connections from here."
+  const message = `The database ${id} at ${place} ${what}: ${told.join("; ")}. ${advice}`
+  return new SuperstepError("DATABASE_UNREACHABLE", message, { cause: error, retryable: !isLogin })
+}

@@ -1,0 +1,72 @@
+/** A table of PostgreSQL with a column of vectors (pgvector), searched by meaning. The table is the user's own, and only read. */
+import { SuperstepError } from "@superstep/engine"
+import type { Found, Retriever } from "@superstep/engine/patterns"
+import { type Embeddings, embedAll } from "../index/embeddings/embeddings.ts"
+import { type PostgresOptions, postgresDatabase } from "./postgres.ts"
+
+export interface PostgresIndexOptions extends Omit<PostgresOptions, "schemas"> {
+  /** `chunks`, or `docs.chunks` with its schema. */
+  readonly table: string
+  readonly columns: {
+    readonly text: string
+    /** Of type `vector` or `halfvec`, made with the same embeddings. */
+    readonly vector: string
+    /** What a row can be cited by. */
+    readonly source: string
+    readonly title?: string | undefined
+  }
+  readonly embeddings: Embeddings
+}
+
+export interface PostgresIndex extends Retriever {
+  close(): Promise<void>
+}
+
+const RESULTS = 10
+const MOST_RESULTS = 1_000
+
+/** By cosine distance (`<=>`): an index of the table with vector_cosine_ops is used. */
+export function postgresIndex(options: PostgresIndexOptions): PostgresIndex {
+  const { table, columns, embeddings, ...connection } = options
+  const database = postgresDatabase(connection)
+  return {
+    name: database.name,
+    async search(query, { limit = RESULTS, signal } = {}): Promise<readonly Found[]> {
+      if (!Number.isInteger(limit) || limit < 1 || limit > MOST_RESULTS) {
+        const message = `limit is a whole number from 1 to ${MOST_RESULTS}, and not ${limit}.`
+        throw new SuperstepError("OPTION_INVALID", message, { retryable: false })
+      }
+      if (query.trim() === "") return []
+      const [vector] = await embedAll(embeddings, [query], embeddings.dimensions, signal)
+      const sql = nearest(table, columns, vector as Float32Array, limit)
+      const { rows } = await database.query(sql, { rows: limit, signal })
+      return rows.map(([text, source, title, score]) => ({
+        text: String(text ?? ""),
+        score: Number(score),
+        source: String(source ?? ""),
+        ...(title !== null && { title: String(title) }),
+      }))
+    },
+    close: async () => database.close?.(),
+  }
+}
+
+function nearest(
+  table: string,
+  { text, vector, source, title }: PostgresIndexOptions["columns"],
+  to: Float32Array,
+  limit: number,
+): string {
+  // Numbers alone, so that it can stand in the query. The cast is left to the column's own type.
+  const distance = `${quoted(vector)} <=> '[${Array.from(to).join(",")}]'`
+  const titled = title === undefined ? "NULL" : quoted(title)
+  const from = table.split(".").map(quoted).join(".")
+  return (
+    `SELECT ${quoted(text)}, ${quoted(source)}, ${titled}, 1 - (${distance}) FROM ${from} ` +
+    `WHERE ${quoted(vector)} IS NOT NULL ORDER BY ${distance} LIMIT ${limit}`
+  )
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}

@@ -1,0 +1,110 @@
+/**
+ * One query on one connection, bounded on both sides.
+ *
+ * P1 The text reaches the server by the extended protocol, as the query of a cursor: one statement, and a SELECT.
+ * P2 It runs in a read-only transaction that has begun to read, so that nothing in it can make it a writing one, and that
+ *    is rolled back always. What outlives that (locks, settings, listeners) is discarded.
+ * P3 All its pages together have the time limit: the server counts, and we count too, as a query can change the
+ *    server's mind.
+ * P4 No more than a bounded number of bytes is taken in, even if a single row has more.
+ */
+import type { Json } from "@superstep/engine"
+import type { QueryResult } from "@superstep/engine/patterns"
+import type { Client, QueryConfig } from "pg"
+import { BoundedRows, type KnownLimits } from "./bounded-rows.ts"
+import { jsonValues } from "./postgres-values.ts"
+import { timedOut } from "./query-errors.ts"
+
+export interface Line {
+  readonly client: Client
+  /** Ends what the server is doing for this client, from outside; the connection may be of no use afterwards. */
+  readonly cancel: () => void
+  readonly newQuery: (config: QueryConfig) => Submitted
+}
+
+/** The little of `pg.Query` that is used: rows one by one, and the end. */
+interface Submitted {
+  on(event: "row", listener: (row: Json[]) => void): this
+  on(event: "end", listener: () => void): this
+  on(event: "error", listener: (error: Error) => void): this
+  submit: (connection: never) => void
+}
+
+const PAGE = 500
+export const CURSOR = "DECLARE superstep_query NO SCROLL CURSOR FOR "
+/** What the protocol adds to a row, and rows that JSON writes shorter. */
+const slackOf = (bytes: number) => bytes * 2 + 256_000
+/** The server's own time-out comes first: it leaves the connection in order. */
+const GRACE = 500
+
+export async function runReadOnly(line: Line, sql: string, limits: KnownLimits): Promise<QueryResult> {
+  const { client } = line
+  const deadline = performance.now() + limits.timeout
+  const left = () => Math.max(1, Math.ceil(deadline - performance.now()))
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    line.cancel()
+  }, limits.timeout + GRACE)
+  try {
+    await client.query(
+      `BEGIN READ ONLY; SET LOCAL statement_timeout = ${left()}; SET LOCAL lock_timeout = ${left()}; ` +
+        `SET LOCAL idle_in_transaction_session_timeout = ${limits.timeout + 10_000}; ` +
+        "SET LOCAL standard_conforming_strings = on; SET LOCAL DateStyle = 'ISO'; SELECT 1",
+    )
+    await client.query({ text: CURSOR + sql, queryMode: "extended" } as QueryConfig)
+    return await fetchAll(line, limits, left)
+  } catch (error) {
+    throw isLate ? timedOut(limits.timeout, error) : error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function fetchAll(line: Line, limits: KnownLimits, left: () => number): Promise<QueryResult> {
+  const { client } = line
+  const { fields } = await client.query("FETCH 0 FROM superstep_query")
+  const bounded = new BoundedRows(limits)
+  for (;;) {
+    await client.query(`SET LOCAL statement_timeout = ${left()}`)
+    const count = Math.min(PAGE, limits.rows + 1 - bounded.rows.length)
+    const taken = await fetchPage(line, count, bounded, limits)
+    if (!bounded.isCut && taken === count) continue
+    return { columns: fields.map(({ name }) => name), rows: bounded.rows, isCut: bounded.isCut }
+  }
+}
+
+/** Gives how many rows there were. */
+function fetchPage(line: Line, count: number, bounded: BoundedRows, limits: KnownLimits): Promise<number> {
+  // The socket is no part of the driver's typed surface; only there a row can be seen before it is whole.
+  const { stream } = (
+    line.client as unknown as { connection: { stream: NodeJS.ReadableStream & { destroy(): void } } }
+  ).connection
+  const text = `FETCH ${count} FROM superstep_query`
+  const config = { text, rowMode: "array", types: jsonValues, queryMode: "extended" }
+  const query = line.newQuery(config as unknown as QueryConfig)
+  let bytes = 0
+  let taken = 0
+  const watch = (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes <= slackOf(limits.bytes)) return
+    bounded.isCut = true
+    stream.destroy()
+  }
+  return new Promise<number>((resolve, reject) => {
+    query.on("row", (row) => {
+      taken += 1
+      bounded.add(row)
+    })
+    query.on("end", () => resolve(taken))
+    query.on("error", (error) => (bounded.isCut ? resolve(taken) : reject(error)))
+    stream.on("data", watch)
+    line.client.query(query as never)
+  }).finally(() => stream.off("data", watch))
+}
+
+/** Back to what the connection was; throws when that cannot be, and then it must not be used again. */
+export async function cleanUp(client: Client): Promise<void> {
+  await client.query("ROLLBACK")
+  await client.query("DISCARD ALL")
+}

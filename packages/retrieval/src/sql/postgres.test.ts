@@ -1,0 +1,302 @@
+import type { Database } from "@superstep/engine/patterns"
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
+import { type PostgresOptions, postgresDatabase } from "./postgres.ts"
+import { type PostgresServer, startPostgres } from "./postgres-server.test-support.ts"
+
+let server: PostgresServer
+const open: Database[] = []
+
+beforeAll(async () => {
+  server = await startPostgres()
+  await server.run(`
+    CREATE TABLE orders (id bigint, customer text, amount numeric(10, 2), paid boolean, placed date, extra jsonb, weight float8);
+    INSERT INTO orders VALUES
+      (1, 'Ann', 10.50, true, '2026-01-02', '{"gift": [1, null]}', 1.5),
+      (9007199254740993, NULL, 99999999.99, false, NULL, NULL, 'NaN');
+    COMMENT ON TABLE orders IS 'What was sold.';
+    COMMENT ON COLUMN orders.amount IS 'in euros';
+    CREATE VIEW "Big Orders" AS SELECT id AS "Order Id" FROM orders WHERE amount > 100;
+    CREATE TABLE hidden (word text);
+    CREATE TABLE partly (shown int, kept int);
+    CREATE TABLE days (day date) PARTITION BY RANGE (day);
+    CREATE TABLE days_2026 PARTITION OF days FOR VALUES FROM ('2026-01-01') TO ('2027-01-01');
+    CREATE SCHEMA stock;
+    CREATE TABLE stock.items (sku text);
+    CREATE SCHEMA empty;
+    CREATE ROLE reader LOGIN PASSWORD 'reader';
+    GRANT SELECT ON orders, "Big Orders", days, days_2026 TO reader;
+    GRANT SELECT (shown) ON partly TO reader;
+    GRANT USAGE ON SCHEMA stock, empty TO reader;
+    GRANT SELECT ON stock.items TO reader;`)
+})
+afterEach(async () => {
+  for (const database of open.splice(0)) await database.close?.()
+})
+afterAll(() => server?.stop())
+
+function reader(options: Partial<PostgresOptions> = {}): Database {
+  const database = postgresDatabase({
+    id: "shop",
+    connectionString: server.url("reader", "reader"),
+    ...options,
+  })
+  open.push(database)
+  return database
+}
+
+describe("queries", () => {
+  test("values come as JSON, and numbers only where they are exact", async () => {
+    const result = await reader().query("SELECT * FROM orders ORDER BY id; -- all")
+    expect(result).toEqual({
+      columns: ["id", "customer", "amount", "paid", "placed", "extra", "weight"],
+      rows: [
+        [1, "Ann", 10.5, true, "2026-01-02", { gift: [1, null] }, 1.5],
+        ["9007199254740993", null, 99999999.99, false, null, null, "NaN"],
+      ],
+      isCut: false,
+    })
+  })
+
+  test("a result without rows has its columns, and columns may share a name", async () => {
+    const result = await reader().query("SELECT 1 AS a, 2 AS a WHERE false")
+    expect(result).toEqual({ columns: ["a", "a"], rows: [], isCut: false })
+  })
+
+  test("a table and VALUES can be asked too", async () => {
+    expect((await reader().query("TABLE stock.items")).columns).toEqual(["sku"])
+    expect((await reader().query("(VALUES (1), (2))")).rows).toEqual([[1], [2]])
+  })
+
+  test("rows are cut at the limit, and not when they just fit", async () => {
+    const series = (n: number) => `SELECT i FROM generate_series(1, ${n}) i`
+    const fits = await reader().query(series(1_200), { rows: 1_200 })
+    expect([fits.rows.length, fits.isCut]).toEqual([1_200, false])
+    const cut = await reader({ limits: { rows: 700 } }).query(series(1_200))
+    expect([cut.rows.length, cut.isCut, cut.rows.at(-1)]).toEqual([700, true, [700]])
+    expect((await reader().query(series(2_000))).rows.length).toBe(1_000)
+  })
+
+  test("bytes are cut at the limit", async () => {
+    const { rows, isCut } = await reader().query("SELECT repeat('x', 100) FROM generate_series(1, 50)", {
+      bytes: 1_040,
+    })
+    expect([rows.length, isCut]).toEqual([10, true])
+  })
+
+  test("a row of 300 MB is not taken in, and the next query has a connection", async () => {
+    const database = reader({ connections: 1, limits: { timeout: 30_000 } })
+    const before = process.memoryUsage().rss
+    const result = await database.query("SELECT repeat('x', 300000000) AS big")
+    expect(result).toEqual({ columns: ["big"], rows: [], isCut: true })
+    expect(process.memoryUsage().rss - before).toBeLessThan(100_000_000)
+    expect((await database.query("SELECT 1")).rows).toEqual([[1]])
+  })
+
+  test("a mistake is told with its place, so that it can be corrected", async () => {
+    const wrong = reader().query("SELECT custmer FROM orders")
+    await expect(wrong).rejects.toMatchObject({ code: "QUERY_FAILED", retryable: false })
+    await expect(wrong).rejects.toThrow('column "custmer" does not exist (at character 8). Perhaps you meant')
+  })
+
+  test("an aborted query is ended on the server", async () => {
+    const database = reader()
+    await database.schema()
+    const controller = new AbortController()
+    const asked = database.query("SELECT pg_sleep(30), 'to be aborted'", {
+      signal: controller.signal,
+      timeout: 40_000,
+    })
+    const underWay = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'FETCH 500%' AND usename = 'reader'"
+    await expect.poll(() => server.run(underWay)).toHaveLength(1)
+    controller.abort(new Error("enough"))
+    await expect(asked).rejects.toThrow("enough")
+    await expect.poll(() => server.run(underWay)).toHaveLength(0)
+    expect((await database.query("SELECT 1")).rows).toEqual([[1]])
+  })
+
+  test("more queries than connections wait for their turn", async () => {
+    const database = reader({ connections: 2, connectTimeout: 500 })
+    const slow = Promise.all([1, 2, 3, 4].map(() => database.query("SELECT pg_sleep(0.4)")))
+    const results = await Promise.all(
+      Array.from({ length: 12 }, (_, i) => database.query(`SELECT ${i}, pg_backend_pid()`)),
+    )
+    expect(results.map(({ rows }) => rows[0]?.[0])).toEqual(Array.from({ length: 12 }, (_, i) => i))
+    expect(await slow).toHaveLength(4)
+    expect(new Set(results.map(({ rows }) => rows[0]?.[1])).size).toBeLessThanOrEqual(2)
+  })
+
+  test("a connection that the server ends is replaced", async () => {
+    const database = reader()
+    await database.query("SELECT 1")
+    await server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'")
+    await expect
+      .poll(() =>
+        database.query("SELECT 1").then(
+          ({ rows }) => rows,
+          () => [],
+        ),
+      )
+      .toEqual([[1]])
+  })
+
+  test("limits that are none are refused", async () => {
+    await expect(reader().query("SELECT 1", { rows: 0 })).rejects.toMatchObject({ code: "OPTION_INVALID" })
+  })
+})
+
+describe("the schema", () => {
+  test("has what the role may read, named as a query names it, with comments", async () => {
+    expect(await reader().schema()).toEqual([
+      { name: '"Big Orders"', columns: [{ name: '"Order Id"', type: "bigint" }] },
+      { name: "days", columns: [{ name: "day", type: "date" }] },
+      {
+        name: "orders",
+        columns: [
+          { name: "id", type: "bigint" },
+          { name: "customer", type: "text" },
+          { name: "amount", type: "numeric(10,2)" },
+          { name: "paid", type: "boolean" },
+          { name: "placed", type: "date" },
+          { name: "extra", type: "jsonb" },
+          { name: "weight", type: "double precision" },
+        ],
+        description: "What was sold.\namount: in euros",
+      },
+      { name: "partly", columns: [{ name: "shown", type: "integer" }] },
+      { name: "stock.items", columns: [{ name: "sku", type: "text" }] },
+    ])
+  })
+
+  test("can be told of some schemas only, and may be empty", async () => {
+    expect((await reader({ schemas: ["stock"] }).schema()).map(({ name }) => name)).toEqual(["stock.items"])
+    expect(await reader({ schemas: ["empty"] }).schema()).toEqual([])
+  })
+
+  test("may have a thousand tables", async () => {
+    await server.run(`CREATE SCHEMA many; GRANT USAGE ON SCHEMA many TO reader;
+      DO $$ BEGIN FOR i IN 1..1000 LOOP
+        EXECUTE format('CREATE TABLE many.t%s (id int, name text, a int, b int, c int, d int)', i);
+      END LOOP; END $$;
+      GRANT SELECT ON ALL TABLES IN SCHEMA many TO reader`)
+    const tables = await reader({ schemas: ["many"] }).schema()
+    expect(tables.length).toBe(1_000)
+    expect(tables.every(({ columns }) => columns.length === 6)).toBe(true)
+    await server.run("DROP SCHEMA many CASCADE")
+  }, 30_000)
+})
+
+describe("the role", () => {
+  const faults: Record<string, [setUp: string, told: string]> = {
+    "can insert": ["GRANT INSERT ON orders TO bad", "may write to orders"],
+    "can update a column": ["GRANT UPDATE (customer) ON orders TO bad", "may write to columns of orders"],
+    "owns a table": ["CREATE TABLE owned (a int); ALTER TABLE owned OWNER TO bad", "may write to owned"],
+    "can create tables": ["GRANT CREATE ON SCHEMA public TO bad", "may create tables in the schema public"],
+    "can create schemas": ["GRANT CREATE ON DATABASE postgres TO bad", "may create schemas in this database"],
+    "can create databases": ["ALTER ROLE bad CREATEDB", "may make databases"],
+    "can create roles": ["ALTER ROLE bad CREATEROLE", "may make roles"],
+    "can replicate": ["ALTER ROLE bad REPLICATION", "may replicate"],
+    "is a superuser": ["ALTER ROLE bad SUPERUSER", "is a superuser"],
+    "can become a superuser": ["GRANT postgres TO bad WITH INHERIT FALSE", "is a superuser"],
+    "can run programs": [
+      "GRANT pg_execute_server_program TO bad",
+      "is a member of pg_execute_server_program",
+    ],
+    "can read files": ["GRANT pg_read_server_files TO bad", "is a member of pg_read_server_files"],
+    "can write through another role": [
+      "CREATE ROLE writer; GRANT DELETE ON orders TO writer; GRANT writer TO bad WITH INHERIT FALSE",
+      "may write to orders",
+    ],
+  }
+
+  test.each(Object.entries(faults))("that %s is turned away", async (_, [setUp, told]) => {
+    await server.run(`CREATE ROLE bad LOGIN PASSWORD 'bad'; GRANT SELECT ON orders TO bad; ${setUp}`)
+    try {
+      const asked = reader({ connectionString: server.url("bad", "bad") }).query("SELECT 1")
+      await expect(asked).rejects.toMatchObject({ code: "DATABASE_ROLE_UNSAFE", retryable: false })
+      await expect(asked).rejects.toThrow(
+        `The role bad of the database shop can do more than read: it ${told}`,
+      )
+      await expect(asked).rejects.toThrow("CREATE ROLE reader LOGIN")
+    } finally {
+      await Promise.all(open.splice(0).map((database) => database.close?.()))
+      await server.run("DROP OWNED BY bad; DROP ROLE bad")
+      await server
+        .run("DROP ROLE IF EXISTS writer")
+        .catch(() => server.run("DROP OWNED BY writer; DROP ROLE writer"))
+    }
+  })
+
+  test("may be unsafe if the user says so, and a write is refused still", async () => {
+    const database = reader({ connectionString: server.url(), allowUnsafeRole: true })
+    expect((await database.query("SELECT count(*) FROM orders")).rows).toEqual([[2]])
+    await expect(database.query("SELECT setval('x', 1)")).rejects.toMatchObject({ code: "QUERY_REFUSED" })
+  })
+
+  test("that the printed SQL makes is let in", async () => {
+    const asked = reader({ connectionString: server.url() }).schema()
+    const { message } = await asked.then(
+      () => new Error("let in"),
+      (error: Error) => error,
+    )
+    const [, sql = ""] = message.split("\n\n")
+    await server.run(sql.replaceAll("reader", "second").replace("…", "second"))
+    const database = reader({ connectionString: server.url("second", "second") })
+    expect((await database.query("SELECT count(*) FROM orders")).rows).toEqual([[2]])
+    await server.run("CREATE TABLE later (a int)")
+    expect((await database.schema()).map(({ name }) => name)).toContain("later")
+  })
+})
+
+describe("a database that is not there", () => {
+  test("is told with its host, and without the password", async () => {
+    const lost = reader({ connectionString: "postgres://reader:pa55word@127.0.0.1:1/shop" })
+    const error = await lost.schema().then(
+      () => undefined,
+      (thrown) => thrown,
+    )
+    expect(error).toMatchObject({ code: "DATABASE_UNREACHABLE", retryable: true })
+    expect(error.message).toContain(
+      "The database shop at 127.0.0.1:1/shop cannot be reached: connect ECONNREFUSED",
+    )
+    expect(JSON.stringify([error.message, error.cause])).not.toContain("pa55word")
+  })
+
+  test("with a wrong password is told as such", async () => {
+    const shut = reader({ connectionString: server.url("reader", "pa55word") })
+    const error = await shut.query("SELECT 1").then(
+      () => undefined,
+      (thrown) => thrown,
+    )
+    expect(error).toMatchObject({ code: "DATABASE_UNREACHABLE", retryable: false })
+    expect(error.message).toContain('password authentication failed for user "reader"')
+    expect(error.message).not.toContain("pa55word")
+  })
+
+  test("is tried again by the next query", async () => {
+    await server.run("ALTER ROLE reader NOLOGIN")
+    const database = reader()
+    await expect(database.query("SELECT 1")).rejects.toMatchObject({ code: "DATABASE_UNREACHABLE" })
+    await server.run("ALTER ROLE reader LOGIN")
+    expect((await database.query("SELECT 1")).rows).toEqual([[1]])
+  })
+
+  test.each(["postgres://reader:pa55word@host:port/shop", "mysql://a:pa55word@b/c"])(
+    "%s is no address",
+    async (connectionString) => {
+      const error = await reader({ connectionString })
+        .query("SELECT 1")
+        .then(
+          () => undefined,
+          (thrown) => thrown,
+        )
+      expect(error).toMatchObject({ code: "OPTION_INVALID" })
+      expect(error.message).not.toContain("pa55word")
+    },
+  )
+
+  test("after it was closed says so", async () => {
+    const database = reader()
+    await database.close?.()
+    await expect(database.query("SELECT 1")).rejects.toMatchObject({ code: "DATABASE_CLOSED" })
+  })
+})

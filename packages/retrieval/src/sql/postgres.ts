@@ -1,0 +1,246 @@
+/** A PostgreSQL database that a model may ask: as a role that can only read, within limits. */
+import { SuperstepError } from "@superstep/engine"
+import type { AskOptions, Database, QueryOptions, QueryResult, Table } from "@superstep/engine/patterns"
+import { untilAborted } from "@superstep/engine/tools"
+import type { ClientConfig, Pool, PoolClient, QueryConfig } from "pg"
+import { optionalPackage } from "../optional-package.ts"
+import { queryError, unreachable } from "./postgres-errors.ts"
+import { isRefusedInPostgres } from "./postgres-functions.ts"
+import { cleanUp, type Line, runReadOnly } from "./postgres-query.ts"
+import { OUTSIDE_FUNCTIONS, ROLE_FAULTS, type RoleFaults, unsafeRole } from "./postgres-role.ts"
+import { READABLE_TABLES, type TableRow, tableOf } from "./postgres-schema.ts"
+import { limitsOf, type QueryLimits } from "./query-limits.ts"
+import { checkSelect } from "./select-guard.ts"
+import { Turns } from "./turns.ts"
+
+export interface PostgresOptions {
+  readonly id: string
+  /** What people call it. Default: the id. */
+  readonly name?: string | undefined
+  /** `postgres://role:password@host:port/database`. */
+  readonly connectionString?: string | undefined
+  /** The parts instead of a connection string; what is left out comes from PGHOST, PGUSER and so on. */
+  readonly connection?: PostgresConnection | undefined
+  /** Schemas whose tables are told. Default: all that the role may read. */
+  readonly schemas?: readonly string[] | undefined
+  readonly limits?: QueryLimits | undefined
+  /** Connections at the same time. Default 4. */
+  readonly connections?: number | undefined
+  /** Milliseconds to get a connection in. Default 10,000. */
+  readonly connectTimeout?: number | undefined
+  /** Ask even as a role that can write, read files or run programs on the server. */
+  readonly allowUnsafeRole?: boolean | undefined
+}
+
+export interface PostgresConnection {
+  readonly host?: string | undefined
+  readonly port?: number | undefined
+  readonly database?: string | undefined
+  readonly user?: string | undefined
+  readonly password?: string | undefined
+  readonly ssl?:
+    | boolean
+    | { readonly ca?: string | undefined; readonly rejectUnauthorized?: boolean }
+    | undefined
+}
+
+export function postgresDatabase(options: PostgresOptions): Database {
+  const { id, name = id } = options
+  const asked = new PostgresSessions(options)
+  return {
+    id,
+    name,
+    kind: "postgresql",
+    schema: (ask) => asked.schema(ask),
+    query: (sql, query) => asked.query(sql, query),
+    close: () => asked.close(),
+  }
+}
+
+type Pg = typeof import("pg")
+
+interface Opened {
+  readonly pg: Pg
+  readonly pool: Pool
+  readonly config: ClientConfig
+  /** Functions of this database that must not be called. */
+  readonly outside: ReadonlySet<string>
+}
+
+type Work<T> = (line: Line) => Promise<T>
+
+class PostgresSessions {
+  readonly #options: PostgresOptions
+  readonly #turns: Turns
+  #opened: Promise<Opened> | undefined
+  #isClosed = false
+
+  constructor(options: PostgresOptions) {
+    this.#options = options
+    this.#turns = new Turns(options.connections ?? 4)
+  }
+
+  async schema({ signal }: AskOptions = {}): Promise<readonly Table[]> {
+    const opened = await this.#open(signal)
+    const limits = limitsOf(undefined, this.#options.limits)
+    return this.#use(opened, limits.timeout, signal, async ({ client }) => {
+      await client.query(`BEGIN READ ONLY; SET LOCAL statement_timeout = ${Math.max(limits.timeout, 30_000)}`)
+      const { rows } = await client.query<TableRow>(READABLE_TABLES, [this.#options.schemas ?? null])
+      return rows.map(tableOf)
+    })
+  }
+
+  async query(sql: string, query?: QueryOptions): Promise<QueryResult> {
+    const limits = limitsOf(query, this.#options.limits)
+    const opened = await this.#open(query?.signal)
+    checkSelect(sql, {
+      beginnings: ["select", "with", "values", "table"],
+      isRefusedFunction: (name) => isRefusedInPostgres(name) || opened.outside.has(name),
+    })
+    return this.#use(opened, limits.timeout, query?.signal, (line) => runReadOnly(line, sql, limits))
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const opened = await this.#opened?.catch(() => undefined)
+    this.#opened = undefined
+    await opened?.pool.end()
+  }
+
+  /** Connects and looks at the role once; a failure is tried again by the next caller. */
+  async #open(signal: AbortSignal | undefined): Promise<Opened> {
+    const { id } = this.#options
+    if (this.#isClosed) throw new SuperstepError("DATABASE_CLOSED", `The database ${id} is closed.`)
+    this.#opened ??= this.#connect()
+    const opened = this.#opened
+    opened.catch(() => {
+      if (this.#opened === opened) this.#opened = undefined
+    })
+    return untilAborted(opened, signal)
+  }
+
+  async #connect(): Promise<Opened> {
+    const { id, connectTimeout = 10_000, connections = 4, allowUnsafeRole } = this.#options
+    const module = await optionalPackage("pg", "A PostgreSQL database", () => import("pg"))
+    const pg = module.default as unknown as Pg
+    const config = { ...configOf(this.#options), connectionTimeoutMillis: connectTimeout }
+    const pool = new pg.Pool({ ...config, max: connections, allowExitOnIdle: true })
+    // A connection that breaks while nobody uses it is replaced by the pool.
+    pool.on("error", () => undefined)
+    try {
+      const client = await pool.connect().catch((error) => {
+        throw unreachable(id, new pg.Client(config), error)
+      })
+      try {
+        await requireExtendedProtocol(client)
+        const { rows } = await client.query<RoleFaults>(ROLE_FAULTS)
+        const role = rows[0] as RoleFaults
+        if (role.faults.length > 0 && allowUnsafeRole !== true) throw unsafeRole(id, role)
+        const outside = await client.query<{ names: string[] }>(OUTSIDE_FUNCTIONS)
+        return { pg, pool, config, outside: new Set(outside.rows[0]?.names) }
+      } finally {
+        client.release()
+      }
+    } catch (error) {
+      await pool.end()
+      throw error
+    }
+  }
+
+  /** The pool counts waiting for another's query as part of connecting; so waiting is ours. */
+  #use<T>(opened: Opened, timeout: number, signal: AbortSignal | undefined, work: Work<T>): Promise<T> {
+    return this.#turns.take(signal, () => this.#useClient(opened, timeout, signal, work))
+  }
+
+  async #useClient<T>(
+    opened: Opened,
+    timeout: number,
+    signal: AbortSignal | undefined,
+    work: Work<T>,
+  ): Promise<T> {
+    const client = await this.#client(opened, signal)
+    // Without a listener a connection that breaks would end the process; the query under way is told anyway.
+    const onError = () => undefined
+    client.on("error", onError)
+    let isUsable = true
+    const line: Line = {
+      client,
+      cancel() {
+        // It may come late, and would hit what the connection does next.
+        isUsable = false
+        void cancel(opened, client)
+      },
+      newQuery: (query) => new opened.pg.Query(query) as never,
+    }
+    signal?.addEventListener("abort", line.cancel, { once: true })
+    try {
+      return await work(line)
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw queryError(error, timeout)
+    } finally {
+      signal?.removeEventListener("abort", line.cancel)
+      // Without that the connection is in no known state.
+      await cleanUp(client).catch(() => {
+        isUsable = false
+      })
+      client.off("error", onError)
+      client.release(!isUsable)
+    }
+  }
+
+  async #client({ pg, pool, config }: Opened, signal: AbortSignal | undefined): Promise<PoolClient> {
+    const waited = pool.connect()
+    try {
+      return await untilAborted(waited, signal)
+    } catch (error) {
+      // It may still come.
+      waited.then((client) => client.release()).catch(() => undefined)
+      signal?.throwIfAborted()
+      throw unreachable(this.#options.id, new pg.Client(config), error)
+    }
+  }
+}
+
+/** An older driver, or something between us and the server, could run several statements where we send one. */
+async function requireExtendedProtocol(client: PoolClient): Promise<void> {
+  const both = client.query({ text: "SELECT 1; SELECT 2", queryMode: "extended" } as QueryConfig)
+  if (await both.then(Boolean, () => false)) {
+    const message =
+      "The package pg does not keep to one statement a query: npm install pg@8.12 or a later one."
+    throw new SuperstepError("PACKAGE_MISSING", message, { retryable: false })
+  }
+}
+
+const PATIENCE = 2_000
+
+/** Asks the server to end a query, over a connection of its own; if that does not work, hangs up. */
+async function cancel({ pg, config }: Opened, client: PoolClient): Promise<void> {
+  // Neither is part of the driver's typed surface.
+  const { processID, connection } = client as unknown as {
+    processID: number
+    connection: { stream: { destroy(): void } }
+  }
+  const other = new pg.Client({ ...config, connectionTimeoutMillis: PATIENCE, query_timeout: PATIENCE })
+  other.on("error", () => undefined)
+  try {
+    await other.connect()
+    await other.query("SELECT pg_cancel_backend($1)", [processID])
+    setTimeout(() => connection.stream.destroy(), PATIENCE).unref()
+  } catch {
+    connection.stream.destroy()
+  } finally {
+    await other.end().catch(() => undefined)
+  }
+}
+
+function configOf({ id, connectionString, connection }: PostgresOptions): ClientConfig {
+  if (connectionString === undefined)
+    return { ...(connection as ClientConfig), application_name: "superstep" }
+  // The driver's own error would show the address with its password.
+  if (!/^postgres(?:ql)?:\/\//.test(connectionString) || !URL.canParse(connectionString)) {
+    const message = `The connection string of the database ${id} is none: postgres://role:password@host:port/database.`
+    throw new SuperstepError("OPTION_INVALID", message, { retryable: false })
+  }
+  return { connectionString, application_name: "superstep" }
+}

@@ -1,0 +1,146 @@
+/**
+ * A SQLite file that processes share: opened or made, with its folder, the settings of the connection and its schema.
+ * Whatever is in the way is STORE_UNUSABLE.
+ */
+import { mkdirSync, statSync } from "node:fs"
+import { dirname, resolve } from "node:path"
+import { isSuperstepError, type SuperstepError } from "@superstep/engine"
+import { type Database, type Driver, libsql, nodeSqlite, resultCode } from "./driver.ts"
+import { unusable, writeFailed } from "./errors.ts"
+
+export interface FileOptions {
+  readonly path: string
+  readonly durability: "normal" | "full"
+  /** Milliseconds to wait for another process's write. */
+  readonly busyTimeout: number
+  /** Milliseconds after which it is looked again whether the file is still there: it costs as much as a row. */
+  readonly lookAgain: number
+  readonly driver?: Driver | undefined
+  /** Extensions are to be loaded into it. */
+  readonly extensions?: boolean | undefined
+  /** Brings the file up to date, in a transaction that may write. Afterwards there is a table `meta`. */
+  migrate(database: Database, path: string): void
+}
+
+export interface OpenFile {
+  readonly database: Database
+  /** Why what is written now would be lost: somebody removed the file, or put another one in its place. */
+  isGone(): SuperstepError | undefined
+}
+
+const [PERMISSION, BUSY, READ_ONLY, CANNOT_OPEN, NOT_A_DATABASE] = [3, 5, 8, 14, 26]
+
+export function openSqliteFile(options: FileOptions): OpenFile {
+  const { path: given, extensions, driver = anyDriver(given, extensions) } = options
+  // Absolute, so that no driver takes it for an address.
+  const path = resolve(given)
+  makeFolder(path)
+  let database: Database | undefined
+  try {
+    database = driver(path)
+    configure(database, path, options)
+    return { database, isGone: goneCheck(path, options.lookAgain) }
+  } catch (error) {
+    try {
+      database?.close()
+    } catch {
+      // What went wrong first is what counts.
+    }
+    throw isSuperstepError(error) ? error : unusable(path, reason(error), error)
+  }
+}
+
+function anyDriver(path: string, extensions?: boolean): Driver {
+  try {
+    return nodeSqlite({ extensions }) ?? libsql()
+  } catch (error) {
+    const what = "cannot be opened, as libsql has no build for this platform: use Node 22.13 or later"
+    throw unusable(path, what, error)
+  }
+}
+
+function makeFolder(path: string): void {
+  const folder = dirname(path)
+  try {
+    mkdirSync(folder, { recursive: true })
+  } catch (error) {
+    throw unusable(path, `needs the folder ${folder}, which cannot be made: choose another path`, error)
+  }
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
+    throw unusable(path, "is a folder: give the path of a file")
+  }
+}
+
+function configure(database: Database, path: string, options: FileOptions): void {
+  database.exec(`PRAGMA busy_timeout = ${options.busyTimeout}`)
+  // Only counts for a file that is made now, and before anything is in it.
+  database.exec("PRAGMA auto_vacuum = INCREMENTAL")
+  writeAhead(database, options.busyTimeout)
+  const [mode] = database.prepare("PRAGMA journal_mode").all() as { journal_mode: string }[]
+  if (mode?.journal_mode !== "wal") {
+    throw unusable(
+      path,
+      "is on a file system without shared memory, which SQLite's WAL needs: use a local disk",
+    )
+  }
+  // Set in any case: drivers differ in what a connection comes up with.
+  database.exec(`PRAGMA synchronous = ${options.durability === "full" ? "FULL" : "NORMAL"}`)
+  database.exec("BEGIN IMMEDIATE")
+  try {
+    options.migrate(database, path)
+    // Changes nothing, and fails where nothing can be changed: BEGIN IMMEDIATE does not.
+    database.exec("DELETE FROM meta WHERE false")
+    database.exec("COMMIT")
+  } catch (error) {
+    database.exec("ROLLBACK")
+    throw error
+  }
+}
+
+/** SQLite does not wait by itself when several processes that make the file at once are all at this. */
+function writeAhead(database: Database, busyTimeout: number): void {
+  const deadline = performance.now() + busyTimeout
+  for (;;) {
+    try {
+      database.exec("PRAGMA journal_mode = WAL")
+      return
+    } catch (error) {
+      if (resultCode(error) !== BUSY || performance.now() >= deadline) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2)
+    }
+  }
+}
+
+/**
+ * SQLite would write on to a file that no longer has a name. The file is not opened for this: closing it again would
+ * take SQLite's locks away.
+ */
+function goneCheck(path: string, lookAgain: number): OpenFile["isGone"] {
+  const { ino, dev } = statSync(path)
+  let looked = performance.now()
+  return () => {
+    const now = performance.now()
+    if (now - looked < lookAgain) return undefined
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (found?.ino !== ino || found.dev !== dev) {
+      return writeFailed(`${path} was removed or replaced while it was open: put it back, or open it again`)
+    }
+    looked = now
+    return undefined
+  }
+}
+
+function reason(error: unknown): string {
+  switch (resultCode(error)) {
+    case NOT_A_DATABASE:
+      return "is not a SQLite database: choose another path, or move that file away"
+    case PERMISSION:
+    case READ_ONLY:
+    case CANNOT_OPEN:
+      return "cannot be written: see to its permissions and its folder's, or choose another path"
+    case BUSY:
+      return "is locked by another process: try again when that is done"
+    default:
+      return `cannot be opened (${error instanceof Error ? error.message : error}): choose another path, or restore the file`
+  }
+}

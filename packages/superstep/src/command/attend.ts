@@ -1,0 +1,49 @@
+/** Attends to a run as `superstep run` does: shows it, asks the person, and says at the end what came of it. */
+import type { GraphChangePolicy } from "@superstep/engine"
+import { allowingTools, atTheTerminal } from "./answerers.ts"
+import type { Cli } from "./cli.ts"
+import type { OutputFlags, StoreFlags } from "./common-flags.ts"
+import type { ExitCode } from "./exit-codes.ts"
+import { type OpenStore, storeAddress } from "./open-store.ts"
+import type { OpenedWorkflow } from "./open-workflow.ts"
+import { printEnded } from "./print-ended.ts"
+import { hiddenIn } from "./progress/hidden-nodes.ts"
+import { jsonEvents } from "./progress/json-events.ts"
+import { plainProgress } from "./progress/plain-progress.ts"
+import type { Watcher } from "./progress/watcher.ts"
+import { type Begin, runWorkflow } from "./run-workflow.ts"
+
+export interface AttendOptions {
+  readonly opened: OpenedWorkflow
+  readonly store: OpenStore
+  readonly flags: OutputFlags & StoreFlags & { readonly yolo?: true | undefined }
+  readonly begin: Begin
+  readonly onGraphChange?: GraphChangePolicy | undefined
+}
+
+export async function attend(cli: Cli, options: AttendOptions): Promise<ExitCode> {
+  const { opened, store, flags, begin, onGraphChange } = options
+  const isKept = storeAddress(flags.store, cli.io.cwd).kind !== "memory"
+  const person = atTheTerminal(cli)
+  const answerer = flags.yolo ? allowingTools(person) : person
+  const watcher = await progressOf(cli, flags, opened)
+  const ended = await runWorkflow(cli, { opened, store, isKept, begin, onGraphChange, watcher, answerer })
+  printEnded(cli, ended, { json: flags.json, isKept, storeFlag: storeFlagOf(flags) })
+  return ended.code
+}
+
+/** How a run is shown: live on a terminal, in lines elsewhere, as JSON, or not at all. */
+async function progressOf(cli: Cli, flags: OutputFlags, opened: OpenedWorkflow): Promise<Watcher> {
+  if (flags.json) return jsonEvents(cli.out)
+  const isHidden = hiddenIn(opened.workflow)
+  if (flags.quiet) return { event() {}, pause() {}, resume() {}, end() {} }
+  if (!cli.err.isTerminal || flags.verbose)
+    return plainProgress(cli.err, { isHidden, isVerbose: flags.verbose === true })
+  const { LiveProgress } = await import("./progress/live-progress.ts")
+  return new LiveProgress(cli.err, { isHidden })
+}
+
+/** To be added to commands that are suggested. */
+export function storeFlagOf({ store }: StoreFlags): string {
+  return store === undefined ? "" : ` --store ${store}`
+}

@@ -1,0 +1,152 @@
+/**
+ * Which model answers for which agent: `--model`, else the one that its definition names. Somebody who has no key yet gets
+ * the offline model, and is told so; somebody who has one is told which other is missing.
+ */
+import { readFileSync } from "node:fs"
+import { resolve } from "node:path"
+import type { ModelConfig, ModelRef } from "@superstep/engine/models"
+import type { Cli } from "./cli.ts"
+import type { ModelChoices } from "./common-flags.ts"
+import { hasAnyKey, hasKey, KNOWN_PROVIDERS } from "./providers.ts"
+import { foreignLine, wrapped } from "./terminal.ts"
+import { usageError } from "./usage-error.ts"
+
+export interface ChosenModels {
+  /** For `loadDefinition`. */
+  model(agent: string, given: ModelRef): ModelRef | undefined
+  /** Once the agents are known: throws where an agent has no model, or tells what answers instead. */
+  check(agents: Iterable<string>): Promise<void>
+  /** For a module that makes its agents itself: other models for the names that it gives. Gives the way back. */
+  takeOver(): Promise<() => void>
+}
+
+interface Missing {
+  readonly agent: string
+  readonly variable: string
+}
+
+export async function chooseModels(
+  choices: ModelChoices | undefined,
+  cli: Cli,
+  isQuiet: boolean,
+): Promise<ChosenModels> {
+  const { env } = cli.io
+  const { tellOffline } = await import("@superstep/engine/models")
+  // It counts as told: `check` does it, before anything is drawn.
+  tellOffline({ isTTY: true, write: () => true })
+  const all = choices?.all === undefined ? undefined : await named(choices.all, cli)
+  const byAgent = new Map<string, ModelRef>()
+  for (const [agent, name] of Object.entries(choices?.byAgent ?? {}))
+    byAgent.set(agent, await named(name, cli))
+  const missing: Missing[] = []
+  let isOffline = false
+  let isAnyThere = hasAnyKey(env)
+
+  return {
+    model(agent, given) {
+      const chosen = byAgent.get(agent) ?? all
+      if (chosen !== undefined) return chosen
+      isOffline ||= given === "offline"
+      const variable = variableOf(given)
+      if (variable === undefined) return undefined
+      if (hasKey(env, variable)) {
+        isAnyThere = true
+        return undefined
+      }
+      missing.push({ agent, variable })
+      return "offline"
+    },
+
+    async check(agents) {
+      const known = [...agents]
+      const stranger = [...byAgent.keys()].find((agent) => !known.includes(agent))
+      if (stranger !== undefined) {
+        const there = known.length === 0 ? "There are no agents" : `The agents are ${known.join(", ")}`
+        throw usageError(`--model ${stranger}=…: there is no agent "${stranger}". ${there}.`)
+      }
+      const [first] = missing
+      if (first !== undefined && isAnyThere) throw keyMissing(missing)
+      if ((first !== undefined || isOffline) && !isQuiet) await tell(cli, first?.variable)
+    },
+
+    async takeOver() {
+      if (byAgent.size > 0) {
+        throw usageError(
+          "--model AGENT=NAME is for YAML and JSON; a module says itself which model an agent has.",
+        )
+      }
+      return await takeOver(all, cli, isQuiet)
+    },
+  }
+}
+
+function keyMissing(missing: readonly Missing[]): Error {
+  const variables = [...new Set(missing.map(({ variable }) => variable))]
+  const agents = missing.map(({ agent }) => `"${agent}"`).join(", ")
+  const who = missing.length === 1 ? `Agent ${agents} needs` : `Agents ${agents} need`
+  return usageError(
+    `${who} a key: set ${variables.join(" and ")}. To try it without, add --model offline, ` +
+      `or --model ${missing[0]?.agent}=NAME for another model.`,
+  )
+}
+
+/** The variable that has the key of a model; none: it needs no key, or we do not know. */
+function variableOf(ref: ModelRef): string | undefined {
+  if (typeof ref === "object" && "doGenerate" in ref) return undefined
+  const provider = typeof ref === "string" ? ref.split("/", 1)[0] : ref.provider
+  const own = typeof ref === "string" ? undefined : ref.tokenKey
+  return own ?? KNOWN_PROVIDERS.find(({ name }) => name === provider)?.variable
+}
+
+async function named(name: string, { io }: Cli): Promise<ModelRef> {
+  const { resolveModel, scriptedModel, scriptFromYaml } = await import("@superstep/engine/models")
+  const file = /^scripted:(.+)$/s.exec(name)?.[1]
+  if (file === undefined) {
+    // What cannot be a model is told now, not when an agent asks it.
+    if (name.includes("/") || name === "offline") return name
+    await resolveModel(name)
+    return name
+  }
+  let text: string
+  try {
+    text = readFileSync(resolve(io.cwd, file), "utf8")
+  } catch (error) {
+    const why =
+      (error as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such file" : (error as Error).message
+    throw usageError(`--model scripted:${file} cannot be read: ${why}.`, error)
+  }
+  return scriptedModel(await scriptFromYaml(text, file))
+}
+
+/** Names of models are looked up here first, by all that this process runs. */
+async function takeOver(all: ModelRef | undefined, cli: Cli, isQuiet: boolean): Promise<() => void> {
+  const { offlineModel, registerProvider, resolveModel } = await import("@superstep/engine/models")
+  const { env } = cli.io
+  if (all !== undefined) {
+    const model = await resolveModel(all, { env })
+    const back = KNOWN_PROVIDERS.map(({ name }) => registerProvider(name, () => model))
+    return () => back.forEach((one) => void one())
+  }
+  let told = isQuiet
+  const missing = hasAnyKey(env) ? [] : KNOWN_PROVIDERS.filter(({ variable }) => variable !== undefined)
+  const back = missing.map(({ name, variable = "" }) => {
+    const leave = registerProvider(name, async (config: ModelConfig) => {
+      if (config.tokenKey !== undefined && hasKey(env, config.tokenKey)) {
+        leave()
+        return await resolveModel(config, { env })
+      }
+      if (!told) await tell(cli, config.tokenKey ?? variable)
+      told = true
+      return offlineModel()
+    })
+    return leave
+  })
+  return () => back.forEach((one) => void one())
+}
+
+/** Here, so that the model need not tell it in the middle of everything. */
+async function tell({ err }: Cli, variable: string | undefined): Promise<void> {
+  const { OFFLINE_NOTICE } = await import("@superstep/engine/models")
+  const why = variable === undefined ? "" : `No key is set (${foreignLine(variable)}). `
+  for (const line of wrapped(`${why}${OFFLINE_NOTICE}`, err.width)) err.line(err.paint.dim(line))
+}

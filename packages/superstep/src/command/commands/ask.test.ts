@@ -1,0 +1,97 @@
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { superstep, testIo } from "../test-io.test-support.ts"
+
+const CONFIG = `agents:
+  triage: {}
+  desk: {}
+  expert: {}
+  reviewer: {}
+reporter_ids: \${ASSISTANTS:-desk}
+`
+const SCRIPT = `triage: ["not JSON"]
+desk: ["seven lamps"]
+expert: ["seven, and a half"]
+reviewer: [{ json: { decision: accept }, repeat: true }]
+`
+const files = { "shop.yaml": CONFIG, "script.yaml": SCRIPT }
+const asking = [
+  "ask",
+  "shop.yaml",
+  "how many lamps?",
+  "--model",
+  "scripted:script.yaml",
+  "--store",
+  "memory:",
+]
+
+describe("superstep ask", () => {
+  it("has the answer on stdout", async () => {
+    const { code, stdout, stderr } = await superstep(asking, { files })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "seven lamps\n" })
+    expect(stderr).toContain("✓ triage")
+  })
+
+  it("fills in variables", async () => {
+    const config = CONFIG.replace("reporter_ids", "multiRouteAlways: true\nreporter_ids")
+    const args = [...asking, "--set", "ASSISTANTS=desk,expert"]
+    const { stdout } = await superstep(args, { files: { ...files, "shop.yaml": config } })
+    expect(stdout).toBe(
+      "### AssistantAgent=desk\nseven lamps\n\n---\n\n### AssistantAgent=expert\nseven, and a half\n",
+    )
+  })
+
+  it("tells all that is wrong with the configuration, and exits with 2", async () => {
+    const config = CONFIG.replace("reporter_ids", "max_review_pases: 1\nreviewer: reviwer\nreporters")
+    const { code, stderr } = await superstep(asking, { files: { ...files, "shop.yaml": config } })
+    expect(code).toBe(2)
+    expect(stderr).toContain("shop.yaml:6:1")
+    expect(stderr).toContain("max_review_passes")
+    expect(stderr).toContain("assistants")
+  })
+
+  it("says that a file is not there", async () => {
+    const { code, stderr } = await superstep(["ask", "no.yaml", "x"])
+    expect(code).toBe(2)
+    expect(stderr).toContain("Cannot read no.yaml: there is no such file.")
+  })
+
+  it("works without a key, with the offline model", async () => {
+    const { code, stdout, stderr } = await superstep(["ask", "shop.yaml", "how many lamps?"], { files })
+    expect(code).toBe(0)
+    expect(stdout).not.toBe("")
+    expect(stderr).toContain("offline")
+  })
+
+  it("its configuration is checked by validate, with its graph", async () => {
+    expect(await superstep(["validate", "shop.yaml"], { files })).toEqual({
+      code: 0,
+      stdout: "✓ shop.yaml  goal pipeline, 4 agents\n",
+      stderr: "",
+    })
+    const broken = {
+      ...files,
+      "shop.yaml": `${CONFIG}graph_definition: graph.json`,
+      "graph.json": "{ nodes }",
+    }
+    const { code, stderr } = await superstep(["validate", "shop.yaml"], { files: broken })
+    expect(code).toBe(2)
+    expect(stderr).toContain("graph.json:1:")
+  })
+
+  it("a run of it is found again by its file", async () => {
+    const io = testIo({ files })
+    const failing = SCRIPT.replace('["seven lamps"]', "[{ error: { code: 400, message: no } }]")
+    writeFileSync(join(io.cwd, "script.yaml"), failing)
+    const args = [...asking.slice(0, 5), "--run-id", "lamps"]
+    const failed = await superstep(args, io)
+    expect(failed.code).toBe(1)
+    expect(failed.stderr.replace(/\s+/g, " ")).toContain(
+      "Please check your model access and agent configuration.",
+    )
+    writeFileSync(join(io.cwd, "script.yaml"), SCRIPT)
+    const again = await superstep(["runs", "retry", "lamps"], io)
+    expect({ code: again.code, stdout: again.stdout }).toEqual({ code: 0, stdout: "seven lamps\n" })
+  })
+})

@@ -1,0 +1,56 @@
+/** `superstep ask CONFIG GOAL`: a goal, answered by the pipeline of a configuration. */
+import type { Runtime } from "@superstep/engine"
+import { Command } from "commander"
+import { attend } from "../attend.ts"
+import { chooseModels } from "../choose-models.ts"
+import type { Cli } from "../cli.ts"
+import type { DefinitionFlags } from "../common-flags.ts"
+import {
+  modelFlag,
+  type OutputFlags,
+  outputFlags,
+  parseSet,
+  type RunFlags,
+  runFlags,
+  type StoreFlags,
+  storeFlags,
+} from "../common-flags.ts"
+import { EXIT } from "../exit-codes.ts"
+import { openGoal } from "../open-goal.ts"
+import { openStore } from "../open-store.ts"
+import { readInput } from "../read-prompt.ts"
+import { startOptions } from "./run.ts"
+
+type Flags = OutputFlags & StoreFlags & RunFlags & Pick<DefinitionFlags, "model" | "set">
+
+export function command(cli: Cli): Command {
+  const made = new Command()
+    .description("Answers a question over your own data: triage, search, assistants, review.")
+    .argument("<config>", "which agents and which data: YAML or JSON")
+    .argument("[goal]", "what you want to know; - reads it from stdin")
+    .option("--set <key=value>", "a value for a variable of the configuration; again for more", parseSet)
+    .action((config: string, goal: string | undefined, flags: Flags) => ask(config, goal, flags, cli))
+    .addHelpText("after", '\nFor example:\n  superstep ask shop.yaml "How many lamps are in stock?"')
+  for (const add of [modelFlag, runFlags, storeFlags, outputFlags]) add(made)
+  return made
+}
+
+async function ask(config: string, goal: string | undefined, flags: Flags, cli: Cli): Promise<void> {
+  const chosen = await chooseModels(flags.model, cli, flags.quiet === true)
+  const opened = await openGoal(config, cli, flags, chosen)
+  try {
+    const input = await readInput(goal, opened, cli)
+    if (input === undefined) return cli.exit(EXIT.cancelled)
+    const store = await openStore(flags.store, cli.io.cwd)
+    try {
+      const begin = (runtime: Runtime) => ({
+        run: runtime.stream(opened.workflow, input as never, startOptions(flags, opened.labels)),
+      })
+      cli.exit(await attend(cli, { opened, store, flags, begin }))
+    } finally {
+      await store.close()
+    }
+  } finally {
+    await opened.close()
+  }
+}

@@ -1,0 +1,73 @@
+import { describe, expect, it } from "vitest"
+import { superstep, testIo } from "../test-io.test-support.ts"
+
+const HELPER = `
+agents:
+  root:
+    model: openai/gpt-5
+    instruction: Help.
+    welcome_message: Good morning.
+    commands:
+      space: How much room is there on
+      joke: { description: Something funny, instruction: Tell a joke. }
+`
+/** Says back how long the conversation is, by what it is asked. */
+const SCRIPT = `
+- { when: "Hello", text: One. }
+- { when: "How much room is there on /tmp", text: Two. }
+- { when: "Tell a joke.", text: Three. }
+`
+const files = { "helper.yaml": HELPER, "script.yaml": SCRIPT }
+const model = ["--model", "scripted:script.yaml"]
+
+describe("superstep chat", () => {
+  it("is a run for each line, with the agent's own commands", async () => {
+    const stdin = "Hello\n\n/space /tmp\n/joke\n/exit\nnever\n"
+    const { code, stdout, stderr } = await superstep(["chat", "helper.yaml", ...model], { files, stdin })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "One.\nTwo.\nThree.\n" })
+    expect(stderr).toMatch(/^thread chat-[0-9a-f]{8} · .*\nGood morning\.\n$/)
+  })
+
+  it("tells its commands, and what is none", async () => {
+    const { stderr } = await superstep(["chat", "helper.yaml", ...model], {
+      files,
+      stdin: "/help\n/nothing\n",
+    })
+    expect(stderr).toContain("/joke   Something funny")
+    expect(stderr).toContain("There is no /nothing")
+  })
+
+  it("goes on with a thread in another process", async () => {
+    const io = testIo({ files, stdin: "Hello\n" })
+    await superstep(["chat", "helper.yaml", "--thread", "ada", ...model], io)
+    const { stdout } = await superstep(
+      ["run", "helper.yaml", "Tell a joke.", "--thread", "ada", "--json", "--model", "offline"],
+      io,
+    )
+    const started = JSON.parse(stdout.split("\n")[0] ?? "")
+    expect(JSON.stringify(started.state)).toContain("Hello")
+    expect(JSON.stringify(started.state)).toContain("One.")
+  })
+
+  it("survives an answer that fails, and says why", async () => {
+    const { code, stdout, stderr } = await superstep(["chat", "helper.yaml", ...model], {
+      files,
+      stdin: "What?\nHello\n",
+    })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "One.\n" })
+    expect(stderr).toContain("superstep: failed at root:")
+  })
+
+  it("is what superstep run opens for a file with agents only, at a terminal", async () => {
+    const io = testIo({ files, terminals: ["stdin", "stderr"] })
+    const running = superstep(["run", "helper.yaml", ...model], io)
+    await io.seen("Good morning.")
+    io.stdin.write("Hel\\\r")
+    await io.seen("… ")
+    io.stdin.write("Hello\r")
+    await io.seen("One.")
+    io.stdin.write("/exit\r")
+    const { code, stdout } = await running
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "One.\n" })
+  })
+})

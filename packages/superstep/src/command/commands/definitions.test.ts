@@ -1,0 +1,286 @@
+/** The commands on definitions: YAML and JSON. */
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { superstep, testIo } from "../test-io.test-support.ts"
+
+const STORY = `
+agents:
+  writer: { model: openai/gpt-5, instruction: Write. }
+  critic: { model: anthropic/claude-opus-4-5, instruction: Criticise. }
+workflow:
+  - { id: draft, type: agent, name: writer }
+  - { id: review, type: agent, name: critic }
+`
+const SCRIPT = "writer: [Once upon a time.]\ncritic: [Too short.]\n"
+const files = { "story.yaml": STORY, "script.yaml": SCRIPT }
+
+describe("superstep run of a definition", () => {
+  it("runs its steps with the script that --model names", async () => {
+    const { code, stdout, stderr } = await superstep(
+      ["run", "story.yaml", "A story.", "--model", "scripted:script.yaml"],
+      { files },
+    )
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "Too short.\n" })
+    expect(stderr).toMatch(/^✓ draft .*\n✓ review .*\ncompleted in .* tokens · \$0\nrun /)
+  })
+
+  it("needs a prompt where agents are told something", async () => {
+    const { code, stderr } = await superstep(["run", "story.yaml"], { files })
+    expect({ code, stderr: stderr.includes("story needs a prompt") }).toEqual({ code: 2, stderr: true })
+  })
+
+  it("asks for the prompt at a terminal", async () => {
+    const io = testIo({ files, terminals: ["stdin", "stderr"] })
+    const running = superstep(["run", "story.yaml", "--model", "scripted:script.yaml"], io)
+    await io.seen('What is "story" to do?')
+    io.stdin.write("A story.\r")
+    expect(await running).toMatchObject({ code: 0, stdout: "Too short.\n" })
+  })
+
+  it("also runs what is in the store, by its id, and remembers that", async () => {
+    const { sqliteStore } = await import("@superstep/store-sqlite")
+    const { applyDefinition } = await import("@superstep/engine/definitions")
+    const io = testIo({ files: { "script.yaml": "- Good day.\n" } })
+    const store = sqliteStore({ path: join(io.cwd, "runs.db") })
+    const node = { id: "n1", nodeType: "agent", nodeName: "Greeter", agentId: "greeter" }
+    await applyDefinition(store.registry, {
+      id: "greeting",
+      name: "Greeting",
+      entrypointNodeId: "n1",
+      agents: { greeter: { model: "offline", instruction: "Greet." } },
+      nodes: [node],
+      edges: [],
+    })
+    const flags = ["--store", "sqlite:runs.db", "--model", "scripted:script.yaml", "--run-id", "r"]
+    expect(await superstep(["run", "greeting", "Hello", "--quiet", ...flags], io)).toMatchObject({
+      code: 0,
+      stdout: "Good day.\n",
+    })
+    expect((await store.run("r"))?.labels).toMatchObject({ definition: "greeting" })
+    await store.close()
+  })
+
+  it("tells all that is wrong, underlined, and makes no store for it", async () => {
+    const text = STORY.replace("name: writer }", "name: writr }").replace(
+      "model: openai/gpt-5",
+      "model: fast",
+    )
+    const io = testIo({ files: { "bad.yaml": text } })
+    const { code, stdout, stderr } = await superstep(["run", "bad.yaml", "x"], io)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+    expect(stderr).toMatch(/bad\.yaml:\d+:\d+: error/)
+    expect(stderr).toContain("did you mean `writer`?")
+    expect(stderr).toMatch(/\^~+/)
+    expect(existsSync(join(io.cwd, ".superstep"))).toBe(false)
+  })
+})
+
+describe("superstep run of a graph", () => {
+  const graph = {
+    agents: { a: { model: "offline" } },
+    nodes: [{ id: "a", type: "agent", agent_id: "a" }],
+    edges: [{ from_node: "a", to_node: "b" }],
+  }
+  const files = { "bad.json": JSON.stringify(graph) }
+
+  it("that is refused says so above all that is wrong", async () => {
+    const { code, stderr } = await superstep(["run", "bad.json", "x"], { files })
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^Graph validation failed:\n/)
+    expect(stderr).toContain("Edge target node b not found")
+  })
+
+  it("that is only warned about has no such head", async () => {
+    const { code, stderr } = await superstep(["run", "bad.json", "x", "--lenient"], { files })
+    expect(code).toBe(0)
+    expect(stderr).toContain("Edge target node b not found")
+    expect(stderr).not.toContain("validation failed")
+  })
+})
+
+describe("models", () => {
+  const run = (flags: string[], env: Record<string, string> = {}) =>
+    superstep(["run", "story.yaml", "x", "--store", "memory:", ...flags], { files, env })
+
+  it("are the offline one where no key is set, and that is said", async () => {
+    const { code, stderr } = await run([])
+    expect(code).toBe(0)
+    expect(stderr.replace(/\n/g, " ")).toContain("No key is set (OPENAI_API_KEY). The offline model answers")
+  })
+
+  it("are asked for by the variable that is missing, where another key is set", async () => {
+    const { code, stderr } = await run([], { OPENAI_API_KEY: "sk-secret-value" })
+    expect(code).toBe(2)
+    expect(stderr.replace(/\n */g, " ")).toContain('Agent "critic" needs a key: set ANTHROPIC_API_KEY.')
+    expect(stderr).toContain("--model offline")
+    expect(stderr).not.toContain("sk-secret-value")
+  })
+
+  it("can be chosen for one agent, and the others keep theirs", async () => {
+    const { stdout, stderr } = await run(["--model", "critic=scripted:script.yaml"])
+    expect(stdout).toBe("Too short.\n")
+    expect(stderr).toContain("No key is set")
+    const none = await run(["--model", "offline"])
+    expect(none).toMatchObject({ code: 0, stderr: expect.not.stringContaining("No key is set") })
+  })
+
+  it.each([
+    [["--model", "critc=offline"], 'there is no agent "critc". The agents are writer, critic.'],
+    [["--model", "scripted:none.yaml"], "scripted:none.yaml cannot be read: there is no such file."],
+    [["--model", "gpt5"], '"gpt5" is not a model\'s name'],
+  ])("that cannot be are told: %s", async (flags, reason) => {
+    const { code, stderr } = await run(flags)
+    expect(code).toBe(2)
+    expect(stderr.replace(/\n */g, " ")).toContain(reason)
+  })
+})
+
+describe("superstep exec", () => {
+  const exec = (flags: string[] = [], more: Record<string, string> = {}) =>
+    superstep(["exec", "story.yaml", "A story.", "--model", "scripted:script.yaml", ...flags], {
+      files: { ...files, ...more },
+    })
+
+  it("has what agents say on stdout, and the steps' outputs on stderr", async () => {
+    const { code, stdout, stderr } = await exec()
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "Once upon a time.\nToo short.\n" })
+    const [said, context] = stderr.split("--- Step Context ---\n")
+    expect(said).toBe("")
+    expect(JSON.parse(context ?? "")).toEqual({
+      draft: { agent: "writer", output: "Once upon a time." },
+      review: { agent: "critic", output: "Too short." },
+    })
+  })
+
+  it("has them on a failure too", async () => {
+    const { code, stdout, stderr } = await exec([], {
+      "script.yaml": "writer: [Once upon a time.]\ncritic: []\n",
+    })
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "Once upon a time.\n" })
+    expect(stderr).toContain('--- Step Context ---\n{\n  "draft": {')
+    expect(stderr).toContain("superstep: failed at review:")
+  })
+
+  const TOOLS = `
+permissions: PERMISSIONS
+agents:
+  writer:
+    instruction: Write.
+    toolsets: [ { type: filesystem, root: ROOT } ]
+workflow: [ { type: agent, name: writer } ]
+`
+  const CALL = `
+- tool_calls: [ { name: write_file, args: { path: out.txt, content: hello } } ]
+- Done.
+`
+  const withTools = async (flags: string[], permissions = "{}") => {
+    const io = testIo()
+    const file = join(io.cwd, "out.txt")
+    writeFileSync(
+      join(io.cwd, "tools.yaml"),
+      TOOLS.replace("PERMISSIONS", permissions).replace("ROOT", io.cwd),
+    )
+    writeFileSync(join(io.cwd, "call.yaml"), CALL)
+    const ended = await superstep(
+      ["exec", join(io.cwd, "tools.yaml"), "x", "--model", "scripted:call.yaml", ...flags],
+      io,
+    )
+    return { ...ended, isWritten: existsSync(file) }
+  }
+
+  it("refuses tools that need consent, and the agent is told", async () => {
+    expect(await withTools([])).toMatchObject({ code: 0, stdout: "Done.\n", isWritten: false })
+  })
+
+  it("lets them run with --yolo, or where the permissions allow them; what is denied never runs", async () => {
+    expect(await withTools(["--yolo"])).toMatchObject({ code: 0, isWritten: true })
+    expect(await withTools([], "{ allow: [write_file] }")).toMatchObject({ code: 0, isWritten: true })
+    expect(await withTools(["--yolo"], "{ deny: [write_file] }")).toMatchObject({ code: 0, isWritten: false })
+  })
+})
+
+describe("superstep validate", () => {
+  it("says what is there, and 0, where nothing is wrong", async () => {
+    expect(await superstep(["validate", "story.yaml"], { files })).toEqual({
+      code: 0,
+      stdout: "✓ story.yaml  steps, 2 agents\n",
+      stderr: "",
+    })
+  })
+
+  it("has every problem of every file as a line of JSON with --json", async () => {
+    const bad = {
+      "a.yaml": STORY.replace("name: critic", "name: x"),
+      "b.json": "{",
+      "c.yaml": "a: 1\na: 2\n",
+    }
+    const { code, stdout, stderr } = await superstep(
+      ["validate", ...Object.keys(bad), "none.yaml", "--json"],
+      { files: bad },
+    )
+    expect({ code, stderr }).toEqual({ code: 2, stderr: "" })
+    const lines = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+    expect(new Set(lines.map(({ file }) => file))).toEqual(
+      new Set(["a.yaml", "b.json", "c.yaml", "none.yaml"]),
+    )
+    expect(lines[0]).toMatchObject({
+      severity: "error",
+      line: 7,
+      message: expect.stringContaining('agent "x" not found'),
+    })
+  })
+})
+
+describe("pictures, code and schemas of a definition", () => {
+  it.each([
+    ["mermaid", "flowchart"],
+    ["dot", "digraph"],
+    ["svg", "<svg "],
+    ["ascii", "+- agent -+"],
+  ])("superstep graph draws %s", async (format, sign) => {
+    const { code, stdout } = await superstep(["graph", "story.yaml", "--format", format], { files })
+    expect({ code, has: stdout.includes(sign), ends: stdout.endsWith("\n") }).toEqual({
+      code: 0,
+      has: true,
+      ends: true,
+    })
+  })
+
+  it("superstep graph draws Mermaid for a pipe, boxes on a terminal, and into a file", async () => {
+    expect((await superstep(["graph", "story.yaml"], { files })).stdout).toContain("flowchart")
+    const boxes = await superstep(["graph", "story.yaml", "--no-color"], {
+      files,
+      terminals: ["stdout"],
+      env: { LANG: "C.UTF-8" },
+    })
+    expect(boxes.stdout).toContain("╭─ agent ─╮")
+    const io = testIo({ files })
+    await superstep(["graph", "story.yaml", "--out", "story.mmd"], io)
+    expect(readFileSync(join(io.cwd, "story.mmd"), "utf8")).toContain("flowchart")
+  })
+
+  it("superstep eject writes TypeScript, and not over a file unless it is told to", async () => {
+    const io = testIo({ files })
+    const { stdout } = await superstep(["eject", "story.yaml"], io)
+    expect(stdout).toContain('import { workflow } from "superstep"')
+    expect(await superstep(["eject", "story.yaml", "--out", "script.yaml"], io)).toMatchObject({ code: 2 })
+    await superstep(["eject", "story.yaml", "--out", "script.yaml", "--force"], io)
+    expect(readFileSync(join(io.cwd, "script.yaml"), "utf8")).toBe(stdout)
+  })
+
+  it.each(["steps", "graph"])("superstep schema %s is a JSON Schema", async (dialect) => {
+    const { stdout } = await superstep(["schema", dialect])
+    expect(JSON.parse(stdout)).toMatchObject({ $schema: expect.stringContaining("draft-07"), type: "object" })
+  })
+
+  it("superstep schema knows no other dialect", async () => {
+    expect(await superstep(["schema", "xml"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("steps, graph"),
+    })
+  })
+})

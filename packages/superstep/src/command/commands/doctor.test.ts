@@ -1,0 +1,58 @@
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { nodeVersion } from "../health.ts"
+import { superstep, testIo } from "../test-io.test-support.ts"
+
+const SECRET = "sk-not-to-be-seen"
+
+describe("superstep doctor", () => {
+  it("says of each part that it is well, and makes nothing", async () => {
+    const { code, stdout } = await superstep(["doctor"], { env: { OPENAI_API_KEY: SECRET } })
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^ok {4}node +\d+\.\d+/)
+    expect(stdout).toMatch(/ok {4}store +.*is made\s+by the first run/)
+    expect(stdout).toMatch(/ok {4}openai +OPENAI_API_KEY is set/)
+    expect(stdout).toMatch(/ok {4}run +two steps/)
+    expect(stdout).not.toContain(SECRET)
+    for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80)
+  })
+
+  it("fails, and says what to do, where the store cannot be used", async () => {
+    const io = testIo()
+    writeFileSync(join(io.cwd, "junk.db"), "junk".repeat(500))
+    const { code, stdout } = await superstep(["doctor", "--store", "sqlite:junk.db", "--json"], io)
+    expect(code).toBe(1)
+    const findings = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+    expect(findings.filter(({ state }) => state === "fail")).toMatchObject([
+      { what: "store", todo: expect.any(String) },
+    ])
+  })
+
+  it("knows which Node is too old", () => {
+    expect(nodeVersion("20.18.3")).toMatchObject({ state: "fail", todo: "Use Node 20.19 or later." })
+    expect(nodeVersion("24.0.0").state).toBe("ok")
+  })
+})
+
+describe("superstep models", () => {
+  it("tells which providers are ready, and never a key", async () => {
+    const { stdout } = await superstep(["models"], { env: { ANTHROPIC_API_KEY: SECRET } })
+    expect(stdout).toMatch(/anthropic .* ANTHROPIC_API_KEY is set +✓/)
+    expect(stdout).toMatch(/openai .* set OPENAI_API_KEY\n/)
+    expect(stdout).not.toContain(SECRET)
+  })
+
+  it("tells prices, and which are unknown", async () => {
+    const { stdout } = await superstep(["models", "openai/gpt-5", "some/model", "--json"])
+    const [known, unknown] = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+    expect(known).toMatchObject({ model: "openai/gpt-5", price: { input: expect.any(Number) } })
+    expect(unknown).toEqual({ model: "some/model" })
+  })
+})

@@ -1,0 +1,79 @@
+/** `superstep exec FILE [PROMPT | -]`: for scripts. What agents say is on stdout as it comes; nobody is asked about tools. */
+import type { RunResult, Runtime } from "@superstep/engine"
+import { Command } from "commander"
+import { allowingTools, atTheTerminal, refusingTools } from "../answerers.ts"
+import { storeFlagOf } from "../attend.ts"
+import type { Cli } from "../cli.ts"
+import { definitionFlags, modelFlag, outputFlags, runFlags, storeFlags } from "../common-flags.ts"
+import { EXIT } from "../exit-codes.ts"
+import { jsonText } from "../json-line.ts"
+import { type OpenStore, storeAddress } from "../open-store.ts"
+import type { OpenedWorkflow } from "../open-workflow.ts"
+import { printEnded, printOutputs } from "../print-ended.ts"
+import { jsonEvents } from "../progress/json-events.ts"
+import { spokenText } from "../progress/spoken-text.ts"
+import { readInput } from "../read-prompt.ts"
+import { type Begin, runWorkflow } from "../run-workflow.ts"
+import { stepContext } from "../step-context.ts"
+import { foreign } from "../terminal.ts"
+import { withWorkflow } from "../with-workflow.ts"
+import { type AllRunFlags, startOptions } from "./run.ts"
+
+export function command(cli: Cli): Command {
+  const made = new Command()
+    .description("Runs a workflow in a script: the agents' text on stdout, the steps' outputs on stderr.")
+    .argument("<file>", "a definition, a module, or the id of a definition in the store")
+    .argument("[prompt]", "what it is to do; - reads it from stdin")
+    .action((file: string, prompt: string | undefined, flags: AllRunFlags) => exec(file, prompt, flags, cli))
+    .addHelpText(
+      "after",
+      "\nTools that need consent are refused, unless --yolo or the permissions of\nthe file allow them.\n" +
+        '\nFor example:\n  echo "Translate this" | superstep exec publish.yaml - > text.md',
+    )
+  for (const add of [definitionFlags, modelFlag, runFlags, storeFlags, outputFlags]) add(made)
+  return made
+}
+
+async function exec(file: string, prompt: string | undefined, flags: AllRunFlags, cli: Cli): Promise<void> {
+  await withWorkflow(file, cli, { flags }, async (opened, store) => {
+    const input = await readInput(prompt, opened, cli)
+    if (input === undefined) return cli.exit(EXIT.cancelled)
+    const begin = (runtime: Runtime) => ({
+      run: runtime.stream(opened.workflow, input as never, startOptions(flags, opened.labels)),
+    })
+    await execute(cli, opened, await store(), flags, begin)
+  })
+}
+
+async function execute(
+  cli: Cli,
+  opened: OpenedWorkflow,
+  store: OpenStore,
+  flags: AllRunFlags,
+  begin: Begin,
+): Promise<void> {
+  const { out } = cli
+  const spoken = spokenText((text) => out.write(out.isTerminal ? foreign(text) : text))
+  const isKept = storeAddress(flags.store, cli.io.cwd).kind !== "memory"
+  const person = atTheTerminal(cli)
+  const ended = await runWorkflow(cli, {
+    opened,
+    store,
+    isKept,
+    begin,
+    watcher: flags.json ? jsonEvents(out) : spoken,
+    answerer: flags.yolo ? allowingTools(person) : refusingTools(person),
+  })
+  const { result } = ended
+  // Models that do not stream, and workflows without agents.
+  if (!flags.json && result?.status === "completed" && !spoken.hasSpoken) printOutputs(cli, result)
+  if (result !== undefined) printContext(cli, result, opened)
+  printEnded(cli, ended, { json: flags.json, isKept, storeFlag: storeFlagOf(flags), isShown: true })
+  cli.exit(ended.code)
+}
+
+/** For those who look into what happened, whatever came of it. */
+function printContext({ err }: Cli, result: RunResult, { workflow }: OpenedWorkflow): void {
+  err.line("--- Step Context ---")
+  err.line(jsonText(stepContext(result, workflow.program.graph), 2))
+}

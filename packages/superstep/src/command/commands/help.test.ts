@@ -1,0 +1,34 @@
+import { expect, test } from "vitest"
+import { COMMANDS } from "../commands.ts"
+import { load } from "../dispatch.ts"
+import { terminal } from "../terminal.ts"
+import { superstep, testIo } from "../test-io.test-support.ts"
+
+async function commandLines(): Promise<string[][]> {
+  const io = testIo()
+  const cli = {
+    io,
+    out: terminal(io.stdout),
+    err: terminal(io.stderr),
+    isVerbose: false,
+    exit: () => undefined,
+  }
+  const lines = await Promise.all(
+    COMMANDS.map(async (entry) => {
+      const below = (await load(entry, cli)).commands.map((command) => [entry.name, command.name()])
+      return [[entry.name], ...below]
+    }),
+  )
+  return lines.flat()
+}
+
+test("every command has a help that fits 80 columns, with an example", async () => {
+  for (const line of await commandLines()) {
+    const { code, stdout, stderr } = await superstep([...line, "--help"])
+    expect([line, code, stderr]).toEqual([line, 0, ""])
+    expect(stdout).toContain(`Usage: superstep ${line.join(" ")}`)
+    expect([line, stdout.includes("For example")]).toEqual([line, true])
+    const long = stdout.split("\n").filter((one) => one.length > 80)
+    expect([line, long]).toEqual([line, []])
+  }
+})

@@ -1,0 +1,104 @@
+import { mkdirSync, unlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { superstep, type TestIo, testIo } from "../test-io.test-support.ts"
+
+function withDocuments(more: Parameters<typeof testIo>[0] = {}): TestIo {
+  const io = testIo(more)
+  mkdirSync(join(io.cwd, "docs"))
+  writeFileSync(join(io.cwd, "docs", "guide.md"), "# Guide\n\n## Install\n\nRun the installer.\n")
+  writeFileSync(join(io.cwd, "docs", "people.csv"), "name,city\nAda,London\n")
+  writeFileSync(join(io.cwd, "docs", "cat.png"), "\x89PNG")
+  return io
+}
+
+const lines = (text: string) =>
+  text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line))
+
+describe("superstep index", () => {
+  it("adds a folder, finds what is in it, lists it and takes it out", async () => {
+    const io = withDocuments()
+    const added = await superstep(["index", "add", "docs"], io)
+    expect(added).toMatchObject({ code: 0, stdout: "" })
+    expect(added.stderr).toBe("2 documents added: 2 new chunks. 1 file of other kinds.\n")
+    const found = await superstep(["index", "search", "the", "installer"], io)
+    expect(found.stdout).toBe("docs/guide.md:5  Guide › Install\n  Run the installer.\n")
+    const listed = await superstep(["index", "list"], io)
+    expect(listed.stdout).toMatch(/docs\/guide\.md +1 +\d+ B +\d+s\ndocs\/people\.csv/)
+    expect(listed.stderr).toMatch(/^2 documents, 2 chunks, .*, found by words\.\n$/)
+    expect((await superstep(["index", "rm", "docs/guide.md"], io)).stderr).toBe("Took out 1 document.\n")
+    expect((await superstep(["index", "search", "installer"], io)).stderr).toBe("Nothing is found.\n")
+    expect((await superstep(["index", "rm", "docs/guide.md"], io)).code).toBe(2)
+  })
+
+  it("gives data with --json, and nothing else", async () => {
+    const io = withDocuments()
+    const { stdout, stderr } = await superstep(["index", "add", "docs", "--json"], io)
+    expect(stderr).toBe("")
+    expect(lines(stdout)).toMatchObject([{ added: 2, unchanged: 0, problems: [] }])
+    expect(lines((await superstep(["index", "search", "ada", "--json"], io)).stdout)).toEqual([
+      { text: "name: Ada; city: London", score: expect.any(Number), source: "docs/people.csv:2" },
+    ])
+    expect(lines((await superstep(["index", "list", "--json"], io)).stdout)).toMatchObject([
+      { source: "docs/guide.md", chunks: 1 },
+      { source: "docs/people.csv", chunks: 1 },
+    ])
+    expect(lines((await superstep(["index", "rm", "docs", "--json"], io)).stdout)).toEqual([{ removed: 2 }])
+  })
+
+  it("takes up changes only, and with --prune what is gone", async () => {
+    const io = withDocuments()
+    await superstep(["index", "add", "docs"], io)
+    writeFileSync(join(io.cwd, "docs", "guide.md"), "Another guide.\n")
+    unlinkSync(join(io.cwd, "docs", "people.csv"))
+    expect((await superstep(["index", "add", "docs", "--prune"], io)).stderr).toMatch(
+      /^0 documents added, 1 changed, 1 removed: 1 new chunk\./,
+    )
+  })
+
+  it("shows how far it is in a terminal", async () => {
+    const { stderr } = await superstep(["index", "add", "docs"], withDocuments({ terminals: ["stderr"] }))
+    expect(stderr).toMatch(/░{20} {3}0% {2}0\/2 · 0 chunks · docs\/guide\.md/)
+    expect(stderr).toContain("\r\x1B[2K2 documents added")
+  })
+
+  it("says what is wrong with a file, and fails when it is the only one", async () => {
+    const io = withDocuments()
+    writeFileSync(join(io.cwd, "broken.pdf"), "%PDF-1.4")
+    const { code, stderr } = await superstep(["index", "add", "broken.pdf"], io)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^broken\.pdf is left out: it is no PDF that can be read/)
+    expect((await superstep(["index", "add", "nowhere"], io)).code).toBe(2)
+  })
+
+  it("needs an index for all but add, and one that is not damaged", async () => {
+    const io = withDocuments()
+    expect(await superstep(["index", "search", "x"], io)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("superstep index add PATH"),
+    })
+    writeFileSync(join(io.cwd, "junk.db"), "junk".repeat(500))
+    expect(await superstep(["index", "list", "--file", "junk.db"], io)).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/is not a SQLite\s+database/),
+    })
+  })
+
+  it("finds by meaning with embeddings, and goes on to use those that it began with", async () => {
+    const io = withDocuments()
+    expect((await superstep(["index", "add", "docs", "--embeddings", "offline"], io)).code).toBe(0)
+    const { stdout } = await superstep(
+      ["index", "search", "set up the program", "--mode", "vector", "--limit", "1"],
+      io,
+    )
+    expect(stdout).toContain("docs/guide.md:5")
+    expect((await superstep(["index", "list"], io)).stderr).toContain("by words and by meaning")
+    const env = { OPENAI_API_KEY: "none" }
+    const other = await superstep(["index", "add", "docs", "--embeddings", "openai/x"], { ...io, env })
+    expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining("cannot be mixed") })
+    expect((await superstep(["index", "add", "docs", "--embeddings", "nobody"], io)).code).toBe(2)
+  })
+})

@@ -1,0 +1,121 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { describe, expect, test } from "vitest"
+import { superstep, type TestIo, testIo } from "../test-io.test-support.ts"
+
+/** In the folder that `init` made. */
+function within(io: TestIo, folder: string): TestIo {
+  return { ...io, cwd: join(io.cwd, folder) }
+}
+
+/** The words of a command line, as a shell has them. */
+function argv(line: string): string[] {
+  return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? "")
+}
+
+async function made(template: string, ...flags: readonly string[]) {
+  const io = testIo()
+  const { code, stdout } = await superstep(["init", template, "here", "--json", ...flags], io)
+  expect(code).toBe(0)
+  const { next, files } = JSON.parse(stdout) as { next: string[]; files: string[] }
+  return { io, next, files }
+}
+
+describe("a template runs offline at once, by the commands that are printed", () => {
+  test.each(["steps", "graph", "chat"])("%s", async (template) => {
+    const { io, next } = await made(template)
+    expect(next[0]).toBe("cd here")
+    const commands = next.slice(1).map((line) => argv(line).slice(1))
+    expect(commands.length).toBeGreaterThan(2)
+    for (const command of commands.filter(([name]) => name !== "chat")) {
+      const { code, stdout } = await superstep(command, within(io, "here"))
+      expect([command, code]).toEqual([command, 0])
+      expect(stdout).not.toBe("")
+    }
+  })
+
+  test("typescript", async () => {
+    const { io, next } = await made("typescript")
+    expect(next.slice(0, 2)).toEqual(["cd here", "npm install"])
+    // What npm would put there.
+    mkdirSync(join(io.cwd, "here", "node_modules"))
+    const own = fileURLToPath(new URL("../../..", import.meta.url))
+    symlinkSync(own, join(io.cwd, "here", "node_modules", "superstep"))
+    const { execFileSync } = await import("node:child_process")
+    const program = fileURLToPath(new URL("../main.ts", import.meta.url))
+    const node = ["--conditions=@superstep/source", "--import", import.meta.resolve("tsx"), program]
+    for (const line of next.slice(2)) {
+      const [, name, ...others] = argv(line)
+      expect(name).toBe("superstep")
+      const options = { cwd: join(io.cwd, "here"), encoding: "utf8", stdio: "pipe" } as const
+      expect(execFileSync(process.execPath, [...node, ...others], options)).not.toBe("")
+    }
+  })
+})
+
+describe("init", () => {
+  test("writes the model that is wished for", async () => {
+    const { io } = await made("steps", "--model", "openai/gpt-5-mini")
+    expect(readFileSync(join(io.cwd, "here", "article.yaml"), "utf8")).toContain("model: openai/gpt-5-mini")
+    expect(await superstep(["init", "steps", "--yes", "--model", "a: b"])).toMatchObject({ code: 2 })
+  })
+
+  test("never overwrites: a folder that has something in it is refused", async () => {
+    const io = testIo()
+    mkdirSync(join(io.cwd, "full"))
+    writeFileSync(join(io.cwd, "full", "mine.txt"), "mine")
+    const { code, stderr } = await superstep(["init", "steps", "full"], io)
+    expect(code).toBe(2)
+    expect(stderr).toContain("is not empty")
+    expect(readdirSync(join(io.cwd, "full"))).toEqual(["mine.txt"])
+    writeFileSync(join(io.cwd, "file"), "")
+    expect((await superstep(["init", "steps", "file"], io)).stderr).toContain("is a file")
+  })
+
+  test("fills the empty folder that one is in", async () => {
+    const io = testIo()
+    mkdirSync(join(io.cwd, ".git"))
+    const { code, stdout } = await superstep(["init", "chat", "."], io)
+    expect(code).toBe(0)
+    expect(stdout).not.toContain("cd ")
+    expect(existsSync(join(io.cwd, "assistant.yaml"))).toBe(true)
+  })
+
+  test("without a person asks nothing, and says what it needs", async () => {
+    const io = testIo()
+    expect(await superstep(["init"], io)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("Say which template: steps, graph, typescript, chat"),
+    })
+    expect((await superstep(["init", "--yes"], io)).code).toBe(0)
+    expect(existsSync(join(io.cwd, "my-workflow", "article.yaml"))).toBe(true)
+    expect((await superstep(["init", "nope"], io)).code).toBe(2)
+  })
+
+  test("asks a person for what was not given", async () => {
+    const io = testIo({ terminals: ["stdin", "stderr"] })
+    Object.assign(io.stdin, { setRawMode: () => undefined })
+    const asking = superstep(["init"], io)
+    await io.seen("Which template?")
+    io.stdin.write("\u001b[B\r")
+    await io.seen("In which folder?")
+    io.stdin.write("\r")
+    await io.seen("Which model?")
+    io.stdin.write("\r")
+    const { code, stdout } = await asking
+    expect(code).toBe(0)
+    expect(stdout).toContain("Made my-workflow from the template graph")
+    expect(existsSync(join(io.cwd, "my-workflow", "support.json"))).toBe(true)
+  })
+
+  test("a person may change their mind", async () => {
+    const io = testIo({ terminals: ["stdin", "stderr"] })
+    Object.assign(io.stdin, { setRawMode: () => undefined })
+    const asking = superstep(["init"], io)
+    await io.seen("Which template?")
+    io.stdin.write("\u0003")
+    expect((await asking).code).toBe(130)
+    expect(readdirSync(io.cwd)).toEqual([])
+  })
+})

@@ -1,0 +1,193 @@
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Runtime } from "@superstep/engine"
+import { describe, expect, test } from "vitest"
+import { superstep, type TestIo, testIo } from "../test-io.test-support.ts"
+import { openFile } from "./stored-runs.test-support.ts"
+
+const row = { workflowId: "desk" }
+const desk = {
+  id: "desk",
+  name: "Desk",
+  isConversational: false,
+  entrypointNodeId: "first",
+  nodes: [
+    { id: "first", ...row, nodeType: "AGENT", nodeName: "first", agentId: "clerk" },
+    { id: "second", ...row, nodeType: "AGENT", nodeName: "second", agentId: "boss" },
+  ],
+  edges: [
+    {
+      id: "on",
+      ...row,
+      sourceNodeId: "first",
+      targetNodeId: "second",
+      conditionType: "ALWAYS",
+      conditionValue: null,
+    },
+    {
+      id: "end",
+      ...row,
+      sourceNodeId: "second",
+      targetNodeId: null,
+      conditionType: "ALWAYS",
+      conditionValue: null,
+    },
+  ],
+}
+const agents = `agents:
+  clerk: { model: offline, instruction: Answer. }
+  boss: { model: fast, instruction: Judge. }
+models:
+  fast: { provider: offline, model: offline }
+`
+
+function office(): TestIo {
+  return testIo({ files: { "desk.json": JSON.stringify(desk), "agents.yaml": agents } })
+}
+
+function change(io: TestIo, edit: (text: string) => string): void {
+  const file = join(io.cwd, "desk.json")
+  writeFileSync(file, edit(readFileSync(file, "utf8")))
+}
+
+describe("apply", () => {
+  test("puts a graph and its agents into the store; a second time changes nothing", async () => {
+    const io = office()
+    const first = await superstep(["apply", "desk.json", "--agents", "agents.yaml"], io)
+    expect(first).toMatchObject({
+      code: 0,
+      stdout: "created agent clerk\ncreated agent boss\ncreated workflow desk\n",
+    })
+    const second = await superstep(["apply", "desk.json", "--agents", "agents.yaml", "--json"], io)
+    expect(
+      second.stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line).outcome),
+    ).toEqual(["unchanged", "unchanged", "unchanged"])
+    expect((await superstep(["run", "desk", "hello", "--quiet"], io)).code).toBe(0)
+  })
+
+  test("a graph may name agents that are in the store already", async () => {
+    const io = office()
+    expect(await superstep(["apply", "desk.json"], io)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("Agent clerk referenced by node first does not exist"),
+    })
+    expect((await superstep(["apply", "agents.yaml"], io)).stdout).toBe(
+      "created agent clerk\ncreated agent boss\n",
+    )
+    expect(await superstep(["apply", "desk.json"], io)).toMatchObject({
+      code: 0,
+      stdout: "created workflow desk\n",
+    })
+  })
+
+  test("one file that is wrong keeps all of them out", async () => {
+    const io = office()
+    writeFileSync(join(io.cwd, "bad.json"), '{ "nodes": [')
+    expect(await superstep(["apply", "agents.yaml", "bad.json"], io)).toMatchObject({ code: 2, stdout: "" })
+    expect((await superstep(["export", "clerk"], io)).code).toBe(2)
+  })
+
+  test("steps are not kept, and a model with settings has no place beside an agent", async () => {
+    const io = office()
+    writeFileSync(join(io.cwd, "steps.yaml"), `${agents}workflow:\n  - { type: agent, name: clerk }\n`)
+    expect(await superstep(["apply", "steps.yaml"], io)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("steps.yaml has steps"),
+    })
+    writeFileSync(
+      join(io.cwd, "warm.yaml"),
+      agents.replace("model: offline }", "model: offline, temperature: 1 }"),
+    )
+    expect((await superstep(["apply", "warm.yaml"], io)).stderr).toContain('has "temperature"')
+  })
+})
+
+describe("diff", () => {
+  test("tells what apply would change, with exit code 1; nothing, with 0", async () => {
+    const io = office()
+    await superstep(["apply", "desk.json", "--agents", "agents.yaml"], io)
+    expect(await superstep(["diff", "desk.json"], io)).toEqual({
+      code: 0,
+      stdout: "",
+      stderr: "desk.json is as it is in the store.\n",
+    })
+    change(io, (text) => text.replace('"name":"Desk"', '"name":"Front desk"'))
+    expect(await superstep(["diff", "desk.json"], io)).toMatchObject({
+      code: 1,
+      stdout: '~ workflow "desk" changed: name "Desk" → "Front desk"\n',
+    })
+    const applied = await superstep(["apply", "desk.json"], io)
+    expect(applied.stdout).toBe(
+      'changed workflow desk\n  ~ workflow "desk" changed: name "Desk" → "Front desk"\n',
+    )
+    const agent = await superstep(["diff", "agents.yaml", "--json"], io)
+    expect(agent).toMatchObject({ code: 0, stdout: "" })
+  })
+})
+
+describe("export", () => {
+  test("gives the document back as it came in, as JSON or as YAML that can be applied", async () => {
+    const io = office()
+    await superstep(["apply", "desk.json", "--agents", "agents.yaml"], io)
+    const { stdout } = await superstep(["export", "desk"], io)
+    expect(JSON.parse(stdout)).toEqual(desk)
+    expect(JSON.stringify(JSON.parse(stdout))).toBe(JSON.stringify(desk))
+    const yaml = await superstep(["export", "desk", "--format", "yaml"], io)
+    writeFileSync(join(io.cwd, "desk.yaml"), yaml.stdout)
+    expect((await superstep(["diff", "desk.yaml"], io)).code).toBe(0)
+    const agent = await superstep(["export", "boss", "--format", "yaml"], io)
+    expect(agent.stdout).toContain("model: offline/offline")
+  })
+
+  test("of what is not there tells what is", async () => {
+    const io = office()
+    await superstep(["apply", "agents.yaml"], io)
+    const { code, stderr } = await superstep(["export", "nope"], io)
+    expect(code).toBe(2)
+    expect(stderr.replace(/\s+/g, " ")).toContain('no agent "nope". Its agents: clerk, boss.')
+  })
+})
+
+describe("delete", () => {
+  test("takes definitions and agents out, not while they are used", async () => {
+    const io = office()
+    await superstep(["apply", "desk.json", "--agents", "agents.yaml"], io)
+    expect(await superstep(["delete", "boss"], io)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Agent "boss" is used by "desk"'),
+    })
+    expect(await superstep(["delete", "desk"], io)).toEqual({
+      code: 0,
+      stdout: "",
+      stderr: "Deleted desk.\n",
+    })
+    expect((await superstep(["delete", "boss"], io)).stderr).toBe("Deleted agent boss.\n")
+    expect((await superstep(["delete", "desk"], io)).code).toBe(2)
+  })
+
+  test("is refused while runs are in flight, unless it is forced", async () => {
+    const io = office()
+    await superstep(["apply", "desk.json", "--agents", "agents.yaml"], io)
+    const { node, workflow } = await import("@superstep/engine")
+    const waiting = workflow("desk")
+      .start(node("ask", (_: string, ctx) => ctx.ask<string>("Go on?")))
+      .build()
+    const store = openFile(io)
+    const runtime = new Runtime({ store, workflows: [waiting] })
+    await runtime.start(waiting, "x")
+    await runtime.close()
+    await store.close()
+    expect(await superstep(["delete", "desk"], io)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("has 1 run in flight"),
+    })
+    expect(await superstep(["delete", "desk", "--force"], io)).toEqual({
+      code: 0,
+      stdout: "",
+      stderr: "Deleted desk.\n  1 run in flight cannot go on.\n",
+    })
+  })
+})

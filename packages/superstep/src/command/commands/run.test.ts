@@ -1,0 +1,260 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { parseEvent } from "@superstep/engine/protocol"
+import { describe, expect, it } from "vitest"
+import { moduleFile } from "../modules/index.test-support.ts"
+import { superstep, testIo } from "../test-io.test-support.ts"
+
+const [greet, ask, slow, odd] = [
+  moduleFile("greet"),
+  moduleFile("ask"),
+  moduleFile("slow"),
+  moduleFile("odd"),
+]
+
+describe("superstep run", () => {
+  it("has the answer on stdout, and how it went on stderr", async () => {
+    const { code, stdout, stderr } = await superstep(["run", greet, "Ada"])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "Hello Ada!\n" })
+    expect(stderr.split("\n")).toEqual([
+      expect.stringMatching(/^✓ hello \d+ ms$/),
+      expect.stringMatching(/^✓ bang \d+ ms$/),
+      expect.stringMatching(/^completed in .* · 2 supersteps$/),
+      expect.stringMatching(/^run [0-9a-f-]{36}$/),
+      "",
+    ])
+  })
+
+  it("says nothing but the answer with --quiet", async () => {
+    expect(await superstep(["run", greet, "Ada", "--quiet"])).toEqual({
+      code: 0,
+      stdout: "Hello Ada!\n",
+      stderr: "",
+    })
+  })
+
+  it("has the events of the protocol on stdout with --json, and nothing else", async () => {
+    const { stdout, stderr } = await superstep(["run", greet, "Ada", "--json", "--store", "memory:"])
+    const events = stdout
+      .trim()
+      .split("\n")
+      .map((line) => parseEvent(JSON.parse(line)))
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, i) => i + 1))
+    expect(events.at(-1)).toMatchObject({ type: "run.finished", status: "completed" })
+    expect(stderr).toBe("")
+  })
+
+  it("keeps the run in the folder's own store, which git leaves alone; and with memory: nowhere", async () => {
+    const io = testIo()
+    await superstep(["run", greet, "Ada", "--store", "memory:"], io)
+    expect(existsSync(join(io.cwd, ".superstep"))).toBe(false)
+    await superstep(["run", greet, "Ada"], io)
+    expect(existsSync(join(io.cwd, ".superstep/superstep.db"))).toBe(true)
+    expect(readFileSync(join(io.cwd, ".superstep/.gitignore"), "utf8")).toBe("*\n")
+  })
+
+  it("joins the run that has the same id, and refuses another one under it", async () => {
+    const io = testIo()
+    for (let i = 0; i < 2; i++) {
+      expect(await superstep(["run", greet, "Ada", "--run-id", "r"], io)).toMatchObject({
+        stdout: "Hello Ada!\n",
+      })
+    }
+    const other = await superstep(["run", greet, "Bob", "--run-id", "r"], io)
+    expect(other).toMatchObject({ code: 2, stdout: "" })
+    expect(other.stderr).toContain('There is a run "r" already')
+  })
+})
+
+describe("what a run is given", () => {
+  it("may come from stdin, without the line break at its end", async () => {
+    expect(await superstep(["run", greet, "-", "--quiet"], { stdin: "\uFEFFAda\nLovelace\n" })).toMatchObject(
+      {
+        stdout: "Hello Ada\nLovelace!\n",
+      },
+    )
+  })
+
+  it.each([new Uint8Array([0xff, 0xfe, 1]), "a\0b"])("is text: binary is refused", async (stdin) => {
+    const { code, stderr } = await superstep(["run", greet, "-"], { stdin })
+    expect(code).toBe(2)
+    expect(stderr).toContain("What is on stdin is no text")
+  })
+
+  it("is JSON where the module takes no text", async () => {
+    const good = await superstep(["run", odd, '{"give":"x"}', "--quiet"])
+    expect(JSON.parse(good.stdout)).toEqual({ give: "x" })
+    expect(await superstep(["run", odd, "give x"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("as JSON"),
+    })
+    const misfit = await superstep(["run", odd, '{"give":3}'])
+    expect(misfit.code).toBe(2)
+  })
+
+  it("must be there where the workflow says what it takes, and nobody can be asked", async () => {
+    const { code, stderr } = await superstep(["run", odd])
+    expect(code).toBe(2)
+    expect(stderr).toContain("odd needs a prompt")
+  })
+})
+
+describe("the end of a run", () => {
+  it("is 1 for a failure, with its reason and how to go on", async () => {
+    const { code, stdout, stderr } = await superstep(["run", odd, '{"fail":"It broke."}', "--quiet"])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
+    expect(stderr).toMatch(/^superstep: failed at act: It broke\.\n/)
+    expect(stderr).toMatch(/superstep runs retry [0-9a-f-]{36} /)
+    expect(stderr).not.toContain("    at ")
+  })
+
+  it("has the stack with --verbose", async () => {
+    expect((await superstep(["run", odd, '{"fail":"It broke."}', "--verbose"])).stderr).toContain("    at ")
+  })
+
+  it.each([
+    [["--max-steps", "3"], "did not end within 3 supersteps"],
+    [["--timeout", "20ms"], "time is up"],
+  ])("is 4 at a limit: %s", async (flags, reason) => {
+    const [file, input] = flags[0] === "--timeout" ? [slow, "x"] : [odd, '{"loop":true}']
+    const { code, stderr } = await superstep(["run", file, input, "--quiet", ...flags])
+    expect(code).toBe(4)
+    expect(stderr).toContain(reason)
+  })
+
+  it("is 3 when it waits for a person and none is there, and says how to answer", async () => {
+    const { code, stdout, stderr } = await superstep(["run", ask, "x", "--store", "sqlite:runs.db"])
+    expect({ code, stdout }).toEqual({ code: 3, stdout: "" })
+    expect(stderr).toContain("r1: Which colour?")
+    expect(stderr).toMatch(/superstep respond [0-9a-f-]{36} r1 ANSWER --store sqlite:runs.db\n/)
+    expect(stderr).toMatch(/superstep runs resume [0-9a-f-]{36} --store sqlite:runs.db\n$/)
+  })
+})
+
+describe("a run that asks", () => {
+  it("asks the person at the terminal, again where the answer does not fit, and goes on", async () => {
+    const io = testIo({ terminals: ["stdin", "stderr"], env: { USER: "ada" } })
+    const running = superstep(["run", ask, "x"], io)
+    await io.seen("Which colour?")
+    io.stdin.write("\r")
+    await io.seen("How many?")
+    io.stdin.write("99\r")
+    await io.seen("does not fit")
+    io.stdin.write("3\r")
+    expect(await running).toMatchObject({ code: 0, stdout: "x: 3 red\n" })
+  })
+
+  it("is let go of with Ctrl-C at the question, and waits in the store", async () => {
+    const io = testIo({ terminals: ["stdin", "stderr"] })
+    const running = superstep(["run", ask, "x"], io)
+    await io.seen("Which colour?")
+    io.stdin.write("\x03")
+    expect(await running).toMatchObject({
+      code: 130,
+      stderr: expect.stringContaining("superstep runs resume"),
+    })
+  })
+})
+
+describe("a module with an agent", () => {
+  const files = { "script.yaml": "- At your service.\n" }
+
+  it("talks to the model that --model names, whatever the module says", async () => {
+    const { stdout } = await superstep(
+      ["run", moduleFile("agent"), "Hello", "--model", "scripted:script.yaml", "--quiet"],
+      { files },
+    )
+    expect(stdout).toBe("At your service.\n")
+  })
+
+  it("talks to the offline model where no key is set, and says so", async () => {
+    const { code, stderr } = await superstep(["run", moduleFile("agent"), "Hello"])
+    expect(code).toBe(0)
+    expect(stderr).toContain("No key is set (OPENAI_API_KEY).")
+  })
+})
+
+describe("Ctrl-C", () => {
+  it("lets go of the run, says how to go on with it, and leaves it to be taken up", async () => {
+    const io = testIo()
+    const running = superstep(["run", slow, "x"], io)
+    await io.seen("✓ first")
+    io.interrupt()
+    const { code, stderr } = await running
+    expect(code).toBe(130)
+    const id = /superstep runs resume ([0-9a-f-]{36})\n$/.exec(stderr)?.[1]
+    const { sqliteStore } = await import("@superstep/store-sqlite")
+    const store = sqliteStore({ path: join(io.cwd, ".superstep/superstep.db") })
+    const row = await store.run(id ?? "")
+    expect(row).toMatchObject({ status: "running", labels: { file: slow } })
+    expect(row?.holder).toBeUndefined()
+    await store.close()
+  })
+
+  it("leaves the run alone when the command is called again: it is gone on with when somebody says so", async () => {
+    const io = testIo()
+    const running = superstep(["run", slow, "x", "--run-id", "left"], io)
+    await io.seen("✓ first")
+    io.interrupt()
+    await running
+    const again = superstep(["run", slow, "y", "--verbose"], io)
+    await io.seen("· hang starts")
+    io.interrupt()
+    expect((await again).stderr).not.toContain("left")
+    const { sqliteStore } = await import("@superstep/store-sqlite")
+    const store = sqliteStore({ path: join(io.cwd, ".superstep/superstep.db") })
+    expect((await store.run("left"))?.holder).toBeUndefined()
+    await store.close()
+  })
+
+  it("cancels a run that is in memory only", async () => {
+    const io = testIo()
+    const running = superstep(["run", slow, "x", "--store", "memory:"], io)
+    await io.seen("✓ first")
+    io.interrupt()
+    expect(await running).toMatchObject({ code: 130, stderr: expect.stringContaining("cancelled") })
+  })
+
+  it("ends the process at once when it comes a second time", async () => {
+    const io = testIo()
+    const running = superstep(["run", slow, "x"], io)
+    await io.seen("✓ first")
+    io.interrupt()
+    io.interrupt()
+    expect(io.exits).toEqual([130])
+    await running
+  })
+})
+
+describe("what cannot be run", () => {
+  it.each([
+    ["a module that is not there", "nope.ts", "Cannot read nope.ts: there is no such file."],
+    ["a name that is nothing", "nope", "there is no such file, and no definition of that name"],
+    ["a module without a workflow", moduleFile("empty"), "has no workflow as its default export"],
+  ])("%s is a matter of usage", async (_, file, reason) => {
+    const io = testIo()
+    const { code, stdout, stderr } = await superstep(["run", file, "x"], io)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+    expect(existsSync(join(io.cwd, ".superstep"))).toBe(false)
+    expect(stderr.replace(/\s+/g, " ")).toContain(reason)
+    expect(stderr).not.toContain("    at ")
+  })
+
+  it.each([
+    ["no such kind", "mongo:x", 'There is no store "mongo:x"'],
+    ["not a database", "sqlite:junk.db", "is not a SQLite database"],
+    ["a folder", "sqlite:.", "is a folder"],
+  ])("a store that cannot be opened is told: %s", async (_, store, reason) => {
+    const io = testIo()
+    writeFileSync(join(io.cwd, "junk.db"), "no database".repeat(100))
+    const { code, stderr } = await superstep(["run", greet, "x", "--store", store], io)
+    expect(code).toBe(2)
+    expect(stderr.replace(/\s+/g, " ")).toContain(reason)
+  })
+
+  it("an agent is not chosen for a module, which has its own", async () => {
+    const { code, stderr } = await superstep(["run", greet, "x", "--model", "a=offline"])
+    expect(code).toBe(2)
+    expect(stderr).toContain("--model AGENT=NAME is for YAML and JSON")
+  })
+})

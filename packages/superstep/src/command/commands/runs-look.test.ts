@@ -1,0 +1,178 @@
+import { Runtime } from "@superstep/engine"
+import { describe, expect, test } from "vitest"
+import { superstep, testIo } from "../test-io.test-support.ts"
+import review from "./review-flow.test-support.ts"
+import { openFile, withRuns } from "./stored-runs.test-support.ts"
+
+const UUID = "019a8b7c-0000-7000-8000-0123456789ab"
+
+function fits(text: string): void {
+  for (const line of text.split("\n")) expect(line.length).toBeLessThanOrEqual(80)
+}
+
+describe("runs list", () => {
+  test("shows the newest runs first, with short ids, in 80 columns", async () => {
+    const io = await withRuns({ [UUID]: "one", second: "fail", third: "ask me" })
+    const { code, stdout, stderr } = await superstep(["runs"], io)
+    expect([code, stderr]).toEqual([0, ""])
+    const rows = stdout
+      .trim()
+      .split("\n")
+      .map((line) => line.split(/ {2,}/))
+    expect(rows.map(([id, workflow, status]) => [id, workflow, status])).toEqual([
+      ["ID", "WORKFLOW", "STATUS"],
+      ["third", "review", "waiting"],
+      ["second", "review", "failed"],
+      ["456789ab", "review", "completed"],
+    ])
+    expect(stdout).toMatch(/456789ab +review +completed +\d+s +3 +1\.2k +\$0\.0042/)
+    fits(stdout)
+  })
+
+  test("by status and workflow, some of them, as JSON", async () => {
+    const io = await withRuns({ a: "one", b: "fail", c: "ask" })
+    const { stdout } = await superstep(["runs", "list", "--status", "waiting,failed", "--json"], io)
+    const runs = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as object)
+    expect(runs).toMatchObject([
+      { runId: "c", status: "waiting", steps: 2, usage: { inputTokens: 1_200, usd: 0.0042 } },
+      { runId: "b", status: "failed", steps: 2 },
+    ])
+    const none = await superstep(["runs", "list", "--workflow", "other"], io)
+    expect(none).toMatchObject({ code: 0, stdout: "", stderr: "No run fits.\n" })
+    const limited = await superstep(["runs", "list", "--limit", "1"], io)
+    expect(limited.stdout.trim().split("\n")).toHaveLength(2)
+    expect(limited.stderr).toBe("There are more: --limit 5\n")
+    expect(await superstep(["runs", "list", "--status", "done"], io)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("A status is one of running, waiting"),
+    })
+  })
+
+  test("where there is no store, says so and makes none", async () => {
+    const io = testIo()
+    const { code, stdout, stderr } = await superstep(["runs", "list"], io)
+    expect([code, stdout]).toEqual([0, ""])
+    expect(stderr).toContain("There is no store at sqlite:.superstep/superstep.db yet")
+    const { existsSync } = await import("node:fs")
+    expect(existsSync(`${io.cwd}/.superstep`)).toBe(false)
+  })
+})
+
+describe("runs show", () => {
+  test("tells how a run stands, its nodes, what it used, what it asks", async () => {
+    const io = await withRuns({ [UUID]: "ask" })
+    const { code, stdout } = await superstep(["runs", "show", "456789ab"], io)
+    expect(code).toBe(0)
+    expect(stdout).toContain(`Run ${UUID}: waiting`)
+    expect(stdout).toMatch(/workflow +review/)
+    expect(stdout).toMatch(/used +1,234 tokens, \$0\.0042, 1 model call/)
+    expect(stdout).toMatch(/draft +1 +finished +\S+ \S+ +1\.2k +\$0\.0042/)
+    expect(stdout).toMatch(/check +1 +parked/)
+    expect(stdout).toContain('Publish "ask"?')
+    expect(stdout).toContain('superstep respond 456789ab r1 "…"')
+    fits(stdout)
+  })
+
+  test("tells why a run failed and how to go on; what steers a terminal is only shown", async () => {
+    const io = await withRuns({ bad: "fail" })
+    const { stdout } = await superstep(["runs", "show", "bad"], io)
+    expect(stdout).toContain('ERROR: the check found ␛[31mred␛[0m (at node "check")')
+    expect(stdout).toContain("superstep runs retry bad")
+    expect(stdout).not.toContain("\u001b")
+  })
+
+  test("gives all of it as JSON", async () => {
+    const io = await withRuns({ one: "text" })
+    const { stdout } = await superstep(["runs", "show", "one", "--json"], io)
+    expect(JSON.parse(stdout)).toMatchObject({
+      runId: "one",
+      status: "completed",
+      steps: 3,
+      outputs: ["published text"],
+      state: { log: ["draft of text", "published"] },
+      nodes: [{ name: "draft", times: 1 }, { name: "check" }, { name: "publish" }],
+    })
+  })
+
+  test("of a run that is not there, or of several, is refused", async () => {
+    const io = await withRuns({ "run-a": "x", "run-b": "x" })
+    expect(await superstep(["runs", "show", "nope"], io)).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: 'superstep: The store has no run "nope". See:\n  superstep runs list\n',
+    })
+    expect((await superstep(["runs", "show", "run"], io)).stderr).toContain("fits several runs: run-b, run-a")
+    const other = await superstep(["runs", "show", "x", "--store", "postgres:x"], io)
+    expect(other).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('There is no store "postgres:x"'),
+    })
+  })
+})
+
+describe("runs events", () => {
+  test("are lines that fit, or JSON as the protocol has it", async () => {
+    const io = await withRuns({ one: "t".repeat(200) })
+    const { stdout } = await superstep(["runs", "events", "one"], io)
+    expect(stdout).toMatch(/^\d\d:\d\d:\d\d\.\d{3} +1 {2}run\.started +review with t+…$/m)
+    fits(stdout)
+    const { parseEvent } = await import("@superstep/engine/protocol")
+    const json = await superstep(["runs", "events", "one", "--json"], io)
+    const events = json.stdout
+      .trim()
+      .split("\n")
+      .map((line) => parseEvent(JSON.parse(line)))
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, i) => i + 1))
+    expect(events.at(-1)).toMatchObject({ type: "run.finished", status: "completed" })
+    const late = await superstep(
+      ["runs", "events", "one", "--json", "--after", String(events.length - 1)],
+      io,
+    )
+    expect(JSON.parse(late.stdout)).toEqual(events.at(-1))
+  })
+
+  test("of a run at work elsewhere are followed until it is over", async () => {
+    const io = await withRuns({ one: "ask" })
+    const following = superstep(["runs", "events", "one", "--follow", "--json"], io)
+    await io.seen("run.waiting")
+    const store = openFile(io)
+    const runtime = new Runtime({ store, workflows: [review] })
+    await runtime.respond("one", "r1", "yes")
+    const { code, stdout } = await following
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout.trim().split("\n").at(-1) ?? "")).toMatchObject({ type: "run.finished" })
+    await runtime.close()
+    await store.close()
+  })
+
+  test("are followed until the person has seen enough", async () => {
+    const io = await withRuns({ one: "ask" })
+    const following = superstep(["runs", "events", "one", "--follow"], io)
+    await io.seen("run.waiting")
+    io.interrupt()
+    expect((await following).code).toBe(130)
+  })
+})
+
+describe("runs state", () => {
+  test("is that of now, or after any superstep", async () => {
+    const io = await withRuns({ one: "text" })
+    const now = await superstep(["runs", "state", "one"], io)
+    expect(JSON.parse(now.stdout)).toEqual({ log: ["draft of text", "published"] })
+    expect(now.stderr).toBe("superstep 3, completed\n")
+    const then = await superstep(["runs", "state", "one", "--at", "1", "--json"], io)
+    expect(JSON.parse(then.stdout)).toMatchObject({
+      superstep: 2,
+      status: "running",
+      state: { log: ["draft of text"] },
+      tasks: [{ node: "check", input: "text" }],
+    })
+    expect(await superstep(["runs", "state", "one", "--at", "9"], io)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("no checkpoint of superstep 9; it has those of 0 to 3"),
+    })
+  })
+})

@@ -1,0 +1,40 @@
+/** `superstep runs resume`: goes on with a run that was stopped, in this process. */
+import { Command } from "commander"
+import { storeFlagOf } from "../attend.ts"
+import type { Cli } from "../cli.ts"
+import { outputFlags, storeFlags } from "../common-flags.ts"
+import { findRun, shortId } from "../find-run.ts"
+import { type GoOnFlags, goOn, goOnFlags } from "../go-on.ts"
+import { usageError } from "../usage-error.ts"
+import { useStore } from "../use-store.ts"
+
+interface ResumeFlags extends GoOnFlags {
+  readonly takeOver?: true | undefined
+}
+
+export function resumeCommand(cli: Cli): Command {
+  const command = new Command("resume")
+    .description("go on with a run that was stopped or that waits")
+    .argument("<run>", "its id; the beginning or the end of it is enough")
+    .option("--take-over", "from a process that still has it, and is stuck")
+    .addHelpText("after", "\nFor example:\n  superstep runs resume 4f2a91c0")
+    .action((id: string, flags: ResumeFlags) =>
+      useStore(cli, flags, async (store) => {
+        const run = await findRun(store, id)
+        const { status, runId } = run
+        if (status !== "running" && status !== "waiting") throw isOver(runId, status, storeFlagOf(flags))
+        await goOn(cli, store, run, flags, { takeOver: flags.takeOver })
+      }),
+    )
+  for (const add of [goOnFlags, storeFlags, outputFlags]) add(command)
+  return command
+}
+
+function isOver(runId: string, status: string, storeFlag: string): Error {
+  const id = shortId(runId)
+  const next =
+    status === "failed"
+      ? `From where it failed:\nsuperstep runs retry ${id}${storeFlag}`
+      : `Once more from a superstep:\nsuperstep runs fork ${id} --at N${storeFlag}`
+  return usageError(`Run ${id} is over: ${status}. ${next}`)
+}

@@ -1,0 +1,69 @@
+import { describe, expect, test } from "vitest"
+import { superstep, testIo } from "../test-io.test-support.ts"
+import { withRuns } from "./stored-runs.test-support.ts"
+
+describe("storage report", () => {
+  test("tells how many runs there are and what they take", async () => {
+    const io = await withRuns({ a: "x", b: "fail", c: "ask" })
+    const { code, stdout } = await superstep(["storage"], io)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/runs +3 runs, /)
+    for (const part of ["1 completed", "1 failed", "1 waiting"]) expect(stdout).toContain(part)
+    expect(stdout).toMatch(/on disk +\S+ KB/)
+    expect(stdout).toMatch(/review +3 +\S+ (?:B|KB)/)
+    const json = await superstep(["storage", "report", "--json"], io)
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      runs: { completed: 1, failed: 1, waiting: 1 },
+      workflows: [{ workflow: "review", runs: 3 }],
+    })
+  })
+
+  test("of a store that is not there is empty, and makes none", async () => {
+    const io = testIo()
+    const { code, stdout, stderr } = await superstep(["storage", "report"], io)
+    expect(code).toBe(0)
+    expect(stdout).toContain("0 runs")
+    expect(stderr).toContain("There is no store")
+  })
+
+  test("of a file that is no store says so", async () => {
+    const io = testIo({ files: { "notes.db": "these are notes, and no database at all".repeat(100) } })
+    const { code, stderr } = await superstep(["storage", "report", "--store", "sqlite:notes.db"], io)
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^superstep: .*notes\.db/s)
+    expect(stderr).not.toContain("    at ")
+  })
+})
+
+describe("storage prune", () => {
+  test("says what would go, and removes it when it may", async () => {
+    const io = await withRuns({ a: "x", b: "fail", c: "ask", d: "y" })
+    const dry = await superstep(["storage", "prune", "--keep", "1", "--dry-run"], io)
+    expect(dry).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Would remove 2 runs, /) })
+    expect(await superstep(["storage", "prune", "--keep", "1"], io)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("add --yes"),
+    })
+    const gone = await superstep(["storage", "prune", "--keep", "1", "--yes", "--json"], io)
+    expect(JSON.parse(gone.stdout)).toMatchObject({ count: 2 })
+    const left = await superstep(["runs", "list", "--json"], io)
+    expect(
+      left.stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line).runId),
+    ).toEqual(["d", "c"])
+    const nothing = await superstep(["storage", "prune", "--older", "30d"], io)
+    expect(nothing).toMatchObject({ code: 0, stdout: "Removed 0 runs, 0 B.\n" })
+  })
+
+  test("wants to know what may go", async () => {
+    const io = await withRuns({})
+    expect(await superstep(["storage", "prune", "--yes"], io)).toMatchObject({
+      code: 2,
+      stderr: "superstep: Say what may go: --older 30d, --keep 1000, or both.\n",
+    })
+    expect((await superstep(["storage", "prune", "--older", "soon"], io)).code).toBe(2)
+    expect((await superstep(["storage", "prune", "--keep", "-1"], io)).code).toBe(2)
+  })
+})

@@ -1,0 +1,158 @@
+/** The flags that commands share: how they are written, and what they mean. */
+import type { Budget, Limits } from "@superstep/engine"
+import { type Command, InvalidArgumentError, Option } from "commander"
+
+export interface OutputFlags {
+  readonly json?: true | undefined
+  readonly quiet?: true | undefined
+  readonly verbose?: true | undefined
+}
+
+export interface StoreFlags {
+  readonly store?: string | undefined
+}
+
+export interface DefinitionFlags {
+  readonly model?: ModelChoices | undefined
+  readonly agents?: string | undefined
+  readonly set?: Readonly<Record<string, string>> | undefined
+  readonly lenient?: true | undefined
+}
+
+export interface RunFlags {
+  readonly runId?: string | undefined
+  readonly thread?: string | undefined
+  /** Milliseconds. */
+  readonly timeout?: number | undefined
+  readonly maxSteps?: number | undefined
+  readonly budget?: BudgetFlag | undefined
+  readonly yolo?: true | undefined
+}
+
+export interface ModelChoices {
+  /** For every agent that has none of its own. */
+  readonly all?: string | undefined
+  readonly byAgent: Readonly<Record<string, string>>
+}
+
+export interface BudgetFlag {
+  readonly tokens?: number | undefined
+  readonly usd?: number | undefined
+  readonly seconds?: number | undefined
+}
+
+export function outputFlags(command: Command): Command {
+  return command
+    .option("--json", "events or data as JSON lines on stdout, nothing else")
+    .option("--quiet", "say nothing but the answer and errors")
+    .option("--verbose", "say more; errors with their stack")
+    .addOption(new Option("--no-color", "no colours"))
+}
+
+export function storeFlags(command: Command): Command {
+  return command.option("--store <url>", "sqlite:PATH, or memory: to keep nothing")
+}
+
+export function definitionFlags(command: Command): Command {
+  return command
+    .option("--agents <file>", "for a graph: a file with its agents and models")
+    .option("--set <key=value>", "a value for variables and conditions; again for more", parseSet)
+    .option("--lenient", "leave out edges that lead nowhere, with a warning")
+}
+
+export function modelFlag(command: Command): Command {
+  return command.option(
+    "--model <name>",
+    "for every agent: provider/model, offline, scripted:FILE; or AGENT=NAME, again for more",
+    parseModel,
+  )
+}
+
+export function runFlags(command: Command): Command {
+  return command
+    .option("--run-id <id>", "a name for the run; one that is there is joined", parseName)
+    .option("--thread <id>", "a conversation that goes on from run to run", parseName)
+    .option("--timeout <time>", "90s, 2m, 1h: how long it may take", parseDuration)
+    .option("--max-steps <n>", "supersteps at the most", parseCount)
+    .option("--budget <parts>", "tokens=…,usd=…,seconds=…", parseBudget)
+    .option("--yolo", "tools run without asking, unless they are denied")
+}
+
+/** What the flags mean to the engine. */
+export function limitsOf({ timeout, maxSteps, budget = {} }: RunFlags): {
+  readonly timeout?: number
+  readonly limits?: Limits
+  readonly budget?: Budget
+} {
+  const { seconds, ...parts } = budget
+  const times = [timeout, seconds === undefined ? undefined : seconds * 1_000].filter(
+    (one) => one !== undefined,
+  )
+  return {
+    ...(times.length > 0 && { timeout: Math.min(...times) }),
+    ...(maxSteps !== undefined && { limits: { supersteps: maxSteps } }),
+    ...(Object.keys(parts).length > 0 && { budget: parts }),
+  }
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** `90s`, `2m`, `1h30m`, `500ms`, `30d`; a bare number is seconds. Gives milliseconds. */
+export function parseDuration(text: string): number {
+  const isWhole = /^(?:\d+(?:\.\d+)?(?:ms|[smhd]))+$/.test(text)
+  const bare = /^\d+(?:\.\d+)?$/.test(text)
+  let sum = bare ? Number(text) * 1_000 : 0
+  if (isWhole) {
+    for (const [, number, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|[smhd])/g))
+      sum += Number(number) * (UNITS[unit as string] as number)
+  }
+  if (!(sum > 0 && Number.isSafeInteger(Math.ceil(sum)))) {
+    throw new InvalidArgumentError("A time is written 90s, 2m, 1h30m or 500ms, and is more than nothing.")
+  }
+  return Math.ceil(sum)
+}
+
+export function parseCount(text: string): number {
+  const count = Number(text)
+  if (/^\d+$/.test(text) && count >= 1 && Number.isSafeInteger(count)) return count
+  throw new InvalidArgumentError("It is a whole number of at least 1.")
+}
+
+function parseName(text: string): string {
+  if (text.trim() !== "") return text
+  throw new InvalidArgumentError("It is a name, and not empty.")
+}
+
+export function parseBudget(text: string): BudgetFlag {
+  const budget: Record<string, number> = {}
+  for (const part of text.split(",")) {
+    const [, name, amount] = /^(tokens|usd|seconds)=(\d+(?:\.\d+)?|\.\d+)$/.exec(part.trim()) ?? []
+    if (name === undefined || !(Number(amount) > 0)) {
+      throw new InvalidArgumentError(
+        "A budget is written tokens=10000,usd=0.5,seconds=60: one of them or more.",
+      )
+    }
+    budget[name] = Number(amount)
+  }
+  return budget
+}
+
+export function parseModel(text: string, before: ModelChoices = { byAgent: {} }): ModelChoices {
+  // A file's name may have a `=`; a model's has none before it.
+  const equals = text.startsWith("scripted:") ? -1 : text.indexOf("=")
+  const [agent, name] = equals < 0 ? [undefined, text] : [text.slice(0, equals), text.slice(equals + 1)]
+  if (agent === "" || name.trim() === "") {
+    throw new InvalidArgumentError("Write --model NAME, or --model AGENT=NAME.")
+  }
+  if (agent === undefined) return { ...before, all: name }
+  return { ...before, byAgent: { ...before.byAgent, [agent]: name } }
+}
+
+export function parseSet(
+  text: string,
+  before: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
+  const equals = text.indexOf("=")
+  if (equals < 1) throw new InvalidArgumentError("Write --set key=value.")
+  return { ...before, [text.slice(0, equals)]: text.slice(equals + 1) }
+}

@@ -1,0 +1,20 @@
+/** What the command says to the shell. */
+import type { RunStatus } from "@superstep/engine"
+
+export const EXIT = {
+  completed: 0,
+  failed: 1,
+  /** A bad definition, a bad flag, a file that is not there. */
+  usage: 2,
+  /** The run waits for a person. */
+  waiting: 3,
+  /** A limit, the budget or the time was reached. */
+  limit: 4,
+  cancelled: 130,
+} as const
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+export function exitCodeOf(status: Exclude<RunStatus, "running">): ExitCode {
+  return EXIT[status]
+}

@@ -1,0 +1,44 @@
+/** What the command has of the world around it: tests give it another one. */
+import type { Readable, Writable } from "node:stream"
+
+export interface Io {
+  readonly stdin: Readable & { readonly isTTY?: boolean | undefined }
+  readonly stdout: Writable & Screen
+  readonly stderr: Writable & Screen
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  /** Ctrl-C, a polite kill, or a reader that has left. Gives the way to stop listening. */
+  onInterrupt(listener: () => void): () => void
+  /** Ends the process on the spot. */
+  exitNow(code: number): void
+}
+
+interface Screen {
+  readonly isTTY?: boolean | undefined
+  readonly columns?: number | undefined
+}
+
+export function processIo(): Io {
+  const listeners = new Set<() => void>()
+  const interrupt = (code: number) => () => {
+    if (listeners.size === 0) process.exit(code)
+    for (const listener of [...listeners]) listener()
+  }
+  process.on("SIGINT", interrupt(130))
+  process.on("SIGTERM", interrupt(130))
+  // `superstep runs events … | head`: whoever read has gone.
+  process.stdout.on("error", interrupt(130))
+  process.stderr.on("error", () => undefined)
+  return {
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    cwd: process.cwd(),
+    onInterrupt(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    exitNow: (code) => process.exit(code),
+  }
+}

@@ -1,0 +1,2 @@
+/** For tests of the command: a module without a workflow. */
+export const nothing = true

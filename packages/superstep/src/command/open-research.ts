@@ -1,0 +1,105 @@
+/** A research, made into something to run: which models answer, what is searched, what it may use. */
+import type { Labels } from "@superstep/engine"
+import type { ModelRef } from "@superstep/engine/models"
+import type { ResearchBudget, ResearchRole, ResearchTool, TextEmbeddings } from "@superstep/engine/patterns"
+import { chooseModels } from "./choose-models.ts"
+import type { Cli } from "./cli.ts"
+import type { DefinitionFlags } from "./common-flags.ts"
+import { openDocuments } from "./open-documents.ts"
+import type { OpenedWorkflow } from "./open-workflow.ts"
+import { hasKey } from "./providers.ts"
+import { labelsOf } from "./run-labels.ts"
+import { usageError } from "./usage-error.ts"
+
+/** What a run of it carries, so that it can be opened again. */
+export interface ResearchSettings {
+  readonly deep?: true | undefined
+  /** Absolute. */
+  readonly docs?: readonly string[] | undefined
+  readonly embeddings?: string | undefined
+  /** A search engine; absent: the one that the environment has a key for. */
+  readonly search?: string | undefined
+  /** False: nothing of the web is searched or read. */
+  readonly web?: false | undefined
+  readonly budget?: ResearchBudget | undefined
+}
+
+export type ResearchFlags = Pick<DefinitionFlags, "model"> & { readonly quiet?: true | undefined }
+
+const LOOP: readonly ResearchRole[] = ["thinker", "gap", "selector", "judge", "writer"]
+const DEEP: readonly ResearchRole[] = ["planner", ...LOOP, "synthesizer"]
+
+const LONGEST_LABEL = 1_000
+
+export async function openResearch(
+  settings: ResearchSettings,
+  cli: Cli,
+  flags: ResearchFlags,
+): Promise<OpenedWorkflow> {
+  const { deepResearch, iterativeResearch } = await import("@superstep/engine/patterns")
+  const { deep, budget } = settings
+  const roles = deep ? DEEP : LOOP
+  const chosen = await chooseModels(flags.model, cli, flags.quiet === true)
+  const given = defaultModel(cli.io.env)
+  const models = Object.fromEntries(roles.map((role) => [role, chosen.model(role, given) ?? given]))
+  await chosen.check([...roles, "mode"])
+  const web = await webTools(settings, cli)
+  const documents = await openDocuments(settings, cli, flags.quiet === true)
+  try {
+    const tools: ResearchTool[] = [...web, ...documents.tools]
+    if (tools.length === 0) throw nothingToSearch()
+    const embeddings: TextEmbeddings | undefined = documents.embeddings
+    const options = { model: given, models, tools, budget, embeddings }
+    const workflow = deep ? deepResearch(options) : iterativeResearch(options)
+    return {
+      name: workflow.name,
+      workflow: workflow as OpenedWorkflow["workflow"],
+      labels: researchLabels(settings, flags, cli.io.cwd),
+      close: documents.close,
+    }
+  } catch (error) {
+    await documents.close()
+    throw error
+  }
+}
+
+/** The model that `detectResearchMode` asks. */
+export async function modeModel(cli: Cli, flags: ResearchFlags): Promise<ModelRef> {
+  const chosen = await chooseModels(flags.model, cli, true)
+  const given = defaultModel(cli.io.env)
+  return chosen.model("mode", given) ?? given
+}
+
+function defaultModel(env: Cli["io"]["env"]): ModelRef {
+  const isAnthropic = !hasKey(env, "OPENAI_API_KEY") && hasKey(env, "ANTHROPIC_API_KEY")
+  return isAnthropic ? "anthropic/claude-sonnet-4-5" : "openai/gpt-5-mini"
+}
+
+async function webTools({ search, web }: ResearchSettings, { io }: Cli): Promise<ResearchTool[]> {
+  if (web === false) return []
+  const { webSearch, webSearchFromEnv, pageReader } = await import("@superstep/engine/tools")
+  const { webSearchTool, pageTool } = await import("@superstep/engine/patterns")
+  const { env } = io
+  const engine = search === undefined ? webSearchFromEnv(env) : webSearch(search as never, { env })
+  if (engine === undefined) return []
+  const reader = pageReader()
+  return [webSearchTool({ search: engine, reader }), pageTool(reader)]
+}
+
+function nothingToSearch(): Error {
+  return usageError(
+    "There is nothing to search. Give documents with --docs PATH, or set SEARXNG_URL, BRAVE_API_KEY, TAVILY_API_KEY or SERPER_API_KEY for the web.",
+  )
+}
+
+function researchLabels(settings: ResearchSettings, flags: ResearchFlags, cwd: string): Labels {
+  const { file: _, ...labels } = labelsOf("", flags, cwd)
+  const text = JSON.stringify(settings)
+  // A store takes no longer ones; such a run cannot be opened again by itself.
+  return text.length > LONGEST_LABEL ? labels : { ...labels, research: text }
+}
+
+/** What `researchLabels` wrote; undefined for a run of something else. */
+export function settingsIn({ research }: Labels): ResearchSettings | undefined {
+  return research === undefined ? undefined : (JSON.parse(research) as ResearchSettings)
+}

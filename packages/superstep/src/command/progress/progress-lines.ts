@@ -1,0 +1,77 @@
+/** What is shown of a run at work: a line per task, the last words that were said, and the figures. */
+import type { RunResult } from "@superstep/engine"
+import { counted, duration, spent } from "../figures.ts"
+import { clipped, foreign, foreignLine, type Paint, padded, wrapped } from "../terminal.ts"
+import type { ActiveTask, Outcome, RunTracker } from "./run-tracker.ts"
+
+const MOST_TASKS = 8
+const MOST_WORDS = 3
+const SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+export function progressLines(tracker: RunTracker, now: number, width: number, paint: Paint): string[] {
+  const tasks = [...tracker.active.values()]
+  const shown = tasks.slice(0, MOST_TASKS)
+  const lines = shown.map((task) => taskLine(task, now, width, paint))
+  if (tasks.length > shown.length)
+    lines.push(paint.dim(`  … and ${counted(tasks.length - shown.length, "more task")}`))
+  lines.push(...lastWords(tracker.speaker, width).map((line) => paint.dim(`  │ ${line}`)))
+  const figures = [
+    ...(tracker.superstep > 0 ? [`superstep ${tracker.superstep}`] : []),
+    ...spent(tracker.usage),
+    duration(now - (tracker.startedAt ?? now)),
+  ]
+  lines.push(paint.dim(clipped(`  ${figures.join(" · ")}`, width)))
+  return lines
+}
+
+function taskLine(task: ActiveTask, now: number, width: number, paint: Paint): string {
+  const { state, attempt, startedAt } = task
+  const frame = SPINNER[Math.floor(now / 100) % SPINNER.length] ?? "·"
+  const sign = state === "runs" ? paint.magenta(frame) : paint.dim("·")
+  const why =
+    state === "waits" ? " waits" : state === "retry" ? " tries again" : attempt > 1 ? ` try ${attempt}` : ""
+  const time = duration(now - startedAt)
+  const room = width - 4 - time.length - why.length
+  const name = clipped(foreignLine(task.name), room)
+  return `${sign} ${padded(name, 0)}${paint.dim(`${why} ${time}`)}`
+}
+
+function lastWords(speaker: ActiveTask | undefined, width: number): string[] {
+  const said = foreign(speaker?.said ?? "")
+    .trimEnd()
+    .replaceAll("\t", "  ")
+  if (said === "") return []
+  return wrapped(said, width - 5).slice(-MOST_WORDS)
+}
+
+/** A task that is over, or an attempt of it. */
+export function outcomeLine(
+  { task, outcome, at, reason, retryAt }: Outcome,
+  width: number,
+  paint: Paint,
+): string {
+  const name = clipped(foreignLine(task.name), Math.max(10, width - 24))
+  const time = paint.dim(duration(at - task.startedAt))
+  if (outcome === "finished" && reason === undefined) return `${paint.green("✓")} ${name} ${time}`
+  if (outcome === "cancelled") return `${paint.dim("–")} ${name} ${paint.dim("cancelled")}`
+  const again = retryAt === undefined ? "" : ` (again in ${duration(retryAt - at)})`
+  const room = width - name.length - 5 - again.length
+  const why = clipped(foreignLine(reason ?? ""), Math.max(20, room))
+  return `${retryAt === undefined ? paint.red("✗") : paint.magenta("↻")} ${name}: ${why}${again}`
+}
+
+/** What became of the run: `completed in 3.2 s · 4 supersteps · 1,204 tokens · $0.0031`. */
+export function summaryLine(result: RunResult, milliseconds: number, paint: Paint): string {
+  const { status, supersteps, usage, runId } = result
+  const word = {
+    completed: "completed",
+    failed: "failed",
+    cancelled: "cancelled",
+    limit: "stopped at a limit",
+    waiting: "waits",
+  }
+  const color = status === "completed" ? paint.green : status === "waiting" ? paint.magenta : paint.red
+  const figures = [counted(supersteps, "superstep"), ...spent(usage)]
+  const after = status === "waiting" ? "after" : "in"
+  return `${color(word[status])} ${paint.dim(`${after} ${duration(milliseconds)} · ${figures.join(" · ")}`)}\n${paint.dim(`run ${runId}`)}`
+}

@@ -1,0 +1,53 @@
+/** The workflow of a stored run, opened again from what the run carries: FILE and the flags that it was started with. */
+import type { StoredRun } from "@superstep/engine"
+import type { Command } from "commander"
+import type { Cli } from "./cli.ts"
+import { type DefinitionFlags, definitionFlags, modelFlag, type OutputFlags } from "./common-flags.ts"
+import { shortId } from "./find-run.ts"
+import { openResearch, settingsIn } from "./open-research.ts"
+import type { OpenStore } from "./open-store.ts"
+import { type OpenedWorkflow, openWorkflow } from "./open-workflow.ts"
+import { fromLabels } from "./run-labels.ts"
+import { usageError } from "./usage-error.ts"
+
+export interface StoredWorkflowFlags extends DefinitionFlags, Pick<OutputFlags, "quiet"> {
+  readonly file?: string | undefined
+}
+
+export function storedWorkflowFlags(command: Command): Command {
+  command.option("--file <file>", "its definition, where that is not where it was")
+  return modelFlag(definitionFlags(command))
+}
+
+export interface StoredWorkflowOptions {
+  /** False: nothing will be asked of a model. Default true. */
+  readonly isRun?: boolean | undefined
+}
+
+export async function openStoredWorkflow(
+  cli: Cli,
+  store: OpenStore,
+  { runId, workflow, labels = {} }: StoredRun,
+  given: StoredWorkflowFlags,
+  { isRun }: StoredWorkflowOptions = {},
+): Promise<OpenedWorkflow> {
+  const { file, quiet, model, agents, set, lenient } = given
+  const own = Object.entries({ model, agents, set, lenient }).filter(([, flag]) => flag !== undefined)
+  const found = fromLabels(labels, Object.fromEntries(own) as DefinitionFlags)
+  const research = file === undefined ? settingsIn(labels) : undefined
+  if (research !== undefined)
+    return await openResearch(research, cli, { ...found.flags, ...(quiet && { quiet }) })
+  const source = file ?? found.source
+  if (source === undefined) {
+    throw usageError(
+      `Run ${shortId(runId)} does not say which file its workflow "${workflow}" is in.\nAdd --file FILE.`,
+    )
+  }
+  const flags = { ...found.flags, ...(quiet && { quiet }) }
+  const opened = await openWorkflow(source, cli, { flags, store: async () => store, isRun })
+  if (opened.workflow.name === workflow) return opened
+  await opened.close()
+  throw usageError(
+    `Run ${shortId(runId)} is of workflow "${workflow}", and ${source} has "${opened.workflow.name}".\nAdd --file FILE.`,
+  )
+}

@@ -1,0 +1,104 @@
+/** A command line in a test: streams that can be read, a folder of its own, keys that are pressed. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { PassThrough } from "node:stream"
+import { onTestFinished } from "vitest"
+import { main } from "./dispatch.ts"
+import type { Io } from "./io.ts"
+
+export interface TestIoOptions {
+  /** Files by name, made before. */
+  readonly files?: Readonly<Record<string, string>> | undefined
+  readonly env?: Readonly<Record<string, string>> | undefined
+  /** What is typed or piped; absent: stdin is empty. */
+  readonly stdin?: string | Uint8Array | undefined
+  /** Which of them are a terminal. */
+  readonly terminals?: readonly ("stdin" | "stdout" | "stderr")[] | undefined
+}
+
+export interface TestIo extends Io {
+  readonly cwd: string
+  readonly stdin: PassThrough & { isTTY?: boolean }
+  /** What was written so far. */
+  readonly written: { readonly stdout: string; readonly stderr: string }
+  /** Resolves when stdout or stderr has the text. */
+  seen(text: string): Promise<void>
+  interrupt(): void
+  readonly exits: readonly number[]
+}
+
+export interface Ended {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export function testIo(options: TestIoOptions = {}): TestIo {
+  const { files = {}, env = {}, stdin, terminals = [] } = options
+  const cwd = mkdtempSync(join(tmpdir(), "superstep-command-"))
+  onTestFinished(() => rmSync(cwd, { recursive: true, force: true }))
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text)
+  const written = { stdout: "", stderr: "" }
+  const waiting = new Set<() => void>()
+  const listeners = new Set<() => void>()
+  const exits: number[] = []
+  const output = (name: "stdout" | "stderr") => {
+    const stream = new PassThrough()
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      written[name] += text
+      for (const look of waiting) look()
+    })
+    return Object.assign(stream, { isTTY: terminals.includes(name), columns: 80 })
+  }
+  const input = Object.assign(new PassThrough(), {
+    isTTY: terminals.includes("stdin"),
+    setRawMode: () => undefined,
+  })
+  if (stdin !== undefined) input.end(stdin)
+  else if (!input.isTTY) input.end()
+  return {
+    stdin: input,
+    stdout: output("stdout"),
+    stderr: output("stderr"),
+    env,
+    cwd,
+    written,
+    exits,
+    exitNow: (code) => void exits.push(code),
+    onInterrupt(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    interrupt() {
+      for (const listener of [...listeners]) listener()
+    },
+    seen: (text) =>
+      new Promise((resolve) => {
+        const look = () => {
+          if (!written.stdout.includes(text) && !written.stderr.includes(text)) return
+          waiting.delete(look)
+          resolve()
+        }
+        waiting.add(look)
+        look()
+      }),
+  }
+}
+
+/** One command from beginning to end. */
+export async function superstep(
+  argv: readonly string[],
+  options: TestIoOptions | TestIo = {},
+): Promise<Ended> {
+  const io = "written" in options ? options : testIo(options)
+  const before = { ...io.written }
+  const code = await main(argv, io)
+  // What was written is read in the next turns of the event loop.
+  await new Promise((resolve) => setImmediate(resolve))
+  return {
+    code,
+    stdout: io.written.stdout.slice(before.stdout.length),
+    stderr: io.written.stderr.slice(before.stderr.length),
+  }
+}

@@ -1,0 +1,38 @@
+/** FILE opened for a command and closed behind it, with the store that the command is given. */
+import { existsSync } from "node:fs"
+import type { Cli } from "./cli.ts"
+import type { DefinitionFlags, StoreFlags } from "./common-flags.ts"
+import { type OpenStore, openStore, storeAddress } from "./open-store.ts"
+import { type OpenedWorkflow, openWorkflow } from "./open-workflow.ts"
+
+export interface UseOptions {
+  readonly flags: DefinitionFlags & StoreFlags & { readonly quiet?: true | undefined }
+  /** False: nothing will be asked of a model. Default true. */
+  readonly isRun?: boolean | undefined
+}
+
+/** The store is opened when it is asked for: a bad definition makes no file. */
+export async function withWorkflow(
+  source: string,
+  cli: Cli,
+  { flags, isRun }: UseOptions,
+  use: (opened: OpenedWorkflow, store: () => Promise<OpenStore>) => Promise<void>,
+): Promise<void> {
+  let store: Promise<OpenStore> | undefined
+  const opening = () => {
+    store ??= openStore(flags.store, cli.io.cwd)
+    return store
+  }
+  try {
+    const { path } = storeAddress(flags.store, cli.io.cwd)
+    const known = () => (path !== undefined && existsSync(path) ? opening() : undefined)
+    const opened = await openWorkflow(source, cli, { flags, isRun, store: known })
+    try {
+      await use(opened, opening)
+    } finally {
+      await opened.close()
+    }
+  } finally {
+    await (await store)?.close()
+  }
+}

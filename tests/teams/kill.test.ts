@@ -1,0 +1,52 @@
+/** A process that runs a magentic team is killed behind writes all along: the answer is the same, nothing is paid twice. */
+import { execFile } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { afterAll, beforeAll, expect, test } from "vitest"
+
+const run = promisify(execFile)
+const FLAGS = ["--conditions=@superstep/source", "--import", import.meta.resolve("tsx")]
+/** Every write is tried by the simulator, beside the code; here, some for real. */
+const EVERY = 5
+
+let folder = ""
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "superstep-teams-"))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** What the process printed; undefined when it was killed. */
+async function child(path: string, trail: string, at: number): Promise<string | undefined> {
+  const command = [...FLAGS, join(import.meta.dirname, "child.ts"), path, trail, "r", String(at)]
+  return await run(process.execPath, command).then(
+    ({ stdout }) => stdout,
+    (error: { signal?: string; stderr: string }) => {
+      if (error.signal !== "SIGKILL") throw new Error(error.stderr, { cause: error })
+      return undefined
+    },
+  )
+}
+
+test("after a kill the team goes on where it was, and no model call is made again", {
+  timeout: 300_000,
+}, async () => {
+  let kills = 0
+  for (let at = 3; ; at += EVERY) {
+    const [path, trail] = [join(folder, `${at}.db`), join(folder, `${at}.trail`)]
+    const first = await child(path, trail, at)
+    if (first === undefined) kills++
+    const printed = first ?? (await child(path, trail, 0))
+    expect(JSON.parse(printed ?? "{}"), `killed after write ${at}`).toMatchObject({
+      status: "completed",
+      outputs: ["There are 7."],
+      modelCalls: 11,
+      team: { round: 4, resets: 1, ended: "answered" },
+    })
+    const calls = readFileSync(trail, "utf8").trim().split("\n").toSorted()
+    expect(calls, `killed after write ${at}`).toEqual(["counter", "finder", ...Array(9).fill("manager")])
+    if (first !== undefined) break
+  }
+  expect(kills).toBeGreaterThanOrEqual(4)
+})
