@@ -33,6 +33,8 @@ describe("a budget", () => {
       budget: { usd: 1 },
     })
     expect(limitsOf({ maxSteps: 7 })).toEqual({ limits: { supersteps: 7 } })
+    // A graph counts them itself, from when it is loaded.
+    expect(limitsOf({ maxSteps: 7 }, "graph")).toEqual({})
   })
 })
 

@@ -17,6 +17,8 @@ export interface DefinitionFlags {
   readonly agents?: string | undefined
   readonly set?: Readonly<Record<string, string>> | undefined
   readonly lenient?: true | undefined
+  /** A graph counts the visits of its nodes itself; elsewhere it is supersteps. */
+  readonly maxSteps?: number | undefined
 }
 
 export interface RunFlags {
@@ -73,13 +75,16 @@ export function runFlags(command: Command): Command {
     .option("--run-id <id>", "a name for the run; one that is there is joined", parseName)
     .option("--thread <id>", "a conversation that goes on from run to run", parseName)
     .option("--timeout <time>", "90s, 2m, 1h: how long it may take", parseDuration)
-    .option("--max-steps <n>", "supersteps at the most", parseCount)
+    .option("--max-steps <n>", "supersteps at the most; of a graph, visits of its nodes", parseCount)
     .option("--budget <parts>", "tokens=…,usd=…,seconds=…", parseBudget)
     .option("--yolo", "tools run without asking, unless they are denied")
 }
 
-/** What the flags mean to the engine. */
-export function limitsOf({ timeout, maxSteps, budget = {} }: RunFlags): {
+/** What the flags mean to the engine, beside what the definition was loaded with. */
+export function limitsOf(
+  { timeout, maxSteps, budget = {} }: RunFlags,
+  dialect?: string,
+): {
   readonly timeout?: number
   readonly limits?: Limits
   readonly budget?: Budget
@@ -90,7 +95,7 @@ export function limitsOf({ timeout, maxSteps, budget = {} }: RunFlags): {
   )
   return {
     ...(times.length > 0 && { timeout: Math.min(...times) }),
-    ...(maxSteps !== undefined && { limits: { supersteps: maxSteps } }),
+    ...(maxSteps !== undefined && dialect !== "graph" && { limits: { supersteps: maxSteps } }),
     ...(Object.keys(parts).length > 0 && { budget: parts }),
   }
 }

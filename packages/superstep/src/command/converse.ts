@@ -64,7 +64,7 @@ async function turn(
   const spoken = spokenText((said) => out.write(out.isTerminal ? foreign(said) : said))
   const person = atTheTerminal(cli)
   const started = Date.now()
-  const options = { ...limitsOf(flags), thread, labels: opened.labels }
+  const options = { ...limitsOf(flags, opened.definition?.dialect), thread, labels: opened.labels }
   const ended = await runWorkflow(cli, {
     opened,
     store,

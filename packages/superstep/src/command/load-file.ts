@@ -32,6 +32,7 @@ export async function loadFile(
     agents: flags.agents,
     lenient: flags.lenient,
     variables: flags.set,
+    maxSteps: flags.maxSteps,
     model,
     ...load,
   }

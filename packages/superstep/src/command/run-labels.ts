@@ -7,13 +7,14 @@ import type { DefinitionFlags, ModelChoices } from "./common-flags.ts"
 const LONGEST = 1_000
 
 export function labelsOf(file: string, flags: DefinitionFlags, cwd: string): Labels {
-  const { model, agents, set, lenient } = flags
+  const { model, agents, set, lenient, maxSteps } = flags
   const labels: Record<string, string | undefined> = {
     file,
     model: model && JSON.stringify(absolute(model, cwd)),
     agents: agents && resolve(cwd, agents),
     set: set && JSON.stringify(set),
     lenient: lenient && "true",
+    maxSteps: maxSteps === undefined ? undefined : String(maxSteps),
   }
   const kept = Object.entries(labels).filter(([, text]) => text !== undefined && text.length <= LONGEST)
   return Object.fromEntries(kept) as Labels
@@ -24,7 +25,7 @@ export function fromLabels(
   labels: Labels,
   flags: DefinitionFlags,
 ): { readonly source: string | undefined; readonly flags: DefinitionFlags } {
-  const { file, definition, model, agents, set, lenient } = labels
+  const { file, definition, model, agents, set, lenient, maxSteps } = labels
   return {
     source: definition ?? file,
     flags: {
@@ -32,6 +33,7 @@ export function fromLabels(
       ...(agents !== undefined && { agents }),
       ...(set !== undefined && { set: JSON.parse(set) as Record<string, string> }),
       ...(lenient !== undefined && { lenient: true as const }),
+      ...(maxSteps !== undefined && { maxSteps: Number(maxSteps) }),
       ...flags,
     },
   }

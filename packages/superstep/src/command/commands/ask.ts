@@ -44,7 +44,7 @@ async function ask(config: string, goal: string | undefined, flags: Flags, cli: 
     const store = await openStore(flags.store, cli.io.cwd)
     try {
       const begin = (runtime: Runtime) => ({
-        run: runtime.stream(opened.workflow, input as never, startOptions(flags, opened.labels)),
+        run: runtime.stream(opened.workflow, input as never, startOptions(flags, opened)),
       })
       cli.exit(await attend(cli, { opened, store, flags, begin }))
     } finally {

@@ -39,7 +39,7 @@ async function exec(file: string, prompt: string | undefined, flags: AllRunFlags
     const input = await readInput(prompt, opened, cli)
     if (input === undefined) return cli.exit(EXIT.cancelled)
     const begin = (runtime: Runtime) => ({
-      run: runtime.stream(opened.workflow, input as never, startOptions(flags, opened.labels)),
+      run: runtime.stream(opened.workflow, input as never, startOptions(flags, opened)),
     })
     await execute(cli, opened, await store(), flags, begin)
   })

