@@ -1,6 +1,7 @@
-import { describe, expect, test } from "vitest"
+import { describe, expect, onTestFinished, test } from "vitest"
 import { type Script, scriptedModel } from "../../models/index.ts"
 import type { Retriever } from "../../patterns/ports.ts"
+import { loopbackServer } from "../../tools/loopback-server.test-support.ts"
 import { loadDefinition } from "../load.ts"
 import { problemsOf } from "./steps.test-support.ts"
 
@@ -115,6 +116,25 @@ describe("a research step", () => {
     const { outputs } = await definition.workflow.run("Tea?")
     expect(outputs).toEqual(["# Tea\n\nTea is a drink.\n"])
     expect(model.calls.map(({ agent }) => agent)).toEqual(["writer"])
+  })
+
+  test("searches the web with what the caller's environment has", async () => {
+    const server = await loopbackServer((_, response) => {
+      const results = [{ title: "Tea", url: "https://t.example/tea", content: "Tea is a drink." }]
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ results }))
+    })
+    onTestFinished(() => server.close())
+    const selector = [{ json: { tasks: [{ agent: "web_search", query: "tea" }] } }]
+    const model = scriptedModel({ ...ANSWERS, selector } as Script)
+    const text = "workflow: [{ type: research, tools: [{ type: web_search, engine: searxng, pages: 0 }] }]"
+    const { definition } = loadDefinition(
+      { file: "test.yaml", text },
+      { model: () => model, env: { SEARXNG_URL: `http://127.0.0.1:${server.port}` } },
+    )
+    const result = await definition?.workflow.run("What is tea?")
+    expect(result?.outputs).toEqual([
+      "# Tea\n\nTea is a drink [1].\n\n## Sources\n\n1. [Tea](<https://t.example/tea>)\n",
+    ])
   })
 
   test("is ejected as the calls that make it", () => {
