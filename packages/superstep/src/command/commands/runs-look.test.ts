@@ -47,7 +47,7 @@ describe("runs list", () => {
     expect(limited.stderr).toBe("There are more: --limit 5\n")
     expect(await superstep(["runs", "list", "--status", "done"], io)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("A status is one of running, waiting"),
+      stderr: expect.stringMatching(/A status is\s+one\s+of\s+running,\s+waiting/),
     })
   })
 
