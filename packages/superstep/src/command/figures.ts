@@ -13,7 +13,7 @@ export function duration(milliseconds: number): string {
 
 export function tokens({ inputTokens = 0, outputTokens = 0, estimatedCalls = 0 }: Usage): string {
   const count = inputTokens + outputTokens
-  const text = count.toLocaleString("en-US")
+  const text = grouped(count)
   return `${estimatedCalls > 0 ? "~" : ""}${text} ${count === 1 ? "token" : "tokens"}`
 }
 
@@ -37,5 +37,10 @@ export function spent(usage: Usage): string[] {
 }
 
 export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString("en-US")} ${count === 1 ? one : many}`
+  return `${grouped(count)} ${count === 1 ? one : many}`
+}
+
+/** `12,345`: by hand, as the tables for all languages take longer to load than most of the command. */
+function grouped(count: number): string {
+  return String(count).replace(/\B(?=(\d{3})+$)/g, ",")
 }

@@ -1,7 +1,11 @@
 #!/usr/bin/env node
 /** The command `superstep`. */
-import { main } from "./dispatch.ts"
-import { processIo } from "./io.ts"
+import module from "node:module"
+
+// Node 22 and later keep what they have compiled for the next time; the types are those of 20.
+const { enableCompileCache } = module as { enableCompileCache?: () => void }
+enableCompileCache?.()
+const [{ main }, { processIo }] = await Promise.all([import("./dispatch.ts"), import("./io.ts")])
 
 const argv = process.argv.slice(2)
 // For those who draw by themselves, as prompts do.

@@ -89,6 +89,9 @@ function graphemes(text: string): Intl.Segments {
   return segmenter.segment(text)
 }
 
+/** Signs of one column that each stand alone: most of what is written. */
+const SIMPLE = /^[ -~\u00A0-\u00AC\u00AE-\u02FF\u2026\u2190-\u2199\u2500-\u25FC\u2713\u2717]*$/
+
 // East Asian Wide and Fullwidth, in blocks, and emoji.
 const WIDE =
   /^(?:[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uA960-\uA97C\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF01-\uFF60\uFFE0-\uFFE6\u{16FE0}-\u{18CFF}\u{1B000}-\u{1B2FF}\u{1F200}-\u{1F265}\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}|\p{Emoji}\uFE0F)/u
@@ -97,7 +100,7 @@ const NO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]+$/u
 /** How many columns it takes; colours take none. */
 export function widthOf(text: string): number {
   const plain = text.replace(COLORS, "")
-  if (/^[\x20-\x7E]*$/.test(plain)) return plain.length
+  if (SIMPLE.test(plain)) return plain.length
   let width = 0
   for (const { segment } of graphemes(plain)) width += cells(segment)
   return width
