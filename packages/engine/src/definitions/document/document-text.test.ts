@@ -15,7 +15,11 @@ const document = {
     "{{ $steps.a.output }}",
     "# no comment",
     "é 漢 🎈",
+    " \n",
+    "a sign that was no text: \uFFFD",
+    "\x00\x07\x1b[31m\x7f\n\uFFFD",
   ],
+  "\x7f a key \uFFFD": 1,
   parts: [shared, shared],
   prompt: `${"a long sentence that is not broken anywhere ".repeat(5)}\nand goes on`,
 }
@@ -36,12 +40,20 @@ test("any object reads back from YAML as it was", () => {
   const value = fc.letrec((tie) => ({
     value: fc.oneof(
       { depthSize: "small" },
-      fc.string({ unit: "grapheme" }),
+      fc.string({
+        unit: fc.oneof(
+          fc.string({ unit: "grapheme", minLength: 1, maxLength: 1 }),
+          fc.constantFrom(..."\uFFFD\x7f\x00\x85\u2028\uFEFF\r\n\t :#'\""),
+        ),
+      }),
       fc.integer(),
       fc.boolean(),
       fc.constant(null),
       fc.array(tie("value"), { maxLength: 4 }),
-      fc.dictionary(fc.string({ minLength: 1 }), tie("value"), { maxKeys: 4, noNullPrototype: true }),
+      fc.dictionary(fc.string({ minLength: 1, unit: "binary" }), tie("value"), {
+        maxKeys: 4,
+        noNullPrototype: true,
+      }),
     ),
   })).value
   fc.assert(

@@ -1,10 +1,27 @@
 /** Data as the text of a file, which reads back as the same data. */
-import { stringify } from "yaml"
+import { Document, Scalar, visit } from "yaml"
 import type { Json } from "../../core/index.ts"
+import { escapedNoText, NO_TEXT } from "./no-text.ts"
 
 /** Ends with a line break. */
 export function documentText(data: Json, format: "yaml" | "json"): string {
-  if (format === "json") return `${JSON.stringify(data, null, 2)}\n`
-  // Long texts stay on their lines, and equal parts are written each time: people edit them apart.
-  return stringify(data, { lineWidth: 0, aliasDuplicateObjects: false })
+  return escapedNoText(format === "json" ? `${JSON.stringify(data, null, 2)}\n` : yamlText(data))
+}
+
+function yamlText(data: Json): string {
+  // Equal parts are written each time: people edit them apart.
+  const document = new Document(data, { aliasDuplicateObjects: false })
+  visit(document, {
+    Scalar(_, scalar) {
+      const { value } = scalar
+      if (typeof value === "string" && isToBeQuoted(value)) scalar.type = Scalar.QUOTE_DOUBLE
+    },
+  })
+  // Long texts stay on their lines.
+  return document.toString({ lineWidth: 0 })
+}
+
+/** A block of nothing but blanks loses those of its first line. */
+function isToBeQuoted(text: string): boolean {
+  return NO_TEXT.test(text) || text.trim() === ""
 }

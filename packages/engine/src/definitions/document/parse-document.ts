@@ -1,6 +1,7 @@
 /** Source text → a document, or the reasons why it is none: the text itself first, then its syntax. */
 import type { Diagnostic } from "./diagnostic.ts"
 import { type Document, documentOf } from "./document.ts"
+import { NO_TEXT } from "./no-text.ts"
 import { Lines, withoutMark } from "./place.ts"
 import { readJson } from "./read-json.ts"
 import { readYaml } from "./read-yaml.ts"
@@ -43,10 +44,6 @@ function parseAs(format: "yaml" | "json", text: string, file: string, lines: Lin
   if (root === undefined || !sound) return { diagnostics }
   return { document: documentOf({ file, text, format }, root, lines), diagnostics }
 }
-
-// All but tab, line feed and carriage return.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
-const NO_TEXT = /[\x00-\x08\x0B\x0C\x0E-\x1F\x7F\uFFFD]/
 
 function isReadable(text: string, report: SourceReport): boolean {
   if (text.length > MAX_FILE_SIZE || Buffer.byteLength(text) > MAX_FILE_SIZE) {
