@@ -31,14 +31,22 @@ const manifest = require.resolve("superstep/package.json")
 const command = join(dirname(manifest), require(manifest).bin.superstep)
 const empty = fileURLToPath(new URL("./src/hello/empty.mjs", import.meta.url))
 
+// What a first start keeps for the next ones.
+const compiled = join(dirname(command), "compiled")
+const FIRST = "superstep run, in memory, the first time"
+
 const ways = {
   "node, an empty script": [empty],
   "superstep --version": [command, "--version"],
   "superstep run, in memory": [command, "run", definition, "Storks", "--store", "memory:"],
   "superstep run, on disk": [command, "run", definition, "Storks"],
+  // Last in each round: what it keeps is there for the next one.
+  [FIRST]: [command, "run", definition, "Storks", "--store", "memory:"],
 }
 
+// What a first start keeps for the next ones.
 function startMs(way) {
+  if (way === FIRST) rmSync(compiled, { recursive: true, force: true })
   const start = performance.now()
   const { status, stderr } = spawnSync(process.execPath, ways[way], {
     cwd: folder,
@@ -68,7 +76,11 @@ const rows = names.map((way) => [
 ])
 console.log(`\nA process from start to end\n\n${textTable(["process", "takes", "over bare node"], rows)}`)
 const targets = judgeTargets(
-  names.slice(2).map((way) => ({ name: `${way}, ms over bare node`, atMost: 150, measure: () => over(way) })),
+  [names[2], names[3]].map((way) => ({
+    name: `${way}, ms over bare node`,
+    atMost: 150,
+    measure: () => over(way),
+  })),
   medians,
 )
 console.log(`\nTargets\n\n${targetTable(targets)}`)

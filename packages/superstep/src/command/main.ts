@@ -1,19 +1,37 @@
 #!/usr/bin/env node
-/** The command `superstep`. */
+/**
+ * The command `superstep`. On a definition it starts from one file that holds the engine too, which is there after a build.
+ * Else it starts from modules: those of a user share the engine with it.
+ */
 import module from "node:module"
+import { join } from "node:path"
+import { keptProgram } from "./kept-program.ts"
+import type * as Program from "./start.ts"
 
-// Node 22 and later keep what they have compiled for the next time; the types are those of 20.
-const { enableCompileCache } = module as { enableCompileCache?: () => void }
-enableCompileCache?.()
-const [{ main }, { processIo }] = await Promise.all([import("./dispatch.ts"), import("./io.ts")])
+void run(process.argv.slice(2))
 
-const argv = process.argv.slice(2)
-// For those who draw by themselves, as prompts do.
-if (argv.includes("--no-color")) process.env.NO_COLOR = "1"
-const io = processIo()
-const code = await main(argv, io)
-// Whatever a user's module or a toolset left open must not keep the process; what is written must get out.
-await Promise.all(
-  [io.stdout, io.stderr].map((stream) => new Promise<void>((done) => stream.write("", () => done()))),
-)
-process.exit(code)
+async function run(argv: readonly string[]): Promise<void> {
+  const [use = ""] = argv
+  const whole = isOnDefinition(argv)
+    ? keptProgram<typeof Program>(join(import.meta.dirname, "whole.cjs"), use)
+    : undefined
+  const { start } = whole?.exports ?? (await modules())
+  const code = await start(argv)
+  whole?.keep()
+  process.exit(code)
+}
+
+function isOnDefinition([command = "", ...words]: readonly string[]): boolean {
+  return (
+    /^[a-z]+$/.test(command) &&
+    words.some((word) => /\.(ya?ml|json)$/i.test(word)) &&
+    !words.some((word) => /\.[cm]?[jt]sx?$/i.test(word))
+  )
+}
+
+function modules(): Promise<typeof Program> {
+  // Node 22 and later keep what they have compiled by themselves; the types are those of 20.
+  const { enableCompileCache } = module as { enableCompileCache?: () => void }
+  enableCompileCache?.()
+  return import("./start.ts")
+}
