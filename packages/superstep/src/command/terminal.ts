@@ -3,6 +3,7 @@
  * light. Text of models, tools and files is foreign: `foreign` takes from it what would steer the terminal.
  */
 import type { Writable } from "node:stream"
+import { cellsOf, cellWidth, graphemes, printable } from "@superstep/engine/text"
 
 export interface Terminal {
   /** A person looks at it. */
@@ -62,16 +63,9 @@ function paintWith(hasColor: boolean): Paint {
   return { bold: paint(1), dim: paint(2), red: paint(31), green: paint(32), magenta: paint(35) }
 }
 
-// Control characters, those that turn the direction of writing, and halves of surrogate pairs. Line breaks and tabs stay.
-const UNSAFE = /(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069\uFEFF]/gu
-
-/** Control characters become their pictures (␛), other unsafe ones the replacement character. */
+/** Text of models, tools and files. Line breaks and tabs stay. */
 export function foreign(text: string): string {
-  return text.replace(/\r\n/g, "\n").replace(UNSAFE, (sign) => {
-    const code = sign.charCodeAt(0)
-    if (code === 0x7f) return "\u2421"
-    return code < 0x20 ? String.fromCharCode(0x2400 + code) : "\uFFFD"
-  })
+  return printable(text.replace(/\r\n/g, "\n"), "\n\t")
 }
 
 /** The same on one line. */
@@ -81,34 +75,10 @@ export function foreignLine(text: string): string {
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the colours that `paint` adds.
 const COLORS = /\x1B\[\d*m/g
-// Made when it is needed: it is no part of what a short command costs.
-let segmenter: Intl.Segmenter | undefined
-
-function graphemes(text: string): Intl.Segments {
-  segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" })
-  return segmenter.segment(text)
-}
-
-/** Signs of one column that each stand alone: most of what is written. */
-const SIMPLE = /^[ -~\u00A0-\u00AC\u00AE-\u02FF\u2026\u2190-\u2199\u2500-\u25FC\u2713\u2717]*$/
-
-// East Asian Wide and Fullwidth, in blocks, and emoji.
-const WIDE =
-  /^(?:[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uA960-\uA97C\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF01-\uFF60\uFFE0-\uFFE6\u{16FE0}-\u{18CFF}\u{1B000}-\u{1B2FF}\u{1F200}-\u{1F265}\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}|\p{Emoji}\uFE0F)/u
-const NO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]+$/u
 
 /** How many columns it takes; colours take none. */
 export function widthOf(text: string): number {
-  const plain = text.replace(COLORS, "")
-  if (SIMPLE.test(plain)) return plain.length
-  let width = 0
-  for (const { segment } of graphemes(plain)) width += cells(segment)
-  return width
-}
-
-function cells(grapheme: string): number {
-  if (NO_WIDTH.test(grapheme)) return 0
-  return WIDE.test(grapheme) ? 2 : 1
+  return cellWidth(text.replace(COLORS, ""))
 }
 
 /** At most so many columns, with … where something was cut off. For text without colours. */
@@ -116,10 +86,10 @@ export function clipped(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   let kept = ""
   let used = 0
-  for (const { segment } of graphemes(text)) {
-    used += cells(segment)
+  for (const grapheme of graphemes(text)) {
+    used += cellsOf(grapheme)
     if (used > width - 1) break
-    kept += segment
+    kept += grapheme
   }
   return `${kept}…`
 }
@@ -157,10 +127,10 @@ function wrapParagraph(paragraph: string, width: number): string[] {
 function fitting(text: string, width: number): string {
   let kept = ""
   let used = 0
-  for (const { segment } of graphemes(text)) {
-    used += cells(segment)
+  for (const grapheme of graphemes(text)) {
+    used += cellsOf(grapheme)
     if (used > width && kept !== "") break
-    kept += segment
+    kept += grapheme
   }
   return kept
 }

@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest"
 import { stringify } from "yaml"
 import { z } from "zod"
 import type { Json } from "../../core/index.ts"
+import { cellWidth } from "../../text/index.ts"
 import type { Diagnostic } from "./diagnostic.ts"
-import { widthOf } from "./display-width.ts"
 import type { Document } from "./document.ts"
 import { parseDocument } from "./parse-document.ts"
 import { linesOf, type Path, type Place } from "./place.ts"
@@ -43,7 +43,7 @@ function expectWithin(place: Place | undefined, source: string): void {
 function expectPrintable(diagnostics: readonly Diagnostic[], source: string): void {
   const printed = printDiagnostics(diagnostics, () => source, { color: false, width: 60 })
   for (const line of printed.split("\n")) {
-    expect(widthOf(line)).toBeLessThanOrEqual(60)
+    expect(cellWidth(line)).toBeLessThanOrEqual(60)
     expect(line).not.toMatch(/\p{Cc}/u)
   }
 }

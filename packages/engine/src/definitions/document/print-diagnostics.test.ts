@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
+import { cellWidth } from "../../text/index.ts"
 import type { Diagnostic } from "./diagnostic.ts"
-import { widthOf } from "./display-width.ts"
 import { printDiagnostics } from "./print-diagnostics.ts"
 
 const at = (line: number, column: number, length: number, file = "flow.yaml") => ({
@@ -93,7 +93,7 @@ flow.yaml:4:12: error BAD
       [error(`${"long words ".repeat(20)}${"x".repeat(200)}`, at(1, 1, 4), "y ".repeat(90))],
       "some",
     )
-    for (const line of text.split("\n")) expect(widthOf(line)).toBeLessThanOrEqual(80)
+    for (const line of text.split("\n")) expect(cellWidth(line)).toBeLessThanOrEqual(80)
   })
 
   test("have colours when asked, and no escape codes when not", () => {
@@ -124,7 +124,7 @@ describe("the underline", () => {
   test("stays in sight when the line is long", () => {
     const text = `${"left ".repeat(50)}HERE${" right".repeat(50)}`
     const [source = "", underline = ""] = excerpt(text, 251, 4)
-    expect(widthOf(source)).toBeLessThanOrEqual(80)
+    expect(cellWidth(source)).toBeLessThanOrEqual(80)
     expect(source).toMatch(/^ {2}1 \| ….*HERE.*…$/)
     expect(source.slice(underline.indexOf("^"), underline.lastIndexOf("~") + 1)).toBe("HERE")
     expect(excerpt(`${"x".repeat(200)}`, 1, 200, 40)).toEqual([

@@ -2,8 +2,8 @@
  * Diagnostics for a terminal, as a good compiler has them: place, severity and code on a line that tools can
  * find; the sentence; the source, underlined; what was probably meant; and a count at the end.
  */
+import { cellWidth, printable } from "../../text/index.ts"
 import type { Diagnostic } from "./diagnostic.ts"
-import { printable, widthOf } from "./display-width.ts"
 import { linesOf, type Place } from "./place.ts"
 import { excerptOf } from "./source-excerpt.ts"
 import { wrapped } from "./wrapped.ts"
@@ -69,7 +69,7 @@ function blockOf(
   lines.push(`${gutter(number)} ${shown}`.trimEnd())
   const end = indent + length
   if (meant === undefined) lines.push(`${gutter("")} ${underline}`)
-  else if (end + 1 + widthOf(meant) <= room)
+  else if (end + 1 + cellWidth(meant) <= room)
     lines.push(`${gutter("")} ${underline} ${style.suggestion(meant)}`)
   else {
     lines.push(`${gutter("")} ${underline}`)

@@ -1,5 +1,5 @@
 /** A line of source with an underline, cut around the place when it is too long. */
-import { type Cell, cellsOf } from "./display-width.ts"
+import { type LineCell, lineCells } from "./line-cells.ts"
 
 export interface Excerpt {
   readonly source: string
@@ -16,7 +16,7 @@ const LONG = 2000
 export function excerptOf(line: string, column: number, length: number, width: number): Excerpt {
   const skipped = line.length > LONG ? Math.max(0, column - 1 - LONG / 2) : 0
   const near = line.slice(skipped, skipped + LONG)
-  const cells = cellsOf(near)
+  const cells = lineCells(near)
   const from = column - 1 - skipped
   const first = indexOf(cells, from)
   const last = indexOf(cells, from + length - 1)
@@ -33,18 +33,18 @@ export function excerptOf(line: string, column: number, length: number, width: n
 }
 
 /** The cell that holds a unit, or the number of cells when it lies behind them all. */
-function indexOf(cells: readonly Cell[], unit: number): number {
+function indexOf(cells: readonly LineCell[], unit: number): number {
   const found = cells.findIndex((cell) => unit < cell.end)
   return found === -1 ? cells.length : found
 }
 
-function columns(cells: readonly Cell[]): number {
+function columns(cells: readonly LineCell[]): number {
   return cells.reduce((sum, cell) => sum + cell.width, 0)
 }
 
 /** The cells to show: all, or the place with what fits on both sides, and one column for each `…`. */
 function windowAround(
-  cells: readonly Cell[],
+  cells: readonly LineCell[],
   first: number,
   last: number,
   width: number,

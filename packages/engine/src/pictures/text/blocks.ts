@@ -1,8 +1,10 @@
 /** One part of a picture as a block of cells, and its name in one line for a tree. */
+
+import { cellWidth } from "../../text/index.ts"
 import type { Frame, Look, Shape } from "../picture.ts"
 import { type Canvas, canvasWidth, paste, put, type Tone } from "./canvas.ts"
-import { cellWidth, textLines } from "./cells.ts"
 import { type Border, type Signs, toneOf } from "./signs.ts"
+import { textLines } from "./text-lines.ts"
 
 /** How to draw: the characters, and how many cells of text fit in a line. */
 export interface Pen {
@@ -43,7 +45,7 @@ export function shapeBlock(shape: Shape, loops: readonly string[], room: number,
     return boxed(inner, textLines(caption, pen.most, pen.ascii)[0] ?? "", room, pen.signs.border(kind), tone)
   }
   const canvas: Canvas = []
-  const most = Math.max(...lines.map(cellWidth), room - 6, 1)
+  const most = Math.max(...lines.map(cellWidth), room - cellWidth(brackets("", pen.signs)), 1)
   for (const [y, line] of lines.entries()) put(canvas, 0, y, brackets(centred(line, most), pen.signs), tone)
   return { canvas, width: canvasWidth(canvas), height: canvas.length, leave: undefined }
 }

@@ -2,7 +2,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { type Frame, type Picture, partsByEnd, pictureOf, type Shape } from "../picture.ts"
 import { randomWorkflow } from "../random-workflow.test-support.ts"
-import { drawBoxes } from "./boxes.ts"
+import { type Drawing, drawBoxes } from "./boxes.ts"
 import { UNICODE } from "./signs.ts"
 import { type Read, readDrawing } from "./trace.test-support.ts"
 
@@ -38,6 +38,16 @@ describe("a drawing of boxes and lines", () => {
       }),
     )
     expect(drawn).toBeGreaterThan(20)
+  })
+
+  it.each([
+    [372, 3],
+    [1355, 3],
+    [495, 5],
+  ])("is so wide at a choice that every arrow meets it: graph %i of %i nodes", (seed, size) => {
+    const picture = pictureOf(randomWorkflow(seed, size))
+    const drawing = drawBoxes(picture, wide, pen) as Drawing
+    expect(asSet(readDrawing(drawing))).toEqual(asSet(arrowsOf(picture, drawing.labels)))
   })
 
   it("draws no box over another", () => {

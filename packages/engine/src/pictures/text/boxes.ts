@@ -1,13 +1,15 @@
 /** A picture as boxes and lines. */
+
+import { cellWidth } from "../../text/index.ts"
 import { type Arrow, type Frame, type Picture, partsByEnd, type Shape } from "../picture.ts"
 import { type Block, frameBlock, type Pen, shapeBlock } from "./blocks.ts"
 import { type Canvas, canvasWidth, paste, put } from "./canvas.ts"
-import { cellWidth, textLines } from "./cells.ts"
 import { crossings, leftOf, setColumns } from "./columns.ts"
 import { type Layers, type Link, layersOf, type Vertex } from "./layers.ts"
 import { drawChannel } from "./lines.ts"
 import { makeRoom, routesOf } from "./routes.ts"
 import { lineTone } from "./signs.ts"
+import { textLines } from "./text-lines.ts"
 
 /** More than this is a maze, however wide the terminal is. */
 const MOST_PARTS = 60

@@ -1,6 +1,5 @@
 /** A grid of terminal cells to draw on, and its lines as text, with or without colours. */
-import { graphemes } from "../wrap.ts"
-import { cellsOf } from "./cells.ts"
+import { cellsOf, graphemes } from "../../text/index.ts"
 
 export type Tone = "plain" | "dim" | "bold" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan"
 

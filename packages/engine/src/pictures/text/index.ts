@@ -3,8 +3,8 @@ import { type Drawable, type Frame, type Picture, pictureOf } from "../picture.t
 import type { Pen } from "./blocks.ts"
 import { drawBoxes } from "./boxes.ts"
 import { type Canvas, canvasLines, put } from "./canvas.ts"
-import { textLines } from "./cells.ts"
 import { ASCII, UNICODE } from "./signs.ts"
+import { textLines } from "./text-lines.ts"
 import { drawTree } from "./tree.ts"
 
 export interface TextOptions {

@@ -2,12 +2,14 @@
  * A picture as an indented tree. A line down continues with the only way on; several ways on are branches. Every
  * part is spelled out once; where it is met again stands a reference to it, and what goes back says so.
  */
+
+import { cellWidth } from "../../text/index.ts"
 import { type Arrow, type Frame, type Picture, partsByEnd, type Shape } from "../picture.ts"
 import { wrap } from "../wrap.ts"
 import { nameOf, type Pen } from "./blocks.ts"
 import { type Canvas, put } from "./canvas.ts"
-import { cellWidth, textLines } from "./cells.ts"
 import { lineTone, NORTH, SOUTH, toneOf } from "./signs.ts"
+import { textLines } from "./text-lines.ts"
 
 type Part = Shape | Frame
 

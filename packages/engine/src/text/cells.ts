@@ -1,0 +1,20 @@
+/** How many cells of a terminal a text takes: one for each grapheme, two where it is shown wide. */
+import { graphemes } from "./graphemes.ts"
+
+/** Signs of one cell that each stand alone: most of what is written. */
+const NARROW = /^[ -~\u00a0-\u00ac\u00ae-\u02ff\u2026\u2190-\u2199\u2500-\u25fc\u2713\u2717]*$/
+
+// East Asian Wide and Fullwidth, in blocks, and emoji.
+const WIDE =
+  /^(?:[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18cff}\u{1b000}-\u{1b2ff}\u{1f200}-\u{1f265}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}|\p{Emoji}\ufe0f)/u
+const NO_CELL = /^[\p{Mn}\p{Me}\p{Cf}]+$/u
+
+export function cellsOf(grapheme: string): 0 | 1 | 2 {
+  if (NO_CELL.test(grapheme)) return 0
+  return WIDE.test(grapheme) ? 2 : 1
+}
+
+export function cellWidth(text: string): number {
+  if (NARROW.test(text)) return text.length
+  return graphemes(text).reduce((sum, one) => sum + cellsOf(one), 0)
+}
