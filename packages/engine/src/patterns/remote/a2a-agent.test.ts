@@ -1,8 +1,10 @@
+import type { ServerResponse } from "node:http"
 import { afterEach, describe, expect, test } from "vitest"
+import { dyingStore } from "../../runtime/thread.test-support.ts"
 import { memoryStore } from "../../stores/index.ts"
 import { type A2aScript, type A2aServer, a2aServer } from "./a2a-server.test-support.ts"
 import { type A2aAgentOptions, a2aAgent } from "./index.ts"
-import { quickClock } from "./quick-clock.test-support.ts"
+import { gatedClock, quickClock } from "./quick-clock.test-support.ts"
 
 const servers: A2aServer[] = []
 afterEach(async () => {
@@ -62,6 +64,50 @@ describe.each([
     expect(methods()).toEqual([version === "1" ? "SendStreamingMessage" : "message/stream"])
   })
 
+  test("a stream may begin with news of its task instead of the task", async () => {
+    const about = { taskId: "t7", contextId: "c7" }
+    const status = (state: string) => ({ ...about, status: { state } })
+    const update =
+      version === "1"
+        ? (state: string) => ({ statusUpdate: status(`TASK_STATE_${state.toUpperCase()}`) })
+        : (state: string) => ({ kind: "status-update", final: state === "completed", ...status(state) })
+    const artifact = { ...about, artifact: { artifactId: "a", parts: [{ text: "Because." }] } }
+    const piece = version === "1" ? { artifactUpdate: artifact } : { kind: "artifact-update", ...artifact }
+    const { run, methods } = await remote({
+      version,
+      streams: true,
+      instead: (_, response) => eventStream(response, [update("working"), piece, update("completed")]),
+    })
+    expect((await run()).outputs).toEqual(["Because."])
+    expect(methods()).toHaveLength(1)
+  })
+
+  test("one that listens again after a stream broke off hears of the end, and looks at the whole", async () => {
+    const { agent, methods } = await remote({
+      version,
+      streams: true,
+      subscribes: true,
+      reply: [
+        { state: "working", artifact: "Be" },
+        { state: "completed", artifact: "cause." },
+      ],
+      instead: (method, response) => /stream/i.test(method) && breakOff(response, version),
+    })
+    const run = agent.stream("Why?", { clock: quickClock() })
+    const told: unknown[] = []
+    for await (const event of run) if (event.type === "model.delta") told.push([event.text, event.offset])
+    expect((await run).outputs).toEqual(["Because."])
+    expect(told).toEqual([
+      ["Be", 0],
+      ["cause.", 2],
+    ])
+    expect(methods()).toEqual(
+      version === "1"
+        ? ["SendStreamingMessage", "SubscribeToTask", "GetTask"]
+        : ["message/stream", "tasks/resubscribe", "tasks/get"],
+    )
+  })
+
   test("when it asks back, a person answers, and the same task goes on", async () => {
     const reply = [
       { state: "input-required", note: "Which one?" },
@@ -79,6 +125,36 @@ describe.each([
     expect(new Set(ids).size).toBe(2)
   })
 })
+
+function eventStream(response: ServerResponse, results: readonly object[]): true {
+  response.writeHead(200, { "content-type": "text/event-stream" })
+  for (const result of results) {
+    response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result })}\n\n`)
+  }
+  response.end()
+  return true
+}
+
+/** Begins with the task, and is gone. */
+function breakOff(response: ServerResponse, version: "0" | "1" = "1"): true {
+  const task = { id: "t1", contextId: "c1" }
+  const result =
+    version === "1"
+      ? { task: { ...task, status: { state: "TASK_STATE_WORKING" } } }
+      : { kind: "task", ...task, status: { state: "working" } }
+  response.writeHead(200, { "content-type": "text/event-stream" })
+  response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result })}\n\n`, () => response.destroy())
+  return true
+}
+
+/** What a server that says nothing sees: whether the other side has gone. */
+function leaving() {
+  let gone: () => void = () => undefined
+  const left = new Promise<void>((resolve) => {
+    gone = resolve
+  })
+  return { left, gone }
+}
 
 describe("a task", () => {
   test("that fails there fails here, with what it says", async () => {
@@ -104,22 +180,131 @@ describe("a task", () => {
     await told
   })
 
-  test("whose stream breaks off is looked at", async () => {
-    const { run, methods } = await remote({
-      streams: true,
-      reply: [{ state: "working" }, { state: "completed", artifact: "Because." }],
+  test("is cancelled there when it wants other credentials, or when its answer cannot be read", async () => {
+    const { server, run } = await remote({ reply: [{ state: "auth-required" }] })
+    const told = server.seen("CancelTask")
+    expect((await run().result).error).toMatchObject({ code: "REMOTE_AUTH" })
+    await told
+    const { server: odd, run: runOdd } = await remote({
+      reply: [{ state: "working" }],
       instead(method, response) {
-        if (method !== "SendStreamingMessage") return false
-        const result = { task: { id: "t1", contextId: "c1", status: { state: "TASK_STATE_WORKING" } } }
-        response.writeHead(200, { "content-type": "text/event-stream" })
-        response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result })}\n\n`, () =>
-          response.destroy(),
-        )
+        if (method !== "GetTask") return false
+        response.writeHead(200).end("hm")
         return true
       },
     })
+    const toldToo = odd.seen("CancelTask")
+    expect((await runOdd().result).error).toMatchObject({ code: "REMOTE_INVALID" })
+    await toldToo
+  })
+
+  test("is cancelled there when it cannot be looked at, after all attempts", async () => {
+    let looks = 0
+    const { server, run } = await remote(
+      {
+        reply: [{ state: "working" }],
+        instead(method, response) {
+          if (method !== "GetTask") return false
+          looks++
+          response.writeHead(503).end("busy")
+          return true
+        },
+      },
+      { pollEvery: 10 },
+    )
+    const told = server.seen("CancelTask")
+    expect((await run().result).error).toMatchObject({ code: "REMOTE_STATUS_503" })
+    await told
+    expect(looks).toBe(18)
+    expect(server.calls.filter(({ method }) => method === "CancelTask")).toHaveLength(1)
+  })
+
+  test("is cancelled there when the run is cancelled while a person is asked, and not when it failed there", async () => {
+    const { server, run } = await remote({ reply: [{ state: "input-required", note: "Which?" }] })
+    const running = run()
+    expect((await running).requests).toHaveLength(1)
+    const told = server.seen("CancelTask")
+    await running.cancel("enough")
+    await told
+    const { run: runBad, methods } = await remote({ reply: [{ state: "working" }, { state: "rejected" }] })
+    expect((await runBad().result).error).toMatchObject({ code: "REMOTE_FAILED" })
+    expect(methods()).toEqual(["SendMessage", "GetTask"])
+  })
+
+  test("is looked at again after an internal error there, and given up when it is not known any more", async () => {
+    const failing = (code: number, times: number): A2aScript => {
+      let left = times
+      return {
+        reply: working,
+        instead(method, response) {
+          if (method !== "GetTask" || left-- <= 0) return false
+          response.end(JSON.stringify({ jsonrpc: "2.0", id: 1, error: { code, message: "oh" } }))
+          return true
+        },
+      }
+    }
+    const { run } = await remote(failing(-32603, 3))
     expect((await run()).outputs).toEqual(["Because."])
-    expect(methods()).toEqual(["SendStreamingMessage", "GetTask", "GetTask"])
+    const { run: lost } = await remote(failing(-32001, 1))
+    expect((await lost().result).error).toMatchObject({
+      code: "REMOTE_REFUSED",
+      message: "The agent answered with error -32001: oh",
+    })
+  })
+
+  test("whose stream breaks off, and that cannot be listened to again, is looked at", async () => {
+    const { run, methods } = await remote({
+      streams: true,
+      reply: [{ state: "working" }, { state: "completed", artifact: "Because." }],
+      instead: (method, response) => method === "SendStreamingMessage" && breakOff(response),
+    })
+    expect((await run()).outputs).toEqual(["Because."])
+    expect(methods()).toEqual(["SendStreamingMessage", "SubscribeToTask", "GetTask", "GetTask"])
+  })
+
+  test.each([true, false])(
+    "whose stream says nothing in time is let go of: no connection stays open (headers: %s)",
+    async (isBegun) => {
+      const { left, gone } = leaving()
+      const clock = gatedClock(500)
+      const { agent } = await remote(
+        {
+          streams: true,
+          instead(_, response) {
+            response.on("close", gone)
+            if (isBegun) response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
+            if (isBegun) clock.endNextWaits()
+            else clock.endWaits()
+            return true
+          },
+        },
+        { requestTimeout: 500 },
+      )
+      expect((await agent.run("Why?", { clock }).result).error).toMatchObject({ code: "REMOTE_TIMEOUT" })
+      await left
+    },
+  )
+
+  test("whose stream does not come to its end in time is cancelled, and the connection let go of", async () => {
+    const { left, gone } = leaving()
+    const { server, run } = await remote(
+      {
+        streams: true,
+        reply: [{ state: "working" }],
+        instead(method, response) {
+          if (method !== "SendStreamingMessage") return false
+          response.on("close", gone)
+          const result = { task: { id: "t1", status: { state: "TASK_STATE_WORKING" } } }
+          response.writeHead(200, { "content-type": "text/event-stream" })
+          response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result })}\n\n`)
+          return true
+        },
+      },
+      { timeout: 5_000 },
+    )
+    const told = server.seen("CancelTask")
+    expect((await run().result).error).toMatchObject({ code: "REMOTE_TIME_UP" })
+    await Promise.all([left, told])
   })
 
   test("goes on in another process by its id, and is not sent again", async () => {
@@ -140,6 +325,57 @@ describe("a task", () => {
     expect((await second).outputs).toEqual(["Because."])
     expect(methods().filter((one) => one === "SendMessage")).toHaveLength(1)
     expect(methods()).not.toContain("CancelTask")
+  })
+
+  test.each([false, true])(
+    "is one there wherever the process dies: what is sent again has the same id (streams: %s)",
+    async (streams) => {
+      let deaths = 0
+      for (let writes = 1; ; writes++) {
+        const { server, agent, methods } = await remote({ streams, reply: working })
+        const store = memoryStore()
+        const first = agent.run("Why?", { store: dyingStore(store, writes), runId: "r", clock: quickClock() })
+        const isDead = await first.result.then(
+          () => false,
+          () => true,
+        )
+        const run = agent.resume("r", { store, takeOver: true, clock: quickClock() })
+        expect((await run.result).outputs, `dead after ${writes} writes`).toEqual(["Because."])
+        const sent = server.calls.flatMap(({ params }) => params.message ?? []) as { messageId: string }[]
+        expect(new Set(sent.map(({ messageId }) => messageId)).size).toBe(1)
+        expect(methods()).not.toContain("CancelTask")
+        if (!isDead) break
+        deaths++
+      }
+      // Card, began, send, task.
+      expect(deaths).toBeGreaterThanOrEqual(4)
+    },
+  )
+
+  test("that streams is listened to again in another process, and not sent again", async () => {
+    const { server, agent, methods } = await remote({
+      streams: true,
+      subscribes: true,
+      reply: working,
+      instead(method, response) {
+        if (method !== "SendStreamingMessage") return false
+        const result = { task: { id: "t1", contextId: "c1", status: { state: "TASK_STATE_WORKING" } } }
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        const piece = { artifactUpdate: { artifact: { artifactId: "a", parts: [{ text: "Be" }] } } }
+        for (const one of [result, piece]) {
+          response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result: one })}\n\n`)
+        }
+        return true
+      },
+    })
+    const store = memoryStore()
+    const first = agent.stream("Why?", { store, runId: "r", clock: quickClock() })
+    void first.result.catch(() => undefined)
+    for await (const event of first) if (event.type === "model.delta") break
+    const second = agent.resume("r", { store, takeOver: true, clock: quickClock() })
+    expect((await second).outputs).toEqual(["Because."])
+    expect(methods()).toEqual(["SendStreamingMessage", "SubscribeToTask", "GetTask"])
+    expect(server.calls.at(-1)?.params).toMatchObject({ id: "t1" })
   })
 })
 
@@ -169,7 +405,30 @@ describe("a card", () => {
       "REMOTE_INVALID",
     )
     const { run } = await remote({ cardPath: "/elsewhere" })
-    expect((await run().result).error?.code).toBe("REMOTE_STATUS_404")
+    expect((await run().result).error).toMatchObject({
+      code: "REMOTE_NO_CARD",
+      message: expect.stringContaining("say with endpoint where the agent is spoken to"),
+    })
+  })
+
+  test("is found beside a path and a query; whose agent it is goes along with every request", async () => {
+    const { server } = await remote({ reply: working, cardPath: "/team/.well-known/agent-card.json?key=k1" })
+    server.card = (place) => ({
+      supportedInterfaces: [
+        { url: place, protocolBinding: "JSONRPC", protocolVersion: "1.0", tenant: "acme" },
+      ],
+    })
+    const agent = a2aAgent({ url: `${server.url}/team/?key=k1` })
+    expect((await agent.run("Why?", { clock: quickClock() })).outputs).toEqual(["Because."])
+    expect(server.calls.map(({ params }) => params.tenant)).toEqual(["acme", "acme", "acme"])
+  })
+
+  test("that is kept from us says what to do", async () => {
+    const { agent } = await remote({ cardStatus: 401 })
+    expect((await agent.run("Hi").result).error).toMatchObject({
+      code: "REMOTE_STATUS_401",
+      message: expect.stringContaining("Give a token, or headers, that it takes."),
+    })
   })
 })
 
@@ -197,6 +456,15 @@ test("what is no A2A is a clear error: a JSON-RPC error, no result, an unknown s
     code: "REMOTE_REFUSED",
     message: "The agent answered with error -32601: no such method",
   })
+  const leaking = JSON.stringify({
+    jsonrpc: "2.0",
+    id: 1,
+    error: { code: -32000, message: `refused s3cr3t-token ${"x".repeat(1_000)}` },
+  })
+  const leaked = (await errorOf(leaking))?.message ?? ""
+  expect(leaked).toContain("error -32000: refused [secret] xxx")
+  expect(leaked.length).toBeLessThan(400)
+  expect((await errorOf("you sent s3cr3t-token"))?.message).toContain("you sent [secret]")
   expect((await errorOf("{}"))?.code).toBe("REMOTE_INVALID")
   expect((await errorOf("hm"))?.code).toBe("REMOTE_INVALID")
   expect((await errorOf(rpc({ task: { id: "t", status: { state: "dancing" } } })))?.message).toContain(
@@ -209,4 +477,20 @@ test("what is no A2A is a clear error: a JSON-RPC error, no result, an unknown s
     "REMOTE_TOO_LARGE",
   )
   expect((await errorOf("", streams, {}, "text/event-stream"))?.code).toBe("REMOTE_INVALID")
+})
+
+test("addresses and numbers that make no sense are refused", () => {
+  expect(() => a2aAgent({ url: "weather.example" })).toThrow(
+    'Agent "a2a": url is an address such as https://agents.example, not "weather.example".',
+  )
+  expect(() => a2aAgent({ url: "file:///etc/passwd" })).toThrow("url is an address")
+  expect(() => a2aAgent({ url: "https://a.example", endpoint: "/rpc" })).toThrow("endpoint is an address")
+  expect(() => a2aAgent({ url: "https://me:pw@a.example", name: "a" })).toThrow(
+    'Agent "a": url has a password in it. Give it as token, or in headers.',
+  )
+  expect(() => a2aAgent({ url: "https://me:pw@a.example" })).toThrow(/^Agent "a2a": url has a password in it/)
+  expect(() => a2aAgent({ url: "me:pw@a.example" })).toThrow(/^Agent "a2a": url is an address such as \S+\.$/)
+  const poll = (pollEvery: number) => () => a2aAgent({ url: "https://a.example", name: "a", pollEvery })
+  expect(poll(0)).toThrow('Agent "a": pollEvery is a number of at least 1, not 0.')
+  expect(poll(Number.NaN)).toThrow("not NaN")
 })

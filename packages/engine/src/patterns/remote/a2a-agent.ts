@@ -8,6 +8,7 @@ import { A2aClient, type TaskView } from "./a2a-client.ts"
 import { type A2aVersion, isUnderWay } from "./a2a-wire.ts"
 import {
   type Asked,
+  checkedUrl,
   poll,
   type RemoteAgent,
   type RemoteOptions,
@@ -34,7 +35,10 @@ export interface A2aAgentOptions extends RemoteOptions {
 }
 
 export function a2aAgent(options: A2aAgentOptions): RemoteAgent {
-  const { url, name = new URL(url).hostname, pollEvery = 1_000, timeout = 600_000, to } = options
+  const { url, pollEvery = 1_000, timeout = 600_000, to } = options
+  const { hostname } = checkedUrl(options.name ?? "a2a", "url", url)
+  const { name = hostname } = options
+  if (options.endpoint !== undefined) checkedUrl(name, "endpoint", options.endpoint)
   return remoteAgent(name, options, async (asked, ctx) => {
     const place = await ctx.step("card", async () => {
       const { endpoint, version = "1", stream } = options
@@ -58,19 +62,22 @@ export function a2aAgent(options: A2aAgentOptions): RemoteAgent {
       const until = began + timeout
       const what = `The task ${id} of agent "${name}"`
       const cancel = (signal: AbortSignal) => client.cancel(id, signal)
-      view = await whileUnderWay(ctx, cancel, () =>
-        ctx.step("task", async () => {
-          const streamed = await client.follow({ until, what })
+      const seen = await whileUnderWay(ctx, cancel, async () => {
+        const last = await ctx.step("task", async () => {
+          const streamed = await client.follow(id, { until, what })
           if (streamed !== undefined) return streamed
           return await poll(ctx, { every: pollEvery, until, what }, async () => {
             const looked = await client.task(id)
             return isUnderWay(looked.state) ? undefined : looked
           })
-        }),
-      )
-      if (view.state === "completed") return view.answer
-      if (view.state !== "input-required") throw ended(view, what)
-      said = await askPerson(ctx, view, name, to)
+        })
+        if (last.state === "completed") return { answer: last.answer }
+        if (last.state !== "input-required") throw ended(last, what)
+        return { view: last, said: await askPerson(ctx, last, name, to) }
+      })
+      if ("answer" in seen) return seen.answer
+      view = seen.view
+      said = seen.said
     }
   })
 }

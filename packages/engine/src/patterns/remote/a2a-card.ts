@@ -2,12 +2,14 @@
 import { z } from "zod"
 import { isSuperstepError, type Json } from "../../core/index.ts"
 import type { A2aVersion } from "./a2a-wire.ts"
-import { fault } from "./remote-request.ts"
+import { fault, placeOf } from "./remote-request.ts"
 
 export interface A2aPlace {
   readonly endpoint: string
   readonly version: A2aVersion
   readonly streams: boolean
+  /** Whose agent it is, where several share an address. */
+  readonly tenant?: string | undefined
 }
 
 const card = z.object({
@@ -15,7 +17,14 @@ const card = z.object({
   preferredTransport: z.string().optional(),
   additionalInterfaces: z.array(z.object({ url: z.string(), transport: z.string() })).optional(),
   supportedInterfaces: z
-    .array(z.object({ url: z.string(), protocolBinding: z.string(), protocolVersion: z.string().optional() }))
+    .array(
+      z.object({
+        url: z.string(),
+        protocolBinding: z.string(),
+        protocolVersion: z.string().optional(),
+        tenant: z.string().optional(),
+      }),
+    )
     .optional(),
   capabilities: z.object({ streaming: z.boolean().nullish() }).nullish(),
 })
@@ -24,24 +33,32 @@ const PATHS = ["/.well-known/agent-card.json", "/.well-known/agent.json"]
 
 /** The card's own address, or that of the agent it belongs to. */
 export async function findCard(url: string, get: (address: string) => Promise<Json>): Promise<A2aPlace> {
-  const base = url.replace(/\/+$/, "")
-  const addresses = base.endsWith(".json") ? [base] : PATHS.map((path) => base + path)
-  for (const [i, address] of addresses.entries()) {
+  for (const address of addressesOf(url)) {
     try {
       return readCard(await get(address), url)
     } catch (error) {
-      const isMissing = isSuperstepError(error, "REMOTE_STATUS_404")
-      if (!isMissing || i === addresses.length - 1) throw error
+      if (!isSuperstepError(error, "REMOTE_STATUS_404")) throw error
     }
   }
-  throw fault("REMOTE_INVALID", `There is no agent card at ${url}.`, false)
+  const text = `There is no agent card at ${placeOf(url)}. Give the card's own address as url, or say with endpoint where the agent is spoken to.`
+  throw fault("REMOTE_NO_CARD", text, false)
+}
+
+function addressesOf(url: string): readonly string[] {
+  const { pathname } = new URL(url)
+  if (pathname.endsWith(".json")) return [url]
+  return PATHS.map((path) => {
+    const address = new URL(url)
+    address.pathname = pathname.replace(/\/+$/, "") + path
+    return address.href
+  })
 }
 
 function readCard(given: Json, url: string): A2aPlace {
   const read = card.safeParse(given)
   if (!read.success) {
     const reason = z.prettifyError(read.error).replace(/\s+/g, " ")
-    throw fault("REMOTE_INVALID", `The agent card of ${url} cannot be read: ${reason}`, false)
+    throw fault("REMOTE_INVALID", `The agent card of ${placeOf(url)} cannot be read: ${reason}`, false)
   }
   const { capabilities, supportedInterfaces = [] } = read.data
   const streams = capabilities?.streaming === true
@@ -50,11 +67,16 @@ function readCard(given: Json, url: string): A2aPlace {
   const newest = current.find(({ protocolVersion = "1" }) => protocolVersion.startsWith("1")) ?? current[0]
   if (newest !== undefined) {
     const version = newest.protocolVersion?.startsWith("0") ? "0" : "1"
-    return { endpoint: sameOrigin(newest.url, url), version, streams }
+    const tenant = newest.tenant ? { tenant: newest.tenant } : {}
+    return { endpoint: sameOrigin(newest.url, url), version, streams, ...tenant }
   }
   const endpoint = oldEndpoint(read.data, isOurs)
   if (endpoint === undefined) {
-    throw fault("REMOTE_UNSUPPORTED", `The agent at ${url} does not speak JSON-RPC, by its card.`, false)
+    throw fault(
+      "REMOTE_UNSUPPORTED",
+      `The agent at ${placeOf(url)} does not speak JSON-RPC, by its card.`,
+      false,
+    )
   }
   return { endpoint: sameOrigin(endpoint, url), version: "0", streams }
 }
@@ -70,6 +92,6 @@ function oldEndpoint(given: z.infer<typeof card>, isOurs: (binding: string) => b
 function sameOrigin(endpoint: string, url: string): string {
   const found = URL.canParse(endpoint, url) ? new URL(endpoint, url) : undefined
   if (found?.origin === new URL(url).origin) return found.href
-  const text = `The card at ${url} names another place to speak to: ${endpoint}. Give it as endpoint if you trust it.`
+  const text = `The card at ${placeOf(url)} names another place to speak to: ${endpoint}. Give it as endpoint if you trust it.`
   throw fault("REMOTE_ELSEWHERE", text, false)
 }

@@ -1,16 +1,26 @@
 /** Speaks A2A over JSON-RPC with one agent, in one task of a run. */
-import type { Json } from "../../core/index.ts"
+import { isSuperstepError, type Json } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
 import { withTimeLimit } from "../../tools/index.ts"
 import type { A2aAgentOptions } from "./a2a-agent.ts"
 import type { A2aPlace } from "./a2a-card.ts"
 import { TaskReader } from "./a2a-task.ts"
-import { type A2aMethod, METHODS, type Outgoing, readResult, sendParams, type TaskState } from "./a2a-wire.ts"
+import {
+  type A2aMethod,
+  METHODS,
+  type Outgoing,
+  type Params,
+  readResult,
+  sendParams,
+  type TaskState,
+  taskBegun,
+} from "./a2a-wire.ts"
 import { eventData } from "./event-stream.ts"
-import { bearer } from "./remote-agent.ts"
+import { bearer, timeUp } from "./remote-agent.ts"
 import {
   fault,
   parseJson,
+  quoted,
   type RemoteRequest,
   readText,
   requestJson,
@@ -30,12 +40,24 @@ export interface TaskView {
 /** An answer at once, or a task that is under way or over. */
 export type Sent = { readonly answer: string } | { readonly id: string }
 
+/** How long a task may take, and what it is called when it takes longer. */
+interface Following {
+  readonly until: number
+  readonly what: string
+}
+
+interface ResultStream {
+  next(): Promise<IteratorResult<Json, undefined>>
+  /** Reads no further, and waits for nothing. */
+  close(): void
+}
+
 export class A2aClient {
   readonly #place: A2aPlace
   readonly #options: A2aAgentOptions
   readonly #ctx: Context
   /** The stream that began with what was sent. It is lost with the process, and then the task is looked at. */
-  #stream: AsyncIterator<Json> | undefined
+  #stream: ResultStream | undefined
   #reader: TaskReader | undefined
 
   constructor(place: A2aPlace, options: A2aAgentOptions, ctx: Context) {
@@ -51,25 +73,26 @@ export class A2aClient {
   async send(message: Outgoing): Promise<Sent> {
     const params = sendParams(this.#place.version, message)
     this.#reader = undefined
-    if (!this.#place.streams) return this.#sent(readResult(await this.#call("send", params)))
-    const stream = await this.#open(params)
+    if (!this.#place.streams) return this.#sent(await this.#call("send", params))
+    const stream = await this.#open("stream", params)
     try {
-      const first = await this.#first(stream)
-      if (first === undefined)
-        throw fault("REMOTE_INVALID", "The agent's stream ended before it began.", true)
-      this.#stream = stream
-      return this.#sent(readResult(first))
+      const sent = this.#sent(await this.#first(stream))
+      if ("id" in sent) this.#stream = stream
+      else stream.close()
+      return sent
     } catch (error) {
-      leave(stream)
+      stream.close()
       throw error
     }
   }
 
-  #sent(result: ReturnType<typeof readResult>): Sent {
+  #sent(given: Json): Sent {
+    const result = readResult(given)
     if (result.kind === "message") return { answer: result.text }
-    if (result.kind !== "task") throw fault("REMOTE_INVALID", "The agent did not begin with a task.", false)
-    this.#reader = new TaskReader(result, this.#tell())
-    return { id: result.id }
+    const task = taskBegun(result)
+    this.#reader = new TaskReader(task, this.#tell())
+    this.#reader.take(result)
+    return { id: task.id }
   }
 
   /** Tells those who watch what the agent writes, as it comes. */
@@ -80,21 +103,45 @@ export class A2aClient {
     }
   }
 
-  /** To the end of the stream; undefined when there is none, or it broke off before the task's end. */
-  async follow({ until, what }: { until: number; what: string }): Promise<TaskView | undefined> {
+  /** To the end of its stream; undefined when there is none, or it broke off before the task's end. */
+  async follow(id: string, following: Following): Promise<TaskView | undefined> {
     const reader = this.#reader
     const stream = this.#stream
-    if (reader === undefined) return undefined
     this.#reader = undefined
     this.#stream = undefined
+    const ended = stream === undefined ? undefined : await this.#read(stream, reader, following)
+    const view = ended ?? reader?.end()
+    if (view === undefined && this.#place.streams) await this.#rejoin(id, following)
+    return view
+  }
+
+  /**
+   * Listens again to a task that is under way: after a crash, or when the stream broke off. What came in between may be
+   * missing, so the task is looked at in the end; an agent that cannot do this is looked at all the while.
+   */
+  async #rejoin(id: string, following: Following): Promise<void> {
+    try {
+      await this.#read(await this.#open("subscribe", { id }), undefined, following)
+    } catch (error) {
+      const isRemote = isSuperstepError(error) && error.code.startsWith("REMOTE_")
+      if (!isRemote || error.code === "REMOTE_TIME_UP") throw error
+    }
+  }
+
+  async #read(
+    stream: ResultStream,
+    begun: TaskReader | undefined,
+    { until, what }: Following,
+  ): Promise<TaskView | undefined> {
     const { clock, signal } = this.#ctx
-    if (stream === undefined) return reader.end()
-    const timedOut = () => fault("REMOTE_TIME_UP", `${what} took too long, and was cancelled.`, false)
+    const timedOut = () => timeUp(what)
     const milliseconds = Math.max(0, until - clock.now())
     try {
-      return await withTimeLimit({ clock, milliseconds, signal, timedOut }, () => readAll(stream, reader))
+      return await withTimeLimit({ clock, milliseconds, signal, timedOut }, () =>
+        readAll(stream, begun, this.#tell()),
+      )
     } finally {
-      leave(stream)
+      stream.close()
     }
   }
 
@@ -109,46 +156,56 @@ export class A2aClient {
     await this.#call("cancel", { id }, signal)
   }
 
-  async #call(method: A2aMethod, params: Json, signal?: AbortSignal): Promise<Json> {
-    return resultOf(await requestJson(await this.#request(method, params, signal)))
+  async #call(method: A2aMethod, params: Params, signal?: AbortSignal): Promise<Json> {
+    const request = await this.#request(method, params, signal)
+    return resultOf(request, await requestJson(request))
   }
 
-  async #request(method: A2aMethod, params: Json, signal = this.#ctx.signal): Promise<RemoteRequest> {
-    const { endpoint, version } = this.#place
+  async #request(method: A2aMethod, given: Params, signal = this.#ctx.signal): Promise<RemoteRequest> {
+    const { endpoint, version, tenant } = this.#place
+    const params = tenant === undefined ? given : { ...given, tenant }
     const { headers, ...request } = await requestOf(endpoint, this.#options, this.#ctx)
     const versioned = version === "1" ? { "A2A-Version": "1.0", ...headers } : headers
     const body = { jsonrpc: "2.0", id: method, method: METHODS[version][method], params }
     return { ...request, headers: versioned, body, signal }
   }
 
-  async #open(params: Json): Promise<AsyncIterator<Json>> {
-    const request = await this.#request("stream", params)
+  async #open(method: "stream" | "subscribe", params: Params): Promise<ResultStream> {
+    const request = await this.#request(method, params)
     const headers = { accept: "text/event-stream", ...request.headers }
-    const response = await requestStream({ ...request, headers })
-    return results(response, request)
+    const { response, close } = await requestStream({ ...request, headers })
+    const given = results(response, request)
+    return { next: () => given.next(), close }
   }
 
-  async #first(stream: AsyncIterator<Json>): Promise<Json | undefined> {
+  async #first(stream: ResultStream): Promise<Json> {
     const { clock, signal } = this.#ctx
     const { requestTimeout: milliseconds = 30_000 } = this.#options
     const text = `The agent's stream did not begin within ${milliseconds} ms.`
     const timedOut = () => fault("REMOTE_TIMEOUT", text, true)
-    const next = async () => (await stream.next()).value as Json | undefined
-    return await withTimeLimit({ clock, milliseconds, signal, timedOut }, next)
+    const { done, value } = await withTimeLimit({ clock, milliseconds, signal, timedOut }, () =>
+      stream.next(),
+    )
+    if (done) throw fault("REMOTE_INVALID", "The agent's stream ended before it began.", true)
+    return value
   }
 }
 
-/** Reads no further, and waits for nothing. */
-function leave(stream: AsyncIterator<Json>): void {
-  void Promise.resolve(stream.return?.()).catch(() => undefined)
-}
-
-async function readAll(stream: AsyncIterator<Json>, reader: TaskReader): Promise<TaskView | undefined> {
-  while (reader.end() === undefined) {
+async function readAll(
+  stream: ResultStream,
+  begun: TaskReader | undefined,
+  tell: (text: string, offset: number) => void,
+): Promise<TaskView | undefined> {
+  let reader = begun
+  while (reader?.end() === undefined) {
     try {
       const { done, value } = await stream.next()
       if (done) return undefined
-      reader.take(readResult(value))
+      const incoming = readResult(value)
+      if (reader === undefined && incoming.kind !== "message") {
+        reader = new TaskReader(taskBegun(incoming), tell)
+      }
+      reader?.take(incoming)
     } catch (error) {
       // A stream that broke off says nothing about the task; what the agent itself says wrong does.
       if (error instanceof TypeError || (error as { code?: unknown }).code === "UND_ERR_SOCKET")
@@ -159,11 +216,12 @@ async function readAll(stream: AsyncIterator<Json>, reader: TaskReader): Promise
   return reader.end()
 }
 
-async function* results(response: Response, request: RemoteRequest): AsyncGenerator<Json> {
+async function* results(response: Response, request: RemoteRequest): AsyncGenerator<Json, undefined> {
+  const read = (text: string) => resultOf(request, parseJson(request, text))
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream")
   // One that cannot stream after all may answer at once.
-  if (isStream !== true) return yield resultOf(parseJson(request, await readText(request, response)))
-  for await (const data of eventData(response, request)) yield resultOf(parseJson(request, data))
+  if (isStream !== true) return yield read(await readText(request, response))
+  for await (const data of eventData(response, request)) yield read(data)
 }
 
 async function requestOf(url: string, options: A2aAgentOptions, ctx: Context) {
@@ -172,11 +230,15 @@ async function requestOf(url: string, options: A2aAgentOptions, ctx: Context) {
   return { url, headers: { ...headers, ...(await bearer(token)) }, timeout, maxBytes, clock, signal }
 }
 
-function resultOf(answer: Json): Json {
+/** As a status of 500: it may go better the next time. */
+const INTERNAL_ERROR = -32603
+
+function resultOf(request: RemoteRequest, answer: Json): Json {
   const { result, error } = (answer ?? {}) as { result?: Json; error?: { code?: unknown; message?: unknown } }
   if (error !== undefined && error !== null) {
-    const text = `The agent answered with error ${String(error.code)}: ${String(error.message)}`
-    throw fault("REMOTE_REFUSED", text, false)
+    const said = quoted(request, String(error.message))
+    const text = `The agent answered with error ${String(error.code)}: ${said}`
+    throw fault("REMOTE_REFUSED", text, error.code === INTERNAL_ERROR)
   }
   if (result === undefined) throw fault("REMOTE_INVALID", "The agent's answer is not JSON-RPC.", false)
   return result

@@ -6,12 +6,15 @@ import type { A2aVersion } from "./a2a-wire.ts"
 export interface A2aScript {
   readonly version?: A2aVersion
   readonly streams?: boolean
+  /** Whether a task that is under way can be listened to again. */
+  readonly subscribes?: boolean
   /** What is sent for a message: a text is an answer at once; a list are the states of the task, look by look. */
   readonly reply?: string | readonly ScriptedState[]
   /** Something else instead of the answer; true when it was given. */
   instead?(method: string, response: ServerResponse): boolean
   readonly card?: object
   readonly cardPath?: string
+  readonly cardStatus?: number
 }
 
 type ScriptedState = { readonly state: string; readonly note?: string; readonly artifact?: string }
@@ -21,18 +24,22 @@ export interface A2aServer extends LoopbackServer {
   /** The calls it got: method, and what is told apart by. */
   readonly calls: { method: string; params: Record<string, unknown> }[]
   seen(method: string): Promise<void>
+  /** More of the card, where it needs to know the place. */
+  card(place: string): object
 }
 
 export async function a2aServer(script: A2aScript): Promise<A2aServer> {
   const {
     version = "1",
     streams = false,
+    subscribes = false,
     reply = "hello",
     cardPath = "/.well-known/agent-card.json",
   } = script
   const calls: A2aServer["calls"] = []
   const waiting: { method: string; resolve: () => void }[] = []
   const states = typeof reply === "string" ? [] : [...reply]
+  const reached = new Set<ScriptedState>()
   let artifact = ""
 
   const parts = (text: string) => [version === "1" ? { text } : { kind: "text", text }]
@@ -41,7 +48,8 @@ export async function a2aServer(script: A2aScript): Promise<A2aServer> {
     ...(note === undefined ? {} : { message: { role: "agent", messageId: "n", parts: parts(note) } }),
   })
   const task = (now: ScriptedState) => {
-    artifact += now.artifact ?? ""
+    if (!reached.has(now)) artifact += now.artifact ?? ""
+    reached.add(now)
     const artifacts = artifact === "" ? [] : [{ artifactId: "a", parts: parts(artifact) }]
     const body = { id: "t1", contextId: "c1", status: status(now), artifacts }
     return version === "1" ? { task: body } : { kind: "task", ...body }
@@ -55,7 +63,7 @@ export async function a2aServer(script: A2aScript): Promise<A2aServer> {
   const update = (now: ScriptedState): object[] => {
     const about = { taskId: "t1", contextId: "c1" }
     const found: object[] = []
-    if (now.artifact !== undefined) {
+    if (now.artifact !== undefined && !reached.has(now)) {
       const piece = {
         ...about,
         artifact: { artifactId: "a", parts: parts(now.artifact) },
@@ -64,11 +72,17 @@ export async function a2aServer(script: A2aScript): Promise<A2aServer> {
       artifact += now.artifact
       found.push(version === "1" ? { artifactUpdate: piece } : { kind: "artifact-update", ...piece })
     }
+    reached.add(now)
     const change = { ...about, status: status(now) }
     found.push(
       version === "1" ? { statusUpdate: change } : { kind: "status-update", ...change, final: false },
     )
     return found
+  }
+  /** To the last state, which stays. */
+  const putUpdates = (put: (one: object) => void) => {
+    for (const now of states) for (const one of update(now)) put(one)
+    states.splice(0, states.length - 1)
   }
   const result = (method: string): unknown => {
     if (/cancel/i.test(method)) return bare(task({ state: "canceled" }))
@@ -77,9 +91,9 @@ export async function a2aServer(script: A2aScript): Promise<A2aServer> {
   }
 
   const server = await loopbackServer(({ url, body }, response) => {
-    if (url.startsWith("/.well-known/")) {
+    if (url.includes("/.well-known/")) {
       const isHere = url === cardPath
-      response.writeHead(isHere ? 200 : 404, { "content-type": "application/json" })
+      response.writeHead(isHere ? (script.cardStatus ?? 200) : 404, { "content-type": "application/json" })
       const place = `http://127.0.0.1:${server.port}/rpc`
       const current = {
         supportedInterfaces: [{ url: place, protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
@@ -90,6 +104,7 @@ export async function a2aServer(script: A2aScript): Promise<A2aServer> {
         capabilities: { streaming: streams },
         ...(version === "1" ? current : old),
         ...script.card,
+        ...made.card(place),
       }
       response.end(isHere ? JSON.stringify(card) : "")
       return
@@ -97,28 +112,36 @@ export async function a2aServer(script: A2aScript): Promise<A2aServer> {
     const { id, method, params } = JSON.parse(body)
     calls.push({ method, params })
     const isElse = script.instead?.(method, response) === true
+    const put = (one: unknown) =>
+      response.write(`event: message\r\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, result: one })}\r\n\r\n`)
     if (!isElse && /stream/i.test(method)) {
       response.writeHead(200, { "content-type": "text/event-stream" })
-      const put = (one: unknown) =>
-        response.write(
-          `event: message\r\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, result: one })}\r\n\r\n`,
-        )
       if (typeof reply === "string") put(message(reply))
       else {
         put(task({ state: "submitted" }))
-        for (const now of states.splice(0)) for (const one of update(now)) put(one)
+        putUpdates(put)
       }
       response.end()
+    } else if (!isElse && /subscribe/i.test(method) && subscribes) {
+      response.writeHead(200, { "content-type": "text/event-stream" })
+      put(task(next()))
+      putUpdates(put)
+      response.end()
+    } else if (!isElse && /subscribe/i.test(method)) {
+      response.writeHead(200, { "content-type": "application/json" })
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32004, message: "unsupported" } }))
     } else if (!isElse) {
       response.writeHead(200, { "content-type": "application/json" })
       response.end(JSON.stringify({ jsonrpc: "2.0", id, result: result(method) }))
     }
     for (const one of waiting) if (one.method === method) one.resolve()
   })
-  return {
+  const made: A2aServer = {
     ...server,
+    card: () => ({}),
     url: `http://127.0.0.1:${server.port}`,
     calls,
     seen: (method) => new Promise((resolve) => waiting.push({ method, resolve })),
   }
+  return made
 }

@@ -1,8 +1,6 @@
 /** A task of an A2A agent, put together from what comes: its state, and its artifacts piece by piece. */
 import type { TaskView } from "./a2a-client.ts"
-import { type Incoming, isUnderWay } from "./a2a-wire.ts"
-
-type Task = Extract<Incoming, { kind: "task" }>
+import { type Incoming, type IncomingTask, isUnderWay } from "./a2a-wire.ts"
 
 export class TaskReader {
   #view: Omit<TaskView, "answer">
@@ -10,7 +8,7 @@ export class TaskReader {
   readonly #tell: (text: string, offset: number) => void
   #told = 0
 
-  constructor(task: Task, tell: (text: string, offset: number) => void) {
+  constructor(task: IncomingTask, tell: (text: string, offset: number) => void) {
     this.#tell = tell
     this.#view = viewOf(task)
     this.#begin(task)
@@ -29,8 +27,7 @@ export class TaskReader {
         const { id, text } = incoming.artifact
         const before = incoming.isMore ? (this.#artifacts.get(id) ?? "") : ""
         this.#artifacts.set(id, before + text)
-        this.#tell(text, this.#told)
-        this.#told += text.length
+        this.#add(text)
         break
       }
       case "message":
@@ -39,8 +36,17 @@ export class TaskReader {
     }
   }
 
-  #begin({ artifacts }: Task): void {
-    for (const { id, text } of artifacts) this.#artifacts.set(id, text)
+  #begin({ artifacts }: IncomingTask): void {
+    for (const { id, text } of artifacts) {
+      const before = this.#artifacts.get(id) ?? ""
+      this.#artifacts.set(id, text)
+      if (text.startsWith(before)) this.#add(text.slice(before.length))
+    }
+  }
+
+  #add(text: string): void {
+    this.#tell(text, this.#told)
+    this.#told += text.length
   }
 
   /** What the task is about is in its artifacts; one without says it with its state. */
@@ -55,6 +61,6 @@ export class TaskReader {
   }
 }
 
-function viewOf({ id, contextId, state, note }: Task): Omit<TaskView, "answer"> {
+function viewOf({ id, contextId, state, note }: IncomingTask): Omit<TaskView, "answer"> {
   return { id, ...(contextId === undefined ? {} : { contextId }), state, note }
 }

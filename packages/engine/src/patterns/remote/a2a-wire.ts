@@ -6,11 +6,25 @@ export type A2aVersion = "0" | "1"
 
 /** The methods of the JSON-RPC binding. */
 export const METHODS: Readonly<Record<A2aVersion, Readonly<Record<A2aMethod, string>>>> = {
-  "0": { send: "message/send", stream: "message/stream", get: "tasks/get", cancel: "tasks/cancel" },
-  "1": { send: "SendMessage", stream: "SendStreamingMessage", get: "GetTask", cancel: "CancelTask" },
+  "0": {
+    send: "message/send",
+    stream: "message/stream",
+    get: "tasks/get",
+    subscribe: "tasks/resubscribe",
+    cancel: "tasks/cancel",
+  },
+  "1": {
+    send: "SendMessage",
+    stream: "SendStreamingMessage",
+    get: "GetTask",
+    subscribe: "SubscribeToTask",
+    cancel: "CancelTask",
+  },
 }
 
-export type A2aMethod = "send" | "stream" | "get" | "cancel"
+export type A2aMethod = "send" | "stream" | "get" | "subscribe" | "cancel"
+
+export type Params = { readonly [key: string]: Json }
 
 export interface Outgoing {
   readonly text: string
@@ -20,7 +34,7 @@ export interface Outgoing {
 }
 
 /** It does not wait for the task's end: the task's id is to be on record first. */
-export function sendParams(version: A2aVersion, { text, messageId, taskId, contextId }: Outgoing): Json {
+export function sendParams(version: A2aVersion, { text, messageId, taskId, contextId }: Outgoing): Params {
   const ids = {
     messageId,
     ...(taskId === undefined ? {} : { taskId }),
@@ -52,17 +66,25 @@ export function isUnderWay(state: TaskState): boolean {
 /** What an agent sends, whatever the version. */
 export type Incoming =
   | { readonly kind: "message"; readonly text: string }
-  | {
-      readonly kind: "task"
-      readonly id: string
-      readonly contextId: string | undefined
-      readonly state: TaskState
-      /** What it says about its state. */
-      readonly note: string
-      readonly artifacts: readonly Artifact[]
-    }
-  | { readonly kind: "status"; readonly state: TaskState; readonly note: string }
-  | { readonly kind: "artifact"; readonly artifact: Artifact; readonly isMore: boolean }
+  | IncomingTask
+  | { readonly kind: "status"; readonly of: TaskIds; readonly state: TaskState; readonly note: string }
+  | { readonly kind: "artifact"; readonly of: TaskIds; readonly artifact: Artifact; readonly isMore: boolean }
+
+export interface IncomingTask {
+  readonly kind: "task"
+  readonly id: string
+  readonly contextId: string | undefined
+  readonly state: TaskState
+  /** What it says about its state. */
+  readonly note: string
+  readonly artifacts: readonly Artifact[]
+}
+
+/** Which task an update is about. */
+interface TaskIds {
+  readonly id: string | undefined
+  readonly contextId: string | undefined
+}
 
 interface Artifact {
   readonly id: string
@@ -85,21 +107,39 @@ export function readResult(result: unknown): Incoming {
     case "task":
       return readTask(body)
     case "statusUpdate":
-      return { kind: "status", ...readStatus(body.status) }
-    case "artifactUpdate":
-      return { kind: "artifact", artifact: readArtifact(body.artifact), isMore: body.append === true }
+      return { kind: "status", of: taskOf(body), ...readStatus(body.status) }
+    case "artifactUpdate": {
+      const isMore = body.append === true
+      return { kind: "artifact", of: taskOf(body), artifact: readArtifact(body.artifact), isMore }
+    }
     default:
       throw invalid(`a result of kind "${kind}"`)
   }
 }
 
+/** A stream should begin with its task; some begin with news of it, which name it. */
+export function taskBegun(incoming: Exclude<Incoming, { kind: "message" }>): IncomingTask {
+  if (incoming.kind === "task") return incoming
+  const { id, contextId } = incoming.of
+  if (id === undefined) throw invalid("news of a task without its id")
+  return { kind: "task", id, contextId, state: "working", note: "", artifacts: [] }
+}
+
+function taskOf({ taskId, contextId }: Fields): TaskIds {
+  return { id: idOf(taskId), contextId: idOf(contextId) }
+}
+
+function idOf(given: unknown): string | undefined {
+  return typeof given === "string" && given !== "" ? given : undefined
+}
+
 function readTask(task: Fields): Incoming {
-  const { id, contextId } = task
-  if (typeof id !== "string" || id === "") throw invalid("a task without an id")
+  const id = idOf(task.id)
+  if (id === undefined) throw invalid("a task without an id")
   return {
     kind: "task",
     id,
-    contextId: typeof contextId === "string" ? contextId : undefined,
+    contextId: idOf(task.contextId),
     ...readStatus(task.status),
     artifacts: (Array.isArray(task.artifacts) ? task.artifacts : []).map(readArtifact),
   }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http"
 import { afterEach, describe, expect, test } from "vitest"
+import { dyingStore } from "../../runtime/thread.test-support.ts"
 import { memoryStore } from "../../stores/index.ts"
 import { sequential } from "../teams/index.ts"
 import { type FoundryScript, type FoundryServer, foundryServer } from "./foundry-server.test-support.ts"
@@ -65,6 +66,24 @@ describe("an agent of Azure AI Foundry", () => {
     expect((await team.run("Why?", { clock: quickClock() })).outputs).toEqual(["Answer to: Why?"])
   })
 
+  test("gets a long conversation whole, though a thread begins with 32 messages at the most", async () => {
+    const { server, agent, asked } = await foundry()
+    const said = Array.from({ length: 35 }, (_, i) => ({
+      role: i % 2 === 0 ? "user" : "assistant",
+      content: `m${i}`,
+    }))
+    expect((await agent.run({ messages: said }, { clock: quickClock() })).outputs).toEqual(["Answer to: m34"])
+    expect(server.messages.slice(0, 35).map(({ role }) => role)).toEqual(said.map(({ role }) => role))
+    expect(asked().filter((one) => one === "POST /threads/thread_1/messages")).toHaveLength(3)
+  })
+
+  test("is heard to its end, when it says more than one page of messages", async () => {
+    const { agent, asked } = await foundry({ says: 230 })
+    const [answer] = (await agent.run("Why?", { clock: quickClock() })).outputs as string[]
+    expect(answer?.split("\n\n")).toEqual(Array.from({ length: 230 }, (_, i) => `part ${i + 1}`))
+    expect(asked().filter((one) => one === "GET /threads/thread_1/messages")).toHaveLength(3)
+  })
+
   test("is cancelled there when the run is cancelled here", async () => {
     const { server, agent } = await foundry({ status: () => "in_progress" })
     const run = agent.run("Why?", { clock: quickClock() })
@@ -95,6 +114,17 @@ describe("an agent of Azure AI Foundry", () => {
       message: 'The run run_1 of agent "expert" ended as failed: too much.',
     })
   })
+
+  test.each([
+    ["expired", {}, "ended as expired."],
+    ["cancelled", {}, "ended as cancelled."],
+    ["incomplete", { incomplete: { reason: "max_completion_tokens" } }, "incomplete: max_completion_tokens."],
+  ])("a run that is %s fails here, and is not cancelled any more", async (status, script, text) => {
+    const { agent, asked } = await foundry({ status: () => status, ...script })
+    const { error } = await agent.run("Why?").result
+    expect(error).toMatchObject({ code: "REMOTE_FAILED", message: expect.stringContaining(text) })
+    expect(asked().filter((one) => one.includes("cancel"))).toEqual([])
+  })
 })
 
 describe("after a crash", () => {
@@ -118,30 +148,60 @@ describe("after a crash", () => {
     expect(server.asked.filter(({ url }) => url.includes("/cancel"))).toEqual([])
   })
 
+  test("wherever the process dies, there is one question and one run there, and the answer is the same", async () => {
+    let deaths = 0
+    for (let writes = 1; ; writes++) {
+      const { server, agent, asked } = await foundry()
+      const store = memoryStore()
+      const first = agent.run("Why?", {
+        store: dyingStore(store, writes),
+        runId: "r",
+        clock: quickClock(),
+      })
+      const isDead = await first.result.then(
+        () => false,
+        () => true,
+      )
+      const run = agent.resume("r", { store, takeOver: true, clock: quickClock() })
+      expect((await run.result).outputs, `dead after ${writes} writes`).toEqual(["Answer to: Why?"])
+      expect(server.runs).toHaveLength(1)
+      expect(server.messages.map(({ role }) => role)).toEqual(["user", "assistant"])
+      expect(asked().filter((one) => one.includes("cancel"))).toEqual([])
+      if (!isDead) break
+      deaths++
+    }
+    // Began, thread, message, run, each begun and done, answer.
+    expect(deaths).toBeGreaterThanOrEqual(7)
+  })
+
   test("what was begun, though the answer was lost, is found and not begun again", async () => {
     let lost = 0
     const { server, agent } = await foundry({
       instead(method, path, response) {
         if (method !== "POST" || !/\/(messages|runs)$/.test(path) || lost === 2) return false
         lost++
-        const list = path.endsWith("runs") ? server.runs : server.messages
         if (path.endsWith("runs"))
           server.runs.push({ id: "run_1", assistant_id: "asst_1", status: "queued", polls: 0 })
-        else
-          list.push({
-            id: "msg_1",
-            role: "user",
-            content: [{ text: { value: "Why?" } }],
-            run_id: null,
-          } as never)
+        else {
+          const { role, content: value, metadata } = JSON.parse(server.asked.at(-1)?.body ?? "")
+          const content = [{ type: "text", text: { value } }]
+          server.messages.push({ id: "msg_lost", role, content, run_id: null, metadata })
+        }
         response.destroy()
         return true
       },
     })
-    expect((await agent.run("Why?", { clock: quickClock() })).outputs).toEqual(["Answer to: Why?"])
+    // More than a page of messages comes before the question.
+    const before = Array.from({ length: 24 }, (_, i) => ({
+      role: i % 2 === 0 ? "user" : "assistant",
+      content: "Why?",
+    }))
+    const messages = [...before, { role: "user", content: "Why?" }]
+    expect((await agent.run({ messages }, { clock: quickClock() })).outputs).toEqual(["Answer to: Why?"])
     expect(lost).toBe(2)
     expect(server.runs).toHaveLength(1)
-    expect(server.messages.map(({ role }) => role)).toEqual(["user", "assistant"])
+    expect(server.messages).toHaveLength(26)
+    expect(server.messages.slice(24).map(({ role }) => role)).toEqual(["user", "assistant"])
   })
 })
 
@@ -189,4 +249,9 @@ describe("bad answers", () => {
       /REMOTE_(UNREACHABLE|TIMEOUT)/,
     )
   })
+})
+
+test("an endpoint that is no address is refused", () => {
+  const made = (endpoint: string) => () => foundryAgent({ endpoint, agentId: "asst_1", token: "t" })
+  expect(made("shop")).toThrow('Agent "asst_1": endpoint is an address such as https://agents.example')
 })

@@ -5,6 +5,7 @@ import type { Context } from "../../runtime/index.ts"
 import {
   bearer,
   beginOnce,
+  checkedUrl,
   poll,
   type RemoteAgent,
   type RemoteOptions,
@@ -27,47 +28,65 @@ export interface FoundryAgentOptions extends RemoteOptions {
 }
 
 const created = z.object({ id: z.string() })
-const listed = z.object({ data: z.array(created) })
+const runs = z.object({ data: z.array(created) })
 const run = z.object({
   status: z.string(),
   model: z.string().nullish(),
-  last_error: z.object({ code: z.string(), message: z.string() }).nullish(),
+  last_error: z.object({ message: z.string() }).nullish(),
   incomplete_details: z.object({ reason: z.string() }).nullish(),
   usage: z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }).nullish(),
 })
 const messages = z.object({
   data: z.array(
     z.object({
+      id: z.string(),
       role: z.string(),
       content: z.array(z.object({ type: z.string(), text: z.object({ value: z.string() }).optional() })),
+      metadata: z.record(z.string(), z.unknown()).nullish(),
     }),
   ),
+  has_more: z.boolean().nullish(),
+  last_id: z.string().nullish(),
 })
 
 type Run = z.infer<typeof run>
+type StoredMessage = z.infer<typeof messages>["data"][number]
+
+/** A thread can begin with so many messages. */
+const MOST_FIRST = 32
+/** By which a message is found again, whose answer was lost. */
+const MARK = "superstep_message"
 
 export function foundryAgent(options: FoundryAgentOptions): RemoteAgent {
   const { agentId, name = agentId, instructions, pollEvery = 1_000, timeout = 600_000 } = options
+  checkedUrl(name, "endpoint", options.endpoint)
   return remoteAgent(name, options, async ({ before, question }, ctx) => {
     const call = caller(options, ctx)
     const began = await ctx.step("began", () => ctx.clock.now())
     const thread = await ctx.step("thread", async () => {
-      const earlier = before.map(({ role, text }) => ({ role, content: text }))
+      const earlier = before.slice(0, MOST_FIRST).map(({ role, text }) => ({ role, content: text }))
       return (await call(created, "/threads", { body: earlier.length === 0 ? {} : { messages: earlier } })).id
     })
     const at = `/threads/${encodeURIComponent(thread)}`
-    await beginOnce(
-      ctx,
-      "message",
-      async () => (await call(created, `${at}/messages`, { body: { role: "user", content: question } })).id,
-      async () => (await call(listed, `${at}/messages`, { query: { order: "asc" } })).data[before.length]?.id,
-    )
+    const later = [...before.slice(MOST_FIRST), { role: "user", text: question }]
+    for (const [i, { role, text: content }] of later.entries()) {
+      const metadata = { [MARK]: String(i) }
+      await beginOnce(
+        ctx,
+        "message",
+        async () => (await call(created, `${at}/messages`, { body: { role, content, metadata } })).id,
+        async () =>
+          (await call(messages, `${at}/messages`, { query: { order: "desc" } })).data.find(
+            (one) => one.metadata?.[MARK] === metadata[MARK],
+          )?.id,
+      )
+    }
     const more = instructions === undefined ? {} : { additional_instructions: instructions }
     const runId = await beginOnce(
       ctx,
       "run",
       async () => (await call(created, `${at}/runs`, { body: { assistant_id: agentId, ...more } })).id,
-      async () => (await call(listed, `${at}/runs`)).data[0]?.id,
+      async () => (await call(runs, `${at}/runs`)).data[0]?.id,
     )
     const runAt = `${at}/runs/${encodeURIComponent(runId)}`
     const cancel = (signal: AbortSignal) => call(z.unknown(), `${runAt}/cancel`, { body: {}, signal })
@@ -76,8 +95,8 @@ export function foundryAgent(options: FoundryAgentOptions): RemoteAgent {
       const found = await poll(ctx, { every: pollEvery, until: began + timeout, what }, async () =>
         finished(await call(run, runAt), what),
       )
-      const { data } = await call(messages, `${at}/messages`, { query: { run_id: runId, order: "asc" } })
-      return { text: textOf(data), usage: usageOf(found), model: found.model ?? null }
+      const said = await allMessages(call, `${at}/messages`, runId)
+      return { text: textOf(said), usage: usageOf(found), model: found.model ?? null }
     }
     const { text } = await whileUnderWay(ctx, cancel, () =>
       ctx.step("answer", read, {
@@ -118,6 +137,22 @@ function caller(options: FoundryAgentOptions, ctx: Context): Call {
   }
 }
 
+const MOST_PAGES = 50
+
+/** What the run said, page by page. */
+async function allMessages(call: Call, path: string, run_id: string): Promise<readonly StoredMessage[]> {
+  const found: StoredMessage[] = []
+  let after: { after?: string } = {}
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const query = { run_id, order: "asc", limit: "100", ...after }
+    const { data, has_more, last_id } = await call(messages, path, { query })
+    found.push(...data)
+    if (!has_more || !last_id || data.length === 0) break
+    after = { after: last_id }
+  }
+  return found
+}
+
 const UNDER_WAY = new Set(["queued", "in_progress", "cancelling"])
 
 /** Undefined while it is under way. */
@@ -133,7 +168,7 @@ function finished(found: Run, what: string): Run | undefined {
   throw fault("REMOTE_FAILED", `${what} ended as ${status}${why === undefined ? "" : `: ${why}`}.`, false)
 }
 
-function textOf(data: z.infer<typeof messages>["data"]): string {
+function textOf(data: readonly StoredMessage[]): string {
   return data
     .filter(({ role }) => role === "assistant")
     .map(({ content }) => content.flatMap(({ text }) => text?.value ?? []).join(""))

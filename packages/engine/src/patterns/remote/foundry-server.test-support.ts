@@ -7,6 +7,7 @@ interface StoredMessage {
   readonly role: string
   readonly content: readonly unknown[]
   readonly run_id: string | null
+  readonly metadata?: unknown
 }
 
 export interface FoundryServer extends LoopbackServer {
@@ -23,18 +24,22 @@ export interface FoundryScript {
   /** Something else instead of the answer; true when it was given. */
   instead?(method: string, path: string, response: ServerResponse): boolean
   readonly error?: { code: string; message: string }
+  readonly incomplete?: { reason: string }
+  /** How many messages a run says. Default 1. */
+  readonly says?: number
 }
 
 export async function foundryServer(script: FoundryScript = {}): Promise<FoundryServer> {
-  const { status = (look: number) => (look < 3 ? "in_progress" : "completed") } = script
+  const { status = (look: number) => (look < 3 ? "in_progress" : "completed"), says = 1 } = script
   const runs: FoundryServer["runs"] = []
   const messages: StoredMessage[] = []
   const waiting: { method: string; path: RegExp; resolve: () => void }[] = []
-  const add = (role: string, text: string, run_id: string | null = null) => {
+  const add = (role: string, text: string, run_id: string | null = null, metadata: unknown = {}) => {
     const message = {
       id: `msg_${messages.length + 1}`,
       role,
       run_id,
+      metadata,
       content: [{ type: "text", text: { value: text } }],
     }
     messages.push(message)
@@ -47,15 +52,16 @@ export async function foundryServer(script: FoundryScript = {}): Promise<Foundry
     body: Record<string, unknown>,
   ): unknown => {
     if (method === "POST" && path === "/threads") {
-      for (const { role, content } of (body.messages ?? []) as { role: string; content: string }[])
-        add(role, content)
+      const first = (body.messages ?? []) as { role: string; content: string }[]
+      if (first.length > 32) return undefined
+      for (const { role, content } of first) add(role, content)
       return { id: "thread_1" }
     }
     if (path === "/threads/thread_1/messages") {
-      if (method === "POST") return add(String(body.role), String(body.content))
+      if (method === "POST") return add(String(body.role), String(body.content), null, body.metadata)
       const run = query.get("run_id")
       const found = messages.filter(({ run_id }) => run === null || run_id === run)
-      return { data: query.get("order") === "asc" ? found : found.toReversed() }
+      return page(query.get("order") === "asc" ? found : found.toReversed(), query)
     }
     if (path === "/threads/thread_1/runs") {
       if (method === "GET") return { data: runs }
@@ -71,11 +77,16 @@ export async function foundryServer(script: FoundryScript = {}): Promise<Foundry
     const run = runs.find(({ id }) => path.startsWith(`/threads/thread_1/runs/${id}`))
     if (run === undefined) return undefined
     if (path.endsWith("/cancel")) return { ...run, status: "cancelling" }
+    const before = run.status
     run.status = status(++run.polls)
-    if (run.status === "completed") add("assistant", `Answer to: ${textOf(messages.at(-1))}`, run.id)
+    if (run.status === "completed" && before !== "completed") {
+      const answer = `Answer to: ${textOf(messages.at(-1))}`
+      for (let i = 1; i <= says; i++) add("assistant", says === 1 ? answer : `part ${i}`, run.id)
+    }
     const usage =
       run.status === "completed" ? { prompt_tokens: 12, completion_tokens: 5, total_tokens: 17 } : null
-    return { ...run, usage, model: "gpt-5", last_error: script.error ?? null }
+    const { error: last_error = null, incomplete: incomplete_details = null } = script
+    return { ...run, usage, model: "gpt-5", last_error, incomplete_details }
   }
   const server = await loopbackServer(({ method, url, body }, response) => {
     const { pathname, searchParams } = new URL(url, "http://x")
@@ -95,6 +106,14 @@ export async function foundryServer(script: FoundryScript = {}): Promise<Foundry
     messages,
     seen: (method, path) => new Promise((resolve) => waiting.push({ method, path, resolve })),
   }
+}
+
+function page(found: readonly StoredMessage[], query: URLSearchParams) {
+  const after = query.get("after")
+  const from = after === null ? 0 : found.findIndex(({ id }) => id === after) + 1
+  const to = from + Number(query.get("limit") ?? 20)
+  const data = found.slice(from, to)
+  return { data, first_id: data[0]?.id, last_id: data.at(-1)?.id, has_more: to < found.length }
 }
 
 function textOf(message: StoredMessage | undefined): string {

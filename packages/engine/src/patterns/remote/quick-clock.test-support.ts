@@ -15,3 +15,25 @@ export function quickClock(short = 10_000): Clock {
     },
   }
 }
+
+/** The same, but waits of one length end when the test says so: those that are under way, and those that come after. */
+export function gatedClock(length: number): Clock & { endWaits(): void; endNextWaits(): void } {
+  const quick = quickClock()
+  const waiting = new Set<() => void>()
+  let isOpen = false
+  return {
+    now: () => quick.now(),
+    setTimer(at, callback) {
+      if (isOpen || at - quick.now() !== length) return quick.setTimer(at, callback)
+      waiting.add(callback)
+      return () => waiting.delete(callback)
+    },
+    endWaits() {
+      isOpen = true
+      for (const callback of waiting) callback()
+    },
+    endNextWaits() {
+      isOpen = true
+    },
+  }
+}

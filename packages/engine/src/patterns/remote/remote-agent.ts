@@ -55,13 +55,36 @@ export function remoteAgent(
   answer: (asked: Asked, ctx: Context) => Promise<string>,
 ): RemoteAgent {
   const { description } = options
+  for (const option of ["pollEvery", "timeout", "requestTimeout", "maxBytes"] as const) {
+    const { [option]: value } = options
+    if (value === undefined || (Number.isFinite(value) && value >= 1)) continue
+    throw refused(name, `${option} is a number of at least 1, not ${String(value)}.`)
+  }
   const ask = node({
     id: "ask",
     // Steps that are on record are not done again: what is tried again is the request that failed.
-    retry: { attempts: 3, backoff: "exponential" },
+    retry: { attempts: ATTEMPTS, backoff: "exponential" },
     run: (input: RemoteInput, ctx) => answer(askedBy(input), ctx),
   })
   return workflow(name, { description }).start(ask).build()
+}
+
+const ATTEMPTS = 3
+
+function refused(name: string, reason: string): SuperstepError {
+  return new SuperstepError("AGENT_INVALID", `Agent "${name}": ${reason}`)
+}
+
+/** Where an agent lives, as the user says it. */
+export function checkedUrl(name: string, option: string, given: string): URL {
+  const url = URL.canParse(given) ? new URL(given) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    // What may be a password is not repeated.
+    const seen = String(given).includes("@") ? "" : `, not "${String(given)}"`
+    throw refused(name, `${option} is an address such as https://agents.example${seen}.`)
+  }
+  if (url.username === "" && url.password === "") return url
+  throw refused(name, `${option} has a password in it. Give it as token, or in headers.`)
 }
 
 function askedBy(input: RemoteInput): Asked {
@@ -109,7 +132,7 @@ export async function whileUnderWay<T>(
   try {
     return await work()
   } catch (error) {
-    if (isSuperstepError(error) && UNFINISHED.has(error.code)) tell()
+    if (!ctx.signal.aborted && isGivenUp(error, ctx.attempt)) tell()
     throw error
   } finally {
     ctx.signal.removeEventListener("abort", onAbort)
@@ -117,8 +140,13 @@ export async function whileUnderWay<T>(
 }
 
 const CANCEL_TIME = 5_000
-/** Ends that leave something under way there. */
-const UNFINISHED = new Set(["REMOTE_TIME_UP", "REMOTE_NEEDS_ACTION"])
+
+/** It may be under way there still, and nobody looks at it again. One that ended by itself needs no word. */
+function isGivenUp(error: unknown, attempt: number): boolean {
+  if (!isSuperstepError(error) || !error.code.startsWith("REMOTE_")) return false
+  const isTriedAgain = error.retryable === true && attempt < ATTEMPTS
+  return !isTriedAgain && error.code !== "REMOTE_FAILED"
+}
 
 /** The run goes on in another process. */
 function isLeft(reason: unknown): boolean {
@@ -149,9 +177,13 @@ export async function poll<T>(
       if (!isSuperstepError(error) || error.retryable !== true || ++failures > MOST_FAILURES) throw error
     }
     const left = until - clock.now()
-    if (left <= 0) throw fault("REMOTE_TIME_UP", `${what} took too long, and was cancelled.`, false)
+    if (left <= 0) throw timeUp(what)
     await pause(clock, Math.min(every * 2 ** failures, left), signal)
   }
 }
 
 const MOST_FAILURES = 5
+
+export function timeUp(what: string): SuperstepError {
+  return fault("REMOTE_TIME_UP", `${what} took too long, and was cancelled.`, false)
+}

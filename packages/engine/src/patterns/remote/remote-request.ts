@@ -28,20 +28,41 @@ export async function requestJson(request: RemoteRequest): Promise<Json> {
   })
 }
 
-/** The answer as it comes, once it has begun. Whoever takes it sees to its size and time. */
-export async function requestStream(request: RemoteRequest): Promise<Response> {
-  const response = await inTime(request, () => send(request, request.signal))
-  if (response.ok) return response
-  const text = await inTime(request, () => readText(request, response))
-  throw badStatus(request, response.status, text)
+interface Streamed {
+  readonly response: Response
+  /** Lets go of the connection, also while something is read from it. */
+  close(): void
 }
 
-export function parseJson({ url }: Pick<RemoteRequest, "url">, text: string): Json {
+/** The answer as it comes, once it has begun. Whoever takes it sees to its size and time, and closes it. */
+export async function requestStream(request: RemoteRequest): Promise<Streamed> {
+  const closing = new AbortController()
+  const close = () => closing.abort()
+  const signal = AbortSignal.any([request.signal, closing.signal])
+  try {
+    const response = await inTime(request, () => send(request, signal))
+    if (response.ok) return { response, close }
+    const text = await inTime(request, () => readText(request, response))
+    throw badStatus(request, response.status, text)
+  } catch (error) {
+    close()
+    throw error
+  }
+}
+
+export function parseJson(request: Pick<RemoteRequest, "url" | "headers">, text: string): Json {
   try {
     return JSON.parse(text) as Json
   } catch {
-    throw fault("REMOTE_INVALID", `${placeOf(url)} did not answer with JSON: ${shortly(text)}`, false)
+    const said = quoted(request, text)
+    throw fault("REMOTE_INVALID", `${placeOf(request.url)} did not answer with JSON: ${said}`, false)
   }
+}
+
+/** What was answered, as an error may show it: in short, and without what is secret in the headers. */
+export function quoted({ headers }: Pick<RemoteRequest, "headers">, text: string): string {
+  const line = Masking.of(headerSecrets(headers)).text(text).replace(/\s+/g, " ").trim()
+  return line === "" ? "nothing" : line.length > 300 ? `${line.slice(0, 300)}…` : line
 }
 
 export function tooLarge({ url, maxBytes }: Pick<RemoteRequest, "url" | "maxBytes">): SuperstepError {
@@ -97,18 +118,14 @@ export async function readText(request: RemoteRequest, response: Response): Prom
 
 const AGAIN = new Set([408, 409, 425, 429])
 
-function badStatus({ url, headers }: RemoteRequest, status: number, text: string): SuperstepError {
-  const said = Masking.of(headerSecrets(headers)).text(text)
+function badStatus(request: RemoteRequest, status: number, text: string): SuperstepError {
   const retryable = AGAIN.has(status) || status >= 500
-  return fault(`REMOTE_STATUS_${status}`, `${placeOf(url)} answered ${status}: ${shortly(said)}`, retryable)
+  const said = `${placeOf(request.url)} answered ${status}: ${quoted(request, text)}`
+  const advice = status === 401 || status === 403 ? " Give a token, or headers, that it takes." : ""
+  return fault(`REMOTE_STATUS_${status}`, said + advice, retryable)
 }
 
 /** Without its query, which may have keys in it. */
-function placeOf(url: string): string {
+export function placeOf(url: string): string {
   return url.replace(/[?#].*$/, "")
-}
-
-function shortly(text: string): string {
-  const line = text.replace(/\s+/g, " ").trim()
-  return line === "" ? "nothing" : line.length > 300 ? `${line.slice(0, 300)}…` : line
 }

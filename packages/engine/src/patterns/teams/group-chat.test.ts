@@ -116,6 +116,26 @@ test("processes die anywhere: the chat ends the same, and no reply is paid for t
   expect(crashes).toBeGreaterThan(30)
 })
 
+test("a person who answers nothing has said nothing", async () => {
+  const { a } = cast({ a: [say("What do you think?")] }, ["a"])
+  const run = groupChat({ agents: [a, person({ name: "ada" })], maxRounds: 2 }).run("Go")
+  const [request] = (await run).requests
+  expect(request).toMatchObject({ to: "ada" })
+  await run.respond(request?.id ?? "", null)
+  const { outputs, state } = await run.result
+  expect(outputs).toEqual(["What do you think?"])
+  expect(state.said).toEqual([{ speaker: "a", text: "What do you think?" }])
+})
+
+test("a chat without members, with two who choose, or with a manager who is a member, is refused", () => {
+  const { a, boss } = cast({ "*": [] }, ["a", "boss"])
+  expect(() => groupChat({ agents: [], manager: boss })).toThrow("give it at least one agent")
+  expect(() => groupChat({ agents: [a], manager: boss, select: () => "a" })).toThrow(
+    "either a manager or select chooses who speaks next; give one of them.",
+  )
+  expect(() => groupChat({ agents: [a, boss], manager: boss })).toThrow('its manager "boss" is also one')
+})
+
 test("numbers that make no sense are refused", () => {
   const { a } = cast({ "*": [] }, ["a"])
   expect(() => groupChat({ agents: [a], maxRounds: 0 })).toThrow(

@@ -7,7 +7,15 @@ import { runAgent } from "../../agents/agent-loop.ts"
 import { node } from "../../builder/index.ts"
 import { isSuperstepError } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
-import { answering, checkMembers, type Member, roster, type SomeAgent } from "./member.ts"
+import {
+  answering,
+  checkManager,
+  checkMembers,
+  type Member,
+  roster,
+  type SomeAgent,
+  teamInvalid,
+} from "./member.ts"
 import {
   type Back,
   beginNode,
@@ -65,7 +73,11 @@ interface Choice {
 export function groupChat(options: GroupChatOptions): Team {
   const { agents, select, manager, maxRounds = ROUNDS, terminate } = options
   const name = options.name ?? "group-chat"
-  checkMembers(name, manager === undefined ? agents : [...agents, manager])
+  checkMembers(name, agents)
+  if (manager !== undefined) checkManager(name, manager, agents)
+  if (manager !== undefined && select !== undefined) {
+    throw teamInvalid(name, "either a manager or select chooses who speaks next; give one of them.")
+  }
   checkCount(name, "maxRounds", maxRounds)
   const members = agents.map((one) => one.name)
   const inTurn: SelectSpeaker = ({ round }) => members[round % members.length]

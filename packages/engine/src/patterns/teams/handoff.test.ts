@@ -3,7 +3,7 @@ import { z } from "zod"
 import { agent } from "../../agents/index.ts"
 import { pureModel, shown } from "../../agents/stand-ins.test-support.ts"
 import { memoryStore } from "../../stores/index.ts"
-import { crashTest } from "../../testing/index.ts"
+import { crashTest, manualClock } from "../../testing/index.ts"
 import { tool } from "../../tools/index.ts"
 import { handoff } from "./index.ts"
 import { cast, teamEvents } from "./team-play.test-support.ts"
@@ -56,6 +56,11 @@ describe("hand-offs", () => {
     expect(model.calls[1]?.options.tools ?? []).toEqual([])
     expect(() => handoff({ agents: [a], start: "x" })).toThrow('has no member "x"; it has "a"')
     expect(() => handoff({ agents: [a], routes: { a: ["y"] } })).toThrow('has no member "y"')
+    expect(() => handoff({ agents: [a], routes: { y: ["a"] } })).toThrow('has no member "y"')
+    const { é: one, è: two } = cast({ "*": [] }, ["é", "è"])
+    expect(() => handoff({ agents: [a, one, two] })).toThrow(
+      '"é" and "è" would both be handed over to with the tool handoff_to__; give one another name.',
+    )
   })
 
   test("an agent keeps its tools, and a person is asked before one that needs it", async () => {
@@ -91,6 +96,16 @@ describe("one that answers without handing over", () => {
     expect(state.team).toMatchObject({ ended: "user" })
   })
 
+  test("takes no answer at all for an empty one, and data for its JSON", async () => {
+    const { model, a } = cast({ a: ["Which one?", "That one it is."] }, ["a"])
+    const run = handoff({ agents: [a] }).run("I want one.")
+    await run.respond((await run).requests[0]?.id ?? "", { colour: "red" })
+    expect((await run).requests).toHaveLength(1)
+    expect(shown(model, 1).at(-1)).toBe('user: {"colour":"red"}')
+    await run.respond((await run).requests[0]?.id ?? "", null)
+    expect((await run.result).state.team).toMatchObject({ ended: "user" })
+  })
+
   test("goes on by itself as many turns as it may; then the user is asked", async () => {
     const { model, a } = cast({ a: ["1", "2", "3", "4", "5", "6"] }, ["a"])
     const run = handoff({ agents: [a], autonomous: { turns: 2 } }).run("Go")
@@ -124,6 +139,17 @@ describe("one that answers without handing over", () => {
     const none = handoff({ agents: [a], budget: { modelCalls: 0 } })
     expect(await none.run("Go").result).toMatchObject({ status: "limit", error: { code: "BUDGET_EXCEEDED" } })
   })
+})
+
+test("the time a team may take goes on while the user is asked; then what was said last is the answer", async () => {
+  const { a } = cast({ a: ["Which one?"] }, ["a"])
+  const clock = manualClock()
+  const run = handoff({ agents: [a], timeout: 60_000 }).run("I want one.", { clock })
+  expect((await run).requests).toHaveLength(1)
+  await clock.advance(60_000)
+  const { status, outputs, state } = await run.result
+  expect({ status, outputs }).toEqual({ status: "completed", outputs: ["Which one?"] })
+  expect(state.team).toMatchObject({ ended: "limit", round: 1 })
 })
 
 test("processes die anywhere: the conversation ends the same, and no reply is paid for twice", async () => {

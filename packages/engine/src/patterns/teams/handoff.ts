@@ -2,9 +2,11 @@
  * Agents that hand the conversation to each other, with a tool `handoff_to_<name>` for each. One that answers without
  * handing over goes on by itself, as many turns as it may; then the user is asked.
  */
+import { handoffTools } from "../../agents/hand-off.ts"
+import type { Agent } from "../../agents/index.ts"
 import { node } from "../../builder/index.ts"
 import type { Context } from "../../runtime/index.ts"
-import { checkMembers, type Member } from "./member.ts"
+import { checkMembers, type Member, teamInvalid } from "./member.ts"
 import {
   type Back,
   beginNode,
@@ -23,7 +25,7 @@ import {
   teamBuilder,
   type Word,
 } from "./team.ts"
-import { lastWord, SAID, USER } from "./transcript.ts"
+import { answerText, lastWord, SAID, USER } from "./transcript.ts"
 
 export interface HandoffOptions extends TeamOptions {
   readonly agents: readonly Member[]
@@ -93,8 +95,7 @@ export function handoff(options: HandoffOptions): Team {
 /** What the agent said is the question. An empty answer ends the conversation. */
 async function askUser(ctx: Context, speaker: string, to: string | undefined): Promise<string> {
   const prompt = lastWord(ctx.state.get(SAID)) ?? `${speaker} waits for an answer.`
-  const answer = await ctx.ask<unknown>({ prompt, data: { speaker }, to })
-  return typeof answer === "string" ? answer : JSON.stringify(answer ?? "")
+  return answerText(await ctx.ask<unknown>({ prompt, data: { speaker }, to }))
 }
 
 function routesOf(team: string, { agents, routes }: HandoffOptions): ReadonlyMap<string, readonly Member[]> {
@@ -102,8 +103,24 @@ function routesOf(team: string, { agents, routes }: HandoffOptions): ReadonlyMap
   return new Map(
     agents.map((one) => {
       const named = routes === undefined ? undefined : (routes[one.name] ?? [])
-      const others = named?.map((name) => memberOf(team, agents, name))
-      return [one.name, others ?? agents.filter((other) => other !== one)]
+      const others =
+        named?.map((name) => memberOf(team, agents, name)) ?? agents.filter((other) => other !== one)
+      checkToolNames(team, others)
+      return [one.name, others]
     }),
   )
+}
+
+/** Names are made to fit what providers take, so two may become one. */
+function checkToolNames(team: string, others: readonly Member[]): void {
+  const taken = new Map<string, string>()
+  for (const [i, { name: tool }] of handoffTools(others as readonly Agent[]).entries()) {
+    const { name } = others[i] as Member
+    const before = taken.get(tool)
+    if (before !== undefined) {
+      const reason = `"${before}" and "${name}" would both be handed over to with the tool ${tool}; give one another name.`
+      throw teamInvalid(team, reason)
+    }
+    taken.set(tool, name)
+  }
 }

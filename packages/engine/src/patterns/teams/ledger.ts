@@ -24,7 +24,7 @@ const FIELDS = [
   "instruction_or_question",
 ] as const
 
-/** Findings with their reasons; an answer without one is taken too. */
+/** Findings with their reasons; an answer without one is taken too. Of a request that is satisfied nobody has to go on. */
 export function progressSchema(members: readonly string[]): Schema<ProgressLedger> {
   const found = <T extends z.ZodType>(answer: T) => z.object({ reason: z.string(), answer })
   const shape = z.object({
@@ -34,13 +34,18 @@ export function progressSchema(members: readonly string[]): Schema<ProgressLedge
     next_speaker: found(z.enum(members as [string, ...string[]])),
     instruction_or_question: found(z.string()),
   })
-  const standard = shape["~standard"]
-  const lenient = { ...standard, validate: (value: unknown) => standard.validate(withReasons(value)) }
-  return { "~standard": lenient } as Schema<ProgressLedger>
+  const nobody = found(z.string()).catch({ reason: "", answer: "" })
+  const satisfied = shape.extend({ next_speaker: nobody, instruction_or_question: nobody })
+  const validate = (value: unknown) => {
+    const given = withReasons(value)
+    const { answer } = (given.is_request_satisfied ?? {}) as { answer?: unknown }
+    return (answer === true ? satisfied : shape)["~standard"].validate(given)
+  }
+  return { "~standard": { ...shape["~standard"], validate } } as Schema<ProgressLedger>
 }
 
-function withReasons(value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value
+function withReasons(value: unknown): Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null) return {}
   const given = value as Readonly<Record<string, unknown>>
   const entries = FIELDS.filter((field) => field in given).map((field) => {
     const found = given[field]

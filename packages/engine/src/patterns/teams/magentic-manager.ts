@@ -109,10 +109,16 @@ function reviewNode(speaker: string, to: string | undefined): TeamNode {
     const { facts = "", plan = "" } = ctx.state.get(LEDGER)
     const data = { speaker, facts, plan }
     const answer = await ctx.ask({ prompt: `Follow this plan?\n\n${plan}`, data, schema: planAnswer, to })
-    if (!answer.approve) return { feedback: answer.feedback ?? "It is not what is wanted." }
+    if (!answer.approve) return { feedback: feedbackOf(answer) }
     if (answer.plan !== undefined) ctx.state.write(LEDGER, { facts, plan: answer.plan })
     return {}
   })
+}
+
+function feedbackOf({ feedback, plan }: PlanAnswer): string {
+  const wanted = plan === undefined ? [] : [`A plan that is nearer to what is wanted:\n${plan}`]
+  const said = feedback === undefined ? wanted : [feedback, ...wanted]
+  return said.length === 0 ? "It is not what is wanted." : said.join("\n\n")
 }
 
 function progressNode(managing: Managing): TeamNode {

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest"
+import { z } from "zod"
 import { agent } from "../../agents/index.ts"
 import { pureModel, shown } from "../../agents/stand-ins.test-support.ts"
 import type { ScriptEntry } from "../../models/index.ts"
 import { crashTest } from "../../testing/index.ts"
+import { tool } from "../../tools/index.ts"
 import { type MagenticOptions, magentic } from "./index.ts"
 import { cast, teamEvents } from "./team-play.test-support.ts"
 
@@ -89,6 +91,43 @@ describe("the manager", () => {
     }
     const { workflow } = team(["F", "P", { json: plain }, "42"])
     expect((await workflow.run("How much?")).outputs).toEqual(["42"])
+  })
+
+  test("need not name a speaker when the request is satisfied", async () => {
+    const { is_request_satisfied, is_in_loop, is_progress_being_made } = ledger("a", { done: true }).json
+    const done = { is_request_satisfied, is_in_loop, is_progress_being_made }
+    for (const more of [
+      {},
+      { next_speaker: null },
+      { next_speaker: "nobody", instruction_or_question: "" },
+    ]) {
+      const { workflow, asked } = team(["F", "P", { json: { ...done, ...more } }, "42"])
+      expect((await workflow.run("How much?")).outputs).toEqual(["42"])
+      expect(asked()).toHaveLength(4)
+    }
+  })
+
+  test("is held to the shape of the ledger, with the names of the members", async () => {
+    const { model, workflow } = team(["F", "P", ledger("a", { done: true }), "42"])
+    await workflow.run("How much?")
+    expect(model.calls.map(({ options }) => options.responseFormat?.type)).toEqual([
+      undefined,
+      undefined,
+      "json",
+      undefined,
+    ])
+    const found = { required: ["reason", "answer"] }
+    expect(model.calls[2]?.options.responseFormat).toMatchObject({
+      schema: {
+        properties: {
+          is_request_satisfied: found,
+          is_in_loop: found,
+          is_progress_being_made: found,
+          next_speaker: { properties: { answer: { enum: ["a", "b"] } } },
+          instruction_or_question: found,
+        },
+      },
+    })
   })
 })
 
@@ -180,6 +219,48 @@ test("a budget that is used up ends it with what was said last", async () => {
   const { outputs, state } = await workflow.run("Go")
   expect(outputs).toEqual(["B"])
   expect(state.team).toMatchObject({ ended: "limit", round: 1 })
+  // What the manager told a member is no answer.
+  const early = team(["F", "P", ledger("b")], { budget: { modelCalls: 3 } })
+  const result = await early.workflow.run("Go").result
+  expect(result).toMatchObject({ status: "limit", outputs: [], error: { code: "BUDGET_EXCEEDED" } })
+})
+
+test("an approved tool of a member runs in the middle of the team", async () => {
+  const pay = tool({
+    name: "pay",
+    description: "Pays.",
+    input: z.object({}),
+    approval: "always",
+    run: () => "paid",
+  })
+  const { model, manager } = cast(
+    {
+      manager: ["F", "P", ledger("payer"), ledger("payer", { done: true }), "ok"],
+      payer: [{ tool_calls: [{ name: "pay" }] }, "It is paid."],
+    },
+    ["manager"],
+  )
+  const payer = agent({ name: "payer", model, tools: [pay], stream: false })
+  const run = magentic({ manager, agents: [payer] }).run("Pay.")
+  const [request] = (await run).requests
+  expect(request).toMatchObject({ node: "payer" })
+  await run.respond(request?.id ?? "", { approve: true })
+  const { outputs, state } = await run.result
+  expect(outputs).toEqual(["ok"])
+  expect(state.said).toContainEqual({ speaker: "payer", text: "It is paid." })
+})
+
+test("a team without members, or whose manager is none or is one of them, is refused", () => {
+  const { a, manager } = cast({ "*": [] }, ["a", "manager"])
+  expect(() => magentic({ manager, agents: [] })).toThrow('Team "magentic": give it at least one agent.')
+  expect(() => magentic({ manager: undefined as never, agents: [a] })).toThrow("its manager is an agent.")
+  expect(() => magentic({ manager: a, agents: [a] })).toThrow(
+    'its manager "a" is also one of its agents; leave it out there, or give it another name.',
+  )
+  expect(() => magentic({ manager, agents: [a], maxStalls: -1 })).toThrow(
+    "maxStalls is a whole number of at least 0, not -1",
+  )
+  expect(() => magentic({ manager, agents: [a], maxResets: Number.NaN })).toThrow("maxResets")
 })
 
 describe("plan review", () => {
@@ -199,6 +280,29 @@ describe("plan review", () => {
     const { outputs, state } = await run.result
     expect(outputs).toEqual(["ok"])
     expect(state.ledger).toEqual({ facts: "F", plan: "P3" })
+  })
+
+  test("a plan that a person writes without accepting the manager's is told to the manager", async () => {
+    const { model, workflow } = team(["F", "P1", "P2", ledger("a", { done: true }), "ok"], {
+      planReview: true,
+    })
+    const run = workflow.run("Go")
+    await run.respond((await run).requests[0]?.id ?? "", { approve: false, plan: "Mine" })
+    expect((await run).requests).toHaveLength(1)
+    expect(shown(model, 2).at(-1)).toContain("A plan that is nearer to what is wanted:\nMine")
+  })
+
+  test("is asked for again after a reset", async () => {
+    const { workflow } = team(
+      ["F", "P1", ledger("a", { progress: false }), "F2", "P2", ledger("a", { done: true }), "ok"],
+      { planReview: true, maxStalls: 0 },
+    )
+    const run = workflow.run("Go")
+    await run.respond((await run).requests[0]?.id ?? "", { approve: true })
+    const [second] = (await run).requests
+    expect(second).toMatchObject({ data: { facts: "F2", plan: "P2" } })
+    await run.respond(second?.id ?? "", { approve: true })
+    expect((await run.result).outputs).toEqual(["ok"])
   })
 })
 

@@ -9,7 +9,7 @@
  */
 import { managerNodes } from "./magentic-manager.ts"
 import { LEDGER, MAGENTIC, talkSince } from "./magentic-state.ts"
-import { checkMembers, type Member, roster, type SomeAgent } from "./member.ts"
+import { checkManager, checkMembers, type Member, roster, type SomeAgent } from "./member.ts"
 import { beginNode, checkCount, seat, type Team, type TeamOptions, teamBuilder } from "./team.ts"
 
 export interface MagenticOptions extends TeamOptions {
@@ -29,7 +29,8 @@ export interface MagenticOptions extends TeamOptions {
 export function magentic(options: MagenticOptions): Team {
   const { manager, agents, maxStalls = 3, maxRounds = 50, maxResets = 5, planReview = false } = options
   const name = options.name ?? "magentic"
-  checkMembers(name, [...agents, manager])
+  checkMembers(name, agents)
+  checkManager(name, manager, agents)
   checkCount(name, "maxStalls", maxStalls, 0)
   checkCount(name, "maxRounds", maxRounds)
   checkCount(name, "maxResets", maxResets, 0)

@@ -91,22 +91,42 @@ export function memberNode(
   return Object.freeze({ id, definition: Object.freeze(definition) })
 }
 
+export function teamInvalid(team: string, reason: string): SuperstepError {
+  return new SuperstepError("TEAM_INVALID", `Team "${team}": ${reason}`)
+}
+
 /** At least one, each under a name of its own, and none that the team needs itself. */
 export function checkMembers(team: string, members: readonly Member[], isOnce = true): void {
-  const refuse = (reason: string) => new SuperstepError("TEAM_INVALID", `Team "${team}": ${reason}`)
-  if (!Array.isArray(members) || members.length === 0) throw refuse("give it at least one agent.")
+  if (!Array.isArray(members) || members.length === 0) throw teamInvalid(team, "give it at least one agent.")
   const names = new Set<string>()
   for (const one of members) {
     if (typeof one?.name !== "string") {
-      throw refuse("its members are agents, or workflows that are used as agents.")
+      throw teamInvalid(team, "its members are agents, or workflows that are used as agents.")
     }
     const { name } = one
-    if (name === USER || name.startsWith("#")) {
-      throw refuse(`"${name}" cannot be the name of a member: "user" and names with # are the team's own.`)
+    if (isTeamsOwn(name)) {
+      const text = `"${name}" cannot be the name of a member: "user" and names with # are the team's own.`
+      throw teamInvalid(team, text)
     }
-    if (isOnce && names.has(name)) throw refuse(`two members are called "${name}"; give one another name.`)
+    if (isOnce && names.has(name)) {
+      throw teamInvalid(team, `two members are called "${name}"; give one another name.`)
+    }
     names.add(name)
   }
+}
+
+/** A name that means something else in a team. */
+export function isTeamsOwn(name: string): boolean {
+  return name === USER || name.startsWith("#")
+}
+
+/** An agent that is no member. */
+export function checkManager(team: string, manager: SomeAgent, members: readonly Member[]): void {
+  if (!isAgent(manager)) throw teamInvalid(team, "its manager is an agent.")
+  checkMembers(team, [manager])
+  if (!members.some(({ name }) => name === manager.name)) return
+  const text = `its manager "${manager.name}" is also one of its agents; leave it out there, or give it another name.`
+  throw teamInvalid(team, text)
 }
 
 /** Who is who, for those who choose. */

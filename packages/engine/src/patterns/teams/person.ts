@@ -1,7 +1,7 @@
 /** A person as a member of a team: asked when it is their turn, and what they answer is what they said. */
 import { node, workflow } from "../../builder/index.ts"
 import type { Team } from "./team.ts"
-import type { TeamInput } from "./transcript.ts"
+import { answerText, type TeamInput } from "./transcript.ts"
 
 export interface PersonOptions {
   readonly name: string
@@ -14,8 +14,7 @@ export interface PersonOptions {
 export function person({ name, description, to = name }: PersonOptions): Team {
   const ask = node("ask", async (input: TeamInput, ctx) => {
     const prompt = typeof input === "string" ? input : JSON.stringify(input.messages)
-    const answer = await ctx.ask<unknown>({ prompt, to })
-    return typeof answer === "string" ? answer : JSON.stringify(answer)
+    return answerText(await ctx.ask<unknown>({ prompt, to }))
   })
   return workflow(name, { description }).start(ask).build()
 }

@@ -6,7 +6,7 @@
 import { type LimitNotice, node, type Workflow, type WorkflowBuilder, workflow } from "../../builder/index.ts"
 import { type Budget, SuperstepError } from "../../core/index.ts"
 import { type Channel, type Context, channel, replace } from "../../runtime/index.ts"
-import { type Member, memberNode, speak, type TeamNode } from "./member.ts"
+import { type Member, memberNode, speak, type TeamNode, teamInvalid } from "./member.ts"
 import {
   INPUT,
   keepInput,
@@ -22,7 +22,7 @@ export interface TeamOptions {
   /** The workflow's name. Default: what kind of team it is. */
   readonly name?: string | undefined
   readonly description?: string | undefined
-  /** The most that a run may use, and milliseconds it may take, unless it is given its own. */
+  /** The most that a run may use, and milliseconds it may take, people's time included, unless it is given its own. */
   readonly budget?: Budget | undefined
   readonly timeout?: number | undefined
 }
@@ -109,8 +109,10 @@ export function seat<Out>({ builder, members, table, others = [], said, handsTo 
   if (targets.length === 1 && only !== undefined) builder.edge(table, only, { when: isWord })
   else builder.fanOut(table, targets, { select: ({ to }: Word) => [to] })
   for (const one of seats) builder.edge(one, table)
+  const names = new Set(members.map((one) => one.name))
   const limit = node("#limit", ({ code, message }: LimitNotice, ctx) => {
-    const answer = lastWord(ctx.state.get(SAID))
+    // What a manager tells a member is no answer.
+    const answer = lastWord(ctx.state.get(SAID).filter(({ speaker }) => names.has(speaker)))
     if (answer === undefined) throw new SuperstepError(code, message, { limit: true, retryable: false })
     finish(ctx, ctx.state.get(TEAM), "limit", answer)
   })
@@ -153,8 +155,7 @@ export async function isTerminated(
 /** A whole number from 1 on, or from 0. */
 export function checkCount(team: string, option: string, value: number | undefined, least = 1): void {
   if (value === undefined || (Number.isSafeInteger(value) && value >= least)) return
-  const text = `Team "${team}": ${option} is a whole number of at least ${least}, not ${String(value)}.`
-  throw new SuperstepError("TEAM_INVALID", text)
+  throw teamInvalid(team, `${option} is a whole number of at least ${least}, not ${String(value)}.`)
 }
 
 export function memberOf(team: string, members: readonly Member[], name: string): Member {

@@ -34,6 +34,12 @@ export function saidBy(speaker: string, answer: unknown): Said {
   return { speaker, text: JSON.stringify(data), data }
 }
 
+/** What a person answered. */
+export function answerText(answer: unknown): string {
+  if (typeof answer === "string") return answer
+  return answer === null || answer === undefined ? "" : JSON.stringify(answer)
+}
+
 /** From the input on. */
 export function transcript(ctx: Context): readonly Said[] {
   return [...inputSaid(ctx), ...ctx.state.get(SAID)]
