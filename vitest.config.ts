@@ -7,6 +7,7 @@ export default defineConfig({
   test: {
     // For a test that hangs, not for one that is slow: nothing here waits for time to pass.
     testTimeout: 60_000,
+    hookTimeout: 60_000,
     include: ["packages/*/src/**/*.test.ts", "tests/**/*.test.ts", "examples/**/*.test.ts"],
   },
 })

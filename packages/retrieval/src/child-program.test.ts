@@ -42,6 +42,29 @@ test("a request that is aborted ends with the process, and the next gets a new o
   expect(await child.ask({ say: "b" }, PATIENT)).toMatchObject({ nth: 1 })
 })
 
+test("a request that waits ends as soon as it is aborted (P1)", async () => {
+  const child = program()
+  const first = child.ask({ do: "hang" }, PATIENT)
+  const stop = new AbortController()
+  const waiting = child.ask({ say: "a" }, { ...PATIENT, signal: stop.signal })
+  stop.abort(new Error("enough"))
+  await expect(waiting).rejects.toThrow("enough")
+  child.close()
+  await expect(first).rejects.toMatchObject({ why: "closed" })
+})
+
+test("a process that cannot be started says why, and does not end ours", async () => {
+  const { execPath } = process
+  onTestFinished(() => {
+    process.execPath = execPath
+  })
+  const child = program()
+  process.execPath = "/no/such/program"
+  await expect(child.ask({ say: "a" }, PATIENT)).rejects.toMatchObject({ why: "died", exit: "ENOENT" })
+  process.execPath = execPath
+  expect(await child.ask({ say: "a" }, PATIENT)).toMatchObject({ said: "a" })
+})
+
 test("a process that dies says how, and is replaced (P3)", async () => {
   const child = program()
   await expect(child.ask({ do: "die" }, PATIENT)).rejects.toMatchObject({ why: "died", exit: 7 })

@@ -1,7 +1,7 @@
 /**
  * A program of ours in a process of its own, for native code that cannot be trusted with our memory and time.
  *
- * P1 One request at a time; the others wait for their turn, and their time counts from it.
+ * P1 One request at a time; the others wait for their turn, or until they are aborted, and their time counts from it.
  * P2 A request that is not answered in its time, or is aborted, ends with the process.
  * P3 A process that ended is replaced for the next request. Its time begins when the new one says that it is up.
  * P4 A process without a request does not keep ours alive, and ends with it.
@@ -9,6 +9,7 @@
 import { type ChildProcess, fork } from "node:child_process"
 import { createRequire } from "node:module"
 import { fileURLToPath, pathToFileURL } from "node:url"
+import { Turns } from "./sql/turns.ts"
 
 const require = createRequire(import.meta.url)
 
@@ -18,15 +19,15 @@ export const UP = "up"
 const START = 30_000
 
 export interface RequestOptions {
-  /** Milliseconds. */
-  readonly timeout: number
+  /** Milliseconds. Default: as long as it takes. */
+  readonly timeout?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
 /** The process ended instead of answering. */
 export class ProgramEnded extends Error {
   readonly why: "late" | "closed" | "died"
-  /** Its exit code, or the signal that ended it. */
+  /** Its exit code, the signal that ended it, or why it could not be started. */
   readonly exit: string | number | undefined
 
   constructor(why: ProgramEnded["why"], exit?: string | number | undefined) {
@@ -45,8 +46,8 @@ export class ChildProgram<Request extends object, Reply> {
   readonly #program: URL
   readonly #settings: object
   readonly #up = new WeakMap<ChildProcess, Promise<unknown>>()
+  readonly #turns = new Turns(1)
   #child: ChildProcess | undefined
-  #turn: Promise<unknown> = Promise.resolve()
   #isClosed = false
 
   /** The program's only argument are its settings as JSON. */
@@ -56,12 +57,7 @@ export class ChildProgram<Request extends object, Reply> {
   }
 
   ask(request: Request, options: RequestOptions): Promise<Reply> {
-    const asked = this.#turn.then(() => {
-      options.signal?.throwIfAborted()
-      return this.#send(request, options)
-    })
-    this.#turn = asked.catch(() => undefined)
-    return asked
+    return this.#turns.take(options.signal, () => this.#send(request, options))
   }
 
   /** What is under way ends with it. */
@@ -82,7 +78,7 @@ export class ChildProgram<Request extends object, Reply> {
       isLate = true
       kill()
     }
-    let timer = setTimeout(late, START)
+    let timer: NodeJS.Timeout | undefined = setTimeout(late, START)
     signal?.addEventListener("abort", kill, { once: true })
     keepAlive(child, true)
     try {
@@ -92,7 +88,7 @@ export class ChildProgram<Request extends object, Reply> {
         return first as Reply
       }
       clearTimeout(timer)
-      timer = setTimeout(late, timeout)
+      timer = timeout === undefined ? undefined : setTimeout(late, timeout)
       // If it cannot be sent the process is ending, and says so.
       child.send(request, () => undefined)
       return (await messageOf(child)) as Reply
@@ -115,9 +111,12 @@ export class ChildProgram<Request extends object, Reply> {
       env: environment(),
       stdio: ["ignore", "ignore", "ignore", "ipc"],
     })
-    child.once("exit", () => {
+    const gone = () => {
       if (this.#child === child) this.#child = undefined
-    })
+    }
+    child.once("exit", gone)
+    // One that could not be started does not exit.
+    child.on("error", gone)
     this.#child = child
     const up = messageOf(child)
     // Whoever waits for it is told.
@@ -132,13 +131,17 @@ function messageOf(child: ChildProcess): Promise<unknown> {
     const over = (settle: () => void) => {
       child.off("message", onMessage)
       child.off("exit", onExit)
+      child.off("error", onError)
       settle()
     }
     const onMessage = (message: unknown) => over(() => resolve(message))
     const onExit = (code: number | null, signal: string | null) =>
       over(() => reject(new ProgramEnded("died", signal ?? code ?? undefined)))
+    const onError = ({ code, message }: NodeJS.ErrnoException) =>
+      over(() => reject(new ProgramEnded("died", code ?? message)))
     child.on("message", onMessage)
     child.on("exit", onExit)
+    child.on("error", onError)
   })
 }
 
@@ -149,8 +152,9 @@ function keepAlive(child: ChildProcess, isBusy: boolean): void {
   }
 }
 
-/** What a program needs to start, and no secrets. */
+/** What a program needs to start, and no secrets; and one time zone everywhere. */
 function environment(): NodeJS.ProcessEnv {
   const names = ["PATH", "SystemRoot", "TMPDIR", "TEMP", "TMP"]
-  return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])))
+  const known = names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : []))
+  return { ...Object.fromEntries(known), TZ: "UTC" }
 }

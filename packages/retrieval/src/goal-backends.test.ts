@@ -78,6 +78,14 @@ test("what a model writes there can do no harm", async () => {
   expect(said).toContain("within 30 days")
 })
 
+test("a file that is no index is said to be none", async () => {
+  const root = mkdtempSync(join(tmpdir(), "goal-"))
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }))
+  writeFileSync(join(root, "docs.db"), "no index at all".repeat(100))
+  const open = goalBackends({ root }).index({ index: "docs.db" })
+  await expect(open).rejects.toMatchObject({ code: "INDEX_UNUSABLE" })
+})
+
 test("an index that is not there is not made, and said to be missing", async () => {
   const open = goalBackends().index({ index: "no/such.db" })
   await expect(open).rejects.toMatchObject({ code: "INDEX_MISSING" })

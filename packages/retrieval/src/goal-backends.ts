@@ -61,7 +61,11 @@ async function indexAt(path: string, root: string, env: NonNullable<GoalBackends
     throw new SuperstepError("INDEX_MISSING", text, { retryable: false })
   }
   const plain = documentIndex(path, { root })
-  const name = (await plain.report()).embeddings?.name
+  const report = await plain.report().catch(async (error) => {
+    await plain.close()
+    throw error
+  })
+  const name = report.embeddings?.name
   if (name === undefined) return plain
   await plain.close()
   const embeddings = await namedEmbeddings(name, { env })

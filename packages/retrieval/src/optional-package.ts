@@ -5,7 +5,8 @@ export async function optionalPackage<T>(name: string, purpose: string, load: ()
   try {
     return await load()
   } catch (cause) {
-    const isMissing = (cause as { code?: unknown }).code === "ERR_MODULE_NOT_FOUND"
+    // As `import` says it, and as `require.resolve` does.
+    const isMissing = /^(?:ERR_)?MODULE_NOT_FOUND$/.test(String((cause as { code?: unknown })?.code))
     const what = isMissing ? "is not installed" : "does not load"
     const message = `${purpose} needs the package ${name}, which ${what}: npm install ${name}`
     throw new SuperstepError("PACKAGE_MISSING", message, { cause, retryable: false })

@@ -1,6 +1,6 @@
 import type { Database, Table } from "@superstep/engine/patterns"
 import fc from "fast-check"
-import { describe, expect, test } from "vitest"
+import { describe, expect, test, vi } from "vitest"
 import { schemaRetriever } from "./schema-retriever.ts"
 import { scoreTables } from "./score.ts"
 import { singular, wordsOfGoal, wordsOfName } from "./words.ts"
@@ -107,12 +107,31 @@ describe("scores", () => {
     expect(score("items order", "order_items")).toBeLessThan(score("order items", "order_items"))
   })
 
+  test("a phrase may have stop words in it", () => {
+    expect(score("the date of birth", "t:date_of_birth")).toBe(score("birth date", "t:birth_date"))
+    expect(score("the date of birth", "t:date_of_birth")).toBeGreaterThan(score("date birth", "t:birth,date"))
+  })
+
   test("stop words match nothing", () => expect(score("what is the most of it", "what_is:the,most")).toBe(0))
 
   test("all tables and columns are looked at, and a thousand of them count no more than one", () => {
     const many = Array.from({ length: 1_000 }, (_, i) => `t${i}:name,id`)
     expect(score("name", ...many)).toBe(score("name", "t:name"))
     expect(score("invoice", ...many, "zz:invoice")).toBeGreaterThan(0)
+  })
+
+  test("words of names that many tables share are looked for once, however long the goal is", () => {
+    const goal = Array.from({ length: 5_000 }, (_, i) => `goal${i}`)
+    const columns = Array.from({ length: 20 }, (_, i) => ({ name: `column_${i}`, type: "text" }))
+    const tables = Array.from({ length: 2_000 }, () => ({ name: "orders", columns }))
+    let looked = 0
+    const includes = vi.spyOn(String.prototype, "includes").mockImplementation(function (this: string, text) {
+      looked += 1
+      return this.indexOf(text) >= 0
+    })
+    const { total } = scoreTables(goal, tables)
+    includes.mockRestore()
+    expect([total, looked < 5_000 * 25]).toEqual([0, true])
   })
 
   test("a table of that name alone is over one that has more in its name, and a schema is no more", () => {
@@ -155,8 +174,13 @@ describe("the best database", () => {
   test("is found though another cannot be asked; when none can, that is the error", async () => {
     const found = await schemaRetriever([broken, shop]).findBestDatabase("orders")
     expect(found?.database).toBe(shop)
-    expect(found?.reason).toMatch(/\. 1 could not be asked\.$/)
+    expect(found?.reason).toMatch(/\. Could not be asked: broken\.$/)
     await expect(schemaRetriever([broken]).findBestDatabase("orders")).rejects.toThrow("cannot be reached")
+  })
+
+  test("is not said to be none while one that may be it cannot be asked", async () => {
+    const search = schemaRetriever([broken, shop]).findBestDatabase("who painted this?")
+    await expect(search).rejects.toThrow("cannot be reached")
   })
 
   test("is not looked for when the caller has left", async () => {

@@ -22,20 +22,23 @@ export function schemaRetriever(databases: readonly Database[]): SchemaRetriever
       options.signal?.throwIfAborted()
       const scored = asked.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []))
       const failures = asked.flatMap((one) => (one.status === "rejected" ? [one.reason] : []))
-      // One that cannot be asked does not keep the others from it.
-      if (scored.length === 0 && failures.length > 0) throw failures[0]
+      const failed = databases.filter((_, index) => asked[index]?.status === "rejected")
       scored.sort(
         (one, other) =>
           other.score.total - one.score.total ||
           TIES.indexOf(one.database.kind) - TIES.indexOf(other.database.kind),
       )
       const [best, second] = scored
-      if (best === undefined || best.score.total === 0) return undefined
+      if (best === undefined || best.score.total === 0) {
+        // One that cannot be asked does not keep the others from it; but it may be the one.
+        if (failures.length > 0) throw failures[0]
+        return undefined
+      }
       const isTie = second?.score.total === best.score.total
       return {
         database: best.database,
         score: best.score.total,
-        reason: reasonOf(best, databases.length, isTie ? second?.database : undefined, failures.length),
+        reason: reasonOf(best, databases.length, isTie ? second?.database : undefined, failed),
       } satisfies BestDatabase
     },
   }
@@ -45,7 +48,7 @@ function reasonOf(
   { database, score }: { readonly database: Database; readonly score: Score },
   count: number,
   tied: Database | undefined,
-  failed: number,
+  failed: readonly Database[],
 ): string {
   const told = score.matches.slice(0, TOLD).map(tellMatch)
   const more = score.matches.length - told.length
@@ -54,7 +57,7 @@ function reasonOf(
     told.join("; "),
     more > 0 ? `; and ${more} more` : "",
     tied === undefined ? "" : `. ${tied.name} has the same score, and comes after it`,
-    failed === 0 ? "" : `. ${failed} could not be asked`,
+    failed.length === 0 ? "" : `. Could not be asked: ${failed.map(({ name }) => name).join(", ")}`,
     ".",
   ].join("")
 }

@@ -3,7 +3,7 @@
  * so that a database gains nothing by having many tables.
  */
 import type { Table } from "@superstep/engine/patterns"
-import { wordsOfName } from "./words.ts"
+import { isTelling, wordsOfName } from "./words.ts"
 
 /** What a word of the goal counts: a phrase is a whole name of several words, a part is a piece of a word. */
 const WEIGHTS = {
@@ -33,6 +33,7 @@ export interface Score {
 }
 
 export function scoreTables(goal: readonly string[], tables: readonly Table[]): Score {
+  const found = finder(goal)
   const best = new Map<string, Match>()
   const offer = (match: Match) => {
     for (const word of match.words) {
@@ -40,15 +41,41 @@ export function scoreTables(goal: readonly string[], tables: readonly Table[]): 
     }
   }
   for (const { name, columns } of tables) {
-    for (const match of matchesOf(goal, name, undefined)) offer(match)
-    for (const column of columns) for (const match of matchesOf(goal, name, column.name)) offer(match)
+    for (const match of matchesOf(goal, found, name, undefined)) offer(match)
+    for (const column of columns) for (const match of matchesOf(goal, found, name, column.name)) offer(match)
   }
   const total = [...best.values()].reduce((sum, { weight }) => sum + weight, 0)
   const matches = [...new Set(best.values())].sort((one, other) => other.weight - one.weight)
   return { total, matches }
 }
 
-function matchesOf(goal: readonly string[], table: string, column: string | undefined): Match[] {
+/** Which words of the goal a word of a name is, and which it has a part of. */
+interface FoundWords {
+  readonly same: boolean
+  readonly alike: readonly string[]
+}
+
+/** Names share their words: each is looked for once, as goals can be long and tables many. */
+function finder(goal: readonly string[]): (word: string) => FoundWords {
+  const words = new Set(goal)
+  const known = new Map<string, FoundWords>()
+  return (word) => {
+    let found = known.get(word)
+    if (found === undefined) {
+      const alike = [...words].filter((other) => other !== word && isPart(other, word))
+      found = { same: words.has(word), alike }
+      known.set(word, found)
+    }
+    return found
+  }
+}
+
+function matchesOf(
+  goal: readonly string[],
+  found: (word: string) => FoundWords,
+  table: string,
+  column: string | undefined,
+): Match[] {
   const kind = column === undefined ? "table" : "column"
   const names = namesOf(column ?? table)
   const match = (how: Match["how"], words: readonly string[], extra = 0): Match => ({
@@ -58,18 +85,19 @@ function matchesOf(goal: readonly string[], table: string, column: string | unde
     ...(column === undefined ? {} : { column }),
     weight: WEIGHTS[how][kind] + extra,
   })
-  const phrases = names
-    .filter((name) => name.length > 1 && contains(goal, name))
-    .map((name) => match("phrase", name))
-  const parts = names[0] as readonly string[]
-  const words = goal.flatMap((word) => {
-    if (parts.includes(word)) {
-      const isAlone = kind === "table" && names.some((name) => name.length === 1 && name[0] === word)
-      return [match("word", [word], isAlone ? ALONE : 0)]
-    }
-    return parts.some((part) => isPart(word, part)) ? [match("part", [word])] : []
-  })
-  return [...phrases, ...words]
+  const matches: Match[] = []
+  for (const name of names) {
+    // As in the goal: "date of birth" is a date_of_birth.
+    const phrase = name.filter(isTelling)
+    if (phrase.length > 1 && contains(goal, phrase)) matches.push(match("phrase", phrase))
+  }
+  for (const word of names[0] as readonly string[]) {
+    const { same, alike } = found(word)
+    const isAlone = kind === "table" && names.some((name) => name.length === 1 && name[0] === word)
+    if (same) matches.push(match("word", [word], isAlone ? ALONE : 0))
+    for (const other of alike) matches.push(match("part", [other]))
+  }
+  return matches
 }
 
 /** A name's words, with its schema's and without: `sales.orders` is also `orders`. */

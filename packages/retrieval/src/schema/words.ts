@@ -30,9 +30,12 @@ const WITH_IE = /^(?:[a-z]ies|movies|cookies|calories|rookies|selfies|hoodies|zo
 
 /** A question's words in order, without those that say nothing. */
 export function wordsOfGoal(goal: string): string[] {
-  return splitWords(goal)
-    .filter((word) => !STOP_WORDS.has(word))
-    .map(singular)
+  return splitWords(goal).filter(isTelling).map(singular)
+}
+
+/** It is no stop word. */
+export function isTelling(word: string): boolean {
+  return !STOP_WORDS.has(word)
 }
 
 /** `"customerOrders"`, `customer_orders` and `shop.Customer Orders` all have `customer` and `order`. */

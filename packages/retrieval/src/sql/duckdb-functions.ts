@@ -12,7 +12,7 @@ const REFUSED = new Set([
   "write_log",
 ])
 
-export function isRefusedInDuckDb(name: string): boolean {
+export function whyRefusedInDuckDb(name: string): string | undefined {
   // Names are the same in upper case, also between quotes.
-  return REFUSED.has(name.toLowerCase())
+  return REFUSED.has(name.toLowerCase()) ? "it has effects, or runs what is in a string" : undefined
 }

@@ -1,5 +1,8 @@
 /** Files made into tables of a DuckDB database, which is then only read. Runs in a process of its own. */
+import { createReadStream, createWriteStream } from "node:fs"
+import { rm } from "node:fs/promises"
 import { join } from "node:path"
+import { pipeline } from "node:stream/promises"
 import type { DuckDBConnection } from "@duckdb/node-api"
 import type { Table } from "@superstep/engine/patterns"
 import type { LoadedTable, Source } from "./duckdb-messages.ts"
@@ -16,7 +19,7 @@ export async function loadFile(
     const rows = await numberOf(connection, `SELECT count(*) FROM ${quoted(table)}`)
     return { table, rows, broken }
   } catch (error) {
-    return { table, rows: 0, broken: 0, problem: shortened(error) }
+    return { table, rows: 0, broken: 0, problem: problemOf(error) }
   }
 }
 
@@ -24,13 +27,20 @@ type Read = (connection: DuckDBConnection, source: Source, folder: string) => Pr
 
 /** Each makes the table, and gives the number of broken rows. */
 const readers: Record<Source["format"], Read> = {
-  async csv(connection, { path, table }) {
-    // All rows are looked at for the types: none is lost because the first ones were of another kind.
-    const options =
-      "sample_size = -1, store_rejects = true, rejects_scan = 'scans', rejects_table = 'rejects'"
-    await connection.run("DROP TABLE IF EXISTS scans; DROP TABLE IF EXISTS rejects")
-    await connection.run(`CREATE TABLE ${quoted(table)} AS SELECT * FROM read_csv(${text(path)}, ${options})`)
-    return numberOf(connection, "SELECT count(DISTINCT line) FROM rejects")
+  async csv(connection, source, folder) {
+    try {
+      return await readCsv(connection, source, "")
+    } catch (error) {
+      // Line ends of two kinds, or very long lines. If that is not it, the first error says more.
+      const path = join(folder, `${source.table}.lines.csv`)
+      await copyWithPlainLines(source.path, path)
+      const long = `, max_line_size = ${LONGEST_LINE}, buffer_size = ${2 * LONGEST_LINE}`
+      return await readCsv(connection, { ...source, path }, long)
+        .catch(() => {
+          throw error
+        })
+        .finally(() => rm(path, { force: true }))
+    }
   },
   async json(connection, { path, table }) {
     await connection.run(`CREATE TABLE ${quoted(table)} AS SELECT * FROM read_json(${text(path)})`)
@@ -55,6 +65,32 @@ const readers: Record<Source["format"], Read> = {
     await connection.run(`CREATE TABLE ${quoted(table)} AS SELECT * FROM read_parquet(${text(path)})`)
     return 0
   },
+}
+
+const LONGEST_LINE = 16_000_000
+
+async function readCsv(connection: DuckDBConnection, { path, table }: Source, more: string): Promise<number> {
+  // All rows are looked at for the types: none is lost because the first ones were of another kind. No table of a file
+  // is named with a line at the front.
+  const options = `sample_size = -1, store_rejects = true, rejects_scan = '_scans', rejects_table = '_rejects'${more}`
+  await connection.run("DROP TABLE IF EXISTS _scans; DROP TABLE IF EXISTS _rejects")
+  await connection.run(`CREATE TABLE ${quoted(table)} AS SELECT * FROM read_csv(${text(path)}, ${options})`)
+  return numberOf(connection, "SELECT count(DISTINCT line) FROM _rejects")
+}
+
+async function copyWithPlainLines(from: string, to: string): Promise<void> {
+  await pipeline(
+    createReadStream(from, "latin1"),
+    async function* (pieces: AsyncIterable<string>) {
+      let isAfterReturn = false
+      for await (const piece of pieces) {
+        const rest = isAfterReturn && piece.startsWith("\n") ? piece.slice(1) : piece
+        isAfterReturn = piece.endsWith("\r")
+        yield Buffer.from(rest.replace(/\r\n?/g, "\n"), "latin1")
+      }
+    },
+    createWriteStream(to),
+  )
 }
 
 /** The tables, named as a query names them. */
@@ -93,7 +129,11 @@ function text(value: string): string {
 }
 
 /** DuckDB's first line says what; the rest is about the statement, which is ours. */
-function shortened(error: unknown): string {
+function problemOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
+  if (/Maximum line size/i.test(message)) return `a line is longer than ${LONGEST_LINE / 1_000_000} MB`
+  if (message.includes("Error when sniffing file")) {
+    return "it cannot be told where its columns end: no delimiter and quotes fit its lines"
+  }
   return (message.split("\n")[0] as string).slice(0, 300)
 }

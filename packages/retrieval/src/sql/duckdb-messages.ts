@@ -22,12 +22,10 @@ export interface LoadedTable {
 
 export type DuckDbRequest =
   | { readonly do: "load"; readonly sources: readonly Source[] }
-  | { readonly do: "open" }
   | { readonly do: "query"; readonly sql: string; readonly limits: KnownLimits }
 
 export interface DuckDbReplies {
   readonly load: { readonly loaded: readonly LoadedTable[]; readonly tables: readonly Table[] }
-  readonly open: null
   readonly query: QueryResult
 }
 
@@ -37,6 +35,7 @@ export type DuckDbReply =
 
 /** Its only argument, as JSON. */
 export interface DuckDbSettings {
+  /** Its file. If that is there its tables have been loaded. */
   readonly database: string
   readonly folder: string
   /** Bytes. */

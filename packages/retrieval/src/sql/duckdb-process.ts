@@ -3,35 +3,43 @@
  * take, some of its functions cannot be interrupted, and some end the process. So this one has no secrets in its
  * environment, watches its memory, and can be ended at any time.
  */
-import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api"
+import { existsSync } from "node:fs"
+import type { DuckDBInstance } from "@duckdb/node-api"
+import { UP } from "../child-program.ts"
 import { loadFile, tablesOf } from "./duckdb-load.ts"
 import type { DuckDbReplies, DuckDbReply, DuckDbRequest, DuckDbSettings } from "./duckdb-messages.ts"
 import { Refusal, runSelect } from "./duckdb-query.ts"
 
 const { database, folder, memory } = JSON.parse(process.argv[2] as string) as DuckDbSettings
-const duckdb = await import("@duckdb/node-api")
 const options = { autoinstall_known_extensions: "false", autoload_known_extensions: "false" }
 const memoryLimit = `${Math.floor(memory / 1_000_000)}MB`
 
-let opened: DuckDBInstance | undefined
-let underWay: DuckDBConnection | undefined
-
 process.on("disconnect", end)
-process.on("message", (message: DuckDbRequest | "interrupt") => {
-  if (message === "interrupt") underWay?.interrupt()
-  else void answer(message).then((reply) => process.send?.(reply))
-})
+
+const duckdb = await import("@duckdb/node-api")
+let opened: DuckDBInstance | undefined
+try {
+  // Another process may have loaded it, and ended.
+  if (existsSync(database)) await open()
+  process.on("message", (request: DuckDbRequest) => {
+    void answer(request).then((reply) => process.send?.(reply))
+  })
+  process.send?.(UP)
+} catch (error) {
+  process.send?.(replyOf(error))
+}
 
 async function answer(request: DuckDbRequest): Promise<DuckDbReply> {
   try {
-    if (request.do === "load") return { ok: await load(request.sources) }
-    if (request.do === "query") return await query(request)
-    await open()
-    return { ok: null }
+    return request.do === "load" ? { ok: await load(request.sources) } : await query(request)
   } catch (error) {
-    const kind = error instanceof Refusal ? "refused" : "failed"
-    return { error: kind, message: error instanceof Error ? error.message : String(error) }
+    return replyOf(error)
   }
+}
+
+function replyOf(error: unknown): DuckDbReply {
+  const message = error instanceof Error ? error.message : String(error)
+  return { error: error instanceof Refusal ? "refused" : "failed", message }
 }
 
 async function load(
@@ -71,7 +79,6 @@ async function open(): Promise<void> {
 
 async function query({ sql, limits }: Extract<DuckDbRequest, { do: "query" }>): Promise<DuckDbReply> {
   const connection = await (opened as DuckDBInstance).connect()
-  underWay = connection
   let isLate = false
   const timer = setTimeout(() => {
     isLate = true
@@ -86,7 +93,6 @@ async function query({ sql, limits }: Extract<DuckDbRequest, { do: "query" }>): 
   } finally {
     clearTimeout(timer)
     clearInterval(watch)
-    underWay = undefined
     connection.closeSync()
   }
 }

@@ -47,7 +47,18 @@ function take(chunk: DuckDBDataChunk, bounded: BoundedRows, toJson: DuckDBValueC
 function jsonConverter(duckdb: DuckDb): DuckDBValueConverter<Json> {
   return (value, type, converter) => {
     if (typeof value === "bigint") return exactNumber(String(value))
+    if (type.typeId === duckdb.DuckDBTypeId.FLOAT && typeof value === "number") return floatOf(value)
     if (value instanceof duckdb.DuckDBDecimalValue) return exactNumber(value.toString())
     return duckdb.JsonDuckDBValueConverter(value, type, converter as never) as Json
   }
+}
+
+/** The shortest number that is this FLOAT: 0.1 and not 0.10000000149011612. */
+function floatOf(value: number): Json {
+  if (!Number.isFinite(value)) return String(value)
+  for (let digits = 6; digits < 9; digits += 1) {
+    const short = Number(value.toPrecision(digits))
+    if (Math.fround(short) === value) return short
+  }
+  return Number(value.toPrecision(9))
 }

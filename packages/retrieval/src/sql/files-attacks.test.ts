@@ -43,7 +43,7 @@ afterAll(async () => {
 /** The files, what is in the folder, what the tables hold, and who was called. */
 async function everything(): Promise<unknown> {
   const { rows } = await database.query("SELECT count(*), string_agg(name, ',' ORDER BY id) FROM people", {
-    timeout: 10_000,
+    timeout: 20_000,
   })
   const hash = createHash("sha256").update(await readFile(data))
   hash.update(await readFile(join(folder, "tables.duckdb")))
@@ -98,6 +98,33 @@ const REFUSED: Record<string, string> = {
   "a call": "CALL pragma_version()",
   preparing: "PREPARE p AS SELECT 1",
   "the environment": "SELECT getenv('PATH')",
+  "reading a database": "FROM read_duckdb('FOLDER/tables.duckdb')",
+  "what is in a Parquet file": "FROM parquet_metadata('/etc/passwd')",
+  "the schema of a Parquet file": "FROM parquet_schema('FOLDER/people.csv')",
+  "reading lines of JSON": "FROM read_ndjson_objects('/etc/passwd')",
+  "reading a file of several": "FROM read_csv(['/etc/passwd', 'FOLDER/people.csv'])",
+  "reading a file by a quoted name": `FROM "/etc/passwd"`,
+  "reading by a name with a method": "SELECT '/etc/passwd'.read_text()",
+  "calling out over HTTPS": "FROM read_parquet('https://127.0.0.1:PORT/x.parquet')",
+  "calling out to a bucket": "FROM read_csv('s3://bucket/x.csv')",
+  "known secrets": "FROM duckdb_secrets()",
+  "installed extensions": "FROM duckdb_extensions()",
+  "memory by its address": "FROM arrow_scan(1, 1, 1)",
+  "SQL in a string, by a name with a space that is none": "FROM query\u2060('SELECT 1')",
+  "a table by its name in a string": "FROM query_table('people')",
+  "SQL in a string, in a subquery": "SELECT (SELECT count(*) FROM query('FROM people'))",
+  "a copy in a CTE": "WITH x AS (COPY people TO 'FOLDER/x') SELECT 1",
+  "an insert in a CTE": "WITH x AS (INSERT INTO people VALUES (3, 'x') RETURNING id) FROM x",
+  "a merge": "MERGE INTO people USING people p ON true WHEN MATCHED THEN DELETE",
+  "a pivot, which makes a type": "PIVOT people ON name",
+  "a view": "CREATE VIEW v AS SELECT 1",
+  "an index": "CREATE INDEX i ON people (id)",
+  "a sequence": "CREATE SEQUENCE s",
+  "a variable": "SET VARIABLE x = 1",
+  "another database": "USE memory",
+  "an explained run": "EXPLAIN ANALYZE SELECT 1",
+  vacuuming: "VACUUM",
+  "profiling to a file": "PRAGMA profiling_output = 'FOLDER/profile'",
   "a parameter": "SELECT $1",
   nothing: "",
 }
@@ -110,6 +137,13 @@ const BOUNDED: Record<string, string> = {
   "a huge sort": "SELECT * FROM range(1000000000) ORDER BY random()",
   "one row of 300 MB": "SELECT repeat('x', 300000000)",
   "a thousand rows of 100 MB": "SELECT repeat('x', 100000000) FROM range(1000)",
+  "padding to 2 GB": "SELECT lpad('', 2000000000, 'x')",
+  "formatting to 1 GB": "SELECT format('{:1000000000}', 1)",
+  "two billion bits": "SELECT bitstring('1', 2000000000)",
+  "an aggregate of gigabytes": "SELECT string_agg(repeat('x', 1000000)) FROM range(100000)",
+  "a list in a list, 900 times": `SELECT ${"[".repeat(900)}1${"]".repeat(900)}`,
+  "parentheses without end": `SELECT ${"(".repeat(50_000)}1${")".repeat(50_000)}`,
+  "a sum without end": `SELECT ${"1+".repeat(50_000)}1`,
   "a huge list": "SELECT range(100000000000)",
   "a distance that cannot be interrupted": "SELECT levenshtein(repeat('a', 300000), repeat('b', 300000))",
 }
@@ -118,7 +152,8 @@ const CODES = ["QUERY_REFUSED", "QUERY_FAILED", "QUERY_TIMEOUT"]
 
 describe("what a model may not ask", () => {
   test.each(Object.entries(REFUSED))("%s is refused", async (_, sql) => {
-    const error = await database.query(filled(sql)).then(
+    // Refused, and not only out of time.
+    const error = await database.query(filled(sql), { timeout: 20_000 }).then(
       () => undefined,
       (thrown) => thrown,
     )

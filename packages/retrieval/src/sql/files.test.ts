@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DuckDBInstance } from "@duckdb/node-api"
@@ -27,6 +27,16 @@ beforeAll(async () => {
     "list.json": '[{"a": 1, "b": {"c": [1, 2]}}, {"a": 12345678901234567890}]',
     "cut.json": '[{"a": 1}, {"a":',
     "events.jsonl": '{"a": 1, "kind": "x"}\n{"a":\n\n{"a": 3, "kind": "y"}\n',
+    // The names of DuckDB's own tables for what it could not read.
+    "rejects.csv": "id,name\n1,a\n2,b,c\n",
+    "reject_errors.csv": "id\n1\n",
+    "scans.csv": "id\n1\n",
+    "two ends.csv": 'id,note\r\n1,a\n2,"x\r\ny"\r\n3,d,e\r\n4,f\n',
+    "long line.csv": `id,note\n1,${"x".repeat(3_000_000)}\n2,y\n`,
+    "one line.csv": "x".repeat(10_000_000),
+    "utf16be.csv": Buffer.from("\ufeffname,city\nÅse,Tromsø\n", "utf16le").swap16(),
+    "utf16 without mark.csv": Buffer.from("name,city\nÅse,Tromsø\n", "utf16le"),
+    "damaged.parquet": "PAR1 and nothing",
     "below/orders.csv": "id\n1\n",
     ".hidden/secret.csv": "id\n1\n",
     "notes.txt": "nothing to ask",
@@ -97,17 +107,43 @@ describe("files as tables", () => {
     expect(table?.description).toBe("From broken.csv: 3 rows, 2 broken rows left out.")
   })
 
+  test("a file may be called what DuckDB calls its own tables", async () => {
+    expect(await rowsOf("FROM rejects")).toEqual([[1, "a"]])
+    expect(await about("rejects.csv")).toMatchObject({ rows: 1, brokenRows: 1 })
+    expect(await rowsOf("FROM reject_errors, scans")).toEqual([[1, 1]])
+  })
+
+  test("line ends of two kinds in one file are line ends, and broken rows are still counted", async () => {
+    expect(await rowsOf("FROM two_ends ORDER BY id")).toEqual([
+      [1, "a"],
+      [2, "x\ny"],
+      [4, "f"],
+    ])
+    expect(await about("two ends.csv")).toMatchObject({ rows: 3, brokenRows: 1 })
+  })
+
+  test("a line of megabytes is a row like others, and one that is no row is told", async () => {
+    expect(await rowsOf("SELECT id, length(note) FROM long_line ORDER BY id")).toEqual([
+      [1, 3_000_000],
+      [2, 1],
+    ])
+    expect(await about("one line.csv")).toMatchObject({ rows: 0, brokenRows: 1 })
+  })
+
   test("a column whose last value is of another kind loses no row", async () => {
     expect(await about("late.csv")).toMatchObject({ rows: 30_001, brokenRows: 0 })
     expect(await rowsOf("SELECT count(*) FROM late WHERE n = 'n/a'")).toEqual([[1]])
   })
 
-  test.each(["utf16", "latin1", "bom"])("%s is read as the text it is", async (table) => {
-    expect(await shop.query(`FROM ${table}`)).toMatchObject({
-      columns: ["name", "city"],
-      rows: [["Åse", "Tromsø"]],
-    })
-  })
+  test.each(["utf16", "utf16be", "utf16_without_mark", "latin1", "bom"])(
+    "%s is read as the text it is",
+    async (table) => {
+      expect(await shop.query(`FROM ${table}`)).toMatchObject({
+        columns: ["name", "city"],
+        rows: [["Åse", "Tromsø"]],
+      })
+    },
+  )
 
   test("what was converted is told", async () => {
     expect(await about("utf16.csv")).toMatchObject({ encoding: "utf-16le" })
@@ -119,8 +155,9 @@ describe("files as tables", () => {
     expect(await about("empty.csv")).toMatchObject({ rows: 0, problem: "it is empty" })
     expect(await about("picture.csv")).toMatchObject({ problem: "it is no text" })
     expect((await about("cut.json"))?.problem).toMatch(/^Invalid Input Error: Malformed JSON/)
+    expect((await about("damaged.parquet"))?.problem).toMatch(/^Invalid Input Error: No magic bytes/)
     const names = (await shop.schema()).map(({ name }) => name)
-    for (const name of ["empty", "picture", "cut"]) expect(names).not.toContain(name)
+    for (const name of ["empty", "picture", "cut", "damaged"]) expect(names).not.toContain(name)
   })
 
   test("a header without rows makes a table without rows", async () => {
@@ -154,6 +191,24 @@ describe("files as tables", () => {
   })
 })
 
+test("values are JSON, without digits that the data has not, in one time zone everywhere", async () => {
+  const { rows } =
+    await shop.query(`SELECT 0.1::FLOAT, 16777217::FLOAT, 'NaN'::FLOAT, 'inf'::DOUBLE, 1.10::DECIMAL(9,2),
+    9007199254740993, [0.1::FLOAT], TIMESTAMPTZ '2026-07-02 12:00:00+02:00', TIMESTAMPTZ '2026-07-02 12:00:00+02:00'::VARCHAR`)
+  expect(rows).toEqual([
+    [
+      0.1,
+      16777216,
+      "NaN",
+      "Infinity",
+      1.1,
+      "9007199254740993",
+      [0.1],
+      ...["", ""].fill("2026-07-02 10:00:00+00"),
+    ],
+  ])
+})
+
 describe("queries", () => {
   test("rows and bytes are cut at their limits", async () => {
     const rows = await shop.query("SELECT n FROM late")
@@ -181,6 +236,21 @@ describe("queries", () => {
     await expect(endless).rejects.toThrow("enough")
     expect((await next).rows).toEqual([[1]])
     await expect(shop.query("SELECT 1", { signal: controller.signal })).rejects.toThrow("enough")
+  })
+
+  test("one that waits ends as soon as it is aborted", async () => {
+    const endless = new AbortController()
+    const ended = shop.query("SELECT count(*) FROM range(1000000000000)", {
+      signal: endless.signal,
+      timeout: 50_000,
+    })
+    const controller = new AbortController()
+    const waiting = shop.query("SELECT 1", { signal: controller.signal })
+    await shop.schema()
+    controller.abort(new Error("left"))
+    await expect(waiting).rejects.toThrow("left")
+    endless.abort(new Error("enough"))
+    await expect(ended).rejects.toThrow("enough")
   })
 
   test("many at the same time get each its own answer", async () => {
@@ -215,6 +285,27 @@ describe("files that are not there", () => {
     expect((await database.schema()).map(({ name }) => name)).toEqual(["orders", "orders_2"])
     await database.close()
     await expect(database.query("SELECT 1")).rejects.toMatchObject({ code: "DATABASE_CLOSED" })
+  })
+
+  // Linux has a file that nobody can read from its beginning.
+  test.skipIf(process.platform !== "linux")(
+    "one that cannot be read is told, and does not keep the others from it",
+    async () => {
+      const bare = await mkdtemp(join(tmpdir(), "superstep-tables-"))
+      await symlink("/proc/self/mem", join(bare, "shut.csv"))
+      const files = [join(bare, "shut.csv"), join(folder, "orders.csv")]
+      const database = fileDatabase({ id: "some", files })
+      expect(await database.report()).toMatchObject([
+        { table: "shut", rows: 0, problem: "it cannot be read: EIO: i/o error, read" },
+        { table: "orders", rows: 2 },
+      ])
+      await database.close()
+      await rm(bare, { recursive: true })
+    },
+  )
+
+  test.each([0, -1, 1.5, Number.NaN])("memory: %d is refused", (memory) => {
+    expect(() => fileDatabase({ id: "none", folder, memory })).toThrow("memory is a whole number from 1 to")
   })
 
   test("either files or a folder is needed", () => {

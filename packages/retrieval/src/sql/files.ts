@@ -7,10 +7,10 @@ import { SuperstepError } from "@superstep/engine"
 import type { AskOptions, Database, QueryOptions, QueryResult, Table } from "@superstep/engine/patterns"
 import { untilAborted } from "@superstep/engine/tools"
 import { DuckDbChild } from "./duckdb-child.ts"
-import { isRefusedInDuckDb } from "./duckdb-functions.ts"
+import { whyRefusedInDuckDb } from "./duckdb-functions.ts"
 import type { Source } from "./duckdb-messages.ts"
-import { filesNamed, filesOfFolder, readable, type TableFile } from "./file-sources.ts"
-import { limitsOf, type QueryLimits } from "./query-limits.ts"
+import { filesNamed, filesOfFolder, type Readable, readable, type TableFile } from "./file-sources.ts"
+import { limitsOf, type QueryLimits, wholeNumber } from "./query-limits.ts"
 import { checkSelect } from "./select-guard.ts"
 
 export interface FilesOptions {
@@ -45,11 +45,14 @@ export interface FileDatabase extends Database {
   close(): Promise<void>
 }
 
+const MEMORY = 512
+
 export function fileDatabase(options: FilesOptions): FileDatabase {
   const { id, name = id, files, folder } = options
   if ((files === undefined) === (folder === undefined)) {
     throw new SuperstepError("OPTION_INVALID", `The database ${id} needs either \`files\` or a \`folder\`.`)
   }
+  wholeNumber("memory", options.memory ?? MEMORY)
   const asked = new LoadedFiles(options)
   return {
     id,
@@ -93,7 +96,7 @@ class LoadedFiles {
     const limits = limitsOf(query, this.#options.limits)
     checkSelect(sql, {
       beginnings: ["select", "with", "values", "table", "from"],
-      isRefusedFunction: isRefusedInDuckDb,
+      whyRefused: whyRefusedInDuckDb,
     })
     const { child } = await this.loaded(query?.signal)
     return child.ask({ do: "query", sql, limits }, query?.signal)
@@ -108,7 +111,7 @@ class LoadedFiles {
   }
 
   async #load(): Promise<Loaded> {
-    const { files, folder: from, memory = 512 } = this.#options
+    const { files, folder: from, memory = MEMORY } = this.#options
     const { signal } = this.#closed
     const tableFiles = from === undefined ? await filesNamed(files ?? []) : await filesOfFolder(from)
     const folder = await temporaryFolder()
@@ -119,7 +122,13 @@ class LoadedFiles {
     })
     try {
       const readables = []
-      for (const file of tableFiles) readables.push({ file, ...(await readable(file, folder, signal)) })
+      for (const file of tableFiles) {
+        const made = await readable(file, folder, signal).catch((error: Error): Readable => {
+          signal.throwIfAborted()
+          return { problem: `it cannot be read: ${error.message}` }
+        })
+        readables.push({ file, ...made })
+      }
       const sources = readables.flatMap(({ source }): Source[] => (source === undefined ? [] : [source]))
       const { loaded, tables } = await child.ask({ do: "load", sources }, signal)
       const byTable = new Map(loaded.map((one) => [one.table, one]))

@@ -64,6 +64,22 @@ test("the rows nearest in meaning come first, with score, source and title", asy
   await chunks.close()
 })
 
+test("rows that are as near come in the order of their sources, and long ones are not left out", async () => {
+  await server.run(`CREATE TABLE docs.long (body text, "where" text, embedding vector);
+    INSERT INTO docs.long SELECT repeat('x', 200000), 'page ' || i, '[1,0]' FROM generate_series(9, 1, -1) i;
+    GRANT SELECT ON docs.long TO reader`)
+  const long = postgresIndex({
+    id: "long",
+    connectionString: server.url("reader", "x"),
+    table: "docs.long",
+    columns: { text: "body", vector: "embedding", source: "where" },
+    embeddings,
+  })
+  const found = await long.search("doctor")
+  expect(found.map(({ source }) => source)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => `page ${i}`))
+  await long.close()
+})
+
 test("a role that can write is turned away, as for any query", async () => {
   const chunks = index("postgres", "secret")
   await expect(chunks.search("doctor")).rejects.toMatchObject({ code: "DATABASE_ROLE_UNSAFE" })

@@ -24,6 +24,8 @@ export interface PostgresIndex extends Retriever {
 
 const RESULTS = 10
 const MOST_RESULTS = 1_000
+/** Whole documents may be in the table: results are not to be left out for their length. */
+const MOST_BYTES = 32_000_000
 
 /** By cosine distance (`<=>`): an index of the table with vector_cosine_ops is used. */
 export function postgresIndex(options: PostgresIndexOptions): PostgresIndex {
@@ -39,13 +41,16 @@ export function postgresIndex(options: PostgresIndexOptions): PostgresIndex {
       if (query.trim() === "") return []
       const [vector] = await embedAll(embeddings, [query], embeddings.dimensions, signal)
       const sql = nearest(table, columns, vector as Float32Array, limit)
-      const { rows } = await database.query(sql, { rows: limit, signal })
-      return rows.map(([text, source, title, score]) => ({
+      const bytes = options.limits?.bytes ?? MOST_BYTES
+      const { rows } = await database.query(sql, { rows: limit, bytes, signal })
+      const found = rows.map(([text, source, title, score]) => ({
         text: String(text ?? ""),
         score: Number(score),
         source: String(source ?? ""),
         ...(title !== null && { title: String(title) }),
       }))
+      // The server gives those that are as near in any order.
+      return found.sort((one, other) => other.score - one.score || (one.source < other.source ? -1 : 1))
     },
     close: async () => database.close?.(),
   }

@@ -25,8 +25,43 @@ const parsers: Readonly<Record<number, (text: string) => Json>> = {
   [NUMERIC]: exactNumber,
   [FLOAT4]: finiteNumber,
   [FLOAT8]: finiteNumber,
-  [JSON_TYPE]: (text) => JSON.parse(text) as Json,
-  [JSONB]: (text) => JSON.parse(text) as Json,
+  [JSON_TYPE]: jsonOf,
+  [JSONB]: jsonOf,
+}
+
+/** Deeper than that it stays text: whoever walks through it by recursion would run out of stack. */
+const DEEPEST = 100
+
+function jsonOf(text: string): Json {
+  return isShallowAndExact(text) ? (JSON.parse(text) as Json) : text
+}
+
+const NUMBER = /-?\d+(\.\d+)?([eE][+-]?\d+)?/y
+
+function isShallowAndExact(text: string): boolean {
+  let depth = 0
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text[at] as string
+    if (char === "[" || char === "{") depth += 1
+    else if (char === "]" || char === "}") depth -= 1
+    else if (char === '"') at = endOfString(text, at)
+    NUMBER.lastIndex = at
+    const [number, , exponent] = NUMBER.exec(text) ?? []
+    if (number !== undefined) at += number.length - 1
+    if (depth > DEEPEST || (number !== undefined && !isExact(number, exponent))) return false
+  }
+  return true
+}
+
+function isExact(number: string, exponent: string | undefined): boolean {
+  if (exponent !== undefined) return Number.isFinite(Number(number))
+  return number.length <= 15 || typeof exactNumber(number) === "number"
+}
+
+function endOfString(text: string, at: number): number {
+  let end = at + 1
+  while (text[end] !== '"') end += text[end] === "\\" ? 2 : 1
+  return end
 }
 
 function finiteNumber(text: string): Json {

@@ -1,7 +1,11 @@
+import { type AddressInfo, connect, createServer } from "node:net"
 import type { Database } from "@superstep/engine/patterns"
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest"
 import { type PostgresOptions, postgresDatabase } from "./postgres.ts"
 import { type PostgresServer, startPostgres } from "./postgres-server.test-support.ts"
+
+const PATIENT = { timeout: 20_000 }
+const RUNNING = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'FETCH 500%' AND usename = 'reader'"
 
 let server: PostgresServer
 const open: Database[] = []
@@ -44,6 +48,35 @@ function reader(options: Partial<PostgresOptions> = {}): Database {
   return database
 }
 
+/** The error's own text and code; nothing is expected to come. */
+const errorOf = (asked: Promise<unknown>) =>
+  asked.then(
+    () => undefined,
+    (thrown) => thrown,
+  )
+
+/** A way to the server that breaks, or goes silent, when these words come by. */
+async function wayThat(does: "breaks" | "goes silent", words: string): Promise<number> {
+  const way = createServer((near) => {
+    const far = connect(server.port, "127.0.0.1")
+    for (const socket of [near, far]) socket.on("error", () => undefined)
+    near.on("data", (data) => {
+      if (!data.includes(words)) far.write(data)
+      else if (does === "breaks") near.destroy()
+    })
+    far.on("data", (data) => near.write(data))
+    near.on("close", () => far.destroy())
+  })
+  await new Promise<void>((resolve) => way.listen(0, "127.0.0.1", resolve))
+  onTestFinished(() => {
+    way.close()
+  })
+  return (way.address() as AddressInfo).port
+}
+
+const through = (port: number) =>
+  reader({ connectionString: `postgres://reader:reader@127.0.0.1:${port}/postgres`, connectTimeout: 2_000 })
+
 describe("queries", () => {
   test("values come as JSON, and numbers only where they are exact", async () => {
     const result = await reader().query("SELECT * FROM orders ORDER BY id; -- all")
@@ -60,6 +93,24 @@ describe("queries", () => {
   test("a result without rows has its columns, and columns may share a name", async () => {
     const result = await reader().query("SELECT 1 AS a, 2 AS a WHERE false")
     expect(result).toEqual({ columns: ["a", "a"], rows: [], isCut: false })
+  })
+
+  test("a number that JSON has no word for is text, also inside of JSON", async () => {
+    const { rows } =
+      await reader().query(`SELECT 'NaN'::numeric, 'Infinity'::numeric, '-Infinity'::float8, 0.00,
+      '{"id": 9007199254740993}'::jsonb, '[1e400]'::json, '["\\"9007199254740993", -1.50, 2e3]'::jsonb`)
+    expect(rows).toEqual([
+      [
+        ...["NaN", "Infinity", "-Infinity", 0],
+        ...['{"id": 9007199254740993}', "[1e400]", ['"9007199254740993', -1.5, 2_000]],
+      ],
+    ])
+  })
+
+  test("JSON that is too deep for those who walk through it is text", async () => {
+    const deep = (depth: number) => `(repeat('[', ${depth}) || repeat(']', ${depth}))::json`
+    const { rows } = await reader().query(`SELECT ${deep(2)}, ${deep(101)}, ${deep(6_000)}`)
+    expect(rows).toEqual([[[[]], ...[101, 6_000].map((depth) => "[".repeat(depth) + "]".repeat(depth))]])
   })
 
   test("a table and VALUES can be asked too", async () => {
@@ -83,10 +134,10 @@ describe("queries", () => {
     expect([rows.length, isCut]).toEqual([10, true])
   })
 
-  test("a row of 300 MB is not taken in, and the next query has a connection", async () => {
-    const database = reader({ connections: 1, limits: { timeout: 30_000 } })
+  test("a row of 100 MB is not taken in, and the next query has a connection", async () => {
+    const database = reader({ connections: 1, limits: { timeout: 50_000 } })
     const before = process.memoryUsage().rss
-    const result = await database.query("SELECT repeat('x', 300000000) AS big")
+    const result = await database.query("SELECT repeat('x', 100000000) AS big")
     expect(result).toEqual({ columns: ["big"], rows: [], isCut: true })
     expect(process.memoryUsage().rss - before).toBeLessThan(100_000_000)
     expect((await database.query("SELECT 1")).rows).toEqual([[1]])
@@ -106,17 +157,17 @@ describe("queries", () => {
       signal: controller.signal,
       timeout: 40_000,
     })
-    const underWay = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'FETCH 500%' AND usename = 'reader'"
-    await expect.poll(() => server.run(underWay)).toHaveLength(1)
+    await expect.poll(() => server.run(RUNNING), PATIENT).toHaveLength(1)
     controller.abort(new Error("enough"))
     await expect(asked).rejects.toThrow("enough")
-    await expect.poll(() => server.run(underWay)).toHaveLength(0)
+    await expect.poll(() => server.run(RUNNING), PATIENT).toHaveLength(0)
     expect((await database.query("SELECT 1")).rows).toEqual([[1]])
   })
 
   test("more queries than connections wait for their turn", async () => {
-    const database = reader({ connections: 2, connectTimeout: 500 })
-    const slow = Promise.all([1, 2, 3, 4].map(() => database.query("SELECT pg_sleep(0.4)")))
+    // Those that wait do so for longer than it may take to connect.
+    const database = reader({ connections: 2, connectTimeout: 2_000 })
+    const slow = Promise.all([1, 2, 3, 4].map(() => database.query("SELECT pg_sleep(1.1)")))
     const results = await Promise.all(
       Array.from({ length: 12 }, (_, i) => database.query(`SELECT ${i}, pg_backend_pid()`)),
     )
@@ -130,17 +181,61 @@ describe("queries", () => {
     await database.query("SELECT 1")
     await server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'")
     await expect
-      .poll(() =>
-        database.query("SELECT 1").then(
-          ({ rows }) => rows,
-          () => [],
-        ),
+      .poll(
+        () =>
+          database.query("SELECT 1").then(
+            ({ rows }) => rows,
+            () => [],
+          ),
+        PATIENT,
       )
       .toEqual([[1]])
   })
 
+  test("a query whose connection is lost can be asked again", async () => {
+    const database = reader()
+    await database.schema()
+    const asked = errorOf(database.query("SELECT pg_sleep(30)", { timeout: 40_000 }))
+    const end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'FETCH 500%'"
+    await expect.poll(() => server.run(end), PATIENT).toHaveLength(1)
+    expect(await asked).toMatchObject({ code: "DATABASE_UNREACHABLE", retryable: true })
+    expect((await asked).message).toContain("terminating connection due to administrator command")
+    expect((await database.query("SELECT 1")).rows).toEqual([[1]])
+  })
+
+  test("one to a server that has gone silent is ended all the same", async () => {
+    const database = through(await wayThat("goes silent", "DECLARE"))
+    const error = await errorOf(database.query("SELECT 1", { timeout: 300 }))
+    expect(error).toMatchObject({ code: "QUERY_TIMEOUT" })
+  })
+
+  test("its rows are given though the server goes silent after them", async () => {
+    const database = through(await wayThat("goes silent", "DISCARD ALL"))
+    expect((await database.query("SELECT 1")).rows).toEqual([[1]])
+  })
+
+  test("functions of the database are called only if they say that they have no effects", async () => {
+    await server.run(`
+      CREATE FUNCTION any_sql(sql text) RETURNS text LANGUAGE plpgsql AS
+        $$ DECLARE found text; BEGIN EXECUTE sql INTO found; RETURN found; END $$;
+      CREATE FUNCTION twice(n int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT n * 2';
+      CREATE FUNCTION round(a text) RETURNS text LANGUAGE sql AS 'SELECT a'`)
+    const database = reader()
+    expect((await database.query("SELECT twice(2), round(1.26, 1)")).rows).toEqual([[4, 1.3]])
+    const error = await errorOf(database.query("SELECT any_sql('SELECT pg_terminate_backend(1)')"))
+    expect(error).toMatchObject({ code: "QUERY_REFUSED" })
+    expect(error.message).toContain(
+      "the function any_sql is not allowed: those of the database itself must be",
+    )
+    await server.run("DROP FUNCTION any_sql, twice, round(text)")
+  })
+
   test("limits that are none are refused", async () => {
     await expect(reader().query("SELECT 1", { rows: 0 })).rejects.toMatchObject({ code: "OPTION_INVALID" })
+    for (const value of [0, -1, 1.5, Number.NaN]) {
+      expect(() => reader({ connections: value })).toThrow("connections is a whole number from 1 to")
+      expect(() => reader({ connectTimeout: value })).toThrow("connectTimeout is a whole number from 1 to")
+    }
   })
 })
 
@@ -182,7 +277,7 @@ describe("the schema", () => {
     expect(tables.length).toBe(1_000)
     expect(tables.every(({ columns }) => columns.length === 6)).toBe(true)
     await server.run("DROP SCHEMA many CASCADE")
-  }, 30_000)
+  })
 })
 
 describe("the role", () => {
@@ -261,6 +356,28 @@ describe("a database that is not there", () => {
     expect(JSON.stringify([error.message, error.cause])).not.toContain("pa55word")
   })
 
+  test("is told when it is the name of the database that is wrong", async () => {
+    const error = await errorOf(reader({ connectionString: server.url("reader", "reader", "nope") }).schema())
+    expect(error).toMatchObject({ code: "DATABASE_UNREACHABLE", retryable: false })
+    expect(error.message).toContain('is not there: database "nope" does not exist. Check the name')
+  })
+
+  test("is told when a file that its address names is not there", async () => {
+    const connectionString = `${server.url("reader", "pa55word")}?sslrootcert=/no/such.pem`
+    const error = await errorOf(reader({ connectionString }).schema())
+    expect(error).toMatchObject({ code: "OPTION_INVALID", retryable: false })
+    expect(error.message).toContain("The connection of the database shop cannot be used: ENOENT")
+    expect(error.message).not.toContain("pa55word")
+  })
+
+  test.each(["breaks", "goes silent"] as const)(
+    "any more when we look at the role is told: the connection %s",
+    async (does) => {
+      const error = await errorOf(through(await wayThat(does, "aclexplode")).query("SELECT 1"))
+      expect(error).toMatchObject({ code: "DATABASE_UNREACHABLE", retryable: true })
+    },
+  )
+
   test("with a wrong password is told as such", async () => {
     const shut = reader({ connectionString: server.url("reader", "pa55word") })
     const error = await shut.query("SELECT 1").then(
@@ -298,5 +415,17 @@ describe("a database that is not there", () => {
     const database = reader()
     await database.close?.()
     await expect(database.query("SELECT 1")).rejects.toMatchObject({ code: "DATABASE_CLOSED" })
+  })
+
+  test("as it is being closed lets queries end, gives those that wait no connection, and may be told twice", async () => {
+    const database = reader({ connections: 1 })
+    await database.schema()
+    const running = database.query("SELECT 1, pg_sleep(1)")
+    const waiting = errorOf(database.query("SELECT 2"))
+    // It has its connection.
+    await expect.poll(() => server.run(RUNNING), PATIENT).toHaveLength(1)
+    await Promise.all([database.close?.(), database.close?.()])
+    expect((await running).rows).toEqual([[1, ""]])
+    expect(await waiting).toMatchObject({ code: "DATABASE_CLOSED", retryable: false })
   })
 })

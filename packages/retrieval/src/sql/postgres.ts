@@ -4,12 +4,12 @@ import type { AskOptions, Database, QueryOptions, QueryResult, Table } from "@su
 import { untilAborted } from "@superstep/engine/tools"
 import type { ClientConfig, Pool, PoolClient, QueryConfig } from "pg"
 import { optionalPackage } from "../optional-package.ts"
-import { queryError, unreachable } from "./postgres-errors.ts"
-import { isRefusedInPostgres } from "./postgres-functions.ts"
+import { type Address, isConnectionLost, queryError, unreachable } from "./postgres-errors.ts"
+import { whyRefusedInPostgres } from "./postgres-functions.ts"
 import { cleanUp, type Line, runReadOnly } from "./postgres-query.ts"
 import { OUTSIDE_FUNCTIONS, ROLE_FAULTS, type RoleFaults, unsafeRole } from "./postgres-role.ts"
 import { READABLE_TABLES, type TableRow, tableOf } from "./postgres-schema.ts"
-import { limitsOf, type QueryLimits } from "./query-limits.ts"
+import { limitsOf, type QueryLimits, wholeNumber } from "./query-limits.ts"
 import { checkSelect } from "./select-guard.ts"
 import { Turns } from "./turns.ts"
 
@@ -63,30 +63,43 @@ interface Opened {
   readonly pg: Pg
   readonly pool: Pool
   readonly config: ClientConfig
+  readonly address: Address
   /** Functions of this database that must not be called. */
   readonly outside: ReadonlySet<string>
 }
 
 type Work<T> = (line: Line) => Promise<T>
 
+/** What a query, or an answer to ours, gets to end by itself. */
+const PATIENCE = 2_000
+/** A schema of thousands of tables may take longer than a query may. */
+const SCHEMA_TIMEOUT = 30_000
+
 class PostgresSessions {
   readonly #options: PostgresOptions
   readonly #turns: Turns
+  readonly #connectTimeout: number
   #opened: Promise<Opened> | undefined
-  #isClosed = false
+  #closing: Promise<void> | undefined
 
   constructor(options: PostgresOptions) {
     this.#options = options
-    this.#turns = new Turns(options.connections ?? 4)
+    this.#turns = new Turns(wholeNumber("connections", options.connections ?? 4))
+    this.#connectTimeout = wholeNumber("connectTimeout", options.connectTimeout ?? 10_000)
   }
 
   async schema({ signal }: AskOptions = {}): Promise<readonly Table[]> {
     const opened = await this.#open(signal)
-    const limits = limitsOf(undefined, this.#options.limits)
-    return this.#use(opened, limits.timeout, signal, async ({ client }) => {
-      await client.query(`BEGIN READ ONLY; SET LOCAL statement_timeout = ${Math.max(limits.timeout, 30_000)}`)
-      const { rows } = await client.query<TableRow>(READABLE_TABLES, [this.#options.schemas ?? null])
-      return rows.map(tableOf)
+    const timeout = Math.max(limitsOf(undefined, this.#options.limits).timeout, SCHEMA_TIMEOUT)
+    return this.#use(opened, timeout, signal, async ({ client, cancel }) => {
+      const timer = setTimeout(cancel, timeout + PATIENCE)
+      try {
+        await client.query(`BEGIN READ ONLY; SET LOCAL statement_timeout = ${timeout}`)
+        const { rows } = await client.query<TableRow>(READABLE_TABLES, [this.#options.schemas ?? null])
+        return rows.map(tableOf)
+      } finally {
+        clearTimeout(timer)
+      }
     })
   }
 
@@ -95,22 +108,26 @@ class PostgresSessions {
     const opened = await this.#open(query?.signal)
     checkSelect(sql, {
       beginnings: ["select", "with", "values", "table"],
-      isRefusedFunction: (name) => isRefusedInPostgres(name) || opened.outside.has(name),
+      whyRefused: (name) => whyRefusedInPostgres(name, opened.outside),
     })
     return this.#use(opened, limits.timeout, query?.signal, (line) => runReadOnly(line, sql, limits))
   }
 
-  async close(): Promise<void> {
-    this.#isClosed = true
-    const opened = await this.#opened?.catch(() => undefined)
-    this.#opened = undefined
-    await opened?.pool.end()
+  /** Queries that run come to their end; those that wait for a connection get none. */
+  close(): Promise<void> {
+    const end = async () => (await this.#opened?.catch(() => undefined))?.pool.end()
+    this.#closing ??= end()
+    return this.#closing
+  }
+
+  #closed(): SuperstepError {
+    const message = `The database ${this.#options.id} is closed.`
+    return new SuperstepError("DATABASE_CLOSED", message, { retryable: false })
   }
 
   /** Connects and looks at the role once; a failure is tried again by the next caller. */
   async #open(signal: AbortSignal | undefined): Promise<Opened> {
-    const { id } = this.#options
-    if (this.#isClosed) throw new SuperstepError("DATABASE_CLOSED", `The database ${id} is closed.`)
+    if (this.#closing !== undefined) throw this.#closed()
     this.#opened ??= this.#connect()
     const opened = this.#opened
     opened.catch(() => {
@@ -120,30 +137,42 @@ class PostgresSessions {
   }
 
   async #connect(): Promise<Opened> {
-    const { id, connectTimeout = 10_000, connections = 4, allowUnsafeRole } = this.#options
+    const { id, connections = 4 } = this.#options
     const module = await optionalPackage("pg", "A PostgreSQL database", () => import("pg"))
     const pg = module.default as unknown as Pg
-    const config = { ...configOf(this.#options), connectionTimeoutMillis: connectTimeout }
+    const config = { ...configOf(this.#options), connectionTimeoutMillis: this.#connectTimeout }
+    const address = addressOf(pg, id, config)
     const pool = new pg.Pool({ ...config, max: connections, allowExitOnIdle: true })
     // A connection that breaks while nobody uses it is replaced by the pool.
     pool.on("error", () => undefined)
     try {
       const client = await pool.connect().catch((error) => {
-        throw unreachable(id, new pg.Client(config), error)
+        throw unreachable(id, address, error)
       })
-      try {
-        await requireExtendedProtocol(client)
-        const { rows } = await client.query<RoleFaults>(ROLE_FAULTS)
-        const role = rows[0] as RoleFaults
-        if (role.faults.length > 0 && allowUnsafeRole !== true) throw unsafeRole(id, role)
-        const outside = await client.query<{ names: string[] }>(OUTSIDE_FUNCTIONS)
-        return { pg, pool, config, outside: new Set(outside.rows[0]?.names) }
-      } finally {
-        client.release()
-      }
+      return { pg, pool, config, address, outside: await this.#outsideFunctions(client, address) }
     } catch (error) {
       await pool.end()
       throw error
+    }
+  }
+
+  /** Looks at the role, and for functions that must not be called. */
+  async #outsideFunctions(client: PoolClient, address: Address): Promise<ReadonlySet<string>> {
+    const { id, allowUnsafeRole } = this.#options
+    const letGo = held(client)
+    const timer = setTimeout(() => hangUp(client), this.#connectTimeout)
+    try {
+      await requireExtendedProtocol(client)
+      const { rows } = await client.query<RoleFaults>(ROLE_FAULTS)
+      const role = rows[0] as RoleFaults
+      if (role.faults.length > 0 && allowUnsafeRole !== true) throw unsafeRole(id, role)
+      const outside = await client.query<{ names: string[] }>(OUTSIDE_FUNCTIONS)
+      return new Set(outside.rows[0]?.names)
+    } catch (error) {
+      throw isConnectionLost(error) ? unreachable(id, address, error) : error
+    } finally {
+      clearTimeout(timer)
+      letGo(true)
     }
   }
 
@@ -159,9 +188,7 @@ class PostgresSessions {
     work: Work<T>,
   ): Promise<T> {
     const client = await this.#client(opened, signal)
-    // Without a listener a connection that breaks would end the process; the query under way is told anyway.
-    const onError = () => undefined
-    client.on("error", onError)
+    const letGo = held(client)
     let isUsable = true
     const line: Line = {
       client,
@@ -174,22 +201,25 @@ class PostgresSessions {
     }
     signal?.addEventListener("abort", line.cancel, { once: true })
     try {
+      signal?.throwIfAborted()
       return await work(line)
     } catch (error) {
       signal?.throwIfAborted()
+      if (isConnectionLost(error)) throw unreachable(this.#options.id, opened.address, error)
       throw queryError(error, timeout)
     } finally {
       signal?.removeEventListener("abort", line.cancel)
+      const timer = setTimeout(() => hangUp(client), 2 * PATIENCE)
       // Without that the connection is in no known state.
       await cleanUp(client).catch(() => {
         isUsable = false
       })
-      client.off("error", onError)
-      client.release(!isUsable)
+      clearTimeout(timer)
+      letGo(isUsable)
     }
   }
 
-  async #client({ pg, pool, config }: Opened, signal: AbortSignal | undefined): Promise<PoolClient> {
+  async #client({ pool, address }: Opened, signal: AbortSignal | undefined): Promise<PoolClient> {
     const waited = pool.connect()
     try {
       return await untilAborted(waited, signal)
@@ -197,7 +227,8 @@ class PostgresSessions {
       // It may still come.
       waited.then((client) => client.release()).catch(() => undefined)
       signal?.throwIfAborted()
-      throw unreachable(this.#options.id, new pg.Client(config), error)
+      if (this.#closing !== undefined) throw this.#closed()
+      throw unreachable(this.#options.id, address, error)
     }
   }
 }
@@ -212,25 +243,52 @@ async function requireExtendedProtocol(client: PoolClient): Promise<void> {
   }
 }
 
-const PATIENCE = 2_000
+/** Without a listener a connection that breaks would end the process; the query under way is told anyway. */
+function held(client: PoolClient): (isUsable: boolean) => void {
+  const onError = () => undefined
+  client.on("error", onError)
+  return (isUsable) => {
+    client.off("error", onError)
+    client.release(!isUsable)
+  }
+}
+
+/** Neither is part of the driver's typed surface. */
+interface Inside {
+  readonly processID: number
+  readonly connection: { readonly stream: { destroy(): void } }
+}
+
+function hangUp(client: PoolClient): void {
+  const { connection } = client as unknown as Inside
+  connection.stream.destroy()
+}
 
 /** Asks the server to end a query, over a connection of its own; if that does not work, hangs up. */
 async function cancel({ pg, config }: Opened, client: PoolClient): Promise<void> {
-  // Neither is part of the driver's typed surface.
-  const { processID, connection } = client as unknown as {
-    processID: number
-    connection: { stream: { destroy(): void } }
-  }
+  const { processID } = client as unknown as Inside
   const other = new pg.Client({ ...config, connectionTimeoutMillis: PATIENCE, query_timeout: PATIENCE })
   other.on("error", () => undefined)
   try {
     await other.connect()
     await other.query("SELECT pg_cancel_backend($1)", [processID])
-    setTimeout(() => connection.stream.destroy(), PATIENCE).unref()
+    setTimeout(() => hangUp(client), PATIENCE).unref()
   } catch {
-    connection.stream.destroy()
+    hangUp(client)
   } finally {
     await other.end().catch(() => undefined)
+  }
+}
+
+/** Where the driver would connect to. */
+function addressOf(pg: Pg, id: string, config: ClientConfig): Address {
+  try {
+    const { host, port, database } = new pg.Client(config)
+    return { host, port, database }
+  } catch (error) {
+    // A file of a certificate that is not there. Not as the cause: it could show the address with its password.
+    const message = `The connection of the database ${id} cannot be used: ${(error as Error).message}`
+    throw new SuperstepError("OPTION_INVALID", message, { retryable: false })
   }
 }
 

@@ -17,10 +17,14 @@ const MAX = 2_000_000_000
 
 /** A query's own limits come first, then those of the database. */
 export function limitsOf(query: QueryOptions | undefined, database: QueryLimits | undefined): KnownLimits {
-  const of = (name: keyof KnownLimits) => {
-    const value = query?.[name] ?? database?.[name] ?? DEFAULTS[name]
-    if (Number.isInteger(value) && value > 0 && value <= MAX) return value
-    throw new SuperstepError("OPTION_INVALID", `${name} is a whole number above 0, and not ${value}.`)
-  }
+  const of = (name: keyof KnownLimits) =>
+    wholeNumber(name, query?.[name] ?? database?.[name] ?? DEFAULTS[name])
   return { rows: of("rows"), bytes: of("bytes"), timeout: of("timeout") }
+}
+
+/** The value of an option that counts something. */
+export function wholeNumber(name: string, value: number): number {
+  if (Number.isInteger(value) && value > 0 && value <= MAX) return value
+  const message = `${name} is a whole number from 1 to ${MAX}, and not ${value}.`
+  throw new SuperstepError("OPTION_INVALID", message, { retryable: false })
 }

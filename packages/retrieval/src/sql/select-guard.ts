@@ -8,29 +8,30 @@ import { type SqlToken, sqlTokens } from "./sql-tokens.ts"
 
 export interface Dialect {
   readonly beginnings: readonly string[]
-  readonly isRefusedFunction: (name: string) => boolean
+  /** Undefined: it may be called. */
+  readonly whyRefused: (name: string) => string | undefined
 }
 
 export function checkSelect(sql: string, dialect: Dialect): void {
   const tokens = sqlTokens(sql)
-  const first = tokens[0]
-  if (first === undefined) throw refused("it is empty")
-  if (!begins(tokens, dialect)) {
-    throw refused(`only one SELECT can be run, and this begins with ${first.text.slice(0, 40).toUpperCase()}`)
+  if (tokens.every(isSemicolon)) throw refused("it is empty")
+  const first = tokens.find(({ kind, text }) => !(kind === "symbol" && text === "(")) ?? tokens[0]
+  if (first?.kind !== "name" || !dialect.beginnings.includes(first.text)) {
+    const text = first?.text ?? ""
+    throw refused(`only one SELECT can be run, and this begins with ${text.slice(0, 40).toUpperCase()}`)
   }
-  const end = tokens.findIndex(({ kind, text }) => kind === "symbol" && text === ";")
-  if (end >= 0 && tokens.slice(end).some(({ text }) => text !== ";")) {
+  const end = tokens.findIndex(isSemicolon)
+  if (end >= 0 && !tokens.slice(end).every(isSemicolon)) {
     throw refused("only one statement can be run, and these are several")
   }
   for (const [index, { kind, text }] of tokens.entries()) {
     const isName = kind === "name" || kind === "quoted name"
-    if (isName && tokens[index + 1]?.text === "(" && dialect.isRefusedFunction(text)) {
-      throw refused(`the function ${text} is not allowed`)
-    }
+    if (!isName || tokens[index + 1]?.text !== "(") continue
+    const why = dialect.whyRefused(text)
+    if (why !== undefined) throw refused(`the function ${text} is not allowed: ${why}`)
   }
 }
 
-function begins(tokens: readonly SqlToken[], { beginnings }: Dialect): boolean {
-  const first = tokens.find(({ kind, text }) => !(kind === "symbol" && text === "("))
-  return first?.kind === "name" && beginnings.includes(first.text)
+function isSemicolon({ kind, text }: SqlToken): boolean {
+  return kind === "symbol" && text === ";"
 }

@@ -10,7 +10,8 @@ export interface SqlToken {
   readonly text: string
 }
 
-const SPACE = /[\s\u00a0\u200b\ufeff]/
+/** All that one of the databases takes for a space. */
+const SPACE = /[\s\u00a0\u200b\u2060\ufeff]/
 const NAME_START = /[A-Za-z_\u0080-\uffff]/
 const NAME = /[\w$\u0080-\uffff]/
 const DOLLAR_TAG = /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y

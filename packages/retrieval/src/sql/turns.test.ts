@@ -16,8 +16,13 @@ test("work waits for a place, in order, and a failure gives its place back", asy
   const first = held()
   const done: string[] = []
   const all = [
-    turns.take(undefined, first.work).then(() => done.push("first")),
-    turns.take(undefined, () => Promise.reject(new Error("no"))).catch(() => done.push("second")),
+    turns.take(undefined, () => first.work().then(() => done.push("first"))),
+    turns
+      .take(undefined, async () => {
+        done.push("second")
+        throw new Error("no")
+      })
+      .catch(() => undefined),
     turns.take(undefined, async () => done.push("third")),
   ]
   await settled()

@@ -1,6 +1,4 @@
 /** A number of places, and those who wait for one, in order. */
-import { untilAborted } from "@superstep/engine/tools"
-
 export class Turns {
   #free: number
   readonly #waiting: (() => void)[] = []
@@ -15,21 +13,27 @@ export class Turns {
     if (this.#free > 0) this.#free -= 1
     else await this.#wait(signal)
     try {
+      // It may have been aborted just after the place was free.
+      signal?.throwIfAborted()
       return await work()
     } finally {
       this.#give()
     }
   }
 
-  async #wait(signal: AbortSignal | undefined): Promise<void> {
-    const place = new Promise<void>((resolve) => this.#waiting.push(resolve))
-    try {
-      await untilAborted(place, signal)
-    } catch (error) {
-      // The place may come still: it is for the next.
-      void place.then(() => this.#give())
-      throw error
-    }
+  #wait(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const come = () => {
+        signal?.removeEventListener("abort", leave)
+        resolve()
+      }
+      const leave = () => {
+        this.#waiting.splice(this.#waiting.indexOf(come), 1)
+        reject(signal?.reason)
+      }
+      signal?.addEventListener("abort", leave, { once: true })
+      this.#waiting.push(come)
+    })
   }
 
   #give(): void {
