@@ -12,6 +12,9 @@ import { startPostgres } from "./start-postgres.ts"
 
 const folder = import.meta.dirname
 
+/** Milliseconds after which something hangs: a busy machine needs a while to start PostgreSQL and to ask 36 questions. */
+const HANGS = 180_000
+
 test("the data is what generate.ts writes", () => {
   for (const [path, text] of generated()) {
     expect(readFileSync(join(folder, path), "utf8"), path).toBe(text)
@@ -31,7 +34,7 @@ describe.skipIf(reason !== undefined).each(graphs)("with the graph %s", (_, pack
   let asked: ReadonlyMap<string, readonly Asked[]>
   beforeAll(async () => {
     asked = await askAll({ packagesOf })
-  })
+  }, HANGS)
 
   test("at least 18 of the 20 questions are answered by the right source", () => {
     const all = asked.get("questions.yaml") ?? []

@@ -40,15 +40,20 @@ export const SETS = ["questions.yaml", "free-questions.yaml"] as const
 /** The questions of each file, as they were answered. */
 export async function askAll(options: RunOptions = {}): Promise<Map<string, Asked[]>> {
   const made = mkdtempSync(join(tmpdir(), "goal-over-data-"))
-  const shop = await startShop()
-  const graph = companyGraph({ path: join(made, "company.lbug"), packagesOf: options.packagesOf })
-  const documents = join(made, "documents.db")
-  const { goal, diagnostics } = loadGoalConfig(join(folder, "goal.yaml"), {
-    env: { SHOP_DB: shop.url, DOCUMENTS: documents, WITH_GRAPH: "true" },
-    backends: () => ({ ...goalBackends({ root: folder }), graph: () => graph.retriever }),
-  })
+  // In the other order: what was opened last goes first.
+  const opened: (() => unknown)[] = [() => rmSync(made, { recursive: true, force: true })]
   try {
+    const shop = await startShop()
+    opened.push(() => shop.stop())
+    const graph = companyGraph({ path: join(made, "company.lbug"), packagesOf: options.packagesOf })
+    opened.push(() => graph.close())
+    const documents = join(made, "documents.db")
+    const { goal, diagnostics } = loadGoalConfig(join(folder, "goal.yaml"), {
+      env: { SHOP_DB: shop.url, DOCUMENTS: documents, WITH_GRAPH: "true" },
+      backends: () => ({ ...goalBackends({ root: folder }), graph: () => graph.retriever }),
+    })
     if (goal === undefined) throw new Error(diagnostics.map(({ message }) => message).join("\n"))
+    opened.push(() => goal.close())
     const index = documentIndex(documents, { root: folder })
     await index.add([join(folder, "documents")])
     await index.close()
@@ -66,10 +71,7 @@ export async function askAll(options: RunOptions = {}): Promise<Map<string, Aske
     }
     return asked
   } finally {
-    await goal?.close()
-    await graph.close()
-    await shop.stop()
-    rmSync(made, { recursive: true, force: true })
+    for (const close of opened.reverse()) await close()
   }
 }
 

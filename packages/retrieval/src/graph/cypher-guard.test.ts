@@ -12,6 +12,22 @@ describe("what a model may not ask (G1, G2, G3)", () => {
       "The query was refused: LOAD is not allowed; a name that is like it goes in backquotes: `load`.",
     )
     expect(() => checkCypher("RETURN '\\u00e9'")).toThrow("write the character itself")
+    expect(() => checkCypher("RETURN 1".padEnd(100_001))).toThrow("it has more than 100,000 characters")
+  })
+
+  test.each([
+    ["spaces before a semicolon", `RETURN 1${" ".repeat(99_000)} + 1;`],
+    ["names with many parts", `RETURN ${"a.".repeat(49_000)}b(1)`],
+    ["brackets in brackets", `RETURN ${"f(".repeat(30_000)}1${")".repeat(30_000)}`],
+    ["quotes", `RETURN ${"''".repeat(49_000)}`],
+  ])("is read in one go: many %s", (_, cypher) => {
+    const began = process.cpuUsage()
+    try {
+      checkCypher(cypher)
+    } catch {
+      // Whether it is refused is not the question here.
+    }
+    expect(process.cpuUsage(began).user / 1_000).toBeLessThan(1_000)
   })
 })
 

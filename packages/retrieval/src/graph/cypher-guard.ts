@@ -46,7 +46,13 @@ export function checkCypher(cypher: string): string {
     const isNamed = kind === "word" || kind === "quoted name"
     if (isNamed && tokens[index + 1]?.text === "(") checkFunction(tokens, index)
   }
-  return end < 0 ? plain : plain.replace(/[\s;]+$/u, "")
+  return end < 0 ? plain : withoutEnd(plain)
+}
+
+function withoutEnd(plain: string): string {
+  let end = plain.length
+  while (/[\s;]/.test(plain.charAt(end - 1))) end -= 1
+  return plain.slice(0, end)
 }
 
 function isSemicolon({ kind, text }: CypherToken): boolean {

@@ -25,7 +25,13 @@ const DIGIT = /\p{N}/u
 const NUMBER = /^(?:[\d_]+[fd]?|0x[\da-f_]+|0o[0-7_]+|\d+e\d*)$/i
 const KNOWN_ESCAPES = new Set(["\\", "'", '"', "`", "b", "f", "n", "r", "t"])
 
+/** A query that a person or a model writes is far shorter. */
+const MOST_CHARACTERS = 100_000
+
 export function cypherText(cypher: string): CypherText {
+  if (cypher.length > MOST_CHARACTERS) {
+    throw refused("it has more than 100,000 characters: give values as parameters")
+  }
   // Neo4j turns them into characters before it looks for quotes: in a string they could end it.
   if (/\\u/i.test(cypher)) throw refused("it has a Unicode escape (\\u): write the character itself")
   const tokens: CypherToken[] = []

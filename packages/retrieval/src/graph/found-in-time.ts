@@ -1,13 +1,33 @@
 import { isSuperstepError } from "@superstep/engine"
-import type { GraphNode } from "./graph-database.ts"
+import type { GraphFindOptions, GraphNode } from "./graph-database.ts"
 
-/** Searches that were not ready in time are left out, as long as one was. */
-export async function foundInTime(searches: readonly Promise<readonly GraphNode[]>[]): Promise<GraphNode[]> {
-  const results = await Promise.allSettled(searches)
-  const failures = results.flatMap((result) => (result.status === "rejected" ? [result.reason] : []))
-  const isLate = (error: unknown) => isSuperstepError(error) && error.code === "QUERY_TIMEOUT"
-  const worst = failures.find((error) => !isLate(error)) ?? failures[0]
-  if (worst !== undefined && (!isLate(worst) || failures.length === results.length)) throw worst
-  const nodes = results.flatMap((result) => (result.status === "fulfilled" ? result.value : []))
-  return [...new Map(nodes.map((node) => [node.id, node])).values()]
+/**
+ * What is found in the parts of a graph, by their names. A part that is not ready in time is left out and told of, as long
+ * as something is found in another: nothing found would be a wrong answer.
+ */
+export async function foundInTime(
+  parts: readonly (readonly [part: string, find: () => Promise<readonly GraphNode[]>])[],
+  { onLate }: Pick<GraphFindOptions, "onLate">,
+): Promise<GraphNode[]> {
+  const searches = parts.map(async ([part, find]) => {
+    try {
+      return { part, found: await find() }
+    } catch (error) {
+      return { part, error }
+    }
+  })
+  const found = new Map<string, GraphNode>()
+  const late: { part: string; error: unknown }[] = []
+  for (const search of await Promise.all(searches)) {
+    if ("found" in search) for (const node of search.found) found.set(node.id, node)
+    else if (isLate(search.error)) late.push(search)
+    else throw search.error
+  }
+  if (found.size === 0 && late[0] !== undefined) throw late[0].error
+  for (const { part } of late) onLate?.(part)
+  return [...found.values()]
+}
+
+function isLate(error: unknown): boolean {
+  return isSuperstepError(error) && error.code === "QUERY_TIMEOUT"
 }

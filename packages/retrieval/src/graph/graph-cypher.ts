@@ -11,7 +11,7 @@ const MOST_TEXTS = 12
 /** Properties that hold text, those that name a thing first. */
 export function textProperties({ properties }: GraphLabel): string[] {
   return properties
-    .filter(({ type }) => type.toUpperCase() === "STRING")
+    .filter(({ type }) => type.toUpperCase().split(" | ").includes("STRING"))
     .map(({ name }) => name)
     .sort((a, b) => rankOfName(a) - rankOfName(b))
     .slice(0, MOST_TEXTS)

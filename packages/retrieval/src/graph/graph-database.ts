@@ -32,6 +32,8 @@ export interface GraphQuestion {
 
 export interface GraphFindOptions extends AskOptions {
   readonly limit: number
+  /** Told of a part of the graph, by its name, that could not be looked through in time and is left out. */
+  readonly onLate?: ((part: string) => void) | undefined
 }
 
 export interface GraphSchema {

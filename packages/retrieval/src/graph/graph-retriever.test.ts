@@ -1,7 +1,11 @@
 /** How a graph is searched, over a small one in memory. */
+import { SuperstepError } from "@superstep/engine"
+import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { foundInTime } from "./found-in-time.ts"
 import type { GraphDatabase, GraphNode, GraphQuestion, GraphRelationship } from "./graph-database.ts"
 import { graphRetriever } from "./graph-retriever.ts"
+import { graphText } from "./graph-text.ts"
 import { graphQuestion, scoredNodes } from "./graph-words.ts"
 
 const thing = (id: string, label: string, name: string, more = {}): GraphNode => ({
@@ -102,10 +106,106 @@ describe("a question", () => {
   test("of no telling words gets nothing", async () => {
     expect(await graphRetriever(town).search("what is it?")).toEqual([])
   })
+
+  test("gets nothing of a kind whose name has no words", async () => {
+    const odd = graphOf([thing("1", "!", "Ann")], [])
+    expect(await graphRetriever(odd).search("List all lamps")).toEqual([])
+  })
+})
+
+describe("an answer", () => {
+  const many = Array.from({ length: 12 }, (_, index) => thing(`0:${index}`, "Person", `Ann ${index}`))
+  const around = many.flatMap((one, index) =>
+    ["LEADS", "KNOWS"].map((type, table) => ({
+      ...edge(one, type, many[(index + 1) % many.length] as GraphNode),
+      id: `${table}:${index}`,
+    })),
+  )
+  const questions = [
+    "Who is Ann 3?",
+    "Who are the Anns?",
+    "List all persons",
+    "Where is Ann 2, where Ann 10?",
+  ]
+
+  test("is the same in whatever order the graph tells things", async () => {
+    const expected = await Promise.all(
+      questions.map((one) => graphRetriever(graphOf(many, around)).search(one, { limit: 20 })),
+    )
+    const shuffled = <T>(all: readonly T[]) =>
+      fc.shuffledSubarray([...all], { minLength: all.length, maxLength: all.length })
+    await fc.assert(
+      fc.asyncProperty(shuffled(many), shuffled(around), async (nodes, relationships) => {
+        const graph = graphRetriever(graphOf(nodes, relationships))
+        const found = await Promise.all(questions.map((one) => graph.search(one, { limit: 20 })))
+        expect(found).toEqual(expected)
+      }),
+      { numRuns: 30 },
+    )
+  })
+
+  test("has what is equally good in the order of its ids, as numbers", async () => {
+    const graph = graphRetriever(graphOf([...many].reverse(), [...around].reverse()), { depth: 1 })
+    const all = await graph.search("List all persons", { limit: 20 })
+    expect(titles(all)).toEqual(many.map(({ properties }) => properties.name))
+    expect(all[0]?.text.split("\n").slice(1)).toEqual([
+      "Ann 0 -[LEADS]-> Ann 1 (Person) {name: Ann 1}",
+      "Ann 11 (Person) {name: Ann 11} -[LEADS]-> Ann 0",
+      "Ann 0 -[KNOWS]-> Ann 1",
+      "Ann 11 -[KNOWS]-> Ann 0",
+    ])
+  })
+})
+
+describe("a part of the graph that is not looked through in time", () => {
+  const late = new SuperstepError("QUERY_TIMEOUT", "The query was ended.", { retryable: false })
+  const searchOf = (person: Promise<readonly GraphNode[]>, city: Promise<readonly GraphNode[]>) => {
+    const parts = [["Person", () => person] as const, ["City", () => city] as const]
+    const find: GraphDatabase["find"] = (_, options) => foundInTime(parts, options)
+    return graphRetriever({ ...town, find }, { depth: 0 }).search("Who is Bob in Paris?")
+  }
+
+  test("is told of in what is found elsewhere", async () => {
+    const found = await searchOf(Promise.reject(late), Promise.resolve([paris]))
+    expect(found.map(({ text }) => text)).toEqual([
+      "Paris (City) {name: Paris, country: France}\n(Not looked through, as it took too long: Person.)",
+    ])
+  })
+
+  test("makes the search fail when nothing is found elsewhere", async () => {
+    await expect(searchOf(Promise.reject(late), Promise.resolve([]))).rejects.toBe(late)
+  })
+
+  test("does not hide another failure", async () => {
+    const broken = new SuperstepError("QUERY_FAILED", "The query failed.", { retryable: false })
+    await expect(searchOf(Promise.reject(late), Promise.reject(broken))).rejects.toBe(broken)
+  })
 })
 
 test("options that make no sense are told at once", () => {
   expect(() => graphRetriever(town, { depth: 9 })).toThrow("depth is a whole number from 0 to 4, and not 9.")
+  expect(() => graphRetriever(town, { limit: 0 })).toThrow(
+    "limit is a whole number from 1 to 1000, and not 0.",
+  )
+})
+
+const WHOLE = { isCut: false, late: [] }
+
+describe("a text", () => {
+  test("is not cut in the middle of a character", () => {
+    const text = graphText(thing("1", "Note", "n", { text: `${"x".repeat(299)}😀😀` }), [], WHOLE)
+    expect(text).toBe(`n (Note) {name: n, text: ${"x".repeat(299)}…}`)
+  })
+
+  test("stays short however much a node has", () => {
+    const more = Object.fromEntries(
+      Array.from({ length: 1_000 }, (_, index) => [`p${index}`, "y".repeat(100)]),
+    )
+    const text = graphText(thing("9", "Note", "n", more), [edge(ann, "KNOWS", bob)], WHOLE)
+    expect(text.length).toBeLessThan(3_000)
+    expect(text).toContain("p0: yyy")
+    expect(text).toContain(", …}\nAnn (Person) {name: Ann} -[KNOWS]-> Bob")
+  })
 })
 
 describe("words", () => {
@@ -131,6 +231,17 @@ describe("words", () => {
     expect(best("flights to New York City hall", "York", "New York City", "City")).toBe("New York City")
     expect(best("東京はどこですか", "京都", "東京")).toBe("東京")
     expect(best("songs of The Who", "Song", "The Who")).toBe("The Who")
+  })
+
+  test("of a whole book are no more work than they are many", () => {
+    const book = Array.from({ length: 20_000 }, (_, index) => `word${index}`)
+    const nodes = Array.from({ length: 400 }, (_, index) =>
+      thing(`${index}`, "Chapter", book.slice(0, 200).join(" ")),
+    )
+    const began = process.cpuUsage()
+    scoredNodes(book.join(" "), nodes)
+    const { user } = process.cpuUsage(began)
+    expect(user / 1_000).toBeLessThan(5_000)
   })
 
   test("that are no more than a word of grammar make no name", () => {

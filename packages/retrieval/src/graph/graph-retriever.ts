@@ -5,6 +5,7 @@ import { wordsOfGoal, wordsOfName } from "../schema/words.ts"
 import type { GraphDatabase, GraphFindOptions, GraphNode, GraphRelationship } from "./graph-database.ts"
 import { graphText, nameOf } from "./graph-text.ts"
 import { graphQuestion, scoredNodes } from "./graph-words.ts"
+import { byId } from "./id-order.ts"
 
 export interface GraphRetrieverOptions {
   /** What it is called. Default: as the graph is. */
@@ -24,18 +25,25 @@ export function graphRetriever(graph: GraphDatabase, options: GraphRetrieverOpti
   const { name = graph.name } = options
   const depth = counted("depth", options.depth ?? 2, 0, 4)
   const most = counted("relationships", options.relationships ?? 40, 1, 1_000)
+  const usual = counted("limit", options.limit ?? 10, 1, 1_000)
   return {
     name,
     async search(query: string, search: SearchOptions = {}): Promise<readonly Found[]> {
       const { signal } = search
-      const limit = counted("limit", search.limit ?? options.limit ?? 10, 1, 1_000)
-      const found = await entities(graph, query, { limit, signal })
+      const limit = counted("limit", search.limit ?? usual, 1, 1_000)
+      const late = new Set<string>()
+      const found = await entities(graph, query, { limit, signal, onLate: (part) => late.add(part) })
       const words = new Set(wordsOfGoal(query))
       return Promise.all(
         found.map(async ({ node, score }): Promise<Found> => {
           const { around, isCut } = await neighbourhood(graph, node, { depth, most, words, signal })
           const source = `${graph.id}/${node.labels[0] ?? "node"}/${node.id}`
-          return { text: graphText(node, around, isCut), score, source, title: nameOf(node) }
+          return {
+            text: graphText(node, around, { isCut, late: [...late] }),
+            score,
+            source,
+            title: nameOf(node),
+          }
         }),
       )
     },
@@ -43,23 +51,25 @@ export function graphRetriever(graph: GraphDatabase, options: GraphRetrieverOpti
 }
 
 /** Nodes that the question names; else nodes of the kind that it asks for; else what has a part of a word of it. */
-async function entities(graph: GraphDatabase, query: string, { limit, signal }: GraphFindOptions) {
+async function entities(graph: GraphDatabase, query: string, { limit, signal, onLate }: GraphFindOptions) {
   const question = graphQuestion(query)
   if (question.words.length === 0) return []
-  const options = { limit: CANDIDATES * limit, signal }
+  const options = { limit: CANDIDATES * limit, signal, onLate }
   const scored = scoredNodes(query, await graph.find(question, options))
   const named = scored.filter(({ score }) => score > 0)
   if (named.length > 0) return named.slice(0, limit)
   const words = new Set(wordsOfGoal(query))
   const { labels } = await graph.schema({ signal })
-  const kinds = labels
-    .map(({ name }) => name)
-    .filter((name) => wordsOfName(name).every((word) => words.has(word)))
+  const kinds = labels.map(({ name }) => name).filter((name) => isSaid(wordsOfName(name), words))
   const isKind = kinds.length > 0
   const some = isKind
-    ? await graph.find({ text: "", words: [], labels: kinds }, { limit, signal })
+    ? [...(await graph.find({ text: "", words: [], labels: kinds }, { limit, signal, onLate }))].sort(byId)
     : scored.map(({ node }) => node)
   return some.slice(0, limit).map((node) => ({ node, score: isKind ? 0.1 : 0.05 }))
+}
+
+function isSaid(name: readonly string[], words: ReadonlySet<string>): boolean {
+  return name.length > 0 && name.every((word) => words.has(word))
 }
 
 interface Around {
@@ -100,7 +110,7 @@ function byWords(
       .filter((word) => words.has(word)).length
   return relationships
     .map((relationship) => ({ relationship, hits: said(relationship) }))
-    .sort((a, b) => b.hits - a.hits)
+    .sort((a, b) => b.hits - a.hits || byId(a.relationship, b.relationship))
     .map(({ relationship }) => relationship)
 }
 

@@ -4,6 +4,7 @@ import { isNaming, rankOfName } from "./graph-cypher.ts"
 import type { GraphNode, GraphRelationship } from "./graph-database.ts"
 
 const MOST_VALUE = 300
+const MOST_PROPERTIES = 2_000
 const MOST_TEXT = 6_000
 
 /** What a person would call it. */
@@ -19,8 +20,19 @@ export function nameOf({ id, labels, properties }: GraphNode): string {
   return isName ? clipped(String(first[1]), 80) : `${labels[0] ?? "node"} ${id}`
 }
 
-/** The node itself, then its relationships, those nearest first. `isCut`: there are more of them. */
-export function graphText(node: GraphNode, around: readonly GraphRelationship[], isCut: boolean): string {
+export interface LeftOut {
+  /** There are more relationships. */
+  readonly isCut: boolean
+  /** Parts of the graph that were not looked through. */
+  readonly late: readonly string[]
+}
+
+/** The node itself, then its relationships, those nearest first. */
+export function graphText(
+  node: GraphNode,
+  around: readonly GraphRelationship[],
+  { isCut, late }: LeftOut,
+): string {
   const lines = [`${nameOf(node)} (${labelsOf(node)})${told(node.properties)}`]
   const described = new Set([node.id])
   let length = lines[0]?.length ?? 0
@@ -35,6 +47,9 @@ export function graphText(node: GraphNode, around: readonly GraphRelationship[],
     lines.push(line)
   }
   if (isShort) lines.push("(There are more relationships, which are not shown.)")
+  if (late.length > 0) {
+    lines.push(`(Not looked through, as it took too long: ${clipped(late.join(", "), MOST_VALUE)}.)`)
+  }
   return lines.join("\n")
 }
 
@@ -53,7 +68,18 @@ function labelsOf({ labels }: GraphNode): string {
 function told(properties: Readonly<Record<string, Json>>): string {
   const known = Object.entries(properties).filter(([, value]) => value !== null && value !== "")
   if (known.length === 0) return ""
-  return ` {${known.map(([name, value]) => `${oneLine(name)}: ${shown(value)}`).join(", ")}}`
+  const all: string[] = []
+  let length = 0
+  for (const [name, value] of known) {
+    const one = `${clipped(name, MOST_VALUE)}: ${shown(value)}`
+    length += one.length
+    if (length > MOST_PROPERTIES) {
+      all.push("…")
+      break
+    }
+    all.push(one)
+  }
+  return ` {${all.join(", ")}}`
 }
 
 function shown(value: Json): string {
@@ -62,7 +88,8 @@ function shown(value: Json): string {
 
 function clipped(text: string, most: number): string {
   const plain = oneLine(text)
-  return plain.length > most ? `${plain.slice(0, most)}…` : plain
+  // Not in the middle of a character of two units.
+  return plain.length > most ? `${plain.slice(0, most).replace(/[\uD800-\uDBFF]$/, "")}…` : plain
 }
 
 function oneLine(text: string): string {

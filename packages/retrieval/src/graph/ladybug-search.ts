@@ -44,7 +44,8 @@ export class LadybugSearch {
     return this.#known
   }
 
-  async find(question: GraphQuestion, { limit, signal }: GraphFindOptions): Promise<GraphNode[]> {
+  async find(question: GraphQuestion, options: GraphFindOptions): Promise<GraphNode[]> {
+    const { limit, signal } = options
     const { text, words } = question
     const { labels } = await this.schema(signal)
     const wanted = labels.filter(({ name }) => question.labels?.includes(name) ?? true)
@@ -52,13 +53,15 @@ export class LadybugSearch {
       const { rows } = await this.#ask(cypher, params, signal)
       return rows.map(([node]) => node as unknown as GraphNode)
     }
-    if (words.length === 0) {
-      return foundInTime(
-        wanted.map(({ name }) => nodes(`MATCH (n:${quoted(name)}) RETURN n LIMIT $limit`, { limit })),
-      )
-    }
-    const withTexts = wanted.filter((label) => textProperties(label).length > 0)
-    return foundInTime(withTexts.map((label) => nodes(scan(label), { text, words: [...words], limit })))
+    const parts =
+      words.length === 0
+        ? wanted.map(({ name }) => [name, () => nodes(some(name), { limit })] as const)
+        : wanted
+            .filter((label) => textProperties(label).length > 0)
+            .map(
+              (label) => [label.name, () => nodes(scan(label), { text, words: [...words], limit })] as const,
+            )
+    return foundInTime(parts, options)
   }
 
   async relationships(
@@ -68,13 +71,14 @@ export class LadybugSearch {
     if (nodes.length === 0) return []
     const ids = nodes.map(({ id }) => `internal_id(${id.split(":").map(Number).join(", ")})`)
     const { rows } = await this.#ask(
-      `MATCH (n)-[r]-(m) WHERE id(n) IN [${ids.join(", ")}] RETURN n, r, m LIMIT $limit`,
-      { limit },
+      `MATCH (n)-[r]-(m) WHERE id(n) IN [${ids.join(", ")}]
+RETURN n, r, m ORDER BY offset(id(r)), cast(id(r) AS STRING) LIMIT $rows`,
+      // Between two of the nodes it is found from both ends.
+      { rows: 2 * limit },
       signal,
     )
     const found = rows.map((row) => relationshipOf(row as unknown as FoundRow))
-    // Between two of the nodes it is found from both ends.
-    return [...new Map(found.map((one) => [one.id, one])).values()]
+    return [...new Map(found.map((one) => [one.id, one])).values()].slice(0, limit)
   }
 
   async #columns(table: string, signal: AbortSignal | undefined): Promise<Column[]> {
@@ -84,7 +88,7 @@ export class LadybugSearch {
 
   async #between(table: string, signal: AbortSignal | undefined): Promise<[string, string][]> {
     const { rows } = await this.#ask(
-      `CALL show_connection(${literal(table)}) RETURN \`source table name\`, \`destination table name\``,
+      `CALL show_connection(${literal(table)}) RETURN \`source table name\` AS source, \`destination table name\` AS destination ORDER BY source, destination`,
       {},
       signal,
     )
@@ -95,6 +99,11 @@ export class LadybugSearch {
 /** Procedures of Ladybug take no parameters. */
 function literal(text: string): string {
   return `'${text.replace(/[\\']/g, "\\$&")}'`
+}
+
+/** Backquotes are in names in pairs only, and Ladybug takes these as they are. */
+function named(name: string): string {
+  return /^(?:[^`]|``)*$/.test(name) ? `\`${name}\`` : quoted(name)
 }
 
 type FoundRow = readonly [
@@ -108,11 +117,18 @@ function relationshipOf([node, { id, type, from, properties }, other]: FoundRow)
   return { id, type, from: isFrom ? node : other, to: isFrom ? other : node, properties }
 }
 
+/** Ladybug answers with several threads: without an order, another each time. */
+const IN_ORDER = "offset(id(n))"
+
+function some(label: string): string {
+  return `MATCH (n:${named(label)}) RETURN n ORDER BY ${IN_ORDER} LIMIT $limit`
+}
+
 function scan(label: GraphLabel): string {
-  const texts = textProperties(label).map((name) => `lower(coalesce(n.${quoted(name)}, ''))`)
+  const texts = textProperties(label).map((name) => `lower(coalesce(n.${named(name)}, ''))`)
   const isSpoken = texts.map((text) => `size(${text}) > 1 AND contains($text, ${text})`)
-  return `MATCH (n:${quoted(label.name)})
+  return `MATCH (n:${named(label.name)})
 WITH n, concat_ws('\\n', ${texts.join(", ")}) AS texts, CASE WHEN ${isSpoken.join(" OR ")} THEN 100 ELSE 0 END AS spoken
 WITH n, spoken + size(list_filter($words, w -> contains(texts, w))) AS hits
-WHERE hits > 0 RETURN n ORDER BY hits DESC LIMIT $limit`
+WHERE hits > 0 RETURN n ORDER BY hits DESC, ${IN_ORDER} LIMIT $limit`
 }

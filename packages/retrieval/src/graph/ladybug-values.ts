@@ -43,8 +43,8 @@ function propertiesOf(
 
 function isInternalId(value: unknown): value is InternalId {
   if (typeof value !== "object" || value === null) return false
-  const names = Object.keys(value)
-  return names.length === 2 && "table" in value && "offset" in value
+  const { table, offset, ...others } = value as Record<string, unknown>
+  return typeof table === "number" && typeof offset === "number" && Object.keys(others).length === 0
 }
 
 function idOf({ table, offset }: InternalId): string {

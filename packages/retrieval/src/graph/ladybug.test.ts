@@ -109,6 +109,53 @@ describe.skipIf(ladybug === undefined)(
       expect(found.map(({ title }) => title).sort()).toEqual(["New York", "Paris"])
     })
 
+    test("is told and searched whole, whatever its answers are limited to", async () => {
+      const small = ladybugGraph({ id: "town", path, packagesOf, limits: { rows: 1, bytes: 100 } })
+      onTestFinished(() => small.close())
+      expect(await small.schema()).toEqual(await graph.schema())
+      const question = "Where does Ann Lee live?"
+      expect(await graphRetriever(small).search(question)).toEqual(
+        await graphRetriever(graph).search(question),
+      )
+      expect((await small.query("MATCH (p:Person) RETURN p.id")).rows).toHaveLength(1)
+    })
+
+    test("tells each relationship once, in the order in which they were made, up to a limit", async () => {
+      const pair = join(folder, "pair")
+      const link = (type: string) => `MATCH (a:\`It's a\`), (b:B) CREATE (a)-[:${type}]->(b)`
+      ladybug?.write(pair, [
+        "CREATE NODE TABLE `It's a`(name STRING PRIMARY KEY)",
+        "CREATE NODE TABLE B(name STRING PRIMARY KEY)",
+        "CREATE REL TABLE Z(FROM `It's a` TO B)",
+        "CREATE REL TABLE Y(FROM `It's a` TO B)",
+        "CREATE (:`It's a` {name: 'Ann'}), (:B {name: 'Bob'})",
+        ...["Y", "Z", "Y", "Y", "Y"].map(link),
+        "CHECKPOINT",
+      ])
+      const made = ladybugGraph({ id: "pair", path: pair, packagesOf })
+      onTestFinished(() => made.close())
+      const ends = await made.find({ text: "", words: [] }, { limit: 10 })
+      expect(ends.map(({ properties }) => properties.name)).toEqual(["Bob", "Ann"])
+      const types = async (limit: number) =>
+        (await made.relationships(ends, { limit })).map(({ id, type }) => `${type} ${id.split(":")[1]}`)
+      expect(await types(10)).toEqual(["Z 0", "Y 0", "Y 1", "Y 2", "Y 3"])
+      expect(await types(4)).toEqual(["Z 0", "Y 0", "Y 1", "Y 2"])
+      const [found] = await graphRetriever(made, { relationships: 4 }).search("Ann")
+      expect(found?.text).toContain("There are more relationships")
+    })
+
+    test("may have names with backquotes", async () => {
+      const odd = join(folder, "odd")
+      ladybug?.write(odd, [
+        "CREATE NODE TABLE `a``b`(`n``m` STRING PRIMARY KEY)",
+        "CREATE (:`a``b` {`n``m`: 'Ann'})",
+        "CHECKPOINT",
+      ])
+      const made = ladybugGraph({ id: "odd", path: odd, packagesOf })
+      onTestFinished(() => made.close())
+      expect(await graphRetriever(made).search("Who is Ann?")).toMatchObject([{ title: "Ann" }])
+    })
+
     test("that is no graph, or none at all, says so", async () => {
       const wrong = join(folder, "wrong")
       writeFileSync(wrong, "no graph ".repeat(1_000))
@@ -132,6 +179,10 @@ describe.skipIf(ladybug === undefined)(
     })
   },
 )
+
+test("options that make no sense are told at once", () => {
+  expect(() => ladybugGraph({ id: "town", path, memory: 0 })).toThrow("memory is a whole number from 1")
+})
 
 test("without the package, says what to install", async () => {
   writeFileSync(join(folder, "some"), "")

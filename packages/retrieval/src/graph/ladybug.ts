@@ -8,7 +8,7 @@ import type { QueryResult } from "@superstep/engine/patterns"
 import { ChildProgram, ProgramEnded, programBeside } from "../child-program.ts"
 import { optionalPackage } from "../optional-package.ts"
 import { failed, refused, timedOut } from "../sql/query-errors.ts"
-import { limitsOf, type QueryLimits } from "../sql/query-limits.ts"
+import { limitsOf, type QueryLimits, wholeNumber } from "../sql/query-limits.ts"
 import { checkCypher } from "./cypher-guard.ts"
 import type { GraphDatabase, GraphQueryOptions } from "./graph-database.ts"
 import type { LadybugReply, LadybugRequest } from "./ladybug-messages.ts"
@@ -30,7 +30,9 @@ export interface LadybugOptions {
 export function ladybugGraph(options: LadybugOptions): GraphDatabase {
   const { id, name = id } = options
   const file = new LadybugFile(options)
-  const search = new LadybugSearch((cypher, params, signal) => file.run(cypher, { params, signal }))
+  const search = new LadybugSearch((cypher, params, signal) =>
+    file.run(cypher, { params, signal, ...OWN_LIMITS }),
+  )
   return {
     id,
     name,
@@ -42,17 +44,22 @@ export function ladybugGraph(options: LadybugOptions): GraphDatabase {
   }
 }
 
+/** Rows and bytes of our own queries, which say themselves how much they want: a schema is not cut where an answer is. */
+const OWN_LIMITS = { rows: 1_000_000, bytes: 64_000_000 }
+
 /** What a query that is late gets to end by itself. */
 const GRACE = 1_000
 
 /** Runs what it is given: whatever comes from outside has been checked before. */
 export class LadybugFile {
   readonly #options: LadybugOptions
+  readonly #memory: number
   #program: Promise<ChildProgram<LadybugRequest, LadybugReply>> | undefined
   #isClosed = false
 
   constructor(options: LadybugOptions) {
     this.#options = options
+    this.#memory = wholeNumber("memory", options.memory ?? 512)
   }
 
   async run(cypher: string, query: GraphQueryOptions = {}): Promise<QueryResult> {
@@ -89,7 +96,7 @@ export class LadybugFile {
   }
 
   async #start(): Promise<ChildProgram<LadybugRequest, LadybugReply>> {
-    const { id, packagesOf, memory = 512 } = this.#options
+    const { id, packagesOf } = this.#options
     const path = resolve(this.#options.path)
     if (!existsSync(path)) {
       const message = `The graph ${id} is not there: there is no file ${path}. Check the path.`
@@ -104,7 +111,7 @@ export class LadybugFile {
     return new ChildProgram(programBeside(import.meta.url, "ladybug-process"), {
       module: pathToFileURL(module).href,
       path,
-      memory: memory * 1_000_000,
+      memory: this.#memory * 1_000_000,
     })
   }
 
@@ -120,7 +127,7 @@ export class LadybugFile {
     if (why === "closed") return this.#closed()
     if (why === "late") return timedOut(timeout)
     return exit === "SIGKILL"
-      ? failed(`it took more memory than the ${this.#options.memory ?? 512} MB it may.`)
+      ? failed(`it took more memory than the ${this.#memory} MB it may.`)
       : failed(`Ladybug ended because of it (${exit}).`)
   }
 

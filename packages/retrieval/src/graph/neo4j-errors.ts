@@ -18,6 +18,8 @@ const REFUSALS = [
   "Neo.ClientError.General.ForbiddenOnReadOnlyDatabase",
 ]
 const UNREACHABLE = ["ServiceUnavailable", "SessionExpired", "N/A"]
+/** It starts, or changes its leader. */
+const UNAVAILABLE = /^Neo\.TransientError\.\w+\.DatabaseUnavailable$/
 const LOGIN = "Neo.ClientError.Security."
 
 export function graphError(id: string, address: string, timeout: number, error: unknown): unknown {
@@ -33,7 +35,7 @@ export function graphError(id: string, address: string, timeout: number, error: 
     const text = `The graph ${id} at ${address} is not there: ${message} Check the name of the database.`
     return new SuperstepError("DATABASE_UNREACHABLE", text, { cause: error, retryable: false })
   }
-  if (UNREACHABLE.includes(code)) {
+  if (UNREACHABLE.includes(code) || UNAVAILABLE.test(code)) {
     const text = `The graph ${id} at ${address} cannot be reached: ${firstLine(message)} Check the address, and that the server is running.`
     return new SuperstepError("DATABASE_UNREACHABLE", text, { cause: error, retryable: true })
   }

@@ -12,6 +12,7 @@ export type Ask = (cypher: string, params?: Readonly<Record<string, Json>>) => P
 export interface FullTextIndex {
   readonly name: string
   readonly labels: readonly string[]
+  readonly properties: readonly string[]
 }
 
 const SAMPLE = 50
@@ -54,9 +55,13 @@ export async function neo4jSchema(neo4j: Neo4j, ask: Ask): Promise<GraphSchema> 
 /** Indexes of texts of nodes, by which they are found faster and better. */
 export async function fullTextIndexes(ask: Ask): Promise<FullTextIndex[]> {
   const rows = await ask(
-    "SHOW FULLTEXT INDEXES YIELD name, entityType, labelsOrTypes, state WHERE entityType = 'NODE' AND state = 'ONLINE' RETURN name, labelsOrTypes",
+    "SHOW FULLTEXT INDEXES YIELD name, entityType, labelsOrTypes, properties, state WHERE entityType = 'NODE' AND state = 'ONLINE' RETURN name, labelsOrTypes, properties ORDER BY name",
   )
-  return rows.map(([name, labels]) => ({ name: name as string, labels: labels as string[] }))
+  return (rows as [string, string[], string[]][]).map(([name, labels, properties]) => ({
+    name,
+    labels,
+    properties,
+  }))
 }
 
 async function names(ask: Ask, cypher: string): Promise<string[]> {
@@ -73,7 +78,7 @@ function columns(neo4j: Neo4j, samples: readonly unknown[]): Column[] {
   }
   return [...types]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, all]) => ({ name, type: [...all].join(" | ") }))
+    .map(([name, all]) => ({ name, type: [...all].sort().join(" | ") }))
 }
 
 function pairs(rows: readonly unknown[][]): (readonly [string, string])[] {
@@ -83,5 +88,5 @@ function pairs(rows: readonly unknown[][]): (readonly [string, string])[] {
       for (const b of to as string[]) found.set(JSON.stringify([a, b]), [a, b])
     }
   }
-  return [...found.values()]
+  return [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, pair]) => pair)
 }

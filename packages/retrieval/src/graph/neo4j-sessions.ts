@@ -10,6 +10,7 @@ import { untilAborted } from "@superstep/engine/tools"
 import type { Driver, Session } from "neo4j-driver"
 import { optionalPackage } from "../optional-package.ts"
 import { timedOut } from "../sql/query-errors.ts"
+import { wholeNumber } from "../sql/query-limits.ts"
 import { Turns } from "../sql/turns.ts"
 import { graphError } from "./neo4j-errors.ts"
 
@@ -58,7 +59,8 @@ export class Neo4jSessions {
   constructor(connection: Neo4jConnection) {
     this.#connection = connection
     this.#address = addressOf(connection)
-    this.#turns = new Turns(connection.connections)
+    this.#turns = new Turns(wholeNumber("connections", connection.connections))
+    wholeNumber("connectTimeout", connection.connectTimeout)
   }
 
   run(query: Neo4jQuery): Promise<void> {
@@ -81,6 +83,8 @@ export class Neo4jSessions {
     const { timeout, signal } = query
     const { id, database, connectTimeout } = this.#connection
     const opened = await this.#open()
+    // While the driver was loaded nobody listened to it.
+    signal?.throwIfAborted()
     const { neo4j, driver } = opened
     const session = driver.session({
       defaultAccessMode: neo4j.session.READ,

@@ -143,7 +143,16 @@ describe("a query", () => {
     })
     const graph = graphAt(server)
     await expect(graph.query("MATCH (n) RETURN n", { signal: stop.signal })).rejects.toThrow("enough")
-    await expect.poll(() => server.said).toContain("RESET")
+    await expect.poll(() => server.said, { timeout: 30_000 }).toContain("RESET")
+  })
+
+  test("whose caller gives up while the driver is loaded never gets to the server", async () => {
+    const server = await boltServer(() => rowsOf([1n]))
+    const stop = new AbortController()
+    const asked = graphAt(server).query("RETURN 1", { signal: stop.signal })
+    stop.abort(new Error("enough"))
+    await expect(asked).rejects.toThrow("enough")
+    expect(server.asked).toEqual([])
   })
 
   test.each([
@@ -179,6 +188,16 @@ describe("a server", () => {
       code: "DATABASE_UNREACHABLE",
       retryable: true,
       message: expect.stringContaining("127.0.0.1:1"),
+    })
+  })
+
+  test("whose database is not up yet cannot be reached, and may be later", async () => {
+    const code = "Neo.TransientError.General.DatabaseUnavailable"
+    const server = await boltServer(() => ({ code, message: "The database is starting." }))
+    await expect(graphAt(server).query("RETURN 1")).rejects.toMatchObject({
+      code: "DATABASE_UNREACHABLE",
+      retryable: true,
+      message: expect.stringContaining("The database is starting."),
     })
   })
 
@@ -221,7 +240,7 @@ function town({ cypher, params }: Asked, indexes: unknown[][] = []): Told {
     ])
   }
   if (cypher.includes("fulltext.queryNodes")) return rowsOf([paris])
-  if (cypher.includes("elementId(n)")) return rowsOf([livesIn, ann, paris])
+  if (cypher.includes("elementId(n) IN")) return rowsOf([livesIn, ann, paris])
   const isAsked = (name: string) => String(params.text).includes(name)
   if (cypher.includes(":`Person`")) return isAsked("ann") ? rowsOf([ann]) : rowsOf()
   return isAsked("paris") ? rowsOf([paris]) : rowsOf()
@@ -268,12 +287,52 @@ describe("what is in the graph", () => {
   })
 
   test("is found by a full-text index where there is one, and its label is not looked through", async () => {
-    const server = await boltServer((asked) => town(asked, [["cities", ["City"]]]))
+    const server = await boltServer((asked) => town(asked, [["cities", ["City"], ["name"]]]))
     const found = await graphRetriever(graphAt(server)).search('Who works in "Paris" OR 1=1?')
     expect(found.map(({ title }) => title)).toEqual(["Paris"])
     const asked = server.asked.find(({ cypher }) => cypher.includes("queryNodes"))
     expect(asked?.params).toMatchObject({ index: "cities", query: '"works" "work" "paris"' })
     expect(server.asked.filter(({ cypher }) => /:`City`\)\nWITH/.test(cypher))).toEqual([])
+  })
+
+  test("is looked through beside an index that does not have its name", async () => {
+    const server = await boltServer((asked) => town(asked, [["countries", ["City"], ["country"]]]))
+    await graphRetriever(graphAt(server)).search("Who works in Paris?")
+    expect(server.asked.filter(({ cypher }) => /:`City`\)\nWITH/.test(cypher))).toHaveLength(1)
+  })
+
+  test("is found where a name is mostly, and not always, a text", async () => {
+    const server = await boltServer((asked) =>
+      /`Person`.*properties\(n\)/.test(asked.cypher)
+        ? rowsOf([{ name: 7n }], [{ name: "Ann" }])
+        : town(asked),
+    )
+    const graph = graphAt(server)
+    const { labels } = await graph.schema()
+    expect(labels[1]?.properties).toEqual([{ name: "name", type: "INTEGER | STRING" }])
+    expect(await graphRetriever(graph).search("Ann")).toHaveLength(1)
+  })
+
+  test("of other labels than those asked for is left out, though an index has it", async () => {
+    const server = await boltServer((asked) => town(asked, [["all", ["City", "Person"], ["name"]]]))
+    const question = { text: "paris", words: ["paris"] }
+    const find = (labels: string[]) => graphAt(server).find({ ...question, labels }, { limit: 5 })
+    expect(await find(["City"])).toHaveLength(1)
+    expect(await find(["Person"])).toEqual([])
+  })
+
+  test("and not looked through in time is told of with what is found", async () => {
+    const server = await boltServer((asked) => {
+      const isLate = asked.cypher.includes(":`Person`)\nWITH")
+      const code = "Neo.ClientError.Transaction.TransactionTimedOut"
+      return isLate ? { code, message: "Too late." } : town(asked)
+    })
+    const [found] = await graphRetriever(graphAt(server), { depth: 0 }).search("Is Ann in Paris?")
+    expect(found?.text.split("\n")).toEqual([
+      "Paris (City) {name: Paris, country: France}",
+      "(Not looked through, as it took too long: Person.)",
+    ])
+    expect(await codeOf(graphRetriever(graphAt(server)).search("Ann"))).toBe("QUERY_TIMEOUT")
   })
 
   test("is found without indexes when these may not be seen", async () => {
@@ -285,6 +344,15 @@ describe("what is in the graph", () => {
     expect(await graphRetriever(graphAt(server)).search("Ann")).toHaveLength(1)
   })
 })
+
+test.each([{ connections: 0 }, { connections: 1.5 }, { connectTimeout: -1 }])(
+  "options that make no sense are told at once: %j",
+  (options) => {
+    expect(() => neo4jGraph({ id: "town", url: "bolt://localhost", ...options })).toThrow(
+      "is a whole number from 1",
+    )
+  },
+)
 
 test("a configuration of the goal pipeline can name it", async () => {
   const server = await boltServer((asked) => town(asked))

@@ -5,7 +5,7 @@ import { BoundedRows } from "../sql/bounded-rows.ts"
 import { limitsOf, type QueryLimits } from "../sql/query-limits.ts"
 import { checkCypher } from "./cypher-guard.ts"
 import { foundInTime } from "./found-in-time.ts"
-import { quoted, textProperties } from "./graph-cypher.ts"
+import { isNaming, quoted, textProperties } from "./graph-cypher.ts"
 import type {
   GraphDatabase,
   GraphFindOptions,
@@ -94,10 +94,9 @@ class Neo4jGraph {
     return { columns, rows: bounded.rows, isCut: bounded.isCut }
   }
 
-  async find(
-    { text, words, labels }: GraphQuestion,
-    { limit, signal }: GraphFindOptions,
-  ): Promise<GraphNode[]> {
+  async find(question: GraphQuestion, options: GraphFindOptions): Promise<GraphNode[]> {
+    const { text, words, labels } = question
+    const { limit, signal } = options
     const { schema, indexes } = await this.#lately(signal)
     const wanted = (name: string) => labels === undefined || labels.includes(name)
     const nodes = async (cypher: string, params: Parameters<Ask>[1]) => {
@@ -105,24 +104,29 @@ class Neo4jGraph {
       await this.#ask(cypher, params, signal, ([node], neo4j) =>
         found.push(nodeOf(neo4j, node as Node<bigint>)),
       )
-      return found
+      return found.filter((node) => node.labels.some(wanted))
     }
+    const looked = schema.labels.filter(({ name }) => wanted(name))
     if (words.length === 0) {
-      const some = schema.labels.filter(({ name }) => wanted(name))
       return foundInTime(
-        some.map(({ name }) => nodes(`MATCH (n:${quoted(name)}) RETURN n LIMIT $limit`, { limit })),
+        looked.map(({ name }) => [name, () => nodes(some(name), { limit })] as const),
+        options,
       )
     }
     const indexed = indexes.filter((index) => index.labels.some(wanted))
-    const covered = new Set(indexed.flatMap((index) => index.labels))
-    const scanned = schema.labels.filter(
-      (label) => wanted(label.name) && !covered.has(label.name) && textProperties(label).length > 0,
+    const scanned = looked.filter(
+      (label) => textProperties(label).length > 0 && !indexed.some((index) => names(index, label)),
     )
     const query = words.map((word) => `"${word}"`).join(" ")
-    return foundInTime([
-      ...indexed.map(({ name }) => nodes(BY_INDEX, { index: name, query, limit })),
-      ...scanned.map((label) => nodes(scan(label), { text, words: [...words], limit })),
-    ])
+    return foundInTime(
+      [
+        ...indexed.map(({ name }) => [name, () => nodes(BY_INDEX, { index: name, query, limit })] as const),
+        ...scanned.map(
+          (label) => [label.name, () => nodes(scan(label), { text, words: [...words], limit })] as const,
+        ),
+      ],
+      options,
+    )
   }
 
   async relationships(
@@ -156,7 +160,8 @@ class Neo4jGraph {
     }
     // Not everybody may see them, and without them texts are looked through.
     const indexes = await fullTextIndexes(ask).catch((error) => {
-      if (["QUERY_FAILED", "QUERY_REFUSED"].includes((error as { code: string }).code)) return []
+      if (["QUERY_FAILED", "QUERY_REFUSED"].includes((error as { code?: string } | null)?.code ?? ""))
+        return []
       throw error
     })
     const schema = await neo4jSchema(await this.#sessions.neo4j(), ask)
@@ -186,8 +191,18 @@ class Neo4jGraph {
 
 const BY_INDEX = "CALL db.index.fulltext.queryNodes($index, $query, {limit: $limit}) YIELD node RETURN node"
 
+/** By the index a node of this label is found by what it is called, and need not be looked for otherwise. */
+function names(index: FullTextIndex, label: GraphLabel): boolean {
+  const [best = ""] = textProperties(label)
+  return index.labels.includes(label.name) && (!isNaming(best) || index.properties.includes(best))
+}
+
 const AROUND = `MATCH (n)-[r]-() WHERE elementId(n) IN $ids
 RETURN DISTINCT r, startNode(r), endNode(r) LIMIT $limit`
+
+function some(label: string): string {
+  return `MATCH (n:${quoted(label)}) RETURN n LIMIT $limit`
+}
 
 function scan(label: GraphLabel): string {
   const texts = textProperties(label).map((name) => `toLower(toStringOrNull(n.${quoted(name)}))`)
@@ -195,5 +210,5 @@ function scan(label: GraphLabel): string {
 WITH n, [t IN [${texts.join(", ")}] WHERE t IS NOT NULL] AS texts
 WITH n, size([w IN $words WHERE any(t IN texts WHERE t CONTAINS w)])
   + CASE WHEN any(t IN texts WHERE size(t) > 1 AND $text CONTAINS t) THEN 100 ELSE 0 END AS hits
-WHERE hits > 0 RETURN n ORDER BY hits DESC LIMIT $limit`
+WHERE hits > 0 RETURN n ORDER BY hits DESC, elementId(n) LIMIT $limit`
 }
