@@ -40,7 +40,7 @@ export interface AddResult {
   readonly left: number
   /** Files of kinds that are not read. */
   readonly others: number
-  /** Documents that could not be read, and why. What the index had of them, it still has. */
+  /** Documents and folders that could not be read, and why. What the index had of them, it still has. */
   readonly problems: readonly { readonly source: string; readonly reason: string }[]
 }
 
@@ -64,7 +64,11 @@ const EMBEDDED_BATCH = 64
 /** Documents at a time, while others wait for their vectors. */
 const PARALLEL = 4
 /** To be counted up when a reader or the chunks that are made of a text change: documents are then read again. */
-const READERS = 1
+const READERS = 2
+/** How the settings of a document begin that is no file. */
+const GIVEN = "given|"
+
+export const isFile = ({ settings }: Pick<NewDocument, "settings">) => !settings.startsWith(GIVEN)
 
 export async function addDocuments(
   items: readonly Item[],
@@ -135,6 +139,7 @@ async function addOne(
   const before = documents.ready(source)
   if (before?.hash === document.hash && before.settings === document.settings) return "unchanged"
   const writing = documents.begin(document, randomUUID())
+  if (writing === undefined) return "unchanged"
   let count = 0
   try {
     for await (const batch of batches(
@@ -181,7 +186,10 @@ async function opened(
   }
   const { text, type = "text", bytes } = item
   const hash = createHash("sha256").update(`${type}\n${text}`).digest("hex")
-  return { document: { source, hash, settings, bytes }, parts: () => readGivenParts(text, type, signal) }
+  return {
+    document: { source, hash, settings: `${GIVEN}${settings}`, bytes },
+    parts: () => readGivenParts(text, type, signal),
+  }
 }
 
 async function embed(
@@ -189,7 +197,7 @@ async function embed(
   embeddings: Embeddings,
   { file, signal }: Adding,
 ): Promise<ChunkVectors> {
-  const known = embeddedWith(file)
+  const known = file.read(() => embeddedWith(file))
   const texts = chunks.map(({ title, text }) => (title === undefined ? text : `${title}\n${text}`))
   const vectors = await embedAll(embeddings, texts, known?.dimensions ?? embeddings.dimensions, signal)
   const { centre } = known ?? remember(file, embeddings, vectors)
@@ -208,7 +216,7 @@ async function* batches<T>(all: AsyncIterable<T>, size: number): AsyncGenerator<
 }
 
 /** What is told of the document while the others go on; undefined: nothing can go on. */
-function problemOf(error: unknown): string | undefined {
+export function problemOf(error: unknown): string | undefined {
   if (isSuperstepError(error)) {
     return /^DOCUMENT_/.test(error.code) || error.code === "PACKAGE_MISSING" ? error.message : undefined
   }

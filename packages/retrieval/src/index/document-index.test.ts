@@ -1,8 +1,14 @@
-import { rmSync, unlinkSync, writeFileSync } from "node:fs"
+import { once } from "node:events"
+import { rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs"
+import { readdir } from "node:fs/promises"
+import { createServer } from "node:net"
 import { join } from "node:path"
-import { describe, expect, test } from "vitest"
+import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { documentIndex } from "./document-index.ts"
 import { freshFolder, meaningEmbeddings, openIndex, pdf, put } from "./index.test-support.ts"
+
+// Whoever runs the tests may be allowed to look into every folder.
+vi.mock("node:fs/promises", { spy: true })
 
 const guide = `# Guide
 
@@ -94,6 +100,27 @@ describe("an index of files", () => {
     expect(await index.search("apples bananas dates")).toHaveLength(1)
   })
 
+  test("removes the whole of the folder that it was made for, and nothing when nothing is named", async () => {
+    const folder = freshFolder({ "d/a.txt": "apples", "b.txt": "bananas" })
+    const index = openIndex(folder)
+    await index.add([folder])
+    await index.add([{ source: "note", text: "nuts" }])
+    expect(await index.remove("")).toBe(0)
+    expect(await index.remove(`${folder}/`)).toBe(2)
+    expect((await index.list()).map(({ source }) => source)).toEqual(["note"])
+    expect(await index.remove("note")).toBe(1)
+  })
+
+  test("leaves texts that are no files alone when what is gone from a folder is taken out", async () => {
+    const folder = freshFolder({ "a.txt": "apples", "b.txt": "bananas" })
+    const index = openIndex(folder)
+    await index.add([{ source: "note", text: "nuts" }])
+    await index.add([folder])
+    unlinkSync(join(folder, "a.txt"))
+    expect(await index.add([folder], { prune: true })).toMatchObject({ removed: 1 })
+    expect((await index.list()).map(({ source }) => source)).toEqual(["b.txt", "note"])
+  })
+
   test("takes texts that are no files, by the source that they are given", async () => {
     const index = openIndex(freshFolder())
     const page = {
@@ -107,6 +134,9 @@ describe("an index of files", () => {
     ])
     expect(await index.add([{ source: "note", text: "It snows." }])).toMatchObject({ changed: 1 })
     expect(await index.search("rains")).toEqual([])
+    const twice = ["It hails.", "It drizzles."].map((text) => ({ source: "note", text }))
+    expect(await index.add(twice)).toMatchObject({ changed: 1, left: 0 })
+    expect(await index.search("hails drizzles")).toMatchObject([{ source: "note", text: "It drizzles." }])
   })
 
   test("knows its files by the folder that it was made for, wherever it is opened", async () => {
@@ -139,6 +169,50 @@ describe("an index of files", () => {
       code: "OPTION_INVALID",
       message: expect.stringContaining("there is no such file or folder"),
     })
+  })
+
+  test("takes files and folders of all sorts as they are, and follows no links", async () => {
+    const folder = freshFolder({ "x.md/inner.md": "Inner.", "empty.txt": "", "sub/a.txt": "apples" })
+    symlinkSync("..", join(folder, "sub", "loop"))
+    symlinkSync("a.txt", join(folder, "sub", "link.txt"))
+    const index = openIndex(folder)
+    expect(await index.add([folder, join(folder, "sub")])).toMatchObject({ added: 3, problems: [] })
+    expect((await index.list()).map(({ source, chunks }) => `${source} ${chunks}`)).toEqual([
+      "empty.txt 0",
+      "sub/a.txt 1",
+      "x.md/inner.md 1",
+    ])
+    const server = createServer().listen(join(folder, "socket.txt"))
+    await once(server, "listening")
+    try {
+      await expect(index.add([join(folder, "socket.txt")])).rejects.toThrow(
+        /socket\.txt cannot be added: it is neither a file nor a folder\.$/,
+      )
+      expect(await index.add([folder])).toMatchObject({ unchanged: 3, problems: [] })
+    } finally {
+      server.close()
+    }
+  })
+
+  test("goes on beside a folder that it may not look into, and keeps what it has of it", async () => {
+    const folder = freshFolder({ "a.txt": "apples", "d/b.txt": "bananas" })
+    const index = openIndex(folder)
+    await index.add([folder])
+    const closed = join(folder, "d")
+    vi.mocked(readdir).mockImplementation(async (path, options) => {
+      const real = await vi.importActual<typeof import("node:fs/promises")>("node:fs/promises")
+      if (path !== closed) return await real.readdir(path, options as never)
+      throw Object.assign(new Error("EACCES: permission denied"), { code: "EACCES", syscall: "scandir" })
+    })
+    onTestFinished(() => void vi.mocked(readdir).mockReset())
+    put(folder, { "c.txt": "cherries" })
+    expect(await index.add([folder], { prune: true })).toMatchObject({
+      added: 1,
+      unchanged: 1,
+      removed: 0,
+      problems: [{ source: "d", reason: "it may not be read: see to its permissions" }],
+    })
+    expect(await index.search("bananas")).toHaveLength(1)
   })
 
   test("reads a PDF page by page, and is cited by the page", async () => {

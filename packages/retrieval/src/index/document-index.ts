@@ -14,12 +14,14 @@ import {
   type GivenDocument,
   given,
   type Item,
+  isFile,
+  problemOf,
 } from "./add-documents.ts"
 import type { ChunkOptions } from "./chunks.ts"
 import { type DocumentRow, documentTable } from "./documents.ts"
 import { type EmbeddedWith, embeddedWith, mustMatch } from "./embedded-with.ts"
 import { type Embeddings, embedAll } from "./embeddings/embeddings.ts"
-import { findFiles } from "./find-files.ts"
+import { type FoundFiles, findFiles } from "./find-files.ts"
 import { openIndexFile } from "./index-file.ts"
 import { INDEX_VERSION } from "./index-schema.ts"
 import { searcher } from "./search.ts"
@@ -105,7 +107,7 @@ export function documentIndex(path: string, options: DocumentIndexOptions = {}):
   const embeddings = vectorTrouble === undefined ? options.embeddings : undefined
 
   async function sweep(signal?: AbortSignal): Promise<void> {
-    while (documents.sweep()) {
+    while (documents.sweep() || documents.giveBack()) {
       signal?.throwIfAborted()
       await new Promise((next) => setImmediate(next))
     }
@@ -137,14 +139,20 @@ export function documentIndex(path: string, options: DocumentIndexOptions = {}):
       }
       const paths = what.filter((one) => typeof one === "string")
       const found = await findFiles(paths, process.cwd(), signal)
-      const items: Item[] = [
-        ...found.files,
-        ...what.flatMap((one) => (typeof one === "string" ? [] : [given(one)])),
-      ]
+      const closed = found.closed.map(({ path, error }) => {
+        const reason = problemOf(error)
+        if (reason === undefined) throw error
+        return { source: file.sourceOf(path), reason }
+      })
+      // Of texts with the same source the last one counts.
+      const texts = new Map(
+        what.flatMap((one) => (typeof one === "string" ? [] : [[one.source, given(one)] as const])),
+      )
+      const items: Item[] = [...found.files, ...texts.values()]
       const result = await addDocuments(items, { file, documents, embeddings, chunk, onProgress, signal })
-      const removed = prune ? documents.leave(goneFrom(found.folders, found.files)) : 0
+      const removed = prune ? documents.leave(goneFrom(found)) : 0
       await sweep(signal)
-      return { ...result, removed, others: found.others }
+      return { ...result, removed, others: found.others, problems: [...closed, ...result.problems] }
     },
 
     async search(query, { limit = 10, mode = "merged", signal } = {}) {
@@ -182,13 +190,18 @@ export function documentIndex(path: string, options: DocumentIndexOptions = {}):
     },
 
     async remove(source) {
-      const names = new Set([source, file.sourceOf(source)])
-      const folders = [...names].map((one) => `${one.replace(/\/+$/, "")}/`)
+      if (source === "") return 0
+      // A source need not be a path; if it is one, it may be written from the working folder or from the index's.
+      const folders = [resolve(source), file.pathOf(source)]
       const wanted = documents
-        .list()
-        .map((one) => one.source)
-        .filter((one) => names.has(one) || folders.some((folder) => one.startsWith(folder)))
-      const removed = documents.leave([...wanted, ...names])
+        .known()
+        .filter(
+          (one) =>
+            one.source === source ||
+            one.source.startsWith(source.endsWith("/") ? source : `${source}/`) ||
+            (isFile(one) && folders.some((folder) => isIn(folder, file.pathOf(one.source)))),
+        )
+      const removed = documents.leave(wanted.map((one) => one.source))
       await sweep()
       return removed
     },
@@ -214,16 +227,22 @@ export function documentIndex(path: string, options: DocumentIndexOptions = {}):
     },
   }
 
-  /** Sources that the index has of the folders, and that are not among the files. */
-  function goneFrom(folders: readonly string[], files: readonly { readonly path: string }[]): string[] {
-    const there = new Set(files.map((one) => file.sourceOf(one.path)))
-    const prefixes = folders.map((folder) => `${folder}${sep}`)
+  /** Sources of files that the index has of the folders, and that are no longer in them, as far as can be seen. */
+  function goneFrom({ folders, files, closed }: FoundFiles): string[] {
+    const there = new Set(files.map(({ path }) => path))
     return documents
-      .list()
+      .known()
+      .filter(isFile)
+      .map(({ source }) => ({ source, path: file.pathOf(source) }))
+      .filter(({ path }) => !there.has(path) && folders.some((folder) => isIn(folder, path)))
+      .filter(({ path }) => !closed.some((folder) => isIn(folder.path, path)))
       .map(({ source }) => source)
-      .filter((source) => !there.has(source) && !/^[a-z][a-z0-9+.-]+:\/\//i.test(source))
-      .filter((source) => prefixes.some((prefix) => resolve(file.pathOf(source)).startsWith(prefix)))
   }
+}
+
+/** Both absolute. */
+function isIn(folder: string, path: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`)
 }
 
 function checkChunk({ size, overlap }: ChunkOptions): void {

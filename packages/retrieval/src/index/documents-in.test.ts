@@ -43,6 +43,28 @@ test("a path that is not there is told at once", () => {
   )
 })
 
+test("whoever is no longer interested does not spoil it for the others", async () => {
+  const documents = documentsIn(["notes"], { root: folder() })
+  const stop = new AbortController()
+  const first = documents.search("tea", { signal: stop.signal })
+  const second = sources(documents, "tea")
+  stop.abort(new Error("enough"))
+  await expect(first).rejects.toThrow("enough")
+  expect(await second).toEqual(["notes/tea.md:3"])
+  await documents.close()
+})
+
+test("when nothing at all can be read, it is said why", async () => {
+  const root = folder()
+  writeFileSync(join(root, "scan.pdf"), "%PDF-1.4 and nothing else")
+  const documents = documentsIn(["scan.pdf"], { root })
+  await expect(documents.search("tea")).rejects.toMatchObject({
+    code: "DOCUMENTS_UNREADABLE",
+    message: expect.stringMatching(/^None of the documents can be read\. scan\.pdf: it is no PDF/),
+  })
+  await documents.close()
+})
+
 test("one that could not be opened is tried anew, and closing it is no failure", async () => {
   const root = folder()
   writeFileSync(join(root, "notes.db"), "no database, whatever it is called".repeat(100))

@@ -37,15 +37,20 @@ export function documentsIn(paths: readonly string[], options: DocumentsInOption
     const text = `Cannot read ${paths[i]}: there is no such file or folder.`
     throw new SuperstepError("DOCUMENTS_MISSING", text, { retryable: false })
   }
-  let opening: Promise<Opened> | undefined
-  const open = (signal: AbortSignal | undefined): Promise<Opened> => {
-    const now = opening ?? openIndex(places, root, options, signal)
-    opening = now
-    // One that failed is tried anew.
-    now.catch(() => {
-      if (opening === now) opening = undefined
-    })
-    return now
+  let opening: { readonly opened: Promise<Opened>; readonly by: AbortSignal | undefined } | undefined
+  async function open(signal: AbortSignal | undefined): Promise<Opened> {
+    for (;;) {
+      signal?.throwIfAborted()
+      opening ??= { opened: openIndex(places, root, options, signal), by: signal }
+      const now = opening
+      try {
+        return await now.opened
+      } catch (error) {
+        // One that failed is tried anew; and at once, if only whoever began with it does not want it any longer.
+        if (opening === now) opening = undefined
+        if (now.by === signal || now.by?.aborted !== true) throw error
+      }
+    }
   }
   return {
     name: "documents",
@@ -54,7 +59,7 @@ export function documentsIn(paths: readonly string[], options: DocumentsInOption
       return await index.search(query, asked)
     },
     async close() {
-      const opened = await opening?.catch(() => undefined)
+      const opened = await opening?.opened.catch(() => undefined)
       opening = undefined
       if (opened !== undefined) await closeIndex(opened)
     },
@@ -71,7 +76,12 @@ async function openIndex(
   const embeddings = name === undefined ? undefined : await namedEmbeddings(name, { env })
   const opened = { index: documentIndex(path, { root, embeddings }), embeddings }
   try {
-    await opened.index.add(places, { prune: true, signal })
+    const { problems } = await opened.index.add(places, { prune: true, signal })
+    const [first] = problems
+    if (first !== undefined && (await opened.index.list()).length === 0) {
+      const text = `None of the documents can be read. ${first.source}: ${first.reason}.`
+      throw new SuperstepError("DOCUMENTS_UNREADABLE", text, { retryable: false })
+    }
     return opened
   } catch (error) {
     await closeIndex(opened)

@@ -47,6 +47,7 @@ export interface ChunkVectors {
 
 const COLUMNS = "id, source, hash, settings, bytes, chunks, added_at"
 const SWEPT = 2_000
+const GIVEN_BACK = 2_000
 
 export type Documents = ReturnType<typeof documentTable>
 
@@ -95,10 +96,23 @@ export function documentTable({ database, read, write }: IndexFile) {
     list: (): DocumentRow[] =>
       read(() => rows(sql(`SELECT ${COLUMNS} FROM documents WHERE state = 'ready' ORDER BY source`))),
 
-    /** Takes up what was left of the same contents, else begins anew; and how many chunks there are already. */
-    begin(document: NewDocument, writer: string): Writing & { readonly chunks: number } {
+    /** All but what is leaving: what is half written too, whose writer may be dead. */
+    known: (): Pick<DocumentRow, "source" | "settings">[] =>
+      read(() =>
+        rows(sql("SELECT source, settings FROM documents WHERE state <> 'leaving' ORDER BY source")),
+      ),
+
+    /**
+     * Takes up what was left of the same contents, else begins anew; and how many chunks there are already. Undefined: it is
+     * ready as it is, perhaps since somebody else has just been done with it.
+     */
+    begin(document: NewDocument, writer: string): (Writing & { readonly chunks: number }) | undefined {
       const { source, hash, settings, bytes } = document
       return write(() => {
+        const same = sql(
+          "SELECT id FROM documents WHERE source = ? AND state = 'ready' AND hash = ? AND settings = ?",
+        ).all(source, hash, settings)
+        if (same.length > 0) return undefined
         const [there] = rows(
           sql(`SELECT ${COLUMNS} FROM documents WHERE source = ? AND state = 'writing'`),
           source,
@@ -193,6 +207,18 @@ export function documentTable({ database, read, write }: IndexFile) {
         if (rest > 0) sql("UPDATE documents SET chunks = ? WHERE id = ?").run(rest, one.id)
         else sql("DELETE FROM documents WHERE id = ?").run(one.id)
         return true
+      })
+    },
+
+    /** Some of the file's free pages, when they are a quarter of it: a few are for what is added next. False: no more. */
+    giveBack(): boolean {
+      const count = (what: "freelist_count" | "page_count") =>
+        (sql(`PRAGMA ${what}`).all() as Record<typeof what, number>[])[0]?.[what] ?? 0
+      return write(() => {
+        const free = count("freelist_count")
+        if (free < count("page_count") / 4) return false
+        sql(`PRAGMA incremental_vacuum(${GIVEN_BACK})`).all()
+        return count("freelist_count") < free
       })
     },
   }

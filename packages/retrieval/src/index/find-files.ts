@@ -9,6 +9,8 @@ export interface FoundFiles {
   readonly files: readonly { readonly path: string; readonly bytes: number }[]
   /** The folders that were asked for, absolute. */
   readonly folders: readonly string[]
+  /** Folders in them that could not be looked into. */
+  readonly closed: readonly { readonly path: string; readonly error: unknown }[]
   /** How many files in them are of kinds that are not read. */
   readonly others: number
 }
@@ -24,36 +26,48 @@ export async function findFiles(
 ): Promise<FoundFiles> {
   const files = new Map<string, number>()
   const folders: string[] = []
-  let others = 0
+  const closed = new Map<string, unknown>()
+  const others = new Set<string>()
+
+  async function walk(folder: string): Promise<void> {
+    signal?.throwIfAborted()
+    const entries = await readdir(folder, { withFileTypes: true }).catch((error) => {
+      closed.set(folder, error)
+      return []
+    })
+    entries.sort((a, b) => (a.name < b.name ? -1 : 1))
+    for (const entry of entries) {
+      if (entry.name.startsWith(".") || SKIPPED.has(entry.name)) continue
+      const path = join(folder, entry.name)
+      if (entry.isDirectory()) await walk(path)
+      else if (entry.isFile() && typeOf(path) === undefined) others.add(path)
+      // One that is gone by now is told when it is read.
+      else if (entry.isFile()) files.set(path, (await stat(path).catch(() => undefined))?.size ?? 0)
+    }
+  }
+
   for (const given of paths) {
     const path = resolve(cwd, given)
     const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
-      const why = error.code === "ENOENT" ? "there is no such file or folder" : error.message
-      throw new SuperstepError("OPTION_INVALID", `${given} cannot be added: ${why}.`, {
-        cause: error,
-        retryable: false,
-      })
+      throw refused(given, error.code === "ENOENT" ? "there is no such file or folder" : error.message, error)
     })
-    if (!found.isDirectory()) {
-      files.set(path, found.size)
-      continue
-    }
-    folders.push(path)
-    for await (const file of walk(path, signal)) {
-      if (typeOf(file) === undefined) others += 1
-      else files.set(file, (await stat(file)).size)
-    }
+    if (found.isDirectory()) {
+      folders.push(path)
+      await walk(path)
+    } else if (found.isFile()) files.set(path, found.size)
+    else throw refused(given, "it is neither a file nor a folder")
   }
-  return { files: [...files].map(([path, bytes]) => ({ path, bytes })), folders, others }
+  return {
+    files: [...files].map(([path, bytes]) => ({ path, bytes })),
+    folders,
+    closed: [...closed].map(([path, error]) => ({ path, error })),
+    others: others.size,
+  }
 }
 
-async function* walk(folder: string, signal: AbortSignal | undefined): AsyncGenerator<string> {
-  signal?.throwIfAborted()
-  const entries = await readdir(folder, { withFileTypes: true })
-  entries.sort((a, b) => (a.name < b.name ? -1 : 1))
-  for (const entry of entries) {
-    if (entry.name.startsWith(".") || SKIPPED.has(entry.name)) continue
-    if (entry.isDirectory()) yield* walk(join(folder, entry.name), signal)
-    else if (entry.isFile()) yield join(folder, entry.name)
-  }
+function refused(given: string, why: string, cause?: unknown): SuperstepError {
+  return new SuperstepError("OPTION_INVALID", `${given} cannot be added: ${why}.`, {
+    cause,
+    retryable: false,
+  })
 }

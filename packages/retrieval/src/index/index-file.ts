@@ -1,8 +1,8 @@
 /** The file of an index: opened with sqlite-vec where that is installed, read and written in transactions. */
 import { createRequire } from "node:module"
-import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
+import { dirname, isAbsolute, relative, resolve, sep } from "node:path"
 import { SuperstepError } from "@superstep/engine"
-import { type Database, openSqliteFile } from "@superstep/store-sqlite/shared"
+import { type Database, openSqliteFile, preparedOnce } from "@superstep/store-sqlite/shared"
 import { unusable, withFile } from "./errors.ts"
 import { migrateIndex } from "./index-schema.ts"
 
@@ -14,6 +14,8 @@ export interface IndexFile {
   /** What the file at that path is called here: its path below the index's root, else all of it. */
   sourceOf(path: string): string
   pathOf(source: string): string
+  /** Another one after anything was written, by whomever. To be asked in `read`. */
+  state(): string
   read<T>(query: () => T): T
   write<T>(change: () => T): T
   close(): void
@@ -40,7 +42,9 @@ export function openIndexFile(given: string, root: string, lockTimeout: number):
       },
     }),
   )
+  const sql = preparedOnce(database)
   let isClosed = false
+  let writes = 0
 
   function run<T>(begin: string, end: string, work: () => T): T {
     if (isClosed) throw new SuperstepError("INDEX_CLOSED", `The index ${path} is closed: open it again.`)
@@ -61,40 +65,60 @@ export function openIndexFile(given: string, root: string, lockTimeout: number):
     })
   }
 
-  return withFile(path, () => {
-    database.exec(`PRAGMA cache_size = -${CACHE_KB}`)
-    const [meta] = database.prepare("SELECT root FROM meta").all() as { root: string }[]
-    const base = resolve(dirname(path), meta?.root ?? ".")
-    return {
-      path,
-      database,
-      vectorTrouble: loadVectors(database),
-      sourceOf(file) {
-        const below = relative(base, resolve(file))
-        const isBelow = below !== "" && !isAbsolute(below) && below.split(sep)[0] !== ".."
-        return (isBelow ? below : resolve(file)).split(sep).join("/")
-      },
-      pathOf: (source) => (isAbsolute(source) ? source : join(base, source)),
-      read: (query) => run("BEGIN", "ROLLBACK", query),
-      write: (change) =>
-        run("BEGIN IMMEDIATE", "COMMIT", () => {
-          const gone = isGone()
-          if (gone !== undefined) throw gone
-          return change()
-        }),
-      close() {
-        if (isClosed) return
-        isClosed = true
-        try {
-          // All in one file, as far as nobody reads it: libsql does not always do so by itself.
-          database.exec("PRAGMA wal_checkpoint(TRUNCATE)")
-        } catch {
-          // Whoever opens it next reads the log.
-        }
-        database.close()
-      },
-    }
-  })
+  let base = ""
+  try {
+    withFile(path, () => {
+      database.exec(`PRAGMA cache_size = -${CACHE_KB}`)
+      const [meta] = database.prepare("SELECT root FROM meta").all() as { root: string }[]
+      base = resolve(dirname(path), meta?.root ?? ".")
+    })
+  } catch (error) {
+    database.close()
+    throw error
+  }
+  return {
+    path,
+    database,
+    vectorTrouble: loadVectors(database),
+    sourceOf(file) {
+      const below = relative(base, resolve(file))
+      const isBelow = below !== "" && !isAbsolute(below) && below.split(sep)[0] !== ".."
+      return (isBelow ? below : resolve(file)).split(sep).join("/")
+    },
+    pathOf: (source) => resolve(base, source),
+    state() {
+      // SQLite counts what others write.
+      const [others] = sql("PRAGMA data_version").all() as { data_version: number }[]
+      return `${others?.data_version} ${writes}`
+    },
+    read: (query) => run("BEGIN", "ROLLBACK", query),
+    write: (change) =>
+      run("BEGIN IMMEDIATE", "COMMIT", () => {
+        const gone = isGone()
+        if (gone !== undefined) throw gone
+        writes += 1
+        return change()
+      }),
+    close() {
+      if (isClosed) return
+      isClosed = true
+      intoOneFile(database)
+      database.close()
+    },
+  }
+}
+
+/**
+ * Takes the log into the file and away, unless others have it open: they do so when they close it. SQLite would do it by
+ * itself, but libsql closes a file only once its statements are collected, which a process that ends does not wait for.
+ */
+function intoOneFile(database: Database): void {
+  try {
+    database.exec("PRAGMA busy_timeout = 0")
+    database.exec("PRAGMA journal_mode = DELETE")
+  } catch {
+    // Whoever opens it next reads the log.
+  }
 }
 
 function loadVectors(database: Database): string | undefined {

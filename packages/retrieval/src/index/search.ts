@@ -6,6 +6,8 @@ import { corrupt } from "./errors.ts"
 import type { IndexFile } from "./index-file.ts"
 import { MOST_CHUNKS } from "./index-schema.ts"
 import { likeness, signBits } from "./near.ts"
+import { onlyReady } from "./ready.ts"
+import { signsOf } from "./signs.ts"
 import { queryWords } from "./words.ts"
 
 export interface Hit {
@@ -29,16 +31,11 @@ const TOO_COMMON = 10_000
 
 type Bytes = ArrayBuffer | Uint8Array
 
-export function searcher({ path, database, read }: IndexFile) {
+export function searcher(file: IndexFile) {
+  const { path, database, read } = file
   const sql = preparedOnce(database)
+  const signs = signsOf(file)
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
-
-  /** Leaves out what is not ready (D1). Mostly there is no such thing, and then nothing is asked for each chunk. */
-  function onlyReady(id: string): string {
-    const [hidden] = sql("SELECT EXISTS (SELECT 1 FROM documents WHERE state <> 'ready') AS some").all()
-    if ((hidden as { some: number }).some === 0) return "true"
-    return `${id} / ${MOST_CHUNKS} NOT IN (SELECT id FROM documents WHERE state <> 'ready')`
-  }
 
   function isCommon(word: string): boolean {
     const count = sql("SELECT count(*) AS count FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)")
@@ -52,20 +49,18 @@ export function searcher({ path, database, read }: IndexFile) {
     const rare = words.filter((word) => !isCommon(word))
     const match = (rare.length > 0 ? rare : words).join(" OR ")
     const rows = sql(
-      `SELECT rowid AS id, rank AS score FROM words WHERE words MATCH ? AND ${onlyReady("rowid")} ORDER BY rank LIMIT ?`,
+      // By rank alone FTS5 would put all of them in order, and not only find the first.
+      `SELECT rowid AS id, rank AS score FROM words WHERE words MATCH ? AND ${onlyReady(sql, "rowid")} ORDER BY rank, rowid LIMIT ?`,
     ).all(match, limit) as Hit[]
     // SQLite's is better the lower it is.
     return rows.map(({ id, score }) => ({ id, score: -score }))
   }
 
   function byVector({ vector, centre }: Point, limit: number): Hit[] {
-    const candidates = Math.max(FEWEST_CANDIDATES, CANDIDATES * limit)
-    const rows = sql(
-      `SELECT id, scale, steps FROM vectors WHERE id IN (
-        SELECT id FROM signs WHERE ${onlyReady("id")}
-        ORDER BY vec_distance_hamming(vec_bit(bits), vec_bit(?)) LIMIT ?
-      )`,
-    ).all(signBits(vector, centre), candidates) as { id: number; scale: number; steps: Bytes }[]
+    const near = signs.nearest(signBits(vector, centre), Math.max(FEWEST_CANDIDATES, CANDIDATES * limit))
+    const rows = sql("SELECT id, scale, steps FROM vectors WHERE id IN (SELECT value FROM json_each(?))").all(
+      JSON.stringify(near),
+    ) as { id: number; scale: number; steps: Bytes }[]
     return rows
       .map(({ id, scale, steps }) => ({ id, score: likeness(vector, { scale, steps: int8(steps) }) }))
       .sort((a, b) => b.score - a.score || a.id - b.id)

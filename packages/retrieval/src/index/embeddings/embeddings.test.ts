@@ -66,6 +66,14 @@ describe("a provider's embeddings", () => {
     expect(provider.calls).toHaveLength(3)
   })
 
+  test("are not paid for once one of the calls has failed", async () => {
+    const provider = model((values, call) => (call === 1 ? new Error("quota") : values.map(() => [1])))
+    const texts = Array.from({ length: 40 }, String)
+    await expect(providerEmbeddings(provider, { parallel: 2 }).embed(texts)).rejects.toThrow("quota")
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(provider.calls).toHaveLength(2)
+  })
+
   test("can be a model of the AI SDK", () => {
     const openai = createOpenAI({ apiKey: "none" })
     expect(providerEmbeddings(openai.embedding("text-embedding-3-small")).name).toMatch(
@@ -90,6 +98,14 @@ test("offline embeddings put near what means about the same", async () => {
     expect(product(age, same)).toBeGreaterThan(product(age, other) + 0.3)
     await expect(embeddings.embed(["x"], AbortSignal.abort())).rejects.toThrow(/abort/i)
     expect(await embeddings.embed(["still here"])).toHaveLength(1)
+    // A question among many documents gets its turn.
+    const order: string[] = []
+    const many = embeddings.embed(Array.from({ length: 24 }, (_, i) => `Text ${i}.`))
+    const documents = many.then(() => order.push("documents"))
+    await Promise.all([documents, embeddings.embed(["A question?"]).then(() => order.push("question"))])
+    expect(order).toEqual(["question", "documents"])
+    await embeddings.close?.()
+    expect(await embeddings.embed(["here again"])).toHaveLength(1)
   } finally {
     await embeddings.close?.()
   }

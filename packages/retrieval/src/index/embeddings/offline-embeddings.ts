@@ -44,18 +44,23 @@ interface Waiting {
   reject(error: Error): void
 }
 
+interface Model {
+  readonly thread: Worker
+  readonly waiting: Map<number, Waiting>
+}
+
 export function offlineEmbeddings(): Embeddings {
-  const waiting = new Map<number, Waiting>()
-  let worker: Promise<Worker> | undefined
+  let worker: Promise<Model> | undefined
   let queue: Promise<unknown> = Promise.resolve()
   let next = 0
 
-  async function start(): Promise<Worker> {
+  async function start(forget: () => void): Promise<Model> {
     for (const name of PACKAGES) {
       await optionalPackage(name, "Embedding offline", async () => import.meta.resolve(name))
     }
     const thread = new Worker(PROGRAM, { eval: true, workerData: { from: import.meta.url } })
     thread.unref()
+    const waiting = new Map<number, Waiting>()
     thread.on("message", ({ id, vectors, error }: Answer) => {
       const one = waiting.get(id)
       waiting.delete(id)
@@ -64,21 +69,31 @@ export function offlineEmbeddings(): Embeddings {
       if (waiting.size === 0) thread.unref()
     })
     const ended = (why: string) => {
-      worker = undefined
+      forget()
       for (const one of waiting.values()) one.reject(failed(why))
       waiting.clear()
     }
     thread.on("error", (error) => ended(error instanceof Error ? error.message : String(error)))
     thread.on("exit", () => ended("its thread ended"))
-    return thread
+    return { thread, waiting }
+  }
+
+  function started(): Promise<Model> {
+    if (worker !== undefined) return worker
+    // There may be another by then.
+    const forget = () => {
+      if (worker === mine) worker = undefined
+    }
+    const mine = start(forget).catch((error) => {
+      forget()
+      throw error
+    })
+    worker = mine
+    return mine
   }
 
   async function batch(texts: string[]): Promise<number[][]> {
-    worker ??= start().catch((error) => {
-      worker = undefined
-      throw error
-    })
-    const thread = await worker
+    const { thread, waiting } = await started()
     return await new Promise((resolve, reject) => {
       const id = next++
       waiting.set(id, { resolve, reject })
@@ -91,24 +106,24 @@ export function offlineEmbeddings(): Embeddings {
   return {
     name: OFFLINE_EMBEDDINGS,
     dimensions: 512,
-    embed(texts, signal) {
-      // One caller after the other: the thread never has more than a batch before it.
-      const mine = queue.then(async () => {
-        const vectors: number[][] = []
-        for (let at = 0; at < texts.length; at += BATCH) {
+    async embed(texts, signal) {
+      const vectors: number[][] = []
+      for (let at = 0; at < texts.length; at += BATCH) {
+        // One batch after the other, of whichever caller: a question does not wait for all the documents that are added.
+        const mine = queue.then(async () => {
           signal?.throwIfAborted()
           // The model takes no text without anything in it.
-          vectors.push(...(await batch(texts.slice(at, at + BATCH).map((text) => text.trim() || "."))))
-        }
-        return vectors
-      })
-      queue = mine.catch(() => undefined)
-      return mine
+          return await batch(texts.slice(at, at + BATCH).map((text) => text.trim() || "."))
+        })
+        queue = mine.catch(() => undefined)
+        vectors.push(...(await mine))
+      }
+      return vectors
     },
     async close() {
-      const thread = await worker?.catch(() => undefined)
+      const model = await worker?.catch(() => undefined)
       worker = undefined
-      await thread?.terminate()
+      await model?.thread.terminate()
     },
   }
 }

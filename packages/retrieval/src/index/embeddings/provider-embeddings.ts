@@ -67,7 +67,13 @@ export function providerEmbeddings(
       const work = async () => {
         while (next < batches.length) {
           const mine = next++
-          vectors[mine] = [...(await call(batches[mine] as string[], signal))]
+          try {
+            vectors[mine] = [...(await call(batches[mine] as string[], signal))]
+          } catch (error) {
+            // Nobody pays for the rest.
+            next = batches.length
+            throw error
+          }
         }
       }
       await Promise.all(Array.from({ length: isParallel ? parallel : 1 }, work))

@@ -11,8 +11,9 @@ interface Row {
   readonly line: number
 }
 
-const MOST_COLUMNS = 200
-const LONGEST_CELL = 2_000
+/** What is held of a row, whatever the file is. */
+const MOST_COLUMNS = 10_000
+const LONGEST_ROW = 256 * 1_024
 /** A quote that is never closed must not take the rest of the file. */
 const LONGEST_QUOTED = 64 * 1_024
 
@@ -55,7 +56,7 @@ async function* rowsOf(
   for await (const piece of source.pieces(signal)) {
     if (parser === undefined) {
       before += piece
-      if (delimiter === undefined && !before.includes("\n") && before.length < LONGEST_QUOTED) continue
+      if (delimiter === undefined && !/[\r\n]/.test(before) && before.length < LONGEST_QUOTED) continue
       parser = rowParser(delimiter ?? likelyDelimiter(before))
       yield* parser.take(before)
     } else yield* parser.take(piece)
@@ -66,7 +67,7 @@ async function* rowsOf(
 
 /** What the first line has most of, outside quotes. */
 function likelyDelimiter(text: string): string {
-  const first = (/^[^\n]*/.exec(text)?.[0] ?? "").replace(/"[^"]*"/g, "")
+  const first = (/^[^\r\n]*/.exec(text)?.[0] ?? "").replace(/"[^"]*"/g, "")
   const counts = [",", ";", "\t", "|"].map((sign) => [first.split(sign).length, sign] as const)
   return counts.reduce((best, one) => (one[0] > best[0] ? one : best))[1]
 }
@@ -80,28 +81,38 @@ interface RowParser {
 function rowParser(delimiter: string): RowParser {
   let cells: string[] = []
   let cell = ""
-  let [line, begins, quoted] = [1, 1, 0]
+  let [line, begins, quoted, held] = [1, 1, 0, 0]
   /** Outside quotes; inside; behind a quote inside, which ends them or is the first of two. */
   let state: "plain" | "quoted" | "quote" = "plain"
   let isTaken = false
+  /** A return that no new line follows ends a line too, as it did on old Macs. */
+  let isReturn = false
 
   const endCell = () => {
     if (cells.length < MOST_COLUMNS) cells.push(cell)
     cell = ""
   }
   const add = (sign: string) => {
-    if (cell.length < LONGEST_CELL) cell += sign
+    if (held >= LONGEST_ROW) return
+    cell += sign
+    held += 1
   }
   function* endRow(): Generator<Row> {
     endCell()
     if (cells.some((one) => one.trim() !== "")) yield { cells, line: begins }
     cells = []
+    held = 0
     begins = line
   }
 
   function* take(text: string): Generator<Row> {
     isTaken = true
     for (const sign of text) {
+      if (isReturn && sign !== "\n") {
+        line += 1
+        yield* endRow()
+      }
+      isReturn = sign === "\r" && state !== "quoted"
       if (sign === "\n") line += 1
       if (state === "quoted") {
         quoted += 1

@@ -52,10 +52,20 @@ function decodes(decoder: TextDecoder, piece: Buffer | undefined): boolean {
   }
 }
 
+/** Whether more than one in fifty is a sign that no text has: what is compressed has them all over. */
+function hasControls(head: Buffer): boolean {
+  let count = 0
+  for (const byte of head) if (byte < 0x20 && !(byte >= 0x08 && byte <= 0x0d) && byte !== 0x1b) count++
+  return count > head.length / 50
+}
+
 function encodingOf(head: Buffer, isUtf8: boolean, zeros: number): Encoding | undefined {
   if (head[0] === 0xff && head[1] === 0xfe) return "utf-16le"
   if (head[0] === 0xfe && head[1] === 0xff) return "utf-16be"
-  if (zeros === 0) return isUtf8 ? "utf-8" : "windows-1252"
+  if (zeros === 0) {
+    if (isUtf8) return "utf-8"
+    return hasControls(head) ? undefined : "windows-1252"
+  }
   // Text in Latin letters has a zero in every second byte of UTF-16, always on the same side.
   let [even, odd] = [0, 0]
   for (let at = 0; at < head.length; at++) {

@@ -2,9 +2,11 @@
 import type { Part } from "../chunks.ts"
 import { type Line, linesOf, type TextSource } from "./lines.ts"
 
-const HEADING = /^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$/
+const HEADING = /^ {0,3}(#{1,6})[ \t]/
 const FENCE = /^ {0,3}(`{3,}|~{3,})/
 const LONGEST_TITLE = 200
+/** What is looked at of a heading. */
+const LONGEST_HEADING = 1_000
 
 export async function* readMarkdown(
   source: TextSource,
@@ -17,24 +19,47 @@ export async function* readMarkdown(
   const { hasLines = true, signal } = options
   const headings: string[] = []
   let fence: string | undefined
+  /** A heading with nothing below it so far. */
+  let bare: { readonly level: number; readonly part: Part } | undefined
   const titleNow = () => titleOf([options.title, ...headings])
   yield { section: { title: titleNow() } }
   for await (const { text, line, isCut } of linesOf(source, signal)) {
-    const mark = FENCE.exec(text)?.[1]
-    if (mark !== undefined && (fence === undefined || mark.startsWith(fence))) {
-      fence = fence === undefined ? mark : undefined
-    }
-    const heading = fence === undefined ? HEADING.exec(text) : null
-    if (heading === null) {
+    fence = fenceAfter(text, fence)
+    const heading = fence === undefined ? headingOf(text) : undefined
+    if (heading === undefined) {
+      if (text.trim() !== "") bare = undefined
       yield { text: isCut ? text : `${text}\n`, ...(hasLines && { line }) }
     } else {
-      const [, level = "", name = ""] = heading
-      headings.length = Math.min(headings.length, level.length - 1)
-      while (headings.length < level.length - 1) headings.push("")
-      headings.push(plain(name))
+      const { level, name } = heading
+      // One that titles nothing would not be found at all.
+      if (bare !== undefined && bare.level >= level) yield bare.part
+      headings.length = Math.min(headings.length, level - 1)
+      while (headings.length < level - 1) headings.push("")
+      headings.push(name)
+      bare = { level, part: { text: `${name}\n`, ...(hasLines && { line }) } }
       yield { section: { title: titleNow() } }
     }
   }
+  if (bare !== undefined) yield bare.part
+}
+
+/** The fence of the block of code that the next line is in. Only a bare one as long as that which began it ends it. */
+function fenceAfter(text: string, fence: string | undefined): string | undefined {
+  const mark = FENCE.exec(text)?.[1]
+  if (mark === undefined) return fence
+  if (fence === undefined) return mark
+  return mark.startsWith(fence) && text.trim() === mark ? undefined : fence
+}
+
+/** In steps that each take no longer than the line is: one expression for all would try every way to part its spaces. */
+function headingOf(text: string): { readonly level: number; readonly name: string } | undefined {
+  const [begin, marks = ""] = HEADING.exec(text) ?? []
+  if (begin === undefined) return undefined
+  const name = text.slice(begin.length, begin.length + LONGEST_HEADING).trim()
+  let end = name.length
+  while (name[end - 1] === "#") end -= 1
+  const isClosed = end === 0 || /\s/.test(name[end - 1] as string)
+  return { level: marks.length, name: plain(isClosed ? name.slice(0, end) : name) }
 }
 
 /** Text that has no marks for anybody. */

@@ -32,6 +32,11 @@ describe("the encoding of a file", () => {
     ["UTF-16, great end first", Buffer.from("hello there", "utf16le").swap16(), "utf-16be"],
     ["Windows", bytes(0x47, 0x72, 0xfc, 0xdf, 0x65), "windows-1252"],
     ["a character that is cut off", bytes(0x61, 0xc3), "windows-1252"],
+    [
+      "compressed, without a zero",
+      bytes(0x1f, 0x8b, 0x08, 0x01, 0x9c, 0x04, 0xe2, 0x12, 0x02, 0xff),
+      undefined,
+    ],
     ["no text", bytes(0x7f, 0x45, 0x4c, 0x46, 0, 0, 0, 0, 1, 2, 3), undefined],
   ])("is seen: %s", async (_, data, encoding) => {
     expect((await examinePieces([data])).encoding).toBe(encoding)
@@ -73,9 +78,25 @@ describe("Markdown", () => {
     ])
   })
 
-  test("takes what is in a block of code for code", async () => {
-    const text = "# A\n```sh\n# not a title\n~~~\n```\n# B\n"
+  test("takes what is in a block of code for code, which only a bare fence ends", async () => {
+    const text = "# A\n```sh\n# not a title\n~~~\n```js\n# nor this\n```\n# B\n"
     expect(titles(await all(readMarkdown(givenText(text))))).toEqual([undefined, "A", "B"])
+  })
+
+  test("has a heading with nothing below it as text, so that it is found", async () => {
+    const texts = async (text: string) =>
+      (await all(readMarkdown(givenText(text)))).flatMap((part) =>
+        "text" in part && part.text.trim() !== "" ? [`${part.line} ${part.text.trim()}`] : [],
+      )
+    expect(await texts("# A\n\n## B\n\n## C\ntext\n# D\n")).toEqual(["3 B", "6 text", "7 D"])
+    expect(await texts("# A #\n## B#\n#not\n# #\n")).toEqual(["3 #not"])
+  })
+
+  test("is read in no more time than its length asks for, whatever is in it", async () => {
+    // Each took minutes or longer with one expression for the whole line.
+    for (const line of [`# ${" ".repeat(16_000)}x`, `# ${"#".repeat(16_000)}x`, `# ${"[".repeat(16_000)}`]) {
+      expect(titles(await all(readMarkdown(givenText(`${line}\n`.repeat(20)))))).toHaveLength(21)
+    }
   })
 })
 
@@ -95,6 +116,17 @@ describe("a table in text", () => {
     expect(await rows(`a${sign}b\n1,5${sign}2`)).toEqual(["2 a: 1,5; b: 2"])
   })
 
+  test("may have lines that end as on old Macs, long cells and many columns", async () => {
+    for (const size of [1, 3, 1_000]) {
+      expect(await rows('a;b\r1;"x\ry"\r2;z\r', size)).toEqual(["2 a: 1; b: x y", "3 a: 2; b: z"])
+    }
+    const long = "word ".repeat(3_000).trim()
+    expect(await rows(`a,b\n1,${long}\n`)).toEqual([`2 a: 1; b: ${long}`])
+    const wide = Array.from({ length: 500 }, (_, i) => `c${i}`)
+    expect((await rows(`${wide}\n${wide}\n`))[0]).toContain("c499: c499")
+    expect((await rows(`a\n${"x".repeat(300_000)}\ny\n`)).map((row) => row.length)).toEqual([262_149, 6])
+  })
+
   test("that is broken is read as far as it goes", async () => {
     expect(await rows("a,b\n1,2,3\n4\n")).toEqual(["2 a: 1; b: 2; column 3: 3", "3 a: 4"])
     expect(await rows('a,b\n1,x"y"z\n')).toEqual(['2 a: 1; b: x"y"z'])
@@ -108,6 +140,8 @@ describe("a table in text", () => {
     const found = await rows(text)
     expect(found.length).toBeGreaterThan(10_000)
     expect(found.at(-1)).toBe("30002 a: 2; b: x")
-    expect(Math.max(...found.map((row) => row.length))).toBeLessThan(3_000)
+    // As long as a quoted cell may be, and nothing of it is lost.
+    expect(Math.max(...found.map((row) => row.length))).toBeLessThan(70_000)
+    expect(found.join("\n").match(/2,x|a: 2; b: x/g)).toHaveLength(30_000)
   })
 })

@@ -1,4 +1,5 @@
 /** `superstep index add`: files and folders into the index, as far as they are new or have changed. */
+import { existsSync } from "node:fs"
 import { resolve } from "node:path"
 import type { AddResult, DocumentIndex } from "@superstep/retrieval"
 import { Command } from "commander"
@@ -9,6 +10,7 @@ import { counted } from "../figures.ts"
 import { jsonLine } from "../json-line.ts"
 import { progressBar } from "../progress-bar.ts"
 import { foreignLine, wrapped } from "../terminal.ts"
+import { usageError } from "../usage-error.ts"
 import { embeddingsFlag, type IndexFlags, indexFlags, useIndex } from "../use-index.ts"
 
 interface AddFlags extends OutputFlags, IndexFlags {
@@ -18,15 +20,18 @@ interface AddFlags extends OutputFlags, IndexFlags {
 export function addCommand(cli: Cli): Command {
   const command = new Command("add")
     .description("add files and folders: text, Markdown, HTML, PDF and CSV")
-    .argument("<path...>", "files, or folders with all that can be read in them")
+    .argument("<path...>", "files, whatever they are called, or folders with all of these kinds in them")
     .option("--prune", "take out what is no longer in the folders")
     .addHelpText(
       "after",
       "\nWhat has not changed is left alone. What was stopped goes on where it stopped.\n\nFor example:\n  superstep index add docs notes.md --embeddings offline",
     )
-    .action((paths: string[], flags: AddFlags) =>
-      useIndex(cli, { ...flags, make: true }, (index) => add(cli, index, paths, flags)),
-    )
+    .action(async (paths: string[], flags: AddFlags) => {
+      // Before an index is made for nothing.
+      const missing = paths.find((path) => !existsSync(resolve(cli.io.cwd, path)))
+      if (missing !== undefined) throw usageError(`Cannot add ${missing}: there is no such file or folder.`)
+      await useIndex(cli, { ...flags, make: true }, (index) => add(cli, index, paths, flags))
+    })
   return outputFlags(indexFlags(embeddingsFlag(command)))
 }
 
@@ -78,6 +83,6 @@ function report({ err }: Cli, result: AddResult, { quiet }: OutputFlags): void {
     ...(left > 0 ? [`${left} left to another process`] : []),
   ]
   const text = `${parts.join(", ")}: ${counted(chunks, "new chunk")}.`
-  const more = others > 0 ? ` ${counted(others, "file")} of other kinds.` : ""
+  const more = others > 0 ? ` ${counted(others, "file")} of other kinds not read.` : ""
   for (const line of wrapped(text + more, err.width)) err.line(line)
 }

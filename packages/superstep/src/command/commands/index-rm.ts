@@ -1,5 +1,5 @@
 /** `superstep index rm`: takes documents out of an index; the files stay. */
-import { isAbsolute, resolve } from "node:path"
+import { resolve } from "node:path"
 import type { DocumentIndex } from "@superstep/retrieval"
 import { Command } from "commander"
 import type { Cli } from "../cli.ts"
@@ -27,13 +27,16 @@ async function remove(
   { json, quiet }: OutputFlags,
 ): Promise<void> {
   let removed = 0
+  const missing: string[] = []
   for (const source of sources) {
     let count = await index.remove(source)
-    if (count === 0 && !isAbsolute(source)) count = await index.remove(resolve(io.cwd, source))
-    if (count === 0)
-      throw usageError(`There is no document "${source}" in the index: see superstep index list.`)
+    if (count === 0 && source !== "") count = await index.remove(resolve(io.cwd, source))
+    if (count === 0) missing.push(`"${source}"`)
     removed += count
   }
   if (json) out.line(jsonLine({ removed }))
-  else if (!quiet) err.line(`Took out ${counted(removed, "document")}.`)
+  else if (!quiet && removed > 0) err.line(`Took out ${counted(removed, "document")}.`)
+  if (missing.length > 0) {
+    throw usageError(`There is no document ${missing.join(", ")} in the index: see superstep index list.`)
+  }
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, unlinkSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, unlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { superstep, type TestIo, testIo } from "../test-io.test-support.ts"
@@ -23,7 +23,7 @@ describe("superstep index", () => {
     const io = withDocuments()
     const added = await superstep(["index", "add", "docs"], io)
     expect(added).toMatchObject({ code: 0, stdout: "" })
-    expect(added.stderr).toBe("2 documents added: 2 new chunks. 1 file of other kinds.\n")
+    expect(added.stderr).toBe("2 documents added: 2 new chunks. 1 file of other kinds not read.\n")
     const found = await superstep(["index", "search", "the", "installer"], io)
     expect(found.stdout).toBe("docs/guide.md:5  Guide › Install\n  Run the installer.\n")
     const listed = await superstep(["index", "list"], io)
@@ -71,7 +71,33 @@ describe("superstep index", () => {
     const { code, stderr } = await superstep(["index", "add", "broken.pdf"], io)
     expect(code).toBe(1)
     expect(stderr).toMatch(/^broken\.pdf is left out: it is no PDF that can be read/)
-    expect((await superstep(["index", "add", "nowhere"], io)).code).toBe(2)
+  })
+
+  it("makes no index for a path that is not there", async () => {
+    const io = withDocuments()
+    expect(await superstep(["index", "add", "docs", "nowhere"], io)).toMatchObject({
+      code: 2,
+      stderr: "superstep: Cannot add nowhere: there is no such file or folder.\n",
+    })
+    expect(existsSync(join(io.cwd, ".superstep"))).toBe(false)
+  })
+
+  it("takes out all that is there of what is named, and says what is not; a folder may be the whole one", async () => {
+    const io = withDocuments()
+    await superstep(["index", "add", "docs"], io)
+    expect(await superstep(["index", "rm", "no.md", "docs/guide.md", "", "--json"], io)).toMatchObject({
+      code: 2,
+      stdout: '{"removed":1}\n',
+      stderr: 'superstep: There is no document "no.md", "" in the index: see superstep index\n  list.\n',
+    })
+    expect((await superstep(["index", "rm", "."], io)).stderr).toBe("Took out 1 document.\n")
+  })
+
+  it("leaves one file behind", async () => {
+    const io = withDocuments()
+    await superstep(["index", "add", "docs"], io)
+    await superstep(["index", "search", "installer"], io)
+    expect(readdirSync(join(io.cwd, ".superstep")).sort()).toEqual([".gitignore", "index.db"])
   })
 
   it("needs an index for all but add, and one that is not damaged", async () => {
