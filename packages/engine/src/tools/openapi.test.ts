@@ -192,7 +192,7 @@ describe("a call", () => {
     const login = JSON.stringify(answers[1])
     expect(login).not.toContain("pass-123456")
     expect(login).not.toContain(Buffer.from("ann:pass-123456").toString("base64"))
-    expect(server.asked.at(-1)?.headers["x-other"]).toBe("v1 tok-123456789")
+    expect(server.asked.map(({ headers }) => headers["x-other"])).toContain("v1 tok-123456789")
   })
 
   test("needs the keys that the document asks for, and says which is missing", async () => {

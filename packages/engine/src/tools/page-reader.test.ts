@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from "vitest"
+import { manualClock } from "../testing/index.ts"
 import { type Answer, type LoopbackServer, loopbackServer } from "./loopback-server.test-support.ts"
 import { pageReader } from "./page-reader.ts"
 
@@ -11,6 +12,15 @@ afterEach(async () => {
 async function pageAt(answer: Answer): Promise<string> {
   server = await loopbackServer(answer)
   return `http://127.0.0.1:${server.port}/page`
+}
+
+/** Something that is waited for, and that happens elsewhere. */
+function gate() {
+  let open: () => void = () => undefined
+  const passed = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { passed, open }
 }
 
 test("a page is read as text, with its title and where it came from in the end", async () => {
@@ -51,3 +61,87 @@ test("what is no text, or an error, is no page; what is long is cut", async () =
   )
   expect((await reader.read(long)).text).toHaveLength(10)
 })
+
+test.each([
+  ["that is said to be one", "application/pdf", "%PDF-1.7 \u0001"],
+  ["that is said to be a page", "text/html", "%PDF-1.7 \u0001"],
+  ["of which nothing is said", "", "%PDF-1.7 \u0001"],
+  ["or a picture, or an archive", "text/plain", "PK\u0003\u0004\u0000\u0000"],
+])("a PDF %s is no page", async (_, type, body) => {
+  const url = await pageAt((__, response) =>
+    response.writeHead(200, type === "" ? {} : { "content-type": type }).end(body),
+  )
+  await expect(pageReader({ allowPrivate: true }).read(url)).rejects.toMatchObject({ code: "NOT_TEXT" })
+})
+
+test("a page in UTF-16 is read, and a character at the cut is not halved", async () => {
+  const url = await pageAt((_, response) =>
+    response
+      .writeHead(200, { "content-type": "text/plain; charset=utf-16le" })
+      .end(Buffer.from("Tea 🍵", "utf16le")),
+  )
+  expect((await pageReader({ allowPrivate: true }).read(url)).text).toBe("Tea 🍵")
+  expect((await pageReader({ allowPrivate: true, maxChars: 5 }).read(url)).text).toBe("Tea ")
+})
+
+test("of a page of 100 MB only the beginning is read, and the connection is closed", async () => {
+  let sent = 0
+  const closed = gate()
+  const url = await pageAt((_, response) => {
+    response.writeHead(200, { "content-type": "text/plain", "content-length": 100_000_000 })
+    response.on("close", closed.open)
+    const more = () => {
+      while (sent < 100_000_000 && !response.destroyed) {
+        sent += 100_000
+        if (!response.write("x".repeat(100_000))) return void response.once("drain", more)
+      }
+    }
+    more()
+  })
+  const { text } = await pageReader({ allowPrivate: true }).read(url)
+  expect(text).toHaveLength(100_000)
+  await closed.passed
+  expect(sent).toBeLessThan(50_000_000)
+})
+
+test("a page that never ends is given up when its time is over, and the connection is closed", async () => {
+  const clock = manualClock()
+  const [begun, closed] = [gate(), gate()]
+  const url = await pageAt((_, response) => {
+    response.writeHead(200, { "content-type": "text/plain" }).write("tea and ")
+    response.on("close", closed.open)
+    begun.open()
+  })
+  const reading = pageReader({ allowPrivate: true, clock }).read(url)
+  const ended = expect(reading).rejects.toMatchObject({ code: "REQUEST_TIMEOUT" })
+  await begun.passed
+  await clock.advance(30_000)
+  await ended
+  await closed.passed
+})
+
+test("a page that is not wanted any more is given up, and the connection is closed", async () => {
+  const stop = new AbortController()
+  const [begun, closed] = [gate(), gate()]
+  const url = await pageAt((_, response) => {
+    response.writeHead(200, { "content-type": "text/plain" }).write("tea and ")
+    response.on("close", closed.open)
+    begun.open()
+  })
+  const reading = pageReader({ allowPrivate: true }).read(url, { signal: stop.signal })
+  const ended = expect(reading).rejects.toThrow("enough")
+  await begun.passed
+  stop.abort(new Error("enough"))
+  await ended
+  await closed.passed
+})
+
+test.each(["http://169.254.169.254/latest/meta-data/", "http://[fd00:ec2::254]/", "file:///etc/passwd"])(
+  "a page that leads to %s is not followed there",
+  async (location) => {
+    const url = await pageAt((_, response) => response.writeHead(302, { location }).end())
+    await expect(pageReader({ allowPrivate: true }).read(url)).rejects.toMatchObject({
+      code: "ADDRESS_REFUSED",
+    })
+  },
+)

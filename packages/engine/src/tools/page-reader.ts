@@ -1,7 +1,8 @@
 /** Reads a page of the web as text. What may be reached is in network-rules.ts. */
 import { SuperstepError } from "../core/index.ts"
+import { cutText } from "./cut-text.ts"
 import { decodeBody, mustBeText } from "./fetch.ts"
-import { guardedRequests, type RequestLimits } from "./guarded-request.ts"
+import { type GuardedResponse, guardedRequests, type RequestLimits } from "./guarded-request.ts"
 import { htmlToText } from "./html-text.ts"
 
 export interface PageReader {
@@ -34,11 +35,22 @@ export function pageReader(options: PageReaderOptions = {}): PageReader {
           retryable: response.status === 429 || response.status >= 500,
         })
       }
+      mustBeText(binaryType(response) ?? "")
       const source = decodeBody(response)
       const isPage = response.type.includes("html") || (response.type === "" && /^\s*</.test(source))
       const page = isPage ? htmlToText(source, response.url) : { text: source }
       const title = "title" in page && page.title !== undefined ? page.title : new URL(response.url).hostname
-      return { url: response.url, title, text: page.text.slice(0, maxChars) }
+      return { url: response.url, title, text: cutText(page.text, maxChars) }
     },
   }
+}
+
+const LOOKED_AT = 8_000
+
+/** Some servers call everything text, or say nothing: a PDF, a picture, an archive are none all the same. */
+function binaryType({ body, charset = "" }: GuardedResponse): string | undefined {
+  if (body.toString("latin1", 0, 5) === "%PDF-") return "application/pdf"
+  // The letters of UTF-16 have a NUL each.
+  const isWide = /^utf-?(?:16|32)/i.test(charset)
+  return !isWide && body.subarray(0, LOOKED_AT).includes(0) ? "application/octet-stream" : undefined
 }

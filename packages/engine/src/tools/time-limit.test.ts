@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest"
+import { describe, expect, onTestFinished, test } from "vitest"
 import { manualClock } from "../testing/index.ts"
 import { pause, untilAborted, withTimeLimit } from "./time-limit.ts"
 
@@ -78,4 +78,15 @@ test("who stops waiting for something does not stop it, nor does its failure go 
   await expect(waiting).rejects.toThrow("left")
   fail(new Error("later"))
   await expect(work).rejects.toThrow("later")
+})
+
+test("work that fails although it was given up before is nobody's failure", async () => {
+  const unheard: unknown[] = []
+  const hear = (reason: unknown) => void unheard.push(reason)
+  process.on("unhandledRejection", hear)
+  onTestFinished(() => void process.off("unhandledRejection", hear))
+  const late = Promise.reject(new Error("late"))
+  await expect(untilAborted(late, AbortSignal.abort(new Error("given up")))).rejects.toThrow("given up")
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(unheard).toEqual([])
 })

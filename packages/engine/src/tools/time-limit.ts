@@ -48,6 +48,8 @@ export function withTimeLimit<T>(limit: TimeLimit, work: (signal: AbortSignal) =
 
 /** Waits for something that cannot be called back; rejects with the signal's reason when that is aborted first. */
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  // What fails after it was given up fails for nobody, also where that was before it came here.
+  work.catch(() => undefined)
   return stoppable(signal, () => work)
 }
 

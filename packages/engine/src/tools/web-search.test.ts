@@ -89,6 +89,7 @@ describe("a search", () => {
     const results = Array.from({ length: 9 }, (_, i) => ({ title: "t", url: `https://t.example/${i}` }))
     const searxng = await engineAt("searxng", (_, response) => json(response, { results }))
     expect(await searxng.search("tea", { limit: 2 })).toHaveLength(2)
+    expect(await searxng.search("tea", { limit: Number.NaN })).toHaveLength(9)
   })
 })
 
@@ -130,6 +131,12 @@ describe("an engine that does not answer as it should", () => {
       (_, response) => json(response, [1, 2]),
       "Serper answered with JSON that has no list of results. Check SERPER_API_KEY.",
     ],
+    [
+      "5 MB",
+      "tavily",
+      (_, response) => json(response, { results: ["x".repeat(5_000_000)] }),
+      "Tavily answered with more than 4 MB. Check its address.",
+    ],
   ])("says so: %s", async (_, engine, answer, message) => {
     const search = await engineAt(engine, answer)
     await expect(search.search("tea")).rejects.toMatchObject({ code: "SEARCH_FAILED", message })
@@ -140,6 +147,20 @@ describe("an engine that does not answer as it should", () => {
       response.writeHead(302, { location: "http://169.254.169.254/latest" }).end(),
     )
     await expect(searxng.search("tea")).rejects.toMatchObject({ code: "ADDRESS_REFUSED" })
+  })
+
+  test("or not at all is given up, with its connection", async () => {
+    const stop = new AbortController()
+    let closed: () => void = () => undefined
+    const isClosed = new Promise<void>((resolve) => {
+      closed = resolve
+    })
+    const searxng = await engineAt("searxng", (_, response) => {
+      response.on("close", closed)
+      stop.abort(new Error("enough"))
+    })
+    await expect(searxng.search("tea", { signal: stop.signal })).rejects.toThrow("enough")
+    await isClosed
   })
 
   test("without its key says which variable is missing", async () => {

@@ -1,5 +1,6 @@
 /** Search engines for the web behind one interface. What each of them wants and gives is in web-search-engines.ts. */
 import { SuperstepError } from "../core/index.ts"
+import { cutText } from "./cut-text.ts"
 import { type Environment, readVariable } from "./env-template.ts"
 import { decodeBody } from "./fetch.ts"
 import { type GuardedResponse, guardedRequests } from "./guarded-request.ts"
@@ -40,6 +41,7 @@ const MOST = 50
 const TIMEOUT = 15_000
 const MAX_BYTES = 4_000_000
 const LONGEST_QUERY = 400
+const LONGEST_TEXT = 2_000
 
 /** SEARXNG_URL, BRAVE_API_KEY, TAVILY_API_KEY or SERPER_API_KEY is in the environment, or a search says which is missing. */
 export function webSearch(engine: WebSearchEngine, settings: WebSearchSettings = {}): WebSearch {
@@ -57,8 +59,8 @@ export function webSearch(engine: WebSearchEngine, settings: WebSearchSettings =
         known,
         settings.url ?? (known.needsKey ? known.url : readVariable(known.variable, env)),
       )
-      const count = Math.max(1, Math.min(MOST, limit))
-      const request = known.request({ base, key, count, query: query.trim().slice(0, LONGEST_QUERY) })
+      const count = Math.max(1, Math.min(MOST, Math.floor(limit) || LIMIT))
+      const request = known.request({ base, key, count, query: cutText(query.trim(), LONGEST_QUERY) })
       const masking = Masking.of(headerSecrets(request.headers ?? {}))
       // The address is the user's own: it may be in their network, and nothing else there is reached through it.
       const ask = guardedRequests({
@@ -96,13 +98,14 @@ function addressOf({ title }: Engine, text: string): URL {
 
 function resultsOf(engine: Engine, response: GuardedResponse): WebResult[] {
   const { title } = engine
-  const { status, type } = response
+  const { status, type, truncated } = response
   const text = decodeBody(response)
   if (status >= 400) throw answers(status, engine, text)
   let data: unknown
   try {
     data = JSON.parse(text)
   } catch (cause) {
+    if (truncated) throw tooLong(engine)
     const what = type === "text/html" || /^\s*</.test(text) ? "a web page" : type || "something"
     const message = `${title} answered with ${what} instead of JSON. ${engine.hint}`
     throw new SuperstepError("SEARCH_FAILED", message, { cause, retryable: false })
@@ -113,6 +116,11 @@ function resultsOf(engine: Engine, response: GuardedResponse): WebResult[] {
     throw new SuperstepError("SEARCH_FAILED", message, { retryable: false })
   }
   return hits.flatMap(toResult)
+}
+
+function tooLong({ title }: Engine): SuperstepError {
+  const text = `${title} answered with more than ${MAX_BYTES / 1_000_000} MB. Check its address.`
+  return new SuperstepError("SEARCH_FAILED", text, { retryable: false })
 }
 
 const REASONS: Readonly<Record<number, string>> = {
@@ -150,6 +158,6 @@ function saidIn(text: string): string {
 function toResult({ title, url, snippet }: Hit): WebResult[] {
   if (typeof url !== "string" || !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) return []
   const plain = (given: unknown) =>
-    typeof given === "string" ? htmlToText(given).text.replace(/\s+/g, " ").slice(0, 2_000) : ""
+    typeof given === "string" ? cutText(htmlToText(given).text.replace(/\s+/g, " "), LONGEST_TEXT) : ""
   return [{ title: plain(title) || new URL(url).hostname, url, snippet: plain(snippet) }]
 }

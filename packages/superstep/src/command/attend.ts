@@ -1,5 +1,5 @@
 /** Attends to a run as `superstep run` does: shows it, asks the person, and says at the end what came of it. */
-import type { GraphChangePolicy } from "@superstep/engine"
+import type { GraphChangePolicy, RunEvent } from "@superstep/engine"
 import { allowingTools, atTheTerminal } from "./answerers.ts"
 import type { Cli } from "./cli.ts"
 import type { OutputFlags, StoreFlags } from "./common-flags.ts"
@@ -19,24 +19,32 @@ export interface AttendOptions {
   readonly flags: OutputFlags & StoreFlags & { readonly yolo?: true | undefined }
   readonly begin: Begin
   readonly onGraphChange?: GraphChangePolicy | undefined
+  /** What was of a run that goes on. */
+  readonly past?: (() => Promise<readonly RunEvent[]>) | undefined
 }
 
 export async function attend(cli: Cli, options: AttendOptions): Promise<ExitCode> {
-  const { opened, store, flags, begin, onGraphChange } = options
+  const { opened, store, flags, begin, onGraphChange, past } = options
   const isKept = storeAddress(flags.store, cli.io.cwd).kind !== "memory"
   const person = atTheTerminal(cli)
   const answerer = flags.yolo ? allowingTools(person) : person
-  const watcher = await progressOf(cli, flags, opened)
+  const watcher = await progressOf(cli, flags, opened, past)
   const ended = await runWorkflow(cli, { opened, store, isKept, begin, onGraphChange, watcher, answerer })
   printEnded(cli, ended, { json: flags.json, isKept, storeFlag: storeFlagOf(flags) })
   return ended.code
 }
 
 /** How a run is shown: live on a terminal, in lines elsewhere, as JSON, or not at all. */
-async function progressOf(cli: Cli, flags: OutputFlags, opened: OpenedWorkflow): Promise<Watcher> {
+async function progressOf(
+  cli: Cli,
+  flags: OutputFlags,
+  opened: OpenedWorkflow,
+  past: AttendOptions["past"],
+): Promise<Watcher> {
   if (flags.json) return jsonEvents(cli.out)
   const isHidden = hiddenIn(opened.workflow)
   if (flags.quiet) return { event() {}, pause() {}, resume() {}, end() {} }
+  if (opened.progress !== undefined && !flags.verbose) return opened.progress(cli.err, await past?.())
   if (!cli.err.isTerminal || flags.verbose)
     return plainProgress(cli.err, { isHidden, isVerbose: flags.verbose === true })
   const { LiveProgress } = await import("./progress/live-progress.ts")

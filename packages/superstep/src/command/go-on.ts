@@ -1,5 +1,11 @@
 /** Goes on with a stored run in this process, as `superstep run` would: watched, answered, let go of at Ctrl-C. */
-import { type GraphChangePolicy, isSuperstepError, type Run, type StoredRun } from "@superstep/engine"
+import {
+  type GraphChangePolicy,
+  isSuperstepError,
+  pastEvents,
+  type Run,
+  type StoredRun,
+} from "@superstep/engine"
 import type { Command } from "commander"
 import { attend, storeFlagOf } from "./attend.ts"
 import type { Cli } from "./cli.ts"
@@ -60,6 +66,7 @@ async function attended(
       store,
       flags,
       onGraphChange,
+      past: () => pastEvents(store, runId),
       begin: async (runtime) => {
         const run = runtime.resume(opened.workflow, runId, { takeOver })
         await first?.(run)

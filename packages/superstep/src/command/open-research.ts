@@ -29,7 +29,8 @@ export type ResearchFlags = Pick<DefinitionFlags, "model"> & { readonly quiet?: 
 const LOOP: readonly ResearchRole[] = ["thinker", "gap", "selector", "judge", "writer"]
 const DEEP: readonly ResearchRole[] = ["planner", ...LOOP, "synthesizer"]
 
-const LONGEST_LABEL = 1_000
+/** Labels of one run. */
+const MOST_PIECES = 20
 
 export async function openResearch(
   settings: ResearchSettings,
@@ -37,6 +38,7 @@ export async function openResearch(
   flags: ResearchFlags,
 ): Promise<OpenedWorkflow> {
   const { deepResearch, iterativeResearch } = await import("@superstep/engine/patterns")
+  const { researchProgress } = await import("./progress/research-progress.ts")
   const { deep, budget } = settings
   const roles = deep ? DEEP : LOOP
   const chosen = await chooseModels(flags.model, cli, flags.quiet === true)
@@ -55,6 +57,7 @@ export async function openResearch(
       name: workflow.name,
       workflow: workflow as OpenedWorkflow["workflow"],
       labels: researchLabels(settings, flags, cli.io.cwd),
+      progress: researchProgress,
       close: documents.close,
     }
   } catch (error) {
@@ -80,26 +83,49 @@ async function webTools({ search, web }: ResearchSettings, { io }: Cli): Promise
   const { webSearch, webSearchFromEnv, pageReader } = await import("@superstep/engine/tools")
   const { webSearchTool, pageTool } = await import("@superstep/engine/patterns")
   const { env } = io
+  const variable = search === undefined ? undefined : VARIABLES[search]
+  if (variable !== undefined && !hasKey(env, variable)) {
+    throw usageError(`--search ${search} needs ${variable} in the environment.`)
+  }
   const engine = search === undefined ? webSearchFromEnv(env) : webSearch(search as never, { env })
   if (engine === undefined) return []
   const reader = pageReader()
   return [webSearchTool({ search: engine, reader }), pageTool(reader)]
 }
 
+/** What each search engine needs. */
+const VARIABLES: Readonly<Record<string, string>> = {
+  searxng: "SEARXNG_URL",
+  brave: "BRAVE_API_KEY",
+  tavily: "TAVILY_API_KEY",
+  serper: "SERPER_API_KEY",
+}
+
 function nothingToSearch(): Error {
+  const names = Object.values(VARIABLES)
+    .join(", ")
+    .replace(/, (?=\w+$)/, " or ")
   return usageError(
-    "There is nothing to search. Give documents with --docs PATH, or set SEARXNG_URL, BRAVE_API_KEY, TAVILY_API_KEY or SERPER_API_KEY for the web.",
+    `There is nothing to search. Give documents with --docs PATH, or set ${names} for the web.`,
   )
 }
 
 function researchLabels(settings: ResearchSettings, flags: ResearchFlags, cwd: string): Labels {
   const { file: _, ...labels } = labelsOf("", flags, cwd)
-  const text = JSON.stringify(settings)
-  // A store takes no longer ones; such a run cannot be opened again by itself.
-  return text.length > LONGEST_LABEL ? labels : { ...labels, research: text }
+  // A store takes no longer ones: many documents are named by several.
+  const pieces = JSON.stringify(settings).match(/.{1,500}/gsu) ?? []
+  // A run with more of them cannot be opened again by itself.
+  if (pieces.length > MOST_PIECES) return labels
+  return { ...labels, ...Object.fromEntries(pieces.map((piece, i) => [pieceName(i), piece])) }
+}
+
+function pieceName(index: number): string {
+  return index === 0 ? "research" : `research ${index + 1}`
 }
 
 /** What `researchLabels` wrote; undefined for a run of something else. */
-export function settingsIn({ research }: Labels): ResearchSettings | undefined {
-  return research === undefined ? undefined : (JSON.parse(research) as ResearchSettings)
+export function settingsIn(labels: Labels): ResearchSettings | undefined {
+  if (labels.research === undefined) return undefined
+  const pieces = Array.from({ length: MOST_PIECES }, (_, i) => labels[pieceName(i)] ?? "")
+  return JSON.parse(pieces.join("")) as ResearchSettings
 }

@@ -1,7 +1,7 @@
 /** FILE on the command line, made into something to run: a definition, a module, or a definition of the registry. */
 import { existsSync } from "node:fs"
 import { extname, resolve } from "node:path"
-import type { Labels, Workflow } from "@superstep/engine"
+import type { Labels, RunEvent, Workflow } from "@superstep/engine"
 import type { Definition, LoadOptions } from "@superstep/engine/definitions"
 import { type ChosenModels, chooseModels } from "./choose-models.ts"
 import type { Cli } from "./cli.ts"
@@ -9,7 +9,9 @@ import type { DefinitionFlags } from "./common-flags.ts"
 import { definitionError, printLoaded } from "./definition-error.ts"
 import { importModule } from "./import-module.ts"
 import type { OpenStore } from "./open-store.ts"
+import type { Watcher } from "./progress/watcher.ts"
 import { labelsOf } from "./run-labels.ts"
+import type { Terminal } from "./terminal.ts"
 import { usageError } from "./usage-error.ts"
 
 export interface OpenedWorkflow {
@@ -20,6 +22,8 @@ export interface OpenedWorkflow {
   readonly definition?: Definition | undefined
   /** What a run of it is to carry, so that it can be opened again. */
   readonly labels: Labels
+  /** How a run of it is shown, where that is not node by node; of one that goes on, after what was. */
+  readonly progress?: ((terminal: Terminal, past?: readonly RunEvent[]) => Watcher) | undefined
   /** Closes what its toolsets have opened. */
   close(): Promise<void>
 }

@@ -7,7 +7,7 @@ import { agentStage, workflowStage } from "../stage-node.ts"
 import { deepResearch } from "./deep.ts"
 import { modeByWords, type ResearchMode } from "./detect-mode.ts"
 import { iterativeResearch } from "./iterative.ts"
-import { askJson, type ResearchAgents, researchAgents } from "./research-agents.ts"
+import { type ResearchAgents, researchAgents, tryAsk } from "./research-agents.ts"
 import type { ModeAnswer } from "./research-answers.ts"
 import type { DeepResearchOptions } from "./research-options.ts"
 
@@ -45,7 +45,7 @@ export function autoResearch(options: DeepResearchOptions): Workflow<string, str
 /** As `detectResearchMode` does, on the run's record. */
 async function modeOf(query: string, agents: ResearchAgents, ctx: Context): Promise<ResearchMode> {
   try {
-    const answer = await askJson<ModeAnswer>(agents("mode"), `Question: ${query}`, ctx)
+    const answer = await tryAsk<ModeAnswer>(agents("mode"), `Question: ${query}`, ctx)
     return answer?.mode ?? modeByWords(query)
   } catch (error) {
     if (isNoFailure(error, ctx)) throw error

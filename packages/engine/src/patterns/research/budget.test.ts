@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest"
 import { scriptedModel } from "../../models/index.ts"
 import type { Clock } from "../../runtime/index.ts"
+import { memoryStore } from "../../stores/index.ts"
 import { manualClock } from "../../testing/index.ts"
 import { iterativeResearch } from "./iterative.ts"
 import { COMPLETE, scripted, tea, verdict, type Watched, watched, web } from "./research.test-support.ts"
@@ -68,6 +69,31 @@ describe("a breach takes the run to the writer, then it is complete", () => {
       selector: [{ json: {}, ...usage(1) }],
     })
     expect((await research(more.options, { tokens: 101 })).nodes).toContain("select")
+  })
+
+  test.each([
+    ["gap", "thinker", { text: "hmm" }],
+    ["select", "gap", { json: { research_complete: false, outstanding_gaps: ["x"] } }],
+    ["search", "selector", { json: { tasks: [{ agent: "web_search", query: "tea" }] } }],
+    ["think", "judge", { json: verdict(false) }],
+  ])("tokens: checked before the node %s", async (node, agent, answer) => {
+    const { options } = scripted({ [agent]: [{ ...answer, ...usage(5_000) }] })
+    const run = await research(options, { tokens: 5_000 })
+    expect(run.nodes.slice(-2)).toEqual(["budget", "write"])
+    expect(run.nodes.filter((one) => one === node)).toHaveLength(node === "think" ? 1 : 0)
+  })
+
+  test("time: checked before the node judge", async () => {
+    const clock = manualClock()
+    const { options } = scripted({}, [
+      web((query) => {
+        clock.set(7_000)
+        return tea(query)
+      }),
+    ])
+    const run = await research(options, { seconds: 7 }, clock)
+    expect(run.nodes.slice(-3)).toEqual(["search", "budget", "write"])
+    expect(run.report).toContain("1. [On tea]")
   })
 
   test("tokens: 100,000 where nothing else is said", async () => {
@@ -184,6 +210,47 @@ test("limits that let nothing start say so", async () => {
   const { options } = scripted()
   const { error } = await iterativeResearch(options).run("What is tea?", { budget: { usd: 0 } }).result
   expect(error?.message).toContain("not even the question was read")
+})
+
+describe("time", () => {
+  test("in which the run was stopped is not counted: it goes on with what it had left (B4)", async () => {
+    const [clock, later] = [manualClock(), manualClock()]
+    const store = memoryStore()
+    let begun: () => void = () => undefined
+    const isBegun = new Promise<void>((resolve) => {
+      begun = resolve
+    })
+    // The first process is stuck in this search, after five of ten seconds; another takes over a day later.
+    const stuck = web((query) => {
+      if (stuck.queries.length > 1) return tea(query)
+      begun()
+      return new Promise(() => undefined)
+    })
+    const { options } = scripted({ judge: [{ json: verdict(true) }] }, [stuck])
+    const built = iterativeResearch({ ...options, budget: { seconds: 10 } })
+    const first = built.stream("What is tea?", { store, clock, runId: "tea" })
+    first.result.catch(() => undefined)
+    await isBegun
+    await clock.advance(5_000)
+    later.set(86_400_000)
+    const run = await watched(built.resume("tea", { store, clock: later, takeOver: true }))
+    expect(run.result.status).toBe("completed")
+    expect(run.result.state.breach).toBeUndefined()
+    expect(run.report).toContain("Tea is a drink [1].")
+  })
+
+  test("is added up from node to node", async () => {
+    const clock = manualClock()
+    const judge = () => settingClock(clock, clock.now() + 4_000)
+    const { options } = scripted()
+    const run = await research(
+      { ...options, models: { judge: judge() } },
+      { seconds: 4, iterations: 9 },
+      clock,
+    )
+    expect(errors(run)).toEqual(["Budget exceeded: time"])
+    expect(run.result.state.spent).toBe(4)
+  })
 })
 
 describe("usage", () => {

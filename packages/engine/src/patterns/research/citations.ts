@@ -1,8 +1,7 @@
 /** Numbers of sources in a text: `[1]`, `[1, 3]`, `[2-4]`, `[^1]`. What is in code is code. */
+import { outsideCode } from "./markdown-code.ts"
 
-const CODE = /(```[\s\S]*?(?:```|$)|~~~[\s\S]*?(?:~~~|$)|`[^`\n]*`)/
-/** A link whose text is a number is a citation too. */
-const MARK = String.raw`\[\^?(?:\d{1,3}(?:\s*[,;–-]\s*\^?\d{1,3})*)\](?:\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\))?`
+const MARK = String.raw`\[\^?(?:\d{1,3}(?:\s*[,;–-]\s*\^?\d{1,3})*)\]`
 const MARKS = new RegExp(`( ?)(${MARK}(?: ?${MARK})*)`, "g")
 const IN_BRACKETS = /\[\^?([\d,;–^\s-]+)\]/g
 const MOST_IN_RANGE = 50
@@ -27,13 +26,6 @@ export function citedIn(text: string): number[] {
     return number
   })
   return [...found]
-}
-
-export function outsideCode(text: string, change: (plain: string) => string): string {
-  return text
-    .split(CODE)
-    .map((part, i) => (i % 2 === 0 ? change(part) : part))
-    .join("")
 }
 
 function numbersIn(list: string): number[] {

@@ -7,6 +7,8 @@ import { iterativeResearch } from "./iterative.ts"
 import { verdict, web } from "./research.test-support.ts"
 
 const SECTIONS = ["Green", "Black"]
+/** Hundreds of runs: seconds on an idle machine. */
+const TIMEOUT = 240_000
 
 const model = () =>
   pureModel((last, _, agent) => {
@@ -48,7 +50,7 @@ const compare = ({ result: { status, outputs, usage, error } }: Simulation) => (
   error,
 })
 
-test("an iterative research ends the same, wherever its process dies", async () => {
+test("an iterative research ends the same, wherever its process dies", { timeout: TIMEOUT }, async () => {
   const research = iterativeResearch({ model: model(), tools: [library()] })
   const { outcome, crashes } = await crashTest(research, "tea", { seeds: 30, compare })
   expect(outcome).toMatchObject({
@@ -60,16 +62,18 @@ test("an iterative research ends the same, wherever its process dies", async () 
   expect(crashes).toBeGreaterThan(50)
 })
 
-test("a research whose budget ends it does so the same, wherever its process dies", async () => {
+test("a research whose budget ends it does so the same, wherever its process dies", {
+  timeout: TIMEOUT,
+}, async () => {
   // The fifth call, of the second pass, reaches it: 15 tokens each.
   const research = iterativeResearch({ model: model(), tools: [library()], budget: { tokens: 75 } })
   const { outcome } = await crashTest(research, "tea", { seeds: 30, compare })
   expect(outcome).toMatchObject({ status: "completed", usage: { modelCalls: 6 } })
 })
 
-test("a deep research ends the same, wherever its process dies", async () => {
+test("a deep research ends the same, wherever its process dies", { timeout: TIMEOUT }, async () => {
   const research = deepResearch({ model: model(), tools: [library()], sectionBudget: { iterations: 2 } })
-  const { outcome, crashes } = await crashTest(research, "teas", { seeds: 20, compare })
+  const { outcome, crashes } = await crashTest(research, "teas", { seeds: 10, compare })
   expect(outcome).toMatchObject({
     status: "completed",
     // The plan; two passes and a writer for each section; the synthesizer.

@@ -7,11 +7,11 @@ import { called } from "../stage-node.ts"
 import type { Source } from "./report.ts"
 import type { ResearchAgents } from "./research-agents.ts"
 import type { PlannerAnswer, SectionPlan } from "./research-answers.ts"
-import { breachText, shareOf, usedUp } from "./research-budget.ts"
+import { atOnce, breachText, shareOf, stopwatch, usedUp } from "./research-budget.ts"
 import { researchLoop } from "./research-loop.ts"
 import type { DeepResearchOptions } from "./research-options.ts"
 import { assignmentOf } from "./research-prompts.ts"
-import { BREACH, EVIDENCE, type Limits, sourceKey } from "./research-state.ts"
+import { BREACH, EVIDENCE, type Limits, SPENT, sourceKey } from "./research-state.ts"
 import { failedSection, sectionText } from "./section-text.ts"
 
 /** To a section's loop. */
@@ -31,6 +31,8 @@ type SectionResult = { readonly draft: SectionDraft } | { readonly reason: strin
 export interface SectionWay extends SectionPlan {
   readonly index: number
   readonly of: number
+  /** Its share of them. */
+  readonly tokens: number
 }
 
 export interface SectionDone {
@@ -58,12 +60,11 @@ function sectionLoop(
       name: "section-research",
       description: "Researches one section of a report.",
       input: z.looseObject({ title: z.string(), key_question: z.string() }),
-      assign: ({ title, key_question, background, limits }, { clock }) => ({
+      assign: ({ title, key_question, background, limits }) => ({
         query: key_question,
         title,
         background,
         limits,
-        startedAt: clock.now(),
       }),
       finish: (text, ctx) => ({
         text,
@@ -83,18 +84,22 @@ export function sectionNode(
   const loop = sectionLoop(options, agents)
   const run = async (way: SectionWay, ctx: Context): Promise<SectionDone> => {
     const { index, of, title, key_question } = way
-    const keep = (result: SectionResult) => ctx.state.write(SECTIONS, { [index]: result })
+    const elapsed = stopwatch(ctx)
+    const keep = (result: SectionResult) => {
+      ctx.state.write(SECTIONS, { [index]: result })
+      ctx.state.write(SPENT, elapsed() / atOnce(options, of))
+    }
     const lost = (reason: string): SectionDone => {
       keep({ reason })
       return { index, title, reason }
     }
     // On record: after a restart the section goes on with what it was given.
-    const { limits, parts } = await ctx.step("share", () => shareNow(options, of, ctx))
+    const { limits, parts } = await ctx.step("share", () => shareNow(options, way, ctx))
     if (parts.length > 0) return lost(breachText(parts))
     const background = ctx.state.get(PLAN)?.background_context ?? ""
     try {
       const [draft] = await called(loop, { title, key_question, background, limits }, ctx)
-      if (draft === undefined) return lost("it gave no text")
+      if (draft === undefined || draft.text === "") return lost("it gave no text")
       keep({ draft })
       return { index, title }
     } catch (error) {
@@ -111,9 +116,9 @@ export function sectionNode(
 }
 
 /** A section that starts late, because others had to end first, may find nothing left. */
-function shareNow(options: DeepResearchOptions, sections: number, ctx: Context) {
+function shareNow(options: DeepResearchOptions, way: SectionWay, ctx: Context) {
   const total = assignmentOf(ctx)
-  return { limits: shareOf(options, total, sections, ctx), parts: usedUp(ctx, total) }
+  return { limits: shareOf(options, total, way, ctx), parts: usedUp(ctx, total) }
 }
 
 /** The sections in the order of the outline, with numbers of sources that are one list for all. */
@@ -133,9 +138,9 @@ export function reportParts(ctx: Context): { readonly texts: string[]; readonly 
     const result = results[index]
     if (result === undefined) return failedSection(title, ctx.state.get(BREACH) ?? "it was not reached")
     if ("reason" in result) return failedSection(title, result.reason)
-    const { text, sources: own } = result.draft
-    const global = own.map(numberOf)
-    return sectionText(title, text, (local) => global[local - 1])
+    // Also those that it does not cite: a report that cites nothing lists them all.
+    result.draft.sources.forEach(numberOf)
+    return sectionText(title, result.draft, numberOf)
   })
   return { texts, sources }
 }

@@ -115,6 +115,12 @@ describe("a deep research", () => {
     expect(run.result.status).toBe("completed")
   })
 
+  test("has a section in its place whose writer wrote nothing", async () => {
+    const model = team({ writer: (last) => (last.includes("Black") ? " " : "Green [1].") })
+    const { report } = await watched(deepResearch({ model, tools: [library()] }).stream("Tea?"))
+    expect(report).toContain("# Green\n\nGreen [1].\n\n# Black\n\n[Research failed: it gave no text]\n")
+  })
+
   test("with a plan that cannot be read is one section on the whole question", async () => {
     const model = team({
       planner: () => "Let us see",
@@ -124,6 +130,32 @@ describe("a deep research", () => {
     const { report } = await watched(deepResearch({ model, tools: [library()] }).stream("What about Tea?"))
     expect(report).toContain("# What about Tea?\n\nBoth are tea [1].")
     expect(report).toContain("# What about Tea?\n\nTea is a drink [1].")
+  })
+
+  test("gives a section without a title its question for one, and takes ten sections at the most", async () => {
+    const outline = [
+      { title: " \n ", key_question: "What about\nGreen?" },
+      ...Array.from({ length: 14 }, (_, i) => ({ title: `S${i}`, key_question: "What about Tea?" })),
+    ]
+    const planner = () => JSON.stringify({ report_outline: outline })
+    const { report } = await watched(
+      deepResearch({ model: team({ planner }), tools: [library()] }).stream("Tea?"),
+    )
+    expect(report).toMatch(/^# Tea\?\n/)
+    expect(report).toContain("\n# What about Green?\n")
+    expect(report.match(/^# /gm)).toHaveLength(1 + 10 + 1)
+  })
+
+  test("has no links but those of its sources, whoever wrote them", async () => {
+    const model = team({
+      writer: (last) => `${topicOf(last)} [1], [x](https://evil.example), ![y](https://evil.example/y).`,
+      synthesizer: () =>
+        "All in all [1], see [z](https://evil.example) and [tea](https://t.example/tea#top).",
+    })
+    const { report } = await watched(deepResearch({ model, tools: [library()] }).stream("Tea?"))
+    expect(report).not.toContain("evil")
+    expect(report).toContain("All in all [1], see z and tea [2].")
+    expect(report).toContain("# Green\n\nGreen [1], x, y.")
   })
 
   test("shows the synthesizer the sections under the numbers of the whole report", async () => {
@@ -189,6 +221,19 @@ describe("the budget of a deep research", () => {
       }).stream("Tea?", { clock: manualClock() }),
     )
     expect(limitsIn(events)[0]).toEqual({ limits: { tokens: 375, seconds: 5, iterations: 3 }, parts: [] })
+  })
+
+  test("is the same for a section that begins later: its tokens, and a fair part of the time", async () => {
+    const { events } = await watched(
+      deepResearch({ model: team(), tools: [library()], concurrency: 1, budget: { tokens: 1_015 } }).stream(
+        "Tea?",
+        { clock: manualClock() },
+      ),
+    )
+    expect(limitsIn(events)).toEqual([
+      { limits: { tokens: 375, seconds: 225, iterations: 10 }, parts: [] },
+      { limits: { tokens: 375, seconds: 450, iterations: 10 }, parts: [] },
+    ])
   })
 
   test("ends a section alone, which is written about all the same", async () => {

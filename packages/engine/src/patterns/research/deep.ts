@@ -14,13 +14,22 @@ import {
   type SectionWay,
   sectionNode,
 } from "./deep-sections.ts"
-import { withoutSourceList, withSources } from "./report.ts"
-import { askJson, askText, type ResearchAgents, researchAgents } from "./research-agents.ts"
+import { ownWords, withSources } from "./report.ts"
+import { askText, type ResearchAgents, researchAgents, tryAsk } from "./research-agents.ts"
 import type { PlannerAnswer } from "./research-answers.ts"
-import { type BudgetPart, breachOfRun, breachText, totalOf, usedUp, withinTime } from "./research-budget.ts"
+import {
+  type BudgetPart,
+  breachOfRun,
+  breachText,
+  stopwatch,
+  tokenShare,
+  totalOf,
+  usedUp,
+  withinTime,
+} from "./research-budget.ts"
 import { checkResearchOptions, type DeepResearchOptions } from "./research-options.ts"
 import { assignmentOf, tagged } from "./research-prompts.ts"
-import { ASSIGNMENT, type Assignment, BREACH } from "./research-state.ts"
+import { ASSIGNMENT, type Assignment, BREACH, SPENT } from "./research-state.ts"
 
 interface PlanWay {
   readonly to: "plan" | "sections" | "budget" | "synthesize"
@@ -41,7 +50,7 @@ export function deepResearch(options: DeepResearchOptions): Workflow<string, str
     id: "question",
     input: z.string().min(1),
     run: (query: string, ctx): PlanWay => {
-      const assignment: Assignment = { query, limits: totalOf(options), startedAt: ctx.clock.now() }
+      const assignment: Assignment = { query, limits: totalOf(options) }
       ctx.state.write(ASSIGNMENT, assignment)
       return onward("plan", ctx, assignment)
     },
@@ -54,7 +63,9 @@ export function deepResearch(options: DeepResearchOptions): Workflow<string, str
   })
   const sections = node("sections", (_: PlanWay, ctx): readonly SectionWay[] => {
     const outline = ctx.state.get(PLAN)?.report_outline ?? []
-    return outline.map((section, index) => ({ ...section, index, of: outline.length }))
+    const of = outline.length
+    const tokens = tokenShare(assignmentOf(ctx), of, ctx)
+    return outline.map((section, index) => ({ ...section, index, of, tokens }))
   })
   const section = sectionNode(options, agents)
   const synthesize = agentStage("synthesize", synthesizing(agents))
@@ -65,7 +76,7 @@ export function deepResearch(options: DeepResearchOptions): Workflow<string, str
   }
   return workflow(name, {
     description: "Answers a question with a report in sections, each researched by itself.",
-    state: [ASSIGNMENT, PLAN, SECTIONS, BREACH],
+    state: [ASSIGNMENT, PLAN, SECTIONS, SPENT, BREACH],
     schedule: "flow",
     limits: { supersteps: SUPERSTEPS },
   })
@@ -83,19 +94,23 @@ function planning(agents: ResearchAgents) {
   return async (_: PlanWay, ctx: Context): Promise<PlanWay> => {
     const assignment = assignmentOf(ctx)
     const { query } = assignment
+    const elapsed = stopwatch(ctx)
     const asked = await withinTime(ctx, assignment, (inside) =>
-      askJson<PlannerAnswer>(agents("planner"), `Question: ${query}`, inside),
+      tryAsk<PlannerAnswer>(agents("planner"), `Question: ${query}`, inside),
     )
+    const seconds = elapsed()
+    ctx.state.write(SPENT, seconds)
     if (asked === undefined) return { to: "budget", parts: ["time"] }
     const { background_context, report_outline, report_title } = asked.value ?? wholeAsOne(query)
     ctx.state.write(PLAN, {
       background_context,
-      report_outline: report_outline
-        .slice(0, MOST_SECTIONS)
-        .map(({ title, key_question }) => ({ title: onOneLine(title), key_question })),
+      report_outline: report_outline.slice(0, MOST_SECTIONS).map(({ title, key_question }) => ({
+        title: onOneLine(title) || onOneLine(key_question),
+        key_question,
+      })),
       report_title: titleOf(report_title, query),
     })
-    return onward("sections", ctx, assignment)
+    return onward("sections", ctx, assignment, seconds)
   }
 }
 
@@ -108,8 +123,8 @@ function wholeAsOne(query: string): PlannerAnswer {
   }
 }
 
-function onward(to: PlanWay["to"], ctx: Context, assignment: Assignment): PlanWay {
-  const parts = usedUp(ctx, assignment)
+function onward(to: PlanWay["to"], ctx: Context, assignment: Assignment, seconds = 0): PlanWay {
+  const parts = usedUp(ctx, assignment, 0, seconds)
   return parts.length === 0 ? { to } : { to: "budget", parts }
 }
 
@@ -127,7 +142,7 @@ function synthesizing(agents: ResearchAgents) {
     const opening = await askText(agents("synthesizer"), prompt.join("\n\n"), ctx)
     const text = [
       `# ${plan?.report_title ?? onOneLine(query)}`,
-      withoutSourceList(opening.replace(/^# [^\n]*\n+/, "")).trim(),
+      ownWords(opening.replace(/^# [^\n]*\n+/, ""), sources).trim(),
       ...texts,
     ]
     return withSources(text.join("\n\n"), sources, 1)

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest"
+import { manualClock } from "../../testing/index.ts"
 import { searchEvidence } from "./evidence-search.ts"
 import { iterativeResearch } from "./iterative.ts"
 import { scripted, verdict, web } from "./research.test-support.ts"
@@ -41,4 +42,47 @@ test("embeddings that fail are done without", async () => {
   const failing = { embed: () => Promise.reject(new Error("no")) }
   const { status } = await iterativeResearch({ ...options, embeddings: failing }).run("What is tea?")
   expect(status).toBe("completed")
+})
+
+test("a text is compared in every pass, and paid for once", async () => {
+  const asked: string[] = []
+  const counting: TextEmbeddings = {
+    embed: async (texts) => {
+      asked.push(...texts)
+      return texts.map(() => [1])
+    },
+  }
+  const { options } = scripted({ judge: [{ json: verdict(false) }, { json: verdict(true) }] }, [web(many)])
+  await iterativeResearch({ ...options, embeddings: counting }).run("What is tea?")
+  expect(asked).toHaveLength(1 + 12)
+  expect(new Set(asked).size).toBe(asked.length)
+})
+
+test("embeddings that do not listen end with the time of the research", async () => {
+  const clock = manualClock()
+  let begun: () => void = () => undefined
+  const isBegun = new Promise<void>((resolve) => {
+    begun = resolve
+  })
+  const stuck: TextEmbeddings = {
+    embed: (texts) => {
+      if (clock.now() > 0) return Promise.resolve(texts.map(() => [1]))
+      begun()
+      return new Promise(() => undefined)
+    },
+  }
+  const { options } = scripted({}, [web(many)])
+  const research = iterativeResearch({ ...options, embeddings: stuck, budget: { seconds: 5 } })
+  const running = research.run("What is tea?", { clock }).result
+  await isBegun
+  await clock.advance(5_000)
+  const { status, state } = await running
+  expect([status, state.breach]).toEqual(["completed", "Budget exceeded: time"])
+})
+
+test("too few vectors are as good as none: words decide", async () => {
+  const { options, asked } = scripted({ judge: [{ json: verdict(true) }] }, [web(many)])
+  const few = { embed: async () => [[1]] }
+  await iterativeResearch({ ...options, embeddings: few }).run("Where are leaves dried?")
+  expect(asked("writer")[0]).toContain("dried leaves")
 })

@@ -1,4 +1,5 @@
 /** The part of a long text that has to do with a question. */
+import { isInPair } from "../../tools/cut-text.ts"
 import { scoresOf } from "../../tools/words.ts"
 
 /** Paragraphs that fit the query best, in their own order; a text that is short enough is left whole. */
@@ -26,6 +27,10 @@ export function excerptOf(text: string, query: string, most: number): string {
 function pieces(paragraph: string, most: number): string[] {
   const size = Math.max(1, Math.floor(most / 3))
   const parts: string[] = []
-  for (let at = 0; at < paragraph.length; at += size) parts.push(paragraph.slice(at, at + size))
+  for (let at = 0; at < paragraph.length; ) {
+    const end = at + size + (isInPair(paragraph, at + size) ? 1 : 0)
+    parts.push(paragraph.slice(at, end))
+    at = end
+  }
   return parts
 }

@@ -17,7 +17,7 @@ export function iterativeResearch(options: ResearchOptions): Workflow<string, st
       name,
       description: "Answers a question with a report: gaps are found and closed until the evidence suffices.",
       input: z.string().min(1),
-      assign: (query, { clock }) => ({ query, limits: limitsOf(budget), startedAt: clock.now() }),
+      assign: (query) => ({ query, limits: limitsOf(budget) }),
       finish: (text, ctx) => finishReport(text, ctx.state.get(EVIDENCE)),
     },
     options,

@@ -1,5 +1,7 @@
+import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { citedIn, mapCitations } from "./citations.ts"
+import { codeMasked } from "./markdown-code.ts"
 import { finishReport } from "./report.ts"
 import { failedSection, sectionText } from "./section-text.ts"
 
@@ -43,6 +45,11 @@ describe("a report", () => {
     ["a bold line", "Text [1].\n\n**Sources:**\n- https://x.example"],
     ["a plain line", "Text [1].\n\nSources:\n[1] a\n[2] b"],
     ["definitions", "Text [1].\n\n[1]: https://x.example\n[^2]: https://y.example"],
+    ["a heading, with headings below it", "Text [1].\n\n## References\n\n### Books\n\n- a book"],
+    ["a heading, with code in it", "Text [1].\n\n## References\n\n- `a` https://x.example\n- `b` y\n"],
+    ["a heading in another language", "Text [1].\n\n## Références\n\n- x"],
+    ["a heading of two words", "Text [1].\n\n### 7. **Sources and References**\n\n- x"],
+    ["a line that is drawn under", "Text [1].\n\nReferences\n----------\n1. x\n   more of it"],
   ])("lists its sources once, also where the model listed some after %s", (_, text) => {
     expect(finishReport(text, [A])).toBe("Text [1].\n\n## Sources\n\n1. [A](<https://a.example/>)\n")
   })
@@ -51,10 +58,17 @@ describe("a report", () => {
     expect(body("Text [1].\n\n## Sources\n\n- x\n\n## Outlook\n\nMore [2].")).toBe(
       "Text [1].\n\n## Outlook\n\nMore [2].",
     )
+    expect(body("Text [1].\n\n**Sources:**\n- x\n\nIn short: tea [2].")).toBe(
+      "Text [1].\n\nIn short: tea [2].",
+    )
+    expect(body("Sources of tea are many [1].\n\n## Water sources\n\nRivers.")).toBe(
+      "Sources of tea are many [1].\n\n## Water sources\n\nRivers.",
+    )
   })
 
   test("that cites nothing lists what it was written from", () => {
     expect(listed("Text.", [A, C])).toBe("1. [A](<https://a.example/>)\n2. notes.md:3")
+    expect(finishReport(" ", [C])).toBe("## Sources\n\n1. notes.md:3\n")
   })
 
   test("makes no links and markup of strangers' titles and addresses", () => {
@@ -66,20 +80,127 @@ describe("a report", () => {
   })
 })
 
+describe("what a model writes beside its own words", () => {
+  test.each([
+    ["a link to another host", "See [here](https://evil.example/?q=1).", "See here."],
+    ["a link with a title", 'See [here](https://evil.example "a \\" b").', "See here."],
+    ["a link in angle brackets", "See [here](<https://evil.example/a b>).", "See here."],
+    ["a link to a script", "See [here](javascript:alert(1)).", "See here."],
+    ["a link with brackets in its text", "See [a [b] c](https://evil.example).", "See a [b] c."],
+    ["a picture", "Look: ![a cat](https://evil.example/?secret=tea)", "Look: a cat"],
+    ["a picture that is a link", "[![cat](https://evil.example/1)](https://evil.example/2)", "cat"],
+    ["a picture by name", "![cat][1x]\n\n[1x]: https://evil.example", "cat"],
+    [
+      "definitions of links",
+      "See [it][x].\n\n> [x]: https://evil.example 'x'\n[y]:\n<//y.example>",
+      "See [it][x].",
+    ],
+    ["an address in brackets", "See <https://evil.example/x>.", "See `https://evil.example/x`."],
+    [
+      "an address",
+      "See https://evil.example/x, or www.evil.example.",
+      "See `https://evil.example/x`, or `www.evil.example`.",
+    ],
+    [
+      "HTML",
+      'H<sub>2</sub>O<br> <img src="https://evil.example">',
+      'H<sub>2</sub>O<br> &lt;img src="`https://evil.example`">',
+    ],
+    ["a comment", "a <!-- hidden --> b", "a &lt;!-- hidden --> b"],
+    ["code that is none", "\\`[x](https://evil.example)\\`", "\\`x\\`"],
+  ])("is no link and no picture (R3): %s", (_, text, expected) => {
+    expect(body(`${text}\n\nx [1]`)).toBe(`${expected}\n\nx [1]`)
+  })
+
+  test("is a number where it is a link to a source, also with a fragment", () => {
+    expect(body("[Beta](https://b.example/x#top) says so. [A](https://a.example) too [1].")).toBe(
+      "Beta [1] says so. A [2] too [2].",
+    )
+  })
+
+  test("is a number where its text is one, wherever it leads to", () => {
+    expect(body('x [2](https://evil.example "y"), [^1](<https://evil.example>)')).toBe("x [1], [2]")
+  })
+
+  test("stays as it is in code", () => {
+    const text =
+      "Use `[x](https://c.example)`:\n\n```md\n![y](https://c.example)\n<img>\n```\n\n- x\n\n      ```\n      list[9]\n      ```"
+    expect(body(`${text}\n\nx [1]`)).toBe(`${text}\n\nx [1]`)
+  })
+})
+
+test("a report takes time that grows with its length, whatever is in it", () => {
+  const parts = [
+    "[",
+    "![",
+    "](",
+    "[a](",
+    "`",
+    "``a",
+    "~~~\n",
+    "<",
+    "[1]",
+    "[1,",
+    "https://",
+    "# Sources\n",
+    "    ```\n",
+    "\n[a]:",
+  ]
+  for (const part of parts) finishReport(part.repeat(20_000), [A])
+})
+
 describe("a section", () => {
+  /** The report has other numbers for its sources. */
+  const section = (text: string) =>
+    sectionText("Green", { text, sources: [A, B] }, (source) => (source === A ? 4 : 7))
+
   test("is under its heading, with numbers of the whole, and headings below its own", () => {
-    const draft = "# Green tea\n\nGreen [1]. Unknown [5].\n\n# Taste\n\nBitter [2].\n\n## Sources\n\n1. x"
-    expect(sectionText("Green", draft, (local) => [4, 7][local - 1])).toBe(
-      "# Green\n\nGreen [4]. Unknown.\n\n## Taste\n\nBitter [7].",
+    const text = "# Green tea\n\nGreen [1]. Unknown [5].\n\n# Taste\n\nBitter [2].\n\n## Sources\n\n1. x"
+    expect(section(text)).toBe("# Green\n\nGreen [4]. Unknown.\n\n## Taste\n\nBitter [7].")
+  })
+
+  test("loses its own title, and no other heading", () => {
+    expect(section("## green\n\nText.")).toBe("# Green\n\nText.")
+    expect(section("## Taste\n\nBitter.")).toBe("# Green\n\n## Taste\n\nBitter.")
+  })
+
+  test("links to nothing but its sources", () => {
+    expect(section("See [A](https://a.example/), [x](https://evil.example).")).toBe(
+      "# Green\n\nSee A [4], x.",
     )
   })
 
   test("that failed says why", () => {
     expect(failedSection("Green", "no model")).toBe("# Green\n\n[Research failed: no model]")
+    expect(failedSection("Green", "no\n\n# model\n")).toBe("# Green\n\n[Research failed: no # model]")
   })
 })
 
 test("numbers are found in the order in which they occur", () => {
   expect(citedIn("a [3] b [1,2] `[9]` c [3]")).toEqual([3, 1, 2])
   expect(mapCitations("a [3] b [1,2]", (n) => (n === 2 ? undefined : n + 10))).toBe("a [13] b [11]")
+})
+
+test("whatever a model writes, its numbers are those of the list, and its links are the list's", () => {
+  const piece = fc.constantFrom(
+    ..."[1]|[2]|[9]|[1, 3]|[2-4]|[^3]|[|]|(|)|(https://evil.example)|[x](https://evil.example)|![y](//evil.example)|<https://evil.example>|[r]: https://evil.example|`|``|```|~~~|    |\\|\n|\n\n|# |## Sources|Sources:|- |x | |https://b.example/x|[B](https://b.example/x#y)|<img src=x>".split(
+      "|",
+    ),
+  )
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => {
+      const report = finishReport(pieces.join(""), [A, B, C])
+      const at = report.lastIndexOf("## Sources\n\n")
+      const list = report.slice(at).trim().split("\n").slice(2)
+      expect(at).toBeGreaterThanOrEqual(0)
+      const cited = citedIn(report.slice(0, at))
+      // In the order in which they come, and all of the list unless nothing is cited.
+      expect(cited).toEqual(cited.map((_, i) => i + 1))
+      expect(list).toHaveLength(cited.length === 0 ? 3 : cited.length)
+      expect(new Set(list).size).toBe(list.length)
+      const outside = codeMasked(report.slice(0, at))
+      expect(outside).not.toMatch(/https?:\/\/|\]\(\/\/|<img/)
+    }),
+    { numRuns: 300 },
+  )
 })

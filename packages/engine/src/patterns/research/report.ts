@@ -3,8 +3,12 @@
  *
  * R1 every number in the text is that of a source in the list; numbers that no evidence has are taken out.
  * R2 every source is listed once, in the order in which the text cites them, under that number.
+ * R3 the links of the list are all that there are: what a model links to, or shows, may be nobody's source.
  */
-import { citedIn, mapCitations, outsideCode } from "./citations.ts"
+import { citedIn, mapCitations } from "./citations.ts"
+import { asWords, withoutLinks } from "./markdown-links.ts"
+import { sourceKey } from "./research-state.ts"
+import { withoutSourceList } from "./source-list.ts"
 
 export interface Source {
   readonly url: string
@@ -13,7 +17,16 @@ export interface Source {
 
 /** What a model wrote, with its sources. */
 export function finishReport(text: string, evidence: readonly Source[]): string {
-  return withSources(withoutSourceList(text), evidence, 2)
+  return withSources(ownWords(text, evidence), evidence, 2)
+}
+
+/** What a model wrote, without what it is not to write: a list of sources, links, numbers that are nobody's. */
+export function ownWords(text: string, evidence: readonly Source[]): string {
+  const numbers = new Map(evidence.map(({ url }, i) => [sourceKey(url), i + 1]))
+  const unlinked = withoutLinks(withoutSourceList(text), (url) => numbers.get(sourceKey(url)))
+  return asWords(
+    mapCitations(unlinked, (number) => (evidence[number - 1] === undefined ? undefined : number)),
+  )
 }
 
 /** `text` cites the evidence by its place in the list, from 1. */
@@ -26,29 +39,7 @@ export function withSources(text: string, evidence: readonly Source[], level: nu
   const numbered = mapCitations(body, (number) => places.get(number))
   if (order.length === 0) return `${numbered}\n`
   const list = order.map((number, i) => `${i + 1}. ${sourceText(evidence[number - 1] as Source)}`)
-  return `${numbered}\n\n${"#".repeat(level)} Sources\n\n${list.join("\n")}\n`
-}
-
-const SOURCES = "(?:sources?|references?|bibliography|citations?|works cited|quellen|literatur)"
-const HEADED = new RegExp(String.raw`^(?:#{1,6}\s+|\*\*)(?:\d+[.)]\s*)?${SOURCES}:?(?:\*\*:?)?\s*$`, "i")
-const BARE = new RegExp(String.raw`^${SOURCES}:\s*$`, "i")
-const ITEM = /^\s*(?:$|\[\^?\d+\]|\d+[.)]\s|[-*]\s|https?:)/
-const DEFINITION = /^\s*\[\^?\d+\]:\s/
-
-/** A model that lists sources itself, whatever it is told: under a heading, after `Sources:`, as definitions of links. */
-export function withoutSourceList(text: string): string {
-  return outsideCode(text, (plain) => {
-    const kept: string[] = []
-    let inList: "headed" | "bare" | undefined
-    for (const line of plain.split("\n")) {
-      if (HEADED.test(line)) inList = "headed"
-      else if (BARE.test(line)) inList = "bare"
-      else if (inList === "headed" && /^#{1,6}\s/.test(line)) inList = undefined
-      else if (inList === "bare" && !ITEM.test(line)) inList = undefined
-      if (inList === undefined && !DEFINITION.test(line)) kept.push(line)
-    }
-    return kept.join("\n")
-  })
+  return `${numbered}\n\n${"#".repeat(level)} Sources\n\n${list.join("\n")}\n`.trimStart()
 }
 
 function sourceText({ url, title }: Source): string {

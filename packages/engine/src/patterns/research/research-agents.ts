@@ -62,8 +62,8 @@ export async function askText(core: AgentCore, prompt: string, ctx: Context): Pr
   return ((await runAgent(core, prompt, ctx)) as string).trim()
 }
 
-/** Undefined where the answer cannot be read. */
-export async function askJson<T>(core: AgentCore, prompt: string, ctx: Context): Promise<T | undefined> {
+/** Undefined where the answer cannot be read, or a filter kept it back. */
+export async function tryAsk<T>(core: AgentCore, prompt: string, ctx: Context): Promise<T | undefined> {
   try {
     return (await runAgent(core, prompt, ctx)) as T
   } catch (error) {

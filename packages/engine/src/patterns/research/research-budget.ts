@@ -5,6 +5,7 @@
  * B1 a part is used up when as much as its limit is used, or more.
  * B2 tokens are those of this workflow alone: a section does not pay for another.
  * B3 time also ends what is under way; what was found until then stays.
+ * B4 time is that in which the nodes are at work: a run that was stopped, and goes on a day later, has what it had left.
  */
 import type { LimitNotice } from "../../builder/index.ts"
 import { SuperstepError } from "../../core/index.ts"
@@ -17,7 +18,7 @@ import {
   SECONDS,
   TOKENS,
 } from "./research-options.ts"
-import type { Assignment, Limits } from "./research-state.ts"
+import { type Assignment, type Limits, SPENT } from "./research-state.ts"
 
 export type BudgetPart = "tokens" | "time" | "iterations"
 
@@ -35,21 +36,33 @@ export function totalOf({ budget = {} }: DeepResearchOptions): Limits {
 /** Of what is left, so much is for the searches of the sections; the rest is for writing. */
 const FOR_SECTIONS = 0.75
 
-/** A section's share: of the tokens an equal part, of the time all of it, as they go on at the same time. */
+/** A section's part of the tokens: the same for all of them, whenever they begin. */
+export function tokenShare({ limits }: Assignment, sections: number, ctx: Context): number {
+  return Math.floor((tokensLeft(limits, ctx) * FOR_SECTIONS) / sections)
+}
+
+/** Who asks for a share: the section at `index`, `of` so many. */
+export interface Sharing {
+  readonly index: number
+  readonly of: number
+  readonly tokens: number
+}
+
+/** A section's share: its part of the tokens, and of the time, which those that go on at the same time use together. */
 export function shareOf(
   options: DeepResearchOptions,
-  total: Assignment,
-  sections: number,
+  { limits }: Assignment,
+  { index, of, tokens }: Sharing,
   ctx: Context,
 ): Limits {
-  const { tokens = Number.POSITIVE_INFINITY, seconds = Number.POSITIVE_INFINITY } = total.limits
-  const left = Math.max(0, tokens - tokensUsed(ctx))
-  const time = Math.max(0, seconds - secondsSince(total.startedAt, ctx))
+  const { seconds = Number.POSITIVE_INFINITY } = limits
+  const time = Math.max(0, seconds - ctx.state.get(SPENT))
+  const rounds = Math.ceil((of - index) / atOnce(options, of))
   const passes = options.budget?.iterations
   const share = {
-    tokens: Math.floor((left * FOR_SECTIONS) / sections),
-    seconds: time * FOR_SECTIONS,
-    iterations: passes === undefined ? ITERATIONS : Math.max(1, Math.floor(passes / sections)),
+    tokens: Math.min(tokens, tokensLeft(limits, ctx)),
+    seconds: (time * FOR_SECTIONS) / rounds,
+    iterations: passes === undefined ? ITERATIONS : Math.max(1, Math.floor(passes / of)),
   }
   const own = options.sectionBudget ?? {}
   return {
@@ -59,11 +72,26 @@ export function shareOf(
   }
 }
 
-/** The parts that are used up, in a fixed order; `passes` of the loop are done. */
-export function usedUp(ctx: Context, { limits, startedAt }: Assignment, passes = 0): BudgetPart[] {
+/** How many sections are worked on at the same time. */
+export function atOnce({ concurrency }: DeepResearchOptions, sections: number): number {
+  return Math.max(1, Math.min(concurrency ?? sections, sections))
+}
+
+function tokensLeft({ tokens = Number.POSITIVE_INFINITY }: Limits, ctx: Context): number {
+  return Math.max(0, tokens - tokensUsed(ctx))
+}
+
+/** Of a node's beginning: how many seconds it has taken. */
+export function stopwatch({ clock }: Context): () => number {
+  const startedAt = clock.now()
+  return () => (clock.now() - startedAt) / 1_000
+}
+
+/** The parts that are used up, in a fixed order; `passes` of the loop are done, and a node has taken `seconds` by now. */
+export function usedUp(ctx: Context, { limits }: Assignment, passes = 0, seconds = 0): BudgetPart[] {
   const parts: [BudgetPart, number | undefined, number][] = [
     ["tokens", limits.tokens, tokensUsed(ctx)],
-    ["time", limits.seconds, secondsSince(startedAt, ctx)],
+    ["time", limits.seconds, ctx.state.get(SPENT) + seconds],
     ["iterations", limits.iterations, passes],
   ]
   return parts.filter(([, most, used]) => most !== undefined && used >= most).map(([part]) => part)
@@ -87,11 +115,11 @@ export function breachOfRun({ code, message }: LimitNotice, own: readonly Budget
 /** Work that stops when the time is up; undefined when it was (B3). What is on record of it counts all the same. */
 export async function withinTime<T>(
   ctx: Context,
-  { limits, startedAt }: Assignment,
+  { limits }: Assignment,
   work: (inside: Context) => Promise<T>,
 ): Promise<{ readonly value: T } | undefined> {
   if (limits.seconds === undefined) return { value: await work(ctx) }
-  const left = limits.seconds - secondsSince(startedAt, ctx)
+  const left = limits.seconds - ctx.state.get(SPENT)
   const deadline = new Deadline(ctx.signal, ctx.clock)
   if (left > 0) deadline.set(left * 1_000, timeUp)
   const signal = left > 0 ? deadline.signal : AbortSignal.abort(timeUp())
@@ -118,8 +146,4 @@ function withSignal(base: Context, signal: AbortSignal): Context {
 
 function tokensUsed({ usedHere }: Context): number {
   return (usedHere.inputTokens ?? 0) + (usedHere.outputTokens ?? 0)
-}
-
-function secondsSince(startedAt: number, { clock }: Context): number {
-  return (clock.now() - startedAt) / 1_000
 }

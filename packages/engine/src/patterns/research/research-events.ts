@@ -151,14 +151,14 @@ const WRITERS = new Set(["write", "synthesize"])
 
 function finished(node: string, sent: Json | undefined): Given | undefined {
   if (!isRecord(sent)) return undefined
-  const { found = 0, failed = 0, verdict, message } = sent as unknown as Partial<Way>
+  const { found = 0, failed = 0, reasons, verdict, message } = sent as unknown as Partial<Way>
   switch (node) {
     case "search": {
       const lost = failed === 0 ? "" : `, ${counted(failed, "search", "searches")} failed`
       return {
         type: "search_complete",
         message: `${counted(found, "new source", "new sources")}${lost}`,
-        data: { sources: found, failed },
+        data: { sources: found, failed, ...(reasons !== undefined && { reasons }) },
       }
     }
     case "judge":

@@ -7,10 +7,12 @@
  */
 import { type LimitNotice, type Node, node, type Workflow, workflow } from "../../builder/index.ts"
 import type { Context, Schema } from "../../runtime/index.ts"
+import { cutText } from "../../tools/cut-text.ts"
 import { agentStage } from "../stage-node.ts"
-import { askJson, askText, type ResearchAgents } from "./research-agents.ts"
+import { rememberedEmbeddings } from "./remembered-embeddings.ts"
+import { askText, type ResearchAgents, tryAsk } from "./research-agents.ts"
 import type { GapAnswer, JudgeAnswer, ResearchTask, SelectorAnswer } from "./research-answers.ts"
-import { type BudgetPart, breachOfRun, breachText, usedUp, withinTime } from "./research-budget.ts"
+import { type BudgetPart, breachOfRun, breachText, stopwatch, usedUp, withinTime } from "./research-budget.ts"
 import type { ResearchOptions } from "./research-options.ts"
 import { assignmentOf, judgePrompt, progressPrompt, selectPrompt, writePrompt } from "./research-prompts.ts"
 import {
@@ -19,6 +21,7 @@ import {
   BREACH,
   CONVERSATION,
   EVIDENCE,
+  SPENT,
   VERDICTS,
   withEvidence,
 } from "./research-state.ts"
@@ -36,6 +39,8 @@ export interface Way {
   /** Sources that were not known before, and searches that failed. */
   readonly found?: number | undefined
   readonly failed?: number | undefined
+  /** Why they failed, each once. */
+  readonly reasons?: readonly string[] | undefined
   readonly verdict?: JudgeAnswer | undefined
   readonly message?: string | undefined
 }
@@ -45,13 +50,14 @@ export interface Loop<In, Out> {
   readonly description: string
   readonly input: Schema
   /** What is asked, from what the workflow was given. */
-  assign(input: In, ctx: Context): Assignment
+  assign(input: In): Assignment
   /** What comes out, from what the writer wrote. */
   finish(text: string, ctx: Context): Out
 }
 
 /** Searches in one pass. */
 const MOST_TASKS = 10
+const LONGEST_REASON = 500
 // The budget counts passes.
 const SUPERSTEPS = 1_000_000
 
@@ -64,19 +70,20 @@ export function researchLoop<In, Out>(
     id: "question",
     input: loop.input as Schema<In>,
     run: (input: In, ctx): Way => {
-      const assignment = loop.assign(input, ctx)
+      const assignment = loop.assign(input)
       ctx.state.write(ASSIGNMENT, assignment)
       return onward({ to: "think", iteration: 0 }, ctx, assignment)
     },
   })
-  const { think, gap, select, search, judge } = passNodes(options, agents)
+  const embeddings = options.embeddings && rememberedEmbeddings(options.embeddings)
+  const { think, gap, select, search, judge } = passNodes({ ...options, embeddings }, agents)
   const budget = node("budget", (given: Way | LimitNotice, ctx): Way => {
     const message = "to" in given ? breachText(given.parts ?? []) : breachOfRun(given, ownBreach(ctx))
     ctx.state.write(BREACH, message)
     return { to: "write", iteration: "to" in given ? given.iteration : lastPass(ctx), message }
   })
   const write = agentStage("write", async (_: Way, ctx): Promise<Out> => {
-    const evidence = await shownEvidence(ctx, assignmentOf(ctx).query, options.embeddings)
+    const evidence = await shownEvidence(ctx, assignmentOf(ctx).query, embeddings)
     return loop.finish(await askText(agents("writer"), writePrompt(ctx, evidence), ctx), ctx)
   })
   const to = (name: Way["to"]) => (way: Way) => way.to === name
@@ -84,7 +91,7 @@ export function researchLoop<In, Out>(
   const done = (label: string) => ({ when: to("write"), to: write, label })
   return workflow(loop.name, {
     description: loop.description,
-    state: [ASSIGNMENT, EVIDENCE, CONVERSATION, VERDICTS, BREACH],
+    state: [ASSIGNMENT, EVIDENCE, CONVERSATION, VERDICTS, SPENT, BREACH],
     schedule: "flow",
     limits: { supersteps: SUPERSTEPS },
   })
@@ -105,12 +112,12 @@ function passNodes(options: ResearchOptions, agents: ResearchAgents) {
   const { tools, embeddings } = options
   const think = stage("think", async ({ iteration: before }, ctx) => {
     const iteration = before + 1
-    const thoughts = await askText(agents("thinker"), progressPrompt(ctx), ctx)
+    const thoughts = (await tryAsk<string>(agents("thinker"), progressPrompt(ctx), ctx))?.trim() ?? ""
     ctx.state.write(CONVERSATION, { iteration, thoughts })
     return { to: "gap", iteration }
   })
   const gap = stage("gap", async ({ iteration }, ctx) => {
-    const answer = await askJson<GapAnswer>(agents("gap"), progressPrompt(ctx), ctx)
+    const answer = await tryAsk<GapAnswer>(agents("gap"), progressPrompt(ctx), ctx)
     if (answer?.research_complete) return { to: "write", iteration }
     const first = answer?.outstanding_gaps.find((one) => one.trim() !== "")
     const named = first ?? `Continue research on: ${assignmentOf(ctx).query}`
@@ -118,8 +125,8 @@ function passNodes(options: ResearchOptions, agents: ResearchAgents) {
     return { to: "select", iteration, gap: named }
   })
   const select = stage("select", async ({ iteration, gap: named = "" }, ctx) => {
-    const answer = await askJson<SelectorAnswer>(agents("selector"), selectPrompt(ctx, named, tools), ctx)
-    const chosen = (answer?.tasks ?? []).filter(({ query }) => query.trim() !== "").slice(0, MOST_TASKS)
+    const answer = await tryAsk<SelectorAnswer>(agents("selector"), selectPrompt(ctx, named, tools), ctx)
+    const chosen = withoutRepeats(answer?.tasks ?? []).slice(0, MOST_TASKS)
     const tasks = chosen.length > 0 ? chosen : [plainSearch(options, named)]
     return { to: "search", iteration, tasks }
   })
@@ -136,13 +143,15 @@ function passNodes(options: ResearchOptions, agents: ResearchAgents) {
         findings: results.map(({ output }) => output),
       })
       const found = withEvidence(known, evidence).length - known.length
-      return { to: "judge", iteration, found, failed: results.filter((one) => one.isFailed).length }
+      const lost = results.filter((one) => one.isFailed).map(({ output }) => cutText(output, LONGEST_REASON))
+      const reasons = lost.length === 0 ? {} : { reasons: [...new Set(lost)] }
+      return { to: "judge", iteration, found, failed: lost.length, ...reasons }
     },
     "tool",
   )
   const judge = stage("judge", async ({ iteration }, ctx) => {
     const evidence = await shownEvidence(ctx, assignmentOf(ctx).query, embeddings)
-    const answer = await askJson<JudgeAnswer>(agents("judge"), judgePrompt(ctx, evidence), ctx)
+    const answer = await tryAsk<JudgeAnswer>(agents("judge"), judgePrompt(ctx, evidence), ctx)
     const verdict = answer ?? GO_ON
     ctx.state.write(VERDICTS, [verdict])
     return { to: verdict.sufficient ? "write" : "think", iteration, verdict }
@@ -166,18 +175,21 @@ function stage(
 ): Node<Way, Way> {
   const within = async (way: Way, ctx: Context): Promise<Way> => {
     const assignment = assignmentOf(ctx)
+    const elapsed = stopwatch(ctx)
     const done = await withinTime(ctx, assignment, (inside) => run(way, inside))
+    const seconds = elapsed()
+    ctx.state.write(SPENT, seconds)
     if (done === undefined) return { to: "budget", iteration: way.iteration, parts: ["time"] }
-    return onward(done.value, ctx, assignment)
+    return onward(done.value, ctx, assignment, seconds)
   }
   return kind === "agent" ? agentStage(id, within) : node(id, within)
 }
 
 /** On to where a node wants to go, unless that is not the writer and something is used up (L1). */
-function onward(way: Way, ctx: Context, assignment: Assignment): Way {
+function onward(way: Way, ctx: Context, assignment: Assignment, seconds = 0): Way {
   if (way.to === "write") return way
   const passes = ctx.state.get(VERDICTS).length + (way.verdict === undefined ? 0 : 1)
-  const parts = usedUp(ctx, assignment, passes)
+  const parts = usedUp(ctx, assignment, passes, seconds)
   return parts.length === 0 ? way : { ...way, to: "budget", parts }
 }
 
@@ -185,6 +197,14 @@ function onward(way: Way, ctx: Context, assignment: Assignment): Way {
 function ownBreach(ctx: Context): BudgetPart[] {
   const assignment = ctx.state.get(ASSIGNMENT)
   return assignment === undefined ? [] : usedUp(ctx, assignment, ctx.state.get(VERDICTS).length)
+}
+
+/** Searches with words, each once: most engines are paid by the search. */
+function withoutRepeats(tasks: readonly ResearchTask[]): ResearchTask[] {
+  const keyOf = ({ agent, query, entity_website: site = "" }: ResearchTask) =>
+    JSON.stringify([agent, query.trim(), site])
+  const keys = tasks.map(keyOf)
+  return tasks.filter(({ query }, i) => query.trim() !== "" && keys.indexOf(keys[i] as string) === i)
 }
 
 function plainSearch({ tools }: ResearchOptions, query: string): ResearchTask {

@@ -1,6 +1,7 @@
 /** What the agents of a research are asked, from its state. */
 import { SuperstepError } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
+import { cutText } from "../../tools/cut-text.ts"
 import {
   ASSIGNMENT,
   type Assignment,
@@ -14,7 +15,7 @@ import type { ResearchTool } from "./research-tools.ts"
 /** About 6,000 tokens. */
 const MOST_HISTORY = 24_000
 const MOST_FINDING = 1_500
-const MOST_FAILURES = 2_000
+const MOST_SAID = 2_000
 
 export function assignmentOf(ctx: Context): Assignment {
   const assignment = ctx.state.get(ASSIGNMENT)
@@ -51,15 +52,15 @@ export function judgePrompt(ctx: Context, evidence: string): string {
 
 export function writePrompt(ctx: Context, evidence: string): string {
   const { query, title } = assignmentOf(ctx)
-  const failed = ctx.state
+  const said = ctx.state
     .get(CONVERSATION)
     .flatMap(({ findings = [] }) => findings)
     .filter((text) => text !== "")
-  const isBare = ctx.state.get(EVIDENCE).length === 0 && failed.length > 0
+  const isBare = ctx.state.get(EVIDENCE).length === 0 && said.length > 0
   return parts(
     background(ctx),
     evidence,
-    isBare ? `What the searches said:\n${failed.join("\n").slice(0, MOST_FAILURES)}` : "",
+    isBare ? `What the searches said:\n${tagged("result", cutText(said.join("\n"), MOST_SAID))}` : "",
     `Question: ${query}${title === undefined ? "" : ` (for the section "${title}")`}`,
   )
 }
@@ -93,7 +94,7 @@ function history(ctx: Context): string {
 function passText({ thoughts = "", gap, tool_calls: calls = [], findings = [] }: Iteration): string {
   const found = findings.map((text, i) => {
     const { agent = "", query = "" } = calls[i] ?? {}
-    return tagged("result", text.slice(0, MOST_FINDING), { tool: agent, query })
+    return tagged("result", cutText(text, MOST_FINDING), { tool: agent, query })
   })
   const searched = findings.length === 0 || gap === undefined ? "" : `The gap was: ${gap}`
   return parts(thoughts === "" ? "" : tagged("context", thoughts), searched, ...found)

@@ -1,5 +1,5 @@
 /** What a research knows. It is state of the run, or of a section's part of it: no two ever see each other's. */
-import { append, type Channel, channel, reducer, replace } from "../../runtime/index.ts"
+import { add, append, type Channel, channel, reducer, replace } from "../../runtime/index.ts"
 import type { JudgeAnswer } from "./research-answers.ts"
 
 /** Something that was found, and what it can be cited by. */
@@ -34,8 +34,6 @@ export interface Assignment {
   readonly title?: string | undefined
   readonly background?: string | undefined
   readonly limits: Limits
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number
 }
 
 /** A part that is not there is not limited. */
@@ -63,6 +61,8 @@ export const VERDICTS: Channel<readonly JudgeAnswer[], readonly JudgeAnswer[]> =
   "verdicts",
   append<JudgeAnswer>(),
 )
+/** Seconds that the nodes which are done have taken. */
+export const SPENT: Channel<number, number> = channel("spent", add())
 /** Why the search ended before it was done. */
 export const BREACH: Channel<string | undefined, string> = channel("breach", replace<string>())
 

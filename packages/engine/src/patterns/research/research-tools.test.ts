@@ -61,7 +61,9 @@ describe("the page reader", () => {
     const of = async (given: ReturnType<typeof task>) => (await tool.run(given, call)).sources[0]?.url
     expect(await of(task("prices", "https://a.example"))).toBe("https://a.example/end")
     expect(await of(task("prices", "a.example"))).toBe("https://a.example/end")
+    expect(await of(task("prices", "a.example:8080/x"))).toBe("https://a.example:8080/x/end")
     expect(await of(task("see (https://b.example/x) for it"))).toBe("https://b.example/x/end")
+    expect(await of(task("Read https://b.example/x."))).toBe("https://b.example/x/end")
     expect(await tool.run(task("prices"), call)).toMatchObject({ sources: [] })
   })
 })
@@ -88,6 +90,8 @@ test("an excerpt has the paragraphs that fit the question, in their order, and i
   expect(excerpt.length).toBeLessThanOrEqual(150)
   expect(excerptOf("short", "x", 10)).toBe("short")
   expect(excerptOf("x".repeat(1_000), "y", 90).length).toBeLessThanOrEqual(90)
+  const cups = excerptOf(`x${"🍵".repeat(1_000)}`, "y", 90)
+  expect([cups.length <= 90, /\p{Surrogate}/u.test(cups)]).toEqual([true, false])
 })
 
 describe("a research over a search engine on this machine", () => {
@@ -114,6 +118,30 @@ describe("a research over a search engine on this machine", () => {
     await server.close()
     expect(asked("writer")[0]).toContain("Tea is made of leaves.")
     expect(report).toContain(`1. [Tea](<http://127.0.0.1:${server.port}/tea>)`)
+  })
+
+  test("keeps to what the engine says of pages that cannot be read: a PDF, an error, a way to where keys are", async () => {
+    const server = await loopbackServer(({ url }, response) => {
+      if (url === "/pdf") return response.writeHead(200, { "content-type": "text/html" }).end("%PDF-1.7")
+      if (url === "/gone") return response.writeHead(404).end()
+      if (url === "/keys") return response.writeHead(302, { location: "http://169.254.169.254/latest" }).end()
+      const results = ["pdf", "gone", "keys"].map((name) => ({
+        title: name,
+        url: `http://127.0.0.1:${server.port}/${name}`,
+        content: `Says ${name}.`,
+      }))
+      return response.end(JSON.stringify({ results }))
+    })
+    const engine = webSearch("searxng", { url: `http://127.0.0.1:${server.port}` })
+    const pages = pageReader({ allowPrivate: ["127.0.0.1"] })
+    const { state, status } = await research(webSearchTool({ search: engine, reader: pages, pages: 3 }))
+    await server.close()
+    expect(status).toBe("completed")
+    expect(state.evidence).toMatchObject([
+      { title: "pdf", text: "Says pdf." },
+      { title: "gone", text: "Says gone." },
+      { title: "keys", text: "Says keys." },
+    ])
   })
 
   test.each([

@@ -84,11 +84,12 @@ export function pageTool(reader: PageReader): ResearchTool {
     name: "page_reader",
     description: "Reads one page of the web, named by entity_website, for what the query asks.",
     async run({ query, entity_website: website }, { signal }) {
-      const address = website ?? /https?:\/\/[^\s<>"')\]]+/.exec(query)?.[0]
+      const address = website ?? /https?:\/\/[^\s<>"')\]]*[^\s<>"')\].,;:!?]/.exec(query)?.[0]
       if (address === undefined) {
         return { output: "No page was named: give its address as entity_website.", sources: [] }
       }
-      const full = /^[a-z][a-z0-9+.-]*:/i.test(address) ? address : `https://${address}`
+      // A host with its port looks like a scheme, so only one that is written out counts.
+      const full = /^[a-z][a-z0-9+.-]*:(?:\/\/|[^\d])/i.test(address) ? address : `https://${address}`
       const { url, title, text } = await reader.read(full, { signal })
       const source = { url, title, text: excerptOf(text, query, 2 * EXCERPT) }
       return { output: asText(source), sources: [source] }

@@ -1,6 +1,7 @@
 /** The searches of one pass: all at the same time, each a recorded step with a result of its own, also where it fails. */
 import { SuperstepError } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
+import { cutText, plainText } from "../../tools/cut-text.ts"
 import { untilAborted } from "../../tools/index.ts"
 import type { ResearchTask } from "./research-answers.ts"
 import type { Evidence } from "./research-state.ts"
@@ -15,6 +16,7 @@ export interface TaskResult {
 /** What one tool's word may have in characters, so that the state of a run stays small. */
 const MOST_OUTPUT = 8_000
 const MOST_TEXT = 8_000
+const MOST_TITLE = 300
 const MOST_SOURCES = 20
 
 export async function runTasks(
@@ -42,13 +44,14 @@ async function runTask(
     tool.name,
     async () => {
       try {
+        signal.throwIfAborted()
         const found = await untilAborted(tool.run(task, { signal, clock: ctx.clock }), signal)
         return bounded(tool.name, found)
       } catch (error) {
         // The run itself is over, or goes on elsewhere: there is nobody to read a result.
         if (ctx.signal.aborted) throw error
         const reason = error instanceof Error ? error.message : String(error)
-        return failed(`${tool.name} failed: ${reason}`)
+        return failed(cutText(plainText(`${tool.name} failed: ${reason}`), MOST_OUTPUT))
       }
     },
     { usage: () => ({ toolCalls: 1 }) },
@@ -70,12 +73,17 @@ function bounded(tool: string, found: ToolFinding): TaskResult {
     const said = text ?? output
     return [
       {
-        url: url.trim(),
-        title: (title ?? url).replace(/\s+/g, " ").trim().slice(0, 300),
-        text: said.slice(0, MOST_TEXT),
+        url: plainText(url.trim()),
+        title: cutText(
+          plainText(title ?? url)
+            .replace(/\s+/g, " ")
+            .trim(),
+          MOST_TITLE,
+        ),
+        text: cutText(plainText(said), MOST_TEXT),
         tool,
       },
     ]
   })
-  return { output: output.slice(0, MOST_OUTPUT), evidence, isFailed: false }
+  return { output: cutText(plainText(output), MOST_OUTPUT), evidence, isFailed: false }
 }

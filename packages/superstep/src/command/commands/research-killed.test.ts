@@ -74,7 +74,7 @@ function run(io: TestIo, env: NodeJS.ProcessEnv, ...argv: readonly string[]): Pr
   })
 }
 
-test("killed at its plan, in its passes and while it writes", { timeout: 120_000 }, async () => {
+test("killed at its plan, in its passes and while it writes", { timeout: 300_000 }, async () => {
   const calm = await provider()
   const report = await run(testIo(), calm.env, "run", MODULE, "Teas?")
   expect(report).toContain("# Green\n\nGreen is a tea [1][2].")
@@ -89,10 +89,11 @@ test("killed at its plan, in its passes and while it writes", { timeout: 120_000
     const ended = new Promise((resolve) => child.on("close", (_, signal) => resolve(signal)))
     killAt(question, () => child.kill("SIGKILL"))
     expect(await ended).toBe("SIGKILL")
-    const first = new Set(asked)
+    // A question of the other section may still have come between the kill and the end.
+    const first = [...asked]
     expect(await run(io, env, "runs", "resume", "teas")).toBe(report)
     // Only what was under way when the process died, one question per section, has no record.
-    const twice = asked.slice(question).filter((body) => first.has(body))
+    const twice = asked.slice(first.length).filter((body) => first.includes(body))
     expect(twice.length).toBeLessThanOrEqual(SECTIONS.length)
     expect(new Set(asked)).toEqual(new Set(calm.asked))
   }

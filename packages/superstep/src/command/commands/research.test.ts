@@ -112,6 +112,83 @@ completed `)
     expect({ code: again.code, stdout: again.stdout }).toEqual({ code: 0, stdout: `${REPORT}\n` })
   })
 
+  it("goes on with a deep one that was stopped, and still says which section and pass it is at", async () => {
+    const io = withDocuments(SCRIPT.replace("sufficient: true }", "sufficient: true }, delay: 3600000"))
+    const stopped = superstep([...asking, "--deep", "--run-id", "tea"], io)
+    await io.seen("✓ [1/2 Green] pass 1: 1 new source")
+    await io.seen("✓ [2/2 Black] pass 1: 1 new source")
+    io.interrupt()
+    expect((await stopped).stderr).toContain("superstep runs resume tea")
+    writeFileSync(join(io.cwd, "script.yaml"), SCRIPT)
+    const { code, stdout, stderr } = await superstep(["runs", "resume", "tea"], io)
+    expect(code).toBe(0)
+    expect(stdout).toContain("# All of tea\n\nBoth are tea.\n\n# Green\n\nTea is a drink [1].")
+    expect(stderr).toContain("✓ [1/2 Green] pass 1: The evidence suffices")
+    expect(stderr).toContain('· [2/2 Black] pass 1: Writing the section "Black"')
+    expect(stderr).not.toContain("Searching")
+  })
+
+  it("goes on with a run over many documents", async () => {
+    const io = withDocuments(
+      SCRIPT.replace('writer: [{ text: "# Tea', 'writer: [{ error: { code: 400 } }, { text: "# Tea'),
+    )
+    const names = Array.from({ length: 30 }, (_, i) => join("docs", `${"🍵".repeat(20)} ${i}.md`))
+    for (const name of names) writeFileSync(join(io.cwd, name), "# Tea\n\nA drink.\n")
+    const docs = names.flatMap((name) => ["--docs", name])
+    expect((await superstep([...asking, ...docs, "--run-id", "tea"], io)).code).toBe(1)
+    writeFileSync(join(io.cwd, "script.yaml"), SCRIPT)
+    expect((await superstep(["runs", "retry", "tea"], io)).code).toBe(0)
+  })
+
+  it("wants a question, and a place for the report, before anything is read or paid for", async () => {
+    const words = ["research", "--docs", "docs", "--model", "offline"]
+    for (const argv of [words, ["research", " ", ...words.slice(1)]]) {
+      const none = await superstep(argv, withDocuments())
+      expect(none.code).toBe(2)
+      expect(none.stderr.replace(/\s+/g, " ")).toBe(
+        'superstep: Say what you want to know: superstep research "…", or - to read it from stdin. ',
+      )
+    }
+    const folder = await superstep([...asking, "--out", "docs"], withDocuments())
+    expect(folder).toMatchObject({ code: 2, stdout: "" })
+    expect(folder.stderr).toBe("superstep: Cannot write docs: it is a folder. Name a file in it.\n")
+  })
+
+  it("shows a report that cannot be written", async () => {
+    const io = withDocuments()
+    const long = `${"x".repeat(300)}.md`
+    const { code, stdout, stderr } = await superstep([...asking, "--out", long], io)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: `${REPORT}\n` })
+    expect(stderr).toContain("superstep: Cannot write")
+  })
+
+  it("says which key the engine of --search needs", async () => {
+    const { code, stderr } = await superstep([...asking, "--search", "brave"], withDocuments())
+    expect(code).toBe(2)
+    expect(stderr).toContain("superstep: --search brave needs BRAVE_API_KEY in the environment.")
+  })
+
+  it("reads the question from stdin", async () => {
+    const io = testIo({ files: { "script.yaml": SCRIPT }, stdin: "What is tea?\n" })
+    mkdirSync(join(io.cwd, "docs"))
+    writeFileSync(join(io.cwd, "docs", "tea.md"), "# Tea\n\nTea is a drink made of leaves.\n")
+    const { stdout, stderr } = await superstep(["research", "-", ...asking.slice(2)], io)
+    expect(stdout).toBe(`${REPORT}\n`)
+    expect(stderr).toContain("· Research on: What is tea?\n")
+  })
+
+  it("shows on a terminal what is at work, in lines that fit, without what would steer it", async () => {
+    const script = SCRIPT.replace("query: tea }", `query: "tea \\e[31m ${"and tea ".repeat(20)}" }`)
+    const io = testIo({ files: { "script.yaml": script }, terminals: ["stderr"] })
+    mkdirSync(join(io.cwd, "docs"))
+    writeFileSync(join(io.cwd, "docs", "tea.md"), "# Tea\n\nTea is a drink made of leaves.\n")
+    const { stderr } = await superstep([...asking, "--deep"], io)
+    const line = stderr.split("\n").find((text) => text.includes("[1/2 Green] pass 1: Searching")) ?? ""
+    expect(line).toContain('documents "tea ␛[31m and tea')
+    expect(line.endsWith("…")).toBe(true)
+    expect(stderr).toContain("\x1B[32m✓\x1B[0m [2/2 Black] pass 1: The evidence suffices\n")
+  })
+
   it("searches the web with the engine of the environment", async () => {
     const server = createServer((_, response) => {
       response.setHeader("content-type", "application/json")
@@ -128,6 +205,27 @@ completed `)
       env: { SEARXNG_URL: `http://127.0.0.1:${port}` },
     })
     expect(stdout).toContain("1. [Tea](<https://t.invalid/>)")
+  })
+
+  it("says once why searches fail, and what to do about it", async () => {
+    const server = createServer((_, response) => response.end("<html>Search"))
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    const script = SCRIPT.replace("agent: documents", "agent: web_search").replace(
+      "sufficient: true",
+      "sufficient: false",
+    )
+    const { code, stderr } = await superstep(
+      ["research", "What is tea?", "--model", "scripted:script.yaml", "--budget", "iterations=2"],
+      { files: { "script.yaml": script }, env: { SEARXNG_URL: `http://127.0.0.1:${port}` } },
+    )
+    expect(code).toBe(0)
+    expect(stderr).toContain(`✓ pass 1: 0 new sources, 1 search failed
+! web_search failed: SearXNG answered with a web page instead of JSON. Its
+  settings.yml must have json among search.formats.
+`)
+    expect(stderr.match(/settings\.yml/g)).toHaveLength(1)
   })
 
   it("answers from the documents with the offline model, with sources that exist", async () => {

@@ -1,10 +1,10 @@
 /** `superstep research QUESTION`: a report with its sources. */
-import { existsSync } from "node:fs"
+import { existsSync, statSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import type { Runtime } from "@superstep/engine"
 import type { ResearchBudget } from "@superstep/engine/patterns"
 import { Command, InvalidArgumentError, Option } from "commander"
-import { atTheTerminal } from "../answerers.ts"
+import { atTheTerminal, isInteractive } from "../answerers.ts"
 import { storeFlagOf } from "../attend.ts"
 import type { Cli } from "../cli.ts"
 import {
@@ -19,10 +19,9 @@ import { EXIT } from "../exit-codes.ts"
 import { modeModel, openResearch, type ResearchSettings } from "../open-research.ts"
 import { openStore, storeAddress } from "../open-store.ts"
 import type { OpenedWorkflow } from "../open-workflow.ts"
-import { printEnded } from "../print-ended.ts"
+import { printEnded, printOutputs } from "../print-ended.ts"
 import { jsonEvents } from "../progress/json-events.ts"
 import { plainProgress } from "../progress/plain-progress.ts"
-import { researchProgress } from "../progress/research-progress.ts"
 import type { Watcher } from "../progress/watcher.ts"
 import { readInput } from "../read-prompt.ts"
 import { type Ended, runWorkflow } from "../run-workflow.ts"
@@ -42,6 +41,9 @@ interface Flags extends OutputFlags, StoreFlags, Pick<DefinitionFlags, "model"> 
   readonly runId?: string | undefined
 }
 
+const BUDGET_HELP =
+  "tokens=…,seconds=…,iterations=…,usd=…; by default 100000 tokens, 600 seconds, 10 iterations"
+
 export function command(cli: Cli): Command {
   const made = new Command()
     .description("Researches a question on the web and in your documents: a report with its sources.")
@@ -59,7 +61,7 @@ export function command(cli: Cli): Command {
     )
     .option("--no-web", "search your documents alone")
     .option("--out <file>", "write the report there, instead of to stdout")
-    .option("--budget <parts>", "tokens=…,seconds=…,iterations=…,usd=…", parseResearchBudget)
+    .option("--budget <parts>", BUDGET_HELP, parseResearchBudget)
     .option("--run-id <id>", "a name for the run; one that is there is joined")
     .action((question: string | undefined, flags: Flags) => research(question, flags, cli))
     .addHelpText(
@@ -71,18 +73,17 @@ export function command(cli: Cli): Command {
 }
 
 async function research(question: string | undefined, flags: Flags, cli: Cli): Promise<void> {
-  const out = flags.out === undefined ? undefined : resolve(cli.io.cwd, flags.out)
-  if (out !== undefined && !existsSync(dirname(out))) {
-    throw usageError(`Cannot write ${flags.out}: there is no such folder.`)
-  }
+  // Before anything is read, or paid for.
+  if (question === undefined ? !isInteractive(cli) : question.trim() === "") throw questionMissing()
+  const out = outOf(flags, cli)
   const opened = await openResearch(await settingsOf(question, flags, cli), cli, flags)
   try {
     const input = await readInput(question, opened, cli)
     if (input === undefined) return cli.exit(EXIT.cancelled)
-    if (String(input).trim() === "") throw usageError('Say what you want to know: superstep research "…".')
+    if (String(input).trim() === "") throw questionMissing()
     const ended = await run(String(input), opened, flags, cli)
     const isDone = ended.result?.status === "completed"
-    if (out !== undefined && isDone) writeFile(out, String(ended.result?.outputs[0] ?? ""))
+    if (out !== undefined && isDone) keepReport(out, ended, flags, cli)
     const isKept = storeAddress(flags.store, cli.io.cwd).kind !== "memory"
     printEnded(cli, ended, {
       json: flags.json,
@@ -94,6 +95,32 @@ async function research(question: string | undefined, flags: Flags, cli: Cli): P
     cli.exit(ended.code)
   } finally {
     await opened.close()
+  }
+}
+
+function questionMissing(): Error {
+  return usageError('Say what you want to know: superstep research "…", or - to read it from stdin.')
+}
+
+/** Where the report goes, and can go. */
+function outOf({ out }: Flags, { io }: Cli): string | undefined {
+  if (out === undefined) return undefined
+  const path = resolve(io.cwd, out)
+  if (!existsSync(dirname(path))) throw usageError(`Cannot write ${out}: there is no such folder.`)
+  if (existsSync(path) && statSync(path).isDirectory()) {
+    throw usageError(`Cannot write ${out}: it is a folder. Name a file in it.`)
+  }
+  return path
+}
+
+/** A report that cannot be written is shown: it is paid for. */
+function keepReport(path: string, { result }: Ended, { json }: Flags, cli: Cli): void {
+  if (result === undefined) return
+  try {
+    writeFile(path, String(result.outputs[0] ?? ""))
+  } catch (error) {
+    if (!json) printOutputs(cli, result)
+    throw error
   }
 }
 
@@ -133,17 +160,17 @@ async function run(question: string, opened: OpenedWorkflow, flags: Flags, cli: 
   })
   try {
     const isKept = storeAddress(flags.store, cli.io.cwd).kind !== "memory"
-    const watcher = watcherOf(flags, cli)
+    const watcher = watcherOf(flags, opened, cli)
     return await runWorkflow(cli, { opened, store, isKept, begin, watcher, answerer: atTheTerminal(cli) })
   } finally {
     await store.close()
   }
 }
 
-function watcherOf(flags: Flags, { out, err }: Cli): Watcher {
+function watcherOf(flags: Flags, opened: OpenedWorkflow, { out, err }: Cli): Watcher {
   if (flags.json) return jsonEvents(out)
   if (flags.quiet) return { event() {}, pause() {}, resume() {}, end() {} }
-  return flags.verbose ? plainProgress(err, { isVerbose: true }) : researchProgress(err)
+  return (!flags.verbose && opened.progress?.(err)) || plainProgress(err, { isVerbose: true })
 }
 
 function collect(text: string, before: readonly string[] = []): readonly string[] {
