@@ -9,7 +9,7 @@ import { compileGraph } from "./compile.ts"
 import type { Effect } from "./effects.ts"
 import type { Entry, RunStarted } from "./entries.ts"
 import { isSuperstepError } from "./errors.ts"
-import type { Graph, GraphMap } from "./graph.ts"
+import type { Graph, GraphMap, GraphSpec } from "./graph.ts"
 import type { Json } from "./json.ts"
 import { Machine } from "./machine.ts"
 import { MachineModel } from "./machine-model.test-support.ts"
@@ -292,11 +292,49 @@ test("tasks start once an attempt and never again, and only where there is room 
         if (!machine.isOver()) checkProgress(machine)
       })
     }),
-    runs(250),
+    { ...runs(250), examples: [[overBudgetWithAQueue, { seed: -1195180860, steps: 36 }]] },
   )
 })
 
-/** Nodes, maps and the run have so many places; none stays empty while somebody waits for it. */
+/** Played with that seed, two of three places are taken and a task waits for the third, when the budget is used up. */
+const overBudgetWithAQueue: GraphSpec = {
+  name: "random",
+  schedule: "flow",
+  start: "n0",
+  nodes: [
+    { id: "n0", kind: "node" },
+    { id: "n1", kind: "node" },
+    { id: "n2", kind: "node", onError: "settle" },
+    { id: "n3", kind: "node", retry: { attempts: 2, delay: 0 }, concurrency: 2, onError: "settle" },
+    { id: "n4", kind: "node", retry: { attempts: 2, delay: 10 }, concurrency: 2 },
+    { id: "n5", kind: "node" },
+  ],
+  edges: [
+    { kind: "single", from: "n0", to: "n1", conditional: false },
+    { kind: "fan-in", from: ["n0", "n1"], to: "n2", join: { kind: "settle" }, timeout: 30 },
+    { kind: "fan-in", from: ["n0", "n1", "n2"], to: "n3", join: { kind: "all" } },
+    { kind: "fan-out", from: "n1", to: ["n4", "n2"], selective: false },
+    { kind: "map", from: "n2", worker: "n5", settle: true },
+    { kind: "single", from: "n2", to: "n1", conditional: true, max: 1 },
+    { kind: "single", from: "n2", to: "n0", conditional: true, max: 1 },
+    { kind: "single", from: "n0", to: "n0", conditional: true, max: 2 },
+  ],
+  channels: [
+    { key: "last", reducer: "replace" },
+    { key: "list", reducer: "append", initial: ["first"] },
+    { key: "bag", reducer: "append" },
+    { key: "set", reducer: "union" },
+    { key: "record", reducer: "merge", initial: { a: 0 } },
+    { key: "sum", reducer: "add" },
+    { key: "top", reducer: "biggest" },
+    { key: "peak", reducer: "biggest", initial: 1 },
+  ],
+}
+
+/**
+ * Nodes, maps and the run have so many places; none stays empty while somebody waits for it, unless a budget is used
+ * up: then nothing starts any more.
+ */
 function checkPlaces(machine: Machine, limit: number, effects: readonly Effect[]): void {
   const tasks = [...machine.tasks()]
   const running = tasks.filter(({ status }) => status === "running").length
@@ -305,12 +343,16 @@ function checkPlaces(machine: Machine, limit: number, effects: readonly Effect[]
     expect(running).toBeLessThanOrEqual(limit)
     expect(machine.overBudget).toBe(undefined)
   }
-  for (const node of machine.graph.nodes) {
+  const { nodes } = machine.graph
+  const isHeldBack =
+    machine.overBudget !== undefined || nodes.some((node) => machine.nodeOverBudget(node) !== undefined)
+  for (const node of nodes) {
     const own = tasks.filter((task) => task.node === node && task.map === undefined)
     const queued = own.filter(({ status }) => status === "queued").length
     const places = node.spec.concurrency ?? 1
     expect(own.length - queued).toBeLessThanOrEqual(places)
-    if (queued > 0 && own.length - queued < places) expect(running).toBeGreaterThanOrEqual(limit)
+    if (queued > 0 && own.length - queued < places && !isHeldBack)
+      expect(running).toBeGreaterThanOrEqual(limit)
   }
   for (const { id, worker, next, items } of machine.snapshot().maps) {
     const { group } = machine.graph.maps.get(worker) as GraphMap

@@ -15,8 +15,8 @@ export interface LoadOptions {
   readonly lenient?: boolean | undefined
   /** Node visits in a run of a graph, instead of what it says. */
   readonly maxSteps?: number | undefined
-  /** Values for `${NAME}`, for `$vars.NAME`, and for names in a graph's conditions. */
-  readonly variables?: { readonly [name: string]: string } | undefined
+  /** Values for `${NAME}`, as text; for `$vars.NAME`, and for names in a graph's conditions, as they are. */
+  readonly variables?: { readonly [name: string]: Json } | undefined
   /** The environment that `${NAME}` and `$env.NAME` see. Default: the process's. */
   readonly env?: { readonly [name: string]: string | undefined } | undefined
   /** Another model for an agent, or an agent of a research, than the definition says; undefined leaves it. */

@@ -27,6 +27,15 @@ test("a value stays in its place and is clipped", () => {
   expect(formatRows(result([[1, "x".repeat(300)]]))).toBe(`id | name\n1 | ${"x".repeat(200)}…`)
 })
 
+test("a value is not cut inside a character, nor inside its escape", () => {
+  expect(formatRows(result([[1, "abcd💡e"]]), { characters: 5 })).toBe("id | name\n1 | abcd…")
+  expect(formatRows(result([[1, "abcd|e"]]), { characters: 5 })).toBe("id | name\n1 | abcd\\|…")
+})
+
+test("one row is one row", () => {
+  expect(formatRows(result([[1, "a"]], true))).toBe("id | name\n1 | a\n(the first row; there are more)")
+})
+
 test("no rows are told, and so is a result that did not fit", () => {
   expect(formatRows(result([]))).toBe("No rows.")
   expect(formatRows(result([], true))).toBe("The result is too large to be shown.")

@@ -1,5 +1,6 @@
 /** A result as text for a prompt: one line a row, and a word about what is left out. */
 import type { Json } from "../core/index.ts"
+import { clipped } from "./clipped.ts"
 import type { QueryResult } from "./ports.ts"
 
 export interface FormatOptions {
@@ -16,7 +17,7 @@ export function formatRows(result: QueryResult, options: FormatOptions = {}): st
   const line = (values: readonly Json[]) => values.map((value) => cell(value, characters)).join(" | ")
   const shown = rows.slice(0, most)
   const note = isCut
-    ? [`(the first ${shown.length} rows; there are more)`]
+    ? [`(the first ${shown.length === 1 ? "row" : `${shown.length} rows`}; there are more)`]
     : shown.length < rows.length
       ? [`(${shown.length} of ${rows.length} rows)`]
       : []
@@ -26,6 +27,5 @@ export function formatRows(result: QueryResult, options: FormatOptions = {}): st
 function cell(value: Json, most: number): string {
   const text = value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value)
   // A value stays on its line and in its column.
-  const plain = text.replace(/\s+/g, " ").replaceAll("|", "\\|")
-  return plain.length > most ? `${plain.slice(0, most)}…` : plain
+  return clipped(text.replace(/\s+/g, " "), most).replaceAll("|", "\\|")
 }

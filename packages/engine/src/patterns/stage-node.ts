@@ -15,6 +15,8 @@ export function agentStage<In, Out>(
 }
 
 interface WorkflowStage<In, Inner, Given, Out> {
+  /** Of the node's messages. Default: any. */
+  readonly schema?: Schema | undefined
   /** What the workflow takes. */
   readonly input: (message: In, ctx: Context) => Inner
   /** What the node sends for its outputs, and for a failure; absent: a failure inside is the node's own. */
@@ -25,7 +27,7 @@ interface WorkflowStage<In, Inner, Given, Out> {
 export function workflowStage<In, Inner, Given, Out>(
   id: string,
   inner: Callable<Inner, Given>,
-  { input, output, failed }: WorkflowStage<In, Inner, Given, Out>,
+  { schema, input, output, failed }: WorkflowStage<In, Inner, Given, Out>,
 ): Node<In, Out> {
   const run = async (message: In, ctx: Context): Promise<Out> => {
     const given = input(message, ctx)
@@ -38,7 +40,7 @@ export function workflowStage<In, Inner, Given, Out>(
   }
   return stage(id, {
     kind: "workflow",
-    handlers: [{ schema: undefined, run: run as never }],
+    handlers: [{ schema, run: run as never }],
     nested: inner as Callable<never, unknown>,
   })
 }

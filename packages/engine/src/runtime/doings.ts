@@ -326,12 +326,14 @@ export class Doings {
     if (machine.isWaitingFor(task, key) === undefined) {
       this.#frame.apply({ type: "call.started", at: host.now(), task, key, workflow: workflow.name, number })
     }
-    const entry = runStarted(workflow.program, host.runId, input, host.now(), {
+    const { program } = workflow
+    const entry = runStarted(program, host.runId, input, host.now(), {
+      timeout: program.timeout,
       trace: options?.[CALLED_FROM]?.() ?? this.#attempt.trace(),
     })
-    host.prepareCall(caller, workflow.program)
+    host.prepareCall(caller, program)
     host.afterDurable(() => {
-      if (!this.#attempt.isOver()) host.call(workflow.program, entry, caller)
+      if (!this.#attempt.isOver()) host.call(program, entry, caller)
     })
   }
 

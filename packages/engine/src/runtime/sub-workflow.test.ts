@@ -127,6 +127,17 @@ describe("a workflow as a node", () => {
     expect(error).toMatchObject({ node: "loop", code: "CONVERGENCE" })
   })
 
+  test("that takes longer than it may fails its node", async () => {
+    const slow = workflow("slow", { timeout: 50 }).start(controlled("never")).build()
+    const clock = manualClock()
+    const run = workflow("w").chain(add, slow.asNode()).build().run(1, { clock })
+    await settled()
+    await clock.advance(51)
+    const { status, error } = await run.result
+    expect(status).toBe("failed")
+    expect(error).toMatchObject({ node: "slow", code: "RUN_TIMEOUT" })
+  })
+
   test("changes the parent's signature when it changes, however deep", () => {
     const build = (leaf: typeof add) => {
       const low = workflow("low").start(leaf).build()

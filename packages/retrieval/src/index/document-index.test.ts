@@ -201,7 +201,7 @@ describe("an index of files", () => {
     const closed = join(folder, "d")
     vi.mocked(readdir).mockImplementation(async (path, options) => {
       const real = await vi.importActual<typeof import("node:fs/promises")>("node:fs/promises")
-      if (path !== closed) return await real.readdir(path, options as never)
+      if (path !== closed) return await real.readdir(path, options)
       throw Object.assign(new Error("EACCES: permission denied"), { code: "EACCES", syscall: "scandir" })
     })
     onTestFinished(() => void vi.mocked(readdir).mockReset())

@@ -36,8 +36,11 @@ export async function openGoal(
     workflow,
     labels: labelsOf(file, flags, cwd),
     async close() {
-      await workflow.close()
-      await goal.close()
+      try {
+        await workflow.close()
+      } finally {
+        await goal.close()
+      }
     },
   }
 }

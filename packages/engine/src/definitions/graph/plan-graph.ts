@@ -1,5 +1,5 @@
 /** A graph as a plan: read, checked, and written down as calls. */
-import type { NodeId } from "../../core/index.ts"
+import type { Json, NodeId } from "../../core/index.ts"
 import type { DialectInput } from "../dialect.ts"
 import { Report, readShape } from "../document/index.ts"
 import type { Reference } from "../expressions/index.ts"
@@ -66,14 +66,14 @@ function includedFiles({ nodes }: Topology, { document, include }: DialectInput)
   return files
 }
 
-function usedVars(references: readonly Reference[], variables: Readonly<Record<string, string>>) {
+function usedVars(references: readonly Reference[], variables: Readonly<Record<string, Json>>) {
   const roots = new Set(references.map(({ root }) => root))
   return Object.fromEntries(Object.entries(variables).filter(([name]) => roots.has(name)))
 }
 
 interface Writing extends Pick<NodePlan, "input" | "data" | "topology" | "agents" | "files"> {
   readonly references: readonly Reference[]
-  readonly vars: Readonly<Record<string, string>>
+  readonly vars: Readonly<Record<string, Json>>
 }
 
 function writeGraph({ input, data, topology, agents, references, files, vars }: Writing): Ref | undefined {

@@ -135,7 +135,8 @@ function filled(data: NodeData, at: Path, input: DialectInput): NodeData {
 
 function fill(source: string, at: Path, { options, document, report }: DialectInput): string {
   const { variables: own = {}, env = process.env } = options
-  const { text, missing } = variables(source, (name) => (Object.hasOwn(own, name) ? own[name] : env[name]))
+  const lookup = (name: string) => (Object.hasOwn(own, name) ? String(own[name]) : env[name])
+  const { text, missing } = variables(source, lookup)
   for (const { name, start, end } of missing) {
     const place = document.place(at, { from: start, to: end })
     const message = `The variable ${name} has no value: set it, or write \${${name}:-default}`

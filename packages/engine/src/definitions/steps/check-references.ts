@@ -14,7 +14,7 @@ interface Checking {
   readonly steps: readonly Step[]
   readonly layout: Layout
   readonly agents: Readonly<Record<string, AgentData>>
-  readonly vars: Readonly<Record<string, string>>
+  readonly vars: Readonly<Record<string, unknown>>
 }
 
 /** With its steps by what they are asked for by. */

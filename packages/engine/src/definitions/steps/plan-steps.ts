@@ -1,5 +1,6 @@
 /** A steps file as a plan: read, checked, ordered, drawn as a graph, and written down as calls. */
 import { basename, extname } from "node:path"
+import type { Json } from "../../core/index.ts"
 import { type AgentData, type PlannedAgents, planAgents, toolsetAgent } from "../agents/index.ts"
 import type { DialectInput } from "../dialect.ts"
 import { type Path, Report, readShape } from "../document/index.ts"
@@ -131,7 +132,7 @@ function used(
   return Object.fromEntries(Object.entries(aliases).filter(isUsed))
 }
 
-function given(values: Readonly<Record<string, string>>): ArgObject | undefined {
+function given(values: Readonly<Record<string, Json>>): ArgObject | undefined {
   return Object.keys(values).length === 0 ? undefined : values
 }
 

@@ -3,7 +3,7 @@ import { type Document, nearest, type Path, type Report } from "../document/inde
 import { hasWorkflow, type Step } from "./step.ts"
 import { defaultId, idProblem, missingField, modesOf, strangeFields } from "./step-fields.ts"
 import { STEP_TYPES, type StepData, type StepType } from "./step-shape.ts"
-import { teamAgents, teamMode } from "./team-fields.ts"
+import { teamAgents, teamMode, teamProblems } from "./team-fields.ts"
 
 interface ReadingSteps {
   readonly document: Document
@@ -83,7 +83,7 @@ function readStep(reading: ReadingSteps, data: StepData, here: Where, around: Ar
       if (data.agent !== undefined) checkAgent(reading, data.agent, here, "agent")
       return { ...common, type }
     case "team":
-      for (const { name, at } of teamAgents(data)) checkAgent(reading, name, here, ...at)
+      checkTeam(reading, data, here)
       return { ...common, type }
     default:
       return { ...common, type }
@@ -124,6 +124,14 @@ function checkAgent(
   if (name === undefined || name === "" || agents.includes(name)) return
   const text = `workflow ${where}: agent "${name}" not found in agents`
   report.error("UNKNOWN_AGENT", text, document.place([...at, ...field]), nearest(name, agents))
+}
+
+function checkTeam(reading: ReadingSteps, data: StepData, here: Where): void {
+  const { document, report, agents } = reading
+  for (const { name, at } of teamAgents(data)) checkAgent(reading, name, here, ...at)
+  for (const { text, at } of teamProblems(data, agents)) {
+    report.error("TEAM_INVALID", `workflow ${here.where}: ${text}`, document.place([...here.at, ...at]))
+  }
 }
 
 function readBranches(reading: ReadingSteps, data: StepData, here: Where, path: string): Step[] {

@@ -1,18 +1,19 @@
 /** The steps of a workflow as its nodes know them: their order, other names for them, and what templates can see beside. */
+import type { Json } from "../../core/index.ts"
 import { Layout, type LayoutEntry } from "./layout.ts"
 
 export interface StepListOptions {
   /** Other paths for steps. */
   readonly aliases?: Readonly<Record<string, string>> | undefined
   /** What `$vars` has. */
-  readonly vars?: Readonly<Record<string, string>> | undefined
+  readonly vars?: Readonly<Record<string, Json>> | undefined
   /** What `$env` has. Default: the process's. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
 }
 
 export interface StepList {
   readonly layout: Layout
-  readonly vars: Readonly<Record<string, string>>
+  readonly vars: Readonly<Record<string, Json>>
   readonly env: Readonly<Record<string, string | undefined>>
 }
 

@@ -114,6 +114,23 @@ test("what is wrong with a team is said all at once, each at its place", () => {
   ])
 })
 
+test("what the team would refuse is said at its place in the file", () => {
+  const text = file(
+    ["a", "b", "user"],
+    `
+  - { id: t1, type: team, mode: group_chat, agents: [a, b, a] }
+  - { id: t2, type: team, mode: handoff, agents: [a], start: b }
+  - { id: t3, type: team, mode: magentic, agents: [a, b], manager: a }
+  - { id: t4, type: team, mode: sequential, agents: [a, user, a] }`,
+  )
+  expect(problemsOf(text).map((line) => line.replace(/ \d+:/, " "))).toEqual([
+    'TEAM_INVALID 60 workflow step[0]: "a" is in the team twice',
+    'TEAM_INVALID 62 workflow step[1]: "b" is none of its agents',
+    'TEAM_INVALID 68 workflow step[2]: the manager "a" is also one of its agents',
+    'TEAM_INVALID 57 workflow step[3]: an agent of a team cannot be called "user"',
+  ])
+})
+
 test("templates in the instruction of a team's agent are warned of", () => {
   const text = `agents:
   a: { model: offline, instruction: "See {{ $steps.x.output }}" }

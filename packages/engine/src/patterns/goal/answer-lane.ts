@@ -76,7 +76,7 @@ export function answerLane(config: GoalConfig): Workflow<LaneInput, LaneAnswer> 
     lane.switch(csv, [{ when: isFound, to: assistant, label: "rows" }], vector)
   }
   if (graph !== undefined) {
-    const search = graphStage(graph, results)
+    const search = graphStage(graph, results, config.vector !== undefined)
     cases.push({ when: ({ by }: SearchChoice) => by === "graph", to: search, label: "graph" })
     if (config.vector === undefined) lane.edge(search, assistant)
     else lane.switch(search, [{ when: isFound, to: assistant, label: "found" }], vector)
@@ -130,10 +130,12 @@ function csvStage(sql: SqlSearch) {
   })
 }
 
-function graphStage(graph: GoalSearch, results: number) {
+/** Where the index is searched next, a failure is as good as nothing. */
+function graphStage(graph: GoalSearch, results: number, hasNext: boolean) {
   return node("graph", async (_: SearchChoice, ctx): Promise<Searched> => {
     const { goal } = ctx.state.get(asked)
-    return found("graph", await plainSearch("graph", graph, goal, results, ctx), ctx)
+    const search = () => plainSearch("graph", graph, goal, results, ctx)
+    return found("graph", await (hasNext ? orNothing(search, ctx) : search()), ctx)
   })
 }
 
@@ -143,17 +145,23 @@ function vectorStage({ sql, vector, results = RESULTS }: GoalConfig) {
     const { goal, search } = ctx.state.get(asked)
     const isLast = search.by !== "vector"
     const index = search.by === "sql" ? (sql?.vector ?? vector) : vector
-    let text = ""
-    try {
-      if (index !== undefined) text = await plainSearch("vector", index, goal, results, ctx)
-    } catch (error) {
-      if (!isLast || isNoFailure(error, ctx)) throw error
-      ctx.log("warn", messageOf(error))
-    }
+    const look = async () =>
+      index === undefined ? "" : await plainSearch("vector", index, goal, results, ctx)
+    const text = await (isLast ? orNothing(look, ctx) : look())
     const searched = found("vector", text, ctx)
     if (search.by === "sql" && text === "") ctx.state.write(context, NO_RESULTS)
     return searched
   })
+}
+
+async function orNothing(search: () => Promise<string>, ctx: Context): Promise<string> {
+  try {
+    return await search()
+  } catch (error) {
+    if (isNoFailure(error, ctx)) throw error
+    ctx.log("warn", messageOf(error))
+    return ""
+  }
 }
 
 function assistantStage(assistants: readonly GoalAgent[], most: number) {

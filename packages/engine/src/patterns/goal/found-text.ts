@@ -1,4 +1,5 @@
 /** Results of a search with score and source, so that an assistant can cite them. */
+import { clipped } from "../clipped.ts"
 import type { Found } from "../ports.ts"
 
 const LONGEST = 4_000
@@ -7,8 +8,8 @@ export function foundText(found: readonly Found[]): string {
   return found
     .map(({ text, score, source, title }, i) => {
       const head = `[${i + 1}] ${source} (score ${scoreText(score)})`
-      const body = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text
-      return [head, ...(title === undefined || title === "" ? [] : [title]), body.trim()].join("\n")
+      const body = clipped(text.trim(), LONGEST)
+      return [head, ...(title === undefined || title === "" ? [] : [title]), body].join("\n")
     })
     .join("\n\n")
 }

@@ -3,7 +3,7 @@ import { SuperstepError } from "../../core/index.ts"
 import type { Database, Retriever, SchemaRetriever } from "../ports.ts"
 import type { DatabaseSettings, GraphSettings, IndexSettings } from "./goal-shape.ts"
 
-/** Opens what the settings name. Paths are absolute. */
+/** Opens what the settings name. Paths are those from where the configuration file was named, or absolute. */
 export interface GoalBackends {
   database(settings: DatabaseSettings): Database | Promise<Database>
   schemaRetriever(databases: readonly Database[]): SchemaRetriever
@@ -14,12 +14,25 @@ export interface GoalBackends {
 
 type Closable<T> = T & { close?(): Promise<void> | void }
 
+/** One after the other; the first failure is thrown when all have had their turn. */
+export async function closeAll(closings: readonly (() => unknown)[]): Promise<void> {
+  const failures: unknown[] = []
+  for (const close of closings) {
+    try {
+      await close()
+    } catch (error) {
+      failures.push(error)
+    }
+  }
+  if (failures.length > 0) throw failures[0]
+}
+
 type LoadBackends = () => GoalBackends | Promise<GoalBackends>
 
 /** What was opened, to be closed with the configuration. */
 export class OpenBackends {
   readonly #load: LoadBackends
-  readonly #opened: Promise<{ close?(): Promise<void> | void }>[] = []
+  readonly #opened = new Set<Promise<{ close?(): Promise<void> | void }>>()
 
   constructor(load: LoadBackends) {
     this.#load = load
@@ -59,8 +72,10 @@ export class OpenBackends {
   }
 
   async close(): Promise<void> {
+    const opened = [...this.#opened]
+    this.#opened.clear()
     // What could not be opened need not be closed.
-    for (const opening of this.#opened.splice(0)) await (await opening.catch(() => undefined))?.close?.()
+    await closeAll(opened.map((opening) => async () => (await opening.catch(() => undefined))?.close?.()))
   }
 
   #retriever(name: string, make: () => Promise<Closable<Retriever>>): Retriever {
@@ -75,9 +90,10 @@ export class OpenBackends {
       if (opening !== undefined) return opening
       const now = make()
       opening = now
-      this.#opened.push(now)
+      this.#opened.add(now)
       now.catch(() => {
         opening = undefined
+        this.#opened.delete(now)
       })
       return now
     }

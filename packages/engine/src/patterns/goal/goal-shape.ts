@@ -111,4 +111,4 @@ export const FLAGS: ReadonlySet<string> = new Set([
   "use_graph_execution",
   "fallback",
 ])
-export const COUNTS: ReadonlySet<string> = new Set(["max_review_passes"])
+export const COUNTS: ReadonlySet<string> = new Set(["max_review_passes", "search.results"])

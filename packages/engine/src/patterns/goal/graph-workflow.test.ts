@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest"
 import { agent } from "../../agents/index.ts"
 import { pureModel } from "../../agents/stand-ins.test-support.ts"
 import { type Model, scriptedModel } from "../../models/index.ts"
+import type { Run } from "../../runtime/index.ts"
 import { crashTest } from "../../testing/index.ts"
 import { team } from "./goal.test-support.ts"
 import {
@@ -32,6 +33,14 @@ function config(model: Model, more: Partial<GraphGoalConfig> = {}): GraphGoalCon
 }
 
 const answers = (text: string) => scriptedModel([text])
+/** Asked, and silent. */
+function hangs(asked?: () => void): Model {
+  const wait = () => {
+    asked?.()
+    return new Promise<never>(() => undefined)
+  }
+  return { ...answers(""), doGenerate: wait, doStream: wait } as unknown as Model
+}
 const fails = () => scriptedModel([{ error: { code: 400, message: "no" } }])
 
 async function logsOf(goal: GraphGoalConfig) {
@@ -46,6 +55,13 @@ describe("a graph definition", () => {
     const model = answers("from the graph")
     expect(await runGraphWorkflow(config(model), "go")).toBe("from the graph")
     expect(model.calls).toHaveLength(1)
+  })
+
+  test("takes a text, and nothing else, with a graph or without", async () => {
+    for (const more of [{}, { fallback: false }, { definition: "nowhere.json" }]) {
+      const run = runGraphWorkflow(config(answers("x"), more), 5 as never)
+      await expect(run).rejects.toMatchObject({ code: "INPUT_INVALID" })
+    }
   })
 
   test("that cannot be loaded is logged, and the chain answers", async () => {
@@ -75,6 +91,26 @@ describe("a graph definition", () => {
     expect(logs[0]).toContain("Execution exceeded max steps limit: 1")
   })
 
+  test("past its time is a failure too", async () => {
+    const text = JSON.stringify({ ...GRAPH, limits: { timeout_ms: 1 } })
+    const { logs, outputs } = await logsOf(config(hangs(), { definition: { file: "g.json", text } }))
+    expect(outputs).toEqual(["from the chain"])
+    expect(logs[0]).toBe("error: The graph failed; the pipeline answers. The run's time is up.")
+  })
+
+  test("that gives nothing answers that", async () => {
+    expect(await runGraphWorkflow(config(answers("")), "go")).toBe("No output generated")
+  })
+
+  test("a run that is cancelled is not handed on to the chain", async () => {
+    let run: Run<string> | undefined
+    const hanging = hangs(() => void run?.cancel("enough"))
+    const agents = team({ a: ["from the chain"] })
+    run = graphWorkflow({ ...config(hanging), ...agents }).run("go")
+    expect((await run.result).status).toBe("cancelled")
+    expect(agents.callers()).toEqual([])
+  })
+
   test("with fallback: false, fails the caller instead", async () => {
     await expect(runGraphWorkflow(config(fails(), { fallback: false }), "go")).rejects.toThrow(/400/)
     expect(() => graphWorkflow(config(answers(""), { fallback: false, definition: "nowhere.json" }))).toThrow(
@@ -94,6 +130,14 @@ describe("a graph definition", () => {
     const { status } = await graphWorkflow(config(answers("x"))).run("go", { budget: { modelCalls: 0 } })
       .result
     expect(status).toBe("limit")
+  })
+
+  test("a graph that answers does so, wherever its process dies, and no call is paid twice", async () => {
+    const model = pureModel(() => "from the graph")
+    const make = (name: string) => agent({ name, model, stream: false })
+    const agents = { triage: make("triage"), reviewer: make("reviewer"), assistants: [make("a")] }
+    const { outcome } = await crashTest(graphWorkflow(config(model, agents)), "go", { seeds: 20 })
+    expect(outcome).toMatchObject({ outputs: ["from the graph"], usage: { modelCalls: 1 } })
   })
 
   test("a graph that failed is not run again after a crash", async () => {

@@ -2,6 +2,7 @@
  * A goal answered by a graph definition. Where the graph cannot be loaded, is not valid or does not come to its end, the
  * log says so, and the goal pipeline answers.
  */
+import { z } from "zod"
 import { node, type Workflow, workflow } from "../../builder/index.ts"
 import { SuperstepError } from "../../core/index.ts"
 import {
@@ -36,6 +37,7 @@ export interface GoalWorkflow extends Workflow<string, string> {
 
 const NO_OUTPUT = "No output generated"
 const goal = channel("goal", replace(""))
+const takenText = z.string()
 
 interface Answer {
   readonly text?: string | undefined
@@ -63,10 +65,14 @@ function withChain(loaded: Loaded, config: GraphGoalConfig, builder: ReturnType<
     output: ([text]) => text ?? "",
   })
   if (!loaded.ok) {
-    const unusable = node("graph", (text: string, ctx): Answer => {
-      ctx.state.write(goal, text)
-      ctx.log("error", `The graph cannot be used; the pipeline answers. ${loaded.reason}`)
-      return {}
+    const unusable = node({
+      id: "graph",
+      input: takenText,
+      run(text: string, ctx): Answer {
+        ctx.state.write(goal, text)
+        ctx.log("error", `The graph cannot be used; the pipeline answers. ${loaded.reason}`)
+        return {}
+      },
     })
     return builder.start(unusable).edge(unusable, chain).build()
   }
@@ -81,6 +87,7 @@ function withChain(loaded: Loaded, config: GraphGoalConfig, builder: ReturnType<
 
 function graphStage({ workflow: graph }: Definition) {
   return workflowStage<string, string, unknown, string>("graph", graph, {
+    schema: takenText,
     input: (text) => text,
     output: resultOf,
   })
@@ -89,6 +96,7 @@ function graphStage({ workflow: graph }: Definition) {
 /** What failed is on record: after a restart the pipeline goes on, and the graph is not run again. */
 function tryingStage({ workflow: graph }: Definition) {
   return workflowStage<string, string, unknown, Answer>("graph", graph, {
+    schema: takenText,
     input(text, ctx) {
       ctx.state.write(goal, text)
       return text
@@ -113,12 +121,19 @@ type Loaded =
   | { readonly ok: false; readonly reason: string }
 
 function load({ definition: source, load: options }: GraphGoalConfig): Loaded {
-  if (source === undefined) return { ok: false, reason: "There is no graph definition: give { definition }." }
+  if (source === undefined) {
+    const reason = "There is no graph definition: name one as `definition`, in a file as `graph_definition`."
+    return { ok: false, reason }
+  }
   try {
     const loaded = loadDefinition(source, options)
     const { definition } = loaded
     if (definition !== undefined) return { ok: true, definition }
-    return { ok: false, reason: printProblems(loaded, { color: false }).trimEnd() }
+    const errors = loaded.diagnostics.filter(({ severity }) => severity === "error")
+    return {
+      ok: false,
+      reason: printProblems({ ...loaded, diagnostics: errors }, { color: false }).trimEnd(),
+    }
   } catch (error) {
     return { ok: false, reason: messageOf(error) }
   }

@@ -5,7 +5,7 @@ import { scriptedModel } from "../../models/index.ts"
 import type { Retriever } from "../ports.ts"
 import { database, databases, LAMPS, retriever } from "./goal.test-support.ts"
 import type { GoalBackends } from "./goal-backends.ts"
-import { runGoal } from "./graph-workflow.ts"
+import { type GraphGoalConfig, goalWorkflow, runGoal } from "./graph-workflow.ts"
 import { isGoalConfig, type LoadGoalOptions, loadGoalConfig } from "./load-goal-config.ts"
 
 const AGENTS = `agents:
@@ -104,6 +104,34 @@ describe("settings", () => {
     expect(diagnostics.map(told)).toEqual(["error VARIABLE_MISSING 8:9"])
   })
 
+  test("a number of results is one too", () => {
+    const text = "assistants: [desk]\nsearch: { results: '${MOST}' }"
+    expect(configOf(`${AGENTS}${text}`, { env: { MOST: "3" } }).results).toBe(3)
+  })
+
+  test("a default stands in for a variable that is empty, and `--set` comes before the environment", () => {
+    const name = (options: LoadGoalOptions) =>
+      configOf(`${AGENTS}assistants: [desk]\nname: \${SHOP:-corner}`, options).name
+    expect(name({ env: {} })).toBe("corner")
+    expect(name({ env: { SHOP: "" } })).toBe("corner")
+    expect(name({ env: { SHOP: "outer" }, variables: { SHOP: "inner" } })).toBe("inner")
+  })
+
+  test.each([
+    ["search: { databases: ['${DB}'] }", "postgresql://reader:s3cret@localhost/shop"],
+    ["search: { databases: ['${DB}'] }", "s3cret"],
+    ["search: { vector: '${DB}' }", "s3cret"],
+    ["search: { databases: [{ type: '${DB}', id: a }] }", "s3cret"],
+    ["max_review_passes: ${DB}", "s3cret"],
+    ["search: { results: '1 ${DB}' }", "s3cret"],
+  ])("what a variable holds is in no message: %s", (text, DB) => {
+    const { diagnostics } = load(`${AGENTS}assistants: [desk]\n${text}`, { env: { DB } })
+    expect(diagnostics.length).toBeGreaterThan(0)
+    expect(JSON.stringify(diagnostics)).not.toContain("s3cret")
+    expect(JSON.stringify(diagnostics)).not.toContain("postgresql://")
+    if (!text.includes("type:")) expect(diagnostics[0]?.message).toContain("${DB}")
+  })
+
   test("a field that is not there, a wrong value and a field under two names are told at once", () => {
     const { diagnostics } = load(
       `${AGENTS}assistants: [desk]\nreporter_ids: [desk]\nmax_review_pases: 1\nfallback: perhaps`,
@@ -193,6 +221,50 @@ search:
     expect(of(", files: [a.csv], folder: b")).toEqual(["error INVALID_VALUE 10:7"])
   })
 
+  test("two databases of one id are an error where the second is", () => {
+    const text = `${AGENTS}assistants: [desk]\nsearch:\n  databases:\n    - { type: csv, id: a, folder: b }\n    - { type: csv, id: a, folder: c }`
+    expect(load(text, { backends: backends([]) }).diagnostics.map(told)).toEqual([
+      "error DUPLICATE_DATABASE 11:24",
+    ])
+  })
+
+  test("one that cannot be closed does not keep the others open", async () => {
+    const asked: string[] = []
+    const closing = (name: string, fails: boolean) => ({
+      close: async () => {
+        asked.push(name)
+        if (fails) throw new Error(`${name} is stuck`)
+      },
+    })
+    const opened: GoalBackends = {
+      ...backends([])(),
+      database: ({ id, type }) => ({ ...database(id, { kind: type }), ...closing(id, id === "shop") }),
+      index: () => ({ ...retriever("docs"), ...closing("docs", false) }),
+    }
+    const { goal } = load(SEARCH, { backends: () => opened })
+    const list = (await goal?.config.sql?.databases.listDatabases()) ?? []
+    for (const one of list) await one.schema()
+    const vector = goal?.config.vector as Retriever
+    await vector.search("x")
+    await expect(goal?.close()).rejects.toThrow("shop is stuck")
+    expect(asked).toEqual(["shop", "files", "docs"])
+  })
+
+  test("one that could not be opened is tried anew", async () => {
+    let times = 0
+    const index = () => {
+      if (++times === 1) throw new Error("locked")
+      return retriever("docs", [LAMPS])
+    }
+    const { goal } = load(SEARCH, { backends: () => ({ ...backends([])(), index }) })
+    const vector = goal?.config.vector as Retriever
+    await expect(vector.search("x")).rejects.toThrow("locked")
+    expect(await vector.search("x")).toEqual([LAMPS])
+    expect(await vector.search("x")).toEqual([LAMPS])
+    expect(times).toBe(2)
+    await goal?.close()
+  })
+
   test("a SQL agent without databases is a warning", () => {
     const { goal, diagnostics } = load(`${AGENTS}assistants: [desk]\nsql_agent: sql`)
     expect(diagnostics.map(told)).toEqual(["warning NO_DATABASES 8:12"])
@@ -219,6 +291,76 @@ describe("a graph", () => {
     const text = `${AGENTS}assistants: [desk]\nagent_id_triage: expert\ngraph_definition: graph.json`
     const config = configOf(text, { read: reads(graph("${AGENT_ID_TRIAGE}")), model: () => model })
     expect(await runGoal({ ...config, fallback: false }, "go")).toBe("from the graph")
+  })
+
+  test.each([
+    ["multi_route_always", "multi_route_always: false", "desk"],
+    ["multi_route_always", "multi_route_always: ${ALL}", "expert"],
+    ["multiRouteAlways == true", "multi_route_always: true", "expert"],
+    ["not use_neo4j_search", "use_graph_search: false", "expert"],
+    ["max_review_passes >= 2", "maxReviewPasses: 2", "expert"],
+    ["max_review_passes >= 2", "maxReviewPasses: 1", "desk"],
+    ["reporter_ids[-1] == 'desk' and 'sql' not in assistants", "", "expert"],
+    ["region == 'eu'", "variables: { region: eu }", "expert"],
+  ])("asks for its settings in a condition as they are meant: %s, with %s", async (when, setting, who) => {
+    const nodes = [
+      { id: "if", type: "conditional" },
+      { id: "one", type: "agent", agent_id: "expert" },
+      { id: "other", type: "agent", agent_id: "desk" },
+    ]
+    const edges = [
+      { from_node: "if", to_node: "one", condition: when },
+      { from_node: "if", to_node: "other" },
+    ]
+    const model = scriptedModel({ expert: ["expert"], desk: ["desk"] })
+    const config = configOf(`${AGENTS}assistants: [desk]\n${setting}\ngraph_definition: graph.json`, {
+      read: reads(JSON.stringify({ nodes, edges })),
+      env: { ALL: "true" },
+      model: () => model,
+    })
+    expect(await runGoal({ ...config, fallback: false }, "go")).toBe(who)
+  })
+
+  test("has them with the variables filled in, however the file is named", async () => {
+    const asked: unknown[] = []
+    const model = scriptedModel({ expert: ["from the graph"] })
+    const text = `${AGENTS.replace("expert: {}", 'expert: { model: "${MODEL:-offline}" }')}assistants: [desk]\ngraph_definition: graph.json`
+    const options: LoadGoalOptions = {
+      read: reads(graph("expert")),
+      model: (_, given) => {
+        asked.push(given)
+        return model
+      },
+    }
+    const { goal } = load(text, options, "./shop/goal.yaml")
+    if (goal === undefined) throw new Error("there is no configuration")
+    expect(await runGoal({ ...goal.config, fallback: false }, "go")).toBe("from the graph")
+    expect(new Set(asked.filter((one) => one !== undefined))).toEqual(new Set(["offline"]))
+  })
+
+  test("that is refused says why, and not what variables hold", async () => {
+    const model = scriptedModel({
+      triage: ["?"],
+      desk: ["from the chain"],
+      reviewer: [{ json: { decision: "accept" } }],
+    })
+    const text = [
+      AGENTS.replace("expert: {}", "expert: { cache: {}, model: big }"),
+      "models: { big: { provider: offline, model: x, provider_opts: { key: '${KEY}' } } }",
+      "assistants: [desk]",
+      "graph_definition: graph.json",
+    ].join("\n")
+    const { goal } = load(text, {
+      read: reads(graph("expert").replace('"to_node":"write"', '"to_node":"rite"')),
+      env: { KEY: "s3cret" },
+      model: () => model,
+    })
+    const run = goalWorkflow(goal?.config as GraphGoalConfig).stream("go")
+    const logs: string[] = []
+    for await (const event of run) if (event.type === "log") logs.push(event.message)
+    expect((await run.result).outputs).toEqual(["from the chain"])
+    expect(logs[0]).toContain("Edge target node rite not found")
+    expect(logs.join("\n")).not.toContain("s3cret")
   })
 
   test("may name the assistant agent NewsReporterAgent", async () => {

@@ -1,6 +1,6 @@
 /** A configuration file of the goal pipeline, YAML or JSON, with `${NAME}`: its configuration, or all that is wrong with it. */
 import { readFileSync } from "node:fs"
-import { basename, dirname, extname, isAbsolute, join } from "node:path"
+import { basename, dirname, extname, isAbsolute, join, normalize } from "node:path"
 import type { Agent } from "../../agents/index.ts"
 import type { Json } from "../../core/index.ts"
 import {
@@ -13,7 +13,7 @@ import {
 import type { DefinitionText, LoadOptions } from "../../definitions/index.ts"
 import { messageOf } from "../failure.ts"
 import { type FindAgent, GoalAgents, withAliases } from "./goal-agents.ts"
-import { type GoalBackends, OpenBackends } from "./goal-backends.ts"
+import { closeAll, type GoalBackends, OpenBackends } from "./goal-backends.ts"
 import type { GoalAgent, GoalConfig } from "./goal-config.ts"
 import { type GoalData, goalShape, OTHER_NAMES } from "./goal-shape.ts"
 import { type GraphGoalConfig, usesGraph } from "./graph-workflow.ts"
@@ -83,10 +83,10 @@ function readText(file: string, { read }: LoadGoalOptions): string | { readonly 
 
 function readGoal(document: Document, report: Report, options: LoadGoalOptions): GoalFile | undefined {
   const { variables = {}, env = process.env } = options
-  const lookup = (name: string) => (Object.hasOwn(variables, name) ? variables[name] : env[name])
-  const settled = settledDocument(document, lookup, report)
+  const lookup = (name: string) => (Object.hasOwn(variables, name) ? String(variables[name]) : env[name])
+  const { document: settled, told } = settledDocument(document, lookup, report)
   const { value: data, diagnostics } = readShape(settled, goalShape)
-  report.add(diagnostics)
+  report.add(diagnostics.map(told))
   if (data === undefined) return undefined
   const agents = new GoalAgents(settled, data, report, options, options.agent)
   const opened = new OpenBackends(options.backends ?? missingBackends)
@@ -105,10 +105,8 @@ function readGoal(document: Document, report: Report, options: LoadGoalOptions):
     config: { ...config, name, ...graphPart(settled, data, options) },
     agents: agents.made,
     data: document.data,
-    async close() {
-      await opened.close()
-      for (const one of agents.made.values()) await one.close()
-    },
+    close: () =>
+      closeAll([() => opened.close(), ...[...agents.made.values()].map((one) => () => one.close())]),
   }
 }
 
@@ -130,6 +128,11 @@ function configOf(
   const [agent, graphAgent, vectorAgent] = [named("sql_agent"), named("graph_agent"), named("vector_agent")]
   const assistants = data.assistants.map((id, i) => agents.get(id, ["assistants", i]))
   const { databases: settings = [], graph: graphSettings, vector: index, results } = data.search ?? {}
+  for (const [i, { id }] of settings.entries()) {
+    if (settings.findIndex((one) => one.id === id) === i) continue
+    const message = `There is a database "${id}" already: each needs an id of its own.`
+    report.error("DUPLICATE_DATABASE", message, place(["search", "databases", i, "id"]))
+  }
   const list = settings.map((one) => opened.database(withPaths(file, one)))
   const databases = list.length === 0 ? undefined : opened.schemaRetriever(list)
   if (agent !== undefined && databases === undefined) {
@@ -162,7 +165,9 @@ function graphPart(document: Document, data: GoalData, options: LoadGoalOptions)
   const switches = { useGraphExecution, fallback, load: { env } }
   if (path === undefined || !usesGraph({ ...switches, definition: path } as GraphGoalConfig)) return switches
   const { file } = document
-  const agentsText = JSON.stringify({ agents: withAliases(agents), models, providers, permissions })
+  // Not the file's own name: problems would be shown at places that it does not have.
+  const agentsFile = normalize(`${file} (agents)`)
+  const agentsText = JSON.stringify({ agents: withAliases(agents), models, providers, permissions }, null, 2)
   return {
     ...switches,
     definition: beside(file, path),
@@ -170,22 +175,22 @@ function graphPart(document: Document, data: GoalData, options: LoadGoalOptions)
       env,
       model,
       functions,
-      agents: file,
-      read: (name) => (name === file ? agentsText : read(name)),
+      agents: agentsFile,
+      read: (name) => (name === agentsFile ? agentsText : read(name)),
       variables: { ...settingsOf(document), ...data.variables, ...options.variables },
     },
   }
 }
 
 /** By their names here, and as environments write them: `AGENT_ID_TRIAGE`. */
-function settingsOf({ data }: Document): Record<string, string> {
-  const settings: Record<string, string> = {}
+function settingsOf({ data }: Document): Record<string, Json> {
+  const settings: Record<string, Json> = {}
   for (const [name, value] of Object.entries(data as Record<string, Json>)) {
-    if (typeof value === "object") continue
+    if (typeof value === "object" && name !== "assistants") continue
     const others = [...OTHER_NAMES].filter(([, known]) => known === name).map(([other]) => other)
     for (const one of [name, ...others]) {
-      settings[one] = String(value)
-      settings[one.toUpperCase()] = String(value)
+      settings[one] = value
+      settings[one.toUpperCase()] = value
     }
   }
   return settings

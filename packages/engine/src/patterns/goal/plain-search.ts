@@ -13,7 +13,7 @@ export async function plainSearch(
   limit: number,
   ctx: Context,
 ): Promise<string> {
-  if (!isRetriever(search)) return textOf(await askAgent("Search", search, goal, ctx))
+  if (!isRetriever(search)) return textOf(await askAgent("Search", search, goal, ctx)).trim()
   const { name } = search
   return await ctx.step(`${kind} search of ${name}`, async () => {
     try {

@@ -12,6 +12,14 @@ describe("accept", () => {
     expect(await runSequentialGoal(team({ a: ["x"], reviewer: [same] }), "go")).toBe("x")
   })
 
+  test.each([[null], [false], [{}], [[]], ["  "]])(
+    "a revised script that is %j is empty",
+    async (revised_script) => {
+      const reviewer = [{ json: { decision: "accept", revised_script } }]
+      expect(await runSequentialGoal(team({ a: ["x"], reviewer }), "go")).toBe("x")
+    },
+  )
+
   test.each(["fine!", "[1]", "{}", '{"reason": "no decision"}'])(
     "a reply that is no JSON object with a decision (%s) accepts, as parse_error",
     async (reply) => {
@@ -69,6 +77,12 @@ describe("revise", () => {
   test("a later pass may accept", async () => {
     const agents = team({ a: ["1", "2"], reviewer: [revise(), { json: { decision: "accept" } }] })
     expect(await runSequentialGoal({ ...agents, maxReviewPasses: 3 }, "go")).toBe("2")
+  })
+
+  test("an empty answer to it is an apology, and is not reviewed again", async () => {
+    const agents = team({ a: ["1", " "], reviewer: [revise()] })
+    expect(await runSequentialGoal({ ...agents, maxReviewPasses: 3 }, "go")).toMatch(/^I apologize, but /)
+    expect(agents.told("reviewer")).toHaveLength(1)
   })
 
   test("without passes nothing is reviewed", async () => {

@@ -42,11 +42,12 @@ function verdictOf(data: JsonObject): Verdict {
   }
 }
 
-/** Models write lists where a text was asked for. */
+/** Models write lists where a text was asked for, and false, or a mapping of nothing, where there is none. */
 function textIn(value: unknown): string {
   if (typeof value === "string") return value.trim() === "" ? "" : value
   if (Array.isArray(value)) return value.map(textIn).filter(Boolean).join("\n")
-  return value === undefined || value === null ? "" : JSON.stringify(value)
+  const isText = typeof value === "object" && value !== null && Object.keys(value).length > 0
+  return isText ? JSON.stringify(value) : ""
 }
 
 function reviewPrompt(goal: string, response: string): string {

@@ -1,4 +1,5 @@
 /** Tables as a model is told about them: those with words of the goal first, and no more than it can read. */
+import { clipped } from "../clipped.ts"
 import type { Table } from "../ports.ts"
 
 const MOST_TABLES = 60
@@ -6,27 +7,29 @@ const MOST_COLUMNS = 80
 const LONGEST = 200
 
 export function schemaText(tables: readonly Table[], goal: string): string {
-  const words = new Set(wordsOf(goal))
-  const fit = (table: Table) => {
-    const names = [table.name, table.description ?? "", ...table.columns.map(({ name }) => name)]
-    return names.flatMap(wordsOf).filter((word) => words.has(word)).length
-  }
-  const order = tables.length <= MOST_TABLES ? [...tables] : [...tables].sort((a, b) => fit(b) - fit(a))
-  const lines = order.slice(0, MOST_TABLES).map(tableLine)
+  const shown = tables.length <= MOST_TABLES ? tables : bestFirst(tables, goal).slice(0, MOST_TABLES)
+  const lines = shown.map(tableLine)
   if (tables.length > MOST_TABLES) lines.push(`… and ${tables.length - MOST_TABLES} more tables`)
   return lines.join("\n")
+}
+
+function bestFirst(tables: readonly Table[], goal: string): readonly Table[] {
+  const words = new Set(wordsOf(goal))
+  const fits = tables.map((table) => {
+    const names = [table.name, table.description ?? "", ...table.columns.map(({ name }) => name)]
+    return { table, fit: names.flatMap(wordsOf).filter((word) => words.has(word)).length }
+  })
+  return fits.sort((one, other) => other.fit - one.fit).map(({ table }) => table)
 }
 
 function tableLine({ name, columns, description }: Table): string {
   const shown = columns.slice(0, MOST_COLUMNS).map((column) => `${column.name} ${column.type}`)
   if (columns.length > MOST_COLUMNS) shown.push("…")
-  const about = description === undefined || description === "" ? "" : ` -- ${clipped(description)}`
+  const about =
+    description === undefined || description === ""
+      ? ""
+      : ` -- ${clipped(description.replace(/\s+/g, " ").trim(), LONGEST)}`
   return `${name} (${shown.join(", ")})${about}`
-}
-
-function clipped(text: string): string {
-  const line = text.replace(/\s+/g, " ").trim()
-  return line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line
 }
 
 /** Without the plural's s, so that `orders` is found by `order`. */

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest"
 import { node, workflow } from "../../builder/index.ts"
 import { toMermaid } from "../../pictures/index.ts"
+import type { Run } from "../../runtime/index.ts"
+import type { AskOptions } from "../ports.ts"
 import { ACCEPT, database, databases, LAMPS, retriever, team, triaged, watched } from "./goal.test-support.ts"
 import { runSequentialGoal, sequentialGoal } from "./sequential-goal.ts"
 
@@ -89,6 +91,11 @@ describe("targets", () => {
     )
   })
 
+  test("one target is its text alone, also for many", async () => {
+    const agents = team({ triage: [triaged({ intents: ["multi"] })], a: ["from a"] })
+    expect(await runSequentialGoal({ ...agents, multiRouteAlways: true }, "go")).toBe("from a")
+  })
+
   test("multiRouteAlways sends every goal to all of them", async () => {
     const agents = team({ a: ["from a"], b: ["from b"] }, ["a", "b"])
     expect(await runSequentialGoal({ ...agents, multiRouteAlways: true }, "go")).toContain(
@@ -141,6 +148,54 @@ describe("per target", () => {
     const { result } = await watched({ ...failed, graph, vector: retriever("v", new Error("locked")) })
     expect(result.outputs).toEqual(["x"])
     expect(failed.told("a")).toEqual(["user: Question: how many lamps?\n\nContext:\n"])
+  })
+
+  test("a graph that cannot be searched is logged, and the index is searched; without one the run fails", async () => {
+    const graph = retriever("g", new Error("unreachable"))
+    const agents = team({ a: ["x"] })
+    const { logs } = await watched({ ...agents, graph, vector: retriever("v", [LAMPS]) })
+    expect(agents.told("a")[0]).toContain("There are 7 lamps.")
+    expect(logs).toContain('warn: The graph search of "g" failed: unreachable.')
+    const { result } = await watched({ ...team({ a: ["x"] }), graph })
+    expect(result.error?.message).toBe('The graph search of "g" failed: unreachable.')
+  })
+
+  test("an agent that searches and answers with blanks has found nothing", async () => {
+    const blank = workflow("blank")
+      .start(node("blank", () => " \n"))
+      .build()
+    const agents = team({ a: ["x"] })
+    await watched({ ...agents, graph: blank, vector: retriever("v", [LAMPS]) })
+    expect(agents.told("a")[0]).toContain("There are 7 lamps.")
+    const nothing = team({ a: ["x"] })
+    await watched({ ...nothing, vector: blank })
+    expect(nothing.told("a")).toEqual(["user: Question: how many lamps?\n\nContext:\n"])
+  })
+
+  test("results come at most so many, with score and source, and none is cut inside a character", async () => {
+    const long = { ...LAMPS, title: "Stock", text: `${"x".repeat(3_999)}💡💡` }
+    const agents = team({ a: ["x"] })
+    await watched({ ...agents, vector: retriever("v", [long, LAMPS, LAMPS]), results: 2 })
+    const [told = ""] = agents.told("a")
+    expect(told).toContain(`[1] stock.md:3 (score 0.831)\nStock\n${"x".repeat(3_999)}…\n\n[2] `)
+    expect(told).not.toContain("[3]")
+  })
+
+  test("a run that is cancelled stops its searches", async () => {
+    const signals: AbortSignal[] = []
+    let run: Run<string> | undefined
+    const docs = {
+      name: "docs",
+      search: (_: string, { signal }: AskOptions = {}) =>
+        new Promise<never>((_resolve, reject) => {
+          signals.push(signal as AbortSignal)
+          signal?.addEventListener("abort", () => reject(signal.reason), { once: true })
+          void run?.cancel("enough")
+        }),
+    }
+    run = sequentialGoal({ ...team({}), vector: docs }).run("go")
+    expect((await run.result).status).toBe("cancelled")
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true])
   })
 
   test("where the graph has something the index is not searched", async () => {

@@ -107,6 +107,15 @@ describe("the SQL agent", () => {
     expect(logs).toContain("info: The csv search answered.")
   })
 
+  test("files that were detected are asked first, also where others are configured", async () => {
+    const agents = team({ triage: [triaged({ preferred_agent: "csv", database_id: "new" })], a: ["done"] })
+    const [fresh, old] = [database("new", { kind: "csv" }), database("old", { kind: "csv" })]
+    const model = team({ sql: ["SELECT 1"] })
+    const sql = { agent: model.sqlAgent, databases: databases(fresh), csv: old }
+    await watched({ ...agents, sql })
+    expect([fresh.queries.length, old.queries.length]).toEqual([1, 0])
+  })
+
   test("no rows there either: the vector index is asked", async () => {
     const { foundBy, context, steps } = await searched({
       list: [database("shop", { answer: NOTHING }), database("files", { kind: "csv", answer: NOTHING })],
@@ -135,6 +144,7 @@ describe("the SQL agent", () => {
     ["an answer without a SELECT", { sql: ["DROP TABLE lamps"] }, database("shop")],
     ["a model that fails", { sql: [{ error: { code: 400, message: "no" } }] }, database("shop")],
     ["an empty schema", {}, database("shop", { tables: [] })],
+    ["a result too large to be read", {}, database("shop", { answer: rows(["n"], [], true) })],
   ])("%s counts as no rows, and the log says why", async (_, rest, shop) => {
     const { context, logs } = await searched({ list: [shop], ...rest })
     expect(context).toBe(SENTENCE)
@@ -146,6 +156,22 @@ describe("the SQL agent", () => {
     const { context, logs } = await searched({ list: [], config: { vector } })
     expect(context).toBe(SENTENCE)
     expect(logs).toContain('warn: The vector search of "docs" failed: corrupt.')
+  })
+
+  test("a schema that cannot be read counts as no rows, and a list of files that cannot be had as none", async () => {
+    const agents = team({ triage: [triaged({ preferred_agent: "sql", database_id: "x" })], a: ["done"] })
+    const shut = async () => {
+      throw new Error("unreachable")
+    }
+    const sql = { agent: agents.sqlAgent, databases: { listDatabases: shut, findBestDatabase: shut } }
+    const { result, logs } = await watched({ ...agents, sql })
+    expect(result.outputs).toEqual(["done"])
+    expect(logs).toContain("warn: No database was found: unreachable")
+    expect(logs).toContain("warn: The files cannot be listed: unreachable")
+    const shop = { ...database("shop"), schema: shut }
+    const { context, logs: told } = await searched({ list: [shop] })
+    expect(context).toBe(SENTENCE)
+    expect(told).toContain('info: "The shop" has nothing: its schema cannot be read: unreachable')
   })
 
   test("of 1,000 tables those with words of the goal are shown", async () => {
@@ -167,7 +193,13 @@ test.each([
     "WITH a AS (SELECT 1) SELECT * FROM a",
   ],
   ["-- all of them\n/* x */ SELECT 1", "-- all of them\n/* x */ SELECT 1"],
+  ["```postgres\nSELECT 1\n```", "SELECT 1"],
+  ["``` SQL\r\nSELECT 1;\r\n```", "SELECT 1"],
+  ["```sql SELECT 1```", "SELECT 1"],
+  ["(SELECT 1) UNION (SELECT 2)", "(SELECT 1) UNION (SELECT 2)"],
   ["NONE", undefined],
+  ["```\nNONE\n```", undefined],
+  ["selection", undefined],
   ["DELETE FROM a", undefined],
   ["", undefined],
 ])("the SELECT in %j is %j", (answer, sql) => {

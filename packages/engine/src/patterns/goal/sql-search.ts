@@ -44,8 +44,9 @@ export async function csvDatabases(
 ): Promise<readonly DatabaseName[]> {
   const found = await tried(ctx, "find the files", async () => {
     const known = await csvOf(sql, ctx.signal)
-    const first = known.filter(({ id }) => id === preferred)
-    return [...first, ...known.filter((one) => !first.includes(one))].map(nameOf)
+    const first = preferred === undefined ? undefined : await databaseWith(sql, preferred, ctx.signal)
+    const others = known.filter(({ id }) => id !== first?.id)
+    return [...(first === undefined ? [] : [first]), ...others].map(nameOf)
   })
   if (!found.ok) ctx.log("warn", `The files cannot be listed: ${found.reason}`)
   return found.ok ? found.value : []
@@ -61,8 +62,7 @@ export async function askDatabase(
   const { id, name, kind } = database
   const { signal } = ctx
   const open = async () => {
-    const found = (await csvOf(sql, signal)).find((one) => one.id === id)
-    const opened = found ?? (await databaseNamed(sql, id, signal))
+    const opened = await databaseWith(sql, id, signal)
     if (opened === undefined) throw new Error(`there is no database "${id}" any more`)
     return opened
   }
@@ -83,9 +83,11 @@ export async function askDatabase(
     return { columns, rows: rows.slice(0, MOST_ROWS), isCut: isCut || rows.length > MOST_ROWS }
   })
   if (!result.ok) return void nothing(`the query failed: ${result.reason} The query was: ${statement}`)
-  const { rows } = result.value
-  if (rows.length === 0) return void nothing(`no rows for: ${statement}`)
-  ctx.log("info", `"${name}" answered with ${rows.length} rows.`, {
+  const { rows, isCut } = result.value
+  if (rows.length === 0) {
+    return void nothing(`${isCut ? "the result is too large" : "no rows"} for: ${statement}`)
+  }
+  ctx.log("info", `"${name}" answered with ${rows.length === 1 ? "a row" : `${rows.length} rows`}.`, {
     database: id,
     sql: statement,
     rows: rows.length,
@@ -127,6 +129,11 @@ function selectPrompt(kind: Database["kind"], schema: string, goal: string): str
 async function csvOf({ csv, databases }: SqlSearch, signal: AbortSignal): Promise<readonly Database[]> {
   if (csv !== undefined) return Array.isArray(csv) ? (csv as readonly Database[]) : [csv as Database]
   return (await databases.listDatabases({ signal })).filter(({ kind }) => kind === "csv")
+}
+
+/** Files come before databases of the same id. */
+async function databaseWith(sql: SqlSearch, id: string, signal: AbortSignal): Promise<Database | undefined> {
+  return (await csvOf(sql, signal)).find((one) => one.id === id) ?? (await databaseNamed(sql, id, signal))
 }
 
 async function databaseNamed(

@@ -51,6 +51,44 @@ describe("superstep ask", () => {
     expect(stderr).toContain("assistants")
   })
 
+  it("without a goal, or with an empty one, asks nobody anything", async () => {
+    const GRAPH =
+      '{"nodes":[{"id":"s","type":"start"},{"id":"w","type":"agent","agent_id":"desk"}],"edges":[{"from_node":"s","to_node":"w"}]}'
+    const withGraph = {
+      ...files,
+      "shop.yaml": `${CONFIG}graph_definition: graph.json`,
+      "graph.json": GRAPH,
+    }
+    for (const [goal, stdin] of [[[]], [[""]], [[" "]], [["-"], " \n"]] as const) {
+      const args = ["ask", "shop.yaml", ...goal, ...asking.slice(3)]
+      const { code, stdout, stderr } = await superstep(args, { files: withGraph, stdin })
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+      expect(stderr.replace(/\s+/g, " ")).toContain(
+        'Say what you want to know: superstep ask CONFIG "…", or - to read it from stdin.',
+      )
+    }
+    const { stdout } = await superstep(asking, { files: withGraph })
+    expect(stdout).toBe("seven lamps\n")
+  })
+
+  it("reads the goal from stdin, and a configuration by any name it goes by", async () => {
+    const args = ["ask", "./shop.yaml", "-", ...asking.slice(3)]
+    const { code, stdout } = await superstep(args, { files, stdin: "how many lamps?\n" })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "seven lamps\n" })
+  })
+
+  it("never says what a variable holds", async () => {
+    const config = `${CONFIG}search: { databases: ["\${SHOP_DB}"] }\n`
+    const env = { SHOP_DB: "postgresql://reader:s3cret@localhost/shop" }
+    const { code, stdout, stderr } = await superstep(asking, {
+      files: { ...files, "shop.yaml": config },
+      env,
+    })
+    expect(code).toBe(2)
+    expect(stdout + stderr).not.toContain("reader")
+    expect(stderr).toContain("{SHOP_DB}")
+  })
+
   it("says that a file is not there", async () => {
     const { code, stderr } = await superstep(["ask", "no.yaml", "x"])
     expect(code).toBe(2)

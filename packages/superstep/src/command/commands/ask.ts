@@ -1,6 +1,7 @@
 /** `superstep ask CONFIG GOAL`: a goal, answered by the pipeline of a configuration. */
 import type { Runtime } from "@superstep/engine"
 import { Command } from "commander"
+import { isInteractive } from "../answerers.ts"
 import { attend } from "../attend.ts"
 import { chooseModels } from "../choose-models.ts"
 import type { Cli } from "../cli.ts"
@@ -19,6 +20,7 @@ import { EXIT } from "../exit-codes.ts"
 import { openGoal } from "../open-goal.ts"
 import { openStore } from "../open-store.ts"
 import { readInput } from "../read-prompt.ts"
+import { usageError } from "../usage-error.ts"
 import { startOptions } from "./run.ts"
 
 type Flags = OutputFlags & StoreFlags & RunFlags & Pick<DefinitionFlags, "model" | "set">
@@ -36,11 +38,14 @@ export function command(cli: Cli): Command {
 }
 
 async function ask(config: string, goal: string | undefined, flags: Flags, cli: Cli): Promise<void> {
+  // Before anything is read, or paid for.
+  if (goal === undefined ? !isInteractive(cli) : goal.trim() === "") throw goalMissing()
   const chosen = await chooseModels(flags.model, cli, flags.quiet === true)
   const opened = await openGoal(config, cli, flags, chosen)
   try {
     const input = await readInput(goal, opened, cli)
     if (input === undefined) return cli.exit(EXIT.cancelled)
+    if (String(input).trim() === "") throw goalMissing()
     const store = await openStore(flags.store, cli.io.cwd)
     try {
       const begin = (runtime: Runtime) => ({
@@ -53,4 +58,8 @@ async function ask(config: string, goal: string | undefined, flags: Flags, cli: 
   } finally {
     await opened.close()
   }
+}
+
+function goalMissing(): Error {
+  return usageError('Say what you want to know: superstep ask CONFIG "…", or - to read it from stdin.')
 }
