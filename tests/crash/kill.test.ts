@@ -8,9 +8,10 @@ import { join } from "node:path"
 import * as fc from "fast-check"
 import { memoryStore } from "superstep"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { bundled } from "../bundled.ts"
 import { comeToEnd } from "./come-to-end.ts"
 import type { Job, Kill, Said } from "./job.ts"
-import { bundle, Process } from "./processes.ts"
+import { Process } from "./processes.ts"
 import { type Outcome, type ScenarioName, scenarios } from "./scenarios/index.ts"
 
 /** All but the one whose runs see what those before them left. */
@@ -27,7 +28,7 @@ const expected = new Map<ScenarioName, Outcome>()
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "superstep-kill-"))
-  program = await bundle("child")
+  program = await bundled(join(import.meta.dirname, "child.ts"))
   for (const name of ALL) {
     const scenario = scenarios[name](() => undefined)
     const { workflow, input, run } = scenario

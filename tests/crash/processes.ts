@@ -1,30 +1,10 @@
-/** Processes for crash tests. They run a bundle, which starts several times faster than the sources do. */
+/** Processes for crash tests, which run a bundled program. */
 import { type ChildProcessByStdio, spawn } from "node:child_process"
-import { join, resolve } from "node:path"
+import { resolve } from "node:path"
 import { createInterface } from "node:readline"
 import type { Readable, Writable } from "node:stream"
-import { build } from "tsdown"
 
 const root = resolve(import.meta.dirname, "../..")
-
-/** Bundles a file of this folder; gives the path of the program. */
-export async function bundle(name: string): Promise<string> {
-  const outDir = join(root, ".build", "crash", name)
-  await build({
-    cwd: root,
-    config: false,
-    entry: { [name]: join(import.meta.dirname, `${name}.ts`) },
-    outDir,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    dts: false,
-    logLevel: "error",
-    noExternal: [/^@?superstep/, "zod", "uuidv7"],
-    inputOptions: { resolve: { conditionNames: ["@superstep/source", "node", "import"] } },
-  })
-  return join(outDir, `${name}.mjs`)
-}
 
 interface Ended {
   readonly code: number | null

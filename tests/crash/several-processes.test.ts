@@ -4,14 +4,15 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { sqliteStore } from "@superstep/store-sqlite"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { bundled } from "../bundled.ts"
 import type { HolderJob, HolderSaid } from "./holder.ts"
-import { bundle, Process } from "./processes.ts"
+import { Process } from "./processes.ts"
 
 let folder = ""
 let program = ""
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "superstep-several-"))
-  program = await bundle("holder")
+  program = await bundled(join(import.meta.dirname, "holder.ts"))
 })
 afterAll(() => {
   for (const one of all) one.signal("SIGKILL")

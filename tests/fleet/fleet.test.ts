@@ -1,12 +1,13 @@
 /** Workers on one file, killed one after another: their runs go on elsewhere by themselves, each to its one right end. */
 import { type ChildProcess, fork } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as fc from "fast-check"
 import type { StoredRun } from "superstep"
 import { sqliteStore } from "superstep/sqlite"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { bundled } from "../bundled.ts"
 
 const RUNS = 150
 const WORKERS = 3
@@ -14,14 +15,16 @@ const KILLS = 12
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
 
 let folder = ""
-beforeAll(() => {
+let program = ""
+beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "superstep-fleet-"))
+  program = await bundled(join(import.meta.dirname, "worker.ts"))
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 function worker(path: string, trail: string): Promise<ChildProcess> {
-  const child = fork(join(import.meta.dirname, "worker.ts"), [path, trail, String(RUNS)], {
-    execArgv: ["--conditions=@superstep/source", "--import", import.meta.resolve("tsx")],
+  const child = fork(program, [path, trail], {
+    execArgv: [],
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   })
   return new Promise((resolve) => child.once("message", () => resolve(child)))
@@ -40,9 +43,17 @@ test(`${RUNS} runs survive ${KILLS} kills of the ${WORKERS} workers that share t
   const victims = fc.sample(fc.nat(WORKERS - 1), { seed: SEED, numRuns: KILLS })
   const workers = await Promise.all(Array.from({ length: WORKERS }, () => worker(path, trail)))
   const store = sqliteStore({ path })
-  for (const victim of victims) {
-    await kill(workers[victim] as ChildProcess)
-    workers[victim] = await worker(path, trail)
+  for (const [i, victim] of victims.entries()) {
+    const dying = workers[victim] as ChildProcess
+    const count = Math.floor(((i + 1) * RUNS) / KILLS)
+    // It has the new runs to itself until one is under way: however fast processes start, it dies in the middle of it.
+    dying.send(count)
+    await until(async () => isUnderWay(trail, dying))
+    for (const one of workers) one.send(count)
+    await kill(dying)
+    const next = await worker(path, trail)
+    next.send(count)
+    workers[victim] = next
   }
   const runs = await allOver(() => store.runs({ limit: 1_000 }))
   expect(runs).toHaveLength(RUNS)
@@ -63,7 +74,8 @@ test(`${RUNS} runs survive ${KILLS} kills of the ${WORKERS} workers that share t
     expect(finished, where).toHaveLength(7)
   }
   // A step may have run without being on record when its worker died; never because somebody else took over in peace.
-  const lines = readFileSync(trail, "utf8").trim().split("\n")
+  const lines = linesOf(trail)
+  expect(lines.filter((line) => line.startsWith("problem "))).toEqual([])
   const visits = lines.map((line) => line.split(" ").slice(0, 2).join(" "))
   expect(new Set(visits).size).toBe(RUNS * 3)
   const pids = new Map<string, Set<string>>()
@@ -81,12 +93,28 @@ test(`${RUNS} runs survive ${KILLS} kills of the ${WORKERS} workers that share t
   await store.close()
 })
 
+function linesOf(trail: string): string[] {
+  return existsSync(trail) ? readFileSync(trail, "utf8").trim().split("\n") : []
+}
+
+/** The worker made the first visit of a run, and nobody the next one yet. */
+function isUnderWay(trail: string, { pid }: ChildProcess): boolean {
+  const visits = linesOf(trail).map((line) => line.split(" "))
+  return visits.some(
+    ([runId, , by]) => by === String(pid) && visits.filter(([other]) => other === runId).length === 1,
+  )
+}
+
 /** The runs once none is in flight. */
 async function allOver(list: () => Promise<readonly StoredRun[]>): Promise<readonly StoredRun[]> {
-  for (;;) {
-    const runs = await list()
-    if (runs.length >= RUNS && runs.every(({ status }) => status !== "running" && status !== "waiting"))
-      return runs
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
+  let runs: readonly StoredRun[] = []
+  await until(async () => {
+    runs = await list()
+    return runs.length >= RUNS && runs.every(({ status }) => status !== "running" && status !== "waiting")
+  })
+  return runs
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 20))
 }

@@ -5,22 +5,23 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { bundled } from "../bundled.ts"
 
 const run = promisify(execFile)
-const FLAGS = ["--conditions=@superstep/source", "--import", import.meta.resolve("tsx")]
 /** Every write is tried by the simulator, beside the code; here, some for real. */
 const EVERY = 5
 
 let folder = ""
-beforeAll(() => {
+let program = ""
+beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "superstep-teams-"))
+  program = await bundled(join(import.meta.dirname, "child.ts"))
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** What the process printed; undefined when it was killed. */
 async function child(path: string, trail: string, at: number): Promise<string | undefined> {
-  const command = [...FLAGS, join(import.meta.dirname, "child.ts"), path, trail, "r", String(at)]
-  return await run(process.execPath, command).then(
+  return await run(process.execPath, [program, path, trail, "r", String(at)]).then(
     ({ stdout }) => stdout,
     (error: { signal?: string; stderr: string }) => {
       if (error.signal !== "SIGKILL") throw new Error(error.stderr, { cause: error })

@@ -1,0 +1,25 @@
+/** Programs for tests that start many processes: a bundle starts several times faster than the sources do. */
+import { basename, join, relative, resolve } from "node:path"
+import { build } from "tsdown"
+
+const root = resolve(import.meta.dirname, "..")
+
+/** Bundles a TypeScript file; gives the path of the program. */
+export async function bundled(file: string): Promise<string> {
+  const name = basename(file, ".ts")
+  const outDir = join(root, ".build", relative(root, file).replace(/\.ts$/, ""))
+  await build({
+    cwd: root,
+    config: false,
+    entry: { [name]: file },
+    outDir,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    dts: false,
+    logLevel: "error",
+    noExternal: [/^@?superstep/, "zod", "uuidv7"],
+    inputOptions: { resolve: { conditionNames: ["@superstep/source", "node", "import"] } },
+  })
+  return join(outDir, `${name}.mjs`)
+}
