@@ -75,6 +75,30 @@ describe("a run on a terminal", () => {
     ])
   })
 
+  it("tells what a run warns of, and leaves out what it only logs", () => {
+    const { progress, at } = live(30)
+    const log = (level: string, message: string) => ({
+      type: "log" as const,
+      task: 1,
+      node: "find",
+      level,
+      message,
+    })
+    for (const event of eventsOf(
+      started(1, "find"),
+      log("info", "nobody needs to know"),
+      { ...log("warn", "The graph is not there: check the path."), path: ["target#1"] },
+      log("error", "gone\x1b[2J"),
+    ))
+      progress.event(event)
+    expect(at(4_000).slice(0, 4)).toEqual([
+      "! target/find: The graph is",
+      "  not there: check the path.",
+      "! find: gone␛[2J",
+      "⠋ find 4.0 s",
+    ])
+  })
+
   it("tells of a failure, and of when it is tried again", () => {
     const { progress, at } = live()
     const failed = { type: "task.failed" as const, task: 1, node: "gen", attempt: 1 }

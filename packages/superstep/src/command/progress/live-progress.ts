@@ -6,7 +6,7 @@
  */
 import type { RunEvent, RunResult } from "@superstep/engine"
 import type { Terminal } from "../terminal.ts"
-import { outcomeLine, progressLines, summaryLine } from "./progress-lines.ts"
+import { outcomeLine, progressLines, summaryLine, warningLines } from "./progress-lines.ts"
 import { RunTracker } from "./run-tracker.ts"
 import type { Watcher } from "./watcher.ts"
 
@@ -18,7 +18,7 @@ export interface LiveProgressOptions {
   readonly isHidden?: ((node: string) => boolean) | undefined
 }
 
-/** Past so many lines above the block, tasks are only counted. */
+/** Past so many tasks and warnings above the block, they are only counted. */
 const MOST_LINES = 60
 
 export class LiveProgress implements Watcher {
@@ -42,11 +42,13 @@ export class LiveProgress implements Watcher {
 
   event(event: RunEvent): void {
     this.#stop ??= this.#every(() => this.draw())
+    const { width, paint } = this.#terminal
+    const warning = warningLines(event, width, paint)
+    if (warning.length > 0 && this.#told++ < MOST_LINES) this.#above.push(...warning)
     const outcome = this.#tracker.add(event)
     if (outcome === undefined) return
     if (this.#isHidden(outcome.task.node) && outcome.outcome === "finished") return
-    if (this.#told++ < MOST_LINES)
-      this.#above.push(outcomeLine(outcome, this.#terminal.width, this.#terminal.paint))
+    if (this.#told++ < MOST_LINES) this.#above.push(outcomeLine(outcome, width, paint))
   }
 
   draw(): void {

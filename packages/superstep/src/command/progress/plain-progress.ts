@@ -1,13 +1,13 @@
 /** A run in lines, for logs and pipes: what began, what ended, and the figures at the end. */
 import type { RunEvent } from "@superstep/engine"
 import { foreignLine, type Terminal } from "../terminal.ts"
-import { outcomeLine, summaryLine } from "./progress-lines.ts"
+import { outcomeLine, summaryLine, warningLines } from "./progress-lines.ts"
 import { RunTracker } from "./run-tracker.ts"
 import type { Watcher } from "./watcher.ts"
 
 export interface PlainProgressOptions {
   readonly now?: (() => number) | undefined
-  /** Beginnings, tool calls, what users' code logs. */
+  /** Beginnings, and all that users' code logs: else only what it warns of. */
   readonly isVerbose?: boolean | undefined
   readonly isHidden?: ((node: string) => boolean) | undefined
 }
@@ -32,7 +32,9 @@ export function plainProgress(terminal: Terminal, options: PlainProgressOptions 
   }
   return {
     event(event) {
-      const text = isVerbose ? verbose(event) : undefined
+      const warning = warningLines(event, terminal.width, paint)
+      for (const line of warning) terminal.line(line)
+      const text = isVerbose && warning.length === 0 ? verbose(event) : undefined
       if (text !== undefined) terminal.line(paint.dim(text))
       const outcome = tracker.add(event)
       if (outcome === undefined) return

@@ -1,8 +1,8 @@
 /** What is shown of a run at work: a line per task, the last words that were said, and the figures. */
-import type { RunResult } from "@superstep/engine"
+import type { RunEvent, RunResult } from "@superstep/engine"
 import { counted, duration, spent } from "../figures.ts"
 import { clipped, foreign, foreignLine, type Paint, padded, wrapped } from "../terminal.ts"
-import type { ActiveTask, Outcome, RunTracker } from "./run-tracker.ts"
+import { type ActiveTask, nameOf, type Outcome, type RunTracker } from "./run-tracker.ts"
 
 const MOST_TASKS = 8
 const MOST_WORDS = 3
@@ -58,6 +58,14 @@ export function outcomeLine(
   const room = width - name.length - 5 - again.length
   const why = clipped(foreignLine(reason ?? ""), Math.max(20, room))
   return `${retryAt === undefined ? paint.red("✗") : paint.magenta("↻")} ${name}: ${why}${again}`
+}
+
+/** What a run warns of goes by whoever does not look: it went on another way, or with less. None for what it only tells. */
+export function warningLines(event: RunEvent, width: number, paint: Paint): string[] {
+  if (event.type !== "log" || !(event.level === "warn" || event.level === "error")) return []
+  const sign = event.level === "error" ? paint.red("!") : paint.magenta("!")
+  const text = foreignLine(`${nameOf(event.path, event.node)}: ${event.message}`)
+  return wrapped(text, width - 2).map((line, i) => `${i === 0 ? sign : " "} ${line}`)
 }
 
 /** What became of the run: `completed in 3.2 s · 4 supersteps · 1,204 tokens · $0.0031`. */

@@ -2,7 +2,7 @@
 import type { NodeId, RunEvent, RunId, Usage } from "@superstep/engine"
 
 export interface ActiveTask {
-  /** With the nodes that it is below: `outer/inner`. */
+  /** As `nameOf` gives it. */
   readonly name: string
   readonly node: NodeId
   readonly startedAt: number
@@ -124,7 +124,8 @@ function keyOf(path: readonly string[], task: number): string {
   return [...path, task].join("/")
 }
 
-function nameOf(path: readonly string[], node: NodeId): string {
+/** With the nodes that it is below: `outer/inner`. */
+export function nameOf(path: readonly string[], node: NodeId): string {
   return [...path.map((part) => part.slice(0, part.lastIndexOf("#"))), node].join("/")
 }
 
