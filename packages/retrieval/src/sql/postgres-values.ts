@@ -60,7 +60,7 @@ function isExact(number: string, exponent: string | undefined): boolean {
 
 function endOfString(text: string, at: number): number {
   let end = at + 1
-  while (text[end] !== '"') end += text[end] === "\\" ? 2 : 1
+  while (end < text.length && text[end] !== '"') end += text[end] === "\\" ? 2 : 1
   return end
 }
 

@@ -49,6 +49,14 @@ describe("a question at the terminal", () => {
     expect((await asked({ schema: { type: "boolean" } }, ["Well?", ["n"]])).answer).toEqual(given(false))
   })
 
+  it("is yes or no where that is all that the answer must have, with a reason after no", async () => {
+    const properties = { approve: { type: "boolean" }, feedback: { type: "string" } }
+    const schema = { type: "object", properties, required: ["approve"] }
+    expect((await asked({ schema }, ["Well?", ["y"]])).answer).toEqual(given({ approve: true }))
+    const no = await asked({ schema }, ["Well?", ["n"]], ["Why not?", ["too dear", ENTER]])
+    expect(no.answer).toEqual(given({ approve: false, feedback: "too dear" }))
+  })
+
   it("takes a number, and asks again for what is none", async () => {
     const { answer, screen } = await asked(
       { schema: { type: "integer" } },

@@ -2,6 +2,7 @@
 import type { Readable, Writable } from "node:stream"
 import type { Json, OpenRequest } from "@superstep/engine"
 import type { ApprovalAnswer, ApprovalRequest } from "@superstep/engine/agents"
+import { decided, decisionIn } from "./decision.ts"
 import type { Answered } from "./supervise-run.ts"
 import { clipped, foreign, foreignLine } from "./terminal.ts"
 
@@ -18,6 +19,7 @@ type Asked<T> = Promise<T | symbol>
 
 const LONGEST_LINE = 72
 const MOST_LINES = 30
+const WHY_NOT = "Why not? (told to the agent; may be empty)"
 
 export async function askPerson(request: OpenRequest, desk: Desk): Promise<Answered> {
   // Loaded when somebody is asked.
@@ -63,6 +65,14 @@ async function askFor(
   }
   const type = typeOf(schema)
   if (type === "boolean") return await confirm({ message, ...desk })
+  const decision = decisionIn(schema)
+  if (decision !== undefined) {
+    const isYes = await confirm({ message, ...desk })
+    if (typeof isYes === "symbol") return isYes
+    if (isYes || decision.reason === undefined) return decided(decision, isYes)
+    const said = await text({ message: WHY_NOT, ...desk })
+    return typeof said === "symbol" ? said : decided(decision, false, said)
+  }
   const isText = type === undefined || type === "string"
   const said = await text({
     message: isText ? message : `${message}\n(${type === "array" || type === "object" ? "JSON" : type})`,
@@ -129,7 +139,7 @@ async function askApproval(
   if (typeof verdict === "symbol") return verdict
   if (verdict === "approve") return { approve: true }
   if (verdict === "deny") {
-    const reason = await text({ message: "Why not? (told to the agent; may be empty)", ...desk })
+    const reason = await text({ message: WHY_NOT, ...desk })
     if (typeof reason === "symbol") return reason
     return reason ? { approve: false, reason } : { approve: false }
   }

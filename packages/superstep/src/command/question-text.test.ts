@@ -14,6 +14,10 @@ describe("what an answer may be is said in words", () => {
     [{ type: "integer" }, "a whole number"],
     [{ enum: ["red", 2] }, "one of red, 2"],
     [{ const: "ok" }, "ok"],
+    [
+      { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] },
+      'yes, no, or JSON that fits {"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}',
+    ],
     [{ type: "array" }, 'JSON that fits {"type":"array"}'],
     [{ anyOf: [] }, 'what fits {"anyOf":[]}'],
     [true, "what fits true"],

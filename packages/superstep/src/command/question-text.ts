@@ -2,6 +2,7 @@
 import type { Json, OpenRequest } from "@superstep/engine"
 import { age } from "./amounts.ts"
 import { isApproval } from "./ask-person.ts"
+import { decisionIn } from "./decision.ts"
 import { shortId } from "./find-run.ts"
 import { jsonText } from "./json-line.ts"
 import { clipped, foreign, foreignLine, type Terminal, wrapped } from "./terminal.ts"
@@ -66,8 +67,11 @@ export function fits({ schema, data }: Pick<OpenRequest, "schema" | "data">): st
       return "a number"
     case "integer":
       return "a whole number"
-    case "array":
     case "object":
+      if (decisionIn(schema) !== undefined)
+        return `yes, no, or JSON that fits ${clipped(jsonText(schema), 300)}`
+      return `JSON that fits ${clipped(jsonText(schema), 300)}`
+    case "array":
       return `JSON that fits ${clipped(jsonText(schema), 300)}`
     default:
       return schema === undefined || shape.type === "string"
@@ -78,7 +82,7 @@ export function fits({ schema, data }: Pick<OpenRequest, "schema" | "data">): st
 
 function exampleOf({ schema, data }: OpenRequest): string {
   const { type, enum: choices } = shapeOf(schema)
-  if (isApproval(data) || type === "boolean") return "yes"
+  if (isApproval(data) || type === "boolean" || decisionIn(schema) !== undefined) return "yes"
   const [first] = Array.isArray(choices) ? choices : []
   if (typeof first === "string" && /^[\w.-]+$/.test(first)) return first
   if (type === "object" || type === "array") return "--json-answer '…'"

@@ -3,6 +3,12 @@ import { readAnswer, readJsonAnswer } from "./read-answer.ts"
 
 const approval = { kind: "tool-approval", agent: "a", tool: "t", call: "1", args: {} }
 
+const plan = {
+  type: "object",
+  properties: { approve: { type: "boolean" }, plan: { type: "string" }, feedback: { type: "string" } },
+  required: ["approve"],
+}
+
 describe("an answer is read as what the question asks for", () => {
   test.each([
     [undefined, "true", "true"],
@@ -14,6 +20,11 @@ describe("an answer is read as what the question asks for", () => {
     [{ enum: ["red", "green"] }, "green", "green"],
     [{ enum: [1, 2] }, "2", 2],
     [{ type: "object", required: ["a"] }, '{"a": 1}', { a: 1 }],
+    [plan, "yes", { approve: true }],
+    [plan, "no", { approve: false }],
+    [plan, "No: too dear", { approve: false, feedback: "too dear" }],
+    [plan, '{"approve": true, "plan": "mine"}', { approve: true, plan: "mine" }],
+    [{ type: "object", properties: { a: { type: "boolean" } }, required: ["a"] }, "no: never", { a: false }],
     [{ anyOf: [{ type: "null" }, { type: "integer" }] }, "null", null],
   ])("%j: %s", async (schema, text, value) => {
     expect(await readAnswer(text, { schema })).toEqual(value)

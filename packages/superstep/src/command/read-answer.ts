@@ -1,6 +1,7 @@
 /** An answer as it is written on the command line, as the value that the question asks for. */
 import type { Json, OpenRequest } from "@superstep/engine"
 import { isApproval } from "./ask-person.ts"
+import { decided, decisionIn } from "./decision.ts"
 import { usageError } from "./usage-error.ts"
 
 const YES = new Set(["yes", "y", "true", "approve", "ok"])
@@ -15,11 +16,12 @@ export async function readAnswer(
   { schema, data }: Pick<OpenRequest, "schema" | "data">,
 ): Promise<Json> {
   const word = text.trim().toLowerCase()
-  if (isApproval(data)) {
-    if (YES.has(word)) return { approve: true }
-    if (NO.has(word)) return { approve: false }
+  const decision = isApproval(data) ? { field: "approve", reason: "reason" } : decisionIn(schema)
+  if (decision !== undefined) {
+    if (YES.has(word)) return decided(decision, true)
+    if (NO.has(word)) return decided(decision, false)
     const [, reason] = /^(?:no|deny)\s*[:,]\s*(.+)$/is.exec(text.trim()) ?? []
-    if (reason !== undefined) return { approve: false, reason }
+    if (reason !== undefined) return decided(decision, false, reason)
   }
   if (schema === undefined) return text
   const { jsonSchema } = await import("@superstep/engine/tools")
