@@ -1,6 +1,6 @@
 /** A result as text for a prompt: one line a row, and a word about what is left out. */
 import type { Json } from "../core/index.ts"
-import { clipped } from "./clipped.ts"
+import { clipped } from "../text/index.ts"
 import type { QueryResult } from "./ports.ts"
 
 export interface FormatOptions {

@@ -33,7 +33,6 @@ export {
   loadRun,
 } from "./loaded-run.ts"
 export type { ResumeOptions, RunOptions, RunResult } from "./options.ts"
-export { isPlainText } from "./plain-text.ts"
 export {
   type BoundHandler,
   type Condition,

@@ -1,6 +1,6 @@
 /** What a registry takes: ids that tell rows apart, texts that any database holds, plain JSON. */
 import { type Json, jsonProblem, printJsonProblem, SuperstepError } from "../core/index.ts"
-import { isPlainText } from "./plain-text.ts"
+import { isPlainText } from "../text/index.ts"
 import type { AgentRow, EdgeRow, NodeRow, RegistryChange, StoredDefinition, WorkflowRow } from "./registry.ts"
 
 type AnyRow = AgentRow | WorkflowRow | NodeRow | EdgeRow

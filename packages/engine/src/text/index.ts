@@ -1,4 +1,6 @@
-/** Text as a terminal shows it. For pictures, diagnostics and the command; nothing is imported here. */
+/** Text: how wide a terminal shows it, what is safe to print and to keep, where it may be cut. Nothing is imported here. */
 export { cellsOf, cellWidth } from "./cells.ts"
+export { clipped, cutText, isInPair } from "./cut.ts"
 export { graphemes } from "./graphemes.ts"
+export { isPlainText, plainText } from "./plain.ts"
 export { printable } from "./printable.ts"

@@ -1,6 +1,6 @@
 /** Reads a page of the web as text. What may be reached is in network-rules.ts. */
 import { SuperstepError } from "../core/index.ts"
-import { cutText } from "./cut-text.ts"
+import { cutText } from "../text/index.ts"
 import { decodeBody, mustBeText } from "./fetch.ts"
 import { type GuardedResponse, guardedRequests, type RequestLimits } from "./guarded-request.ts"
 import { htmlToText } from "./html-text.ts"

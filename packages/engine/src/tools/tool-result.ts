@@ -1,5 +1,6 @@
 /** What a tool returned, as plain data of a bounded size: it is journaled, and a model has to read it. */
 import { type Json, type JsonProblem, jsonProblem, printJsonProblem, SuperstepError } from "../core/index.ts"
+import { cutText } from "../text/index.ts"
 
 /** Plain JSON data that says the same: dates as text, maps as objects, sets as lists, bytes as base64. */
 export function toJson(value: unknown, tool: string): Json {
@@ -49,9 +50,8 @@ export interface Cut {
 export function cutToSize(value: Json, most: number): { readonly value: Json; readonly cut?: Cut } {
   const text = typeof value === "string" ? value : JSON.stringify(value)
   if (text.length <= most) return { value }
-  // Not between the two halves of a character.
-  const last = text.charCodeAt(most - 1)
-  const shown = last >= 0xd800 && last <= 0xdbff ? most - 1 : most
-  const notice = `\n… [cut: the first ${shown} of ${text.length} characters; ask for less to see the rest]`
-  return { value: text.slice(0, shown) + notice, cut: { shown, of: text.length } }
+  const start = cutText(text, most)
+  const [shown, of] = [start.length, text.length]
+  const notice = `\n… [cut: the first ${shown} of ${of} characters; ask for less to see the rest]`
+  return { value: start + notice, cut: { shown, of } }
 }

@@ -1,6 +1,6 @@
 /** Search engines for the web behind one interface. What each of them wants and gives is in web-search-engines.ts. */
 import { SuperstepError } from "../core/index.ts"
-import { cutText } from "./cut-text.ts"
+import { cutText } from "../text/index.ts"
 import { type Environment, readVariable } from "./env-template.ts"
 import { decodeBody } from "./fetch.ts"
 import { type GuardedResponse, guardedRequests } from "./guarded-request.ts"

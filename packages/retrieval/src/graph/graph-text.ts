@@ -1,5 +1,6 @@
 /** A node with what is around it, as text for a prompt: one line a fact. */
 import type { Json } from "@superstep/engine"
+import { clipped } from "@superstep/engine/text"
 import { isNaming, rankOfName } from "./graph-cypher.ts"
 import type { GraphNode, GraphRelationship } from "./graph-database.ts"
 
@@ -17,7 +18,7 @@ export function nameOf({ id, labels, properties }: GraphNode): string {
     )
   const [first] = named
   const isName = first !== undefined && (typeof first[1] === "string" || isNaming(first[0]))
-  return isName ? clipped(String(first[1]), 80) : `${labels[0] ?? "node"} ${id}`
+  return isName ? clippedLine(String(first[1]), 80) : `${labels[0] ?? "node"} ${id}`
 }
 
 export interface LeftOut {
@@ -48,7 +49,7 @@ export function graphText(
   }
   if (isShort) lines.push("(There are more relationships, which are not shown.)")
   if (late.length > 0) {
-    lines.push(`(Not looked through, as it took too long: ${clipped(late.join(", "), MOST_VALUE)}.)`)
+    lines.push(`(Not looked through, as it took too long: ${clippedLine(late.join(", "), MOST_VALUE)}.)`)
   }
   return lines.join("\n")
 }
@@ -71,7 +72,7 @@ function told(properties: Readonly<Record<string, Json>>): string {
   const all: string[] = []
   let length = 0
   for (const [name, value] of known) {
-    const one = `${clipped(name, MOST_VALUE)}: ${shown(value)}`
+    const one = `${clippedLine(name, MOST_VALUE)}: ${shown(value)}`
     length += one.length
     if (length > MOST_PROPERTIES) {
       all.push("…")
@@ -83,13 +84,11 @@ function told(properties: Readonly<Record<string, Json>>): string {
 }
 
 function shown(value: Json): string {
-  return clipped(typeof value === "string" ? value : JSON.stringify(value), MOST_VALUE)
+  return clippedLine(typeof value === "string" ? value : JSON.stringify(value), MOST_VALUE)
 }
 
-function clipped(text: string, most: number): string {
-  const plain = oneLine(text)
-  // Not in the middle of a character of two units.
-  return plain.length > most ? `${plain.slice(0, most).replace(/[\uD800-\uDBFF]$/, "")}…` : plain
+function clippedLine(text: string, most: number): string {
+  return clipped(oneLine(text), most)
 }
 
 function oneLine(text: string): string {

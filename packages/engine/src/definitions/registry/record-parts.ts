@@ -9,7 +9,7 @@
  */
 import type { Json } from "../../core/index.ts"
 import { isRecord } from "../../core/reducers.ts"
-import { isPlainText } from "../../runtime/index.ts"
+import { isPlainText } from "../../text/index.ts"
 
 export interface JsonRecord {
   readonly [key: string]: Json | undefined

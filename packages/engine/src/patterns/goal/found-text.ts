@@ -1,5 +1,5 @@
 /** Results of a search with score and source, so that an assistant can cite them. */
-import { clipped } from "../clipped.ts"
+import { clipped } from "../../text/index.ts"
 import type { Found } from "../ports.ts"
 
 const LONGEST = 4_000

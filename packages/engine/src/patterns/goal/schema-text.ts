@@ -1,5 +1,5 @@
 /** Tables as a model is told about them: those with words of the goal first, and no more than it can read. */
-import { clipped } from "../clipped.ts"
+import { clipped } from "../../text/index.ts"
 import type { Table } from "../ports.ts"
 
 const MOST_TABLES = 60

@@ -1,5 +1,5 @@
 /** The part of a long text that has to do with a question. */
-import { isInPair } from "../../tools/cut-text.ts"
+import { isInPair } from "../../text/index.ts"
 import { scoresOf } from "../../tools/words.ts"
 
 /** Paragraphs that fit the query best, in their own order; a text that is short enough is left whole. */

@@ -7,7 +7,7 @@
  */
 import { type LimitNotice, type Node, node, type Workflow, workflow } from "../../builder/index.ts"
 import type { Context, Schema } from "../../runtime/index.ts"
-import { cutText } from "../../tools/cut-text.ts"
+import { cutText } from "../../text/index.ts"
 import { agentStage } from "../stage-node.ts"
 import { rememberedEmbeddings } from "./remembered-embeddings.ts"
 import { askText, type ResearchAgents, tryAsk } from "./research-agents.ts"

@@ -1,7 +1,7 @@
 /** What the agents of a research are asked, from its state. */
 import { SuperstepError } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
-import { cutText } from "../../tools/cut-text.ts"
+import { cutText } from "../../text/index.ts"
 import {
   ASSIGNMENT,
   type Assignment,

@@ -1,7 +1,7 @@
 /** The searches of one pass: all at the same time, each a recorded step with a result of its own, also where it fails. */
 import { SuperstepError } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
-import { cutText, plainText } from "../../tools/cut-text.ts"
+import { cutText, plainText } from "../../text/index.ts"
 import { untilAborted } from "../../tools/index.ts"
 import type { ResearchTask } from "./research-answers.ts"
 import type { Evidence } from "./research-state.ts"

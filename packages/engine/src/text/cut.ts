@@ -6,9 +6,9 @@ export function cutText(text: string, most: number): string {
   return text.slice(0, Math.max(0, end))
 }
 
-/** Without NUL and without halves of characters, which strangers send and not every store keeps. */
-export function plainText(text: string): string {
-  return text.replaceAll("\u0000", "").replace(/\p{Surrogate}/gu, "\uFFFD")
+/** The same, and a … where there was more. */
+export function clipped(text: string, most: number): string {
+  return text.length <= most ? text : `${cutText(text, most)}…`
 }
 
 /** Whether a cut there goes through a character. */

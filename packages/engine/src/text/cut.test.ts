@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { cutText, plainText } from "./cut-text.ts"
+import { clipped, cutText, isPlainText, plainText } from "./index.ts"
 
 test.each([
   ["tea", 5, "tea"],
@@ -14,6 +14,13 @@ test.each([
   expect(cutText(text, most)).toBe(expected)
 })
 
+test("where there was more, it is said", () => {
+  expect(clipped("tea", 3)).toBe("tea")
+  expect(clipped("a🍵b", 2)).toBe("a…")
+})
+
 test("what strangers send has no NUL and no half of a character afterwards", () => {
   expect(plainText("a\u0000b\uD83Cc\uDF75d 🍵")).toBe("ab\uFFFDc\uFFFDd 🍵")
+  expect(isPlainText("a\u0000b")).toBe(false)
+  expect(isPlainText("ab\uFFFDc\uFFFDd 🍵")).toBe(true)
 })
