@@ -33,7 +33,7 @@ function loadedBy(entry: string): { folders: string[]; packages: string[] } {
 
 test("superstep loads the engine's own layers and one small package", { timeout: 60_000 }, () => {
   const { folders, packages } = loadedBy("superstep")
-  expect(folders).toEqual(["builder", "core", "history", "pictures", "runtime", "service", "stores"])
+  expect(folders).toEqual(["builder", "core", "history", "pictures", "runtime", "service", "stores", "text"])
   expect(packages).toEqual(["uuidv7"])
 })
 
