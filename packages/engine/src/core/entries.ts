@@ -70,13 +70,21 @@ export interface RunStarted {
   readonly thread?: { readonly id: string; readonly version: number } | undefined
 }
 
-/** A new run that has another one's past. It may change shared state; time goes on as if it were still then. */
+/**
+ * A new run that has another one's past. It may change shared state, and how far the run may go; time goes on as if it
+ * were still then.
+ */
 export interface RunForked {
   readonly type: "run.forked"
   readonly at: number
   readonly runId: RunId
   readonly from: { readonly runId: RunId; readonly seq: number }
   readonly state?: { readonly [key: string]: Json | undefined } | undefined
+  /** Those that are to be other ones, part by part; what the past has used counts. */
+  readonly limits?: Limits | undefined
+  readonly budget?: Budget | undefined
+  /** Milliseconds since the epoch at which the run's time is up, instead of when it was. */
+  readonly deadline?: number | undefined
   /** Milliseconds by which every timer moves. */
   readonly later: number
 }

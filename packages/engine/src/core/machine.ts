@@ -24,6 +24,7 @@ import { type ErrorData, SuperstepError } from "./errors.ts"
 import type { OpenRequest, RunStatus, Undelivered, Wait } from "./events.ts"
 import { isLive, workingTask } from "./fitting.ts"
 import { forkRun } from "./forking.ts"
+import { given } from "./given.ts"
 import type { Graph, GraphNode } from "./graph.ts"
 import type { NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
@@ -260,9 +261,7 @@ function startRun(m: MachineState, entry: RunStarted): void {
   if (m.runId !== "") throw new SuperstepError("RUN_STARTED", `Run "${entry.runId}" was started before.`)
   m.runId = entry.runId
   m.startedAt = entry.at
-  // A limit that is given as undefined is not given: the journal's JSON does not have it either.
-  const given = Object.entries(entry.limits ?? {}).filter(([, limit]) => limit !== undefined)
-  m.limits = { ...m.graph.spec.limits, ...Object.fromEntries(given) }
+  m.limits = { ...m.graph.spec.limits, ...given(entry.limits) }
   m.budget = entry.budget
   for (const { key, initial } of m.graph.channels.values())
     if (initial !== undefined) m.shared.set(key, ownCopy(initial))

@@ -1,4 +1,6 @@
 /** New runs that share another one's past by reference: their own journals begin where they were forked. */
+
+import { given } from "../core/given.ts"
 import {
   graphData,
   type Json,
@@ -27,12 +29,14 @@ import {
 } from "../runtime/index.ts"
 import { newRunId } from "../runtime/run-id.ts"
 import { requestsOf } from "../runtime/run-result.ts"
+import { checkBounds, type RunBounds } from "../runtime/start.ts"
 import { supersteps, tell } from "./history.ts"
 import { type Journal, readJournal } from "./journal-walk.ts"
 import { NewRun } from "./new-run.ts"
 import {
   type Point,
   seqBeforeFailure,
+  seqBeforeLimit,
   seqBeforeNode,
   seqBeforeSuperstep,
   seqOfPoint,
@@ -40,10 +44,16 @@ import {
   wholeRecords,
 } from "./points.ts"
 
-export interface ForkOptions {
+/** How far the new run may go, where that is not as far as the old one: what the past has used counts. */
+export interface ForkBounds extends Pick<RunBounds, "limits" | "budget"> {
+  /** Milliseconds from now on. */
+  readonly timeout?: number | undefined
+}
+
+export interface ForkOptions extends ForkBounds {
   /**
-   * Where from. Default: with answers, the last record at which those questions were open; else the last checkpoint at
-   * which the run was not over.
+   * Where from. Default: with answers, the last record at which those questions were open; for a run that ended at a
+   * limit, right before it did; else the last checkpoint at which the run was not over.
    */
   readonly at?: Point | undefined
   /** Values of shared state that are to be other ones, by channel key. */
@@ -61,8 +71,11 @@ export interface ForkOptions {
   readonly clock?: Pick<Clock, "now"> | undefined
 }
 
-export interface RerunOptions extends Pick<ForkOptions, "runId" | "labels" | "clock"> {
-  /** What is to run again: from a superstep on, from a task on, or from the last task of a node. Default: what failed. */
+export interface RerunOptions extends ForkBounds, Pick<ForkOptions, "runId" | "labels" | "clock"> {
+  /**
+   * What is to run again: from a superstep on, from a task on, or from the last task of a node. Default: what failed, or
+   * came to a limit.
+   */
   readonly from?:
     | { readonly superstep: number }
     | { readonly task: TaskId; readonly path?: readonly string[] | undefined }
@@ -87,7 +100,7 @@ export async function rerun(store: Store, runId: RunId, options: RerunOptions = 
 }
 
 function seqBefore(journal: Journal, from: RerunOptions["from"]): number {
-  if (from === undefined) return seqBeforeFailure(journal)
+  if (from === undefined) return seqBeforeLimit(journal) ?? seqBeforeFailure(journal)
   if ("node" in from) return seqBeforeNode(journal, from.node)
   if ("superstep" in from) return seqBeforeSuperstep(journal, from.superstep)
   return seqOfPoint(journal, from)
@@ -98,6 +111,8 @@ function pointOf(journal: Journal, { at, answers = {} }: ForkOptions): number {
   const ids = Object.keys(answers)
   if (ids.length > 0) return seqWithOpen(journal, ids)
   const { frame, checkpoints } = tell(journal, [])
+  const limit = frame.machine.status === "limit" ? seqBeforeLimit(journal) : undefined
+  if (limit !== undefined) return limit
   // The last one of a run that is over is its end.
   const last = frame.machine.isOver() ? checkpoints.at(-2) : checkpoints.at(-1)
   return wholeRecords(journal.records, last?.seq ?? 1)
@@ -106,6 +121,7 @@ function pointOf(journal: Journal, { at, answers = {} }: ForkOptions): number {
 async function forkAfter(store: Store, journal: Journal, seq: number, options: ForkOptions): Promise<RunId> {
   const { runId: parent, records } = journal
   const { runId = newRunId(), clock = systemClock, answers = {}, by } = options
+  checkBounds(options)
   const past = (await foldRecords(store, parent, records.slice(0, seq))) as LoadedRun
   const { machine: root, started } = past.frames.get("") as LoadedFrame
   if (root.isOver()) throw runOver(journal, seq)
@@ -114,7 +130,7 @@ async function forkAfter(store: Store, journal: Journal, seq: number, options: F
   const state = checkState(root, options.state)
   const made = new NewRun(store, machinesOf(past), past)
   for (const key of past.frames.keys()) {
-    const changed = key === "" && state !== undefined ? { state } : {}
+    const changed = key === "" ? given({ state, ...boundsAt(at, options) }) : {}
     made.add(key, { type: "run.forked", at, runId, from, ...changed, later: Math.max(0, at - past.at) })
   }
   for (const [id, answer] of Object.entries(answers)) {
@@ -146,6 +162,7 @@ function machinesOf({ frames }: LoadedRun): Map<string, Machine> {
 /** The workflow from its start. Nothing is shared; that the run comes from another one is in its row. */
 async function restart(store: Store, journal: Journal, options: ForkOptions): Promise<RunId> {
   const { runId = newRunId(), clock = systemClock } = options
+  checkBounds(options)
   if (options.answers !== undefined || (options.at !== undefined && seqOfPoint(journal, options.at) !== 1)) {
     throw optionInvalid("another input is for a run from its start: leave out `at` and `answers`")
   }
@@ -161,7 +178,10 @@ async function restart(store: Store, journal: Journal, options: ForkOptions): Pr
     graph: graphData(graph).hash,
     input: checkJson(options.input, "input"),
     state: { ...first.state, ...checkState(last, options.state) },
+    limits: { ...first.limits, ...given(options.limits) },
+    budget: { ...first.budget, ...given(options.budget) },
     deadline: first.deadline === undefined ? undefined : at + first.deadline - first.at,
+    ...given({ deadline: boundsAt(at, options).deadline }),
   }
   const { machine, effects } = Machine.start(graph, entry)
   const made = new NewRun(store, new Map([["", machine]]), { seq: 0, events: 0 })
@@ -170,6 +190,11 @@ async function restart(store: Store, journal: Journal, options: ForkOptions): Pr
   const labels = await labelsOf(store, journal.runId, options)
   await made.write(runId, { workflow, graph: hash, forkOf: { runId: journal.runId, seq: 0 }, labels })
   return runId
+}
+
+/** As the journal has them. */
+function boundsAt(at: number, { limits, budget, timeout }: ForkBounds) {
+  return { limits, budget, deadline: timeout === undefined ? undefined : at + timeout }
 }
 
 function firstEntry({ records }: Journal): RunStarted {

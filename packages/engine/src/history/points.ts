@@ -121,6 +121,15 @@ export function seqBeforeFailure(journal: Journal): number {
   throw notFailed(journal.runId, walk.frames.get("")?.machine.status ?? "unknown")
 }
 
+/** Before the run came to a limit: what had not been done then can go on. Undefined where it came to none. */
+export function seqBeforeLimit(journal: Journal): number | undefined {
+  for (const walked of new JournalWalk(journal)) {
+    if (walked.frame.key !== "") continue
+    for (const event of eventsOf(walked)) if (event.type === "limit.reached") return walked.record.seq - 1
+  }
+  return undefined
+}
+
 /** What the last sub-workflow of a task failed with, which it may have failed with too. */
 interface GivenFailure {
   readonly error: ErrorData

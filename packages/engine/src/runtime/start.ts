@@ -82,13 +82,24 @@ const BUDGET = new Set<string>(BUDGET_PARTS)
 
 /** Options come from callers that may not be typed: they are checked before anything starts. */
 export function checkOptions(program: Program, options: RunOptions): void {
-  const { limits, timeout, budget, state, thread, labels } = options
+  const { state, thread, labels } = options
   for (const name of ["runId", "key", "thread"] as const) {
     const value = options[name]
     if (value !== undefined && (typeof value !== "string" || value === "")) {
       throw optionInvalid(`${name} must be a text that is not empty, not ${JSON.stringify(value)}`)
     }
   }
+  checkBounds(options)
+  const badLabels = labels === undefined ? undefined : labelsProblem(labels)
+  if (badLabels !== undefined) throw optionInvalid(badLabels)
+  for (const [key, value] of Object.entries({ ...state })) checkState(program, key, value)
+  if (thread !== undefined) checkThread(program.graph, thread, state)
+}
+
+/** How far a run may go. */
+export type RunBounds = Pick<RunOptions, "limits" | "budget" | "timeout">
+
+export function checkBounds({ limits, budget, timeout }: RunBounds): void {
   for (const [name, value] of Object.entries({ ...limits })) {
     if (!LIMITS.has(name)) throw optionInvalid(`limits has no "${name}"; it has ${[...LIMITS].join(", ")}`)
     if (value !== undefined && !(Number.isInteger(value) && value >= 1)) {
@@ -100,10 +111,6 @@ export function checkOptions(program: Program, options: RunOptions): void {
     checkAmount(`budget.${name}`, value)
   }
   checkAmount("timeout", timeout)
-  const badLabels = labels === undefined ? undefined : labelsProblem(labels)
-  if (badLabels !== undefined) throw optionInvalid(badLabels)
-  for (const [key, value] of Object.entries({ ...state })) checkState(program, key, value)
-  if (thread !== undefined) checkThread(program.graph, thread, state)
 }
 
 function checkAmount(name: string, value: unknown): void {
