@@ -79,6 +79,12 @@ describe("on a definition", () => {
     expect(statSync(file).mtimeMs).toBe(mtimeMs)
   })
 
+  test("of one that failed nothing is kept: it used too little of the program", () => {
+    const { folder, compiled } = installed()
+    expect(superstep(folder, "run", join(folder, "none.yaml"), "Storks").status).toBe(2)
+    expect(existsSync(compiled)).toBe(false)
+  })
+
   test("what is no compilation of it is left aside, and written anew", () => {
     const { run, kept } = installed()
     expectAnswer(run())
@@ -157,6 +163,27 @@ export default workflow("telling").chain(node("answer", () => "heard")).build()
   const { status, stderr } = superstep(dist, "run", module, "anyone?", "--store", "memory:", "--quiet")
   expect(stderr).toContain("seen: telling")
   expect(status).toBe(1)
+})
+
+test("a module in TypeScript runs, with the tsx that is installed", () => {
+  const folder = temporaryFolder()
+  const module = join(folder, "shout.ts")
+  const run = () => superstep(dist, "run", module, "hey", "--store", "memory:", "--quiet")
+  writeFileSync(
+    module,
+    `import { node, workflow } from ${JSON.stringify(pathToFileURL(join(dist, "index.js")).href)}
+const shout: string = "!"
+export default workflow("shout").chain(node("loud", (text: string) => text.toUpperCase() + shout)).build()
+`,
+  )
+  const asCommonJs = run()
+  expect(asCommonJs.stderr.replace(/\s+/g, " ")).toContain('Write "type": "module" into the package.json')
+  expect(asCommonJs.status).toBe(2)
+  writeFileSync(join(folder, "package.json"), '{ "type": "module" }')
+  const { status, stdout, stderr } = run()
+  expect(stderr).toBe("")
+  expect(stdout).toBe("HEY!\n")
+  expect(status).toBe(0)
 })
 
 test("it tells its version", () => {

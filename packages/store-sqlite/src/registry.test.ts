@@ -1,5 +1,6 @@
 /** Definitions in the file: what other programs find there, and what becomes of damage. */
-import type { AgentRow, StoredDefinition } from "@superstep/engine"
+import type { AgentRow, Json, StoredDefinition } from "@superstep/engine"
+import { applyDefinition, exportDefinition } from "@superstep/engine/definitions"
 import { describe, expect, test } from "vitest"
 import {
   alter,
@@ -79,6 +80,28 @@ describe.each(drivers)("definitions in a file by $name", ({ driver }) => {
     const write = one.registry.write({ agents: [agent] })
     await expect(write).rejects.toMatchObject({ code: "STORE_CLOSED" })
     await expect(one.registry.definitions()).rejects.toMatchObject({ code: "STORE_CLOSED" })
+  })
+
+  test("that two processes apply at once are one of the two, whole, and apply again changes nothing", async () => {
+    const path = freshPath()
+    const stores = [openStore(path, driver), openStore(path, driver)] as const
+    const document = (nodes: number, more: object = {}) => ({
+      id: "w",
+      nodes: Array.from({ length: nodes }, (_, i) => ({ id: `n${i}`, type: "agent", agent_id: "a" })),
+      edges: Array.from({ length: nodes - 1 }, (_, i) => ({ from_node: `n${i}`, to_node: `n${i + 1}` })),
+      agents: { a: { model: "offline", instruction: `Of ${nodes}.` } },
+      ...more,
+    })
+    const documents = [document(3), document(40, { description: "the long one" })] as const
+    await Promise.all(
+      stores.flatMap(({ registry }, i) =>
+        [0, 1, 2].map(() => applyDefinition(registry, documents[i] as Json)),
+      ),
+    )
+    const kept = await exportDefinition(stores[0].registry, "w")
+    expect(documents.map((one) => JSON.stringify(one))).toContain(JSON.stringify(kept))
+    expect(await applyDefinition(stores[1].registry, kept as Json)).toMatchObject({ outcome: "unchanged" })
+    for (const store of stores) await store.close()
   })
 
   test("that cannot be written whole are not written at all, and nor is what they replace lost (S3)", async () => {

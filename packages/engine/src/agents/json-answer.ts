@@ -3,10 +3,16 @@ import type { Json } from "../core/index.ts"
 
 /** Undefined where the text is no JSON. */
 export function jsonAnswer(text: string): { readonly value: Json } | undefined {
-  const bare = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/i.exec(text)?.[1] ?? text
   try {
-    return { value: JSON.parse(bare) as Json }
+    return { value: JSON.parse(withoutFence(text)) as Json }
   } catch {
     return undefined
   }
+}
+
+/** Without one pattern for all of it: that would take the cube of an answer's length. */
+function withoutFence(text: string): string {
+  const trimmed = text.trim()
+  const open = /^```(?:json)?\s*\n/i.exec(trimmed)?.[0]
+  return open === undefined || !trimmed.endsWith("```") ? text : trimmed.slice(open.length, -3).trim()
 }

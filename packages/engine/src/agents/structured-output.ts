@@ -21,7 +21,8 @@ export function outputFormat(agent: string, schema: Schema | undefined): OutputF
   if (schema === undefined) return TEXT
   // The model writes what the schema takes in; what it gives out is the agent's answer.
   const shape = jsonSchemaOf(schema, "input")
-  const name = agent.replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, 64)
+  const { title } = Object(shape) as { readonly title?: unknown }
+  const name = (typeof title === "string" ? title : agent).replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, 64)
   return {
     responseFormat: {
       type: "json",

@@ -18,6 +18,8 @@ export function atTheTerminal(cli: Cli): Answerer {
   }
 }
 
+export const nobody: Answerer = async () => ({ kind: "open" })
+
 /** `--yolo`: tools run. What is denied by a rule never gets here. */
 export function allowingTools(others: Answerer): Answerer {
   return async (request, signal) => {

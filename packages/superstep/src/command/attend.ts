@@ -12,6 +12,7 @@ import { jsonEvents } from "./progress/json-events.ts"
 import { plainProgress } from "./progress/plain-progress.ts"
 import type { Watcher } from "./progress/watcher.ts"
 import { type Begin, runWorkflow } from "./run-workflow.ts"
+import { shellWord } from "./shell-word.ts"
 
 export interface AttendOptions {
   readonly opened: OpenedWorkflow
@@ -20,7 +21,7 @@ export interface AttendOptions {
   readonly begin: Begin
   readonly onGraphChange?: GraphChangePolicy | undefined
   /** What was of a run that goes on. */
-  readonly past?: (() => Promise<readonly RunEvent[]>) | undefined
+  readonly past?: readonly RunEvent[] | undefined
 }
 
 export async function attend(cli: Cli, options: AttendOptions): Promise<ExitCode> {
@@ -44,14 +45,14 @@ async function progressOf(
   if (flags.json) return jsonEvents(cli.out)
   const isHidden = hiddenIn(opened.workflow)
   if (flags.quiet) return { event() {}, pause() {}, resume() {}, end() {} }
-  if (opened.progress !== undefined && !flags.verbose) return opened.progress(cli.err, await past?.())
+  if (opened.progress !== undefined && !flags.verbose) return opened.progress(cli.err, past)
   if (!cli.err.isTerminal || flags.verbose)
-    return plainProgress(cli.err, { isHidden, isVerbose: flags.verbose === true })
+    return plainProgress(cli.err, { past, isHidden, isVerbose: flags.verbose === true })
   const { LiveProgress } = await import("./progress/live-progress.ts")
-  return new LiveProgress(cli.err, { isHidden })
+  return new LiveProgress(cli.err, { past, isHidden })
 }
 
 /** To be added to commands that are suggested. */
 export function storeFlagOf({ store }: StoreFlags): string {
-  return store === undefined ? "" : ` --store ${store}`
+  return store === undefined ? "" : ` --store ${shellWord(store)}`
 }

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
+import { isSuperstepError } from "@superstep/engine"
 import type { ModelConfig, ModelRef } from "@superstep/engine/models"
 import type { Cli } from "./cli.ts"
 import type { ModelChoices } from "./common-flags.ts"
@@ -14,15 +15,10 @@ import { usageError } from "./usage-error.ts"
 export interface ChosenModels {
   /** For `loadDefinition`. */
   model(agent: string, given: ModelRef): ModelRef | undefined
-  /** Once the agents are known: throws where an agent has no model, or tells what answers instead. */
+  /** Once the agents are known: throws where the model of an agent cannot be asked, or tells what answers instead. */
   check(agents: Iterable<string>): Promise<void>
   /** For a module that makes its agents itself: other models for the names that it gives. Gives the way back. */
   takeOver(): Promise<() => void>
-}
-
-interface Missing {
-  readonly agent: string
-  readonly variable: string
 }
 
 export async function chooseModels(
@@ -38,7 +34,9 @@ export async function chooseModels(
   const byAgent = new Map<string, ModelRef>()
   for (const [agent, name] of Object.entries(choices?.byAgent ?? {}))
     byAgent.set(agent, await named(name, cli))
-  const missing: Missing[] = []
+  // By agent, as a definition may be loaded more than once.
+  const missing = new Map<string, string>()
+  const own = new Map<string, ModelRef>()
   let isOffline = false
   let isAnyThere = hasAnyKey(env)
 
@@ -47,13 +45,14 @@ export async function chooseModels(
       const chosen = byAgent.get(agent) ?? all
       if (chosen !== undefined) return chosen
       isOffline ||= given === "offline"
+      own.set(agent, given)
       const variable = variableOf(given)
       if (variable === undefined) return undefined
       if (hasKey(env, variable)) {
         isAnyThere = true
         return undefined
       }
-      missing.push({ agent, variable })
+      missing.set(agent, variable)
       return "offline"
     },
 
@@ -64,9 +63,10 @@ export async function chooseModels(
         const there = known.length === 0 ? "There are no agents" : `The agents are ${known.join(", ")}`
         throw usageError(`--model ${stranger}=…: there is no agent "${stranger}". ${there}.`)
       }
-      const [first] = missing
-      if (first !== undefined && isAnyThere) throw keyMissing(missing)
-      if ((first !== undefined || isOffline) && !isQuiet) await tell(cli, first?.variable)
+      if (missing.size > 0 && isAnyThere) throw keyMissing(missing)
+      for (const [agent, ref] of own) if (!missing.has(agent)) await checkModel(agent, ref, env)
+      const [variable] = missing.values()
+      if ((variable !== undefined || isOffline) && !isQuiet) await tell(cli, variable)
     },
 
     async takeOver() {
@@ -80,14 +80,26 @@ export async function chooseModels(
   }
 }
 
-function keyMissing(missing: readonly Missing[]): Error {
-  const variables = [...new Set(missing.map(({ variable }) => variable))]
-  const agents = missing.map(({ agent }) => `"${agent}"`).join(", ")
-  const who = missing.length === 1 ? `Agent ${agents} needs` : `Agents ${agents} need`
+function keyMissing(missing: ReadonlyMap<string, string>): Error {
+  const variables = [...new Set(missing.values())]
+  const names = [...missing.keys()]
+  const agents = names.map((agent) => `"${agent}"`).join(", ")
+  const who = names.length === 1 ? `Agent ${agents} needs` : `Agents ${agents} need`
   return usageError(
     `${who} a key: set ${variables.join(" and ")}. To try it without, add --model offline, ` +
-      `or --model ${missing[0]?.agent}=NAME for another model.`,
+      `or --model ${names[0]}=NAME for another model.`,
   )
+}
+
+/** An unknown provider, a package that is not installed, a missing address: told before anything is paid for. */
+async function checkModel(agent: string, ref: ModelRef, env: Cli["io"]["env"]): Promise<void> {
+  if (ref === "offline") return
+  const { resolveModel } = await import("@superstep/engine/models")
+  try {
+    await resolveModel(ref, { env })
+  } catch (error) {
+    throw isSuperstepError(error) ? usageError(`Agent "${agent}": ${error.message}`, error) : error
+  }
 }
 
 /** The variable that has the key of a model; none: it needs no key, or we do not know. */
@@ -102,9 +114,8 @@ async function named(name: string, { io }: Cli): Promise<ModelRef> {
   const { resolveModel, scriptedModel, scriptFromYaml } = await import("@superstep/engine/models")
   const file = /^scripted:(.+)$/s.exec(name)?.[1]
   if (file === undefined) {
-    // What cannot be a model is told now, not when an agent asks it.
-    if (name.includes("/") || name === "offline") return name
-    await resolveModel(name)
+    // What cannot be asked is told now, not when an agent asks it.
+    if (name !== "offline") await resolveModel(name, { env: io.env })
     return name
   }
   let text: string

@@ -1,6 +1,6 @@
 /** The real command, in a process of its own. */
 import { type ChildProcess, spawn } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -23,16 +23,21 @@ interface Process {
   readonly ended: Promise<{ code: number | null; stdout: string; stderr: string }>
 }
 
-function started(cwd: string, argv: readonly string[], env: NodeJS.ProcessEnv = {}): Process {
+function started(
+  cwd: string,
+  argv: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+  stdout: "pipe" | number = "pipe",
+): Process {
   const child = spawn(process.execPath, ["--conditions=@superstep/source", "--import", TSX, MAIN, ...argv], {
     cwd,
     env: { PATH: process.env.PATH, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", stdout, "pipe"],
   })
   const written = { stdout: "", stderr: "" }
   const waiting = new Set<() => void>()
   for (const name of ["stdout", "stderr"] as const) {
-    child[name].setEncoding("utf8").on("data", (text: string) => {
+    child[name]?.setEncoding("utf8").on("data", (text: string) => {
       written[name] += text
       for (const look of waiting) look()
     })
@@ -65,12 +70,43 @@ it("is stopped with Ctrl-C and gone on with in another process, which does nothi
   expect(second.stderr).not.toContain("✓ first")
 })
 
-it("goes quietly when whoever reads its output has gone", async () => {
-  const { child, seen, ended } = started(folder(), ["run", moduleFile("slow"), "x", "--json"])
-  await seen("run.started")
+it("lets go of the run when whoever reads its output has gone, and says how to go on", async () => {
+  const { child, seen, ended } = started(folder(), ["run", moduleFile("chatty"), "x", "--json"])
+  await seen("task.started")
   child.stdout?.destroy()
-  child.kill("SIGINT")
   const { code, stderr } = await ended
   expect(code).toBe(130)
-  expect(stderr).not.toContain("    at ")
+  expect(stderr).toMatch(/^loaded\nStopped\. .*\n {2}superstep runs resume \S+\n$/)
 })
+
+it("has nothing but JSON on stdout with --json, whatever a module prints", async () => {
+  const { child, seen, ended } = started(folder(), ["run", moduleFile("chatty"), "x", "--json"])
+  await seen("task.started")
+  child.kill("SIGTERM")
+  const { code, stdout, stderr } = await ended
+  expect(code).toBe(130)
+  expect(stderr).toMatch(/^loaded\n/)
+  for (const line of stdout.trimEnd().split("\n")) expect(() => JSON.parse(line)).not.toThrow()
+})
+
+it("says how to find what is wrong in a module that Node cannot read", async () => {
+  const cwd = folder()
+  writeFileSync(join(cwd, "syntax.mjs"), "export default 1 2")
+  const { code, stdout, stderr } = await started(cwd, ["run", "syntax.mjs", "x"]).ended
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+  expect(stderr.replace(/\s+/g, " ")).toMatch(
+    /^superstep: syntax\.mjs cannot be loaded: SyntaxError: .* \(node syntax\.mjs shows where\) $/,
+  )
+})
+
+it.skipIf(!existsSync("/dev/full"))(
+  "says so when its output cannot be written (skipped without /dev/full)",
+  async () => {
+    const full = openSync("/dev/full", "w")
+    const { ended } = started(folder(), ["run", moduleFile("greet"), "x", "--quiet"], {}, full)
+    const { code, stderr } = await ended
+    closeSync(full)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^superstep: Cannot write to stdout: ENOSPC.*\n$/)
+  },
+)

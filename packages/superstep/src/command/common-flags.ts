@@ -1,6 +1,7 @@
 /** The flags that commands share: how they are written, and what they mean. */
 import type { Budget, Limits } from "@superstep/engine"
 import { type Command, InvalidArgumentError, Option } from "commander"
+import { DEFAULT_PATH } from "./open-store.ts"
 
 export interface OutputFlags {
   readonly json?: true | undefined
@@ -21,14 +22,17 @@ export interface DefinitionFlags {
   readonly maxSteps?: number | undefined
 }
 
-export interface RunFlags {
+export interface RunFlags extends BoundFlags {
   readonly runId?: string | undefined
   readonly thread?: string | undefined
+  readonly yolo?: true | undefined
+}
+
+export interface BoundFlags {
   /** Milliseconds. */
   readonly timeout?: number | undefined
   readonly maxSteps?: number | undefined
   readonly budget?: BudgetFlag | undefined
-  readonly yolo?: true | undefined
 }
 
 export interface ModelChoices {
@@ -52,7 +56,7 @@ export function outputFlags(command: Command): Command {
 }
 
 export function storeFlags(command: Command): Command {
-  return command.option("--store <url>", "sqlite:PATH, or memory: to keep nothing")
+  return command.option("--store <url>", `sqlite:PATH (default: ${DEFAULT_PATH}), or memory: to keep nothing`)
 }
 
 export function definitionFlags(command: Command): Command {
@@ -71,18 +75,29 @@ export function modelFlag(command: Command): Command {
 }
 
 export function runFlags(command: Command): Command {
+  return turnFlags(
+    command.option("--run-id <id>", "a name for the run; one that is there is joined", parseName),
+  )
+}
+
+/** Of each run of a conversation. */
+export function turnFlags(command: Command): Command {
+  return boundFlags(
+    command.option("--thread <id>", "a conversation that goes on from run to run", parseName),
+  ).option("--yolo", "tools run without asking, unless they are denied")
+}
+
+/** How far a run may go. */
+export function boundFlags(command: Command): Command {
   return command
-    .option("--run-id <id>", "a name for the run; one that is there is joined", parseName)
-    .option("--thread <id>", "a conversation that goes on from run to run", parseName)
     .option("--timeout <time>", "90s, 2m, 1h: how long it may take", parseDuration)
     .option("--max-steps <n>", "supersteps at the most; of a graph, visits of its nodes", parseCount)
     .option("--budget <parts>", "tokens=…,usd=…,seconds=…", parseBudget)
-    .option("--yolo", "tools run without asking, unless they are denied")
 }
 
 /** What the flags mean to the engine, beside what the definition was loaded with. */
 export function limitsOf(
-  { timeout, maxSteps, budget = {} }: RunFlags,
+  { timeout, maxSteps, budget = {} }: BoundFlags,
   dialect?: string,
 ): {
   readonly timeout?: number
@@ -121,6 +136,13 @@ export function parseCount(text: string): number {
   const count = Number(text)
   if (/^\d+$/.test(text) && count >= 1 && Number.isSafeInteger(count)) return count
   throw new InvalidArgumentError("It is a whole number of at least 1.")
+}
+
+/** As `parseCount`, and 0 too. */
+export function parseWhole(text: string): number {
+  const count = Number(text)
+  if (/^\d+$/.test(text) && Number.isSafeInteger(count)) return count
+  throw new InvalidArgumentError("It is a whole number of at least 0.")
 }
 
 function parseName(text: string): string {

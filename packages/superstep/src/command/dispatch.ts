@@ -5,7 +5,7 @@ import { COMMANDS, type CommandEntry } from "./commands.ts"
 import { EXIT, type ExitCode } from "./exit-codes.ts"
 import type { Io } from "./io.ts"
 import { printError, saidBy } from "./print-error.ts"
-import { padded, terminal } from "./terminal.ts"
+import { padded, type Terminal, terminal } from "./terminal.ts"
 import { usageError } from "./usage-error.ts"
 
 /** Runs a command line, without the program's own name; resolves with what the process is to exit with. */
@@ -33,30 +33,45 @@ export async function main(argv: readonly string[], io: Io): Promise<ExitCode> {
 async function dispatch(argv: readonly string[], cli: Cli): Promise<void> {
   const [first, ...others] = argv
   if (first === undefined) {
-    cli.err.write(help(cli))
+    cli.err.write(help(cli.err))
     return cli.exit(EXIT.usage)
   }
-  if (first === "--help" || first === "-h") return cli.out.write(help(cli))
+  if (first === "--help" || first === "-h") return cli.out.write(help(cli.out))
   if (first === "--version" || first === "-V") return cli.out.line(await version())
   if (first === "help") {
-    const [name] = others
-    if (name === undefined) return cli.out.write(help(cli))
-    return await dispatch([name, "--help"], cli)
+    if (others.length === 0) return cli.out.write(help(cli.out))
+    return await dispatch([...others, "--help"], cli)
   }
   const command = await load(entryFor(first), cli)
+  checkBelow(command, others)
   await command.parseAsync(others, { from: "user" })
 }
 
 function entryFor(name: string): CommandEntry {
   const entry = COMMANDS.find((one) => one.name === name)
   if (entry !== undefined) return entry
-  const near = COMMANDS.find((one) => one.name.startsWith(name.slice(0, 3)))
+  const near =
+    COMMANDS.find((one) => one.name.startsWith(name.slice(0, 3))) ??
+    COMMANDS.find((one) => lettersOf(one.name) === lettersOf(name))
   const hint = near === undefined ? "See superstep --help." : `Did you mean superstep ${near.name}?`
   throw usageError(
     name.startsWith("-")
       ? `There is no flag "${name}" before a command. Write superstep COMMAND ${name}.`
       : `There is no command "${name}". ${hint}`,
   )
+}
+
+/** In order: most slips swap two of them. */
+function lettersOf(word: string): string {
+  return [...word].sort().join("")
+}
+
+/** Where a command is done without one below it too, a word that is none of them would be taken for its argument. */
+function checkBelow(command: Command, [word]: readonly string[]): void {
+  const names = command.commands.map((below) => below.name())
+  if (names.length === 0 || word === undefined || word.startsWith("-")) return
+  if (word === "help" || names.includes(word)) return
+  throw usageError(`There is no command "${command.name()} ${word}". There are: ${names.join(", ")}.`)
 }
 
 /** The command with all below it, set up to write where the others write and to leave the end of the process to `main`. */
@@ -93,8 +108,8 @@ function exitCodeOf({ exitCode }: CommanderError): ExitCode {
   return exitCode === 0 ? EXIT.completed : EXIT.usage
 }
 
-function help({ out }: Cli): string {
-  const { bold, dim } = out.paint
+function help({ paint }: Terminal): string {
+  const { bold, dim } = paint
   const width = Math.max(...COMMANDS.map(({ name }) => name.length))
   return [
     `${bold("superstep")}: AI-agent workflows that lose nothing and repeat nothing`,

@@ -1,5 +1,6 @@
 /** Runs by the part of their id that people type: the end of it, as lists show it, or its beginning. */
 import { type Store, type StoredRun, SuperstepError } from "@superstep/engine"
+import { shellWord } from "./shell-word.ts"
 import { foreignLine } from "./terminal.ts"
 import { usageError } from "./usage-error.ts"
 
@@ -8,6 +9,11 @@ const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
 /** As lists show it: of an id that was made up, the end, which tells runs apart; a name as it is. */
 export function shortId(runId: string): string {
   return UUID.test(runId) ? runId.slice(-8) : runId
+}
+
+/** The same in a command that people are told to type. */
+export function typedId(runId: string): string {
+  return shellWord(shortId(runId))
 }
 
 const PAGE = 200
@@ -30,6 +36,15 @@ export async function findRun(store: Pick<Store, "run" | "runs">, given: string)
   if (only === undefined) throw unknown(given)
   if (others.length > 0) throw ambiguous(given, fitting)
   return only
+}
+
+/** Each once, in the order in which they are named. */
+export async function findRuns(
+  store: Pick<Store, "run" | "runs">,
+  given: readonly string[],
+): Promise<readonly StoredRun[]> {
+  const found = await Promise.all(given.map((id) => findRun(store, id)))
+  return [...new Map(found.map((run) => [run.runId, run])).values()]
 }
 
 function unknown(given: string): SuperstepError {

@@ -4,13 +4,14 @@ import {
   isSuperstepError,
   pastEvents,
   type Run,
+  Runtime,
   type StoredRun,
 } from "@superstep/engine"
 import type { Command } from "commander"
 import { attend, storeFlagOf } from "./attend.ts"
 import type { Cli } from "./cli.ts"
 import type { OutputFlags, StoreFlags } from "./common-flags.ts"
-import { shortId } from "./find-run.ts"
+import { shortId, typedId } from "./find-run.ts"
 import type { OpenStore } from "./open-store.ts"
 import type { OpenedWorkflow } from "./open-workflow.ts"
 import { openStoredWorkflow, type StoredWorkflowFlags, storedWorkflowFlags } from "./stored-workflow.ts"
@@ -29,7 +30,7 @@ export function goOnFlags(command: Command): Command {
 
 export interface GoOnOptions {
   /** The run to go on with: the stored one, or another that is made of it once its workflow is there. */
-  readonly of?: (() => Promise<string>) | undefined
+  readonly of?: ((opened: OpenedWorkflow) => Promise<string>) | undefined
   readonly takeOver?: boolean | undefined
   /** Once it is here, before anything else is done with it. */
   readonly first?: ((run: Run<unknown>) => Promise<void>) | undefined
@@ -44,8 +45,9 @@ export async function goOn(
 ): Promise<void> {
   const opened = await openStoredWorkflow(cli, store, run, flags)
   try {
-    const runId = (await options.of?.()) ?? run.runId
-    cli.exit(await attended(cli, store, opened, runId, flags, options))
+    const made = await options.of?.(opened)
+    const which = made === undefined ? { runId: run.runId } : { runId: made, madeOf: run.runId }
+    cli.exit(await attended(cli, store, opened, which, flags, options))
   } finally {
     await opened.close()
   }
@@ -55,45 +57,65 @@ async function attended(
   cli: Cli,
   store: OpenStore,
   opened: OpenedWorkflow,
-  runId: string,
+  { runId, madeOf }: { readonly runId: string; readonly madeOf?: string },
   flags: GoOnFlags,
   { takeOver, first }: GoOnOptions,
 ) {
   const onGraphChange: GraphChangePolicy | undefined = flags.acceptChanges && "continue"
+  const past = await pastEvents(store, runId)
   try {
     return await attend(cli, {
       opened,
       store,
       flags,
       onGraphChange,
-      past: () => pastEvents(store, runId),
+      past,
       begin: async (runtime) => {
         const run = runtime.resume(opened.workflow, runId, { takeOver })
         await first?.(run)
-        return { run }
+        return { run, after: past.at(-1)?.seq ?? 0 }
       },
     })
   } catch (error) {
     if (isSuperstepError(error, "RUN_HELD")) throw held(runId, storeFlagOf(flags), error)
-    if (isSuperstepError(error, "GRAPH_CHANGED")) throw changed(runId, storeFlagOf(flags), error)
-    throw error
+    if (!isSuperstepError(error, "GRAPH_CHANGED")) throw error
+    const what = error.message.replace(/\nResume it with onGraphChange.*$/, "")
+    if (madeOf === undefined) throw changed(what, endOf(runId, storeFlagOf(flags)), error)
+    await discard(store, runId)
+    throw changed(
+      what.replace(runId, () => madeOf),
+      ".",
+      error,
+    )
   }
 }
 
 function held(runId: string, storeFlag: string, cause: Error): Error {
-  const id = shortId(runId)
+  const id = typedId(runId)
   const where = /process \d+ on \S+?(?=\.( |$))/.exec(cause.message)?.[0] ?? "another process"
   return usageError(
-    `Run ${id} is at work in ${where}. Watch it there:\nsuperstep runs events ${id} --follow${storeFlag}\n` +
+    `Run ${shortId(runId)} is at work in ${where}. Watch it there:\nsuperstep runs events ${id} --follow${storeFlag}\n` +
       `If that process is stuck:\nsuperstep runs resume ${id} --take-over${storeFlag}`,
     cause,
   )
 }
 
-function changed(runId: string, storeFlag: string, cause: Error): Error {
-  return usageError(
-    `${cause.message.replace(/\nResume it with onGraphChange.*$/, "")}\nTo go on all the same, with nodes matched by name, add --accept-changes; ` +
-      `to end it:\nsuperstep runs cancel ${shortId(runId)}${storeFlag}`,
-    cause,
-  )
+function changed(what: string, end: string, cause: Error): Error {
+  const all = "To go on all the same, with nodes matched by name, add --accept-changes"
+  return usageError(`${what}\n${all}${end}`, cause)
+}
+
+function endOf(runId: string, storeFlag: string): string {
+  return `; to end it:\nsuperstep runs cancel ${typedId(runId)}${storeFlag}`
+}
+
+/** One that was just made, and cannot go on: it would be in lists for ever. */
+async function discard(store: OpenStore, runId: string): Promise<void> {
+  const runtime = new Runtime({ store, workflows: [] })
+  try {
+    await runtime.cancel(runId)
+    await runtime.remove(runId)
+  } finally {
+    await runtime.close()
+  }
 }

@@ -1,6 +1,8 @@
-/** What `superstep doctor` looks at. Nothing is made or changed, but for a run in memory. */
-import { accessSync, constants, existsSync, statfsSync } from "node:fs"
-import { dirname } from "node:path"
+/** What `superstep doctor` looks at. Nothing is left of what it tries. */
+import { accessSync, constants, existsSync, mkdtempSync, rmSync, statfsSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import type { StorageReport } from "@superstep/engine"
 import { duration } from "./figures.ts"
 import { installedVersion } from "./installed.ts"
 import type { Io } from "./io.ts"
@@ -21,7 +23,7 @@ export async function* findings(io: Io, store: string | undefined): AsyncGenerat
   yield nodeVersion(process.versions.node)
   yield await driver()
   yield await storeState(io, store)
-  yield disk(io.cwd)
+  yield disk(io, store)
   yield* providers(io)
   yield typescript(io.cwd, process.versions.node)
   yield mcp(io.cwd)
@@ -43,9 +45,20 @@ function isAtLeast(version: string, major: number, minor: number): boolean {
   return first > major || (first === major && second >= minor)
 }
 
+/** By a store that is made aside, and gone at once. */
 async function driver(): Promise<Finding> {
-  const isBuiltIn = isAtLeast(process.versions.node, 22, 13)
-  return { state: "ok", what: "sqlite", is: isBuiltIn ? "node:sqlite, built in" : "libsql" }
+  const what = "sqlite"
+  const folder = mkdtempSync(join(tmpdir(), "superstep-doctor-"))
+  try {
+    const { sqliteStore } = await import("@superstep/store-sqlite")
+    await sqliteStore({ path: join(folder, "try.db") }).close()
+    const isBuiltIn = process.getBuiltinModule("node:sqlite") !== undefined
+    return { state: "ok", what, is: isBuiltIn ? "node:sqlite, built in" : "libsql" }
+  } catch (error) {
+    return { state: "fail", what, is: messageOf(error), todo: "Use Node 22.13 or later, which has SQLite." }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 }
 
 async function storeState({ cwd }: Io, url: string | undefined): Promise<Finding> {
@@ -54,9 +67,7 @@ async function storeState({ cwd }: Io, url: string | undefined): Promise<Finding
     const address = storeAddress(url, cwd)
     if (address.path === undefined) return { state: "ok", what, is: "in memory: nothing is kept" }
     if (!existsSync(address.path)) return notYet(address.path)
-    const opened = await openStore(url, cwd)
-    const { runs } = await opened.report()
-    await opened.close()
+    const runs = await runsIn(url, cwd)
     const count = Object.values(runs).reduce((sum, one) => sum + one, 0)
     return {
       state: "ok",
@@ -73,9 +84,32 @@ async function storeState({ cwd }: Io, url: string | undefined): Promise<Finding
   }
 }
 
-function notYet(path: string): Finding {
-  let folder = dirname(path)
+async function runsIn(url: string | undefined, cwd: string): Promise<StorageReport["runs"]> {
+  const opened = await openStore(url, cwd)
+  try {
+    return (await opened.report()).runs
+  } finally {
+    await opened.close()
+  }
+}
+
+/** Undefined for memory, and for what is no address: `storeState` tells about that. */
+function pathOf(url: string | undefined, cwd: string): string | undefined {
+  try {
+    return storeAddress(url, cwd).path
+  } catch {
+    return undefined
+  }
+}
+
+function existingFolder(path: string): string {
+  let folder = path
   while (!existsSync(folder)) folder = dirname(folder)
+  return folder
+}
+
+function notYet(path: string): Finding {
+  const folder = existingFolder(dirname(path))
   try {
     accessSync(folder, constants.W_OK)
     return { state: "ok", what: "store", is: `${path} is made by the first run` }
@@ -85,8 +119,9 @@ function notYet(path: string): Finding {
   }
 }
 
-function disk(cwd: string): Finding {
-  const { bavail, bsize } = statfsSync(cwd)
+/** Of the place where runs are kept. */
+function disk({ cwd }: Io, url: string | undefined): Finding {
+  const { bavail, bsize } = statfsSync(existingFolder(pathOf(url, cwd) ?? cwd))
   const free = bavail * bsize
   const isEnough = free >= LEAST_DISK
   return {

@@ -1,5 +1,6 @@
 /** What the command has of the world around it: tests give it another one. */
 import type { Readable, Writable } from "node:stream"
+import { EXIT, type ExitCode } from "./exit-codes.ts"
 
 export interface Io {
   readonly stdin: Readable & { readonly isTTY?: boolean | undefined }
@@ -20,15 +21,21 @@ interface Screen {
 
 export function processIo(): Io {
   const listeners = new Set<() => void>()
-  const interrupt = (code: number) => () => {
+  const interrupt = (code: ExitCode) => {
     if (listeners.size === 0) process.exit(code)
     for (const listener of [...listeners]) listener()
   }
-  process.on("SIGINT", interrupt(130))
-  process.on("SIGTERM", interrupt(130))
-  // `superstep runs events … | head`: whoever read has gone.
-  process.stdout.on("error", interrupt(130))
+  process.on("SIGINT", () => interrupt(EXIT.cancelled))
+  process.on("SIGTERM", () => interrupt(EXIT.cancelled))
   process.stderr.on("error", () => undefined)
+  // Once: each write that fails tells, and a second interrupt would end the process on the spot.
+  process.stdout.once("error", (error: NodeJS.ErrnoException) => {
+    process.stdout.on("error", () => undefined)
+    // `superstep runs events … | head`: whoever read has gone.
+    if (error.code === "EPIPE") return interrupt(EXIT.cancelled)
+    process.stderr.write(`superstep: Cannot write to stdout: ${error.message}.\n`)
+    interrupt(EXIT.failed)
+  })
   return {
     stdin: process.stdin,
     stdout: process.stdout,

@@ -17,7 +17,8 @@ async function run(argv: readonly string[]): Promise<void> {
     : undefined
   const { start } = whole?.exports ?? (await modules())
   const code = await start(argv)
-  whole?.keep()
+  // What did not get to its end has compiled too little to be worth it.
+  if (code === 0) whole?.keep()
   process.exit(code)
 }
 

@@ -29,7 +29,12 @@ export async function openGoal(
   const { goal } = loaded
   if (goal === undefined) throw await definitionError(loaded)
   if (flags.quiet !== true) await printLoaded(loaded, cli.err)
-  await chosen?.check(goal.agents.keys())
+  try {
+    await chosen?.check(goal.agents.keys())
+  } catch (error) {
+    await goal.close()
+    throw error
+  }
   const workflow = goalWorkflow(goal.config)
   return {
     name: goal.name,

@@ -16,7 +16,7 @@ export interface StoreAddress {
   readonly isDefault: boolean
 }
 
-const DEFAULT_PATH = ".superstep/superstep.db"
+export const DEFAULT_PATH = ".superstep/superstep.db"
 
 export function storeAddress(url: string | undefined, cwd: string): StoreAddress {
   if (url === undefined) {

@@ -85,8 +85,15 @@ async function openDefinition(
     if (goalConfigIn(source.file, loaded)) return await openGoal(source.file, cli, flags, chosen)
     throw await definitionError(loaded)
   }
-  if (flags.quiet !== true) await printLoaded(loaded, cli.err)
-  await chosen?.check(asked)
+  try {
+    if (flags.agents !== undefined && definition.dialect !== "graph")
+      throw usageError(`--agents is for a graph; ${source.file} has its agents itself.`)
+    if (flags.quiet !== true) await printLoaded(loaded, cli.err)
+    await chosen?.check(asked)
+  } catch (error) {
+    await definition.close()
+    throw error
+  }
   const { name, workflow } = definition
   return { name, workflow, definition, labels: source.labels, close: () => definition.close() }
 }
@@ -99,7 +106,10 @@ async function openModule(
 ): Promise<OpenedWorkflow> {
   if (!existsSync(file)) throw usageError(`Cannot read ${source}: there is no such file.`)
   const giveBack = await chosen?.takeOver()
-  const workflow = await importModule(source, file)
+  const workflow = await importModule(source, file).catch((error: unknown) => {
+    giveBack?.()
+    throw error
+  })
   const { close } = workflow as { close?: () => Promise<void> }
   return {
     name: workflow.name,

@@ -2,6 +2,7 @@
 import type { OpenRequest, RunResult } from "@superstep/engine"
 import type { Cli } from "./cli.ts"
 import type { Ended } from "./run-workflow.ts"
+import { shellWord } from "./shell-word.ts"
 import { foreign, foreignLine, wrapped } from "./terminal.ts"
 
 export interface PrintEndedOptions {
@@ -18,8 +19,8 @@ export function printEnded(cli: Cli, { runId, result }: Ended, options: PrintEnd
   const { json, isKept, storeFlag, isShown } = options
   const { err } = cli
   if (result === undefined) {
-    err.line(`Stopped. The run is kept; go on with it:`)
-    return err.line(`  superstep runs resume ${runId}${storeFlag}`)
+    err.line("Stopped. The run is kept; go on with it:")
+    return err.line(`  superstep runs resume ${shellWord(runId)}${storeFlag}`)
   }
   if (result.status === "completed") {
     if (!json && !isShown) printOutputs(cli, result)
@@ -27,10 +28,19 @@ export function printEnded(cli: Cli, { runId, result }: Ended, options: PrintEnd
   }
   if (result.status === "waiting") return printOpen(cli, result.requests, runId, options)
   printFailure(cli, result)
-  if (result.status === "cancelled" || !isKept) return
-  err.line(`  superstep runs show ${runId}${storeFlag}    what happened`)
-  if (result.status === "failed")
-    err.line(`  superstep runs retry ${runId}${storeFlag}   from where it failed`)
+  if (result.status === "cancelled") return
+  const more = LIMIT_FLAGS[result.error?.code ?? ""]
+  if (!isKept) {
+    if (more !== undefined) err.line(`  ${more} lets it go further.`)
+    return
+  }
+  const isFailed = result.status === "failed"
+  const next = isFailed ? ", and another try from where it failed" : more && ", and how it goes further"
+  err.line(`What happened${next ?? ""}:`)
+  err.line(`  superstep runs show ${shellWord(runId)}${storeFlag}`)
+  const retry = `  superstep runs retry ${shellWord(runId)}`
+  if (isFailed) err.line(`${retry}${storeFlag}`)
+  else if (more !== undefined) err.line(`${retry} ${more}${storeFlag}`)
 }
 
 export function printOutputs({ out }: Cli, { outputs }: RunResult): void {
@@ -43,9 +53,10 @@ export function printOutputs({ out }: Cli, { outputs }: RunResult): void {
 
 /** What bounds a run, and can be set at the command. */
 const LIMIT_FLAGS: Readonly<Record<string, string>> = {
-  BUDGET_EXCEEDED: "--budget",
-  CONVERGENCE: "--max-steps",
-  RUN_TIMEOUT: "--timeout",
+  BUDGET_EXCEEDED: "--budget tokens=…,usd=…",
+  CONVERGENCE: "--max-steps N",
+  STEP_LIMIT: "--max-steps N",
+  RUN_TIMEOUT: "--timeout TIME",
 }
 
 function printFailure({ err, isVerbose }: Cli, { error, status }: RunResult): void {
@@ -55,8 +66,6 @@ function printFailure({ err, isVerbose }: Cli, { error, status }: RunResult): vo
   const lines = wrapped(foreign(`${word}${where}: ${error.message}`), err.width - "superstep: ".length)
   for (const [i, line] of lines.entries())
     err.line(i === 0 ? `${err.paint.red("superstep:")} ${line}` : `  ${line}`)
-  const flag = LIMIT_FLAGS[error.code]
-  if (flag !== undefined) err.line(`  ${flag} lets it go further.`)
   if (isVerbose && error.stack !== undefined) err.line(foreign(error.stack))
 }
 
@@ -72,7 +81,8 @@ function printOpen(
     for (const line of wrapped(foreign(`${id}${whom}: ${prompt}`), err.width - 2)) err.line(`  ${line}`)
   }
   if (!isKept) return err.line("It is in memory only, and gone now: use --store sqlite:PATH to keep it.")
-  err.line(`Answer it, then go on with it:`)
-  for (const { id } of requests) err.line(`  superstep respond ${runId} ${id} ANSWER${storeFlag}`)
-  err.line(`  superstep runs resume ${runId}${storeFlag}`)
+  const run = shellWord(runId)
+  err.line("Answer it, then go on with it:")
+  for (const { id } of requests) err.line(`  superstep respond ${run} ${shellWord(id)} ANSWER${storeFlag}`)
+  err.line(`  superstep runs resume ${run}${storeFlag}`)
 }

@@ -14,7 +14,7 @@ export async function printError(error: unknown, cli: Pick<Cli, "err" | "isVerbo
     return EXIT.usage
   }
   for (const line of saidBy("superstep:", foreign(messageOf(error)), err)) err.line(line)
-  if (isVerbose && error instanceof Error && error.stack !== undefined) err.line(foreign(error.stack))
+  if (isVerbose) for (const stack of stacksOf(error)) err.line(foreign(stack))
   return isUsage(error) ? EXIT.usage : EXIT.failed
 }
 
@@ -22,6 +22,16 @@ export async function printError(error: unknown, cli: Pick<Cli, "err" | "isVerbo
 export function saidBy(name: string, message: string, { width, paint }: Terminal): string[] {
   const [first = "", ...others] = wrapped(message, width - name.length - 1)
   return [`${paint.red(name)} ${first}`, ...others.map((line) => (line === "" ? "" : `  ${line}`))]
+}
+
+const MOST_CAUSES = 5
+
+/** Its own, and those of what caused it. */
+function stacksOf(error: unknown): string[] {
+  const stacks: string[] = []
+  for (let one = error; one instanceof Error && stacks.length < MOST_CAUSES; one = one.cause)
+    stacks.push(`${stacks.length === 0 ? "" : "caused by "}${one.stack ?? one.message}`)
+  return stacks
 }
 
 function messageOf(error: unknown): string {

@@ -3,8 +3,9 @@ import type { Json, OpenRequest } from "@superstep/engine"
 import { age } from "./amounts.ts"
 import { isApproval } from "./ask-person.ts"
 import { decisionIn } from "./decision.ts"
-import { shortId } from "./find-run.ts"
+import { typedId } from "./find-run.ts"
 import { jsonText } from "./json-line.ts"
+import { shellWord } from "./shell-word.ts"
 import { clipped, foreign, foreignLine, type Terminal, wrapped } from "./terminal.ts"
 
 const MOST_DATA = 500
@@ -35,13 +36,8 @@ export function printQuestion(
     for (const line of wrapped(text, out.width - 4)) out.line(`    ${line}`)
   }
   for (const line of wrapped(`An answer is ${fits(request)}.`, out.width - 4)) out.line(`    ${dim(line)}`)
-  const answer = `superstep respond ${shortId(runId)} ${shownId(id)} ${exampleOf(request)}${storeFlag}`
+  const answer = `superstep respond ${typedId(runId)} ${shellWord(id)} ${exampleOf(request)}${storeFlag}`
   out.line(`    ${dim(answer)}`)
-}
-
-/** Ids of nested workflows have signs that a shell would take for its own. */
-function shownId(id: string): string {
-  return /^[\w./:-]+$/.test(id) ? id : `'${foreignLine(id).replaceAll("'", "'\\''")}'`
 }
 
 interface Shape {

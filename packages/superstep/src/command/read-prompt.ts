@@ -4,6 +4,7 @@ import type { Json } from "@superstep/engine"
 import { isInteractive } from "./answerers.ts"
 import type { Cli } from "./cli.ts"
 import type { OpenedWorkflow } from "./open-workflow.ts"
+import { foreignLine } from "./terminal.ts"
 import { usageError } from "./usage-error.ts"
 
 const LARGEST = 10_000_000
@@ -14,18 +15,20 @@ export async function readInput(
   opened: OpenedWorkflow,
   cli: Cli,
 ): Promise<Json | undefined> {
+  if (given !== undefined || !needsPrompt(opened) || !isInteractive(cli))
+    return await givenInput(given, opened, cli)
+  const { isCancel, text } = await import("@clack/prompts")
+  const { stdin: input, stderr: output } = cli.io
+  const said = await text({ message: `What is "${foreignLine(opened.name)}" to do?`, input, output })
+  return isCancel(said) ? undefined : asInput(said ?? "", opened)
+}
+
+/** The same, where nobody is asked. */
+export async function givenInput(given: string | undefined, opened: OpenedWorkflow, cli: Cli): Promise<Json> {
   if (given === "-") return asInput(await readStdin(cli), opened)
   if (given !== undefined) return asInput(given, opened)
   if (!needsPrompt(opened)) return ""
-  if (!isInteractive(cli)) {
-    throw usageError(
-      `${opened.name} needs a prompt: superstep run FILE "PROMPT", or - to read it from stdin.`,
-    )
-  }
-  const { isCancel, text } = await import("@clack/prompts")
-  const { stdin: input, stderr: output } = cli.io
-  const said = await text({ message: `What is "${opened.name}" to do?`, input, output })
-  return isCancel(said) ? undefined : asInput(said ?? "", opened)
+  throw usageError(`${opened.name} needs a prompt: write it after FILE, or - to read it from stdin.`)
 }
 
 async function readStdin({ io }: Cli): Promise<string> {

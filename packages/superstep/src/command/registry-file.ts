@@ -22,14 +22,26 @@ export interface RegistryFile {
 
 type Flags = Pick<DefinitionFlags, "lenient" | "set" | "agents"> & Pick<OutputFlags, "quiet">
 
-/** Throws what is wrong with it. A graph may name agents of the store, and those of `--agents`. */
-export async function readRegistryFile(
+/** Throws what is wrong with one. A graph may name agents of `--agents`; else those of the other files and of the store. */
+export async function readRegistryFiles(
   cli: Cli,
   store: OpenStore,
-  file: string,
+  files: readonly string[],
   flags: Flags,
-): Promise<RegistryFile> {
-  const loaded = await loadWithStored(cli, store, file, flags)
+): Promise<readonly RegistryFile[]> {
+  const alone: { readonly file: string; readonly loaded: Loaded }[] = []
+  for (const file of files) alone.push({ file, loaded: await loadFile({ file }, cli, flags) })
+  const brought: Agents = Object.assign({}, ...alone.map(({ file, loaded }) => agentsIn(file, loaded)))
+  const read: RegistryFile[] = []
+  for (const { file, loaded } of alone) {
+    const isWhole = loaded.definition !== undefined || flags.agents !== undefined
+    const whole = isWhole ? loaded : await loadWithKnown(cli, store, { file, loaded, brought }, flags)
+    read.push(await registryFile(cli, file, whole, flags))
+  }
+  return read
+}
+
+async function registryFile(cli: Cli, file: string, loaded: Loaded, flags: Flags): Promise<RegistryFile> {
   const { definition } = loaded
   if (definition === undefined) throw await definitionError(loaded)
   await definition.close()
@@ -54,16 +66,31 @@ export async function readAgentsFile(cli: Cli, file: string, flags: Flags): Prom
 }
 
 /** A name that no file has. */
-const STORED = "the agents of the store.json"
+const KNOWN = "the agents that are known.json"
 
-async function loadWithStored(cli: Cli, store: OpenStore, file: string, flags: Flags): Promise<Loaded> {
-  const alone = await loadFile({ file }, cli, flags)
-  if (alone.definition !== undefined || flags.agents !== undefined) return alone
-  const rows = await store.registry.agents()
-  if (rows.length === 0) return alone
-  const agents = JSON.stringify({ agents: Object.fromEntries(rows.map((row) => [row.id, agentData(row)])) })
-  const read = (name: string) => (name === STORED ? agents : readFileSync(resolve(cli.io.cwd, name), "utf8"))
-  return await loadFile({ file, load: { agents: STORED, read } }, cli, flags)
+interface AloneFile {
+  readonly file: string
+  readonly loaded: Loaded
+  /** By the other files. */
+  readonly brought: Agents
+}
+
+async function loadWithKnown(
+  cli: Cli,
+  store: OpenStore,
+  { file, loaded, brought }: AloneFile,
+  flags: Flags,
+): Promise<Loaded> {
+  const stored = (await store.registry.agents()).map((row) => [row.id, agentData(row)])
+  const agents = { ...Object.fromEntries(stored), ...brought }
+  if (Object.keys(agents).length === 0) return loaded
+  const text = JSON.stringify({ agents })
+  const read = (name: string) => (name === KNOWN ? text : readFileSync(resolve(cli.io.cwd, name), "utf8"))
+  return await loadFile({ file, load: { agents: KNOWN, read } }, cli, flags)
+}
+
+function agentsIn(file: string, { definition }: Loaded): Agents {
+  return definition?.dialect === "agents" ? agentsOf(file, definition.data) : {}
 }
 
 interface AgentsDocument {
@@ -71,8 +98,10 @@ interface AgentsDocument {
   readonly models?: { readonly [name: string]: { readonly [field: string]: Json } }
 }
 
+type Agents = { readonly [id: string]: Json }
+
 /** Agents stand for themselves in the store: the name of a model of the file becomes the model. */
-function agentsOf(file: string, data: Json): Json {
+function agentsOf(file: string, data: Json): Agents {
   const { agents, models = {} } = data as unknown as AgentsDocument
   return Object.fromEntries(
     Object.entries(agents).map(([id, agent]) => {

@@ -1,6 +1,6 @@
 /** What a run carries of how its workflow was opened, so that it can be opened again: `runs resume`, `runs replay`. */
 import { resolve } from "node:path"
-import type { Labels } from "@superstep/engine"
+import type { Labels, StoredRun } from "@superstep/engine"
 import type { DefinitionFlags, ModelChoices } from "./common-flags.ts"
 
 /** The longest that a store takes; what is longer has to be given again. */
@@ -18,6 +18,14 @@ export function labelsOf(file: string, flags: DefinitionFlags, cwd: string): Lab
   }
   const kept = Object.entries(labels).filter(([, text]) => text !== undefined && text.length <= LONGEST)
   return Object.fromEntries(kept) as Labels
+}
+
+/** Of a new run with the past of another one. */
+export function withMaxSteps(
+  { labels = {} }: Pick<StoredRun, "labels">,
+  { maxSteps }: Pick<DefinitionFlags, "maxSteps">,
+): Labels {
+  return maxSteps === undefined ? labels : { ...labels, maxSteps: String(maxSteps) }
 }
 
 /** FILE and flags as they were given; flags that are given now come first. */

@@ -3,18 +3,19 @@ import type { Holder, Json, StoredRun, Usage } from "@superstep/engine"
 import { openRequests, type RunView } from "@superstep/engine/protocol"
 import { age, shortCost, shortTokens } from "./amounts.ts"
 import { counted, duration, spent } from "./figures.ts"
-import { shortId } from "./find-run.ts"
+import { typedId } from "./find-run.ts"
 import { jsonText } from "./json-line.ts"
+import { machineOf } from "./living-holder.ts"
 import { printQuestion } from "./question-text.ts"
 import { nodesOf, stepsOf } from "./run-overview.ts"
 import { paintStatus } from "./status-paint.ts"
 import { printTable } from "./table.ts"
-import { foreign, foreignLine, type Terminal, wrapped } from "./terminal.ts"
+import { clipped, foreign, foreignLine, type Terminal, wrapped } from "./terminal.ts"
 
 export interface RunReport {
   readonly run: StoredRun
   readonly view: RunView
-  /** The process that has it. */
+  /** The process that has it, and is alive. */
   readonly holder?: Holder | undefined
   readonly now: number
   /** ` --store …`, where the store is not the usual one. */
@@ -22,6 +23,7 @@ export interface RunReport {
 }
 
 const MOST_NODES = 50
+const MOST_INPUT = 200
 const MOST_TEXT = 4_000
 
 export function printRun(out: Terminal, report: RunReport): void {
@@ -64,10 +66,11 @@ function printStanding(out: Terminal, { run, view, holder, now }: RunReport): vo
     ["started", `${began} UTC, ${age(now - startedAt)} ago${took}`],
     ["steps", steps.join(" in ")],
     ["used", [...spent(view.usage), ...calls(view.usage)].join(", ") || undefined],
+    ["input", view.input === undefined ? undefined : clipped(wordsOf(view.input), MOST_INPUT)],
     ["file", labels?.file],
     ["thread", thread],
     ["fork of", forkOf && `${forkOf.runId}, at record ${forkOf.seq}`],
-    ["at work", holder && `in process ${holder.pid} on ${holder.machine.split(" ")[0]}`],
+    ["at work", holder ? `in process ${holder.pid} on ${machineOf(holder)}` : atWorkNowhere(run)],
     ["kept", pinned ? "pinned: it is never pruned" : undefined],
   ]
   out.line(`${out.paint.bold(`Run ${foreignLine(run.runId)}`)}: ${paintStatus(run.status, out.paint)}`)
@@ -77,6 +80,15 @@ function printStanding(out: Terminal, { run, view, holder, now }: RunReport): vo
     out.line(`  ${out.paint.dim(name.padEnd(9))} ${first}`)
     for (const line of more) out.line(`            ${line}`)
   }
+}
+
+function atWorkNowhere({ status }: StoredRun): string | undefined {
+  return status === "running" ? "nowhere: no process has it" : undefined
+}
+
+/** On a line. */
+function wordsOf(value: Json): string {
+  return foreignLine(typeof value === "string" ? value : jsonText(value))
 }
 
 function calls({ modelCalls = 0, toolCalls = 0 }: Usage): string[] {
@@ -113,20 +125,25 @@ function printUsage(
   )
 }
 
-function printEnd(out: Terminal, { run, view, now, storeFlag }: RunReport): void {
+function printEnd(out: Terminal, { run, view, holder, now, storeFlag }: RunReport): void {
   const requests = openRequests(view)
   if (requests.length > 0) heading(out, "Questions")
   for (const request of requests) printQuestion(out, { ...request, runId: run.runId }, { now, storeFlag })
   if (view.outputs.length > 0) heading(out, "Outputs")
   for (const output of view.outputs) printValue(out, output)
   const { error } = view
+  const isIdle = holder === undefined && requests.length === 0
+  if (isIdle && (run.status === "running" || run.status === "waiting")) {
+    out.line()
+    out.line(out.paint.dim(`Go on with it: superstep runs resume ${typedId(run.runId)}${storeFlag}`))
+  }
   if (error === undefined) return
   heading(out, "Error")
   const where = error.node === undefined ? "" : ` (at node "${error.node}")`
   const lines = wrapped(foreign(`${error.code}: ${error.message}${where}`), out.width - 2)
   for (const line of lines) out.line(`  ${out.paint.red(line)}`)
   if (run.status === "failed") {
-    out.line(out.paint.dim(`  From there again: superstep runs retry ${shortId(run.runId)}${storeFlag}`))
+    out.line(out.paint.dim(`  From there again: superstep runs retry ${typedId(run.runId)}${storeFlag}`))
   }
 }
 

@@ -13,6 +13,8 @@ export type Begin = (runtime: Runtime) => Begun | Promise<Begun>
 
 interface Begun {
   readonly run: Run<unknown>
+  /** Of one that goes on: its last event before. Absent: all that is told from now on is watched. */
+  readonly after?: number | undefined
 }
 
 export interface RunWorkflowOptions {
@@ -46,9 +48,12 @@ export async function runWorkflow(cli: Cli, options: RunWorkflowOptions): Promis
     onGraphChange,
   })
   try {
-    const { run } = await begin(runtime)
-    const { result, code } = await superviseRun(cli, { runtime, run, watcher, answerer, isKept })
+    const { run, after } = await begin(runtime)
+    const { result, code } = await superviseRun(cli, { runtime, run, after, watcher, answerer, isKept })
     return { runId: run.id, result, code }
+  } catch (error) {
+    watcher.end(undefined)
+    throw error
   } finally {
     await runtime.close()
   }

@@ -1,6 +1,16 @@
-/** The colour of how a run stands. */
+/** How a run may stand, and the colour of it. */
 import type { RunStatus } from "@superstep/engine"
 import type { Paint } from "./terminal.ts"
+
+/** In the order in which they are listed. */
+export const STATUSES: readonly RunStatus[] = [
+  "running",
+  "waiting",
+  "completed",
+  "failed",
+  "cancelled",
+  "limit",
+]
 
 export function paintStatus(status: string, paint: Paint): string {
   return (COLORS[status as RunStatus] ?? ((_, text) => text))(paint, status)

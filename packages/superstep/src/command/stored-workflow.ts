@@ -19,6 +19,11 @@ export function storedWorkflowFlags(command: Command): Command {
   return modelFlag(definitionFlags(command))
 }
 
+/** It can be opened without `--file`, if what it names is still there. */
+export function saysItsWorkflow({ labels = {} }: StoredRun): boolean {
+  return fromLabels(labels, {}).source !== undefined || settingsIn(labels) !== undefined
+}
+
 export interface StoredWorkflowOptions {
   /** False: nothing will be asked of a model. Default true. */
   readonly isRun?: boolean | undefined
@@ -31,23 +36,26 @@ export async function openStoredWorkflow(
   given: StoredWorkflowFlags,
   { isRun }: StoredWorkflowOptions = {},
 ): Promise<OpenedWorkflow> {
-  const { file, quiet, model, agents, set, lenient } = given
-  const own = Object.entries({ model, agents, set, lenient }).filter(([, flag]) => flag !== undefined)
+  const { file, quiet, model, agents, set, lenient, maxSteps } = given
+  const own = Object.entries({ model, agents, set, lenient, maxSteps }).filter(
+    ([, flag]) => flag !== undefined,
+  )
   const found = fromLabels(labels, Object.fromEntries(own) as DefinitionFlags)
   const research = file === undefined ? settingsIn(labels) : undefined
   if (research !== undefined)
     return await openResearch(research, cli, { ...found.flags, ...(quiet && { quiet }) })
   const source = file ?? found.source
+  const id = shortId(runId)
   if (source === undefined) {
-    throw usageError(
-      `Run ${shortId(runId)} does not say which file its workflow "${workflow}" is in.\nAdd --file FILE.`,
-    )
+    throw usageError(`Run ${id} does not say which file its workflow "${workflow}" is in.\nAdd --file FILE.`)
   }
   const flags = { ...found.flags, ...(quiet && { quiet }) }
   const opened = await openWorkflow(source, cli, { flags, store: async () => store, isRun })
   if (opened.workflow.name === workflow) return opened
   await opened.close()
+  const { name } = opened.workflow
   throw usageError(
-    `Run ${shortId(runId)} is of workflow "${workflow}", and ${source} has "${opened.workflow.name}".\nAdd --file FILE.`,
+    `Run ${id} is of workflow "${workflow}", and ${source} has "${name}".\n` +
+      `Name another file with --file; or, if this is the one, write its name into it: name: ${workflow}`,
   )
 }

@@ -25,6 +25,8 @@ export type Answerer = (request: OpenRequest, signal: AbortSignal) => Promise<An
 export interface SuperviseOptions {
   readonly runtime: Runtime
   readonly run: Run<unknown>
+  /** Events after this one are watched, also those that came before somebody watched. Absent: from now on. */
+  readonly after?: number | undefined
   readonly watcher: Watcher
   readonly answerer: Answerer
   /** The run outlives this process. */
@@ -88,9 +90,9 @@ class Supervision {
   }
 
   async #watch(): Promise<void> {
-    const { run, watcher } = this.#options
+    const { run, after, watcher } = this.#options
     try {
-      for await (const event of run) {
+      for await (const event of after === undefined ? run : run.events({ after })) {
         watcher.event(event)
         if (event.type === "request.answered" || event.type === "request.closed")
           this.#asked.get(event.request)?.abort()

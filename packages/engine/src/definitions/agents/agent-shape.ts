@@ -135,4 +135,5 @@ export const UNSUPPORTED_MODEL_FIELDS: readonly (keyof ModelData)[] = [
   "track_usage",
   "thinking_budget",
   "routing",
+  "name",
 ]

@@ -44,8 +44,7 @@ function configArg(data: ModelData, providers: Readonly<Record<string, ProviderD
     topP: data.top_p,
     frequencyPenalty: data.frequency_penalty,
     presencePenalty: data.presence_penalty,
-    providerOptions:
-      data.provider_opts === undefined ? undefined : { [data.provider]: data.provider_opts as Arg },
+    providerOptions: data.provider_opts === undefined ? undefined : { [provider]: data.provider_opts as Arg },
   })
   const where = given({ baseUrl, tokenKey, settings })
   if (where === undefined) return `${provider}/${data.model}`
@@ -58,13 +57,21 @@ function given(fields: Readonly<Record<string, Arg>>): Record<string, Arg> | und
   return known.length === 0 ? undefined : Object.fromEntries(known)
 }
 
+/** The interface that servers of `providers` are spoken to with. */
+const API_TYPE = "openai_chatcompletions"
+
 /** Fields that are read and do nothing. */
-export function checkModels(known: ModelNames, path: Path): void {
+export function checkModels(known: ModelNames): void {
+  for (const [name, { api_type = API_TYPE }] of Object.entries(known.providers)) {
+    if (api_type === API_TYPE) continue
+    const text = `"api_type" of a provider is not supported here: it is spoken to as ${API_TYPE}.`
+    known.report.warning("NOT_SUPPORTED", text, known.place(["providers", name, "api_type"]))
+  }
   for (const [name, data] of Object.entries(known.models)) {
     for (const field of UNSUPPORTED_MODEL_FIELDS) {
       if (data[field] === undefined) continue
       const text = `"${field}" of a model is not supported here, and does nothing.`
-      known.report.warning("NOT_SUPPORTED", text, known.place([...path, name, field]))
+      known.report.warning("NOT_SUPPORTED", text, known.place(["models", name, field]))
     }
   }
 }

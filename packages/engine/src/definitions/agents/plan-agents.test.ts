@@ -69,6 +69,15 @@ providers:
     expect(agentWith("router/z")).toContain(`model: "z", ${where}, tokenKey: "OTHER" }`)
   })
 
+  test("options of the provider go by the name of the one that is really asked", () => {
+    const text = `agents: { a: { model: m } }
+models: { m: { provider: router, model: x, provider_opts: { seed: 1 } } }
+providers: { router: { base_url: "https://r.example" } }`
+    expect(planned(text).code.replace(/\s+/g, " ")).toContain(
+      'providerOptions: { "openai-compatible": { seed: 1 } }',
+    )
+  })
+
   test("one that nobody knows is an error at its place, with the nearest", () => {
     expect(planned(`agents:\n  a: { model: fsat }${models}`).said).toEqual(["error UNKNOWN_MODEL 2:15 fast?"])
   })
@@ -77,6 +86,10 @@ providers:
     expect(code("model: openai/x\nfallback: { models: [anthropic/y] }")).toContain(
       'model: ["openai/x", "anthropic/y"]',
     )
+    const retries = (n: number) => code(`fallback: { models: [offline], retries: ${n} }`)
+    expect(retries(2)).toContain("calling: { retry: { attempts: 3 } }")
+    expect(retries(-1)).toContain("calling: { retry: { attempts: 1 } }")
+    expect(retries(0)).not.toContain("calling")
   })
 })
 
@@ -85,11 +98,14 @@ describe("agents", () => {
     expect(code("instruction: be kind")).toContain('instructions: "<be kind>"')
     const told = code("instruction: hi\nadd_date: true\nadd_environment_info: false")
     expect(told).toContain('instructions: agentText("<hi>", { date: true })')
+    expect(code("add_environment_info: true\nadd_prompt_files: [rules.md]")).toContain(
+      'instructions: agentText("", { environment: true, files: ["rules.md"] })',
+    )
   })
 
   test("answers as data, iterations, history", () => {
     expect(code("structured_output: { name: x, schema: { type: object } }")).toContain(
-      'output: jsonSchema({ type: "object" })',
+      'output: jsonSchema({ title: "x", type: "object" })',
     )
     expect(code("max_iterations: 3")).toContain("limits: { iterations: 3 }")
     expect(code("num_history_items: 5")).toContain("history: lastItems(5)")
@@ -98,8 +114,10 @@ describe("agents", () => {
   test("agents name each other, in whatever order", () => {
     const { code: text, said } = planned("agents:\n  a: { sub_agents: [b] }\n  b: { handoffs: [a] }")
     expect(said).toEqual([])
-    expect(text).toContain("subAgents: () => [b]")
-    expect(text).toContain('handoffs: () => [a], handoffTools: "one"')
+    expect(text).toContain('import { agent, type Agent } from "superstep/agents"')
+    expect(text).toContain("subAgents: (): Agent[] => [b]")
+    expect(text).toContain("handoffs: (): Agent[] => [a],")
+    expect(text).toContain('handoffTools: "one"')
   })
 
   test("a fellow that is not there is an error at its place", () => {
@@ -111,6 +129,27 @@ describe("agents", () => {
     const { said } = planned("agents:\n  a:\n    hooks: {}\n")
     expect(said).toEqual(["warning NOT_SUPPORTED 3:5"])
     expect(planned("agents:\n  a:\n    modle: x\n").said).toEqual(["error UNKNOWN_FIELD 3:5 model?"])
+  })
+
+  test("so it is inside of what they have, and for models and providers", () => {
+    const { said } = planned(`agents:
+  a:
+    fallback: { models: [offline], cooldown: 1m, no_fallback_status_codes: [400] }
+    structured_output: { name: x, schema: {}, strict: false }
+models:
+  m: { provider: p, model: x, name: y, track_usage: true }
+providers:
+  p: { base_url: "https://x.example", api_type: openai_responses }
+  q: { base_url: "https://x.example", api_type: openai_chatcompletions }
+`)
+    expect(said.toSorted()).toEqual([
+      "warning NOT_SUPPORTED 3:36",
+      "warning NOT_SUPPORTED 3:50",
+      "warning NOT_SUPPORTED 4:47",
+      "warning NOT_SUPPORTED 6:37",
+      "warning NOT_SUPPORTED 6:53",
+      "warning NOT_SUPPORTED 8:49",
+    ])
   })
 
   test("permissions of the file and of the agent, by our names of the tools", () => {
@@ -131,6 +170,34 @@ describe("toolsets", () => {
     ["{ type: fetch }", "[webFetch()]"],
     ["{ type: fetch, timeout: 2.5 }", "[webFetch({ timeout: 2500 })]"],
     ["{ type: think, tools: [think] }", '[toolsetWith(think(), { tools: ["think"] })]'],
+    ["{ type: todo, shared: true }", "[todo({ shared: true })]"],
+    ["{ type: memory, path: notes.jsonl }", '[memory({ file: "notes.jsonl" })]'],
+    ["{ type: memory }", '[memory({ file: ".superstep/memory.jsonl" })]'],
+    [
+      "{ type: shell, allow: [ls], deny: [rm], timeout: 2 }",
+      '[ shell({ enabled: true, root: ".", allow: ["ls"], shellStrings: false, deny: ["rm"], timeout: 2000 }), ]',
+    ],
+    [
+      "{ type: script, shell: { hi: { cmd: ls, description: d, args: { a: { type: string } }, required: [a], env: { X: y }, working_dir: w } } }",
+      '[ script({ tools: { hi: { cmd: "ls", description: "d", args: { a: { type: "string" } }, required: ["a"], env: { X: "y" }, working_dir: "w" } }, approval: "always" }), ]',
+    ],
+    [
+      '{ type: api, api_config: { name: n, instruction: i, endpoint: "https://x.example/{a}", method: POST, headers: { K: v }, args: { a: { type: string } }, required: [a] } }',
+      '[ api({ name: "n", description: "i", endpoint: "https://x.example/{a}", method: "POST", headers: { K: "v" }, args: { a: { type: "string" } }, required: ["a"] }), ]',
+    ],
+    [
+      '{ type: openapi, url: "https://x.example/o.json", headers: { K: v }, timeout: 1 }',
+      '[ openapi({ document: { url: "https://x.example/o.json" }, headers: { K: "v" }, timeout: 1000 }), ]',
+    ],
+    ["{ type: openapi, url: o.json }", '[openapi({ document: { file: "o.json" } })]'],
+    [
+      '{ type: mcp, remote: { url: "https://x.example/m", transport_type: sse, headers: { K: v } } }',
+      '[ mcpToolset( { name: "x.example", url: "https://x.example/m", transport: "sse", headers: { K: "v" } }, { approval: "always" }, ), ]',
+    ],
+    [
+      "{ type: mcp, name: m, command: npx, args: [-y, x], env: { A: b } }",
+      '[ mcpToolset({ name: "m", command: "npx", args: ["-y", "x"], env: { A: "b" } }, { approval: "always" }), ]',
+    ],
   ])("%s", (yaml, expected) => {
     expect(tools(yaml)).toContain(`tools: ${expected}`)
   })
@@ -170,6 +237,23 @@ describe("toolsets", () => {
     expect(planned("agents: { a: { toolsets: [{ type: filesystem, allow_list: [x] }] } }").said[0]).toContain(
       "error NOT_SUPPORTED",
     )
+  })
+
+  test("a field that does nothing is a warning at its place", () => {
+    const warned = (toolset: string) => planned(`agents: { a: { toolsets: [${toolset}] } }`).said
+    expect(warned("{ type: think, shared: true, name: x }")).toHaveLength(2)
+    expect(warned('{ type: mcp, ref: "docker:x", version: "1" }')).toHaveLength(1)
+    expect(warned("{ type: api, api_config: { name: x, endpoint: y, output_schema: {} } }")).toEqual([
+      "warning NOT_SUPPORTED 1:91",
+    ])
+    expect(warned('{ type: mcp, remote: { url: "https://x.example", oauth: {} } }')).toEqual([
+      "warning NOT_SUPPORTED 1:83",
+    ])
+    expect(warned("{ type: shell, shell: { hi: { cmd: ls } }, allow: [ls], timeout: 3 }")).toEqual([
+      "warning NOT_SUPPORTED 1:77",
+      "warning NOT_SUPPORTED 1:92",
+    ])
+    expect(warned("{ type: shell, shell: { hi: { cmd: ls } }, sandbox: {} }")[0]).toContain("error")
   })
 
   test("a kind that others know is left out, with a warning", () => {

@@ -15,9 +15,8 @@ import { toolsetCall } from "./toolset-calls.ts"
 
 export interface AgentsInput {
   readonly document: Document
-  /** Where the agents are in the document, and the models. Default: `agents`, `models`. */
+  /** Where the agents are in the document. Default: `agents`. */
   readonly path?: Path | undefined
-  readonly modelsPath?: Path | undefined
   /** What an agent's data is found under, where that is not its name: the place of a row in a list. */
   readonly keys?: ReadonlyMap<string, string | number> | undefined
   readonly agents: Readonly<Record<string, AgentData>>
@@ -32,6 +31,8 @@ export interface AgentsInput {
   /** How instructions with templates become an argument; absent: they are plain text. */
   readonly instructions?: ((text: string, path: Path) => Arg) | undefined
 }
+
+const AGENT = { name: "Agent", from: "superstep/agents" }
 
 export interface PlannedAgent {
   readonly name: string
@@ -50,7 +51,7 @@ export interface PlannedAgents {
 export function planAgents(input: AgentsInput): PlannedAgents {
   const { document, report, writer, agents, models = {}, providers = {} } = input
   const names: ModelNames = { models, providers, report, place: (path) => document.place(path) }
-  checkModels(names, input.modelsPath ?? ["models"])
+  checkModels(names)
   const planned = new Map<string, PlannedAgent>()
   for (const [name, data] of Object.entries(agents)) {
     const { structured_output, toolsets = [] } = data
@@ -70,10 +71,9 @@ function agentArg(
 ): ArgObject {
   const { document, report } = input
   const path = [...(input.path ?? ["agents"]), input.keys?.get(name) ?? name]
-  for (const field of UNSUPPORTED_AGENT_FIELDS) {
-    if (data[field] === undefined) continue
-    const text = `"${field}" of an agent is not supported here, and does nothing.`
-    report.warning("NOT_SUPPORTED", text, document.place([...path, field], "key"))
+  for (const field of unsupportedIn(data)) {
+    const text = `"${field.join(".")}" of an agent is not supported here, and does nothing.`
+    report.warning("NOT_SUPPORTED", text, document.place([...path, ...field], "key"))
   }
   const fellows = (field: "sub_agents" | "handoffs"): Arg => {
     const refs = (data[field] ?? []).flatMap((other, i) => {
@@ -83,7 +83,7 @@ function agentArg(
       report.error("UNKNOWN_AGENT", text, document.place([...path, field, i]), nearest(other, planned.keys()))
       return []
     })
-    return refs.length === 0 ? undefined : later(refs)
+    return refs.length === 0 ? undefined : later(refs, AGENT)
   }
   const { max_iterations, num_history_items, structured_output, fallback } = data
   const folder = dirname(resolve(document.file))
@@ -101,7 +101,7 @@ function agentArg(
     model: others.length === 0 ? first : [first, ...others],
     instructions: instructionsArg(data, path, folder, input),
     tools: tools.length === 0 ? undefined : tools,
-    output: structured_output && call("jsonSchema", structured_output.schema as Arg),
+    output: structured_output && call("jsonSchema", schemaArg(structured_output)),
     messages: input.lasting === name ? call("conversation") : undefined,
     limits: max_iterations ? { iterations: max_iterations } : undefined,
     history: num_history_items ? call("lastItems", num_history_items) : undefined,
@@ -111,6 +111,25 @@ function agentArg(
     handoffTools: data.handoffs === undefined ? undefined : "one",
     approval: approvalArg(input.permissions, data.permissions),
   }
+}
+
+/** Fields that are read and do nothing. */
+function unsupportedIn(data: AgentData): readonly (readonly string[])[] {
+  const { fallback = {}, structured_output } = data
+  return [
+    ...UNSUPPORTED_AGENT_FIELDS.filter((field) => data[field] !== undefined).map((field) => [field]),
+    ...(["cooldown", "no_fallback_status_codes"] as const)
+      .filter((field) => fallback[field] !== undefined)
+      .map((field) => ["fallback", field]),
+    // Answers are held to their schema always.
+    ...(structured_output?.strict === false ? [["structured_output", "strict"]] : []),
+  ]
+}
+
+/** What the answer is called, and what it is, is part of its schema. */
+function schemaArg({ name, description, schema }: NonNullable<AgentData["structured_output"]>): Arg {
+  const described = description === undefined ? {} : { description }
+  return { title: name, ...described, ...schema } as ArgObject
 }
 
 function instructionsArg(data: AgentData, path: Path, folder: string, input: AgentsInput): Arg {

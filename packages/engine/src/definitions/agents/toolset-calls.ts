@@ -13,13 +13,14 @@ export interface ToolsetPlace {
   place(path: Path): Place
 }
 
-const NOT_SUPPORTED = ["toon", "defer", "config"] as const
+const NOT_SUPPORTED = ["toon", "defer", "config", "version"] as const
 
 /** Undefined for one that is left out; what is wrong is reported. */
 export function toolsetCall(data: ToolsetData, at: ToolsetPlace): Call | undefined {
   const made = base(data, at)
   if (made === undefined) return undefined
-  for (const field of NOT_SUPPORTED) if (field in data) ignored(field, at)
+  for (const field of NOT_SUPPORTED) if (field in data) ignored(at, field)
+  if (data.type !== "mcp" && "name" in data) ignored(at, "name")
   const { tools, instruction } = data as ToolsetOf<"think">
   if (tools === undefined && instruction === undefined) return made
   return call("toolsetWith", made, { tools: tools?.map(ourToolName), instructions: instruction })
@@ -28,6 +29,7 @@ export function toolsetCall(data: ToolsetData, at: ToolsetPlace): Call | undefin
 function base(data: ToolsetData, at: ToolsetPlace): Call | undefined {
   switch (data.type) {
     case "think":
+      if (data.shared !== undefined) ignored(at, "shared")
       return call("think")
     case "todo":
       return data.shared === undefined ? call("todo") : call("todo", { shared: data.shared })
@@ -36,15 +38,13 @@ function base(data: ToolsetData, at: ToolsetPlace): Call | undefined {
     case "filesystem":
       return filesystemCall(data, at)
     case "shell":
-      return data.shell === undefined
-        ? shellCall(data, at)
-        : scriptCall({ ...data, type: "script", shell: data.shell })
+      return shellCall(data, at)
     case "script":
       return scriptCall(data)
     case "fetch":
       return fetchCall(data, at)
     case "api":
-      return apiCall(data)
+      return apiCall(data, at)
     case "openapi":
       return openapiCall(data, at)
     case "mcp":
@@ -61,7 +61,7 @@ function base(data: ToolsetData, at: ToolsetPlace): Call | undefined {
 
 function filesystemCall(data: ToolsetOf<"filesystem">, at: ToolsetPlace): Call {
   const { root = ".", readonly, ignore_vcs, deny_list = [] } = data
-  if (data.post_edit !== undefined) ignored("post_edit", at)
+  if (data.post_edit !== undefined) ignored(at, "post_edit")
   if (data.allow_list !== undefined) refused("allow_list", "leave it out, and set `root` to the folder", at)
   const vcs = ignore_vcs === false ? [] : ["**/.git/**"]
   const deny = ignore_vcs === undefined && deny_list.length === 0 ? undefined : [...vcs, ...deny_list]
@@ -69,8 +69,14 @@ function filesystemCall(data: ToolsetOf<"filesystem">, at: ToolsetPlace): Call {
 }
 
 function shellCall(data: ToolsetOf<"shell">, at: ToolsetPlace): Call {
-  const { allow, deny, env, secrets, timeout } = data
+  const { allow, deny, env, secrets, timeout, shell } = data
   if (data.sandbox !== undefined) refused("sandbox", "commands would run outside of it", at)
+  if (shell !== undefined) {
+    for (const field of ["allow", "deny", "secrets", "timeout"] as const) {
+      if (data[field] !== undefined) ignored(at, field)
+    }
+    return scriptCall({ type: "script", shell, env })
+  }
   const which: ArgObject =
     allow === undefined ? { allow: ["*"], shellStrings: true } : { allow, shellStrings: false }
   return call("shell", {
@@ -91,7 +97,7 @@ function scriptCall({ shell, env, inherit }: ToolsetOf<"script">): Call {
 
 function fetchCall(data: ToolsetOf<"fetch">, at: ToolsetPlace): Call {
   const { timeout, allowed_domains, blocked_domains, allow_private_ips } = data
-  if (data.headers !== undefined) ignored("headers", at)
+  if (data.headers !== undefined) ignored(at, "headers")
   return callWith("webFetch", [], {
     timeout: milliseconds(timeout),
     allowHosts: allowed_domains?.flatMap(hosts),
@@ -106,7 +112,8 @@ function hosts(domain: string): string[] {
   return domain.startsWith(".") ? [`*${domain}`] : [domain, `*.${domain}`]
 }
 
-function apiCall({ api_config }: ToolsetOf<"api">): Call {
+function apiCall({ api_config }: ToolsetOf<"api">, at: ToolsetPlace): Call {
+  if (api_config.output_schema !== undefined) ignored(at, "api_config", "output_schema")
   const { name, instruction, endpoint, method, headers, args, required } = api_config
   return call("api", {
     name,
@@ -138,7 +145,7 @@ function mcpCall(data: ToolsetOf<"mcp">, at: ToolsetPlace): Call | undefined {
   const options = { approval: "always" }
   if (remote !== undefined) {
     const { url, transport_type, headers } = remote
-    if (remote.oauth !== undefined) ignored("remote", at)
+    if (remote.oauth !== undefined) ignored(at, "remote", "oauth")
     const transport = transport_type === "sse" ? "sse" : undefined
     return call("mcpToolset", { name: name ?? hostOf(url), url, transport, headers }, options)
   }
@@ -168,9 +175,9 @@ function milliseconds(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : Math.round(seconds * 1_000)
 }
 
-function ignored(field: string, { report, place, path }: ToolsetPlace): void {
-  const text = `"${field}" of a toolset is not supported here, and does nothing.`
-  report.warning("NOT_SUPPORTED", text, place([...path, field]))
+function ignored({ report, place, path }: ToolsetPlace, ...field: readonly string[]): void {
+  const text = `"${field.join(".")}" of a toolset is not supported here, and does nothing.`
+  report.warning("NOT_SUPPORTED", text, place([...path, ...field]))
 }
 
 /** What limits an agent must not be passed over. */

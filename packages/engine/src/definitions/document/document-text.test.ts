@@ -20,6 +20,7 @@ const document = {
     "\x00\x07\x1b[31m\x7f\n\uFFFD",
   ],
   "\x7f a key \uFFFD": 1,
+  "<<": { id: "no merge" },
   parts: [shared, shared],
   prompt: `${"a long sentence that is not broken anywhere ".repeat(5)}\nand goes on`,
 }

@@ -21,7 +21,7 @@ function yamlText(data: Json): string {
   return document.toString({ lineWidth: 0 })
 }
 
-/** A block of nothing but blanks loses those of its first line. */
+/** A block of nothing but blanks loses those of its first line; a bare `<<` would merge. */
 function isToBeQuoted(text: string): boolean {
-  return NO_TEXT.test(text) || text.trim() === ""
+  return NO_TEXT.test(text) || text.trim() === "" || text === "<<"
 }

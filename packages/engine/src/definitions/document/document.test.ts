@@ -87,6 +87,22 @@ describe("the place of characters inside a text", () => {
     expect(find('{"t": "a\\u0062c"}', "b", "a.json")).toBe("1: \\u0062")
   })
 
+  test("is found at once, however long the text is and however often it is asked for", () => {
+    const wide = `t: "\\t${" ".repeat(1_000_000)}steps.one"`
+    expect(find(wide, "steps.one")).toBe("1: steps.one")
+    const lines = `t: |\n${"  say steps.one\n".repeat(20_000)}`
+    const { document } = parseDocument(lines, "a.yaml")
+    for (let i = 0; i < 20_000; i++) {
+      const from = i * "say steps.one\n".length + "say ".length
+      expect(document?.place(["t"], { from, to: from + 9 })).toEqual({
+        file: "a.yaml",
+        line: i + 2,
+        column: 7,
+        length: 9,
+      })
+    }
+  })
+
   test("keeps spaces where they are", () => {
     expect(underlined("t: a  b", ["t"], { from: 1, to: 3 })).toBe("1:   ")
     expect(underlined("t: |\n  a\n    b\n", ["t"], { from: 2, to: 5 })).toBe("3:   b")

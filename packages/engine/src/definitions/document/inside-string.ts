@@ -10,6 +10,12 @@ interface Range {
   readonly end: number
 }
 
+/** The source of every character of a value: as it stands there, or one by one. */
+type Source = { readonly offset: number } | { readonly starts: Int32Array; readonly ends: Int32Array }
+
+/** A long text may have many problems: its source is gone through once. */
+const known = new WeakMap<WrittenScalar, Source | "unknown">()
+
 /** The source of the characters `from` to `to` of a text's value, or undefined when it cannot be told. */
 export function insideString(
   text: string,
@@ -17,43 +23,63 @@ export function insideString(
   from: number,
   to: number,
 ): Range | undefined {
-  if (typeof scalar.value !== "string" || from < 0 || from > scalar.value.length || to < from)
-    return undefined
-  const pairs = pair(text, scalar, scalar.value)
-  if (pairs === undefined) return undefined
-  const first = pairs[from]
-  if (first === undefined) return { start: scalar.end, end: scalar.end }
-  const last = pairs[Math.min(to, scalar.value.length) - 1]
-  return { start: first.start, end: Math.max(first.end, last?.end ?? 0) }
+  const { value } = scalar
+  if (typeof value !== "string" || from < 0 || from > value.length || to < from) return undefined
+  const source = known.get(scalar) ?? sourceOf(text, scalar, value) ?? "unknown"
+  known.set(scalar, source)
+  if (source === "unknown") return undefined
+  if (from === value.length) return { start: scalar.end, end: scalar.end }
+  const last = Math.min(to, value.length) - 1
+  if ("offset" in source) {
+    return { start: source.offset + from, end: source.offset + Math.max(from, last) + 1 }
+  }
+  const { starts, ends } = source
+  return { start: starts[from] ?? 0, end: Math.max(ends[from] ?? 0, ends[last] ?? 0) }
 }
 
-/** For every character of the value, its source. */
-function pair(text: string, scalar: WrittenScalar, value: string): Range[] | undefined {
-  const pairs: Range[] = []
+function sourceOf(text: string, scalar: WrittenScalar, value: string): Source | undefined {
+  const offset = bodyStart(text, scalar)
+  if (scalar.style !== "block" && text.startsWith(value, offset) && offset + value.length <= scalar.end) {
+    return { offset }
+  }
+  return pair(text, scalar, value)
+}
+
+function pair(text: string, scalar: WrittenScalar, value: string): Source | undefined {
+  const starts = new Int32Array(value.length)
+  const ends = new Int32Array(value.length)
+  let at = 0
+  const push = ({ start, end }: Range) => {
+    starts[at] = start
+    ends[at] = end
+    at++
+  }
   let after = bodyStart(text, scalar)
   for (const sign of signsOf(text, scalar)) {
-    const gap = gapAt(value, pairs.length)
-    for (let i = 0; i < gap; i++) pairs.push(spaceAt(value, pairs.length, gap - i, after + i, sign.start))
-    if (value[pairs.length] !== sign.unit) return undefined
-    pairs.push({ start: sign.start, end: sign.end })
+    const first = at
+    const { end, lastBreak } = gapAt(value, at)
+    // White space on the line of the next sign lies right before it; other, right behind the sign before.
+    while (at < end) {
+      const isSameLine = at > lastBreak
+      push(
+        isSameLine ? clipped(sign.start - (end - at), sign.start) : clipped(after + at - first, sign.start),
+      )
+    }
+    if (value[at] !== sign.unit) return undefined
+    push(sign)
     after = sign.end
   }
-  const rest = value.length - pairs.length
-  if (gapAt(value, pairs.length) !== rest) return undefined
-  for (let i = 0; i < rest; i++) pairs.push(clipped(after + i, scalar.end))
-  return pairs
+  if (gapAt(value, at).end !== value.length) return undefined
+  for (const first = at; at < value.length; ) push(clipped(after + at - first, scalar.end))
+  return { starts, ends }
 }
 
-function gapAt(value: string, index: number): number {
+/** Where the white space ends that begins here, and where its last line break is. */
+function gapAt(value: string, index: number): { readonly end: number; readonly lastBreak: number } {
   let end = index
-  while (end < value.length && isSpace(value[end])) end++
-  return end - index
-}
-
-/** White space on the line of the next sign lies right before it; other, right behind the sign before. */
-function spaceAt(value: string, index: number, left: number, behind: number, next: number): Range {
-  const sameLine = !value.slice(index, index + left).includes("\n")
-  return sameLine ? clipped(next - left, next) : clipped(behind, next)
+  let lastBreak = -1
+  for (; end < value.length && isSpace(value[end]); end++) if (value[end] === "\n") lastBreak = end
+  return { end, lastBreak }
 }
 
 function clipped(start: number, limit: number): Range {

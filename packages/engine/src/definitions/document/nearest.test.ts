@@ -6,6 +6,7 @@ describe("the nearest word", () => {
     ["transaltor", ["reviewer", "translator"], "translator", "two neighbours swapped"],
     ["modl", ["model", "mode"], "model", "one sign left out, rather than replaced by the wrong one"],
     ["MaxSteps", ["max_steps", "steps"], "max_steps", "case and one sign"],
+    ["teh_stpes", ["the_steps", "steps"], "the_steps", "two swaps"],
     ["tol", ["url", "tool"], "tool", "of one slip each, the one that begins alike"],
     ["ID", ["id"], "id", "only case"],
     ["id", ["ids"], "ids", "a short word with one sign more"],
@@ -21,6 +22,7 @@ describe("the nearest word", () => {
     ["model", [], "nothing is known"],
     ["model", ["model"], "the word itself is no suggestion"],
     ["x".repeat(10_000), ["x".repeat(10_001)], "such words are not compared"],
+    ["modle", ["model", ...Array.from({ length: 1_000 }, (_, i) => `m${i}`)], "there are too many"],
   ])("of %j among %j is none: %s", (word, among) => {
     expect(nearest(word, among)).toBeUndefined()
   })

@@ -2,6 +2,8 @@
 
 /** Longer words are no slips of the pen, and comparing them costs. */
 const LONGEST = 64
+/** Of more words than this, no suggestion: a file of thousands may have as many mistakes. */
+const MOST = 1_000
 
 /**
  * The closest word, blind to case, or undefined when none is close: one slip (a sign too many, too few, wrong,
@@ -13,12 +15,13 @@ export function nearest(word: string, among: Iterable<string>): string | undefin
   const written = word.toLowerCase()
   let best: string | undefined
   let bestCost = Number.POSITIVE_INFINITY
+  let count = 0
   for (const candidate of among) {
+    if (++count > MOST) return undefined
     if (candidate === word || candidate.length === 0 || candidate.length > LONGEST) continue
     const known = candidate.toLowerCase()
     const allowed = Math.max(1, Math.floor(Math.max(written.length, known.length) / 3))
-    if (Math.abs(written.length - known.length) > allowed) continue
-    const slips = distance(written, known)
+    const slips = distance(written, known, Math.min(allowed, bestCost))
     // In a word of two signs, one slip leaves nothing to recognise it by, unless a sign was added or left out.
     if (slips > allowed || (slips > 0 && Math.min(written.length, known.length) < 2)) continue
     const cost = slips + (written[0] === known[0] ? 0 : 0.5)
@@ -30,12 +33,14 @@ export function nearest(word: string, among: Iterable<string>): string | undefin
   return best
 }
 
-/** Insertions, deletions, replacements, and swaps of neighbours. */
-function distance(a: string, b: string): number {
+/** Insertions, deletions, replacements, and swaps of neighbours; infinite when it is more than `most`. */
+function distance(a: string, b: string, most: number): number {
+  if (Math.abs(a.length - b.length) > most) return Number.POSITIVE_INFINITY
   let beforeLast: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i++) {
     const row = [i]
+    let least = i
     for (let j = 1; j <= b.length; j++) {
       const same = a[i - 1] === b[j - 1]
       let cost = Math.min(at(last, j) + 1, at(row, j - 1) + 1, at(last, j - 1) + (same ? 0 : 1))
@@ -43,7 +48,10 @@ function distance(a: string, b: string): number {
         cost = Math.min(cost, at(beforeLast, j - 2) + 1)
       }
       row.push(cost)
+      least = Math.min(least, cost)
     }
+    // A swap reaches back two rows, and costs one.
+    if (least > most + 1) return Number.POSITIVE_INFINITY
     beforeLast = last
     last = row
   }

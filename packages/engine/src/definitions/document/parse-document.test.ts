@@ -84,6 +84,22 @@ describe("a YAML file", () => {
   })
 })
 
+describe("a YAML file with the same mistake many times", () => {
+  test("tells a hundred of them, each at its place", () => {
+    const brackets = Array.from({ length: 20_000 }, (_, i) => `k${i}: [\n`).join("")
+    expect(told(brackets, "a.yaml")).toEqual(
+      Array.from({ length: 100 }, (_, i) => `YAML_SYNTAX ${i + 1}:${4 + String(i).length}+1`),
+    )
+    const aliases = Array.from({ length: 20_000 }, (_, i) => `- &a${i} x\n- *b${i}\n`).join("")
+    expect(told(aliases, "a.yaml")).toHaveLength(100)
+  })
+
+  test("tells the first of escapes without number", () => {
+    expect(told(`a: "${"\\q".repeat(1_000_000)}"`, "a.yaml")).toEqual(["YAML_SYNTAX 1:5+2"])
+    expect(told(`a: "${"\\n\\x41\\u0041".repeat(10_000)}"`, "a.yaml")).toEqual([])
+  })
+})
+
 describe("anchors", () => {
   test("are copied, not shared, by aliases and merge keys, and what is written wins", () => {
     const text =
@@ -111,6 +127,15 @@ describe("anchors", () => {
     const text = `l0: &l0 [x, x, x]\n${levels.join("\n")}\n`
     const { diagnostics } = parseDocument(text, "a.yaml")
     expect(diagnostics.map(({ code }) => code)).toEqual(["ALIAS_LIMIT"])
+  })
+
+  test("cannot make a small file huge with a long text", () => {
+    const text = `a: &a ${"x".repeat(1_000_000)}\nlist:\n${"  - *a\n".repeat(1_000)}`
+    const { document, diagnostics } = parseDocument(text, "a.yaml")
+    expect(diagnostics).toMatchObject([{ code: "ALIAS_LIMIT", place: { line: 12 } }])
+    expect(diagnostics[0]?.message).toContain("10 MB of text")
+    // What is left out would only be told as missing.
+    expect(document).toBeUndefined()
   })
 
   test("cannot nest without end", () => {

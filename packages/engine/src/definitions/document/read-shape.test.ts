@@ -85,6 +85,13 @@ describe("a problem is told in plain words, at its place", () => {
     ])
   })
 
+  test("of very many fields that nobody knows, each is told", () => {
+    const many = Array.from({ length: 5_000 }, (_, i) => `nam${i}: 1\n`).join("")
+    const all = told(`${many}name: x\n`, step)
+    expect(all).toHaveLength(5_000)
+    expect(all[4_999]).toContain("UNKNOWN_FIELD 5000:1+7 There is no field `nam4999`.")
+  })
+
   test("all problems at once, however deep, and none twice", () => {
     const schema = z.strictObject({ jobs: z.record(z.string(), z.strictObject({ steps: z.array(step) })) })
     const text = "jobs:\n  one:\n    steps:\n      - nam: x\n        times: 0\n  two:\n    stps: []\nfoo: 1\n"

@@ -9,6 +9,9 @@ import type { Path } from "./place.ts"
 import { either, kindFound, kindWanted, nameOf, oneOf, quoted } from "./shape-words.ts"
 import { judgeUnion } from "./union-branch.ts"
 
+/** Nobody reads the suggestions of more, and each costs. */
+const MOST_SUGGESTED = 100
+
 /** What zod tells, and what was noted about it while zod still knew the schema. */
 type Issue = z.core.$ZodIssue & { readonly knownKeys?: readonly string[]; readonly ownWords?: boolean }
 
@@ -133,14 +136,21 @@ class ShapeReport {
     const list =
       known.length > 0 ? ` Known are: ${known.slice(0, 20).join(", ")}${known.length > 20 ? ", …" : ""}.` : ""
     const owner = path.slice(0, -1)
-    const free = known.filter((name) => valueAt(this.#document.data, [...owner, name]) === undefined)
-    const suggestion = nearest(key, free)
+    const suggestion = this.unknown.length < MOST_SUGGESTED ? this.#meantBy(key, known, owner) : undefined
     if (suggestion !== undefined) this.#misspelt.add(JSON.stringify([...owner, suggestion]))
     const where = owner.length > 0 ? ` in ${inSentence(owner)}` : ""
     const message =
       said(issue) ?? `There is no field \`${key}\`${where}.${suggestion === undefined ? list : ""}`
     this.unknown.push(path)
     this.#error("UNKNOWN_FIELD", message, path, "key", suggestion)
+  }
+
+  /** Of the fields that are not there yet. */
+  #meantBy(key: string, known: readonly string[], owner: Path): string | undefined {
+    return nearest(
+      key,
+      known.filter((name) => valueAt(this.#document.data, [...owner, name]) === undefined),
+    )
   }
 
   #union(issue: Issue & { code: "invalid_union" }, path: Path): void {

@@ -18,6 +18,7 @@ import {
 import { nearest } from "./nearest.ts"
 import type { ReadResult, SourceReport } from "./source-report.ts"
 import {
+  CHARACTERS_PER_VALUE,
   depthOf,
   MAX_DEPTH,
   sizeOf,
@@ -40,7 +41,9 @@ export function readYaml(text: string, report: SourceReport): ReadResult {
   const { document, sound } = composeYaml(text, report)
   const contents = document?.contents ?? undefined
   if (contents === undefined || isEmpty(contents)) return { root: undefined, sound }
-  return { root: new YamlReader(text, report).read(contents), sound }
+  const reader = new YamlReader(text, report)
+  const root = reader.read(contents)
+  return { root, sound: sound && reader.isWhole }
 }
 
 /** Nothing but white space and comments. */
@@ -54,6 +57,8 @@ interface Range {
 }
 
 class YamlReader {
+  /** False when something was left out because it is too much. */
+  isWhole = true
   readonly #text: string
   readonly #report: SourceReport
   readonly #anchors = new Map<string, WrittenAlias["target"]>()
@@ -175,7 +180,7 @@ class YamlReader {
     }
     if (target === undefined) {
       const message = `There is no anchor &${node.source} above. If this is a text, put it in quotes.`
-      const meant = nearest(node.source, this.#anchors.keys())
+      const meant = this.#report.isFull ? undefined : nearest(node.source, this.#anchors.keys())
       const suggestion = meant === undefined ? undefined : `*${meant}`
       this.#report.error("UNKNOWN_ANCHOR", message, range.start, range.end, suggestion)
       return nothing(range)
@@ -200,14 +205,17 @@ class YamlReader {
   #mayAdd(value: Written, range: Range): boolean {
     this.#aliased += sizeOf(value)
     if (this.#aliased > MAX_ALIASED) {
+      this.isWhole = false
       // Told once: every later alias is refused as well.
       if (this.#aliased - sizeOf(value) <= MAX_ALIASED) {
-        const message = `Aliases bring in more than ${MAX_ALIASED} values. Write fewer, or smaller anchors.`
+        const most = `${MAX_ALIASED} values, or ${(MAX_ALIASED * CHARACTERS_PER_VALUE) / 1_000_000} MB of text`
+        const message = `Aliases bring in more than ${most}. Write fewer, or smaller anchors.`
         this.#report.error("ALIAS_LIMIT", message, range.start, range.end)
       }
       return false
     }
     if (this.#depth + depthOf(value) <= MAX_DEPTH) return true
+    this.isWhole = false
     const message = `With what this brings in, lists and mappings are nested deeper than ${MAX_DEPTH} levels.`
     this.#report.error("TOO_DEEP", message, range.start, range.end)
     return false

@@ -26,6 +26,11 @@ export class SourceReport {
     return this.#report.diagnostics
   }
 
+  /** No further error is told. */
+  get isFull(): boolean {
+    return this.#told.error.size >= MOST
+  }
+
   error(code: string, message: string, start: number, end: number, suggestion?: string): void {
     if (isNews(this.#told.error, start))
       this.#report.error(code, message, this.#lines.place(start, end), suggestion)

@@ -15,7 +15,7 @@ interface Range {
 interface Extent {
   /** Levels of lists and mappings, itself included. */
   readonly depth: number
-  /** Values, itself included. */
+  /** Values, itself included, long texts for several. */
   readonly size: number
 }
 
@@ -49,6 +49,8 @@ export interface WrittenAlias extends Range {
 export type Written = WrittenScalar | WrittenList | WrittenMap | WrittenAlias
 
 export const MAX_DEPTH = 200
+/** A long text counts as several values: brought in often enough, it is as bad as many. */
+export const CHARACTERS_PER_VALUE = 100
 export const MAX_VALUES = 500_000
 
 export function writtenList(start: number, end: number, items: readonly Written[]): WrittenList {
@@ -68,7 +70,8 @@ export function depthOf(written: Written): number {
 
 export function sizeOf(written: Written): number {
   const value = throughAlias(written)
-  return value.kind === "scalar" ? 1 : value.size
+  if (value.kind !== "scalar") return value.size
+  return 1 + (typeof value.value === "string" ? Math.floor(value.value.length / CHARACTERS_PER_VALUE) : 0)
 }
 
 function extentOf(values: readonly Written[]): Extent {

@@ -39,10 +39,13 @@ const BY_MESSAGE: readonly (readonly [RegExp, string])[] = [
   [/^Missing directives-end/, "After directives (%) comes a line of ---."],
 ]
 
+export const BAD_ESCAPE =
+  "This escape is not known in double quotes. Write a \\ as \\\\, or use single quotes."
+
 const BY_CODE: Partial<Record<ErrorCode, string>> = {
   TAB_AS_INDENT: "Tabs cannot indent YAML. Use spaces.",
   BAD_INDENT: "The indentation does not match that of the lines above.",
-  BAD_DQ_ESCAPE: "This escape is not known in double quotes. Write a \\ as \\\\, or use single quotes.",
+  BAD_DQ_ESCAPE: BAD_ESCAPE,
   BLOCK_IN_FLOW: "Between { } and [ ] everything is written with commas, not with line breaks and dashes.",
   MULTILINE_IMPLICIT_KEY: "This line has no `:` after its key, or a quote or the indentation is wrong.",
   KEY_OVER_1024_CHARS: "A key has at most 1024 characters.",

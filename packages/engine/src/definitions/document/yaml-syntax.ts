@@ -5,7 +5,11 @@
 import { Composer, type CST, type Document, Lexer, Parser, type YAMLError } from "yaml"
 import type { SourceReport } from "./source-report.ts"
 import { MAX_DEPTH, MAX_VALUES } from "./written.ts"
-import { inPlainWords } from "./yaml-errors.ts"
+import { BAD_ESCAPE, inPlainWords } from "./yaml-errors.ts"
+
+/** The package makes an error of each, and an error is slow to make: of more than this, one is told. */
+const MOST_ESCAPES = 1_000
+const ESCAPE = /\\(?:[0abefnrtvNLP_ "\\/\t\r\n]|x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8})|\\/g
 
 export interface ComposedYaml {
   readonly document: Document.Parsed | undefined
@@ -18,10 +22,16 @@ export function composeYaml(text: string, report: SourceReport): ComposedYaml {
   const openings = new Openings()
   for (const token of tokens) {
     const deep = openings.read(token)
-    if (deep === undefined) continue
-    const message = `Lists and mappings are nested deeper than ${MAX_DEPTH} levels here.`
-    report.error("TOO_DEEP", message, deep, deep + 1)
-    return { document: undefined, sound: false }
+    if (deep !== undefined) {
+      const message = `Lists and mappings are nested deeper than ${MAX_DEPTH} levels here.`
+      report.error("TOO_DEEP", message, deep, deep + 1)
+      return { document: undefined, sound: false }
+    }
+    const [start = 0] = openings.badEscapes
+    if (openings.badEscapes.length > MOST_ESCAPES) {
+      report.error("YAML_SYNTAX", BAD_ESCAPE, start, start + 2)
+      return { document: undefined, sound: false }
+    }
   }
   const composer = new Composer({
     schema: "core",
@@ -90,6 +100,9 @@ class Openings {
   /** Of texts in quotes: end → start. */
   readonly #quotes = new Map<number, number>()
   readonly #brackets: number[] = []
+  /** Offsets of what YAML does not know behind a backslash. */
+  readonly badEscapes: number[] = []
+  #isSorted = false
 
   /** Looks through a document's tokens, without recursion; gives the offset of what is nested too deep. */
   read(root: CST.Token): number | undefined {
@@ -98,6 +111,7 @@ class Openings {
       const { token, depth } = next
       if (token.type === "single-quoted-scalar" || token.type === "double-quoted-scalar") {
         this.#quotes.set(token.offset + token.source.length, token.offset)
+        if (token.type === "double-quoted-scalar") this.#readEscapes(token)
       } else if (token.type === "document") {
         if (token.value !== undefined) open.push({ token: token.value, depth })
       } else if ("items" in token) {
@@ -113,12 +127,32 @@ class Openings {
     return undefined
   }
 
+  #readEscapes({ source, offset }: CST.FlowScalar): void {
+    for (const { 0: found, index } of source.matchAll(ESCAPE)) {
+      if (found.length > 1) continue
+      this.badEscapes.push(offset + index)
+      if (this.badEscapes.length > MOST_ESCAPES) return
+    }
+  }
+
   of(error: YAMLError): number | undefined {
     const at = error.pos[0]
     if (/^Missing closing .quote/.test(error.message)) return this.#quotes.get(at)
     if (!/ end with a [\]}]$/.test(error.message)) return undefined
-    const before = this.#brackets.filter((start) => start <= at)
-    return before.length === 0 ? undefined : Math.max(...before)
+    return this.#lastBracket(at)
+  }
+
+  #lastBracket(offset: number): number | undefined {
+    if (!this.#isSorted) this.#brackets.sort((a, b) => a - b)
+    this.#isSorted = true
+    let low = 0
+    let high = this.#brackets.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((this.#brackets[middle] as number) <= offset) low = middle + 1
+      else high = middle
+    }
+    return this.#brackets[low - 1]
   }
 }
 

@@ -6,10 +6,13 @@ import type { Evaluation } from "./evaluation.ts"
 import { Failure, type Span } from "./expression-error.ts"
 import { nameOfKind } from "./kinds.ts"
 import { truthOf } from "./truth.ts"
+import { FAILURE_COST } from "./work.ts"
 
 /**
  * A side that fails does not matter when the other side decides alone (CEL's rule): `$a.missing || $b` is true
  * when `$b` is. In the graph spelling the value is that of the side that decided, as in `name or "nobody"`.
+ *
+ * What is missing on a side that came out true or false is no excuse for a failure of the other one.
  */
 export function compileLogic(
   compiler: Compiler,
@@ -24,15 +27,19 @@ export function compileLogic(
   const run = (run: Evaluation) => {
     let value: Json | undefined
     let isTrue: boolean
+    const before = run.hasMissing
     try {
       value = left.run(run)
       isTrue = truth(value, run)
     } catch (failure) {
       if (!(failure instanceof Failure)) throw failure
+      run.work.spend(FAILURE_COST)
       const other = right.run(run)
-      if (truth(other, run) === decisive) return isGraph ? other : decisive
-      throw failure
+      if (truth(other, run) !== decisive) throw failure
+      run.hasMissing = before
+      return isGraph ? other : decisive
     }
+    run.hasMissing = before
     if (isTrue === decisive) return isGraph ? value : decisive
     const other = right.run(run)
     return isGraph ? other : truth(other, run)
@@ -54,8 +61,14 @@ export function compileTernary(
   const code = condition(compiler, test)
   const [yes, no] = [compiler.compile(first), compiler.compile(second)]
   const truth = truthOf(compiler.spelling, compiler.at(node))
+  const run = (run: Evaluation) => {
+    const before = run.hasMissing
+    const isTrue = truth(code.run(run), run)
+    run.hasMissing = before
+    return isTrue ? yes.run(run) : no.run(run)
+  }
   return {
-    run: (run) => (truth(code.run(run), run) ? yes.run(run) : no.run(run)),
+    run,
     kind: yes.kind === no.kind ? yes.kind : "any",
   }
 }

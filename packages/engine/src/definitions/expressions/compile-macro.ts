@@ -7,7 +7,7 @@ import { Failure, type Span, tooCostly } from "./expression-error.ts"
 import { isList, isMap, kindOf, nameOfKind } from "./kinds.ts"
 import { readable } from "./path.ts"
 import { truthOf } from "./truth.ts"
-import { MAX_MACRO_ITEMS } from "./work.ts"
+import { FAILURE_COST, MAX_MACRO_ITEMS } from "./work.ts"
 
 /** The body for one item. */
 type Body = (run: Evaluation) => Json | undefined
@@ -57,6 +57,7 @@ function eachItem(list: Code, slot: number, cost: number, name: string, at: Span
         `.${name}() was to go over ${items.length} items; at most ${MAX_MACRO_ITEMS} are allowed`,
       )
     }
+    if (items !== value) run.work.spendOnKeys(items.length)
     for (let i = 0; i < items.length; i++) {
       run.work.spend(cost)
       run.slots[slot] = readable(items[i])
@@ -90,9 +91,6 @@ function quantifier(name: string, each: Each, test: Test) {
     return name === "exists" ? isStopped : count === 1
   }
 }
-
-/** What a failure costs to catch. */
-const FAILURE_COST = 500
 
 /** A test is a condition of its own: for an item where its path is missing, it is false. */
 function testOf(compiler: Compiler, code: Code, node: ASTNode): Test {

@@ -43,6 +43,7 @@ function parseCel(source: string, { cel }: Rewritten): ASTNode {
       })
     }
     const at = cel.sourceOf(range ?? { start: 0, end: cel.text.length })
+    if (code === "limit_exceeded") throw new ExpressionError("This expression has too many parts.", at)
     const found = source.slice(at.start, at.end)
     const problem =
       code.startsWith("unexpected") && found !== "" ? `unexpected ${quoted(found)}` : plainly(summary)
@@ -139,6 +140,8 @@ export class Compiler {
 
   #literal(value: unknown, node: Span): Code {
     const plain = typeof value === "bigint" ? Number(value) : value
+    if (typeof value === "bigint" && !Number.isSafeInteger(plain))
+      throw this.error("this number is too long to be kept exactly; if it is an id, put it in quotes", node)
     const isKnown = plain === null || ["string", "boolean", "number"].includes(typeof plain)
     if (!isKnown) throw this.error("values of this kind are not supported", node)
     if (typeof plain === "number" && !Number.isFinite(plain))

@@ -7,6 +7,7 @@ import { loneExpression, readParts, template } from "./template.ts"
 import { textOf } from "./text-of.ts"
 import { stringEnd } from "./tokens.ts"
 import { isTruthy, readBoolean } from "./truth.ts"
+import { MAX_EXPRESSION } from "./work.ts"
 
 export interface Condition extends Expression {
   /**
@@ -37,6 +38,9 @@ function readCondition(source: string, spelling: Spelling): Expression {
 
 /** `{{` outside of strings. A quote that is never closed is an apostrophe in a text. */
 function hasTemplate(source: string): boolean {
+  // Strings are looked for only where there can be some: in what is short enough to be an expression.
+  if (!source.includes("{{")) return false
+  if (source.length > MAX_EXPRESSION) return true
   for (let at = 0; at < source.length; at++) {
     if (source.startsWith("{{", at)) return true
     if (source[at] === '"' || source[at] === "'") {

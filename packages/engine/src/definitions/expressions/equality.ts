@@ -17,8 +17,9 @@ export function isEqual(left: Json | undefined, right: Json | undefined, work: W
   }
   if (!isMap(left) || !isMap(right)) return false
   const keys = Object.keys(left)
-  work.spend(1 + keys.length)
-  if (keys.length !== Object.keys(right).length) return false
+  const others = Object.keys(right).length
+  work.spendOnKeys(keys.length + others)
+  if (keys.length !== others) return false
   return keys.every(
     (key) => Object.hasOwn(right, key) && isEqual(member(left, key), member(right, key), work),
   )

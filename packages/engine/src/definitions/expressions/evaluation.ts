@@ -1,11 +1,15 @@
 /** One evaluation of an expression: where its values come from, and what it has cost so far. */
 import type { Json } from "../../core/index.ts"
-import { member, valueAt } from "./path.ts"
+import { member, type Path, valueAt } from "./path.ts"
+import { Patterns } from "./pattern-match.ts"
 import type { Reference } from "./reference.ts"
 import { Work } from "./work.ts"
 
-/** The value of a root (`$input` → `input`), or undefined. Called when it is needed, once per reference. */
-export type Scope = (root: string) => Json | undefined
+/**
+ * The value of a root (`$input` → `input`), or undefined. Called when it is needed, once per reference, with the path
+ * that is going to be read from it.
+ */
+export type Scope = (root: string, path?: Path) => Json | undefined
 
 export class Evaluation {
   readonly work = new Work()
@@ -15,9 +19,15 @@ export class Evaluation {
   hasMissing = false
   readonly #scope: Scope
   readonly #values = new Map<Reference, Json | undefined>()
+  #patterns: Patterns | undefined
 
   constructor(scope: Scope) {
     this.#scope = scope
+  }
+
+  get patterns(): Patterns {
+    this.#patterns ??= new Patterns(this.work)
+    return this.#patterns
   }
 
   read(reference: Reference): Json | undefined {
@@ -36,5 +46,5 @@ export class Evaluation {
 }
 
 export function referenced({ root, path }: Reference, scope: Scope): Json | undefined {
-  return root === "__proto__" ? undefined : valueAt(scope(root), path)
+  return root === "__proto__" ? undefined : valueAt(scope(root, path), path)
 }

@@ -6,12 +6,13 @@ const VALUES: Record<string, Json> = {
   steps: {
     gen: { output: { title: "Moon", score: 3, is_approved: true, note: null } },
     "gen-2": { output: "yes" },
+    "prüfung-2": { output: "ü" },
     par: { outputs: { "left-1": { output: "L" }, right: { output: "R" } }, list: [{ output: "first" }] },
   },
   input: "hello",
   env: { HOME: "/home" },
   run: { id: "run-1" },
-  item: { n: 2, in: "word" },
+  item: { n: 2, in: "word", größe: 7 },
   index: 1,
   list: [1, 2, 3],
   people: [{ name: "Ann", age: 40 }, { name: "Bob", age: 20 }, { name: "Cid" }],
@@ -45,6 +46,8 @@ describe("a reference", () => {
     ["$list[-1]", 3],
     ["$steps.gen-2.output", "yes"],
     ["$steps.par.outputs.left-1.output", "L"],
+    ["$steps.prüfung-2.output", "ü"],
+    ["$item.größe", 7],
   ])("%s is read", (source, expected) => {
     expect(value(source)).toEqual(expected)
   })
@@ -140,7 +143,15 @@ describe("a function", () => {
     ["size($input) > 2", true],
     ["$list.size()", 3],
     [`size("a💡")`, 2],
-    ["size($item)", 2],
+    ["size($item)", 3],
+    [`"a💡b".substring(0, size("a💡b") - 1)`, "a💡"],
+    [`"💡💡b".indexOf("b") + "💡b💡b".lastIndexOf("b")`, 5],
+    [`"💡b💡b".indexOf("b", 2) - "💡b💡b".lastIndexOf("b", 2)`, 2],
+    [`"abc".indexOf("d") + "abc".lastIndexOf("")`, 2],
+    [`"abc".indexOf("a", -5) + "abc".indexOf("c", 9)`, -1],
+    [`"a💡".split("")`, ["a", "💡"]],
+    [`"".split("")`, []],
+    [`"éAÉa".lowerAscii() + "éAÉa".upperAscii()`, "éaÉaéAÉA"],
     [`$input.contains("ell") && $input.startsWith("he") && $input.endsWith("lo")`, true],
     [`" aB ".trim().lowerAscii() + "aB".upperAscii()`, "abAB"],
     [`$input.indexOf("l") + $input.lastIndexOf("l")`, 5],
@@ -159,7 +170,7 @@ describe("a function", () => {
     [`$people.map(p, p.age > 30, p.name + "!")`, ["Ann!"]],
     ["$list.map(x, $list.map(y, x * y)[-1])", [3, 6, 9]],
     ["$list.map(x, $list.filter(x, x > 2)[0] + x)", [4, 5, 6]],
-    ["$item.map(key, key)", ["n", "in"]],
+    ["$item.map(key, key)", ["n", "in", "größe"]],
     ["$list.map(x, [x].map(x, x + 1)[0])", [2, 3, 4]],
   ])("%s", (source, expected) => {
     expect(value(source)).toEqual(expected)
@@ -211,6 +222,10 @@ describe("a missing path", () => {
 
 describe("a failure that is no missing path", () => {
   it.each([
+    [`$index > 0 && $input < 3`, "character 15", "double(x)"],
+    [`$nothing == null && $input > 3`, "character 21", `">" cannot be used`],
+    ["$nothing == null ? 1 / 0 : 2", "character 20", "division by zero"],
+    ["($nothing > 1 || true) && $input > 3", "character 27", `">" cannot be used`],
     [`$input > 3`, "character 1", `">" cannot be used between text and a number`],
     [`true && ("n: " + $index) == "n: 1"`, "character 10", "string(x)"],
     ["1 / ($index - 1)", "character 1", "division by zero"],
@@ -259,6 +274,8 @@ describe("a text that is no expression", () => {
     ["$input is 3", 7, 9],
     [`"\\q"`, 0, 4],
     ["$input?.a", 6, 8],
+    ["$input == 💡", 10, 12],
+    ["$input == 12345678901234567890", 10, 30],
   ])("%s is refused with its place", (source, start, end) => {
     const error = invalid(source)
     expect(error).toMatchObject({ code: "EXPRESSION_INVALID", start, end })

@@ -2,7 +2,7 @@
 import type { Json } from "../../core/index.ts"
 import { type Compiled, compile } from "./compile.ts"
 import { Evaluation, referenced, type Scope } from "./evaluation.ts"
-import { ExpressionError, expressionFailed, Failure } from "./expression-error.ts"
+import { ExpressionError, expressionFailed, Failure, tooCostly } from "./expression-error.ts"
 import type { Reference } from "./reference.ts"
 import { rewrite } from "./rewrite.ts"
 import type { Spelling } from "./spelling.ts"
@@ -54,6 +54,7 @@ function run(source: string, compiled: Compiled, scope: Scope): Json | undefined
     if (compiled.builds) checkResultSize(jsonLength(value, MAX_RESULT))
     return value
   } catch (error) {
+    if (error instanceof RangeError) throw tooCostly("a value in it is nested too deep")
     if (!(error instanceof Failure)) throw error
     if (evaluation.hasMissing) return undefined
     throw expressionFailed(source, error)

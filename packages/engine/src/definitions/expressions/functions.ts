@@ -1,10 +1,11 @@
 /** The functions and methods of expressions: CEL's, for JSON values. The first argument of a method is its owner. */
 import type { Json } from "../../core/index.ts"
+import { countCharacters, offsetOf } from "./characters.ts"
 import type { Evaluation } from "./evaluation.ts"
 import { Failure, type Span } from "./expression-error.ts"
 import type { Kind } from "./kinds.ts"
-import { matchesPattern } from "./pattern-match.ts"
 import { jsonLength, textOf } from "./text-of.ts"
+import { firstOffset, lastOffset, splitBy } from "./text-search.ts"
 import { readBoolean } from "./truth.ts"
 import { checkResultSize, MAX_RESULT } from "./work.ts"
 
@@ -26,12 +27,12 @@ const size: CelFunction = {
   returns: "number",
   call: ([value], run) => {
     if (typeof value === "string") {
-      run.work.spendOnText(value.length)
+      run.work.spendOnCharacters(value.length)
       return countCharacters(value)
     }
     if (Array.isArray(value)) return value.length
     const { length } = Object.keys(value as object)
-    run.work.spend(1 + length)
+    run.work.spendOnKeys(length)
     return length
   },
 }
@@ -48,74 +49,88 @@ export const FUNCTIONS: ReadonlyMap<string, CelFunction> = new Map([
   ["bool", { takes: [["boolean", "number", "text"]], returns: "boolean", call: toBoolean }],
 ] satisfies [string, CelFunction][])
 
+/** All that is ASCII at once: letter by letter takes long. */
+const ASCII = /[^\x80-\uFFFF]+/g
+/** More than reading: between other characters, it is letter by letter after all. */
+const ASCII_COST = 4
+
 export const METHODS: ReadonlyMap<string, CelFunction> = new Map([
   ["size", size],
-  ["contains", onTexts((owner, part) => owner.includes(part))],
+  ["contains", onTexts((owner, part, { work }) => firstOffset(owner, part, 0, work) >= 0)],
   ["startsWith", onTexts((owner, part) => owner.startsWith(part))],
   ["endsWith", onTexts((owner, part) => owner.endsWith(part))],
-  ["matches", { takes: [["text"], ["text"]], returns: "boolean", call: callMatches }],
-  ["lowerAscii", onText((owner) => owner.replace(/[A-Z]+/g, (found) => found.toLowerCase()))],
-  ["upperAscii", onText((owner) => owner.replace(/[a-z]+/g, (found) => found.toUpperCase()))],
+  [
+    "matches",
+    {
+      takes: [["text"], ["text"]],
+      returns: "boolean",
+      call: ([owner, pattern], run, at) => run.patterns.isIn(text(owner), text(pattern), at),
+    },
+  ],
+  ["lowerAscii", onText((owner) => owner.replace(ASCII, (found) => found.toLowerCase()), ASCII_COST)],
+  ["upperAscii", onText((owner) => owner.replace(ASCII, (found) => found.toUpperCase()), ASCII_COST)],
   ["trim", onText((owner) => owner.trim())],
-  ["indexOf", position((owner, part, from) => owner.indexOf(part, from ?? 0))],
-  ["lastIndexOf", position((owner, part, from) => owner.lastIndexOf(part, from ?? Number.POSITIVE_INFINITY))],
+  ["indexOf", position(firstOffset, 0)],
+  ["lastIndexOf", position(lastOffset, Number.POSITIVE_INFINITY)],
   ["substring", { takes: [["text"], ["number"], ["number"]], optional: 1, returns: "text", call: substring }],
-  ["split", { takes: [["text"], ["text"]], returns: "list", call: split }],
+  [
+    "split",
+    {
+      takes: [["text"], ["text"]],
+      returns: "list",
+      call: ([owner, separator], { work }) => splitBy(text(owner), text(separator), work),
+    },
+  ],
   ["join", { takes: [["list"], ["text"]], optional: 1, returns: "text", call: join }],
 ] satisfies [string, CelFunction][])
 
-function onText(change: (owner: string) => string): CelFunction {
+function onText(change: (owner: string) => string, cost = 1): CelFunction {
   return {
     takes: [["text"]],
     returns: "text",
     call: ([owner], run) => {
-      run.work.spendOnText(text(owner).length)
+      run.work.spendOnCharacters(cost * text(owner).length)
       return change(text(owner))
     },
   }
 }
 
-function onTexts(test: (owner: string, part: string) => boolean): CelFunction {
+function onTexts(test: (owner: string, part: string, run: Evaluation) => boolean): CelFunction {
   return {
     takes: [["text"], ["text"]],
     returns: "boolean",
     call: ([owner, part], run) => {
       run.work.spendOnText(text(owner).length)
-      return test(text(owner), text(part))
+      return test(text(owner), text(part), run)
     },
   }
 }
 
-function position(find: (owner: string, part: string, from: number | undefined) => number): CelFunction {
+function position(find: typeof firstOffset, start: number): CelFunction {
   return {
     takes: [["text"], ["text"], ["number"]],
     optional: 1,
     returns: "number",
-    call: ([owner, part, from], run) => {
-      run.work.spendOnText(text(owner).length)
-      return find(text(owner), text(part), from === undefined ? undefined : number(from))
+    call: ([owner, part, from], { work }) => {
+      const whole = text(owner)
+      work.spendOnCharacters(whole.length)
+      const offset = offsetOf(whole, from === undefined ? start : Math.max(0, Math.trunc(number(from))))
+      const found = find(whole, text(part), offset, work)
+      return found < 0 ? found : countCharacters(whole.slice(0, found))
     },
   }
 }
 
-function callMatches([owner, pattern]: readonly Json[], run: Evaluation, at: Span): boolean {
-  return matchesPattern(text(owner), text(pattern), run.work, at)
-}
-
 function substring([owner, start, end]: readonly Json[], run: Evaluation, at: Span): string {
-  const { length } = text(owner)
+  const whole = text(owner)
+  run.work.spendOnCharacters(whole.length)
+  const length = countCharacters(whole)
   const from = number(start)
   const to = end === undefined ? length : number(end)
   if (!(Number.isInteger(from) && Number.isInteger(to) && 0 <= from && from <= to && to <= length)) {
     throw new Failure(`substring(${from}, ${to}) is outside a text of ${length} characters`, at)
   }
-  run.work.spendOnText(to - from)
-  return text(owner).slice(from, to)
-}
-
-function split([owner, separator]: readonly Json[], run: Evaluation): readonly string[] {
-  run.work.spend(text(owner).length)
-  return text(owner).split(text(separator))
+  return whole.slice(offsetOf(whole, from), offsetOf(whole, to))
 }
 
 function join([list, separator]: readonly Json[], run: Evaluation, at: Span): string {
@@ -135,7 +150,7 @@ function join([list, separator]: readonly Json[], run: Evaluation, at: Span): st
 function toText([value]: readonly Json[], run: Evaluation): string {
   const length = jsonLength(value, MAX_RESULT)
   checkResultSize(length)
-  run.work.spend(length / 8)
+  run.work.spendOnCharacters(length)
   return textOf(value)
 }
 
@@ -151,14 +166,4 @@ function toBoolean([value]: readonly Json[], _: Evaluation, at: Span): boolean {
   const read = readBoolean(value as Json)
   if (read === undefined) throw new Failure("this is neither true nor false", at)
   return read
-}
-
-/** Characters as people count them, or nearly: a character outside the basic plane is one. */
-function countCharacters(value: string): number {
-  let count = value.length
-  for (let i = 0; i < value.length - 1; i++) {
-    const isPair = (value.charCodeAt(i) & 0xfc00) === 0xd800 && (value.charCodeAt(i + 1) & 0xfc00) === 0xdc00
-    if (isPair) count--
-  }
-  return count
 }

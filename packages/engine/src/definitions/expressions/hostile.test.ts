@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import type { Json } from "../../core/index.ts"
-import { expression, type Spelling, template } from "./index.ts"
+import { condition, expression, type Spelling, template } from "./index.ts"
 
 const TOO_COSTLY = expect.objectContaining({ code: "EXPRESSION_TOO_COSTLY", retryable: false })
 const INVALID = expect.objectContaining({ code: "EXPRESSION_INVALID" })
@@ -114,6 +114,18 @@ describe("what an expression may cost", () => {
     ["$many.filter(x, ($many.map(y, y) + $many).size() > 0)", "lists made for every item"],
     ["$many.filter(x, $blank)", "reading a long text as a truth value"],
     ["$many.filter(x, $many.exists(y, y.missing > 1))", "failures for every item"],
+    ["$many.all(x, $many.all(y, y.missing > 1 || true))", "failures that the other side makes up for"],
+    ["$many.filter(x, $empty == $wide)", "counting the keys of an object for every item"],
+    ["$many.filter(x, $wide.exists(y, true))", "listing the keys of an object for every item"],
+    ["$many.filter(x, $mixed.lowerAscii() == '')", "changing the case of a long text for every item"],
+    ["$many.filter(x, size($long) == 0)", "counting characters for every item"],
+    ["$many.filter(x, $blank.trim() == 'x')", "trimming a long text for every item"],
+    ["$few.filter(x, $long.contains($part))", "searching a long text for a long part"],
+    ["$few.filter(x, $part in $long)", "searching it by `in`"],
+    ["$few.filter(x, $long.lastIndexOf($part) == 0)", "searching it from its end"],
+    ["$few.filter(x, $long.split($part).size() == 0)", "splitting it"],
+    ["$many.all(x, $many.all(y, 'a'.matches($pattern + string(y)) || true))", "a new pattern for every item"],
+    ["$many.all(x, $many.all(y, 'a'.matches('(' + string(y)) || true))", "a wrong pattern for every item"],
   ])("stops %s (%s)", (source) => {
     const values = {
       many,
@@ -123,8 +135,48 @@ describe("what an expression may cost", () => {
       more: [...many, 1],
       others: [...many],
       same: `${long.slice(1)}b`,
+      empty: {},
+      wide: Object.fromEntries(many.map((i) => [`k${i}`, i])),
+      mixed: "aB".repeat(450_000),
+      part: `${"a".repeat(100_000)}b${"a".repeat(100_000)}`,
+      pattern: "(a|b){90}",
     }
     expect(() => evaluate(source, values)).toThrowError(TOO_COSTLY)
+  })
+
+  it("stops counting the keys of an object for every item in the graph spelling", () => {
+    const wide = Object.fromEntries(many.map((i) => [`k${i}`, i]))
+    expect(() => evaluate("many.filter(x, wide)", { many, wide }, "graph")).toThrowError(TOO_COSTLY)
+  })
+
+  it("lets the test of a macro be missing for ten thousand items", () => {
+    expect(evaluate("$many.filter(x, x.age > 3).size()", { many })).toBe(0)
+  })
+
+  it("finds a long part that nearly matches everywhere, in one go", () => {
+    const [text, part] = ["ab".repeat(200_000), `aabb${"ab".repeat(50_000)}`]
+    expect(evaluate("$text.contains($part)", { text, part })).toBe(false)
+    expect(evaluate("$text.lastIndexOf($part)", { text, part: `${"ab".repeat(50_000)}b` })).toBe(-1)
+  })
+
+  it.each([["string($deep)"], ["$deep == $other"], ["[$deep]"], ["$deep in [$other]"]])(
+    "stops at values that are nested deeper than the stack goes: %s",
+    (source) => {
+      const nested = () => JSON.parse("[".repeat(100_000) + "]".repeat(100_000))
+      const values = { deep: nested(), other: nested() }
+      expect(() => evaluate(source, values)).toThrowError(TOO_COSTLY)
+    },
+  )
+
+  it("stops at such a value in a template", () => {
+    const deep = JSON.parse("[".repeat(100_000) + "]".repeat(100_000))
+    expect(() => template("It is {{ $deep }}.", "steps").render(() => deep)).toThrowError(TOO_COSTLY)
+  })
+
+  it("looks for strings only in what is short enough to be an expression", () => {
+    expect(() => condition("\\'".repeat(1_000_000), "steps")).toThrowError(INVALID)
+    const text = `${"\\'".repeat(1_000_000)}{{ $a }}`
+    expect(() => condition(text, "steps").holds(() => "x")).toThrowError(/did not resolve to boolean/)
   })
 
   it("stops no macro for the sake of a missing path", () => {
@@ -166,6 +218,7 @@ describe("what an expression may cost", () => {
     }
     expect(evaluate(`1${" + 1".repeat(1_000)}`, {})).toBe(1_001)
     expect(() => expression(`${"true ? 1 : ".repeat(300)}1`, "steps")).toThrowError(INVALID)
+    expect(() => expression(`$a${".trim()".repeat(300)}`, "steps")).toThrowError("has too many parts")
   })
 
   it("bounds what a template renders", () => {

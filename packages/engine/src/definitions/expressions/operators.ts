@@ -5,6 +5,7 @@ import type { Evaluation } from "./evaluation.ts"
 import { Failure, type Span } from "./expression-error.ts"
 import { isList, isMap, kindOf, nameOfKind, type StaticKind } from "./kinds.ts"
 import type { Spelling } from "./spelling.ts"
+import { firstOffset } from "./text-search.ts"
 import { checkResultSize } from "./work.ts"
 
 export type Operator = "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "+" | "-" | "*" | "/" | "%"
@@ -53,8 +54,7 @@ export function isIn(item: Value, container: Value, run: Evaluation, at: Span): 
     return item !== "__proto__" && Object.hasOwn(container, item)
   }
   if (typeof container === "string" && typeof item === "string") {
-    run.work.spendOnText(container.length)
-    return container.includes(item)
+    return firstOffset(container, item, 0, run.work) >= 0
   }
   throw mismatch("in", kindOf(item), kindOf(container), at)
 }
@@ -106,8 +106,15 @@ function mismatch(operator: string, left: StaticKind, right: StaticKind, at: Spa
 }
 
 function mismatchMessage(operator: string, left: StaticKind, right: StaticKind): string {
-  const hint = operator === "+" && (left === "text" || right === "text") ? "; string(x) makes text of it" : ""
-  return `"${operator}" cannot be used between ${nameOfKind(left)} and ${nameOfKind(right)}${hint}`
+  const problem = `"${operator}" cannot be used between ${nameOfKind(left)} and ${nameOfKind(right)}`
+  return `${problem}${hintFor(operator, left, right)}`
+}
+
+function hintFor(operator: string, left: StaticKind, right: StaticKind): string {
+  const kinds = [left, right]
+  if (operator === "in" || !kinds.includes("text")) return ""
+  if (operator === "+") return "; string(x) makes text of it"
+  return kinds.includes("number") ? "; double(x) makes a number of text" : ""
 }
 
 /** What is wrong with an operator between these kinds whatever the values are, or undefined. */

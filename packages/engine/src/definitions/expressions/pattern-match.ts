@@ -5,36 +5,51 @@ import { isWord, PatternError } from "./pattern-reader.ts"
 import type { Work } from "./work.ts"
 
 const TRIES_PER_UNIT = 2
+const LONGEST = 1_000
+const COMPILING_COST = 1_000
+const INSTRUCTION_COST = 4
 
-/** True when the pattern is found anywhere in the text. */
-export function matchesPattern(text: string, pattern: string, work: Work, at: Span): boolean {
-  const problem = patternProblem(pattern)
-  if (problem !== undefined) throw new Failure(problem, at)
-  return new Search(text, programOf(pattern), work).run()
+/** The patterns of one evaluation: each is compiled once, and paid for. */
+export class Patterns {
+  readonly #work: Work
+  readonly #programs = new Map<string, readonly Instruction[]>()
+
+  constructor(work: Work) {
+    this.#work = work
+  }
+
+  /** True when the pattern is found anywhere in the text. */
+  isIn(text: string, pattern: string, at: Span): boolean {
+    return new Search(text, this.#programOf(pattern, at), this.#work).run()
+  }
+
+  #programOf(pattern: string, at: Span): readonly Instruction[] {
+    const kept = this.#programs.get(pattern)
+    if (kept !== undefined) return kept
+    this.#work.spend(COMPILING_COST)
+    const program = programOf(pattern)
+    if (typeof program === "string") throw new Failure(program, at)
+    this.#work.spend(INSTRUCTION_COST * program.length)
+    this.#programs.set(pattern, program)
+    return program
+  }
 }
 
 /** What is wrong with a pattern, or undefined. */
 export function patternProblem(pattern: string): string | undefined {
+  const program = programOf(pattern)
+  return typeof program === "string" ? program : undefined
+}
+
+/** The program, or what is wrong with the pattern. */
+function programOf(pattern: string): readonly Instruction[] | string {
   try {
-    programOf(pattern)
-    return undefined
+    if (pattern.length > LONGEST) throw new PatternError(`it is longer than ${LONGEST} characters`)
+    return compilePattern(pattern)
   } catch (error) {
     if (error instanceof PatternError) return `the pattern is not valid: ${error.message}`
     throw error
   }
-}
-
-const KEPT = 100
-const programs = new Map<string, readonly Instruction[]>()
-
-function programOf(pattern: string): readonly Instruction[] {
-  const kept = programs.get(pattern)
-  if (kept !== undefined) return kept
-  if (pattern.length > 1_000) throw new PatternError("it is longer than 1000 characters")
-  const program = compilePattern(pattern)
-  if (programs.size >= KEPT) programs.clear()
-  programs.set(pattern, program)
-  return program
 }
 
 class Search {

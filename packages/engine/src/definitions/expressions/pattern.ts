@@ -44,7 +44,12 @@ function emitRepeat(
   { node, least, most }: { readonly node: PatternNode; readonly least: number; readonly most: number },
   program: Instruction[],
 ): void {
-  for (let i = 0; i < least; i++) emit(node, program)
+  const start = program.length
+  for (let i = 0; i < least; i++) {
+    emit(node, program)
+    // Nothing, however often, is nothing: `(((){9999}){9999}){9999}` would go on for days.
+    if (program.length === start) break
+  }
   if (most === Number.POSITIVE_INFINITY) {
     const split = push(program, { kind: "match" })
     emit(node, program)

@@ -51,6 +51,15 @@ describe("a template", () => {
     expect(template("\\{{ x }}", "steps").isPlain).toBe(true)
   })
 
+  it("asks its scope for each reference by itself", () => {
+    const asked: unknown[] = []
+    template("{{ $deep }} {{ $deep.a.b }}", "steps").render((root, path) => {
+      asked.push(root, path)
+      return null
+    })
+    expect(asked).toEqual(["deep", [], "deep", ["a", "b"]])
+  })
+
   it("takes bare names in the graph spelling", () => {
     expect(template("Hi {{ input }} {{ none or 'there' }}", "graph").render(scope)).toBe("Hi moon there")
   })

@@ -1,10 +1,21 @@
 /** A value as text: for templates and `string()`. Nothing and null are empty, objects and lists are JSON. */
 import type { Json } from "../../core/index.ts"
+import { tooCostly } from "./expression-error.ts"
 
 export function textOf(value: Json | undefined): string {
   if (typeof value === "string") return value
   if (value === undefined || value === null) return ""
-  return typeof value === "object" ? JSON.stringify(value) : String(value)
+  return typeof value === "object" ? jsonText(value) : String(value)
+}
+
+/** What models answer may be nested deeper than the stack goes. */
+function jsonText(value: Json): string {
+  try {
+    return JSON.stringify(value)
+  } catch (error) {
+    if (error instanceof RangeError) throw tooCostly("a value is too large, or nested too deep, to be text")
+    throw error
+  }
 }
 
 /** How long the JSON text of a value is, give or take its escapes; stops counting once it is past `limit`. */

@@ -11,8 +11,8 @@ export interface Token {
 }
 
 const SPACE = /\s*/y
-const NAME = /[A-Za-z_][A-Za-z0-9_]*/y
-const STEP_ID = /[A-Za-z0-9_-]+/y
+const NAME = /[\p{L}_][\p{L}\p{M}\p{N}_]*/uy
+const STEP_ID = /[\p{L}\p{M}\p{N}_-]+/uy
 const NUMBER = /0[xX][0-9a-fA-F]+|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 const SIGN = /==|!=|<=|>=|&&|\|\||[-+*/%<>!?:.,()[\]{}]/y
 const RAW_STRING = /[rR]["']/y
@@ -56,7 +56,7 @@ function nextToken(source: string, start: number, spelling: Spelling, before: re
     const end = skip(pattern, source, start)
     if (end > start) return token(kind, end)
   }
-  throw unexpected(source.slice(start, start + 1), start, hintFor(source[start]))
+  throw unexpected(String.fromCodePoint(source.codePointAt(start) as number), start, hintFor(source[start]))
 }
 
 /**
@@ -113,5 +113,5 @@ function hintFor(sign: string | undefined): string {
   if (sign === "=") return "Compare with ==."
   if (sign === "&") return "Write && or and."
   if (sign === "|") return "Write || or or."
-  return ""
+  return sign !== undefined && sign > "\x7F" ? "Text stands in quotes." : ""
 }

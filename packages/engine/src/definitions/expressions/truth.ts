@@ -2,7 +2,7 @@
 import type { Json } from "../../core/index.ts"
 import type { Evaluation } from "./evaluation.ts"
 import { Failure, type Span } from "./expression-error.ts"
-import { kindOf, nameOfKind } from "./kinds.ts"
+import { isMap, kindOf, nameOfKind } from "./kinds.ts"
 import type { Spelling } from "./spelling.ts"
 
 const WORDS: ReadonlyMap<string, boolean> = new Map([
@@ -26,17 +26,21 @@ export function readBoolean(value: Json): boolean | undefined {
 /** Graph: whatever is not empty. */
 export function isTruthy(value: Json | undefined): boolean {
   if (typeof value !== "object" || value === null) return Boolean(value)
-  if (Array.isArray(value)) return value.length > 0
-  for (const key in value) if (Object.hasOwn(value, key)) return true
-  return false
+  return (Array.isArray(value) ? value : Object.keys(value)).length > 0
 }
 
 /** The rule of a spelling for the operands of `&&`, `||`, `!` and `? :`. */
 export function truthOf(spelling: Spelling, at: Span): (value: Json | undefined, run: Evaluation) => boolean {
-  if (spelling === "graph") return isTruthy
+  if (spelling === "graph") {
+    return (value, run) => {
+      if (!isMap(value)) return isTruthy(value)
+      const { length } = Object.keys(value)
+      run.work.spendOnKeys(length)
+      return length > 0
+    }
+  }
   return (value, run) => {
-    // Its trimmed copy costs more than reading it.
-    if (typeof value === "string") run.work.spend(1 + value.length / 8)
+    if (typeof value === "string") run.work.spendOnCharacters(value.length)
     const truth = value === undefined ? undefined : readBoolean(value)
     if (truth !== undefined) return truth
     throw new Failure(`here stands true or false, not ${nameOfKind(kindOf(value))}`, at)

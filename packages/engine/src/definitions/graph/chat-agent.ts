@@ -20,7 +20,9 @@ import {
 import type { GraphEdge } from "./edges.ts"
 import { LAST_CALLER, MESSAGES, NEXT } from "./graph-channels.ts"
 import type { GraphInfo } from "./graph-info.ts"
-import { type GraphNode, type GraphNodeOptions, makeNode } from "./graph-node.ts"
+import { type GraphNode, type GraphNodeOptions, type Leave, makeNode } from "./graph-node.ts"
+import { memberWork } from "./member-work.ts"
+import type { Visit } from "./visit.ts"
 
 export interface ChatAgentOptions extends GraphNodeOptions {
   /** `when` is the name by which the agent chooses the edge; without one it is taken where no other is. */
@@ -35,16 +37,20 @@ export function chatAgent(graph: GraphInfo, id: NodeId, agent: Agent, options: C
   return makeNode(graph, id, { kind: "agent", ...options }, async (visit, leave) => {
     const { ctx } = visit
     const before = validHistory(ctx.state.get(MESSAGES))
-    const turn = await agentTurn(
-      agent,
-      {
-        messages: inTurn(before, name),
-        tools: control,
-        ...(graph.conversational ? { instructions: END_INSTRUCTION } : {}),
-      },
-      ctx,
-    )
-    const said = readTurn(turn, new Set(control.map((one) => one.name)))
+    const speak = async (): Promise<Said> => {
+      const turn = await agentTurn(
+        agent,
+        {
+          messages: inTurn(before, name),
+          tools: control,
+          ...(graph.conversational ? { instructions: END_INSTRUCTION } : {}),
+        },
+        ctx,
+      )
+      return readTurn(turn, new Set(control.map((one) => one.name)))
+    }
+    if (visit.member !== undefined) return await spokenBeside(visit, leave, name, speak)
+    const said = await speak()
     ctx.state.write(MESSAGES, said.messages)
     ctx.state.write(LAST_CALLER, id)
     const next =
@@ -59,6 +65,22 @@ export function chatAgent(graph: GraphInfo, id: NodeId, agent: Agent, options: C
     if (to !== null) return leave({ output, to: [to], news })
     return leave({ output, to: "end", news, result: output ?? lastWords(before) })
   })
+}
+
+/** As one of a parallel node's: what it says counts, and who comes next is not for it to say. */
+async function spokenBeside(visit: Visit, leave: Leave, name: string, speak: () => Promise<Said>) {
+  const said = await memberWork(visit, async () => {
+    const { calls, ...rest } = await speak()
+    if (calls.length === 0) return rest
+    const text = `"${name}" called ${toolsIn(calls)} as one of a parallel node's: no tools are run there. Lead to it by an edge instead.`
+    throw new SuperstepError("NO_TOOL_EXECUTOR", text, { retryable: false })
+  })
+  if (said !== null) visit.ctx.state.write(MESSAGES, said.messages)
+  return leave({ output: said === null ? null : said.output, to: "end" })
+}
+
+function toolsIn(calls: readonly ToolCall[]): string {
+  return [...new Set(calls.map((call) => `"${call.name}"`))].join(", ")
 }
 
 function controlTools(
@@ -87,10 +109,10 @@ interface Said {
   readonly calls: readonly ToolCall[]
 }
 
-function readTurn(turn: Turn, control: ReadonlySet<string>): Said {
+function readTurn(turn: Turn, signs: ReadonlySet<string>): Said {
   const { said, text, answer } = turn
-  const signals = turn.calls.filter(({ name }) => control.has(name))
-  const calls = turn.calls.filter(({ name }) => !control.has(name))
+  const signals = turn.calls.filter(({ name }) => signs.has(name))
+  const calls = turn.calls.filter(({ name }) => !signs.has(name))
   const [signal] = signals
   if (signal !== undefined) {
     const messages = [...said, controlResults(signals, calls.length === 0)]
@@ -102,14 +124,17 @@ function readTurn(turn: Turn, control: ReadonlySet<string>): Said {
   }
   if (calls.length > 0) return { messages: said, output: text, calls }
   const data = typeof answer === "string" ? dataIn(answer) : (answer as Json)
-  if (!isObject(data) || typeof data.next !== "string") {
+  if (!isObject(data) || (typeof data.next !== "string" && data.next !== null)) {
     return { messages: said, output: answer as Json, calls }
   }
-  const { next, message } = data
-  // Without a message it has said nothing.
-  if (typeof message !== "string" || message === "")
-    return { messages: [], output: "", control: { next }, calls }
-  return { messages: [words(message)], output: message, control: { next }, calls }
+  const { next, message = null, ...rest } = data
+  const control = next === null ? undefined : { next }
+  if (typeof message === "string" && message !== "")
+    return { messages: [words(message)], output: message, control, calls }
+  const hasMore = Object.keys(rest).length > 0 || (message !== null && message !== "")
+  // With nothing but who is next it has said nothing.
+  if (!hasMore) return { messages: [], output: "", control, calls }
+  return { messages: said, output: answer as Json, control, calls }
 }
 
 export function words(text: string): Message {
@@ -132,8 +157,7 @@ function executorName(
   executor: ChatAgentOptions["executor"],
 ): string {
   if (executor !== undefined) return executor.name
-  const tools = [...new Set(calls.map((call) => `"${call.name}"`))].join(", ")
-  const text = `"${name}" called ${tools}, and has no edge to a TOOL_EXECUTOR node. Draw one: tools are run there.`
+  const text = `"${name}" called ${toolsIn(calls)}, and has no edge to a TOOL_EXECUTOR node. Draw one: tools are run there.`
   throw new SuperstepError("NO_TOOL_EXECUTOR", text, { retryable: false })
 }
 

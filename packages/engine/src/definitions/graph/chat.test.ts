@@ -79,6 +79,29 @@ describe("an agent says who is next", () => {
     expect(state.next).toBeNull()
   })
 
+  test("an answer whose `next` is null says who is next for nobody: its message is what it says", async () => {
+    const graph = chat(["A", "B"], ["A -B-> B", "B -A-> A"])
+    const { visited, outputs, state } = await play(graph, {
+      A: [{ json: { next: "B", message: "to B" } }],
+      B: [{ json: { next: null, message: "That is all." } }],
+    })
+    expect(visited).toEqual(["A", "B"])
+    expect(outputs).toEqual(["That is all."])
+    expect(state.next).toBeNull()
+  })
+
+  test("an answer that has more than `next` and no message is said as it is", async () => {
+    const graph = chat(["A", "B"], ["A -B-> B"])
+    const { visited, outputs, state, prompts } = await play(graph, {
+      A: [{ json: { next: "B", findings: ["tea is green"] } }],
+      B: ["b"],
+    })
+    expect(visited).toEqual(["A", "B"])
+    expect(outputs).toEqual(["b"])
+    expect(JSON.stringify(state.messages)).toContain("tea is green")
+    expect(prompts[1]).toContain("Go")
+  })
+
   test("also where the agent has a schema for its answers", async () => {
     const schema = { type: "object", properties: { next: { type: "string" }, message: { type: "string" } } }
     const graph = chat(["A", "B"], ["A -B-> B"], {
@@ -190,6 +213,45 @@ describe("a tool executor", () => {
     expect(prompts).toHaveLength(3)
     expect(roles[1]).toEqual(["system", "user", "assistant", "tool"])
     expect(JSON.stringify(state.messages)).toContain("the other calls of this turn come first")
+  })
+})
+
+describe("a node that fails", () => {
+  test("leaves no trace in state: not what it said, not that it spoke", async () => {
+    const graph = chat(["A", "B"], ["A -> B", "B -A-> A"])
+    const { status, error, state } = await play(graph, {
+      A: ["from A"],
+      B: [{ json: { next: "nobody", message: "a word that is lost" } }],
+    })
+    expect(status).toBe("failed")
+    expect(error).toMatchObject({ code: "ROUTE_UNKNOWN" })
+    expect(JSON.stringify(state)).not.toContain("a word that is lost")
+    expect(state).toMatchObject({ next: null, lastCaller: "A", outputs: { A: "from A" }, steps: 2 })
+    expect(state.messages).toHaveLength(2)
+  })
+
+  test("as one of a parallel node's is null there, and stops no others; a call that nobody runs is a failure", async () => {
+    const graph = chat(["A", "B", "C", "tools"], ["p -> C", "B -tools-> tools"], {
+      agents: { A: { model: "offline" }, B: THINKER, C: { model: "offline" } },
+      entrypointNodeId: "p",
+    })
+    const nodes = [
+      ...(graph.nodes as object[]),
+      { id: "p", workflowId: "chat", nodeType: "PARALLEL", nodes: ["A", "B"] },
+    ]
+    const refused = await play(
+      { ...graph, nodes },
+      {
+        A: [{ error: { code: 400, message: "no" } }],
+        B: [{ tool_calls: [{ name: "think", args: { thought: "hm" } }] }],
+        C: ["done"],
+      },
+    )
+    expect(refused).toMatchObject({ status: "completed", outputs: ["done"] })
+    expect(refused.state.outputs).toMatchObject({ p: [null, null] })
+    expect(JSON.stringify(refused.state.messages)).not.toContain("think")
+    const one = await play({ ...graph, nodes }, { A: ["a"], B: ["b"], C: ["done"] })
+    expect(one.state.outputs).toMatchObject({ p: ["a", "b"] })
   })
 })
 

@@ -72,11 +72,10 @@ function hasTools({ agentId }: ModelNode, agents: GraphAgents): boolean {
 
 function checkEndless(topology: Topology, { document, report }: Checking): void {
   const ends = new Set(topology.nodes.filter((node) => topology.mayEnd(node)).map(({ id }) => id))
-  for (const cycle of topology.cycles()) {
-    const [first] = cycle
-    const node = topology.byId.get(first as NodeId) as ModelNode
-    if ([...reachable(topology.next, cycle)].some((id) => ends.has(id))) continue
-    const text = `There is no way to END from the cycle ${[...cycle, first].join(" → ")}`
+  for (const way of topology.roundTrips()) {
+    const node = topology.byId.get(way[0] as NodeId) as ModelNode
+    if ([...reachable(topology.next, way)].some((id) => ends.has(id))) continue
+    const text = `There is no way to END from the cycle ${way.join(" → ")}`
     report.warning("CYCLE_WITHOUT_END", text, document.place([...node.at, "id"]))
   }
 }
@@ -85,11 +84,11 @@ function checkEndless(topology: Topology, { document, report }: Checking): void 
 function checkValues(topology: Topology, agents: GraphAgents, { document, report }: Checking): void {
   const { model, byId } = topology
   const names = model.nodes.map(({ name }) => name)
-  for (const { id, from, when, at } of model.edges) {
+  for (const { id, from, to, when, at } of model.edges) {
     const source = byId.get(from)
     if (when === undefined || when === END || names.includes(when) || source === undefined) continue
     if (!isChosenByName(model, source.type)) continue
-    const tools = source.type === "tool_executor" ? toolNames(topology, source, agents) : []
+    const tools = toolNames(callersBy(topology, source, to), agents)
     if (tools === undefined || tools.includes(when)) continue
     const text = `The conditionValue ${when} of edge ${id} is no node's name, no tool's name, and not END`
     report.warning(
@@ -101,15 +100,15 @@ function checkValues(topology: Topology, agents: GraphAgents, { document, report
   }
 }
 
-/** The tools that it may be asked to run; undefined where that shows only when toolsets are opened. */
-function toolNames(
-  topology: Topology,
-  executor: ModelNode,
-  agents: GraphAgents,
-): readonly string[] | undefined {
-  const sets = topology
-    .callersOf(executor.id)
-    .flatMap(({ agentId = "" }) => agents.data(agentId)?.toolsets ?? [])
+/** The agents whose tools an edge may be chosen by: it leads from where these are run, or to there. */
+function callersBy(topology: Topology, source: ModelNode, to: NodeId | null): readonly ModelNode[] {
+  if (source.type === "tool_executor") return topology.callersOf(source.id)
+  return to !== null && topology.byId.get(to)?.type === "tool_executor" ? [source] : []
+}
+
+/** The tools that they have; undefined where that shows only when toolsets are opened. */
+function toolNames(callers: readonly ModelNode[], agents: GraphAgents): readonly string[] | undefined {
+  const sets = callers.flatMap(({ agentId = "" }) => agents.data(agentId)?.toolsets ?? [])
   const names: string[] = []
   for (const set of sets) {
     if (set.type === "script") names.push(...Object.keys(set.shell))

@@ -36,7 +36,10 @@ function checkIds({ nodes, edges, isChat }: GraphModel, { document, report }: Ch
     known.add(id)
   }
   const ids = new Set<string>()
+  const rows = (document.data as { readonly edges?: readonly { readonly id?: unknown }[] }).edges
   for (const { id, at } of edges) {
+    // An edge without an id goes by its place, which another may have for an id.
+    if (at[0] !== "edges" || rows?.[at[1] as number]?.id !== id) continue
     if (ids.has(id))
       report.error("DUPLICATE_EDGE", `Edge ${id} is there twice`, document.place([...at, "id"]))
     ids.add(id)
@@ -111,11 +114,11 @@ function checkAgents(model: GraphModel, agents: GraphAgents, { document, report 
 }
 
 function soundEdges(model: GraphModel, checking: Checking, isLenient: boolean): readonly ModelEdge[] {
-  const ids = model.nodes.map(({ id }) => id)
+  const ids = new Set(model.nodes.map(({ id }) => id))
   return model.edges.filter((edge) => {
     const lost = [
-      ...(ids.includes(edge.from) ? [] : [["source", edge.from] as const]),
-      ...(edge.to === null || ids.includes(edge.to) ? [] : [["target", edge.to] as const]),
+      ...(ids.has(edge.from) ? [] : [["source", edge.from] as const]),
+      ...(edge.to === null || ids.has(edge.to) ? [] : [["target", edge.to] as const]),
     ]
     for (const [end, id] of lost) tellLost(model, edge, end, id, checking, isLenient)
     if (!model.exits?.includes(edge.from)) return lost.length === 0

@@ -4,7 +4,7 @@ import { reachable } from "../../core/analysis.ts"
 import type { NodeId } from "../../core/index.ts"
 import type { Checking } from "./check-parts.ts"
 import { edgesFrom, type ModelEdge, type ModelNode } from "./graph-model.ts"
-import type { Topology } from "./topology.ts"
+import { roundTrips, type Topology } from "./topology.ts"
 
 export function checkWays(topology: Topology, { document, report }: Checking): void {
   const { model } = topology
@@ -15,12 +15,18 @@ export function checkWays(topology: Topology, { document, report }: Checking): v
     report.error("UNREACHABLE_NODE", text, document.place([...first.at, "id"]))
   }
   if (!model.isChat) checkCycles(topology, { document, report })
-  for (const node of topology.nodes) {
-    if (node.type === "loop" && loopEdges(topology, node) === undefined) {
-      const text = `Node ${node.id} (loop) needs exactly one edge that leads back to it, and one that leaves`
-      report.error("LOOP_EDGES", text, document.place([...node.at, "id"]))
-    }
+  for (const node of topology.nodes) if (node.type === "loop") checkLoop(topology, node, { document, report })
+}
+
+function checkLoop(topology: Topology, node: ModelNode, { document, report }: Checking): void {
+  for (const { id, when = "", at } of edgesFrom(topology.model, node.id)) {
+    if (["", "continue", "exit"].includes(when)) continue
+    const text = `Edge ${id} leads from a loop: it has \`continue\`, \`exit\` or no condition, and the loop has loop_condition`
+    report.error("LOOP_EDGES", text, document.place(at))
   }
+  if (loopEdges(topology, node) !== undefined) return
+  const text = `Node ${node.id} (loop) needs exactly one edge that leads back to it, and one that leaves`
+  report.error("LOOP_EDGES", text, document.place([...node.at, "id"]))
 }
 
 const DECIDES = ["decision", "conditional", "loop", "human_handoff"]
@@ -28,16 +34,15 @@ const DECIDES = ["decision", "conditional", "loop", "human_handoff"]
 /** A cycle has to pass a place where something is decided. */
 function checkCycles(topology: Topology, { document, report }: Checking): void {
   const { model, byId } = topology
-  for (const cycle of topology.cycles()) {
-    const inside = new Set(cycle)
-    const nodes = cycle.map((id) => byId.get(id) as ModelNode)
-    // A parallel node and its members are no cycle: they come back once.
-    const between = model.edges.filter(({ from, to }) => inside.has(from) && to !== null && inside.has(to))
-    if (between.length === 0 || nodes.some(({ type }) => DECIDES.includes(type))) continue
-    if (between.some(({ when }) => when !== undefined)) continue
-    const [first] = nodes
-    const text = `Cycle that passes no decision node: ${[...cycle, cycle[0]].join(" → ")}`
-    report.error("CYCLE", text, document.place([...(first?.at ?? []), "id"]))
+  const decides = (id: NodeId) => DECIDES.includes(byId.get(id)?.type ?? "")
+  // Drawn edges alone: a parallel node and its members are no cycle, they come back once.
+  const undecided = new Map<NodeId, NodeId[]>(topology.nodes.map(({ id }) => [id, []]))
+  for (const { from, to, when } of model.edges) {
+    if (to !== null && when === undefined && !decides(from) && !decides(to)) undecided.get(from)?.push(to)
+  }
+  for (const way of roundTrips([...undecided.keys()], undecided)) {
+    const text = `Cycle that passes no decision node: ${way.join(" → ")}`
+    report.error("CYCLE", text, document.place([...(byId.get(way[0] as NodeId)?.at ?? []), "id"]))
   }
 }
 

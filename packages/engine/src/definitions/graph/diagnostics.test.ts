@@ -97,6 +97,16 @@ describe("rows that cannot be", () => {
     )
   })
 
+  test("an edge without an id is told by its place, and is none of those with an id", () => {
+    const edges = (ROUTED.edges as Graph[]).map(({ id: _, ...edge }, i) =>
+      i === 0 ? { ...edge, id: "2" } : edge,
+    )
+    expect(problemsOf({ ...ROUTED, edges })).toEqual([])
+    expect(problemsOf(edited({ ...ROUTED, edges }, "edges", 1, { targetNodeId: "x" }))).toEqual([
+      "EDGE_UNKNOWN_NODE Edge 2 references non-existent target node x",
+    ])
+  })
+
   test("twice the same agent", () => {
     const agents = [{ id: "Router" }, { id: "RC2" }, { id: "RC2" }]
     expect(problemsOf({ ...ROUTED, agents })).toEqual([
@@ -144,6 +154,13 @@ describe("rows that may be a mistake", () => {
     expect(problemsOf(graph("look_up"))).toEqual([])
     expect(problemsOf(graph("look_it_up"))).toEqual([expect.stringContaining("VALUE_UNKNOWN")])
   })
+
+  test("and on the way to one", () => {
+    const tools = { toolsets: [{ type: "script", shell: { look_up: { cmd: "true" } } }] }
+    const graph = (value: string) => chat(["A", "tools"], [`A -${value}-> tools`], { agents: { A: tools } })
+    expect(problemsOf(graph("look_up"))).toEqual([])
+    expect(problemsOf(graph("look_it_up"))).toEqual([expect.stringContaining("VALUE_UNKNOWN")])
+  })
 })
 
 describe("edges that lead nowhere", () => {
@@ -172,6 +189,19 @@ describe("a graph that cannot be", () => {
     ["unreachable nodes", flow([...nodes, agentNode("c")], []), "Unreachable nodes from entry node: b, c"],
     ["a node twice", flow([...nodes, agentNode("a")], ["a -> b"]), "Node a already exists in graph"],
     ["a cycle", flow(nodes, ["a -> b", "b -> a"]), "Cycle that passes no decision node: a → b → a"],
+    [
+      "a cycle beside one with a decision",
+      flow(
+        [...nodes, { id: "d", type: "decision", options: ["a", "end"], decide: "'end'" }, agentNode("end")],
+        ["a -> b", "b -> a", "b -> d"],
+      ),
+      "Cycle that passes no decision node: a → b → a",
+    ],
+    [
+      "a loop whose edges have conditions",
+      flow([{ id: "l", type: "loop" }, ...nodes], ["l -> a if latest == 'x'", "a -> l", "l -> b"]),
+      "Edge 1 leads from a loop: it has `continue`, `exit` or no condition, and the loop has loop_condition",
+    ],
     [
       "a loop with one edge",
       flow([{ id: "l", type: "loop" }, ...nodes], ["l -> a", "a -> l", "a -> b"]),

@@ -115,6 +115,28 @@ test("what the journal has grows with the visits, not with their number squared"
   expect(more / some).toBeLessThan(10.8)
 })
 
+test.each([
+  ["come together", [{ id: "join", type: "merge", strategy: "collect_list" }], "join"],
+  ["end by themselves", [], "END"],
+])("nor with the number of ways that %s, squared", async (_, more, to) => {
+  const bytes = async (count: number) => {
+    const branches = Array.from({ length: count }, (_, i) => `b${i}`)
+    const nodes = [
+      { id: "fan", type: "fanout" },
+      ...branches.map((id) => ({ id, type: "state", update: { [id]: "1" } })),
+      ...more,
+    ]
+    const edges = branches.flatMap((id) => [`fan -> ${id}`, `${id} -> ${to}`])
+    const { workflow } = load(flow(nodes, edges, { limits: { max_steps: 5_000 } }))
+    const store = memoryStore()
+    const { runId, status } = await workflow.run("Go", { store })
+    expect(status).toBe("completed")
+    return JSON.stringify(await store.read(runId, 0)).length
+  }
+  const [some, twice] = [await bytes(60), await bytes(240)]
+  expect(twice / some).toBeLessThan(4.6)
+})
+
 test("two runs at once do not see each other", async () => {
   const { workflow } = load(GRAPH, { model: () => pureModel((last) => `<${last}>`) })
   const results = await Promise.all(

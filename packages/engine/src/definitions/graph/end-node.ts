@@ -18,13 +18,21 @@ interface Ended {
   readonly key: string | null
 }
 
+/** Of the ways that have ended: how many, and whose output is the result, as far as that is known. */
+interface Ends {
+  readonly count: number
+  readonly chosen: Ended
+}
+
 export function graphEnd(graph: GraphInfo, id: NodeId, options: GraphEndOptions = {}): GraphNode {
   const { merges = {} } = options
   const { from = [] } = graph.end ?? {}
   return rawNode(id, "end", (message, ctx) => {
     const { from: node, key = null, lanes = [] } = message as Token
-    const ended: readonly Ended[] = [...(ctx.local.get<Ended[]>("ended") ?? []), { node, key }]
-    ctx.local.set("ended", ended)
+    const before = ctx.local.get<Ends>("ends")
+    const count = (before?.count ?? 0) + 1
+    const chosen = before === undefined ? { node, key } : chosenOf(from, before.chosen, { node, key })
+    ctx.local.set("ends", { count, chosen } satisfies Ends)
     const lane = lanes.at(-1)
     const merge = lane === undefined || !Object.hasOwn(merges, lane.at) ? undefined : merges[lane.at]
     if (merge !== undefined) {
@@ -32,16 +40,21 @@ export function graphEnd(graph: GraphInfo, id: NodeId, options: GraphEndOptions 
       ctx.state.write(WAYS, 1)
       return { from: id, go: [merge], lanes, gone: true } satisfies Token
     }
-    if (ended.length < ctx.state.get(WAYS)) return undefined
-    const outputs = ctx.state.get(OUTPUTS)
-    const [first] = from.flatMap((one) => ended.filter((end) => end.node === one).sort(byKey))
-    const { key: found } = first ?? (ended.at(-1) as Ended)
-    ctx.output(resultOf(found === null ? ctx.state.get(GOAL) : outputs[found]))
+    if (count < ctx.state.get(WAYS)) return undefined
+    const found = chosen.key
+    ctx.output(resultOf(found === null ? ctx.state.get(GOAL) : ctx.state.get(OUTPUTS)[found]))
     return undefined
   })
 }
 
-/** Of one node on several ways, that of the first way. */
+/** By the order of the nodes, of one node on several ways that of the first way; of any others the last one. */
+function chosenOf(order: readonly NodeId[], before: Ended, ended: Ended): Ended {
+  const [was, is] = [order.indexOf(before.node), order.indexOf(ended.node)]
+  if (was < 0) return ended
+  if (is < 0 || is > was) return before
+  return is < was || byKey(ended, before) < 0 ? ended : before
+}
+
 function byKey(one: Ended, other: Ended): number {
   return (one.key ?? "").localeCompare(other.key ?? "", "en", { numeric: true })
 }

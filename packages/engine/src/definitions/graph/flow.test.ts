@@ -296,6 +296,41 @@ describe("a fan-out", () => {
     expect(outputs).toEqual(["after A,after B"])
   })
 
+  test("can lead two branches through the same fan-out, and what that begins comes together for each", async () => {
+    const nodes = [
+      { id: "fan", type: "fanout" },
+      agentNode("a"),
+      agentNode("b"),
+      { id: "inner", type: "fanout" },
+      agentNode("x"),
+      agentNode("y"),
+      { id: "p", type: "parallel", nodes: ["m", "n"], aggregator: "concat_text", separator: "&" },
+      agentNode("m"),
+      agentNode("n"),
+      { id: "join", type: "merge", separator: "+" },
+    ]
+    const edges = [
+      "fan -> a",
+      "fan -> b",
+      "a -> inner",
+      "b -> inner",
+      "inner -> x",
+      "inner -> y",
+      "inner -> p",
+      "x -> join",
+      "y -> join",
+      "p -> join",
+    ]
+    const after = (name: string) => [
+      { text: `${name}A`, when: "A" },
+      { text: `${name}B`, when: "B" },
+    ]
+    const script = { a: ["A"], b: ["B"], x: after("x"), y: after("y"), m: after("m"), n: after("n") }
+    const { status, outputs } = await play(flow(nodes, edges), script)
+    expect(status).toBe("completed")
+    expect(outputs).toEqual(["xA+yA+mA&nA+xB+yB+mB&nB"])
+  })
+
   test("in a loop comes together in every round", async () => {
     const nodes = [
       { id: "loop", type: "loop", max_iters: 2 },

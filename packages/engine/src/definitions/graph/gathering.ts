@@ -3,6 +3,7 @@
  * several steps, where ways were begun on a way.
  */
 import type { Json } from "../../core/index.ts"
+import type { Context } from "../../runtime/index.ts"
 import { GOAL, OUTPUTS } from "./graph-channels.ts"
 import type { Result } from "./merge-values.ts"
 import type { Lane } from "./token.ts"
@@ -12,11 +13,6 @@ import type { Visit } from "./visit.ts"
 interface Arrival {
   readonly name: string
   readonly key?: string | undefined
-}
-
-interface Waiting {
-  /** By the number of the way. */
-  readonly [index: string]: readonly Arrival[]
 }
 
 interface Gathered {
@@ -36,16 +32,32 @@ export function gather(visit: Visit, closes: (lane: Lane) => boolean): Gathered 
   for (;;) {
     const lane = lanes.at(-1)
     if (lane === undefined || !closes(lane)) break
-    const name = `from ${lane.at} ${lane.task}`
-    const waiting: Waiting = { ...ctx.local.get<Waiting>(name), [lane.index]: arrived }
-    const isAll = Object.keys(waiting).length === lane.of
-    ctx.local.set(name, isAll ? {} : waiting)
-    if (!isAll) return undefined
-    arrived = Array.from({ length: lane.of }, (_, i) => waiting[i] ?? []).flat()
+    const all = arrivedTogether(ctx, lane, arrived)
+    if (all === undefined) return undefined
+    arrived = all
     lanes = lanes.slice(0, -1)
   }
   const outputs = ctx.state.get(OUTPUTS)
   const goal = ctx.state.get(GOAL)
   const left = ({ key }: Arrival): Json => (key === undefined ? goal : outputs[key]) ?? null
   return { results: arrived.map((one) => ({ name: one.name, value: left(one) })), lanes }
+}
+
+/** Each way has a place of its own, so that what is kept grows with their number alone. Undefined: some are not there. */
+function arrivedTogether(
+  { local }: Context,
+  { at, task, index, of }: Lane,
+  arrived: readonly Arrival[],
+): readonly Arrival[] | undefined {
+  const name = `from ${at} ${task}`
+  const place = (way: number) => `${name} ${way}`
+  const count = (local.get<number>(name) ?? 0) + (local.get(place(index)) === undefined ? 1 : 0)
+  if (count < of) {
+    local.set(name, count)
+    local.set(place(index), arrived)
+    return undefined
+  }
+  return Array.from({ length: of }, (_, way) =>
+    way === index ? arrived : (local.get<readonly Arrival[]>(place(way)) ?? []),
+  ).flat()
 }

@@ -53,6 +53,21 @@ export function isChosenByName({ isChat }: Pick<GraphModel, "isChat">, type: Nod
   return isChat && (type === "agent" || type === "tool_executor" || type === "human_handoff")
 }
 
+/** Asked for again and again: a list is looked through once. */
+const indexes = new WeakMap<readonly ModelEdge[], ReadonlyMap<NodeId, readonly ModelEdge[]>>()
+
 export function edgesFrom({ edges }: GraphModel, id: NodeId): readonly ModelEdge[] {
-  return edges.filter(({ from }) => from === id)
+  const index = indexes.get(edges) ?? bySource(edges)
+  indexes.set(edges, index)
+  return index.get(id) ?? []
+}
+
+function bySource(edges: readonly ModelEdge[]): ReadonlyMap<NodeId, readonly ModelEdge[]> {
+  const index = new Map<NodeId, ModelEdge[]>()
+  for (const edge of edges) {
+    const list = index.get(edge.from)
+    if (list === undefined) index.set(edge.from, [edge])
+    else list.push(edge)
+  }
+  return index
 }

@@ -40,6 +40,8 @@ interface Leaving {
 
 interface NodeParts extends GraphNodeOptions {
   readonly kind: string
+  /** What comes to it is counted: one visit after the other, also where several ways lead through it. */
+  readonly gathers?: boolean | undefined
   readonly nested?: Callable<never, unknown> | undefined
 }
 
@@ -50,7 +52,7 @@ type Run = (visit: Visit, leave: Leave) => unknown
 const OVERLAPPING = 1_000
 
 export function makeNode(graph: GraphInfo, id: NodeId, parts: NodeParts, run: Run): GraphNode {
-  const { kind, nested, shared } = parts
+  const { kind, nested, shared, gathers } = parts
   const handler = (message: unknown, ctx: Context) => {
     const visit = new Visit(graph, id, message as Token, ctx)
     const reason = breachOf(graph, ctx)
@@ -59,7 +61,7 @@ export function makeNode(graph: GraphInfo, id: NodeId, parts: NodeParts, run: Ru
   }
   return rawNode(id, kind, handler, {
     ...(nested === undefined ? {} : { nested: nested as Callable }),
-    ...(shared ? { concurrency: OVERLAPPING } : {}),
+    ...(shared && !gathers ? { concurrency: OVERLAPPING } : {}),
   })
 }
 
@@ -99,7 +101,7 @@ export function leave(visit: Visit, options: GraphNodeOptions, leaving: Leaving)
   const isBack = lane?.members && opens === undefined && leaving.to !== "wait"
   const to = isBack ? [lane.at] : leaving.to
   if (to === "wait") return waiting(visit, steps)
-  if (to === "end") return ended(visit, lanes, key, leaving.result ?? output ?? visit.given)
+  if (to === "end") return ended(visit, lanes, key, resultLeft(visit, leaving))
   if (to.length + steps !== 0) ctx.state.write(STEPS, to.length + steps)
   if (graph.end !== undefined && to.length > 1) ctx.state.write(WAYS, to.length - 1)
   return {
@@ -109,6 +111,11 @@ export function leave(visit: Visit, options: GraphNodeOptions, leaving: Leaving)
     ...(lanes.length === 0 ? {} : { lanes }),
     ...(opens === undefined ? {} : { opens: { task: ctx.task, ...opens } }),
   }
+}
+
+/** Nothing is a result too, where a node has left just that. */
+function resultLeft(visit: Visit, { output, result = output }: Leaving): Json {
+  return result === undefined ? visit.latest : result
 }
 
 /** Its visit is one with that of the message that it waits for. */

@@ -69,6 +69,19 @@ describe("a run that goes in circles", () => {
     expect(found?.join("") ?? "").toBe(circle)
   })
 
+  test("is looked for in little time, however long the way was", () => {
+    const trail = Array.from({ length: 30_000 }, (_, i) => ({ node: "a", print: `${i}` }))
+    let looks = 0
+    const counted = new Proxy(trail, {
+      get: (list, name) => {
+        looks++
+        return Reflect.get(list, name)
+      },
+    })
+    expect(circleIn(counted)).toBeUndefined()
+    expect(looks).toBeLessThan(100_000)
+  })
+
   test("is none when a node leaves something else", () => {
     const prints = ["1", "1", "2"]
     expect(circleIn(prints.map((print) => ({ node: "a", print })))).toBeUndefined()

@@ -23,15 +23,20 @@ export function breachOf({ maxSteps, chat }: GraphInfo, ctx: Context): Reason | 
 /** The nodes that came round so often at the end of the trail, and left the same each time. */
 export function circleIn(trail: readonly Footprint[]): readonly string[] | undefined {
   for (let length = 1; length * ROUNDS <= trail.length; length++) {
-    const tail = trail.slice(-length * ROUNDS)
-    const isSame = tail.every((one, i) => i < length || isEqual(one, tail[i - length] as Footprint))
-    if (isSame) return tail.slice(0, length).map(({ node }) => node)
+    if (comesRound(trail, length)) return trail.slice(-length).map(({ node }) => node)
   }
   return undefined
 }
 
-function isEqual(one: Footprint, other: Footprint): boolean {
-  return one.node === other.node && one.print === other.print
+function comesRound(trail: readonly Footprint[], length: number): boolean {
+  for (let i = trail.length - 1; i >= trail.length - length * (ROUNDS - 1); i--) {
+    if (!isEqual(trail[i], trail[i - length])) return false
+  }
+  return true
+}
+
+function isEqual(one: Footprint | undefined, other: Footprint | undefined): boolean {
+  return one?.node === other?.node && one?.print === other?.print
 }
 
 /** A digest: trails are long, and only whether two are the same matters. */

@@ -20,7 +20,7 @@ export function graphMerge(graph: GraphInfo, id: NodeId, options: GraphMergeOpti
   const merge = merging(options)
   const follow = followAll(options.edges)
   const mapped = readOutputs(options.outputs)
-  return makeNode(graph, id, { kind: "merge", ...options }, (visit, leave) => {
+  return makeNode(graph, id, { kind: "merge", gathers: true, ...options }, (visit, leave) => {
     const gathered = gather(visit, ({ at, members }) => !members && closes.includes(at))
     if (gathered === undefined) return leave({ to: "wait" })
     const { results, lanes } = gathered
@@ -46,7 +46,7 @@ export function graphParallel(graph: GraphInfo, id: NodeId, options: GraphParall
   const merge = merging({ ...options, strategy })
   const follow = followAll(options.edges)
   const mapped = readOutputs(options.outputs)
-  return makeNode(graph, id, { kind: "parallel", ...options }, (visit, leave) => {
+  return makeNode(graph, id, { kind: "parallel", gathers: true, ...options }, (visit, leave) => {
     const { member } = visit
     if (member?.at !== id) return leave({ to: nodes, opens: { members: true } })
     const gathered = gather(visit, ({ at, members }) => members === true && at === id)
@@ -54,7 +54,8 @@ export function graphParallel(graph: GraphInfo, id: NodeId, options: GraphParall
     const { results, lanes } = gathered
     const output = merge(results, visit)
     const values = mapped(visit, output)
-    const to = follow(visit, { output, values })
+    const isMember = lanes.at(-1)?.members === true
+    const to = isMember ? "end" : follow(visit, { output, values })
     const opens = to !== "end" && to.length > 1 ? {} : undefined
     // Coming back is no visit of its own.
     return leave({ output, values, lanes, to, opens, steps: -1 })

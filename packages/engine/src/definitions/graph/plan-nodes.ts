@@ -54,7 +54,7 @@ export function nodeCall(node: ModelNode, plan: NodePlan): Call | undefined {
       return made("chatTools", { name, edges, callers: Object.fromEntries(callers) })
     }
     case "human_handoff":
-      return made("graphHandoff", { ...common, ...handoffArgs(plan), prompt, to: data.to })
+      return made("graphHandoff", { ...common, ...handoffArgs(node, plan), prompt, to: data.to })
     case "start":
       return made("graphState", passing)
     case "fanout":
@@ -143,11 +143,11 @@ function closesArg(id: NodeId, { topology }: NodePlan): Arg {
 }
 
 /** A person can go to any agent by its name, and where an edge leads by what it is chosen by. */
-function handoffArgs({ topology }: NodePlan): ArgObject {
-  const { model, handoff } = topology
+function handoffArgs(node: ModelNode, { topology }: NodePlan): ArgObject {
+  const { model } = topology
   const routes: Record<string, NodeId> = {}
   if (model.isChat) for (const { type, name, id } of topology.nodes) if (type === "agent") routes[name] = id
-  for (const { to, when } of edgesFrom(model, handoff?.id ?? "")) {
+  for (const { to, when } of edgesFrom(model, node.id)) {
     if (to === null) continue
     routes[model.isChat ? (when ?? topology.byId.get(to)?.name ?? to) : to] = to
   }

@@ -122,6 +122,21 @@ describe("a parallel node", () => {
     expect(state.steps).toBe(6)
   })
 
+  test.each([
+    ["an expression for what it leaves", agentNode("y", { result: "goal - 1" })],
+    ["what it is asked", agentNode("y", { prompt: "{{ goal - 1 }}" })],
+    ["a state node's expression", { id: "y", type: "state", update: { n: "goal - 1" } }],
+  ])("gives null where %s fails, and nothing of it is in the state", async (_, failed) => {
+    const graph = flow(
+      nodes({}).map((node) => (node.id === "y" ? failed : node)),
+      edges,
+    )
+    const { status, prompts, state } = await play(graph, { ...failing, y: [{ json: { count: 1 } }] })
+    expect(status).toBe("completed")
+    expect(prompts.at(-1)).toBe('["X",null,"Z"]')
+    expect(state.state).toEqual({})
+  })
+
   test("makes one value of theirs", async () => {
     const { prompts } = await play(flow(nodes({ aggregator: "stitch" }), edges), failing)
     expect(prompts.at(-1)).toBe("### x\nX\n\n### z\nZ")
@@ -151,6 +166,29 @@ describe("a parallel node", () => {
     expect(outputs).toEqual(["A,B"])
   })
 
+  test("can have a node that ways lead to as well: each visit of it is what it came for", async () => {
+    const graph = flow(
+      [{ id: "p", type: "parallel", nodes: ["x"] }, ...["c", "d", "x"].map((id) => agentNode(id))],
+      ["p -> c", "c -> d", "d -> x", "c -> x"],
+    )
+    const { status, outputs, agents } = await play(graph, { ...ANY, c: ["C"], d: ["D"] })
+    expect(status).toBe("completed")
+    expect(outputs).toEqual(["x"])
+    expect(agents.filter((id) => id === "x")).toHaveLength(3)
+  })
+
+  test("takes back a member that has several edges, or is a parallel node with several", async () => {
+    const nodes = [
+      { id: "p", type: "parallel", nodes: ["s", "q"] },
+      { id: "s", type: "state", read: "goal" },
+      { id: "q", type: "parallel", nodes: ["x"], aggregator: "concat_text" },
+      ...["x", "a", "b"].map((id) => agentNode(id)),
+    ]
+    const { outputs, agents } = await play(flow(nodes, ["s -> a", "s -> b", "q -> a", "q -> b"]), ANY)
+    expect(agents).toEqual(["x"])
+    expect(outputs).toEqual([["Go", "x"]])
+  })
+
   test("can be one of the nodes of another", async () => {
     const graph = flow(
       [
@@ -161,6 +199,50 @@ describe("a parallel node", () => {
       [],
     )
     expect((await play(graph, { a: ["A"], b: ["B"], c: ["C"] })).outputs).toEqual([["A", "B+C"]])
+  })
+})
+
+describe("a node that fails", () => {
+  test("leaves no trace in state: neither its output nor what it was to write", async () => {
+    const nodes = [
+      agentNode("a", { outputs: { text: "draft" } }),
+      { id: "s", type: "state", update: { seen: "true", broken: "goal - 1" } },
+    ]
+    const { status, state } = await play(flow(nodes, ["a -> s"]), { a: ["found"] })
+    expect(status).toBe("failed")
+    expect(state).toMatchObject({ outputs: { a: "found" }, state: { draft: "found" } })
+    expect(state.state).not.toHaveProperty("seen")
+    const asked = flow([agentNode("a"), agentNode("b", { outputs: { text: "draft" } })], ["a -> b"])
+    const refused = await play(asked, { a: ["found"], b: [{ error: { code: 400, message: "no" } }] })
+    expect(refused).toMatchObject({ status: "failed", state: { outputs: { a: "found" }, state: {} } })
+    expect(refused.state.outputs).toEqual({ a: "found" })
+  })
+})
+
+describe("what is nothing", () => {
+  const read = { id: "r", type: "state", read: "report" }
+
+  test("is the latest like any other output: not what was there before", async () => {
+    const nodes = [
+      read,
+      { id: "if", type: "conditional" },
+      { id: "none", type: "state", update: { way: "'none'" } },
+      { id: "some", type: "state", update: { way: "'some'" } },
+    ]
+    const asked = flow(nodes, ["r -> if", "if -> none if latest is None", "if -> some"])
+    expect((await play(asked, ANY)).state.state).toEqual({ way: "none" })
+    const direct = flow(
+      [read, ...nodes.slice(2)],
+      ["r -> none if latest is None", "r -> some if latest is not None"],
+    )
+    expect((await play(direct, ANY)).state.state).toEqual({ way: "none" })
+  })
+
+  test("at the end is no output, and what comes after it is given the goal", async () => {
+    expect((await play(flow([agentNode("a"), read], ["a -> r"]), ANY)).outputs).toEqual([
+      "No output generated",
+    ])
+    expect((await play(flow([read, agentNode("a")], ["r -> a"]), ANY, "why?")).prompts).toEqual(["why?"])
   })
 })
 
@@ -219,6 +301,26 @@ describe("other nodes", () => {
     await run.respond(requests[0]?.id ?? "", "shorter, please")
     expect(await run).toMatchObject({ outputs: ["final"] })
     expect(JSON.stringify(model.calls[1]?.prompt)).toContain("shorter, please")
+  })
+
+  test("two people on the way are asked each about their own ways on", async () => {
+    const nodes = [
+      { id: "first", type: "human_handoff", prompt: "One?" },
+      agentNode("a"),
+      { id: "second", type: "human_handoff", prompt: "Two?" },
+      agentNode("b"),
+      agentNode("c"),
+    ]
+    const graph = flow(nodes, ["first -> a", "a -> second", "second -> b", "second -> c if latest == 'no'"])
+    const model = scriptedModel({ a: ["A"], b: ["B"], c: ["C"] })
+    const run = load(graph, { model: () => model }).workflow.run("Go")
+    const [one] = (await run).requests
+    expect(one?.data).toMatchObject({ routes: ["a"] })
+    await run.respond(one?.id ?? "", "yes")
+    const [two] = (await run).requests
+    expect(two).toMatchObject({ prompt: "Two?", data: { routes: ["b", "c"] } })
+    await run.respond(two?.id ?? "", { route: "c" })
+    expect(await run).toMatchObject({ status: "completed", outputs: ["C"] })
   })
 
   test("what becomes of an output is an expression", async () => {

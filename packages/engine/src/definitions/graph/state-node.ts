@@ -5,9 +5,11 @@ import { plainJson } from "../plain-json.ts"
 import { followAll, type GraphEdge } from "./edges.ts"
 import { VALUES } from "./graph-channels.ts"
 import type { GraphInfo } from "./graph-info.ts"
-import { type GraphNode, type GraphNodeOptions, makeNode } from "./graph-node.ts"
+import { type GraphNode, type GraphNodeOptions, type Leave, makeNode } from "./graph-node.ts"
+import { memberWork } from "./member-work.ts"
 import { pathOf } from "./node-input.ts"
 import { writePath } from "./state-paths.ts"
+import type { Token } from "./token.ts"
 import type { Visit } from "./visit.ts"
 
 export interface GraphStateOptions extends GraphNodeOptions {
@@ -23,17 +25,31 @@ export function graphState(graph: GraphInfo, id: NodeId, options: GraphStateOpti
   const updates = Object.entries(update).map(([path, value]) => [pathOf(path), writing(value)] as const)
   const path = read === undefined ? undefined : pathOf(read)
   const follow = followAll(options.edges)
-  return makeNode(graph, id, { kind: "state", ...options }, (visit, leave) => {
+  const work = (visit: Visit): Done => {
     const values: Record<string, Json> = {}
     for (const [to, value] of updates) {
       const current = { ...visit.ctx.state.get(VALUES), ...values }
       Object.assign(values, writePath(current, to, value(visit, values)))
     }
-    const output = path === undefined ? undefined : plainJson(visit.at(path) ?? null)
+    return { values, output: path === undefined ? undefined : plainJson(visit.at(path) ?? null) }
+  }
+  return makeNode(graph, id, { kind: "state", ...options }, (visit, leave) => {
+    if (visit.member !== undefined) return asMember(visit, leave, () => work(visit))
+    const { values, output } = work(visit)
     const to = follow(visit, { output, values })
     const opens = to !== "end" && to.length > 1 ? {} : undefined
     return leave({ output, values, to, opens, news: [output ?? null, values] })
   })
+}
+
+interface Done {
+  readonly values: Readonly<Record<string, Json>>
+  readonly output: Json | undefined
+}
+
+async function asMember(visit: Visit, leave: Leave, work: () => Done): Promise<Token | undefined> {
+  const { values, output } = (await memberWork(visit, work)) ?? { values: {}, output: null }
+  return leave({ output, values, to: "end", news: [output ?? null, values] })
 }
 
 /** It sees what was written just before. */

@@ -7,6 +7,9 @@ export class Topology {
   readonly model: GraphModel
   readonly byId: ReadonlyMap<NodeId, ModelNode>
   readonly handoff: ModelNode | undefined
+  /** Nodes that parallel nodes run, and which those are. */
+  readonly members: ReadonlyMap<NodeId, readonly NodeId[]>
+  readonly #targeted: ReadonlySet<NodeId | null>
   readonly next: Adjacency
   readonly reached: ReadonlySet<NodeId>
   /** Nodes that several ways are begun at, and where those meet again. */
@@ -16,6 +19,8 @@ export class Topology {
     this.model = model
     this.byId = new Map(model.nodes.map((node) => [node.id, node]))
     this.handoff = model.nodes.find(({ type }) => type === "human_handoff")
+    this.members = membersIn(model)
+    this.#targeted = new Set([model.entry, ...model.edges.map(({ to }) => to)])
     this.next = new Map(model.nodes.map((node) => [node.id, [...new Set(this.#targets(node))]]))
     const entries = [model.entry, ...(this.handoff === undefined ? [] : [this.handoff.id])]
     this.reached = reachable(
@@ -54,13 +59,13 @@ export class Topology {
   isTerminal({ id, type }: ModelNode): boolean {
     if (this.model.exits !== undefined) return this.model.exits.includes(id)
     return (
-      edgesFrom(this.model, id).every(({ to }) => to === null) && !this.#isMember(id) && type !== "fanout"
+      edgesFrom(this.model, id).every(({ to }) => to === null) && !this.#isMemberOnly(id) && type !== "fanout"
     )
   }
 
   /** A way may end there. */
   mayEnd(node: ModelNode): boolean {
-    if (this.#isMember(node.id)) return false
+    if (this.#isMemberOnly(node.id)) return false
     const edges = edgesFrom(this.model, node.id)
     if (edges.length === 0 || edges.some(({ to }) => to === null) || node.type === "human_handoff")
       return true
@@ -73,6 +78,14 @@ export class Topology {
   /** Groups of nodes that lie on a common cycle. */
   cycles(): readonly (readonly NodeId[])[] {
     return cycles([...this.reached], this.next)
+  }
+
+  /** Of each of those, one cycle. */
+  roundTrips(): readonly (readonly NodeId[])[] {
+    return roundTrips(
+      this.nodes.map(({ id }) => id),
+      this.next,
+    )
   }
 
   /** Nodes that several ways can lead through at the same time. */
@@ -93,17 +106,16 @@ export class Topology {
     return [...new Set(edgesFrom(this.model, id).flatMap(({ to }) => to ?? []))]
   }
 
-  #isMember(id: NodeId): boolean {
-    return this.model.nodes.some(({ type, data }) => type === "parallel" && data.nodes?.includes(id))
+  /** A parallel node runs it, and no way of its own leads to it. */
+  #isMemberOnly(id: NodeId): boolean {
+    return this.members.has(id) && !this.#targeted.has(id)
   }
 
   #targets(node: ModelNode): NodeId[] {
     const { model } = this
     const drawn = edgesFrom(model, node.id).flatMap(({ to }) => to ?? [])
     const members = node.type === "parallel" ? (node.data.nodes ?? []) : []
-    const parents = model.nodes
-      .filter(({ type, data }) => type === "parallel" && data.nodes?.includes(node.id))
-      .map(({ id }) => id)
+    const parents = this.members.get(node.id) ?? []
     return [...drawn, ...members, ...parents, ...this.#spoken(node)].filter((id) => this.byId.has(id))
   }
 
@@ -130,10 +142,43 @@ export class Topology {
   }
 }
 
+function membersIn({ nodes }: GraphModel): ReadonlyMap<NodeId, readonly NodeId[]> {
+  const members = new Map<NodeId, NodeId[]>()
+  for (const { id, type, data } of nodes) {
+    if (type !== "parallel") continue
+    for (const member of new Set(data.nodes)) members.set(member, [...(members.get(member) ?? []), id])
+  }
+  return members
+}
+
 function distancesFrom(next: Adjacency, from: NodeId): ReadonlyMap<NodeId, number> {
   const distances = new Map([[from, 0]])
   for (const [id, distance] of distances) {
     for (const to of next.get(id) ?? []) if (!distances.has(to)) distances.set(to, distance + 1)
   }
   return distances
+}
+
+/** Of each group of nodes that lie on a common cycle, the shortest way round from the first of them: `a, b, a`. */
+export function roundTrips(nodes: readonly NodeId[], next: Adjacency): readonly (readonly NodeId[])[] {
+  const order = new Map(nodes.map((id, i) => [id, i]))
+  return cycles(nodes, next).map((group) => {
+    const first = group.reduce((one, id) => ((order.get(id) ?? 0) < (order.get(one) ?? 0) ? id : one))
+    return roundTrip(first, next)
+  })
+}
+
+function roundTrip(start: NodeId, next: Adjacency): readonly NodeId[] {
+  const before = new Map<NodeId, NodeId>()
+  const open = new Set([start])
+  for (const id of open) {
+    for (const to of next.get(id) ?? []) {
+      if (!before.has(to)) before.set(to, id)
+      open.add(to)
+    }
+    if (before.has(start)) break
+  }
+  const way = [start]
+  for (let id = before.get(start); id !== undefined && id !== start; id = before.get(id)) way.unshift(id)
+  return [start, ...way]
 }

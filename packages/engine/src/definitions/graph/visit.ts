@@ -31,11 +31,20 @@ export class Visit {
     this.lanes = lanesOf(token, id)
   }
 
+  /** What the node before has left, be it nothing; at first the goal. */
+  get latest(): Json {
+    const { key } = this.token
+    if (key === undefined) return this.#goal
+    return this.ctx.state.get(OUTPUTS)[key] ?? null
+  }
+
   /** What the node before has left, else the goal. */
   get given(): Json {
-    const { key } = this.token
-    const left = key === undefined ? undefined : this.ctx.state.get(OUTPUTS)[key]
-    return left ?? this.ctx.state.get(GOAL) ?? ""
+    return this.latest ?? this.#goal
+  }
+
+  get #goal(): string {
+    return this.ctx.state.get(GOAL) ?? ""
   }
 
   /** It is to come back to the node that opened its way, whatever its edges say. */
@@ -73,7 +82,7 @@ export class Visit {
     const { state } = this.ctx
     switch (root) {
       case "latest":
-        return inside(brought.output ?? this.given, paths)
+        return inside(brought.output === undefined ? this.latest : brought.output, paths)
       case "goal":
         return inside(state.get(GOAL), paths)
       case "outputs":

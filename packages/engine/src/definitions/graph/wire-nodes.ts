@@ -28,7 +28,7 @@ export function waysOf(
   node: ModelNode,
   { hasEnd, isFirst }: { readonly hasEnd: boolean; readonly isFirst: boolean },
 ): Ways {
-  const { model, handoff } = topology
+  const { model, handoff, members } = topology
   const ways = new Map<NodeId, Way>()
   const add = (to: NodeId, label: string | undefined, isAlways = false) => {
     const way = ways.get(to) ?? { to, labels: [], isAlways }
@@ -36,7 +36,7 @@ export function waysOf(
     way.isAlways ||= isAlways
     ways.set(to, way)
   }
-  const isMember = model.nodes.some(({ type, data }) => type === "parallel" && data.nodes?.includes(node.id))
+  const isMember = members.has(node.id)
   const drawn = edgesFrom(model, node.id)
   for (const { to, when } of drawn) if (to !== null) add(to, when, when === undefined && !isMember)
   for (const to of node.data.nodes ?? []) add(to, undefined)

@@ -3,7 +3,7 @@ import { coreOf } from "../../agents/agent-core.ts"
 import { runAgent } from "../../agents/agent-loop.ts"
 import type { Agent } from "../../agents/index.ts"
 import type { Workflow } from "../../builder/index.ts"
-import { isSuperstepError, type Json, type NodeId, toErrorData } from "../../core/index.ts"
+import type { Json, NodeId } from "../../core/index.ts"
 import { expression, filling, textOf } from "../expressions/index.ts"
 import { plainJson } from "../plain-json.ts"
 import { singleCall } from "../single-call.ts"
@@ -12,6 +12,7 @@ import { type Follow, followAll, type GraphEdge } from "./edges.ts"
 import { MESSAGES } from "./graph-channels.ts"
 import type { GraphInfo } from "./graph-info.ts"
 import { type GraphNode, type GraphNodeOptions, type Leave, makeNode } from "./graph-node.ts"
+import { memberWork } from "./member-work.ts"
 import { type GraphInputOptions, readInput, readOutputs } from "./node-input.ts"
 import type { Visit } from "./visit.ts"
 
@@ -80,27 +81,18 @@ function finishing(
   const follow: Follow = followAll(options.edges)
   const mapped = readOutputs(options.outputs)
   const result = options.result === undefined ? undefined : expression(options.result, "graph")
+  const outputOf = async (visit: Visit, work: () => Promise<Json>): Promise<Json> => {
+    const done = await work()
+    if (result === undefined || done === null) return done
+    return plainJson(result.evaluate(visit.scope(result.references, { output: done })) ?? null)
+  }
   return async (visit, leave, work) => {
-    const done = visit.member === undefined ? await work() : await worked(visit, work)
-    const output =
-      result === undefined || done === null
-        ? done
-        : plainJson(result.evaluate(visit.scope(result.references, { output: done })) ?? null)
+    const made = () => outputOf(visit, work)
+    const output = visit.member === undefined ? await made() : await memberWork(visit, made)
     const values = output === null ? {} : mapped(visit, output)
     if (visit.graph.chat && output !== null) visit.ctx.state.write(MESSAGES, [words(textOf(output))])
     const to = visit.member === undefined ? follow(visit, { output, values }) : "end"
     const opens = to !== "end" && to.length > 1 ? {} : undefined
     return leave({ output, values, to, opens })
-  }
-}
-
-async function worked(visit: Visit, work: () => Promise<Json>): Promise<Json> {
-  try {
-    return await work()
-  } catch (error) {
-    visit.ctx.signal.throwIfAborted()
-    if (isSuperstepError(error) && (error.limit === true || error.fatal === true)) throw error
-    visit.ctx.log("warn", `"${visit.id}" failed, and has no result: ${toErrorData(error).message}`)
-    return null
   }
 }

@@ -8,6 +8,7 @@ import {
   type Plan,
   type PlannedCall,
   type PlannedWorkflow,
+  type PlanType,
   Ref,
 } from "./plan.ts"
 import { printImport, printMethod, printStatement } from "./print-code.ts"
@@ -19,17 +20,18 @@ export interface EjectOptions {
 
 export function eject(plan: Plan, functions: PlanFunctions, options: EjectOptions = {}): string {
   const imports = new Map<string, Set<string>>()
+  const add = (name: string, from: string) => imports.set(from, (imports.get(from) ?? new Set()).add(name))
   for (const value of plan.values) {
-    for (const name of calledBy(argsOf(value))) {
-      const { from } = functions[name] ?? { from: "superstep" }
-      imports.set(from, (imports.get(from) ?? new Set()).add(name))
+    for (const used of usedBy(argsOf(value))) {
+      if (typeof used === "string") add(used, functions[used]?.from ?? "superstep")
+      else add(`type ${used.name}`, used.from)
     }
   }
   const lines = [...imports]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([from, names]) => printImport([...names].sort(), from))
   const body = plan.values.map((value) => `${printValue(value, value.name === plan.main)}\n`)
-  const note = options.note === undefined ? [] : [`// ${options.note.replace(/[\r\n]+/g, " ")}`]
+  const note = options.note === undefined ? [] : [`// ${options.note.replace(/[\r\n\u2028\u2029]+/g, " ")}`]
   return `${[...note, ...lines, "", ...body, `export default ${plan.main}`].join("\n")}\n`
 }
 
@@ -55,12 +57,14 @@ function argsOf(value: PlannedCall | PlannedWorkflow): readonly Arg[] {
   return "call" in value ? [value.call] : [workflowCall(value), ...value.wires.flatMap(({ args }) => args)]
 }
 
-/** The functions that are called for these. */
-function* calledBy(arg: Arg): Generator<string> {
+/** The functions that are called for these, and the types that are named. */
+function* usedBy(arg: Arg): Generator<string | PlanType> {
   if (typeof arg !== "object" || arg === null || arg instanceof Ref) return
   if (arg instanceof Call) {
     yield arg.make
-    yield* calledBy(arg.args)
-  } else if (arg instanceof Later) yield* calledBy(arg.arg)
-  else for (const one of Object.values(arg)) yield* calledBy(one as Arg)
+    yield* usedBy(arg.args)
+  } else if (arg instanceof Later) {
+    if (arg.of !== undefined) yield arg.of
+    yield* usedBy(arg.arg)
+  } else for (const one of Object.values(arg)) yield* usedBy(one as Arg)
 }

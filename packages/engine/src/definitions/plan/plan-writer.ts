@@ -14,6 +14,8 @@ import {
 export class PlanWriter {
   readonly #values: (PlannedCall | PlannedWorkflow)[] = []
   readonly #names = new Set<string>(RESERVED)
+  /** How often each name was wanted. */
+  readonly #wanted = new Map<string, number>()
 
   /** The names of the functions it may call are not given to values. */
   constructor(functions: Iterable<string>) {
@@ -50,7 +52,9 @@ export class PlanWriter {
   #name(wanted: string): string {
     const base = identifier(wanted)
     let name = base
-    for (let n = 2; this.#names.has(name); n++) name = `${base}${n}`
+    let n = this.#wanted.get(base) ?? 1
+    while (this.#names.has(name)) name = `${base}${++n}`
+    this.#wanted.set(base, n)
     this.#names.add(name)
     return name
   }
@@ -78,9 +82,14 @@ export class WorkflowWriter {
   }
 }
 
+/** A name of a step deep inside of blocks is long: its last words tell it best. */
+const LONGEST = 60
+
 /** `2n-chat: router` becomes `_2nChatRouter`. */
 function identifier(text: string): string {
   const words = text.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== "")
+  let length = words.join("").length
+  while (words.length > 1 && length > LONGEST) length -= words.shift()?.length ?? 0
   const [first = "value", ...rest] = words
   const name = first + rest.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("")
   const start = /^\p{ID_Start}/u.test(name) ? name.charAt(0).toLowerCase() + name.slice(1) : `_${name}`
@@ -88,8 +97,8 @@ function identifier(text: string): string {
 }
 
 const RESERVED = (
-  "arguments await break case catch class const continue debugger default delete do else enum eval export extends " +
-  "false finally for function if implements import in instanceof interface let new null package private protected " +
-  "public return static super switch this throw true try typeof undefined var void while with yield workflow " +
+  "arguments await break case catch class const continue debugger default delete do else enum eval export exports " +
+  "extends false finally for function if implements import in instanceof interface let new null package private protected " +
+  "public require return static super switch this throw true try typeof undefined var void while with yield workflow " +
   "Array Boolean Error Function Infinity JSON Map Math NaN Number Object Promise Set String Symbol console process"
 ).split(" ")

@@ -4,7 +4,7 @@ import { type Node, node } from "../../builder/index.ts"
 import { eject } from "./eject.ts"
 import { functionsFrom } from "./functions.ts"
 import { link } from "./link.ts"
-import { call, later, type Plan } from "./plan.ts"
+import { type Arg, call, later, type Plan } from "./plan.ts"
 import { PlanWriter } from "./plan-writer.ts"
 
 const calls: string[] = []
@@ -165,5 +165,46 @@ export default main
     const text = eject(writer.plan(writer.value("x", call("f", evil))), functionsFrom("f", { f: () => 1 }))
     expect(text).toContain('["__proto__"]: 1')
     expect(text).toContain('"a-b": "\\u2028`${x}`\\n${y}\\\\`"')
+  })
+
+  const ejectedArg = (arg: Arg, note?: string) => {
+    const writer = new PlanWriter(["f"])
+    const plan = writer.plan(writer.value("x", call("f", arg)))
+    return eject(plan, functionsFrom("f", { f: () => 1 }), { note })
+  }
+
+  test("only a value is written by its name alone, not a text or a word that looks like its key", () => {
+    const data = { "a-b": "a-b", null: null, true: true, x: "x", undefined: 1 }
+    expect(ejectedArg(data)).toContain('f({ "a-b": "a-b", null: null, true: true, x: "x", undefined: 1 })')
+    const writer = new PlanWriter(["f"])
+    const model = writer.value("model", call("f"))
+    const plan = writer.plan(writer.value("y", call("f", { model })))
+    expect(eject(plan, functionsFrom("f", { f: () => 1 }))).toContain("const y = f({ model })")
+  })
+
+  test("a text that a file cannot hold as it is stands in quotes, on one line", () => {
+    expect(ejectedArg("one\ntwo\t\\")).toContain("f(`one\ntwo\t\\\\`)")
+    expect(ejectedArg("one\n\u0000two")).toContain('f("one\\n\\u0000two")')
+    expect(ejectedArg("one\n\ud800")).toContain('f("one\\n\\ud800")')
+    expect(ejectedArg("one\n\u202etwo")).toContain('f("one\\n\\u202etwo")')
+    expect(ejectedArg("tea \ud83c\udf75\n")).toContain("f(`tea \ud83c\udf75\n`)")
+  })
+
+  test("a note is one line, whatever ends a line", () => {
+    const [first, second] = ejectedArg(1, "Made from a.yaml.\u2028evil()").split("\n")
+    expect([first, second]).toEqual(["// Made from a.yaml. evil()", 'import { f } from "f"'])
+  })
+
+  test("values get names that TypeScript can have, each its own", () => {
+    const writer = new PlanWriter(["f"])
+    const named = (text: string) => writer.reserve(text).name
+    expect(
+      ['say "hi"', "Größe", "日本", "🍵", "🫖", "²", "9 to 5", "new", "New", "exports"].map(named),
+    ).toEqual(["sayHi", "größe", "日本", "value", "value2", "_", "_9To5", "new2", "new3", "exports2"])
+    const many = Array.from({ length: 20_000 }, () => named("step"))
+    expect(new Set(many).size).toBe(20_000)
+    expect(many.at(-1)).toBe("step20000")
+    expect(named("step 19999 0")).toBe("step199990")
+    expect(named(`${"a block/".repeat(30)}the step`)).toBe(`blockA${"BlockA".repeat(7)}BlockTheStep`)
   })
 })

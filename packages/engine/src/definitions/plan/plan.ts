@@ -28,10 +28,20 @@ export class Call {
 /** What is not needed before a run: agents that name each other. */
 export class Later {
   readonly arg: Arg
+  /** What it is a list of. Values that name each other have no type unless it is said. */
+  readonly of: PlanType | undefined
 
-  constructor(arg: Arg) {
+  constructor(arg: Arg, of?: PlanType | undefined) {
     this.arg = arg
+    this.of = of
   }
+}
+
+/** A type that ejected code names. */
+export interface PlanType {
+  readonly name: string
+  /** The entry of the package, as users import it. */
+  readonly from: string
 }
 
 export type Arg = Json | undefined | Ref | Call | Later | readonly Arg[] | ArgObject
@@ -90,6 +100,6 @@ export function callWith(make: string, args: readonly Arg[], options: ArgObject)
   return new Call(make, isEmpty ? args : [...args, options])
 }
 
-export function later(arg: Arg): Later {
-  return new Later(arg)
+export function later(arg: Arg, of?: PlanType | undefined): Later {
+  return new Later(arg, of)
 }

@@ -50,7 +50,8 @@ function printArg(arg: Arg, at: Position): string {
   if (arg instanceof Ref) return arg.name
   if (arg instanceof Call) return printCall(arg.make, arg.args, at)
   if (arg instanceof Later) {
-    const [open, close] = isObject(arg.arg) ? ["() => (", ")"] : ["() => ", ""]
+    const head = arg.of === undefined ? "() => " : `(): ${arg.of.name}[] => `
+    const [open, close] = isObject(arg.arg) ? [`${head}(`, ")"] : [head, ""]
     const inside = { ...at, column: at.column + open.length, tail: at.tail + close.length }
     return open + printArg(arg.arg, inside) + close
   }
@@ -75,7 +76,7 @@ function printProperty(key: string, value: Arg, at: Position): string {
   // A plain `__proto__` would set the prototype instead of a property.
   const name = key === "__proto__" ? '["__proto__"]' : /^[A-Za-z_$][\w$]*$/.test(key) ? key : quote(key)
   const text = printArg(value, { ...at, column: at.column + name.length + 2 })
-  return name === text ? name : `${name}: ${text}`
+  return value instanceof Ref && name === text ? name : `${name}: ${text}`
 }
 
 function below({ depth }: Position): Position {
@@ -91,13 +92,16 @@ function joined(open: string, parts: readonly string[], close: string, at: Posit
   return `${open}\n${parts.map((part) => `${indent}  ${part},\n`).join("")}${indent}${close}`
 }
 
+/** Line ends that JSON leaves as they are, and signs that turn the direction of what comes after them. */
+const UNSEEN = /[\u200e\u200f\u2028-\u202e\u2066-\u2069]/
+
 function quote(text: string): string {
-  // JSON leaves two line ends as they are that old readers of TypeScript take for the end of the line.
-  return JSON.stringify(text).replace(/[\u2028\u2029]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16)}`)
+  const isUnseen = new RegExp(UNSEEN, "g")
+  return JSON.stringify(text).replace(isUnseen, (sign) => `\\u${sign.charCodeAt(0).toString(16)}`)
 }
 
-/** A text of several lines, as it reads. */
+/** A text of several lines, as it reads, where a file can hold it: without other control characters, and well formed. */
 function block(text: string): string {
-  if (/[\r\u2028\u2029]/.test(text)) return quote(text)
+  if (UNSEEN.test(text) || /[^\P{Cc}\n\t]|\p{Cs}/u.test(text)) return quote(text)
   return `\`${text.replace(/[\\`]|\$\{/g, (sign) => `\\${sign}`)}\``
 }

@@ -1,22 +1,48 @@
-/** Which definitions name an agent: one that is named is not removed with another definition. */
+/** Which agents a definition needs, and which definitions need an agent: one that is needed is not removed. */
+import type { AgentRow, Registry, StoredDefinition } from "../../runtime/index.ts"
+import { agentData } from "./agent-rows.ts"
+import { broughtAgents, type DefinitionRows } from "./document-rows.ts"
 
-import type { Registry, StoredDefinition } from "../../runtime/index.ts"
-import { broughtAgents } from "./document-rows.ts"
+/**
+ * The ids of the agents that it brings, that its nodes name, and that those give work to. Where a node names one by a
+ * variable, any may be meant, and all of them are needed.
+ */
+export function neededAgents(
+  { workflow, nodes }: StoredDefinition,
+  agents: readonly AgentRow[],
+): ReadonlySet<string> {
+  const named = nodes.flatMap(({ agentId }) => (agentId === null ? [] : [agentId]))
+  const needed = new Set([...broughtAgents(workflow), ...named])
+  if (named.some((id) => id.includes("${"))) for (const { id } of agents) needed.add(id)
+  const known = new Map(agents.map((agent) => [agent.id, agent]))
+  // Ids that are added on the way are visited too.
+  for (const id of needed) for (const fellow of fellowsOf(known.get(id))) needed.add(fellow)
+  return needed
+}
 
-/** By agent, the ids of the definitions that name it. Those given here count in the place of the stored ones. */
+/** The agents that one gives tasks to, or hands over to. */
+function fellowsOf(agent: AgentRow | undefined): readonly string[] {
+  if (agent === undefined) return []
+  const { sub_agents, handoffs } = agentData(agent)
+  return [sub_agents, handoffs].flatMap((ids) =>
+    Array.isArray(ids) ? ids.filter((id) => typeof id === "string") : [],
+  )
+}
+
+/** By agent, the ids of the definitions that need it. What is given here counts in the place of what is stored. */
 export async function usersOfAgents(
   registry: Registry,
-  instead: readonly StoredDefinition[] = [],
+  instead?: DefinitionRows,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
-  const known = new Map(instead.map((definition) => [definition.workflow.id, definition]))
+  const agents = [...(await registry.agents()), ...(instead?.agents ?? [])]
+  const own = instead?.definition.workflow.id
+  const ids = (await registry.definitions()).map(({ id }) => id).filter((id) => id !== own)
+  const stored = await Promise.all(ids.map((id) => registry.definition(id)))
   const users = new Map<string, string[]>()
-  const ids = [...(await registry.definitions()).map(({ id }) => id), ...known.keys()]
-  for (const id of new Set(ids)) {
-    const definition = known.get(id) ?? (await registry.definition(id))
+  for (const definition of [...stored, instead?.definition]) {
     if (definition === undefined) continue
-    const named = definition.nodes.flatMap(({ agentId }) => (agentId === null ? [] : [agentId]))
-    for (const agent of new Set([...named, ...broughtAgents(definition.workflow)])) {
-      users.set(agent, [...(users.get(agent) ?? []), id])
+    for (const agent of neededAgents(definition, agents)) {
+      users.set(agent, [...(users.get(agent) ?? []), definition.workflow.id])
     }
   }
   return users

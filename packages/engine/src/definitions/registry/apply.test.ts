@@ -125,6 +125,15 @@ describe("agents that a definition brings", () => {
   })
 })
 
+test("an agent that one of another definition's agents gives work to stays", async () => {
+  const { registry } = memoryStore()
+  await applyDefinition(registry, { ...chat(), agents: { writer: {} } })
+  await applyAgents(registry, { router: { sub_agents: ["writer"] } })
+  await applyDefinition(registry, chat("other"))
+  await applyDefinition(registry, { ...chat(), nodes: [{ id: "n1", nodeType: "MERGE" }], agents: {} })
+  expect((await registry.agents()).map(({ id }) => id)).toEqual(["writer", "router"])
+})
+
 describe("applying agents", () => {
   const agents = {
     writer: {

@@ -24,7 +24,7 @@ export interface AppliedAgent {
 
 /**
  * Makes the definition in the registry the one in the document, with the agents that it brings; `id` is for a document
- * that has none. Agents that it brought before and brings no more go, unless a definition names them. Whether it can run
+ * that has none. Agents that it brought before and brings no more go, unless a definition needs them. Whether it can run
  * is for the loader to say, before.
  */
 export async function applyDefinition(
@@ -40,7 +40,7 @@ export async function applyDefinition(
   const outcome = stored === undefined ? "created" : changes.length > 0 ? "changed" : "unchanged"
   if (outcome !== "unchanged") {
     const gone = stored === undefined ? [] : goneAgents(stored.workflow, rows.agents)
-    const users = gone.length === 0 ? undefined : await usersOfAgents(registry, [rows.definition])
+    const users = gone.length === 0 ? undefined : await usersOfAgents(registry, rows)
     const removedAgents = gone.filter((agent) => !users?.has(agent))
     await registry.write({ definitions: [rows.definition], agents: rows.agents, removedAgents })
   }

@@ -60,6 +60,13 @@ describe("the rows of a document", () => {
     ])
   })
 
+  test("know where a run begins, whichever way that is spelt", () => {
+    const data = { id: "w", nodes: ["a", "b"].map((id) => ({ id, type: "agent" })), entry: "b", exits: ["a"] }
+    const { definition } = stored(rowsOf(data))
+    expect(definition.workflow).toMatchObject({ entrypointNodeId: "b" })
+    expect(JSON.stringify(documentOf(definition))).toBe(JSON.stringify(data))
+  })
+
   test("tell edges apart that have no ids and lead the same way", () => {
     const edges = [{ from_node: "a" }, { from_node: "a" }, { id: "a->END#2", from_node: "a" }]
     const { definition } = rowsOf({ id: "w", nodes: [], edges })

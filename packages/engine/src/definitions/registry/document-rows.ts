@@ -30,7 +30,7 @@ const WORKFLOW: readonly Column[] = [
   { name: "name", fits: isText },
   { name: "description", fits: isTextOrNull, empty: "absent" },
   { name: "isConversational", fits: (value) => typeof value === "boolean" },
-  { name: "entrypointNodeId", fits: isText },
+  { name: "entrypointNodeId", spellings: ["entry"], fits: isText },
   { name: "nodes", fits: Array.isArray },
   { name: "edges", fits: Array.isArray },
   { name: "agents", fits: (value) => agentsOf(value) !== undefined, empty: "absent" },

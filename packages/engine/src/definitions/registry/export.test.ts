@@ -28,6 +28,20 @@ test("agents come in the form that the document has for them", async () => {
   ])
 })
 
+test("agents come with those that they give work to; where a variable names one, all come", async () => {
+  const { registry } = memoryStore()
+  const agents = { router: { sub_agents: ["writer"] }, writer: { handoffs: ["router"] }, other: {} }
+  await applyAgents(registry, agents)
+  await applyDefinition(registry, chat())
+  const { other: _, ...needed } = agents
+  expect((await runnableDefinition(registry, "chat"))?.agents).toEqual(needed)
+  await applyDefinition(registry, {
+    id: "any",
+    nodes: [{ id: "n", type: "agent", agent_id: "$" + "{WRITER}" }],
+  })
+  expect((await runnableDefinition(registry, "any"))?.agents).toEqual(agents)
+})
+
 test("agents that are nowhere are left out: the loader tells of them", async () => {
   const { registry } = memoryStore()
   await applyDefinition(registry, chat())

@@ -9,10 +9,11 @@ function start(
   store: ReturnType<typeof memoryStore>,
   runId: string,
   status: "running" | "waiting" | "failed",
+  more: { readonly workflow?: string; readonly labels?: { readonly [name: string]: string } } = {},
 ) {
   const lease = { runId, holder: "h", token: 1 }
   const entry = { type: "step.recorded", at: 1, task: 1, key: "k", value: 1 } as const
-  const created = { workflow: "chat", graph: "g" }
+  const created = { workflow: "Chat", graph: "g", ...more }
   store.append(lease, 0, [{ seq: 1, frame: "", entry, events: 1 }], { created, status })
 }
 
@@ -43,6 +44,26 @@ describe("removing a definition", () => {
     expect(await store.registry.definition("chat")).toBeUndefined()
   })
 
+  test("knows its runs by the workflow's name or id, and by the label of those that were started from here", async () => {
+    const { count } = await counts([
+      {},
+      { workflow: "chat" },
+      { workflow: "Renamed since", labels: { definition: "chat" } },
+      { labels: { definition: "chat" } },
+    ])
+    expect(count).toBe(4)
+    const others = await counts([{ workflow: "Other" }, { labels: { definition: "other" } }])
+    expect(others.count).toBe(0)
+  })
+
+  /** How many runs stand in the way, of those that are in flight. */
+  async function counts(runs: readonly object[]) {
+    const store = memoryStore()
+    await applyDefinition(store.registry, chat())
+    for (const [i, more] of runs.entries()) start(store, `r${i}`, "running", more)
+    return { count: (await removeDefinition(store.registry, store, "chat", { force: true })).runs }
+  }
+
   test("takes the agents that it brought, but for those that another definition names", async () => {
     const store = memoryStore()
     const { registry } = store
@@ -65,6 +86,23 @@ describe("removing a definition", () => {
 })
 
 describe("removing an agent", () => {
+  test("is refused too while an agent that a definition names gives it work, or any agent may be meant", async () => {
+    const { registry } = memoryStore()
+    await applyAgents(registry, {
+      router: { sub_agents: ["writer"] },
+      writer: { handoffs: ["editor"] },
+      editor: {},
+    })
+    await applyDefinition(registry, chat())
+    for (const id of ["writer", "editor"]) {
+      await expect(removeAgent(registry, id)).rejects.toMatchObject({ code: "AGENT_IN_USE" })
+    }
+    await applyAgents(registry, { spare: {} })
+    const nodes = [{ id: "n", type: "agent", agent_id: "$" + "{WRITER}" }]
+    await applyDefinition(registry, { id: "any", nodes })
+    await expect(removeAgent(registry, "spare")).rejects.toThrow('is used by "any"')
+  })
+
   test("is refused while definitions name it, and says which", async () => {
     const { registry } = memoryStore()
     await applyAgents(registry, { router: {}, spare: {} })

@@ -40,9 +40,9 @@ export function arrive(
   ctx: Context,
   loop?: LoopOptions | undefined,
 ): View {
-  if (loop !== undefined) countLoop(pattern, message, ctx, loop)
   const { prompt, records, items, carried } = entered(message, ctx)
   const path = pathOf(pattern, items)
+  if (loop !== undefined) countLoop(path, message, ctx, loop)
   return new View({ steps, path, prompt, records, items, carried, runId: ctx.runId })
 }
 
@@ -73,12 +73,12 @@ function entered(message: unknown, ctx: Context): Entered {
 }
 
 /** From node to node by a way back it is one time more; from elsewhere it is the first. */
-function countLoop(pattern: string, message: unknown, ctx: Context, loop: LoopOptions): void {
+function countLoop(path: string, message: unknown, ctx: Context, loop: LoopOptions): void {
   const { after, limit = MOST_LOOPS } = loop
   const isBack = after.includes(senderOf(message) ?? "")
   const runs = isBack ? (ctx.local.get<number>("runs") ?? 1) + 1 : 1
   if (runs > limit) {
-    const text = `workflow: max loop iterations exceeded (step: ${pattern}, limit: ${limit})`
+    const text = `workflow: max loop iterations exceeded (step: ${path}, limit: ${limit})`
     throw new SuperstepError("MAX_LOOP_ITERATIONS", text, { fatal: true, retryable: false })
   }
   ctx.local.set("runs", runs)

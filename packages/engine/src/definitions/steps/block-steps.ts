@@ -1,6 +1,7 @@
 /** The beginning and the end of steps that run at the same time, and other nodes that are no steps. */
-import { type Json, SuperstepError } from "../../core/index.ts"
+import { SuperstepError } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
+import { lookedInto } from "../data-in-text.ts"
 import { expression, template } from "../expressions/index.ts"
 import { RECORDS } from "./records.ts"
 import type { StepList } from "./step-list.ts"
@@ -39,7 +40,7 @@ export function mapStart(steps: StepList, id: string, options: MapStartOptions):
   const list = over.includes("{{") ? template(over, "steps") : expression(over, "steps")
   const evaluate = "value" in list ? list.value : list.evaluate
   return makeNode(steps, id, { kind: "map", loop }, (view, ctx) => {
-    const found = listOf(evaluate(scopeOf(view, list.references)))
+    const found = lookedInto(evaluate(scopeOf(view, list.references)))
     if (!Array.isArray(found)) throw noList(view, over)
     ctx.state.write(RECORDS, [{ id: view.path, begun: true }])
     return found.map((value, index) => ({ after: ctx.node, item: { index, value } }))
@@ -70,16 +71,6 @@ export function stepsEnd(steps: StepList): StepNode {
 /** Where several ways of one branch come together. */
 export function passStep(steps: StepList, id: string): StepNode {
   return makeNode(steps, id, { kind: "merge" }, (_, ctx) => ({ after: ctx.node }))
-}
-
-/** A text that is a JSON list is one too. */
-function listOf(value: Json | undefined): Json | undefined {
-  if (typeof value !== "string" || !value.trim().startsWith("[")) return value
-  try {
-    return JSON.parse(value) as Json
-  } catch {
-    return value
-  }
 }
 
 function noList(view: View, over: string): SuperstepError {

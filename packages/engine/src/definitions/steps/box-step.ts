@@ -3,7 +3,7 @@
  * run out of time together. What they leave comes back when all of it is done; a failed attempt leaves nothing.
  */
 import type { Workflow } from "../../builder/index.ts"
-import { SuperstepError } from "../../core/index.ts"
+import { fromErrorData, isSuperstepError, SuperstepError, toErrorData } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
 import type { Carried } from "./arrival.ts"
 import { RECORDS, type StepRecord } from "./records.ts"
@@ -22,9 +22,13 @@ type Box = Workflow<any, any>
 export function boxStep(steps: StepList, id: string, box: Box, options: BoxStepOptions = {}): StepNode {
   const { last, timeout, item, ...policies } = options
   return makeNode(steps, id, { kind: "workflow", nested: box, ...policies }, async (view, ctx) => {
-    const [records = []] = await inTime(ctx, view, timeout, () =>
-      ctx.call<Carried, StepRecord[]>(box, carried(view)),
-    )
+    const [records = []] = await inTime(ctx, view, timeout, async () => {
+      try {
+        return await ctx.call<Carried, StepRecord[]>(box, carried(view))
+      } catch (error) {
+        throw failureOf(error)
+      }
+    })
     const output = item ? lastOf(records) : undefined
     const all = output === undefined ? records : [...records, { id: view.path, last: output }]
     if (all.length > 0) ctx.state.write(RECORDS, all)
@@ -38,6 +42,13 @@ export function boxStep(steps: StepList, id: string, box: Box, options: BoxStepO
 /** The last node of such a workflow: gives back what its steps have left. */
 export function boxEnd(steps: StepList, id: string): StepNode {
   return makeNode(steps, id, { kind: "end", id: `${id}#out` }, (view) => view.own)
+}
+
+/** That the steps are a workflow of their own is nothing a user knows: what failed is one of them. */
+function failureOf(error: unknown): unknown {
+  if (!isSuperstepError(error) || !isSuperstepError(error.cause)) return error
+  const { fatal: _, ...data } = toErrorData(error.cause)
+  return fromErrorData(data)
 }
 
 function carried(view: View): Carried {

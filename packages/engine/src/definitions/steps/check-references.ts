@@ -4,7 +4,7 @@ import type { AgentData } from "../agents/index.ts"
 import { type Document, nearest, type Report } from "../document/index.ts"
 import { ExpressionError, type Reference } from "../expressions/index.ts"
 import type { Layout } from "./layout.ts"
-import { everyStep, type Step } from "./step.ts"
+import { everyStep, hasOutput, type Step } from "./step.ts"
 import { ROOTS } from "./step-scope.ts"
 import { asTemplate, hasTemplate, readText, type StepText, stepTexts } from "./step-texts.ts"
 
@@ -131,9 +131,10 @@ function stepProblem(checking: Known, path: Reference["path"], from: string): Pr
   return { code: "UNKNOWN_STEP", message: `There is no step "${name}".`, suggestion }
 }
 
-/** `par/inner/x` as templates write it from outside. */
+/** `par/inner/x` as templates write it from outside. Of a map, all that can be seen from there is its items. */
 function insideOf(path: string): string {
-  return `$steps.${path.split("/").join(".outputs.")}`
+  const [seen = ""] = path.split("/*")
+  return `$steps.${seen.split("/").join(".outputs.")}`
 }
 
 function insideProblem(checking: Known, path: string, rest: readonly string[]): Problem | undefined {
@@ -148,11 +149,32 @@ function insideProblem(checking: Known, path: string, rest: readonly string[]): 
     return { code: "UNKNOWN_NAME", message, suggestion: nearest(field, fields) }
   }
   if (field === "output") return key === undefined ? undefined : outputProblem(checking, path, key)
-  if (field !== "outputs" || key === undefined || isNumber(key)) return undefined
-  if (place?.kind !== "block") return undefined
+  if (field !== "outputs" || key === undefined || place?.kind !== "block") return undefined
   if (place.children.includes(key)) return insideProblem(checking, `${path}/${key}`, more)
+  if (isNumber(key)) return numberProblem(checking, path, place.children, Number(key), more)
   const message = `There is no step "${key}" in "${path}".`
   return { code: "UNKNOWN_STEP", message, suggestion: nearest(key, place.children) }
+}
+
+/** By order: which step that is shows when some of them have run; one of them at least has to fit. */
+function numberProblem(
+  checking: Known,
+  path: string,
+  children: readonly string[],
+  key: number,
+  more: readonly string[],
+): Problem | undefined {
+  const steps = children.map((id) => `${path}/${id}`).filter((one) => isOutput(checking.byPath.get(one)))
+  if (key >= steps.length || key < -steps.length) {
+    const message = `There is no output ${key} in "${path}"; it has ${steps.length}, counted from 0.`
+    return { code: "UNKNOWN_STEP", message }
+  }
+  const problems = steps.map((one) => insideProblem(checking, one, more))
+  return problems.includes(undefined) ? undefined : problems.at(key)
+}
+
+function isOutput(step: Step | undefined): boolean {
+  return step !== undefined && hasOutput(step)
 }
 
 /** A path into the output: the agent should say what its answers look like. */

@@ -5,7 +5,7 @@ import type { StepList } from "./step-list.ts"
 import { makeNode, type StepNode, type StepOptions } from "./step-node.ts"
 import { scopeOf } from "./step-scope.ts"
 
-export interface ConditionStepOptions extends Pick<StepOptions, "description" | "loop" | "retry"> {
+export interface ConditionStepOptions extends Omit<StepOptions, "last"> {
   /** The node's id, where it asks for a step of another one: whether that is to run. */
   readonly node?: string | undefined
 }

@@ -84,6 +84,49 @@ workflow:
     ])
   })
 
+  test("outputs of a block by number, where it has not as many", () => {
+    const found = problems(`  - type: parallel
+    id: par
+    steps:
+      - { id: x, type: agent, name: writer }
+      - { type: condition, condition: "true", true: [{ id: y, type: agent, name: reader }] }
+  - { id: r0, type: agent, name: reader, prompt: "{{ $steps.par.outputs[1].output }} {{ $steps.par.outputs[-2].output }}" }
+  - { id: r1, type: agent, name: reader, prompt: "{{ $steps.par.outputs[2].output }}" }
+  - { id: r2, type: agent, name: reader, prompt: "{{ $steps.par.outputs[-3].output }}" }
+  - { id: r3, type: agent, name: reader, prompt: "{{ $steps.par.outputs[0].ouput }}" }
+`)
+    expect(found).toEqual([
+      'UNKNOWN_STEP 11:54 There is no output 2 in "par"; it has 2, counted from 0.',
+      'UNKNOWN_STEP 12:54 There is no output -3 in "par"; it has 2, counted from 0.',
+      'UNKNOWN_NAME 13:54 Step "par/x" has no "ouput"; it has output, agent. (output?)',
+    ])
+  })
+
+  test("a step in a map, from outside: what can be seen is the map's", () => {
+    expect(
+      problems(`  - { id: each, type: map, over: "[1]", steps: [{ id: x, type: agent, name: writer }] }
+  - { type: agent, name: reader, prompt: "{{ $steps.x.output }}" }
+`),
+    ).toEqual(['UNKNOWN_STEP 6:46 There is no step "x". ($steps.each?)'])
+  })
+
+  test("every step may have an id, retries, a time limit and a `when`", () => {
+    const every = "id: ID, retry: { max_attempts: 1 }, timeout: 5, when: true"
+    const steps = [
+      "type: agent, name: writer",
+      'type: condition, condition: "true", true: [{ type: agent, name: reader }]',
+      "type: parallel, steps: [{ type: agent, name: reader }]",
+      "type: human, prompt: Well?",
+      "type: tool, tool: think, toolset: { type: think }",
+      'type: map, over: "[1]", step: { type: agent, name: reader }',
+      "type: team, mode: sequential, agents: [writer, reader]",
+      "goto: end",
+      "type: agent, name: writer",
+    ]
+    const list = steps.map((step, i) => `  - { ${step}, ${every.replace("ID", i === 8 ? "end" : `s${i}`)} }`)
+    expect(problems(`${list.join("\n")}\n`)).toEqual([])
+  })
+
   test("a path into plain text is a warning, and so is one that the schema does not have", () => {
     const found = problemsOf(`agents:
   writer: { model: offline }
@@ -120,6 +163,19 @@ workflow:
     expect(problems("  - { type: agent, name: writer }\n  - { goto: writer }\n")[0]).toMatch(
       /^LOOP_WITHOUT_END 5:5 workflow step\[0\]: the loop from step "writer" on has no way out/,
     )
+  })
+
+  test("nothing is wrong with thousands of steps that each need the next, or go on to it", () => {
+    const steps = Array.from({ length: 5_000 }, (_, i) => {
+      const when = `$steps.s${i + 1}.output == 'x'`
+      return { id: `s${i}`, type: "human", prompt: "Well?", ...(i < 4_999 ? { when } : {}) }
+    })
+    const ways = Array.from({ length: 5_000 }, (_, i) => ({
+      id: `g${i}`,
+      goto: i < 4_999 ? `g${i + 1}` : "s0",
+    }))
+    const found = problemsOf(JSON.stringify({ workflow: [...ways, ...steps] }))
+    expect(found).toEqual([])
   })
 
   test("a step that no way leads to is a warning", () => {

@@ -94,6 +94,8 @@ class Draft {
   readonly #drawing: Drawing
   readonly #nodes: FlowNode[] = []
   readonly #told: Set<string>
+  /** Where gotos lead, by path. */
+  readonly #goals = new Map<string, Target>()
 
   constructor(drawing: Drawing, told = new Set<string>()) {
     this.#drawing = drawing
@@ -121,21 +123,28 @@ class Draft {
     return step.type === "goto" ? this.#goal(step) : node(step.path)
   }
 
-  #goal(step: GotoStep, seen: readonly Step[] = []): Target {
-    const target = this.#targetOf(step)
-    if (target === undefined) return { to: "end" }
-    const { positions } = this.#drawing.index
-    const isBack = (positions.get(target.path) ?? 0) <= (positions.get(step.path) ?? 0)
-    if (target.data.when === undefined && target.type === "goto") {
-      if (seen.includes(target)) {
-        this.#error("LOOP_WITHOUT_END", step, "this goto leads to itself")
-        return { to: "end" }
-      }
-      const goal = this.#goal(target, [...seen, step])
-      return goal.to === "node" && isBack ? { ...goal, isBack: true } : goal
+  /** Where a goto leads, over others that lead on. */
+  #goal(step: GotoStep): Target {
+    const { positions, byPath } = this.#drawing.index
+    const ways = new Map<string, { readonly isBack: boolean }>()
+    let goal = this.#goals.get(step.path)
+    for (let from = step; goal === undefined; goal ??= this.#goals.get(from.path)) {
+      const named = this.#targetOf(from)
+      const target = byPath.get(named?.enteredAt ?? named?.path ?? "")
+      const isBack = (positions.get(target?.path ?? "") ?? 0) <= (positions.get(from.path) ?? 0)
+      ways.set(from.path, { isBack })
+      if (target === undefined) goal = { to: "end" }
+      else if (target.type !== "goto" || target.data.when !== undefined) goal = this.#entry(target)
+      else if (ways.has(target.path)) {
+        this.#error("LOOP_WITHOUT_END", from, "this goto leads to itself")
+        goal = { to: "end" }
+      } else from = target
     }
-    const entry = this.#entry(target)
-    return entry.to === "node" && isBack ? { ...entry, isBack: true } : entry
+    for (const [path, { isBack }] of [...ways].reverse()) {
+      if (goal.to === "node" && isBack) goal = { ...goal, isBack }
+      this.#goals.set(path, goal)
+    }
+    return goal
   }
 
   #targetOf(step: GotoStep): Step | undefined {

@@ -169,3 +169,57 @@ describe("goto", () => {
     expect(load(LOOP).workflow.program.graph.spec.limits).toEqual({ supersteps: 1_000_000 })
   })
 })
+
+describe("a goto to a step that needs a later one", () => {
+  const needing = (target: string | number) => `agents:
+  gen: { model: offline }
+  fix: { model: offline }
+  judge: { model: offline }
+  end: { model: offline }
+workflow:
+  - { type: agent, name: gen }
+  - id: check
+    type: condition
+    condition: "{{ $steps.qa.output }}"
+    false: [{ type: agent, name: fix }, { goto: ${target} }]
+  - { id: qa, type: agent, name: judge }
+  - { type: agent, name: end }
+`
+  const script = { gen: ["G"], fix: ["F1", "F2"], judge: ["no", "no", "yes"], end: ["E"] }
+
+  test.each(["check", 1])("%s: that one runs again before the condition is evaluated", async (target) => {
+    const { agents, status } = await play(needing(target), script)
+    expect(status).toBe("completed")
+    expect(agents).toEqual(["gen", "judge", "fix", "judge", "fix", "judge", "end"])
+  })
+
+  test("also where it is a `when` that needs it", async () => {
+    const text = file(
+      ["a", "b", "judge"],
+      `
+  - { type: agent, name: a }
+  - { id: maybe, type: agent, name: b, when: "$steps.qa.output == 'more'" }
+  - { type: condition, condition: "$steps.qa.output == 'more'", true: [{ goto: maybe }] }
+  - { id: qa, type: agent, name: judge }`,
+    )
+    const { agents } = await play(text, { a: ["A"], b: ["B"], judge: ["more", "enough"] })
+    expect(agents).toEqual(["a", "judge", "b", "judge"])
+  })
+})
+
+test("a loop in a map names the step of the item that went round too often", async () => {
+  const text = file(
+    ["a"],
+    `
+  max_loop_iterations: 2
+  steps:
+    - id: each
+      type: map
+      over: "['once', 'ever']"
+      steps:
+        - { id: try, type: agent, name: a, prompt: "{{ $item }}" }
+        - { type: condition, condition: "$item == 'ever'", true: [{ goto: try }] }`,
+  )
+  const { error } = await play(text, { a: [{ text: "x", repeat: true }] })
+  expect(error?.message).toBe("workflow: max loop iterations exceeded (step: each/1/try, limit: 2)")
+})

@@ -104,12 +104,13 @@ class Oracle {
       const { path, data } = step
       const after = `after ${path}`
       const start: Op[] = [{ do: "label", name: path, step }]
-      if (data.when !== undefined) start.push({ do: "unless", text: data.when, step, to: after })
+      if (data.when !== undefined) start.push({ do: "unless", text: String(data.when), step, to: after })
       const end: Op = { do: "label", name: after }
       if (step.type === "goto") {
         const target = this.#all.find((one) => one.id === step.target && one.region === step.region) as Step
-        const isBack = (this.#order.get(target.path) as number) <= (this.#order.get(path) as number)
-        return [...start, { do: "jump", to: target.path, isBack }, end]
+        const to = target.enteredAt ?? target.path
+        const isBack = (this.#order.get(to) as number) <= (this.#order.get(path) as number)
+        return [...start, { do: "jump", to, isBack }, end]
       }
       if (step.type !== "condition") return [...start, { do: "step", step }, end]
       const no = `no ${path}`

@@ -47,17 +47,34 @@ function neededFirst(list: readonly Step[]): readonly Step[] {
   const positions = new Map(list.map((step, i) => [step, i]))
   const placed = new Set<Step>()
   const result: Step[] = []
-  const place = (step: Step): void => {
-    if (placed.has(step)) return
+  const open = (step: Step): Opened => {
     placed.add(step)
     const needed = new Set(namesIn(step).flatMap((name) => byId.get(name) ?? []))
     // In the order of definition, however the condition names them.
     const inOrder = [...needed].sort((a, b) => (positions.get(a) ?? 0) - (positions.get(b) ?? 0))
-    for (const other of inOrder) place(other)
-    result.push(step)
+    return { step, start: result.length, needed: inOrder.values() }
   }
-  for (const step of list) place(step)
+  for (const step of list) {
+    // A stack of our own: each may need the next, and there may be thousands.
+    const stack = placed.has(step) ? [] : [open(step)]
+    for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
+      const { value: other } = top.needed.next()
+      if (other === undefined) {
+        const first = result[top.start]
+        result.push(first === undefined ? top.step : { ...top.step, enteredAt: first.path })
+        stack.pop()
+      } else if (!placed.has(other)) stack.push(open(other))
+    }
+  }
   return result
+}
+
+/** A step whose needs are being placed. */
+interface Opened {
+  readonly step: Step
+  /** Where the first of them comes. */
+  readonly start: number
+  readonly needed: Iterator<Step, undefined>
 }
 
 /** The steps that decide whether it runs, or which way it goes. */

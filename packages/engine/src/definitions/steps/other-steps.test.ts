@@ -191,6 +191,35 @@ describe("a map step", () => {
     expect(error?.message).toBe('workflow: map "each" goes over a list, and this gives none: $input')
   })
 
+  test("goes over a list that a model wrote as text, in a code block too", async () => {
+    const text = file(
+      ["a", "b", "c"],
+      `
+  - { type: agent, name: a }
+  - { id: each, type: map, over: $steps.a.output, step: { type: agent, name: b, prompt: "{{ $item }}" } }
+  - { type: agent, name: c, prompt: "{{ $steps.each.outputs[-1].output }}" }`,
+    )
+    for (const list of ['["x", "y"]', '```json\n["x", "y"]\n```']) {
+      const { prompts } = await play(text, { a: [list], b: ["X", "Y"], c: ["C"] })
+      expect(prompts.slice(1, 3).map((prompt) => prompt.at(-1))).toEqual(["x", "y"])
+      expect(prompts[3]).toMatch(/\n\nY$/)
+    }
+  })
+
+  test("calls a tool per item, each call under its own name", async () => {
+    const text = `workflow:
+  - id: each
+    type: map
+    over: "['a', 'b']"
+    step: { type: tool, tool: think, toolset: { type: think }, args: { thought: "{{ $item }}" } }
+`
+    const run = load(text).workflow.stream("Go")
+    const calls: string[] = []
+    for await (const event of run) if (event.type === "step.recorded") calls.push(event.key)
+    expect((await run.result).status).toBe("completed")
+    expect(calls.sort()).toEqual(["0", "1"].map((i) => `step:attempt 1/tool:think:call_each_${i}`))
+  })
+
   test("is nested, and in blocks; failures are passed over where it says so", async () => {
     const text = `${plan}workflow:
   - id: par

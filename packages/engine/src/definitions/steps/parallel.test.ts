@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { scriptedModel } from "../../models/index.ts"
+import { manualClock, settled } from "../../testing/index.ts"
 import { asked, file, load, play, outputs as stepOutputs } from "./steps.test-support.ts"
 
 const PARALLEL = file(
@@ -117,6 +118,21 @@ R!`)
     })
   })
 
+  test("has its steps in the order of definition, also where their ids are numbers", async () => {
+    const text = file(
+      ["a", "b"],
+      `
+  - type: parallel
+    id: par
+    steps: [{ id: "2", type: agent, name: a }, { id: "1", type: agent, name: a }]
+  - { type: agent, name: b, prompt: "{{ $steps.par.order }} {{ $steps.par.outputs[0].output }}" }`,
+    )
+    const { prompts } = await play(text, { a: ["two", "one"], b: ["B"] })
+    expect(prompts[2]).toMatch(/\["2","1"\] two$/)
+    const last = text.replace(/ {2}- \{ type: agent, name: b.*\n/, "")
+    expect((await play(last, { a: ["two", "one"] })).outputs).toMatchObject([{ order: ["2", "1"] }])
+  })
+
   test("of one step is a step", async () => {
     const text = file(["a"], "\n  - { type: parallel, id: par, steps: [{ type: agent, name: a }] }")
     const { outputs } = await play(text, { a: ["A"] })
@@ -165,6 +181,35 @@ describe("a failure in a parallel block", () => {
     expect(error?.node).toBe("par_gen/gen_1")
     expect(asked(model).agents).toEqual(["generator", "generator"])
     expect(model.calls[1]?.options.abortSignal?.aborted).toBe(true)
+  })
+
+  test("aborts siblings in blocks inside it too", async () => {
+    const text = file(
+      ["a", "b", "c"],
+      `
+  - type: parallel
+    id: outer
+    retry: { max_attempts: 1, on: [something else] }
+    steps:
+      - { type: agent, name: a }
+      - type: parallel
+        id: inner
+        timeout: 1h
+        steps: [{ type: agent, name: b }, { type: agent, name: c }]`,
+    )
+    const late = { text: "never", delay: 1_000_000 }
+    const clock = manualClock()
+    const model = scriptedModel({ a: [{ ...broken, delay: 5 }], b: [late], c: [late] }, { clock })
+    const run = load(text, { model }).workflow.run("Go", { clock })
+    await settled()
+    await clock.advance(5)
+    expect((await run.result).status).toBe("failed")
+    const calls = model.calls.map(({ agent, options }) => [agent, options.abortSignal?.aborted])
+    expect(calls).toEqual([
+      ["a", expect.anything()],
+      ["b", true],
+      ["c", true],
+    ])
   })
 
   test("with on_error: continue the others go on", async () => {

@@ -57,7 +57,7 @@ function planNode(node: FlowNode, plan: FlowPlan): Ref {
     case "when":
       return writer.value(
         `${path} when`,
-        callWith("conditionStep", [steps, path, data.when ?? ""], { node: id, loop }),
+        callWith("conditionStep", [steps, path, String(data.when)], { node: id, loop }),
       )
     case "box": {
       const box = planFlow(node.inside as Flow, `${path} steps`, path, plan)
@@ -123,6 +123,7 @@ function stepCall(step: Step, plan: FlowPlan, common: ArgObject) {
       return callWith("conditionStep", [plan.steps, path, step.condition], {
         description,
         retry,
+        timeout: policies.timeout,
         loop: common.loop,
       })
     default:

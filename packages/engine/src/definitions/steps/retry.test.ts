@@ -93,6 +93,45 @@ Go`)
     expect(JSON.stringify(state.steps)).not.toContain("a1")
   })
 
+  test("of a parallel block goes by the error of the step that failed", async () => {
+    const text = file(
+      ["a", "b"],
+      `
+  - type: parallel
+    id: par
+    retry: { max_attempts: 1, initial_delay_seconds: 0, on: [rate_limit] }
+    steps: [{ type: agent, name: a }, { type: agent, name: b }]`,
+    )
+    const again = await play(text, { a: ["a1", "a2"], b: [broken("a Rate_Limit was hit"), "b2"] })
+    expect(again).toMatchObject({ status: "completed", agents: ["a", "b", "a", "b"] })
+    const once = await play(text, { a: ["a1"], b: [broken("something else")] })
+    expect(once).toMatchObject({ status: "failed", agents: ["a", "b"] })
+    expect(once.error?.message).toContain("something else")
+  })
+
+  test("of a block does not hide what its steps fail with", async () => {
+    const text = (retry: string) =>
+      file(
+        ["a"],
+        `
+  - type: parallel
+    id: par
+    ${retry}
+    steps:
+      - { type: agent, name: a }
+      - { type: condition, condition: "{{ $input }}", true: [{ id: b, type: agent, name: a }] }`,
+      )
+    const retry = "retry: { max_attempts: 1, initial_delay_seconds: 0 }"
+    for (const block of [text(""), text(retry), text("timeout: 1h")]) {
+      const { status, error } = await play(block, { a: [{ text: "A", repeat: true }] }, "maybe")
+      expect(status).toBe("failed")
+      expect(error).toMatchObject({
+        code: "CONDITION_NOT_BOOLEAN",
+        message: 'workflow: condition did not resolve to boolean: "maybe"',
+      })
+    }
+  })
+
   test("of a block in a block, with what both see", async () => {
     const text = file(
       ["a", "b", "c", "d"],
@@ -181,6 +220,7 @@ describe("a timeout", () => {
     await clock.advance(3_000)
     const { status, error } = await failing.result
     expect(status).toBe("failed")
+    expect(late.calls.find(({ agent }) => agent === "b")?.options.abortSignal?.aborted).toBe(true)
     expect(error).toMatchObject({ code: "TIMEOUT", message: 'Step "par" took longer than 3000 ms.' })
   })
 })

@@ -32,9 +32,12 @@ export function stepContext(state: Readonly<Record<string, unknown>>): StepConte
   return contextOf(root)
 }
 
-function contextOf({ inside }: Block): StepContext {
-  const entries = [...inside].flatMap(([name, block]): [string, StepOutput][] => {
-    const found = outputIn(block)
+/** Steps that run at the same time end in any order: a block that has ended says which is theirs. */
+function contextOf({ inside, record }: Block): StepContext {
+  const names = new Set([...(record?.order ?? []), ...inside.keys()])
+  const entries = [...names].flatMap((name): [string, StepOutput][] => {
+    const block = inside.get(name)
+    const found = block === undefined ? undefined : outputIn(block)
     return found === undefined ? [] : [[name, found]]
   })
   return Object.fromEntries(entries)

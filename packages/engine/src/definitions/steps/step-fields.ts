@@ -8,7 +8,7 @@ const RUN = ["retry", "timeout", "on_error"] as const
 
 const FIELDS: Readonly<Record<StepType, readonly (keyof StepData)[]>> = {
   agent: [...RUN, "prompt", "loop"],
-  condition: ["retry", "condition", "true", "false"],
+  condition: ["retry", "timeout", "condition", "true", "false"],
   parallel: [...RUN, "steps"],
   human: [...RUN, "prompt", "choices", "schema", "to", "default"],
   tool: [...RUN, "tool", "toolset", "agent", "args"],
@@ -16,7 +16,8 @@ const FIELDS: Readonly<Record<StepType, readonly (keyof StepData)[]>> = {
   map: [...RUN, "over", "step", "steps", "concurrency"],
   team: [...RUN, "prompt", ...TEAM_FIELDS],
   research: [...RUN, "prompt", ...RESEARCH_FIELDS],
-  goto: ["goto"],
+  // It cannot fail, and takes no time; but every step may say these.
+  goto: ["retry", "timeout", "goto"],
 }
 
 /** Fields that it has and that mean nothing to a step of its type. */

@@ -46,7 +46,10 @@ const stepFields = {
   type: text.optional().meta({ enum: [...STEP_TYPES] }),
   name: text.optional().describe("agent: the agent that runs."),
   description: text.optional(),
-  when: text.optional().describe("It runs when this holds, and is passed over when not."),
+  when: z
+    .union([text, z.boolean()])
+    .optional()
+    .describe("It runs when this holds, and is passed over when not."),
   retry: retryShape.optional(),
   timeout: span.optional(),
   on_error: z
@@ -55,7 +58,7 @@ const stepFields = {
     .describe("continue: a failure is passed over. In a parallel block: that of its steps."),
   loop: z.boolean().optional().describe("false: a plain step, though it is the last of a branch."),
   prompt: text.optional().describe("Told instead of the user's prompt; human: the question."),
-  condition: z.union([text, z.boolean()]).optional().describe("condition: what decides."),
+  condition: z.union([text, z.boolean(), z.number()]).optional().describe("condition: what decides."),
   goto: z
     .union([text, z.int().min(0)])
     .optional()

@@ -21,8 +21,10 @@ const asList: Reader = (text) => (text.includes("{{") ? asTemplate(text) : expre
 export function stepTexts(step: Step): readonly StepText[] {
   const { data, at } = step
   const found: StepText[] = []
-  const add = (field: string, text: string | undefined, reader: Reader, decides = false) => {
-    if (text !== undefined) found.push({ text, at: [...at, field], decides, read: readText(text, reader) })
+  const add = (field: string, given: string | boolean | undefined, reader: Reader, decides = false) => {
+    if (given === undefined) return
+    const text = String(given)
+    found.push({ text, at: [...at, field], decides, read: readText(text, reader) })
   }
   add("when", data.when, asCondition, true)
   if (step.type === "condition" && step.condition !== "") add("condition", step.condition, asCondition, true)

@@ -46,14 +46,14 @@ function blockValue(
   rests: readonly Names[],
 ): Json | undefined {
   const outputs = childValues(view, path, children, rests)
-  const order = Object.keys(outputs)
+  const order = children.filter((id) => outputs[id] !== undefined)
   if (order.length === 0 && !view.latest.has(path)) return undefined
   const steps = bare()
   for (const id of order) {
     const { output, agent } = outputs[id] as { readonly output: Json; readonly agent?: Json }
     steps[id] = fields({ output, agent })
   }
-  return fields({ output: { steps, order }, outputs: numbered(outputs, order, rests), order })
+  return fields({ output: { steps, order }, outputs: numbered(view, path, { outputs, order, rests }), order })
 }
 
 /** Of a map: its output is the list of the items' outputs. */
@@ -63,7 +63,7 @@ function mapValue(view: View, path: string, rests: readonly Names[]): Json | und
   if (record === undefined && items.length === 0) return undefined
   const outputs = childValues(view, path, items, rests)
   const output = items.map((item) => (outputs[item] as Fields | undefined)?.output ?? null)
-  return fields({ output, outputs, order: items })
+  return fields({ output, outputs: numbered(view, path, { outputs, order: items, rests }), order: items })
 }
 
 function itemsOf(view: View, path: string): string[] {
@@ -76,25 +76,34 @@ function itemsOf(view: View, path: string): string[] {
 
 function childValues(view: View, path: string, children: readonly string[], rests: readonly Names[]): Fields {
   const outputs = bare()
-  for (const [i, child] of children.entries()) {
-    const inner = rests.flatMap(([field, key, ...more]) =>
-      field === "outputs" && (key === child || key === i) ? [more] : [],
-    )
-    const value = valueAt(view, `${path}/${child}`, inner)
+  for (const child of children) {
+    const value = valueAt(view, `${path}/${child}`, restsAfter(rests, child))
     if (value !== undefined) outputs[child] = value
   }
   return outputs
 }
 
-/** `outputs[0]` is the first by order. */
-function numbered(outputs: Fields, order: readonly string[], rests: readonly Names[]): Json {
+interface Numbered {
+  readonly outputs: Fields
+  readonly order: readonly string[]
+  readonly rests: readonly Names[]
+}
+
+/** `outputs[0]` is the first by order, `outputs[-1]` the last. */
+function numbered(view: View, path: string, { outputs, order, rests }: Numbered): Json {
   const all = fields(outputs)
-  for (const [field, key] of rests) {
-    if (field !== "outputs" || typeof key !== "number") continue
-    const value = outputs[order.at(key) ?? ""]
+  const keys = new Set(rests.flatMap(([field, key]) => (field === "outputs" ? (key ?? []) : [])))
+  for (const key of keys) {
+    const id = typeof key === "number" ? order.at(key) : undefined
+    const value = id === undefined ? undefined : valueAt(view, `${path}/${id}`, restsAfter(rests, key))
     if (value !== undefined) all[String(key)] = value
   }
   return all
+}
+
+/** What the references say after `outputs` and this key. */
+function restsAfter(rests: readonly Names[], wanted: string | number): readonly Names[] {
+  return rests.flatMap(([field, key, ...more]) => (field === "outputs" && key === wanted ? [more] : []))
 }
 
 function add(wanted: Map<string, Names[]>, name: string, rest: Names): void {

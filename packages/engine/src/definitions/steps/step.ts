@@ -12,6 +12,8 @@ interface Common {
   /** Where it is in the document, and in words: `step[2].true[0]`. */
   readonly at: Path
   readonly where: string
+  /** The path of the first step that was moved to just before it: who goes to it goes there. */
+  readonly enteredAt?: string | undefined
 }
 
 export interface AgentStep extends Common {

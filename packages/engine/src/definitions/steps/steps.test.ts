@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest"
-import { file, play } from "./steps.test-support.ts"
+import { scriptedModel } from "../../models/index.ts"
+import { file, load, play } from "./steps.test-support.ts"
 
 describe("steps one after another", () => {
   const sequential = file(
@@ -39,6 +40,28 @@ ein Entwurf
 --- End Prior Step Outputs ---
 
 Write about tea`)
+  })
+
+  test("a step goes by its agent's name, a second one by that and a number", async () => {
+    const text = file(
+      ["a", "b"],
+      `
+  - { type: agent, name: a }
+  - { type: agent, name: a }
+  - { id: a_3, type: agent, name: b }
+  - { type: condition, condition: "true", true: [{ type: agent, name: a, loop: false }] }
+  - { type: agent, name: b }`,
+    )
+    const { prompts } = await play(text, { a: ["1", "2", "4"], b: ["3", "end"] })
+    const ids = [...(prompts.at(-1) as string).matchAll(/^\[(.*) \(/gm)].map(([, id]) => id)
+    expect(ids).toEqual(["a", "a_2", "a_3", "a_4"])
+  })
+
+  test("each is in a conversation of its own", async () => {
+    const text = file(["a"], "\n  - { type: agent, name: a }\n  - { type: agent, name: a }")
+    const model = scriptedModel({ a: ["one", "two"] })
+    await load(text, { model }).workflow.run("Go")
+    expect(model.calls.map(({ prompt }) => prompt.map(({ role }) => role))).toEqual([["user"], ["user"]])
   })
 
   test("a step without output is left out, and with nothing before there is no block", async () => {

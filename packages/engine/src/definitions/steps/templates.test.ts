@@ -59,6 +59,50 @@ describe("templates", () => {
     expect(await told("{{ $steps.gen.output }}")).toBe('{"title": "Tea"}')
   })
 
+  test("count the steps that have an output, and look into the one they mean", async () => {
+    const text = file(
+      ["a", "reader"],
+      `
+  - type: parallel
+    id: par
+    steps:
+      - { id: skipped, type: agent, name: a, when: "false" }
+      - { id: x, type: agent, name: a }
+      - { id: y, type: agent, name: a }
+  - type: agent
+    name: reader
+    prompt: "{{ $steps.par.order }} {{ $steps.par.outputs[0].output.title }} {{ $steps.par.outputs[-1].output.title }} {{ $steps.par.outputs.x.output }}"`,
+    )
+    const { prompts } = await play(text, { a: ['{"title": "T1"}', '{"title": "T2"}'], reader: ["R"] })
+    expect(prompts[2]).toMatch(/\["x","y"\] T1 T2 \{"title": "T1"\}$/)
+  })
+
+  test("take null for no answer where the agent's data is null", async () => {
+    const text = `agents:
+  a: { model: offline, structured_output: { name: maybe, schema: { type: [boolean, "null"] } } }
+  b: { model: offline }
+workflow:
+  - { type: agent, name: a }
+  - { type: agent, name: b, when: "{{ $steps.a.output }}" }
+`
+    expect(await play(text, { a: [{ text: "null" }] })).toMatchObject({ status: "completed", agents: ["a"] })
+  })
+
+  test("name steps by any id", async () => {
+    const text = file(
+      ["a", "reader"],
+      `
+  - { id: 'Größe "x"', type: agent, name: a }
+  - { id: constructor, type: agent, name: a }
+  - type: agent
+    name: reader
+    prompt: "{{ $steps['Größe \\"x\\"'].output }} {{ $steps.constructor.output }}"`,
+    )
+    const { prompts } = await play(text, { a: ["one", "two"], reader: ["R"] })
+    expect(prompts[2]).toContain('[Größe "x" (agent: a)]:\none')
+    expect(prompts[2]).toMatch(/one two$/)
+  })
+
   test("know the run, the environment and variables that are given", async () => {
     expect(await told("{{ $run.id }}")).toMatch(/^[0-9a-f-]{36}$/)
     process.env.STEPS_TEST_CITY = "Ulm"
@@ -136,6 +180,16 @@ describe("conditions", () => {
     expect((await way("{{ $steps.a.output }}", answer)).agents[1]).toBe("yes")
   })
 
+  test.each([
+    ["condition: true", "yes"],
+    ["condition: 1", "yes"],
+    ["condition: 0", "no"],
+    ["condition: No", "no"],
+  ])("written as a bare word or number: %s", async (written, expected) => {
+    const bare = text("true").replace('condition: "true"', written)
+    expect((await play(bare, { a: ["x"], yes: ["y"], no: ["n"] })).agents[1]).toBe(expected)
+  })
+
   test.each(["false", "No", "0", "  ", " FALSE"])("%j is false", async (answer) => {
     expect((await way("{{ $steps.a.output }}", answer)).agents[1]).toBe("no")
   })
@@ -198,5 +252,7 @@ describe("conditions", () => {
     )
     expect((await play(optional, { a: ["yes"], b: ["B"], c: ["C"] })).agents).toEqual(["a", "b", "c"])
     expect((await play(optional, { a: ["no"], c: ["C"] })).agents).toEqual(["a", "c"])
+    const off = optional.replace('when: "{{ $steps.a.output }}"', "when: false")
+    expect((await play(off, { a: ["A"], c: ["C"] })).agents).toEqual(["a", "c"])
   })
 })

@@ -18,7 +18,7 @@ export function toolStep(steps: StepList, id: string, agent: Agent, options: Too
   const { tool, args = {}, last, ...policies } = options
   const fill = filling(args, "steps", scopeOf)
   return makeNode(steps, id, { kind: "tool", ...policies }, async (view, ctx) => {
-    const output = await singleCall(agent, id, tool, fill(view), ctx)
+    const output = await singleCall(agent, view.path, tool, fill(view), ctx)
     return leave(view, ctx, { output }, last)
   })
 }

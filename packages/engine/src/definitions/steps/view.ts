@@ -135,5 +135,5 @@ function isSeen(
 
 /** What a step's output is, as data where it is data. */
 export function outputOf(record: StepRecord): Json | undefined {
-  return record.value ?? record.output
+  return record.value === undefined ? record.output : record.value
 }

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { superstep, testIo } from "../test-io.test-support.ts"
 
@@ -69,5 +71,27 @@ describe("superstep chat", () => {
     io.stdin.write("/exit\r")
     const { code, stdout } = await running
     expect({ code, stdout }).toEqual({ code: 0, stdout: "One.\n" })
+  })
+
+  it.each([["chat"], ["run", "x", "--thread", "t"], ["exec", "x", "--thread", "t"]])(
+    "is not for steps, which keep nothing from run to run: %s",
+    async (name, ...others) => {
+      const steps = "agents: { a: { model: offline } }\nworkflow: [ { type: agent, name: a } ]\n"
+      const io = testIo({ files: { "steps.yaml": steps }, stdin: "Hello\n" })
+      const { code, stdout, stderr } = await superstep([name, "steps.yaml", ...others, "--quiet"], io)
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+      expect(stderr).toMatch(/^superstep: steps keeps nothing from one run to the next: /)
+      expect(existsSync(join(io.cwd, ".superstep"))).toBe(false)
+    },
+  )
+
+  it("is many runs, so that none of them has a name; one that has is a single run", async () => {
+    const refused = await superstep(["chat", "helper.yaml", "--run-id", "r", ...model], { files })
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("unknown option '--run-id'") })
+    const io = testIo({ files, terminals: ["stdin", "stderr"] })
+    const running = superstep(["run", "helper.yaml", "--run-id", "r", ...model], io)
+    await io.seen('What is "helper" to do?')
+    io.stdin.write("Hello\r")
+    expect(await running).toMatchObject({ code: 0, stdout: "One.\n" })
   })
 })

@@ -61,6 +61,12 @@ describe("superstep run of a definition", () => {
     await store.close()
   })
 
+  it("has no use for --agents, which is for graphs, and says so", async () => {
+    const { code, stderr } = await superstep(["run", "story.yaml", "x", "--agents", "others.yaml"], { files })
+    expect(code).toBe(2)
+    expect(stderr).toBe("superstep: --agents is for a graph; story.yaml has its agents itself.\n")
+  })
+
   it("tells all that is wrong, underlined, and makes no store for it", async () => {
     const text = STORY.replace("name: writer }", "name: writr }").replace(
       "model: openai/gpt-5",
@@ -129,10 +135,32 @@ describe("models", () => {
     [["--model", "critc=offline"], 'there is no agent "critc". The agents are writer, critic.'],
     [["--model", "scripted:none.yaml"], "scripted:none.yaml cannot be read: there is no such file."],
     [["--model", "gpt5"], '"gpt5" is not a model\'s name'],
+    [["--model", "nosuch/x"], 'There is no provider "nosuch"'],
+    [["--model", "openai/gpt-5"], "openai/gpt-5 needs a key: set the environment variable OPENAI_API_KEY."],
+    [["--model", "critic=openai-compatible/x"], "openai-compatible/x needs a base URL"],
   ])("that cannot be are told: %s", async (flags, reason) => {
     const { code, stderr } = await run(flags)
     expect(code).toBe(2)
     expect(stderr.replace(/\n */g, " ")).toContain(reason)
+  })
+
+  it("of a definition that cannot be asked are told before anything runs, with their agent", async () => {
+    const text = STORY.replace("anthropic/claude-opus-4-5", "nosuch/x").replace("openai/gpt-5", "offline")
+    const io = testIo({ files: { "story.yaml": text } })
+    const { code, stderr } = await superstep(["run", "story.yaml", "x"], io)
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^superstep: Agent "critic": There is no provider "nosuch"/)
+    expect(existsSync(join(io.cwd, ".superstep"))).toBe(false)
+  })
+
+  it("that lack a key are told once for each agent, however often the file is loaded", async () => {
+    // A research makes it load a second time, with the functions of another package.
+    const text = `${STORY}  - { id: look, type: research, model: offline, tools: [{ type: documents, paths: [notes.md] }] }\n`
+    const { stderr } = await superstep(["run", "story.yaml", "x"], {
+      files: { "story.yaml": text, "notes.md": "Storks eat frogs." },
+      env: { AZURE_API_KEY: "k" },
+    })
+    expect(stderr.match(/"critic"/g)).toHaveLength(1)
   })
 })
 
@@ -160,6 +188,25 @@ describe("superstep exec", () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: "Once upon a time.\n" })
     expect(stderr).toContain('--- Step Context ---\n{\n  "draft": {')
     expect(stderr).toContain("superstep: failed at review:")
+  })
+
+  it("says nothing but the text with --quiet", async () => {
+    expect(await exec(["--quiet"])).toEqual({
+      code: 0,
+      stdout: "Once upon a time.\nToo short.\n",
+      stderr: "",
+    })
+  })
+
+  it("asks nobody, not even at a terminal", async () => {
+    const question = "workflow: [ { type: human, prompt: Publish? } ]\n"
+    const io = testIo({ files: { ...files, "ask.yaml": question }, terminals: ["stdin", "stdout", "stderr"] })
+    const { code, stderr } = await superstep(["exec", "ask.yaml", "x", "--run-id", "r"], io)
+    expect(code).toBe(3)
+    expect(stderr).toContain("  superstep respond r r1 ANSWER\n")
+    const missing = await superstep(["exec", "story.yaml", "--model", "scripted:script.yaml"], io)
+    expect(missing.code).toBe(2)
+    expect(missing.stderr).toContain("story needs a prompt")
   })
 
   const TOOLS = `

@@ -1,18 +1,18 @@
-/** `superstep exec FILE [PROMPT | -]`: for scripts. What agents say is on stdout as it comes; nobody is asked about tools. */
+/** `superstep exec FILE [PROMPT | -]`: for scripts. What agents say is on stdout as it comes; nobody is asked anything. */
 import type { RunResult, Runtime } from "@superstep/engine"
 import { Command } from "commander"
-import { allowingTools, atTheTerminal, refusingTools } from "../answerers.ts"
+import { allowingTools, nobody, refusingTools } from "../answerers.ts"
 import { storeFlagOf } from "../attend.ts"
+import { checkThread } from "../check-thread.ts"
 import type { Cli } from "../cli.ts"
 import { definitionFlags, modelFlag, outputFlags, runFlags, storeFlags } from "../common-flags.ts"
-import { EXIT } from "../exit-codes.ts"
 import { jsonText } from "../json-line.ts"
 import { type OpenStore, storeAddress } from "../open-store.ts"
 import type { OpenedWorkflow } from "../open-workflow.ts"
 import { printEnded, printOutputs } from "../print-ended.ts"
 import { jsonEvents } from "../progress/json-events.ts"
 import { spokenText } from "../progress/spoken-text.ts"
-import { readInput } from "../read-prompt.ts"
+import { givenInput } from "../read-prompt.ts"
 import { type Begin, runWorkflow } from "../run-workflow.ts"
 import { stepContext } from "../step-context.ts"
 import { foreign } from "../terminal.ts"
@@ -27,7 +27,7 @@ export function command(cli: Cli): Command {
     .action((file: string, prompt: string | undefined, flags: AllRunFlags) => exec(file, prompt, flags, cli))
     .addHelpText(
       "after",
-      "\nTools that need consent are refused, unless --yolo or the permissions of\nthe file allow them.\n" +
+      "\nNobody is asked: tools that need consent are refused, unless --yolo or the\npermissions of the file allow them; a run with a question waits (exit code 3).\n" +
         '\nFor example:\n  echo "Translate this" | superstep exec publish.yaml - > text.md',
     )
   for (const add of [definitionFlags, modelFlag, runFlags, storeFlags, outputFlags]) add(made)
@@ -36,8 +36,8 @@ export function command(cli: Cli): Command {
 
 async function exec(file: string, prompt: string | undefined, flags: AllRunFlags, cli: Cli): Promise<void> {
   await withWorkflow(file, cli, { flags }, async (opened, store) => {
-    const input = await readInput(prompt, opened, cli)
-    if (input === undefined) return cli.exit(EXIT.cancelled)
+    if (flags.thread !== undefined) checkThread(opened)
+    const input = await givenInput(prompt, opened, cli)
     const begin = (runtime: Runtime) => ({
       run: runtime.stream(opened.workflow, input as never, startOptions(flags, opened)),
     })
@@ -55,19 +55,18 @@ async function execute(
   const { out } = cli
   const spoken = spokenText((text) => out.write(out.isTerminal ? foreign(text) : text))
   const isKept = storeAddress(flags.store, cli.io.cwd).kind !== "memory"
-  const person = atTheTerminal(cli)
   const ended = await runWorkflow(cli, {
     opened,
     store,
     isKept,
     begin,
     watcher: flags.json ? jsonEvents(out) : spoken,
-    answerer: flags.yolo ? allowingTools(person) : refusingTools(person),
+    answerer: flags.yolo ? allowingTools(nobody) : refusingTools(nobody),
   })
   const { result } = ended
   // Models that do not stream, and workflows without agents.
   if (!flags.json && result?.status === "completed" && !spoken.hasSpoken) printOutputs(cli, result)
-  if (result !== undefined) printContext(cli, result, opened)
+  if (result !== undefined && !flags.quiet) printContext(cli, result, opened)
   printEnded(cli, ended, { json: flags.json, isKept, storeFlag: storeFlagOf(flags), isShown: true })
   cli.exit(ended.code)
 }

@@ -32,3 +32,21 @@ test("every command has a help that fits 80 columns, with an example", async () 
     expect([line, long]).toEqual([line, []])
   }
 })
+
+test("help takes the words of a command, those below it too", async () => {
+  for (const words of [["runs"], ["runs", "list"]]) {
+    const { code, stdout } = await superstep(["help", ...words])
+    expect([code, stdout]).toEqual([0, (await superstep([...words, "--help"])).stdout])
+  }
+})
+
+test.each([
+  ["runs", "lst", "list, show, events"],
+  ["storage", "report2", "report, prune"],
+  ["index", "find", "add, search, list, rm"],
+])("%s %s is no command: those that there are are named", async (command, word, names) => {
+  const { code, stderr } = await superstep([command, word])
+  expect(code).toBe(2)
+  const said = stderr.replace(/\s+/g, " ")
+  expect(said).toContain(`superstep: There is no command "superstep ${command} ${word}". There are: ${names}`)
+})

@@ -34,7 +34,7 @@ async function show({ out, err }: Cli, store: OpenStore, flags: InboxFlags): Pro
     return
   }
   if (shown.length === 0 && !quiet)
-    err.line(to === undefined ? "Nobody is asked anything." : "No question fits.")
+    err.line(to === undefined && workflow === undefined ? "Nobody is asked anything." : "No question fits.")
   const now = Date.now()
   for (const [i, request] of shown.entries()) {
     if (i > 0) out.line()

@@ -8,6 +8,7 @@ import type { Cli } from "../cli.ts"
 import { type OutputFlags, outputFlags } from "../common-flags.ts"
 import { EXIT } from "../exit-codes.ts"
 import { jsonLine } from "../json-line.ts"
+import { shellWord } from "../shell-word.ts"
 import { TEMPLATES, type Template } from "../templates/index.ts"
 import { foreignLine } from "../terminal.ts"
 import { usageError } from "../usage-error.ts"
@@ -127,7 +128,7 @@ function make({ io, out }: Cli, { template, folder, model }: Wishes, flags: Init
     throw usageError(`Cannot write to ${folder}: ${(error as Error).message}.`, error)
   }
   const within = relative(io.cwd, path)
-  const next = [...(within === "" ? [] : [`cd ${quoted(within)}`]), ...template.next]
+  const next = [...(within === "" ? [] : [`cd ${shellWord(within)}`]), ...template.next]
   const names = Object.keys(files)
   if (flags.json) return out.line(jsonLine({ folder: path, template: template.name, files: names, next }))
   if (flags.quiet) return
@@ -154,9 +155,4 @@ function problemOf(path: string): string | undefined {
     if (code === "ENOENT") return undefined
     return code === "ENOTDIR" ? `${path} is a file.` : `${path} cannot be read: ${(error as Error).message}.`
   }
-}
-
-/** As a shell takes it. */
-function quoted(path: string): string {
-  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
 }

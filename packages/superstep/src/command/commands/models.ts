@@ -41,7 +41,7 @@ function providers(flags: OutputFlags, cli: Cli): void {
   }
   printTable(
     cli.out,
-    [{ title: "provider" }, { title: "package" }, { title: "key" }, { title: "" }],
+    [{ title: "PROVIDER" }, { title: "PACKAGE" }, { title: "KEY" }, { title: "" }],
     [
       ...rows.map(({ provider, package: wanted, version, variable, hasKey: key, isReady }) => [
         provider,
@@ -69,10 +69,10 @@ async function prices(names: readonly string[], flags: OutputFlags, cli: Cli): P
   printTable(
     cli.out,
     [
-      { title: "model", canShrink: true },
-      { title: "input", align: "right" },
-      { title: "output", align: "right" },
-      { title: "cached input", align: "right" },
+      { title: "MODEL", canShrink: true },
+      { title: "INPUT", align: "right" },
+      { title: "OUTPUT", align: "right" },
+      { title: "CACHED INPUT", align: "right" },
     ],
     rows.map(({ model, price }) =>
       price === undefined

@@ -13,7 +13,7 @@ import {
 import { jsonLine } from "../json-line.ts"
 import { type OpenStore, openStore } from "../open-store.ts"
 import { printChanges } from "../print-changes.ts"
-import { type RegistryFile, readAgentsFile, readRegistryFile } from "../registry-file.ts"
+import { type RegistryFile, readAgentsFile, readRegistryFiles } from "../registry-file.ts"
 import { foreignLine } from "../terminal.ts"
 
 type ApplyFlags = OutputFlags & StoreFlags & DefinitionFlags
@@ -36,8 +36,7 @@ async function apply(cli: Cli, files: readonly string[], flags: ApplyFlags): Pro
   try {
     const given = flags.agents === undefined ? [] : [await readAgentsFile(cli, flags.agents, flags)]
     // One that is wrong keeps all of them out.
-    const read: RegistryFile[] = []
-    for (const file of files) read.push(await readRegistryFile(cli, store, file, flags))
+    const read = await readRegistryFiles(cli, store, files, flags)
     const agentsFirst = [...given, ...read].sort((a, b) => a.kind.localeCompare(b.kind))
     for (const file of agentsFirst) await applyOne(cli, store, file, flags)
   } finally {

@@ -20,7 +20,7 @@ import { EXIT } from "../exit-codes.ts"
 import { jsonLine } from "../json-line.ts"
 import type { OpenStore } from "../open-store.ts"
 import { printChanges } from "../print-changes.ts"
-import { type RegistryFile, readRegistryFile } from "../registry-file.ts"
+import { type RegistryFile, readAgentsFile, readRegistryFiles } from "../registry-file.ts"
 import { foreignLine } from "../terminal.ts"
 import { useStore } from "../use-store.ts"
 
@@ -30,7 +30,10 @@ export function command(cli: Cli): Command {
   const made = new Command()
     .description("What applying a file would change in the store. Exit code 1 if anything.")
     .argument("<file>", "a graph, or a file with agents and no workflow")
-    .addHelpText("after", "\nFor example:\n  superstep diff support.json")
+    .addHelpText(
+      "after",
+      "\nFor example:\n  superstep diff support.json\n  superstep diff support.json --agents agents.yaml",
+    )
     .action((file: string, flags: DiffFlags) =>
       useStore(cli, flags, (store) => diff(cli, store, file, flags)),
     )
@@ -39,8 +42,10 @@ export function command(cli: Cli): Command {
 }
 
 async function diff(cli: Cli, store: OpenStore, file: string, flags: DiffFlags): Promise<void> {
-  const read = await readRegistryFile(cli, store, file, flags)
-  const changes = await changesOf(store, read)
+  const given = flags.agents === undefined ? [] : [await readAgentsFile(cli, flags.agents, flags)]
+  const read = await readRegistryFiles(cli, store, [file], flags)
+  const changes: DefinitionChange[] = []
+  for (const one of [...given, ...read]) changes.push(...(await changesOf(store, one)))
   if (changes.length > 0) cli.exit(EXIT.failed)
   if (flags.json) for (const change of changes) cli.out.line(jsonLine(change))
   else if (changes.length > 0) printChanges(cli.out, changes)

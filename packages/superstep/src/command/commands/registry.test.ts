@@ -83,6 +83,17 @@ describe("apply", () => {
     })
   })
 
+  test("a graph may name agents of another file of the same command, in any order", async () => {
+    const io = office()
+    expect(await superstep(["apply", "desk.json", "agents.yaml"], io)).toMatchObject({
+      code: 0,
+      stdout: "created agent clerk\ncreated agent boss\ncreated workflow desk\n",
+    })
+    expect((await superstep(["apply", "agents.yaml", "desk.json"], io)).stdout).toBe(
+      "unchanged agent clerk\nunchanged agent boss\nunchanged workflow desk\n",
+    )
+  })
+
   test("one file that is wrong keeps all of them out", async () => {
     const io = office()
     writeFileSync(join(io.cwd, "bad.json"), '{ "nodes": [')
@@ -123,6 +134,12 @@ describe("diff", () => {
     expect(applied.stdout).toBe(
       'changed workflow desk\n  ~ workflow "desk" changed: name "Desk" → "Front desk"\n',
     )
+    expect((await superstep(["diff", "desk.json", "--agents", "agents.yaml"], io)).code).toBe(0)
+    writeFileSync(join(io.cwd, "agents.yaml"), agents.replace("Judge.", "Judge well."))
+    const changed = await superstep(["diff", "desk.json", "--agents", "agents.yaml"], io)
+    expect(changed.code).toBe(1)
+    expect(changed.stdout).toMatch(/^~ agent "boss" changed: .*"Judge\." → "Judge well\."\n$/s)
+    writeFileSync(join(io.cwd, "agents.yaml"), agents)
     const agent = await superstep(["diff", "agents.yaml", "--json"], io)
     expect(agent).toMatchObject({ code: 0, stdout: "" })
   })

@@ -104,8 +104,9 @@ describe("the end of a run", () => {
     const { code, stdout, stderr } = await superstep(["run", odd, '{"fail":"It broke."}', "--quiet"])
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
     expect(stderr).toMatch(/^superstep: failed at act: It broke\.\n/)
-    expect(stderr).toMatch(/superstep runs retry [0-9a-f-]{36} /)
+    expect(stderr).toMatch(/superstep runs retry [0-9a-f-]{36}\n/)
     expect(stderr).not.toContain("    at ")
+    expect(stderr.split("\n").filter((line) => line.length > 80)).toEqual([])
   })
 
   it("has the stack with --verbose", async () => {
@@ -128,6 +129,13 @@ describe("the end of a run", () => {
     expect(stderr).toContain("r1: Which colour?")
     expect(stderr).toMatch(/superstep respond [0-9a-f-]{36} r1 ANSWER --store sqlite:runs.db\n/)
     expect(stderr).toMatch(/superstep runs resume [0-9a-f-]{36} --store sqlite:runs.db\n$/)
+  })
+
+  it("says it in words that a shell takes as they are", async () => {
+    const names = ["--run-id", "two words", "--store", "sqlite:my runs.db"]
+    const { stderr } = await superstep(["run", ask, "x", ...names])
+    expect(stderr).toContain("  superstep respond 'two words' r1 ANSWER --store 'sqlite:my runs.db'\n")
+    expect(stderr).toContain("  superstep runs resume 'two words' --store 'sqlite:my runs.db'\n")
   })
 })
 
@@ -238,6 +246,27 @@ describe("what cannot be run", () => {
     expect(existsSync(join(io.cwd, ".superstep"))).toBe(false)
     expect(stderr.replace(/\s+/g, " ")).toContain(reason)
     expect(stderr).not.toContain("    at ")
+  })
+
+  it.each([
+    ["throws.mjs", '\nthrow new TypeError("no database")', "TypeError: no database (line 2)"],
+    ["string.mjs", 'throw "no database"', "no database"],
+    ["package.mjs", 'import "no-such-package"', "Cannot find package 'no-such-package'"],
+  ])("a module that cannot be loaded is named, with what is wrong: %s", async (file, text, reason) => {
+    const io = testIo({ files: { [file]: text } })
+    const { code, stderr } = await superstep(["run", file, "x"], io)
+    expect(code).toBe(2)
+    expect(stderr.replace(/\s+/g, " ")).toContain(`${file} cannot be loaded: `)
+    expect(stderr.replace(/\s+/g, " ")).toContain(reason)
+    expect(stderr).not.toContain("    at ")
+    const { stdout } = await superstep(["validate", file, "--json"], io)
+    expect(JSON.parse(stdout)).toMatchObject({ file, severity: "error", code: "MODULE_FAILED" })
+  })
+
+  it("a module's own stack is there with --verbose", async () => {
+    const files = { "throws.mjs": 'throw new Error("no database")' }
+    const { stderr } = await superstep(["run", "throws.mjs", "x", "--verbose"], { files })
+    expect(stderr).toMatch(/^caused by Error: no database\n {4}at .*throws\.mjs:1/m)
   })
 
   it.each([

@@ -3,6 +3,7 @@ import type { Runtime } from "@superstep/engine"
 import { Command } from "commander"
 import { isInteractive } from "../answerers.ts"
 import { attend } from "../attend.ts"
+import { checkThread } from "../check-thread.ts"
 import type { Cli } from "../cli.ts"
 import {
   type DefinitionFlags,
@@ -39,7 +40,10 @@ export function command(cli: Cli): Command {
 
 async function run(file: string, prompt: string | undefined, flags: AllRunFlags, cli: Cli): Promise<void> {
   await withWorkflow(file, cli, { flags }, async (opened, store) => {
-    if (opened.definition?.dialect === "agents" && prompt === undefined && isInteractive(cli)) {
+    if (flags.thread !== undefined) checkThread(opened)
+    const isTalk =
+      opened.definition?.dialect === "agents" && prompt === undefined && flags.runId === undefined
+    if (isTalk && isInteractive(cli)) {
       const { converse } = await import("../converse.ts")
       return cli.exit(await converse(cli, opened, await store(), flags))
     }

@@ -1,11 +1,12 @@
 /** `superstep runs cancel`: ends runs, wherever they are at work. Their definitions need not be there. */
-import { Runtime } from "@superstep/engine"
 import { Command } from "commander"
 import type { Cli } from "../cli.ts"
 import { type OutputFlags, outputFlags, type StoreFlags, storeFlags } from "../common-flags.ts"
-import { findRun } from "../find-run.ts"
+import { findRuns } from "../find-run.ts"
+import { forEachRun } from "../for-each-run.ts"
 import { jsonLine } from "../json-line.ts"
 import type { OpenStore } from "../open-store.ts"
+import { foreignLine } from "../terminal.ts"
 import { useStore } from "../use-store.ts"
 
 interface CancelFlags extends OutputFlags, StoreFlags {
@@ -24,16 +25,10 @@ export function cancelCommand(cli: Cli): Command {
   return outputFlags(storeFlags(command))
 }
 
-async function cancel({ out, err }: Cli, store: OpenStore, ids: readonly string[], flags: CancelFlags) {
-  const runs = await Promise.all(ids.map((id) => findRun(store, id)))
-  const runtime = new Runtime({ store, workflows: [] })
-  try {
-    for (const { runId } of runs) {
-      await runtime.cancel(runId, flags.reason ?? "superstep runs cancel")
-      if (flags.json) out.line(jsonLine({ runId, status: "cancelled" }))
-      else if (!flags.quiet) err.line(`Cancelled ${runId}.`)
-    }
-  } finally {
-    await runtime.close()
-  }
+async function cancel(cli: Cli, store: OpenStore, ids: readonly string[], flags: CancelFlags): Promise<void> {
+  await forEachRun(cli, store, await findRuns(store, ids), async (runtime, runId) => {
+    await runtime.cancel(runId, flags.reason ?? "superstep runs cancel")
+    if (flags.json) cli.out.line(jsonLine({ runId, status: "cancelled" }))
+    else if (!flags.quiet) cli.err.line(`Cancelled ${foreignLine(runId)}.`)
+  })
 }

@@ -51,6 +51,27 @@ describe("runs cancel", () => {
   })
 })
 
+describe("commands on several runs", () => {
+  test("tell what cannot be done with one, and do the others; a run that is named twice is one", async () => {
+    const io = await withRuns({ done: "x", a: "ask", b: "ask" })
+    expect(await superstep(["runs", "cancel", "done", "a", "a", "b", "--json"], io)).toEqual({
+      code: 1,
+      stdout: '{"runId":"a","status":"cancelled"}\n{"runId":"b","status":"cancelled"}\n',
+      stderr: 'superstep: Run "done" is over: completed.\n',
+    })
+  })
+
+  test("do nothing where one of them is not there", async () => {
+    const io = await withRuns({ a: "ask", b: "x" })
+    expect((await superstep(["runs", "cancel", "a", "nope"], io)).code).toBe(2)
+    expect((await superstep(["runs", "rm", "b", "nope", "--yes"], io)).code).toBe(2)
+    expect((await rowsOf(io)).map(({ runId, status }) => [runId, status])).toEqual([
+      ["b", "completed"],
+      ["a", "waiting"],
+    ])
+  })
+})
+
 describe("runs rm", () => {
   test("removes runs that are over, asks before, and leaves those in flight", async () => {
     const io = await withRuns({ a: "x", b: "ask" })
@@ -99,6 +120,70 @@ describe("a run goes on", () => {
     )
   })
 
+  test("resume: of a run that reached a limit says that it needs more", async () => {
+    const files = { "two.yaml": TWO_STEPS }
+    const io = testIo({ files })
+    const flags = ["--run-id", "short", "--budget", "tokens=1", "--quiet"]
+    expect((await superstep(["run", "two.yaml", "go", ...flags], io)).code).toBe(4)
+    const { code, stderr } = await superstep(["runs", "resume", "short"], io)
+    expect([code, stderr.replace(/\s+/g, " ")]).toEqual([
+      2,
+      "superstep: Run short is over: limit. With more of --budget, --max-steps or --timeout it goes on where it stopped: superstep runs retry short --budget usd=… ",
+    ])
+  })
+
+  test("retry: with a larger budget a run goes on where it stopped, and pays nothing twice", async () => {
+    const io = testIo({ files: { "two.yaml": TWO_STEPS } })
+    const flags = ["--run-id", "short", "--budget", "tokens=1", "--quiet"]
+    const stopped = await superstep(["run", "two.yaml", "go", ...flags], io)
+    expect(stopped.code).toBe(4)
+    expect(stopped.stderr).toContain("superstep runs retry short --budget")
+    const { code, stdout } = await superstep(
+      ["runs", "retry", "short", "--budget", "tokens=9000", "--json"],
+      io,
+    )
+    expect(code).toBe(0)
+    const events = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+    const nodes = events.filter(({ type }) => type === "task.started").map(({ node }) => node)
+    expect(new Set(nodes).size).toBe(nodes.length)
+    const calls = new Map<string, number>()
+    for (const { runId } of await rowsOf(io)) {
+      const shown = await superstep(["runs", "show", runId, "--json"], io)
+      calls.set(runId, JSON.parse(shown.stdout).usage.modelCalls)
+    }
+    expect(calls.get("short")).toBe(1)
+    expect([...calls.values()].sort()).toEqual([1, 2])
+    const again = await superstep(["runs", "retry", "short"], io)
+    expect(again.code).toBe(4)
+  })
+
+  test("retry: of a graph with more steps takes them from then on", async () => {
+    const graph = {
+      id: "three",
+      nodes: ["a", "b", "c"].map((id) => ({ id, type: "agent", agent_id: id })),
+      edges: [
+        { from_node: "a", to_node: "b" },
+        { from_node: "b", to_node: "c" },
+        { from_node: "c", to_node: null },
+      ],
+      agents: { a: { model: "offline" }, b: { model: "offline" }, c: { model: "offline" } },
+    }
+    const io = testIo({ files: { "three.json": JSON.stringify(graph) } })
+    const first = ["run", "three.json", "go", "--run-id", "short", "--max-steps", "2"]
+    const stopped = await superstep(first, io)
+    expect(stopped.code).toBe(4)
+    expect(stopped.stderr).toContain("superstep runs retry short --max-steps N")
+    const { code, stderr } = await superstep(["runs", "retry", "short", "--max-steps", "9"], io)
+    expect(stderr).toMatch(/✓ c/)
+    expect(stderr).not.toMatch(/✓ a/)
+    expect(code).toBe(0)
+    const [made] = (await rowsOf(io)).filter(({ runId }) => runId !== "short")
+    expect(made.labels.maxSteps).toBe("9")
+  })
+
   test("resume: without a file, or with another workflow's, says so", async () => {
     const io = await withRuns({ a: "ask" }, { labels: {} })
     expect(await superstep(["runs", "resume", "a"], io)).toMatchObject({
@@ -145,6 +230,22 @@ describe("a run goes on", () => {
     await store.close()
   })
 
+  test("respond: the id of the only question may be left out", async () => {
+    const io = await withRuns({ a: "ask", b: "ask", c: "ask" })
+    expect(await superstep(["respond", "a", "sure, why not", "--quiet"], io)).toMatchObject({
+      code: 0,
+      stdout: "published ask: sure, why not\n",
+    })
+    expect((await superstep(["respond", "b", "--json-answer", '"ok"', "--quiet"], io)).stdout).toBe(
+      "published ask: ok\n",
+    )
+    // What looks like the id of a question is no answer.
+    expect(await superstep(["respond", "c", "r2"], io)).toMatchObject({
+      code: 2,
+      stderr: 'superstep: Run c has no open question "r2". Open: r1.\n',
+    })
+  })
+
   test("respond: without an answer, and nobody to ask, says what fits", async () => {
     const io = await withRuns({ a: "ask" })
     expect(await superstep(["respond", "a"], io)).toMatchObject({
@@ -183,6 +284,17 @@ describe("a run goes on", () => {
     expect((await superstep(["runs", "retry", "a", "--from", "nope"], io)).code).toBe(2)
   })
 
+  test("what was at work when the run was left is shown when it is done", async () => {
+    const io = await withRuns({ a: "x" })
+    const { stderr } = await superstep(["runs", "fork", "a", "--at", "1"], io)
+    expect(stderr).toMatch(/^run \S+, a fork of a\n✓ check .*\n✓ publish .*\ncompleted in /)
+    const { stdout } = await superstep(["runs", "fork", "a", "--at", "1", "--json"], io)
+    const [made] = await rowsOf(io)
+    const all = await superstep(["runs", "events", made.runId, "--json"], io)
+    // What is told while it goes on is all that came after the fork.
+    expect(stdout).toBe(all.stdout.slice(all.stdout.indexOf("\n", all.stdout.indexOf("run.forked")) + 1))
+  })
+
   test("fork: from a superstep, with another state", async () => {
     const io = await withRuns({ a: "x" })
     const flags = ["--at", "1", "--set-state", 'log=["mine"]']
@@ -209,6 +321,27 @@ describe("a run goes on", () => {
   })
 })
 
+const TWO_STEPS = `agents:
+  writer: { model: offline, instruction: Write. }
+workflow:
+  - { type: agent, name: writer }
+  - { type: agent, name: writer }
+`
+
+describe("ids that a shell would not take as they are", () => {
+  test("are quoted in what is to be typed", async () => {
+    const io = await withRuns({ "Ada's run": "ask", "two words": "fail" })
+    expect((await superstep(["inbox"], io)).stdout).toContain(`superstep respond 'Ada'\\''s run' r1 "…"`)
+    expect((await superstep(["runs", "show", "two words"], io)).stdout).toContain(
+      "superstep runs retry 'two words'",
+    )
+    expect((await superstep(["runs", "resume", "two words"], io)).stderr).toContain(
+      "superstep runs retry 'two words'",
+    )
+    expect((await superstep(["respond", "Ada's run", "yes", "--quiet"], io)).code).toBe(0)
+  })
+})
+
 describe("inbox", () => {
   test("has the open questions of all runs, the oldest first, and what to do", async () => {
     const io = await withRuns({ a: "ask one", b: "x", c: "ask two" })
@@ -228,7 +361,15 @@ describe("inbox", () => {
       { runId: "a", id: "r1", to: "editor" },
       { runId: "c", id: "r1" },
     ])
-    expect(await superstep(["inbox", "--to", "nobody"], io)).toMatchObject({ code: 0, stdout: "" })
+    for (const flag of ["--to", "--workflow"])
+      expect(await superstep(["inbox", flag, "nobody"], io)).toEqual({
+        code: 0,
+        stdout: "",
+        stderr: "No question fits.\n",
+      })
+    const more = await superstep(["inbox", "--limit", "1"], io)
+    expect(more.stdout).not.toContain("ask two")
+    expect(more.stderr).toBe("There are more: --limit 5\n")
   })
 })
 
@@ -267,6 +408,35 @@ workflow:
     const { code, stdout } = await superstep(["runs", "replay", "s", "--file", "new.yaml"], io)
     expect(code).toBe(1)
     expect(stdout).toContain("it differs")
+  })
+
+  test("leaves nothing of a try that was refused", async () => {
+    const io = await waiting()
+    expect((await superstep(["respond", "s", "r1", "yes", "--quiet"], io)).code).toBe(0)
+    writeFileSync(join(io.cwd, "story.yaml"), story("other"))
+    for (const [command, ...flags] of [
+      ["fork", "--at", "0"],
+      ["retry", "--from", "first"],
+    ] as const) {
+      const { code, stderr } = await superstep(["runs", command, "s", ...flags], io)
+      expect(code).toBe(2)
+      expect(stderr).toContain('Run "s" was started with another version')
+      expect(stderr).toContain("--accept-changes.")
+      expect(stderr).not.toContain("runs cancel")
+    }
+    expect((await rowsOf(io)).map(({ runId }) => runId)).toEqual(["s"])
+  })
+
+  test("in a file of another name is told how to be taken for the same", async () => {
+    const io = await waiting()
+    writeFileSync(join(io.cwd, "new.yaml"), story("first"))
+    const { code, stderr } = await superstep(["runs", "resume", "s", "--file", "new.yaml", "--quiet"], io)
+    expect([code, stderr.replace(/\s+/g, " ")]).toEqual([
+      2,
+      'superstep: Run s is of workflow "story", and new.yaml has "new". Name another file with --file; or, if this is the one, write its name into it: name: story ',
+    ])
+    writeFileSync(join(io.cwd, "new.yaml"), `name: story\n${story("first")}`)
+    expect((await superstep(["respond", "s", "yes", "--file", "new.yaml", "--quiet"], io)).code).toBe(0)
   })
 
   test("that is gone is asked for", async () => {

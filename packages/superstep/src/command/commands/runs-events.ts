@@ -2,14 +2,13 @@
 import { pastEvents, type RunEvent, Runtime } from "@superstep/engine"
 import { Command } from "commander"
 import type { Cli } from "../cli.ts"
-import { type OutputFlags, outputFlags, type StoreFlags, storeFlags } from "../common-flags.ts"
+import { type OutputFlags, outputFlags, parseWhole, type StoreFlags, storeFlags } from "../common-flags.ts"
 import { eventLine } from "../event-line.ts"
 import { EXIT } from "../exit-codes.ts"
 import { findRun } from "../find-run.ts"
 import { jsonLine } from "../json-line.ts"
 import type { OpenStore } from "../open-store.ts"
 import { useStore } from "../use-store.ts"
-import { parseSuperstep as parseNumber } from "./runs-state.ts"
 
 interface EventsFlags extends OutputFlags, StoreFlags {
   readonly follow?: true | undefined
@@ -21,7 +20,7 @@ export function eventsCommand(cli: Cli): Command {
     .description("what happened, event by event; --follow attaches to a run at work anywhere")
     .argument("<run>", "its id; the beginning or the end of it is enough")
     .option("--follow", "go on until the run is over")
-    .option("--after <seq>", "only events after that number", parseNumber, 0)
+    .option("--after <seq>", "only events after that number", parseWhole, 0)
     .addHelpText("after", "\nFor example:\n  superstep runs events 4f2a91c0 --follow --json | jq .type")
     .action((id: string, flags: EventsFlags) => useStore(cli, flags, (store) => show(cli, store, id, flags)))
   return outputFlags(storeFlags(command))

@@ -1,16 +1,17 @@
 /** `superstep runs fork`: a new run that shares the past of another one up to a superstep, and goes on from there. */
-import { fork, type Json } from "@superstep/engine"
+import { fork, type Json, type StoredRun } from "@superstep/engine"
 import { Command, InvalidArgumentError } from "commander"
 import type { Cli } from "../cli.ts"
-import { outputFlags, storeFlags } from "../common-flags.ts"
+import { type BoundFlags, boundFlags, limitsOf, outputFlags, storeFlags } from "../common-flags.ts"
 import { findRun, shortId } from "../find-run.ts"
 import { type GoOnFlags, goOn, goOnFlags } from "../go-on.ts"
 import { jsonLine } from "../json-line.ts"
 import type { OpenStore } from "../open-store.ts"
+import { withMaxSteps } from "../run-labels.ts"
 import { useStore } from "../use-store.ts"
 import { parseSuperstep } from "./runs-state.ts"
 
-interface ForkFlags extends GoOnFlags {
+interface ForkFlags extends GoOnFlags, BoundFlags {
   readonly at?: number | undefined
   readonly setState?: Readonly<Record<string, Json>> | undefined
   readonly run: boolean
@@ -31,21 +32,34 @@ export function forkCommand(cli: Cli): Command {
     .action((id: string, flags: ForkFlags) =>
       useStore(cli, flags, async (store) => {
         const run = await findRun(store, id)
-        const of = () => forked(cli, store, run.runId, flags)
-        if (flags.run) await goOn(cli, store, run, flags, { of })
-        else {
+        const of = (dialect?: string) => forked(cli, store, run, flags, dialect)
+        if (flags.run) {
+          await goOn(cli, store, run, flags, { of: ({ definition }) => of(definition?.dialect) })
+        } else {
           const runId = await of()
           cli.out.line(flags.json ? jsonLine({ runId }) : runId)
         }
       }),
     )
-  for (const add of [goOnFlags, storeFlags, outputFlags]) add(command)
+  for (const add of [boundFlags, goOnFlags, storeFlags, outputFlags]) add(command)
   return command
 }
 
-async function forked({ err }: Cli, store: OpenStore, runId: string, flags: ForkFlags): Promise<string> {
+async function forked(
+  { err }: Cli,
+  store: OpenStore,
+  origin: StoredRun,
+  flags: ForkFlags,
+  dialect: string | undefined,
+): Promise<string> {
   const { at, setState: state, quiet, run } = flags
-  const made = await fork(store, runId, { at: at === undefined ? undefined : { superstep: at }, state })
+  const { runId } = origin
+  const made = await fork(store, runId, {
+    ...limitsOf(flags, dialect),
+    at: at === undefined ? undefined : { superstep: at },
+    state,
+    labels: withMaxSteps(origin, flags),
+  })
   if (!quiet && run) err.line(err.paint.dim(`run ${made}, a fork of ${shortId(runId)}`))
   return made
 }

@@ -1,20 +1,21 @@
 /** `superstep runs list`: the newest runs, each in a line. */
-import type { RunStatus, StoredRun } from "@superstep/engine"
+import { isSuperstepError, type RunStatus, type StoredRun, type Usage } from "@superstep/engine"
 import { Command, InvalidArgumentError } from "commander"
 import { age, shortCost, shortTokens } from "../amounts.ts"
 import type { Cli } from "../cli.ts"
 import { type OutputFlags, outputFlags, parseCount, type StoreFlags, storeFlags } from "../common-flags.ts"
-import { shortId } from "../find-run.ts"
+import { findRun, shortId, typedId } from "../find-run.ts"
 import { jsonLine } from "../json-line.ts"
 import type { OpenStore } from "../open-store.ts"
 import { stepsOf, viewOf } from "../run-overview.ts"
-import { paintStatus } from "../status-paint.ts"
+import { paintStatus, STATUSES } from "../status-paint.ts"
 import { printTable } from "../table.ts"
 import { useStore } from "../use-store.ts"
 
 interface ListFlags extends OutputFlags, StoreFlags {
   readonly status?: readonly RunStatus[] | undefined
   readonly workflow?: string | undefined
+  readonly before?: string | undefined
   readonly limit: number
 }
 
@@ -23,13 +24,12 @@ export function listCommand(cli: Cli): Command {
     .description("the newest runs, each in a line")
     .option("--status <status>", `${STATUSES.join(", ")}; several with commas`, parseStatus)
     .option("--workflow <name>", "those of one workflow")
+    .option("--before <run>", "those older than this run, as the last of a page")
     .option("--limit <n>", "how many", parseCount, 20)
     .addHelpText("after", "\nFor example:\n  superstep runs list --status waiting,failed --limit 50")
     .action((flags: ListFlags) => useStore(cli, flags, (store) => list(cli, store, flags)))
   return outputFlags(storeFlags(command))
 }
-
-const STATUSES: readonly RunStatus[] = ["running", "waiting", "completed", "failed", "cancelled", "limit"]
 
 function parseStatus(text: string, before: readonly RunStatus[] = []): readonly RunStatus[] {
   const words = text.split(",").map((word) => word.trim())
@@ -40,32 +40,21 @@ function parseStatus(text: string, before: readonly RunStatus[] = []): readonly 
 
 async function list({ out, err }: Cli, store: OpenStore, flags: ListFlags): Promise<void> {
   const { status, workflow, limit, json, quiet } = flags
-  const found = await store.runs({ status, workflow, limit: limit + 1 })
+  const before = flags.before === undefined ? undefined : (await findRun(store, flags.before)).runId
+  const found = await store.runs({ status, workflow, before, limit: limit + 1 })
   const shown = found.slice(0, limit)
   if (json) {
-    for (const run of shown) out.line(jsonLine(await runData(store, run)))
+    for await (const one of withFigures(store, shown)) out.line(jsonLine(runData(one)))
     return
   }
   if (shown.length === 0) {
-    if (!quiet)
-      err.line(status === undefined && workflow === undefined ? "There are no runs." : "No run fits.")
+    const isAll = status === undefined && workflow === undefined && before === undefined
+    if (!quiet) err.line(isAll ? "There are no runs." : "No run fits.")
     return
   }
+  const rows: string[][] = []
   const now = Date.now()
-  const rows = await Promise.all(
-    shown.map(async (run) => {
-      const { steps, usage } = await figures(store, run)
-      return [
-        shortId(run.runId),
-        run.workflow,
-        run.status,
-        age(now - run.createdAt),
-        String(steps),
-        shortTokens(usage),
-        shortCost(usage),
-      ]
-    }),
-  )
+  for await (const one of withFigures(store, shown)) rows.push(cellsOf(one, now))
   printTable(
     out,
     [
@@ -79,16 +68,37 @@ async function list({ out, err }: Cli, store: OpenStore, flags: ListFlags): Prom
     ],
     rows,
   )
-  if (found.length > limit && !quiet) err.line(err.paint.dim(`There are more: --limit ${limit * 5}`))
+  const last = shown.at(-1)
+  if (found.length <= limit || last === undefined || quiet) return
+  err.line(err.paint.dim(`There are more: --before ${typedId(last.runId)}, or --limit ${limit * 5}`))
 }
 
-async function figures(store: OpenStore, { runId }: StoredRun) {
-  const view = await viewOf(store, runId)
-  return { steps: stepsOf(view), usage: view.usage }
+interface RunFigures {
+  readonly run: StoredRun
+  readonly steps: number
+  readonly usage: Usage
 }
 
-async function runData(store: OpenStore, run: StoredRun) {
+/** One after the other: the journals of many runs at once may be large. */
+async function* withFigures(store: OpenStore, runs: readonly StoredRun[]): AsyncGenerator<RunFigures> {
+  for (const run of runs) {
+    const view = await viewOf(store, run.runId).catch((error) => {
+      // Somebody has removed it meanwhile.
+      if (isSuperstepError(error, "RUN_UNKNOWN")) return undefined
+      throw error
+    })
+    if (view !== undefined) yield { run, steps: stepsOf(view), usage: view.usage }
+  }
+}
+
+function cellsOf({ run, steps, usage }: RunFigures, now: number): string[] {
+  const { runId, workflow, status, createdAt } = run
+  const figures = [age(now - createdAt), String(steps), shortTokens(usage), shortCost(usage)]
+  return [shortId(runId), workflow, status, ...figures]
+}
+
+function runData({ run, ...figures }: RunFigures) {
   const { runId, workflow, status, createdAt, updatedAt, thread, key, labels, forkOf, pinned } = run
   const more = { thread, key, labels, forkOf, pinned }
-  return { runId, workflow, status, createdAt, updatedAt, ...(await figures(store, run)), ...more }
+  return { runId, workflow, status, createdAt, updatedAt, ...figures, ...more }
 }

@@ -1,3 +1,4 @@
+import { hostname } from "node:os"
 import { Runtime } from "@superstep/engine"
 import { describe, expect, test } from "vitest"
 import { superstep, testIo } from "../test-io.test-support.ts"
@@ -44,11 +45,30 @@ describe("runs list", () => {
     expect(none).toMatchObject({ code: 0, stdout: "", stderr: "No run fits.\n" })
     const limited = await superstep(["runs", "list", "--limit", "1"], io)
     expect(limited.stdout.trim().split("\n")).toHaveLength(2)
-    expect(limited.stderr).toBe("There are more: --limit 5\n")
+    expect(limited.stderr).toBe("There are more: --before c, or --limit 5\n")
     expect(await superstep(["runs", "list", "--status", "done"], io)).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/A status is\s+one\s+of\s+running,\s+waiting/),
     })
+  })
+
+  test("page by page, with nothing twice and nothing left out", async () => {
+    const names = ["a", "b", "c", "d", "e"]
+    const io = await withRuns(Object.fromEntries(names.map((name) => [name, "x"])))
+    const seen: string[] = []
+    for (let before: readonly string[] = []; ; ) {
+      const { stdout } = await superstep(["runs", "list", "--limit", "2", "--json", ...before], io)
+      const page = stdout.split("\n").filter(Boolean)
+      if (page.length === 0) break
+      seen.push(...page.map((line) => JSON.parse(line).runId))
+      before = ["--before", seen.at(-1) ?? ""]
+    }
+    expect(seen).toEqual(["e", "d", "c", "b", "a"])
+    expect(await superstep(["runs", "--before", "a"], io)).toMatchObject({
+      code: 0,
+      stderr: "No run fits.\n",
+    })
+    expect((await superstep(["runs", "--before", "nope"], io)).code).toBe(2)
   })
 
   test("where there is no store, says so and makes none", async () => {
@@ -82,6 +102,46 @@ describe("runs show", () => {
     expect(stdout).toContain('ERROR: the check found ␛[31mred␛[0m (at node "check")')
     expect(stdout).toContain("superstep runs retry bad")
     expect(stdout).not.toContain("\u001b")
+  })
+
+  test("tells what it was given, on few lines", async () => {
+    const io = await withRuns({ one: `a text\nof ${"many ".repeat(100)}words` })
+    const { stdout } = await superstep(["runs", "show", "one"], io)
+    expect(stdout).toMatch(/^ {2}input {5}a text of many many .*$/m)
+    expect(stdout.match(/^ {12}many many/gm)?.length).toBe(2)
+    fits(stdout)
+  })
+
+  test("of a run that nobody has at work says so, and how to go on with it", async () => {
+    const io = await withRuns({ a: "ask" })
+    await superstep(["runs", "fork", "a", "--at", "1", "--no-run"], io)
+    const store = openFile(io)
+    const [run] = await store.runs({ limit: 1 })
+    const { runId = "", token = 0 } = run ?? {}
+    const look = () => superstep(["runs", "show", runId], io)
+    const gone = /at work +nowhere: no process has it[\s\S]*\nGo on with it: superstep runs resume \S+\n$/
+    expect((await look()).stdout).toMatch(gone)
+    // Of a process that was killed; no process has such an id.
+    await store.beat({
+      id: "killed",
+      machine: `${hostname()} here`,
+      pid: 99_999_999,
+      beat: 1,
+      until: Date.now() + 60_000,
+    })
+    await store.claim(runId, token, "killed")
+    expect((await look()).stdout).toMatch(gone)
+    await store.beat({
+      id: "killed",
+      machine: `${hostname()} here`,
+      pid: process.pid,
+      beat: 2,
+      until: Date.now() + 60_000,
+    })
+    const { stdout } = await look()
+    expect(stdout).toContain(`in process ${process.pid} on ${hostname()}`)
+    expect(stdout).not.toContain("Go on with it")
+    await store.close()
   })
 
   test("gives all of it as JSON", async () => {
@@ -132,6 +192,9 @@ describe("runs events", () => {
       io,
     )
     expect(JSON.parse(late.stdout)).toEqual(events.at(-1))
+    expect(
+      (await superstep(["runs", "events", "one", "--after", "x"], io)).stderr.replace(/\s+/g, " "),
+    ).toContain("It is a whole number of at least 0.")
   })
 
   test("of a run at work elsewhere are followed until it is over", async () => {

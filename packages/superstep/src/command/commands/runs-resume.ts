@@ -3,7 +3,7 @@ import { Command } from "commander"
 import { storeFlagOf } from "../attend.ts"
 import type { Cli } from "../cli.ts"
 import { outputFlags, storeFlags } from "../common-flags.ts"
-import { findRun, shortId } from "../find-run.ts"
+import { findRun, shortId, typedId } from "../find-run.ts"
 import { type GoOnFlags, goOn, goOnFlags } from "../go-on.ts"
 import { usageError } from "../usage-error.ts"
 import { useStore } from "../use-store.ts"
@@ -31,10 +31,14 @@ export function resumeCommand(cli: Cli): Command {
 }
 
 function isOver(runId: string, status: string, storeFlag: string): Error {
-  const id = shortId(runId)
-  const next =
-    status === "failed"
-      ? `From where it failed:\nsuperstep runs retry ${id}${storeFlag}`
-      : `Once more from a superstep:\nsuperstep runs fork ${id} --at N${storeFlag}`
-  return usageError(`Run ${id} is over: ${status}. ${next}`)
+  const id = typedId(runId)
+  return usageError(`Run ${shortId(runId)} is over: ${status}. ${next(status, id, storeFlag)}`)
+}
+
+function next(status: string, id: string, storeFlag: string): string {
+  if (status === "failed") return `From where it failed:\nsuperstep runs retry ${id}${storeFlag}`
+  if (status === "limit") {
+    return `With more of --budget, --max-steps or --timeout it goes on where it stopped:\nsuperstep runs retry ${id} --budget usd=…${storeFlag}`
+  }
+  return `Once more from a superstep:\nsuperstep runs fork ${id} --at N${storeFlag}`
 }

@@ -7,6 +7,7 @@ import type { Cli } from "../cli.ts"
 import { type OutputFlags, outputFlags, type StoreFlags, storeFlags } from "../common-flags.ts"
 import { findRun } from "../find-run.ts"
 import { jsonLine } from "../json-line.ts"
+import { livingHolder } from "../living-holder.ts"
 import type { OpenStore } from "../open-store.ts"
 import { nodesOf, stepsOf, viewOf } from "../run-overview.ts"
 import { printRun } from "../run-report.ts"
@@ -27,8 +28,9 @@ async function show({ out }: Cli, store: OpenStore, id: string, flags: ShowFlags
   const run = await findRun(store, id)
   const view = await viewOf(store, run.runId)
   if (flags.json) return out.line(jsonLine(runData(run, view)))
-  const holder = (await store.holders()).find((one) => one.id === run.holder)
-  printRun(out, { run, view, holder, now: Date.now(), storeFlag: storeFlagOf(flags) })
+  const now = Date.now()
+  const holder = await livingHolder(store, run, now)
+  printRun(out, { run, view, holder, now, storeFlag: storeFlagOf(flags) })
 }
 
 function runData(run: StoredRun, view: RunView) {

@@ -1,9 +1,16 @@
 /** `superstep storage prune`: lets runs go that are over. */
 import type { PrunePolicy } from "@superstep/engine"
-import { Command, InvalidArgumentError } from "commander"
+import { Command } from "commander"
 import { size } from "../amounts.ts"
 import type { Cli } from "../cli.ts"
-import { type OutputFlags, outputFlags, parseDuration, type StoreFlags, storeFlags } from "../common-flags.ts"
+import {
+  type OutputFlags,
+  outputFlags,
+  parseDuration,
+  parseWhole,
+  type StoreFlags,
+  storeFlags,
+} from "../common-flags.ts"
 import { confirmed } from "../confirm.ts"
 import { counted } from "../figures.ts"
 import { jsonLine } from "../json-line.ts"
@@ -25,22 +32,16 @@ export function pruneCommand(cli: Cli): Command {
   const command = new Command("prune")
     .description("remove runs that are over: the old ones, or all but the newest")
     .option("--older <time>", "those that ended longer ago than this: 30d, 12h", parseDuration)
-    .option("--keep <n>", "all but the newest n of each workflow", parseKeep)
+    .option("--keep <n>", "all but the newest n of each workflow", parseWhole)
     .option("--workflow <name>", "of this workflow only")
     .option("--dry-run", "only say what would go")
     .option("--yes", "do not ask")
     .addHelpText(
       "after",
-      "\nRuns in flight, pinned runs and the past of forks are never removed.\n\nFor example:\n  superstep storage prune --older 30d --keep 1000 --yes",
+      "\nWith both --older and --keep a run goes by either. Runs in flight, pinned runs\nand the past of forks are never removed.\n\nFor example:\n  superstep storage prune --older 30d --keep 1000 --yes",
     )
     .action((flags: PruneFlags) => useStore(cli, flags, (store) => prune(cli, store, flags)))
   return outputFlags(storeFlags(command))
-}
-
-function parseKeep(text: string): number {
-  const keep = Number(text)
-  if (/^\d+$/.test(text) && Number.isSafeInteger(keep)) return keep
-  throw new InvalidArgumentError("It is a whole number of at least 0.")
 }
 
 async function prune(cli: Cli, store: OpenStore, flags: PruneFlags): Promise<void> {

@@ -6,7 +6,9 @@ import { type OutputFlags, outputFlags, type StoreFlags, storeFlags } from "../c
 import { counted } from "../figures.ts"
 import { jsonLine } from "../json-line.ts"
 import { type OpenStore, storeAddress } from "../open-store.ts"
+import { STATUSES } from "../status-paint.ts"
 import { printTable } from "../table.ts"
+import { wrapped } from "../terminal.ts"
 import { useStore } from "../use-store.ts"
 
 type ReportFlags = OutputFlags & StoreFlags
@@ -27,7 +29,7 @@ async function report({ out, io }: Cli, store: OpenStore, flags: ReportFlags): P
   const { runs, journal, snapshots, blobs, threads, workflows, disk } = found
   const { url, path } = storeAddress(flags.store, io.cwd)
   const all = Object.values(runs).reduce((sum, count) => sum + (count ?? 0), 0)
-  const byStatus = Object.entries(runs).map(([status, count]) => `${count} ${status}`)
+  const byStatus = STATUSES.flatMap((status) => (runs[status] ? [`${runs[status]} ${status}`] : []))
   out.line(out.paint.bold(path ?? url))
   const amount = ({ count, bytes }: { count: number; bytes: number }, one: string) =>
     `${counted(count, one)}, ${size(bytes)}`
@@ -35,11 +37,15 @@ async function report({ out, io }: Cli, store: OpenStore, flags: ReportFlags): P
     ["runs", [counted(all, "run"), ...byStatus].join(", ")],
     ["journals", amount(journal, "record")],
     ["snapshots", amount(snapshots, "snapshot")],
-    ["values", `${amount(blobs, "large value")}`],
+    ["values", amount(blobs, "large value")],
     ["threads", amount(threads, "thread")],
     ...(disk === undefined ? [] : [["on disk", `${size(disk.bytes)}, of which ${size(disk.free)} are free`]]),
   ]
-  for (const [name = "", text] of facts) out.line(`  ${out.paint.dim(name.padEnd(9))} ${text}`)
+  for (const [name = "", text = ""] of facts) {
+    const [first = "", ...more] = wrapped(text, out.width - 12)
+    out.line(`  ${out.paint.dim(name.padEnd(9))} ${first}`)
+    for (const line of more) out.line(`            ${line}`)
+  }
   if (workflows.length === 0) return
   out.line()
   printTable(

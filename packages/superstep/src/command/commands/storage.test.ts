@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { superstep, testIo } from "../test-io.test-support.ts"
 import { withRuns } from "./stored-runs.test-support.ts"
@@ -7,8 +9,7 @@ describe("storage report", () => {
     const io = await withRuns({ a: "x", b: "fail", c: "ask" })
     const { code, stdout } = await superstep(["storage"], io)
     expect(code).toBe(0)
-    expect(stdout).toMatch(/runs +3 runs, /)
-    for (const part of ["1 completed", "1 failed", "1 waiting"]) expect(stdout).toContain(part)
+    expect(stdout).toMatch(/runs +3 runs, 1 waiting, 1 completed, 1 failed\n/)
     expect(stdout).toMatch(/on disk +\S+ KB/)
     expect(stdout).toMatch(/review +3 +\S+ (?:B|KB)/)
     const json = await superstep(["storage", "report", "--json"], io)
@@ -16,6 +17,21 @@ describe("storage report", () => {
       runs: { completed: 1, failed: 1, waiting: 1 },
       workflows: [{ workflow: "review", runs: 3 }],
     })
+  })
+
+  test("fits 80 columns, with runs of every status", async () => {
+    const io = await withRuns({ a: "x", b: "fail", c: "ask", d: "ask", e: "x" })
+    await superstep(["runs", "cancel", "d"], io)
+    await superstep(["runs", "fork", "e", "--at", "1", "--no-run"], io)
+    const two =
+      "agents: { w: { model: offline } }\nworkflow: [{ type: agent, name: w }, { type: agent, name: w }]\n"
+    writeFileSync(join(io.cwd, "two.yaml"), two)
+    expect((await superstep(["run", "two.yaml", "go", "--budget", "tokens=1", "--quiet"], io)).code).toBe(4)
+    const { stdout } = await superstep(["storage"], io)
+    expect(stdout.replace(/\n +/g, " ")).toContain(
+      "7 runs, 1 running, 1 waiting, 2 completed, 1 failed, 1 cancelled, 1 limit",
+    )
+    expect(stdout.split("\n").filter((line) => line.length > 80)).toEqual([])
   })
 
   test("of a store that is not there is empty, and makes none", async () => {

@@ -103,7 +103,7 @@ async function checkModule(file: string, flags: Flags, cli: Cli): Promise<Checke
     }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
-    const code = isSuperstepError(error) ? error.code : "MODULE_FAILED"
+    const code = isSuperstepError(error) && error.code !== "USAGE" ? error.code : "MODULE_FAILED"
     return { loaded: { diagnostics: [{ severity: "error", code, message }], sources }, what: "" }
   }
 }

@@ -1,3 +1,4 @@
+import type { RunEvent } from "@superstep/engine"
 import { describe, expect, it } from "vitest"
 import { widthOf } from "../terminal.ts"
 import { completed, eventsOf, finished, said, started } from "./events.test-support.ts"
@@ -5,10 +6,11 @@ import { LiveProgress } from "./live-progress.ts"
 import { testScreen } from "./screen.test-support.ts"
 
 /** Drawn by hand, at a time of the test's own. */
-function live(columns?: number) {
+function live(columns?: number, past?: readonly RunEvent[]) {
   const screen = testScreen(columns)
-  let [now, drawsItself] = [0, false]
+  let [now, drawsItself] = [past === undefined ? 0 : 100_000, false]
   const progress = new LiveProgress(screen.terminal, {
+    past,
     now: () => now,
     every: () => {
       drawsItself = true
@@ -53,6 +55,21 @@ describe("a run on a terminal", () => {
     expect(at(5_100)).toHaveLength(5)
   })
 
+  it("of a run that goes on shows what was at work at once, and counts from then on", () => {
+    const usage = { modelCalls: 1, inputTokens: 30, usd: 0 }
+    const past = eventsOf(
+      started(1, "gen"),
+      { type: "usage.recorded", task: 1, node: "gen", usage },
+      finished(1, "gen"),
+      started(2, "check"),
+    )
+    const { progress, at, lines, drawsItself } = live(undefined, past)
+    expect(drawsItself()).toBe(true)
+    expect(at(102_000)).toEqual(["⠋ check 2.0 s", "  superstep 1 · 30 tokens · $0 · 2.0 s"])
+    progress.end(undefined)
+    expect([drawsItself(), lines()]).toEqual([false, []])
+  })
+
   it("leaves what is done above the block, and the block goes at the end (L1)", () => {
     const { progress, at, lines } = live()
     const events = eventsOf(
@@ -64,7 +81,7 @@ describe("a run on a terminal", () => {
     )
     for (const event of events) {
       progress.event(event)
-      at(event.at)
+      expect(at(event.at).filter((line) => line.includes("glue"))).toEqual([])
     }
     expect(lines()).toEqual(["✓ gen 1.0 s", "⠋ trans 0 ms", "  superstep 1 · 4.0 s"])
     progress.end(completed)

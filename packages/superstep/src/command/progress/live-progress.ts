@@ -11,6 +11,8 @@ import { RunTracker } from "./run-tracker.ts"
 import type { Watcher } from "./watcher.ts"
 
 export interface LiveProgressOptions {
+  /** Of a run that goes on: what was before. */
+  readonly past?: readonly RunEvent[] | undefined
   readonly now?: (() => number) | undefined
   /** Calls back now and then until it is told to stop. Default: ten times a second. */
   readonly every?: ((draw: () => void) => () => void) | undefined
@@ -38,6 +40,10 @@ export class LiveProgress implements Watcher {
     this.#now = options.now ?? Date.now
     this.#every = options.every ?? tenTimesASecond
     this.#isHidden = options.isHidden ?? (() => false)
+    if (options.past === undefined) return
+    this.#tracker.follow(options.past, this.#now())
+    // What is at work may not tell anything for long.
+    this.#stop = this.#every(() => this.draw())
   }
 
   event(event: RunEvent): void {
@@ -54,7 +60,7 @@ export class LiveProgress implements Watcher {
   draw(): void {
     if (this.#isPaused) return
     const { width, paint } = this.#terminal
-    const block = progressLines(this.#tracker, this.#now(), width - 1, paint)
+    const block = progressLines(this.#tracker, this.#now(), width - 1, paint, this.#isHidden)
     this.#replace([...this.#above.splice(0), ...block], block.length)
   }
 

@@ -6,6 +6,8 @@ import { RunTracker } from "./run-tracker.ts"
 import type { Watcher } from "./watcher.ts"
 
 export interface PlainProgressOptions {
+  /** Of a run that goes on: what was before. */
+  readonly past?: readonly RunEvent[] | undefined
   readonly now?: (() => number) | undefined
   /** Beginnings, and all that users' code logs: else only what it warns of. */
   readonly isVerbose?: boolean | undefined
@@ -16,6 +18,7 @@ export function plainProgress(terminal: Terminal, options: PlainProgressOptions 
   const { now = Date.now, isVerbose = false, isHidden = () => false } = options
   const { paint } = terminal
   const tracker = new RunTracker()
+  if (options.past !== undefined) tracker.follow(options.past, now())
   const verbose = (event: RunEvent): string | undefined => {
     switch (event.type) {
       case "run.started":

@@ -8,8 +8,14 @@ const MOST_TASKS = 8
 const MOST_WORDS = 3
 const SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
-export function progressLines(tracker: RunTracker, now: number, width: number, paint: Paint): string[] {
-  const tasks = [...tracker.active.values()]
+export function progressLines(
+  tracker: RunTracker,
+  now: number,
+  width: number,
+  paint: Paint,
+  isHidden: (node: string) => boolean = () => false,
+): string[] {
+  const tasks = [...tracker.active.values()].filter(({ node }) => !isHidden(node))
   const shown = tasks.slice(0, MOST_TASKS)
   const lines = shown.map((task) => taskLine(task, now, width, paint))
   if (tasks.length > shown.length)

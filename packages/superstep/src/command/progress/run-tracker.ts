@@ -36,6 +36,13 @@ export class RunTracker {
   /** Who has said something last. */
   speaker: ActiveTask | undefined
 
+  /** Of a run that goes on: what was before. What was at work then counts from now. */
+  follow(past: readonly RunEvent[], now: number): void {
+    for (const event of past) this.add(event)
+    this.startedAt = now
+    for (const [key, task] of this.active) this.active.set(key, { ...task, startedAt: now })
+  }
+
   /** Gives the task that the event ended, or an attempt of it. */
   add(event: RunEvent): Outcome | undefined {
     this.runId ??= event.runId

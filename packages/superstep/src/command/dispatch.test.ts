@@ -1,0 +1,27 @@
+import { expect, it } from "vitest"
+import { superstep } from "./test-io.test-support.ts"
+
+it("without a command it shows what there is, on stderr, and that is a matter of usage", async () => {
+  const { code, stdout, stderr } = await superstep([])
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+  expect(stderr).toContain("Usage: superstep COMMAND")
+})
+
+it("has colours in its help only where that is read on a terminal", async () => {
+  expect((await superstep([], { terminals: ["stdout"] })).stderr).not.toContain("\x1B")
+  expect((await superstep([], { terminals: ["stderr"] })).stderr).toContain("\x1B")
+  expect((await superstep(["--help"], { terminals: ["stderr"] })).stdout).not.toContain("\x1B")
+  expect((await superstep(["--help", "--no-color"], { terminals: ["stdout"] })).stdout).not.toContain("\x1B")
+})
+
+it.each([
+  ["exce", "Did you mean superstep exec?"],
+  ["rnu", "Did you mean superstep run?"],
+  ["valdiate", "Did you mean superstep validate?"],
+  ["fly", "See superstep --help."],
+  ["--json", "Write superstep COMMAND --json."],
+])("%s is no command, and it says what may be meant", async (word, hint) => {
+  const { code, stdout, stderr } = await superstep([word, "x.yaml"])
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+  expect(stderr.replace(/\s+/g, " ")).toContain(hint)
+})
