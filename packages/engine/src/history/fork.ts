@@ -45,7 +45,7 @@ import {
 } from "./points.ts"
 
 /** How far the new run may go, where that is not as far as the old one: what the past has used counts. */
-export interface ForkBounds extends Pick<RunBounds, "limits" | "budget"> {
+interface ForkBounds extends Pick<RunBounds, "limits" | "budget"> {
   /** Milliseconds from now on. */
   readonly timeout?: number | undefined
 }

@@ -27,7 +27,7 @@ export function agentStep(
   const core = coreOf(agent)
   const asked = core.output.responseFormat === undefined ? core : withText(core)
   return makeNode(steps, id, { kind: "agent", ...policies }, async (view, ctx) => {
-    const text = view.promptText(own?.render(scopeOf(view, own.references)))
+    const text = view.promptText(own?.render(scopeOf(view)))
     looking.set(ctx.signal, view)
     const answer = await runAgent(asked, text, ctx)
     if (asked === core) return leave(view, ctx, { agent: core.name, output: answer as Json }, last)

@@ -40,7 +40,7 @@ export function mapStart(steps: StepList, id: string, options: MapStartOptions):
   const list = over.includes("{{") ? template(over, "steps") : expression(over, "steps")
   const evaluate = "value" in list ? list.value : list.evaluate
   return makeNode(steps, id, { kind: "map", loop }, (view, ctx) => {
-    const found = lookedInto(evaluate(scopeOf(view, list.references)))
+    const found = lookedInto(evaluate(scopeOf(view)))
     if (!Array.isArray(found)) throw noList(view, over)
     ctx.state.write(RECORDS, [{ id: view.path, begun: true }])
     return found.map((value, index) => ({ after: ctx.node, item: { index, value } }))

@@ -19,7 +19,7 @@ export function conditionStep(
   const { node, ...policies } = options
   const read = condition(text, "steps")
   return makeNode(steps, id, { kind: "condition", id: node, ...policies }, (view, ctx): Token => {
-    return { after: ctx.node, holds: read.holds(scopeOf(view, read.references)) }
+    return { after: ctx.node, holds: read.holds(scopeOf(view)) }
   })
 }
 

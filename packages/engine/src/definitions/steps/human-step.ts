@@ -24,7 +24,7 @@ export function humanStep(steps: StepList, id: string, options: HumanStepOptions
   const shape = choices === undefined ? schema : { enum: choices }
   const answers = shape === undefined ? {} : { schema: jsonSchema<Json>(shape) }
   return makeNode(steps, id, { kind: "human", ...policies }, async (view, ctx) => {
-    const question = read.render(scopeOf(view, read.references))
+    const question = read.render(scopeOf(view))
     const output = await ctx.ask<Json>({ prompt: question, ...answers, to, timeout, default: fallback })
     return leave(view, ctx, { output }, last)
   })

@@ -1,23 +1,22 @@
 /** What templates and conditions of a step see. */
 import type { Json } from "../../core/index.ts"
-import type { Reference, Scope } from "../expressions/index.ts"
+import type { Scope } from "../expressions/index.ts"
 import { stepValues } from "./step-values.ts"
 import type { View } from "./view.ts"
 
 /** The roots there are. */
 export const ROOTS = ["steps", "input", "env", "run", "vars", "item", "index"] as const
 
-export function scopeOf(view: View, references: readonly Reference[]): Scope {
-  const known = new Map<string, Json | undefined>()
-  const paths = (root: string) => references.filter((one) => one.root === root).map(({ path }) => path)
-  const value = (root: string): Json | undefined => {
+export function scopeOf(view: View): Scope {
+  return (root, path = []) => {
     switch (root) {
       case "steps":
-        return stepValues(view, paths(root))
+        // Each by itself: a step's output is data where a reference goes into it, and what was said where it does not.
+        return stepValues(view, [path])
       case "input":
         return view.prompt
       case "env":
-        return named(view.steps.env, paths(root))
+        return named(view.steps.env, path)
       case "run":
         return { id: view.runId }
       case "vars":
@@ -30,21 +29,15 @@ export function scopeOf(view: View, references: readonly Reference[]): Scope {
         return undefined
     }
   }
-  return (root) => {
-    if (!known.has(root)) known.set(root, value(root))
-    return known.get(root)
-  }
 }
 
 /** Only what is asked for by name: the environment has secrets. */
 function named(
   env: Readonly<Record<string, string | undefined>>,
-  paths: readonly (readonly (string | number)[])[],
+  [name]: readonly (string | number)[],
 ): Json {
   const found: Record<string, Json> = Object.create(null)
-  for (const [name] of paths) {
-    const value = name === undefined ? undefined : env[String(name)]
-    if (value !== undefined) found[String(name)] = value
-  }
+  const value = name === undefined ? undefined : env[String(name)]
+  if (value !== undefined) found[String(name)] = value
   return found
 }

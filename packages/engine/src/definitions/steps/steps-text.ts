@@ -12,7 +12,7 @@ export function stepsText(text: string): (input: unknown, ctx: Context) => strin
   const read = template(text, "steps")
   return (input, ctx) => {
     const view = looking.get(ctx.signal)
-    if (view !== undefined) return read.render(scopeOf(view, read.references))
+    if (view !== undefined) return read.render(scopeOf(view))
     return read.render((root) => (root === "input" && typeof input === "string" ? input : undefined))
   }
 }

@@ -46,6 +46,7 @@ describe("templates", () => {
     ["{{ $steps.check.output }}", '{"ok":true,"notes":["n1","n2"]}'],
     ["{{ size($steps.check.output.notes) }}", "2"],
     ["{{ $steps.gen.agent }}", "a"],
+    ["{{ $steps.gen.output.title }} of {{ $steps.gen.output }}", 'Tea of {"title": "Tea"}'],
     ["{{ size($steps) }}", "3"],
     ["<{{ $input }}>", "<Hello>"],
     ["{{ $steps.check.output.nothing.there }}.", "."],

@@ -24,7 +24,7 @@ export function workflowStep(
   const { prompt, last, ...policies } = options
   const own = prompt === undefined ? undefined : template(prompt, "steps")
   return makeNode(steps, id, { kind: "workflow", nested: workflow, ...policies }, async (view, ctx) => {
-    const text = view.promptText(own?.render(scopeOf(view, own.references)))
+    const text = view.promptText(own?.render(scopeOf(view)))
     const outputs = await ctx.call<string, Json>(workflow, text)
     return leave(view, ctx, { output: outputs.at(-1) ?? null }, last)
   })

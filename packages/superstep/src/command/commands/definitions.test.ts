@@ -181,6 +181,24 @@ describe("superstep exec", () => {
     })
   })
 
+  it("has those of a block as the block has them", async () => {
+    const text = `agents: { a: { model: offline }, b: { model: offline } }
+workflow:
+  - type: parallel
+    id: both
+    steps:
+      - { id: x, type: agent, name: a }
+      - { id: y, type: agent, name: b }
+`
+    const { stderr } = await exec([], { "story.yaml": text, "script.yaml": "a: [one]\nb: [two]\n" })
+    expect(JSON.parse(stderr.split("--- Step Context ---\n")[1] ?? "")).toEqual({
+      both: {
+        steps: { x: { agent: "a", output: "one" }, y: { agent: "b", output: "two" } },
+        order: ["x", "y"],
+      },
+    })
+  })
+
   it("has them on a failure too", async () => {
     const { code, stdout, stderr } = await exec([], {
       "script.yaml": "writer: [Once upon a time.]\ncritic: []\n",

@@ -14,7 +14,6 @@ import { jsonEvents } from "../progress/json-events.ts"
 import { spokenText } from "../progress/spoken-text.ts"
 import { givenInput } from "../read-prompt.ts"
 import { type Begin, runWorkflow } from "../run-workflow.ts"
-import { stepContext } from "../step-context.ts"
 import { foreign } from "../terminal.ts"
 import { withWorkflow } from "../with-workflow.ts"
 import { type AllRunFlags, startOptions } from "./run.ts"
@@ -66,13 +65,14 @@ async function execute(
   const { result } = ended
   // Models that do not stream, and workflows without agents.
   if (!flags.json && result?.status === "completed" && !spoken.hasSpoken) printOutputs(cli, result)
-  if (result !== undefined && !flags.quiet) printContext(cli, result, opened)
+  if (result !== undefined && !flags.quiet) await printContext(cli, result)
   printEnded(cli, ended, { json: flags.json, isKept, storeFlag: storeFlagOf(flags), isShown: true })
   cli.exit(ended.code)
 }
 
 /** For those who look into what happened, whatever came of it. */
-function printContext({ err }: Cli, result: RunResult, { workflow }: OpenedWorkflow): void {
+async function printContext({ err }: Cli, { state, outputs }: RunResult): Promise<void> {
+  const { stepContext } = await import("@superstep/engine/definitions")
   err.line("--- Step Context ---")
-  err.line(jsonText(stepContext(result, workflow.program.graph), 2))
+  err.line(jsonText(Array.isArray(state.steps) ? stepContext(state) : { outputs }, 2))
 }
