@@ -8,7 +8,7 @@ import type { RunEvent } from "./events.ts"
 import type { Keeper } from "./keeper.ts"
 import { loadRun } from "./loaded-run.ts"
 import type { RunResult } from "./options.ts"
-import { replayEvents } from "./replay-events.ts"
+import { EventReplay } from "./replay-events.ts"
 import type { RunHost } from "./run-host.ts"
 import { newRunId } from "./run-id.ts"
 import { loadedResult } from "./run-result.ts"
@@ -132,16 +132,14 @@ export class FollowedRun {
   /** Events after that number, from the journal, until the run is over. */
   async *events(after: number, known?: Graph): AsyncGenerator<RunEvent, void, undefined> {
     const { store } = this.#keeper
-    let last = after
+    const replay = new EventReplay(store, known)
     let seq = 0
     for (;;) {
       const row = await this.#row()
       if (row.seq > seq) {
-        seq = row.seq
-        for (const event of await replayEvents(store, await store.read(this.id, 0), last, known)) {
-          last = event.seq
-          yield event
-        }
+        const records = await store.read(this.id, seq)
+        seq = records.at(-1)?.seq ?? seq
+        yield* await replay.add(records, after)
       }
       if (isOver(row)) return
       await this.#look()

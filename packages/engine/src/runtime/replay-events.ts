@@ -3,6 +3,7 @@ import {
   type Effect,
   type Entry,
   type Graph,
+  type GraphChanged,
   Machine,
   type RunId,
   type RunStarted,
@@ -21,41 +22,74 @@ interface Replayed {
 }
 
 /** Events numbered above `after`. The store has the graphs; `known` need not be read. */
-export async function replayEvents(
+export function replayEvents(
   store: Pick<Store, "graph" | "thread">,
   records: readonly JournalRecord[],
   after: number,
   known?: Graph,
 ): Promise<RunEvent[]> {
-  const graphs = new GraphShelf(store, known)
-  const frames = new Map<string, Replayed>()
-  const events: RunEvent[] = []
-  const runId = runIdOf(records)
-  let seq = 0
-  for (const { frame: key, entry, events: until } of records) {
-    let effects: Effect[] = []
-    let frame = frames.get(key)
-    if (frame === undefined) {
-      const graph = await graphs.get((entry as RunStarted).graph)
-      const started = Machine.start(graph, await withThreadState(store, graph, entry as RunStarted), true)
-      frame = { machine: started.machine, path: pathOf(key, frames), calls: new Map() }
-      effects = started.effects
-      frames.set(key, frame)
-    } else if (entry.type === "graph.changed") {
-      await graphs.get(entry.graph)
-      frame.machine = foldEntry(frame.machine, entry, graphs)
-      frame.machine.observe(true)
-    } else {
-      noteCall(frame, key, entry)
-      effects = frame.machine.apply(entry)
-    }
-    for (const effect of effects) {
-      if (effect.type !== "emit" || ++seq <= after) continue
-      events.push({ runId, seq, at: entry.at, path: frame.path, ...withOuterIds(key, effect.event) })
-    }
-    seq = until
+  return new EventReplay(store, known).add(records, after)
+}
+
+/** The same of a journal that grows: each record is gone through once. */
+export class EventReplay {
+  readonly #store: Pick<Store, "graph" | "thread">
+  readonly #graphs: GraphShelf
+  readonly #frames = new Map<string, Replayed>()
+  #runId: RunId | undefined
+  /** The number of the last event. */
+  #seq = 0
+
+  constructor(store: Pick<Store, "graph" | "thread">, known?: Graph) {
+    this.#store = store
+    this.#graphs = new GraphShelf(store, known)
   }
-  return events
+
+  /** Of the records that follow on those before; the first time, those of all that a fork shares. */
+  async add(records: readonly JournalRecord[], after: number): Promise<RunEvent[]> {
+    const events: RunEvent[] = []
+    this.#runId ??= runIdOf(records)
+    for (const record of records) {
+      const { frame: key, entry, events: until } = record
+      const frame = this.#frames.get(key)
+      const { effects, path } =
+        frame === undefined || entry.type === "graph.changed"
+          ? await this.#renew(frame, record)
+          : follow(frame, key, entry)
+      for (const effect of effects) {
+        if (effect.type !== "emit" || ++this.#seq <= after) continue
+        const { event } = effect
+        events.push({ runId: this.#runId, seq: this.#seq, at: entry.at, path, ...withOuterIds(key, event) })
+      }
+      this.#seq = until
+    }
+    return events
+  }
+
+  /** Another graph: of a frame that begins, or goes on with a new version of it. */
+  async #renew(frame: Replayed | undefined, { frame: key, entry }: JournalRecord): Promise<Told> {
+    const graph = await this.#graphs.get((entry as RunStarted | GraphChanged).graph)
+    if (frame !== undefined) {
+      frame.machine = foldEntry(frame.machine, entry, this.#graphs)
+      frame.machine.observe(true)
+      return { effects: [], path: frame.path }
+    }
+    const first = await withThreadState(this.#store, graph, entry as RunStarted)
+    const { machine, effects } = Machine.start(graph, first, true)
+    const path = pathOf(key, this.#frames)
+    this.#frames.set(key, { machine, path, calls: new Map() })
+    return { effects, path }
+  }
+}
+
+function follow(frame: Replayed, key: string, entry: Entry): Told {
+  noteCall(frame, key, entry)
+  return { effects: frame.machine.apply(entry), path: frame.path }
+}
+
+interface Told {
+  readonly effects: readonly Effect[]
+  readonly path: readonly string[]
 }
 
 /** A fork's past is told under its own id. */

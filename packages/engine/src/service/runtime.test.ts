@@ -4,6 +4,8 @@ import {
   type Context,
   memoryStore,
   node,
+  pastEvents,
+  type RunEvent,
   Runtime,
   type RuntimeOptions,
   type Store,
@@ -474,21 +476,32 @@ describe("people, from any process", () => {
     await clerk.runtime.close()
   })
 
-  test("watch a run that is at work elsewhere, from its first event", async () => {
+  test("watch a run that is at work elsewhere, from its first event, and read nothing of it twice", async () => {
     const store = memoryStore()
-    const [a, b] = [processOn(store), processOn(store)]
+    const read: number[] = []
+    const watched: typeof store = {
+      ...store,
+      async read(runId, afterSeq) {
+        const records = await store.read(runId, afterSeq)
+        read.push(...records.map(({ seq }) => seq))
+        return records
+      },
+    }
+    const [a, b] = [processOn(store), processOn(watched)]
     const run = a.runtime.start(ask, 1, { runId: "r" })
     await run
-    const types: string[] = []
+    const events: RunEvent[] = []
     const watching = (async () => {
-      for await (const { type } of b.runtime.get("r").events({ after: 0 })) types.push(type)
+      for await (const event of b.runtime.get("r").events({ after: 0 })) events.push(event)
     })()
     await pass(1_000, a.clock, b.clock)
-    expect(types.at(-1)).toBe("run.waiting")
+    expect(events.at(-1)?.type).toBe("run.waiting")
     await run.respond("r1", "yes")
     await pass(1_000, a.clock, b.clock)
     await watching
-    expect(types.at(-1)).toBe("run.finished")
+    expect(events.at(-1)?.type).toBe("run.finished")
+    expect(events).toEqual(await pastEvents(store, "r"))
+    expect(read).toEqual((await store.read("r", 0)).map(({ seq }) => seq))
     await Promise.all([a.runtime.close(), b.runtime.close()])
   })
 })
