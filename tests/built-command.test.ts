@@ -165,7 +165,7 @@ export default workflow("telling").chain(node("answer", () => "heard")).build()
   expect(status).toBe(1)
 })
 
-test("a module in TypeScript runs, with the tsx that is installed", () => {
+test("a module in TypeScript runs, where Node does not run it with the tsx that is installed", () => {
   const folder = temporaryFolder()
   const module = join(folder, "shout.ts")
   const run = () => superstep(dist, "run", module, "hey", "--store", "memory:", "--quiet")
@@ -176,9 +176,12 @@ const shout: string = "!"
 export default workflow("shout").chain(node("loud", (text: string) => text.toUpperCase() + shout)).build()
 `,
   )
-  const asCommonJs = run()
-  expect(asCommonJs.stderr.replace(/\s+/g, " ")).toContain('Write "type": "module" into the package.json')
-  expect(asCommonJs.status).toBe(2)
+  // Node 22.18 and later run it by themselves, whatever the project is.
+  if (!("typescript" in process.features && process.features.typescript)) {
+    const asCommonJs = run()
+    expect(asCommonJs.stderr.replace(/\s+/g, " ")).toContain('Write "type": "module" into the package.json')
+    expect(asCommonJs.status).toBe(2)
+  }
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }')
   const { status, stdout, stderr } = run()
   expect(stderr).toBe("")

@@ -32,9 +32,25 @@ export type Driver = (path: string) => Database
 type DatabaseClass = new (path: string, options?: { allowExtension: boolean }) => Database
 
 export function nodeSqlite(options: { extensions?: boolean | undefined } = {}): Driver | undefined {
-  const sqlite = process.getBuiltinModule("node:sqlite") as { DatabaseSync: DatabaseClass } | undefined
+  const sqlite = quietly(() => process.getBuiltinModule("node:sqlite")) as
+    | { DatabaseSync: DatabaseClass }
+    | undefined
   const allowExtension = options.extensions === true
   return sqlite && ((path) => new sqlite.DatabaseSync(path, { allowExtension }))
+}
+
+/** Node 22 warns whoever loads its SQLite that it may still change. Users of a store can do nothing about that. */
+function quietly<T>(load: () => T): T {
+  const { emitWarning } = process
+  const tell = emitWarning as (...words: unknown[]) => void
+  process.emitWarning = (...words: unknown[]) => {
+    if (!/^SQLite is an experimental feature/.test(String(words[0]))) tell.apply(process, words)
+  }
+  try {
+    return load()
+  } finally {
+    process.emitWarning = emitWarning
+  }
 }
 
 /** Throws where there is no build of it for the platform. */
