@@ -1,0 +1,130 @@
+/** People and other processes ask things of runs that may be at work anywhere. */
+import { describe, expect, test } from "vitest"
+import { memoryStore, pastEvents, type RunEvent } from "../index.ts"
+import { settled } from "../testing/index.ts"
+import { ask, nap, pass, processOn } from "./processes.test-support.ts"
+
+describe("people, from any process", () => {
+  test("see all open questions, and answer one where its run is at work", async () => {
+    const store = memoryStore()
+    const [a, b] = [processOn(store), processOn(store)]
+    const run = a.runtime.start(ask, 1, { runId: "r" })
+    await run
+    expect(await b.runtime.requests()).toMatchObject([
+      { runId: "r", id: "r1", workflow: "ask", outcome: "open" },
+    ])
+    const answered = b.runtime.respond("r", "r1", "yes", { by: "Ada" })
+    await pass(2_000, a.clock, b.clock)
+    await answered
+    expect((await run).outputs).toEqual(["1: yes"])
+    await expect(b.runtime.respond("r", "r1", "no")).rejects.toMatchObject({ code: "RUN_OVER" })
+    await Promise.all([a.runtime.close(), b.runtime.close()])
+  })
+
+  test("get the same errors as where the run is: unknown, answered, not fitting", async () => {
+    const store = memoryStore()
+    const [a, b] = [processOn(store), processOn(store)]
+    await a.runtime.start(ask, 1, { runId: "r" })
+    const wrong = expect(b.runtime.respond("r", "r9", "yes")).rejects.toMatchObject({
+      code: "REQUEST_UNKNOWN",
+    })
+    await pass(2_000, a.clock, b.clock)
+    await wrong
+    expect(await b.runtime.requests()).toHaveLength(1)
+    await Promise.all([a.runtime.close(), b.runtime.close()])
+  })
+
+  test("may be in a process that does not have the workflow: its mail waits for one that has", async () => {
+    const store = memoryStore()
+    const a = processOn(store)
+    await a.runtime.start(ask, 1, { runId: "r" })
+    await a.runtime.close()
+    const clerk = processOn(store, { workflows: [] })
+    const answered = clerk.runtime.respond("r", "r1", "yes")
+    await pass(1_000, clerk.clock)
+    const worker = processOn(store)
+    await worker.runtime.recover()
+    await pass(2_000, clerk.clock, worker.clock)
+    await answered
+    expect(await store.run("r")).toMatchObject({ status: "completed" })
+  })
+
+  test("are told when nobody takes their mail, which is kept", async () => {
+    const store = memoryStore()
+    const a = processOn(store)
+    await a.runtime.start(ask, 1, { runId: "r" })
+    await a.runtime.close()
+    const clerk = processOn(store, { workflows: [] })
+    const answered = expect(clerk.runtime.respond("r", "r1", "yes")).rejects.toMatchObject({
+      code: "MAIL_UNREAD",
+    })
+    await pass(31_000, clerk.clock)
+    await answered
+    const worker = processOn(store)
+    await worker.runtime.recover()
+    await settled()
+    expect(await store.run("r")).toMatchObject({ status: "completed" })
+  })
+
+  test("cancel a run that is at work elsewhere", async () => {
+    const store = memoryStore()
+    const [a, b] = [processOn(store), processOn(store)]
+    const run = a.runtime.start(nap, 1, { runId: "r" })
+    await settled()
+    const cancelled = b.runtime.cancel("r", "no longer needed")
+    await pass(2_000, a.clock, b.clock)
+    await cancelled
+    expect(await run.result).toMatchObject({ status: "cancelled", error: { message: "no longer needed" } })
+    await Promise.all([a.runtime.close(), b.runtime.close()])
+  })
+
+  test("cancel a run that nobody holds, without having its workflow", async () => {
+    const store = memoryStore()
+    const worker = processOn(store)
+    await worker.runtime.start(ask, 1, { runId: "r" })
+    await worker.runtime.close()
+    const clerk = processOn(store, { workflows: [] })
+    await clerk.runtime.cancel("r", "the file is gone")
+    expect(await store.run("r")).toMatchObject({ status: "cancelled", holder: undefined })
+    expect(await clerk.runtime.requests()).toEqual([])
+    const events: string[] = []
+    for await (const { type } of clerk.runtime.get("r").events({ after: 0 })) events.push(type)
+    expect(events.at(-1)).toBe("run.finished")
+    expect(await clerk.runtime.get("r").result).toMatchObject({
+      status: "cancelled",
+      error: { message: "the file is gone" },
+    })
+    await expect(clerk.runtime.cancel("r")).rejects.toMatchObject({ code: "RUN_OVER" })
+    await expect(clerk.runtime.cancel("nope")).rejects.toMatchObject({ code: "RUN_UNKNOWN" })
+    await clerk.runtime.close()
+  })
+
+  test("watch a run that is at work elsewhere, from its first event, and read nothing of it twice", async () => {
+    const store = memoryStore()
+    const read: number[] = []
+    const watched: typeof store = {
+      ...store,
+      async read(runId, afterSeq) {
+        const records = await store.read(runId, afterSeq)
+        read.push(...records.map(({ seq }) => seq))
+        return records
+      },
+    }
+    const [a, b] = [processOn(store), processOn(watched)]
+    const run = a.runtime.start(ask, 1, { runId: "r" })
+    await run
+    const events: RunEvent[] = []
+    const watching = (async () => {
+      for await (const event of b.runtime.get("r").events({ after: 0 })) events.push(event)
+    })()
+    await pass(1_000, a.clock, b.clock)
+    expect(events.at(-1)?.type).toBe("run.waiting")
+    await run.respond("r1", "yes")
+    await pass(1_000, a.clock, b.clock)
+    await watching
+    expect(events.at(-1)?.type).toBe("run.finished")
+    expect(events).toEqual(await pastEvents(store, "r"))
+    expect(read).toEqual((await store.read("r", 0)).map(({ seq }) => seq))
+    await Promise.all([a.runtime.close(), b.runtime.close()])
+  })
+})
