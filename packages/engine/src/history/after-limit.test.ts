@@ -60,6 +60,27 @@ describe("a run that came to a limit", () => {
     expect(ran).toEqual(["a", "b", "c"])
   })
 
+  test("and failed on its limit route goes on there", async () => {
+    const store = textStore()
+    let isBroken = true
+    const sorry = node("sorry", () => {
+      if (isBroken) throw new Error("broken")
+      return "mended"
+    })
+    const built = workflow("w")
+      .chain(
+        node("a", (n: number) => n),
+        node("b", (n: number) => n),
+      )
+      .onLimit(sorry)
+      .build()
+    const failed = await built.run(1, { store, runId: "r", limits: { supersteps: 1 } }).result
+    expect(failed).toMatchObject({ status: "failed", error: { message: "broken" } })
+    isBroken = false
+    await rerun(store, "r", { runId: "f" })
+    expect(await built.resume("f", { store })).toMatchObject({ outputs: ["mended"] })
+  })
+
   test("gets more time, from now on", async () => {
     const store = textStore()
     const clock = manualClock()

@@ -100,7 +100,11 @@ export async function rerun(store: Store, runId: RunId, options: RerunOptions = 
 }
 
 function seqBefore(journal: Journal, from: RerunOptions["from"]): number {
-  if (from === undefined) return seqBeforeLimit(journal) ?? seqBeforeFailure(journal)
+  if (from === undefined) {
+    // A run that failed on its limit route failed there.
+    const isFailed = tell(journal, []).frame.machine.status === "failed"
+    return (isFailed ? undefined : seqBeforeLimit(journal)) ?? seqBeforeFailure(journal)
+  }
   if ("node" in from) return seqBeforeNode(journal, from.node)
   if ("superstep" in from) return seqBeforeSuperstep(journal, from.superstep)
   return seqOfPoint(journal, from)

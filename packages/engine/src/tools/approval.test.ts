@@ -52,7 +52,7 @@ describe("approval by rules", () => {
       allow: [
         "shell:cmd=ls*",
         "fetch:method=GET:url=https://example.com/*",
-        "t:options.path=/tmp/*",
+        "t:options.path=/data/*",
         "n:count=5",
       ],
     }
@@ -65,7 +65,7 @@ describe("approval by rules", () => {
       ["fetch", { method: "GET", url: "https://example.com/a?b=c:d" }, "allow"],
       ["fetch", { method: "POST", url: "https://example.com/a" }, "ask"],
       ["fetch", { url: "https://example.com/a" }, "ask"],
-      ["t", { options: { path: "/tmp/a" } }, "allow"],
+      ["t", { options: { path: "/data/a" } }, "allow"],
       ["t", { options: { path: "/etc" } }, "ask"],
       ["n", { count: 5 }, "allow"],
       ["n", { count: 55 }, "ask"],
