@@ -167,7 +167,7 @@ async function leftRun(path: string, snapshots: number): Promise<void> {
 
 /** Nobody beats for this process any more: for the others it is dead. */
 async function isGone(store: Store): Promise<void> {
-  for (const { id } of await store.holders()) await store.dismiss(id)
+  for (const { id } of await store.holders()) await store.dismiss(id, { reason: "died" })
 }
 
 test("a record that is damaged is named, and the run is left as it is; once it is mended, it goes on", async () => {

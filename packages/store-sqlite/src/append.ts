@@ -19,6 +19,7 @@ import type { BlobTable, Body } from "./blobs.ts"
 import type { Database } from "./driver.ts"
 import type { GraphTable } from "./graphs.ts"
 import type { JournalTable } from "./journals.ts"
+import type { MailTable } from "./mail.ts"
 import type { RequestTable } from "./requests.ts"
 import { IN_FLIGHT, isOver } from "./run-rows.ts"
 import { fromText, toText, toTextOrNull } from "./text.ts"
@@ -39,6 +40,7 @@ interface Tables {
   readonly graphs: GraphTable
   readonly requests: RequestTable
   readonly threads: ThreadTable
+  readonly mail: MailTable
 }
 
 interface StandingRow {
@@ -54,7 +56,8 @@ interface StandingRow {
 /** Why the append is refused, or undefined when it is made. */
 export function appender(database: Database, tables: Tables): (append: Append) => SuperstepError | undefined {
   const moveHead = database.prepare(
-    `UPDATE runs SET head = ?, bytes = bytes + ?, updated_at = coalesce(?, updated_at), takeovers = 0
+    `UPDATE runs SET head = ?, bytes = bytes + ?, updated_at = coalesce(?, updated_at), takeovers = 0,
+       blamed = 0, died_with = NULL
      WHERE run_id = ? AND token = ? AND head = ?`,
   )
   const create = database.prepare(
@@ -71,6 +74,7 @@ export function appender(database: Database, tables: Tables): (append: Append) =
   const end = database.prepare(
     "UPDATE runs SET status = ?, holder = NULL, wake_at = NULL, rested_at = updated_at WHERE id = ?",
   )
+  const setIdle = database.prepare("UPDATE runs SET executing = ?, wake_at = ? WHERE id = ?")
   const setGraph = database.prepare("UPDATE runs SET graph = ? WHERE id = ?")
   const addBlobBytes = database.prepare("UPDATE runs SET blob_bytes = blob_bytes + ? WHERE id = ?")
 
@@ -158,6 +162,11 @@ export function appender(database: Database, tables: Tables): (append: Append) =
   function apply(run: StandingRow, change: RunChange): void {
     for (const { hash, graph } of change.graphs ?? []) tables.graphs.add(hash, graph)
     if (change.graph !== undefined) setGraph.run(toText(change.graph), run.id)
+    if (change.idle !== undefined) {
+      const wakeAt = change.idle === false ? null : (change.idle.wakeAt ?? null)
+      setIdle.run(change.idle === false ? 1 : 0, wakeAt, run.id)
+    }
+    for (const id of change.mail ?? []) tables.mail.settle(id, { ok: true })
     for (const request of change.opened ?? []) tables.requests.open(run.id, run.workflow, request)
     for (const request of change.closed ?? []) tables.requests.close(run.id, request)
     if (change.thread !== undefined && change.thread.length > 0 && run.thread !== null) {

@@ -27,11 +27,11 @@ export function sqliteStore(options: SqliteStoreOptions = {}): SqliteStore {
       `Bad store option: durability is "normal" or "full", not "${durability}".`,
     )
   }
-  const { database, isGone } = openDatabase({
+  const { database, path: file, isGone } = openDatabase({
     path,
     durability,
     busyTimeout: BUSY_TIMEOUT,
     lookAgain: LOOK_AGAIN,
   })
-  return storeOn(database, new Transactions(database, isGone))
+  return storeOn(file, database, new Transactions(database, isGone))
 }

@@ -1,97 +1,177 @@
-/** Who runs what, and who could. A store decides nothing: that a holder is dead is said by its callers. */
-import type { FreeQuery, Holder, Lease, StoredRun } from "@superstep/engine"
+/** Who holds which run, and which runs are free. A store decides nothing: its callers say that a holder is dead. */
+import {
+  type Dismissal,
+  type FreeQuery,
+  type Holder,
+  type Idle,
+  type Lease,
+  type StoredHolder,
+  type StoredRun,
+  SUSPECT,
+} from "@superstep/engine"
 import type { Database } from "./driver.ts"
-import { IN_FLIGHT, RUN_COLUMNS, toStoredRuns } from "./run-rows.ts"
+import { CLAIMABLE, IN_FLIGHT, RUN_COLUMNS, toStoredRuns } from "./run-rows.ts"
 import { fromText, toText, toTextList } from "./text.ts"
 
 export interface LeaseTable {
-  beat(holder: Holder): void
-  holders(): readonly Holder[]
-  /** What it holds is free until it beats again, but stays in its name: who takes it counts a takeover. */
-  dismiss(holder: string): void
+  beat(holder: Holder): boolean
+  holders(): readonly StoredHolder[]
+  held(holder: string): readonly Lease[]
+  dismiss(holder: string, why: Dismissal): void
   free(query: FreeQuery): readonly StoredRun[]
   claim(runId: string, token: number, holder: string): Lease | undefined
+  setIdle(lease: Lease, idle: Idle | false): void
   release(lease: Lease, wakeAt: number | undefined): void
+  quarantine(lease: Lease): void
+  unquarantine(runId: string): boolean
 }
 
+/** What a release, or the life of its holder, takes back. */
+const UNSUSPECTED = "takeovers = 0, blamed = 0, died_with = NULL"
+const RELEASED = "status = status_before, status_before = NULL, wake_at = 0"
+
 export function leaseTable(database: Database): LeaseTable {
-  const beat = database.prepare(
-    `INSERT INTO holders (id, machine, pid, beat, until) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT (id) DO UPDATE SET machine = excluded.machine, pid = excluded.pid, beat = excluded.beat,
-       until = excluded.until`,
+  const beat = database.prepare("UPDATE holders SET beat = beat + 1, taken = 0 WHERE id = ?")
+  const wasTaken = database.prepare("SELECT taken FROM holders WHERE id = ?")
+  const addHolder = database.prepare(
+    "INSERT INTO holders (id, machine, pid, born, beat, taken) VALUES (?, ?, ?, ?, 1, 0)",
   )
-  const findHolders = database.prepare("SELECT id, machine, pid, beat, until FROM holders ORDER BY rowid")
+  const releaseItsDead = database.prepare(
+    `UPDATE runs SET ${RELEASED} WHERE died_with = ? AND status = 'quarantined'`,
+  )
+  const withdraw = database.prepare(
+    "UPDATE runs SET takeovers = max(takeovers - 1, 0), blamed = 0, died_with = NULL WHERE died_with = ?",
+  )
+  const findHolders = database.prepare("SELECT id, machine, pid, born, beat FROM holders ORDER BY rowid")
+  const findHeld = database.prepare("SELECT run_id, token FROM runs WHERE holder = ?")
   const removeHolder = database.prepare("DELETE FROM holders WHERE id = ?")
-  const dismiss = database.prepare("INSERT INTO dismissed_holders (id) VALUES (?) ON CONFLICT DO NOTHING")
-  const welcome = database.prepare("DELETE FROM dismissed_holders WHERE id = ?")
-  // Those that hold nothing any more need not be remembered.
-  const forgetDismissed = database.prepare(
-    "DELETE FROM dismissed_holders WHERE NOT EXISTS (SELECT 1 FROM runs WHERE holder = dismissed_holders.id)",
+  const findExecuting = database.prepare(
+    "SELECT id, run_id, takeovers FROM runs WHERE holder = ? AND executing = 1",
+  )
+  const suspect = database.prepare(
+    "UPDATE runs SET takeovers = takeovers + 1, blamed = ?, died_with = ? WHERE id = ?",
+  )
+  const freeAll = database.prepare(
+    `UPDATE runs SET token = token + 1, holder = NULL, rested_at = updated_at,
+       wake_at = CASE executing WHEN 1 THEN 0 ELSE wake_at END
+     WHERE holder = ?`,
   )
   const findFree = database.prepare(FREE)
+  const markTaken = database.prepare(
+    `UPDATE holders SET taken = 1 WHERE id <> ? AND id = (SELECT holder FROM runs WHERE run_id = ? AND token = ?)`,
+  )
   const claim = database.prepare(
-    `UPDATE runs SET token = token + 1, takeovers = takeovers + (holder IS NOT NULL), holder = ?, wake_at = NULL
+    `UPDATE runs SET token = token + 1, holder = ?, wake_at = NULL, executing = 1
      WHERE run_id = ? AND token = ? AND ${IN_FLIGHT}`,
+  )
+  const setIdle = database.prepare(
+    `UPDATE runs SET executing = ?, wake_at = ? WHERE run_id = ? AND token = ? AND ${IN_FLIGHT}`,
   )
   const release = database.prepare(
     `UPDATE runs SET holder = NULL, wake_at = ?, rested_at = updated_at
      WHERE run_id = ? AND token = ? AND ${IN_FLIGHT}`,
   )
+  const quarantine = database.prepare(
+    `UPDATE runs SET status_before = status, status = 'quarantined', holder = NULL, wake_at = NULL, rested_at = updated_at
+     WHERE run_id = ? AND token = ? AND ${CLAIMABLE}`,
+  )
+  const unquarantine = database.prepare(
+    `UPDATE runs SET ${RELEASED}, ${UNSUSPECTED} WHERE run_id = ? AND status = 'quarantined'`,
+  )
+
+  function countDeath(holder: string, why: Dismissal): void {
+    if (why.reason === "closed") return
+    const executing = findExecuting.all(holder) as { id: number; run_id: string; takeovers: number }[]
+    const rows =
+      why.reason === "died" ? executing : executing.filter(({ run_id }) => fromText(run_id) === why.runId)
+    const before = rows.filter(({ takeovers }) => takeovers >= SUSPECT)
+    const [only, ...others] = before.length > 0 ? before : rows
+    for (const row of rows) suspect.run(row === only && others.length === 0 ? 1 : 0, holder, row.id)
+  }
 
   return {
-    beat({ id, machine, pid, beat: count, until }) {
-      beat.run(toText(id), toText(machine), pid, count, until)
-      welcome.run(toText(id))
+    beat({ id, machine, pid, born }) {
+      const name = toText(id)
+      const [known] = wasTaken.all(name) as { taken: number }[]
+      if (known !== undefined) {
+        beat.run(name)
+        return known.taken === 1
+      }
+      addHolder.run(name, toText(machine), pid, toText(born))
+      releaseItsDead.run(name)
+      withdraw.run(name)
+      return true
     },
     holders: () =>
-      (findHolders.all() as Holder[]).map(({ id, machine, pid, beat: count, until }) => ({
+      (findHolders.all() as StoredHolder[]).map(({ id, machine, pid, born, beat: count }) => ({
         id: fromText(id),
         machine: fromText(machine),
         pid,
+        born: fromText(born),
         beat: count,
-        until,
       })),
-    dismiss(holder) {
-      removeHolder.run(toText(holder))
-      dismiss.run(toText(holder))
-      forgetDismissed.run()
+    held: (holder) =>
+      (findHeld.all(toText(holder)) as { run_id: string; token: number }[]).map(({ run_id, token }) => ({
+        runId: fromText(run_id),
+        holder,
+        token,
+      })),
+    dismiss(holder, why) {
+      const name = toText(holder)
+      if (removeHolder.run(name).changes === 0) return
+      countDeath(name, why)
+      freeAll.run(name)
     },
-    free: ({ workflows, dead, now, limit }) =>
-      toStoredRuns(findFree.all(toTextList(workflows), toTextList(dead), now, limit)),
+    free: ({ workflows, now, limit, suspects }) =>
+      toStoredRuns(findFree.all(toTextList(workflows), now, limit, suspects ? 1 : 0)),
     claim(runId, token, holder) {
+      markTaken.run(toText(holder), toText(runId), token)
       const { changes } = claim.run(toText(holder), toText(runId), token)
       return changes === 0 ? undefined : { runId, holder, token: token + 1 }
+    },
+    setIdle({ runId, token }, idle) {
+      const wakeAt = idle === false ? null : (idle.wakeAt ?? null)
+      setIdle.run(idle === false ? 1 : 0, wakeAt, toText(runId), token)
     },
     release({ runId, token }, wakeAt) {
       release.run(wakeAt ?? null, toText(runId), token)
     },
+    quarantine({ runId, token }) {
+      quarantine.run(toText(runId), token)
+    },
+    unquarantine: (runId) => unquarantine.run(toText(runId)).changes !== 0,
   }
 }
 
 /**
- * ?1 workflows, ?2 dead holders, ?3 now, ?4 limit. Each part has an index that holds little else than what it looks
- * for: runs that wait for an answer and have no time to wake up are in none of them.
+ * ?1 workflows, ?2 now, ?3 limit, ?4 whether suspects are asked for. Each part has an index that holds little else than
+ * what it looks for: runs that wait for an answer and have no time to wake up are in none of them.
  */
 const FREE = `
   WITH
     known (workflow) AS MATERIALIZED (SELECT value FROM json_each(?1)),
-    gone (holder) AS MATERIALIZED (SELECT value FROM json_each(?2) UNION SELECT id FROM dismissed_holders),
+    gone (holder) AS MATERIALIZED (
+      SELECT DISTINCT holder FROM runs WHERE holder IS NOT NULL EXCEPT SELECT id FROM holders
+    ),
     found (id, updated_at) AS (
       SELECT runs.id, runs.updated_at FROM known CROSS JOIN runs WHERE runs.id IN (
         SELECT id FROM runs
         WHERE workflow = known.workflow AND holder IS NULL AND status = 'running' AND wake_at IS NULL
-        ORDER BY rested_at, id LIMIT ?4
+          AND (takeovers >= ${SUSPECT}) = ?4
+        ORDER BY rested_at, id LIMIT ?3
       )
       UNION
       SELECT runs.id, runs.updated_at FROM known CROSS JOIN runs
-      WHERE runs.workflow = known.workflow AND runs.holder IS NULL AND runs.wake_at IS NOT NULL AND runs.wake_at <= ?3
+      WHERE runs.workflow = known.workflow AND runs.holder IS NULL AND runs.wake_at IS NOT NULL AND runs.wake_at <= ?2
+        AND (runs.takeovers >= ${SUSPECT}) = ?4 AND +runs.${CLAIMABLE}
       UNION
       SELECT runs.id, runs.updated_at FROM gone CROSS JOIN runs ON runs.holder = gone.holder
-      WHERE +runs.workflow IN (SELECT workflow FROM known)
+      WHERE +runs.workflow IN (SELECT workflow FROM known) AND (runs.takeovers >= ${SUSPECT}) = ?4
+        AND +runs.${CLAIMABLE}
       UNION
       SELECT runs.id, runs.updated_at FROM mail CROSS JOIN runs ON runs.run_id = mail.run_id
-      WHERE mail.outcome IS NULL AND runs.holder IS NULL AND runs.${IN_FLIGHT}
-        AND +runs.workflow IN (SELECT workflow FROM known)
+      WHERE mail.outcome IS NULL AND runs.holder IS NULL AND runs.${CLAIMABLE}
+        AND +runs.workflow IN (SELECT workflow FROM known) AND (runs.takeovers >= ${SUSPECT}) = ?4
     )
-  SELECT ${RUN_COLUMNS} FROM (SELECT id FROM found ORDER BY updated_at, id LIMIT ?4) AS first
+  SELECT ${RUN_COLUMNS} FROM (SELECT id FROM found ORDER BY updated_at, id LIMIT ?3) AS first
   CROSS JOIN runs ON runs.id = first.id ORDER BY runs.updated_at, runs.id`

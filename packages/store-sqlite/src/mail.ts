@@ -1,5 +1,5 @@
 /** Mail to whoever holds a run: kept until it has an outcome, and that until its sender has asked for it. */
-import type { Mail, MailOutcome } from "@superstep/engine"
+import type { Lease, Mail, MailOutcome } from "@superstep/engine"
 import type { Database } from "./driver.ts"
 import { type JsonBytes, jsonBytes, parseJson } from "./json-column.ts"
 import { fromText, toText } from "./text.ts"
@@ -10,6 +10,8 @@ export interface MailTable {
   /** Mail without an outcome, to runs of this holder, in the order it was posted. */
   to(holder: string): readonly Mail[]
   settle(id: string, outcome: MailOutcome): void
+  /** The same, for mail that its run refuses: nothing when the lease is no longer good. */
+  refuse(lease: Lease, id: string, error: { readonly code: string; readonly message: string }): void
   hasOutcome(id: string): boolean
   /** Forgets it with that. */
   takeOutcome(id: string): MailOutcome | undefined
@@ -35,19 +37,25 @@ export function mailTable(database: Database): MailTable {
      WHERE mail.outcome IS NULL AND runs.holder = ? ORDER BY mail.id`,
   )
   const settle = database.prepare("UPDATE mail SET outcome = ? WHERE mail_id = ? AND +outcome IS NULL")
+  const isGood = database.prepare("SELECT 1 FROM runs WHERE run_id = ? AND token = ?")
   const findOutcome = database.prepare("SELECT 1 FROM mail WHERE mail_id = ? AND outcome IS NOT NULL")
   const takeOutcome = database.prepare(
     "DELETE FROM mail WHERE mail_id = ? AND outcome IS NOT NULL RETURNING outcome",
   )
   const removeAll = database.prepare("DELETE FROM mail WHERE run_id = ? AND outcome IS NULL")
 
+  function settleMail(id: string, outcome: MailOutcome): void {
+    settle.run(JSON.stringify(outcome), toText(id))
+  }
+
   return {
     post({ id, runId, at, wish }) {
       post.run(toText(id), toText(runId), at, JSON.stringify(wish))
     },
     to: (holder) => (findMail.all(toText(holder)) as MailRow[]).map(toMail),
-    settle(id, outcome) {
-      settle.run(JSON.stringify(outcome), toText(id))
+    settle: settleMail,
+    refuse({ runId, token }, id, { code, message }) {
+      if (isGood.all(toText(runId), token).length > 0) settleMail(id, { ok: false, code, message })
     },
     hasOutcome: (id) => findOutcome.all(toText(id)).length > 0,
     takeOutcome(id) {

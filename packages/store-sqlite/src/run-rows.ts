@@ -1,28 +1,31 @@
 /** The rows of runs, as a store's callers see them. */
-import type { RunStatus, StoredRun } from "@superstep/engine"
+import type { StoredRun, StoredStatus } from "@superstep/engine"
 import { fromText } from "./text.ts"
 
-export const ALL_STATUS: readonly RunStatus[] = [
+export const ALL_STATUS: readonly StoredStatus[] = [
   "running",
   "waiting",
+  "quarantined",
   "completed",
   "failed",
   "cancelled",
   "limit",
 ]
 /** As the partial indexes have it, so that they are used. */
-export const IN_FLIGHT = "status IN ('running', 'waiting')"
-export const IS_OVER = "status NOT IN ('running', 'waiting')"
+export const IN_FLIGHT = "status IN ('running', 'waiting', 'quarantined')"
+export const IS_OVER = "status NOT IN ('running', 'waiting', 'quarantined')"
+/** Runs that a process may execute. */
+export const CLAIMABLE = "status IN ('running', 'waiting')"
 
 export function isOver(status: string): boolean {
-  return status !== "running" && status !== "waiting"
+  return status !== "running" && status !== "waiting" && status !== "quarantined"
 }
 
 /** To be selected from `runs`. */
 export const RUN_COLUMNS = `
   runs.run_id, runs.head, runs.bytes, runs.workflow, runs.graph, runs.status, runs.key, runs.thread, runs.labels,
   runs.fork_seq, (SELECT past.run_id FROM runs AS past WHERE past.id = runs.fork_run) AS fork_run_id, runs.token, runs.holder,
-  runs.wake_at, runs.takeovers, runs.pinned, runs.created_at, runs.updated_at`
+  runs.wake_at, runs.executing, runs.takeovers, runs.blamed, runs.pinned, runs.created_at, runs.updated_at`
 
 interface RunRow {
   readonly run_id: string
@@ -30,7 +33,7 @@ interface RunRow {
   readonly bytes: number
   readonly workflow: string
   readonly graph: string
-  readonly status: RunStatus
+  readonly status: StoredStatus
   readonly key: string | null
   readonly thread: string | null
   /** JSON. */
@@ -40,7 +43,9 @@ interface RunRow {
   readonly token: number
   readonly holder: string | null
   readonly wake_at: number | null
+  readonly executing: number
   readonly takeovers: number
+  readonly blamed: number
   readonly pinned: number
   readonly created_at: number
   readonly updated_at: number
@@ -68,7 +73,9 @@ function toStoredRun(row: RunRow): StoredRun {
     token: row.token,
     ...(row.holder === null ? {} : { holder: fromText(row.holder) }),
     ...(row.wake_at === null ? {} : { wakeAt: row.wake_at }),
+    executing: row.executing === 1,
     takeovers: row.takeovers,
+    blamed: row.blamed === 1,
     pinned: row.pinned === 1,
   }
 }

@@ -25,7 +25,7 @@ describe.each(drivers)("a file of version 1, opened by $name", ({ driver }) => {
     const store = openStore(path, driver)
     expect(await store.read("a\u0000", 0)).toEqual([...records(1, 2), ...records(3, 1, "x".repeat(100_000))])
     expect(await store.read("b", 0)).toEqual(records(1, 1).map((record) => ({ ...record, frame: "2" })))
-    const known = { graph: "", status: "running", token: 0, takeovers: 0, pinned: false }
+    const known = { graph: "", status: "running", token: 0, executing: true, takeovers: 0, blamed: false, pinned: false }
     const a = {
       ...known,
       runId: "a\u0000",
@@ -37,7 +37,7 @@ describe.each(drivers)("a file of version 1, opened by $name", ({ driver }) => {
     }
     expect(await store.run("a\u0000")).toEqual(a)
     expect(await store.run("b")).toMatchObject({ ...known, workflow: "", seq: 1 })
-    expect(await store.free({ workflows: ["flow"], dead: [], now: 0, limit: 9 })).toEqual([a])
+    expect(await store.free({ workflows: ["flow"], now: 0, limit: 9, suspects: false })).toEqual([a])
 
     expect(await store.claim("a\u0000", 0, "h")).toEqual(lease("a\u0000", 1))
     await store.append(lease("a\u0000"), 3, records(4, 1), { status: "completed" })

@@ -185,6 +185,30 @@ const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (workflowId, id)
   ) WITHOUT ROWID;
   `,
+  // Who lives is a matter of process ids and heartbeats, not of clocks; a run says whether it executes anything, and a
+  // run that keeps killing its process is parked. Holders of an older version hold nothing any more.
+  `
+  ALTER TABLE runs ADD COLUMN executing INTEGER NOT NULL DEFAULT 1;
+  ALTER TABLE runs ADD COLUMN blamed INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE runs ADD COLUMN died_with TEXT;
+  ALTER TABLE runs ADD COLUMN status_before TEXT;
+  DROP INDEX runs_thread_in_flight;
+  CREATE UNIQUE INDEX runs_thread_in_flight ON runs (thread)
+    WHERE thread IS NOT NULL AND status IN ('running', 'waiting', 'quarantined');
+  DROP INDEX runs_over;
+  CREATE INDEX runs_over ON runs (rested_at)
+    WHERE pinned = 0 AND status NOT IN ('running', 'waiting', 'quarantined');
+  DROP TABLE dismissed_holders;
+  DROP TABLE holders;
+  CREATE TABLE holders (
+    id TEXT NOT NULL PRIMARY KEY,
+    machine TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    born TEXT NOT NULL,
+    beat INTEGER NOT NULL,
+    taken INTEGER NOT NULL
+  );
+  `,
 ]
 
 /** To be called within a transaction that may write. */

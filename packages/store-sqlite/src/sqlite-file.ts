@@ -24,6 +24,8 @@ export interface FileOptions {
 
 export interface OpenFile {
   readonly database: Database
+  /** Absolute. */
+  readonly path: string
   /** Why what is written now would be lost: somebody removed the file, or put another one in its place. */
   isGone(): SuperstepError | undefined
 }
@@ -39,7 +41,7 @@ export function openSqliteFile(options: FileOptions): OpenFile {
   try {
     database = driver(path)
     configure(database, path, options)
-    return { database, isGone: goneCheck(path, options.lookAgain) }
+    return { database, path, isGone: goneCheck(path, options.lookAgain) }
   } catch (error) {
     try {
       database?.close()

@@ -3,13 +3,14 @@
  * open-database.ts's, what it holds is schema.ts's, when it is written is transactions.ts's; each table has a file of
  * its own. The invariants S1 … S3 are in transactions.ts, S4 is in journals.ts.
  */
-import { checkRegistryChange, type Registry, type Store } from "@superstep/engine"
+import { checkRegistryChange, type KeepAlive, type Registry, type Store } from "@superstep/engine"
 import { appender } from "./append.ts"
 import { blobTable } from "./blobs.ts"
 import type { Database } from "./driver.ts"
 import { graphTable } from "./graphs.ts"
 import { toBodies } from "./journal-rows.ts"
 import { journalTable } from "./journals.ts"
+import { keepAlive } from "./keep-alive.ts"
 import { leaseTable } from "./leases.ts"
 import { mailTable } from "./mail.ts"
 import { registryTables } from "./registry.ts"
@@ -26,9 +27,10 @@ type Promised<Port extends { [Method in keyof Port]: (...given: never[]) => unkn
 }
 
 /** A store that always answers with a promise. */
-export type SqliteStore = Promised<Store> & { readonly registry: Promised<Registry> }
+export type SqliteStore = Promised<Omit<Store, "keepAlive">> &
+  Required<Pick<Store, "keepAlive">> & { readonly registry: Promised<Registry> }
 
-export function storeOn(database: Database, transactions: Transactions): SqliteStore {
+export function storeOn(path: string, database: Database, transactions: Transactions): SqliteStore {
   const blobs = blobTable(database)
   const journals = journalTable(database, blobs)
   const snapshots = snapshotTable(database, blobs)
@@ -38,9 +40,10 @@ export function storeOn(database: Database, transactions: Transactions): SqliteS
   const leases = leaseTable(database)
   const mail = mailTable(database)
   const threads = threadTable(database)
-  const append = appender(database, { journals, blobs, graphs, requests, threads })
+  const append = appender(database, { journals, blobs, graphs, requests, threads, mail })
   const { remove, prune } = retention(database, transactions, { journals, blobs, requests, snapshots, mail })
   const report = reporter(database)
+  const beating = new Set<KeepAlive>()
 
   return {
     async append(lease, expectedSeq, records, change) {
@@ -79,21 +82,31 @@ export function storeOn(database: Database, transactions: Transactions): SqliteS
     async holders() {
       return transactions.read("The list of holders", leases.holders)
     },
-    dismiss: (holder) => transactions.write(`The dismissal of "${holder}"`, () => leases.dismiss(holder)),
+    async held(holder) {
+      return transactions.read(`What "${holder}" holds`, () => leases.held(holder))
+    },
+    dismiss: (holder, why) =>
+      transactions.write(`The dismissal of "${holder}"`, () => leases.dismiss(holder, why)),
     async free(query) {
       return transactions.read("The list of runs", () => leases.free(query))
     },
     claim: (runId, token, holder) =>
       transactions.write(`The claim to run "${runId}"`, () => leases.claim(runId, token, holder)),
+    setIdle: (lease, idle) =>
+      transactions.write(`The row of run "${lease.runId}"`, () => leases.setIdle(lease, idle)),
     release: (lease, wakeAt) =>
       transactions.write(`The release of run "${lease.runId}"`, () => leases.release(lease, wakeAt)),
+    quarantine: (lease) =>
+      transactions.write(`The quarantine of run "${lease.runId}"`, () => leases.quarantine(lease)),
+    unquarantine: (runId) =>
+      transactions.write(`The release of run "${runId}"`, () => leases.unquarantine(runId)),
 
     post: (letter) => transactions.write(`The mail to run "${letter.runId}"`, () => mail.post(letter)),
     async mail(holder) {
       return transactions.read(`The mail of "${holder}"`, () => mail.to(holder))
     },
-    settleMail: (id, outcome) =>
-      transactions.write(`The outcome of mail "${id}"`, () => mail.settle(id, outcome)),
+    refuseMail: (lease, id, error) =>
+      transactions.write(`The outcome of mail "${id}"`, () => mail.refuse(lease, id, error)),
     async mailOutcome(id) {
       const subject = `The outcome of mail "${id}"`
       // Asked for again and again: only the last time is it a write.
@@ -115,7 +128,18 @@ export function storeOn(database: Database, transactions: Transactions): SqliteS
       return transactions.readTogether("The size of the store", report)
     },
     async close() {
+      for (const thread of beating) thread.stop()
       transactions.close()
+    },
+    keepAlive(options) {
+      const thread = keepAlive(path, options)
+      beating.add(thread)
+      return {
+        stop() {
+          beating.delete(thread)
+          thread.stop()
+        },
+      }
     },
   }
 }

@@ -32,13 +32,13 @@ function openFile(path: string, driver: Driver, durability: "normal" | "full" = 
 }
 
 export function openStore(path: string, driver: Driver): SqliteStore {
-  const { database, isGone } = openFile(path, driver)
-  return storeOn(database, new Transactions(database, isGone))
+  const { database, path: file, isGone } = openFile(path, driver)
+  return storeOn(file, database, new Transactions(database, isGone))
 }
 
 /** A store on a connection that the test has too, or on one that looks at what is asked of it. */
 export function storeOver(database: Database): SqliteStore {
-  return storeOn(database, new Transactions(database, () => undefined))
+  return storeOn("", database, new Transactions(database, () => undefined))
 }
 
 /** Does what `change` does to the file, on a connection of its own. */

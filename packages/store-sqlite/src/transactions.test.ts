@@ -37,25 +37,25 @@ describe.each(drivers)("writes to a file by $name", ({ driver }) => {
     await store.append(lease("a"), 0, records(1, 1), created({ thread: "t" }))
     await store.append(lease("b"), 0, records(1, 1), created())
     await store.post({ id: "old", runId: "a", at: 1, wish: { type: "cancel" } })
-    await store.settleMail("old", { ok: true })
+    await store.refuseMail(lease("a"), "old", { code: "NO", message: "No." })
     const before = commits()
     const results = await Promise.all([
       store.append(lease("a"), 1, records(2, 1), { thread: [{ key: "k", kind: "set", value: 1 }] }),
       store.saveSnapshot(lease("a"), { seq: 2, data: "s" }),
-      store.beat({ id: "h", machine: "m", pid: 1, beat: 1, until: 2 }),
+      store.beat({ id: "h", machine: "m", pid: 1, born: "" }),
       store.claim("b", 1, "h2"),
       store.claim("b", 1, "h3"),
       store.release(lease("a"), 5),
       store.post({ id: "new", runId: "a", at: 1, wish: { type: "cancel" } }),
-      store.settleMail("new", { ok: true }),
+      store.refuseMail(lease("a"), "new", { code: "NO", message: "No." }),
       store.mailOutcome("old"),
       store.pin("a", true),
       store.removeThread("nobody's"),
-      store.dismiss("nobody"),
+      store.dismiss("nobody", { reason: "died" }),
     ])
     expect(commits()).toBe(before + 1)
     expect(results.slice(3, 5)).toEqual([{ runId: "b", holder: "h2", token: 2 }, undefined])
-    expect(results[8]).toEqual({ ok: true })
+    expect(results[8]).toEqual({ ok: false, code: "NO", message: "No." })
     expect(await store.run("a")).toMatchObject({ seq: 2, wakeAt: 5, pinned: true })
     expect(await store.thread("t")).toEqual({ version: 1, state: { k: 1 } })
     await store.close()

@@ -170,6 +170,8 @@ export interface RequestAnswered {
   readonly value: Json
   /** Who answered, as the caller said. */
   readonly by?: string | undefined
+  /** The mail that brought the answer: its sender's outcome. */
+  readonly mail?: string | undefined
 }
 
 /** A task sleeps until `until`. */
@@ -229,6 +231,8 @@ export interface RunCancelled {
   readonly type: "run.cancelled"
   readonly at: number
   readonly reason?: string | undefined
+  /** The mail that asked for it. */
+  readonly mail?: string | undefined
 }
 
 export type Entry =

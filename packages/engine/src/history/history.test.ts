@@ -346,6 +346,7 @@ test("what a migration changed is a change, and what it left is none", async () 
     )
     .build()
   const run = after.resume("r", {
+    takeOver: true,
     store,
     onGraphChange: (state) => ({
       ...state,

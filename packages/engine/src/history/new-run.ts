@@ -5,10 +5,10 @@ import { RunRow } from "../runtime/run-row.ts"
 import { standingOf } from "./standing.ts"
 
 /**
- * Holds runs while they are written. It counts as dead from the start: should this process die before it lets go of one,
+ * Holds runs while they are written. The store does not know it: should this process die before it lets go of a run,
  * that run is free all the same.
  */
-const WRITER = { id: "fork", machine: "", pid: 0, beat: 0, until: 0 }
+const WRITER = "fork"
 
 export class NewRun {
   readonly #store: Store
@@ -58,8 +58,7 @@ export class NewRun {
     const status = standingOf([...this.#machines.values()])
     this.#row.create(created, undefined)
     this.#row.stand(status, this.#machines.get("") as Machine)
-    const lease = { runId, holder: WRITER.id, token: 1 }
-    await this.#store.beat(WRITER)
+    const lease = { runId, holder: WRITER, token: 1 }
     await this.#store.append(lease, this.#after, this.#records, this.#row.take())
     await this.#store.release(lease, status === "waiting" ? this.#nextTimer() : undefined)
   }

@@ -5,6 +5,8 @@ export interface Clock {
   now(): number
   /** Calls back once at or after `at`; the returned function takes it back. */
   setTimer(at: number, callback: () => void): () => void
+  /** Milliseconds since some moment, unmoved by changes of the computer's clock. Default: `now`. */
+  monotonic?(): number
 }
 
 /** The longest delay that setTimeout takes; a longer one would fire at once. */
@@ -12,6 +14,7 @@ const LONGEST_DELAY = 2 ** 31 - 1
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   setTimer(at, callback) {
     let handle: ReturnType<typeof setTimeout>
     const arm = () => {

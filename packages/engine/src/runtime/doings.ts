@@ -210,6 +210,12 @@ export class Doings {
     const { memo } = this.#task
     if (memo?.has(key)) return memo.get(key) as T
     this.#checkGoing()
+    // K4: whoever lost the run while it was stopped must not begin another effect.
+    const sure = this.#frame.host.sure()
+    if (sure !== undefined) {
+      await sure
+      this.#checkGoing()
+    }
     let result: T
     try {
       result = await this.#underWay(run)
@@ -242,6 +248,7 @@ export class Doings {
   async #underWay<T>(run: () => T | Promise<T>): Promise<T> {
     const { host } = this.#frame
     host.changeSteps(1)
+    host.enter(this.#node)
     try {
       return await run()
     } finally {

@@ -13,7 +13,7 @@ describe.each([
     make().run(1, { clock, store, runId: "r" })
     await clock.advance(100)
     const other = manualClock(1_150)
-    const again = make().resume("r", { clock: other, store })
+    const again = make().resume("r", { takeOver: true, clock: other, store })
     expect(asked((await again).requests)).toEqual([["bob", 1_300]])
     await other.advance(149)
     expect(asked((await again).requests)).toEqual([["bob", 1_300]])
@@ -31,7 +31,7 @@ describe.each([
     make().run(1, { clock, store, runId: "r" })
     await clock.advance(100)
     const other = manualClock(9_000)
-    const again = make().resume("r", { clock: other, store })
+    const again = make().resume("r", { takeOver: true, clock: other, store })
     await again
     await other.advance(0)
     expect(asked((await again).requests)).toEqual([["eve", 9_300]])

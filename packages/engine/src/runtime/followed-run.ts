@@ -2,7 +2,14 @@
  * A run that is not at work here: in another process, or put aside in the store. It is watched by looking at the store
  * now and then; what it is asked for goes to its holder by mail; and when nobody holds it, it is taken up here.
  */
-import { type Graph, type Json, type RequestId, type RunId, SuperstepError } from "../core/index.ts"
+import {
+  type Graph,
+  isSuperstepError,
+  type Json,
+  type RequestId,
+  type RunId,
+  SuperstepError,
+} from "../core/index.ts"
 import type { Clock } from "./clock.ts"
 import type { RunEvent } from "./events.ts"
 import type { Keeper } from "./keeper.ts"
@@ -13,10 +20,12 @@ import type { RunHost } from "./run-host.ts"
 import { newRunId } from "./run-id.ts"
 import { loadedResult } from "./run-result.ts"
 import type { Mail, StoredRun } from "./stored.ts"
-import { runUnknown } from "./take-up.ts"
+import { runQuarantined, runUnknown } from "./take-up.ts"
 
 /** Milliseconds between two looks. */
 const LOOK = 250
+/** How asking a run here ends when the run has left this process. */
+const LEFT = ["RUN_TAKEN", "RUN_EVICTED"]
 /** Milliseconds until mail that nobody took is reported. */
 const MAIL_PATIENCE = 30_000
 
@@ -60,6 +69,7 @@ export class FollowedRun {
       if (this.#here !== undefined) return await this.#here.settled()
       const row = await this.#row()
       if (isOver(row)) return await this.#fold()
+      if (row.status === "quarantined") throw runQuarantined(row)
       if (this.#isDue(row) && !(await this.#keeper.isHeldElsewhere(row))) {
         const host = await this.#takeUp(row)
         if (host !== undefined) return await host.settled()
@@ -82,17 +92,29 @@ export class FollowedRun {
     return loadedResult(run)
   }
 
-  async respond(request: RequestId, value: unknown, by: string | undefined): Promise<void> {
-    const host = await this.#awake()
-    if (host !== undefined) return await host.respond(request, value, by)
-    await this.#ask({ type: "answer", request, value: value as Json, by })
+  respond(request: RequestId, value: unknown, by: string | undefined): Promise<void> {
+    return this.#ask({ type: "answer", request, value: value as Json, by }, (host, mail) =>
+      host.respond(request, value, by, mail),
+    )
   }
 
-  async cancel(reason: string | undefined): Promise<void> {
+  cancel(reason: string | undefined): Promise<void> {
+    return this.#ask({ type: "cancel", reason }, (host, mail) => host.cancel(reason, mail))
+  }
+
+  /** Asks the run here, or by mail where it is. Whichever record carries the mail's id has the wish carried out. */
+  async #ask(wish: Mail["wish"], act: (host: RunHost, mail: string) => Promise<void>): Promise<void> {
+    const mail = newRunId()
     const host = await this.#awake()
-    if (host === undefined) return await this.#ask({ type: "cancel", reason })
-    host.root.cancel(reason)
-    await host.durable()
+    if (host !== undefined) {
+      try {
+        return await act(host, mail)
+      } catch (error) {
+        // It left this process before the record was durable: whoever has it now is asked.
+        if (!LEFT.some((code) => isSuperstepError(error, code))) throw error
+      }
+    }
+    await this.#write(mail, wish)
   }
 
   /** Here, unless another process has it. */
@@ -100,12 +122,12 @@ export class FollowedRun {
     if (this.#here !== undefined) return this.#here
     const row = await this.#row()
     if (isOver(row)) throw runOver(row)
+    if (row.status === "quarantined") throw runQuarantined(row)
     return (await this.#keeper.isHeldElsewhere(row)) ? undefined : await this.#takeUp(row)
   }
 
-  async #ask(wish: Mail["wish"]): Promise<void> {
+  async #write(id: string, wish: Mail["wish"]): Promise<void> {
     const { store } = this.#keeper
-    const id = newRunId()
     const at = this.#clock.now()
     await store.post({ id, runId: this.id, at, wish })
     for (;;) {
@@ -114,19 +136,24 @@ export class FollowedRun {
       if (outcome !== undefined) throw new SuperstepError(outcome.code, outcome.message, { run: this.id })
       if (this.#clock.now() - at > MAIL_PATIENCE) throw mailUnread(this.id)
       await this.#look()
-      // Its holder may have died meanwhile; whoever takes it up reads the mail.
+      // Its holder may have died meanwhile; whoever claims it reads the mail.
       const row = await this.#row()
       if (isOver(row)) return await this.#wasSettled(id, row)
+      if (row.status === "quarantined") throw runQuarantined(row)
       if (this.#here === undefined && !(await this.#keeper.isHeldElsewhere(row))) await this.#takeUp(row)
       if (this.#here !== undefined) await this.#keeper.deliver()
     }
   }
 
-  /** The run ended before anybody read the mail, or because of it. */
+  /** The run ended before anybody read the mail, or because of it: the record that carries its id says which. */
   async #wasSettled(id: string, row: StoredRun): Promise<void> {
-    const outcome = await this.#keeper.store.mailOutcome(id)
-    if (outcome === undefined) throw runOver(row)
-    if (!outcome.ok) throw new SuperstepError(outcome.code, outcome.message, { run: this.id })
+    const { store } = this.#keeper
+    const outcome = await store.mailOutcome(id)
+    if (outcome !== undefined && !outcome.ok)
+      throw new SuperstepError(outcome.code, outcome.message, { run: this.id })
+    if (outcome !== undefined) return
+    const records = await store.read(this.id, 0)
+    if (!records.some(({ entry }) => "mail" in entry && entry.mail === id)) throw runOver(row)
   }
 
   /** Events after that number, from the journal, until the run is over. */
@@ -148,7 +175,7 @@ export class FollowedRun {
 }
 
 export function isOver({ status }: Pick<StoredRun, "status">): boolean {
-  return status !== "running" && status !== "waiting"
+  return status !== "running" && status !== "waiting" && status !== "quarantined"
 }
 
 function runOver({ runId, status }: StoredRun): SuperstepError {

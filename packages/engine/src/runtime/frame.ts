@@ -283,9 +283,10 @@ export class Frame {
     this.apply({ type: "timer.fired", at: this.host.now(), timer })
   }
 
-  cancel(reason: string | undefined): void {
+  cancel(reason: string | undefined, mail?: string): void {
     if (this.machine.isOver()) return
-    this.apply({ type: "run.cancelled", at: this.host.now(), reason })
+    const at = this.host.now()
+    this.apply({ type: "run.cancelled", at, reason, ...(mail === undefined ? {} : { mail }) })
   }
 
   #finished(): void {

@@ -37,7 +37,7 @@ async function waiting(...ids: readonly string[]) {
 describe("a run of another version", () => {
   test("is refused, with what was and what is, and goes on with the old one", async () => {
     const store = await waiting("a", "ask", "b")
-    const resumed = version("a", "ask", "c").resume("r", { store })
+    const resumed = version("a", "ask", "c").resume("r", { takeOver: true, store })
     await expect(resumed.result).rejects.toMatchObject({ code: "GRAPH_CHANGED", run: "r" })
     const { message } = await resumed.result.catch((error) => error)
     expect(message.split("\n")).toEqual([
@@ -48,7 +48,7 @@ describe("a run of another version", () => {
       '  + edge {"from":"ask","kind":"single","to":"c"}',
       "Resume it with onGraphChange, or with the old version.",
     ])
-    const old = version("a", "ask", "b").resume("r", { store })
+    const old = version("a", "ask", "b").resume("r", { takeOver: true, store })
     await old
     await old.respond("r1", 5)
     expect((await old).outputs).toEqual([7])
@@ -56,7 +56,7 @@ describe("a run of another version", () => {
 
   test("goes on with `continue`: what waits is matched by name", async () => {
     const store = await waiting("a", "ask", "b")
-    const run = version("a", "ask", "b", "c").resume("r", { store, onGraphChange: "continue" })
+    const run = version("a", "ask", "b", "c").resume("r", { takeOver: true, store, onGraphChange: "continue" })
     await run
     await run.respond("r1", 5)
     expect(await run).toMatchObject({ outputs: [8], state: { total: 8 } })
@@ -64,7 +64,7 @@ describe("a run of another version", () => {
 
   test("cannot go on with `continue` when what it waits for is gone, and says what that is", async () => {
     const store = await waiting("a", "ask", "b")
-    const run = version("a", "b").resume("r", { store, onGraphChange: "continue" })
+    const run = version("a", "b").resume("r", { takeOver: true, store, onGraphChange: "continue" })
     await expect(run.result).rejects.toThrow(
       /It cannot go on with this one: .*node "ask", which workflow "w" does not have/,
     )
@@ -84,16 +84,16 @@ describe("a run of another version", () => {
         requests: state.requests.map((request) => ({ ...request, node: named(request.node) })),
       }
     }
-    await version("a", "asking", "b").resume("r", { store, onGraphChange: rename })
+    await version("a", "asking", "b").resume("r", { takeOver: true, store, onGraphChange: rename })
     expect(told).toContain("- node ask")
     expect(told).toContain("+ node asking")
     // From here on it is a run of the new version: no policy is needed.
-    const run = version("a", "asking", "b").resume("r", { store })
+    const run = version("a", "asking", "b").resume("r", { takeOver: true, store })
     await run
     await run.respond("r1", 5)
     expect((await run).outputs).toEqual([7])
     const seqs: number[] = []
-    for await (const { seq } of version("a", "asking", "b").resume("r", { store }).events({ after: 0 }))
+    for await (const { seq } of version("a", "asking", "b").resume("r", { takeOver: true, store }).events({ after: 0 }))
       seqs.push(seq)
     expect(seqs).toEqual(seqs.map((_, i) => i + 1))
     expect(seqs.length).toBe((await store.read("r", 0)).at(-1)?.events)
@@ -101,16 +101,17 @@ describe("a run of another version", () => {
 
   test("that a migration leaves unfit is refused, and a migration that throws says so", async () => {
     const store = await waiting("a", "ask", "b")
-    const same = version("a", "b").resume("r", { store, onGraphChange: (state) => state })
+    const same = version("a", "b").resume("r", { takeOver: true, store, onGraphChange: (state) => state })
     await expect(same.result).rejects.toMatchObject({ code: "GRAPH_CHANGED" })
     const broken = version("a", "b").resume("r", {
+      takeOver: true,
       store,
       onGraphChange: () => {
         throw new Error("no idea")
       },
     })
     await expect(broken.result).rejects.toThrow("no idea")
-    const old = version("a", "ask", "b").resume("r", { store })
+    const old = version("a", "ask", "b").resume("r", { takeOver: true, store })
     await old
     await old.respond("r1", 1)
     expect((await old).outputs).toEqual([3])
@@ -119,7 +120,7 @@ describe("a run of another version", () => {
   test("that is over tells its result, whatever the version", async () => {
     const store = memoryStore()
     await version("a", "b").run(0, { store, runId: "r" })
-    expect((await version("x").resume("r", { store })).outputs).toEqual([2])
+    expect((await version("x").resume("r", { takeOver: true, store })).outputs).toEqual([2])
   })
 })
 
@@ -147,7 +148,7 @@ describe("a change of policies alone", () => {
     await clock.advance(1_000)
     expect((await run).status).toBe("waiting")
     // With no retries at all, the first failure would have been the end.
-    const resumed = flaky(undefined, 0).resume("r", { store, clock })
+    const resumed = flaky(undefined, 0).resume("r", { takeOver: true, store, clock })
     await resumed
     await resumed.respond("r1", 4)
     expect((await resumed).outputs).toEqual([5])
@@ -169,18 +170,18 @@ describe("a sub-workflow of another version", () => {
   test("that is drawn changes its parent", async () => {
     const store = memoryStore()
     await outer("ask").run(0, { store, runId: "r" })
-    await expect(outer("ask2").resume("r", { store }).result).rejects.toMatchObject({ code: "GRAPH_CHANGED" })
+    await expect(outer("ask2").resume("r", { takeOver: true, store }).result).rejects.toMatchObject({ code: "GRAPH_CHANGED" })
   })
 
   test("that is called fails its caller, unless the policy takes it", async () => {
     const store = memoryStore()
     await calling("a", "ask").run(0, { store, runId: "r" })
-    const lenient = calling("a", "ask", "b").resume("r", { store, onGraphChange: "continue" })
+    const lenient = calling("a", "ask", "b").resume("r", { takeOver: true, store, onGraphChange: "continue" })
     const [request] = (await lenient).requests
     await lenient.respond(request?.id ?? "", 5)
     expect((await lenient).outputs).toEqual([7])
     await calling("a", "ask").run(0, { store, runId: "s" })
-    const strict = await calling("a", "ask", "b").resume("s", { store }).result
+    const strict = await calling("a", "ask", "b").resume("s", { takeOver: true, store }).result
     expect(strict).toMatchObject({ status: "failed", error: { code: "GRAPH_CHANGED" } })
   })
 })

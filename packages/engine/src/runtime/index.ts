@@ -14,6 +14,7 @@ export {
 export { type Clock, systemClock } from "./clock.ts"
 export type { CallOptions, Context, Delta, LogLevel, Question, StepOptions } from "./context.ts"
 export type { RunEvent } from "./events.ts"
+export { isOver } from "./followed-run.ts"
 export {
   adopt,
   differenceOf,
@@ -21,7 +22,7 @@ export {
   type GraphDifference,
   type Migrate,
 } from "./graph-change.ts"
-export { TICK } from "./holder-life.ts"
+export { DEFAULT_LEASE, processOf, TICK } from "./holder-life.ts"
 export { Keeper } from "./keeper.ts"
 export { type Labels, labelsProblem } from "./labels.ts"
 export {
@@ -60,13 +61,16 @@ export { RunError } from "./run-error.ts"
 export { RunHost } from "./run-host.ts"
 export { jsonSchemaOf, type Schema, validate } from "./schema.ts"
 export { Several } from "./several.ts"
-export type { JournalRecord, Snapshot, Store } from "./store.ts"
+export type { JournalRecord, KeepAlive, KeepAliveOptions, Snapshot, Store } from "./store.ts"
 export { journalConflict, keyTaken, runExists, runTaken, threadBusy, threadMoved } from "./store-errors.ts"
+export { SUSPECT } from "./stored.ts"
 export type {
   Amount,
   ClosedRequest,
+  Dismissal,
   FreeQuery,
   Holder,
+  Idle,
   Lease,
   Mail,
   MailOutcome,
@@ -76,11 +80,13 @@ export type {
   RunCreated,
   RunQuery,
   StorageReport,
+  StoredHolder,
   StoredRequest,
   StoredRun,
+  StoredStatus,
   ThreadWrite,
 } from "./stored.ts"
-export { revive, runUnknown, type Surroundings } from "./take-up.ts"
+export { claimRun, revive, runQuarantined, runUnknown, type Surroundings } from "./take-up.ts"
 export {
   currentTelemetry,
   type RunInfo,

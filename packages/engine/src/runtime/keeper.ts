@@ -1,101 +1,182 @@
 /**
- * Keeps the runs that this process holds in a store: says that it is alive, brings them their mail, and takes runs over
- * from processes that are dead. Every run with a store has one: that of its runtime, or the one of its store.
+ * Keeps the runs that this process holds in a store: says that it is alive, verifies its leases, brings the runs their
+ * mail, and claims runs that nobody alive holds. Every run with a store has one: that of its runtime, or the one of its
+ * store.
  *
  * Invariants:
  * K1 A run is written to under a lease only, and a lease is taken from a dead holder or from none, unless a person says so.
  * K2 A holder is known to the store before it holds its first run.
- * K3 Mail is settled after what it asks for is durable, or refused.
+ * K3 Mail is settled with the record that carries it out, or refused once everything before it is durable.
+ * K4 Nothing new starts under a lease that was not verified within the time of a lease.
+ * K5 A run has one host in this process: whoever claims, starts or resumes it passes its gate, one after another.
  */
 import { isSuperstepError, type RunId, SuperstepError, toErrorData } from "../core/index.ts"
 import { type Clock, systemClock } from "./clock.ts"
-import { DEFAULT_LEASE, TICK, thisMachine, Watch } from "./holder-life.ts"
-import { isPromise } from "./maybe-promise.ts"
+import { DEFAULT_HUNG_AFTER, DEFAULT_LEASE, TICK, thisProcess, Watch } from "./holder-life.ts"
+import { LoopWatch } from "./loop-watch.ts"
+import { isPromise, type MaybePromise } from "./maybe-promise.ts"
 import type { RunHost } from "./run-host.ts"
 import { newRunId } from "./run-id.ts"
 import type { Store } from "./store.ts"
-import type { Holder, Lease, Mail, MailOutcome, StoredRun } from "./stored.ts"
+import { runTaken } from "./store-errors.ts"
+import type { Holder, Lease, Mail, StoredHolder, StoredRun } from "./stored.ts"
 
-/** How a run ends here that could go on elsewhere. */
+/** How a run ends here that could continue elsewhere. */
 const LOST = ["JOURNAL_LOST", "STORE_WRITE_FAILED"]
+
+export interface KeeperOptions {
+  readonly clock: Clock
+  /** Milliseconds; see DEFAULT_LEASE. */
+  readonly lease?: number | undefined
+  readonly hungAfter?: number | undefined
+  /** Where this process's id means something; default `thisMachine()`. */
+  readonly machine?: string | undefined
+  /** Called with the first run that it holds; what it returns, with the last. */
+  readonly whileHolding?: ((keeper: Keeper) => () => void) | undefined
+  /** Beats from a thread from the first run on; else from the first tick on, so that short processes need none. */
+  readonly beatsAtOnce?: boolean | undefined
+  readonly onProblem?: ((problem: { readonly runId?: RunId; readonly error: Error }) => void) | undefined
+}
 
 export class Keeper {
   readonly store: Store
   readonly id: string = newRunId()
   readonly watch: Watch
-  readonly #now: () => number
+  readonly #holder: Holder
   readonly #lease: number
+  readonly #options: KeeperOptions
+  readonly #loop: LoopWatch | undefined
   readonly #live = new Map<RunId, RunHost>()
+  readonly #gates = new Map<RunId, Promise<unknown>>()
+  readonly #delivering = new Map<RunId, Promise<void>>()
   readonly #toRelease: Lease[] = []
-  /** Told of every run that it comes to hold. */
+  /** Resolves when a run that executes alone in this process has shown that it does not kill it. */
+  trial: Promise<void> | undefined
+  /** Called for every run that it comes to hold. */
   onHold: ((host: RunHost) => void) | undefined
-  readonly #whileHolding: ((keeper: Keeper) => () => void) | undefined
   #noLonger: (() => void) | undefined
-  #beat = 0
-  #beatDue = 0
-  #beating: Promise<void> | undefined
+  /** When the leases were last known to be good, by both clocks; undefined: never. */
+  #verified: { readonly monotonic: number; readonly now: number } | undefined
+  #verifying: Promise<void> | undefined
+  #whenSure: (() => void)[] = []
 
-  /** `whileHolding` is called with the first run that it holds; what it gives, with the last. */
-  constructor(
-    store: Store,
-    clock: Pick<Clock, "now">,
-    lease: number = DEFAULT_LEASE,
-    whileHolding?: (keeper: Keeper) => () => void,
-  ) {
+  constructor(store: Store, options: KeeperOptions) {
+    const { lease = DEFAULT_LEASE, hungAfter = DEFAULT_HUNG_AFTER } = options
+    const here = thisProcess()
     this.store = store
-    this.watch = new Watch(lease)
-    this.#now = () => clock.now()
+    this.#holder = { ...here, machine: options.machine ?? here.machine, id: this.id }
     this.#lease = lease
-    this.#whileHolding = whileHolding
+    this.#options = options
+    this.watch = new Watch({ machine: this.#holder.machine, lease, hungAfter }, () => this.#monotonic())
+    // A clock that a test moves says nothing about this process's event loop.
+    if (options.clock === systemClock) {
+      const onBlocked = (error: SuperstepError) => options.onProblem?.({ runId: error.run as RunId, error })
+      this.#loop = new LoopWatch(store, { holder: this.#holder, every: lease / 3, hungAfter }, onBlocked)
+    }
   }
+
+  #monotonic(): number {
+    const { clock } = this.#options
+    return clock.monotonic?.() ?? clock.now()
+  }
+
+  // Being alive
 
   /** K2. Undefined when there is nothing to wait for. */
   begin(): Promise<void> | undefined {
-    return this.#beating ?? (this.#isBeatDue() ? this.#say() : undefined)
+    return this.#age() < this.#lease / 3 ? this.#verifying : this.verify()
   }
 
-  /** A clock that jumped back must not silence it. */
-  #isBeatDue(): boolean {
-    const now = this.#now()
-    return now >= this.#beatDue || this.#beatDue - now > this.#lease
+  /** The same, for a run that is to be started: not while a run under suspicion is tried alone. */
+  admit(): Promise<void> | undefined {
+    return this.trial === undefined ? this.begin() : this.trial.then(() => this.begin())
   }
 
-  #say(): Promise<void> | undefined {
-    const now = this.#now()
-    const holder: Holder = {
-      id: this.id,
-      machine: thisMachine(),
-      pid: process.pid,
-      beat: ++this.#beat,
-      until: now + this.#lease,
-    }
-    const said = this.store.beat(holder)
+  /** Milliseconds since the leases were verified, by whichever clock says more: a stopped machine stops one of them. */
+  #age(): number {
+    if (this.#verified === undefined) return Number.POSITIVE_INFINITY
+    const { monotonic, now } = this.#verified
+    return Math.max(this.#monotonic() - monotonic, this.#options.clock.now() - now)
+  }
+
+  /** K4. Undefined while the leases are known to be good; else resolves when they are again. */
+  sure(): Promise<void> | undefined {
+    if (this.#age() < this.#lease) return undefined
+    const verifying = this.verify()
+    if (verifying === undefined) return undefined
+    // A store that does not answer is asked again with every tick.
+    verifying.catch(() => undefined)
+    return new Promise((resolve) => this.#whenSure.push(resolve))
+  }
+
+  /** Says that the process lives, and stops the runs that were taken from it. */
+  verify(): Promise<void> | undefined {
+    if (this.#verifying !== undefined) return this.#verifying
+    const began = { monotonic: this.#monotonic(), now: this.#options.clock.now() }
     const done = () => {
-      this.#beatDue = now + this.#lease / 3
-      this.#beating = undefined
+      this.#verified = began
+      this.#verifying = undefined
+      const waiting = this.#whenSure
+      this.#whenSure = []
+      for (const resolve of waiting) resolve()
     }
-    if (!isPromise(said)) {
+    const taken = this.store.beat(this.#holder)
+    if (!isPromise(taken) && (!taken || this.#live.size === 0)) {
       done()
       return undefined
     }
-    this.#beating = said.then(done, (error) => {
-      this.#beating = undefined
+    const verified = async () => {
+      if ((await taken) && this.#live.size > 0) await this.#stopTaken()
+      done()
+    }
+    this.#verifying = verified().catch((error) => {
+      this.#verifying = undefined
       throw error
     })
-    return this.#beating
+    return this.#verifying
+  }
+
+  /** Of a run that was claimed elsewhere nothing more may happen here. */
+  async #stopTaken(): Promise<void> {
+    const hosts = [...this.#live.values()].filter((host) => host.isStored && !host.isOver)
+    const held = new Map((await this.store.held(this.id)).map(({ runId, token }) => [runId, token]))
+    for (const host of hosts) {
+      const isGood = held.get(host.runId) === host.lease?.token
+      if (!isGood && !host.isOver && this.#live.get(host.runId) === host) host.stop(runTaken(host.runId))
+    }
+  }
+
+  /** A task of the run has control from now on. */
+  enter(host: RunHost, node: string): void {
+    this.#loop?.enter(host.runId, node)
+  }
+
+  // Holding runs
+
+  /** K5. Passes the gate of a run: acts at once if nobody else is in it, else after them. */
+  pass<T>(runId: RunId, act: () => MaybePromise<T>): MaybePromise<T> {
+    const before = this.#gates.get(runId)
+    const acted = before === undefined ? act() : before.then(act, act)
+    if (!isPromise(acted)) return acted
+    const gate = (acted as Promise<T>).then(
+      () => undefined,
+      () => undefined,
+    )
+    this.#gates.set(runId, gate)
+    gate.then(() => {
+      if (this.#gates.get(runId) === gate) this.#gates.delete(runId)
+    })
+    return acted
   }
 
   newLease(runId: RunId): Lease {
     return { runId, holder: this.id, token: 1 }
   }
 
-  /** A run that is being started, and may turn out to be here already. */
-  addNew(host: RunHost): void {
-    if (!this.#live.has(host.runId)) this.add(host)
-  }
   add(host: RunHost): void {
     this.#live.set(host.runId, host)
-    this.#noLonger ??= this.#whileHolding?.(this)
+    this.#noLonger ??= this.#options.whileHolding?.(this)
+    if (this.#options.beatsAtOnce) this.#loop?.start()
     this.onHold?.(host)
     host.onFinish(() => this.#finished(host))
   }
@@ -104,8 +185,10 @@ export class Keeper {
     if (this.#live.size > 0 || this.#toRelease.length > 0) return
     this.#noLonger?.()
     this.#noLonger = undefined
+    // A runtime's process goes on; the thread of a script ends with its last run.
+    if (this.#options.whileHolding !== undefined) this.#loop?.stop()
   }
-  /** A run that the store did not take for a while is let go once it answers again: others may go on with it. */
+  /** A run that the store did not take for a while is let go once it answers again: others may continue it. */
   #finished(host: RunHost): void {
     const isLost = LOST.some((code) => isSuperstepError(host.failure, code))
     if (isLost && host.lease !== undefined) this.#toRelease.push(host.lease)
@@ -123,60 +206,92 @@ export class Keeper {
 
   /** To be called every TICK. A store that fails is tried again with the next one. */
   async tick(): Promise<void> {
-    this.watch.tick()
-    await this.begin()
+    if (this.#live.size > 0) this.#loop?.start()
+    if (this.#age() >= this.#lease / 3 || this.#whenSure.length > 0) await this.verify()
     for (let lease = this.#toRelease[0]; lease !== undefined; lease = this.#toRelease[0]) {
-      await this.store.release(lease, this.#now())
+      await this.store.release(lease, this.#options.clock.now())
       this.#toRelease.shift()
     }
     if (this.#live.size > 0) await this.deliver()
   }
 
-  /** Brings the runs that are here their mail. */
+  // Mail
+
+  /**
+   * Brings the runs that are here their mail. One delivery a run at a time: what comes meanwhile is brought with the
+   * next. Resolves when the mail is read; a run may take its time with it.
+   */
   async deliver(): Promise<void> {
-    const mail = await this.store.mail(this.id)
-    // A run that is held and not here is on its way in, or out: its mail waits.
-    for (const one of mail) {
-      const host = this.#live.get(one.runId)
-      if (host !== undefined) await this.#settle(host, one)
+    const byRun = new Map<RunId, Mail[]>()
+    for (const mail of await this.store.mail(this.id)) {
+      const list = byRun.get(mail.runId)
+      if (list === undefined) byRun.set(mail.runId, [mail])
+      else list.push(mail)
+    }
+    for (const [runId, mail] of byRun) {
+      // A run that is held and not here is on its way in, or out: its mail waits.
+      const host = this.#live.get(runId)
+      if (host === undefined || this.#delivering.has(runId)) continue
+      const delivered = this.#deliverTo(host, mail)
+        .catch((error) => this.#options.onProblem?.({ runId, error: asError(error) }))
+        .finally(() => this.#delivering.delete(runId))
+      this.#delivering.set(runId, delivered)
     }
   }
 
-  /** Does what the mail asks for, and says what came of it (K3). */
-  async #settle(host: RunHost, { id, wish }: Mail): Promise<void> {
-    let outcome: MailOutcome = { ok: true }
+  async #deliverTo(host: RunHost, mail: readonly Mail[]): Promise<void> {
+    for (const one of mail) await this.#carryOut(host, one)
+  }
+
+  /** K3. */
+  async #carryOut(host: RunHost, { id, wish }: Mail): Promise<void> {
     try {
-      if (wish.type === "answer") await host.respond(wish.request, wish.value, wish.by)
-      else {
-        host.root.cancel(wish.reason)
-        await host.durable()
-      }
+      if (wish.type === "answer") await host.respond(wish.request, wish.value, wish.by, id)
+      else await host.cancel(wish.reason, id)
     } catch (error) {
-      const { code, message } = toErrorData(error)
-      outcome = { ok: false, code, message }
+      await this.#refuse(host, id, error)
     }
-    await this.store.settleMail(id, outcome)
   }
 
-  /** The run cannot be taken up: who wrote to it is told. */
-  async refuseMail(runId: RunId, error: unknown): Promise<void> {
+  /** What is not durable does not count: the run may have left, and whoever has it now decides. */
+  async #refuse(host: RunHost, id: string, error: unknown): Promise<void> {
+    try {
+      await host.durable()
+    } catch {
+      return
+    }
+    const { code, message } = toErrorData(error)
+    if (host.lease !== undefined) await this.store.refuseMail(host.lease, id, { code, message })
+  }
+
+  /** The run cannot be restored here: who wrote to it is told why. */
+  async refuseMail(lease: Lease, error: unknown): Promise<void> {
     const { code, message } = toErrorData(error)
     for (const mail of await this.store.mail(this.id)) {
-      if (mail.runId === runId) await this.store.settleMail(mail.id, { ok: false, code, message })
+      if (mail.runId === lease.runId) await this.store.refuseMail(lease, mail.id, { code, message })
     }
   }
 
-  /** Whether somebody alive, and not this process, holds the run. */
-  async isHeldElsewhere({ holder }: StoredRun): Promise<Holder | undefined> {
+  // Runs of others
+
+  /** Whoever holds the run, is alive, and is not this process. */
+  async isHeldElsewhere({ holder }: StoredRun): Promise<StoredHolder | undefined> {
     if (holder === undefined || holder === this.id) return undefined
     const found = (await this.store.holders()).find(({ id }) => id === holder)
-    return found === undefined || this.watch.isDead(found, this.#now()) ? undefined : found
+    if (found === undefined) return undefined
+    const why = this.watch.isGone(found)
+    if (why === undefined) return found
+    await this.store.dismiss(holder, why)
+    return undefined
   }
 
   /** Takes a run that nobody alive holds (K1). */
-  async claim(run: StoredRun): Promise<Lease | undefined> {
+  async claim({ runId, holder }: StoredRun): Promise<Lease | undefined> {
     await this.begin()
-    return await this.store.claim(run.runId, run.token, this.id)
+    // Its holder may have been dismissed since the row was read, which raised the token.
+    const row = await this.store.run(runId)
+    if (row === undefined || (row.holder !== undefined && row.holder !== holder)) return undefined
+    return await this.store.claim(runId, row.token, this.id)
   }
 
   release(host: RunHost, wakeAt: number | undefined): Promise<void> | void {
@@ -186,12 +301,18 @@ export class Keeper {
 
   /** Nothing is held any more. */
   async end(): Promise<void> {
-    if (this.#beat > 0) await this.store.dismiss(this.id)
+    this.#loop?.stop()
+    if (this.#verified !== undefined) await this.store.dismiss(this.id, { reason: "closed" })
   }
 }
 
-export function runHeld({ runId }: StoredRun, { machine, pid }: Holder): SuperstepError {
-  const text = `Run "${runId}" is at work in process ${pid} on ${machine.split(" ")[0]}. Wait for it, or resume it with takeOver: true if that process is stuck.`
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}
+
+export function runHeld(runId: RunId, { machine, pid }: Holder): SuperstepError {
+  const where = `process ${pid} on ${machine.split(" ")[0]}`
+  const text = `Run "${runId}" is being executed by ${where}. Wait for it, or resume it with takeOver: true if that process is stuck.`
   return new SuperstepError("RUN_HELD", text, { run: runId })
 }
 
@@ -201,7 +322,7 @@ const keepers = new WeakMap<Store, Keeper>()
 export function keeperOf(store: Store): Keeper {
   let keeper = keepers.get(store)
   if (keeper === undefined) {
-    keeper = new Keeper(store, systemClock, DEFAULT_LEASE, keepAlive)
+    keeper = new Keeper(store, { clock: systemClock, whileHolding: keepAlive })
     keepers.set(store, keeper)
   }
   return keeper

@@ -39,7 +39,7 @@ describe("the budget of a node", () => {
     })
     const flow = workflow("w").start(worker).loop(worker, worker, { max: 3 }).build()
     await flow.run(0, { store, runId: "r" })
-    const resumed = flow.resume("r", { store })
+    const resumed = flow.resume("r", { takeOver: true, store })
     await resumed
     await resumed.respond("r1", 1)
     expect(await resumed.result).toMatchObject({ status: "limit", error: { code: "BUDGET_EXCEEDED" } })
@@ -109,7 +109,7 @@ test("usage is known by agent and model, also from below, and after a restart", 
     for await (const event of run) fold.add(JSON.parse(JSON.stringify(event)))
   })()
   await run
-  await flow.resume("r", { store })
+  await flow.resume("r", { takeOver: true, store })
   expect(seen).toEqual([{ inputTokens: 5, modelCalls: 1 }, {}, { inputTokens: 5, modelCalls: 1 }, {}])
   run.cancel()
   await run.result.catch(() => undefined)

@@ -29,7 +29,7 @@ describe("a resumed run", () => {
       })
     const built = workflow("w").chain(counted("a"), counted("b"), asks).build()
     await built.run(1, { store, runId: "r" })
-    const again = built.resume("r", { store })
+    const again = built.resume("r", { takeOver: true, store })
     expect(await again).toMatchObject({ status: "waiting", requests: [{ id: "r1", prompt: "?" }] })
     await again.respond("r1", "answer")
     expect(await again).toMatchObject({ runId: "r", status: "completed", outputs: ["answer"], supersteps: 3 })
@@ -46,7 +46,7 @@ describe("a resumed run", () => {
     const built = workflow("w").start(start).fanOut(start, [done, hold]).build()
     built.run(1, { store, runId: "r" })
     await hold.started()
-    const again = built.resume("r", { store })
+    const again = built.resume("r", { takeOver: true, store })
     const second = await hold.started()
     expect(second.ctx).toMatchObject({ task: 3, attempt: 1, runId: "r" })
     second.finish(5)
@@ -60,7 +60,7 @@ describe("a resumed run", () => {
       .start(node("counts", () => ++ran))
       .build()
     const first = await built.run(1, { store, runId: "r" })
-    expect(await built.resume("r", { store })).toEqual(first)
+    expect(await built.resume("r", { takeOver: true, store })).toEqual(first)
     expect(ran).toBe(1)
   })
 
@@ -71,7 +71,7 @@ describe("a resumed run", () => {
     })
     const built = workflow("w").start(fails).build()
     await built.run(1, { store, runId: "r" }).result
-    const again = built.resume("r", { store })
+    const again = built.resume("r", { takeOver: true, store })
     await expect(again).rejects.toMatchObject({ node: "fails", attempt: 1 })
     expect((await again.result).error?.message).toBe("boom")
   })
@@ -86,7 +86,7 @@ describe("a resumed run", () => {
     flaky.fail(new Error("first"))
     await clock.advance(60)
     const other = manualClock(60)
-    const again = built.resume("r", { store, clock: other })
+    const again = built.resume("r", { takeOver: true, store, clock: other })
     await other.advance(39)
     expect(flaky.atWork).toHaveLength(0)
     await other.advance(1)
@@ -105,7 +105,7 @@ describe("a resumed run", () => {
       })
     const built = workflow("w").chain(spends("a"), asks, spends("b"), spends("c")).build()
     await built.run(1, { store, runId: "r", budget: { usd: 2 } })
-    const again = built.resume("r", { store })
+    const again = built.resume("r", { takeOver: true, store })
     await again
     await again.respond("r1", 1)
     expect(await again.result).toMatchObject({ status: "limit", usage: { usd: 2 } })
@@ -122,7 +122,7 @@ describe("a resumed run", () => {
       )
       .build()
     await built.run(1, { store, clock, runId: "r", limits: { supersteps: 2 } })
-    const limited = built.resume("r", { store, clock })
+    const limited = built.resume("r", { takeOver: true, store, clock })
     await limited
     await limited.respond("r1", 1)
     expect((await limited.result).error).toMatchObject({ code: "CONVERGENCE" })
@@ -133,7 +133,7 @@ describe("a resumed run", () => {
     const built = workflow("w").chain(start, asks).build()
     await built.run(1, { store, clock: manualClock(), runId: "r", timeout: 500 })
     const later = manualClock(10_000)
-    const again = built.resume("r", { store, clock: later })
+    const again = built.resume("r", { takeOver: true, store, clock: later })
     await again
     await later.advance(0)
     expect(await again.result).toMatchObject({ status: "limit", error: { code: "RUN_TIMEOUT" } })
@@ -166,7 +166,7 @@ describe("a resumed run", () => {
     await worker.started(2)
     worker.finish(50)
     await settled()
-    const again = built.resume("r", { store })
+    const again = built.resume("r", { takeOver: true, store })
     const left = await worker.started(3)
     expect([left.message, left.ctx.task]).toEqual([6, 3])
     left.finish(60)
@@ -182,7 +182,7 @@ describe("a resumed run", () => {
     const first = two.run(1, { store, runId: "r" })
     await settled()
     await first.respond("r1", "once")
-    const again = two.resume("r", { store })
+    const again = two.resume("r", { takeOver: true, store })
     await settled()
     await expect(again.respond("r1", "twice")).rejects.toMatchObject({ code: "REQUEST_ANSWERED" })
     await expect(again.respond("r9", "?")).rejects.toMatchObject({ code: "REQUEST_UNKNOWN" })
@@ -202,7 +202,7 @@ describe("a resumed run", () => {
     gate = new Promise((resolve) => {
       open = resolve
     })
-    const again = built.resume("r", { store })
+    const again = built.resume("r", { takeOver: true, store })
     expect((await again).status).toBe("waiting")
     const wrong = again.respond("r1", "text")
     const refused = expect(wrong).rejects.toMatchObject({ code: "REQUEST_INVALID" })
@@ -221,7 +221,7 @@ describe("a resumed run", () => {
     const built = workflow("w").start(dated).build()
     await built.run(1, { store, clock: manualClock(), runId: "r" })
     const later = manualClock(10_000)
-    const again = built.resume("r", { store, clock: later })
+    const again = built.resume("r", { takeOver: true, store, clock: later })
     await later.advance(0)
     expect((await again).outputs).toEqual(["nobody"])
   })
@@ -238,7 +238,7 @@ describe("a resumed run", () => {
     built.run(1, { store, clock: manualClock(), runId: "r" })
     await hold.started()
     const later = manualClock(60)
-    const again = built.resume("r", { store, clock: later })
+    const again = built.resume("r", { takeOver: true, store, clock: later })
     await hold.started()
     await later.advance(39)
     expect(later.pending).toBe(1)
@@ -250,7 +250,7 @@ describe("a resumed run", () => {
     const store = textStore()
     const built = workflow("w").chain(start, asks).build()
     await built.run(1, { store, runId: "r" })
-    const again = built.resume("r", { store })
+    const again = built.resume("r", { takeOver: true, store })
     const events: RunEvent[] = []
     const watched = (async () => {
       for await (const event of again.events({ after: 0 })) events.push(event)
@@ -276,7 +276,7 @@ describe("a resumed run", () => {
     const middle = workflow("middle").start(inner.asNode()).build()
     const built = workflow("w").chain(start, middle.asNode()).build()
     const { requests } = await built.run(1, { store, runId: "r" })
-    const again = built.resume("r", { store })
+    const again = built.resume("r", { takeOver: true, store })
     await settled()
     expect((await again).requests).toEqual(requests)
     await again.respond(requests[0]?.id ?? "", "answer")
@@ -297,7 +297,7 @@ describe("what cannot be resumed", () => {
 
   test("a store that cannot be read: its error", async () => {
     const store = { ...memoryStore(), run: () => Promise.reject(new Error("no disk")) }
-    await expect(workflow("w").start(start).build().resume("r", { store })).rejects.toThrow("no disk")
+    await expect(workflow("w").start(start).build().resume("r", { takeOver: true, store })).rejects.toThrow("no disk")
   })
 
   test("a run of a graph that has changed: GRAPH_CHANGED, and no handler runs", async () => {
@@ -305,10 +305,10 @@ describe("what cannot be resumed", () => {
     await workflow("w").chain(start, asks).build().run(1, { store, runId: "r" })
     let ran = 0
     const more = node("more", () => ++ran)
-    const changed = workflow("w").chain(start, asks, more).build().resume("r", { store })
+    const changed = workflow("w").chain(start, asks, more).build().resume("r", { takeOver: true, store })
     await expect(changed).rejects.toMatchObject({ code: "GRAPH_CHANGED" })
     expect(ran).toBe(0)
-    const other = workflow("other").chain(start, asks).build().resume("r", { store })
+    const other = workflow("other").chain(start, asks).build().resume("r", { takeOver: true, store })
     await expect(other).rejects.toMatchObject({ code: "GRAPH_CHANGED" })
   })
 
@@ -316,7 +316,7 @@ describe("what cannot be resumed", () => {
     const store = memoryStore()
     await workflow("w").chain(start, asks).build().run(1, { store, runId: "r" })
     const more = node("more", () => 1)
-    const changed = workflow("w").chain(start, asks, more).build().resume("r", { store })
+    const changed = workflow("w").chain(start, asks, more).build().resume("r", { takeOver: true, store })
     await expect(changed).rejects.toThrow(/\+ node more/)
   })
 
@@ -329,8 +329,8 @@ describe("what cannot be resumed", () => {
       return workflow("w").chain(start, inner.asNode()).build()
     }
     await built("one").run(1, { store, runId: "r" })
-    await expect(built("two").resume("r", { store })).rejects.toMatchObject({ code: "GRAPH_CHANGED" })
-    expect((await built("one").resume("r", { store })).status).toBe("waiting")
+    await expect(built("two").resume("r", { takeOver: true, store })).rejects.toMatchObject({ code: "GRAPH_CHANGED" })
+    expect((await built("one").resume("r", { takeOver: true, store })).status).toBe("waiting")
   })
 
   test("a run that calls a workflow which has changed", async () => {
@@ -344,7 +344,7 @@ describe("what cannot be resumed", () => {
         .build()
     }
     await built("one").run(1, { store, runId: "r" })
-    const again = built("two").resume("r", { store })
+    const again = built("two").resume("r", { takeOver: true, store })
     const outcome = await again.result.then(
       ({ error }) => error?.code,
       (error: { code: string }) => error.code,
@@ -359,7 +359,7 @@ describe("what cannot be resumed", () => {
     const built = workflow("w", { limits: { supersteps: 7 } })
       .chain(otherStart, asks)
       .build()
-    expect((await built.resume("r", { store })).status).toBe("waiting")
+    expect((await built.resume("r", { takeOver: true, store })).status).toBe("waiting")
   })
 
   test("a run that another writer has gone on with: the one before it is fenced off", async () => {
@@ -367,11 +367,12 @@ describe("what cannot be resumed", () => {
     const built = workflow("w").start(asks).build()
     const first = built.run(1, { store, runId: "r" })
     await first
-    const second = built.resume("r", { store })
+    const second = built.resume("r", { takeOver: true, store })
     await second
     await second.respond("r1", "second")
     expect((await second).outputs).toEqual(["second"])
-    await expect(first.respond("r1", "first")).rejects.toMatchObject({ code: "RUN_TAKEN" })
+    // It is asked where it is now: it is over there.
+    await expect(first.respond("r1", "first")).rejects.toMatchObject({ code: "RUN_OVER" })
     await expect(first.result).rejects.toMatchObject({ code: "RUN_TAKEN" })
   })
 })

@@ -25,7 +25,9 @@ import type { EventStream, LiveEvent } from "./events.ts"
 import { type Caller, Frame, frameKey } from "./frame.ts"
 import { type Adopted, adopt, type GraphChangePolicy } from "./graph-change.ts"
 import { Journal } from "./journal.ts"
+import type { Keeper } from "./keeper.ts"
 import type { FrameStart, LoadedFrame, LoadedRun, RunSnapshot, SavedFrame } from "./loaded-run.ts"
+import { isPromise } from "./maybe-promise.ts"
 import type { RunResult } from "./options.ts"
 import type { Program } from "./program.ts"
 import { RunRequests } from "./run-requests.ts"
@@ -33,7 +35,7 @@ import { resultOf } from "./run-result.ts"
 import { RunRow } from "./run-row.ts"
 import { Snapshots } from "./snapshots.ts"
 import type { Store } from "./store.ts"
-import type { Lease, RunCreated } from "./stored.ts"
+import type { Idle, Lease, RunCreated } from "./stored.ts"
 import { TaskRun } from "./task-run.ts"
 import type { RunTelemetry, Telemetry } from "./telemetry-port.ts"
 import type { ThreadAtStart } from "./thread.ts"
@@ -59,6 +61,8 @@ export interface HostOptions {
   readonly clock: Clock
   readonly telemetry?: Telemetry | undefined
   readonly onGraphChange?: GraphChangePolicy | undefined
+  /** Who holds the run, where it has a store. */
+  readonly keeper?: Keeper | undefined
   /** Decides when a sub-workflow that is over gives its caller what it came to; at once where absent. */
   readonly onReturn?: ((frame: string, giveBack: () => void) => void) | undefined
 }
@@ -75,6 +79,8 @@ export class RunHost {
   readonly #onGraphChange: GraphChangePolicy | undefined
   readonly #onReturn: HostOptions["onReturn"]
   #lease: Lease | undefined
+  readonly #keeper: Keeper | undefined
+  #stored = false
   /** Sub-workflows that were read back and whose callers have not called again yet. */
   readonly #unclaimed = new LazyMap<string, { started: FrameStart } & Adopted>()
   readonly #timers = new LazyMap<string, () => void>()
@@ -99,9 +105,10 @@ export class RunHost {
   #onIdle: (() => void) | undefined
   #evicted = false
 
-  constructor({ runId, store, clock, telemetry, onGraphChange, onReturn }: HostOptions) {
+  constructor({ runId, store, clock, telemetry, onGraphChange, keeper, onReturn }: HostOptions) {
     this.runId = runId
     this.store = store
+    this.#keeper = keeper
     this.#clock = clock
     this.#telemetry = telemetry
     this.#onGraphChange = onGraphChange
@@ -160,6 +167,10 @@ export class RunHost {
     this.#row?.create(created, thread)
     this.#journal.open(lease, created.forkOf?.seq ?? 0)
   }
+  /** Its first record is durable. */
+  wasStored(): void {
+    this.#stored = true
+  }
 
   /** Goes on with a run that was read back; without a lease it can only be looked at. */
   restore(
@@ -175,6 +186,7 @@ export class RunHost {
     const { started, machine } = frames.get("") as LoadedFrame
     const adopted = adopt(machine, program.graph, this.#onGraphChange)
     this.#lease = lease
+    this.#stored = true
     if (lease !== undefined) this.#journal.open(lease, seq)
     this.#snapshots?.continueAfter(run.savedSeq)
     this.#events = events
@@ -215,6 +227,7 @@ export class RunHost {
     if (this.#row !== undefined) {
       this.#row.follow(frame, entry, effects)
       this.#row.stand(this.#status(), this.root.machine)
+      this.#row.rest(this.#isIdle(), this)
       const work = { frame, effects, eventsBefore, eventsAfter, at: entry.at, done: 0 }
       this.#journal.write(frame.key, entry, eventsAfter, work)
       if (this.#snapshots?.isDue(this.#journal.seq)) this.#saveSnapshot(this.#snapshots, entry.at)
@@ -233,6 +246,11 @@ export class RunHost {
     if (this.#busyFrames > 0) return "running"
     for (const frame of this.#frames.values()) if (frame.machine.status === "waiting") return "waiting"
     return "running"
+  }
+
+  /** Whether nothing of it executes, as far as is known here. */
+  #isIdle(): boolean {
+    return this.#busyFrames === 0 && this.#steps === 0 && this.#unclaimed.size === 0
   }
 
   /** The questions of a sub-workflow that nobody waits for any more. */
@@ -318,13 +336,11 @@ export class RunHost {
       else if (effect.type === "finish" && this.#onReturn !== undefined && frame.caller !== undefined)
         this.#onReturn(frame.key, () => frame.perform(effect))
       else if (effect.type !== "start") frame.perform(effect)
-      else if (this.#tasksThisTurn < TASKS_PER_TURN) this.#startTask(frame, effect.task)
+      else if (this.#tasksThisTurn < TASKS_PER_TURN && this.sure() === undefined)
+        this.#startTask(frame, effect.task)
       else {
         this.#interrupted = { frame, effects, eventsBefore: seq, eventsAfter, at, done: i }
-        setImmediate(() => {
-          this.#tasksThisTurn = 0
-          this.#drain()
-        })
+        this.#drainLater()
         return false
       }
     }
@@ -332,11 +348,33 @@ export class RunHost {
     return true
   }
 
+  /** After timers and IO; and not before the lease is known to be good (K4). */
+  #drainLater(): void {
+    const drain = () => {
+      this.#tasksThisTurn = 0
+      this.#drain()
+    }
+    const sure = this.sure()
+    if (sure === undefined) setImmediate(drain)
+    else sure.then(drain)
+  }
+
+  /** K4. Undefined while the run is known to be this process's; else resolves when that is clear. */
+  sure(): Promise<void> | undefined {
+    return this.#keeper?.sure()
+  }
+
+  /** A handler or step of the node is called now. */
+  enter(node: string): void {
+    this.#keeper?.enter(this, node)
+  }
+
   /** Unless it was dropped, or its caller was, between the decision and now. */
   #startTask(frame: Frame, task: Task): void {
     if (this.#lost !== undefined || task.status === "over") return
     if (frame.caller !== undefined && frame.isAbandoned()) return
     this.#tasksThisTurn++
+    if (this.#keeper !== undefined) this.enter(task.node.id)
     new TaskRun(frame, task).start()
   }
 
@@ -381,18 +419,29 @@ export class RunHost {
     return this.#requests.list()
   }
 
-  /** Takes an answer, if it fits. Resolves when it is durable. */
-  async respond(id: RequestId, value: unknown, by: string | undefined): Promise<void> {
+  /** Takes an answer, if it fits; `mail` brought it. Resolves when it is durable. */
+  async respond(id: RequestId, value: unknown, by: string | undefined, mail?: string): Promise<void> {
     if (this.#lost !== undefined) throw this.#lost.error
     checkJson(value, () => `The answer to request "${id}"`)
     // An answer on its way is work under way: whoever awaits the run now gets what comes of it.
     this.changeBusy(1)
     try {
-      await this.#requests.answer(id, value as Json, by)
+      await this.#requests.answer(id, value as Json, by, mail)
     } finally {
       this.changeBusy(-1)
       this.checkSettled()
     }
+    await this.durable()
+  }
+
+  /** Ends the run; `mail` asked for it. Resolves when that is durable. */
+  async cancel(reason: string | undefined, mail?: string): Promise<void> {
+    if (this.#lost !== undefined) throw this.#lost.error
+    if (this.isOver) {
+      const { status } = this.root.machine
+      throw new SuperstepError("RUN_OVER", `Run "${this.runId}" is over: ${status}.`, { run: this.runId })
+    }
+    this.root.cancel(reason, mail)
     await this.durable()
   }
 
@@ -449,17 +498,39 @@ export class RunHost {
     this.#onIdle = callback
   }
 
-  /** A step is under way, or no longer. */
+  /** A step is under way, or no longer. One beside a task that waits is on no record: the row says that it executes. */
   changeSteps(by: 1 | -1): void {
+    const wasIdle = this.#isIdle()
     this.#steps += by
+    if (wasIdle && by === 1 && this.#row?.isIdle) this.#setIdle(false)
+  }
+
+  /** A run that was restored and has come to wait again has written nothing: its row says that it executes. */
+  noteIdle(): void {
+    if (this.#row?.isIdle === false && this.#isIdle() && !this.isOver && this.hasCaughtUp()) {
+      this.#setIdle({ wakeAt: this.wakeAt() })
+    }
+  }
+
+  #setIdle(idle: Idle | false): void {
+    if (this.#lease === undefined || this.#lost !== undefined) return
+    this.#row?.saidIdle(idle)
+    const said = this.store?.setIdle(this.#lease, idle)
+    // Nothing hangs on it: the next record says the same.
+    if (isPromise(said)) said.catch(() => undefined)
+  }
+
+  /** Whether every handler has come to where it waits: after a restart they run up to there again. */
+  hasCaughtUp(): boolean {
+    for (const frame of this.#frames.values()) if (!frame.hasCaughtUp()) return false
+    return true
   }
 
   /** Whether it does nothing but wait, and nobody here waits for it. */
   isDormant(): boolean {
     if (this.#root === undefined || this.#lost !== undefined || this.#root.machine.isOver()) return false
     if (this.#busyFrames > 0 || this.#steps > 0 || this.#draining || !this.#journal.isIdle) return false
-    if (this.#unclaimed.size > 0) return false
-    for (const frame of this.#frames.values()) if (!frame.hasCaughtUp()) return false
+    if (this.#unclaimed.size > 0 || !this.hasCaughtUp()) return false
     return this.#waiters.length === 0 && this.#losers.size === 0 && !this.#watchers.any
   }
 
@@ -475,6 +546,14 @@ export class RunHost {
 
   get lease(): Lease | undefined {
     return this.#lease
+  }
+  /** The store has its first record. */
+  get isStored(): boolean {
+    return this.#stored
+  }
+  /** How many records it has, durable or not. */
+  get seq(): number {
+    return this.#journal.seq
   }
   get isOver(): boolean {
     return this.#root?.machine.isOver() === true

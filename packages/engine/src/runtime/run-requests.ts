@@ -39,7 +39,12 @@ export class RunRequests {
   }
 
   /** Validates an answer, then takes it: at most once (M7). */
-  async answer(id: RequestId, value: Json, by: string | undefined): Promise<void> {
+  async answer(
+    id: RequestId,
+    value: Json,
+    by: string | undefined,
+    mail: string | undefined,
+  ): Promise<void> {
     const { frame, request } = this.#find(id)
     const schema = await frame.answerSchema(request)
     const checked = schema === undefined ? undefined : await validate(schema, value)
@@ -49,7 +54,15 @@ export class RunRequests {
     }
     // Somebody else may have answered meanwhile.
     this.#find(id)
-    frame.apply({ type: "request.answered", at: frame.host.now(), request: request.id, value, by })
+    const at = frame.host.now()
+    frame.apply({
+      type: "request.answered",
+      at,
+      request: request.id,
+      value,
+      by,
+      ...(mail === undefined ? {} : { mail }),
+    })
   }
 
   #find(id: RequestId): { frame: Frame; request: OpenRequest } {

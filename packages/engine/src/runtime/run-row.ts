@@ -11,7 +11,7 @@ import {
 } from "../core/index.ts"
 import { outerId } from "./events.ts"
 import type { Store } from "./store.ts"
-import type { ClosedRequest, RunChange, RunCreated, ThreadWrite } from "./stored.ts"
+import type { ClosedRequest, Idle, RunChange, RunCreated, ThreadWrite } from "./stored.ts"
 import { type ThreadAtStart, threadWrites } from "./thread.ts"
 
 interface FrameOfRow {
@@ -33,6 +33,10 @@ export class RunRow {
   #closed: ClosedRequest[] | undefined
   #thread: ThreadAtStart | undefined
   #threadWrites: readonly ThreadWrite[] | undefined
+  /** Undefined while it executes something. */
+  #idle: Idle | undefined
+  #newIdle: Idle | false | undefined
+  #mail: string[] | undefined
   #changed = false
 
   constructor(store: Store) {
@@ -57,7 +61,13 @@ export class RunRow {
   }
 
   /** What an entry says that is not in the journal alone: its graph, and what became of questions. */
-  follow({ key, machine }: FrameOfRow, { type, at }: Entry, effects: readonly Effect[]): void {
+  follow({ key, machine }: FrameOfRow, entry: Entry, effects: readonly Effect[]): void {
+    const { type, at } = entry
+    if ("mail" in entry && entry.mail !== undefined) {
+      this.#mail ??= []
+      this.#mail.push(entry.mail)
+      this.#changed = true
+    }
     if (type === "run.started") this.#hasGraph(machine.graph)
     else if (type === "graph.changed") {
       this.#hasGraph(machine.graph)
@@ -109,6 +119,30 @@ export class RunRow {
     this.#changed = true
   }
 
+  get isIdle(): boolean {
+    return this.#idle !== undefined
+  }
+
+  /** Whether it executes nothing now; if so, when it continues by itself is asked of `run`. */
+  rest(isIdle: boolean, run: { wakeAt(): number | undefined }): void {
+    if (!isIdle) {
+      if (this.#idle === undefined) return
+      this.#idle = undefined
+      this.#newIdle = false
+    } else {
+      const wakeAt = run.wakeAt()
+      if (this.#idle !== undefined && this.#idle.wakeAt === wakeAt) return
+      this.#idle = { wakeAt }
+      this.#newIdle = this.#idle
+    }
+    this.#changed = true
+  }
+
+  /** The store was told so without a record. */
+  saidIdle(idle: Idle | false): void {
+    this.#idle = idle === false ? undefined : idle
+  }
+
   /** What changed since it was last asked. */
   take(): RunChange | undefined {
     if (!this.#changed) return undefined
@@ -120,6 +154,8 @@ export class RunRow {
         this.#graphs && [...this.#graphs].map(([hash, graph]) => ({ hash, graph: graphData(graph).data })),
       opened: this.#opened,
       closed: this.#closed,
+      idle: this.#newIdle,
+      mail: this.#mail,
       thread: this.#threadWrites,
     }
     this.#changed = false
@@ -129,6 +165,8 @@ export class RunRow {
     this.#graphs = undefined
     this.#opened = undefined
     this.#closed = undefined
+    this.#newIdle = undefined
+    this.#mail = undefined
     this.#threadWrites = undefined
     return change
   }

@@ -15,8 +15,9 @@ import { RunError } from "./run-error.ts"
 import { RunHost } from "./run-host.ts"
 import { newRunId } from "./run-id.ts"
 import { checkInput, checkOptions, runStarted } from "./start.ts"
+import { runTaken } from "./store-errors.ts"
 import type { StoredRun } from "./stored.ts"
-import { revive, runUnknown, type Surroundings, takeUp } from "./take-up.ts"
+import { revive, runQuarantined, runUnknown, type Surroundings, takeUp } from "./take-up.ts"
 import { currentTelemetry } from "./telemetry-port.ts"
 import { checkThreadState, lastingState, type ThreadAtStart } from "./thread.ts"
 
@@ -69,14 +70,23 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
     run.#streaming = streaming
     run.#begin(() => {
       checkOptions(program, options)
-      const started = andThen(fromUser(checkInput(program, input)), () =>
-        andThen(around.keeper?.begin(), () =>
-          andThen(threadAtStart(options), (thread) => run.#startHere(input as Json, options, thread)),
-        ),
-      )
-      return named ? run.#orJoin(started, input as Json) : started
+      const start = () =>
+        andThen(fromUser(checkInput(program, input)), () =>
+          andThen(around.keeper?.admit(), () =>
+            andThen(threadAtStart(options), (thread) => run.#startHere(input as Json, options, thread)),
+          ),
+        )
+      return named ? run.#startOrJoin(start, input as Json) : start()
     }, options.signal)
     return run
+  }
+
+  /** Starting a run that exists already is joining it: it starts once. */
+  #startOrJoin(start: () => MaybePromise<void>, input: Json): MaybePromise<void> {
+    const keeper = this.#keeper as Keeper
+    return keeper.pass(this.id, () =>
+      keeper.host(this.id) === undefined ? this.#orJoin(start(), input) : this.#join(this.id, input),
+    )
   }
 
   #startHere(input: Json, options: RunOptions, thread: ThreadAtStart | undefined): void {
@@ -103,16 +113,16 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
         },
         thread,
       )
-      this.#keeper.addNew(host)
+      this.#keeper.add(host)
     }
     host.together(() => {
       Frame.start(host, program, entry, undefined, thread && lastingState(program.graph, thread.state))
       // Aborted before it began: no handler runs.
       if (options.signal?.aborted) host.root.cancel(reasonOf(options.signal))
     })
+    host.afterDurable(() => host.wasStored())
   }
 
-  /** Starting a run that is there already is joining it: it starts once. */
   #orJoin(started: MaybePromise<void>, input: Json): MaybePromise<void> {
     const host = this.#host as RunHost
     if (!isPromise(started) && host.failure === undefined && host.isDurable) return
@@ -246,16 +256,23 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
   /** The same, and resolves when that is on record, wherever the run is at work. */
   async cancelled(reason?: string): Promise<void> {
     await this.#begun
-    const seat = this.#seat()
-    if (seat instanceof FollowedRun) return await seat.cancel(reason)
-    seat.root.cancel(reason)
-    await seat.durable()
+    await this.#wherever((seat) => seat.cancel(reason))
   }
 
   /** Answers an open request. Rejects, and takes nothing, when the id is unknown or answered or the value does not fit. */
   respond(id: RequestId, value: unknown, options: { readonly by?: string | undefined } = {}): Promise<void> {
-    const respond = () => this.#seat().respond(id, value, options.by)
+    const respond = () => this.#wherever((seat) => seat.respond(id, value, options.by))
     return this.#begun === undefined ? respond() : this.#begun.then(respond)
+  }
+
+  /** A run that was taken over while it was asked has not taken what it was asked for: it is asked where it is now. */
+  async #wherever(ask: (seat: RunHost | FollowedRun) => Promise<void>): Promise<void> {
+    try {
+      await ask(this.#seat())
+    } catch (error) {
+      if (!isSuperstepError(error, "RUN_TAKEN") || this.#keeper === undefined) throw error
+      await ask(this.#follow())
+    }
   }
 
   /** Events from now on; with `after`, first those that came after that number, from the journal. */
@@ -342,7 +359,7 @@ function threadAtStart({ thread, store }: RunOptions): MaybePromise<ThreadAtStar
   return andThen(fromUser(store.thread(thread)), (found) => ({ id: thread, ...found }))
 }
 
-/** The run in this process. One that is at work elsewhere is waited for, until it is clear whether its holder lives. */
+/** The run in this process. One that another process executes is RUN_HELD, once it is clear that its holder lives. */
 async function resumed(
   program: Program,
   runId: RunId,
@@ -352,17 +369,29 @@ async function resumed(
   const { keeper, clock } = around
   let seen: number | undefined
   for (;;) {
+    const here = await keeper.pass(runId, () => keeper.host(runId))
+    if (here !== undefined && !takeOver) return sameProgram(here, program)
+    here?.stop(runTaken(runId))
     const row = await keeper.store.run(runId)
     if (row === undefined) throw runUnknown(runId)
     if (isOver(row)) return await revive(program, row, undefined, around)
+    if (row.status === "quarantined") throw runQuarantined(row)
     const holder = takeOver ? undefined : await keeper.isHeldElsewhere(row)
     if (holder === undefined) {
       const host = await takeUp(program, row, around)
-      if (host !== undefined) return host
+      if (host !== undefined) return sameProgram(host, program)
     } else {
-      if (seen !== undefined && holder.beat !== seen) throw runHeld(row, holder)
+      const isAlive = keeper.watch.isHere(holder) || (seen !== undefined && holder.beat !== seen)
+      if (isAlive) throw runHeld(runId, holder)
       seen = holder.beat
-      await new Promise<void>((resolve) => clock.setTimer(Math.min(holder.until, clock.now() + 250), resolve))
+      await new Promise<void>((resolve) => clock.setTimer(clock.now() + 250, resolve))
     }
   }
+}
+
+/** A run that is executed here already is not started a second time: whoever resumes it gets the one that is here. */
+function sameProgram(host: RunHost, program: Program): RunHost {
+  if (host.root.program === program) return host
+  const text = `Run "${host.runId}" is being executed by this process, with another version of workflow "${program.graph.name}". Wait for it, or resume it with takeOver: true.`
+  throw new SuperstepError("RUN_HELD", text, { run: host.runId })
 }

@@ -9,8 +9,10 @@
 import type { Entry, Json, RunId } from "../core/index.ts"
 import type {
   Amount,
+  Dismissal,
   FreeQuery,
   Holder,
+  Idle,
   Lease,
   Mail,
   MailOutcome,
@@ -19,6 +21,7 @@ import type {
   RunChange,
   RunQuery,
   StorageReport,
+  StoredHolder,
   StoredRequest,
   StoredRun,
 } from "./stored.ts"
@@ -46,7 +49,7 @@ export interface Store {
    * resolves, they are durable. `change.created` makes the run, held by the lease; a fork's first records follow its
    * `forkOf.seq`. Rejects with RUN_EXISTS (its run id is there), KEY_TAKEN, THREAD_BUSY, RUN_TAKEN (a newer token is
    * there), or JOURNAL_CONFLICT (the journal has another end, or there is no such run). Status that ends the run
-   * closes its requests and frees its holder and thread. Every append clears `takeovers`.
+   * closes its requests and frees its holder and thread. Every append clears `takeovers` and `blamed`.
    */
   append(
     lease: Lease,
@@ -69,31 +72,48 @@ export interface Store {
 
   // Who runs what
 
-  /** Says that the holder lives. */
-  beat(holder: Holder): Later<void>
-  holders(): Later<readonly Holder[]>
-  /** The holder is gone for good: what it held is free. */
-  dismiss(holder: string): Later<void>
   /**
-   * Runs in flight of these workflows that nobody alive holds, and that have something to do: held by a holder that is
-   * dead or dismissed; or held by none and due by `wakeAt`, `running` without a `wakeAt`, or with mail. Those that were
-   * written to longest ago first.
+   * Says that the holder lives. True when runs may have been taken from it since its last heartbeat, which it must
+   * find out with `held`. A holder that was dismissed as dead and lives withdraws the suspicion that its death raised.
+   */
+  beat(holder: Holder): Later<boolean>
+  holders(): Later<readonly StoredHolder[]>
+  /** The leases that are the holder's by now. */
+  held(holder: string): Later<readonly Lease[]>
+  /**
+   * The holder holds nothing any more: its runs are free, and its leases no longer good. Of a holder that died, every
+   * run that was executing counts one takeover; of one that hung, the run that it was stuck in. Once: dismissing it
+   * again changes nothing. `blamed` is set where exactly one of these runs was under suspicion already, or where there
+   * is only one; else it is cleared.
+   */
+  dismiss(holder: string, why: Dismissal): Later<void>
+  /**
+   * Runs of these workflows that nobody holds, and that have something to do: due by `wakeAt`, `running` without a
+   * `wakeAt`, or with mail. Those that were written to longest ago first. A holder that the store does not know holds
+   * nothing. Quarantined runs are not among them.
    */
   free(query: FreeQuery): Later<readonly StoredRun[]>
   /**
-   * Takes the run if its token is still `token`: raises the token, sets the holder, clears `wakeAt`, and counts a
-   * takeover when the run had a holder. Undefined when the token is another, or the run is over or unknown.
+   * Takes the run if its token is still `token`: raises the token, sets the holder, clears `wakeAt`; it executes from
+   * now on. Undefined when the token is another, or the run is over or unknown.
    */
   claim(runId: RunId, token: number, holder: string): Later<Lease | undefined>
-  /** Lets go of a run, until `wakeAt` or for good; does nothing when the lease is no longer good. */
+  /** Whether the run executes something, where no record says so. Nothing happens when the lease is no longer good. */
+  setIdle(lease: Lease, idle: Idle | false): Later<void>
+  /** Lets go of a run, until `wakeAt` or for good; nothing happens when the lease is no longer good. */
   release(lease: Lease, wakeAt: number | undefined): Later<void>
+  /** Parks a run and lets go of it, until `unquarantine`. Nothing happens when the lease is no longer good. */
+  quarantine(lease: Lease): Later<void>
+  /** The run is free, and under no suspicion. False when it is not quarantined. */
+  unquarantine(runId: RunId): Later<boolean>
 
   // Mail to whoever holds a run
 
   post(mail: Mail): Later<void>
   /** Mail that has no outcome yet, to runs of this holder; in the order it was posted. */
   mail(holder: string): Later<readonly Mail[]>
-  settleMail(id: string, outcome: MailOutcome): Later<void>
+  /** Settles mail that its run refuses. Nothing happens when it is settled, or the lease is no longer good. */
+  refuseMail(lease: Lease, id: string, error: { readonly code: string; readonly message: string }): Later<void>
   /** The outcome, once: it is forgotten with that. Undefined as long as there is none. */
   mailOutcome(id: string): Later<MailOutcome | undefined>
 
@@ -117,6 +137,28 @@ export interface Store {
 
   /** Writes what still waits to be written, and lets go of what it holds open. */
   close(): Later<void>
+
+  /**
+   * Beats for a holder from a thread of its own, which a blocked event loop cannot stop. Absent where the store has no
+   * such thread: then the event loop beats.
+   */
+  keepAlive?(options: KeepAliveOptions): KeepAlive
+}
+
+export interface KeepAliveOptions {
+  readonly holder: Holder
+  /** Milliseconds between two heartbeats. */
+  readonly every: number
+  /** Milliseconds that the event loop may be blocked before its holder is dismissed as hung. */
+  readonly hungAfter: number
+  /** What the event loop shows of itself: `LoopSigns`. */
+  readonly signs: SharedArrayBuffer
+  /** The event loop turns again, after so many milliseconds; the text is what the signs said meanwhile. */
+  onBlocked(milliseconds: number, text: string): void
+}
+
+export interface KeepAlive {
+  stop(): void
 }
 
 type Later<T> = T | Promise<T>

@@ -9,17 +9,44 @@ export interface Lease {
   readonly token: number
 }
 
-/** A process that holds runs, as its last heartbeat said. */
+/** A process that holds runs. */
 export interface Holder {
   readonly id: string
   /** Where its process id means something. */
   readonly machine: string
   readonly pid: number
-  /** Counts its heartbeats. */
-  readonly beat: number
-  /** Unless it is heard of before, it counts as dead from then on: milliseconds since the epoch. */
-  readonly until: number
+  /** When the process started, as the machine counts it: tells it from a later one with the same id. May be empty. */
+  readonly born: string
 }
+
+/** A holder as the store knows it. */
+export interface StoredHolder extends Holder {
+  /** Rises with every heartbeat. */
+  readonly beat: number
+  /** The store's own clock says that the lease has lapsed. Only set by stores with a clock that all processes share. */
+  readonly lapsed?: boolean | undefined
+}
+
+/** Why a holder no longer holds anything. */
+export type Dismissal =
+  /** It released its runs itself. */
+  | { readonly reason: "closed" }
+  /** Its process is dead: what it was executing is suspected of having killed it. */
+  | { readonly reason: "died" }
+  /** It lives, and its event loop is stuck in this run. */
+  | { readonly reason: "hung"; readonly runId: RunId | undefined }
+
+/** A run that executes nothing: it waits for an answer, a timer, or both. */
+export interface Idle {
+  /** When it continues by itself: milliseconds since the epoch. */
+  readonly wakeAt?: number | undefined
+}
+
+/** So many takeovers put a run under suspicion: one may be anybody's fault. */
+export const SUSPECT = 2
+
+/** Where a run stands in a store. A quarantined run is parked until it is released: it keeps killing its process. */
+export type StoredStatus = RunStatus | "quarantined"
 
 /** What a run is, said with its first records. */
 export interface RunCreated {
@@ -53,6 +80,10 @@ export interface RunChange {
   readonly graphs?: readonly { readonly hash: string; readonly graph: Json }[] | undefined
   readonly opened?: readonly OpenRequest[] | undefined
   readonly closed?: readonly ClosedRequest[] | undefined
+  /** Executes nothing from now on; `false`: it executes again. Absent: as before. */
+  readonly idle?: Idle | false | undefined
+  /** Mail that these records carry out: its outcome is settled with them. */
+  readonly mail?: readonly string[] | undefined
   /** Added to the run's thread; `append` adds the items of a list to the list that is there. */
   readonly thread?: readonly ThreadWrite[] | undefined
 }
@@ -65,7 +96,7 @@ export interface ThreadWrite {
 
 export interface StoredRun extends Omit<RunCreated, "threadVersion"> {
   readonly runId: RunId
-  readonly status: RunStatus
+  readonly status: StoredStatus
   readonly createdAt: number
   readonly updatedAt: number
   /** The journal's end, and its size in bytes as far as the store knows it. */
@@ -75,8 +106,12 @@ export interface StoredRun extends Omit<RunCreated, "threadVersion"> {
   readonly holder?: string | undefined
   /** A run that nobody holds goes on then. */
   readonly wakeAt?: number | undefined
-  /** Processes that died holding it since it was last written to. */
+  /** Whether it executes something: a crash of its holder is then counted in `takeovers`. */
+  readonly executing: boolean
+  /** Processes that died while they executed it, since it was last written to. */
   readonly takeovers: number
+  /** At the last of these deaths no other run was under suspicion. */
+  readonly blamed: boolean
   readonly pinned: boolean
 }
 
@@ -91,7 +126,7 @@ export interface StoredRequest extends OpenRequest {
 /** Newest first. `before` is the last run id of the page before. */
 export interface RunQuery {
   readonly workflow?: string | undefined
-  readonly status?: readonly RunStatus[] | undefined
+  readonly status?: readonly StoredStatus[] | undefined
   readonly thread?: string | undefined
   readonly key?: string | undefined
   /** Runs that have all of these, and maybe more. */
@@ -117,10 +152,10 @@ export interface RequestQuery {
 /** A run that is free to be taken up. */
 export interface FreeQuery {
   readonly workflows: readonly string[]
-  /** Holders that are known to be dead. */
-  readonly dead: readonly string[]
   readonly now: number
   readonly limit: number
+  /** Those under suspicion, with two takeovers or more, or those that are not. */
+  readonly suspects: boolean
 }
 
 /** Something that the holder of a run is asked to do, from any process. */
@@ -150,7 +185,7 @@ export interface PrunePolicy {
 }
 
 export interface StorageReport {
-  readonly runs: { readonly [status in RunStatus]?: number }
+  readonly runs: { readonly [status in StoredStatus]?: number }
   readonly journal: Amount
   readonly snapshots: Amount
   /** Values above 64 KB, each kept once. */

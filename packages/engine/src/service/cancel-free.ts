@@ -1,5 +1,5 @@
 /** A run that nobody holds is cancelled in the store: that needs no handler, so the workflow may be gone or changed. */
-import { type Keeper, loadRun, type StoredRun } from "../runtime/index.ts"
+import { isOver, type Keeper, type Lease, loadRun, type Store, type StoredRun } from "../runtime/index.ts"
 
 /** False when it is over, at work here or elsewhere, or somebody took it up meanwhile: ask whoever has it. */
 export async function cancelFree(
@@ -8,11 +8,21 @@ export async function cancelFree(
   reason: string | undefined,
   at: number,
 ): Promise<boolean> {
-  if (run.status !== "running" && run.status !== "waiting") return false
-  if (keeper.host(run.runId) !== undefined || (await keeper.isHeldElsewhere(run))) return false
-  const lease = await keeper.claim(run)
-  if (lease === undefined) return false
-  const { store } = keeper
+  if (isOver(run)) return false
+  return await keeper.pass(run.runId, async () => {
+    if (keeper.host(run.runId) !== undefined || (await keeper.isHeldElsewhere(run))) return false
+    const lease = await keeper.claim(run)
+    return lease !== undefined && (await cancelHeld(keeper.store, lease, run, reason, at))
+  })
+}
+
+async function cancelHeld(
+  store: Store,
+  lease: Lease,
+  run: StoredRun,
+  reason: string | undefined,
+  at: number,
+): Promise<boolean> {
   try {
     const loaded = await loadRun(store, run.runId)
     const machine = loaded?.frames.get("")?.machine

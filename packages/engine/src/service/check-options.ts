@@ -8,6 +8,7 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   const twice = names.find((name, i) => names.indexOf(name) !== i)
   if (twice !== undefined) throw invalid(`two workflows are named "${twice}"`)
   atLeast(options, "lease", 1_000)
+  atLeast(options, "hungAfter", 1_000)
   atLeast(options, "evictAfter", 0)
   for (const name of ["maxIdle", "maxTakeovers"] as const) wholeAtLeast(options, name, 0)
   wholeAtLeast(options, "concurrency", 1)
@@ -20,7 +21,7 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   }
 }
 
-function atLeast(options: RuntimeOptions, name: "lease" | "evictAfter", least: number): void {
+function atLeast(options: RuntimeOptions, name: "lease" | "hungAfter" | "evictAfter", least: number): void {
   const value = options[name]
   if (value === undefined || (Number.isFinite(value) && value >= least)) return
   throw invalid(`${name} must be milliseconds, at least ${least}, not ${value}`)

@@ -1,10 +1,10 @@
 /** Which runs in flight a new version of their workflow would break: to be asked before it is deployed. */
-import { graphData, type RunId, type RunStatus, toErrorData } from "../core/index.ts"
-import { adopt, type Callable, differenceOf, loadRun, type Store } from "../runtime/index.ts"
+import { graphData, type RunId, toErrorData } from "../core/index.ts"
+import { adopt, type Callable, differenceOf, loadRun, type Store, type StoredStatus } from "../runtime/index.ts"
 
 export interface GraphConflict {
   readonly runId: RunId
-  readonly status: RunStatus
+  readonly status: StoredStatus
   /** Lines with `-` for what the run was made with, and `+` for what the workflow has now. */
   readonly difference: readonly string[]
   /** Why it cannot even go on with `onGraphChange: "continue"`; absent where it can. */
@@ -25,7 +25,7 @@ export async function graphConflicts(
   for (;;) {
     const runs = await store.runs({
       workflow: graph.name,
-      status: ["running", "waiting"],
+      status: ["running", "waiting", "quarantined"],
       before,
       limit: PAGE,
     })

@@ -1,4 +1,7 @@
-/** Processes on one store. A process here is a runtime with a clock of its own: one whose clock stands still is dead. */
+/**
+ * Processes on one store. A process here is a runtime with a clock and a machine of its own: one whose clock stands
+ * still is dead for the others.
+ */
 import { type Context, node, Runtime, type RuntimeOptions, type Store, workflow } from "../index.ts"
 import { manualClock } from "../testing/index.ts"
 
@@ -17,9 +20,12 @@ export const nap = workflow("nap")
   )
   .build()
 
+let machines = 0
+
 export function processOn(store: Store, options: Partial<RuntimeOptions> = {}) {
   const clock = manualClock(1_000_000)
-  const runtime = new Runtime({ store, workflows: [double, ask, nap], clock, ...options })
+  const machine = `machine ${++machines}`
+  const runtime = new Runtime({ store, workflows: [double, ask, nap], clock, machine, ...options })
   return { runtime, clock }
 }
 

@@ -23,6 +23,8 @@ import {
   type Amount,
   type Callable,
   currentTelemetry,
+  DEFAULT_LEASE,
+  isOver,
   Keeper,
   type Program,
   type RequestQuery,
@@ -60,7 +62,14 @@ export class Runtime {
     this.store = store
     this.#options = options
     this.#programs = new Map(workflows.map(({ name, program }) => [name, program]))
-    this.#keeper = new Keeper(store, clock, options.lease)
+    this.#keeper = new Keeper(store, {
+      clock,
+      lease: options.lease,
+      hungAfter: options.hungAfter,
+      machine: options.machine,
+      beatsAtOnce: true,
+      onProblem: options.onProblem,
+    })
     this.#around = { keeper: this.#keeper, clock, telemetry, onGraphChange: options.onGraphChange }
     this.#sweeper = new Sweeper(this.#around, this.#programs, {
       retention: options.retention,
@@ -69,6 +78,7 @@ export class Runtime {
       maxIdle: options.maxIdle ?? 1_000,
       concurrency: options.concurrency ?? 1_000,
       maxTakeovers: options.maxTakeovers ?? 3,
+      lease: options.lease ?? DEFAULT_LEASE,
     })
   }
 
@@ -123,7 +133,7 @@ export class Runtime {
   }
 
   #kept() {
-    return { keeper: this.#keeper, takeUp: (run: StoredRun) => this.#sweeper.takeUp(run) }
+    return { keeper: this.#keeper, takeUp: (run: StoredRun) => this.#sweeper.takeUpFor(run) }
   }
 
   /** Newest first. */
@@ -149,6 +159,18 @@ export class Runtime {
     const recovery = await this.#sweeper.takeUpAll()
     this.#sweeper.begin()
     return recovery
+  }
+
+  /** Frees a quarantined run: it continues as if no process had died with it. */
+  async release(runId: RunId): Promise<void> {
+    this.#checkOpen()
+    if (!(await this.store.unquarantine(runId))) {
+      const row = await this.store.run(runId)
+      if (row === undefined) throw runUnknown(runId)
+      const text = `Run "${runId}" is ${row.status}, not quarantined: there is nothing to release.`
+      throw new SuperstepError("RUN_NOT_QUARANTINED", text, { run: runId })
+    }
+    this.#sweeper.soon()
   }
 
   /** Which runs in flight this version of the workflow would break. */
@@ -227,7 +249,7 @@ export class Runtime {
     if (await this.store.remove(runId)) return
     const row = await this.store.run(runId)
     if (row === undefined) throw runUnknown(runId)
-    const inFlight = row.status === "running" || row.status === "waiting"
+    const inFlight = !isOver(row)
     const why = inFlight ? `is ${row.status}: cancel it first` : "is the past of a fork: remove that first"
     throw new SuperstepError("RUN_KEPT", `Run "${runId}" ${why}.`, { run: runId })
   }

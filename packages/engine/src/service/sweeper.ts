@@ -1,20 +1,27 @@
 /**
- * Looks after the runs of a store from one process, again and again: says that the process lives, brings mail, takes up
- * runs whose holder is dead or whose time has come, puts aside runs that only wait, and lets old runs go.
+ * Looks after the runs of a store from one process, again and again: says that the process lives, brings mail, claims
+ * runs whose holder is dead or whose time has come, unloads runs that only wait, and deletes old runs.
+ *
+ * A run that may have killed processes is tried: one such run at a time, before any other, and alone where nothing else
+ * executes here. One that keeps killing them is quarantined.
  */
 import type { RunId } from "../core/index.ts"
 import {
   type Clock,
+  claimRun,
   type Keeper,
+  type Lease,
   type Program,
   type RunHost,
   revive,
+  runQuarantined,
+  SUSPECT,
   type StoredRun,
   type Surroundings,
   TICK,
 } from "../runtime/index.ts"
 import type { Recovery, RuntimeOptions, RuntimeProblem } from "./options.ts"
-import { poison } from "./poison.ts"
+import { isGuilty, Trial } from "./trial.ts"
 
 /** Runs that are asked for at once. */
 const BATCH = 100
@@ -22,12 +29,18 @@ const BATCH = 100
 const TRY_AGAIN = 60_000
 const PRUNE_EVERY = 3_600_000
 
+interface Found extends Recovery {
+  readonly resumed: RunId[]
+  readonly problems: RuntimeProblem[]
+}
+
 /** What the options leave open is decided. */
 export interface SweeperOptions extends Pick<RuntimeOptions, "retention" | "onProblem"> {
   readonly evictAfter: number
   readonly maxIdle: number
   readonly concurrency: number
   readonly maxTakeovers: number
+  readonly lease: number
 }
 
 export class Sweeper {
@@ -40,6 +53,7 @@ export class Sweeper {
   readonly #idle = new Map<RunHost, number>()
   #cancelTimer: (() => void) | undefined
   #sweeping: Promise<void> | undefined
+  #trial: Trial | undefined
   #pruned = Number.NEGATIVE_INFINITY
   #closed = false
 
@@ -58,7 +72,18 @@ export class Sweeper {
   /** From now on it sweeps by itself. */
   begin(): void {
     if (this.#closed || this.#cancelTimer !== undefined) return
-    this.#cancelTimer = this.#clock.setTimer(this.#clock.now() + TICK, () => {
+    this.#sweepAt(this.#clock.now() + TICK)
+  }
+
+  /** There is something to do before the next tick. */
+  soon(): void {
+    if (this.#closed || this.#sweeping !== undefined) return
+    this.#cancelTimer?.()
+    this.#sweepAt(this.#clock.now())
+  }
+
+  #sweepAt(time: number): void {
+    this.#cancelTimer = this.#clock.setTimer(time, () => {
       this.#sweeping = this.#sweep().finally(() => {
         this.#cancelTimer = undefined
         this.#sweeping = undefined
@@ -85,63 +110,116 @@ export class Sweeper {
     return problem
   }
 
-  // Taking up
+  // Claiming
 
   /** Every run that nobody alive holds and that has something to do, as far as there is room. */
   async takeUpAll(): Promise<Recovery> {
-    const { store, watch } = this.#keeper
-    const resumed: RunId[] = []
-    const problems: RuntimeProblem[] = []
+    const found: Found = { resumed: [], problems: [] }
+    const { store, watch, id: self } = this.#keeper
+    for (const { id, why } of watch.gone(await store.holders())) if (id !== self) await store.dismiss(id, why)
+    await this.#trySuspects(found)
+    if (this.#trial?.isAlone !== true) await this.#takeUpOthers(found)
+    return found
+  }
+
+  async #takeUpOthers(found: Found): Promise<void> {
+    const { store } = this.#keeper
     const now = this.#clock.now()
-    const dead = watch.dead(await store.holders(), now).map(({ id }) => id)
     const workflows = [...this.#programs.keys()]
     for (;;) {
       const limit = Math.min(BATCH, this.#options.concurrency - this.#atWork())
       if (limit <= 0 || this.#closed) break
-      const free = await store.free({ workflows, dead, now, limit })
-      for (const run of free) {
-        try {
-          if ((await this.takeUp(run)) !== undefined) resumed.push(run.runId)
-        } catch (error) {
-          problems.push(this.#tell(run.runId, error))
-        }
-      }
+      const free = await store.free({ workflows, now, limit, suspects: false })
+      for (const run of free) await this.#takeUpOne(run, found)
       if (free.length < limit) break
     }
-    for (const id of dead) await store.dismiss(id)
-    return { resumed, problems }
+  }
+
+  async #takeUpOne(run: StoredRun, found: Found): Promise<RunHost | undefined> {
+    try {
+      const host = await this.takeUp(run)
+      if (host !== undefined) found.resumed.push(run.runId)
+      return host
+    } catch (error) {
+      found.problems.push(this.#tell(run.runId, error))
+      return undefined
+    }
   }
 
   #atWork(): number {
     return this.#keeper.size - this.#idle.size
   }
 
-  /** Undefined when somebody else was faster, or this process does not have the workflow. */
+  /** Quarantines those that are guilty, and tries the next one, if none is being tried. */
+  async #trySuspects(found: Found): Promise<void> {
+    const now = this.#clock.now()
+    const { store } = this.#keeper
+    if (this.#trial?.isOver(now) === false) return
+    this.#endTrial()
+    for (;;) {
+      const query = { workflows: [...this.#programs.keys()], now, limit: 1, suspects: true }
+      const [run] = await store.free(query)
+      if (run === undefined || this.#closed || this.#trial !== undefined) return
+      const isAlone = this.#atWork() === 0
+      const host = await this.#takeUpOne(run, found)
+      if (host !== undefined) return this.#begin(new Trial(host, run, { isAlone, now, lease: this.#options.lease }))
+    }
+  }
+
+  /** While it is alone, nothing else starts here: should the process die, it was this run. */
+  #begin(trial: Trial): void {
+    this.#trial = trial
+    if (trial.isAlone) this.#keeper.trial = trial.ended
+    trial.host.onFinish(() => this.#look())
+  }
+
+  /** The run that is tried may have shown that it does no harm. */
+  #look(): void {
+    if (this.#trial?.isOver(this.#clock.now())) this.soon()
+  }
+
+  #endTrial(): void {
+    this.#trial?.end()
+    this.#trial = undefined
+    this.#keeper.trial = undefined
+  }
+
+  /** The same for somebody who asks for the run; one under suspicion waits until it is tried. */
+  async takeUpFor(run: StoredRun): Promise<RunHost | undefined> {
+    if (run.takeovers < SUSPECT) return await this.takeUp(run)
+    this.begin()
+    return this.#keeper.host(run.runId)
+  }
+
+  /** Undefined when somebody else was faster, this process does not have the workflow, or the run is quarantined. */
   async takeUp(run: StoredRun): Promise<RunHost | undefined> {
     const program = this.#programs.get(run.workflow)
     if (program === undefined) return undefined
-    const lease = await this.#keeper.claim(run)
-    if (lease === undefined) return undefined
+    const host = await claimRun(run, this.#keeper, (lease) => this.#restore(program, run, lease))
+    if (host !== undefined) await this.#keeper.deliver()
+    return host
+  }
+
+  async #restore(program: Program, run: StoredRun, lease: Lease): Promise<RunHost | undefined> {
     const { store } = this.#keeper
+    if (isGuilty(run, this.#options.maxTakeovers)) {
+      await store.quarantine(lease)
+      this.#tell(run.runId, runQuarantined(run))
+      return undefined
+    }
     try {
-      const deaths = run.holder === undefined ? 0 : run.takeovers + 1
-      if (deaths > this.#options.maxTakeovers) {
-        await poison(store, lease, deaths, this.#clock.now())
-        return undefined
-      }
-      const host = await revive(program, run, lease, this.#around)
-      await this.#keeper.deliver()
-      return host
+      return await revive(program, run, lease, this.#around)
     } catch (error) {
-      await this.#keeper.refuseMail(run.runId, error)
+      await this.#keeper.refuseMail(lease, error)
       await store.release(lease, this.#clock.now() + TRY_AGAIN)
       throw error
     }
   }
 
-  // Putting aside
+  // Unloading
 
   #isIdle(host: RunHost): void {
+    this.#look()
     if (host.isOver) return
     this.#idle.delete(host)
     this.#idle.set(host, this.#clock.now())
@@ -162,6 +240,7 @@ export class Sweeper {
 
   async #evictIdle(): Promise<void> {
     const before = this.#clock.now() - this.#options.evictAfter
+    for (const host of this.#idle.keys()) host.noteIdle()
     for (const [host, since] of this.#idle) {
       if (since > before) break
       await this.#evict(host)
@@ -192,6 +271,7 @@ export class Sweeper {
   /** Sweeps no more; what is under way is awaited. */
   async close(): Promise<void> {
     this.#closed = true
+    this.#endTrial()
     this.#cancelTimer?.()
     await this.#sweeping
   }

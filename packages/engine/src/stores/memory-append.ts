@@ -13,6 +13,8 @@ import {
   threadBusy,
   threadMoved,
 } from "../runtime/index.ts"
+import { rest } from "./memory-leases.ts"
+import { settleMail } from "./memory-mail.ts"
 import { endOf, isOver, type Row, type Tables } from "./memory-rows.ts"
 
 export function append(
@@ -37,6 +39,8 @@ export function append(
   const last = records.at(-1)
   if (last !== undefined) row.updatedAt = last.entry.at
   row.takeovers = 0
+  row.blamed = false
+  row.diedWith = undefined
   if (change !== undefined) apply(tables, row, change)
 }
 
@@ -71,12 +75,16 @@ function newRow(tables: Tables, lease: Lease, expectedSeq: number, created: RunC
     requests: new Map(),
     graph: created.graph,
     status: "running",
+    statusBefore: "running",
     createdAt: at,
     updatedAt: at,
     token: lease.token,
     holder: lease.holder,
     wakeAt: undefined,
+    executing: true,
     takeovers: 0,
+    blamed: false,
+    diedWith: undefined,
     pinned: false,
     forks: 0,
     snapshot: undefined,
@@ -103,6 +111,8 @@ function apply(tables: Tables, row: Row, change: RunChange): void {
   if (change.graph !== undefined) row.graph = change.graph
   if (change.opened !== undefined) for (const request of change.opened) open(tables, row, request)
   if (change.closed !== undefined) for (const closed of change.closed) close(row, closed)
+  if (change.idle !== undefined) rest(row, change.idle)
+  if (change.mail !== undefined) for (const id of change.mail) settleMail(tables, id, { ok: true })
   if (change.thread !== undefined && row.created.thread !== undefined) {
     const writes = tables.threads.get(row.created.thread)
     if (writes === undefined) tables.threads.set(row.created.thread, [...change.thread])

@@ -1,25 +1,86 @@
-/** Who runs what in the memory store, and who could. */
-import type { FreeQuery, Lease, StoredRun } from "../runtime/index.ts"
+/** Who holds which run in the memory store, and which runs are free. */
+import {
+  type Dismissal,
+  type FreeQuery,
+  type Holder,
+  type Idle,
+  type Lease,
+  type StoredHolder,
+  type StoredRun,
+  SUSPECT,
+} from "../runtime/index.ts"
 import { isOver, type Row, storedRun, type Tables } from "./memory-rows.ts"
 
-export function dismiss(tables: Tables, holder: string): void {
-  tables.holders.delete(holder)
-  tables.dismissed.add(holder)
+export function beat(tables: Tables, holder: Holder): boolean {
+  const known = tables.holders.get(holder.id)
+  tables.holders.set(holder.id, { holder, beat: (known?.beat ?? 0) + 1, taken: false })
+  if (known !== undefined) return known.taken
+  withdrawSuspicion(tables, holder.id)
+  return true
 }
 
-export function free(tables: Tables, { workflows, dead, now, limit }: FreeQuery): readonly StoredRun[] {
+/** It lives, so that no run of it has killed it. */
+function withdrawSuspicion(tables: Tables, holder: string): void {
+  for (const row of tables.inFlight) {
+    if (row.diedWith !== holder) continue
+    row.takeovers--
+    row.blamed = false
+    row.diedWith = undefined
+    if (row.status === "quarantined") unquarantine(tables, row.runId)
+  }
+}
+
+export function holders(tables: Tables): readonly StoredHolder[] {
+  return [...tables.holders.values()].map((known) => ({ ...known.holder, beat: known.beat }))
+}
+
+export function held(tables: Tables, holder: string): readonly Lease[] {
+  const leases: Lease[] = []
+  for (const { runId, token, holder: by } of tables.inFlight)
+    if (by === holder) leases.push({ runId, holder, token })
+  return leases
+}
+
+export function dismiss(tables: Tables, holder: string, why: Dismissal): void {
+  if (!tables.holders.delete(holder)) return
+  const rows = [...tables.inFlight].filter((row) => row.holder === holder)
+  suspect(executingAt(rows, why), holder)
+  for (const row of rows) {
+    row.token++
+    row.holder = undefined
+    if (row.executing) row.wakeAt = 0
+  }
+}
+
+function executingAt(rows: readonly Row[], why: Dismissal): readonly Row[] {
+  if (why.reason === "closed") return []
+  const executing = rows.filter((row) => row.executing)
+  return why.reason === "died" ? executing : executing.filter(({ runId }) => runId === why.runId)
+}
+
+function suspect(rows: readonly Row[], holder: string): void {
+  const before = rows.filter(({ takeovers }) => takeovers >= SUSPECT)
+  const [only, ...others] = before.length > 0 ? before : rows
+  for (const row of rows) {
+    row.takeovers++
+    row.blamed = row === only && others.length === 0
+    row.diedWith = holder
+  }
+}
+
+export function free(tables: Tables, { workflows, now, limit, suspects }: FreeQuery): readonly StoredRun[] {
   const known = new Set(workflows)
-  const gone = new Set(dead)
   const addressed = new Set<string>()
   for (const { runId } of tables.mail.values()) addressed.add(runId)
   const isDue = ({ wakeAt, status }: Row) => (wakeAt === undefined ? status === "running" : wakeAt <= now)
 
   const found: Row[] = []
   for (const row of tables.inFlight) {
-    if (!known.has(row.created.workflow)) continue
-    const { holder } = row
-    const isGone = holder !== undefined && (gone.has(holder) || tables.dismissed.has(holder))
-    if (isGone || (holder === undefined && (isDue(row) || addressed.has(row.runId)))) found.push(row)
+    if (!known.has(row.created.workflow) || row.status === "quarantined") continue
+    if (row.takeovers >= SUSPECT !== suspects) continue
+    if (row.holder === undefined) {
+      if (isDue(row) || addressed.has(row.runId)) found.push(row)
+    } else if (!tables.holders.has(row.holder)) found.push(row)
   }
   found.sort((a, b) => a.updatedAt - b.updatedAt)
   return found.slice(0, limit).map(storedRun)
@@ -28,16 +89,57 @@ export function free(tables: Tables, { workflows, dead, now, limit }: FreeQuery)
 export function claim(tables: Tables, runId: string, token: number, holder: string): Lease | undefined {
   const row = tables.runs.get(runId)
   if (row === undefined || row.token !== token || isOver(row.status)) return undefined
+  if (row.holder !== undefined && row.holder !== holder) {
+    const loser = tables.holders.get(row.holder)
+    if (loser !== undefined) loser.taken = true
+  }
   row.token++
-  if (row.holder !== undefined) row.takeovers++
   row.holder = holder
   row.wakeAt = undefined
+  row.executing = true
   return { runId, holder, token: row.token }
 }
 
+export function setIdle(tables: Tables, lease: Lease, idle: Idle | false): void {
+  const row = heldRow(tables, lease)
+  if (row !== undefined) rest(row, idle)
+}
+
+/** Executes nothing from now on, or executes again. */
+export function rest(row: Row, idle: Idle | false): void {
+  row.executing = idle === false
+  row.wakeAt = idle === false ? undefined : idle.wakeAt
+}
+
 export function release(tables: Tables, lease: Lease, wakeAt: number | undefined): void {
-  const row = tables.runs.get(lease.runId)
-  if (row === undefined || row.token !== lease.token || isOver(row.status)) return
+  const row = heldRow(tables, lease)
+  if (row === undefined) return
   row.holder = undefined
   row.wakeAt = wakeAt
+}
+
+export function quarantine(tables: Tables, lease: Lease): void {
+  const row = heldRow(tables, lease)
+  if (row === undefined || row.status === "quarantined") return
+  row.statusBefore = row.status
+  row.status = "quarantined"
+  row.holder = undefined
+  row.wakeAt = undefined
+}
+
+export function unquarantine(tables: Tables, runId: string): boolean {
+  const row = tables.runs.get(runId)
+  if (row?.status !== "quarantined") return false
+  row.status = row.statusBefore
+  row.takeovers = 0
+  row.blamed = false
+  row.diedWith = undefined
+  row.wakeAt = 0
+  return true
+}
+
+/** The row, if the lease is still good. */
+function heldRow(tables: Tables, lease: Lease): Row | undefined {
+  const row = tables.runs.get(lease.runId)
+  return row === undefined || row.token !== lease.token || isOver(row.status) ? undefined : row
 }

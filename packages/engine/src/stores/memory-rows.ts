@@ -10,6 +10,7 @@ import type {
   Snapshot,
   StoredRequest,
   StoredRun,
+  StoredStatus,
   ThreadWrite,
 } from "../runtime/index.ts"
 
@@ -23,13 +24,19 @@ export interface Row {
   readonly journal: JournalRecord[]
   readonly requests: Map<RequestId, RequestRow>
   graph: string
-  status: RunStatus
+  status: StoredStatus
+  /** Of a quarantined run: where it stood. */
+  statusBefore: RunStatus
   createdAt: number
   updatedAt: number
   token: number
   holder: string | undefined
   wakeAt: number | undefined
+  executing: boolean
   takeovers: number
+  blamed: boolean
+  /** The holder whose death was counted last. */
+  diedWith: string | undefined
   pinned: boolean
   /** Runs whose past this is. */
   forks: number
@@ -38,6 +45,13 @@ export interface Row {
   /** The size of so many records is known: sizes are only worked out when somebody asks. */
   measured: number
   measuredBytes: number
+}
+
+export interface HolderRow {
+  readonly holder: Holder
+  readonly beat: number
+  /** A run was taken from it since. */
+  taken: boolean
 }
 
 export interface RequestRow {
@@ -57,8 +71,7 @@ export interface Tables {
   /** The run in flight of each thread. */
   readonly busy: Map<string, Row>
   readonly graphs: Map<string, Json>
-  readonly holders: Map<string, Holder>
-  readonly dismissed: Set<string>
+  readonly holders: Map<string, HolderRow>
   /** Mail without an outcome, in the order it was posted. */
   readonly mail: Map<string, Mail>
   readonly outcomes: Map<string, MailOutcome>
@@ -74,15 +87,14 @@ export function emptyTables(): Tables {
     busy: new Map(),
     graphs: new Map(),
     holders: new Map(),
-    dismissed: new Set(),
     mail: new Map(),
     outcomes: new Map(),
     threads: new Map(),
   }
 }
 
-export function isOver(status: RunStatus): boolean {
-  return status !== "running" && status !== "waiting"
+export function isOver(status: StoredStatus): boolean {
+  return status !== "running" && status !== "waiting" && status !== "quarantined"
 }
 
 export function endOf(row: Row): number {
@@ -135,7 +147,9 @@ export function storedRun(row: Row): StoredRun {
     token: row.token,
     holder: row.holder,
     wakeAt: row.wakeAt,
+    executing: row.executing,
     takeovers: row.takeovers,
+    blamed: row.blamed,
     pinned: row.pinned,
   }
 }

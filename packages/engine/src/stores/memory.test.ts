@@ -17,7 +17,7 @@ describe("the memory store", () => {
 
   test("has nothing to wait for: every method answers at once, and refuses at once", () => {
     const store = memoryStore()
-    const holder = { id: "me", machine: "m", pid: 1, beat: 1, until: 1 }
+    const holder = { id: "me", machine: "m", pid: 1, born: "" }
     const answers = [
       store.append(lease, 0, [record(1, 1)], { created }),
       store.read("r", 0),
@@ -26,7 +26,7 @@ describe("the memory store", () => {
       store.runs({}),
       store.requests({}),
       store.beat(holder),
-      store.free({ workflows: ["w"], dead: [], now: 0, limit: 1 }),
+      store.free({ workflows: ["w"], now: 0, limit: 1, suspects: false }),
       store.claim("r", 1, "other"),
       store.post({ id: "m", runId: "r", at: 1, wish: { type: "cancel" } }),
       store.mail("other"),
@@ -62,7 +62,7 @@ describe("the memory store", () => {
     store.append(lease, 1, [record(2, counted), record(3, counted)])
     const run = store.run("r")
     store.runs({})
-    store.free({ workflows: ["w"], dead: ["me"], now: 0, limit: 1 })
+    store.free({ workflows: ["w"], now: 0, limit: 1, suspects: false })
     expect(written).toBe(0)
     expect(run).toMatchObject({ seq: 3, bytes: expect.any(Number) })
     expect(written).toBe(3)

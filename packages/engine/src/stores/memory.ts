@@ -4,7 +4,19 @@
  */
 import type { RegistryStore, Store } from "../runtime/index.ts"
 import { append } from "./memory-append.ts"
-import { claim, dismiss, free, release } from "./memory-leases.ts"
+import {
+  beat,
+  claim,
+  dismiss,
+  free,
+  held,
+  holders,
+  quarantine,
+  release,
+  setIdle,
+  unquarantine,
+} from "./memory-leases.ts"
+import { mailTo, refuseMail, takeOutcome } from "./memory-mail.ts"
 import { requests, runs } from "./memory-queries.ts"
 import { memoryRegistry } from "./memory-registry.ts"
 import { pin, prune, remove, report } from "./memory-retention.ts"
@@ -31,29 +43,23 @@ export function memoryStore(): Store & RegistryStore {
     runs: (query) => runs(tables, query),
     requests: (query) => requests(tables, query),
 
-    beat(holder) {
-      tables.dismissed.delete(holder.id)
-      tables.holders.set(holder.id, holder)
-    },
-    holders: () => [...tables.holders.values()],
-    dismiss: (holder) => dismiss(tables, holder),
+    beat: (holder) => beat(tables, holder),
+    holders: () => holders(tables),
+    held: (holder) => held(tables, holder),
+    dismiss: (holder, why) => dismiss(tables, holder, why),
     free: (query) => free(tables, query),
     claim: (runId, token, holder) => claim(tables, runId, token, holder),
+    setIdle: (lease, idle) => setIdle(tables, lease, idle),
     release: (lease, wakeAt) => release(tables, lease, wakeAt),
+    quarantine: (lease) => quarantine(tables, lease),
+    unquarantine: (runId) => unquarantine(tables, runId),
 
     post(mail) {
       tables.mail.set(mail.id, mail)
     },
-    mail: (holder) =>
-      [...tables.mail.values()].filter(({ runId }) => tables.runs.get(runId)?.holder === holder),
-    settleMail(id, outcome) {
-      if (tables.mail.delete(id)) tables.outcomes.set(id, outcome)
-    },
-    mailOutcome(id) {
-      const outcome = tables.outcomes.get(id)
-      tables.outcomes.delete(id)
-      return outcome
-    },
+    mail: (holder) => mailTo(tables, holder),
+    refuseMail: (lease, id, error) => refuseMail(tables, lease, id, error),
+    mailOutcome: (id) => takeOutcome(tables, id),
 
     thread: (id, version) => threadState(tables.threads.get(id) ?? [], version),
     removeThread(id) {

@@ -26,6 +26,8 @@ export function manualClock(start = 0): ManualClock {
   /** In the order in which they fire. */
   const timers: Timer[] = []
   let now = start
+  /** How far it was moved, without jumps. */
+  let passed = 0
   let moves: Promise<unknown> = Promise.resolve()
 
   /** Moves wait for one another: a test may forget to await one. */
@@ -35,18 +37,24 @@ export function manualClock(start = 0): ManualClock {
     return made
   }
 
+  const moveTo = (time: number): void => {
+    passed += Math.max(0, time - now)
+    now = Math.max(now, time)
+  }
+
   const fireUntil = async (end: number): Promise<void> => {
     for (let next = timers[0]; next !== undefined && next.at <= end; next = timers[0]) {
       timers.shift()
-      now = Math.max(now, next.at)
+      moveTo(next.at)
       next.callback()
       await settled()
     }
-    now = Math.max(now, end)
+    moveTo(end)
   }
 
   return {
     now: () => now,
+    monotonic: () => passed,
 
     setTimer(at, callback) {
       const timer = { at, callback }

@@ -111,7 +111,7 @@ export function simulatedStore(world: StoreSurroundings, life: Life): Store {
     },
     async holders() {
       const holders = await rows.holders()
-      return holders.map((holder) => (dead.has(holder.id) ? { ...holder, until: 0 } : holder))
+      return holders.map((holder) => (dead.has(holder.id) ? { ...holder, lapsed: true } : holder))
     },
   }
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import type { RunStatus } from "../core/index.ts"
 import type { FreeQuery, Store } from "../runtime/index.ts"
-import { end, mailTo, START, type StoreCases, start, take, write } from "./store-suite-steps.ts"
+import { end, holder, leaseOf, mailTo, runOf, START, type StoreCases, start, take, write } from "./store-suite-steps.ts"
 
 const NOW = START + 1_000_000
 
@@ -10,11 +10,8 @@ const NOW = START + 1_000_000
 const HELD = [
   { by: "nobody", idle: false, busy: true },
   { by: "alive", idle: false, busy: false },
-  { by: "late", idle: false, busy: false },
-  { by: "silent", idle: false, busy: false },
-  { by: "dead", idle: true, busy: true },
-  { by: "dead and silent", idle: true, busy: true },
-  { by: "dismissed", idle: true, busy: true },
+  { by: "died", idle: false, busy: true },
+  { by: "closed", idle: false, busy: true },
 ] as const
 
 export const freeCases: StoreCases = {
@@ -26,17 +23,37 @@ export const freeCases: StoreCases = {
           const runId = `${status}, ${mail}, held by ${held.by}`
           await place(store, runId, status, held.by)
           if (mail !== "no mail") await store.post(mailTo(runId, runId))
-          if (mail === "settled mail") await store.settleMail(runId, { ok: true })
+          if (mail === "settled mail") {
+            const { token } = await runOf(store, runId)
+            await store.refuseMail(leaseOf(runId, token), runId, { code: "NO", message: "No." })
+          }
           const hasToDo = status === "running" || mail === "mail"
           if (status !== "completed" && (hasToDo ? held.busy : held.idle)) free.push(runId)
         }
       }
     }
-    for (const id of ["alive", "late", "dead", "dismissed"]) {
-      await store.beat({ id, machine: "m", pid: 1, beat: 1, until: id === "late" ? NOW - 1 : NOW + 1 })
+    for (const reason of ["died", "closed"] as const) await store.dismiss(reason, { reason })
+    await areFree(store, free)
+  },
+
+  async "has a run free whose holder is not known"(store) {
+    await start(store, "r", { holder: "one", change: { idle: {} } })
+    await store.claim("r", 1, "never heard of")
+    await areFree(store, ["r"])
+  },
+
+  async "has those under suspicion apart from the others"(store) {
+    for (const [runId, deaths] of [0, 1, 2, 3].map((n) => [`${n}`, n] as const)) {
+      await start(store, runId, { holder: `${runId} 0` })
+      for (let i = 0; i < deaths; i++) {
+        await store.dismiss(`${runId} ${i}`, { reason: "died" })
+        await take(store, runId, `${runId} ${i + 1}`)
+      }
+      await store.dismiss(`${runId} ${deaths}`, { reason: "closed" })
     }
-    await store.dismiss("dismissed")
-    await areFree(store, free, { dead: ["dead", "dead and silent"] })
+    await areFree(store, ["0", "1"])
+    await areFree(store, ["2", "3"], { suspects: true })
+    assert.equal((await freeRuns(store, { suspects: true, limit: 1 })).length, 1)
   },
 
   async "has a run that nobody holds free when its time to wake has come, not before; without one when it runs"(
@@ -92,14 +109,14 @@ export const freeCases: StoreCases = {
       assert.ok(lease)
       await write(store, lease, undefined, START + i + 1)
     }
-    // Of each kind: held by nobody, by one that is dead, by one that is dismissed.
+    // Of each kind: held by nobody, by one that died, by one that closed.
     for (const lease of leases.slice(0, 2)) await store.release(lease, undefined)
-    await take(store, "c", "dismissed")
-    await store.dismiss("dismissed")
-    const dead = ["holder"]
-    assert.deepEqual(await freeRuns(store, { dead }), ["d", "b", "e", "a", "c"])
+    await take(store, "c", "closed")
+    await store.dismiss("closed", { reason: "closed" })
+    await store.dismiss("holder", { reason: "died" })
+    assert.deepEqual(await freeRuns(store), ["d", "b", "e", "a", "c"])
     for (const limit of [1, 2, 4, 5, 6]) {
-      assert.deepEqual(await freeRuns(store, { dead, limit }), ["d", "b", "e", "a", "c"].slice(0, limit))
+      assert.deepEqual(await freeRuns(store, { limit }), ["d", "b", "e", "a", "c"].slice(0, limit))
     }
   },
 
@@ -124,27 +141,9 @@ export const freeCases: StoreCases = {
     assert.deepEqual(await freeRuns(store), ["left"])
   },
 
-  async "has a run of a dismissed holder no longer free once that holder is heard of again"(store) {
-    await start(store, "r", { holder: "one" })
-    await store.dismiss("one")
-    assert.deepEqual(await freeRuns(store), ["r"])
-    await store.beat({ id: "one", machine: "m", pid: 1, beat: 2, until: NOW })
-    assert.deepEqual(await freeRuns(store), [])
-  },
-
-  async "counts it as a takeover when the run of a dead or dismissed holder is claimed"(store) {
-    await start(store, "dead", { holder: "one" })
-    await start(store, "dismissed", { holder: "two" })
-    await store.dismiss("two")
-    for (const run of await store.free(query({ dead: ["one"] }))) {
-      await store.claim(run.runId, run.token, "third")
-      assert.equal((await store.run(run.runId))?.takeovers, 1)
-    }
-    assert.deepEqual(await freeRuns(store, { dead: ["one"] }), [])
-  },
-
   async "shares the free runs among those who claim them at once: each goes to one"(store) {
     for (let i = 0; i < 30; i++) await store.release(await start(store, `run ${i}`), undefined)
+    for (const id of ["one", "two", "three"]) await store.beat(holder(id))
     const taken = await Promise.all(
       ["one", "two", "three"].map(async (holder) => {
         const free = await store.free(query())
@@ -173,12 +172,13 @@ export const freeCases: StoreCases = {
 
 /** A run in this status that is held so. */
 async function place(store: Store, runId: string, status: RunStatus, by: string): Promise<void> {
-  const lease = await start(store, runId, { holder: by, change: { status } })
+  const idle = status === "running" ? false : {}
+  const lease = await start(store, runId, { holder: by, change: { status, idle } })
   if (by === "nobody") await store.release(lease, undefined)
 }
 
 function query(asked: Partial<FreeQuery> = {}): FreeQuery {
-  return { workflows: ["workflow"], dead: [], now: NOW, limit: 1_000, ...asked }
+  return { workflows: ["workflow"], now: NOW, limit: 1_000, suspects: false, ...asked }
 }
 
 async function freeRuns(store: Store, asked: Partial<FreeQuery> = {}): Promise<string[]> {

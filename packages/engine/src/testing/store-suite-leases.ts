@@ -1,15 +1,17 @@
 /** Store suite: who holds a run. One at a time, and whoever lost it can do nothing to it any more. */
 import assert from "node:assert/strict"
 import { isSuperstepError } from "../core/index.ts"
-import type { Holder } from "../runtime/index.ts"
 import {
   end,
   FINAL,
+  holder,
   holds,
   leaseOf,
+  mailTo,
   plain,
   records,
   rejects,
+  request,
   runOf,
   START,
   type StoreCases,
@@ -32,7 +34,7 @@ export const leaseCases: StoreCases = {
     await start(store, "r")
     await take(store, "r", "second")
     for (const token of [0, 1, 3]) assert.equal(await store.claim("r", token, "third"), undefined)
-    await stands(store, "r", { token: 2, holder: "second", takeovers: 1 })
+    await stands(store, "r", { token: 2, holder: "second", takeovers: 0 })
   },
 
   async "gives nothing to who claims a run that is over, or that there is not"(store) {
@@ -112,62 +114,165 @@ export const leaseCases: StoreCases = {
     assert.equal(await store.run("unknown"), undefined)
   },
 
-  async "counts the takeovers of a run that had a holder, and no others"(store) {
-    const first = await start(store, "r")
-    await store.release(first, undefined)
-    const second = await take(store, "r", "second")
-    await stands(store, "r", { takeovers: 0 })
-    await take(store, "r", "third")
+  async "counts the death of a holder against the runs that it executed, and no others"(store) {
+    const executing = await start(store, "executing", { holder: "first" })
+    const idle = await start(store, "idle", { holder: "first", change: { idle: {} } })
+    await start(store, "other", { holder: "second" })
+    await store.dismiss("first", { reason: "died" })
+    await stands(store, "executing", { holder: undefined, token: 2, takeovers: 1, blamed: true, wakeAt: 0 })
+    await stands(store, "idle", { holder: undefined, token: 2, takeovers: 0, blamed: false, wakeAt: undefined })
+    await stands(store, "other", { holder: "second", token: 1, takeovers: 0 })
+    for (const lease of [executing, idle]) {
+      await rejects(() => store.append(lease, 1, records(2, 1)), "RUN_TAKEN")
+    }
+  },
+
+  async "counts a death once, and none for a holder that closes"(store) {
+    await start(store, "r", { holder: "first" })
+    await store.dismiss("first", { reason: "died" })
+    await store.dismiss("first", { reason: "died" })
     await stands(store, "r", { takeovers: 1 })
-    const fourth = await take(store, "r", "fourth")
-    await stands(store, "r", { takeovers: 2 })
-    await rejects(() => store.append(second, 1, records(2, 1)), "RUN_TAKEN")
-    await stands(store, "r", { takeovers: 2 })
-    await store.release(fourth, undefined)
-    await take(store, "r", "fifth")
-    await stands(store, "r", { takeovers: 2 })
+    await take(store, "r", "second")
+    await store.dismiss("second", { reason: "closed" })
+    await stands(store, "r", { takeovers: 1, holder: undefined })
+  },
+
+  async "counts a hung holder against the run that it is stuck in"(store) {
+    for (const runId of ["stuck", "beside"]) await start(store, runId, { holder: "hung" })
+    await store.dismiss("hung", { reason: "hung", runId: "stuck" })
+    await stands(store, "stuck", { takeovers: 1, blamed: true, holder: undefined })
+    await stands(store, "beside", { takeovers: 0, blamed: false, holder: undefined })
+  },
+
+  async "blames a run that died alone, or as the only suspect, and none of several"(store) {
+    await start(store, "a", { holder: "h1" })
+    await start(store, "b", { holder: "h1" })
+    await store.dismiss("h1", { reason: "died" })
+    for (const runId of ["a", "b"]) await stands(store, runId, { takeovers: 1, blamed: false })
+    for (const runId of ["a", "b"]) await take(store, runId, "h2")
+    await store.dismiss("h2", { reason: "died" })
+    for (const runId of ["a", "b"]) await stands(store, runId, { takeovers: 2, blamed: false })
+    for (const runId of ["a", "b"]) await take(store, runId, "h3")
+    await store.dismiss("h3", { reason: "died" })
+    for (const runId of ["a", "b"]) await stands(store, runId, { takeovers: 3, blamed: false })
+    await take(store, "a", "h4")
+    await start(store, "c", { holder: "h4" })
+    await store.dismiss("h4", { reason: "died" })
+    await stands(store, "a", { takeovers: 4, blamed: true })
+    await stands(store, "b", { takeovers: 3, blamed: false })
+    await stands(store, "c", { takeovers: 1, blamed: false })
   },
 
   async "forgets the takeovers of a run with every append"(store) {
-    await start(store, "r")
-    for (const change of [undefined, { status: "waiting" as const }]) {
-      const lease = await take(store, "r", "other")
+    await start(store, "r", { holder: "holder 0" })
+    for (const [i, change] of [undefined, { status: "waiting" as const }].entries()) {
+      await store.dismiss(`holder ${i}`, { reason: "died" })
+      await stands(store, "r", { takeovers: 1, blamed: true })
+      const lease = await take(store, "r", `holder ${i + 1}`)
       await stands(store, "r", { takeovers: 1 })
       await write(store, lease, change)
-      await stands(store, "r", { takeovers: 0 })
+      await stands(store, "r", { takeovers: 0, blamed: false })
     }
-    const lease = await take(store, "r", "other")
-    await store.append(lease, 3, [], { status: "running" })
-    await stands(store, "r", { takeovers: 0 })
   },
 
-  async "knows the holders by their last heartbeat"(store) {
+  async "withdraws the suspicion that a death raised when the holder turns out to live"(store) {
+    const first = await start(store, "r", { holder: "first" })
+    await start(store, "parked", { holder: "first" })
+    await store.dismiss("first", { reason: "died" })
+    await store.quarantine(await take(store, "parked", "second"))
+    assert.equal(await store.beat(holder("first")), true)
+    await stands(store, "r", { takeovers: 0, blamed: false, holder: undefined })
+    await stands(store, "parked", { takeovers: 0, status: "running" })
+    await rejects(() => store.append(first, 1, records(2, 1)), "RUN_TAKEN")
+  },
+
+  async "says whether a run executes anything, and when it continues by itself"(store) {
+    const lease = await start(store, "r")
+    await stands(store, "r", { executing: true, wakeAt: undefined })
+    await write(store, lease, { idle: { wakeAt: START + 5 } })
+    await stands(store, "r", { executing: false, wakeAt: START + 5, holder: "holder" })
+    await write(store, lease)
+    await stands(store, "r", { executing: false, wakeAt: START + 5 })
+    await write(store, lease, { idle: false })
+    await stands(store, "r", { executing: true, wakeAt: undefined })
+    await store.setIdle(lease, {})
+    await stands(store, "r", { executing: false, wakeAt: undefined })
+    const now = await take(store, "r", "second")
+    await stands(store, "r", { executing: true })
+    await store.setIdle(lease, { wakeAt: START })
+    await stands(store, "r", { executing: true })
+    await store.setIdle(now, { wakeAt: START })
+    await store.setIdle(now, false)
+    await stands(store, "r", { executing: true, wakeAt: undefined })
+  },
+
+  async "parks a quarantined run until it is released"(store) {
+    const lease = await start(store, "r", { thread: "t", change: { status: "waiting", opened: [request("q")] } })
+    await store.quarantine(leaseOf("r", 7))
+    await stands(store, "r", { status: "waiting" })
+    await store.quarantine(lease)
+    await stands(store, "r", { status: "quarantined", holder: undefined, wakeAt: undefined })
+    await store.post(mailTo("r", "mail"))
+    for (const suspects of [true, false]) {
+      assert.deepEqual(await store.free({ workflows: ["workflow"], now: START, limit: 9, suspects }), [])
+    }
+    assert.deepEqual(plain((await store.runs({ status: ["quarantined"] })).map((run) => run.runId)), ["r"])
+    assert.deepEqual(await store.runs({ status: ["running", "waiting"] }), [])
+    assert.equal((await store.requests({})).length, 1)
+    assert.equal((await store.report()).runs.quarantined, 1)
+    await rejects(() => start(store, "another", { thread: "t" }), "THREAD_BUSY", "r")
+    assert.equal(await store.remove("r"), false)
+    await store.prune({ keep: 0 })
+
+    assert.equal(await store.unquarantine("r"), true)
+    assert.equal(await store.unquarantine("r"), false)
+    assert.equal(await store.unquarantine("unknown"), false)
+    await stands(store, "r", { status: "waiting", takeovers: 0, wakeAt: 0 })
+    await end(store, await take(store, "r", "second"))
+    await stands(store, "r", { status: "completed" })
+  },
+
+  async "knows the holders by their heartbeats"(store) {
     assert.deepEqual(await store.holders(), [])
-    const one: Holder = { id: "one", machine: "m", pid: 7, beat: 1, until: START }
-    const two: Holder = { id: "two", machine: "n", pid: 8, beat: 4, until: START + 5 }
-    await store.beat(one)
-    await store.beat(two)
-    const later: Holder = { id: "one", machine: "m", pid: 7, beat: 2, until: START + 10 }
-    await store.beat(later)
+    await store.beat(holder("one"))
+    await store.beat({ id: "two", machine: "n", pid: 8, born: "" })
+    await store.beat(holder("one"))
     const holders = [...(await store.holders())].sort((a, b) => (a.id < b.id ? -1 : 1))
-    assert.deepEqual(plain(holders), [later, two])
+    assert.deepEqual(plain(holders), [
+      { ...holder("one"), beat: 2 },
+      { id: "two", machine: "n", pid: 8, born: "", beat: 1 },
+    ])
+  },
+
+  async "tells a holder when a run may have been taken from it, once"(store) {
+    const mine = { runId: "mine", holder: "one", token: 1 }
+    await start(store, "mine", { holder: "one" })
+    await start(store, "theirs", { holder: "one" })
+    assert.equal(await store.beat(holder("one")), false)
+    await take(store, "theirs", "two")
+    assert.deepEqual(plain(await store.held("one")), [mine])
+    assert.equal(await store.beat(holder("one")), true)
+    assert.equal(await store.beat(holder("one")), false)
+    assert.deepEqual(plain(await store.held("two")), [{ runId: "theirs", holder: "two", token: 2 }])
+    await store.dismiss("one", { reason: "died" })
+    assert.deepEqual(await store.held("one"), [])
+    assert.equal(await store.beat(holder("one")), true)
   },
 
   async "forgets a holder that is dismissed, until it is heard of again"(store) {
-    const one: Holder = { id: "one", machine: "m", pid: 7, beat: 1, until: START }
-    await store.beat(one)
-    await store.beat({ ...one, id: "two" })
-    await store.dismiss("one")
-    await store.dismiss("never heard of")
-    assert.deepEqual(plain(await store.holders()), [{ ...one, id: "two" }])
-    await store.beat({ ...one, beat: 2 })
+    await store.beat(holder("one"))
+    await store.beat(holder("two"))
+    await store.dismiss("one", { reason: "closed" })
+    await store.dismiss("never heard of", { reason: "died" })
+    assert.deepEqual(plain(await store.holders()), [{ ...holder("two"), beat: 1 }])
+    await store.beat(holder("one"))
     assert.equal((await store.holders()).length, 2)
   },
 
   async "leaves a holder's runs with it when another is dismissed"(store) {
     await start(store, "a", { holder: "one" })
     await start(store, "b", { holder: "two" })
-    await store.dismiss("two")
+    await store.dismiss("two", { reason: "died" })
     await stands(store, "a", { holder: "one", token: 1 })
     await end(store, leaseOf("a", 1, "one"))
   },

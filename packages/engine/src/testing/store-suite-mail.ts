@@ -1,8 +1,22 @@
 /** Store suite: mail to whoever holds a run. In order, until it has an outcome; the outcome once. */
 import assert from "node:assert/strict"
 import type { Mail, MailOutcome, Store } from "../runtime/index.ts"
-import { end, mailTo, plain, START, type StoreCases, start, take } from "./store-suite-steps.ts"
+import {
+  end,
+  leaseOf,
+  mailTo,
+  plain,
+  records,
+  rejects,
+  START,
+  type StoreCases,
+  start,
+  take,
+  write,
+} from "./store-suite-steps.ts"
 import { VALUES } from "./store-suite-values.ts"
+
+const REFUSED = { code: "NOT_OPEN", message: "It is not open." }
 
 export const mailCases: StoreCases = {
   async "gives a holder the mail to its runs, in the order in which it was posted"(store) {
@@ -38,33 +52,56 @@ export const mailCases: StoreCases = {
     await store.post(mailTo("r", "two"))
     assert.deepEqual(await mailIds(store, "holder"), ["one", "two"])
     assert.deepEqual(await mailIds(store, "holder"), ["one", "two"])
-    await store.settleMail("one", { ok: true })
+    await store.refuseMail(leaseOf("r"), "one", REFUSED)
     assert.deepEqual(await mailIds(store, "holder"), ["two"])
     await store.mailOutcome("one")
     assert.deepEqual(await mailIds(store, "holder"), ["two"])
   },
 
   async "tells the outcome of mail once, and nothing as long as there is none"(store) {
-    await start(store, "r")
-    const outcomes: MailOutcome[] = [
-      { ok: true },
-      { ok: false, code: "NOT_OPEN", message: "It is not open." },
+    const lease = await start(store, "r")
+    const outcomes: [MailOutcome, (id: string) => unknown][] = [
+      [{ ok: true }, (id) => write(store, lease, { mail: [id] })],
+      [{ ok: false, ...REFUSED }, (id) => store.refuseMail(lease, id, REFUSED)],
     ]
-    for (const [i, outcome] of outcomes.entries()) {
+    for (const [i, [outcome, settle]] of outcomes.entries()) {
       const id = `mail ${i}`
       assert.equal(await store.mailOutcome(id), undefined)
       await store.post(mailTo("r", id))
       assert.equal(await store.mailOutcome(id), undefined)
-      await store.settleMail(id, outcome)
+      await settle(id)
       assert.deepEqual(await store.mailOutcome(id), outcome)
       assert.equal(await store.mailOutcome(id), undefined)
     }
   },
 
-  async "tells an outcome to one of many that ask at once"(store) {
-    await start(store, "r")
+  async "settles mail with the records that carry it out, all or none"(store) {
+    const old = await start(store, "r", { holder: "first" })
     await store.post(mailTo("r", "mail"))
-    await store.settleMail("mail", { ok: true })
+    const now = await take(store, "r", "second")
+    await rejects(() => store.append(old, 1, records(2, 1), { mail: ["mail"] }), "RUN_TAKEN")
+    assert.equal(await store.mailOutcome("mail"), undefined)
+    assert.deepEqual(await mailIds(store, "second"), ["mail"])
+    await store.append(now, 1, records(2, 1), { mail: ["mail", "never posted"] })
+    assert.deepEqual(await mailIds(store, "second"), [])
+    assert.deepEqual(await store.mailOutcome("mail"), { ok: true })
+  },
+
+  async "lets nobody refuse mail whose lease is no longer good, or that is settled"(store) {
+    const old = await start(store, "r", { holder: "first" })
+    await store.post(mailTo("r", "mail"))
+    const now = await take(store, "r", "second")
+    await store.refuseMail(old, "mail", REFUSED)
+    assert.equal(await store.mailOutcome("mail"), undefined)
+    await write(store, now, { mail: ["mail"] })
+    await store.refuseMail(now, "mail", REFUSED)
+    assert.deepEqual(await store.mailOutcome("mail"), { ok: true })
+  },
+
+  async "tells an outcome to one of many that ask at once"(store) {
+    const lease = await start(store, "r")
+    await store.post(mailTo("r", "mail"))
+    await write(store, lease, { mail: ["mail"] })
     const told = await Promise.all(Array.from({ length: 10 }, async () => store.mailOutcome("mail")))
     assert.deepEqual(plain(told.filter((outcome) => outcome !== undefined)), [{ ok: true }])
   },
@@ -93,13 +130,13 @@ export const mailCases: StoreCases = {
     await end(store, await start(store, "r"))
     await store.post(mailTo("r", "mail"))
     assert.deepEqual(await mailIds(store, "holder"), [])
-    const free = await store.free({ workflows: ["workflow"], dead: ["holder"], now: START, limit: 10 })
+    const free = await store.free({ workflows: ["workflow"], now: START, limit: 10, suspects: false })
     assert.deepEqual(free, [])
   },
 
   async "takes mail to a run that there is not, and outcomes of mail that there is not"(store) {
     await store.post(mailTo("unknown", "mail"))
-    await store.settleMail("unknown", { ok: true })
+    await store.refuseMail(leaseOf("unknown"), "mail", REFUSED)
     assert.deepEqual(await store.mail("holder"), [])
     assert.equal(await store.mailOutcome("mail"), undefined)
   },

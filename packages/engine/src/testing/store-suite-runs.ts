@@ -45,7 +45,9 @@ export const runCases: StoreCases = {
       seq: 3,
       token: 1,
       holder: "me",
+      executing: true,
       takeovers: 0,
+      blamed: false,
       pinned: false,
     })
     await holds(store, "r", records(1, 3))

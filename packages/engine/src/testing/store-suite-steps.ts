@@ -2,6 +2,7 @@
 import assert from "node:assert/strict"
 import { isSuperstepError, type Json, type OpenRequest, type RunStatus } from "../core/index.ts"
 import type {
+  Holder,
   JournalRecord,
   Lease,
   Mail,
@@ -45,10 +46,15 @@ interface StartOptions extends Partial<RunCreated> {
   readonly change?: RunChange
 }
 
-/** Makes a run, with one record where nothing else is said. */
+export function holder(id: string): Holder {
+  return { id, machine: "machine", pid: 1, born: "then" }
+}
+
+/** Makes a run, with one record where nothing else is said. Its holder is known to the store. */
 export async function start(store: Store, runId: string, options: StartOptions = {}): Promise<Lease> {
-  const { holder, count = 1, at, value, change, ...created } = options
-  const lease = leaseOf(runId, 1, holder)
+  const { holder: by, count = 1, at, value, change, ...created } = options
+  const lease = leaseOf(runId, 1, by)
+  await store.beat(holder(lease.holder))
   const base = created.forkOf?.seq ?? 0
   await store.append(lease, base, records(base + 1, count, value, at), {
     ...change,
@@ -77,8 +83,9 @@ export async function startAndEnd(store: Store, runId: string, options: StartOpt
   return start(store, runId, { ...options, change: { status: "completed", ...options.change } })
 }
 
-export async function take(store: Store, runId: string, holder: string): Promise<Lease> {
-  const lease = await store.claim(runId, (await runOf(store, runId)).token, holder)
+export async function take(store: Store, runId: string, by: string): Promise<Lease> {
+  await store.beat(holder(by))
+  const lease = await store.claim(runId, (await runOf(store, runId)).token, by)
   assert.ok(lease !== undefined, `run ${JSON.stringify(runId)} can be claimed`)
   return lease
 }

@@ -3,21 +3,7 @@ import assert from "node:assert/strict"
 import { createHash } from "node:crypto"
 import type { Json } from "../core/index.ts"
 import type { Store } from "../runtime/index.ts"
-import {
-  add,
-  end,
-  holds,
-  mailTo,
-  plain,
-  record,
-  request,
-  runOf,
-  type StoreCases,
-  set,
-  start,
-  startAndEnd,
-  take,
-} from "./store-suite-steps.ts"
+import { add, end, holds, leaseOf, mailTo, plain, record, request, runOf, set, start, startAndEnd, type StoreCases, take } from "./store-suite-steps.ts"
 
 /** Ids that something could take for the same, for none, or for code. */
 const ODD_IDS: readonly string[] = [
@@ -260,14 +246,14 @@ export const valueCases: StoreCases = {
       (await store.mail("holder")).map((one) => one.id),
       ODD_IDS,
     )
-    for (const id of ODD_IDS) await store.settleMail(id, { ok: false, code: id, message: id })
+    for (const id of ODD_IDS) await store.refuseMail(leaseOf("r"), id, { code: id, message: id })
     for (const id of ODD_IDS) {
       assert.deepEqual(await store.mailOutcome(id), { ok: false, code: id, message: id })
     }
   },
 
   async "keeps holders apart, whatever their ids"(store) {
-    for (const id of ODD_IDS) await store.beat({ id, machine: id, pid: 1, beat: 1, until: 5 })
+    for (const id of ODD_IDS) await store.beat({ id, machine: id, pid: 1, born: id })
     const ids = (await store.holders()).map((holder) => holder.id)
     assert.deepEqual(new Set(ids), new Set(ODD_IDS))
     assert.equal(ids.length, ODD_IDS.length)
@@ -275,12 +261,10 @@ export const valueCases: StoreCases = {
       await start(store, id, { workflow: id })
       await take(store, id, id)
     }
-    for (const id of ODD_IDS) {
-      const free = await store.free({ workflows: ODD_IDS, dead: [id], now: 0, limit: 100 })
-      assert.deepEqual(
-        free.map((run) => run.runId),
-        [id],
-      )
+    for (const [i, id] of ODD_IDS.entries()) {
+      await store.dismiss(id, { reason: "closed" })
+      const free = await store.free({ workflows: ODD_IDS, now: 0, limit: 100, suspects: false })
+      assert.deepEqual(new Set(free.map((run) => run.runId)), new Set(ODD_IDS.slice(0, i + 1)))
     }
   },
 

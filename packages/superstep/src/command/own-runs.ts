@@ -3,5 +3,5 @@ import type { OpenStore } from "./open-store.ts"
 
 /** The store, with nothing in it to be taken up by itself. */
 export function ownRunsOnly(store: OpenStore): OpenStore {
-  return { ...store, free: () => [], dismiss: () => undefined }
+  return { ...store, free: () => [] }
 }

@@ -58,7 +58,7 @@ async function respond(cli: Cli, store: OpenStore, given: Given, flags: RespondF
   if (value === undefined) return cli.exit(EXIT.cancelled)
   const { env } = cli.io
   const options = { by: flags.by ?? env.USER ?? env.USERNAME }
-  const isAtWork = (await livingHolder(store, run, Date.now())) !== undefined
+  const isAtWork = (await livingHolder(store, run)) !== undefined
   if (!isAtWork && (flags.file !== undefined || saysItsWorkflow(run))) {
     return await goOn(cli, store, run, flags, {
       first: (taken) => taken.respond(request.id, value, options),

@@ -1,11 +1,24 @@
 import { hostname } from "node:os"
-import { Runtime } from "@superstep/engine"
+import { type Holder, Runtime } from "@superstep/engine"
 import { describe, expect, test } from "vitest"
 import { superstep, testIo } from "../test-io.test-support.ts"
 import review from "./review-flow.test-support.ts"
 import { openFile, withRuns } from "./stored-runs.test-support.ts"
 
 const UUID = "019a8b7c-0000-7000-8000-0123456789ab"
+
+/** This process, as a runtime makes it known. */
+async function thisHolder(): Promise<Holder> {
+  const io = await withRuns({})
+  const store = openFile(io)
+  const runtime = new Runtime({ store, workflows: [review] })
+  const run = runtime.start(review, "ask me")
+  await run
+  const [holder] = await store.holders()
+  await runtime.close()
+  await store.close()
+  return holder as Holder
+}
 
 function fits(text: string): void {
   for (const line of text.split("\n")) expect(line.length).toBeLessThanOrEqual(80)
@@ -122,22 +135,12 @@ describe("runs show", () => {
     const gone = /at work +nowhere: no process has it[\s\S]*\nGo on with it: superstep runs resume \S+\n$/
     expect((await look()).stdout).toMatch(gone)
     // Of a process that was killed; no process has such an id.
-    await store.beat({
-      id: "killed",
-      machine: `${hostname()} here`,
-      pid: 99_999_999,
-      beat: 1,
-      until: Date.now() + 60_000,
-    })
+    const here = await thisHolder()
+    await store.beat({ ...here, id: "killed", pid: 99_999_999 })
     await store.claim(runId, token, "killed")
     expect((await look()).stdout).toMatch(gone)
-    await store.beat({
-      id: "killed",
-      machine: `${hostname()} here`,
-      pid: process.pid,
-      beat: 2,
-      until: Date.now() + 60_000,
-    })
+    await store.beat({ ...here, id: "alive" })
+    await store.claim(runId, token + 1, "alive")
     const { stdout } = await look()
     expect(stdout).toContain(`in process ${process.pid} on ${hostname()}`)
     expect(stdout).not.toContain("Go on with it")

@@ -29,7 +29,7 @@ async function show({ out }: Cli, store: OpenStore, id: string, flags: ShowFlags
   const view = await viewOf(store, run.runId)
   if (flags.json) return out.line(jsonLine(runData(run, view)))
   const now = Date.now()
-  const holder = await livingHolder(store, run, now)
+  const holder = await livingHolder(store, run)
   printRun(out, { run, view, holder, now, storeFlag: storeFlagOf(flags) })
 }
 

@@ -1,0 +1,50 @@
+/**
+ * A run is under suspicion when two processes died while they executed it. It is tried: it executes alone, or at least
+ * with no other suspect beside it, until it makes progress, waits, ends, or has survived for a while. So a run that
+ * kills its process is told apart from those that were executed beside it.
+ */
+import type { RunHost, StoredRun } from "../runtime/index.ts"
+
+export interface TrialOptions {
+  /** Nothing else executes in the process. */
+  readonly isAlone: boolean
+  readonly now: number
+  /** Milliseconds that the first trial takes at most; each further one takes twice as long. */
+  readonly lease: number
+}
+
+export class Trial {
+  readonly host: RunHost
+  readonly isAlone: boolean
+  readonly ended: Promise<void>
+  readonly end: () => void
+  readonly #seq: number
+  readonly #until: number
+
+  constructor(host: RunHost, { takeovers }: StoredRun, { isAlone, now, lease }: TrialOptions) {
+    let end: () => void = () => undefined
+    this.ended = new Promise((resolve) => {
+      end = resolve
+    })
+    this.end = end
+    this.host = host
+    this.isAlone = isAlone
+    this.#seq = host.seq
+    this.#until = now + lease * 2 ** (takeovers - 2)
+  }
+
+  isOver(now: number): boolean {
+    const { host } = this
+    if (host.isOver || host.failure !== undefined || host.seq > this.#seq || now >= this.#until) return true
+    return !host.isBusy && host.hasCaughtUp()
+  }
+}
+
+/**
+ * Whether the run is to be quarantined. Of several suspects that died together none is guilty yet; but no run may kill
+ * processes for ever.
+ */
+export function isGuilty({ takeovers, blamed }: StoredRun, maxTakeovers: number): boolean {
+  if (takeovers <= maxTakeovers) return false
+  return blamed || maxTakeovers < 2 || takeovers > 3 * maxTakeovers
+}

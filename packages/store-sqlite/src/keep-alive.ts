@@ -1,0 +1,126 @@
+/**
+ * Beats for a holder from a thread with a connection of its own, which a blocked event loop cannot stop. The thread also
+ * watches the loop: it reports a loop that was blocked, and dismisses the holder of one that is stuck for good, with
+ * the run that had control.
+ *
+ * The thread's program is text, so that it needs no file of its own wherever this package is bundled to.
+ */
+import { createRequire } from "node:module"
+import { Worker } from "node:worker_threads"
+import type { KeepAlive, KeepAliveOptions } from "@superstep/engine"
+import { toText } from "./text.ts"
+
+export interface ThreadData {
+  readonly path: string
+  /** As the file has it. */
+  readonly holder: string
+  readonly every: number
+  readonly hungAfter: number
+  readonly signs: SharedArrayBuffer
+  /** Of libsql, where Node has no SQLite. */
+  readonly libsql: string | undefined
+}
+
+export function keepAlive(path: string, options: KeepAliveOptions): KeepAlive {
+  const { holder, every, hungAfter, signs, onBlocked } = options
+  const workerData: ThreadData = {
+    path,
+    holder: toText(holder.id),
+    every,
+    hungAfter,
+    signs,
+    libsql: process.getBuiltinModule("node:sqlite") === undefined ? findLibsql() : undefined,
+  }
+  const thread = new Worker(PROGRAM, {
+    eval: true,
+    workerData,
+    // Nothing that a user's process was started with belongs into this thread: loaders, debuggers, conditions.
+    execArgv: ["--no-warnings"],
+    env: {},
+    name: "superstep heartbeat",
+  })
+  thread.unref()
+  thread.on("message", ({ milliseconds, text }: { milliseconds: number; text: string }) =>
+    onBlocked(milliseconds, text),
+  )
+  // The event loop beats too; without the thread it does so alone.
+  thread.on("error", () => undefined)
+  return {
+    stop() {
+      thread.terminate().catch(() => undefined)
+    },
+  }
+}
+
+function findLibsql(): string {
+  return createRequire(import.meta.url).resolve("libsql")
+}
+
+/** How the numbers in the shared memory are laid out is `LoopSigns` in the engine. */
+const PROGRAM = `
+"use strict"
+const { parentPort, workerData } = require("node:worker_threads")
+const { path, holder, every, hungAfter, signs, libsql } = workerData
+const numbers = new Int32Array(signs, 0, 2)
+const bytes = new Uint8Array(signs, 8)
+const LOOK = 200
+const BLOCKED = 1000
+
+const Database = libsql === undefined
+  ? process.getBuiltinModule("node:sqlite").DatabaseSync
+  : require(libsql)
+const database = new Database(path)
+database.exec("PRAGMA busy_timeout = 2000")
+
+let turns = -1
+let turnedAt = performance.now()
+let beatAt = performance.now()
+let blocked
+let hung = false
+
+setInterval(() => {
+  const now = performance.now()
+  const seen = Atomics.load(numbers, 0)
+  if (seen !== turns) {
+    if (blocked !== undefined) parentPort.postMessage({ milliseconds: now - turnedAt, text: blocked })
+    blocked = undefined
+    hung = false
+    turns = seen
+    turnedAt = now
+  } else if (now - turnedAt > BLOCKED) {
+    blocked ??= Buffer.from(bytes.slice(0, numbers[1])).toString()
+  }
+  if (hung) return
+  try {
+    if (now - turnedAt > hungAfter) {
+      hung = true
+      dismiss(blocked ?? "")
+    } else if (now - beatAt >= every) {
+      database.prepare("UPDATE holders SET beat = beat + 1 WHERE id = ?").run(holder)
+      beatAt = now
+    }
+  } catch {
+    // The file is locked, or gone: the next look tries again.
+  }
+}, LOOK)
+
+/** As leases.ts dismisses a hung holder. */
+function dismiss(text) {
+  const run = JSON.stringify(text.slice(0, text.indexOf("\\n")))
+  database.exec("BEGIN IMMEDIATE")
+  try {
+    if (database.prepare("DELETE FROM holders WHERE id = ?").run(holder).changes > 0) {
+      database.prepare(
+        "UPDATE runs SET takeovers = takeovers + 1, blamed = 1, died_with = ? WHERE holder = ? AND executing = 1 AND run_id = ?"
+      ).run(holder, holder, run.slice(1, -1))
+      database.prepare(
+        "UPDATE runs SET token = token + 1, holder = NULL, rested_at = updated_at, wake_at = CASE executing WHEN 1 THEN 0 ELSE wake_at END WHERE holder = ?"
+      ).run(holder)
+    }
+    database.exec("COMMIT")
+  } catch (error) {
+    database.exec("ROLLBACK")
+    throw error
+  }
+}
+`
