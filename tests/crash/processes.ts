@@ -45,6 +45,10 @@ export class Process<Said> {
     })
   }
 
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
   #notify(): void {
     for (const listener of this.#listeners) listener()
   }

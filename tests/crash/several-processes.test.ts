@@ -87,25 +87,32 @@ describe.concurrent("several processes", () => {
     expect(await journalOf(path)).toEqual(JOURNAL)
   })
 
-  test.each(["take over", "resume"] as const)(
-    "a process that stood still while another one took its run (%s) is refused when it goes on, and does no harm",
-    async (how) => {
-      const path = join(folder, `slow-${how}.db`)
-      const slow = await atGate(holder(path, "start"))
-      slow.signal("SIGSTOP")
-      // With plain `resume`, when its lease has run out.
-      const next = await atGate(holder(path, how))
-      slow.signal("SIGCONT")
-      slow.tell("go")
-      expect(await atEnd(slow)).toEqual({ type: "error", code: "RUN_TAKEN" })
-      expect(called(slow)).toEqual(["before", "wait", "step"])
-      expect(await journalOf(path)).toEqual(JOURNAL.slice(0, 3))
-      next.tell("go")
-      expect(await atEnd(next)).toEqual(DONE)
-      expect(called(next)).toEqual(["wait", "after"])
-      expect(await journalOf(path)).toEqual(JOURNAL)
-    },
-  )
+  test("a process that stood still while another one took its run over is refused when it goes on, and does no harm", async () => {
+    const path = join(folder, "slow.db")
+    const slow = await atGate(holder(path, "start"))
+    slow.signal("SIGSTOP")
+    const next = await atGate(holder(path, "take over"))
+    slow.signal("SIGCONT")
+    slow.tell("go")
+    expect(await atEnd(slow)).toEqual({ type: "error", code: "RUN_TAKEN" })
+    expect(called(slow)).toEqual(["before", "wait", "step"])
+    expect(await journalOf(path)).toEqual(JOURNAL.slice(0, 3))
+    next.tell("go")
+    expect(await atEnd(next)).toEqual(DONE)
+    expect(called(next)).toEqual(["wait", "after"])
+    expect(await journalOf(path)).toEqual(JOURNAL)
+  })
+
+  test("a process that stands still is alive: its run is not taken", async () => {
+    const path = join(folder, "still.db")
+    const slow = await atGate(holder(path, "start"))
+    slow.signal("SIGSTOP")
+    expect(await atEnd(holder(path, "resume"))).toEqual({ type: "error", code: "RUN_HELD" })
+    slow.signal("SIGCONT")
+    slow.tell("go")
+    expect(await atEnd(slow)).toEqual(DONE)
+    expect(await journalOf(path)).toEqual(JOURNAL)
+  })
 
   test("a process that stood still until its run was over elsewhere has its result refused too", async () => {
     const path = join(folder, "slow-over.db")

@@ -57,7 +57,7 @@ interface StandingRow {
 export function appender(database: Database, tables: Tables): (append: Append) => SuperstepError | undefined {
   const moveHead = database.prepare(
     `UPDATE runs SET head = ?, bytes = bytes + ?, updated_at = coalesce(?, updated_at), takeovers = 0,
-       blamed = 0, died_with = NULL
+       blamed = 0, trials = 0, died_with = NULL
      WHERE run_id = ? AND token = ? AND head = ?`,
   )
   const create = database.prepare(

@@ -27,7 +27,11 @@ export function sqliteStore(options: SqliteStoreOptions = {}): SqliteStore {
       `Bad store option: durability is "normal" or "full", not "${durability}".`,
     )
   }
-  const { database, path: file, isGone } = openDatabase({
+  const {
+    database,
+    path: file,
+    isGone,
+  } = openDatabase({
     path,
     durability,
     busyTimeout: BUSY_TIMEOUT,

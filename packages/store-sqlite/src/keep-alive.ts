@@ -93,8 +93,8 @@ setInterval(() => {
   if (hung) return
   try {
     if (now - turnedAt > hungAfter) {
-      hung = true
       dismiss(blocked ?? "")
+      hung = true
     } else if (now - beatAt >= every) {
       database.prepare("UPDATE holders SET beat = beat + 1 WHERE id = ?").run(holder)
       beatAt = now
@@ -106,7 +106,7 @@ setInterval(() => {
 
 /** As leases.ts dismisses a hung holder. */
 function dismiss(text) {
-  const run = JSON.stringify(text.slice(0, text.indexOf("\\n")))
+  const run = JSON.stringify(text.split("\\n")[0])
   database.exec("BEGIN IMMEDIATE")
   try {
     if (database.prepare("DELETE FROM holders WHERE id = ?").run(holder).changes > 0) {

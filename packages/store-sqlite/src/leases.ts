@@ -22,6 +22,7 @@ export interface LeaseTable {
   claim(runId: string, token: number, holder: string): Lease | undefined
   setIdle(lease: Lease, idle: Idle | false): void
   release(lease: Lease, wakeAt: number | undefined): void
+  absolve(lease: Lease): void
   quarantine(lease: Lease): void
   unquarantine(runId: string): boolean
 }
@@ -71,12 +72,15 @@ export function leaseTable(database: Database): LeaseTable {
     `UPDATE runs SET holder = NULL, wake_at = ?, rested_at = updated_at
      WHERE run_id = ? AND token = ? AND ${IN_FLIGHT}`,
   )
+  const absolve = database.prepare(
+    `UPDATE runs SET ${UNSUSPECTED}, trials = trials + 1 WHERE run_id = ? AND token = ? AND ${IN_FLIGHT}`,
+  )
   const quarantine = database.prepare(
     `UPDATE runs SET status_before = status, status = 'quarantined', holder = NULL, wake_at = NULL, rested_at = updated_at
      WHERE run_id = ? AND token = ? AND ${CLAIMABLE}`,
   )
   const unquarantine = database.prepare(
-    `UPDATE runs SET ${RELEASED}, ${UNSUSPECTED} WHERE run_id = ? AND status = 'quarantined'`,
+    `UPDATE runs SET ${RELEASED}, ${UNSUSPECTED}, trials = 0 WHERE run_id = ? AND status = 'quarantined'`,
   )
 
   function countDeath(holder: string, why: Dismissal): void {
@@ -135,6 +139,9 @@ export function leaseTable(database: Database): LeaseTable {
     },
     release({ runId, token }, wakeAt) {
       release.run(wakeAt ?? null, toText(runId), token)
+    },
+    absolve({ runId, token }) {
+      absolve.run(toText(runId), token)
     },
     quarantine({ runId, token }) {
       quarantine.run(toText(runId), token)

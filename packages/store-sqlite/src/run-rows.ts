@@ -25,7 +25,7 @@ export function isOver(status: string): boolean {
 export const RUN_COLUMNS = `
   runs.run_id, runs.head, runs.bytes, runs.workflow, runs.graph, runs.status, runs.key, runs.thread, runs.labels,
   runs.fork_seq, (SELECT past.run_id FROM runs AS past WHERE past.id = runs.fork_run) AS fork_run_id, runs.token, runs.holder,
-  runs.wake_at, runs.executing, runs.takeovers, runs.blamed, runs.pinned, runs.created_at, runs.updated_at`
+  runs.wake_at, runs.executing, runs.takeovers, runs.blamed, runs.trials, runs.pinned, runs.created_at, runs.updated_at`
 
 interface RunRow {
   readonly run_id: string
@@ -46,6 +46,7 @@ interface RunRow {
   readonly executing: number
   readonly takeovers: number
   readonly blamed: number
+  readonly trials: number
   readonly pinned: number
   readonly created_at: number
   readonly updated_at: number
@@ -76,6 +77,7 @@ function toStoredRun(row: RunRow): StoredRun {
     executing: row.executing === 1,
     takeovers: row.takeovers,
     blamed: row.blamed === 1,
+    trials: row.trials,
     pinned: row.pinned === 1,
   }
 }

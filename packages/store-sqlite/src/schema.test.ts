@@ -25,7 +25,16 @@ describe.each(drivers)("a file of version 1, opened by $name", ({ driver }) => {
     const store = openStore(path, driver)
     expect(await store.read("a\u0000", 0)).toEqual([...records(1, 2), ...records(3, 1, "x".repeat(100_000))])
     expect(await store.read("b", 0)).toEqual(records(1, 1).map((record) => ({ ...record, frame: "2" })))
-    const known = { graph: "", status: "running", token: 0, executing: true, takeovers: 0, blamed: false, pinned: false }
+    const known = {
+      graph: "",
+      status: "running",
+      token: 0,
+      executing: true,
+      takeovers: 0,
+      blamed: false,
+      trials: 0,
+      pinned: false,
+    }
     const a = {
       ...known,
       runId: "a\u0000",

@@ -190,6 +190,7 @@ const MIGRATIONS: readonly string[] = [
   `
   ALTER TABLE runs ADD COLUMN executing INTEGER NOT NULL DEFAULT 1;
   ALTER TABLE runs ADD COLUMN blamed INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE runs ADD COLUMN trials INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE runs ADD COLUMN died_with TEXT;
   ALTER TABLE runs ADD COLUMN status_before TEXT;
   DROP INDEX runs_thread_in_flight;

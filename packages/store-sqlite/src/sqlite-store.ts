@@ -96,6 +96,7 @@ export function storeOn(path: string, database: Database, transactions: Transact
       transactions.write(`The row of run "${lease.runId}"`, () => leases.setIdle(lease, idle)),
     release: (lease, wakeAt) =>
       transactions.write(`The release of run "${lease.runId}"`, () => leases.release(lease, wakeAt)),
+    absolve: (lease) => transactions.write(`The row of run "${lease.runId}"`, () => leases.absolve(lease)),
     quarantine: (lease) =>
       transactions.write(`The quarantine of run "${lease.runId}"`, () => leases.quarantine(lease)),
     unquarantine: (runId) =>

@@ -56,7 +56,11 @@ describe("a run of another version", () => {
 
   test("goes on with `continue`: what waits is matched by name", async () => {
     const store = await waiting("a", "ask", "b")
-    const run = version("a", "ask", "b", "c").resume("r", { takeOver: true, store, onGraphChange: "continue" })
+    const run = version("a", "ask", "b", "c").resume("r", {
+      takeOver: true,
+      store,
+      onGraphChange: "continue",
+    })
     await run
     await run.respond("r1", 5)
     expect(await run).toMatchObject({ outputs: [8], state: { total: 8 } })
@@ -93,7 +97,9 @@ describe("a run of another version", () => {
     await run.respond("r1", 5)
     expect((await run).outputs).toEqual([7])
     const seqs: number[] = []
-    for await (const { seq } of version("a", "asking", "b").resume("r", { takeOver: true, store }).events({ after: 0 }))
+    for await (const { seq } of version("a", "asking", "b")
+      .resume("r", { takeOver: true, store })
+      .events({ after: 0 }))
       seqs.push(seq)
     expect(seqs).toEqual(seqs.map((_, i) => i + 1))
     expect(seqs.length).toBe((await store.read("r", 0)).at(-1)?.events)
@@ -170,7 +176,9 @@ describe("a sub-workflow of another version", () => {
   test("that is drawn changes its parent", async () => {
     const store = memoryStore()
     await outer("ask").run(0, { store, runId: "r" })
-    await expect(outer("ask2").resume("r", { takeOver: true, store }).result).rejects.toMatchObject({ code: "GRAPH_CHANGED" })
+    await expect(outer("ask2").resume("r", { takeOver: true, store }).result).rejects.toMatchObject({
+      code: "GRAPH_CHANGED",
+    })
   })
 
   test("that is called fails its caller, unless the policy takes it", async () => {

@@ -63,7 +63,6 @@ export { jsonSchemaOf, type Schema, validate } from "./schema.ts"
 export { Several } from "./several.ts"
 export type { JournalRecord, KeepAlive, KeepAliveOptions, Snapshot, Store } from "./store.ts"
 export { journalConflict, keyTaken, runExists, runTaken, threadBusy, threadMoved } from "./store-errors.ts"
-export { SUSPECT } from "./stored.ts"
 export type {
   Amount,
   ClosedRequest,
@@ -86,6 +85,7 @@ export type {
   StoredStatus,
   ThreadWrite,
 } from "./stored.ts"
+export { SUSPECT } from "./stored.ts"
 export { claimRun, revive, runQuarantined, runUnknown, type Surroundings } from "./take-up.ts"
 export {
   currentTelemetry,

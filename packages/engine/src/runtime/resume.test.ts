@@ -297,7 +297,9 @@ describe("what cannot be resumed", () => {
 
   test("a store that cannot be read: its error", async () => {
     const store = { ...memoryStore(), run: () => Promise.reject(new Error("no disk")) }
-    await expect(workflow("w").start(start).build().resume("r", { takeOver: true, store })).rejects.toThrow("no disk")
+    await expect(workflow("w").start(start).build().resume("r", { takeOver: true, store })).rejects.toThrow(
+      "no disk",
+    )
   })
 
   test("a run of a graph that has changed: GRAPH_CHANGED, and no handler runs", async () => {
@@ -329,7 +331,9 @@ describe("what cannot be resumed", () => {
       return workflow("w").chain(start, inner.asNode()).build()
     }
     await built("one").run(1, { store, runId: "r" })
-    await expect(built("two").resume("r", { takeOver: true, store })).rejects.toMatchObject({ code: "GRAPH_CHANGED" })
+    await expect(built("two").resume("r", { takeOver: true, store })).rejects.toMatchObject({
+      code: "GRAPH_CHANGED",
+    })
     expect((await built("one").resume("r", { takeOver: true, store })).status).toBe("waiting")
   })
 

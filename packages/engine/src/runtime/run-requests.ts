@@ -39,12 +39,7 @@ export class RunRequests {
   }
 
   /** Validates an answer, then takes it: at most once (M7). */
-  async answer(
-    id: RequestId,
-    value: Json,
-    by: string | undefined,
-    mail: string | undefined,
-  ): Promise<void> {
+  async answer(id: RequestId, value: Json, by: string | undefined, mail: string | undefined): Promise<void> {
     const { frame, request } = this.#find(id)
     const schema = await frame.answerSchema(request)
     const checked = schema === undefined ? undefined : await validate(schema, value)

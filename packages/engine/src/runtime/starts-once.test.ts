@@ -1,6 +1,6 @@
 /** Starting a run that is there already joins it; taking one from another process is said, or waited for. */
 import { expect, test } from "vitest"
-import { type Context, memoryStore, node, type Store, workflow } from "../index.ts"
+import { type Context, memoryStore, node, Runtime, type Store, workflow } from "../index.ts"
 import { controlled, manualClock, settled } from "../testing/index.ts"
 
 const asks = workflow("asks")

@@ -49,7 +49,7 @@ export interface Store {
    * resolves, they are durable. `change.created` makes the run, held by the lease; a fork's first records follow its
    * `forkOf.seq`. Rejects with RUN_EXISTS (its run id is there), KEY_TAKEN, THREAD_BUSY, RUN_TAKEN (a newer token is
    * there), or JOURNAL_CONFLICT (the journal has another end, or there is no such run). Status that ends the run
-   * closes its requests and frees its holder and thread. Every append clears `takeovers` and `blamed`.
+   * closes its requests and frees its holder and thread. Every append clears `takeovers`, `blamed` and `trials`.
    */
   append(
     lease: Lease,
@@ -102,6 +102,8 @@ export interface Store {
   setIdle(lease: Lease, idle: Idle | false): Later<void>
   /** Lets go of a run, until `wakeAt` or for good; nothing happens when the lease is no longer good. */
   release(lease: Lease, wakeAt: number | undefined): Later<void>
+  /** The run was tried, and has survived: it is under no suspicion. Nothing happens when the lease is no longer good. */
+  absolve(lease: Lease): Later<void>
   /** Parks a run and lets go of it, until `unquarantine`. Nothing happens when the lease is no longer good. */
   quarantine(lease: Lease): Later<void>
   /** The run is free, and under no suspicion. False when it is not quarantined. */
@@ -113,7 +115,11 @@ export interface Store {
   /** Mail that has no outcome yet, to runs of this holder; in the order it was posted. */
   mail(holder: string): Later<readonly Mail[]>
   /** Settles mail that its run refuses. Nothing happens when it is settled, or the lease is no longer good. */
-  refuseMail(lease: Lease, id: string, error: { readonly code: string; readonly message: string }): Later<void>
+  refuseMail(
+    lease: Lease,
+    id: string,
+    error: { readonly code: string; readonly message: string },
+  ): Later<void>
   /** The outcome, once: it is forgotten with that. Undefined as long as there is none. */
   mailOutcome(id: string): Later<MailOutcome | undefined>
 

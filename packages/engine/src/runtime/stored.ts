@@ -112,6 +112,8 @@ export interface StoredRun extends Omit<RunCreated, "threadVersion"> {
   readonly takeovers: number
   /** At the last of these deaths no other run was under suspicion. */
   readonly blamed: boolean
+  /** How often it was absolved since it was last written to. */
+  readonly trials: number
   readonly pinned: boolean
 }
 

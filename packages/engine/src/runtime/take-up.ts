@@ -17,11 +17,7 @@ export interface Surroundings {
 }
 
 /** A run that cannot continue here is let go as it was, and the error thrown. Undefined when somebody else was faster. */
-export function takeUp(
-  program: Program,
-  run: StoredRun,
-  around: Surroundings,
-): Promise<RunHost | undefined> {
+export function takeUp(program: Program, run: StoredRun, around: Surroundings): Promise<RunHost | undefined> {
   return claimRun(run, around.keeper, async (lease) => {
     try {
       return await revive(program, run, lease, around)

@@ -1,6 +1,13 @@
 /** Which runs in flight a new version of their workflow would break: to be asked before it is deployed. */
 import { graphData, type RunId, toErrorData } from "../core/index.ts"
-import { adopt, type Callable, differenceOf, loadRun, type Store, type StoredStatus } from "../runtime/index.ts"
+import {
+  adopt,
+  type Callable,
+  differenceOf,
+  loadRun,
+  type Store,
+  type StoredStatus,
+} from "../runtime/index.ts"
 
 export interface GraphConflict {
   readonly runId: RunId

@@ -199,7 +199,9 @@ describe("when a process dies", () => {
       const next = processOn(store, { workflows: [grow(life + 1)], maxTakeovers: 1 })
       await next.runtime.recover()
       await pass(15_000, next.clock)
-      expect((await store.read("r", 0)).filter(({ entry }) => entry.type === "step.recorded")).toHaveLength(life + 1)
+      expect((await store.read("r", 0)).filter(({ entry }) => entry.type === "step.recorded")).toHaveLength(
+        life + 1,
+      )
     }
     expect(await store.run("r")).toMatchObject({ status: "running", takeovers: 0 })
   })

@@ -15,8 +15,8 @@ import {
   type RunHost,
   revive,
   runQuarantined,
-  SUSPECT,
   type StoredRun,
+  SUSPECT,
   type Surroundings,
   TICK,
 } from "../runtime/index.ts"
@@ -28,6 +28,8 @@ const BATCH = 100
 /** Milliseconds until a run that could not go on here is tried again, here or elsewhere. */
 const TRY_AGAIN = 60_000
 const PRUNE_EVERY = 3_600_000
+/** For so many leases from its first sweep on a process may hold everything back for the trial of one run. */
+const ALONE = 3
 
 interface Found extends Recovery {
   readonly resumed: RunId[]
@@ -54,6 +56,8 @@ export class Sweeper {
   #cancelTimer: (() => void) | undefined
   #sweeping: Promise<void> | undefined
   #trial: Trial | undefined
+  /** Until then a run under suspicion is tried alone, if nothing else executes: not for ever, as others wait for it. */
+  #aloneUntil: number | undefined
   #pruned = Number.NEGATIVE_INFINITY
   #closed = false
 
@@ -154,16 +158,26 @@ export class Sweeper {
   async #trySuspects(found: Found): Promise<void> {
     const now = this.#clock.now()
     const { store } = this.#keeper
-    if (this.#trial?.isOver(now) === false) return
-    this.#endTrial()
+    const { lease } = this.#options
+    this.#aloneUntil ??= now + ALONE * lease
+    if (this.#trial !== undefined && !(await this.#endIfOver(this.#trial, now))) return
     for (;;) {
       const query = { workflows: [...this.#programs.keys()], now, limit: 1, suspects: true }
       const [run] = await store.free(query)
       if (run === undefined || this.#closed || this.#trial !== undefined) return
-      const isAlone = this.#atWork() === 0
+      const isAlone = this.#atWork() === 0 && now < this.#aloneUntil
       const host = await this.#takeUpOne(run, found)
-      if (host !== undefined) return this.#begin(new Trial(host, run, { isAlone, now, lease: this.#options.lease }))
+      if (host !== undefined) return this.#begin(new Trial(host, run, { isAlone, now, lease }))
     }
+  }
+
+  async #endIfOver(trial: Trial, now: number): Promise<boolean> {
+    const outcome = trial.outcome(now)
+    if (outcome === undefined) return false
+    const { lease } = trial.host
+    if (outcome === "survived" && lease !== undefined) await this.#keeper.store.absolve(lease)
+    this.#endTrial()
+    return true
   }
 
   /** While it is alone, nothing else starts here: should the process die, it was this run. */
@@ -175,7 +189,7 @@ export class Sweeper {
 
   /** The run that is tried may have shown that it does no harm. */
   #look(): void {
-    if (this.#trial?.isOver(this.#clock.now())) this.soon()
+    if (this.#trial?.outcome(this.#clock.now()) !== undefined) this.soon()
   }
 
   #endTrial(): void {

@@ -1,15 +1,15 @@
 /**
- * A run is under suspicion when two processes died while they executed it. It is tried: it executes alone, or at least
- * with no other suspect beside it, until it makes progress, waits, ends, or has survived for a while. So a run that
- * kills its process is told apart from those that were executed beside it.
+ * A run is under suspicion when two processes died while they executed it. It is tried: it executes with no other
+ * suspect beside it, alone if nothing else executes yet, until it makes progress, waits, ends, or has survived for a
+ * while, which absolves it. So a run that kills its process is told apart from those that were executed beside it.
  */
 import type { RunHost, StoredRun } from "../runtime/index.ts"
 
 export interface TrialOptions {
-  /** Nothing else executes in the process. */
+  /** Nothing else executes in the process, and nothing is started before the trial is over. */
   readonly isAlone: boolean
   readonly now: number
-  /** Milliseconds that the first trial takes at most; each further one takes twice as long. */
+  /** Milliseconds that a first trial takes at most; each further one takes twice as long, for runs that kill slowly. */
   readonly lease: number
 }
 
@@ -21,7 +21,7 @@ export class Trial {
   readonly #seq: number
   readonly #until: number
 
-  constructor(host: RunHost, { takeovers }: StoredRun, { isAlone, now, lease }: TrialOptions) {
+  constructor(host: RunHost, { trials }: StoredRun, { isAlone, now, lease }: TrialOptions) {
     let end: () => void = () => undefined
     this.ended = new Promise((resolve) => {
       end = resolve
@@ -30,13 +30,15 @@ export class Trial {
     this.host = host
     this.isAlone = isAlone
     this.#seq = host.seq
-    this.#until = now + lease * 2 ** (takeovers - 2)
+    this.#until = now + lease * 2 ** trials
   }
 
-  isOver(now: number): boolean {
+  /** Undefined while it goes on. `settled`: the run has made progress, waits, or is over. */
+  outcome(now: number): "settled" | "survived" | undefined {
     const { host } = this
-    if (host.isOver || host.failure !== undefined || host.seq > this.#seq || now >= this.#until) return true
-    return !host.isBusy && host.hasCaughtUp()
+    if (host.isOver || host.failure !== undefined || host.seq > this.#seq) return "settled"
+    if (!host.isBusy && host.hasCaughtUp()) return "settled"
+    return now >= this.#until ? "survived" : undefined
   }
 }
 

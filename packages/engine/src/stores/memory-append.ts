@@ -40,6 +40,7 @@ export function append(
   if (last !== undefined) row.updatedAt = last.entry.at
   row.takeovers = 0
   row.blamed = false
+  row.trials = 0
   row.diedWith = undefined
   if (change !== undefined) apply(tables, row, change)
 }
@@ -84,6 +85,7 @@ function newRow(tables: Tables, lease: Lease, expectedSeq: number, created: RunC
     executing: true,
     takeovers: 0,
     blamed: false,
+    trials: 0,
     diedWith: undefined,
     pinned: false,
     forks: 0,

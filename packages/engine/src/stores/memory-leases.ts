@@ -118,6 +118,19 @@ export function release(tables: Tables, lease: Lease, wakeAt: number | undefined
   row.wakeAt = wakeAt
 }
 
+export function absolve(tables: Tables, lease: Lease): void {
+  const row = heldRow(tables, lease)
+  if (row === undefined) return
+  clearSuspicion(row)
+  row.trials++
+}
+
+function clearSuspicion(row: Row): void {
+  row.takeovers = 0
+  row.blamed = false
+  row.diedWith = undefined
+}
+
 export function quarantine(tables: Tables, lease: Lease): void {
   const row = heldRow(tables, lease)
   if (row === undefined || row.status === "quarantined") return
@@ -131,9 +144,8 @@ export function unquarantine(tables: Tables, runId: string): boolean {
   const row = tables.runs.get(runId)
   if (row?.status !== "quarantined") return false
   row.status = row.statusBefore
-  row.takeovers = 0
-  row.blamed = false
-  row.diedWith = undefined
+  clearSuspicion(row)
+  row.trials = 0
   row.wakeAt = 0
   return true
 }

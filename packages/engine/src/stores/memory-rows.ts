@@ -35,6 +35,7 @@ export interface Row {
   executing: boolean
   takeovers: number
   blamed: boolean
+  trials: number
   /** The holder whose death was counted last. */
   diedWith: string | undefined
   pinned: boolean
@@ -150,6 +151,7 @@ export function storedRun(row: Row): StoredRun {
     executing: row.executing,
     takeovers: row.takeovers,
     blamed: row.blamed,
+    trials: row.trials,
     pinned: row.pinned,
   }
 }

@@ -5,6 +5,7 @@
 import type { RegistryStore, Store } from "../runtime/index.ts"
 import { append } from "./memory-append.ts"
 import {
+  absolve,
   beat,
   claim,
   dismiss,
@@ -51,6 +52,7 @@ export function memoryStore(): Store & RegistryStore {
     claim: (runId, token, holder) => claim(tables, runId, token, holder),
     setIdle: (lease, idle) => setIdle(tables, lease, idle),
     release: (lease, wakeAt) => release(tables, lease, wakeAt),
+    absolve: (lease) => absolve(tables, lease),
     quarantine: (lease) => quarantine(tables, lease),
     unquarantine: (runId) => unquarantine(tables, runId),
 

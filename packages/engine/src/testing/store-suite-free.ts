@@ -2,7 +2,18 @@
 import assert from "node:assert/strict"
 import type { RunStatus } from "../core/index.ts"
 import type { FreeQuery, Store } from "../runtime/index.ts"
-import { end, holder, leaseOf, mailTo, runOf, START, type StoreCases, start, take, write } from "./store-suite-steps.ts"
+import {
+  end,
+  holder,
+  leaseOf,
+  mailTo,
+  runOf,
+  START,
+  type StoreCases,
+  start,
+  take,
+  write,
+} from "./store-suite-steps.ts"
 
 const NOW = START + 1_000_000
 

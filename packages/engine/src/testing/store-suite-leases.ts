@@ -120,7 +120,13 @@ export const leaseCases: StoreCases = {
     await start(store, "other", { holder: "second" })
     await store.dismiss("first", { reason: "died" })
     await stands(store, "executing", { holder: undefined, token: 2, takeovers: 1, blamed: true, wakeAt: 0 })
-    await stands(store, "idle", { holder: undefined, token: 2, takeovers: 0, blamed: false, wakeAt: undefined })
+    await stands(store, "idle", {
+      holder: undefined,
+      token: 2,
+      takeovers: 0,
+      blamed: false,
+      wakeAt: undefined,
+    })
     await stands(store, "other", { holder: "second", token: 1, takeovers: 0 })
     for (const lease of [executing, idle]) {
       await rejects(() => store.append(lease, 1, records(2, 1)), "RUN_TAKEN")
@@ -186,6 +192,24 @@ export const leaseCases: StoreCases = {
     await rejects(() => store.append(first, 1, records(2, 1)), "RUN_TAKEN")
   },
 
+  async "absolves a run that has survived its trial, and counts how often, until it makes progress"(store) {
+    await start(store, "r", { holder: "h0" })
+    for (const trials of [1, 2]) {
+      for (const i of [0, 1]) {
+        await store.dismiss(`h${i}`, { reason: "died" })
+        await take(store, "r", `h${1 - i}`)
+      }
+      await stands(store, "r", { takeovers: 2, blamed: true, trials: trials - 1 })
+      const { token } = await runOf(store, "r")
+      await store.absolve(leaseOf("r", token - 1))
+      await stands(store, "r", { takeovers: 2 })
+      await store.absolve(leaseOf("r", token))
+      await stands(store, "r", { takeovers: 0, blamed: false, trials, executing: true })
+    }
+    await write(store, leaseOf("r", (await runOf(store, "r")).token))
+    await stands(store, "r", { trials: 0 })
+  },
+
   async "says whether a run executes anything, and when it continues by itself"(store) {
     const lease = await start(store, "r")
     await stands(store, "r", { executing: true, wakeAt: undefined })
@@ -207,7 +231,10 @@ export const leaseCases: StoreCases = {
   },
 
   async "parks a quarantined run until it is released"(store) {
-    const lease = await start(store, "r", { thread: "t", change: { status: "waiting", opened: [request("q")] } })
+    const lease = await start(store, "r", {
+      thread: "t",
+      change: { status: "waiting", opened: [request("q")] },
+    })
     await store.quarantine(leaseOf("r", 7))
     await stands(store, "r", { status: "waiting" })
     await store.quarantine(lease)

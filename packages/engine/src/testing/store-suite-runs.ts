@@ -48,6 +48,7 @@ export const runCases: StoreCases = {
       executing: true,
       takeovers: 0,
       blamed: false,
+      trials: 0,
       pinned: false,
     })
     await holds(store, "r", records(1, 3))

@@ -3,7 +3,22 @@ import assert from "node:assert/strict"
 import { createHash } from "node:crypto"
 import type { Json } from "../core/index.ts"
 import type { Store } from "../runtime/index.ts"
-import { add, end, holds, leaseOf, mailTo, plain, record, request, runOf, set, start, startAndEnd, type StoreCases, take } from "./store-suite-steps.ts"
+import {
+  add,
+  end,
+  holds,
+  leaseOf,
+  mailTo,
+  plain,
+  record,
+  request,
+  runOf,
+  type StoreCases,
+  set,
+  start,
+  startAndEnd,
+  take,
+} from "./store-suite-steps.ts"
 
 /** Ids that something could take for the same, for none, or for code. */
 const ODD_IDS: readonly string[] = [

@@ -23,6 +23,7 @@ export async function* findings(io: Io, store: string | undefined): AsyncGenerat
   yield nodeVersion(process.versions.node)
   yield await driver()
   yield await storeState(io, store)
+  yield* await quarantined(io, store)
   yield disk(io, store)
   yield* providers(io)
   yield typescript(io.cwd, process.versions.node)
@@ -81,6 +82,22 @@ async function storeState({ cwd }: Io, url: string | undefined): Promise<Finding
       is: messageOf(error),
       todo: "Mend it, or choose another with --store sqlite:PATH.",
     }
+  }
+}
+
+/** Runs that wait for a person to look at them. */
+async function quarantined({ cwd }: Io, url: string | undefined): Promise<Finding[]> {
+  const path = pathOf(url, cwd)
+  if (path === undefined || !existsSync(path)) return []
+  try {
+    const { quarantined: count = 0 } = await runsIn(url, cwd)
+    if (count === 0) return []
+    const is = `${count} quarantined: executing each time their process died`
+    const todo = "superstep runs list --status quarantined, then superstep runs release RUN."
+    return [{ state: "warn", what: "runs", is, todo }]
+  } catch {
+    // The line above this one says what is wrong with the store.
+    return []
   }
 }
 

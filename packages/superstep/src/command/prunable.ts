@@ -1,7 +1,8 @@
 /** What a policy would let go, without doing so. */
-import type { Amount, PrunePolicy, Store, StoredRun } from "@superstep/engine"
+import type { Amount, PrunePolicy, Store, StoredRun, StoredStatus } from "@superstep/engine"
 
 const PAGE = 500
+const IN_FLIGHT: ReadonlySet<StoredStatus> = new Set(["running", "waiting", "quarantined"])
 
 /** As `store.prune` decides; what snapshots take is not counted. */
 export async function prunable(store: Pick<Store, "runs">, policy: PrunePolicy): Promise<Amount> {
@@ -12,7 +13,7 @@ export async function prunable(store: Pick<Store, "runs">, policy: PrunePolicy):
   let [count, bytes] = [0, 0]
   // Newest first: a fork comes before its past.
   for await (const run of allRuns(store)) {
-    const isOver = run.status !== "running" && run.status !== "waiting"
+    const isOver = !IN_FLIGHT.has(run.status)
     const place = newer.get(run.workflow) ?? 0
     if (isOver && !run.pinned) newer.set(run.workflow, place + 1)
     const mayGo =

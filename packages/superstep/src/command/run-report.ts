@@ -137,6 +137,12 @@ function printEnd(out: Terminal, { run, view, holder, now, storeFlag }: RunRepor
     out.line()
     out.line(out.paint.dim(`Go on with it: superstep runs resume ${typedId(run.runId)}${storeFlag}`))
   }
+  if (run.status === "quarantined") {
+    heading(out, "Quarantined")
+    const why = `It was executing when its last ${run.takeovers} processes died, and made no progress in between.`
+    for (const line of wrapped(why, out.width - 2)) out.line(`  ${out.paint.red(line)}`)
+    out.line(out.paint.dim(`  Find out why, then: superstep runs release ${typedId(run.runId)}${storeFlag}`))
+  }
   if (error === undefined) return
   heading(out, "Error")
   const where = error.node === undefined ? "" : ` (at node "${error.node}")`

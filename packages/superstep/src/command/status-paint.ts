@@ -1,11 +1,12 @@
 /** How a run may stand, and the colour of it. */
-import type { RunStatus } from "@superstep/engine"
+import type { StoredStatus } from "@superstep/engine"
 import type { Paint } from "./terminal.ts"
 
 /** In the order in which they are listed. */
-export const STATUSES: readonly RunStatus[] = [
+export const STATUSES: readonly StoredStatus[] = [
   "running",
   "waiting",
+  "quarantined",
   "completed",
   "failed",
   "cancelled",
@@ -13,12 +14,13 @@ export const STATUSES: readonly RunStatus[] = [
 ]
 
 export function paintStatus(status: string, paint: Paint): string {
-  return (COLORS[status as RunStatus] ?? ((_, text) => text))(paint, status)
+  return (COLORS[status as StoredStatus] ?? ((_, text) => text))(paint, status)
 }
 
-const COLORS: Readonly<Record<RunStatus, (paint: Paint, text: string) => string>> = {
+const COLORS: Readonly<Record<StoredStatus, (paint: Paint, text: string) => string>> = {
   running: (paint, text) => paint.bold(text),
   waiting: (paint, text) => paint.magenta(text),
+  quarantined: (paint, text) => paint.red(text),
   completed: (paint, text) => paint.green(text),
   failed: (paint, text) => paint.red(text),
   limit: (paint, text) => paint.red(text),

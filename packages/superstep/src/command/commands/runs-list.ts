@@ -1,5 +1,5 @@
 /** `superstep runs list`: the newest runs, each in a line. */
-import { isSuperstepError, type RunStatus, type StoredRun, type Usage } from "@superstep/engine"
+import { isSuperstepError, type StoredRun, type StoredStatus, type Usage } from "@superstep/engine"
 import { Command, InvalidArgumentError } from "commander"
 import { age, shortCost, shortTokens } from "../amounts.ts"
 import type { Cli } from "../cli.ts"
@@ -13,7 +13,7 @@ import { printTable } from "../table.ts"
 import { useStore } from "../use-store.ts"
 
 interface ListFlags extends OutputFlags, StoreFlags {
-  readonly status?: readonly RunStatus[] | undefined
+  readonly status?: readonly StoredStatus[] | undefined
   readonly workflow?: string | undefined
   readonly before?: string | undefined
   readonly limit: number
@@ -31,11 +31,11 @@ export function listCommand(cli: Cli): Command {
   return outputFlags(storeFlags(command))
 }
 
-function parseStatus(text: string, before: readonly RunStatus[] = []): readonly RunStatus[] {
+function parseStatus(text: string, before: readonly StoredStatus[] = []): readonly StoredStatus[] {
   const words = text.split(",").map((word) => word.trim())
-  const wrong = words.find((word) => !STATUSES.includes(word as RunStatus))
+  const wrong = words.find((word) => !STATUSES.includes(word as StoredStatus))
   if (wrong !== undefined) throw new InvalidArgumentError(`A status is one of ${STATUSES.join(", ")}.`)
-  return [...before, ...(words as RunStatus[])]
+  return [...before, ...(words as StoredStatus[])]
 }
 
 async function list({ out, err }: Cli, store: OpenStore, flags: ListFlags): Promise<void> {

@@ -22,12 +22,18 @@ export function resumeCommand(cli: Cli): Command {
       useStore(cli, flags, async (store) => {
         const run = await findRun(store, id)
         const { status, runId } = run
+        if (status === "quarantined") throw isQuarantined(runId, storeFlagOf(flags))
         if (status !== "running" && status !== "waiting") throw isOver(runId, status, storeFlagOf(flags))
         await goOn(cli, store, run, flags, { takeOver: flags.takeOver })
       }),
     )
   for (const add of [goOnFlags, storeFlags, outputFlags]) add(command)
   return command
+}
+
+function isQuarantined(runId: string, storeFlag: string): Error {
+  const text = `Run ${shortId(runId)} is quarantined: it was executing each time its process died. Find out why, then release it:`
+  return usageError(`${text}\nsuperstep runs release ${typedId(runId)}${storeFlag}`)
 }
 
 function isOver(runId: string, status: string, storeFlag: string): Error {

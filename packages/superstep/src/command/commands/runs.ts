@@ -5,6 +5,7 @@ import { cancelCommand } from "./runs-cancel.ts"
 import { eventsCommand } from "./runs-events.ts"
 import { forkCommand } from "./runs-fork.ts"
 import { listCommand } from "./runs-list.ts"
+import { releaseCommand } from "./runs-release.ts"
 import { replayCommand } from "./runs-replay.ts"
 import { resumeCommand } from "./runs-resume.ts"
 import { retryCommand } from "./runs-retry.ts"
@@ -20,6 +21,8 @@ export function command(cli: Cli): Command {
   for (const below of [showCommand, eventsCommand, stateCommand, resumeCommand, cancelCommand]) {
     made.addCommand(below(cli))
   }
-  for (const below of [retryCommand, forkCommand, replayCommand, rmCommand]) made.addCommand(below(cli))
+  for (const below of [releaseCommand, retryCommand, forkCommand, replayCommand, rmCommand]) {
+    made.addCommand(below(cli))
+  }
   return made
 }

@@ -1,0 +1,81 @@
+/** Starts workers on one file, and looks at what they left. */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { type SqliteStore, sqliteStore } from "@superstep/store-sqlite"
+import { onTestFinished } from "vitest"
+import { bundled } from "../bundled.ts"
+import { Process } from "../crash/processes.ts"
+import type { WorkerJob, WorkerSaid, WorkerTold, WorkflowName } from "./worker.ts"
+
+const program = await bundled(join(import.meta.dirname, "worker.ts"))
+
+export interface Effect {
+  readonly runId: string
+  readonly name: string
+  readonly key: string
+  readonly pid: number
+}
+
+export class Worker {
+  readonly process: Process<WorkerSaid>
+
+  constructor(job: WorkerJob) {
+    this.process = new Process<WorkerSaid>(program, job)
+  }
+
+  tell(told: WorkerTold): void {
+    this.process.tell(JSON.stringify(told))
+  }
+
+  start(workflow: WorkflowName, runId: string, input = 0): void {
+    this.tell({ type: "start", workflow, runId, input })
+  }
+
+  async began(runId: string): Promise<void> {
+    await this.process.says((said) => said.type === "began" && said.runId === runId)
+  }
+
+  async ended(runId: string): Promise<string> {
+    const said = await this.process.says((one) => one.type === "ended" && one.runId === runId)
+    return said.type === "ended" ? said.status : ""
+  }
+
+  problems(code: string): Extract<WorkerSaid, { type: "problem" }>[] {
+    return this.process.said.flatMap((said) => (said.type === "problem" && said.code === code ? [said] : []))
+  }
+}
+
+/** A place with a file and a trail, gone with the test. */
+export function field(defaults: Partial<WorkerJob> = {}) {
+  const folder = mkdtempSync(join(tmpdir(), "superstep-hostile-"))
+  const [path, trail] = [join(folder, "runs.db"), join(folder, "trail")]
+  const workers: Worker[] = []
+  const store: SqliteStore = sqliteStore({ path })
+  onTestFinished(async () => {
+    for (const { process } of workers) process.signal("SIGKILL")
+    await store.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return {
+    store,
+    async worker(job: Partial<WorkerJob> = {}): Promise<Worker> {
+      const made = new Worker({ path, trail, ...defaults, ...job })
+      workers.push(made)
+      await made.process.says(({ type }) => type === "ready")
+      return made
+    },
+    effects(): Effect[] {
+      const lines = existsSync(trail) ? readFileSync(trail, "utf8").trim().split("\n") : []
+      return lines.map((line) => {
+        const [runId = "", name = "", key = "", pid = ""] = line.split(" ")
+        return { runId, name, key, pid: Number(pid) }
+      })
+    },
+  }
+}
+
+/** Looks again and again, without a limit of its own: the test has one. */
+export async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
+  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 20))
+}
