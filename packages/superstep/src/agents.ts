@@ -10,6 +10,7 @@ export {
   agentNode,
   agentTurn,
   approvalAnswer,
+  type CallToolsOptions,
   type ChooseMessages,
   callTools,
   conversation,

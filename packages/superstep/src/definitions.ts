@@ -116,6 +116,7 @@ export {
   stepsText,
   type Token,
   type ToolStepOptions,
+  type Trust,
   teamEnds,
   toolStep,
   type WorkflowStepOptions,

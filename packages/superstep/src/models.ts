@@ -48,6 +48,7 @@ export {
   type ScriptReply,
   type ScriptToolCall,
   scriptedModel,
+  scriptFromFile,
   scriptFromYaml,
   type TokenCounts,
   tellOffline,

@@ -21,6 +21,7 @@ import {
   toolCallsOf,
   userText,
 } from "./conversation.ts"
+import { isHandoff } from "./hand-off.ts"
 import { chooseMessages } from "./history-policy.ts"
 import { modelTurn } from "./model-turn.ts"
 import { Secrets, secretNames } from "./secrets.ts"
@@ -97,17 +98,29 @@ export interface MadeCalls {
   readonly outcomes: readonly ToolOutcome[]
 }
 
+export interface CallToolsOptions {
+  /** Another tool in the place of each of the agent's own, hand-offs excepted. */
+  readonly wrap?: ((tool: Tool) => Tool) | undefined
+}
+
 /** Makes an agent's calls, one after the other. */
-export async function callTools(agent: Agent, calls: readonly ToolCall[], ctx: Context): Promise<MadeCalls> {
+export async function callTools(
+  agent: Agent,
+  calls: readonly ToolCall[],
+  ctx: Context,
+  options: CallToolsOptions = {},
+): Promise<MadeCalls> {
   const core = coreOf(agent)
   const tools = await core.tools(ctx)
+  const { wrap = (tool) => tool } = options
+  const byName = new Map([...tools.byName].map(([name, tool]) => [name, isHandoff(tool) ? tool : wrap(tool)]))
   const guards = [new Guard(core.name, core.options.limits)]
   const outcomes: ToolOutcome[] = []
   for (const call of calls) {
     const turn = {
       agent: core.name,
       options: core.options,
-      tools: tools.byName,
+      tools: byName,
       guards,
       secrets: new Secrets(),
     }

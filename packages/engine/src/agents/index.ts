@@ -3,7 +3,14 @@ export { type Agent, type AgentToolOptions, agent, conversation, isAgent } from 
 export type { AgentLimits } from "./agent-limits.ts"
 export { type AgentNodeOptions, agentNode } from "./agent-node.ts"
 export type { AgentOptions, FailedCall, Fellows } from "./agent-options.ts"
-export { agentTurn, callTools, type MadeCalls, type Turn, type TurnOptions } from "./agent-turn.ts"
+export {
+  agentTurn,
+  type CallToolsOptions,
+  callTools,
+  type MadeCalls,
+  type Turn,
+  type TurnOptions,
+} from "./agent-turn.ts"
 export {
   type ChooseMessages,
   type HistoryPolicy,

@@ -2,7 +2,7 @@
  * A text that comes in pieces, told without secrets. What could be the beginning of a secret is held back until more has
  * come, and nothing else is.
  */
-import { MASK } from "../tools/secrets.ts"
+import { MASK } from "../text/index.ts"
 
 export class MaskedText {
   #held = ""

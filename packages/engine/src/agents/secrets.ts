@@ -5,8 +5,9 @@
  */
 import type { Json } from "../core/index.ts"
 import type { ModelReply, ReplyPart } from "../models/index.ts"
+import { MASK } from "../text/index.ts"
 import type { Tool } from "../tools/index.ts"
-import { MASK, Masking, maskArgs } from "../tools/secrets.ts"
+import { Masking, maskArgs } from "../tools/secrets.ts"
 import type { ToolCall } from "./conversation.ts"
 
 export const LOST =

@@ -1,9 +1,10 @@
 /** Whether a tool may run: by rules, by a function, or because a person said so. A person may change the arguments. */
 import type { Json } from "../core/index.ts"
 import type { Context, Schema } from "../runtime/index.ts"
+import { MASK } from "../text/index.ts"
 import { approvalVerdict } from "../tools/approval.ts"
 import type { ApprovalRules, ApprovalVerdict, Tool } from "../tools/index.ts"
-import { MASK, maskArgs } from "../tools/secrets.ts"
+import { maskArgs } from "../tools/secrets.ts"
 
 /** What a person answers. */
 export interface ApprovalAnswer {

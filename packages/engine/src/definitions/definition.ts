@@ -7,8 +7,15 @@ import type { Diagnostic } from "./document/index.ts"
 import type { Plan, PlanFunctions } from "./plan/index.ts"
 
 export interface LoadOptions {
-  /** Reads a file that a definition names, or the definition itself; throws when it cannot. Default: the file system. */
-  readonly read?: ((file: string) => string) | undefined
+  /** Files from elsewhere than the file system; undefined for one that is to be read there. Throws when it cannot. */
+  readonly read?: ((file: string) => string | undefined) | undefined
+  /** The folder that relative paths start from. Default: the working directory. */
+  readonly cwd?: string | undefined
+  /**
+   * `none` is for a file whose author you do not trust: whatever reaches outside of it (programs, the environment,
+   * private addresses, keys, files outside of its folder, other code) is refused, all of it at once. Default `full`.
+   */
+  readonly trust?: Trust | undefined
   /** A file whose `agents:` and `models:` a graph definition uses, by agent id. */
   readonly agents?: string | undefined
   /** Drops edges of a graph that lead nowhere, with a warning each, instead of refusing it. */
@@ -17,6 +24,11 @@ export interface LoadOptions {
   readonly maxSteps?: number | undefined
   /** Values for `${NAME}`, as text; for `$vars.NAME`, and for names in a graph's conditions, as they are. */
   readonly variables?: { readonly [name: string]: Json } | undefined
+  /**
+   * As `variables`, for values that must not be kept: templates show `[secret:NAME]`, and only the arguments of tool
+   * steps and nodes get the value. Variables that are named like a secret (`token`, `api_key`) are treated as such.
+   */
+  readonly secrets?: { readonly [name: string]: string } | undefined
   /** The environment that `${NAME}` and `$env.NAME` see. Default: the process's. */
   readonly env?: { readonly [name: string]: string | undefined } | undefined
   /** Another model for an agent, or an agent of a research, than the definition says; undefined leaves it. */
@@ -24,6 +36,9 @@ export interface LoadOptions {
   /** Functions beside the engine's own: toolsets and documents of other packages. */
   readonly functions?: PlanFunctions | undefined
 }
+
+/** How far a definition is trusted: see `docs/security.md`. */
+export type Trust = "full" | "none"
 
 export type Dialect = "steps" | "graph" | "agents"
 
@@ -52,4 +67,9 @@ export interface Loaded {
   readonly diagnostics: readonly Diagnostic[]
   /** The texts that were read, by file, to show where a problem is. */
   readonly sources: ReadonlyMap<string, string>
+}
+
+/** What variables of a definition may be filled from. */
+export function environmentOf({ trust, env = process.env }: Pick<LoadOptions, "trust" | "env">) {
+  return trust === "none" ? {} : env
 }

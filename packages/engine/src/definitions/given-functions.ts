@@ -3,13 +3,15 @@ import { agent } from "../agents/index.ts"
 import type { ModelRef } from "../models/index.ts"
 import { type DeepResearchOptions, RESEARCH_ROLES, type ResearchRole } from "../patterns/research/index.ts"
 import { webSearch } from "../tools/index.ts"
-import type { LoadOptions } from "./definition.ts"
+import { environmentOf, type LoadOptions } from "./definition.ts"
+import { type GraphOptions, graphOf } from "./graph/index.ts"
 import type { PlanFunction, PlanFunctions } from "./plan/index.ts"
 import { type LayoutEntry, type StepListOptions, stepList } from "./steps/index.ts"
 
 type Choose = NonNullable<LoadOptions["model"]>
 
-export function asGiven(functions: PlanFunctions, { model, env }: LoadOptions): PlanFunctions {
+export function asGiven(functions: PlanFunctions, options: LoadOptions): PlanFunctions {
+  const { model, env, secrets: secretValues } = options
   const given: Record<string, PlanFunction> = { ...functions }
   if (model !== undefined) {
     given.agent = withModel(functions, model)
@@ -18,10 +20,16 @@ export function asGiven(functions: PlanFunctions, { model, env }: LoadOptions): 
       if (known !== undefined) given[name] = withModels(known, roles, model)
     }
   }
+  const from = "superstep/definitions"
+  const known = { env: environmentOf(options), secretValues }
+  given.stepList = {
+    from,
+    make: (entries: readonly LayoutEntry[], more?: StepListOptions) =>
+      stepList(entries, { ...more, ...known }),
+  }
+  given.graphOf = { from, make: (more: GraphOptions) => graphOf({ ...more, secretValues }) }
+  // Its keys go to the search engines themselves, whoever wrote the definition.
   if (env !== undefined) {
-    const make = (entries: readonly LayoutEntry[], options?: StepListOptions) =>
-      stepList(entries, { ...options, env })
-    given.stepList = { from: "superstep/definitions", make }
     given.webSearch = {
       from: "superstep/tools",
       make: (engine: Parameters<typeof webSearch>[0]) => webSearch(engine, { env }),

@@ -1,6 +1,6 @@
 /** Workflows from YAML and JSON files: two dialects, one plan, the same engine. */
 export { type AgentTextOptions, agentText, type Instructions } from "./agents/index.ts"
-export type { Definition, Dialect, Loaded, LoadOptions } from "./definition.ts"
+export type { Definition, Dialect, Loaded, LoadOptions, Trust } from "./definition.ts"
 export {
   type Diagnostic,
   documentText,

@@ -9,7 +9,9 @@ import { asGiven } from "./given-functions.ts"
 import { graphFunctions } from "./graph/index.ts"
 import { Loading } from "./loading.ts"
 import { eject, type Linked, link, type Plan, type PlanFunctions } from "./plan/index.ts"
+import { toldApart } from "./secret-variables.ts"
 import { stepsFunctions } from "./steps/index.ts"
+import { trustedFunctions } from "./trust/index.ts"
 
 export interface DefinitionText {
   /** The name it goes by in messages; files that it includes are looked for beside it. */
@@ -18,8 +20,9 @@ export interface DefinitionText {
 }
 
 /** All problems at once: with errors among them there is no definition. */
-export function loadDefinition(source: string | DefinitionText, options: LoadOptions = {}): Loaded {
-  const functions = { ...agentFunctions, ...stepsFunctions, ...graphFunctions, ...options.functions }
+export function loadDefinition(source: string | DefinitionText, given: LoadOptions = {}): Loaded {
+  const options = { ...given, ...toldApart(given) }
+  const functions = functionsFor(options)
   const loading = new Loading(options, Object.keys(functions))
   const { file, text } = typeof source === "string" ? { file: source, text: undefined } : source
   const loaded = loading.file(file, undefined, text)
@@ -47,6 +50,12 @@ export function loadDefinition(source: string | DefinitionText, options: LoadOpt
     },
   }
   return { definition, dialect, diagnostics: report.diagnostics, sources }
+}
+
+function functionsFor({ trust, functions: more = {} }: LoadOptions): PlanFunctions {
+  const control = { ...stepsFunctions, ...graphFunctions }
+  if (trust === "none") return trustedFunctions(control, { ...agentFunctions, ...more })
+  return { ...agentFunctions, ...control, ...more }
 }
 
 /** What only shows when things are made: a graph that cannot be, an option that does not fit. */

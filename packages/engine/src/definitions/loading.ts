@@ -2,15 +2,22 @@
  * One definition being loaded, with the files it includes: all into one plan, all problems into one report. A file is
  * compiled once, however often it is included; one that includes itself is refused.
  */
-import { readFileSync } from "node:fs"
-import { basename, dirname, extname, isAbsolute, join, normalize } from "node:path"
-import type { Json } from "../core/index.ts"
+import { basename, dirname, extname, isAbsolute, join, normalize, resolve } from "node:path"
+import { isSuperstepError, type Json } from "../core/index.ts"
+import { fileError, insideFolder, outsideFolder, readTextFile } from "../files/index.ts"
 import { planAgents } from "./agents/index.ts"
 import type { Dialect, LoadOptions } from "./definition.ts"
+import { DefinitionPaths } from "./definition-paths.ts"
 import { type Document, type Place, parseDocument, Report, readShape } from "./document/index.ts"
 import { planGraph } from "./graph/index.ts"
 import { PlanWriter, type Ref } from "./plan/index.ts"
 import { planSteps, stepsShape } from "./steps/index.ts"
+import { checkTrust } from "./trust/index.ts"
+
+/** Bytes of the file that a user names. */
+const MAX_DEFINITION = 10_000_000
+/** Bytes of a file that a definition names. */
+const MAX_INCLUDED = 1_000_000
 
 export interface LoadedFile {
   readonly document: Document
@@ -26,6 +33,8 @@ export class Loading {
   /** Of the first file, once that is known. */
   dialect: Dialect | undefined
   readonly #options: LoadOptions
+  /** Of the first file. */
+  #paths: DefinitionPaths | undefined
   readonly #files = new Map<string, LoadedFile | undefined>()
   readonly #open: string[] = []
 
@@ -37,6 +46,7 @@ export class Loading {
   /** Undefined when it cannot be loaded; why is in the report, at the place that named the file. */
   file(file: string, named?: Place, given?: string): LoadedFile | undefined {
     const path = normalize(file)
+    this.#paths ??= new DefinitionPaths(path, this.report, this.#options.cwd)
     if (this.#open.includes(path)) {
       const way = [...this.#open.slice(this.#open.indexOf(path)), path].map((one) => basename(one))
       this.report.error("INCLUDE_CYCLE", `The file includes itself: ${way.join(" → ")}.`, named)
@@ -51,25 +61,30 @@ export class Loading {
     return loaded
   }
 
-  /** Its text is kept, to show where a problem is. */
+  /** Its text is kept, to show where a problem is. `named` is where a definition names it: it is held to its folder. */
   #document(path: string, named?: Place, given?: string): Document | undefined {
     const text = given ?? this.#read(path, named)
     if (text === undefined) return undefined
     this.sources.set(path, text)
     const { document, diagnostics } = parseDocument(text, path)
     this.report.add(diagnostics)
+    const { trust, cwd } = this.#options
+    if (document !== undefined && trust === "none")
+      checkTrust(document, this.#paths as DefinitionPaths, this.report, cwd)
     return document
   }
 
   #read(path: string, named: Place | undefined): string | undefined {
-    const { read = (file: string) => readFileSync(file, "utf8") } = this.#options
+    const { read, cwd = "" } = this.#options
+    const folder = named && this.#paths?.rootOf(named.file)
     try {
-      return read(path)
+      if (folder !== undefined && insideFolder(folder, resolve(cwd, path)) === undefined)
+        throw outsideFolder(path)
+      const maxBytes = named === undefined ? MAX_DEFINITION : MAX_INCLUDED
+      return read?.(path) ?? readTextFile(path, { maxBytes, folder, cwd })
     } catch (error) {
-      const { code } = error as { code?: unknown }
-      const why =
-        code === "ENOENT" ? "there is no such file" : code === "EISDIR" ? "it is a folder" : messageOf(error)
-      this.report.error("FILE_UNREADABLE", `Cannot read ${path}: ${why}.`, named)
+      const { code, message } = isSuperstepError(error) ? error : fileError(path, error)
+      this.report.error(code, message, named)
       return undefined
     }
   }
@@ -87,6 +102,7 @@ export class Loading {
       report: this.report,
       writer: this.writer,
       options: this.#options,
+      paths: this.#paths as DefinitionPaths,
       include: (file: string, place: Place) => this.file(beside(document.file, file), place)?.ref,
       read: (file: string, place?: Place) => this.#document(normalize(file), place),
     }
@@ -120,6 +136,7 @@ export class Loading {
       report: this.report,
       writer: this.writer,
       lasting: main,
+      paths: this.#paths,
     })
     return planned.get(main)?.ref
   }
@@ -141,8 +158,4 @@ function nameOf({ data, file }: Document): string {
 
 function beside(path: string, file: string): string {
   return isAbsolute(file) ? file : join(dirname(path), file)
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -2,9 +2,10 @@
  * A cassette's file: a line that says what it is, then one line of JSON for each call. Lines are only added, in one write
  * each, so that several models may share a file, and a process that dies leaves at most a torn last line.
  */
-import { appendFileSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs"
+import { appendFileSync, mkdirSync, truncateSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { SuperstepError } from "../core/index.ts"
+import { readTextFile } from "../files/index.ts"
 import type { RecordedReply } from "./cassette-reply.ts"
 import type { RecordedRequest } from "./cassette-request.ts"
 
@@ -77,11 +78,15 @@ function writing(file: string, write: () => void): void {
   }
 }
 
+/** Bytes; a longer text is none that JavaScript has. */
+const MAX_CASSETTE = 500_000_000
+
 function contentOf(file: string): string | undefined {
   try {
-    return readFileSync(file, "utf8")
+    return readTextFile(file, { maxBytes: MAX_CASSETTE })
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined
+    const { cause } = error as { readonly cause?: { readonly code?: unknown } }
+    if (cause?.code === "ENOENT") return undefined
     throw new SuperstepError("CASSETTE_UNREADABLE", `The cassette ${file} cannot be read.`, {
       cause: error,
       retryable: false,

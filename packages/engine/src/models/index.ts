@@ -30,7 +30,7 @@ export {
   providerLimits,
 } from "./provider-limits.ts"
 export type { Script, ScriptEntry, ScriptError, ScriptReply, ScriptToolCall } from "./script.ts"
-export { scriptFromYaml } from "./script-yaml.ts"
+export { scriptFromFile, scriptFromYaml } from "./script-yaml.ts"
 export {
   type ScriptedCall,
   type ScriptedModel,

@@ -1,7 +1,13 @@
 /** Scripts out of YAML. Entries know the line they are written on, and so does every complaint. */
 import { SuperstepError } from "../core/index.ts"
+import { readTextFile } from "../files/index.ts"
 import { AT, readScript, type WrittenAt } from "./read-script.ts"
 import type { Script, ScriptEntry } from "./script.ts"
+
+/** Up to 10 MB; a relative path starts from `cwd`. */
+export async function scriptFromFile(file: string, cwd?: string): Promise<Script> {
+  return await scriptFromYaml(readTextFile(file, { maxBytes: 10_000_000, cwd }), file)
+}
 
 /** Loads the YAML package when it is called, not before. `file` is for messages only: nothing is read from it. */
 export async function scriptFromYaml(text: string, file = "script"): Promise<Script> {

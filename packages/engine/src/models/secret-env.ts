@@ -1,9 +1,6 @@
 /** Values of environment variables that must not be kept or shown: those whose variable's name says so. */
+import { isSecretName } from "../text/index.ts"
 
-/** What stands in their place. */
-export const MARK = "[secret]"
-
-const SECRET_VARIABLE = /(key|token|secret|password|passwd|passphrase|credentials?)$/i
 /** A shorter value may be a word of any text. */
 const SHORTEST_VALUE = 8
 
@@ -12,6 +9,6 @@ export function secretValues(also: readonly string[] = []): string[] {
   return Object.entries(process.env).flatMap(([name, value]) => {
     if (!value) return []
     if (also.includes(name)) return [value]
-    return SECRET_VARIABLE.test(name) && value.length >= SHORTEST_VALUE ? [value] : []
+    return value.length >= SHORTEST_VALUE && isSecretName(name) ? [value] : []
   })
 }

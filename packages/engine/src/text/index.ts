@@ -4,3 +4,11 @@ export { clipped, cutText, isInPair } from "./cut.ts"
 export { graphemes } from "./graphemes.ts"
 export { isPlainText, plainText } from "./plain.ts"
 export { printable } from "./printable.ts"
+export {
+  COARSE_KEY_PATTERNS,
+  isSecretName,
+  KEY_PATTERNS,
+  MASK,
+  type SecretPattern,
+  secretAssignment,
+} from "./secrets.ts"

@@ -93,7 +93,8 @@ function failed(tool: Tool, error: ErrorData): ToolOutcome {
   })
 }
 
-function maskError(error: ErrorData, masking: Masking): ErrorData {
+/** The error with its causes, without secrets. */
+export function maskError(error: ErrorData, masking: Masking): ErrorData {
   const cause = error.cause === undefined ? {} : { cause: maskError(error.cause, masking) }
   const { code, message } = error
   // A long message was cut, maybe in the middle of a secret.

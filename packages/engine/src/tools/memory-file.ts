@@ -8,7 +8,7 @@
  * F3 Each line has the version of its form. A line of a later version is left alone and not shown.
  * F4 A file that is something else, such as a database, is neither read nor written.
  */
-import { type FileHandle, mkdir, open } from "node:fs/promises"
+import { type FileHandle, mkdir, open, stat } from "node:fs/promises"
 import { dirname } from "node:path"
 import { SuperstepError } from "../core/index.ts"
 import type { Memory, MemoryStore } from "./memory-store.ts"
@@ -64,6 +64,7 @@ async function using<T>(
   flags: string,
   use: (file: FileHandle) => Promise<T>,
 ): Promise<T | undefined> {
+  await checkFile(path)
   let file: FileHandle
   try {
     file = await open(path, flags, 0o600)
@@ -78,6 +79,18 @@ async function using<T>(
   } finally {
     await file.close()
   }
+}
+
+/** Bytes of memories that are read at once. */
+const MAX_MEMORIES = 100_000_000
+
+/** Opening a FIFO would wait for its other end, and a device has no end. */
+async function checkFile(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined)
+  if (found === undefined || (found.isFile() && found.size <= MAX_MEMORIES)) return
+  const why = found.isFile() ? `is larger than ${MAX_MEMORIES / 1_000_000} MB` : "is no file"
+  const text = `The memory file ${path} ${why}: give the memory toolset a file of its own.`
+  throw new SuperstepError("MEMORY_UNAVAILABLE", text, { retryable: false })
 }
 
 async function readLines(file: FileHandle, path: string): Promise<Line[]> {

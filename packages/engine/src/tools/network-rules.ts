@@ -74,6 +74,16 @@ export function hostOf(url: URL): string {
     .replace(/\.$/, "")
 }
 
+/**
+ * The private addresses that whoever wrote an address has named with it: the address itself, or those of this machine for
+ * `localhost`. Not what hands out the keys of a cloud, and not what any other name resolves to.
+ */
+export function namedPrivate(url: URL): readonly string[] {
+  const host = hostOf(url)
+  if (host === "localhost") return ["127.0.0.0/8", "::1"]
+  return isIP(host) !== 0 && addressKind(host) === "private" ? [host] : []
+}
+
 function networksOf(allowed: NetworkRules["allowPrivate"]): readonly Network[] {
   if (typeof allowed !== "object") return []
   try {

@@ -6,8 +6,8 @@
  *    document from the network names.
  * 3. No argument of the model changes the host, leaves its part of the path, or takes the place of a key.
  */
-import { readFile } from "node:fs/promises"
 import { SuperstepError } from "../core/index.ts"
+import { readTextFile } from "../files/index.ts"
 import { type ApiOptions, apiCaller } from "./api-call.ts"
 import { tool } from "./define-tool.ts"
 import { decodeBody, mustBeText } from "./fetch.ts"
@@ -107,16 +107,16 @@ async function readDocument(options: OpenApiOptions, signal: AbortSignal): Promi
   const { document } = options
   if ("text" in document) return openApiDocument(document.text)
   if ("json" in document) return openApiDocument(document.json)
-  if ("file" in document) return openApiDocument(await textIn(document.file))
+  if ("file" in document) return openApiDocument(textIn(document.file))
   const request = guardedRequests({ ...options, maxBytes: MAX_DOCUMENT })
   const response = await request({ url: document.url }, { signal, accept: mustBeText })
   if (response.status !== 200) throw invalid(`its address answers with status ${response.status}`)
   return openApiDocument(decodeBody(response))
 }
 
-async function textIn(file: string): Promise<string> {
+function textIn(file: string): string {
   try {
-    return await readFile(file, "utf8")
+    return readTextFile(file, { maxBytes: MAX_DOCUMENT })
   } catch (error) {
     throw invalid(`the file ${file} cannot be read`, error)
   }

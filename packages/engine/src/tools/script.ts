@@ -9,10 +9,11 @@
  */
 import type { Json } from "../core/index.ts"
 import { SuperstepError } from "../core/index.ts"
+import { isSecretName } from "../text/index.ts"
 import { argsSchema } from "./args-schema.ts"
 import { tool } from "./define-tool.ts"
 import { type ProcessResult, plainEnvironment, runProcess } from "./run-process.ts"
-import { isSecretName, Masking } from "./secrets.ts"
+import { Masking } from "./secrets.ts"
 import type { Approval, Tool, Toolset } from "./tool.ts"
 
 export interface ScriptTool {

@@ -3,16 +3,10 @@
  * headers.
  */
 import type { Json } from "../core/index.ts"
-
-export const MASK = "[secret]"
+import { MASK } from "../text/index.ts"
 
 /** Shorter texts occur everywhere by chance: replacing them would hide nothing and spoil the rest. */
 const SHORTEST = 4
-
-/** Whether a variable or parameter is called like something secret. */
-export function isSecretName(name: string): boolean {
-  return /KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH/i.test(name)
-}
 
 const PLAIN_HEADERS = /^(accept.*|content-.*|user-agent|cache-control)$/i
 

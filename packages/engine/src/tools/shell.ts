@@ -13,6 +13,7 @@
 import { join } from "node:path"
 import { stripVTControlCharacters } from "node:util"
 import { SuperstepError } from "../core/index.ts"
+import { isSecretName } from "../text/index.ts"
 import { argsSchema } from "./args-schema.ts"
 import { fitsCommand, splitCommand } from "./command-line.ts"
 import { tool } from "./define-tool.ts"
@@ -20,7 +21,7 @@ import { type ConfinedRoot, confinedRoot } from "./filesystem-root.ts"
 import { programPath } from "./program-path.ts"
 import type { Reading } from "./readings.ts"
 import { plainEnvironment, runProcess } from "./run-process.ts"
-import { isSecretName, Masking } from "./secrets.ts"
+import { Masking } from "./secrets.ts"
 import type { Approval, ToolCallContext, Toolset } from "./tool.ts"
 
 export interface ShellOptions {

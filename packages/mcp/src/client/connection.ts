@@ -16,7 +16,8 @@ import {
   ProgressNotificationSchema,
   type ServerCapabilities,
 } from "@modelcontextprotocol/sdk/types.js"
-import type { Masking } from "@superstep/engine/tools"
+import type { SuperstepError } from "@superstep/engine"
+import type { Masking, Resolve } from "@superstep/engine/tools"
 import { VERSION } from "../version.ts"
 import { disconnected, explain, isLost, misfitIn, notSent } from "./connection-errors.ts"
 import { tooLarge } from "./guarded-fetch.ts"
@@ -27,6 +28,11 @@ import { type McpServerAddress, nameOf } from "./server-address.ts"
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((progress: Progress) => void) | undefined
+}
+
+export interface ConnectionOptions {
+  readonly maxMessage: number
+  readonly resolve?: Resolve | undefined
 }
 
 /** The SDK has a limit of its own for every request; ours are on our clock. */
@@ -45,14 +51,21 @@ export class Connection {
   #stderr = ""
   #badLine: string | undefined
   #gone: Error | undefined
+  #refused: SuperstepError | undefined
   #onGone: ((error: Error) => void) | undefined
   #onToolsChanged: (() => void) | undefined
 
-  constructor(address: McpServerAddress, maxMessage: number) {
+  constructor(address: McpServerAddress, { maxMessage, resolve }: ConnectionOptions) {
     this.server = nameOf(address)
     this.hidden = hiddenValues(address)
     this.#maxMessage = maxMessage
-    this.#transport = makeTransport(address, maxMessage)
+    this.#transport = makeTransport(address, {
+      maxMessage,
+      resolve,
+      onRefused: (error) => {
+        this.#refused = error
+      },
+    })
     this.#client = new Client(
       { name: "superstep", version: VERSION },
       // Without its own fetching of the list: that stops at the first page.
@@ -77,7 +90,7 @@ export class Connection {
     try {
       await this.#client.connect(this.#transport, { timeout: NO_LIMIT })
     } catch (error) {
-      const reason = explain(error, this.#told())
+      const reason = this.#refused ?? explain(error, this.#told())
       await this.close().catch(() => undefined)
       throw reason
     }
@@ -134,6 +147,7 @@ export class Connection {
       return await this.#client.request({ method, params: { ...params, ...meta } }, schema, options)
     } catch (error) {
       signal?.throwIfAborted()
+      if (this.#refused !== undefined) throw this.#refused
       if (this.#gone !== undefined) throw this.#gone
       const reason = explain(error, this.#told())
       // Other calls may have been with the server: theirs is another error.

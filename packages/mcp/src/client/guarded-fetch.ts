@@ -1,6 +1,8 @@
 /**
  * `fetch` for the HTTP transports, which take every answer as it comes.
  *
+ * F0 Nothing is sent to an address that the network rules refuse, whatever names it: the server's address, what its name
+ *    resolves to at that moment, a redirect. Redirects are followed by the transport, within the origin alone.
  * F1 No answer is read past `maxMessage` bytes: of a plain body all of it counts, of an event stream each line, since
  *    such a stream may last for ever.
  * F2 A stream that ends before it has answered its request answers it, with an error. The transport would wait on. A
@@ -9,6 +11,7 @@
  */
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { isSuperstepError, SuperstepError } from "@superstep/engine"
+import { type CheckedFetchOptions, checkedFetch } from "@superstep/engine/tools"
 
 const MAX_ERROR_PAGE = 16_384
 /** JSON-RPC leaves -32000 to -32099 to implementations; the SDK has this one for a connection that was closed. */
@@ -16,9 +19,31 @@ const CONNECTION_CLOSED = -32_000
 /** Marks an answer that is ours, not the server's. */
 export const OUR_CODE = "superstep/code"
 
-export function guardedFetch(server: string, maxMessage: number): FetchLike {
+export interface GuardedFetchOptions {
+  readonly server: string
+  readonly maxMessage: number
+  readonly network: CheckedFetchOptions
+  /** Told why an address was refused: transports make other errors of it. */
+  readonly onRefused: (error: SuperstepError) => void
+}
+
+export function guardedFetch({ server, maxMessage, network, onRefused }: GuardedFetchOptions): FetchLike {
+  const send = checkedFetch(network)
+  const fetched = async (url: string | URL, init?: RequestInit) => {
+    try {
+      return await send(url, init)
+    } catch (error) {
+      if (isSuperstepError(error, "ADDRESS_REFUSED")) {
+        const refused = addressRefused(server, error)
+        onRefused(refused)
+        throw refused
+      }
+      // As `fetch` says it, so that the causes are told apart in one place.
+      throw isSuperstepError(error) ? new TypeError("fetch failed", { cause: error.cause ?? error }) : error
+    }
+  }
   return async (url, init) => {
-    const response = await fetch(url, init)
+    const response = await fetched(url, init)
     const { body, status } = response
     // Redirects are for the transport, which follows them within the origin alone.
     if (body === null || (status >= 300 && status < 400)) return response
@@ -108,6 +133,11 @@ function requestId(init: RequestInit | undefined): string | number | undefined {
   if (init?.method !== "POST" || typeof init.body !== "string") return undefined
   const message = JSON.parse(init.body) as { id?: string | number; method?: string }
   return message.method === undefined ? undefined : message.id
+}
+
+function addressRefused(server: string, { message }: SuperstepError): SuperstepError {
+  const text = `The MCP server "${server}" was not called. ${message.replace(/ Its owner can allow it.*$/, "")} If it should be, allow its address: allowPrivate in code, allow_private in a file.`
+  return new SuperstepError("MCP_ADDRESS_REFUSED", text, { retryable: false })
 }
 
 export function tooLarge(server: string, most: number): SuperstepError {

@@ -9,5 +9,10 @@ export function hiddenValues(address: McpServerAddress): Masking {
 }
 
 function secretsIn(named: readonly (readonly [name: string, value: string])[]): string[] {
-  return named.flatMap(([name, value]) => (isSecretName(name) ? [value] : []))
+  return named.flatMap(([name, value]) => (isSecret(name) ? [value] : []))
+}
+
+/** Google's services take their key as a parameter that is called just that. */
+function isSecret(name: string): boolean {
+  return isSecretName(name) || /^key$/i.test(name)
 }

@@ -1,6 +1,6 @@
 /** A server as a toolset uses it: every request on the shared connection, within its time, with errors that tell. */
 import { type Clock, systemClock } from "@superstep/engine"
-import { type Masking, withTimeLimit } from "@superstep/engine/tools"
+import { type Masking, type Resolve, withTimeLimit } from "@superstep/engine/tools"
 import type { Connection } from "./connection.ts"
 import { notReady, timedOut } from "./connection-errors.ts"
 import { filledAddress } from "./filled-address.ts"
@@ -16,6 +16,8 @@ export interface McpServerOptions {
   /** Bytes of one message of the server. A program that sends more is ended. Default 10,000,000. */
   readonly maxMessage?: number | undefined
   readonly reconnect?: ReconnectPolicy | undefined
+  /** Looks the name of a server up. Default: as the system does. */
+  readonly resolve?: Resolve | undefined
   readonly clock?: Clock | undefined
 }
 
@@ -33,12 +35,12 @@ export class McpServer {
 
   constructor(address: McpServerAddress, options: McpServerOptions) {
     const { timeout = 60_000, connectTimeout = 30_000, maxMessage = 10_000_000 } = options
-    const { reconnect = {}, clock = systemClock } = options
+    const { reconnect = {}, resolve, clock = systemClock } = options
     this.name = nameOf(address)
     this.#address = address
     this.#clock = clock
     this.#timeout = timeout
-    this.#shared = new SharedConnection(address, { clock, maxMessage, connectTimeout, reconnect })
+    this.#shared = new SharedConnection(address, { clock, maxMessage, connectTimeout, resolve, reconnect })
   }
 
   /** Only read of a server that has answered, so what its address asks of the environment is there. */

@@ -19,6 +19,11 @@ export interface McpUrl {
   readonly transport?: "streamable-http" | "sse" | undefined
   /** Sent with every request to that origin, and to no other; `${env.NAME}` is filled from our environment. Never logged. */
   readonly headers?: Readonly<Record<string, string>> | undefined
+  /**
+   * Addresses that are not of the public internet: those or networks (`10.1.0.0/16`), or true for all but the metadata
+   * services of clouds. Default: the one that `url` itself names, as an IP address or `localhost`.
+   */
+  readonly allowPrivate?: boolean | readonly string[] | undefined
 }
 
 export type McpServerAddress = McpProgram | McpUrl

@@ -9,7 +9,7 @@
  *    not: its failure is for the caller.
  */
 import { type Clock, isSuperstepError, SuperstepError } from "@superstep/engine"
-import { pause, untilAborted, withTimeLimit } from "@superstep/engine/tools"
+import { pause, type Resolve, untilAborted, withTimeLimit } from "@superstep/engine/tools"
 import { Connection } from "./connection.ts"
 import { isUndelivered, notReady } from "./connection-errors.ts"
 import { filledAddress } from "./filled-address.ts"
@@ -28,6 +28,7 @@ export interface SharedConnectionOptions {
   readonly clock: Clock
   readonly maxMessage: number
   readonly connectTimeout: number
+  readonly resolve?: Resolve | undefined
   readonly reconnect: ReconnectPolicy
 }
 
@@ -98,8 +99,8 @@ export class SharedConnection {
   }
 
   async #connectOnce(life: AbortSignal): Promise<Connection> {
-    const { clock, maxMessage, connectTimeout: milliseconds } = this.#options
-    const connection = new Connection(filledAddress(this.#address), maxMessage)
+    const { clock, maxMessage, resolve, connectTimeout: milliseconds } = this.#options
+    const connection = new Connection(filledAddress(this.#address), { maxMessage, resolve })
     const timedOut = () => notReady(nameOf(this.#address), milliseconds, connection.complaint)
     try {
       await withTimeLimit({ clock, milliseconds, signal: life, timedOut }, () => connection.open())

@@ -2,8 +2,6 @@
  * Which model answers for which agent: `--model`, else the one that its definition names. Somebody who has no key yet gets
  * the offline model, and is told so; somebody who has one is told which other is missing.
  */
-import { readFileSync } from "node:fs"
-import { resolve } from "node:path"
 import { isSuperstepError } from "@superstep/engine"
 import type { ModelConfig, ModelRef } from "@superstep/engine/models"
 import type { Cli } from "./cli.ts"
@@ -111,22 +109,19 @@ function variableOf(ref: ModelRef): string | undefined {
 }
 
 async function named(name: string, { io }: Cli): Promise<ModelRef> {
-  const { resolveModel, scriptedModel, scriptFromYaml } = await import("@superstep/engine/models")
+  const { resolveModel, scriptedModel, scriptFromFile } = await import("@superstep/engine/models")
   const file = /^scripted:(.+)$/s.exec(name)?.[1]
   if (file === undefined) {
     // What cannot be asked is told now, not when an agent asks it.
     if (name !== "offline") await resolveModel(name, { env: io.env })
     return name
   }
-  let text: string
   try {
-    text = readFileSync(resolve(io.cwd, file), "utf8")
+    return scriptedModel(await scriptFromFile(file, io.cwd))
   } catch (error) {
-    const why =
-      (error as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such file" : (error as Error).message
-    throw usageError(`--model scripted:${file} cannot be read: ${why}.`, error)
+    if (!isSuperstepError(error) || !error.code.startsWith("FILE_")) throw error
+    throw usageError(`--model scripted: ${error.message}`, error)
   }
-  return scriptedModel(await scriptFromYaml(text, file))
 }
 
 /** Names of models are looked up here first, by all that this process runs. */

@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest"
-import { limitsOf, parseBudget, parseCount, parseDuration, parseModel, parseSet } from "./common-flags.ts"
+import {
+  limitsOf,
+  parseBudget,
+  parseCount,
+  parseDuration,
+  parseModel,
+  parseSet,
+  parseSetSecret,
+} from "./common-flags.ts"
 
 describe("a time", () => {
   it.each([
@@ -57,4 +65,9 @@ it("--set takes the first = as the end of the key", () => {
 it("a count is a whole number of at least 1", () => {
   expect(parseCount("12")).toBe(12)
   for (const text of ["0", "-1", "1.5", "x", ""]) expect(() => parseCount(text)).toThrow("at least 1")
+})
+
+it("--set-secret takes a value, or the name of an environment variable, and repeats no value in an error", () => {
+  expect(parseSetSecret("b", parseSetSecret("a=x=y"))).toEqual({ a: "x=y", b: undefined })
+  expect(() => parseSetSecret("=hunter2")).toThrow(/^Write --set-secret KEY=VALUE, or --set-secret KEY\.$/)
 })

@@ -2,6 +2,7 @@
 import type { Budget, Limits } from "@superstep/engine"
 import { type Command, InvalidArgumentError, Option } from "commander"
 import { DEFAULT_PATH } from "./open-store.ts"
+import { usageError } from "./usage-error.ts"
 
 export interface OutputFlags {
   readonly json?: true | undefined
@@ -17,6 +18,10 @@ export interface DefinitionFlags {
   readonly model?: ModelChoices | undefined
   readonly agents?: string | undefined
   readonly set?: Readonly<Record<string, string>> | undefined
+  /** By name; undefined: it is in the environment variable of that name. */
+  readonly setSecret?: Readonly<Record<string, string | undefined>> | undefined
+  /** The author of the definition is not trusted. */
+  readonly untrusted?: true | undefined
   readonly lenient?: true | undefined
   /** A graph counts the visits of its nodes itself; elsewhere it is supersteps. */
   readonly maxSteps?: number | undefined
@@ -60,10 +65,21 @@ export function storeFlags(command: Command): Command {
 }
 
 export function definitionFlags(command: Command): Command {
+  return variableFlags(
+    command.option("--agents <file>", "for a graph: a file with its agents and models"),
+  ).option("--lenient", "leave out edges that lead nowhere, with a warning")
+}
+
+/** Values for a definition, and how far it is trusted. */
+export function variableFlags(command: Command): Command {
   return command
-    .option("--agents <file>", "for a graph: a file with its agents and models")
     .option("--set <key=value>", "a value for variables and conditions; again for more", parseSet)
-    .option("--lenient", "leave out edges that lead nowhere, with a warning")
+    .option(
+      "--set-secret <key[=value]>",
+      "as --set, never stored or shown; without a value, from the environment",
+      parseSetSecret,
+    )
+    .option("--untrusted", "refuse whatever reaches outside: programs, environment, private addresses, keys")
 }
 
 export function modelFlag(command: Command): Command {
@@ -181,5 +197,16 @@ export function parseSet(
 ): Readonly<Record<string, string>> {
   const equals = text.indexOf("=")
   if (equals < 1) throw new InvalidArgumentError("Write --set key=value.")
+  return { ...before, [text.slice(0, equals)]: text.slice(equals + 1) }
+}
+
+export function parseSetSecret(
+  text: string,
+  before: Readonly<Record<string, string | undefined>> = {},
+): Readonly<Record<string, string | undefined>> {
+  const equals = text.indexOf("=")
+  // No InvalidArgumentError: its message repeats what was written.
+  if (equals === 0 || text === "") throw usageError("Write --set-secret KEY=VALUE, or --set-secret KEY.")
+  if (equals < 0) return { ...before, [text]: undefined }
   return { ...before, [text.slice(0, equals)]: text.slice(equals + 1) }
 }

@@ -1,5 +1,4 @@
 /** Loads a definition with what the command line says about it. Apart from `open-workflow.ts`, as it loads the dialects. */
-import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -11,6 +10,7 @@ import {
 } from "@superstep/engine/definitions"
 import type { Cli } from "./cli.ts"
 import type { DefinitionFlags } from "./common-flags.ts"
+import { secretsOf } from "./secret-flags.ts"
 
 export interface FileToLoad {
   readonly file: string
@@ -20,26 +20,40 @@ export interface FileToLoad {
   readonly load?: Pick<LoadOptions, "agents" | "read"> | undefined
 }
 
+export interface LoadFileOptions {
+  readonly model?: LoadOptions["model"]
+  /** `check`: no code that is not the command's own is loaded. */
+  readonly use?: "run" | "check" | undefined
+}
+
 export async function loadFile(
   { file, text, load }: FileToLoad,
   { io }: Cli,
   flags: DefinitionFlags,
-  model?: LoadOptions["model"],
+  { model, use = "run" }: LoadFileOptions = {},
 ): Promise<Loaded> {
   const options: LoadOptions = {
-    read: (name) => readFileSync(resolve(io.cwd, name), "utf8"),
+    cwd: io.cwd,
+    trust: flags.untrusted && "none",
     env: io.env,
     agents: flags.agents,
     lenient: flags.lenient,
     variables: flags.set,
+    secrets: secretsOf(flags, io.env),
     maxSteps: flags.maxSteps,
     model,
     ...load,
   }
   const source = text === undefined ? file : { file, text }
-  return await withPackages(resolve(io.cwd, file), io, (functions) =>
+  const mayImport = use === "run" && flags.untrusted !== true
+  return await withPackages(resolve(io.cwd, file), io, { mayImport }, (functions) =>
     loadDefinition(source, { ...options, functions }),
   )
+}
+
+export interface PackageOptions {
+  /** False: packages of the definition's own project are not loaded, as that runs their code. */
+  readonly mayImport: boolean
 }
 
 type Told = Pick<Loaded, "diagnostics">
@@ -48,15 +62,18 @@ type Told = Pick<Loaded, "diagnostics">
 export async function withPackages<T extends Told>(
   file: string,
   io: Cli["io"],
+  { mayImport }: PackageOptions,
   load: (functions: PlanFunctions) => T,
 ): Promise<T> {
   let functions: PlanFunctions = {}
   for (;;) {
     const loaded = load(functions)
-    if (isMissing(loaded, "documentsIn")) functions = { ...functions, ...(await documentFunctions(io)) }
-    else if (isMissing(loaded, "mcpToolset")) {
-      const found = await mcpFunctions(file)
-      if (found === undefined) return withHint(loaded)
+    // Where the file is not trusted there is one set of functions, whatever is brought.
+    const isNew = (name: string) => isMissing(loaded, name) && functions[name] === undefined
+    if (isNew("documentsIn")) functions = { ...functions, ...(await documentFunctions(io)) }
+    else if (isNew("mcpToolset")) {
+      const found = await mcpFunctions(file, mayImport)
+      if (found === undefined) return mayImport ? withHint(loaded) : unchecked(loaded)
       functions = { ...functions, ...found }
     } else return loaded
   }
@@ -81,6 +98,15 @@ function withHint<T extends Told>(loaded: T): T {
   return { ...loaded, diagnostics }
 }
 
+/** Beside the definition there may be one, which nobody may load here. */
+function unchecked<T extends Told>(loaded: T): T {
+  const message = `Toolsets of type mcp were not checked: ${MCP} is not installed with superstep, and packages beside the file are not loaded here.`
+  const diagnostics = loaded.diagnostics.map((one) =>
+    isAbout(one, "mcpToolset") ? { ...one, severity: "warning" as const, code: "NOT_CHECKED", message } : one,
+  )
+  return { ...loaded, diagnostics }
+}
+
 /** Paths are those of the command's folder. */
 async function documentFunctions({ cwd, env }: Cli["io"]): Promise<PlanFunctions> {
   const { documentsIn } = await import("@superstep/retrieval")
@@ -90,8 +116,8 @@ async function documentFunctions({ cwd, env }: Cli["io"]): Promise<PlanFunctions
 }
 
 /** Beside the command, or beside the definition. */
-async function mcpFunctions(file: string): Promise<PlanFunctions | undefined> {
-  const found = (await importedFrom(MCP)) ?? (await importedFrom(besideFile(file)))
+async function mcpFunctions(file: string, mayImport: boolean): Promise<PlanFunctions | undefined> {
+  const found = (await importedFrom(MCP)) ?? (mayImport ? await importedFrom(besideFile(file)) : undefined)
   return found && { mcpToolset: { from: MCP, make: found.mcpToolset } }
 }
 

@@ -1,15 +1,15 @@
 /** A configuration of the goal pipeline, made into something to run. */
-import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
 import type { Loaded } from "@superstep/engine/definitions"
-import { goalWorkflow, isGoalConfig, type LoadGoalOptions, loadGoalConfig } from "@superstep/engine/patterns"
+import { goalWorkflow, isGoalConfig, loadGoalConfig } from "@superstep/engine/patterns"
 import type { ChosenModels } from "./choose-models.ts"
 import type { Cli } from "./cli.ts"
 import type { DefinitionFlags } from "./common-flags.ts"
 import { definitionError, printLoaded } from "./definition-error.ts"
-import { withPackages } from "./load-file.ts"
+import { type LoadFileOptions, withPackages } from "./load-file.ts"
 import type { OpenedWorkflow } from "./open-workflow.ts"
 import { labelsOf } from "./run-labels.ts"
+import { secretsOf } from "./secret-flags.ts"
 
 /** Whether what was read as a definition, and is none, is a configuration. */
 export function goalConfigIn(file: string, { sources }: Pick<Loaded, "sources">): boolean {
@@ -25,7 +25,7 @@ export async function openGoal(
 ): Promise<OpenedWorkflow> {
   const { cwd } = cli.io
   const file = resolve(cwd, source)
-  const loaded = await loadGoal(source, cli, flags, chosen?.model)
+  const loaded = await loadGoal(source, cli, flags, { model: chosen?.model })
   const { goal } = loaded
   if (goal === undefined) throw await definitionError(loaded)
   if (flags.quiet !== true) await printLoaded(loaded, cli.err)
@@ -54,18 +54,21 @@ export async function loadGoal(
   source: string,
   { io }: Cli,
   flags: DefinitionFlags,
-  model?: LoadGoalOptions["model"],
+  { model, use = "run" }: LoadFileOptions = {},
 ) {
   const { cwd, env } = io
+  const mayImport = use === "run" && flags.untrusted !== true
   const backends = async () => (await import("@superstep/retrieval")).goalBackends({ root: cwd, env })
-  return await withPackages(resolve(cwd, source), io, (functions) =>
+  return await withPackages(resolve(cwd, source), io, { mayImport }, (functions) =>
     loadGoalConfig(source, {
-      read: (name) => readFileSync(resolve(cwd, name), "utf8"),
+      cwd,
+      trust: flags.untrusted && "none",
+      secrets: secretsOf(flags, env),
       env,
       variables: flags.set,
       model,
       functions,
-      backends,
+      ...(flags.untrusted ? {} : { backends }),
     }),
   )
 }

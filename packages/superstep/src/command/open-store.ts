@@ -50,7 +50,8 @@ export async function openStore(url: string | undefined, cwd: string): Promise<O
 /** The folder of the default store is nobody's source. */
 export function leaveOutOfGit(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true })
+    // Runs have what people and models said: other users of the machine are kept out.
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
     writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx" })
   } catch {
     // It is there, or the store itself says what is in the way.

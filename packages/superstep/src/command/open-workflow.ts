@@ -43,6 +43,7 @@ export async function openWorkflow(source: string, cli: Cli, options: OpenOption
   const { flags, isRun = true } = options
   const file = resolve(cli.io.cwd, source)
   const chosen = isRun ? await chooseModels(flags.model, cli, flags.quiet === true) : undefined
+  if (MODULE.test(extname(file)) && flags.untrusted) throw untrustedModule(source)
   if (MODULE.test(extname(file)))
     return await openModule(source, file, labelsOf(file, flags, cli.io.cwd), chosen)
   if (DOCUMENT.test(extname(file)) || existsSync(file) || options.store === undefined) {
@@ -54,6 +55,16 @@ export async function openWorkflow(source: string, cli: Cli, options: OpenOption
     )
   }
   return await openStored(source, cli, options, chosen, await options.store())
+}
+
+export function isModule(file: string): boolean {
+  return MODULE.test(extname(file))
+}
+
+function untrustedModule(source: string): Error {
+  return usageError(
+    `${source} is a module, which is code: --untrusted cannot hold it to anything. Read it, and run it without --untrusted if you trust it.`,
+  )
 }
 
 interface DefinitionSource {
@@ -78,7 +89,7 @@ async function openDefinition(
       asked.add(agent)
       return chosen.model(agent, given)
     })
-  const loaded = await loadFile(source, cli, flags, model)
+  const loaded = await loadFile(source, cli, flags, { model })
   const { definition } = loaded
   if (definition === undefined) {
     const { goalConfigIn, openGoal } = await import("./open-goal.ts")

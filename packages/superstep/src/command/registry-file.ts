@@ -1,6 +1,4 @@
 /** FILE of `apply` and `diff`: a definition as the registry keeps it, checked before anything is done with it. */
-import { readFileSync } from "node:fs"
-import { resolve } from "node:path"
 import type { Json } from "@superstep/engine"
 import { agentData, type Loaded } from "@superstep/engine/definitions"
 import type { Cli } from "./cli.ts"
@@ -20,7 +18,8 @@ export interface RegistryFile {
   readonly data: Json
 }
 
-type Flags = Pick<DefinitionFlags, "lenient" | "set" | "agents"> & Pick<OutputFlags, "quiet">
+type Flags = Pick<DefinitionFlags, "lenient" | "set" | "setSecret" | "untrusted" | "agents"> &
+  Pick<OutputFlags, "quiet">
 
 /** Throws what is wrong with one. A graph may name agents of `--agents`; else those of the other files and of the store. */
 export async function readRegistryFiles(
@@ -85,7 +84,7 @@ async function loadWithKnown(
   const agents = { ...Object.fromEntries(stored), ...brought }
   if (Object.keys(agents).length === 0) return loaded
   const text = JSON.stringify({ agents })
-  const read = (name: string) => (name === KNOWN ? text : readFileSync(resolve(cli.io.cwd, name), "utf8"))
+  const read = (name: string) => (name === KNOWN ? text : undefined)
   return await loadFile({ file, load: { agents: KNOWN, read } }, cli, flags)
 }
 

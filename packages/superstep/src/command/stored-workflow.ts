@@ -7,7 +7,8 @@ import { shortId } from "./find-run.ts"
 import { openResearch, settingsIn } from "./open-research.ts"
 import type { OpenStore } from "./open-store.ts"
 import { type OpenedWorkflow, openWorkflow } from "./open-workflow.ts"
-import { fromLabels } from "./run-labels.ts"
+import { fromLabels, secretSources } from "./run-labels.ts"
+import { withSecretsOf } from "./secret-flags.ts"
 import { usageError } from "./usage-error.ts"
 
 export interface StoredWorkflowFlags extends DefinitionFlags, Pick<OutputFlags, "quiet"> {
@@ -36,8 +37,11 @@ export async function openStoredWorkflow(
   given: StoredWorkflowFlags,
   { isRun }: StoredWorkflowOptions = {},
 ): Promise<OpenedWorkflow> {
-  const { file, quiet, model, agents, set, lenient, maxSteps } = given
-  const own = Object.entries({ model, agents, set, lenient, maxSteps }).filter(
+  const { file, quiet, model, agents, set, untrusted, lenient, maxSteps } = given
+  const id = shortId(runId)
+  const secret = withSecretsOf(secretSources(labels), given, { id, isRun })
+  const setSecret = secret && Object.keys(secret).length > 0 ? secret : undefined
+  const own = Object.entries({ model, agents, set, setSecret, untrusted, lenient, maxSteps }).filter(
     ([, flag]) => flag !== undefined,
   )
   const found = fromLabels(labels, Object.fromEntries(own) as DefinitionFlags)
@@ -45,7 +49,6 @@ export async function openStoredWorkflow(
   if (research !== undefined)
     return await openResearch(research, cli, { ...found.flags, ...(quiet && { quiet }) })
   const source = file ?? found.source
-  const id = shortId(runId)
   if (source === undefined) {
     throw usageError(`Run ${id} does not say which file its workflow "${workflow}" is in.\nAdd --file FILE.`)
   }

@@ -99,7 +99,7 @@ describe("agents", () => {
     const told = code("instruction: hi\nadd_date: true\nadd_environment_info: false")
     expect(told).toContain('instructions: agentText("<hi>", { date: true })')
     expect(code("add_environment_info: true\nadd_prompt_files: [rules.md]")).toContain(
-      'instructions: agentText("", { environment: true, files: ["rules.md"] })',
+      'instructions: agentText("", { environment: true, files: ["rules.md"], folder: "." })',
     )
   })
 

@@ -1,5 +1,6 @@
 /** The agents of a definition, as calls that make them. */
-import { dirname, relative, resolve } from "node:path"
+import { relative } from "node:path"
+import { DefinitionPaths } from "../definition-paths.ts"
 import { type Document, nearest, type Path, type Report } from "../document/index.ts"
 import { type Arg, type ArgObject, call, later, type PlanWriter, type Ref } from "../plan/index.ts"
 import {
@@ -26,6 +27,8 @@ export interface AgentsInput {
   readonly permissions?: PermissionsData | undefined
   readonly report: Report
   readonly writer: PlanWriter
+  /** Default: the document's own folder. */
+  readonly paths?: DefinitionPaths | undefined
   /** The agent whose conversation goes on from run to run of a thread. */
   readonly lasting?: string | undefined
   /** How instructions with templates become an argument; absent: they are plain text. */
@@ -86,9 +89,11 @@ function agentArg(
     return refs.length === 0 ? undefined : later(refs, AGENT)
   }
   const { max_iterations, num_history_items, structured_output, fallback } = data
-  const folder = dirname(resolve(document.file))
+  const paths = input.paths ?? new DefinitionPaths(document.file, report)
   const tools = (data.toolsets ?? []).flatMap((toolset, i) => {
-    const at = { report, folder, path: [...path, "toolsets", i], place: (to: Path) => document.place(to) }
+    const place = (to: Path) => document.place(to)
+    const beside = (file: string, to: Path) => paths.from(document.file, file, place(to))
+    const at = { report, beside, path: [...path, "toolsets", i], place }
     return toolsetCall(toolset, at) ?? []
   })
   const first = modelArg(data.model, [...path, "model"], models)
@@ -99,7 +104,7 @@ function agentArg(
     name,
     description: data.description,
     model: others.length === 0 ? first : [first, ...others],
-    instructions: instructionsArg(data, path, folder, input),
+    instructions: instructionsArg(data, path, paths, input),
     tools: tools.length === 0 ? undefined : tools,
     output: structured_output && call("jsonSchema", schemaArg(structured_output)),
     messages: input.lasting === name ? call("conversation") : undefined,
@@ -132,21 +137,27 @@ function schemaArg({ name, description, schema }: NonNullable<AgentData["structu
   return { title: name, ...described, ...schema } as ArgObject
 }
 
-function instructionsArg(data: AgentData, path: Path, folder: string, input: AgentsInput): Arg {
+function instructionsArg(data: AgentData, path: Path, paths: DefinitionPaths, input: AgentsInput): Arg {
+  const { file, place } = input.document
   const { instruction, add_date, add_environment_info, add_prompt_files = [] } = data
   const own =
     instruction === undefined
       ? undefined
       : (input.instructions?.(instruction, [...path, "instruction"]) ?? instruction)
   if (!add_date && !add_environment_info && add_prompt_files.length === 0) return own
+  const files = add_prompt_files.map((one, i) =>
+    fromHere(paths.from(file, one, place([...path, "add_prompt_files", i]))),
+  )
   return call("agentText", own ?? "", {
     date: add_date || undefined,
     environment: add_environment_info || undefined,
-    files:
-      add_prompt_files.length === 0
-        ? undefined
-        : add_prompt_files.map((file) => relative(process.cwd(), resolve(folder, file))),
+    ...(files.length > 0 && { files, folder: fromHere(paths.rootOf(file)) }),
   })
+}
+
+/** As the working directory sees it. */
+function fromHere(path: string): string {
+  return relative(process.cwd(), path) || "."
 }
 
 /** `retries` of a fallback: how often each model is asked again; -1: never. */

@@ -9,10 +9,10 @@ export function toolsetAgent(
   name: string,
   toolset: ToolsetData,
   at: Path,
-  input: Pick<AgentsInput, "document" | "permissions" | "report" | "writer">,
+  input: Pick<AgentsInput, "document" | "permissions" | "report" | "writer" | "paths">,
 ): Ref | undefined {
-  const { document, permissions, report, writer } = input
+  const { document, permissions, report, writer, paths } = input
   const agents = { [name]: { model: "offline", toolsets: [toolset] } }
   const keys = new Map([[name, "toolset"]])
-  return planAgents({ document, path: at, keys, agents, permissions, report, writer }).get(name)?.ref
+  return planAgents({ document, path: at, keys, agents, permissions, report, writer, paths }).get(name)?.ref
 }

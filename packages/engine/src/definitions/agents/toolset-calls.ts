@@ -1,5 +1,5 @@
 /** A toolset of a definition as the call that makes it. */
-import { relative, resolve } from "node:path"
+import { relative } from "node:path"
 import type { Path, Place, Report } from "../document/index.ts"
 import { type Arg, type ArgObject, type Call, call, callWith } from "../plan/index.ts"
 import { ourToolName } from "./tool-names.ts"
@@ -7,8 +7,8 @@ import type { ToolsetData, ToolsetOf } from "./toolset-shape.ts"
 
 export interface ToolsetPlace {
   readonly report: Report
-  /** The folder of the definition's file. */
-  readonly folder: string
+  /** A path of the definition's folder, absolute; one that leads out of it is reported at its place. */
+  beside(file: string, path: Path): string
   readonly path: Path
   place(path: Path): Place
 }
@@ -34,7 +34,7 @@ function base(data: ToolsetData, at: ToolsetPlace): Call | undefined {
     case "todo":
       return data.shared === undefined ? call("todo") : call("todo", { shared: data.shared })
     case "memory":
-      return call("memory", { file: beside(at, data.path ?? ".superstep/memory.jsonl") })
+      return call("memory", { file: fileArg(at, data.path ?? ".superstep/memory.jsonl", "path") })
     case "filesystem":
       return filesystemCall(data, at)
     case "shell":
@@ -127,7 +127,7 @@ function apiCall({ api_config }: ToolsetOf<"api">, at: ToolsetPlace): Call {
 }
 
 function openapiCall({ url, headers, timeout, server }: ToolsetOf<"openapi">, at: ToolsetPlace): Call {
-  const document = /^https?:/i.test(url) ? { url } : { file: beside(at, url) }
+  const document = /^https?:/i.test(url) ? { url } : { file: fileArg(at, url, "url") }
   return call("openapi", { document, headers, timeout: milliseconds(timeout), server })
 }
 
@@ -144,10 +144,10 @@ function mcpCall(data: ToolsetOf<"mcp">, at: ToolsetPlace): Call | undefined {
   }
   const options = { approval: "always" }
   if (remote !== undefined) {
-    const { url, transport_type, headers } = remote
+    const { url, transport_type, headers, allow_private: allowPrivate } = remote
     if (remote.oauth !== undefined) ignored(at, "remote", "oauth")
     const transport = transport_type === "sse" ? "sse" : undefined
-    return call("mcpToolset", { name: name ?? hostOf(url), url, transport, headers }, options)
+    return call("mcpToolset", { name: name ?? hostOf(url), url, transport, headers, allowPrivate }, options)
   }
   if (ref !== undefined) {
     const server = ref.replace(/^docker:/, "")
@@ -166,9 +166,8 @@ function hostOf(url: string): string {
 }
 
 /** A path in the definition's folder, as the working directory sees it. */
-function beside({ folder }: ToolsetPlace, file: string): string {
-  const path = relative(process.cwd(), resolve(folder, file))
-  return path === "" ? "." : path
+function fileArg({ beside, path }: ToolsetPlace, file: string, field: string): string {
+  return relative(process.cwd(), beside(file, [...path, field])) || "."
 }
 
 function milliseconds(seconds: number | undefined): number | undefined {

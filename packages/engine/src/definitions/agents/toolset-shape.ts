@@ -105,6 +105,12 @@ export const toolsetShape = z.discriminatedUnion("type", [
         url: text,
         transport_type: z.enum(["streamable", "streamable-http", "http", "sse"]).optional(),
         headers: texts.optional(),
+        allow_private: z
+          .union([z.boolean(), z.array(text)])
+          .optional()
+          .describe(
+            "Private addresses that it may be at: a list of addresses or networks, or true. Default: the one in its url.",
+          ),
         oauth: z.json().optional(),
       })
       .optional(),

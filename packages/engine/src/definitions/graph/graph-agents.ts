@@ -43,7 +43,7 @@ export class GraphAgents {
 
   /** Writes those that are used, with those that they give work to. */
   plan(used: ReadonlySet<string>, instructions: (text: string, path: Path) => Arg): void {
-    const { report, writer } = this.#input
+    const { report, writer, paths } = this.#input
     const open = new Set(used)
     for (const { document, data, agents, keys } of this.#sources) {
       const wanted = withFellows(agents, open)
@@ -57,6 +57,7 @@ export class GraphAgents {
         permissions,
         report,
         writer,
+        paths,
         instructions,
       })
       for (const id of planned.names) {

@@ -1,7 +1,8 @@
 /** What all nodes of a graph know of it. */
 import type { Json, NodeId } from "../../core/index.ts"
+import { SecretVariables, type SecretVariablesOptions } from "../secret-variables.ts"
 
-export interface GraphOptions {
+export interface GraphOptions extends SecretVariablesOptions {
   /** Node visits in a run. */
   readonly maxSteps: number
   /** Its agents share one conversation, and say themselves who is next. */
@@ -18,8 +19,11 @@ export interface GraphOptions {
 
 export interface GraphInfo extends GraphOptions {
   readonly vars: Readonly<Record<string, Json>>
+  readonly secretVars: SecretVariables
 }
 
 export function graphOf(options: GraphOptions): GraphInfo {
-  return Object.freeze({ ...options, vars: options.vars ?? {} })
+  const { secretValues: _, ...known } = options
+  const secretVars = new SecretVariables(options, process.env)
+  return Object.freeze({ ...known, vars: { ...options.vars, ...secretVars.shown }, secretVars })
 }

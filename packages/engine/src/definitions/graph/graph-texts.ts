@@ -2,6 +2,7 @@
 import type { Json, NodeId } from "../../core/index.ts"
 import { type Document, nearest, type Path, type Report, textsIn } from "../document/index.ts"
 import { condition, ExpressionError, expression, type Reference, template } from "../expressions/index.ts"
+import { secretNotShown } from "../secret-variables.ts"
 import { type GraphModel, isChosenByName, type ModelNode } from "./graph-model.ts"
 import { textIn } from "./read-graph.ts"
 import { readPath } from "./state-paths.ts"
@@ -26,12 +27,23 @@ function asPath(text: string): readonly Reference[] {
 }
 
 /** What they name; what is wrong with them is reported. */
-export function checkTexts(model: GraphModel, document: Document, report: Report): readonly Reference[] {
+export function checkTexts(
+  model: GraphModel,
+  document: Document,
+  report: Report,
+  secrets: readonly string[],
+): readonly Reference[] {
   const ids = new Set(model.nodes.map(({ id }) => id))
   return [...textsOf(model)].flatMap(({ at, text, read }) => {
     try {
       const references = read(text)
-      for (const reference of references) checkReference(reference, at, ids, document, report)
+      for (const reference of references) {
+        checkReference(reference, at, ids, document, report)
+        const { root, start, end } = reference
+        if (!secrets.includes(root) || at.includes("args")) continue
+        const place = document.place(at, { from: start, to: end })
+        report.warning("SECRET_NOT_SHOWN", secretNotShown(root, root), place)
+      }
       return references
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error

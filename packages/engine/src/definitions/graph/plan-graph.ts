@@ -45,7 +45,7 @@ function checked(input: DialectInput, data: GraphData) {
   const model = checkParts(drawn, agents, checking, options.lenient ?? false)
   checkNodes(model, checking)
   if (model.isChat) checkChatEdges(model, checking)
-  const references = checkTexts(model, document, report)
+  const references = checkTexts(model, document, report, Object.keys(options.secrets ?? {}))
   const topology = new Topology(model)
   // Where names mean nothing, the ways are not what was meant.
   if (!report.hasErrors) {
@@ -80,6 +80,7 @@ function writeGraph({ input, data, topology, agents, references, files, vars }: 
   const { writer, options } = input
   const { model, handoff } = topology
   const ends = endsOf(topology)
+  const secretNames = Object.keys(options.secrets ?? {})
   const graph = writer.value(
     "graph",
     call("graphOf", {
@@ -89,10 +90,11 @@ function writeGraph({ input, data, topology, agents, references, files, vars }: 
       handoff: handoff?.id,
       end: ends && { node: END, from: ends },
       vars: Object.keys(vars).length === 0 ? undefined : vars,
+      secrets: secretNames.length === 0 ? undefined : secretNames,
     }),
   )
   const used = new Set(topology.nodes.flatMap(({ agentId }) => agentId ?? []))
-  const variables = options.variables ?? {}
+  const variables = { ...options.variables, ...options.secrets }
   agents.plan(used, (text) => (isTemplate(text, variables) ? call("graphText", graph, text) : text))
   const plan: NodePlan = {
     input,

@@ -1,8 +1,10 @@
 /** From the data of a file to a graph: two spellings, one model. */
 import { basename, extname } from "node:path"
+import { environmentOf } from "../definition.ts"
 import type { DialectInput } from "../dialect.ts"
 import { type Document, nearest, type Path, type Report } from "../document/index.ts"
 import { variables } from "../expressions/index.ts"
+import { secretReference } from "../secret-variables.ts"
 import type { GraphModel, Limits, ModelEdge, ModelNode } from "./graph-model.ts"
 import { type EdgeData, type GraphData, NODE_TYPES, type NodeData, type NodeType } from "./graph-shape.ts"
 
@@ -134,8 +136,15 @@ function filled(data: NodeData, at: Path, input: DialectInput): NodeData {
 }
 
 function fill(source: string, at: Path, { options, document, report }: DialectInput): string {
-  const { variables: own = {}, env = process.env } = options
-  const lookup = (name: string) => (Object.hasOwn(own, name) ? String(own[name]) : env[name])
+  const { variables: own = {}, secrets = {} } = options
+  const env = environmentOf(options)
+  // What is filled in here is recorded.
+  const lookup = (name: string) =>
+    Object.hasOwn(secrets, name)
+      ? secretReference(name)
+      : Object.hasOwn(own, name)
+        ? String(own[name])
+        : env[name]
   const { text, missing } = variables(source, lookup)
   for (const { name, start, end } of missing) {
     const place = document.place(at, { from: start, to: end })

@@ -14,6 +14,8 @@ export interface Brought {
   readonly values?: Readonly<Record<string, Json>> | undefined
   /** Names that are there for one text alone. */
   readonly names?: Readonly<Record<string, Json>> | undefined
+  /** For what is not recorded: takes down the values of secrets that were asked for. Absent: they are references. */
+  readonly revealed?: string[] | undefined
 }
 
 export class Visit {
@@ -96,7 +98,12 @@ export class Visit {
     const values = { ...state.get(VALUES), ...brought.values }
     const found = readState(values, root === "state" ? [] : [root])
     if (found !== undefined) return inside(found, paths)
-    const { vars } = this.graph
+    const { vars, secretVars } = this.graph
+    if (brought.revealed !== undefined && secretVars.has(root)) {
+      const value = secretVars.value(root)
+      brought.revealed.push(value)
+      return value
+    }
     return Object.hasOwn(vars, root) ? vars[root] : undefined
   }
 

@@ -64,13 +64,28 @@ export interface GraphToolOptions extends GraphWorkOptions {
   readonly args?: Json | undefined
 }
 
+interface Revealing {
+  readonly visit: Visit
+  /** The secrets that were asked for. */
+  readonly used: string[]
+}
+
 /** The agent is the one that has the tool. */
 export function graphTool(graph: GraphInfo, id: NodeId, agent: Agent, options: GraphToolOptions): GraphNode {
   const { tool, args = {} } = options
   const fill = filling(args, "graph", (visit: Visit, references) => visit.scope(references))
+  const reveal = filling(args, "graph", ({ visit, used }: Revealing, references) =>
+    visit.scope(references, { revealed: used }),
+  )
+  const revealed = (visit: Visit) => {
+    const used: string[] = []
+    return { args: reveal({ visit, used }), secrets: used }
+  }
   const finish = finishing(options)
   return makeNode(graph, id, { kind: "tool", ...options }, (visit, leave) =>
-    finish(visit, leave, () => singleCall(agent, id, tool, fill(visit), visit.ctx)),
+    finish(visit, leave, () =>
+      singleCall(agent, id, { tool, args: fill(visit), real: () => revealed(visit) }, visit.ctx),
+    ),
   )
 }
 

@@ -1,8 +1,10 @@
 /** Do the templates of a file name what is there? */
 
+import { isSecretName } from "../../text/index.ts"
 import type { AgentData } from "../agents/index.ts"
-import { type Document, nearest, type Report } from "../document/index.ts"
+import { type Document, nearest, type Path, type Report } from "../document/index.ts"
 import { ExpressionError, type Reference } from "../expressions/index.ts"
+import { secretNotShown } from "../secret-variables.ts"
 import type { Layout } from "./layout.ts"
 import { everyStep, hasOutput, type Step } from "./step.ts"
 import { ROOTS } from "./step-scope.ts"
@@ -15,6 +17,8 @@ interface Checking {
   readonly layout: Layout
   readonly agents: Readonly<Record<string, AgentData>>
   readonly vars: Readonly<Record<string, unknown>>
+  /** Names of variables whose values are not shown. */
+  readonly secrets: readonly string[]
 }
 
 /** With its steps by what they are asked for by. */
@@ -68,12 +72,23 @@ function checkText(
     return
   }
   for (const reference of read.references) {
+    warnOfSecret(checking, at, reference)
     const problems = paths.map((path) => problemOf(checking, reference, path))
     const [problem] = problems
     if (problem === undefined || problems.includes(undefined)) continue
     const place = document.place(at, { from: reference.start, to: reference.end })
     report[problem.severity ?? "error"](problem.code, problem.message, place, problem.suggestion)
   }
+}
+
+/** Everywhere but in the arguments of a tool there is a reference instead: a condition would compare with that. */
+function warnOfSecret({ document, report, secrets }: Known, at: Path, reference: Reference): void {
+  const { root, path, start, end } = reference
+  const [name = ""] = path.map(String)
+  const isSecret = root === "vars" ? secrets.includes(name) : root === "env" && isSecretName(name)
+  if (!isSecret || at.includes("args")) return
+  const message = secretNotShown(`$${root}.${name}`, root === "env" ? `env.${name}` : name)
+  report.warning("SECRET_NOT_SHOWN", message, document.place(at, { from: start, to: end }))
 }
 
 interface Problem {
@@ -95,11 +110,12 @@ function problemOf(checking: Known, reference: Reference, from: string): Problem
         : undefined
     case "vars": {
       if (name === undefined || Object.hasOwn(checking.vars, name)) return undefined
+      if (checking.secrets.includes(String(name))) return undefined
       const message = `There is no variable "${name}". Give it a value: --set ${name}=…`
       return {
         code: "UNKNOWN_VARIABLE",
         message,
-        suggestion: nearest(String(name), Object.keys(checking.vars)),
+        suggestion: nearest(String(name), [...Object.keys(checking.vars), ...checking.secrets]),
       }
     }
     case "run":

@@ -1,6 +1,7 @@
 /** A research of a steps file, as the call that makes its workflow. */
 import { dirname, isAbsolute, join } from "node:path"
 import { type ModelNames, modelArg } from "../agents/index.ts"
+import type { DefinitionPaths } from "../definition-paths.ts"
 import type { Document } from "../document/index.ts"
 import { type Arg, type Call, call, callWith, type PlanWriter } from "../plan/index.ts"
 import { type ResearchStepMode, researchMode, type SearchData } from "./research-fields.ts"
@@ -9,6 +10,7 @@ import type { Step } from "./step.ts"
 interface PlanningResearch {
   readonly document: Document
   readonly writer: PlanWriter
+  readonly paths: DefinitionPaths
   readonly models: ModelNames
 }
 
@@ -27,7 +29,9 @@ export function researchCall({ id, path, data, at }: Step, planning: PlanningRes
     role,
     modelArg(name, [...at, "models", role], models),
   ])
-  const tools = (data.tools ?? []).map((tool) => toolCall(tool, path, planning))
+  const tools = (data.tools ?? []).map((tool, i) =>
+    toolCall(tool, { path, at: [...at, "tools", i] }, planning),
+  )
   return call(MAKES[mode], {
     name: id,
     model: modelArg(data.model, [...at, "model"], models),
@@ -37,7 +41,11 @@ export function researchCall({ id, path, data, at }: Step, planning: PlanningRes
   })
 }
 
-function toolCall(tool: SearchData, path: string, { document, writer }: PlanningResearch): Call {
+function toolCall(
+  tool: SearchData,
+  { path, at }: Pick<Step, "path" | "at">,
+  { document, writer, paths: known }: PlanningResearch,
+): Call {
   switch (tool.type) {
     case "web_search": {
       const { engine, results, pages } = tool
@@ -48,6 +56,8 @@ function toolCall(tool: SearchData, path: string, { document, writer }: Planning
       return call("pageTool", call("pageReader"))
     case "documents": {
       const { paths, embeddings, name, description } = tool
+      for (const [i, one] of paths.entries())
+        known.from(document.file, one, document.place([...at, "paths", i]))
       const places = paths.map((one) => (isAbsolute(one) ? one : join(dirname(document.file), one)))
       const documents = callWith("documentsIn", [places], { embeddings })
       return callWith("documentsTool", [writer.value(`${path} ${name ?? "documents"}`, documents)], {

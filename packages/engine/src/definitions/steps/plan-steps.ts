@@ -46,6 +46,7 @@ export function planSteps(input: DialectInput): Ref | undefined {
     permissions,
     report,
     writer,
+    paths: input.paths,
     instructions: (text) => (hasTemplate(text) ? call("stepsText", text) : text),
   })
   const reading = new Report()
@@ -56,14 +57,19 @@ export function planSteps(input: DialectInput): Ref | undefined {
   const aliases = aliasesOf(steps)
   const layout = new Layout(entries, aliases)
   const vars = options.variables ?? {}
-  checkReferences({ document, report, steps, layout, agents, vars })
+  const secrets = Object.keys(options.secrets ?? {})
+  checkReferences({ document, report, steps, layout, agents, vars, secrets })
   const drawing = { document, report, written, index: stepIndex(steps), steps }
   // Where steps are missing, the ways between them are not what was meant.
   const flow = reading.hasErrors ? undefined : drawFlow(drawing)
   if (flow !== undefined) settleFlow(flow, drawing)
   const refs = refsOf(input, steps, planned, value)
   if (flow === undefined || report.hasErrors) return undefined
-  const extra = { aliases: given(used(aliases, steps, agents)), vars: given(vars) }
+  const extra = {
+    aliases: given(used(aliases, steps, agents)),
+    vars: given(vars),
+    secrets: secrets.length === 0 ? undefined : secrets,
+  }
   const stepsRef = writer.value("steps", callWith("stepList", [entries as Arg], extra))
   const title = name ?? basename(document.file, extname(document.file))
   const plan = {
@@ -138,7 +144,7 @@ function given(values: Readonly<Record<string, Json>>): ArgObject | undefined {
 
 /** What steps run: agents, those that have a tool, teams, researches, workflows of other files. */
 function refsOf(
-  { document, report, writer, include }: DialectInput,
+  { document, report, writer, include, paths }: DialectInput,
   steps: readonly Step[],
   planned: PlannedAgents,
   { models = {}, providers = {}, permissions }: StepsData,
@@ -153,14 +159,14 @@ function refsOf(
     }
     if (type === "research") {
       const names = { models, providers, report, place }
-      const research = researchCall(step, { document, writer, models: names })
+      const research = researchCall(step, { document, writer, paths, models: names })
       return research && writer.value(`${path} research`, research)
     }
     if (type === "workflow" && data.file !== undefined)
       return include(data.file, document.place([...at, "file"]))
     if (type !== "agent" && type !== "tool") return undefined
     if (type === "agent" || data.toolset === undefined) return planned.get(data.name ?? data.agent ?? "")?.ref
-    return toolsetAgent(path, data.toolset, at, { document, permissions, report, writer })
+    return toolsetAgent(path, data.toolset, at, { document, permissions, report, writer, paths })
   }
   for (const step of everyStep(steps)) {
     const ref = refOf(step)

@@ -59,7 +59,7 @@ function loaded(steps: string, file = "test.yaml") {
   return { definition, model, asked, documents }
 }
 
-const DOCUMENTS = "tools: [{ type: documents, paths: [notes, /abs/tea.md] }]"
+const DOCUMENTS = "tools: [{ type: documents, paths: [notes, more/tea.md] }]"
 const REPORT = "# Tea\n\nTea is a drink [1].\n\n## Sources\n\n1. Tea (tea.md:1)\n"
 
 describe("a research step", () => {
@@ -103,10 +103,10 @@ describe("a research step", () => {
 
   test("looks for documents beside the file, and closes them with the definition", async () => {
     const { definition, documents } = loaded(
-      `  - { type: research, tools: [{ type: documents, paths: [notes, /abs/tea.md], embeddings: offline }] }`,
+      `  - { type: research, tools: [{ type: documents, paths: [notes, more/tea.md], embeddings: offline }] }`,
       "flows/tea.yaml",
     )
-    expect(documents.opened).toEqual([[["flows/notes", "/abs/tea.md"], { embeddings: "offline" }]])
+    expect(documents.opened).toEqual([[["flows/notes", "flows/more/tea.md"], { embeddings: "offline" }]])
     await definition.close()
     expect(documents.closed).toHaveLength(1)
   })

@@ -3,6 +3,7 @@ import { type AgentOptions, agent } from "../../agents/index.ts"
 import type { Workflow } from "../../builder/index.ts"
 import { type Model, type Script, type ScriptedModel, scriptedModel } from "../../models/index.ts"
 import { agentFunctions } from "../agents/index.ts"
+import { DefinitionPaths } from "../definition-paths.ts"
 import { type Diagnostic, type Place, parseDocument, Report } from "../document/index.ts"
 import { eject, link, type Plan, PlanWriter, type Ref } from "../plan/index.ts"
 import { planSteps, stepsFunctions } from "./index.ts"
@@ -38,7 +39,9 @@ export function tryLoad(
       return found === undefined ? undefined : compile(found, other)
     }
     const read = () => undefined
-    return planSteps({ document, report, writer, options: { variables: options.variables }, read, include })
+    const paths = new DefinitionPaths("test.yaml", report)
+    const { variables } = options
+    return planSteps({ document, report, writer, options: { variables }, paths, read, include })
   }
   const ref = compile(text, "test.yaml")
   const { diagnostics } = report

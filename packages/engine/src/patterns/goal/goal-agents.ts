@@ -2,10 +2,12 @@
 import { type Agent, isAgent } from "../../agents/index.ts"
 import { isSuperstepError } from "../../core/index.ts"
 import { type AgentData, agentFunctions, planAgents } from "../../definitions/agents/index.ts"
+import type { DefinitionPaths } from "../../definitions/definition-paths.ts"
 import { type Document, nearest, type Path, type Report } from "../../definitions/document/index.ts"
 import { withModel } from "../../definitions/given-functions.ts"
 import type { LoadOptions } from "../../definitions/index.ts"
 import { link, PlanWriter } from "../../definitions/plan/index.ts"
+import { trustedFunctions } from "../../definitions/trust/index.ts"
 import type { GoalAgent } from "./goal-config.ts"
 import type { GoalData } from "./goal-shape.ts"
 
@@ -26,6 +28,10 @@ export function withAliases(agents: Readonly<Record<string, AgentData>>): Record
   return { ...Object.fromEntries(others), ...agents }
 }
 
+interface AgentOptions extends Pick<LoadOptions, "functions" | "model" | "trust"> {
+  readonly paths: DefinitionPaths
+}
+
 export type FindAgent = (id: string) => GoalAgent | undefined
 
 export class GoalAgents {
@@ -38,7 +44,7 @@ export class GoalAgents {
     document: Document,
     data: GoalData,
     report: Report,
-    options: Pick<LoadOptions, "functions" | "model">,
+    options: AgentOptions,
     find: FindAgent | undefined,
   ) {
     this.#document = document
@@ -66,10 +72,11 @@ function madeAgents(
   document: Document,
   data: GoalData,
   report: Report,
-  { functions: more, model }: Pick<LoadOptions, "functions" | "model">,
+  { functions: more = {}, model, trust, paths }: AgentOptions,
 ): ReadonlyMap<string, Agent> {
   const { agents = {}, models, providers, permissions } = data
-  const functions = { ...agentFunctions, ...more }
+  const own = { ...agentFunctions, ...more }
+  const functions = trust === "none" ? trustedFunctions({}, own) : own
   const writer = new PlanWriter(Object.keys(functions))
   const before = report.diagnostics.length
   const planned = planAgents({
@@ -80,6 +87,7 @@ function madeAgents(
     permissions,
     report,
     writer,
+    paths,
   })
   const [first] = planned.names
   const isSound = report.diagnostics.slice(before).every(({ severity }) => severity !== "error")

@@ -1,26 +1,33 @@
 /** A configuration file of the goal pipeline, YAML or JSON, with `${NAME}`: its configuration, or all that is wrong with it. */
-import { readFileSync } from "node:fs"
 import { basename, dirname, extname, isAbsolute, join, normalize } from "node:path"
 import type { Agent } from "../../agents/index.ts"
-import type { Json } from "../../core/index.ts"
+import type { Json, SuperstepError } from "../../core/index.ts"
+import { environmentOf } from "../../definitions/definition.ts"
+import { DefinitionPaths } from "../../definitions/definition-paths.ts"
 import {
   type Diagnostic,
   type Document,
+  type Path,
   parseDocument,
   Report,
   readShape,
 } from "../../definitions/document/index.ts"
 import type { DefinitionText, LoadOptions } from "../../definitions/index.ts"
-import { messageOf } from "../failure.ts"
+import { secretReference, toldApart } from "../../definitions/secret-variables.ts"
+import { checkTrust } from "../../definitions/trust/index.ts"
+import { fileError, readTextFile } from "../../files/index.ts"
 import { type FindAgent, GoalAgents, withAliases } from "./goal-agents.ts"
 import { closeAll, type GoalBackends, OpenBackends } from "./goal-backends.ts"
 import type { GoalAgent, GoalConfig } from "./goal-config.ts"
 import { type GoalData, goalShape, OTHER_NAMES } from "./goal-shape.ts"
 import { type GraphGoalConfig, usesGraph } from "./graph-workflow.ts"
-import { settledDocument } from "./settled-document.ts"
+import { type Lookup, settledDocument } from "./settled-document.ts"
 
 export interface LoadGoalOptions
-  extends Pick<LoadOptions, "read" | "variables" | "env" | "model" | "functions"> {
+  extends Pick<
+    LoadOptions,
+    "read" | "cwd" | "trust" | "variables" | "secrets" | "env" | "model" | "functions"
+  > {
   /** Agents that live elsewhere, by id. */
   readonly agent?: FindAgent | undefined
   /** What the file's search settings are opened with: `goalBackends` of `@superstep/retrieval`. Called when it is needed. */
@@ -45,14 +52,15 @@ export interface LoadedGoal {
   readonly sources: ReadonlyMap<string, string>
 }
 
-export function loadGoalConfig(source: string | DefinitionText, options: LoadGoalOptions = {}): LoadedGoal {
+export function loadGoalConfig(source: string | DefinitionText, given: LoadGoalOptions = {}): LoadedGoal {
+  const options = { ...given, ...toldApart(given) }
   const { file, text } =
     typeof source === "string" ? { file: source, text: readText(source, options) } : source
   const report = new Report()
   const sources = new Map<string, string>()
   const nothing = () => ({ diagnostics: report.diagnostics, sources })
   if (typeof text !== "string") {
-    report.error("FILE_UNREADABLE", `Cannot read ${file}: ${text.reason}.`)
+    report.error(text.code, text.message)
     return nothing()
   }
   sources.set(file, text)
@@ -70,25 +78,57 @@ export function isGoalConfig({ file, text }: DefinitionText): boolean {
   return Object.keys(data).some((key) => (OTHER_NAMES.get(key) ?? key) === "assistants")
 }
 
-function readText(file: string, { read }: LoadGoalOptions): string | { readonly reason: string } {
+/** Bytes of a configuration. */
+const MAX_CONFIG = 10_000_000
+
+function readText(file: string, { read, cwd }: LoadGoalOptions): string | SuperstepError {
   try {
-    return read === undefined ? readFileSync(file, "utf8") : read(file)
+    return read?.(file) ?? readTextFile(file, { maxBytes: MAX_CONFIG, cwd })
   } catch (error) {
-    const { code } = error as { readonly code?: unknown }
-    const known =
-      code === "ENOENT" ? "there is no such file" : code === "EISDIR" ? "it is a folder" : undefined
-    return { reason: known ?? messageOf(error) }
+    return fileError(file, error)
   }
 }
 
+/** Fields that go to a database and nowhere else: only these get the value of a secret. */
+const CREDENTIALS: ReadonlySet<unknown> = new Set(["url", "user", "password"])
+
+function lookupIn(options: LoadGoalOptions): Lookup {
+  const { variables = {}, secrets = {} } = options
+  const env = environmentOf(options)
+  return (name, path) => {
+    if (Object.hasOwn(secrets, name)) {
+      const isForDatabase = path[0] === "search" && CREDENTIALS.has(path.at(-1))
+      return isForDatabase ? secrets[name] : secretReference(name)
+    }
+    return Object.hasOwn(variables, name) ? String(variables[name]) : env[name]
+  }
+}
+
+/** Files that it names are in its folder. */
+function checkPaths({ file, place }: Document, data: GoalData, paths: DefinitionPaths): void {
+  const check = (path: string | undefined, at: Path) =>
+    path !== undefined && paths.from(file, path, place(at))
+  const { databases = [], vector, graph } = data.search ?? {}
+  for (const [i, one] of databases.entries()) {
+    if (one.type !== "csv") continue
+    const at = ["search", "databases", i]
+    check(one.folder, [...at, "folder"])
+    for (const [n, path] of (one.files ?? []).entries()) check(path, [...at, "files", n])
+  }
+  check(vector?.index, ["search", "vector", "index"])
+  if (graph?.type === "ladybug") check(graph.path, ["search", "graph", "path"])
+  check(data.graph_definition, ["graph_definition"])
+}
+
 function readGoal(document: Document, report: Report, options: LoadGoalOptions): GoalFile | undefined {
-  const { variables = {}, env = process.env } = options
-  const lookup = (name: string) => (Object.hasOwn(variables, name) ? String(variables[name]) : env[name])
-  const { document: settled, told } = settledDocument(document, lookup, report)
+  const paths = new DefinitionPaths(document.file, report, options.cwd)
+  const { document: settled, told } = settledDocument(document, lookupIn(options), report)
+  if (options.trust === "none") checkTrust(settled, paths, report, options.cwd)
   const { value: data, diagnostics } = readShape(settled, goalShape)
   report.add(diagnostics.map(told))
   if (data === undefined) return undefined
-  const agents = new GoalAgents(settled, data, report, options, options.agent)
+  const agents = new GoalAgents(settled, data, report, { ...options, paths }, options.agent)
+  checkPaths(settled, data, paths)
   const opened = new OpenBackends(options.backends ?? missingBackends)
   if (data.search !== undefined && options.backends === undefined && needsBackends(data)) {
     const message =
@@ -160,9 +200,9 @@ function configOf(
 /** The graph has the agents and the settings of the configuration. */
 function graphPart(document: Document, data: GoalData, options: LoadGoalOptions): Partial<GraphGoalConfig> {
   const { graph_definition: path, use_graph_execution: useGraphExecution, fallback } = data
-  const { read = (file: string) => readFileSync(file, "utf8"), env, model, functions } = options
+  const { read, cwd, trust, secrets, env, model, functions } = options
   const { agents = {}, models, providers, permissions } = data
-  const switches = { useGraphExecution, fallback, load: { env } }
+  const switches = { useGraphExecution, fallback, load: { env, trust } }
   if (path === undefined || !usesGraph({ ...switches, definition: path } as GraphGoalConfig)) return switches
   const { file } = document
   // Not the file's own name: problems would be shown at places that it does not have.
@@ -173,10 +213,13 @@ function graphPart(document: Document, data: GoalData, options: LoadGoalOptions)
     definition: beside(file, path),
     load: {
       env,
+      cwd,
+      trust,
+      secrets,
       model,
       functions,
       agents: agentsFile,
-      read: (name) => (name === agentsFile ? agentsText : read(name)),
+      read: (name) => (name === agentsFile ? agentsText : read?.(name)),
       variables: { ...settingsOf(document), ...data.variables, ...options.variables },
     },
   }

@@ -14,7 +14,8 @@ export interface Settled {
   told(diagnostic: Diagnostic): Diagnostic
 }
 
-type Lookup = (name: string) => string | undefined
+/** `path` is where the variable is written. */
+export type Lookup = (name: string, path: Path) => string | undefined
 
 export function settledDocument(document: Document, lookup: Lookup, report: Report): Settled {
   const { data } = document
@@ -69,7 +70,7 @@ class Filling {
   }
 
   #text(value: string, path: Path): string {
-    const { text, missing } = variables(value, this.#lookup)
+    const { text, missing } = variables(value, (name) => this.#lookup(name, path))
     for (const { name, start, end } of missing) {
       const message = `There is no value for \${${name}}: set it in the environment, or write \${${name}:-default}.`
       this.#report.error("VARIABLE_MISSING", message, this.#document.place(path, { from: start, to: end }))

@@ -10,11 +10,11 @@ import {
   modelFlag,
   type OutputFlags,
   outputFlags,
-  parseSet,
   type RunFlags,
   runFlags,
   type StoreFlags,
   storeFlags,
+  variableFlags,
 } from "../common-flags.ts"
 import { EXIT } from "../exit-codes.ts"
 import { openGoal } from "../open-goal.ts"
@@ -23,17 +23,19 @@ import { readInput } from "../read-prompt.ts"
 import { usageError } from "../usage-error.ts"
 import { startOptions } from "./run.ts"
 
-type Flags = OutputFlags & StoreFlags & RunFlags & Pick<DefinitionFlags, "model" | "set">
+type Flags = OutputFlags &
+  StoreFlags &
+  RunFlags &
+  Pick<DefinitionFlags, "model" | "set" | "setSecret" | "untrusted">
 
 export function command(cli: Cli): Command {
   const made = new Command()
     .description("Answers a question over your own data: triage, search, assistants, review.")
     .argument("<config>", "which agents and which data: YAML or JSON")
     .argument("[goal]", "what you want to know; - reads it from stdin")
-    .option("--set <key=value>", "a value for a variable of the configuration; again for more", parseSet)
     .action((config: string, goal: string | undefined, flags: Flags) => ask(config, goal, flags, cli))
     .addHelpText("after", '\nFor example:\n  superstep ask shop.yaml "How many lamps are in stock?"')
-  for (const add of [modelFlag, runFlags, storeFlags, outputFlags]) add(made)
+  for (const add of [variableFlags, modelFlag, runFlags, storeFlags, outputFlags]) add(made)
   return made
 }
 

@@ -133,7 +133,7 @@ describe("models", () => {
 
   it.each([
     [["--model", "critc=offline"], 'there is no agent "critc". The agents are writer, critic.'],
-    [["--model", "scripted:none.yaml"], "scripted:none.yaml cannot be read: there is no such file."],
+    [["--model", "scripted:none.yaml"], "--model scripted: Cannot read none.yaml: there is no such file."],
     [["--model", "gpt5"], '"gpt5" is not a model\'s name'],
     [["--model", "nosuch/x"], 'There is no provider "nosuch"'],
     [["--model", "openai/gpt-5"], "openai/gpt-5 needs a key: set the environment variable OPENAI_API_KEY."],

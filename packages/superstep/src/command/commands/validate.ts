@@ -1,6 +1,6 @@
 /** `superstep validate FILE…`: everything that is wrong, at once. */
-import { extname } from "node:path"
-import { isSuperstepError } from "@superstep/engine"
+import { statSync } from "node:fs"
+import { resolve } from "node:path"
 import type { Diagnostic, Loaded } from "@superstep/engine/definitions"
 import { Command } from "commander"
 import type { Cli } from "../cli.ts"
@@ -9,14 +9,14 @@ import { printLoaded } from "../definition-error.ts"
 import { EXIT } from "../exit-codes.ts"
 import { counted } from "../figures.ts"
 import { jsonLine } from "../json-line.ts"
-import { openWorkflow } from "../open-workflow.ts"
+import { isModule } from "../open-workflow.ts"
 import { foreignLine } from "../terminal.ts"
 
 type Flags = OutputFlags & DefinitionFlags
 
 export function command(cli: Cli): Command {
   const made = new Command()
-    .description("Checks definitions and modules, and tells all that is wrong with them.")
+    .description("Checks definitions, and reports every problem. Runs no code: modules are not checked.")
     .argument("<files...>", "YAML, JSON, or modules")
     .action((files: readonly string[], flags: Flags) => validate(files, flags, cli))
     .addHelpText(
@@ -52,11 +52,14 @@ interface Checked {
 }
 
 async function check(file: string, flags: Flags, cli: Cli): Promise<Checked> {
-  if (/^\.[cm]?[jt]s$/.test(extname(file))) return await checkModule(file, flags, cli)
+  if (isModule(file)) return checkModule(file, cli)
   const { loadFile } = await import("../load-file.ts")
-  const loaded = await loadFile({ file }, cli, flags)
+  const loaded = await loadFile({ file }, cli, flags, { use: "check" })
   const { definition } = loaded
-  if (definition === undefined) return (await checkGoal(file, loaded, flags, cli)) ?? { loaded, what: "" }
+  if (definition === undefined)
+    return (
+      (await checkGoal(file, loaded, flags, cli)) ?? { loaded, what: cli.out.paint.dim(loaded.dialect ?? "") }
+    )
   const { dialect, agents } = definition
   await definition.close()
   return { loaded, what: cli.out.paint.dim(`${dialect}, ${counted(agents.size, "agent")}`) }
@@ -71,7 +74,7 @@ async function checkGoal(
 ): Promise<Checked | undefined> {
   const { goalConfigIn, loadGoal } = await import("../open-goal.ts")
   if (!goalConfigIn(file, { sources })) return undefined
-  const loaded = await loadGoal(file, cli, flags)
+  const loaded = await loadGoal(file, cli, flags, { use: "check" })
   const { goal } = loaded
   if (goal === undefined) return { loaded, what: "" }
   const { definition, load } = goal.config
@@ -88,23 +91,23 @@ async function checkGoal(
   }
 }
 
-async function checkModule(file: string, flags: Flags, cli: Cli): Promise<Checked> {
-  const sources = new Map<string, string>()
-  try {
-    const opened = await openWorkflow(file, cli, { flags, isRun: false })
-    const { warnings } = opened.workflow
-    await opened.close()
-    const diagnostics = warnings.map(
-      ({ code, message }): Diagnostic => ({ severity: "warning", code, message }),
-    )
-    return {
-      loaded: { diagnostics, sources },
-      what: cli.out.paint.dim(`module, ${foreignLine(opened.name)}`),
-    }
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    const code = isSuperstepError(error) && error.code !== "USAGE" ? error.code : "MODULE_FAILED"
-    return { loaded: { diagnostics: [{ severity: "error", code, message }], sources }, what: "" }
+/** To look into a module is to run it. */
+function checkModule(file: string, cli: Cli): Checked {
+  const found = statSync(resolve(cli.io.cwd, file), { throwIfNoEntry: false })
+  const problem: Diagnostic = found?.isFile()
+    ? {
+        severity: "warning",
+        code: "NOT_CHECKED",
+        message: `${file} is a module: it was not checked, as that would run it. If you trust it, superstep graph ${file} loads and draws it.`,
+      }
+    : {
+        severity: "error",
+        code: "FILE_UNREADABLE",
+        message: `Cannot read ${file}: ${found === undefined ? "there is no such file" : "it is not a file"}.`,
+      }
+  return {
+    loaded: { diagnostics: [problem], sources: new Map() },
+    what: cli.out.paint.dim("module, not checked"),
   }
 }
 
