@@ -33,7 +33,7 @@ const embeddings: Embeddings = {
 }
 
 /** The operator here is no extension's. */
-const STAND_IN = ["public.cosine_distance"]
+const DISTANCE = ["public.cosine_distance"]
 
 let server: PostgresServer
 beforeAll(async () => {
@@ -50,7 +50,7 @@ function index(role = "reader", password = "x") {
     table: "docs.Chunks",
     columns,
     embeddings,
-    allowFunctions: STAND_IN,
+    allowFunctions: DISTANCE,
   })
 }
 
@@ -78,7 +78,7 @@ test("rows that are as near come in the order of their sources, and long ones ar
     table: "docs.long",
     columns: { text: "body", vector: "embedding", source: "where" },
     embeddings,
-    allowFunctions: STAND_IN,
+    allowFunctions: DISTANCE,
   })
   const found = await long.search("doctor")
   expect(found.map(({ source }) => source)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => `page ${i}`))
