@@ -52,6 +52,7 @@ beforeAll(async () => {
     CREATE OPERATOR + (LEFTARG = accounts, RIGHTARG = int, FUNCTION = counted);
     CREATE OPERATOR ~~ (LEFTARG = accounts, RIGHTARG = text, FUNCTION = matched);
     CREATE OPERATOR = (LEFTARG = accounts, RIGHTARG = int, FUNCTION = same);
+    CREATE OPERATOR @!@ (RIGHTARG = bigint, FUNCTION = pg_try_advisory_lock);
     CREATE OPERATOR !!! (RIGHTARG = int, FUNCTION = minus);
     CREATE OPERATOR <%%> (LEFTARG = point, RIGHTARG = text, FUNCTION = ranged);
     CREATE FUNCTION to_number_of(accounts) RETURNS int LANGUAGE sql AS $$ SELECT called('cast') $$;
@@ -257,6 +258,7 @@ const HIDDEN_CALLS: Record<string, string> = {
   "an operator on a string": "SELECT '(1,x,2)' !#! 1",
   "an operator on a string, with its schema": "SELECT '(1,x,2)' OPERATOR(public.+) 1",
   "an operator on two strings": "SELECT '(1,x,2)' !#! '1'",
+  "an operator that is a lock": "SELECT @!@ 1::bigint",
   "an operator before its operand": "SELECT !!! 1",
   LIKE: "SELECT 1 FROM accounts a WHERE a LIKE 'x'",
   "NOT LIKE": "SELECT 1 FROM accounts a WHERE NOT a LIKE 'x'",
@@ -604,6 +606,7 @@ describe("without the guard", () => {
   /** They call something that leaves no trace, or that this role may not do anyway. */
   const traceless = new Set([
     "an attribute that is a lock",
+    "an operator that is a lock",
     "an attribute that reads a file",
     "an aggregate",
     "a function with a named argument",

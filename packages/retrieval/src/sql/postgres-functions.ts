@@ -61,35 +61,38 @@ const FIRST_OWN = 16_384
  * type opposite, or on text.
  */
 const UNALLOWED = `
-WITH RECURSIVE barred AS MATERIALIZED (
+WITH RECURSIVE functions AS MATERIALIZED (
+  SELECT * FROM jsonb_to_recordset($1::jsonb -> 'functions') AS f(schema text, name text, args int)
+), attributes AS MATERIALIZED (
+  SELECT * FROM jsonb_to_recordset($1::jsonb -> 'attributes') AS a(alias text, name text, "isTable" boolean)
+), operators AS MATERIALIZED (
+  SELECT * FROM jsonb_to_recordset($1::jsonb -> 'operators')
+    AS o(schema text, name text, "left" boolean, "right" boolean)
+), barred AS MATERIALIZED (
   SELECT p.oid, n.nspname AS schema, p.proname AS name, p.pronargs AS args, p.pronargdefaults AS defaults,
     p.provariadic <> 0 AS variadic, p.proargtypes[0] AS first, p.prosecdef, p.provolatile
   FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
-  WHERE NOT n.nspname || '.' || p.proname = ANY ($3::text[])
+  WHERE (p.oid >= ${FIRST_OWN} OR p.proname IN (SELECT name FROM functions UNION SELECT name FROM attributes)
+      OR p.oid IN (SELECT oprcode FROM pg_operator WHERE oid >= ${FIRST_OWN}
+        UNION SELECT castfunc FROM pg_cast WHERE oid >= ${FIRST_OWN}))
+    AND NOT n.nspname || '.' || p.proname = ANY ($3::text[])
     AND has_function_privilege(p.oid, 'EXECUTE')
     AND (p.proname ~ $4 OR CASE WHEN p.oid < ${FIRST_OWN}
       THEN (p.provolatile = 'v' AND NOT p.proname = ANY ($5::text[]))
         OR p.proargtypes::oid[] && ARRAY['internal'::regtype::oid, 'cstring'::regtype::oid]
       ELSE p.prosecdef OR p.provolatile = 'v' OR NOT EXISTS (SELECT FROM pg_depend d
         WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e') END)
-), functions AS (
-  SELECT * FROM jsonb_to_recordset($1::jsonb -> 'functions') AS f(schema text, name text, args int)
-), attributes AS (
-  SELECT * FROM jsonb_to_recordset($1::jsonb -> 'attributes') AS a(alias text, name text, "isTable" boolean)
-), operators AS (
-  SELECT * FROM jsonb_to_recordset($1::jsonb -> 'operators') 
-    AS o(schema text, name text, "left" boolean, "right" boolean)
-), relations AS (
+), relations AS MATERIALIZED (
   SELECT c.oid, c.reltype, r.alias
   FROM jsonb_to_recordset($1::jsonb -> 'relations') AS r(schema text, name text, alias text)
     JOIN pg_class c ON c.relname = r.name JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE CASE WHEN r.schema IS NULL THEN n.nspname = ANY ($2::text[]) ELSE n.nspname = r.schema END
-), parts AS (
-  SELECT oid AS whole, typbasetype AS part FROM pg_type WHERE typtype = 'd'
-  UNION SELECT oid, typelem FROM pg_type WHERE typelem <> 0 AND typlen = -1
+), parts AS MATERIALIZED (
+  SELECT oid AS whole, typbasetype AS part FROM pg_type WHERE typtype = 'd' AND oid >= ${FIRST_OWN}
+  UNION SELECT oid, typelem FROM pg_type WHERE typelem <> 0 AND typlen = -1 AND oid >= ${FIRST_OWN}
   UNION SELECT t.oid, a.atttypid FROM pg_type t JOIN pg_attribute a ON a.attrelid = t.typrelid
     WHERE t.typtype = 'c' AND a.attnum > 0 AND NOT a.attisdropped AND a.attrelid >= ${FIRST_OWN}
-  UNION SELECT rngtypid, rngsubtype FROM pg_range
+  UNION SELECT rngtypid, rngsubtype FROM pg_range WHERE rngtypid >= ${FIRST_OWN}
   UNION SELECT c.contypid, d.refobjid FROM pg_constraint c JOIN pg_depend d ON d.classid = 'pg_constraint'::regclass
     AND d.objid = c.oid AND d.refclassid = 'pg_type'::regclass WHERE c.contypid <> 0
 ), named(oid) AS (
@@ -112,7 +115,7 @@ WITH RECURSIVE barred AS MATERIALIZED (
   SELECT p.part FROM present JOIN parts p ON p.whole = present.oid JOIN pg_type t ON t.oid = p.whole
     WHERE t.typtype <> 'd' AND ($1::jsonb ->> 'hasLiterals')::boolean
   UNION SELECT p.part FROM filled JOIN parts p ON p.whole = filled.oid
-), types AS (
+), types AS MATERIALIZED (
   SELECT t.oid, t.oid IN (SELECT oid FROM named) AS is_named,
     t.oid < ${FIRST_OWN} OR t.oid IN (SELECT oid FROM present) AS is_present
   FROM pg_type t
@@ -178,19 +181,21 @@ const WAYS: Record<Unallowed["via"], (text: string) => string> = {
   type: (text) => `, which values of the type ${text} call,`,
 }
 
-/** Throws if the query could reach a function that is not allowed. Leaves the search path as it was. */
+const SETTINGS = `SELECT pg_catalog.current_schemas(true)::pg_catalog.text[] AS path,
+  pg_catalog.current_setting('search_path') AS setting, pg_catalog.current_setting('jit') AS jit`
+const SET = "SELECT pg_catalog.set_config('search_path', $1, true), pg_catalog.set_config('jit', $2, true)"
+
+/** Throws if the query could reach a function that is not allowed. Leaves the settings as they were. */
 export async function checkFunctions(
   client: Client,
   references: References,
   id: string,
   allowed: readonly string[],
 ): Promise<void> {
-  const settings =
-    "SELECT pg_catalog.current_schemas(true)::text[] AS path, pg_catalog.current_setting('search_path') AS setting"
-  const { path, setting } = (await client.query<{ path: string[]; setting: string }>(settings))
-    .rows[0] as never
-  // Our own query must not find functions or operators of the user's.
-  await client.query("SET LOCAL search_path = pg_catalog")
+  const before = await client.query<{ path: string[]; setting: string; jit: string }>(SETTINGS)
+  const { path, setting, jit } = before.rows[0] as (typeof before.rows)[number]
+  // Our own query must not find functions or operators of the user's, and is not worth compiling.
+  await client.query(SET, ["pg_catalog", "off"])
   const { rows } = await client.query<Unallowed>(UNALLOWED, [
     JSON.stringify(references),
     path,
@@ -198,7 +203,7 @@ export async function checkFunctions(
     REFUSED,
     HARMLESS,
   ])
-  await client.query("SELECT pg_catalog.set_config('search_path', $1, true)", [setting])
+  await client.query(SET, [setting, jit])
   const [unallowed] = rows
   if (unallowed !== undefined) throw refused(whyUnallowed(unallowed, id))
 }

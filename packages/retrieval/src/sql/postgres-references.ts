@@ -82,7 +82,20 @@ export function referencesOf(select: SqlNode): References {
   const fillsRows = found.functions.some(({ name }) => name.includes("populate_record"))
   if (fillsRows || found.operators.some(({ name }) => name === "#=")) found.types.push(...found.relations)
   const attributes = found.attributes.map((one) => ({ ...one, isTable: !others.has(one.alias ?? "") }))
-  return { ...found, attributes }
+  return {
+    functions: distinct(found.functions),
+    attributes: distinct(attributes),
+    operators: distinct(found.operators),
+    types: distinct(found.types),
+    relations: distinct(found.relations),
+    rows: distinct(found.rows),
+    hasLiterals: found.hasLiterals,
+  }
+}
+
+/** A condition for each of a thousand values refers to the same few things. */
+function distinct<T>(items: readonly T[]): T[] {
+  return [...new Map(items.map((item) => [JSON.stringify(item), item])).values()]
 }
 
 interface Walk {
