@@ -33,7 +33,8 @@ type DatabaseSettings = Parameters<GoalBackends["database"]>[0]
 function databaseOf(settings: DatabaseSettings, root: string): Database {
   const { id, name } = settings
   if (settings.type === "postgresql") {
-    return postgresDatabase({ id, name, connectionString: settings.url, schemas: settings.schemas })
+    const { url: connectionString, schemas, allow_functions: allowFunctions } = settings
+    return postgresDatabase({ id, name, connectionString, schemas, allowFunctions })
   }
   const { files, folder } = settings
   return fileDatabase({

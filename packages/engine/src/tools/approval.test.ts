@@ -186,3 +186,24 @@ describe("approval by rules", () => {
     expect(performance.now() - began).toBeLessThan(2_000)
   })
 })
+
+test.each([
+  ["git log *", "git log -n 5", "allow"],
+  ["git log *", "git log --output=evil", "ask"],
+  ["git log *", "git log --outp evil", "ask"],
+  ["git log*", "git log '--output=evil'", "ask"],
+  ["git log*", "git log {--output=evil,-p}", "ask"],
+  ["git log*", "git log $OPTIONS", "ask"],
+  ["git log --output=report.txt *", "git log --output=report.txt -n 5", "allow"],
+  ["find *", "find . -name x -delete", "ask"],
+  ["sudo git log *", "sudo git log --ext-diff", "ask"],
+  ["ls *", "ls $HOME", "allow"],
+  ["ls *", "ls src/*.ts", "allow"],
+  ["*", "git log --output=evil", "allow"],
+])(
+  "the rule shell:cmd=%s on %j says %s: a * is for no dangerous option (A3)",
+  async (pattern, cmd, verdict) => {
+    const call = { tool: "shell", agent: "a", args: { cmd } }
+    expect(await approvalVerdict({ allow: [`shell:cmd=${pattern}`] }, call)).toBe(verdict)
+  },
+)

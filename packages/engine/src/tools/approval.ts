@@ -6,8 +6,11 @@
  * A2 A rule that holds back fits when any reading of the call fits: any argument, also with its spaces collapsed, its path
  *    or address resolved, its command line taken apart. A rule that lets pass fits only when all of them do. So an argument
  *    that was added, padded, chained or written in a roundabout way makes a call no freer than it is.
+ * A3 The `*` of a rule that lets a command pass does not stand for options that write files or run programs.
  */
 import { SuperstepError } from "../core/index.ts"
+import { dangerIn, hasDangers } from "./command-dangers.ts"
+import { splitCommand } from "./command-line.ts"
 import { commandsIn, fitsReadings, type Reading } from "./readings.ts"
 import { starMatch } from "./star-match.ts"
 import type { Approval, ApprovalRules, ApprovalVerdict } from "./tool.ts"
@@ -93,7 +96,31 @@ function fitsReading(pattern: string, { name, text }: Named, reading: Reading): 
   const isPart = (one: string) => fitsReadings(one, reading, fits)
   if (reading === "any") return isPart(text) || commandsIn(text).some(isPart)
   // A whole line as it stands, or else each of its commands: `ls*` is not for `ls; rm -rf .`
-  return isPart(text) && (!pattern.includes("*") || commandsIn(text).every(isPart))
+  if (!isPart(text)) return false
+  return (
+    pattern === "*" ||
+    !pattern.includes("*") ||
+    commandsIn(text).every((one) => isPart(one) && !isDangerous(one, pattern))
+  )
+}
+
+/** Whether the command has an option that writes files or runs programs, and that the rule does not itself name. */
+function isDangerous(command: string, pattern: string): boolean {
+  const named = new Set(pattern.split(/\s+/))
+  const words = wordsOf(command)
+  // What a shell makes of `$X`, `*` or `{a,b}` may be such an option.
+  if (words === undefined) return hasDangers(command.split(/\s+/)[0] ?? "")
+  return dangerIn(words, (index) => !named.has(words[index] ?? "")) !== undefined
+}
+
+/** Undefined where only a shell can tell. */
+function wordsOf(command: string): readonly string[] | undefined {
+  if (/\{[^}]*(?:,|\.\.)/.test(command)) return undefined
+  try {
+    return splitCommand(command)
+  } catch {
+    return undefined
+  }
 }
 
 /** Arguments that a shell may run. */

@@ -3,8 +3,8 @@
  * redirections, variables, several commands) is refused instead of being handed on as text, so that nobody is
  * surprised by what ran.
  */
-import { posix } from "node:path"
 import { SuperstepError } from "../core/index.ts"
+import { programName } from "./command-dangers.ts"
 import { matchesWord } from "./path-glob.ts"
 import { fitsReadings, type Reading } from "./readings.ts"
 
@@ -71,10 +71,10 @@ function doubleQuoted(line: string, start: number): Quoted {
 /**
  * `git status` means just that; `git log *` any arguments after `git log`, also none; `cat docs/*.md` one argument that
  * fits. To let pass (`all`), the program must be called as the pattern has it, and an argument must fit also when its path
- * is resolved. To hold back (`any`), one of the two is enough, and `rm` is also `/bin/rm`.
+ * is resolved. To hold back (`any`), one of the two is enough, and `rm` is also `/bin/rm` and `RM.exe`.
  */
 export function fitsCommand(pattern: string, words: readonly string[], reading: Reading): boolean {
-  const wanted = pattern.trim().split(/\s+/)
+  const wanted = patternWords(pattern)
   const open = wanted.length > 1 && wanted.at(-1) === "*"
   const fixed = open ? wanted.slice(0, -1) : wanted
   if (pattern.trim() === "*") return true
@@ -82,8 +82,18 @@ export function fitsCommand(pattern: string, words: readonly string[], reading: 
   return fixed.every((one, index) => {
     const word = words[index] ?? ""
     if (index > 0) return fitsReadings(word, reading, (text) => matchesWord(one, text))
-    return one === word || (reading === "any" && one === posix.basename(word))
+    return one === word || (reading === "any" && programName(one) === programName(word))
   })
+}
+
+export function patternWords(pattern: string): readonly string[] {
+  return pattern.trim().split(/\s+/)
+}
+
+/** Whether a `*` or `?` of the pattern stands for the word at this place, or for a part of it. */
+export function isOpenWord(pattern: string, index: number): boolean {
+  const one = patternWords(pattern)[index]
+  return one === undefined || /[*?]/.test(one)
 }
 
 function shellOnly(char: string): SuperstepError {

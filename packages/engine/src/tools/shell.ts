@@ -3,7 +3,8 @@
  *
  * 1. Off unless `enabled` is true: then there is no tool at all.
  * 2. Only commands that `allow` names run, and none that `deny` names. No shell is between, unless
- *    `shellStrings` says so; then a list of commands means nothing, and must be ["*"].
+ *    `shellStrings` says so; then a list of commands means nothing, and must be ["*"]. A `*` at the end of a pattern does
+ *    not stand for options that are known to write files or run programs (command-dangers.ts).
  * 3. A command gets a clean environment: our keys are not in it.
  * 4. Time and output are limited; the process group is killed (see run-process.ts).
  *
@@ -15,11 +16,12 @@ import { stripVTControlCharacters } from "node:util"
 import { SuperstepError } from "../core/index.ts"
 import { isSecretName } from "../text/index.ts"
 import { argsSchema } from "./args-schema.ts"
-import { fitsCommand, splitCommand } from "./command-line.ts"
+import { allowsAnyProgram, dangerIn } from "./command-dangers.ts"
+import { fitsCommand, isOpenWord, patternWords, splitCommand } from "./command-line.ts"
+import { fitPreset, isPreset, presetNames, presetSummary } from "./command-presets.ts"
 import { tool } from "./define-tool.ts"
 import { type ConfinedRoot, confinedRoot } from "./filesystem-root.ts"
 import { programPath } from "./program-path.ts"
-import type { Reading } from "./readings.ts"
 import { plainEnvironment, runProcess } from "./run-process.ts"
 import { Masking } from "./secrets.ts"
 import type { Approval, ToolCallContext, Toolset } from "./tool.ts"
@@ -28,7 +30,10 @@ export interface ShellOptions {
   readonly enabled: boolean
   /** Where commands run; a call may name a directory inside. */
   readonly root: string
-  /** `git status` allows just that, `git log *` any arguments, `cat docs/*.md` one that fits, `*` everything. */
+  /**
+   * Presets such as `preset:git-read`, and patterns: `npm test` allows just that, `make *` any arguments but known
+   * dangerous ones, `cat docs/*.md` one that fits, `*` everything.
+   */
   readonly allow?: readonly string[] | undefined
   /** Patterns like those of `allow`; they come first. */
   readonly deny?: readonly string[] | undefined
@@ -66,12 +71,14 @@ export function shell(options: ShellOptions): Toolset {
   const allow = options.allow ?? []
   const deny = options.deny ?? []
   if (options.shellStrings === true && (allow.join() !== "*" || deny.length > 0)) {
-    throw new SuperstepError(
-      "SHELL_INVALID",
+    throw invalid(
       'A line that a shell runs cannot be checked against a list: with shellStrings, allow is ["*"] and deny is empty.',
-      { retryable: false },
     )
   }
+  for (const entry of allow) checkAllowed(entry)
+  const preset = deny.find(isPreset)
+  if (preset !== undefined)
+    throw invalid(`"${preset}" is a preset of what is allowed: \`deny\` takes patterns.`)
   // A string "false" out of a file must not turn it on.
   const enabled = options.enabled === true
   const root = confinedRoot(options.root, { deny: [] })
@@ -93,6 +100,20 @@ export function shell(options: ShellOptions): Toolset {
     run: (args: ShellArgs, call) => runCommand(options, root, args, call),
   })
   return { name: "shell", tools: () => (enabled ? [run] : []) }
+}
+
+/** What cannot mean what it seems to is refused before anything runs. */
+function checkAllowed(entry: string): void {
+  if (isPreset(entry)) {
+    if (presetSummary(entry) !== undefined) return
+    throw invalid(`There is no "${entry}". Presets: ${presetNames().join(", ")}.`)
+  }
+  const words = patternWords(entry)
+  if (!allowsAnyProgram(words)) return
+  throw invalid(
+    `The pattern "${entry}" allows every program, because ${words[0]} runs the program that its arguments name. ` +
+      'Name that program in the pattern, or write "*" to allow everything.',
+  )
 }
 
 async function runCommand(
@@ -139,14 +160,37 @@ const notes = {
 function commandOf(options: ShellOptions, line: string): readonly string[] {
   if (options.shellStrings === true) return ["/bin/sh", "-c", line]
   const words = splitCommand(line)
-  const isIn = (patterns: readonly string[] = [], reading: Reading) =>
-    patterns.some((pattern) => fitsCommand(pattern, words, reading))
-  if (isIn(options.allow, "all") && !isIn(options.deny, "any")) return words
-  throw new SuperstepError(
-    "COMMAND_DENIED",
-    `"${words[0]}" may not be run like this. Allowed: ${(options.allow ?? []).join(", ") || "nothing"}.`,
-    { retryable: false },
-  )
+  const { allow = [], deny = [] } = options
+  const isDenied = deny.some((pattern) => fitsCommand(pattern, words, "any"))
+  let danger: string | undefined
+  for (const entry of isDenied ? [] : allow) {
+    if (isPreset(entry)) {
+      const fitted = fitPreset(entry, words)
+      if (fitted !== undefined) return fitted
+    } else if (fitsCommand(entry, words, "all")) {
+      const found = entry.trim() === "*" ? undefined : dangerIn(words, (index) => isOpenWord(entry, index))
+      if (found === undefined) return words
+      danger ??= found
+    }
+  }
+  const why =
+    danger === undefined
+      ? ""
+      : ` With ${danger} it can write files or run programs, which a "*" does not allow: a pattern that allows it has it written out.`
+  const message = `"${words[0]}" may not be run like this.${why} Allowed: ${allowedText(allow)}.`
+  throw new SuperstepError("COMMAND_DENIED", message, { retryable: false })
+}
+
+function allowedText(allow: readonly string[]): string {
+  const shown = allow.map((entry) => {
+    const summary = isPreset(entry) ? presetSummary(entry) : undefined
+    return summary === undefined ? entry : `${summary} (reading only, options in full, paths inside the root)`
+  })
+  return shown.join(", ") || "nothing"
+}
+
+function invalid(message: string): SuperstepError {
+  return new SuperstepError("SHELL_INVALID", message, { retryable: false })
 }
 
 /** Without the codes that colour a terminal or move its cursor. */
@@ -157,5 +201,5 @@ function plain(text: string): string {
 
 function describe(options: ShellOptions): string {
   if (options.shellStrings === true) return "Runs a line in /bin/sh and gives its exit code and output."
-  return `Runs one program and gives its exit code and output. There is no shell: no pipes, redirections, variables or several commands. Allowed: ${(options.allow ?? []).join(", ") || "nothing"}.`
+  return `Runs one program and gives its exit code and output. There is no shell: no pipes, redirections, variables or several commands. Allowed: ${allowedText(options.allow ?? [])}.`
 }

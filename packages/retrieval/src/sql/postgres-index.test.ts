@@ -32,6 +32,9 @@ const embeddings: Embeddings = {
   embed: async (texts) => texts.map((text) => (/doctor/.test(text) ? [2, 0] : [0, 2])),
 }
 
+/** The operator here is no extension's. */
+const DISTANCE = ["public.cosine_distance"]
+
 let server: PostgresServer
 beforeAll(async () => {
   server = await startPostgres()
@@ -47,6 +50,7 @@ function index(role = "reader", password = "x") {
     table: "docs.Chunks",
     columns,
     embeddings,
+    allowFunctions: DISTANCE,
   })
 }
 
@@ -74,6 +78,7 @@ test("rows that are as near come in the order of their sources, and long ones ar
     table: "docs.long",
     columns: { text: "body", vector: "embedding", source: "where" },
     embeddings,
+    allowFunctions: DISTANCE,
   })
   const found = await long.search("doctor")
   expect(found.map(({ source }) => source)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => `page ${i}`))

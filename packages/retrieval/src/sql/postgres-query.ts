@@ -37,7 +37,13 @@ const slackOf = (bytes: number) => bytes * 2 + 256_000
 /** The server's own time-out comes first: it leaves the connection in order. */
 const GRACE = 500
 
-export async function runReadOnly(line: Line, sql: string, limits: KnownLimits): Promise<QueryResult> {
+/** `check` runs in the transaction before the server sees the query, and throws if it must not be run. */
+export async function runReadOnly(
+  line: Line,
+  sql: string,
+  limits: KnownLimits,
+  check?: (client: Client) => Promise<void>,
+): Promise<QueryResult> {
   const { client } = line
   const deadline = performance.now() + limits.timeout
   const left = () => Math.max(1, Math.ceil(deadline - performance.now()))
@@ -52,6 +58,7 @@ export async function runReadOnly(line: Line, sql: string, limits: KnownLimits):
         `SET LOCAL idle_in_transaction_session_timeout = ${limits.timeout + 10_000}; ` +
         "SET LOCAL standard_conforming_strings = on; SET LOCAL DateStyle = 'ISO'; SELECT 1",
     )
+    await check?.(client)
     await client.query({ text: CURSOR + sql, queryMode: "extended" } as QueryConfig)
     return await fetchAll(line, limits, left)
   } catch (error) {

@@ -42,19 +42,6 @@ WITH mine AS (
 SELECT current_user::text AS role, current_database()::text AS database,
   coalesce(json_agg(fault ORDER BY place, fault), '[]') AS faults FROM faults`
 
-/**
- * Functions outside the system's own that act with another's rights, or say themselves that they may have effects: one
- * that runs SQL out of a string, or calls another server, would get around all that is refused by name. But a `round`
- * for one more type does not take away the system's own.
- */
-export const OUTSIDE_FUNCTIONS = `
-SELECT coalesce(json_agg(DISTINCT p.proname), '[]') AS names
-FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace JOIN pg_language l ON l.oid = p.prolang
-WHERE n.nspname NOT IN ('pg_catalog', 'information_schema')
-  AND has_function_privilege(p.oid, 'EXECUTE')
-  AND (p.prosecdef OR (p.provolatile = 'v' AND NOT (l.lanpltrusted AND EXISTS (
-    SELECT FROM pg_proc s WHERE s.proname = p.proname AND s.pronamespace = 'pg_catalog'::regnamespace))))`
-
 export interface RoleFaults {
   readonly role: string
   readonly database: string

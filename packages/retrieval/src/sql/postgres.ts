@@ -5,9 +5,11 @@ import { untilAborted } from "@superstep/engine/tools"
 import type { ClientConfig, Pool, PoolClient, QueryConfig } from "pg"
 import { optionalPackage } from "../optional-package.ts"
 import { type Address, isConnectionLost, queryError, unreachable } from "./postgres-errors.ts"
-import { whyRefusedInPostgres } from "./postgres-functions.ts"
+import { checkFunctions, whyRefusedInPostgres } from "./postgres-functions.ts"
+import { loadSqlParser, type SqlParser } from "./postgres-parse.ts"
 import { cleanUp, type Line, runReadOnly } from "./postgres-query.ts"
-import { OUTSIDE_FUNCTIONS, ROLE_FAULTS, type RoleFaults, unsafeRole } from "./postgres-role.ts"
+import { referencesOf } from "./postgres-references.ts"
+import { ROLE_FAULTS, type RoleFaults, unsafeRole } from "./postgres-role.ts"
 import { READABLE_TABLES, type TableRow, tableOf } from "./postgres-schema.ts"
 import { limitsOf, type QueryLimits, wholeNumber } from "./query-limits.ts"
 import { checkSelect } from "./select-guard.ts"
@@ -30,6 +32,11 @@ export interface PostgresOptions {
   readonly connectTimeout?: number | undefined
   /** Ask even as a role that can write, read files or run programs on the server. */
   readonly allowUnsafeRole?: boolean | undefined
+  /**
+   * Functions that queries may call although they are neither PostgreSQL's own nor harmless ones of an extension, as
+   * `schema.name`: all overloads of that name. They run with whatever effects they have.
+   */
+  readonly allowFunctions?: readonly string[] | undefined
 }
 
 export interface PostgresConnection {
@@ -64,8 +71,7 @@ interface Opened {
   readonly pool: Pool
   readonly config: ClientConfig
   readonly address: Address
-  /** Functions of this database that must not be called. */
-  readonly outside: ReadonlySet<string>
+  readonly parse: SqlParser
 }
 
 type Work<T> = (line: Line) => Promise<T>
@@ -79,6 +85,7 @@ class PostgresSessions {
   readonly #options: PostgresOptions
   readonly #turns: Turns
   readonly #connectTimeout: number
+  readonly #allowed: readonly string[]
   #opened: Promise<Opened> | undefined
   #closing: Promise<void> | undefined
 
@@ -86,6 +93,12 @@ class PostgresSessions {
     this.#options = options
     this.#turns = new Turns(wholeNumber("connections", options.connections ?? 4))
     this.#connectTimeout = wholeNumber("connectTimeout", options.connectTimeout ?? 10_000)
+    this.#allowed = options.allowFunctions ?? []
+    const unclear = this.#allowed.find((name) => !/^[^.]+\.[^.]+$/.test(name))
+    if (unclear !== undefined) {
+      const message = `allowFunctions of the database ${options.id} has "${unclear}": write schema.name, such as "public.${unclear || "name"}".`
+      throw new SuperstepError("OPTION_INVALID", message, { retryable: false })
+    }
   }
 
   async schema({ signal }: AskOptions = {}): Promise<readonly Table[]> {
@@ -106,11 +119,16 @@ class PostgresSessions {
   async query(sql: string, query?: QueryOptions): Promise<QueryResult> {
     const limits = limitsOf(query, this.#options.limits)
     const opened = await this.#open(query?.signal)
-    checkSelect(sql, {
+    const tokens = checkSelect(sql, {
       beginnings: ["select", "with", "values", "table"],
-      whyRefused: (name) => whyRefusedInPostgres(name, opened.outside),
+      whyRefused: (name) => whyRefusedInPostgres(name, this.#allowed),
     })
-    return this.#use(opened, limits.timeout, query?.signal, (line) => runReadOnly(line, sql, limits))
+    const references = referencesOf(opened.parse(sql, tokens))
+    return this.#use(opened, limits.timeout, query?.signal, (line) =>
+      runReadOnly(line, sql, limits, (client) =>
+        checkFunctions(client, references, this.#options.id, this.#allowed),
+      ),
+    )
   }
 
   /** Queries that run come to their end; those that wait for a connection get none. */
@@ -140,6 +158,7 @@ class PostgresSessions {
     const { id, connections = 4 } = this.#options
     const module = await optionalPackage("pg", "A PostgreSQL database", () => import("pg"))
     const pg = module.default as unknown as Pg
+    const parse = await loadSqlParser()
     const config = { ...configOf(this.#options), connectionTimeoutMillis: this.#connectTimeout }
     const address = addressOf(pg, id, config)
     const pool = new pg.Pool({ ...config, max: connections, allowExitOnIdle: true })
@@ -149,15 +168,15 @@ class PostgresSessions {
       const client = await pool.connect().catch((error) => {
         throw unreachable(id, address, error)
       })
-      return { pg, pool, config, address, outside: await this.#outsideFunctions(client, address) }
+      await this.#checkRole(client, address)
+      return { pg, pool, config, address, parse }
     } catch (error) {
       await pool.end()
       throw error
     }
   }
 
-  /** Looks at the role, and for functions that must not be called. */
-  async #outsideFunctions(client: PoolClient, address: Address): Promise<ReadonlySet<string>> {
+  async #checkRole(client: PoolClient, address: Address): Promise<void> {
     const { id, allowUnsafeRole } = this.#options
     const letGo = held(client)
     const timer = setTimeout(() => hangUp(client), this.#connectTimeout)
@@ -166,8 +185,6 @@ class PostgresSessions {
       const { rows } = await client.query<RoleFaults>(ROLE_FAULTS)
       const role = rows[0] as RoleFaults
       if (role.faults.length > 0 && allowUnsafeRole !== true) throw unsafeRole(id, role)
-      const outside = await client.query<{ names: string[] }>(OUTSIDE_FUNCTIONS)
-      return new Set(outside.rows[0]?.names)
     } catch (error) {
       throw isConnectionLost(error) ? unreachable(id, address, error) : error
     } finally {

@@ -12,7 +12,8 @@ export interface Dialect {
   readonly whyRefused: (name: string) => string | undefined
 }
 
-export function checkSelect(sql: string, dialect: Dialect): void {
+/** Gives the tokens, for further checks. */
+export function checkSelect(sql: string, dialect: Dialect): readonly SqlToken[] {
   const tokens = sqlTokens(sql)
   if (tokens.every(isSemicolon)) throw refused("it is empty")
   const first = tokens.find(({ kind, text }) => !(kind === "symbol" && text === "(")) ?? tokens[0]
@@ -30,6 +31,7 @@ export function checkSelect(sql: string, dialect: Dialect): void {
     const why = dialect.whyRefused(text)
     if (why !== undefined) throw refused(`the function ${text} is not allowed: ${why}`)
   }
+  return tokens
 }
 
 function isSemicolon({ kind, text }: SqlToken): boolean {

@@ -43,7 +43,10 @@ export const toolsetShape = z.discriminatedUnion("type", [
     type: z.literal("shell"),
     ...common,
     env: texts.optional(),
-    allow: z.array(text).optional().describe("Programs that may run; without it any may, after asking."),
+    allow: z
+      .array(text)
+      .optional()
+      .describe("Presets (preset:git-read) and patterns of commands; without it any may run, after asking."),
     deny: z.array(text).optional(),
     secrets: z
       .array(text)

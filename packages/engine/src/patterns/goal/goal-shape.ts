@@ -12,6 +12,10 @@ const databaseShape = z.discriminatedUnion("type", [
     name: text.optional(),
     url: text.describe("postgresql://user:password@host/database, as a role that may only read."),
     schemas: z.array(text).optional(),
+    allow_functions: z
+      .array(text)
+      .optional()
+      .describe("Functions of the database that queries may call, as schema.name."),
   }),
   z
     .strictObject({
