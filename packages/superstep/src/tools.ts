@@ -72,5 +72,6 @@ export {
   webFetch,
   webSearch,
   webSearchFromEnv,
+  withoutUncheckedPatterns,
   withTimeLimit,
 } from "@superstep/engine/tools"

@@ -24,7 +24,7 @@ const LINK_FIELD = /^(id|toolCallId|itemId|approvalId|hash)$/
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, MARK],
   // Keys by their well-known beginnings; with a digit or a mask, as words have neither.
-  [/\b(?:sk|pk|rk|xai|nvapi|glpat|pplx)-(?=[\w*-]*[\d*])[\w*-]{12,}/g, MARK],
+  [/\b(?:sk|pk|rk|xai|nvapi|glpat|pplx)-(?=[\w*-]{0,200}[\d*])[\w*-]{12,}/g, MARK],
   [/\b(?:sk_live|sk_test|rk_live|gsk|hf|r8|npm|ghp|gho|ghs|ghu|ghr|github_pat)_[A-Za-z0-9_]{12,}/g, MARK],
   [/\bxox[abeprs]-[\w-]{10,}/g, MARK],
   [/\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/g, MARK],
@@ -42,7 +42,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
     `$1${MARK}`,
   ],
   [
-    /\b((?:secret|token|signature|sig)["'\\]*\s*[:=]\s*["'\\]*)(?=[^\s"'&,;}]*\d)[^\s"'&,;}\\]{8,}/gi,
+    /\b((?:secret|token|signature|sig)["'\\]*\s*[:=]\s*["'\\]*)(?=[^\s"'&,;}]{0,200}\d)[^\s"'&,;}\\]{8,}/gi,
     `$1${MARK}`,
   ],
   // Upper case, lower case and digits in one run, too long for a name and too short for a file.

@@ -1,5 +1,6 @@
 /** The agents of a definition, as calls that make them. */
 import { dirname, relative, resolve } from "node:path"
+import { checkSchema } from "../check-schema.ts"
 import { type Document, nearest, type Path, type Report } from "../document/index.ts"
 import { type Arg, type ArgObject, call, later, type PlanWriter, type Ref } from "../plan/index.ts"
 import {
@@ -91,6 +92,13 @@ function agentArg(
     const at = { report, folder, path: [...path, "toolsets", i], place: (to: Path) => document.place(to) }
     return toolsetCall(toolset, at) ?? []
   })
+  if (structured_output !== undefined) {
+    checkSchema(structured_output.schema, `the structured_output of agent "${name}"`, {
+      report,
+      path: [...path, "structured_output", "schema"],
+      place: (to, part) => document.place(to, part),
+    })
+  }
   const first = modelArg(data.model, [...path, "model"], models)
   const others = (fallback?.models ?? []).map((one, i) =>
     modelArg(one, [...path, "fallback", "models", i], models),

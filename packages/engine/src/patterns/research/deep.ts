@@ -14,7 +14,6 @@ import {
   type SectionWay,
   sectionNode,
 } from "./deep-sections.ts"
-import { ownWords, withSources } from "./report.ts"
 import { askText, type ResearchAgents, researchAgents, tryAsk } from "./research-agents.ts"
 import type { PlannerAnswer } from "./research-answers.ts"
 import {
@@ -137,7 +136,8 @@ function synthesizing(agents: ResearchAgents) {
   return async (_: unknown, ctx: Context): Promise<string> => {
     const { query } = assignmentOf(ctx)
     const plan = ctx.state.get(PLAN)
-    const { texts, sources } = reportParts(ctx)
+    const { ownWords, withSources } = await import("./report.ts")
+    const { texts, sources } = await reportParts(ctx)
     const prompt = [...texts.map((text) => tagged("context", text)), `Question: ${query}`]
     const opening = await askText(agents("synthesizer"), prompt.join("\n\n"), ctx)
     const text = [
