@@ -17,7 +17,7 @@ export interface Range {
   readonly end: number
 }
 
-export interface LinkPart extends Range {
+interface LinkPart extends Range {
   readonly kind: "link" | "image"
   /** Between its brackets. */
   readonly label: Range

@@ -52,17 +52,17 @@ interface Policy {
 }
 
 function editsOf(text: string, parts: MarkdownParts, { numberOf, isStrict }: Policy): Edit[] {
-  const wrapped = addressEdits(text, parts)
   const found = [
     ...linkEdits(text, parts, numberOf),
     ...parts.definitions.map((range) => withItsLine(text, range)),
     ...parts.footnotes.map(({ start }) => ({ start, end: start + 1, text: "\\[" })),
     ...parts.autolinks.map((range) => autolinkEdit(text, range)),
     ...htmlEdits(text, parts),
-    ...wrapped,
+    ...addressEdits(text, parts),
+    // A stray backtick would begin code together with one of those that are written around an address; and parsers do not
+    // agree on which of three backticks belong together.
+    ...signEdits(text, parts, /`/g, () => "&#96;"),
   ]
-  // A stray backtick would begin code together with one of those that are written around an address.
-  if (wrapped.length > 0) found.push(...signEdits(text, parts, /`/g, () => "&#96;"))
   if (isStrict && found.length > 0) {
     const marks = citationRanges(text)
     found.push(...signEdits(text, parts, /[[\]]/g, (sign, at) => (marks.has(at) ? sign : `\\${sign}`)))
@@ -111,10 +111,17 @@ const LAYOUT = /^<\/?(?:br|sub|sup|b|i|em|strong|u|s|kbd)\s*\/?>$/i
 function htmlEdits(text: string, { html }: MarkdownParts): Edit[] {
   return html.flatMap(({ start, end, isBlock }) => {
     const source = text.slice(start, end)
-    if (!isBlock && LAYOUT.test(source)) return []
+    if (!isBlock && LAYOUT.test(source) && !isAlone(text, { start, end })) return []
     const signs = isBlock ? [...source.matchAll(/</g)].map(({ index }) => index) : [0]
     return signs.map((at) => ({ start: start + at, end: start + at + 1, text: "&lt;" }))
   })
+}
+
+/** A tag with a line for itself: parsers that know other spaces than CommonMark take it, and what follows, for a block of HTML. */
+function isAlone(text: string, { start, end }: Range): boolean {
+  const lineEnd = text.indexOf("\n", end)
+  if (text.slice(end, lineEnd < 0 ? text.length : lineEnd).trim() !== "") return false
+  return /^[\s>*+\-\d.)]*$/.test(text.slice(text.lastIndexOf("\n", start - 1) + 1, start))
 }
 
 /** Addresses that some program makes links of: with a scheme, of the web, of mail. */
