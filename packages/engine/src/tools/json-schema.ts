@@ -5,9 +5,10 @@
  */
 import type { Ajv, ErrorObject, Options } from "ajv"
 import { type Json, SuperstepError } from "../core/index.ts"
+import { loadModule } from "../core/module-load.ts"
 import type { Schema } from "../runtime/index.ts"
 import type { Checker, CheckWork } from "./schema-checker.ts"
-import { printSchemaPath, schemaProblems } from "./schema-limits.ts"
+import { printSchemaPath, schemaProblems, TooMuchWork } from "./schema-limits.ts"
 
 /**
  * Checks values against a JSON Schema: draft 2020-12, or 2019-09, 07, 06 where `$schema` says so. Throws
@@ -22,7 +23,6 @@ export function jsonSchema<Output = unknown>(schema: Json): Schema<Output> {
       if (check(value)) return { value: value as Output }
       return { issues: issuesOf(check.errors ?? []) }
     } catch (error) {
-      const { TooMuchWork } = await import("./schema-checker.ts")
       if (error instanceof TooMuchWork) return { issues: [{ message: TOO_MUCH_WORK, path: [] }] }
       if (error instanceof RangeError) return { issues: [{ message: TOO_DEEP, path: [] }] }
       throw error
@@ -93,10 +93,9 @@ async function compile(schema: Json): Promise<Checker> {
 
 /** Whether it is a schema at all, one Ajv says for all. */
 async function compileAs(dialect: Dialect, schema: object | boolean): Promise<Checker> {
-  const [Dialect, { boundedAjv, CheckWork }] = await Promise.all([
-    loadAjv(dialect),
-    import("./schema-checker.ts"),
-  ])
+  const [Dialect, { boundedAjv, CheckWork }] = await loadModule(() =>
+    Promise.all([loadAjv(dialect), import("./schema-checker.ts")]),
+  )
   const work = new CheckWork()
   const meta = metaCheckers.get(dialect) ?? { ajv: boundedAjv(Dialect, work), work }
   metaCheckers.set(dialect, meta)

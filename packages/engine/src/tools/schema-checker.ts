@@ -9,13 +9,11 @@ import { _, type Ajv, type CodeKeywordDefinition, type Options, type ValidateFun
 import type { Json } from "../core/index.ts"
 import { canonicalJson } from "../core/reducers.ts"
 import { isFound } from "../text/patterns/index.ts"
-import { schemaPattern } from "./schema-limits.ts"
+import { schemaPattern, TooMuchWork } from "./schema-limits.ts"
 
 /** One unit is one state of a pattern tried at one character. Takes about half a second. */
 const MAX_WORK = 20_000_000
 const REFERENCE_COST = 20
-
-export class TooMuchWork extends Error {}
 
 /** Counts what one check costs. */
 export class CheckWork {

@@ -9,6 +9,9 @@ const MAX_VALUES = 50_000
 const MAX_DEPTH = 100
 const PATTERN_LIMITS = { length: 5_000, instructions: 5_000 }
 
+/** A check took more work than any check may. */
+export class TooMuchWork extends Error {}
+
 export interface SchemaProblem {
   /** Where in the schema. */
   readonly path: readonly (string | number)[]

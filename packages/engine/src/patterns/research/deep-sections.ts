@@ -1,6 +1,7 @@
 /** The sections of a deep research: each runs a loop of its own, with its share of the budget, and gives a draft. */
 import { z } from "zod"
 import type { Node, Workflow } from "../../builder/index.ts"
+import { loadModule } from "../../core/module-load.ts"
 import { type Callable, type Channel, type Context, channel, merge, replace } from "../../runtime/index.ts"
 import { isNoFailure, messageOf } from "../failure.ts"
 import { called } from "../stage-node.ts"
@@ -125,7 +126,7 @@ export async function reportParts(
   ctx: Context,
 ): Promise<{ readonly texts: string[]; readonly sources: readonly Source[] }> {
   // With a parser of Markdown, which nothing else needs.
-  const { failedSection, sectionText } = await import("./section-text.ts")
+  const { failedSection, sectionText } = await loadModule(() => import("./section-text.ts"))
   const results = ctx.state.get(SECTIONS)
   const outline = ctx.state.get(PLAN)?.report_outline ?? []
   const sources: Source[] = []

@@ -4,6 +4,7 @@
  */
 import { z } from "zod"
 import { type LimitNotice, type Node, node, type Workflow, workflow } from "../../builder/index.ts"
+import { loadModule } from "../../core/module-load.ts"
 import type { Context } from "../../runtime/index.ts"
 import { agentStage } from "../stage-node.ts"
 import {
@@ -136,7 +137,7 @@ function synthesizing(agents: ResearchAgents) {
   return async (_: unknown, ctx: Context): Promise<string> => {
     const { query } = assignmentOf(ctx)
     const plan = ctx.state.get(PLAN)
-    const { ownWords, withSources } = await import("./report.ts")
+    const { ownWords, withSources } = await loadModule(() => import("./report.ts"))
     const { texts, sources } = await reportParts(ctx)
     const prompt = [...texts.map((text) => tagged("context", text)), `Question: ${query}`]
     const opening = await askText(agents("synthesizer"), prompt.join("\n\n"), ctx)

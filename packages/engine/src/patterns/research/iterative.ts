@@ -1,6 +1,7 @@
 /** Iterative research: a question, searched until the evidence suffices or the budget is spent, and a report with its sources. */
 import { z } from "zod"
 import type { Workflow } from "../../builder/index.ts"
+import { loadModule } from "../../core/module-load.ts"
 import { researchAgents } from "./research-agents.ts"
 import { limitsOf } from "./research-budget.ts"
 import { researchLoop } from "./research-loop.ts"
@@ -19,7 +20,7 @@ export function iterativeResearch(options: ResearchOptions): Workflow<string, st
       assign: (query) => ({ query, limits: limitsOf(budget) }),
       finish: async (text, ctx) => {
         // With a parser of Markdown, which nothing else needs.
-        const { finishReport } = await import("./report.ts")
+        const { finishReport } = await loadModule(() => import("./report.ts"))
         return finishReport(text, ctx.state.get(EVIDENCE))
       },
     },
