@@ -37,6 +37,13 @@ test("superstep loads the engine's own layers and one small package", { timeout:
   expect(packages).toEqual(["uuidv7"])
 })
 
+test("superstep/patterns loads no parser of Markdown: reports do, when they are written", {
+  timeout: 60_000,
+}, () => {
+  const { packages } = loadedBy("superstep/patterns")
+  expect(packages.filter((name) => /markdown|micromark/.test(name))).toEqual([])
+})
+
 test("superstep/protocol brings schemas, and nothing of the driver", { timeout: 60_000 }, () => {
   const { folders, packages } = loadedBy("superstep/protocol")
   expect(folders).toEqual(["core", "protocol"])

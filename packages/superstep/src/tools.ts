@@ -76,5 +76,6 @@ export {
   webFetch,
   webSearch,
   webSearchFromEnv,
+  withoutUncheckedPatterns,
   withTimeLimit,
 } from "@superstep/engine/tools"

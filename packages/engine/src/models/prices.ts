@@ -36,7 +36,8 @@ export interface PriceTable {
 }
 
 interface Row {
-  readonly pattern: RegExp
+  /** What stands between its stars. */
+  readonly parts: readonly string[]
   /** How many letters of the pattern stand for themselves. */
   readonly letters: number
   readonly price: Price | null
@@ -89,17 +90,31 @@ function rowsOf(prices: Prices): Row[] {
   return Object.entries(prices).map(([text, price]) => {
     if (price !== null) check(text, price)
     const parts = text.split("*")
-    const source = parts.map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&")).join(".*")
-    return { pattern: new RegExp(`^${source}$`, "s"), letters: parts.join("").length, price }
+    return { parts, letters: parts.join("").length, price }
   })
 }
 
 function best(rows: readonly Row[], model: string): Row | undefined {
   let winner: Row | undefined
   for (const row of rows) {
-    if (row.pattern.test(model) && (winner === undefined || row.letters > winner.letters)) winner = row
+    if (fitsParts(row.parts, model) && (winner === undefined || row.letters > winner.letters)) winner = row
   }
   return winner
+}
+
+/** Whether a name has the parts in their order, with anything between them. The first place of each part is the best one. */
+function fitsParts(parts: readonly string[], model: string): boolean {
+  const [first = "", ...rest] = parts
+  const last = rest.pop()
+  if (last === undefined) return model === first
+  if (!model.startsWith(first)) return false
+  let at = first.length
+  for (const part of rest) {
+    const found = model.indexOf(part, at)
+    if (found < 0) return false
+    at = found + part.length
+  }
+  return model.length - last.length >= at && model.endsWith(last)
 }
 
 function check(pattern: string, price: Price): void {

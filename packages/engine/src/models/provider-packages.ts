@@ -119,7 +119,7 @@ function baseUrl(config: ModelConfig, usual?: string | undefined): { baseURL?: s
 
 /** People give the server's address, or that of its OpenAI interface; the package wants `/api`. */
 function ollamaUrl(url: string): string {
-  const bare = url.replace(/\/+$/, "").replace(/\/(?:v1|api)$/, "")
+  const bare = url.replace(/(?<!\/)\/+$/, "").replace(/\/(?:v1|api)$/, "")
   return `${bare}/api`
 }
 

@@ -41,7 +41,7 @@ export type SecretPattern = readonly [pattern: RegExp, replacement: string]
 export const KEY_PATTERNS: readonly SecretPattern[] = [
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, MASK],
   // Well-known beginnings; with a digit or a mask, as words have neither.
-  [/\b(?:sk|pk|rk|xai|nvapi|glpat|pplx)-(?=[\w*-]*[\d*])[\w*-]{12,}/g, MASK],
+  [/\b(?:sk|pk|rk|xai|nvapi|glpat|pplx)-(?=[\w*-]{0,200}[\d*])[\w*-]{12,}/g, MASK],
   [/\b(?:sk_live|sk_test|rk_live|gsk|hf|r8|npm|ghp|gho|ghs|ghu|ghr|github_pat)_[A-Za-z0-9_]{12,}/g, MASK],
   [/\bxox[abeprs]-[\w-]{10,}/g, MASK],
   [/\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/g, MASK],
@@ -61,7 +61,7 @@ export const KEY_PATTERNS: readonly SecretPattern[] = [
     `$1${MASK}`,
   ],
   [
-    /\b((?:secret|token|signature|sig)["'\\]*\s*[:=]\s*["'\\]*)(?=[^\s"'&,;}]*\d)[^\s"'&,;}\\]{8,}/gi,
+    /\b((?:secret|token|signature|sig)["'\\]*\s*[:=]\s*["'\\]*)(?=[^\s"'&,;}]{0,200}\d)[^\s"'&,;}\\]{8,}/gi,
     `$1${MASK}`,
   ],
   // Upper case, lower case and digits in one run, too long for a name and too short for a file.

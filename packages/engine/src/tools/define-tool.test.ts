@@ -118,3 +118,15 @@ describe("a tool", () => {
     expect(made.approval).toBe(handedOn)
   })
 })
+
+test("a tool whose schema has a pattern without a linear-time match is refused, with the place", () => {
+  const schema = { type: "object", properties: { a: { type: "string", pattern: "(?<=x)y" } } }
+  expect(() =>
+    tool({ name: "t", description: "d", input: { jsonSchema: schema }, run: () => 1 }),
+  ).toThrowError(
+    expect.objectContaining({
+      code: "TOOL_INVALID",
+      message: expect.stringMatching(/^Tool "t": input\.jsonSchema\.properties\.a\.pattern: .*look-around/),
+    }),
+  )
+})

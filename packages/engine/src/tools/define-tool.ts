@@ -4,6 +4,7 @@ import { jsonSchemaOf, type Schema } from "../runtime/index.ts"
 import { type Validated, validate } from "../runtime/schema.ts"
 import { checkApproval } from "./approval.ts"
 import { jsonSchema } from "./json-schema.ts"
+import { schemaProblems } from "./schema-limits.ts"
 import type { ApprovalRules, ApprovalVerdict, ParsedArgs, Tool, ToolCallContext } from "./tool.ts"
 
 export interface ToolOptions<Args> {
@@ -90,8 +91,12 @@ function schemaOf(input: ToolOptions<unknown>["input"], refuse: (reason: string)
   if ("~standard" in input) return input
   if ("jsonSchema" in input) {
     const problem = jsonProblem(input.jsonSchema)
-    if (problem === undefined) return jsonSchema(input.jsonSchema)
-    throw refuse(`input.jsonSchema is not plain JSON: ${printJsonProblem(problem)}.`)
+    if (problem !== undefined) {
+      throw refuse(`input.jsonSchema is not plain JSON: ${printJsonProblem(problem)}.`)
+    }
+    const [refused] = schemaProblems(input.jsonSchema)
+    if (refused === undefined) return jsonSchema(input.jsonSchema)
+    throw refuse(`${["input.jsonSchema", ...refused.path].join(".")}: ${refused.message}.`)
   }
   throw refuse("input is a Standard Schema (zod, valibot, arktype, …) or { jsonSchema }.")
 }

@@ -152,8 +152,11 @@ describe("the schemas that were compiled", () => {
         return Reflect.ownKeys(target)
       },
     })
+    await jsonSchema(counted)["~standard"].validate({ a: "x" })
+    const once = reads
+    expect(once).toBeGreaterThan(0)
     for (let i = 0; i < 3; i++) await jsonSchema(counted)["~standard"].validate({ a: "x" })
-    expect(reads).toBe(1)
+    expect(reads).toBe(once)
   })
 
   test("cannot take the place of a draft that others need", async () => {

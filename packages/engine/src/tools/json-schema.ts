@@ -3,16 +3,30 @@
  * Ajv is loaded with the first check, since most programs never need it. `format` says what is meant and is not checked;
  * a reference to another document is refused, nothing is fetched.
  */
-import type { Ajv, ErrorObject, Options, ValidateFunction } from "ajv"
+import type { Ajv, ErrorObject, Options } from "ajv"
 import { type Json, SuperstepError } from "../core/index.ts"
+import { loadModule } from "../core/module-load.ts"
 import type { Schema } from "../runtime/index.ts"
+import type { Checker, CheckWork } from "./schema-checker.ts"
+import { printSchemaPath, schemaProblems, TooMuchWork } from "./schema-limits.ts"
 
-/** Checks values against a JSON Schema: draft 2020-12, or 2019-09, 07, 06 where `$schema` says so. */
+/**
+ * Checks values against a JSON Schema: draft 2020-12, or 2019-09, 07, 06 where `$schema` says so. Throws
+ * `SCHEMA_INVALID` when the schema is too large, or has a pattern that cannot be matched in linear time.
+ */
 export function jsonSchema<Output = unknown>(schema: Json): Schema<Output> {
+  checkLimits(schema)
   const validate = async (value: unknown) => {
-    const check = await compiled(schema)
-    if (check(value)) return { value: value as Output }
-    return { issues: issuesOf(check.errors ?? []) }
+    const { check, work } = await compiled(schema)
+    try {
+      work.start()
+      if (check(value)) return { value: value as Output }
+      return { issues: issuesOf(check.errors ?? []) }
+    } catch (error) {
+      if (error instanceof TooMuchWork) return { issues: [{ message: TOO_MUCH_WORK, path: [] }] }
+      if (error instanceof RangeError) return { issues: [{ message: TOO_DEEP, path: [] }] }
+      throw error
+    }
   }
   const standard = {
     version: 1 as const,
@@ -23,15 +37,30 @@ export function jsonSchema<Output = unknown>(schema: Json): Schema<Output> {
   return { "~standard": standard }
 }
 
+const TOO_MUCH_WORK =
+  "is too large to be checked: its patterns and references would take too long. Give less, or simplify the schema"
+const TOO_DEEP = "is nested too deep to be checked, or the schema refers to itself without end"
+
 /** Throws `SCHEMA_INVALID` when it is no schema that values can be checked against. */
 export async function checkJsonSchema(schema: Json): Promise<void> {
   await compiled(schema)
 }
 
 /** As long as the schema is there: the tools of a server are made anew for each task, from the same schemas. */
-const known = new WeakMap<object, Promise<ValidateFunction>>()
+const known = new WeakMap<object, Promise<Checker>>()
+const withinLimits = new WeakSet<object>()
 
-function compiled(schema: Json): Promise<ValidateFunction> {
+function checkLimits(schema: Json): void {
+  if (typeof schema !== "object" || schema === null || withinLimits.has(schema)) return
+  const [problem] = schemaProblems(schema)
+  if (problem !== undefined) {
+    const at = problem.path.length === 0 ? "" : ` at ${printSchemaPath(problem.path)}`
+    throw invalid(`${problem.message}${at}`)
+  }
+  withinLimits.add(schema)
+}
+
+function compiled(schema: Json): Promise<Checker> {
   if (typeof schema !== "object" || schema === null) return compile(schema)
   const made = known.get(schema) ?? compile(schema)
   known.set(schema, made)
@@ -40,7 +69,8 @@ function compiled(schema: Json): Promise<ValidateFunction> {
 
 type Dialect = "2020" | "2019" | "07"
 
-async function compile(schema: Json): Promise<ValidateFunction> {
+async function compile(schema: Json): Promise<Checker> {
+  checkLimits(schema)
   if (
     typeof schema !== "boolean" &&
     (typeof schema !== "object" || schema === null || Array.isArray(schema))
@@ -61,17 +91,21 @@ async function compile(schema: Json): Promise<ValidateFunction> {
   }
 }
 
-/** By an Ajv of its own: each keeps what it has compiled for ever. Whether it is a schema at all, one says for all. */
-async function compileAs(dialect: Dialect, schema: object | boolean): Promise<ValidateFunction> {
-  const Dialect = await loadAjv(dialect)
-  const checker = checkers.get(dialect) ?? new Dialect(OPTIONS)
-  checkers.set(dialect, checker)
-  checker.validateSchema(schema, true)
-  return new Dialect({ ...OPTIONS, validateSchema: false }).compile(schema)
+/** Whether it is a schema at all, one Ajv says for all. */
+async function compileAs(dialect: Dialect, schema: object | boolean): Promise<Checker> {
+  const [Dialect, { boundedAjv, CheckWork }] = await loadModule(() =>
+    Promise.all([loadAjv(dialect), import("./schema-checker.ts")]),
+  )
+  const work = new CheckWork()
+  const meta = metaCheckers.get(dialect) ?? { ajv: boundedAjv(Dialect, work), work }
+  metaCheckers.set(dialect, meta)
+  meta.work.start()
+  meta.ajv.validateSchema(schema, true)
+  const own = new CheckWork()
+  return { check: boundedAjv(Dialect, own, { validateSchema: false }).compile(schema), work: own }
 }
 
-const checkers = new Map<Dialect, Ajv>()
-const OPTIONS = { strict: false, allErrors: true, validateFormats: false, logger: false } as const
+const metaCheckers = new Map<Dialect, { readonly ajv: Ajv; readonly work: CheckWork }>()
 
 async function loadAjv(dialect: Dialect): Promise<new (options: Options) => Ajv> {
   if (dialect === "2020") return (await import("ajv/dist/2020.js")).Ajv2020
@@ -80,7 +114,7 @@ async function loadAjv(dialect: Dialect): Promise<new (options: Options) => Ajv>
 }
 
 /** Schemas that do not say their draft are often of draft 07, whose `items` may be a list. */
-async function compiledAs07(schema: object | boolean): Promise<ValidateFunction | undefined> {
+async function compiledAs07(schema: object | boolean): Promise<Checker | undefined> {
   try {
     return await compileAs("07", schema)
   } catch {

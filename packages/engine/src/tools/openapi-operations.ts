@@ -160,7 +160,7 @@ function describe(source: JsonObject, method: string, path: string): string {
 function freeNames(longest: number): (wanted: string) => string {
   const taken = new Set<string>()
   return (wanted) => {
-    const plain = wanted.replace(/[^A-Za-z0-9_-]+/g, "_").replace(/^_+|_+$/g, "")
+    const plain = wanted.replace(/[^A-Za-z0-9_-]+/g, "_").replace(/^_+|(?<!_)_+$/g, "")
     // With room for a number behind it.
     const base = plain.slice(0, Math.max(1, longest - 4)) || "operation"
     let name = base

@@ -52,7 +52,7 @@ function addressOf(operation: Operation, server: URL, args: Args): URL {
   const path = operation.path.replace(/\{([^{}]+)\}/g, (_, name: string) =>
     encodeSegment(name, args[parts.get(name)?.argument ?? ""]),
   )
-  const base = server.pathname.replace(/\/+$/, "")
+  const base = server.pathname.replace(/(?<!\/)\/+$/, "")
   const url = new URL(`${server.origin}${base}${path}`)
   if (url.origin === server.origin && url.pathname.startsWith(base)) return url
   throw new SuperstepError("ADDRESS_REFUSED", `${operation.name} would leave ${server.host}.`, {

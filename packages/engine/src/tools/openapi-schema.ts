@@ -1,6 +1,7 @@
 /** A schema of an OpenAPI document as plain JSON Schema without references, small enough for a model. */
 import type { Json } from "../core/index.ts"
 import { isObject, type JsonObject, type OpenApiDocument } from "./openapi-document.ts"
+import { patternProblem } from "./schema-limits.ts"
 
 /** Parts of one schema. What is beyond is taken as it comes. */
 const MAX_PARTS = 2_000
@@ -53,10 +54,11 @@ function writable(
 function fixed(schema: JsonObject, source: JsonObject): JsonObject {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, type, description, required, ...rest } =
     schema
+  const isKept = typeof source.pattern === "string" && patternProblem(source.pattern) === undefined
   const text = [
     typeof description === "string" ? description.slice(0, MAX_DESCRIPTION) : "",
-    // Not checked here: a pattern by strangers can take for ever. The server checks it.
-    typeof source.pattern === "string" ? `Pattern: ${source.pattern.slice(0, 200)}` : "",
+    // A pattern that cannot be matched in linear time is left to the server.
+    typeof source.pattern === "string" && !isKept ? `Pattern: ${source.pattern.slice(0, 200)}` : "",
   ].filter((part) => part !== "")
   const names = isObject(rest.properties) ? Object.keys(rest.properties) : undefined
   const needed = Array.isArray(required)
@@ -64,6 +66,7 @@ function fixed(schema: JsonObject, source: JsonObject): JsonObject {
     : []
   return {
     ...rest,
+    ...(isKept ? { pattern: source.pattern as string } : {}),
     ...(type === undefined ? {} : { type: source.nullable === true ? [type as string, "null"] : type }),
     ...(source.nullable === true && Array.isArray(rest.enum) ? { enum: [...rest.enum, null] } : {}),
     ...(needed.length === 0 ? {} : { required: needed }),

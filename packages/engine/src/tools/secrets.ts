@@ -118,5 +118,7 @@ function inJson(text: string): string {
 
 function base64(text: string): string {
   // Without the padding, so that it is found in either form.
-  return Buffer.from(text).toString("base64").replace(/=+$/, "")
+  return Buffer.from(text)
+    .toString("base64")
+    .replace(/(?<!=)=+$/, "")
 }

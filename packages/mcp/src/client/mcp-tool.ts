@@ -5,7 +5,14 @@ import {
   type Progress,
 } from "@modelcontextprotocol/sdk/types.js"
 import { isSuperstepError, type Json, type Schema, SuperstepError } from "@superstep/engine"
-import { type Approval, jsonSchema, type Tool, type ToolCallContext, tool } from "@superstep/engine/tools"
+import {
+  type Approval,
+  jsonSchema,
+  type Tool,
+  type ToolCallContext,
+  tool,
+  withoutUncheckedPatterns,
+} from "@superstep/engine/tools"
 import type { McpServer } from "./mcp-server.ts"
 import { failureText, toolValue } from "./tool-value.ts"
 
@@ -36,7 +43,14 @@ export function mcpTool(
     parameters: inputSchema as Json,
     approval: policies.approval,
     idempotent: policies.trustHints === true && isRepeatable ? true : undefined,
-    run: (args: Readonly<Record<string, unknown>>, call) => callMcpTool(server, listed.name, args, call),
+    run: (args: Readonly<Record<string, unknown>>, call) => {
+      const { unchecked } = checkable(inputSchema as Json)
+      if (unchecked.length > 0) {
+        const text = `Arguments of "${name}" are sent to the MCP server "${server.name}" without a check of patterns that have no linear-time match; the server checks them.`
+        call.ctx.log("warn", text, { patterns: unchecked.map((pattern) => pattern.slice(0, 200)) })
+      }
+      return callMcpTool(server, listed.name, args, call)
+    },
   })
 }
 
@@ -45,11 +59,11 @@ function textOr(text: string | undefined, otherwise: string): string {
 }
 
 /**
- * A schema that cannot be used here is left to the server, which checks the arguments itself; and so are its patterns: one
- * that a stranger wrote can take for ever.
+ * A schema that cannot be used here is left to the server, which checks the arguments itself; and so are patterns that
+ * cannot be matched in linear time, with a warning at each call.
  */
 function tolerant(schema: Json): Schema<Readonly<Record<string, unknown>>> {
-  const strict = jsonSchema<Readonly<Record<string, unknown>>>(checkable(schema))["~standard"]
+  const strict = strictest(checkable(schema).schema)["~standard"]
   const validate = async (value: unknown) => {
     try {
       return await strict.validate(value)
@@ -62,40 +76,25 @@ function tolerant(schema: Json): Schema<Readonly<Record<string, unknown>>> {
   return { "~standard": { ...strict, validate } }
 }
 
-/** For each schema once: it is compiled as often as it is made. */
-const known = new WeakMap<object, Json>()
+function strictest(schema: Json): Schema<Readonly<Record<string, unknown>>> {
+  try {
+    return jsonSchema(schema)
+  } catch (error) {
+    if (!isSuperstepError(error, "SCHEMA_INVALID")) throw error
+    return jsonSchema({ type: "object" })
+  }
+}
 
-function checkable(schema: Json): Json {
-  if (typeof schema !== "object" || schema === null) return schema
-  const made = known.get(schema) ?? withoutPatterns(schema)
+type Checkable = ReturnType<typeof withoutUncheckedPatterns>
+
+/** Once for each schema: what is the same object is compiled once. */
+const known = new WeakMap<object, Checkable>()
+
+function checkable(schema: Json): Checkable {
+  if (typeof schema !== "object" || schema === null) return { schema, unchecked: [] }
+  const made = known.get(schema) ?? withoutUncheckedPatterns(schema)
   known.set(schema, made)
   return made
-}
-
-function withoutPatterns(schema: Json): Json {
-  if (typeof schema !== "object" || schema === null) return schema
-  if (Array.isArray(schema)) return schema.map(withoutPatterns)
-  const entries = Object.entries(schema).flatMap(([key, item]): [string, Json][] => {
-    if (item === undefined || (key === "pattern" && typeof item === "string")) return []
-    // Without them their properties would count as additional ones.
-    if (key === "additionalProperties" && "patternProperties" in schema) return []
-    if (key === "patternProperties") return []
-    return [[key, DATA.has(key) ? item : NAMED.has(key) ? ofEach(item) : withoutPatterns(item)]]
-  })
-  return Object.fromEntries(entries)
-}
-
-const DATA = new Set(["const", "enum", "default", "examples"])
-/** Keywords whose own keys are names. */
-const NAMED = new Set(["properties", "$defs", "definitions", "dependentSchemas"])
-
-function ofEach(schemas: Json): Json {
-  if (typeof schemas !== "object" || schemas === null || Array.isArray(schemas)) return schemas
-  return Object.fromEntries(
-    Object.entries(schemas).flatMap(([name, one]) =>
-      one === undefined ? [] : [[name, withoutPatterns(one)]],
-    ),
-  )
 }
 
 async function callMcpTool(

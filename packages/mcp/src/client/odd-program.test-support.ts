@@ -23,6 +23,10 @@ const pages = [
         additionalProperties: false,
       },
     },
+    {
+      name: "behind",
+      inputSchema: { ...anything, properties: { text: { type: "string", pattern: "(?<=x)y" } } },
+    },
     { name: "second", description: "d".repeat(100_000), inputSchema: anything },
     { name: "first", inputSchema: anything },
   ],

@@ -163,22 +163,32 @@ test.each([
 test("tools that do not follow the protocol are left out, the others stay; every page is read", async () => {
   const task = logged()
   const tools = await opened({ name: "odd", ...program("./odd-program.test-support.ts") }).tools(task.ctx)
-  expect(tools.map(({ name }) => name)).toEqual(["first", "uncheckable", "slow", "second"])
+  expect(tools.map(({ name }) => name)).toEqual(["first", "uncheckable", "slow", "behind", "second"])
   expect(task.lines.join("\n")).toMatch(/"broken" does not follow the protocol.*\n.*"first" is there twice/)
-  const [, uncheckable, , second] = tools
+  const [, uncheckable, , , second] = tools
   expect(uncheckable && (await value(uncheckable, { anything: 1 }))).toEqual({ anything: 1 })
   expect(second?.description).toHaveLength(10_000)
 })
 
-test("T3 a pattern of the server's is left to the server: it could keep us busy for ever", async () => {
+test("T3 a pattern of the server's is matched in linear time", async () => {
   const toolset = opened({ name: "odd", ...program("./odd-program.test-support.ts") })
   const slow = await toolNamed(toolset, "slow")
-  // Each letter doubles the time that the pattern takes: this is more than a day.
-  const hostile = { text: `${"a".repeat(50)}!`, [`${"b".repeat(50)}!`]: 1 }
-  expect(await value(slow, hostile)).toEqual(hostile)
+  // Each letter doubles the time that a backtracking engine takes.
+  const letters = "a".repeat(50_000)
+  expect(await readArgs(slow, JSON.stringify({ text: `${letters}!` }))).toMatchObject({ ok: false })
+  expect(await value(slow, { text: letters })).toEqual({ text: letters })
   expect(await readArgs(slow, '{"text":1}')).toMatchObject({ ok: false })
   expect(await readArgs(slow, '{"patternProperties":"x"}')).toMatchObject({ ok: false })
   expect(slow.parameters).toMatchObject({ properties: { text: { pattern: "^(a+)+$" } } })
+})
+
+test("T3 a pattern that cannot be matched in linear time is left to the server, with a warning", async () => {
+  const task = logged()
+  const toolset = opened({ name: "odd", ...program("./odd-program.test-support.ts") })
+  const behind = await toolNamed(toolset, "behind")
+  expect(await use(behind, { text: "no" }, task)).toMatchObject({ ok: true, value: { text: "no" } })
+  expect(await readArgs(behind, '{"text":1}')).toMatchObject({ ok: false })
+  expect(task.lines.join("\n")).toMatch(/"behind".*without a check of patterns/)
 })
 
 test("K3 a secret is not told by its last letters, where a server's words are cut", async () => {

@@ -73,7 +73,7 @@ function hasText(value: Json, text: string): boolean {
 
 /** Of base64, without decoding it. */
 function bytesOf(base64: string): number {
-  return Math.floor((base64.replace(/=+$/, "").length * 3) / 4)
+  return Math.floor((base64.replace(/(?<!=)=+$/, "").length * 3) / 4)
 }
 
 function compact(value: { readonly [key: string]: Json | undefined }): Json {

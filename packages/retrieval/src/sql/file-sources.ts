@@ -63,7 +63,7 @@ function withTables(
       .normalize("NFC")
       .toLowerCase()
       .replace(/[^\p{L}\p{N}]+/gu, "_")
-      .replace(/^_+|_+$/g, "")
+      .replace(/^_+|(?<!_)_+$/g, "")
     const first = /^\p{L}/u.test(plain) ? plain : `table_${plain}`
     let table = first
     for (let n = 2; taken.has(table); n += 1) table = `${first}_${n}`

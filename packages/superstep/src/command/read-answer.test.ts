@@ -25,6 +25,9 @@ describe("an answer is read as what the question asks for", () => {
     [plan, "No: too dear", { approve: false, feedback: "too dear" }],
     [plan, '{"approve": true, "plan": "mine"}', { approve: true, plan: "mine" }],
     [{ type: "object", properties: { a: { type: "boolean" } }, required: ["a"] }, "no: never", { a: false }],
+    // A pattern that cannot be checked here is checked where the question was asked.
+    [{ type: "string", pattern: "(?<=x)y" }, "12", "12"],
+    [{ anyOf: [{ type: "string", pattern: "^(a+)+$" }, { type: "integer" }] }, "12", 12],
     [{ anyOf: [{ type: "null" }, { type: "integer" }] }, "null", null],
   ])("%j: %s", async (schema, text, value) => {
     expect(await readAnswer(text, { schema })).toEqual(value)

@@ -24,8 +24,9 @@ export async function readAnswer(
     if (reason !== undefined) return decided(decision, false, reason)
   }
   if (schema === undefined) return text
-  const { jsonSchema } = await import("@superstep/engine/tools")
-  const shape = jsonSchema(schema)["~standard"]
+  const { jsonSchema, withoutUncheckedPatterns } = await import("@superstep/engine/tools")
+  // What cannot be checked here, the run checks with the schema that it asked with.
+  const shape = jsonSchema(withoutUncheckedPatterns(schema).schema)["~standard"]
   for (const value of readings(text, word)) {
     const checked = await shape.validate(value)
     if (checked.issues === undefined) return value

@@ -1,5 +1,6 @@
 /** The agents of a definition, as calls that make them. */
 import { relative } from "node:path"
+import { checkSchema } from "../check-schema.ts"
 import { DefinitionPaths } from "../definition-paths.ts"
 import { type Document, nearest, type Path, type Report } from "../document/index.ts"
 import { type Arg, type ArgObject, call, later, type PlanWriter, type Ref } from "../plan/index.ts"
@@ -96,6 +97,13 @@ function agentArg(
     const at = { report, beside, path: [...path, "toolsets", i], place }
     return toolsetCall(toolset, at) ?? []
   })
+  if (structured_output !== undefined) {
+    checkSchema(structured_output.schema, `the structured_output of agent "${name}"`, {
+      report,
+      path: [...path, "structured_output", "schema"],
+      place: (to, part) => document.place(to, part),
+    })
+  }
   const first = modelArg(data.model, [...path, "model"], models)
   const others = (fallback?.models ?? []).map((one, i) =>
     modelArg(one, [...path, "fallback", "models", i], models),

@@ -1,5 +1,7 @@
 /** A toolset of a definition as the call that makes it. */
 import { relative } from "node:path"
+import type { Json } from "../../core/index.ts"
+import { checkSchema } from "../check-schema.ts"
 import type { Path, Place, Report } from "../document/index.ts"
 import { type Arg, type ArgObject, type Call, call, callWith } from "../plan/index.ts"
 import { ourToolName } from "./tool-names.ts"
@@ -40,7 +42,7 @@ function base(data: ToolsetData, at: ToolsetPlace): Call | undefined {
     case "shell":
       return shellCall(data, at)
     case "script":
-      return scriptCall(data)
+      return scriptCall(data, at)
     case "fetch":
       return fetchCall(data, at)
     case "api":
@@ -75,7 +77,7 @@ function shellCall(data: ToolsetOf<"shell">, at: ToolsetPlace): Call {
     for (const field of ["allow", "deny", "secrets", "timeout"] as const) {
       if (data[field] !== undefined) ignored(at, field)
     }
-    return scriptCall({ type: "script", shell, env })
+    return scriptCall({ type: "script", shell, env }, at)
   }
   const which: ArgObject =
     allow === undefined ? { allow: ["*"], shellStrings: true } : { allow, shellStrings: false }
@@ -90,7 +92,8 @@ function shellCall(data: ToolsetOf<"shell">, at: ToolsetPlace): Call {
   })
 }
 
-function scriptCall({ shell, env, inherit }: ToolsetOf<"script">): Call {
+function scriptCall({ shell, env, inherit }: ToolsetOf<"script">, at: ToolsetPlace): Call {
+  for (const [name, { args }] of Object.entries(shell)) checkArgs(args, name, ["shell", name, "args"], at)
   const tools = Object.fromEntries(Object.entries(shell).map(([name, tool]) => [name, tool as Arg]))
   return call("script", { tools, env, inherit, approval: "always" })
 }
@@ -115,6 +118,7 @@ function hosts(domain: string): string[] {
 function apiCall({ api_config }: ToolsetOf<"api">, at: ToolsetPlace): Call {
   if (api_config.output_schema !== undefined) ignored(at, "api_config", "output_schema")
   const { name, instruction, endpoint, method, headers, args, required } = api_config
+  checkArgs(args, name, ["api_config", "args"], at)
   return call("api", {
     name,
     description: instruction,
@@ -124,6 +128,19 @@ function apiCall({ api_config }: ToolsetOf<"api">, at: ToolsetPlace): Call {
     args: args as Arg,
     required,
   })
+}
+
+/** The schemas of a tool's arguments. */
+function checkArgs(
+  args: Readonly<Record<string, Json>> | undefined,
+  tool: string,
+  path: Path,
+  at: ToolsetPlace,
+): void {
+  for (const [name, schema] of Object.entries(args ?? {})) {
+    const what = `the argument "${name}" of the tool "${tool}"`
+    checkSchema(schema, what, { ...at, path: [...at.path, ...path, name] })
+  }
 }
 
 function openapiCall({ url, headers, timeout, server }: ToolsetOf<"openapi">, at: ToolsetPlace): Call {

@@ -5,9 +5,9 @@ import type { Code, Compiler } from "./compile.ts"
 import { compileMacro } from "./compile-macro.ts"
 import type { Evaluation } from "./evaluation.ts"
 import { Failure, type Span } from "./expression-error.ts"
+import { patternProblem } from "./expression-patterns.ts"
 import { type CelFunction, FUNCTIONS, METHODS } from "./functions.ts"
 import { type Kind, kindOf, nameOfKind, type StaticKind } from "./kinds.ts"
-import { patternProblem } from "./pattern-match.ts"
 import { MACROS } from "./rewrite.ts"
 
 export function compileCall(compiler: Compiler, name: string, args: readonly ASTNode[], node: Span): Code {

@@ -1,7 +1,7 @@
 /** One evaluation of an expression: where its values come from, and what it has cost so far. */
 import type { Json } from "../../core/index.ts"
+import { Patterns } from "./expression-patterns.ts"
 import { member, type Path, valueAt } from "./path.ts"
-import { Patterns } from "./pattern-match.ts"
 import type { Reference } from "./reference.ts"
 import { Work } from "./work.ts"
 

@@ -110,5 +110,5 @@ function choiceIn(answer: Json): string {
   if (isObject(data)) return textOf(data.next ?? data.decision ?? data.choice)
   return textOf(answer)
     .trim()
-    .replace(/^["'`]+|["'`.]+$/g, "")
+    .replace(/^["'`]+|(?<!["'`.])["'`.]+$/g, "")
 }

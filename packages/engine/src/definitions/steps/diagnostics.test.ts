@@ -51,6 +51,28 @@ describe("what is wrong with a steps file is told with its place", () => {
     )
   })
 
+  test("a pattern in a schema that has no linear-time match, wherever the schema is", () => {
+    const found = problemsOf(`agents:
+  writer:
+    model: offline
+    structured_output:
+      name: out
+      schema: { type: object, properties: { a: { type: string, pattern: "(?<=x)y" } } }
+    toolsets:
+      - type: script
+        shell: { go: { cmd: echo, args: { b: { type: string, pattern: "(a)\\\\1" } } } }
+workflow:
+  - type: human
+    prompt: Which?
+    schema: { type: object, patternProperties: { "a(?=b)": { type: string } } }
+`)
+    expect(found).toEqual([
+      expect.stringMatching(/^SCHEMA_INVALID 9:71 the argument "b" of the tool "go": the pattern .*back-ref/),
+      expect.stringMatching(/^SCHEMA_INVALID 6:73 the structured_output of agent "writer": .*look-around/),
+      expect.stringMatching(/^SCHEMA_INVALID 13:50 workflow step\[0\]: the schema of the answer: .*look-/),
+    ])
+  })
+
   test("two steps of one id, with both places", () => {
     expect(
       problems("  - { id: a, type: agent, name: writer }\n  - { id: a, type: agent, name: reader }\n"),

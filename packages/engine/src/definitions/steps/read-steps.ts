@@ -1,4 +1,5 @@
 /** From the data of a file to its steps: types, fields and ids are checked, and every step knows its place. */
+import { checkSchema } from "../check-schema.ts"
 import { type Document, nearest, type Path, type Report } from "../document/index.ts"
 import { hasWorkflow, type Step } from "./step.ts"
 import { defaultId, idProblem, missingField, modesOf, strangeFields } from "./step-fields.ts"
@@ -60,6 +61,13 @@ function readStep(reading: ReadingSteps, data: StepData, here: Where, around: Ar
     report.error("MISSING_FIELD", text, place())
   }
   checkMode(reading, type, data, here)
+  if (data.schema !== undefined) {
+    checkSchema(data.schema, `workflow ${here.where}: the schema of the answer`, {
+      report,
+      path: [...here.at, "schema"],
+      place: (to, part) => reading.document.place(to, part),
+    })
+  }
   const id = idOf(reading, type, data, here, around)
   const path = around.prefix + id
   const common = { id, path, region: around.region, data, ...here }

@@ -81,13 +81,13 @@ function quote(found: readonly Found[], shape = onOneLine): Answer {
 }
 
 const IN_PLACE =
-  /\s*[([](?:source|from|see)?:?\s*(https?:\/\/[^\s)\]]+|[\w./-]{1,120}\.[a-z][a-z0-9]{0,4})[)\]](\.?)$/i
+  /(?<!\s)\s*[([](?:source|from|see)?:?\s*(https?:\/\/[^\s)\]]+|[\w./-]{1,120}\.[a-z][a-z0-9]{0,4})[)\]](\.?)$/i
 
 /** The sentence without its marks, and where it is from: by its own word, its passage's list, its passage. */
 function sourcesOf(text: string, passage: Passage): { said: string; from: readonly string[] } {
   const named = IN_PLACE.exec(text)
   if (named?.[1] !== undefined) return { said: text.slice(0, named.index) + named[2], from: [named[1]] }
-  const marks = passage.cited === undefined ? null : /(?:\s*\[\d{1,3}\])+\s*$/.exec(text)
+  const marks = passage.cited === undefined ? null : /(?<!\s|\[\d{1,3}\])(?:\s*\[\d{1,3}\])+\s*$/.exec(text)
   if (marks !== null) {
     const numbers = [...marks[0].matchAll(/\d+/g)].map(([number]) => Number(number))
     const from = numbers.flatMap((number) => passage.cited?.get(number) ?? [])

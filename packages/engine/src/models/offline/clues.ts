@@ -64,7 +64,7 @@ export function findClues(kind: ClueKind, text: string): string[] {
         ...matches(/(?<=#)\w+|\b\d{3,}\b/g, text),
       ]
     case "expression":
-      return matches(/(?:\d|\()[\d\s.()+*/^%x×÷-]*[\d)]/g, text).filter((found) =>
+      return matches(/(?:\d|\()[\d\s.()+*/^%x×÷-]{0,200}[\d)]/g, text).filter((found) =>
         /\d\s*[+*/^%x×÷-]\s*[\d(]/.test(found),
       )
     case "language":
@@ -111,7 +111,7 @@ export function names(text: string): string[] {
   for (const match of text.matchAll(
     /\p{Lu}[\p{L}\p{N}'’.-]*(?:[ \t]+(?:(?:of|de|van|von|la|le|and)[ \t]+)?\p{Lu}[\p{L}\p{N}'’.-]*)*/gu,
   )) {
-    const words = match[0].replace(/[.'’-]+$/, "").split(/\s+/)
+    const words = match[0].replace(/(?<![.'’-])[.'’-]+$/, "").split(/\s+/)
     const isStart =
       match.index === 0 || /[.!?\n:]\s*$/.test(text.slice(Math.max(0, match.index - 3), match.index))
     while (words.length > 0 && isPlain(words[0] ?? "", isStart && words.length === 1)) words.shift()
@@ -143,7 +143,9 @@ interface NumberClue {
 export function numbers(text: string): NumberClue[] {
   const plain = text.replace(/https?:\/\/\S+/g, (url) => " ".repeat(url.length))
   return [
-    ...plain.matchAll(/(?<![\w.,])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\w]*[-_]?[A-Za-z]{4,}\d)/g),
+    ...plain.matchAll(
+      /(?<![\w.,])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\w]{0,40}[-_]?[A-Za-z]{4,40}\d)/g,
+    ),
   ].map((found) => ({
     value: Number(found[0].replaceAll(",", "").replace("−", "-")),
     at: found.index,
@@ -160,7 +162,7 @@ export function labelled(name: string, text: string): string | undefined {
     "iu",
   )
   const found = pattern.exec(text)
-  return (found?.[1] ?? found?.[2])?.replace(/[.?!]+$/, "")
+  return (found?.[1] ?? found?.[2])?.replace(/(?<![.?!])[.?!]+$/, "")
 }
 
 function escaped(word: string): string {

@@ -137,7 +137,7 @@ function bare(request: string): string {
   return (
     line
       .replace(LEAD, "")
-      .replace(/[?!.]+$/, "")
+      .replace(/(?<![?!.])[?!.]+$/, "")
       .trim() || line
   )
 }
@@ -147,14 +147,14 @@ function titleOf(request: string): string {
   return line.charAt(0).toUpperCase() + line.slice(1, 80)
 }
 
-/** Words of the text that the pattern fits. Short ones only: a pattern may be slow on long text. */
+/** Short words of the text that the pattern fits. */
 function tokensLike(pattern: string, text: string): string[] {
   const like = regex(pattern)
   if (like === undefined) return []
   const tokens = text
     .slice(0, 8_000)
     .split(/[\s,;"'()[\]{}<>]+/)
-    .map((token) => token.replace(/[.:!?]+$/, ""))
+    .map((token) => token.replace(/(?<![.:!?])[.:!?]+$/, ""))
   return unique(tokens.filter((token) => token.length > 0 && token.length <= 40 && like.test(token)))
 }
 

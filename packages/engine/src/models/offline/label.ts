@@ -68,5 +68,7 @@ export function listedLabels(name: string, text: string): string[] {
   const found = pattern.exec(text)?.[1]
   return found === undefined
     ? []
-    : found.split(/\s*[,|/]\s*(?:or\s|and\s)?|\s(?:or|and)\s/).map((label) => label.replace(/["'\x60*]/g, ""))
+    : found
+        .split(/(?<!\s)\s*[,|/]\s*(?:or\s|and\s)?|\s(?:or|and)\s/)
+        .map((label) => label.replace(/["'\x60*]/g, ""))
 }

@@ -35,9 +35,9 @@ export function passage(
 
 export function cleanSource(source: string): string {
   const bare = source
-    .replace(/\s*\((?:score|relevance)[^)]*\)\s*$/i, "")
-    .replace(/^[("'*]+|["'*:,]+$/g, "")
+    .replace(/(?<!\s)\s*\((?:score|relevance)[^()]*\)\s*$/i, "")
+    .replace(/^[("'*]+|(?<!["'*:,])["'*:,]+$/g, "")
     .trim()
   // `Shop (2026)` has brackets of its own.
-  return bare.includes("(") ? bare : bare.replace(/[)"'*:,]+$/, "")
+  return bare.includes("(") ? bare : bare.replace(/(?<![)"'*:,])[)"'*:,]+$/, "")
 }

@@ -3,6 +3,7 @@
  * validation has the last word.
  */
 
+import { compilePattern, isFound, type Pattern, PatternError } from "../../text/patterns/index.ts"
 import { fitsFormat } from "./formats.ts"
 import {
   isSchema,
@@ -15,12 +16,26 @@ import {
 } from "./json-schema.ts"
 
 const MAX_DEPTH = 64
+/** Schemas that one check goes through: references that branch would double it at every level. */
+const MAX_CHECKS = 100_000
+const PATTERN_LIMITS = { length: 5_000, instructions: 5_000 }
+/** States of a pattern tried over one text. */
+const MAX_TRIES = 1_000_000
 
-export function fits(node: SchemaNode, value: unknown, root: SchemaNode = node, depth = 0): boolean {
-  if (depth > MAX_DEPTH) return false
-  const schema = resolve(node, root)
+export function fits(node: SchemaNode, value: unknown, root: SchemaNode = node): boolean {
+  return fitsWithin({ root, left: MAX_CHECKS }, node, value, 0)
+}
+
+interface Check {
+  readonly root: SchemaNode
+  left: number
+}
+
+function fitsWithin(check: Check, node: SchemaNode, value: unknown, depth: number): boolean {
+  if (depth > MAX_DEPTH || check.left-- <= 0) return false
+  const schema = resolve(node, check.root)
   if (schema === undefined || typeof schema === "boolean") return schema === true
-  const inner = (part: SchemaNode, of: unknown) => fits(part, of, root, depth + 1)
+  const inner = (part: SchemaNode, of: unknown) => fitsWithin(check, part, of, depth + 1)
   return (
     fitsType(schema, value) &&
     fitsListed(schema, value) &&
@@ -87,15 +102,34 @@ function fitsString({ minLength, maxLength, pattern, format }: SchemaObject, val
   return typeof pattern !== "string" || (regex(pattern)?.test(value) ?? true)
 }
 
-export function regex(pattern: string): RegExp | undefined {
-  for (const flags of ["u", ""]) {
-    try {
-      return new RegExp(pattern, flags)
-    } catch {
-      // Not every pattern is one of both kinds; one of neither is left to the caller's validation.
-    }
+interface TextTest {
+  test(text: string): boolean
+}
+
+/** Undefined for a pattern that cannot be matched in linear time: it is left to the caller's validation. */
+export function regex(source: string): TextTest | undefined {
+  try {
+    const pattern = compilePattern(source, PATTERN_LIMITS)
+    return { test: (text) => isWithin(pattern, text) }
+  } catch (error) {
+    if (error instanceof PatternError) return undefined
+    throw error
   }
-  return undefined
+}
+
+class TooManyTries extends Error {}
+
+function isWithin(pattern: Pattern, text: string): boolean {
+  let left = MAX_TRIES
+  try {
+    return isFound(pattern, text, (tries) => {
+      left -= tries
+      if (left < 0) throw new TooManyTries()
+    })
+  } catch (error) {
+    if (error instanceof TooManyTries) return false
+    throw error
+  }
 }
 
 function fitsNumber(schema: SchemaObject, value: number): boolean {

@@ -28,7 +28,7 @@ const QUOTED = /"([^"]{1,80})"|“([^”]{1,80})”|(?<!\w)'([^']{1,80})'(?!\w)/
 /** Words that begin with a capital, codes, and numbers right after them: `Skarv 3`, `FB-2041`. */
 const CAPITAL = String.raw`\p{Lu}[\p{L}\p{N}'’&.-]*[\p{L}\p{N}]|\p{Lu}`
 const NAME = new RegExp(String.raw`(?<![\p{L}\p{N}])(?:${CAPITAL})(?: (?:${CAPITAL}|\p{N}+))*`, "gu")
-const CODE = /(?<![\p{L}\p{N}])(?=[\p{L}-]*\p{N})[\p{L}\p{N}]+(?:[-_][\p{L}\p{N}]+)*/gu
+const CODE = /(?<![\p{L}\p{N}])(?=[\p{L}-]{0,40}\p{N})[\p{L}\p{N}]+(?:[-_][\p{L}\p{N}]+)*/gu
 /** They say what to do, or how much, and are in no row. */
 const ASKING =
   /\b(?:show|list|find|name|count|number|total|sum|average|mean|altogether|overall|come|there|currently|now|year|month|date|day|time)\b/gi

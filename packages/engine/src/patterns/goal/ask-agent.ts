@@ -23,7 +23,7 @@ export async function askAgent(role: Role, agent: GoalAgent, text: string, ctx: 
 
 function agentFailed(role: Role, error: unknown): SuperstepError {
   const { fatal, retryable } = error as { readonly fatal?: unknown; readonly retryable?: unknown }
-  const cause = messageOf(error).replace(/[.\s]+$/, "")
+  const cause = messageOf(error).replace(/(?<![.\s])[.\s]+$/, "")
   return new SuperstepError(
     "GOAL_AGENT_FAILED",
     `${role} agent failed: ${cause}. Please check your model access and agent configuration.`,

@@ -20,7 +20,7 @@ export async function plainSearch(
       return foundText((await search.search(goal, { limit, signal: ctx.signal })).slice(0, limit))
     } catch (cause) {
       if (isNoFailure(cause, ctx)) throw cause
-      const reason = messageOf(cause).replace(/[.\s]+$/, "")
+      const reason = messageOf(cause).replace(/(?<![.\s])[.\s]+$/, "")
       throw new SuperstepError("SEARCH_FAILED", `The ${kind} search of "${name}" failed: ${reason}.`, {
         cause,
       })

@@ -49,7 +49,7 @@ function addressesOf(url: string): readonly string[] {
   if (pathname.endsWith(".json")) return [url]
   return PATHS.map((path) => {
     const address = new URL(url)
-    address.pathname = pathname.replace(/\/+$/, "") + path
+    address.pathname = pathname.replace(/(?<!\/)\/+$/, "") + path
     return address.href
   })
 }

@@ -122,7 +122,7 @@ function caller(options: FoundryAgentOptions, ctx: Context): Call {
     const search = new URLSearchParams({ "api-version": apiVersion, ...query })
     const answer = await requestJson({
       method: body === undefined ? "GET" : "POST",
-      url: `${endpoint.replace(/\/+$/, "")}${path}?${search}`,
+      url: `${endpoint.replace(/(?<!\/)\/+$/, "")}${path}?${search}`,
       headers: await bearer(token),
       body,
       timeout: requestTimeout,

@@ -1,5 +1,5 @@
 /** Numbers of sources in a text: `[1]`, `[1, 3]`, `[2-4]`, `[^1]`. What is in code is code. */
-import { outsideCode } from "./markdown-code.ts"
+import { outsideCode } from "./markdown/markdown-code.ts"
 
 const MARK = String.raw`\[\^?(?:\d{1,3}(?:\s*[,;–-]\s*\^?\d{1,3})*)\]`
 const MARKS = new RegExp(`( ?)(${MARK}(?: ?${MARK})*)`, "g")

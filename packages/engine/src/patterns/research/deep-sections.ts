@@ -1,6 +1,7 @@
 /** The sections of a deep research: each runs a loop of its own, with its share of the budget, and gives a draft. */
 import { z } from "zod"
 import type { Node, Workflow } from "../../builder/index.ts"
+import { loadModule } from "../../core/module-load.ts"
 import { type Callable, type Channel, type Context, channel, merge, replace } from "../../runtime/index.ts"
 import { isNoFailure, messageOf } from "../failure.ts"
 import { called } from "../stage-node.ts"
@@ -12,7 +13,6 @@ import { researchLoop } from "./research-loop.ts"
 import type { DeepResearchOptions } from "./research-options.ts"
 import { assignmentOf } from "./research-prompts.ts"
 import { BREACH, EVIDENCE, type Limits, SPENT, sourceKey } from "./research-state.ts"
-import { failedSection, sectionText } from "./section-text.ts"
 
 /** To a section's loop. */
 interface SectionInput extends SectionPlan {
@@ -122,7 +122,11 @@ function shareNow(options: DeepResearchOptions, way: SectionWay, ctx: Context) {
 }
 
 /** The sections in the order of the outline, with numbers of sources that are one list for all. */
-export function reportParts(ctx: Context): { readonly texts: string[]; readonly sources: readonly Source[] } {
+export async function reportParts(
+  ctx: Context,
+): Promise<{ readonly texts: string[]; readonly sources: readonly Source[] }> {
+  // With a parser of Markdown, which nothing else needs.
+  const { failedSection, sectionText } = await loadModule(() => import("./section-text.ts"))
   const results = ctx.state.get(SECTIONS)
   const outline = ctx.state.get(PLAN)?.report_outline ?? []
   const sources: Source[] = []

@@ -4,6 +4,7 @@
  */
 import { z } from "zod"
 import { type LimitNotice, type Node, node, type Workflow, workflow } from "../../builder/index.ts"
+import { loadModule } from "../../core/module-load.ts"
 import type { Context } from "../../runtime/index.ts"
 import { agentStage } from "../stage-node.ts"
 import {
@@ -14,7 +15,6 @@ import {
   type SectionWay,
   sectionNode,
 } from "./deep-sections.ts"
-import { ownWords, withSources } from "./report.ts"
 import { askText, type ResearchAgents, researchAgents, tryAsk } from "./research-agents.ts"
 import type { PlannerAnswer } from "./research-answers.ts"
 import {
@@ -137,7 +137,8 @@ function synthesizing(agents: ResearchAgents) {
   return async (_: unknown, ctx: Context): Promise<string> => {
     const { query } = assignmentOf(ctx)
     const plan = ctx.state.get(PLAN)
-    const { texts, sources } = reportParts(ctx)
+    const { ownWords, withSources } = await loadModule(() => import("./report.ts"))
+    const { texts, sources } = await reportParts(ctx)
     const prompt = [...texts.map((text) => tagged("context", text)), `Question: ${query}`]
     const opening = await askText(agents("synthesizer"), prompt.join("\n\n"), ctx)
     const text = [

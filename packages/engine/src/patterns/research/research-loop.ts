@@ -52,7 +52,7 @@ export interface Loop<In, Out> {
   /** What is asked, from what the workflow was given. */
   assign(input: In): Assignment
   /** What comes out, from what the writer wrote. */
-  finish(text: string, ctx: Context): Out
+  finish(text: string, ctx: Context): Out | Promise<Out>
 }
 
 /** Searches in one pass. */

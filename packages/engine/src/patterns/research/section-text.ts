@@ -1,6 +1,6 @@
 /** A section's draft, brought into the report: under its own heading, with the report's numbers of sources. */
 import { mapCitations } from "./citations.ts"
-import { outsideCode } from "./markdown-code.ts"
+import { outsideCode } from "./markdown/markdown-code.ts"
 import { ownWords, type Source } from "./report.ts"
 
 /** `numberOf` knows what number one of the section's own sources has in the report. */

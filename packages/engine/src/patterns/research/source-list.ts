@@ -1,5 +1,5 @@
 /** A model that lists sources itself, whatever it is told: under a heading, after `Sources:`, as definitions of links. */
-import { codeMasked } from "./markdown-code.ts"
+import { codeMasked } from "./markdown/markdown-code.ts"
 
 const WORD =
   "sources?|references?|bibliography|citations?|footnotes?|literature|works cited|further reading|quellen(?:angaben|verzeichnis)?|literatur(?:verzeichnis)?|références|bibliographie|fuentes|referencias|bibliografía|fonti|riferimenti|fontes|referências|bronnen|källor|источники|литература|参考文献|参考资料|資料來源|来源|出典|참고문헌"

@@ -74,7 +74,7 @@ function part({ text, line, isCut }: Line): Part {
 /** Without links and emphasis, which nobody searches for. */
 function plain(heading: string): string {
   return heading
-    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replace(/!?\[([^[\]]*)\]\([^()]*\)/g, "$1")
     .replace(/[*_`]+/g, "")
     .trim()
 }

@@ -40,7 +40,7 @@ function packageName(name: string): string {
   const plain = name
     .toLowerCase()
     .replace(/[^a-z0-9._-]+/g, "-")
-    .replace(/^[._-]+|-+$/g, "")
+    .replace(/^[._-]+|(?<!-)-+$/g, "")
   // A package cannot depend on one that has its own name.
   const isTaken = ["", "superstep", "tsx", "typescript"].includes(plain)
   return isTaken ? `${plain}-workflow`.replace(/^-/, "") : plain.slice(0, 200)

@@ -1,61 +1,24 @@
-/** Runs a compiled pattern over a text: all its states at once, one character after the other, never back. */
-import { Failure, type Span } from "./expression-error.ts"
-import { compilePattern, type Instruction } from "./pattern.ts"
-import { isWord, PatternError } from "./pattern-reader.ts"
-import type { Work } from "./work.ts"
+/** Runs a pattern over a text: all its states at once, one character after the other, never back. */
+import type { Instruction, Pattern, Program } from "./pattern-program.ts"
+import { isWord } from "./pattern-reader.ts"
 
-const TRIES_PER_UNIT = 2
-const LONGEST = 1_000
-const COMPILING_COST = 1_000
-const INSTRUCTION_COST = 4
-
-/** The patterns of one evaluation: each is compiled once, and paid for. */
-export class Patterns {
-  readonly #work: Work
-  readonly #programs = new Map<string, readonly Instruction[]>()
-
-  constructor(work: Work) {
-    this.#work = work
-  }
-
-  /** True when the pattern is found anywhere in the text. */
-  isIn(text: string, pattern: string, at: Span): boolean {
-    return new Search(text, this.#programOf(pattern, at), this.#work).run()
-  }
-
-  #programOf(pattern: string, at: Span): readonly Instruction[] {
-    const kept = this.#programs.get(pattern)
-    if (kept !== undefined) return kept
-    this.#work.spend(COMPILING_COST)
-    const program = programOf(pattern)
-    if (typeof program === "string") throw new Failure(program, at)
-    this.#work.spend(INSTRUCTION_COST * program.length)
-    this.#programs.set(pattern, program)
-    return program
-  }
-}
-
-/** What is wrong with a pattern, or undefined. */
-export function patternProblem(pattern: string): string | undefined {
-  const program = programOf(pattern)
-  return typeof program === "string" ? program : undefined
-}
-
-/** The program, or what is wrong with the pattern. */
-function programOf(pattern: string): readonly Instruction[] | string {
-  try {
-    if (pattern.length > LONGEST) throw new PatternError(`it is longer than ${LONGEST} characters`)
-    return compilePattern(pattern)
-  } catch (error) {
-    if (error instanceof PatternError) return `the pattern is not valid: ${error.message}`
-    throw error
-  }
+/**
+ * True when the pattern is found anywhere in the text. `spend` is called for every character with the number of states
+ * tried there; it stops the search by throwing.
+ */
+export function isFound(
+  { program, conditions }: Pattern,
+  text: string,
+  spend: (tries: number) => void,
+): boolean {
+  const holds = conditions.every((one) => new Search(text, one.program, spend).run() !== one.isNegated)
+  return holds && new Search(text, program, spend).run()
 }
 
 class Search {
   readonly #text: string
-  readonly #program: readonly Instruction[]
-  readonly #work: Work
+  readonly #program: Program
+  readonly #spend: (tries: number) => void
   /** At which position a state was last reached: nobody follows it twice there. */
   readonly #reachedAt: Int32Array
   readonly #pending: number[] = []
@@ -63,14 +26,16 @@ class Search {
   #isFound = false
   #tries = 0
 
-  constructor(text: string, program: readonly Instruction[], work: Work) {
+  constructor(text: string, program: Program, spend: (tries: number) => void) {
     this.#text = text
     this.#program = program
-    this.#work = work
+    this.#spend = spend
     this.#reachedAt = new Int32Array(program.length).fill(-1)
   }
 
   run(): boolean {
+    // A pattern that starts with ^ and has no state left cannot start again further on.
+    const isAnchored = this.#program[0]?.kind === "start"
     let at = 0
     for (;;) {
       this.#reach(0, at)
@@ -86,8 +51,9 @@ class Search {
         this.#tries += instruction.cost
         if (instruction.accepts(code)) this.#reach(state + 1, at)
       }
-      this.#work.spend((1 + this.#tries) / TRIES_PER_UNIT)
+      this.#spend(1 + this.#tries)
       this.#tries = 0
+      if (isAnchored && this.#states.length === 0) return this.#isFound
     }
   }
 

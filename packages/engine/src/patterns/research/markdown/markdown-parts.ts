@@ -1,0 +1,178 @@
+/**
+ * Markdown as a parser reads it: where code, links, images, HTML and plain text are in the source. Offsets are exact, so that
+ * one part can be changed and the rest stays as it was written.
+ *
+ * A report is shown by programs that read Markdown differently. It is read in two dialects: CommonMark, and with GitHub's
+ * tables, footnotes and bare addresses.
+ */
+import { parse, postprocess, preprocess } from "micromark"
+import { gfmAutolinkLiteral } from "micromark-extension-gfm-autolink-literal"
+import { gfmFootnote } from "micromark-extension-gfm-footnote"
+import { gfmTable } from "micromark-extension-gfm-table"
+import { decodeString } from "micromark-util-decode-string"
+import type { Event, Extension, Token, TokenType } from "micromark-util-types"
+
+export interface Range {
+  readonly start: number
+  readonly end: number
+}
+
+interface LinkPart extends Range {
+  readonly kind: "link" | "image"
+  /** Between its brackets. */
+  readonly label: Range
+  /** Undefined for one that refers to a definition. */
+  readonly target: string | undefined
+}
+
+export interface MarkdownParts {
+  readonly code: readonly Range[]
+  readonly links: readonly LinkPart[]
+  /** `[name]: address`. */
+  readonly definitions: readonly Range[]
+  /** `[^name]: …`; the text of a footnote is read like any other. */
+  readonly footnotes: readonly Range[]
+  /** `<https://…>`. */
+  readonly autolinks: readonly Range[]
+  readonly html: readonly (Range & { readonly isBlock: boolean })[]
+  /** What is shown as it is, in order. `data` has no escapes and no entities; an `address` is made a link by GitHub. */
+  readonly text: readonly (Range & { readonly kind: "data" | "escaped" | "address" })[]
+  /** The fence that a code block at the end is missing. */
+  readonly openFence: string | undefined
+}
+
+export type MarkdownDialect = "commonmark" | "github"
+
+// Emphasis says nothing about links, and reading it takes the square of the text's length.
+const NO_EMPHASIS: Extension = { disable: { null: ["attention"] } }
+const DIALECTS: Readonly<Record<MarkdownDialect, readonly Extension[]>> = {
+  commonmark: [NO_EMPHASIS],
+  github: [NO_EMPHASIS, gfmAutolinkLiteral(), gfmFootnote(), gfmTable()],
+}
+
+const KEPT = 6
+/** The same text is read several times over, by one pass after the other. */
+const recent = new Map<string, MarkdownParts>()
+
+export function markdownParts(text: string, dialect: MarkdownDialect): MarkdownParts {
+  const key = `${dialect} ${text}`
+  const known = recent.get(key)
+  if (known !== undefined) return known
+  const parts = partsOf(text, dialect)
+  recent.set(key, parts)
+  for (const old of recent.keys()) if (recent.size > KEPT) recent.delete(old)
+  return parts
+}
+
+const CODE = new Set<TokenType>(["codeFenced", "codeIndented", "codeText"])
+/** What is in these is no text. */
+const OPAQUE = new Set<string>([
+  ...CODE,
+  "htmlFlow",
+  "htmlText",
+  "autolink",
+  "definition",
+  "resource",
+  "reference",
+  "gfmFootnoteDefinitionLabel",
+  "literalAutolink",
+  "characterEscape",
+  "characterReference",
+])
+
+function partsOf(text: string, dialect: MarkdownDialect): MarkdownParts {
+  const reading = new Reading(text)
+  const extensions = [...DIALECTS[dialect]]
+  const events = postprocess(
+    parse({ extensions })
+      .document()
+      .write(preprocess()(text, undefined, true)),
+  )
+  for (const [kind, token] of events) reading.read(kind, token)
+  return reading
+}
+
+interface OpenLink {
+  readonly token: Token
+  label?: Range
+  target?: string
+}
+
+class Reading implements MarkdownParts {
+  readonly code: Range[] = []
+  readonly links: LinkPart[] = []
+  readonly definitions: Range[] = []
+  readonly footnotes: Range[] = []
+  readonly autolinks: Range[] = []
+  readonly html: (Range & { isBlock: boolean })[] = []
+  readonly text: (Range & { kind: "data" | "escaped" | "address" })[] = []
+  openFence: string | undefined
+  readonly #source: string
+  readonly #open: Token[] = []
+  readonly #links: OpenLink[] = []
+  #opaque = 0
+  #fences: string[] = []
+
+  constructor(source: string) {
+    this.#source = source
+  }
+
+  read(kind: Event[0], token: Token): void {
+    if (kind === "exit") this.#leave(token)
+    else this.#enter(token)
+  }
+
+  #enter(token: Token): void {
+    const parent = this.#open.at(-1)
+    this.#open.push(token)
+    const range = rangeOf(token)
+    const link = this.#links.at(-1)
+    if (token.type === "link" || token.type === "image") this.#links.push({ token })
+    else if (token.type === "label" && link !== undefined && parent === link.token) {
+      link.label = { start: range.start + (parent.type === "image" ? 2 : 1), end: range.end - 1 }
+    } else if (token.type === "resource" && link !== undefined && parent === link.token) link.target = ""
+    else if (token.type === "resourceDestinationString" && link !== undefined) {
+      link.target = decodeString(this.#source.slice(range.start, range.end))
+    } else if (token.type === "codeFencedFenceSequence") {
+      this.#fences.push(this.#source.slice(range.start, range.end))
+    }
+    if (this.#opaque === 0) this.#part(token, range)
+    if (OPAQUE.has(token.type)) this.#opaque++
+  }
+
+  #part(token: Token, range: Range): void {
+    const { type } = token
+    if (CODE.has(type)) this.code.push(range)
+    else if (type === "definition") this.definitions.push(range)
+    else if (type === "gfmFootnoteDefinition") this.footnotes.push(range)
+    else if (type === "autolink") this.autolinks.push(range)
+    else if (type === "htmlFlow" || type === "htmlText")
+      this.html.push({ ...range, isBlock: type === "htmlFlow" })
+    else if (type === "data") this.text.push({ ...range, kind: "data" })
+    else if (type === "literalAutolink") this.text.push({ ...range, kind: "address" })
+    else if (type === "characterEscape" || type === "characterReference")
+      this.text.push({ ...range, kind: "escaped" })
+  }
+
+  #leave(token: Token): void {
+    this.#open.pop()
+    if (OPAQUE.has(token.type)) this.#opaque--
+    if (token.type === "codeFenced") this.#leaveFenced(token)
+    if (token.type !== "link" && token.type !== "image") return
+    const { label, target } = this.#links.pop() ?? {}
+    const { start, end } = rangeOf(token)
+    const inside = label ?? { start: end, end }
+    this.links.push({ kind: token.type, start, end, label: inside, target })
+  }
+
+  #leaveFenced(token: Token): void {
+    const [first, second] = this.#fences
+    this.#fences = []
+    const isOpen = second === undefined && this.#open.length === 0 && token.end.offset === this.#source.length
+    this.openFence = isOpen ? first : undefined
+  }
+}
+
+function rangeOf({ start, end }: Token): Range {
+  return { start: start.offset, end: end.offset }
+}

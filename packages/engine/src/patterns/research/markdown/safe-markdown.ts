@@ -1,0 +1,222 @@
+/**
+ * What a model writes, without links: it may name addresses that nobody found, and a page that it read may have told it to.
+ * A picture is loaded by whoever shows the report, so its address can carry away what stands in it. The words stay.
+ *
+ * S1 no dialect that the result is read in has a link (but to a heading of the text itself), a picture, a definition of a link
+ *    or of a footnote, or HTML but for tags that lay out text.
+ * S2 addresses that are written out are code, which nobody makes a link of.
+ *
+ * Parts are changed where the parser found them, and the result is parsed again until it holds: taking one link out can make
+ * another one. A text for which that does not end soon, or that is too costly to parse, loses all of its markup.
+ */
+import { decodeString } from "micromark-util-decode-string"
+import { isCheapMarkdown, withoutMarkup } from "./markdown-cost.ts"
+import { type MarkdownDialect, type MarkdownParts, markdownParts, type Range } from "./markdown-parts.ts"
+
+interface Edit extends Range {
+  readonly text: string
+  /** A line that is gone with its line break. */
+  readonly isLine?: boolean
+}
+
+/** The number of a source that is linked to. */
+export type NumberOf = (url: string) => number | undefined
+
+const MAX_ROUNDS = 10
+const DIALECTS: readonly MarkdownDialect[] = ["github", "commonmark"]
+
+/** A link to one of the sources becomes its number. */
+export function safeMarkdown(source: string, numberOf: NumberOf = () => undefined): string {
+  let text = source.replace(/\uFEFF/g, "").replace(/\r\n?/g, "\n")
+  for (let round = 0; round < MAX_ROUNDS && isCheapMarkdown(text); round++) {
+    const before = text
+    for (const dialect of DIALECTS) {
+      const edits = editsOf(text, markdownParts(text, dialect), { numberOf, isStrict: round > 2 })
+      text = applied(text, edits)
+    }
+    if (text === before) return closed(text)
+  }
+  return withoutMarkup(text)
+}
+
+/** A code block that never ends would take in what is written below it. */
+function closed(text: string): string {
+  const { openFence } = markdownParts(text, "github")
+  return openFence === undefined ? text : `${text.replace(/\n$/, "")}\n${openFence}`
+}
+
+interface Policy {
+  readonly numberOf: NumberOf
+  /** Whether brackets that could become those of a link are escaped. */
+  readonly isStrict: boolean
+}
+
+function editsOf(text: string, parts: MarkdownParts, { numberOf, isStrict }: Policy): Edit[] {
+  const found = [
+    ...linkEdits(text, parts, numberOf),
+    ...parts.definitions.map((range) => withItsLine(text, range)),
+    ...parts.footnotes.map(({ start }) => ({ start, end: start + 1, text: "\\[" })),
+    ...parts.autolinks.map((range) => autolinkEdit(text, range)),
+    ...htmlEdits(text, parts),
+    ...addressEdits(text, parts),
+    // A stray backtick would begin code together with one of those that are written around an address; and parsers do not
+    // agree on which of three backticks belong together.
+    ...signEdits(text, parts, /`/g, () => "&#96;"),
+  ]
+  if (isStrict && found.length > 0) {
+    const marks = citationRanges(text)
+    found.push(...signEdits(text, parts, /[[\]]/g, (sign, at) => (marks.has(at) ? sign : `\\${sign}`)))
+  }
+  return found
+}
+
+const CITATION = /^\^?\d{1,3}(?:\s*[,;–-]\s*\^?\d{1,3})*$/
+
+function linkEdits(text: string, { links }: MarkdownParts, numberOf: NumberOf): Edit[] {
+  return links.flatMap(({ kind, start, end, label, target }): Edit[] => {
+    // One by name is text when its definition is gone.
+    if (kind === "link" && target === undefined) return []
+    if (kind === "link" && target?.startsWith("#")) return []
+    const said = text.slice(label.start, label.end).trim()
+    const isCitation = kind === "link" && CITATION.test(said)
+    const number = kind === "image" || isCitation ? undefined : numberOf(target ?? "")
+    const after = isCitation ? "]" : number === undefined ? "" : ` [${number}]`
+    return [
+      { start, end: label.start, text: isCitation ? "[" : "" },
+      { start: label.end, end, text: after },
+    ]
+  })
+}
+
+/** Of a definition that has a line for itself, the line. */
+function withItsLine(text: string, { start, end }: Range): Edit {
+  const lineStart = text.lastIndexOf("\n", start - 1) + 1
+  const lineEnd = text.indexOf("\n", end)
+  const isAlone =
+    /^[ \t>]*$/.test(text.slice(lineStart, start)) &&
+    /^[ \t]*$/.test(text.slice(end, lineEnd < 0 ? text.length : lineEnd))
+  if (!isAlone) return { start, end, text: "" }
+  return { start: lineStart, end: lineEnd < 0 ? text.length : lineEnd + 1, text: "", isLine: true }
+}
+
+function autolinkEdit(text: string, { start, end }: Range): Edit {
+  const address = text.slice(start + 1, end - 1)
+  if (/[`|\\]/.test(address)) return { start, end: start + 1, text: "&lt;" }
+  return { start, end, text: asCode(text, start, end, address) }
+}
+
+/** Of HTML, only what lays out text. */
+const LAYOUT = /^<\/?(?:br|sub|sup|b|i|em|strong|u|s|kbd)\s*\/?>$/i
+
+function htmlEdits(text: string, { html }: MarkdownParts): Edit[] {
+  return html.flatMap(({ start, end, isBlock }) => {
+    const source = text.slice(start, end)
+    if (!isBlock && LAYOUT.test(source) && !isAlone(text, { start, end })) return []
+    const signs = isBlock ? [...source.matchAll(/</g)].map(({ index }) => index) : [0]
+    return signs.map((at) => ({ start: start + at, end: start + at + 1, text: "&lt;" }))
+  })
+}
+
+/** A tag with a line for itself: parsers that know other spaces than CommonMark take it, and what follows, for a block of HTML. */
+function isAlone(text: string, { start, end }: Range): boolean {
+  const lineEnd = text.indexOf("\n", end)
+  if (text.slice(end, lineEnd < 0 ? text.length : lineEnd).trim() !== "") return false
+  return /^[\s>*+\-\d.)]*$/.test(text.slice(text.lastIndexOf("\n", start - 1) + 1, start))
+}
+
+/** Addresses that some program makes links of: with a scheme, of the web, of mail. */
+const ADDRESS =
+  /(?:\b[a-z][a-z0-9+.-]{0,30}:)?\/\/[^\s<>"'`|\\/][^\s<>"'`|\\]*|\bwww\.[^\s<>"'`|\\]+|[\w.+-]{1,64}@[\w-]{1,64}\.[\w-]+(?:\.[\w-]+)*/giu
+
+/** Each run of text that has no markup in it: addresses in it become code. */
+function addressEdits(text: string, { text: pieces }: MarkdownParts): Edit[] {
+  const edits: Edit[] = []
+  for (let i = 0; i < pieces.length; ) {
+    const run = [pieces[i++] as MarkdownParts["text"][number]]
+    while (pieces[i]?.start === run.at(-1)?.end) run.push(pieces[i++] as MarkdownParts["text"][number])
+    const [start, end] = [run[0]?.start ?? 0, run.at(-1)?.end ?? 0]
+    edits.push(...runEdits(text, { start, end }, run))
+  }
+  return edits
+}
+
+function runEdits(text: string, { start, end }: Range, run: MarkdownParts["text"]): Edit[] {
+  const raw = text.slice(start, end)
+  const found = addressesIn(raw)
+  const isEscaped = run.some(({ kind }) => kind === "escaped")
+  const shown = isEscaped ? decodeString(raw) : raw
+  const wanted = isEscaped ? addressesIn(shown) : found
+  if (wanted.map(({ address }) => address).join(" ") !== found.map(({ address }) => address).join(" ")) {
+    return [{ start, end, text: rewritten(shown, wanted) }]
+  }
+  const ranges = found.map(({ at, address }) => ({ start: start + at, end: start + at + address.length }))
+  let next = 0
+  const missed = run.filter(({ kind, ...one }) => {
+    while ((ranges[next]?.end ?? Number.POSITIVE_INFINITY) <= one.start) next++
+    return kind === "address" && (ranges[next]?.start ?? Number.POSITIVE_INFINITY) >= one.end
+  })
+  return [...ranges, ...missed].map((range) => ({
+    start: range.start,
+    end: range.end,
+    text: asCode(text, range.start, range.end, text.slice(range.start, range.end)),
+  }))
+}
+
+function addressesIn(text: string): { at: number; address: string }[] {
+  return [...text.matchAll(ADDRESS)].flatMap(({ 0: found, index }) => {
+    let length = found.length
+    while (length > 0 && ".,;:!?)]}*_".includes(found[length - 1] as string)) length--
+    return length === 0 ? [] : [{ at: index, address: found.slice(0, length) }]
+  })
+}
+
+/** A text whose addresses were hidden in escapes and entities, written anew. */
+function rewritten(shown: string, addresses: readonly { at: number; address: string }[]): string {
+  const literal = (part: string) => part.replace(/[!-/:-@[-`{-~]/g, String.raw`\$&`).replace(/\s+/g, " ")
+  let [text, at] = ["", 0]
+  for (const { at: next, address } of addresses) {
+    text += `${literal(shown.slice(at, next))} \`${address}\` `
+    at = next + address.length
+  }
+  return text + literal(shown.slice(at))
+}
+
+/** Code that is next to it stays apart. */
+function asCode(text: string, start: number, end: number, address: string): string {
+  const [before, after] = [text[start - 1] ?? "", text[end] ?? ""]
+  return `${/[`\\]/.test(before) ? " " : ""}\`${address}\`${after === "`" ? " " : ""}`
+}
+
+/** Signs in plain text, one by one. */
+function signEdits(
+  text: string,
+  { text: pieces }: MarkdownParts,
+  signs: RegExp,
+  change: (sign: string, at: number) => string,
+): Edit[] {
+  return pieces.flatMap(({ start, end, kind }) =>
+    kind !== "data"
+      ? []
+      : [...text.slice(start, end).matchAll(signs)].flatMap(({ 0: sign, index }) => {
+          const [at, changed] = [start + index, change(sign, start + index)]
+          return changed === sign ? [] : [{ start: at, end: at + 1, text: changed }]
+        }),
+  )
+}
+
+function citationRanges(text: string): ReadonlySet<number> {
+  const marks = text.matchAll(/\[\^?\d{1,3}(?:\s*[,;–-]\s*\^?\d{1,3})*\]/g)
+  return new Set([...marks].flatMap(({ 0: mark, index }) => [index, index + mark.length - 1]))
+}
+
+/** What overlaps with an edit before it is left to the next round. */
+function applied(text: string, edits: readonly Edit[]): string {
+  let [changed, at] = ["", 0]
+  for (const edit of [...edits].sort((a, b) => a.start - b.start || a.end - b.end)) {
+    if (edit.start < at) continue
+    changed += text.slice(at, edit.start) + edit.text
+    at = edit.end
+    while (edit.isLine && changed.endsWith("\n\n") && text[at] === "\n") at++
+  }
+  return changed + text.slice(at)
+}
