@@ -134,7 +134,10 @@ describe.each(drivers)("a file of version 2, opened by $name", ({ driver }) => {
       bytes: 10,
       token: 3,
       holder: "h",
+      executing: true,
       takeovers: 0,
+      blamed: false,
+      trials: 0,
       pinned: false,
     })
     expect(await store.run("f")).toMatchObject({ forkOf: { runId: "a", seq: 2 }, status: "completed" })

@@ -193,6 +193,7 @@ const MIGRATIONS: readonly string[] = [
   ALTER TABLE runs ADD COLUMN trials INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE runs ADD COLUMN died_with TEXT;
   ALTER TABLE runs ADD COLUMN status_before TEXT;
+  CREATE INDEX runs_died_with ON runs (died_with) WHERE died_with IS NOT NULL;
   DROP INDEX runs_thread_in_flight;
   CREATE UNIQUE INDEX runs_thread_in_flight ON runs (thread)
     WHERE thread IS NOT NULL AND status IN ('running', 'waiting', 'quarantined');

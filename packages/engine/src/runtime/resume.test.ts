@@ -375,9 +375,9 @@ describe("what cannot be resumed", () => {
     await second
     await second.respond("r1", "second")
     expect((await second).outputs).toEqual(["second"])
+    await expect(first.result).rejects.toMatchObject({ code: "RUN_TAKEN" })
     // It is asked where it is now: it is over there.
     await expect(first.respond("r1", "first")).rejects.toMatchObject({ code: "RUN_OVER" })
-    await expect(first.result).rejects.toMatchObject({ code: "RUN_TAKEN" })
   })
 })
 
