@@ -92,7 +92,7 @@ describe.each(drivers)("queries to a file by $name", ({ driver }) => {
     expect(steps).toEqual([
       "SCAN mail USING INDEX mail_open",
       // Holders that nobody knows: among the runs that are held, which are few.
-      "SCAN runs USING COVERING INDEX runs_holder",
+      "SEARCH runs USING COVERING INDEX runs_holder (holder>?)",
       "SEARCH runs USING INDEX runs_asleep (workflow=? AND wake_at>? AND wake_at<?)",
       "SEARCH runs USING INDEX runs_holder (holder=?)",
       "SEARCH runs USING INDEX runs_left (workflow=?)",

@@ -14,6 +14,7 @@ import type { Clock } from "./clock.ts"
 import type { RunEvent } from "./events.ts"
 import type { Keeper } from "./keeper.ts"
 import { loadRun } from "./loaded-run.ts"
+import type { MaybePromise } from "./maybe-promise.ts"
 import type { RunResult } from "./options.ts"
 import { EventReplay } from "./replay-events.ts"
 import type { RunHost } from "./run-host.ts"
@@ -48,9 +49,9 @@ export class FollowedRun {
     this.#takeUp = takeUp
   }
 
-  /** The run as it is at work here by now. */
-  get #here(): RunHost | undefined {
-    return this.#keeper.host(this.id)
+  /** The run, if it is executed here by now. */
+  #here(): MaybePromise<RunHost | undefined> {
+    return this.#keeper.settledHost(this.id)
   }
 
   async #row(): Promise<StoredRun> {
@@ -66,7 +67,8 @@ export class FollowedRun {
   /** The result, once the run is over or waits for a person. */
   async settled(): Promise<RunResult> {
     for (;;) {
-      if (this.#here !== undefined) return await this.#here.settled()
+      const here = await this.#here()
+      if (here !== undefined) return await here.settled()
       const row = await this.#row()
       if (isOver(row)) return await this.#fold()
       if (row.status === "quarantined") throw runQuarantined(row)
@@ -119,7 +121,8 @@ export class FollowedRun {
 
   /** Here, unless another process has it. */
   async #awake(): Promise<RunHost | undefined> {
-    if (this.#here !== undefined) return this.#here
+    const here = await this.#here()
+    if (here !== undefined) return here
     const row = await this.#row()
     if (isOver(row)) throw runOver(row)
     if (row.status === "quarantined") throw runQuarantined(row)
@@ -140,8 +143,9 @@ export class FollowedRun {
       const row = await this.#row()
       if (isOver(row)) return await this.#wasSettled(id, row)
       if (row.status === "quarantined") throw runQuarantined(row)
-      if (this.#here === undefined && !(await this.#keeper.isHeldElsewhere(row))) await this.#takeUp(row)
-      if (this.#here !== undefined) await this.#keeper.deliver()
+      const here = await this.#here()
+      if (here === undefined && !(await this.#keeper.isHeldElsewhere(row))) await this.#takeUp(row)
+      if (this.#keeper.host(this.id) !== undefined) await this.#keeper.deliver()
     }
   }
 

@@ -197,6 +197,10 @@ export class Keeper {
   host(runId: RunId): RunHost | undefined {
     return this.#live.get(runId)
   }
+  /** The same once nobody is in the run's gate: one that is being started may turn out to exist already. */
+  settledHost(runId: RunId): MaybePromise<RunHost | undefined> {
+    return this.pass(runId, () => this.#live.get(runId))
+  }
   hosts(): Iterable<RunHost> {
     return this.#live.values()
   }

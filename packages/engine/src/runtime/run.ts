@@ -369,7 +369,7 @@ async function resumed(
   const { keeper, clock } = around
   let seen: number | undefined
   for (;;) {
-    const here = await keeper.pass(runId, () => keeper.host(runId))
+    const here = await keeper.settledHost(runId)
     if (here !== undefined && !takeOver) return sameProgram(here, program)
     here?.stop(runTaken(runId))
     const row = await keeper.store.run(runId)
