@@ -18,12 +18,14 @@ export type {
   Send,
   StateReduced,
   StepRecorded,
+  StepStarted,
   TaskFailed,
   TaskFinished,
   TaskRejected,
   TimerFired,
   TimerSet,
   UsageRecorded,
+  UsageReserved,
   WaitOutcome,
 } from "./entries.ts"
 export {

@@ -15,20 +15,20 @@ import {
   SuperstepError,
   type Task,
   type Usage,
-  usageProblem,
   type WaitOutcome,
   writeProblem,
 } from "../core/index.ts"
 import type { Callable } from "./callable.ts"
 import type { Channel } from "./channel.ts"
 import { checkJson } from "./check-json.ts"
-import type { CallOptions, Context, Delta, LogLevel, Question, StepOptions } from "./context.ts"
+import type { CallOptions, Context, Delta, LogLevel, PaidStep, Question, StepOptions } from "./context.ts"
 import { type Caller, type Frame, frameKey } from "./frame.ts"
 import { HandlerKeys } from "./handler-keys.ts"
 import { isPromise } from "./maybe-promise.ts"
 import { checkDefault, isSpan, requestSpec, spanInvalid } from "./question.ts"
 import { type Schema, validate } from "./schema.ts"
 import { checkInput, runStarted } from "./start.ts"
+import { checkUsage, overBudget, StepStart } from "./step-start.ts"
 import { CALLED_FROM, type TracedCallOptions } from "./traced-context.ts"
 
 interface Outgoing {
@@ -203,39 +203,53 @@ export class Doings {
   async step<T>(
     keys: HandlerKeys,
     name: string,
-    run: () => T | Promise<T>,
+    run: (step: PaidStep) => T | Promise<T>,
     options: StepOptions<T> = {},
   ): Promise<T> {
     const key = keys.next("step", name)
     const { memo } = this.#task
     if (memo?.has(key)) return memo.get(key) as T
     this.#checkGoing()
+    const start = new StepStart(this.#frame, this.#task, key, () => this.#checkGoing())
     let result: T
     try {
-      result = await this.#underWay(run)
+      result = await this.#underWay(() => run(start))
     } catch (error) {
-      if (options.spent !== undefined) this.#countSpent(options.spent())
+      if (options.spent !== undefined) this.#countSpent(options.spent(), key, start)
       throw error
     }
     this.#checkGoing()
     // A step without a result is on record as null, and gives null here too.
     const value = (result === undefined ? null : result) as Json
     checkJson(value, () => `The result of step "${name}" of "${this.#node}"`)
-    const usage = options.usage?.(result)
+    // What was reserved stays counted unless the step says what it really used.
+    const usage = options.usage?.(result) ?? start.reserved
     if (usage !== undefined) checkUsage(usage)
     const source = usage === undefined ? undefined : options.source?.(result)
     const { host } = this.#frame
     const at = host.now()
-    this.#frame.apply({ type: "step.recorded", at, task: this.#task.id, key, value, usage, source })
+    const settles = start.reserved === undefined ? undefined : true
+    this.#frame.apply({ type: "step.recorded", at, task: this.#task.id, key, value, usage, source, settles })
     await host.durable()
     return value as T
   }
 
-  #countSpent(spent: ReturnType<NonNullable<StepOptions<never>["spent"]>>): void {
-    for (const { usage, source } of spent) {
-      checkUsage(usage)
-      if (!this.#attempt.isOver()) this.#frame.addUsage(this.#task.id, usage, source)
-    }
+  /** What a step that failed has used takes the place of what it had reserved. */
+  #countSpent(
+    spent: ReturnType<NonNullable<StepOptions<never>["spent"]>>,
+    key: string,
+    { reserved }: StepStart,
+  ): void {
+    if (this.#attempt.isOver()) return
+    let settles = reserved === undefined ? undefined : key
+    this.#frame.host.together(() => {
+      for (const { usage, source } of spent) {
+        checkUsage(usage)
+        if (!this.#attempt.isOver()) this.#frame.addUsage(this.#task.id, usage, source, settles)
+        settles = undefined
+      }
+      if (settles !== undefined) this.#frame.addUsage(this.#task.id, {}, undefined, settles)
+    })
   }
 
   /** A run is not put aside in the middle of a step. */
@@ -420,14 +434,4 @@ export class Doings {
   get #node(): NodeId {
     return this.#task.node.id
   }
-}
-
-function overBudget({ code, message }: ErrorData): SuperstepError {
-  return new SuperstepError(code, message, { limit: true, retryable: false })
-}
-
-function checkUsage(usage: Usage): void {
-  const problem = usageProblem(usage)
-  if (problem === undefined) return
-  throw new SuperstepError("USAGE_INVALID", `Usage cannot be counted: ${problem}.`, { retryable: false })
 }

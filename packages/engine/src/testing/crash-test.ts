@@ -6,7 +6,7 @@
  * again, which the simulator sees to.
  */
 import { isDeepStrictEqual } from "node:util"
-import { SuperstepError } from "../core/index.ts"
+import { SuperstepError, type Usage } from "../core/index.ts"
 import type { Callable } from "../runtime/index.ts"
 import { replayLine } from "./replay-line.ts"
 import { type CrashPoint, type Faults, type SimulateOptions, type Simulation, simulate } from "./simulate.ts"
@@ -18,8 +18,8 @@ export interface CrashTestOptions extends Pick<SimulateOptions, "answers" | "run
   readonly seed?: number | undefined
   /**
    * What must be the same, for workflows whose outcome depends on the order of things. By default the status, the
-   * error's code, the outputs, the state and the usage; in flow mode, where messages go on as they come, lists in any
-   * order.
+   * error's code, the outputs, the state and the usage, but for that of calls which a crash cut off; in flow mode, where
+   * messages go on as they come, lists in any order.
    */
   readonly compare?: ((simulation: Simulation) => unknown) | undefined
   /** Told after every simulated run. */
@@ -87,15 +87,26 @@ function crashPoints(writes: readonly number[]): CrashPoint[] {
 
 function outcomeOf({ program }: Callable<never, unknown>): (simulation: Simulation) => unknown {
   const inOrder = program.graph.schedule === "superstep"
-  return ({ result: { status, error, outputs, state, usage } }) => ({
+  return ({ result: { status, error, outputs, state, usage }, lost }) => ({
     status,
     error: error?.code,
     outputs: inOrder ? outputs : sorted(outputs),
     state: inOrder
       ? state
       : Object.fromEntries(Object.entries(state).map(([key, value]) => [key, sorted(value)])),
-    usage,
+    usage: without(usage, lost),
   })
+}
+
+function without(usage: Usage, lost: Usage): Usage {
+  const counters = Object.entries(usage) as [keyof Usage, number][]
+  const left = counters.map(([counter, value]) => [counter, rounded(value - (lost[counter] ?? 0))] as const)
+  return Object.fromEntries(left.filter(([, value]) => value !== 0))
+}
+
+/** Money has fractions, which do not come out even. */
+function rounded(value: number): number {
+  return Number(value.toFixed(9))
 }
 
 /** A list in an order of its own; anything else as it is. */
