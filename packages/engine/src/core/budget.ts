@@ -22,11 +22,12 @@ export function nodeOverBudget(m: MachineState, node: GraphNode): ErrorData | un
 
 /**
  * Why a call of a task may not be made that reserves so much, or undefined. What other calls have reserved counts in the
- * parts that this one needs (R1).
+ * parts that this one needs (R1), and so does what an earlier start of it has reserved; with a key, this start's own
+ * reservation is about to be replaced, and does not.
  */
 export function reservationProblem(
   m: MachineState,
-  call: { readonly task: Task; readonly key: string },
+  call: { readonly task: Task; readonly key: string | undefined },
   needed: Usage,
 ): ErrorData | undefined {
   if (m.graceUntil !== undefined) return undefined
@@ -50,7 +51,7 @@ export function claimed(
   m: MachineState,
   used: Usage,
   counts: (reservation: Reservation) => boolean,
-  except?: { readonly task: Task; readonly key: string },
+  except?: { readonly task: Task; readonly key: string | undefined },
 ): Usage {
   if (m.reservations.size === 0) return used
   let total = used

@@ -29,7 +29,7 @@ import { forkRun } from "./forking.ts"
 import { given } from "./given.ts"
 import type { Graph, GraphNode } from "./graph.ts"
 import type { NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
-import type { Json } from "./json.ts"
+import { DEFAULT_VALUE_BYTES, type Json } from "./json.ts"
 import { ownCopy } from "./reducers.ts"
 import { type MachineSnapshot, restoreState, snapshotOf } from "./snapshot.ts"
 import { MachineState, type Task } from "./state.ts"
@@ -193,6 +193,10 @@ export class Machine {
   get budgetLeft(): Budget {
     return remaining(this.#m.budget ?? {}, this.claimed)
   }
+  /** The largest single value that the run takes. */
+  get valueBytes(): number {
+    return this.#m.limits.valueBytes ?? DEFAULT_VALUE_BYTES
+  }
   get outputs(): readonly Json[] {
     return this.#m.outputs
   }
@@ -208,10 +212,12 @@ export class Machine {
     return nodeOverBudget(this.#m, node)
   }
 
-  /** Why a call of the task that reserves so much may not be made, or undefined. */
-  reservationProblem(task: TaskId, key: string, needed: Usage): ErrorData | undefined {
+  /** Why a call of the task that reserves so much may not be made, or undefined. `replaces`: what it has reserved before. */
+  reservationProblem(task: TaskId, replaces: string | undefined, needed: Usage): ErrorData | undefined {
     const found = this.#m.tasks.get(task)
-    return found === undefined ? undefined : reservationProblem(this.#m, { task: found, key }, needed)
+    return found === undefined
+      ? undefined
+      : reservationProblem(this.#m, { task: found, key: replaces }, needed)
   }
   /** Whether the step was started and has no result: it may have happened. */
   wasStarted(task: TaskId, key: string): boolean {

@@ -89,12 +89,12 @@ export class Doings {
   // Collected until the task finishes
 
   send(message: unknown, to: NodeId | { readonly id: NodeId } | undefined): void {
-    checkJson(message, () => `What "${this.#node}" sent`)
+    checkJson(message, this.#frame.host, () => `What "${this.#node}" sent`)
     this.#add({ value: message as Json, to: typeof to === "object" ? to.id : to })
   }
 
   output(value: unknown): void {
-    checkJson(value, () => `An output of "${this.#node}"`)
+    checkJson(value, this.#frame.host, () => `An output of "${this.#node}"`)
     this.#add({ value: value as Json, route: OUTPUT })
   }
 
@@ -121,7 +121,7 @@ export class Doings {
 
   #write(key: string, value: unknown): void {
     const { reducer } = this.#channel(key)
-    checkJson(value, () => `What "${this.#node}" wrote to channel "${key}"`)
+    checkJson(value, this.#frame.host, () => `What "${this.#node}" wrote to channel "${key}"`)
     const problem = writeProblem(reducer, value as Json)
     if (problem !== undefined) {
       const text = `"${this.#node}" wrote to channel "${key}": ${problem}.`
@@ -135,7 +135,7 @@ export class Doings {
     return {
       get: <T>(key: string) => this.#readLocal(key) as T | undefined,
       set: (key: string, value: unknown) => {
-        checkJson(value, () => `What "${this.#node}" kept under "${key}"`)
+        checkJson(value, this.#frame.host, () => `What "${this.#node}" kept under "${key}"`)
         this.localWrites ??= []
         this.localWrites.push([key, value as Json])
       },
@@ -185,14 +185,15 @@ export class Doings {
   }
 
   emit(name: string, data: unknown): void {
-    if (data !== undefined) checkJson(data, () => `The event "${name}" of "${this.#node}"`)
+    if (data !== undefined) checkJson(data, this.#frame.host, () => `The event "${name}" of "${this.#node}"`)
     const { id: task } = this.#task
     const given = data === undefined ? {} : { data: data as Json }
     this.#frame.host.emitLive(this.#frame, { type: "custom", task, node: this.#node, name, ...given })
   }
 
   log(level: LogLevel, message: string, data: unknown): void {
-    if (data !== undefined) checkJson(data, () => `The log entry "${message}" of "${this.#node}"`)
+    if (data !== undefined)
+      checkJson(data, this.#frame.host, () => `The log entry "${message}" of "${this.#node}"`)
     const { id: task } = this.#task
     const given = data === undefined ? {} : { data: data as Json }
     this.#frame.host.emitLive(this.#frame, { type: "log", task, node: this.#node, level, message, ...given })
@@ -221,7 +222,7 @@ export class Doings {
     this.#checkGoing()
     // A step without a result is on record as null, and gives null here too.
     const value = (result === undefined ? null : result) as Json
-    checkJson(value, () => `The result of step "${name}" of "${this.#node}"`)
+    checkJson(value, this.#frame.host, () => `The result of step "${name}" of "${this.#node}"`)
     // What was reserved stays counted unless the step says what it really used.
     const usage = options.usage?.(result) ?? start.reserved
     if (usage !== undefined) checkUsage(usage)
@@ -283,7 +284,7 @@ export class Doings {
 
   #requestSpec(question: string | Question): RequestSpec {
     const onAnswer = this.#frame.program.nodes[this.#task.node.index]?.onAnswer
-    return requestSpec(question, onAnswer?.schema, this.#frame.host.now())
+    return requestSpec(question, onAnswer?.schema, this.#frame.host)
   }
 
   async sleep(keys: HandlerKeys, milliseconds: number): Promise<void> {
@@ -304,7 +305,8 @@ export class Doings {
     const key = keys.next("call", workflow.name)
     const number = this.#numberOf(key, ++this.#callCount)
     const { memo, failures } = this.#task
-    if (!memo?.has(key) && !failures?.has(key)) await checkInput(workflow.program, input)
+    if (!memo?.has(key) && !failures?.has(key))
+      await checkInput(workflow.program, input, this.#frame.host.valueBytes)
     const outputs = await this.#wait(key, undefined, () =>
       this.#startCall(workflow, input as Json, key, number, options),
     )

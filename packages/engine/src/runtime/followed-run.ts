@@ -2,7 +2,15 @@
  * A run that is not at work here: in another process, or put aside in the store. It is watched by looking at the store
  * now and then; what it is asked for goes to its holder by mail; and when nobody holds it, it is taken up here.
  */
-import { type Graph, type Json, type RequestId, type RunId, SuperstepError } from "../core/index.ts"
+import {
+  DEFAULT_VALUE_BYTES,
+  type Graph,
+  type Json,
+  type RequestId,
+  type RunId,
+  SuperstepError,
+} from "../core/index.ts"
+import { checkJson } from "./check-json.ts"
 import type { Clock } from "./clock.ts"
 import type { RunEvent } from "./events.ts"
 import type { Keeper } from "./keeper.ts"
@@ -85,6 +93,8 @@ export class FollowedRun {
   async respond(request: RequestId, value: unknown, by: string | undefined): Promise<void> {
     const host = await this.#awake()
     if (host !== undefined) return await host.respond(request, value, by)
+    // The process that has the run checks it against the run's own limit; what is posted to it is bounded too.
+    checkJson(value, { runId: this.id, valueBytes: DEFAULT_VALUE_BYTES }, () => `The answer to "${request}"`)
     await this.#ask({ type: "answer", request, value: value as Json, by })
   }
 

@@ -300,7 +300,7 @@ export class Frame {
         const reduce = this.program.reducers.get(effect.reducer) as Reducer
         let value = effect.current
         for (const write of effect.writes) value = reduce(value, write)
-        checkJson(value, () => "What it returned")
+        checkJson(value, this.host, () => "What it returned")
         this.apply({ type: "state.reduced", at, key: effect.key, value: value as Json })
       } catch (error) {
         const cause = toErrorData(error)

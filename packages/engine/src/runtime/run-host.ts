@@ -127,6 +127,10 @@ export class RunHost {
   get root(): Frame {
     return this.#root as Frame
   }
+  /** The largest single value that the run takes. */
+  get valueBytes(): number {
+    return this.root.machine.valueBytes
+  }
   get isObserved(): boolean {
     return this.#watchers.any
   }
@@ -384,7 +388,7 @@ export class RunHost {
   /** Takes an answer, if it fits. Resolves when it is durable. */
   async respond(id: RequestId, value: unknown, by: string | undefined): Promise<void> {
     if (this.#lost !== undefined) throw this.#lost.error
-    checkJson(value, () => `The answer to request "${id}"`)
+    checkJson(value, this, () => `The answer to request "${id}"`)
     // An answer on its way is work under way: whoever awaits the run now gets what comes of it.
     this.changeBusy(1)
     try {

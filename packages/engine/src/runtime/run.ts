@@ -14,7 +14,7 @@ import { replayEvents } from "./replay-events.ts"
 import { RunError } from "./run-error.ts"
 import { RunHost } from "./run-host.ts"
 import { newRunId } from "./run-id.ts"
-import { checkInput, checkOptions, runStarted } from "./start.ts"
+import { checkInput, checkOptions, runStarted, valueBytesOf } from "./start.ts"
 import type { StoredRun } from "./stored.ts"
 import { revive, runUnknown, type Surroundings, takeUp } from "./take-up.ts"
 import { currentTelemetry } from "./telemetry-port.ts"
@@ -69,10 +69,12 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
     run.#streaming = streaming
     run.#begin(() => {
       checkOptions(program, options)
-      const started = andThen(fromUser(checkInput(program, input)), () =>
-        andThen(around.keeper?.begin(), () =>
-          andThen(threadAtStart(options), (thread) => run.#startHere(input as Json, options, thread)),
-        ),
+      const started = andThen(
+        fromUser(checkInput(program, input, valueBytesOf(program, options.limits))),
+        () =>
+          andThen(around.keeper?.begin(), () =>
+            andThen(threadAtStart(options), (thread) => run.#startHere(input as Json, options, thread)),
+          ),
       )
       return named ? run.#orJoin(started, input as Json) : started
     }, options.signal)

@@ -57,16 +57,19 @@ export class StepStart implements PaidStep {
     this.#checkGoing()
   }
 
-  /** Of the node and the workflow, and of those that called it. */
+  /**
+   * Of the node and the workflow, and of those that called it. What this very start has reserved is replaced; what an
+   * earlier one has reserved stays counted.
+   */
   #checkBudgets(needed: Usage): void {
-    let key = this.#key
+    let key = this.reserved === undefined ? undefined : this.#key
     let task = this.#task.id
     for (let frame: Frame | undefined = this.#frame; ; ) {
       const problem = frame.machine.reservationProblem(task, key, needed)
       if (problem !== undefined) throw overBudget(problem)
       const { caller }: Frame = frame
       if (caller === undefined) return
-      if (frame === this.#frame) key = holdName(frame, task, key)
+      if (frame === this.#frame && key !== undefined) key = holdName(frame, task, key)
       task = caller.task
       frame = caller.frame
     }

@@ -165,7 +165,7 @@ export class TaskRun implements Context {
 
   /** What is returned, as the message it becomes. */
   #message(value: unknown): Json {
-    checkJson(value, () => `What "${this.node}" returned`)
+    checkJson(value, this.#frame.host, () => `What "${this.node}" returned`)
     return (this.#settles() ? { ok: true, value } : value) as Json
   }
 
