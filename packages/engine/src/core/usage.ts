@@ -51,6 +51,16 @@ export function addUsage(total: Usage, more: Usage): Usage {
   return sum
 }
 
+/** What is left of a usage without a part of it; counters that come to nothing are not there. */
+export function usageWithout(total: Usage, part: Usage): Usage {
+  const counters = COUNTERS.map((counter) => {
+    // Money has fractions, which do not come out even.
+    const left = Number(((total[counter] ?? 0) - (part[counter] ?? 0)).toFixed(9))
+    return [counter, left] as const
+  })
+  return Object.fromEntries(counters.filter(([, left]) => left !== 0))
+}
+
 /** Why a reported usage cannot be counted, or undefined. */
 export function usageProblem(usage: Usage): string | undefined {
   for (const [counter, value] of Object.entries(usage)) {

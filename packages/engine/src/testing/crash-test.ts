@@ -6,7 +6,8 @@
  * again, which the simulator sees to.
  */
 import { isDeepStrictEqual } from "node:util"
-import { SuperstepError, type Usage } from "../core/index.ts"
+import { SuperstepError } from "../core/index.ts"
+import { usageWithout } from "../core/usage.ts"
 import type { Callable } from "../runtime/index.ts"
 import { replayLine } from "./replay-line.ts"
 import { type CrashPoint, type Faults, type SimulateOptions, type Simulation, simulate } from "./simulate.ts"
@@ -94,19 +95,8 @@ function outcomeOf({ program }: Callable<never, unknown>): (simulation: Simulati
     state: inOrder
       ? state
       : Object.fromEntries(Object.entries(state).map(([key, value]) => [key, sorted(value)])),
-    usage: without(usage, lost),
+    usage: usageWithout(usage, lost),
   })
-}
-
-function without(usage: Usage, lost: Usage): Usage {
-  const counters = Object.entries(usage) as [keyof Usage, number][]
-  const left = counters.map(([counter, value]) => [counter, rounded(value - (lost[counter] ?? 0))] as const)
-  return Object.fromEntries(left.filter(([, value]) => value !== 0))
-}
-
-/** Money has fractions, which do not come out even. */
-function rounded(value: number): number {
-  return Number(value.toFixed(9))
 }
 
 /** A list in an order of its own; anything else as it is. */
