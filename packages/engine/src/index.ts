@@ -101,6 +101,7 @@ export {
   type Migrate,
   merge,
   type NodeRow,
+  type PaidStep,
   type PrunePolicy,
   type Question,
   type Registry,

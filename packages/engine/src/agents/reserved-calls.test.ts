@@ -72,11 +72,13 @@ test("a call whose prompt and longest reply do not fit in the budget is not made
     const model = pureModel(() => "hm")
     const x = agent({ name: "x", model, stream: false, settings, calling: { prices } })
     const { status, error, usage } = await x.run("Say hm.", { budget }).result
-    return { status, message: error?.message, calls: model.calls.length, tokens: usage.inputTokens ?? 0 }
+    const why = (error?.cause as Error | undefined)?.message
+    return { status, message: error?.message, why, calls: model.calls.length, tokens: usage.inputTokens ?? 0 }
   }
   expect(await ask({ maxOutputTokens: 100 }, { tokens: 50 })).toEqual({
     status: "limit",
-    message: "Budget exceeded: tokens (the next call needs 106, 50 left)",
+    message: "Budget exceeded: tokens",
+    why: "The next call may need 106 tokens with 50 left. Raise the budget, or lower maxOutputTokens.",
     calls: 0,
     tokens: 0,
   })
@@ -85,7 +87,7 @@ test("a call whose prompt and longest reply do not fit in the budget is not made
     tokens: 10,
   })
   expect(await ask({ maxOutputTokens: 100 }, { usd: 50 })).toMatchObject({
-    message: "Budget exceeded: usd (the next call needs 106, 50 left)",
+    why: expect.stringMatching(/^The next call may need 106 usd with 50 left/),
     calls: 0,
   })
   // What was reserved and not used is free again.

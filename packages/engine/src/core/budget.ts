@@ -36,14 +36,16 @@ export function reservationProblem(
   if (m.budget !== undefined) {
     const taken = claimed(m, m.usage, () => true, call)
     const parts = misfits(m.budget, taken, needed)
-    if (parts.length > 0) return exceeded("Budget exceeded", parts.map(told(m.budget, taken, needed)))
+    if (parts.length > 0)
+      return { ...exceeded("Budget exceeded", parts), cause: lacking(m.budget, taken, needed, parts) }
   }
   const { node } = call.task
   const { budget } = node.spec
   if (budget === undefined) return undefined
   const taken = claimed(m, m.nodes[node.index]?.usage ?? {}, ({ task }) => task.node === node, call)
   const parts = misfits(budget, taken, needed)
-  return parts.length === 0 ? undefined : nodeExceeded(node, parts.map(told(budget, taken, needed)))
+  if (parts.length === 0) return undefined
+  return { ...nodeExceeded(node, parts), cause: lacking(budget, taken, needed, parts) }
 }
 
 /** What is used and reserved, but for the reservation of one call, which is about to change. */
@@ -62,10 +64,13 @@ export function claimed(
   return total
 }
 
-function told(budget: Budget, taken: Usage, needed: Usage): (part: keyof Budget) => string {
+function lacking(budget: Budget, taken: Usage, needed: Usage, parts: readonly (keyof Budget)[]): ErrorData {
   const left = remaining(budget, taken)
-  return (part) =>
-    `${part} (the next call needs ${rounded(amountOf(part, needed))}, ${rounded(left[part] ?? 0)} left)`
+  const amounts = parts.map(
+    (part) => `${rounded(amountOf(part, needed))} ${part} with ${rounded(left[part] ?? 0)} left`,
+  )
+  const message = `The next call may need ${amounts.join(", ")}. Raise the budget, or lower maxOutputTokens.`
+  return { code: "BUDGET_EXCEEDED", message }
 }
 
 /** Money has fractions; more digits say nothing. */

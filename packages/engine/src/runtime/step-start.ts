@@ -4,6 +4,7 @@
  */
 import {
   type ErrorData,
+  fromErrorData,
   SuperstepError,
   type Task,
   type Usage,
@@ -76,8 +77,9 @@ export class StepStart implements PaidStep {
   }
 }
 
-export function overBudget({ code, message }: ErrorData): SuperstepError {
-  return new SuperstepError(code, message, { limit: true, retryable: false })
+export function overBudget({ code, message, cause }: ErrorData): SuperstepError {
+  const why = cause === undefined ? {} : { cause: fromErrorData(cause) }
+  return new SuperstepError(code, message, { limit: true, retryable: false, ...why })
 }
 
 export function checkUsage(usage: Usage): void {
