@@ -72,7 +72,9 @@ test("a call whose prompt and longest reply do not fit in the budget is not made
     const model = pureModel(() => "hm")
     const x = agent({ name: "x", model, stream: false, settings, calling: { prices } })
     const { status, error, usage } = await x.run("Say hm.", { budget }).result
-    const why = (error?.cause as Error | undefined)?.message
+    let cause: unknown = error
+    while (cause instanceof Error && cause.cause !== undefined) cause = cause.cause
+    const why = (cause as Error | undefined)?.message
     return { status, message: error?.message, why, calls: model.calls.length, tokens: usage.inputTokens ?? 0 }
   }
   expect(await ask({ maxOutputTokens: 100 }, { tokens: 50 })).toEqual({
