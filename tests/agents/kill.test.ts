@@ -34,20 +34,27 @@ test("after a kill behind any write no model call and no tool call is made again
   timeout: 300_000,
 }, async () => {
   let kills = 0
+  let counted = 0
   for (let at = 1; ; at++) {
     const [path, trail] = [join(folder, `${at}.db`), join(folder, `${at}.trail`)]
     const first = await child(path, trail, at)
     if (first === undefined) kills++
     const printed = first ?? (await child(path, trail, 0))
-    expect(JSON.parse(printed ?? "{}"), `killed after write ${at}`).toEqual({
+    const { usage, ...end } = JSON.parse(printed ?? "{}")
+    expect(end, `killed after write ${at}`).toEqual({
       status: "completed",
       outputs: ["It costs 42, and there are 7."],
-      usage: expect.objectContaining({ inputTokens: 75, outputTokens: 20, modelCalls: 4, toolCalls: 3 }),
     })
+    // A call that was on record and not made yet counts: nobody can know that it was not made.
+    const inFlight = usage.modelCalls - 4 + (usage.toolCalls - 3)
+    expect([0, 1], `killed after write ${at}`).toContain(inFlight)
+    if (inFlight === 0) expect(usage).toMatchObject({ inputTokens: 75, outputTokens: 20 })
+    counted += inFlight
     const calls = readFileSync(trail, "utf8").trim().split("\n").toSorted()
     expect(calls, `killed after write ${at}`).toEqual(CALLS)
     if (first !== undefined) break
   }
-  // The start, four model calls, three tool calls.
-  expect(kills).toBeGreaterThanOrEqual(8)
+  // The start, and of four model calls and three tool calls the start and the result.
+  expect(kills).toBeGreaterThanOrEqual(15)
+  expect(counted).toBe(7)
 })

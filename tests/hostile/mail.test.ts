@@ -42,7 +42,9 @@ test("of answers to one question that several processes give at once, one counts
       entry.type === "request.answered" ? [entry] : [],
     )
     expect(answers).toHaveLength(1)
-    const told = senders.filter(([name]) => codes.get(`${name}-${runId}`) === "ok").map(([name]) => `${name}-${runId}`)
+    const told = senders
+      .filter(([name]) => codes.get(`${name}-${runId}`) === "ok")
+      .map(([name]) => `${name}-${runId}`)
     expect(told, runId).toEqual([answers[0]?.by])
   }
   const others = new Set([...codes.values()].filter((code) => code !== "ok"))

@@ -105,6 +105,7 @@ export {
   type Migrate,
   merge,
   type NodeRow,
+  type PaidStep,
   type PrunePolicy,
   processOf,
   type Question,

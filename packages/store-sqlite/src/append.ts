@@ -55,11 +55,13 @@ interface StandingRow {
 
 /** Why the append is refused, or undefined when it is made. */
 export function appender(database: Database, tables: Tables): (append: Append) => SuperstepError | undefined {
-  const moveHead = database.prepare(
-    `UPDATE runs SET head = ?, bytes = bytes + ?, updated_at = coalesce(?, updated_at), takeovers = 0,
-       blamed = 0, trials = 0, died_with = NULL
-     WHERE run_id = ? AND token = ? AND head = ?`,
-  )
+  const headMover = (cleared: string) =>
+    database.prepare(
+      `UPDATE runs SET head = ?, bytes = bytes + ?, updated_at = coalesce(?, updated_at)${cleared}
+       WHERE run_id = ? AND token = ? AND head = ?`,
+    )
+  const moveHead = headMover(", takeovers = 0, blamed = 0, trials = 0, died_with = NULL")
+  const moveHeadForIntent = headMover("")
   const create = database.prepare(
     `INSERT INTO runs (run_id, head, bytes, workflow, graph, status, key, thread, labels, fork_run, fork_seq,
        token, holder, created_at, updated_at, rested_at)
@@ -142,10 +144,12 @@ export function appender(database: Database, tables: Tables): (append: Append) =
   }
 
   /** The usual append: one row is changed, and one made for each record. */
-  function move({ lease, expectedSeq, records, bodies }: Append, runId: string): SuperstepError | undefined {
+  function move(append: Append, runId: string): SuperstepError | undefined {
+    const { lease, expectedSeq, records, bodies, change } = append
     const at = records.at(-1)?.entry.at ?? null
     const head = expectedSeq + records.length
-    const { changes } = moveHead.run(head, sizeOf(bodies), at, runId, lease.token, expectedSeq)
+    const statement = change?.intent === true ? moveHeadForIntent : moveHead
+    const { changes } = statement.run(head, sizeOf(bodies), at, runId, lease.token, expectedSeq)
     return changes === 0 ? refusal(lease, expectedSeq, standing(runId)) : undefined
   }
 

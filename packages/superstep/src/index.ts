@@ -66,6 +66,7 @@ export {
   node,
   type OpenRequest,
   on,
+  type PaidStep,
   type PendingTask,
   type Point,
   type Problem,

@@ -26,7 +26,6 @@ export class Guard {
   readonly #iterations: number
   readonly #seconds: number | undefined
   #turns = 0
-  #underWay = 0
   #deadline: number | undefined
 
   constructor(agent: string, limits: AgentLimits = {}) {
@@ -59,29 +58,17 @@ export class Guard {
     }
   }
 
-  /** Before a model call that is really made. */
+  /** Before a model call that is really made; those under way count, as they have reserved. */
   checkModelCall(ctx: Context): void {
     const { toolCalls: _, ...budget } = this.#budget
     this.#check(budget, ctx.usedBy(this.agent))
     this.#checkTime(ctx.clock.now())
   }
 
-  /** Before a tool call that is really made; those of the same turn that are under way count. */
-  beginToolCall(ctx: Context): void {
-    const used = ctx.usedBy(this.agent)
-    this.#check(this.#budget, { ...used, toolCalls: (used.toolCalls ?? 0) + this.#underWay })
+  /** Before a tool call that is really made; those under way count, as they have reserved. */
+  checkToolCall(ctx: Context): void {
+    this.#check(this.#budget, ctx.usedBy(this.agent))
     this.#checkTime(ctx.clock.now())
-    // A budget that is used up is not looked at here: it may be so on purpose, on the run's limit route.
-    const { toolCalls: left } = ctx.budget.left
-    if (left !== undefined && left > 0 && this.#underWay >= left) {
-      const text = "Budget exceeded: toolCalls"
-      throw new SuperstepError("BUDGET_EXCEEDED", text, { limit: true, retryable: false })
-    }
-    this.#underWay++
-  }
-
-  endToolCall(): void {
-    this.#underWay--
   }
 
   #checkTime(now: number): void {

@@ -35,6 +35,7 @@ import { summaryOf } from "./summary.ts"
 import { toldAsText } from "./told-as-text.ts"
 import { toolTurn } from "./tool-turn.ts"
 import { tracedAgent } from "./traced-calls.ts"
+import { UnknownOutcomes } from "./unknown-outcomes.ts"
 import { validHistory } from "./valid-history.ts"
 
 /** Where in a run an agent is at work. */
@@ -122,6 +123,7 @@ class Talk {
   readonly #deadlines: Deadline[] = []
   readonly #ids = new Set<string>()
   readonly #secrets = new Secrets()
+  readonly #unknown = new UnknownOutcomes()
   readonly #messages: Message[]
   #signal: AbortSignal
   #modelCalls = 0
@@ -253,6 +255,7 @@ class Talk {
         path,
       },
       calls,
+      this.#unknown,
     )
     this.#secrets.endCalls()
     return result

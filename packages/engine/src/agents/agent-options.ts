@@ -25,7 +25,9 @@ export interface AgentOptions<In = unknown> extends NodePolicies {
   readonly limits?: AgentLimits | undefined
   readonly settings?: ModelSettings | undefined
   /** How models are called: retries, time-outs, prices, limits per provider. */
-  readonly calling?: Omit<CallModelOptions, "signal" | "clock" | "onDelta" | "onDropped"> | undefined
+  readonly calling?:
+    | Omit<CallModelOptions, "signal" | "clock" | "onDelta" | "onDropped" | "beforeRetry">
+    | undefined
   /** Agents that may take over the conversation; as a function, for agents that name each other. */
   readonly handoffs?: Fellows | undefined
   /** `each`: a tool `handoff_to_<name>` per agent, the default. `one`: one tool `handoff({ agent })`. */

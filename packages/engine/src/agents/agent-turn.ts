@@ -28,6 +28,7 @@ import { Secrets, secretNames } from "./secrets.ts"
 import { outputInvalid, REPAIRS, repairRequest } from "./structured-output.ts"
 import { toldAsText } from "./told-as-text.ts"
 import { toolTurn } from "./tool-turn.ts"
+import { UnknownOutcomes } from "./unknown-outcomes.ts"
 
 export interface TurnOptions {
   /** The conversation so far. */
@@ -124,7 +125,11 @@ export async function callTools(
       guards,
       secrets: new Secrets(),
     }
-    const { outcomes: made } = await toolTurn({ ...turn, ctx, signal: ctx.signal, path: "" }, [call])
+    const { outcomes: made } = await toolTurn(
+      { ...turn, ctx, signal: ctx.signal, path: "" },
+      [call],
+      new UnknownOutcomes(),
+    )
     outcomes.push(...made)
   }
   return { results: resultsMessage(calls, outcomes), outcomes }

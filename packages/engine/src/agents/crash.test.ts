@@ -29,8 +29,8 @@ test("a loop with parallel tools ends the same, wherever its process dies", asyn
         }
       : "seen",
   )
-  const x = agent({ name: "x", model, stream: false, tools: [look], limits: { modelCalls: 3, toolCalls: 4 } })
-  const { outcome, crashes } = await crashTest(x, "go", { seeds: 60, run: { budget: { modelCalls: 3 } } })
+  const x = agent({ name: "x", model, stream: false, tools: [look] })
+  const { outcome, crashes } = await crashTest(x, "go", { seeds: 60 })
   expect(outcome).toMatchObject({
     status: "completed",
     outputs: ["seen"],

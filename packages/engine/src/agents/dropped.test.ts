@@ -66,6 +66,17 @@ test("the budget of the run counts them", async () => {
   expect(model.calls).toBe(2)
 })
 
+test("what dropped streams have cost is looked at before each further attempt, and within the same call", async () => {
+  const model = dropping()
+  const x = agent({ name: "x", model, calling: { retry: { attempts: 9, delay: 0 } } })
+  const run = x.stream("Hello?", { budget: { modelCalls: 3 } })
+  for await (const _ of run);
+  const { status, error, usage } = await run.result
+  expect([status, error?.code]).toEqual(["limit", "BUDGET_EXCEEDED"])
+  expect(model.calls).toBe(3)
+  expect(usage).toMatchObject({ modelCalls: 3, outputTokens: 30 })
+})
+
 test("inside another agent's call the failure is a result, and its cost is on record with it", async () => {
   const clerk = agent({ name: "clerk", model: dropping(), calling }).asTool()
   const model = pureModel((_, turn) =>

@@ -1,6 +1,7 @@
 /**
- * One call of a model, as a recorded step: after a crash its record answers, and it is not paid again. Budgets and limits
- * are looked at before it is made. What attempts have cost is counted also when none of them gave a reply.
+ * One call of a model, as a recorded step: after a crash its record answers, and it is not paid again. Before it is made,
+ * it reserves what it may use, within budgets and limits: a call that a crash cut off counts. What attempts have cost is
+ * counted also when none of them gave a reply.
  */
 import {
   addUsage,
@@ -18,7 +19,8 @@ import {
   type ModelReply,
   type ReplyDelta,
 } from "../models/index.ts"
-import { telemetryOf } from "../runtime/index.ts"
+import { modelReservation } from "../models/reservation.ts"
+import { endedCalls, type PaidStep, telemetryOf } from "../runtime/index.ts"
 import type { AgentCore } from "./agent-core.ts"
 import type { Guard } from "./agent-limits.ts"
 import type { Place } from "./agent-loop.ts"
@@ -50,24 +52,29 @@ export async function modelStep<T extends Recorded>(step: ModelStep<T>): Promise
   const { core, place } = step
   const { name: agent } = core
   const dropped: Recorded[] = []
-  const recorded = await place.ctx.step<T | Failed>(step.name, () => replyOrFailure(step, dropped), {
-    usage: (result) => ("failed" in result ? sum(dropped) : counted(step, result)),
-    source: (result) => {
-      const model = "failed" in result ? onlyModel(dropped) : result.model
-      return model === undefined ? { agent } : { agent, model }
+  const recorded = await place.ctx.step<T | Failed>(
+    step.name,
+    (paid) => replyOrFailure(step, paid, dropped),
+    {
+      usage: (result) => ("failed" in result ? sum(dropped) : counted(step, result)),
+      source: (result) => {
+        const model = "failed" in result ? onlyModel(dropped) : result.model
+        return model === undefined ? { agent } : { agent, model }
+      },
+      spent: () => dropped.map(({ usage, model }) => ({ usage, source: { agent, model } })),
     },
-    spent: () => dropped.map(({ usage, model }) => ({ usage, source: { agent, model } })),
-  })
+  )
   if ("failed" in recorded) throw fromErrorData(recorded.failed)
   return recorded
 }
 
 async function replyOrFailure<T extends Recorded>(
   step: ModelStep<T>,
+  paid: PaidStep,
   dropped: Recorded[],
 ): Promise<T | Failed> {
   try {
-    return await reply(step, dropped)
+    return await reply(step, paid, dropped)
   } catch (error) {
     // Inside another agent's tool call a failure is a result, and must be the same one after a restart.
     if (!step.place.isNested || step.signal.aborted || endsAll(error)) throw error
@@ -80,20 +87,30 @@ function endsAll(error: unknown): boolean {
   return error.fatal === true || (error.limit === true && error.code !== "AGENT_LIMIT")
 }
 
-async function reply<T extends Recorded>(step: ModelStep<T>, dropped: Recorded[]): Promise<T> {
+async function reply<T extends Recorded>(
+  step: ModelStep<T>,
+  paid: PaidStep,
+  dropped: Recorded[],
+): Promise<T> {
   const { core, place, guards, asked, signal, onDelta } = step
   const { ctx } = place
-  ctx.checkBudget()
-  for (const guard of guards) guard.checkModelCall(ctx)
-  const caller = { agent: core.name, ordinal: ctx.usedBy(core.name).modelCalls ?? 0 }
+  const caller = { agent: core.name, ordinal: endedCalls(ctx, core.name) }
   const given = step.models()
   const models = given instanceof Promise ? await given : given
   const call: ModelCall = { ...asked, caller }
+  // From here to the reservation nothing is awaited: calls at the same time see each other.
+  ctx.checkBudget()
+  for (const guard of guards) guard.checkModelCall(ctx)
+  const needed = counted(step, { usage: modelReservation(models, call, core.options.calling?.prices) })
+  const source = { agent: core.name }
+  const reserved = paid.reserve(needed, source)
+  if (reserved !== undefined) await reserved
   const options: CallModelOptions = {
     ...core.options.calling,
     signal,
     clock: ctx.clock,
     onDelta,
+    beforeRetry: (usage) => paid.reserve(addUsage(usage, needed), source),
     onDropped: (usage, model) => dropped.push({ usage, model }),
   }
   const above = telemetryOf(ctx)
@@ -102,7 +119,7 @@ async function reply<T extends Recorded>(step: ModelStep<T>, dropped: Recorded[]
 }
 
 /** A turn of the loop; a summary is none. */
-function counted({ name }: Pick<ModelStep<Recorded>, "name">, { usage }: Recorded): Usage {
+function counted({ name }: Pick<ModelStep<Recorded>, "name">, { usage }: Pick<Recorded, "usage">): Usage {
   return name === "model" ? { ...usage, iterations: 1 } : usage
 }
 

@@ -1,7 +1,7 @@
 /**
  * Arguments that must not be journaled, logged or shown. The model's reply is masked before it is recorded, and so is what
- * the model gets to see of it again; the real values live in memory, for the one call. After a crash they are gone, and the
- * model is asked to call again.
+ * the model gets to see of it again; the real values live in memory, for the one call. After a crash they are gone: the
+ * model is asked to call again if the tool had not started, and told that the outcome is unknown if it had.
  */
 import type { Json } from "../core/index.ts"
 import type { ModelReply, ReplyPart } from "../models/index.ts"
@@ -10,8 +10,13 @@ import type { Tool } from "../tools/index.ts"
 import { Masking, maskArgs } from "../tools/secrets.ts"
 import type { ToolCall } from "./conversation.ts"
 
+/** Nothing was done: a call is on record before it is made, and this one is not. */
 export const LOST =
   "The secret arguments of this call were not kept, and the process was restarted before the tool ran. Call it again."
+
+export function outcomeUnknown(tool: string): string {
+  return `The process stopped while "${tool}" ran, so the outcome of this call is unknown: it may have taken effect. It cannot be repeated, because its secret arguments were not kept. Check whether it took effect before you do anything else about it. If it has to be repeated, call "${tool}" with exactly the same arguments: that call has the same idempotency key.`
+}
 
 /** What is secret in one conversation, as far as this process has come to know it. */
 export class Secrets {

@@ -1,9 +1,16 @@
 /**
- * One tool call: read, allowed, made, recorded. A call that finished is never made again; one that was under way when the
- * process died is made again, with the same idempotency key. A durable tool records what it does itself.
+ * One tool call: read, allowed, put on record, made, recorded.
+ *
+ * T1 a call that finished is never made again.
+ * T2 a call is on record, and counted, before it is made. One that was under way when the process died is made again, with
+ *    the same idempotency key.
+ * T3 a call that cannot be made again, because its secret arguments are gone, has an unknown outcome if it had started, and
+ *    has done nothing if it had not.
+ *
+ * A durable tool records what it does itself.
  */
 import { isSuperstepError, SuperstepError } from "../core/index.ts"
-import { type Context, telemetryOf } from "../runtime/index.ts"
+import { type Context, type PaidStep, telemetryOf } from "../runtime/index.ts"
 import { callTool, type ToolOutcome } from "../tools/call-tool.ts"
 import type { Tool, ToolCallContext } from "../tools/index.ts"
 import type { Guard } from "./agent-limits.ts"
@@ -11,8 +18,9 @@ import type { SomeAgentOptions } from "./agent-options.ts"
 import { allowedArgs, type FailedOutcome, failure } from "./allowed-args.ts"
 import type { ToolCall } from "./conversation.ts"
 import { withPath } from "./scope-path.ts"
-import { LOST, type Secrets } from "./secrets.ts"
+import { LOST, outcomeUnknown, type Secrets } from "./secrets.ts"
 import { tracedToolCall } from "./traced-calls.ts"
+import { UNKNOWN } from "./unknown-outcomes.ts"
 
 export interface ToolTurn {
   readonly agent: string
@@ -23,6 +31,8 @@ export interface ToolTurn {
   readonly ctx: Context
   readonly signal: AbortSignal
   readonly path: string
+  /** Idempotency keys of calls that repeat an earlier one, by their id. */
+  readonly repeats: ReadonlyMap<string, string>
   /** Resolves when the durable calls before have begun: they share the node's own state, and begin in their order. */
   durableBegun: Promise<void>
 }
@@ -58,66 +68,65 @@ async function allowedCall(
   // Nobody waits for a person on behalf of another call.
   const allowed = await allowedArgs(turn, tool, call, edited, begun)
   if (!allowed.ok) return allowed
-  const { args, isLost } = allowed
-  return await (tool.durable === true && !isLost
-    ? durableCall(turn, tool, call, args, before, begun)
-    : recordedCall(turn, tool, call, isLost ? undefined : { args }))
+  const given = allowed.isLost ? undefined : { args: allowed.args }
+  return await (tool.durable === true
+    ? durableCall(turn, tool, call, given, before, begun)
+    : recordedCall(turn, tool, call, given))
 }
 
-async function recordedCall(
-  turn: ToolTurn,
-  tool: Tool,
-  call: ToolCall,
-  given: { readonly args: unknown } | undefined,
-): Promise<ToolOutcome> {
+/** The arguments of a call; undefined where they were secret and are gone. */
+type Given = { readonly args: unknown } | undefined
+
+async function recordedCall(turn: ToolTurn, tool: Tool, call: ToolCall, given: Given): Promise<ToolOutcome> {
   const { ctx, agent } = turn
-  // Under way until it is on record, and counted there.
-  let end: (() => void) | undefined
-  const run = async (): Promise<ToolOutcome> => {
-    if (given === undefined) return failure("TOOL_SECRETS_LOST", LOST)
-    end = begin(turn)
+  const run = async (paid: PaidStep): Promise<ToolOutcome> => {
+    if (given === undefined) return lost(tool, paid.mayHaveRun)
+    const started = start(turn, paid)
+    if (started !== undefined) await started
     const outcome = await runTool(turn, tool, given.args, call, false)
     return outcome.ok ? outcome : told(turn, tool, call, outcome)
   }
-  try {
-    return await ctx.step(stepName(tool, call), run, {
-      usage: (outcome) => (isLost(outcome) ? {} : { toolCalls: 1 }),
-      source: () => ({ agent }),
-    })
-  } finally {
-    end?.()
-  }
+  return await ctx.step(stepName(tool, call), run, {
+    usage: (outcome) => (wasNotMade(outcome) ? {} : ONE_CALL),
+    source: () => ({ agent }),
+  })
 }
 
-/** Its beginning is recorded, and counted; what it comes to follows from its own records. */
+/**
+ * Its beginning is recorded, and counted; what it comes to follows from its own records. Without its arguments it cannot go
+ * through these again: what a call with secret ones came to is recorded as well.
+ */
 async function durableCall(
   turn: ToolTurn,
   tool: Tool,
   call: ToolCall,
-  args: unknown,
+  given: Given,
   before: Promise<void>,
   begun: () => void,
 ): Promise<ToolOutcome> {
   const { ctx, agent } = turn
-  let end: (() => void) | undefined
-  const start = () => {
-    end = begin(turn)
-    return true
-  }
-  try {
-    await ctx.step(stepName(tool, call), start, {
-      usage: () => ({ toolCalls: 1 }),
-      source: () => ({ agent }),
-    })
-  } finally {
-    end?.()
-  }
+  let isResumed = true
+  const name = stepName(tool, call)
+  const began = await ctx.step<true | ToolOutcome>(
+    name,
+    async (paid) => {
+      isResumed = false
+      if (given === undefined) return lost(tool, paid.mayHaveRun)
+      const started = start(turn, paid)
+      if (started !== undefined) await started
+      return true
+    },
+    { usage: (made) => (made === true ? ONE_CALL : {}), source: () => ({ agent }) },
+  )
+  if (began !== true) return began
+  if (given === undefined) return await ctx.step(`outcome:${name}`, () => lost(tool, true))
   await before
   try {
-    const running = runTool(turn, tool, args, call, end === undefined)
+    const running = runTool(turn, tool, given.args, call, isResumed)
     begun()
     const outcome = await running
-    return outcome.ok ? outcome : told(turn, tool, call, outcome)
+    const seen = outcome.ok ? outcome : told(turn, tool, call, outcome)
+    return hasSecrets(tool) ? await ctx.step(`outcome:${name}`, () => seen) : seen
   } catch (error) {
     // An agent that was asked has reached a limit of its own: that is for the one who asked to know.
     if (isSuperstepError(error, "AGENT_LIMIT") && !turn.signal.aborted)
@@ -140,33 +149,31 @@ function runTool(
     : tracedToolCall(above, tool, args, made, isResumed)
 }
 
-/** Checks what may be used, and gives the function that ends it. */
-function begin({ ctx, guards }: ToolTurn): () => void {
+/** Puts the call on record and counts it, if limits and budgets allow it. */
+function start({ ctx, guards, agent }: ToolTurn, paid: PaidStep): Promise<void> | undefined {
   ctx.checkBudget()
-  const begun: Guard[] = []
-  const end = () => {
-    for (const guard of begun) guard.endToolCall()
-  }
-  try {
-    for (const guard of guards) {
-      guard.beginToolCall(ctx)
-      begun.push(guard)
-    }
-  } catch (error) {
-    end()
-    throw error
-  }
-  return end
+  for (const guard of guards) guard.checkToolCall(ctx)
+  return paid.reserve(ONE_CALL, { agent })
 }
 
-function contextOf({ ctx, agent, signal, path }: ToolTurn, tool: Tool, { id }: ToolCall): ToolCallContext {
-  const scope = `tool:${tool.name}:${id}`
-  const idempotencyKey = `${ctx.idempotencyKey}:${path}${scope}`
+function contextOf(turn: ToolTurn, tool: Tool, { id }: ToolCall): ToolCallContext {
+  const { ctx, agent, signal, path } = turn
+  const scope = stepName(tool, { id })
+  const idempotencyKey = idempotencyKeyOf(turn, tool.name, id)
   const call = { id, agent, tool: tool.name, signal, idempotencyKey, ctx: ctx.scope(scope) }
   return withPath(call, `${path}${scope}/`)
 }
 
-function stepName(tool: Tool, { id }: ToolCall): string {
+/** By the place of the call in the record: the same after a crash, whatever became of its arguments. */
+export function idempotencyKeyOf(
+  { ctx, path, repeats }: Pick<ToolTurn, "ctx" | "path" | "repeats">,
+  tool: string,
+  id: string,
+): string {
+  return repeats.get(id) ?? `${ctx.idempotencyKey}:${path}tool:${tool}:${id}`
+}
+
+function stepName(tool: Tool, { id }: Pick<ToolCall, "id">): string {
   return `tool:${tool.name}:${id}`
 }
 
@@ -186,6 +193,18 @@ function told(
   throw new SuperstepError("TOOL_FAILED", text, retryable === undefined ? {} : { retryable })
 }
 
-function isLost(outcome: ToolOutcome): boolean {
-  return !outcome.ok && outcome.error.code === "TOOL_SECRETS_LOST"
+const ONE_CALL = { toolCalls: 1 }
+
+/** The secret arguments of a call are gone. */
+function lost({ name }: Tool, mayHaveRun: boolean): FailedOutcome {
+  return mayHaveRun ? failure(UNKNOWN, outcomeUnknown(name)) : failure("TOOL_SECRETS_LOST", LOST)
+}
+
+/** It was not made, or not made again: what an earlier start reserved is counted apart. */
+function wasNotMade(outcome: ToolOutcome): boolean {
+  return !outcome.ok && (outcome.error.code === "TOOL_SECRETS_LOST" || outcome.error.code === UNKNOWN)
+}
+
+function hasSecrets({ secret }: Tool): boolean {
+  return secret !== undefined && secret.length > 0
 }

@@ -10,7 +10,8 @@ import type { Agent } from "./agent.ts"
 import { allowedArgs, failure } from "./allowed-args.ts"
 import type { ToolCall } from "./conversation.ts"
 import { type HandoffTool, isHandoff } from "./hand-off.ts"
-import { makeCall, type ToolTurn } from "./tool-step.ts"
+import { idempotencyKeyOf, makeCall, type ToolTurn } from "./tool-step.ts"
+import type { UnknownOutcomes } from "./unknown-outcomes.ts"
 
 export interface TurnResult {
   readonly outcomes: readonly ToolOutcome[]
@@ -21,12 +22,18 @@ export interface TurnResult {
 }
 
 export async function toolTurn(
-  given: Omit<ToolTurn, "durableBegun">,
+  given: Omit<ToolTurn, "durableBegun" | "repeats">,
   calls: readonly ToolCall[],
+  unknown: UnknownOutcomes,
 ): Promise<TurnResult> {
   const edited = new Map<string, unknown>()
   const others = calls.length > 1 ? new AbortController() : undefined
   const { agent, options, tools, guards, secrets, ctx, path } = given
+  const repeats = new Map<string, string>()
+  for (const call of calls) {
+    const key = unknown.take(call)
+    if (key !== undefined) repeats.set(call.id, key)
+  }
   const turn: ToolTurn = {
     agent,
     options,
@@ -35,6 +42,7 @@ export async function toolTurn(
     secrets,
     ctx,
     path,
+    repeats,
     durableBegun: Promise.resolve(),
     signal: others === undefined ? given.signal : eitherOf(given.signal, others.signal),
   }
@@ -42,7 +50,7 @@ export async function toolTurn(
 
   const outcomeOf = async (call: ToolCall): Promise<ToolOutcome | Agent> => {
     const tool = turn.tools.get(call.name)
-    if (tool === undefined) return failure("TOOL_UNKNOWN", unknown(call.name, turn.tools))
+    if (tool === undefined) return failure("TOOL_UNKNOWN", noSuchTool(call.name, turn.tools))
     try {
       return await (isHandoff(tool) ? handOver(tool, call) : makeCall(turn, tool, call, edited))
     } catch (error) {
@@ -74,6 +82,9 @@ export async function toolTurn(
     isTaken = true
     return { ok: true, value: `Handed over to "${one.name}".` }
   })
+  for (const [i, call] of calls.entries()) {
+    unknown.note(call, outcomes[i] as ToolOutcome, idempotencyKeyOf(turn, call.name, call.id))
+  }
   return { outcomes, edited, next }
 }
 
@@ -88,7 +99,7 @@ function isOutcome(made: ToolOutcome | Agent): made is ToolOutcome {
   return "ok" in made
 }
 
-function unknown(name: string, tools: ReadonlyMap<string, Tool>): string {
+function noSuchTool(name: string, tools: ReadonlyMap<string, Tool>): string {
   const names = [...tools.keys()].map((one) => `"${one}"`).join(", ")
   return `There is no tool "${name}". ${names === "" ? "There are no tools; answer without." : `The tools are ${names}.`}`
 }

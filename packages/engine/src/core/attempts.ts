@@ -3,10 +3,11 @@
 import { admitToRun, fill, fillRun, nodeState, unpark, vacate, vacateRun } from "./admission.ts"
 import { overBudget } from "./budget.ts"
 import { reachLimitAndGoOn, settle } from "./commit.ts"
+import { count, endReservation, loseReservations } from "./counting.ts"
 import { takeResult } from "./delivery.ts"
 import { emit, reportUndelivered, watched } from "./emit.ts"
 import { finishRun } from "./ending.ts"
-import type { TaskFailed, TaskFinished } from "./entries.ts"
+import type { StepRecorded, TaskFailed, TaskFinished, UsageRecorded } from "./entries.ts"
 import { type ErrorData, SuperstepError } from "./errors.ts"
 import { failureRoute } from "./failure-route.ts"
 import { checkFinished, checkKeyFree, isLive } from "./fitting.ts"
@@ -15,12 +16,12 @@ import type { Json } from "./json.ts"
 import { retryDelay } from "./retry.ts"
 import type { MachineState, Task, TaskEnd } from "./state.ts"
 import { retryTimer, setTimer } from "./timers.ts"
-import { addUsage, type Usage, type UsageSource } from "./usage.ts"
 import { stopWaiting } from "./waiting.ts"
 import { openRequest, withdrawWaits } from "./waits.ts"
 
 export function finishTask(m: MachineState, task: Task, entry: TaskFinished): void {
   checkFinished(m, task, entry)
+  loseReservations(m, task)
   if (entry.usage !== undefined) count(m, task, entry.usage, undefined)
   if (entry.local !== undefined) {
     const node = nodeState(m, task.node)
@@ -36,6 +37,7 @@ export function finishTask(m: MachineState, task: Task, entry: TaskFinished): vo
 }
 
 export function rejectTask(m: MachineState, task: Task, reason: string): void {
+  loseReservations(m, task)
   if (watched(m)) emit(m, { type: "task.rejected", task: task.id, node: task.node.id, reason })
   reportUndelivered(m, { from: task.from, to: task.node.id, reason, value: task.message })
   end(m, task, { sends: [] })
@@ -50,6 +52,7 @@ function end(m: MachineState, task: Task, ended: TaskEnd): void {
   vacate(m, task)
   task.status = "over"
   task.memo = undefined
+  task.starts = undefined
   task.failures = undefined
   task.ended = ended
   if (!takeResult(task)) m.finished = grown(m.finished, task)
@@ -68,6 +71,7 @@ export function failTask(m: MachineState, task: Task, entry: TaskFailed): void {
     throw new SuperstepError("ATTEMPT_OVER", text)
   }
   const error = { ...entry.error, node: task.node.id, attempt }
+  loseReservations(m, task)
   if (entry.usage !== undefined) count(m, task, entry.usage, undefined)
   const delay = delayBeforeRetry(m, task, entry.error)
   if (watched(m)) {
@@ -113,43 +117,22 @@ function retry(m: MachineState, task: Task, delay: number): void {
   settle(m)
 }
 
-export function recordStep(
-  m: MachineState,
-  task: Task,
-  key: string,
-  value: Json,
-  usage: Usage | undefined,
-  source: UsageSource | undefined,
-): void {
+export function recordStep(m: MachineState, task: Task, entry: StepRecorded): void {
+  const { key, value, usage, source, settles } = entry
   checkKeyFree(task, key)
+  task.starts?.delete(key)
+  endReservation(m, task, key, settles === true)
   task.memo ??= new Map()
   task.memo.set(key, value)
   if (watched(m)) emit(m, { type: "step.recorded", task: task.id, node: task.node.id, key, value })
   if (usage !== undefined) count(m, task, usage, source)
 }
 
-function count(m: MachineState, task: Task, usage: Usage, source: UsageSource | undefined): void {
-  m.usage = addUsage(m.usage, usage)
-  if (task.node.spec.budget !== undefined) {
-    const node = nodeState(m, task.node)
-    node.usage = addUsage(node.usage ?? {}, usage)
-  }
-  const agent = source?.agent
-  if (agent !== undefined) m.usageByAgent.set(agent, addUsage(m.usageByAgent.get(agent) ?? {}, usage))
-  if (watched(m)) {
-    const from = source === undefined ? {} : { source }
-    emit(m, { type: "usage.recorded", task: task.id, node: task.node.id, usage, ...from })
-  }
-}
-
 /** A sub-workflow may be in the middle of its work: it stops at once when the budget is used up. */
-export function countFromBelow(
-  m: MachineState,
-  task: Task,
-  usage: Usage,
-  source: UsageSource | undefined,
-): void {
-  count(m, task, usage, source)
+export function countFromBelow(m: MachineState, task: Task, entry: UsageRecorded): void {
+  const { usage, source, settles } = entry
+  if (settles !== undefined) endReservation(m, task, settles, true)
+  if (Object.keys(usage).length > 0) count(m, task, usage, source)
   const breach = overBudget(m)
   if (breach !== undefined) reachLimitAndGoOn(m, breach)
 }

@@ -1,5 +1,6 @@
 /** How a run ends: completed, failed, cancelled, at a limit; or goes on, once, along its limit route. */
 
+import { loseReservations } from "./counting.ts"
 import { putOut, reportNowhere } from "./delivery.ts"
 import { emit, reportUndelivered, watched } from "./emit.ts"
 import type { ErrorData } from "./errors.ts"
@@ -40,8 +41,9 @@ export function reachLimit(m: MachineState, error: ErrorData): void {
   m.breach = undefined
 }
 
-/** Lets go of every task, buffer, timer and request; messages that nobody took are reported (M5). */
+/** Lets go of every task, buffer, timer, reservation and request; messages that nobody took are reported (M5). */
 function dropWork(m: MachineState, reason: string): void {
+  loseReservations(m)
   for (const task of m.tasks.values()) {
     const { status } = task
     task.status = "over"

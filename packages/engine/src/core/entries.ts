@@ -135,6 +135,21 @@ export interface TaskRejected {
   readonly reason: string
 }
 
+/**
+ * A step that costs or has an effect is about to be made. Durable before it is: a step that has started and has no result
+ * may have happened. What it reserves counts as used until its result is recorded, or for good (R1, R2 in counting.ts).
+ */
+export interface StepStarted {
+  readonly type: "step.started"
+  readonly at: number
+  readonly task: TaskId
+  readonly key: string
+  readonly usage: Usage
+  readonly source?: UsageSource | undefined
+  /** The same start needs more than it reserved at first: this is all of it. */
+  readonly isRaise?: boolean | undefined
+}
+
 /** The result of a step inside a task: the step does not run again. */
 export interface StepRecorded {
   readonly type: "step.recorded"
@@ -144,15 +159,31 @@ export interface StepRecorded {
   readonly value: Json
   readonly usage?: Usage | undefined
   readonly source?: UsageSource | undefined
+  /** `usage` takes the place of what its start has reserved. Otherwise a reservation is of a start before, and lost. */
+  readonly settles?: boolean | undefined
 }
 
-/** Something a sub-workflow of the task has used; it counts here too. */
+/** Something a sub-workflow of the task, or a step of it that failed, has used; it counts here too. */
 export interface UsageRecorded {
   readonly type: "usage.recorded"
   readonly at: number
   readonly task: TaskId
   readonly usage: Usage
   readonly source?: UsageSource | undefined
+  /** The step, or the hold of a sub-workflow, whose reservation this settles. */
+  readonly settles?: string | undefined
+}
+
+/** What a call of a sub-workflow of the task has reserved; it counts here too. */
+export interface UsageReserved {
+  readonly type: "usage.reserved"
+  readonly at: number
+  readonly task: TaskId
+  /** Names the call among all below the task. */
+  readonly hold: string
+  readonly usage: Usage
+  readonly source?: UsageSource | undefined
+  readonly isRaise?: boolean | undefined
 }
 
 export interface RequestOpened {
@@ -235,6 +266,11 @@ export interface RunCancelled {
   readonly mail?: string | undefined
 }
 
+/** Whether the entry only says what is about to be done. It is made anew each time that is tried: no progress. */
+export function isIntent({ type }: Entry): boolean {
+  return type === "step.started" || type === "usage.reserved"
+}
+
 export type Entry =
   | RunStarted
   | RunForked
@@ -242,8 +278,10 @@ export type Entry =
   | TaskFinished
   | TaskFailed
   | TaskRejected
+  | StepStarted
   | StepRecorded
   | UsageRecorded
+  | UsageReserved
   | RequestOpened
   | RequestAnswered
   | TimerSet

@@ -21,6 +21,8 @@ export interface Limits {
   readonly loops?: number | undefined
   /** Tasks that run at the same time. */
   readonly concurrency?: number | undefined
+  /** The largest single value that the run takes, as the length of its JSON text. Default 32 MB. */
+  readonly valueBytes?: number | undefined
 }
 
 export const DEFAULT_SUPERSTEPS = 100

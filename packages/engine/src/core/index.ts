@@ -18,12 +18,14 @@ export type {
   Send,
   StateReduced,
   StepRecorded,
+  StepStarted,
   TaskFailed,
   TaskFinished,
   TaskRejected,
   TimerFired,
   TimerSet,
   UsageRecorded,
+  UsageReserved,
   WaitOutcome,
 } from "./entries.ts"
 export {
@@ -63,7 +65,7 @@ export {
 } from "./graph.ts"
 export { type GraphData, graphData, graphOf } from "./graph-data.ts"
 export type { JoinId, NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
-export { type Json, type JsonProblem, jsonProblem, printJsonProblem } from "./json.ts"
+export { DEFAULT_VALUE_BYTES, type Json, type JsonProblem, jsonProblem, printJsonProblem } from "./json.ts"
 export { Machine } from "./machine.ts"
 export { type BuiltInReducer, type ChannelSpec, isBuiltInReducer, reduce, writeProblem } from "./reducers.ts"
 export { type RetryPolicy, retryDelay } from "./retry.ts"

@@ -89,3 +89,46 @@ describe("the place of a problem", () => {
     expect(jsonProblem(loop)?.path.length).toBeLessThan(250)
   })
 })
+
+describe("the size of a value", () => {
+  test.each<[string, unknown]>([
+    ["a text", "x".repeat(100)],
+    ["a list of texts", ["ab", "cd", "ef"]],
+    ["a list of lists", [[], [[]], [[], []]]],
+    ["numbers", [1, 22, 3333, -5]],
+    ["a record", { one: 1, two: [true, null], three: { four: "4" } }],
+    ["the same list in several places", ((one) => [one, one, { one }])(["abc", 1])],
+  ])("is about the length of its JSON: %s", (_, value) => {
+    const { length } = JSON.stringify(value)
+    expect(jsonProblem(value, length + 10)).toBeUndefined()
+    expect(jsonProblem(value, Math.floor(length * 0.8))).toMatchObject({
+      path: "",
+      tooLarge: expect.any(Number),
+    })
+  })
+
+  test("is counted no further than to the limit", () => {
+    let looked = 0
+    const list = Array.from({ length: 1_000 }, () => ({
+      get item() {
+        looked++
+        return "x".repeat(100)
+      },
+    }))
+    expect(jsonProblem(list, 2_500)?.tooLarge).toBeGreaterThan(2_500)
+    expect(looked).toBeLessThan(30)
+  })
+
+  test("of data that is endless as JSON is found at once", () => {
+    let value: unknown = "x"
+    for (let i = 0; i < 200; i++) value = { a: value, b: value }
+    expect(jsonProblem(value, 10_000)?.tooLarge).toBeGreaterThan(10_000)
+  })
+
+  test("is no matter where something else is wrong before", () => {
+    expect(jsonProblem([1n, "x".repeat(100)], 50)).toEqual({
+      path: "[0]",
+      reason: expect.stringMatching(/bigint/),
+    })
+  })
+})

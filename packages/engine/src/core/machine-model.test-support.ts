@@ -36,6 +36,8 @@ export class MachineModel {
   undelivered: { to: string | undefined; value: Json }[] = []
   rounds: Round[] = []
   usage: Usage = {}
+  /** What is reserved, by task and key. */
+  readonly reserved = new Map<number, Map<string, Usage>>()
   superstep = 0
   nextTask = 1
   onLimitRoute = false
@@ -123,7 +125,7 @@ export class MachineModel {
 
   #take(entry: Entry): void {
     const task = "task" in entry ? (this.tasks.get(entry.task) as ModelTask) : undefined
-    if ("usage" in entry && entry.usage !== undefined) this.usage = addUsage(this.usage, entry.usage)
+    this.#count(entry)
     switch (entry.type) {
       case "run.started":
         return this.#begin(this.graph.nodes[this.graph.start] as GraphNode, entry.input)
@@ -164,9 +166,47 @@ export class MachineModel {
         return this.#finish("failed")
       case "run.cancelled":
         return this.#finish("cancelled")
+      case "step.started":
       case "usage.recorded":
+      case "usage.reserved":
         return
     }
+  }
+
+  #count(entry: Entry): void {
+    switch (entry.type) {
+      case "step.started":
+      case "usage.reserved": {
+        const key = entry.type === "step.started" ? entry.key : entry.hold
+        if (!entry.isRaise) this.#lose(entry.task, key)
+        const own = this.reserved.get(entry.task) ?? new Map<string, Usage>()
+        this.reserved.set(entry.task, own.set(key, entry.usage))
+        return
+      }
+      case "step.recorded":
+        if (entry.settles) this.reserved.get(entry.task)?.delete(entry.key)
+        else this.#lose(entry.task, entry.key)
+        break
+      case "usage.recorded":
+        if (entry.settles !== undefined) this.reserved.get(entry.task)?.delete(entry.settles)
+        break
+      case "task.finished":
+      case "task.failed":
+      case "task.rejected":
+        this.#loseAll(entry.task)
+    }
+    if ("usage" in entry && entry.usage !== undefined) this.usage = addUsage(this.usage, entry.usage)
+  }
+
+  #lose(task: number, key: string): void {
+    const usage = this.reserved.get(task)?.get(key)
+    if (usage === undefined) return
+    this.usage = addUsage(this.usage, usage)
+    this.reserved.get(task)?.delete(key)
+  }
+
+  #loseAll(task: number): void {
+    for (const key of this.reserved.get(task)?.keys() ?? []) this.#lose(task, key)
   }
 
   // Tasks
@@ -452,6 +492,7 @@ export class MachineModel {
   /** M5: messages that nobody took are reported; M3, M4: writes of a superstep that does not commit are gone. */
   #drop(): void {
     this.messages.dropped = true
+    for (const task of this.reserved.keys()) this.#loseAll(task)
     for (const { started, node, message } of this.tasks.values()) if (!started) this.#report(node.id, message)
     for (const { sends } of [...this.#committing, ...this.#finished]) {
       for (const { value, route } of sends) {

@@ -134,6 +134,13 @@ export class Play {
         value: 1,
         usage: this.#usage(),
       })
+      yield () => this.#startStep(id, this.#key("step"), false)
+      for (const key of task.starts ?? []) {
+        // It is tried again in another process, needs more, has a result, or failed.
+        yield () => this.#startStep(id, key, this.#choices.oneIn(2))
+        yield* this.#times(2, () => this.#recordStep(id, key))
+        yield () => this.#spent(id, key)
+      }
       yield () => ({
         type: "request.opened",
         at: this.#now,
@@ -152,9 +159,44 @@ export class Play {
       for (const [key, wait] of task.waits ?? []) {
         if (wait.kind !== "call") continue
         yield () => ({ type: "usage.recorded", at: this.#now, task: id, usage: { modelCalls: 1 } })
+        yield () => ({
+          type: "usage.reserved",
+          at: this.#now,
+          task: id,
+          hold: `below ${this.#choices.below(3)}`,
+          usage: { modelCalls: 1, usd: 0.5 },
+          source: { agent: "below" },
+        })
+        yield () => this.#spent(id, `below ${this.#choices.below(3)}`)
         yield* this.#times(3, () => this.#endCall(id, key))
       }
     }
+  }
+
+  #startStep(task: number, key: string, isRaise: boolean): Entry {
+    const usage = { modelCalls: 1, inputTokens: this.#choices.below(9), usd: 0.5 }
+    const source = this.#choices.oneIn(2) ? { agent: "a" } : undefined
+    return { type: "step.started", at: this.#now, task, key, usage, source, isRaise }
+  }
+
+  #recordStep(task: number, key: string): Entry {
+    const settles = this.#choices.oneIn(3) ? undefined : true
+    const usage = this.#usage()
+    return {
+      type: "step.recorded",
+      at: this.#now,
+      task,
+      key,
+      value: 1,
+      usage,
+      settles,
+      source: { agent: "a" },
+    }
+  }
+
+  #spent(task: number, settles: string): Entry {
+    const usage = this.#choices.oneIn(2) ? { modelCalls: 1 } : {}
+    return { type: "usage.recorded", at: this.#now, task, usage, settles }
   }
 
   #reduce({ key, current, writes }: Effect & { type: "reduce" }): Entry {

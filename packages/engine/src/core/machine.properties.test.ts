@@ -16,6 +16,7 @@ import { MachineModel } from "./machine-model.test-support.ts"
 import { Choices, Play, type PlaySeed } from "./machine-play.test-support.ts"
 import { misfits } from "./misfits.test-support.ts"
 import { randomGraph } from "./random-graph.test-support.ts"
+import { addUsage } from "./usage.ts"
 
 const plays: fc.Arbitrary<PlaySeed> = fc.record({ seed: fc.noShrink(fc.integer()), steps: fc.nat(80) })
 
@@ -136,14 +137,17 @@ test("a restored machine starts exactly the tasks that were under way, and sets 
 function told(machine: Machine): unknown {
   const { graph, status, error, superstep, usage, outputs, undelivered, runId, overBudget, eventCount } =
     machine
+  const { claimed, lost } = machine
   const tasks = [...machine.tasks()].map(({ id, node, message, from, status, attempt, map, ...task }) => ({
     ...{ id, node: node.id, message, from, status, attempt, map: map?.id, superstep: task.superstep },
     ...{ item: task.item, answers: task.answers, traces: task.traces },
     memo: [...(task.memo ?? [])],
+    starts: [...(task.starts ?? [])],
     waits: [...(task.waits ?? [])],
   }))
   return stored({
     ...{ status, error, superstep, usage, outputs, undelivered, runId, overBudget, eventCount, tasks },
+    ...{ claimed, lost, ended: machine.endedCallsOf("a"), usageOf: machine.usageOf("a") },
     requests: machine.requests(),
     answered: [...machine.answered()],
     timers: [...machine.timers()],
@@ -174,6 +178,8 @@ function compare(machine: Machine, model: MachineModel): void {
   expect(machine.allState()).toEqual(stored(Object.fromEntries(model.shared)))
   expect(plain(machine.outputs as Json)).toEqual(plain(model.outputs))
   expect(machine.usage).toEqual(model.usage)
+  const reserved = [...model.reserved.values()].flatMap((own) => [...own.values()])
+  expect(machine.claimed).toEqual(reserved.reduce(addUsage, model.usage))
   expect([machine.superstep, snapshot.nextTask]).toEqual([model.superstep, model.nextTask])
   expect(machine.requests().map(({ id }) => id)).toEqual([...model.requests.keys()])
   expect(new Set(machine.timers())).toEqual(model.timers)

@@ -11,11 +11,13 @@
  * M5 every message is delivered, buffered in a join, or reported undelivered.
  * M6 fold(journal) = live state, at every prefix.
  * M7 a request is answered at most once.
- * M8 budgets and attempts survive restarts: they follow from the journal.
+ * M8 budgets and attempts survive restarts: they follow from the journal. A call that costs is on record before it is
+ *    made, and counts even if its result never is (R1 to R3 in counting.ts).
  */
 import { countFromBelow, delayBeforeRetry, failTask, finishTask, recordStep, rejectTask } from "./attempts.ts"
-import { nodeOverBudget, overBudget } from "./budget.ts"
+import { claimed, nodeOverBudget, overBudget, reservationProblem } from "./budget.ts"
 import { askForReduction, completeCommit, settle, startNext } from "./commit.ts"
+import { reserve, startStep } from "./counting.ts"
 import type { Effect } from "./effects.ts"
 import { emit, watched } from "./emit.ts"
 import { finishRun } from "./ending.ts"
@@ -27,7 +29,7 @@ import { forkRun } from "./forking.ts"
 import { given } from "./given.ts"
 import type { Graph, GraphNode } from "./graph.ts"
 import type { NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
-import type { Json } from "./json.ts"
+import { DEFAULT_VALUE_BYTES, type Json } from "./json.ts"
 import { ownCopy } from "./reducers.ts"
 import { type MachineSnapshot, restoreState, snapshotOf } from "./snapshot.ts"
 import { MachineState, type Task } from "./state.ts"
@@ -73,11 +75,19 @@ export class Machine {
         rejectTask(m, workingTask(m, entry.task), entry.reason)
         break
       case "step.recorded":
-        recordStep(m, workingTask(m, entry.task), entry.key, entry.value, entry.usage, entry.source)
+        recordStep(m, workingTask(m, entry.task), entry)
+        break
+      case "step.started":
+        startStep(m, workingTask(m, entry.task), entry)
         break
       case "usage.recorded":
-        countFromBelow(m, workingTask(m, entry.task), entry.usage, entry.source)
+        countFromBelow(m, workingTask(m, entry.task), entry)
         break
+      case "usage.reserved": {
+        const { hold: key, usage, source, isRaise } = entry
+        reserve(m, { task: workingTask(m, entry.task), key, usage, source }, isRaise === true)
+        break
+      }
       case "request.opened":
         openInline(m, workingTask(m, entry.task), entry)
         break
@@ -161,13 +171,31 @@ export class Machine {
   get usage(): Usage {
     return this.#m.usage
   }
-  /** What an agent has used in the run and below, over all its tasks. */
+  /** The part of `usage` that calls had reserved whose outcome is not known: their process died, or they were stopped. */
+  get lost(): Usage {
+    return this.#m.lost
+  }
+  /** What is used, together with what calls under way have reserved. */
+  get claimed(): Usage {
+    return claimed(this.#m, this.#m.usage, () => true)
+  }
+  /** What an agent has used and reserved in the run and below, over all its tasks. */
   usageOf(agent: string): Usage {
-    return this.#m.usageByAgent.get(agent) ?? {}
+    const used = this.#m.usageByAgent.get(agent) ?? {}
+    return claimed(this.#m, used, ({ source }) => source?.agent === agent)
+  }
+  /** How many of an agent's model calls came to an end that is on record: not those under way, nor those that were lost. */
+  endedCallsOf(agent: string): number {
+    const { usageByAgent, lostCallsByAgent } = this.#m
+    return (usageByAgent.get(agent)?.modelCalls ?? 0) - (lostCallsByAgent.get(agent) ?? 0)
   }
   /** What is left of the budget, part by part; a part without a limit is not there. */
   get budgetLeft(): Budget {
-    return remaining(this.#m.budget ?? {}, this.#m.usage)
+    return remaining(this.#m.budget ?? {}, this.claimed)
+  }
+  /** The largest single value that the run takes. */
+  get valueBytes(): number {
+    return this.#m.limits.valueBytes ?? DEFAULT_VALUE_BYTES
   }
   get outputs(): readonly Json[] {
     return this.#m.outputs
@@ -182,6 +210,18 @@ export class Machine {
   /** Why no further task or paid call of the node may start, or undefined. */
   nodeOverBudget(node: GraphNode): ErrorData | undefined {
     return nodeOverBudget(this.#m, node)
+  }
+
+  /** Why a call of the task that reserves so much may not be made, or undefined. `replaces`: what it has reserved before. */
+  reservationProblem(task: TaskId, replaces: string | undefined, needed: Usage): ErrorData | undefined {
+    const found = this.#m.tasks.get(task)
+    return found === undefined
+      ? undefined
+      : reservationProblem(this.#m, { task: found, key: replaces }, needed)
+  }
+  /** Whether the step was started and has no result: it may have happened. */
+  wasStarted(task: TaskId, key: string): boolean {
+    return this.#m.tasks.get(task)?.starts?.has(key) ?? false
   }
 
   /** Whether tasks are at work; else the run is over or waits for something outside. */

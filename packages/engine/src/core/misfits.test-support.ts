@@ -18,7 +18,9 @@ function entriesOf(task: number, attempt = 1): Entry[] {
     { type: "task.failed", at, task, attempt, error: { code: "E1", message: "" } },
     { type: "task.rejected", at, task, reason: "no" },
     { type: "step.recorded", at, task, key: "misfit", value: 1, usage: { modelCalls: 1 } },
+    { type: "step.started", at, task, key: "misfit", usage: { modelCalls: 1 } },
     { type: "usage.recorded", at, task, usage: { modelCalls: 1 } },
+    { type: "usage.reserved", at, task, hold: "misfit", usage: { modelCalls: 1 } },
     { type: "request.opened", at, task, key: "misfit", request: { prompt: "?", deadline: 2_000 } },
     { type: "timer.set", at, task, key: "misfit", until: 2_000 },
     { type: "call.started", at, task, key: "misfit", workflow: "w" },
@@ -127,6 +129,7 @@ function misfitsOf(task: Task): Misfit[] {
     ...refused(
       taken.flatMap((key): Entry[] => [
         { type: "step.recorded", at, task: id, key, value: 1, usage: { modelCalls: 1 } },
+        { type: "step.started", at, task: id, key, usage: { modelCalls: 1 } },
         { type: "request.opened", at, task: id, key, request: { prompt: "?", deadline: 2_000 } },
         { type: "timer.set", at, task: id, key, until: 2_000 },
         { type: "call.started", at, task: id, key, workflow: "w" },

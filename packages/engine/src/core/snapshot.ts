@@ -1,8 +1,11 @@
 /**
  * A machine's state as plain data and back. Nodes and joins appear by name, so that a snapshot can meet a graph
- * that has changed. Version 1; a later version brings a function from the one before.
+ * that has changed. A later version brings a function from the one before.
+ *
+ * Version 2 adds steps that were started and have no result, what calls under way have reserved, and lost model calls.
  */
 
+import { reserve } from "./counting.ts"
 import type { Send, TaskFinished } from "./entries.ts"
 import { type ErrorData, SuperstepError } from "./errors.ts"
 import type { OpenRequest, RunStatus, Undelivered, Wait } from "./events.ts"
@@ -13,9 +16,9 @@ import type { JoinId, NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts
 import type { Json } from "./json.ts"
 import { ownCopy } from "./reducers.ts"
 import { type JoinRound, MachineState, MapRun, NodeState, Task, type TaskStatus } from "./state.ts"
-import type { Budget, Usage } from "./usage.ts"
+import type { Budget, Usage, UsageSource } from "./usage.ts"
 
-export const SNAPSHOT_VERSION = 1
+export const SNAPSHOT_VERSION = 2
 
 interface TaskSnapshot {
   id: TaskId
@@ -31,8 +34,16 @@ interface TaskSnapshot {
   answers?: OpenRequest | undefined
   traces?: readonly string[] | undefined
   memo?: [string, Json][] | undefined
+  starts?: string[] | undefined
   failures?: [string, ErrorData][] | undefined
   waits?: [string, Wait][] | undefined
+}
+
+interface ReservationSnapshot {
+  task: TaskId
+  key: string
+  usage: Usage
+  source?: UsageSource | undefined
 }
 
 interface NodeSnapshot {
@@ -99,6 +110,9 @@ export interface MachineSnapshot {
   budget?: Budget | undefined
   usage: Usage
   usageByAgent?: [string, Usage][] | undefined
+  reservations?: ReservationSnapshot[] | undefined
+  lost?: Usage | undefined
+  lostCallsByAgent?: [string, number][] | undefined
   superstep: number
   nextTask: TaskId
   nextRequest: number
@@ -136,6 +150,12 @@ export function snapshotOf(m: MachineState): MachineSnapshot {
     budget: m.budget,
     usage: m.usage,
     usageByAgent: m.usageByAgent.size === 0 ? undefined : [...m.usageByAgent],
+    reservations:
+      m.reservations.size === 0
+        ? undefined
+        : [...m.reservations.values()].map((one) => ({ ...one, task: one.task.id })),
+    lost: m.lost,
+    lostCallsByAgent: m.lostCallsByAgent.size === 0 ? undefined : [...m.lostCallsByAgent],
     superstep: m.superstep,
     nextTask: m.nextTask,
     nextRequest: m.nextRequest,
@@ -172,13 +192,20 @@ export function snapshotOf(m: MachineState): MachineSnapshot {
   }
 }
 
-export function restoreState(graph: Graph, snapshot: MachineSnapshot): MachineState {
-  if (snapshot.version !== SNAPSHOT_VERSION) {
-    throw new SuperstepError(
-      "SNAPSHOT_VERSION",
-      `This snapshot has version ${snapshot.version}; this library reads version ${SNAPSHOT_VERSION}. Use a newer library.`,
-    )
-  }
+/** A snapshot of any version so far, as the latest. */
+function migrated(snapshot: MachineSnapshot): MachineSnapshot {
+  const version = snapshot.version as number
+  // Before version 2 nothing was reserved: all that the new parts hold was absent.
+  if (version === 1) return { ...snapshot, version: SNAPSHOT_VERSION }
+  if (version === SNAPSHOT_VERSION) return snapshot
+  throw new SuperstepError(
+    "SNAPSHOT_VERSION",
+    `This snapshot has version ${version}; this library reads versions 1 to ${SNAPSHOT_VERSION}. Use a newer library.`,
+  )
+}
+
+export function restoreState(graph: Graph, stored: MachineSnapshot): MachineState {
+  const snapshot = migrated(stored)
   const m = new MachineState(graph)
   m.runId = snapshot.runId
   m.status = snapshot.status
@@ -199,6 +226,9 @@ export function restoreState(graph: Graph, snapshot: MachineSnapshot): MachineSt
   for (const map of snapshot.maps) m.maps.set(map.id, mapIn(graph, map))
   for (const task of snapshot.tasks) m.tasks.add(taskIn(m, task))
   const taskOf = (id: TaskId) => m.tasks.get(id) as Task
+  for (const one of snapshot.reservations ?? []) reserve(m, { ...one, task: taskOf(one.task) }, false)
+  m.lost = snapshot.lost ?? {}
+  for (const [agent, calls] of snapshot.lostCallsByAgent ?? []) m.lostCallsByAgent.set(agent, calls)
   for (const node of snapshot.nodes) m.nodes[nodeNamed(graph, node.id).index] = nodeIn(node, taskOf)
   for (const [key, value] of snapshot.shared) m.shared.set(key, ownCopy(value))
   for (const { id, arrivals, rounds } of snapshot.joins) {
@@ -240,6 +270,7 @@ function taskOut(task: Task): TaskSnapshot {
     answers: task.answers,
     traces: task.traces,
     memo: task.memo === undefined ? undefined : [...task.memo],
+    starts: task.starts === undefined || task.starts.size === 0 ? undefined : [...task.starts],
     failures: task.failures === undefined ? undefined : [...task.failures],
     waits: task.waits === undefined ? undefined : [...task.waits],
   }
@@ -261,6 +292,7 @@ function taskIn(m: MachineState, data: TaskSnapshot): Task {
   task.answers = data.answers
   task.traces = data.traces
   task.memo = data.memo === undefined ? undefined : new Map(data.memo)
+  task.starts = data.starts === undefined ? undefined : new Set(data.starts)
   task.failures = data.failures === undefined ? undefined : new Map(data.failures)
   task.waits = data.waits === undefined ? undefined : new Map(data.waits)
   return task

@@ -9,7 +9,7 @@ import type { NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import { LazyMap, LazySet } from "./lazy.ts"
 import { TaskTable } from "./task-table.ts"
-import type { Budget, Usage } from "./usage.ts"
+import type { Budget, Usage, UsageSource } from "./usage.ts"
 
 /**
  * `queued`: waits for a free place. `backoff`: waits for its next attempt. `parked`: waits for the outside.
@@ -40,6 +40,8 @@ export class Task {
   traces: readonly string[] | undefined = undefined
   /** Results of steps and of what it waited for, by key: they outlive attempts and restarts. */
   memo: Map<string, Json> | undefined = undefined
+  /** Steps that were started and have no result: each may have happened. They outlive attempts and restarts. */
+  starts: Set<string> | undefined = undefined
   /** Failures of what it waited for, by key, until its next attempt: a handler may have caught one and gone on. */
   failures: Map<string, ErrorData> | undefined = undefined
   /** What it waits for, by key. */
@@ -66,6 +68,14 @@ export class Task {
     this.superstep = superstep
     this.knownAt = knownAt
   }
+}
+
+/** What a call under way, of a task or of a sub-workflow below it, may come to use. */
+export interface Reservation {
+  readonly task: Task
+  readonly key: string
+  readonly usage: Usage
+  readonly source?: UsageSource | undefined
 }
 
 /** Lets so many in at a time, the others in order: a node, or one list on its way through a map. */
@@ -153,6 +163,12 @@ export class MachineState {
   budget: Budget | undefined = undefined
   usage: Usage = {}
   readonly usageByAgent: LazyMap<string, Usage> = new LazyMap()
+  /** Of calls under way, by task and key. */
+  readonly reservations: LazyMap<string, Reservation> = new LazyMap()
+  /** The part of `usage` that was reserved and never settled (R2). */
+  lost: Usage = {}
+  /** Model calls that are counted though nobody knows whether they were answered. */
+  readonly lostCallsByAgent: LazyMap<string, number> = new LazyMap()
   superstep = 0
   nextTask: TaskId = 1
   nextRequest = 1

@@ -51,6 +51,16 @@ export function addUsage(total: Usage, more: Usage): Usage {
   return sum
 }
 
+/** What is left of a usage without a part of it; counters that come to nothing are not there. */
+export function usageWithout(total: Usage, part: Usage): Usage {
+  const counters = COUNTERS.map((counter) => {
+    // Money has fractions, which do not come out even.
+    const left = Number(((total[counter] ?? 0) - (part[counter] ?? 0)).toFixed(9))
+    return [counter, left] as const
+  })
+  return Object.fromEntries(counters.filter(([, left]) => left !== 0))
+}
+
 /** Why a reported usage cannot be counted, or undefined. */
 export function usageProblem(usage: Usage): string | undefined {
   for (const [counter, value] of Object.entries(usage)) {
@@ -72,7 +82,8 @@ export const BUDGET_PARTS = [
   "iterations",
 ] as const satisfies readonly (keyof Budget)[]
 
-function used(part: keyof Budget, usage: Usage): number {
+/** How much of a part of a budget a usage takes. */
+export function amountOf(part: keyof Budget, usage: Usage): number {
   if (part === "tokens") return (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)
   return usage[part] ?? 0
 }
@@ -81,7 +92,16 @@ function used(part: keyof Budget, usage: Usage): number {
 export function exhausted(budget: Budget, usage: Usage): (keyof Budget)[] {
   return BUDGET_PARTS.filter((part) => {
     const most = budget[part]
-    return most !== undefined && used(part, usage) >= most
+    return most !== undefined && amountOf(part, usage) >= most
+  })
+}
+
+/** The parts of a budget that are needed and do not suffice, in a fixed order. */
+export function misfits(budget: Budget, used: Usage, needed: Usage): (keyof Budget)[] {
+  return BUDGET_PARTS.filter((part) => {
+    const most = budget[part]
+    const more = amountOf(part, needed)
+    return most !== undefined && more > 0 && amountOf(part, used) + more > most
   })
 }
 
@@ -90,7 +110,7 @@ export function remaining(budget: Budget, usage: Usage): Budget {
   const left: { -readonly [P in keyof Budget]: Budget[P] } = {}
   for (const part of BUDGET_PARTS) {
     const most = budget[part]
-    if (most !== undefined) left[part] = Math.max(0, most - used(part, usage))
+    if (most !== undefined) left[part] = Math.max(0, most - amountOf(part, usage))
   }
   return left
 }

@@ -17,6 +17,7 @@ import {
   type TaskId,
   writeProblem,
 } from "../core/index.ts"
+import { checkSize } from "../runtime/check-json.ts"
 import {
   type Clock,
   foldRecords,
@@ -131,7 +132,7 @@ async function forkAfter(store: Store, journal: Journal, seq: number, options: F
   if (root.isOver()) throw runOver(journal, seq)
   const at = clock.now()
   const from = { runId: parent, seq }
-  const state = checkState(root, options.state)
+  const state = checkState(root, options)
   const made = new NewRun(store, machinesOf(past), past)
   for (const key of past.frames.keys()) {
     const changed = key === "" ? given({ state, ...boundsAt(at, options) }) : {}
@@ -139,7 +140,7 @@ async function forkAfter(store: Store, journal: Journal, seq: number, options: F
   }
   for (const [id, answer] of Object.entries(answers)) {
     const { key, request } = findOpen(past, id)
-    const value = checkJson(answer, `the answer to "${id}"`)
+    const value = checkJson(answer, `answers["${id}"]`, options.limits?.valueBytes ?? root.valueBytes)
     made.add(key, { type: "request.answered", at, request, value, ...(by === undefined ? {} : { by }) })
   }
   const { workflow } = started
@@ -180,8 +181,8 @@ async function restart(store: Store, journal: Journal, options: ForkOptions): Pr
     runId,
     signature: signatureOf(graph).hash,
     graph: graphData(graph).hash,
-    input: checkJson(options.input, "input"),
-    state: { ...first.state, ...checkState(last, options.state) },
+    input: checkJson(options.input, "input", options.limits?.valueBytes ?? last.valueBytes),
+    state: { ...first.state, ...checkState(last, options) },
     limits: { ...first.limits, ...given(options.limits) },
     budget: { ...first.budget, ...given(options.budget) },
     deadline: first.deadline === undefined ? undefined : at + first.deadline - first.at,
@@ -215,21 +216,28 @@ function findOpen(past: LoadedRun, id: RequestId): { key: string; request: Reque
   throw new SuperstepError("REQUEST_UNKNOWN", text, { run: past.runId })
 }
 
-function checkState({ graph }: Machine, state: ForkOptions["state"]): RunForked["state"] {
+function checkState(
+  { graph, valueBytes }: Machine,
+  { state, limits }: Pick<ForkOptions, "state" | "limits">,
+): RunForked["state"] {
   for (const [key, given] of Object.entries(state ?? {})) {
     const channel = graph.channels.get(key)
     if (channel === undefined) {
       throw optionInvalid(`state has "${key}", which is no channel of workflow "${graph.name}"`)
     }
-    const misfit = writeProblem(channel.reducer, checkJson(given, `state.${key}`))
+    const misfit = writeProblem(
+      channel.reducer,
+      checkJson(given, `state.${key}`, limits?.valueBytes ?? valueBytes),
+    )
     if (misfit !== undefined) throw optionInvalid(`state.${key}: ${misfit}`)
   }
   return state as RunForked["state"]
 }
 
-function checkJson(value: unknown, what: string): Json {
-  const problem = jsonProblem(value)
+function checkJson(value: unknown, what: string, valueBytes: number): Json {
+  const problem = jsonProblem(value, valueBytes)
   if (problem === undefined) return value as Json
+  checkSize(problem, valueBytes, () => `The fork option ${what}`)
   throw optionInvalid(`${what} cannot be stored: ${printJsonProblem(problem)}`)
 }
 

@@ -1,5 +1,6 @@
 /** Places in a run from which it can go on once more, found in its journal. */
 import {
+  type Entry,
   type ErrorData,
   type NodeId,
   type RequestId,
@@ -30,13 +31,19 @@ export function seqOfPoint(journal: Journal, point: Point): number {
   return wholeRecords(records, checkSeq(runId, point.seq, { from: 1, to: records.length }))
 }
 
+const WRITTEN_TOGETHER: ReadonlySet<Entry["type"]> = new Set([
+  "usage.recorded",
+  "usage.reserved",
+  "state.reduced",
+])
+
 /** Some records are written together with the one before them, and mean nothing without it. */
 export function wholeRecords(records: readonly JournalRecord[], seq: number): number {
   let last = seq
   for (let next = records[last]; next !== undefined; next = records[last]) {
     const { type } = next.entry
     const forking = type === "run.forked" && records[last - 1]?.entry.type === "run.forked"
-    if (type !== "usage.recorded" && type !== "state.reduced" && !forking) break
+    if (!WRITTEN_TOGETHER.has(type) && !forking) break
     last++
   }
   return last

@@ -8,6 +8,7 @@
  */
 import type { Json, RunId, RunStatus, Usage } from "../core/index.ts"
 import { canonicalJson } from "../core/reducers.ts"
+import { usageWithout } from "../core/usage.ts"
 import type { Callable } from "../runtime/index.ts"
 import { type Divergence, firstDivergence } from "./divergence.ts"
 import { openJournal } from "./journal-walk.ts"
@@ -73,7 +74,7 @@ function report(
 ): ReplayReport {
   const divergence = firstDivergence(before.root, after.root, notes)
   const state = stateDifference(before.state, after.state)
-  const difference = usageDifference(before.usage, after.usage)
+  const difference = usageDifference(settledOf(before), settledOf(after))
   const same =
     divergence === undefined &&
     state.length === 0 &&
@@ -123,6 +124,11 @@ function stateDifference(before: RunSummary["state"], after: RunSummary["state"]
       { key, ...(was === undefined ? {} : { before: was }), ...(is === undefined ? {} : { after: is }) },
     ]
   })
+}
+
+/** Without calls that a crash or a stop cut off: a replay does not repeat these. */
+function settledOf({ usage, lost }: RunSummary): Usage {
+  return usageWithout(usage, lost)
 }
 
 function usageDifference(before: Usage, after: Usage): Usage {

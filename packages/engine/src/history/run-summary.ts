@@ -21,6 +21,8 @@ export interface RunSummary {
   readonly outputs: readonly Json[]
   readonly state: { readonly [key: string]: Json }
   readonly usage: Usage
+  /** The part of `usage` that was reserved and never settled. */
+  readonly lost: Usage
   readonly root: FrameSummary
 }
 
@@ -69,8 +71,8 @@ export function summarize(journal: Journal): RunSummary {
   for (const walked of walk) take(walked, frames)
   for (const { tasks } of frames.values()) tasks.sort((a, b) => a.id - b.id)
   const { machine } = walk.frames.get("") as WalkedFrame
-  const { status, error, outputs, usage } = machine
-  return { status, error, outputs, state: machine.allState(), usage, root: frames.get("") as OwnFrame }
+  const { status, error, outputs, usage, lost } = machine
+  return { status, error, outputs, state: machine.allState(), usage, lost, root: frames.get("") as OwnFrame }
 }
 
 function take(walked: WalkedRecord, frames: Map<string, OwnFrame>): void {

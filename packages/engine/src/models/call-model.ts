@@ -34,6 +34,11 @@ export interface CallModelOptions {
   readonly onDelta?: ((delta: ReplyDelta) => void) | undefined
   /** Gets what attempts have cost, per model, when the call ends without a reply, which would have it in its usage. */
   readonly onDropped?: ((usage: Usage, model: string) => void) | undefined
+  /**
+   * Called before another attempt when earlier ones have cost something, with what they cost so far: the moment to look at
+   * a budget. What it throws ends the call.
+   */
+  readonly beforeRetry?: ((dropped: Usage) => Promise<void> | undefined) | undefined
   /** Gets what went wrong with each attempt, also where another one or another model helps. */
   readonly onAttemptFailed?: ((error: SuperstepError) => void) | undefined
   readonly retry?: ModelRetry | undefined
@@ -63,7 +68,8 @@ export async function callModel(
     dropped ??= new Map()
     dropped.set(model, addUsage(dropped.get(model) ?? {}, usage))
   }
-  const { onDelta, onAttemptFailed, retry, firstTokenTimeout, idleTimeout, limits } = options
+  const { onDelta, onAttemptFailed, beforeRetry, retry, firstTokenTimeout, idleTimeout, limits } = options
+  const mayRetry = () => (dropped === undefined ? undefined : beforeRetry?.(total(dropped)))
   const { prices = usualPrices(), random = Math.random } = options
   // One shape, whatever was given: it is looked at for every call.
   const trying: Trying = {
@@ -72,6 +78,7 @@ export async function callModel(
     onDelta,
     onDropped,
     onAttemptFailed,
+    mayRetry,
     retry,
     firstTokenTimeout,
     idleTimeout,
@@ -82,7 +89,7 @@ export async function callModel(
   try {
     const reply = await firstReply(models, call, trying)
     if (dropped === undefined) return reply
-    return { ...reply, usage: [...dropped.values()].reduceRight(addUsage, reply.usage) }
+    return { ...reply, usage: addUsage(reply.usage, total(dropped)) }
   } catch (error) {
     for (const [model, usage] of dropped ?? []) options.onDropped?.(usage, model)
     throw error
@@ -91,7 +98,8 @@ export async function callModel(
   }
 }
 
-type Trying = Omit<CallModelOptions, "timeout"> & AttemptOptions & { readonly random: () => number }
+type Trying = Omit<CallModelOptions, "timeout" | "beforeRetry"> &
+  AttemptOptions & { readonly random: () => number; readonly mayRetry: () => Promise<void> | undefined }
 
 /** One model after the other, each as often as that makes sense. */
 async function firstReply(models: readonly Model[], call: ModelCall, trying: Trying): Promise<ModelReply> {
@@ -99,6 +107,8 @@ async function firstReply(models: readonly Model[], call: ModelCall, trying: Try
   const errors: SuperstepError[] = []
   for (const model of models) {
     for (let n = 1; ; n++) {
+      const allowed = trying.mayRetry()
+      if (allowed !== undefined) await allowed
       const tried = await tryOnce(model, call, trying, maxDelay)
       if ("content" in tried) return tried
       const { retry, fallback, after } = tried
@@ -114,6 +124,10 @@ async function firstReply(models: readonly Model[], call: ModelCall, trying: Try
     }
   }
   throw failed(errors)
+}
+
+function total(dropped: ReadonlyMap<string, Usage>): Usage {
+  return [...dropped.values()].reduce(addUsage, {})
 }
 
 /** Part of the wait that varies. */
@@ -153,7 +167,7 @@ async function tryOnce(
 
 let priceList: PriceTable | undefined
 
-function usualPrices(): PriceTable {
+export function usualPrices(): PriceTable {
   priceList ??= priceTable()
   return priceList
 }

@@ -90,7 +90,9 @@ function metadataOf({ providerMetadata: given, warnings }: Answer): Json | undef
 /** As JSON holds it; undefined where it cannot. */
 function plain(value: unknown): Json | undefined {
   if (value === undefined || value === null) return undefined
-  if (jsonProblem(value) === undefined) return value as Json
+  const problem = jsonProblem(value)
+  if (problem === undefined) return value as Json
+  if (problem.tooLarge !== undefined) return undefined
   try {
     return JSON.parse(JSON.stringify(value)) as Json
   } catch {

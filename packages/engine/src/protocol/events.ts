@@ -212,7 +212,7 @@ export function isLive(event: RunEvent): event is LiveEvent {
 /** The event, checked; throws EVENT_INVALID, with the place, for what no engine has sent. */
 export function parseEvent(value: unknown): RunEvent {
   // First as a whole, so that what is too deep or holds itself is never walked by the schemas.
-  const problem = jsonProblem(value)
+  const problem = jsonProblem(value, Number.POSITIVE_INFINITY)
   if (problem !== undefined) throw invalid(problem.path, problem.reason)
   const parsed = runEvent.safeParse(value)
   if (parsed.success) return parsed.data

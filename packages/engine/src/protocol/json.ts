@@ -3,7 +3,7 @@ import { z } from "zod"
 import { type Json, jsonProblem, printJsonProblem } from "../core/index.ts"
 
 export const json: z.ZodType<Json> = z.unknown().superRefine((value, context) => {
-  const problem = jsonProblem(value)
+  const problem = jsonProblem(value, Number.POSITIVE_INFINITY)
   if (problem === undefined) return
   context.addIssue({ code: "custom", message: printJsonProblem(problem) })
 }) as z.ZodType<Json>

@@ -25,12 +25,31 @@ export interface CallOptions {
   readonly onRequest?: ((request: { prompt: string; data?: Json | undefined }) => unknown) | undefined
 }
 
+/** A step under way, for one that costs or has an effect that must not be forgotten. */
+export interface PaidStep {
+  /**
+   * Whether the step was started before, by a process that died or an attempt that failed, and left no result: its effect
+   * may have happened.
+   */
+  readonly mayHaveRun: boolean
+  /**
+   * Call this right before the request is sent: it records that the step has started, and counts `usage`, the most that
+   * the step is expected to use, against every budget above it. Throws BUDGET_EXCEEDED when that does not fit. Await what
+   * it gives: the record is durable then. The result's usage takes the place of what was reserved; without a result it
+   * stays counted. Called again, it replaces what this step has reserved.
+   */
+  reserve(usage: Usage, source?: UsageSource): Promise<void> | undefined
+}
+
 export interface StepOptions<T> {
-  /** What the step used, to be counted when it is recorded. */
+  /** What the step used, to be counted when it is recorded. Absent: what it reserved. */
   readonly usage?: ((result: T) => Usage) | undefined
   /** Which agent and model used it. */
   readonly source?: ((result: T) => UsageSource) | undefined
-  /** What it has used though it failed. Counted at once: a step that failed leaves no other record. */
+  /**
+   * What it has used though it failed. Counted at once, in place of what it reserved: a step that failed leaves no other
+   * record.
+   */
   readonly spent?:
     | (() => Iterable<{ readonly usage: Usage; readonly source?: UsageSource | undefined }>)
     | undefined
@@ -86,11 +105,11 @@ export interface Context {
   log(level: LogLevel, message: string, data?: unknown): void
   /** Counts tokens, money and calls against the run's budget, when the task ends. */
   use(usage: Usage): void
-  /** What the whole run has used so far, and what is left of its budget; empty where there is none. */
+  /** What the whole run has used and reserved so far, and what is left of its budget; empty where there is none. */
   readonly budget: { readonly used: Usage; readonly left: Budget }
   /** Throws when the budget of the run or of the node is used up: for before something that costs. */
   checkBudget(): void
-  /** What an agent has used in the whole run, over all its tasks. */
+  /** What an agent has used and reserved in the whole run, over all its tasks. */
   usedBy(agent: string): Usage
   /** What this workflow has used so far, where it was called by another: since it was, with all that it called itself. */
   readonly usedHere: Usage
@@ -102,7 +121,7 @@ export interface Context {
   /** Waits, also across a restart of the process. */
   sleep(milliseconds: number): Promise<void>
   /** Runs the function once and records its result: after a crash or a retry the record answers. */
-  step<T>(name: string, run: () => T | Promise<T>, options?: StepOptions<T>): Promise<T>
+  step<T>(name: string, run: (step: PaidStep) => T | Promise<T>, options?: StepOptions<T>): Promise<T>
   /**
    * The same task, with keys of their own for steps, questions, sleeps and calls: for parts of a handler that run at the
    * same time, so that after a restart each finds its own records, in whatever order they come.

@@ -15,20 +15,20 @@ import {
   SuperstepError,
   type Task,
   type Usage,
-  usageProblem,
   type WaitOutcome,
   writeProblem,
 } from "../core/index.ts"
 import type { Callable } from "./callable.ts"
 import type { Channel } from "./channel.ts"
 import { checkJson } from "./check-json.ts"
-import type { CallOptions, Context, Delta, LogLevel, Question, StepOptions } from "./context.ts"
+import type { CallOptions, Context, Delta, LogLevel, PaidStep, Question, StepOptions } from "./context.ts"
 import { type Caller, type Frame, frameKey } from "./frame.ts"
 import { HandlerKeys } from "./handler-keys.ts"
 import { isPromise } from "./maybe-promise.ts"
 import { checkDefault, isSpan, requestSpec, spanInvalid } from "./question.ts"
 import { type Schema, validate } from "./schema.ts"
 import { checkInput, runStarted } from "./start.ts"
+import { checkUsage, overBudget, StepStart } from "./step-start.ts"
 import { CALLED_FROM, type TracedCallOptions } from "./traced-context.ts"
 
 interface Outgoing {
@@ -89,12 +89,12 @@ export class Doings {
   // Collected until the task finishes
 
   send(message: unknown, to: NodeId | { readonly id: NodeId } | undefined): void {
-    checkJson(message, () => `What "${this.#node}" sent`)
+    checkJson(message, this.#frame.host, () => `What "${this.#node}" sent`)
     this.#add({ value: message as Json, to: typeof to === "object" ? to.id : to })
   }
 
   output(value: unknown): void {
-    checkJson(value, () => `An output of "${this.#node}"`)
+    checkJson(value, this.#frame.host, () => `An output of "${this.#node}"`)
     this.#add({ value: value as Json, route: OUTPUT })
   }
 
@@ -121,7 +121,7 @@ export class Doings {
 
   #write(key: string, value: unknown): void {
     const { reducer } = this.#channel(key)
-    checkJson(value, () => `What "${this.#node}" wrote to channel "${key}"`)
+    checkJson(value, this.#frame.host, () => `What "${this.#node}" wrote to channel "${key}"`)
     const problem = writeProblem(reducer, value as Json)
     if (problem !== undefined) {
       const text = `"${this.#node}" wrote to channel "${key}": ${problem}.`
@@ -135,7 +135,7 @@ export class Doings {
     return {
       get: <T>(key: string) => this.#readLocal(key) as T | undefined,
       set: (key: string, value: unknown) => {
-        checkJson(value, () => `What "${this.#node}" kept under "${key}"`)
+        checkJson(value, this.#frame.host, () => `What "${this.#node}" kept under "${key}"`)
         this.localWrites ??= []
         this.localWrites.push([key, value as Json])
       },
@@ -185,14 +185,15 @@ export class Doings {
   }
 
   emit(name: string, data: unknown): void {
-    if (data !== undefined) checkJson(data, () => `The event "${name}" of "${this.#node}"`)
+    if (data !== undefined) checkJson(data, this.#frame.host, () => `The event "${name}" of "${this.#node}"`)
     const { id: task } = this.#task
     const given = data === undefined ? {} : { data: data as Json }
     this.#frame.host.emitLive(this.#frame, { type: "custom", task, node: this.#node, name, ...given })
   }
 
   log(level: LogLevel, message: string, data: unknown): void {
-    if (data !== undefined) checkJson(data, () => `The log entry "${message}" of "${this.#node}"`)
+    if (data !== undefined)
+      checkJson(data, this.#frame.host, () => `The log entry "${message}" of "${this.#node}"`)
     const { id: task } = this.#task
     const given = data === undefined ? {} : { data: data as Json }
     this.#frame.host.emitLive(this.#frame, { type: "log", task, node: this.#node, level, message, ...given })
@@ -203,7 +204,7 @@ export class Doings {
   async step<T>(
     keys: HandlerKeys,
     name: string,
-    run: () => T | Promise<T>,
+    run: (step: PaidStep) => T | Promise<T>,
     options: StepOptions<T> = {},
   ): Promise<T> {
     const key = keys.next("step", name)
@@ -216,32 +217,46 @@ export class Doings {
       await sure
       this.#checkGoing()
     }
+    const start = new StepStart(this.#frame, this.#task, key, () => this.#checkGoing())
     let result: T
     try {
-      result = await this.#underWay(run)
+      result = await this.#underWay(() => run(start))
     } catch (error) {
-      if (options.spent !== undefined) this.#countSpent(options.spent())
+      if (options.spent !== undefined) this.#countSpent(options.spent(), key, start)
       throw error
     }
     this.#checkGoing()
     // A step without a result is on record as null, and gives null here too.
     const value = (result === undefined ? null : result) as Json
-    checkJson(value, () => `The result of step "${name}" of "${this.#node}"`)
-    const usage = options.usage?.(result)
+    checkJson(value, this.#frame.host, () => `The result of step "${name}" of "${this.#node}"`)
+    // What was reserved stays counted unless the step says what it really used.
+    const usage = options.usage?.(result) ?? start.reserved
     if (usage !== undefined) checkUsage(usage)
     const source = usage === undefined ? undefined : options.source?.(result)
     const { host } = this.#frame
     const at = host.now()
-    this.#frame.apply({ type: "step.recorded", at, task: this.#task.id, key, value, usage, source })
+    const settles = start.reserved === undefined ? undefined : true
+    this.#frame.apply({ type: "step.recorded", at, task: this.#task.id, key, value, usage, source, settles })
     await host.durable()
     return value as T
   }
 
-  #countSpent(spent: ReturnType<NonNullable<StepOptions<never>["spent"]>>): void {
-    for (const { usage, source } of spent) {
-      checkUsage(usage)
-      if (!this.#attempt.isOver()) this.#frame.addUsage(this.#task.id, usage, source)
-    }
+  /** What a step that failed has used takes the place of what it had reserved. */
+  #countSpent(
+    spent: ReturnType<NonNullable<StepOptions<never>["spent"]>>,
+    key: string,
+    { reserved }: StepStart,
+  ): void {
+    if (this.#attempt.isOver()) return
+    let settles = reserved === undefined ? undefined : key
+    this.#frame.host.together(() => {
+      for (const { usage, source } of spent) {
+        checkUsage(usage)
+        if (!this.#attempt.isOver()) this.#frame.addUsage(this.#task.id, usage, source, settles)
+        settles = undefined
+      }
+      if (settles !== undefined) this.#frame.addUsage(this.#task.id, {}, undefined, settles)
+    })
   }
 
   /** A run is not put aside in the middle of a step. */
@@ -276,7 +291,7 @@ export class Doings {
 
   #requestSpec(question: string | Question): RequestSpec {
     const onAnswer = this.#frame.program.nodes[this.#task.node.index]?.onAnswer
-    return requestSpec(question, onAnswer?.schema, this.#frame.host.now())
+    return requestSpec(question, onAnswer?.schema, this.#frame.host)
   }
 
   async sleep(keys: HandlerKeys, milliseconds: number): Promise<void> {
@@ -297,7 +312,8 @@ export class Doings {
     const key = keys.next("call", workflow.name)
     const number = this.#numberOf(key, ++this.#callCount)
     const { memo, failures } = this.#task
-    if (!memo?.has(key) && !failures?.has(key)) await checkInput(workflow.program, input)
+    if (!memo?.has(key) && !failures?.has(key))
+      await checkInput(workflow.program, input, this.#frame.host.valueBytes)
     const outputs = await this.#wait(key, undefined, () =>
       this.#startCall(workflow, input as Json, key, number, options),
     )
@@ -427,14 +443,4 @@ export class Doings {
   get #node(): NodeId {
     return this.#task.node.id
   }
-}
-
-function overBudget({ code, message }: ErrorData): SuperstepError {
-  return new SuperstepError(code, message, { limit: true, retryable: false })
-}
-
-function checkUsage(usage: Usage): void {
-  const problem = usageProblem(usage)
-  if (problem === undefined) return
-  throw new SuperstepError("USAGE_INVALID", `Usage cannot be counted: ${problem}.`, { retryable: false })
 }

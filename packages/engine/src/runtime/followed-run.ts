@@ -3,6 +3,7 @@
  * now and then; what it is asked for goes to its holder by mail; and when nobody holds it, it is taken up here.
  */
 import {
+  DEFAULT_VALUE_BYTES,
   type Graph,
   isSuperstepError,
   type Json,
@@ -10,6 +11,7 @@ import {
   type RunId,
   SuperstepError,
 } from "../core/index.ts"
+import { checkJson } from "./check-json.ts"
 import type { Clock } from "./clock.ts"
 import type { RunEvent } from "./events.ts"
 import type { Keeper } from "./keeper.ts"
@@ -94,8 +96,8 @@ export class FollowedRun {
     return loadedResult(run)
   }
 
-  respond(request: RequestId, value: unknown, by: string | undefined): Promise<void> {
-    return this.#ask({ type: "answer", request, value: value as Json, by }, (host, mail) =>
+  async respond(request: RequestId, value: unknown, by: string | undefined): Promise<void> {
+    await this.#ask({ type: "answer", request, value: value as Json, by }, (host, mail) =>
       host.respond(request, value, by, mail),
     )
   }
@@ -115,6 +117,11 @@ export class FollowedRun {
         // It left this process before the record was durable: whoever has it now is asked.
         if (!LEFT.some((code) => isSuperstepError(error, code))) throw error
       }
+    }
+    if (wish.type === "answer") {
+      // Whoever executes the run checks the answer against the run's own limit; what is posted is bounded too.
+      const limit = { runId: this.id, valueBytes: DEFAULT_VALUE_BYTES }
+      checkJson(wish.value, limit, () => `The answer to "${wish.request}"`)
     }
     await this.#write(mail, wish)
   }

@@ -13,10 +13,12 @@ import {
   type OpenRequest,
   type RequestId,
   type RunStarted,
+  type StepStarted,
   type Task,
   type TaskId,
   toErrorData,
   type Usage,
+  type UsageReserved,
   type UsageSource,
   type WaitOutcome,
 } from "../core/index.ts"
@@ -138,6 +140,7 @@ export class Frame {
     // Its caller is over, though its handlers have not been told yet: nothing of it counts any more.
     if (this.caller !== undefined && this.isAbandoned()) return
     const before = this.machine.eventCount
+    const settles = this.caller === undefined ? undefined : this.#heldBy(entry)
     let effects: Effect[]
     try {
       effects = this.machine.apply(entry)
@@ -147,15 +150,42 @@ export class Frame {
     }
     const { caller } = this
     if (caller === undefined) this.#follow(entry, effects, before)
-    else this.host.together(() => this.#followBelow(caller, entry, effects, before))
+    else this.host.together(() => this.#followBelow(caller, entry, effects, before, settles))
     if (this.#changes.length > 0) this.#notify()
   }
 
-  /** What a sub-workflow uses counts for its callers too, before anything else of it starts. */
-  #followBelow(caller: Caller, entry: Entry, effects: Effect[], eventsBefore: number): void {
+  /** The reservation, as callers know it, that an entry is about or settles. */
+  #heldBy(entry: Entry): string | undefined {
+    switch (entry.type) {
+      case "step.started":
+        return holdName(this, entry.task, entry.key)
+      case "step.recorded":
+        return entry.settles === true ? holdName(this, entry.task, entry.key) : undefined
+      case "usage.reserved":
+        return entry.hold
+      case "usage.recorded": {
+        const { task, settles } = entry
+        if (settles === undefined) return undefined
+        return this.machine.wasStarted(task, settles) ? holdName(this, task, settles) : settles
+      }
+      default:
+        return undefined
+    }
+  }
+
+  /** What a sub-workflow uses and reserves counts for its callers too, before anything else of it starts. */
+  #followBelow(
+    caller: Caller,
+    entry: Entry,
+    effects: Effect[],
+    eventsBefore: number,
+    hold: string | undefined,
+  ): void {
     this.#follow(entry, effects, eventsBefore)
-    if ("usage" in entry && entry.usage !== undefined) {
-      caller.frame.addUsage(caller.task, entry.usage, "source" in entry ? entry.source : undefined)
+    if (entry.type === "step.started" || entry.type === "usage.reserved") {
+      caller.frame.#holdUsage(caller.task, hold as string, entry)
+    } else if ("usage" in entry && entry.usage !== undefined) {
+      caller.frame.addUsage(caller.task, entry.usage, "source" in entry ? entry.source : undefined, hold)
     }
     if (entry.type === "request.opened" || (entry.type === "task.finished" && entry.requests !== undefined)) {
       for (const request of this.machine.requests()) this.#offer(request)
@@ -221,9 +251,16 @@ export class Frame {
     this.host.changeBusy(busy ? 1 : -1)
   }
 
-  addUsage(task: TaskId, usage: Usage, source: UsageSource | undefined): void {
+  /** `settles`: the reservation that this takes the place of. */
+  addUsage(task: TaskId, usage: Usage, source: UsageSource | undefined, settles?: string): void {
     if (this.machine.isOver()) return
-    this.apply({ type: "usage.recorded", at: this.host.now(), task, usage, source })
+    this.apply({ type: "usage.recorded", at: this.host.now(), task, usage, source, settles })
+  }
+
+  #holdUsage(task: TaskId, hold: string, reserved: StepStarted | UsageReserved): void {
+    if (this.machine.isOver()) return
+    const { usage, source, isRaise } = reserved
+    this.apply({ type: "usage.reserved", at: this.host.now(), task, hold, usage, source, isRaise })
   }
 
   perform(effect: Effect): void {
@@ -263,7 +300,7 @@ export class Frame {
         const reduce = this.program.reducers.get(effect.reducer) as Reducer
         let value = effect.current
         for (const write of effect.writes) value = reduce(value, write)
-        checkJson(value, () => "What it returned")
+        checkJson(value, this.host, () => "What it returned")
         this.apply({ type: "state.reduced", at, key: effect.key, value: value as Json })
       } catch (error) {
         const cause = toErrorData(error)
@@ -373,6 +410,11 @@ function isAskedInline(task: Task, request: OpenRequest): boolean {
 
 function framePath(caller: Caller | undefined): string[] {
   return caller === undefined ? [] : [...caller.frame.path, pathPart(caller.node, caller.task, caller.number)]
+}
+
+/** How the callers of a frame name what a step of it has reserved. */
+export function holdName({ key }: Frame, task: TaskId, step: string): string {
+  return `${key} ${task}:${step}`
 }
 
 export function frameKey(caller: Caller): string {

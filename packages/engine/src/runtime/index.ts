@@ -12,7 +12,8 @@ export {
   union,
 } from "./channel.ts"
 export { type Clock, systemClock } from "./clock.ts"
-export type { CallOptions, Context, Delta, LogLevel, Question, StepOptions } from "./context.ts"
+export type { CallOptions, Context, Delta, LogLevel, PaidStep, Question, StepOptions } from "./context.ts"
+export { endedCalls } from "./ended-calls.ts"
 export type { RunEvent } from "./events.ts"
 export { isOver } from "./followed-run.ts"
 export {

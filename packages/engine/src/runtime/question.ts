@@ -1,18 +1,19 @@
 /** A question as a handler asks it, checked, and as the journal has it. */
 import { type Escalation, type Json, type RequestSpec, SuperstepError } from "../core/index.ts"
-import { checkJson } from "./check-json.ts"
+import { checkJson, type ValueLimit } from "./check-json.ts"
+import type { Clock } from "./clock.ts"
 import type { Question } from "./context.ts"
 import { jsonSchemaOf, type Schema, type Validated } from "./schema.ts"
 
 export function requestSpec(
   question: string | Question,
   answers: Schema | undefined,
-  now: number,
+  host: ValueLimit & Pick<Clock, "now">,
 ): RequestSpec {
   if (typeof question === "string") return withSchema({ prompt: question }, answers)
   const { prompt, data, to, timeout, schema, default: fallback } = question
-  if (data !== undefined) checkJson(data, () => `The data of the question "${prompt}"`)
-  if (fallback !== undefined) checkJson(fallback, () => `The default answer to "${prompt}"`)
+  if (data !== undefined) checkJson(data, host, () => `The data of the question "${prompt}"`)
+  if (fallback !== undefined) checkJson(fallback, host, () => `The default answer to "${prompt}"`)
   if (to !== undefined) checkName(to, prompt)
   if (timeout !== undefined && !isSpan(timeout))
     throw spanInvalid(`The timeout of the question "${prompt}"`, timeout)
@@ -21,7 +22,7 @@ export function requestSpec(
     prompt,
     ...(data === undefined ? {} : { data: data as Json }),
     ...(to === undefined ? {} : { to }),
-    ...(timeout === undefined ? {} : { deadline: now + timeout }),
+    ...(timeout === undefined ? {} : { deadline: host.now() + timeout }),
     ...(escalate === undefined ? {} : { escalate }),
     ...(fallback === undefined ? {} : { default: fallback as Json }),
   }

@@ -2,6 +2,7 @@
  * Drives one run with all its sub-workflows: one journal, one sequence of events, one set of timers. Effects are
  * carried out one after another, never nested, however deep handlers and sub-workflows go.
  */
+import { isIntent } from "../core/entries.ts"
 import { Fifo } from "../core/fifo.ts"
 import {
   type Effect,
@@ -81,6 +82,7 @@ export class RunHost {
   #lease: Lease | undefined
   readonly #keeper: Keeper | undefined
   #stored = false
+  #progress = 0
   /** Sub-workflows that were read back and whose callers have not called again yet. */
   readonly #unclaimed = new LazyMap<string, { started: FrameStart } & Adopted>()
   readonly #timers = new LazyMap<string, () => void>()
@@ -133,6 +135,10 @@ export class RunHost {
   }
   get root(): Frame {
     return this.#root as Frame
+  }
+  /** The largest single value that the run takes. */
+  get valueBytes(): number {
+    return this.root.machine.valueBytes
   }
   get isObserved(): boolean {
     return this.#watchers.any
@@ -225,6 +231,7 @@ export class RunHost {
     this.#events += events
     const eventsAfter = this.#events
     if (this.#row !== undefined) {
+      if (!isIntent(entry)) this.#progress++
       this.#row.follow(frame, entry, effects)
       this.#row.stand(this.#status(), this.root.machine)
       this.#row.rest(this.#isIdle(), this)
@@ -422,7 +429,7 @@ export class RunHost {
   /** Takes an answer, if it fits; `mail` brought it. Resolves when it is durable. */
   async respond(id: RequestId, value: unknown, by: string | undefined, mail?: string): Promise<void> {
     if (this.#lost !== undefined) throw this.#lost.error
-    checkJson(value, () => `The answer to request "${id}"`)
+    checkJson(value, this, () => `The answer to request "${id}"`)
     // An answer on its way is work under way: whoever awaits the run now gets what comes of it.
     this.changeBusy(1)
     try {
@@ -551,9 +558,9 @@ export class RunHost {
   get isStored(): boolean {
     return this.#stored
   }
-  /** How many records it has, durable or not. */
-  get seq(): number {
-    return this.#journal.seq
+  /** How many records came of it here that are no intents, durable or not. */
+  get progress(): number {
+    return this.#progress
   }
   get isOver(): boolean {
     return this.#root?.machine.isOver() === true

@@ -1,4 +1,5 @@
 /** Where a run stands, as its store is to know it: what changed since the last write goes with the next one. */
+import { isIntent } from "../core/entries.ts"
 import {
   type Effect,
   type Entry,
@@ -37,6 +38,8 @@ export class RunRow {
   #idle: Idle | undefined
   #newIdle: Idle | false | undefined
   #mail: string[] | undefined
+  /** Something came of the run since the last write, not intents alone. */
+  #isProgress = false
   #changed = false
 
   constructor(store: Store) {
@@ -63,6 +66,8 @@ export class RunRow {
   /** What an entry says that is not in the journal alone: its graph, and what became of questions. */
   follow({ key, machine }: FrameOfRow, entry: Entry, effects: readonly Effect[]): void {
     const { type, at } = entry
+    if (!isIntent(entry)) this.#isProgress = true
+    else if (!this.#isProgress) this.#changed = true
     if ("mail" in entry && entry.mail !== undefined) {
       this.#mail ??= []
       this.#mail.push(entry.mail)
@@ -145,7 +150,10 @@ export class RunRow {
 
   /** What changed since it was last asked. */
   take(): RunChange | undefined {
-    if (!this.#changed) return undefined
+    if (!this.#changed) {
+      this.#isProgress = false
+      return undefined
+    }
     const change: RunChange = {
       created: this.#created,
       status: this.#newStatus,
@@ -156,6 +164,7 @@ export class RunRow {
       closed: this.#closed,
       idle: this.#newIdle,
       mail: this.#mail,
+      intent: this.#isProgress ? undefined : true,
       thread: this.#threadWrites,
     }
     this.#changed = false
@@ -167,6 +176,7 @@ export class RunRow {
     this.#closed = undefined
     this.#newIdle = undefined
     this.#mail = undefined
+    this.#isProgress = false
     this.#threadWrites = undefined
     return change
   }

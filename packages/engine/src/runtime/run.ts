@@ -14,7 +14,7 @@ import { replayEvents } from "./replay-events.ts"
 import { RunError } from "./run-error.ts"
 import { RunHost } from "./run-host.ts"
 import { newRunId } from "./run-id.ts"
-import { checkInput, checkOptions, runStarted } from "./start.ts"
+import { checkInput, checkOptions, runStarted, valueBytesOf } from "./start.ts"
 import { runTaken } from "./store-errors.ts"
 import type { StoredRun } from "./stored.ts"
 import { revive, runQuarantined, runUnknown, type Surroundings, takeUp } from "./take-up.ts"
@@ -71,7 +71,7 @@ export class Run<Out = unknown> implements PromiseLike<RunResult<Out>>, AsyncIte
     run.#begin(() => {
       checkOptions(program, options)
       const start = () =>
-        andThen(fromUser(checkInput(program, input)), () =>
+        andThen(fromUser(checkInput(program, input, valueBytesOf(program, options.limits))), () =>
           andThen(around.keeper?.admit(), () =>
             andThen(threadAtStart(options), (thread) => run.#startHere(input as Json, options, thread)),
           ),

@@ -1,5 +1,6 @@
 /** Recovery reads the latest snapshot and what follows; snapshots are a fraction of the journal. */
 import { expect, test } from "vitest"
+import { Machine } from "../core/index.ts"
 import {
   add,
   append,
@@ -12,6 +13,7 @@ import {
   workflow,
 } from "../index.ts"
 import { settled } from "../testing/index.ts"
+import { runStarted } from "./start.ts"
 
 const total = channel("total", add())
 const notes = channel("notes", append<string>())
@@ -120,4 +122,21 @@ test("a snapshot of a later version is refused", async () => {
   await expect(flow.resume("r", { store, takeOver: true }).result).rejects.toMatchObject({
     code: "SNAPSHOT_VERSION",
   })
+})
+
+test("a machine's snapshot of version 1, from before calls reserved, is read", () => {
+  const { program } = counter(3)
+  const entry = runStarted(program, "r", 0, 0, { budget: { modelCalls: 2 } })
+  const { machine } = Machine.start(program.graph, entry)
+  machine.apply({ type: "usage.recorded", at: 1, task: 1, usage: { modelCalls: 1 } })
+  const { reservations: _, lost: __, lostCallsByAgent: ___, ...old } = machine.snapshot()
+  const restored = Machine.restore(program.graph, { ...old, version: 1 as never })
+  expect(restored.snapshot()).toEqual(machine.snapshot())
+  const start = { type: "step.started", at: 2, task: 1, key: "step:model", usage: { modelCalls: 1 } } as const
+  restored.apply(start)
+  expect(restored.budgetLeft).toEqual({ modelCalls: 0 })
+  const later = { ...old, version: 99 as never }
+  expect(() => Machine.restore(program.graph, later)).toThrow(
+    /version 99; this library reads versions 1 to 2/,
+  )
 })

@@ -1,9 +1,11 @@
 /** The first entry of a run: its input checked, its limits resolved to data. */
 import {
   BUDGET_PARTS,
+  DEFAULT_VALUE_BYTES,
   graphData,
   type Json,
   jsonProblem,
+  type Limits,
   printJsonProblem,
   type RunId,
   type RunStarted,
@@ -11,6 +13,7 @@ import {
   signatureOf,
   writeProblem,
 } from "../core/index.ts"
+import { checkSize } from "./check-json.ts"
 import { labelsProblem } from "./labels.ts"
 import type { RunOptions } from "./options.ts"
 import type { Program, ProgramNode } from "./program.ts"
@@ -45,9 +48,19 @@ export function runStarted(
   }
 }
 
-/** Rejects with INPUT_INVALID when no handler of the start node takes the input. */
-export function checkInput(program: Program, input: unknown): Promise<void> | undefined {
-  const problem = jsonProblem(input)
+/** The largest single value that a run of the program takes. */
+export function valueBytesOf({ graph }: Program, limits?: Limits): number {
+  return limits?.valueBytes ?? graph.spec.limits?.valueBytes ?? DEFAULT_VALUE_BYTES
+}
+
+/** Rejects with VALUE_TOO_LARGE when the input is too large, with INPUT_INVALID when no handler of the start node takes the input. */
+export function checkInput(
+  program: Program,
+  input: unknown,
+  valueBytes: number = valueBytesOf(program),
+): Promise<void> | undefined {
+  const problem = jsonProblem(input, valueBytes)
+  checkSize(problem, valueBytes, () => `The input of workflow "${program.graph.name}"`)
   if (problem !== undefined) throw inputInvalid(program, printJsonProblem(problem))
   const { handlers } = program.nodes[program.graph.start] as ProgramNode
   if (handlers.some((handler) => handler.schema === undefined)) return undefined
@@ -77,7 +90,7 @@ function inputInvalid({ graph }: Program, reason: string): SuperstepError {
   )
 }
 
-const LIMITS = new Set(["supersteps", "visits", "loops", "concurrency"])
+const LIMITS = new Set(["supersteps", "visits", "loops", "concurrency", "valueBytes"])
 const BUDGET = new Set<string>(BUDGET_PARTS)
 
 /** Options come from callers that may not be typed: they are checked before anything starts. */
@@ -92,7 +105,8 @@ export function checkOptions(program: Program, options: RunOptions): void {
   checkBounds(options)
   const badLabels = labels === undefined ? undefined : labelsProblem(labels)
   if (badLabels !== undefined) throw optionInvalid(badLabels)
-  for (const [key, value] of Object.entries({ ...state })) checkState(program, key, value)
+  for (const [key, value] of Object.entries({ ...state }))
+    checkState(program, key, value, valueBytesOf(program, options.limits))
   if (thread !== undefined) checkThread(program.graph, thread, state)
 }
 
@@ -118,11 +132,12 @@ function checkAmount(name: string, value: unknown): void {
   throw optionInvalid(`${name} must be a number of at least 0, not ${value}`)
 }
 
-function checkState({ graph }: Program, key: string, value: unknown): void {
+function checkState({ graph }: Program, key: string, value: unknown, valueBytes: number): void {
   const channel = graph.channels.get(key)
   if (channel === undefined)
     throw optionInvalid(`state has "${key}", which is no channel of workflow "${graph.name}"`)
-  const problem = jsonProblem(value)
+  const problem = jsonProblem(value, valueBytes)
+  checkSize(problem, valueBytes, () => `state.${key} of a run of workflow "${graph.name}"`)
   if (problem !== undefined)
     throw optionInvalid(`state.${key} cannot be stored: ${printJsonProblem(problem)}`)
   const misfit = writeProblem(channel.reducer, value as Json)

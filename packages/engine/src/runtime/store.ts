@@ -49,7 +49,8 @@ export interface Store {
    * resolves, they are durable. `change.created` makes the run, held by the lease; a fork's first records follow its
    * `forkOf.seq`. Rejects with RUN_EXISTS (its run id is there), KEY_TAKEN, THREAD_BUSY, RUN_TAKEN (a newer token is
    * there), or JOURNAL_CONFLICT (the journal has another end, or there is no such run). Status that ends the run
-   * closes its requests and frees its holder and thread. Every append clears `takeovers`, `blamed` and `trials`.
+   * closes its requests and frees its holder and thread. Every append but one of intents clears `takeovers`, `blamed` and
+   * `trials`.
    */
   append(
     lease: Lease,

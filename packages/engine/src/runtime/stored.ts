@@ -82,6 +82,8 @@ export interface RunChange {
   readonly closed?: readonly ClosedRequest[] | undefined
   /** Executes nothing from now on; `false`: it executes again. Absent: as before. */
   readonly idle?: Idle | false | undefined
+  /** The records only say what is about to be done: `takeovers`, `blamed` and `trials` stay as they are. */
+  readonly intent?: true | undefined
   /** Mail that these records carry out: its outcome is settled with them. */
   readonly mail?: readonly string[] | undefined
   /** Added to the run's thread; `append` adds the items of a list to the list that is there. */

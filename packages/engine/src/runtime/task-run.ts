@@ -19,6 +19,7 @@ import {
 import { checkJson } from "./check-json.ts"
 import type { Context } from "./context.ts"
 import { Doings, OUTPUT } from "./doings.ts"
+import { ENDED_CALLS } from "./ended-calls.ts"
 import type { Frame } from "./frame.ts"
 import type { HandlerKeys } from "./handler-keys.ts"
 import { fromUser, isPromise, type MaybePromise } from "./maybe-promise.ts"
@@ -164,7 +165,7 @@ export class TaskRun implements Context {
 
   /** What is returned, as the message it becomes. */
   #message(value: unknown): Json {
-    checkJson(value, () => `What "${this.node}" returned`)
+    checkJson(value, this.#frame.host, () => `What "${this.node}" returned`)
     return (this.#settles() ? { ok: true, value } : value) as Json
   }
 
@@ -349,8 +350,8 @@ export class TaskRun implements Context {
     return this.#doing().signal()
   }
   get budget(): Context["budget"] {
-    const { usage, budgetLeft } = this.#frame.host.root.machine
-    return { used: usage, left: budgetLeft }
+    const { claimed, budgetLeft } = this.#frame.host.root.machine
+    return { used: claimed, left: budgetLeft }
   }
   get state(): Context["state"] {
     return this.#doing().state()
@@ -370,6 +371,10 @@ export class TaskRun implements Context {
   }
   get usedBy(): Context["usedBy"] {
     return (agent) => this.#frame.host.root.machine.usageOf(agent)
+  }
+  /** For models that answer by a list: how many calls of the agent were answered before. */
+  get [ENDED_CALLS](): (agent: string) => number {
+    return (agent) => this.#frame.host.root.machine.endedCallsOf(agent)
   }
   get usedHere(): Context["usedHere"] {
     return this.#frame.machine.usage

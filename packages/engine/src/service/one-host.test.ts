@@ -43,7 +43,12 @@ describe("a run", () => {
     for (let seed = 1; seed <= 60; seed++) {
       const inner = memoryStore()
       const left = counted()
-      const dead = new Runtime({ store: inner, workflows: [left.flow], clock: manualClock(1), machine: "dead" })
+      const dead = new Runtime({
+        store: inner,
+        workflows: [left.flow],
+        clock: manualClock(1),
+        machine: "dead",
+      })
       await dead.start(left.flow, 1, { key: "k", runId: "r" })
       for (const { id } of await inner.holders()) await inner.dismiss(id, { reason: "died" })
       const { flow, calls } = counted()
@@ -96,7 +101,10 @@ describe("a run", () => {
     const { flow } = counted()
     await flow.run(1, { store, runId: "r" })
     const other = counted()
-    await expect(other.flow.resume("r", { store }).result).rejects.toMatchObject({ code: "RUN_HELD", run: "r" })
+    await expect(other.flow.resume("r", { store }).result).rejects.toMatchObject({
+      code: "RUN_HELD",
+      run: "r",
+    })
     expect(other.calls()).toBe(0)
     expect((await other.flow.resume("r", { store, takeOver: true })).status).toBe("waiting")
     expect(other.calls()).toBe(1)

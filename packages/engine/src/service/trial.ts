@@ -18,7 +18,7 @@ export class Trial {
   readonly isAlone: boolean
   readonly ended: Promise<void>
   readonly end: () => void
-  readonly #seq: number
+  readonly #progress: number
   readonly #until: number
 
   constructor(host: RunHost, { trials }: StoredRun, { isAlone, now, lease }: TrialOptions) {
@@ -29,14 +29,14 @@ export class Trial {
     this.end = end
     this.host = host
     this.isAlone = isAlone
-    this.#seq = host.seq
+    this.#progress = host.progress
     this.#until = now + lease * 2 ** trials
   }
 
   /** Undefined while it goes on. `settled`: the run has made progress, waits, or is over. */
   outcome(now: number): "settled" | "survived" | undefined {
     const { host } = this
-    if (host.isOver || host.failure !== undefined || host.seq > this.#seq) return "settled"
+    if (host.isOver || host.failure !== undefined || host.progress > this.#progress) return "settled"
     if (!host.isBusy && host.hasCaughtUp()) return "settled"
     return now >= this.#until ? "survived" : undefined
   }

@@ -38,10 +38,12 @@ export function append(
   for (const record of records) row.journal.push(record)
   const last = records.at(-1)
   if (last !== undefined) row.updatedAt = last.entry.at
-  row.takeovers = 0
-  row.blamed = false
-  row.trials = 0
-  row.diedWith = undefined
+  if (change?.intent !== true) {
+    row.takeovers = 0
+    row.blamed = false
+    row.trials = 0
+    row.diedWith = undefined
+  }
   if (change !== undefined) apply(tables, row, change)
 }
 

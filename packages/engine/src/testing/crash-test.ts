@@ -7,6 +7,7 @@
  */
 import { isDeepStrictEqual } from "node:util"
 import { SuperstepError } from "../core/index.ts"
+import { usageWithout } from "../core/usage.ts"
 import type { Callable } from "../runtime/index.ts"
 import { replayLine } from "./replay-line.ts"
 import { type CrashPoint, type Faults, type SimulateOptions, type Simulation, simulate } from "./simulate.ts"
@@ -18,8 +19,8 @@ export interface CrashTestOptions extends Pick<SimulateOptions, "answers" | "run
   readonly seed?: number | undefined
   /**
    * What must be the same, for workflows whose outcome depends on the order of things. By default the status, the
-   * error's code, the outputs, the state and the usage; in flow mode, where messages go on as they come, lists in any
-   * order.
+   * error's code, the outputs, the state and the usage, but for that of calls which a crash cut off; in flow mode, where
+   * messages go on as they come, lists in any order.
    */
   readonly compare?: ((simulation: Simulation) => unknown) | undefined
   /** Told after every simulated run. */
@@ -87,14 +88,14 @@ function crashPoints(writes: readonly number[]): CrashPoint[] {
 
 function outcomeOf({ program }: Callable<never, unknown>): (simulation: Simulation) => unknown {
   const inOrder = program.graph.schedule === "superstep"
-  return ({ result: { status, error, outputs, state, usage } }) => ({
+  return ({ result: { status, error, outputs, state, usage }, lost }) => ({
     status,
     error: error?.code,
     outputs: inOrder ? outputs : sorted(outputs),
     state: inOrder
       ? state
       : Object.fromEntries(Object.entries(state).map(([key, value]) => [key, sorted(value)])),
-    usage,
+    usage: usageWithout(usage, lost),
   })
 }
 

@@ -50,7 +50,8 @@ function surroundings(of: Workflow<number> = flow) {
   }
   const call = (node: number, task: number, attempt = 1) => {
     const ctx = { node: of.program.graph.nodes[node]?.id, task, attempt, idempotencyKey: `r:${task}` }
-    const step: Context["step"] = async (_, run) => run()
+    const paid = { mayHaveRun: false, reserve: () => undefined }
+    const step: Context["step"] = async (_, run) => run(paid)
     void program.nodes[node]?.handlers[0]?.run(1 as never, { ...ctx, step } as Context, undefined as never)
   }
   return { broken, executions, journal, process, record, entries, call }

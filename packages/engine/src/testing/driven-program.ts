@@ -139,7 +139,7 @@ export class Driver {
   #context(world: DriverSurroundings, ctx: Context, keys = new HandlerKeys()): Context {
     const step: Context["step"] = (name, run, options) => {
       const key = keys.next("step", name)
-      return ctx.step(name, () => this.#step(world, ctx, key, run), options)
+      return ctx.step(name, (paid) => this.#step(world, ctx, key, () => run(paid)), options)
     }
     const scope: Context["scope"] = (name) => this.#context(world, ctx.scope(name), keys.scope(name))
     const call: Context["call"] = (workflow, input, options) =>

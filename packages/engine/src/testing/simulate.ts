@@ -3,7 +3,7 @@
  * and timers in between, processes that die at any point. The same seed gives the same day, so what was found
  * once is found again.
  */
-import type { OpenRequest } from "../core/index.ts"
+import type { OpenRequest, Usage } from "../core/index.ts"
 import type { Callable, JournalRecord, RunOptions, RunResult } from "../runtime/index.ts"
 import type { Execution } from "./driven-program.ts"
 import { SimulatedRun } from "./simulation.ts"
@@ -57,6 +57,8 @@ export interface Simulation<Out = unknown> {
   readonly writes: readonly number[]
   /** Per task: how often its handler was called, ran to its end, and was called though its end was on record. */
   readonly executions: readonly Execution[]
+  /** The part of `result.usage` of calls that a crash or a stop cut off: reserved, and never settled. */
+  readonly lost: Usage
   /** Processes that died, or that lost the run to another one. */
   readonly crashes: number
 }

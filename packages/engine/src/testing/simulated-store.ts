@@ -43,7 +43,7 @@ export function simulatedStore(world: StoreSurroundings, life: Life): Store {
     return random.chance(0.6) ? act() : life.later(kind, act)
   }
   const textOf = (value: object): string => {
-    const problem = jsonProblem(value)
+    const problem = jsonProblem(value, Number.POSITIVE_INFINITY)
     if (problem !== undefined)
       onBroken(`what is stored cannot be stored (M6): ${problem.path} ${problem.reason}`)
     return JSON.stringify(value)

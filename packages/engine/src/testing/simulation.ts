@@ -269,6 +269,7 @@ export class SimulatedRun<Out> {
       journal,
       writes: [...this.#journal.ends],
       executions: [...this.#executions.values()],
+      lost: this.#journal.root?.lost ?? {},
       crashes,
     }
   }

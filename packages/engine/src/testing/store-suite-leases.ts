@@ -181,6 +181,16 @@ export const leaseCases: StoreCases = {
     }
   },
 
+  async "keeps the takeovers of a run through records that only say what is about to be done"(store) {
+    await start(store, "r", { holder: "first" })
+    await store.dismiss("first", { reason: "died" })
+    const lease = await take(store, "r", "second")
+    await write(store, lease, { intent: true })
+    await stands(store, "r", { takeovers: 1, blamed: true, seq: 2 })
+    await write(store, lease, { status: "running" })
+    await stands(store, "r", { takeovers: 0, blamed: false, seq: 3 })
+  },
+
   async "withdraws the suspicion that a death raised when the holder turns out to live"(store) {
     const first = await start(store, "r", { holder: "first" })
     await start(store, "parked", { holder: "first" })

@@ -70,6 +70,29 @@ describe("a result as plain data", () => {
   })
 })
 
+describe("a result that would not fit in memory as JSON", () => {
+  const endless = () => {
+    let value: unknown = ["x"]
+    for (let i = 0; i < 40; i++) value = [value, value]
+    return value
+  }
+
+  test.each<[string, () => unknown]>([
+    ["plain data", endless],
+    ["beside data that is not plain", () => ({ at: new Date(0), list: endless() })],
+    ["in a map", () => new Map([["list", endless()]])],
+  ])("is refused and not tried again: %s", (_, value) => {
+    const refused = { code: "VALUE_TOO_LARGE", retryable: false }
+    expect(() => toJson(value(), "t")).toThrow(expect.objectContaining(refused))
+    expect(() => toJson(value(), "t")).toThrow(/^Tool "t" ran, but what it returned is too large/)
+  })
+
+  test("is cut where it is one text", () => {
+    const text = "x".repeat(40_000_000)
+    expect(cutToSize(toJson(text, "t"), 10)).toMatchObject({ cut: { shown: 10, of: 40_000_000 } })
+  })
+})
+
 describe("a result that is too long", () => {
   test("is cut, and says so", () => {
     expect(cutToSize("abcdef", 6)).toEqual({ value: "abcdef" })

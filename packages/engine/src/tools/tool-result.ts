@@ -1,5 +1,13 @@
 /** What a tool returned, as plain data of a bounded size: it is journaled, and a model has to read it. */
-import { type Json, type JsonProblem, jsonProblem, printJsonProblem, SuperstepError } from "../core/index.ts"
+import {
+  DEFAULT_VALUE_BYTES,
+  isSuperstepError,
+  type Json,
+  type JsonProblem,
+  jsonProblem,
+  printJsonProblem,
+  SuperstepError,
+} from "../core/index.ts"
 import { cutText } from "../text/index.ts"
 
 /** Plain JSON data that says the same: dates as text, maps as objects, sets as lists, bytes as base64. */
@@ -9,15 +17,36 @@ export function toJson(value: unknown, tool: string): Json {
   let problem: JsonProblem | undefined
   try {
     // Looking at it may run its own code: a getter, a toJSON.
-    if (jsonProblem(value) === undefined) return value as Json
-    const text = JSON.stringify(value, replacer)
+    // A long text is cut, however long it is.
+    if (typeof value === "string") return value
+    problem = jsonProblem(value)
+    if (problem === undefined) return value as Json
+    if (problem.tooLarge !== undefined) throw tooLarge(tool)
+    const text = JSON.stringify(value, boundedReplacer(tool))
     plain = text === undefined ? null : JSON.parse(text)
     problem = jsonProblem(plain)
   } catch (error) {
+    if (isSuperstepError(error, "VALUE_TOO_LARGE")) throw error
     throw invalid(tool, error instanceof Error ? error.message : String(error), error)
   }
   if (problem !== undefined) throw invalid(tool, printJsonProblem(problem))
   return plain as Json
+}
+
+/** Counts while it goes: data that is small in memory may be endless as text. */
+function boundedReplacer(tool: string): (this: unknown, key: string, value: unknown) => unknown {
+  let size = 0
+  return function (key, value) {
+    const plain = replacer.call(this, key, value)
+    size += key.length + (typeof plain === "string" ? plain.length + 2 : 2)
+    if (size > DEFAULT_VALUE_BYTES) throw tooLarge(tool)
+    return plain
+  }
+}
+
+function tooLarge(tool: string): SuperstepError {
+  const text = `Tool "${tool}" ran, but what it returned is too large: more than ${DEFAULT_VALUE_BYTES} bytes as JSON. Ask it for less, or have it write a file and return its name.`
+  return new SuperstepError("VALUE_TOO_LARGE", text, { retryable: false })
 }
 
 function replacer(this: unknown, key: string, value: unknown): unknown {

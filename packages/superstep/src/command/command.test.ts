@@ -70,6 +70,18 @@ it("is stopped with Ctrl-C and gone on with in another process, which does nothi
   expect(second.stderr).not.toContain("✓ first")
 })
 
+it.each(["SIGTERM", "SIGHUP"] as const)("lets go of the run on %s, and says how to go on", async (signal) => {
+  const cwd = folder()
+  const first = started(cwd, ["run", moduleFile("slow"), "x"])
+  await first.seen("✓ first")
+  first.child.kill(signal)
+  const stopped = await first.ended
+  expect(stopped.code).toBe(130)
+  const [, id = ""] = /superstep runs resume (\S+)/.exec(stopped.stderr) ?? []
+  const second = await started(cwd, ["runs", "resume", id], { SLOW_MODULE_GOES_ON: "1" }).ended
+  expect(second).toMatchObject({ code: 0, stdout: "x first, then on\n" })
+})
+
 it("lets go of the run when whoever reads its output has gone, and says how to go on", async () => {
   const { child, seen, ended } = started(folder(), ["run", moduleFile("chatty"), "x", "--json"])
   await seen("task.started")

@@ -38,6 +38,7 @@ export interface BoundFlags {
   readonly timeout?: number | undefined
   readonly maxSteps?: number | undefined
   readonly budget?: BudgetFlag | undefined
+  readonly maxValueBytes?: number | undefined
 }
 
 export interface ModelChoices {
@@ -109,11 +110,12 @@ export function boundFlags(command: Command): Command {
     .option("--timeout <time>", "90s, 2m, 1h: how long it may take", parseDuration)
     .option("--max-steps <n>", "supersteps at the most; of a graph, visits of its nodes", parseCount)
     .option("--budget <parts>", "tokens=…,usd=…,seconds=…", parseBudget)
+    .option("--max-value-bytes <n>", "the largest value it takes, as JSON (default 32 MB)", parseCount)
 }
 
 /** What the flags mean to the engine, beside what the definition was loaded with. */
 export function limitsOf(
-  { timeout, maxSteps, budget = {} }: BoundFlags,
+  { timeout, maxSteps, maxValueBytes, budget = {} }: BoundFlags,
   dialect?: string,
 ): {
   readonly timeout?: number
@@ -124,9 +126,13 @@ export function limitsOf(
   const times = [timeout, seconds === undefined ? undefined : seconds * 1_000].filter(
     (one) => one !== undefined,
   )
+  const limits = {
+    ...(maxSteps !== undefined && dialect !== "graph" && { supersteps: maxSteps }),
+    ...(maxValueBytes !== undefined && { valueBytes: maxValueBytes }),
+  }
   return {
     ...(times.length > 0 && { timeout: Math.min(...times) }),
-    ...(maxSteps !== undefined && dialect !== "graph" && { limits: { supersteps: maxSteps } }),
+    ...(Object.keys(limits).length > 0 && { limits }),
     ...(Object.keys(parts).length > 0 && { budget: parts }),
   }
 }

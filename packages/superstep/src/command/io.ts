@@ -8,7 +8,7 @@ export interface Io {
   readonly stderr: Writable & Screen
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
-  /** Ctrl-C, a polite kill, or a reader that has left. Gives the way to stop listening. */
+  /** Ctrl-C, a polite kill, a closed terminal, or a reader that has left. Gives the way to stop listening. */
   onInterrupt(listener: () => void): () => void
   /** Ends the process on the spot. */
   exitNow(code: number): void
@@ -27,10 +27,18 @@ export function processIo(): Io {
   }
   process.on("SIGINT", () => interrupt(EXIT.cancelled))
   process.on("SIGTERM", () => interrupt(EXIT.cancelled))
+  // The terminal was closed, or the connection to it broke.
+  let hasHungUp = false
+  process.on("SIGHUP", () => {
+    hasHungUp = true
+    interrupt(EXIT.cancelled)
+  })
   process.stderr.on("error", () => undefined)
   // Once: each write that fails tells, and a second interrupt would end the process on the spot.
   process.stdout.once("error", (error: NodeJS.ErrnoException) => {
     process.stdout.on("error", () => undefined)
+    // Nobody reads after a hang-up: that is no second interrupt.
+    if (hasHungUp) return
     // `superstep runs events … | head`: whoever read has gone.
     if (error.code === "EPIPE") return interrupt(EXIT.cancelled)
     process.stderr.write(`superstep: Cannot write to stdout: ${error.message}.\n`)

@@ -1,6 +1,6 @@
 /** What a run is given: words of the command line, stdin, or what the person at the terminal says. */
 import { isUtf8 } from "node:buffer"
-import type { Json } from "@superstep/engine"
+import { type Json, SuperstepError } from "@superstep/engine"
 import { isInteractive } from "./answerers.ts"
 import type { Cli } from "./cli.ts"
 import type { OpenedWorkflow } from "./open-workflow.ts"
@@ -37,7 +37,7 @@ async function readStdin({ io }: Cli): Promise<string> {
   for await (const part of io.stdin) {
     const bytes = Buffer.from(part as Uint8Array)
     size += bytes.length
-    if (size > LARGEST) throw usageError(`The prompt on stdin is larger than ${LARGEST / 1_000_000} MB.`)
+    if (size > LARGEST) throw tooLarge()
     parts.push(bytes)
   }
   const bytes = Buffer.concat(parts)
@@ -49,6 +49,11 @@ async function readStdin({ io }: Cli): Promise<string> {
     .toString("utf8")
     .replace(/^\uFEFF/, "")
     .replace(/\r?\n$/, "")
+}
+
+function tooLarge(): SuperstepError {
+  const text = `The prompt on stdin is larger than ${LARGEST / 1_000_000} MB. Write it to a file, and name the file in the prompt.`
+  return new SuperstepError("VALUE_TOO_LARGE", text, { retryable: false })
 }
 
 /** A definition takes the words as they are. A module may say that it takes something else: then they are JSON. */

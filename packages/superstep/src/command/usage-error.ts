@@ -31,6 +31,7 @@ const CODES = new Set([
   "SCRIPT_INVALID",
   "STORE_UNUSABLE",
   "SUPERSTEP_UNKNOWN",
+  "VALUE_TOO_LARGE",
 ])
 
 export function isUsage(error: unknown): boolean {

@@ -1,6 +1,7 @@
 /** Processes die anywhere: the same report, and no model call or search that is on record is made again. */
 import { expect, test } from "vitest"
 import { pureModel } from "../../agents/stand-ins.test-support.ts"
+import { usageWithout } from "../../core/usage.ts"
 import { crashTest, type Simulation } from "../../testing/index.ts"
 import { deepResearch } from "./deep.ts"
 import { iterativeResearch } from "./iterative.ts"
@@ -42,11 +43,11 @@ const library = () =>
     return { output: query, sources: [{ url: `https://t.example/${query}`, title: query, text: query }] }
   })
 
-/** All but when things began. */
-const compare = ({ result: { status, outputs, usage, error } }: Simulation) => ({
+/** All but when things began, and calls that a crash cut off. */
+const compare = ({ result: { status, outputs, usage, error }, lost }: Simulation) => ({
   status,
   outputs,
-  usage,
+  usage: usageWithout(usage, lost),
   error,
 })
 
@@ -62,13 +63,21 @@ test("an iterative research ends the same, wherever its process dies", { timeout
   expect(crashes).toBeGreaterThan(50)
 })
 
-test("a research whose budget ends it does so the same, wherever its process dies", {
+test("a research whose budget ends it writes its report, wherever its process dies", {
   timeout: TIMEOUT,
 }, async () => {
   // The fifth call, of the second pass, reaches it: 15 tokens each.
   const research = iterativeResearch({ model: model(), tools: [library()], budget: { tokens: 75 } })
-  const { outcome } = await crashTest(research, "tea", { seeds: 30, compare })
-  expect(outcome).toMatchObject({ status: "completed", usage: { modelCalls: 6 } })
+  const calm = await research.run("tea")
+  expect(calm).toMatchObject({ status: "completed", usage: { modelCalls: 6 } })
+  // Calls that a crash cut off have used of the budget too: fewer are left.
+  const within = ({ result: { status, outputs, usage }, lost }: Simulation) => ({
+    status,
+    isWritten: outputs.length === 1,
+    isWithin: (usageWithout(usage, lost).modelCalls ?? 0) <= 6,
+  })
+  const { outcome } = await crashTest(research, "tea", { seeds: 30, compare: within })
+  expect(outcome).toEqual({ status: "completed", isWritten: true, isWithin: true })
 })
 
 test("a deep research ends the same, wherever its process dies", { timeout: TIMEOUT }, async () => {

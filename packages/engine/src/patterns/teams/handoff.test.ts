@@ -166,7 +166,6 @@ test("processes die anywhere: the conversation ends the same, and no reply is pa
   const { outcome, crashes } = await crashTest(team, "hello", {
     seeds: 40,
     answers: () => "the red one",
-    run: { budget: { modelCalls: 4 } },
   })
   expect(outcome).toMatchObject({ status: "completed", outputs: ["over to you"], usage: { modelCalls: 4 } })
   expect(crashes).toBeGreaterThan(30)
