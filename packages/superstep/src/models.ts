@@ -52,5 +52,6 @@ export {
   scriptFromYaml,
   type TokenCounts,
   tellOffline,
+  UNNAMED_MODEL,
   withSettings,
 } from "@superstep/engine/models"

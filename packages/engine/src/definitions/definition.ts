@@ -50,6 +50,8 @@ export interface Definition {
   /** Takes the user's prompt. */
   readonly workflow: Workflow<string, unknown>
   readonly agents: ReadonlyMap<string, Agent>
+  /** Names of agents that the workflow never asks. */
+  readonly unusedAgents: ReadonlySet<string>
   /** As it came in. */
   readonly data: Json
   readonly plan: Plan

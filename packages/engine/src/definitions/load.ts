@@ -8,7 +8,7 @@ import type { Definition, Loaded, LoadOptions } from "./definition.ts"
 import { asGiven } from "./given-functions.ts"
 import { graphFunctions } from "./graph/index.ts"
 import { Loading } from "./loading.ts"
-import { eject, type Linked, link, type Plan, type PlanFunctions } from "./plan/index.ts"
+import { eject, type Linked, link, type Plan, type PlanFunctions, reachable } from "./plan/index.ts"
 import { toldApart } from "./secret-variables.ts"
 import { stepsFunctions } from "./steps/index.ts"
 import { trustedFunctions } from "./trust/index.ts"
@@ -42,6 +42,7 @@ export function loadDefinition(source: string | DefinitionText, given: LoadOptio
     dialect: loaded.dialect,
     workflow: linked.workflow as Workflow<string, unknown>,
     agents,
+    unusedAgents: unusedIn(plan, linked),
     data: document.data,
     plan,
     eject: () => eject(plan, functions, { note: `Made from ${basename(file)}.` }),
@@ -80,6 +81,12 @@ function closableIn({ values }: Linked): readonly { close(): Promise<void> }[] {
   const isClosable = (one: unknown): one is { close(): Promise<void> } =>
     typeof (one as Value)?.close === "function"
   return [...values.values()].filter(isClosable)
+}
+
+function unusedIn(plan: Plan, { values }: Linked): ReadonlySet<string> {
+  const used = reachable(plan)
+  const unused = [...values].filter(([name, value]) => isAgent(value) && !used.has(name))
+  return new Set(unused.map(([, value]) => (value as Agent).name))
 }
 
 function agentsOf({ values }: Linked): ReadonlyMap<string, Agent> {

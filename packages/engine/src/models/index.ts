@@ -20,7 +20,7 @@ export type {
 } from "./model.ts"
 export { modelName, providerOf } from "./model-name.ts"
 export { type MakeModel, type ResolveModelOptions, registerProvider, resolveModel } from "./named-models.ts"
-export { OFFLINE_NOTICE, offlineModel, tellOffline } from "./offline/index.ts"
+export { OFFLINE_NOTICE, offlineModel, tellOffline, UNNAMED_MODEL } from "./offline/index.ts"
 export { type Price, type Prices, type PriceTable, priceTable, type TokenCounts } from "./prices.ts"
 export {
   type LimitedPlace,

@@ -1,5 +1,5 @@
 /** What the command says to the shell. */
-import type { RunStatus } from "@superstep/engine"
+import type { RunResult, RunStatus } from "@superstep/engine"
 
 export const EXIT = {
   completed: 0,
@@ -15,6 +15,8 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
-export function exitCodeOf(status: Exclude<RunStatus, "running">): ExitCode {
+export function exitCodeOf(status: Exclude<RunStatus, "running">, error?: RunResult["error"]): ExitCode {
+  // A module's models are known only when its agents ask them: what is missing is the caller's to set, as elsewhere.
+  if (status === "failed" && error?.code === "MODEL_KEY_MISSING") return EXIT.usage
   return EXIT[status]
 }

@@ -168,7 +168,7 @@ function* providers({ env, cwd }: Io): Generator<Finding> {
   }
   if (isAnyReady) return
   const todo = "Set OPENAI_API_KEY or ANTHROPIC_API_KEY; superstep models tells more."
-  yield { state: "warn", what: "models", is: "no key is set: the offline model answers", todo }
+  yield { state: "warn", what: "models", is: "no key is set: only the offline model can answer", todo }
 }
 
 function typescript(cwd: string, version: string): Finding {

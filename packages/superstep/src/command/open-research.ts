@@ -4,7 +4,7 @@ import type { ModelRef } from "@superstep/engine/models"
 import type { ResearchBudget, ResearchRole, ResearchTool, TextEmbeddings } from "@superstep/engine/patterns"
 import { chooseModels } from "./choose-models.ts"
 import type { Cli } from "./cli.ts"
-import type { DefinitionFlags } from "./common-flags.ts"
+import type { DefinitionFlags, OutputFlags } from "./common-flags.ts"
 import { openDocuments } from "./open-documents.ts"
 import type { OpenedWorkflow } from "./open-workflow.ts"
 import { hasKey } from "./providers.ts"
@@ -24,7 +24,7 @@ export interface ResearchSettings {
   readonly budget?: ResearchBudget | undefined
 }
 
-export type ResearchFlags = Pick<DefinitionFlags, "model"> & { readonly quiet?: true | undefined }
+export type ResearchFlags = Pick<DefinitionFlags, "model"> & Pick<OutputFlags, "quiet" | "json">
 
 const LOOP: readonly ResearchRole[] = ["thinker", "gap", "selector", "judge", "writer"]
 const DEEP: readonly ResearchRole[] = ["planner", ...LOOP, "synthesizer"]
@@ -41,7 +41,7 @@ export async function openResearch(
   const { researchProgress } = await import("./progress/research-progress.ts")
   const { deep, budget } = settings
   const roles = deep ? DEEP : LOOP
-  const chosen = await chooseModels(flags.model, cli, flags.quiet === true)
+  const chosen = await chooseModels(flags, cli)
   const given = defaultModel(cli.io.env)
   const models = Object.fromEntries(roles.map((role) => [role, chosen.model(role, given) ?? given]))
   await chosen.check([...roles, "mode"])
@@ -68,9 +68,11 @@ export async function openResearch(
 
 /** The model that `detectResearchMode` asks. */
 export async function modeModel(cli: Cli, flags: ResearchFlags): Promise<ModelRef> {
-  const chosen = await chooseModels(flags.model, cli, true)
+  const chosen = await chooseModels(flags, cli)
   const given = defaultModel(cli.io.env)
-  return chosen.model("mode", given) ?? given
+  const model = chosen.model("mode", given) ?? given
+  await chosen.check(["mode", ...DEEP])
+  return model
 }
 
 function defaultModel(env: Cli["io"]["env"]): ModelRef {

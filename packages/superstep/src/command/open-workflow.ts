@@ -5,7 +5,7 @@ import type { Labels, RunEvent, Workflow } from "@superstep/engine"
 import type { Definition, LoadOptions } from "@superstep/engine/definitions"
 import { type ChosenModels, chooseModels } from "./choose-models.ts"
 import type { Cli } from "./cli.ts"
-import type { DefinitionFlags } from "./common-flags.ts"
+import type { DefinitionFlags, OutputFlags } from "./common-flags.ts"
 import { definitionError, printLoaded } from "./definition-error.ts"
 import { importModule } from "./import-module.ts"
 import type { OpenStore } from "./open-store.ts"
@@ -29,7 +29,9 @@ export interface OpenedWorkflow {
 }
 
 export interface OpenOptions {
-  readonly flags: DefinitionFlags & { readonly quiet?: true | undefined }
+  readonly flags: DefinitionFlags & Pick<OutputFlags, "quiet" | "json">
+  /** The command is for scripts: no model stands in for one that lacks its key. */
+  readonly isScript?: boolean | undefined
   /** For a name that is no file: where definitions are kept, if there is such a store. Opened when it is needed. */
   readonly store?: (() => Promise<OpenStore> | undefined) | undefined
   /** False: nothing will be asked of a model. Default true. */
@@ -42,7 +44,7 @@ const DOCUMENT = /^\.(?:ya?ml|json)$/i
 export async function openWorkflow(source: string, cli: Cli, options: OpenOptions): Promise<OpenedWorkflow> {
   const { flags, isRun = true } = options
   const file = resolve(cli.io.cwd, source)
-  const chosen = isRun ? await chooseModels(flags.model, cli, flags.quiet === true) : undefined
+  const chosen = isRun ? await chooseModels({ ...flags, isScript: options.isScript }, cli) : undefined
   if (MODULE.test(extname(file)) && flags.untrusted) throw untrustedModule(source)
   if (MODULE.test(extname(file)))
     return await openModule(source, file, labelsOf(file, flags, cli.io.cwd), chosen)
@@ -100,7 +102,7 @@ async function openDefinition(
     if (flags.agents !== undefined && definition.dialect !== "graph")
       throw usageError(`--agents is for a graph; ${source.file} has its agents itself.`)
     if (flags.quiet !== true) await printLoaded(loaded, cli.err)
-    await chosen?.check(asked)
+    await chosen?.check(asked, definition.unusedAgents)
   } catch (error) {
     await definition.close()
     throw error

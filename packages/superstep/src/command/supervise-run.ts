@@ -86,7 +86,7 @@ class Supervision {
     // What it said before it came to wait is on its way.
     else await new Promise((resolve) => setImmediate(resolve))
     watcher.end(result)
-    return { result, code: exitCodeOf(result.status) }
+    return { result, code: exitCodeOf(result.status, result.error) }
   }
 
   async #watch(): Promise<void> {

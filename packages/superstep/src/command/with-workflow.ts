@@ -1,12 +1,14 @@
 /** FILE opened for a command and closed behind it, with the store that the command is given. */
 import { existsSync } from "node:fs"
 import type { Cli } from "./cli.ts"
-import type { DefinitionFlags, StoreFlags } from "./common-flags.ts"
+import type { DefinitionFlags, OutputFlags, StoreFlags } from "./common-flags.ts"
 import { type OpenStore, openStore, storeAddress } from "./open-store.ts"
 import { type OpenedWorkflow, openWorkflow } from "./open-workflow.ts"
 
 export interface UseOptions {
-  readonly flags: DefinitionFlags & StoreFlags & { readonly quiet?: true | undefined }
+  readonly flags: DefinitionFlags & StoreFlags & Pick<OutputFlags, "quiet" | "json">
+  /** The command is for scripts: no model stands in for one that lacks its key. */
+  readonly isScript?: boolean | undefined
   /** False: nothing will be asked of a model. Default true. */
   readonly isRun?: boolean | undefined
 }
@@ -15,7 +17,7 @@ export interface UseOptions {
 export async function withWorkflow(
   source: string,
   cli: Cli,
-  { flags, isRun }: UseOptions,
+  { flags, isRun, isScript }: UseOptions,
   use: (opened: OpenedWorkflow, store: () => Promise<OpenStore>) => Promise<void>,
 ): Promise<void> {
   let store: Promise<OpenStore> | undefined
@@ -26,7 +28,7 @@ export async function withWorkflow(
   try {
     const { path } = storeAddress(flags.store, cli.io.cwd)
     const known = () => (path !== undefined && existsSync(path) ? opening() : undefined)
-    const opened = await openWorkflow(source, cli, { flags, isRun, store: known })
+    const opened = await openWorkflow(source, cli, { flags, isRun, isScript, store: known })
     try {
       await use(opened, opening)
     } finally {

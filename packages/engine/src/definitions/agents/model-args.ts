@@ -1,4 +1,5 @@
 /** Models by the names a definition gives them. */
+import { UNNAMED_MODEL } from "../../models/index.ts"
 import { nearest, type Path, type Place, type Report } from "../document/index.ts"
 import type { Arg } from "../plan/index.ts"
 import { type ModelData, type ProviderData, UNSUPPORTED_MODEL_FIELDS } from "./agent-shape.ts"
@@ -11,12 +12,12 @@ export interface ModelNames {
   place(path: Path): Place
 }
 
-/** What an agent without a model is given: it works without a key, and says that it is no language model. */
-const NO_MODEL = "offline"
+const OFFLINE = "offline"
 
 /** The model that a name stands for; one that is unknown is reported where it is named. */
 export function modelArg(name: string | undefined, path: Path, known: ModelNames): Arg {
-  if (name === undefined || name === NO_MODEL) return NO_MODEL
+  if (name === undefined) return UNNAMED_MODEL
+  if (name === OFFLINE) return OFFLINE
   if (Object.hasOwn(known.models, name)) return configArg(known.models[name] as ModelData, known.providers)
   const slash = name.indexOf("/")
   if (slash > 0 && slash < name.length - 1) {
@@ -30,7 +31,7 @@ export function modelArg(name: string | undefined, path: Path, known: ModelNames
     known.place(path),
     nearest(name, Object.keys(known.models)),
   )
-  return NO_MODEL
+  return OFFLINE
 }
 
 function configArg(data: ModelData, providers: Readonly<Record<string, ProviderData>>): Arg {

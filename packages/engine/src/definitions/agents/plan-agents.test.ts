@@ -57,7 +57,7 @@ providers:
   test("a name of the file, of a provider, or none", () => {
     expect(agentWith("fast")).toContain('{ name: "a", model: "openai/gpt-x" }')
     expect(agentWith("anthropic/claude")).toContain('{ name: "a", model: "anthropic/claude" }')
-    expect(code("{}")).toContain('{ name: "a", model: "offline" }')
+    expect(code("{}")).toContain('{ name: "a", model: "offline/unnamed" }')
   })
 
   test("settings, a server and the name of its key, which the file's providers may give", () => {

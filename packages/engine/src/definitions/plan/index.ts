@@ -14,3 +14,4 @@ export {
   SUPERSTEPS,
 } from "./plan.ts"
 export { PlanWriter, WorkflowWriter } from "./plan-writer.ts"
+export { reachable } from "./reachable.ts"

@@ -149,7 +149,7 @@ describe("a research step", () => {
     const code = definition.eject().replace(/\s+/g, " ")
     expect(code).toContain('import { documentsIn } from "@superstep/retrieval"')
     expect(code).toContain('const teaHandbook = documentsIn(["notes"])')
-    expect(code).toContain('deepResearch({ name: "tea", model: "offline", tools: [')
+    expect(code).toContain('deepResearch({ name: "tea", model: "offline/unnamed", tools: [')
     expect(code).toContain('webSearchTool({ search: webSearch("brave"), reader: pageReader(), pages: 1 })')
     expect(code).toContain("pageTool(pageReader())")
     expect(code).toContain('documentsTool(teaHandbook, { name: "handbook", description: "Our handbook." })')

@@ -6,6 +6,9 @@ export const OFFLINE_NOTICE =
   "The offline model answers: a deterministic stand-in that quotes its prompt, not a language model. " +
   "For real answers name a model, for example openai/gpt-5."
 
+/** What an agent of a definition that names no model is given. Apart from `offline`, which somebody has chosen. */
+export const UNNAMED_MODEL = "offline/unnamed"
+
 /** How an answer without context begins, so that a later step does not quote it as if it were knowledge. */
 export const NOTHING_TO_QUOTE = "I am the offline stand-in, not a language model"
 

@@ -335,7 +335,7 @@ describe("a graph", () => {
     const { goal } = load(text, options, "./shop/goal.yaml")
     if (goal === undefined) throw new Error("there is no configuration")
     expect(await runGoal({ ...goal.config, fallback: false }, "go")).toBe("from the graph")
-    expect(new Set(asked.filter((one) => one !== undefined))).toEqual(new Set(["offline"]))
+    expect(new Set(asked.filter((one) => one !== undefined))).toEqual(new Set(["offline", "offline/unnamed"]))
   })
 
   test("that is refused says why, and not what variables hold", async () => {

@@ -95,8 +95,10 @@ describe("superstep ask", () => {
     expect(stderr).toContain("Cannot read no.yaml: there is no such file.")
   })
 
-  it("works without a key, with the offline model", async () => {
-    const { code, stdout, stderr } = await superstep(["ask", "shop.yaml", "how many lamps?"], { files })
+  it("works without a key where the file names the offline model", async () => {
+    const { code, stdout, stderr } = await superstep(["ask", "shop.yaml", "how many lamps?"], {
+      files: { ...files, "shop.yaml": CONFIG.replaceAll("{}", "{ model: offline }") },
+    })
     expect(code).toBe(0)
     expect(stdout).not.toBe("")
     expect(stderr).toContain("offline")

@@ -42,7 +42,7 @@ export function command(cli: Cli): Command {
 async function ask(config: string, goal: string | undefined, flags: Flags, cli: Cli): Promise<void> {
   // Before anything is read, or paid for.
   if (goal === undefined ? !isInteractive(cli) : goal.trim() === "") throw goalMissing()
-  const chosen = await chooseModels(flags.model, cli, flags.quiet === true)
+  const chosen = await chooseModels(flags, cli)
   const opened = await openGoal(config, cli, flags, chosen)
   try {
     const input = await readInput(goal, opened, cli)

@@ -26,7 +26,7 @@ describe("superstep run of a definition", () => {
   })
 
   it("needs a prompt where agents are told something", async () => {
-    const { code, stderr } = await superstep(["run", "story.yaml"], { files })
+    const { code, stderr } = await superstep(["run", "story.yaml", "--model", "offline"], { files })
     expect({ code, stderr: stderr.includes("story needs a prompt") }).toEqual({ code: 2, stderr: true })
   })
 
@@ -109,12 +109,6 @@ describe("models", () => {
   const run = (flags: string[], env: Record<string, string> = {}) =>
     superstep(["run", "story.yaml", "x", "--store", "memory:", ...flags], { files, env })
 
-  it("are the offline one where no key is set, and that is said", async () => {
-    const { code, stderr } = await run([])
-    expect(code).toBe(0)
-    expect(stderr.replace(/\n/g, " ")).toContain("No key is set (OPENAI_API_KEY). The offline model answers")
-  })
-
   it("are asked for by the variable that is missing, where another key is set", async () => {
     const { code, stderr } = await run([], { OPENAI_API_KEY: "sk-secret-value" })
     expect(code).toBe(2)
@@ -124,11 +118,11 @@ describe("models", () => {
   })
 
   it("can be chosen for one agent, and the others keep theirs", async () => {
-    const { stdout, stderr } = await run(["--model", "critic=scripted:script.yaml"])
-    expect(stdout).toBe("Too short.\n")
-    expect(stderr).toContain("No key is set")
-    const none = await run(["--model", "offline"])
-    expect(none).toMatchObject({ code: 0, stderr: expect.not.stringContaining("No key is set") })
+    const { code, stdout } = await run(["--model", "offline", "--model", "critic=scripted:script.yaml"])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "Too short.\n" })
+    const own = await run(["--model", "critic=scripted:script.yaml"])
+    expect(own.code).toBe(2)
+    expect(own.stderr.replace(/\n */g, " ")).toContain('Agent "writer" needs a key: set OPENAI_API_KEY.')
   })
 
   it.each([

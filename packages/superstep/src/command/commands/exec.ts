@@ -34,7 +34,7 @@ export function command(cli: Cli): Command {
 }
 
 async function exec(file: string, prompt: string | undefined, flags: AllRunFlags, cli: Cli): Promise<void> {
-  await withWorkflow(file, cli, { flags }, async (opened, store) => {
+  await withWorkflow(file, cli, { flags, isScript: true }, async (opened, store) => {
     if (flags.thread !== undefined) checkThread(opened)
     const input = await givenInput(prompt, opened, cli)
     const begin = (runtime: Runtime) => ({

@@ -230,7 +230,10 @@ completed `)
 
   it("answers from the documents with the offline model, with sources that exist", async () => {
     const io = withDocuments()
-    const { code, stdout } = await superstep(["research", "What is tea made of?", "--docs", "docs"], io)
+    const { code, stdout } = await superstep(
+      ["research", "What is tea made of?", "--docs", "docs", "--model", "offline"],
+      io,
+    )
     expect(code).toBe(0)
     expect(stdout).toContain("Tea is a drink made of leaves. [1]")
     expect(stdout).toContain("1. Tea (docs/tea.md:3)")

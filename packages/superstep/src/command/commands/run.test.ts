@@ -175,8 +175,9 @@ describe("a module with an agent", () => {
     expect(stdout).toBe("At your service.\n")
   })
 
-  it("talks to the offline model where no key is set, and says so", async () => {
-    const { code, stderr } = await superstep(["run", moduleFile("agent"), "Hello"])
+  it("talks to the offline model where no key is set, and announces it at the terminal", async () => {
+    const terminals = ["stdin", "stdout", "stderr"] as const
+    const { code, stderr } = await superstep(["run", moduleFile("agent"), "Hello"], { terminals })
     expect(code).toBe(0)
     expect(stderr).toContain("No key is set (OPENAI_API_KEY).")
   })
