@@ -37,6 +37,7 @@ export {
   type ReplyDelta,
   type ReplyPart,
   type ResolveModelOptions,
+  registerPrices,
   registerProvider,
   resolveModel,
   type Script,

@@ -103,6 +103,7 @@ function checkOptions(options: SomeAgentOptions): void {
   if (problem !== undefined) throw refuse(problem)
   for (const [limit, value] of Object.entries(limits as Record<string, Json | undefined>)) {
     if (!LIMITS.has(limit)) throw refuse(`limits has no "${limit}"; it has ${[...LIMITS].join(", ")}.`)
+    if (limit === "allowUnpriced" && typeof value === "boolean") continue
     if (value !== undefined && !(typeof value === "number" && value >= 0)) {
       throw refuse(`limits.${limit} is a number of at least 0, not ${JSON.stringify(value)}.`)
     }
@@ -115,4 +116,4 @@ function rulesProblem(approval: unknown): string | undefined {
   return "approval is { deny, allow, ask }, rules over all its tools; what a single tool needs is said by the tool."
 }
 
-const LIMITS = new Set(["modelCalls", "toolCalls", "tokens", "usd", "iterations", "seconds"])
+const LIMITS = new Set(["modelCalls", "toolCalls", "tokens", "usd", "iterations", "seconds", "allowUnpriced"])

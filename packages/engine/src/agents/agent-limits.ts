@@ -1,6 +1,6 @@
 /** What an agent may use. Its counters are those of the journal, over the whole run, so they survive restarts (M8). */
 import { type Budget, SuperstepError, type Usage } from "../core/index.ts"
-import { exhausted } from "../core/usage.ts"
+import { type BudgetPart, exhausted } from "../core/usage.ts"
 import { Deadline } from "../models/stopping.ts"
 import type { Clock, Context } from "../runtime/index.ts"
 
@@ -11,6 +11,8 @@ export interface AgentLimits {
   /** Input and output together. */
   readonly tokens?: number | undefined
   readonly usd?: number | undefined
+  /** With `usd`: calls of models whose price is not known count as free. Without it such a call fails before it is made. */
+  readonly allowUnpriced?: boolean | undefined
   /** Turns of the loop for one input: model calls that answer, call tools, or repair. Default 20. */
   readonly iterations?: number | undefined
   /** From the start of a task, its waiting for people included. */
@@ -65,6 +67,14 @@ export class Guard {
     this.#checkTime(ctx.clock.now())
   }
 
+  /** A limit in US dollars cannot bound a call whose price nobody knows. */
+  checkPrice({ unpricedCalls = 0 }: Usage): void {
+    const { usd, allowUnpriced } = this.#budget
+    if (usd === undefined || allowUnpriced || unpricedCalls === 0) return
+    const text = `limits.usd of agent "${this.agent}" cannot be kept: the price of the model is not known`
+    throw new SuperstepError("BUDGET_UNPRICED", text, { retryable: false, fatal: true })
+  }
+
   /** Before a tool call that is really made; those under way count, as they have reserved. */
   checkToolCall(ctx: Context): void {
     this.#check(this.#budget, ctx.usedBy(this.agent))
@@ -90,7 +100,7 @@ export class Guard {
   }
 }
 
-const NAMES: Record<keyof Budget, string> = {
+const NAMES: Record<BudgetPart, string> = {
   tokens: "tokens",
   usd: "US dollars",
   modelCalls: "model calls",

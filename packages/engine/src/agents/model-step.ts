@@ -8,15 +8,18 @@ import {
   type ErrorData,
   fromErrorData,
   isSuperstepError,
+  SuperstepError,
   toErrorData,
   type Usage,
 } from "../core/index.ts"
+import { usualPrices } from "../models/call-model.ts"
 import {
   type CallModelOptions,
   callModel,
   type Model,
   type ModelCall,
   type ModelReply,
+  modelName,
   type ReplyDelta,
 } from "../models/index.ts"
 import { modelReservation } from "../models/reservation.ts"
@@ -103,7 +106,10 @@ async function reply<T extends Recorded>(
   for (const guard of guards) guard.checkModelCall(ctx)
   const needed = counted(step, { usage: modelReservation(models, call, core.options.calling?.prices) })
   const source = { agent: core.name }
-  const reserved = paid.reserve(needed, source)
+  const reserved = withModelNames(models, core, () => {
+    for (const guard of guards) guard.checkPrice(needed)
+    return paid.reserve(needed, source)
+  })
   if (reserved !== undefined) await reserved
   const options: CallModelOptions = {
     ...core.options.calling,
@@ -116,6 +122,21 @@ async function reply<T extends Recorded>(
   const above = telemetryOf(ctx)
   if (above === undefined) return step.keep(await callModel(models, call, options))
   return await tracedModelCall(above, models, call, options, (reply) => step.keep(reply))
+}
+
+/** Says which prices are missing, and what to do about it. */
+function withModelNames<T>(models: readonly Model[], { name, options }: AgentCore, reserve: () => T): T {
+  try {
+    return reserve()
+  } catch (error) {
+    if (!isSuperstepError(error, "BUDGET_UNPRICED")) throw error
+    const prices = options.calling?.prices ?? usualPrices()
+    const unpriced = models.map(modelName).filter((one) => prices.priceOf(one) === undefined)
+    const text =
+      `Agent "${name}": ${error.message} (${[...new Set(unpriced)].join(", ")}). Give its price with calling.prices or ` +
+      `registerPrices (--price ${unpriced[0]}=INPUT,OUTPUT), or set allowUnpriced beside usd to count its calls as free.`
+    throw new SuperstepError(error.code, text, { retryable: false, fatal: true })
+  }
 }
 
 /** A turn of the loop; a summary is none. */

@@ -2,7 +2,16 @@
 import type { ErrorData } from "./errors.ts"
 import type { GraphNode } from "./graph.ts"
 import type { MachineState, Reservation, Task } from "./state.ts"
-import { addUsage, amountOf, type Budget, exhausted, misfits, remaining, type Usage } from "./usage.ts"
+import {
+  addUsage,
+  amountOf,
+  type Budget,
+  type BudgetPart,
+  exhausted,
+  misfits,
+  remaining,
+  type Usage,
+} from "./usage.ts"
 
 /** What is used up, or undefined. Once the run is on its limit route the budget no longer holds it back. */
 export function overBudget(m: MachineState): ErrorData | undefined {
@@ -33,6 +42,8 @@ export function reservationProblem(
   if (m.graceUntil !== undefined) return undefined
   const over = overBudget(m) ?? nodeOverBudget(m, call.task.node)
   if (over !== undefined) return over
+  const unpriced = unpricedProblem(m.budget, needed) ?? unpricedProblem(call.task.node.spec.budget, needed)
+  if (unpriced !== undefined) return unpriced
   if (m.budget !== undefined) {
     const taken = claimed(m, m.usage, () => true, call)
     const parts = misfits(m.budget, taken, needed)
@@ -46,6 +57,13 @@ export function reservationProblem(
   const parts = misfits(budget, taken, needed)
   if (parts.length === 0) return undefined
   return { ...nodeExceeded(node, parts), cause: lacking(budget, taken, needed, parts) }
+}
+
+/** A budget in dollars cannot bound a call whose price nobody knows. */
+function unpricedProblem(budget: Budget | undefined, needed: Usage): ErrorData | undefined {
+  if (budget?.usd === undefined || budget.allowUnpriced || !needed.unpricedCalls) return undefined
+  const message = `The budget of ${budget.usd} US dollars cannot be kept: the price of the model is not known`
+  return { code: "BUDGET_UNPRICED", message, retryable: false, fatal: true }
 }
 
 /** What is used and reserved, but for the reservation of one call, which is about to change. */
@@ -64,7 +82,7 @@ export function claimed(
   return total
 }
 
-function lacking(budget: Budget, taken: Usage, needed: Usage, parts: readonly (keyof Budget)[]): ErrorData {
+function lacking(budget: Budget, taken: Usage, needed: Usage, parts: readonly BudgetPart[]): ErrorData {
   const left = remaining(budget, taken)
   const amounts = parts.map(
     (part) => `${rounded(amountOf(part, needed))} ${part} with ${rounded(left[part] ?? 0)} left`,

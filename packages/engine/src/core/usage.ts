@@ -40,7 +40,15 @@ export interface Budget {
   readonly modelCalls?: number | undefined
   readonly toolCalls?: number | undefined
   readonly iterations?: number | undefined
+  /**
+   * With `usd`: calls of models whose price is not known are made all the same, and count as free. Without it the first
+   * such call fails before it is made.
+   */
+  readonly allowUnpriced?: boolean | undefined
 }
+
+/** The parts of a budget that are amounts. */
+export type BudgetPart = Exclude<keyof Budget, "allowUnpriced">
 
 export function addUsage(total: Usage, more: Usage): Usage {
   const sum: { -readonly [K in UsageCounter]?: number | undefined } = { ...total }
@@ -80,16 +88,16 @@ export const BUDGET_PARTS = [
   "modelCalls",
   "toolCalls",
   "iterations",
-] as const satisfies readonly (keyof Budget)[]
+] as const satisfies readonly BudgetPart[]
 
 /** How much of a part of a budget a usage takes. */
-export function amountOf(part: keyof Budget, usage: Usage): number {
+export function amountOf(part: BudgetPart, usage: Usage): number {
   if (part === "tokens") return (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)
   return usage[part] ?? 0
 }
 
 /** The parts of a budget that are used up, in a fixed order. */
-export function exhausted(budget: Budget, usage: Usage): (keyof Budget)[] {
+export function exhausted(budget: Budget, usage: Usage): BudgetPart[] {
   return BUDGET_PARTS.filter((part) => {
     const most = budget[part]
     return most !== undefined && amountOf(part, usage) >= most
@@ -97,7 +105,7 @@ export function exhausted(budget: Budget, usage: Usage): (keyof Budget)[] {
 }
 
 /** The parts of a budget that are needed and do not suffice, in a fixed order. */
-export function misfits(budget: Budget, used: Usage, needed: Usage): (keyof Budget)[] {
+export function misfits(budget: Budget, used: Usage, needed: Usage): BudgetPart[] {
   return BUDGET_PARTS.filter((part) => {
     const most = budget[part]
     const more = amountOf(part, needed)
@@ -107,7 +115,7 @@ export function misfits(budget: Budget, used: Usage, needed: Usage): (keyof Budg
 
 /** What is left of each part of a budget, never less than nothing. */
 export function remaining(budget: Budget, usage: Usage): Budget {
-  const left: { -readonly [P in keyof Budget]: Budget[P] } = {}
+  const left: { -readonly [P in BudgetPart]?: Budget[P] } = {}
   for (const part of BUDGET_PARTS) {
     const most = budget[part]
     if (most !== undefined) left[part] = Math.max(0, most - amountOf(part, usage))

@@ -114,7 +114,8 @@ function* numberProblems(node: NodeSpec): Generator<Problem> {
     const text = `node "${node.id}": ${name} must be a whole number of at least 1, not ${value}`
     yield problem("INVALID_NUMBER", text, [node.id])
   }
-  for (const [part, value] of Object.entries(node.budget ?? {})) {
+  const { allowUnpriced: _, ...budget } = node.budget ?? {}
+  for (const [part, value] of Object.entries(budget)) {
     if (value === undefined || (Number.isFinite(value) && value >= 0)) continue
     const text = `node "${node.id}": budget.${part} must be a number of at least 0, not ${value}`
     yield problem("INVALID_NUMBER", text, [node.id])

@@ -15,7 +15,7 @@ import { type CallFailure, callFailure } from "./call-failure.ts"
 import { estimateInput } from "./estimate.ts"
 import type { Model, ModelCall, ModelReply, ReplyDelta } from "./model.ts"
 import { modelName, providerOf } from "./model-name.ts"
-import { type PriceTable, priceTable } from "./prices.ts"
+import { type Prices, type PriceTable, priceTable } from "./prices.ts"
 import type { ProviderLimits } from "./provider-limits.ts"
 import { Deadline, pause, stopError } from "./stopping.ts"
 
@@ -166,10 +166,23 @@ async function tryOnce(
 }
 
 let priceList: PriceTable | undefined
+let registered: readonly Prices[] = []
 
 export function usualPrices(): PriceTable {
-  priceList ??= priceTable()
+  priceList ??= priceTable(Object.assign({}, ...registered))
   return priceList
+}
+
+/** Prices for all calls of this process that are given no table of their own. Returns the function that removes them. */
+export function registerPrices(prices: Prices): () => void {
+  // Prices that cannot be used are reported here, not at the first call.
+  priceTable(prices)
+  registered = [...registered, prices]
+  priceList = undefined
+  return () => {
+    registered = registered.filter((one) => one !== prices)
+    priceList = undefined
+  }
 }
 
 function failed(errors: readonly SuperstepError[]): SuperstepError {

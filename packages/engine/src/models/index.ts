@@ -1,5 +1,5 @@
 /** Models: the port, how one is called, and stand-ins for tests and for newcomers. */
-export { type CallModelOptions, callModel, type ModelRetry } from "./call-model.ts"
+export { type CallModelOptions, callModel, type ModelRetry, registerPrices } from "./call-model.ts"
 export { type CalledBy, calledBy } from "./called-by.ts"
 export { type CassetteModel, type CassetteOptions, cassette } from "./cassette.ts"
 export type { CassetteMatch } from "./cassette-match.ts"

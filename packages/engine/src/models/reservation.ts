@@ -19,17 +19,21 @@ export function modelReservation(
   const inputTokens = estimateInput(call)
   let outputTokens = 0
   let usd: number | undefined
+  let unpricedCalls = 0
   for (const model of models) {
     const output = longestReply(model, call)
     outputTokens = Math.max(outputTokens, output)
     const cost = prices.cost(modelName(model), { input: inputTokens, output })
-    if (cost !== undefined) usd = Math.max(usd ?? 0, cost)
+    if (cost === undefined) unpricedCalls = 1
+    else usd = Math.max(usd ?? 0, cost)
   }
   return {
     inputTokens,
     outputTokens,
     modelCalls: 1,
-    ...(usd === undefined ? { unpricedCalls: 1 } : { usd }),
+    ...(usd !== undefined && { usd }),
+    // A model without a known price may be the one that answers.
+    ...((usd === undefined || unpricedCalls > 0) && { unpricedCalls: 1 }),
     estimatedCalls: 1,
   }
 }

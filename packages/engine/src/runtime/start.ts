@@ -91,7 +91,7 @@ function inputInvalid({ graph }: Program, reason: string): SuperstepError {
 }
 
 const LIMITS = new Set(["supersteps", "visits", "loops", "concurrency", "valueBytes"])
-const BUDGET = new Set<string>(BUDGET_PARTS)
+const BUDGET = new Set<string>([...BUDGET_PARTS, "allowUnpriced"])
 
 /** Options come from callers that may not be typed: they are checked before anything starts. */
 export function checkOptions(program: Program, options: RunOptions): void {
@@ -122,9 +122,15 @@ export function checkBounds({ limits, budget, timeout }: RunBounds): void {
   }
   for (const [name, value] of Object.entries({ ...budget })) {
     if (!BUDGET.has(name)) throw optionInvalid(`budget has no "${name}"; it has ${[...BUDGET].join(", ")}`)
-    checkAmount(`budget.${name}`, value)
+    if (name === "allowUnpriced") checkFlag(`budget.${name}`, value)
+    else checkAmount(`budget.${name}`, value)
   }
   checkAmount("timeout", timeout)
+}
+
+function checkFlag(name: string, value: unknown): void {
+  if (value === undefined || typeof value === "boolean") return
+  throw optionInvalid(`${name} must be true or false, not ${value}`)
 }
 
 function checkAmount(name: string, value: unknown): void {

@@ -77,7 +77,10 @@ export class StepStart implements PaidStep {
   }
 }
 
-export function overBudget({ code, message, cause }: ErrorData): SuperstepError {
+export function overBudget(problem: ErrorData): SuperstepError {
+  const { code, message, cause } = problem
+  // No limit was reached: the budget cannot be kept at all.
+  if (problem.fatal) return fromErrorData(problem)
   const why = cause === undefined ? {} : { cause: fromErrorData(cause) }
   return new SuperstepError(code, message, { limit: true, retryable: false, ...why })
 }

@@ -4,7 +4,7 @@
  * script must never take the words of a stand-in for an answer.
  */
 import { isSuperstepError, SuperstepError } from "@superstep/engine"
-import type { ModelConfig, ModelRef } from "@superstep/engine/models"
+import type { ModelConfig, ModelRef, Prices } from "@superstep/engine/models"
 import type { Cli } from "./cli.ts"
 import type { ModelChoices } from "./common-flags.ts"
 import { hasAnyKey, hasKey, KNOWN_PROVIDERS } from "./providers.ts"
@@ -25,6 +25,7 @@ export interface ChosenModels {
 
 export interface ModelFlags {
   readonly model?: ModelChoices | undefined
+  readonly price?: Prices | undefined
   readonly quiet?: true | undefined
   readonly json?: true | undefined
   /** The command is for scripts, whatever it is run from. */
@@ -36,7 +37,9 @@ export async function chooseModels(flags: ModelFlags, cli: Cli): Promise<ChosenM
   const choices = flags.model
   const isQuiet = flags.quiet === true
   const canStandIn = mayStandIn(flags, cli)
-  const { tellOffline, UNNAMED_MODEL } = await import("@superstep/engine/models")
+  const { registerPrices, tellOffline, UNNAMED_MODEL } = await import("@superstep/engine/models")
+  // For the rest of the process, which runs one command.
+  if (flags.price !== undefined) registerPrices(flags.price)
   // `check` announces it, before anything is drawn.
   tellOffline({ isTTY: true, write: () => true })
   const all = choices?.all === undefined ? undefined : await named(choices.all, cli)

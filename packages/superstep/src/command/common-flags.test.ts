@@ -5,6 +5,7 @@ import {
   parseCount,
   parseDuration,
   parseModel,
+  parsePrice,
   parseSet,
   parseSetSecret,
 } from "./common-flags.ts"
@@ -70,4 +71,18 @@ it("a count is a whole number of at least 1", () => {
 it("--set-secret takes a value, or the name of an environment variable, and repeats no value in an error", () => {
   expect(parseSetSecret("b", parseSetSecret("a=x=y"))).toEqual({ a: "x=y", b: undefined })
   expect(() => parseSetSecret("=hunter2")).toThrow(/^Write --set-secret KEY=VALUE, or --set-secret KEY\.$/)
+})
+
+describe("--price", () => {
+  it("is the input's and the output's price of a model, for several models", () => {
+    const first = parsePrice("azure/gpt=1.25,10")
+    expect(parsePrice("openai-compatible/a/b=0,.5", first)).toEqual({
+      "azure/gpt": { input: 1.25, output: 10 },
+      "openai-compatible/a/b": { input: 0, output: 0.5 },
+    })
+  })
+
+  it.each(["azure/gpt", "gpt=1,2", "azure/gpt=1", "azure/gpt=1,x"])("is not %j", (text) =>
+    expect(() => parsePrice(text)).toThrow("provider/model=INPUT,OUTPUT"),
+  )
 })

@@ -1,5 +1,6 @@
 /** The flags that commands share: how they are written, and what they mean. */
 import type { Budget, Limits } from "@superstep/engine"
+import type { Prices } from "@superstep/engine/models"
 import { type Command, InvalidArgumentError, Option } from "commander"
 import { DEFAULT_PATH } from "./open-store.ts"
 import { usageError } from "./usage-error.ts"
@@ -16,6 +17,7 @@ export interface StoreFlags {
 
 export interface DefinitionFlags {
   readonly model?: ModelChoices | undefined
+  readonly price?: Prices | undefined
   readonly agents?: string | undefined
   readonly set?: Readonly<Record<string, string>> | undefined
   /** By name; undefined: it is in the environment variable of that name. */
@@ -51,6 +53,7 @@ export interface BudgetFlag {
   readonly tokens?: number | undefined
   readonly usd?: number | undefined
   readonly seconds?: number | undefined
+  readonly allowUnpriced?: true | undefined
 }
 
 export function outputFlags(command: Command): Command {
@@ -84,11 +87,23 @@ export function variableFlags(command: Command): Command {
 }
 
 export function modelFlag(command: Command): Command {
-  return command.option(
-    "--model <name>",
-    "for every agent: provider/model, offline, scripted:FILE; or AGENT=NAME, again for more",
-    parseModel,
-  )
+  return command
+    .option(
+      "--model <name>",
+      "for every agent: provider/model, offline, scripted:FILE; or AGENT=NAME, again for more",
+      parseModel,
+    )
+    .option(
+      "--price <model=input,output>",
+      "price of a model in US dollars per million tokens; again for more",
+      parsePrice,
+    )
+}
+
+export function parsePrice(text: string, before: Prices = {}): Prices {
+  const [, model, input, output] = /^([^=\s]+\/[^=\s]+)=(\d*\.?\d+),(\d*\.?\d+)$/.exec(text) ?? []
+  if (model !== undefined) return { ...before, [model]: { input: Number(input), output: Number(output) } }
+  throw new InvalidArgumentError("A price is written provider/model=INPUT,OUTPUT, such as azure/gpt=1.25,10.")
 }
 
 export function runFlags(command: Command): Command {
@@ -173,12 +188,16 @@ function parseName(text: string): string {
 }
 
 export function parseBudget(text: string): BudgetFlag {
-  const budget: Record<string, number> = {}
+  const budget: Record<string, number | true> = {}
   for (const part of text.split(",")) {
+    if (part.trim() === "allowUnpriced") {
+      budget.allowUnpriced = true
+      continue
+    }
     const [, name, amount] = /^(tokens|usd|seconds)=(\d+(?:\.\d+)?|\.\d+)$/.exec(part.trim()) ?? []
     if (name === undefined || !(Number(amount) > 0)) {
       throw new InvalidArgumentError(
-        "A budget is written tokens=10000,usd=0.5,seconds=60: one of them or more.",
+        "A budget is written tokens=10000,usd=0.5,seconds=60: one of them or more. With allowUnpriced, calls of models without a known price count as free.",
       )
     }
     budget[name] = Number(amount)

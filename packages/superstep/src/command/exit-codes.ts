@@ -15,8 +15,10 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
+const USAGE = new Set(["BUDGET_UNPRICED", "MODEL_KEY_MISSING"])
+
 export function exitCodeOf(status: Exclude<RunStatus, "running">, error?: RunResult["error"]): ExitCode {
   // A module's models are known only when its agents ask them: what is missing is the caller's to set, as elsewhere.
-  if (status === "failed" && error?.code === "MODEL_KEY_MISSING") return EXIT.usage
+  if (status === "failed" && USAGE.has(error?.code ?? "")) return EXIT.usage
   return EXIT[status]
 }

@@ -24,7 +24,7 @@ export interface ResearchSettings {
   readonly budget?: ResearchBudget | undefined
 }
 
-export type ResearchFlags = Pick<DefinitionFlags, "model"> & Pick<OutputFlags, "quiet" | "json">
+export type ResearchFlags = Pick<DefinitionFlags, "model" | "price"> & Pick<OutputFlags, "quiet" | "json">
 
 const LOOP: readonly ResearchRole[] = ["thinker", "gap", "selector", "judge", "writer"]
 const DEEP: readonly ResearchRole[] = ["planner", ...LOOP, "synthesizer"]

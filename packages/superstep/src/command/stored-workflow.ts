@@ -37,7 +37,7 @@ export async function openStoredWorkflow(
   given: StoredWorkflowFlags,
   { isRun }: StoredWorkflowOptions = {},
 ): Promise<OpenedWorkflow> {
-  const { file, quiet, json, model, agents, set, untrusted, lenient, maxSteps } = given
+  const { file, quiet, json, price, model, agents, set, untrusted, lenient, maxSteps } = given
   const id = shortId(runId)
   const secret = withSecretsOf(secretSources(labels), given, { id, isRun })
   const setSecret = secret && Object.keys(secret).length > 0 ? secret : undefined
@@ -46,12 +46,12 @@ export async function openStoredWorkflow(
   )
   const found = fromLabels(labels, Object.fromEntries(own) as DefinitionFlags)
   const research = file === undefined ? settingsIn(labels) : undefined
-  if (research !== undefined) return await openResearch(research, cli, { ...found.flags, quiet, json })
+  if (research !== undefined) return await openResearch(research, cli, { ...found.flags, price, quiet, json })
   const source = file ?? found.source
   if (source === undefined) {
     throw usageError(`Run ${id} does not say which file its workflow "${workflow}" is in.\nAdd --file FILE.`)
   }
-  const flags = { ...found.flags, quiet, json }
+  const flags = { ...found.flags, price, quiet, json }
   const opened = await openWorkflow(source, cli, { flags, store: async () => store, isRun })
   if (opened.workflow.name === workflow) return opened
   await opened.close()
