@@ -73,6 +73,17 @@ describe("which errors", () => {
     expect(delays({ attempts: 3 }, 1, { ...failure, retryable: false } as never)).toEqual([undefined])
   })
 
+  test.each(["BUDGET_EXCEEDED", "BUDGET_UNPRICED", "INPUT_INVALID", "OUTPUT_INVALID", "CANCELLED"])(
+    "%s is not tried again, unless it is named",
+    (code) => {
+      const error = { code, message: "no" }
+      expect(retryDelay({ attempts: 3, delay: 1 }, 1, error, "s")).toBeUndefined()
+      expect(retryDelay({ attempts: 3, delay: 1, matching: [""] }, 1, error, "s")).toBeUndefined()
+      expect(retryDelay({ attempts: 3, delay: 1, on: [code] }, 1, error, "s")).toBe(1)
+      expect(retryDelay({ attempts: 3, delay: 1, matching: [code] }, 1, error, "s")).toBe(1)
+    },
+  )
+
   test("with a list of codes only those are tried again, whatever they say of themselves", () => {
     const policy = { attempts: 3, delay: 1, on: ["RATE_LIMIT"] }
     expect(retryDelay(policy, 1, failure, "s")).toBeUndefined()
@@ -95,9 +106,10 @@ describe("errors by their text", () => {
     expect(retryDelay(policy, 1, failure, "s")).toBeUndefined()
   })
 
-  test("an empty text is part of every error, and no text of none", () => {
+  test("an empty text is part of every error that another attempt may help, and no text of none", () => {
     const never = { ...failure, retryable: false }
-    expect(retryDelay({ ...policy, matching: [""] }, 1, never, "s")).toBe(1)
+    expect(retryDelay({ ...policy, matching: [""] }, 1, failure, "s")).toBe(1)
+    expect(retryDelay({ ...policy, matching: [""] }, 1, never, "s")).toBeUndefined()
     expect(retryDelay({ ...policy, matching: [] }, 1, failure, "s")).toBeUndefined()
   })
 })

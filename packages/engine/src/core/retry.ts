@@ -11,9 +11,12 @@ export interface RetryPolicy {
   readonly maxDelay?: number | undefined
   /** Part of the delay that varies, 0 to 1, so that many failures do not come back as one wave. Default 0. */
   readonly jitter?: number | undefined
-  /** Only these error codes are tried again. Absent: every error that does not say `retryable: false`. */
+  /** Only these error codes are tried again. Absent: every error that another attempt may help. */
   readonly on?: readonly string[] | undefined
-  /** Only errors whose code or message contains one of these, in any case, are tried again; an empty text: all. */
+  /**
+   * Only errors whose code or message contains one of these, in any case, are tried again; an empty text: all that
+   * another attempt may help.
+   */
   readonly matching?: readonly string[] | undefined
 }
 
@@ -34,10 +37,25 @@ export function retryDelay(
 }
 
 function isTriedAgain({ on, matching }: RetryPolicy, error: ErrorData): boolean {
-  if (on === undefined && matching === undefined) return error.retryable !== false
   if (on?.includes(error.code)) return true
+  const canHelp = !isHopeless(error)
+  if (on === undefined && matching === undefined) return canHelp
   const text = `${error.code} ${error.message}`.toLowerCase()
-  return matching?.some((part) => text.includes(part.toLowerCase())) === true
+  // An empty text names nothing in particular.
+  return matching?.some((part) => text.includes(part.toLowerCase()) && (canHelp || part !== "")) === true
+}
+
+/** What comes out the same however often it is tried: the same input is as invalid, the same budget as spent. */
+const HOPELESS = new Set([
+  "BUDGET_EXCEEDED",
+  "BUDGET_UNPRICED",
+  "CANCELLED",
+  "INPUT_INVALID",
+  "OUTPUT_INVALID",
+])
+
+function isHopeless({ code, retryable, limit }: ErrorData): boolean {
+  return retryable === false || limit === true || (retryable === undefined && HOPELESS.has(code))
 }
 
 /** A number in [0, 1) that depends on the text alone. */

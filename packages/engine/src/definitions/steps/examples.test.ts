@@ -89,9 +89,12 @@ describe("with scripted models", () => {
   test("retry", async () => {
     const clock = manualClock()
     const late = { error: { code: 429, message: "rate_limit: too many requests", retryable: false } }
-    const broken = { error: { code: 400, message: "broken" } }
+    const broken = { error: { code: 503, message: "broken" } }
     const model = scriptedModel({ fetcher: [late, "rain"], writer: ["s1", broken, "s2", "l2"] }, { clock })
-    const run = load(read("retry"), { model }).workflow.run("Ulm", { clock })
+    const run = load(
+      read("retry").replace(/(writer:\n +model: offline)/, "$1\n    fallback: { retries: -1 }"),
+      { model },
+    ).workflow.run("Ulm", { clock })
     await settled()
     await clock.advance(1_000)
     await settled()

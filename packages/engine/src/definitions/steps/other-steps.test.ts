@@ -87,7 +87,7 @@ workflow:
     tool: read_file
     toolset: { type: filesystem, root: ${folder}, readonly: true }
     args: { path: later.txt }
-    retry: { max_attempts: 1 }
+    retry: { max_attempts: 1, on: FILE_ }
 `
     const clock = manualClock()
     const run = load(text).workflow.run("Go", { clock })

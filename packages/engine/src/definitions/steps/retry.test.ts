@@ -1,9 +1,14 @@
 import { describe, expect, test } from "vitest"
 import { scriptedModel } from "../../models/index.ts"
 import { manualClock, settled } from "../../testing/index.ts"
-import { asked, file, load, play } from "./steps.test-support.ts"
+import { asked, load, file as plainFile, play } from "./steps.test-support.ts"
 
-const broken = (message = "boom") => ({ error: { code: 400, message } })
+/** Another attempt may help: the model's own attempts are off, so that a step's are seen. */
+const broken = (message = "boom") => ({ error: { code: 503, message } })
+const refused = (message = "boom") => ({ error: { code: 400, message } })
+
+const file: typeof plainFile = (agents, workflow) =>
+  plainFile(agents, workflow).replaceAll("model: offline }", "model: offline, fallback: { retries: -1 } }")
 
 describe("retry", () => {
   const step = (retry: string) =>
@@ -35,6 +40,14 @@ describe("retry", () => {
       status: "failed",
       agents: ["a"],
     })
+  })
+
+  test("never repeats what cannot succeed, unless `on` names it", async () => {
+    const plain = step("{ max_attempts: 2, initial_delay_seconds: 0 }")
+    expect(await play(plain, { a: [refused()] })).toMatchObject({ status: "failed", agents: ["a"] })
+    const named = step("{ max_attempts: 2, initial_delay_seconds: 0, on: boom }")
+    const { status, agents } = await play(named, { a: [refused(), "A"], b: ["B"] })
+    expect({ status, agents }).toEqual({ status: "completed", agents: ["a", "a", "b"] })
   })
 
   test.each([

@@ -2,7 +2,7 @@
 import type { ArgObject } from "../plan/index.ts"
 import type { StepData } from "./step-shape.ts"
 
-/** An attempt is one try: a step that is tried again twice has three. Any error is tried again, unless `on` says which. */
+/** An attempt is one try: a step that is tried again twice has three. Without `on`, any error that another attempt may help. */
 export function retryArg(retry: StepData["retry"]): ArgObject | undefined {
   const { max_attempts = 0, backoff, initial_delay_seconds, on } = retry ?? {}
   if (max_attempts === 0) return undefined
@@ -10,7 +10,7 @@ export function retryArg(retry: StepData["retry"]): ArgObject | undefined {
     attempts: max_attempts + 1,
     backoff: backoff === "exponential" ? backoff : undefined,
     delay: initial_delay_seconds === undefined ? undefined : Math.round(initial_delay_seconds * 1_000),
-    matching: typeof on === "string" ? [on] : (on ?? [""]),
+    matching: typeof on === "string" ? [on] : on,
   }
 }
 

@@ -23,7 +23,9 @@ const retryShape = z.strictObject({
   on: z
     .union([text, z.array(text)])
     .optional()
-    .describe("Only errors that have one of these texts in their code or message. Default: any."),
+    .describe(
+      "Only errors that have one of these texts in their code or message. Default: any that another try may help.",
+    ),
 })
 
 export const STEP_TYPES = [
