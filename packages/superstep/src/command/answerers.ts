@@ -3,6 +3,7 @@
 import { isApproval } from "./ask-person.ts"
 import type { Cli } from "./cli.ts"
 import type { Answerer } from "./supervise-run.ts"
+import { foreign, wrapped } from "./terminal.ts"
 
 /** There is a person who sees the question and can type. */
 export function isInteractive({ io, err }: Cli): boolean {
@@ -29,10 +30,14 @@ export function allowingTools(others: Answerer): Answerer {
 }
 
 /** In a script nobody is asked: a tool that needs consent does not run. */
-export function refusingTools(others: Answerer): Answerer {
+export function refusingTools({ err }: Pick<Cli, "err">, others: Answerer): Answerer {
   const reason = "Nobody is there to allow it."
   return async (request, signal) => {
-    if (isApproval(request.data)) return { kind: "answer", value: { approve: false, reason }, by: "exec" }
+    if (isApproval(request.data)) {
+      const what = `Refused: ${request.prompt} Add --yolo, or allow the tool in the permissions of the file.`
+      for (const line of wrapped(foreign(what), err.width)) err.line(line)
+      return { kind: "answer", value: { approve: false, reason }, by: "exec" }
+    }
     return await others(request, signal)
   }
 }

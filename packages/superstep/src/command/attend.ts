@@ -3,7 +3,7 @@ import type { GraphChangePolicy, RunEvent } from "@superstep/engine"
 import { allowingTools, atTheTerminal } from "./answerers.ts"
 import type { Cli } from "./cli.ts"
 import type { OutputFlags, StoreFlags } from "./common-flags.ts"
-import type { ExitCode } from "./exit-codes.ts"
+import { EXIT, type ExitCode } from "./exit-codes.ts"
 import { type OpenStore, storeAddress } from "./open-store.ts"
 import type { OpenedWorkflow } from "./open-workflow.ts"
 import { printEnded } from "./print-ended.ts"
@@ -11,13 +11,14 @@ import { hiddenIn } from "./progress/hidden-nodes.ts"
 import { jsonEvents } from "./progress/json-events.ts"
 import { plainProgress } from "./progress/plain-progress.ts"
 import type { Watcher } from "./progress/watcher.ts"
-import { type Begin, runWorkflow } from "./run-workflow.ts"
+import { type Begin, type Ended, runWorkflow } from "./run-workflow.ts"
 import { shellWord } from "./shell-word.ts"
 
 export interface AttendOptions {
   readonly opened: OpenedWorkflow
   readonly store: OpenStore
-  readonly flags: OutputFlags & StoreFlags & { readonly yolo?: true | undefined }
+  readonly flags: OutputFlags &
+    StoreFlags & { readonly yolo?: true | undefined; readonly strict?: true | undefined }
   readonly begin: Begin
   readonly onGraphChange?: GraphChangePolicy | undefined
   /** What was of a run that goes on. */
@@ -32,7 +33,13 @@ export async function attend(cli: Cli, options: AttendOptions): Promise<ExitCode
   const watcher = await progressOf(cli, flags, opened, past)
   const ended = await runWorkflow(cli, { opened, store, isKept, begin, onGraphChange, watcher, answerer })
   printEnded(cli, ended, { json: flags.json, isKept, storeFlag: storeFlagOf(flags) })
-  return ended.code
+  return flags.strict && lacksSomething(ended) ? EXIT.failed : ended.code
+}
+
+/** The workflow completed, and says itself which sources it could not ask. */
+function lacksSomething({ result }: Ended): boolean {
+  const problems = result?.status === "completed" ? result.state.incomplete : undefined
+  return Array.isArray(problems) && problems.length > 0
 }
 
 /** How a run is shown: live on a terminal, in lines elsewhere, as JSON, or not at all. */

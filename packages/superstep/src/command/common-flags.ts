@@ -36,6 +36,8 @@ export interface RunFlags extends BoundFlags {
 }
 
 export interface BoundFlags {
+  /** An answer that lacks something is no success. */
+  readonly strict?: true | undefined
   /** Milliseconds. */
   readonly timeout?: number | undefined
   readonly maxSteps?: number | undefined
@@ -125,6 +127,7 @@ export function boundFlags(command: Command): Command {
     .option("--timeout <time>", "90s, 2m, 1h: how long it may take", parseDuration)
     .option("--max-steps <n>", "supersteps at the most; of a graph, visits of its nodes", parseCount)
     .option("--budget <parts>", "tokens=…,usd=…,seconds=…", parseBudget)
+    .option("--strict", "exit with 1 when the answer is incomplete: a source failed, for example")
     .option("--max-value-bytes <n>", "the largest value it takes, as JSON (default 32 MB)", parseCount)
 }
 

@@ -1,7 +1,7 @@
 import { hostname } from "node:os"
 import { memoryStore, node, Runtime, type StoredHolder, type StoredRun, workflow } from "@superstep/engine"
 import { expect, test } from "vitest"
-import { livingHolder, machineOf } from "./living-holder.ts"
+import { livingHolder, machineOf, shownStatus } from "./living-holder.ts"
 
 /** This process, as a runtime makes it known. */
 async function thisHolder(): Promise<StoredHolder> {
@@ -41,3 +41,12 @@ test("a run that nobody has has no process", async () => {
 })
 
 test("a machine is shown by its name", () => expect(machineOf(HOLDER)).toBe(hostname()))
+
+test("a running run that nobody executes is shown as stopped", async () => {
+  const store = { holders: async () => [HOLDER] }
+  const shown = (run: Partial<StoredRun>) => shownStatus(store, run as StoredRun)
+  expect(await shown({ status: "running", holder: "h" })).toBe("running")
+  expect(await shown({ status: "running" })).toBe("stopped")
+  expect(await shown({ status: "running", holder: "gone" })).toBe("stopped")
+  expect(await shown({ status: "completed" })).toBe("completed")
+})

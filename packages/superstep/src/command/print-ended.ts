@@ -1,6 +1,7 @@
 /** What came of a run: the answer on stdout, and on stderr why there is none and how to go on. */
 import type { OpenRequest, RunResult } from "@superstep/engine"
 import type { Cli } from "./cli.ts"
+import { causeLines } from "./print-error.ts"
 import type { Ended } from "./run-workflow.ts"
 import { shellWord } from "./shell-word.ts"
 import { foreign, foreignLine, wrapped } from "./terminal.ts"
@@ -66,6 +67,7 @@ function printFailure({ err, isVerbose }: Cli, { error, status }: RunResult): vo
   const lines = wrapped(foreign(`${word}${where}: ${error.message}`), err.width - "superstep: ".length)
   for (const [i, line] of lines.entries())
     err.line(i === 0 ? `${err.paint.red("superstep:")} ${line}` : `  ${line}`)
+  for (const line of causeLines(error, err)) err.line(line)
   if (isVerbose && error.stack !== undefined) err.line(foreign(error.stack))
 }
 

@@ -14,6 +14,7 @@ export async function printError(error: unknown, cli: Pick<Cli, "err" | "isVerbo
     return EXIT.usage
   }
   for (const line of saidBy("superstep:", foreign(messageOf(error)), err)) err.line(line)
+  for (const line of causeLines(error, err)) err.line(line)
   if (isVerbose) for (const stack of stacksOf(error)) err.line(foreign(stack))
   return isUsage(error) ? EXIT.usage : EXIT.failed
 }
@@ -26,6 +27,25 @@ export function saidBy(name: string, message: string, { width, paint }: Terminal
 
 const MOST_CAUSES = 5
 
+interface Caused {
+  readonly message: string
+  readonly cause?: unknown
+}
+
+/** Why it happened, cause by cause, as far as the messages before do not say it already. */
+export function causeLines(error: unknown, { width }: Pick<Terminal, "width">): string[] {
+  const lines: string[] = []
+  let said = messageOf(error)
+  let { cause } = (error ?? {}) as Partial<Caused>
+  for (let depth = 0; cause !== undefined && cause !== null && depth < MOST_CAUSES; depth++) {
+    const message = messageOf(cause)
+    if (!said.includes(message)) lines.push(...wrapped(foreign(`caused by: ${message}`), width - 2))
+    said += `\n${message}`
+    cause = (cause as Partial<Caused>).cause
+  }
+  return lines.map((line) => `  ${line}`)
+}
+
 /** Its own, and those of what caused it. */
 function stacksOf(error: unknown): string[] {
   const stacks: string[] = []
@@ -36,7 +56,9 @@ function stacksOf(error: unknown): string[] {
 
 function messageOf(error: unknown): string {
   if (isSuperstepError(error)) return error.message
-  if (!(error instanceof Error)) return String(error)
+  // In a result that was read from a store an error is data.
+  const { message } = (error ?? {}) as Partial<Caused>
+  if (!(error instanceof Error)) return typeof message === "string" ? message : String(error)
   const { code } = error as { code?: unknown }
   const what = error.message || error.name
   // What is not of our family may be anybody's, a user's module included.

@@ -58,6 +58,7 @@ export function printRun(out: Terminal, report: RunReport): void {
 function printStanding(out: Terminal, { run, view, holder, now }: RunReport): void {
   const { startedAt = run.createdAt, finishedAt, superstep } = view
   const { forkOf, labels, thread, pinned } = run
+  const standing = run.status === "running" && holder === undefined ? "stopped" : run.status
   const began = new Date(startedAt).toISOString().replace("T", " ").slice(0, 19)
   const took = finishedAt === undefined ? "" : `; it took ${duration(finishedAt - startedAt)}`
   const steps = [counted(stepsOf(view), "step"), counted(superstep, "superstep")]
@@ -73,7 +74,7 @@ function printStanding(out: Terminal, { run, view, holder, now }: RunReport): vo
     ["at work", holder ? `in process ${holder.pid} on ${machineOf(holder)}` : atWorkNowhere(run)],
     ["kept", pinned ? "pinned: it is never pruned" : undefined],
   ]
-  out.line(`${out.paint.bold(`Run ${foreignLine(run.runId)}`)}: ${paintStatus(run.status, out.paint)}`)
+  out.line(`${out.paint.bold(`Run ${foreignLine(run.runId)}`)}: ${paintStatus(standing, out.paint)}`)
   for (const [name, text] of facts) {
     if (text === undefined) continue
     const [first = "", ...more] = wrapped(foreignLine(text), out.width - 12)

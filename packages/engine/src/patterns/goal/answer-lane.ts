@@ -9,6 +9,7 @@ import { agentStage } from "../stage-node.ts"
 import { askAgent, textOf } from "./ask-agent.ts"
 import type { SearchChoice } from "./choose-search.ts"
 import type { GoalAgent, GoalConfig, GoalSearch, SqlSearch } from "./goal-config.ts"
+import { type Incomplete, incomplete, reportIncomplete } from "./incomplete.ts"
 import { plainSearch } from "./plain-search.ts"
 import { review, revisionContext, type Verdict } from "./review.ts"
 import { askDatabase, csvDatabases, databaseFor } from "./sql-search.ts"
@@ -26,6 +27,8 @@ export interface LaneAnswer {
   readonly target: string
   readonly text: string
   readonly foundBy: FoundBy
+  /** Sources that could not be asked. */
+  readonly incomplete: readonly Incomplete[]
 }
 
 const NO_ANSWER = "I apologize, but I couldn't generate a response. Please try rephrasing your question."
@@ -61,12 +64,12 @@ export function answerLane(config: GoalConfig): Workflow<LaneInput, LaneAnswer> 
   const assistant = assistantStage(config.assistants, most)
   const answer = node("answer", ({ text = "" }: Way, ctx): LaneAnswer => {
     const { target } = ctx.state.get(asked)
-    return { target, text, foundBy: ctx.state.get(foundBy) }
+    return { target, text, foundBy: ctx.state.get(foundBy), incomplete: ctx.state.get(incomplete) }
   })
 
   const lane = workflow("answer-lane", {
     description: "Search, answer, review.",
-    state: [asked, context, foundBy, files, response, verdict, passes],
+    state: [asked, context, foundBy, files, response, verdict, passes, incomplete],
   }).start(begin)
   const cases = []
   if (sql !== undefined) {
@@ -135,7 +138,7 @@ function graphStage(graph: GoalSearch, results: number, hasNext: boolean) {
   return node("graph", async (_: SearchChoice, ctx): Promise<Searched> => {
     const { goal } = ctx.state.get(asked)
     const search = () => plainSearch("graph", graph, goal, results, ctx)
-    return found("graph", await (hasNext ? orNothing(search, ctx) : search()), ctx)
+    return found("graph", await (hasNext ? orNothing("graph", search, ctx) : search()), ctx)
   })
 }
 
@@ -147,19 +150,20 @@ function vectorStage({ sql, vector, results = RESULTS }: GoalConfig) {
     const index = search.by === "sql" ? (sql?.vector ?? vector) : vector
     const look = async () =>
       index === undefined ? "" : await plainSearch("vector", index, goal, results, ctx)
-    const text = await (isLast ? orNothing(look, ctx) : look())
+    const text = await (isLast ? orNothing("documents", look, ctx) : look())
     const searched = found("vector", text, ctx)
     if (search.by === "sql" && text === "") ctx.state.write(context, NO_RESULTS)
     return searched
   })
 }
 
-async function orNothing(search: () => Promise<string>, ctx: Context): Promise<string> {
+async function orNothing(source: string, search: () => Promise<string>, ctx: Context): Promise<string> {
   try {
     return await search()
   } catch (error) {
     if (isNoFailure(error, ctx)) throw error
     ctx.log("warn", messageOf(error))
+    reportIncomplete(ctx, source, messageOf(error))
     return ""
   }
 }

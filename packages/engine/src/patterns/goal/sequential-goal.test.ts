@@ -146,7 +146,7 @@ describe("per target", () => {
     expect(found.told("a")[0]).toContain("There are 7 lamps.")
     const failed = team({ a: ["x"] })
     const { result } = await watched({ ...failed, graph, vector: retriever("v", new Error("locked")) })
-    expect(result.outputs).toEqual(["x"])
+    expect(result.outputs).toEqual(['Incomplete: documents: The vector search of "v" failed: locked.\n\nx'])
     expect(failed.told("a")).toEqual(["user: Question: how many lamps?\n\nContext:\n"])
   })
 

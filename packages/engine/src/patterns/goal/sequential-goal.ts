@@ -7,6 +7,7 @@ import { answerLane, type LaneAnswer, type LaneInput } from "./answer-lane.ts"
 import { chooseSearch, chooseTargets, type SearchChoice } from "./choose-search.ts"
 import { detectSchema } from "./detect-schema.ts"
 import { checkGoalConfig, type GoalConfig } from "./goal-config.ts"
+import { incomplete, incompleteText } from "./incomplete.ts"
 import { answerOf } from "./run-answer.ts"
 import { type Triage, triage, wantsDetection } from "./triage.ts"
 
@@ -43,11 +44,15 @@ export function sequentialGoal(config: GoalConfig): Workflow<string, string> {
     input: (input) => input,
     output: ([answer]) => answer as LaneAnswer,
   })
-  const stitch = node("stitch", stitched)
+  const stitch = node("stitch", (answers: readonly LaneAnswer[], ctx): string => {
+    const problems = answers.flatMap((answer) => answer.incomplete)
+    ctx.state.write(incomplete, problems)
+    return incompleteText(problems) + stitched(answers)
+  })
 
   const pipeline = workflow(name, {
     description: "Answers a goal: triage, search, assistants, review.",
-    state: [goal],
+    state: [goal, incomplete],
   }).start(triaging)
   if (databases === undefined) pipeline.edge(triaging, choose)
   else {

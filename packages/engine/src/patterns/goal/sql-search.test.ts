@@ -151,6 +151,30 @@ describe("the SQL agent", () => {
     expect(logs.filter((line) => line.startsWith('info: "The shop" has nothing: '))).toHaveLength(1)
   })
 
+  test("a query that fails goes back to the model once, with what the database says", async () => {
+    let asked = 0
+    const shop = database("shop")
+    const query: typeof shop.query = async (...given) => {
+      if (asked++ === 0) throw new Error('column "m" does not exist. Hint: perhaps you meant "n".')
+      return await shop.query(...given)
+    }
+    const sql = ["SELECT m FROM lamps", "SELECT n FROM lamps"]
+    const { context, agents, result } = await searched({ list: [{ ...shop, query }], sql })
+    expect(agents.told("sql")[1]).toContain('Hint: perhaps you meant "n".')
+    expect(context).toContain("SQL: SELECT n FROM lamps")
+    expect(result.outputs).toEqual(["done"])
+    expect(result.state.incomplete).toEqual([])
+  })
+
+  test("a database that is down is in the answer's first lines and in the result, not only in the log", async () => {
+    const answer = new Error("connection refused")
+    const { result } = await searched({ list: [database("shop", { answer })] })
+    expect(String(result.outputs[0])).toMatch(/^Incomplete: The shop: the query failed: connection refused/)
+    expect(result.state.incomplete).toEqual([
+      { source: "The shop", reason: expect.stringContaining("connection refused") },
+    ])
+  })
+
   test("a last resort that fails is logged, and the run goes on", async () => {
     const vector = retriever("docs", new Error("corrupt"))
     const { context, logs } = await searched({ list: [], config: { vector } })
@@ -165,7 +189,9 @@ describe("the SQL agent", () => {
     }
     const sql = { agent: agents.sqlAgent, databases: { listDatabases: shut, findBestDatabase: shut } }
     const { result, logs } = await watched({ ...agents, sql })
-    expect(result.outputs).toEqual(["done"])
+    expect(String(result.outputs[0])).toMatch(
+      /^Incomplete: x: unreachable\nIncomplete: files: unreachable\n\ndone$/,
+    )
     expect(logs).toContain("warn: No database was found: unreachable")
     expect(logs).toContain("warn: The files cannot be listed: unreachable")
     const shop = { ...database("shop"), schema: shut }

@@ -8,7 +8,8 @@ import { formatRows } from "../format-rows.ts"
 import type { Database, QueryResult } from "../ports.ts"
 import { askAgent, textOf } from "./ask-agent.ts"
 import type { SqlSearch } from "./goal-config.ts"
-import { type Tried, tried } from "./recorded-try.ts"
+import { reportIncomplete } from "./incomplete.ts"
+import { tried } from "./recorded-try.ts"
 import { schemaText } from "./schema-text.ts"
 import { selectIn } from "./select-in.ts"
 
@@ -32,7 +33,10 @@ export async function databaseFor(
     const database = named ?? (await sql.databases.findBestDatabase(goal, { signal }))?.database
     return database === undefined ? null : nameOf(database)
   })
-  if (!found.ok) ctx.log("warn", `No database was found: ${found.reason}`)
+  if (!found.ok) {
+    ctx.log("warn", `No database was found: ${found.reason}`)
+    reportIncomplete(ctx, wanted ?? "databases", found.reason)
+  }
   return found.ok ? found.value : null
 }
 
@@ -48,7 +52,10 @@ export async function csvDatabases(
     const others = known.filter(({ id }) => id !== first?.id)
     return [...(first === undefined ? [] : [first]), ...others].map(nameOf)
   })
-  if (!found.ok) ctx.log("warn", `The files cannot be listed: ${found.reason}`)
+  if (!found.ok) {
+    ctx.log("warn", `The files cannot be listed: ${found.reason}`)
+    reportIncomplete(ctx, "files", found.reason)
+  }
   return found.ok ? found.value : []
 }
 
@@ -71,18 +78,33 @@ export async function askDatabase(
   const schema = await tried(ctx, `schema of ${id}`, async () =>
     schemaText(await (await open()).schema({ signal }), goal),
   )
-  if (!schema.ok) return void nothing(`its schema cannot be read: ${schema.reason}`)
+  const failed = (reason: string) => {
+    nothing(reason)
+    reportIncomplete(ctx, name, reason)
+  }
+  if (!schema.ok) return void failed(`its schema cannot be read: ${schema.reason}`)
   if (schema.value === "") return void nothing("it has no tables")
 
   const written = await writeSelect(sql, database, schema.value, goal, ctx)
-  if (!written.ok) return void nothing(written.reason)
-  const statement = written.value
+  if (!written.ok) return void (written.isFailure ? failed : nothing)(written.reason)
+  let statement = written.value
 
-  const result = await tried(ctx, `query ${id}`, async (): Promise<QueryResult> => {
-    const { columns, rows, isCut } = await (await open()).query(statement, { rows: MOST_ROWS, signal })
-    return { columns, rows: rows.slice(0, MOST_ROWS), isCut: isCut || rows.length > MOST_ROWS }
-  })
-  if (!result.ok) return void nothing(`the query failed: ${result.reason} The query was: ${statement}`)
+  const query = (key: string) =>
+    tried(ctx, key, async (): Promise<QueryResult> => {
+      const { columns, rows, isCut } = await (await open()).query(statement, { rows: MOST_ROWS, signal })
+      return { columns, rows: rows.slice(0, MOST_ROWS), isCut: isCut || rows.length > MOST_ROWS }
+    })
+  let result = await query(`query ${id}`)
+  if (!result.ok) {
+    // Once: the server says what is wrong, and often how to write it.
+    const problem = `This query failed:\n${statement}\nThe database says: ${result.reason}\nWrite it correctly.`
+    const again = await writeSelect(sql, database, schema.value, goal, ctx.scope("corrected"), problem)
+    if (again.ok && again.value !== statement) {
+      statement = again.value
+      result = await query(`corrected query ${id}`)
+    }
+  }
+  if (!result.ok) return void failed(`the query failed: ${result.reason} The query was: ${statement}`)
   const { rows, isCut } = result.value
   if (rows.length === 0) {
     return void nothing(`${isCut ? "the result is too large" : "no rows"} for: ${statement}`)
@@ -96,25 +118,31 @@ export async function askDatabase(
   return `Source: ${name} (${kind})\nSQL: ${statement.replace(/\s+/g, " ")}\n\n${text}`
 }
 
+/** A model that finds nothing to ask for has answered; one that cannot be asked has failed. */
+type Written =
+  | { readonly ok: true; readonly value: string }
+  | { readonly ok: false; readonly reason: string; readonly isFailure?: boolean }
+
 async function writeSelect(
   { agent }: SqlSearch,
   { kind }: DatabaseName,
   schema: string,
   goal: string,
   ctx: Context,
-): Promise<Tried<string>> {
+  problem?: string,
+): Promise<Written> {
   let answer: string
   try {
-    answer = textOf(await askAgent("SQL", agent, selectPrompt(kind, schema, goal), ctx))
+    answer = textOf(await askAgent("SQL", agent, selectPrompt(kind, schema, goal, problem), ctx))
   } catch (error) {
     if (isNoFailure(error, ctx)) throw error
-    return { ok: false, reason: messageOf(error) }
+    return { ok: false, isFailure: true, reason: messageOf(error) }
   }
   const value = selectIn(answer)
   return value === undefined ? { ok: false, reason: "no SELECT was written for it" } : { ok: true, value }
 }
 
-function selectPrompt(kind: Database["kind"], schema: string, goal: string): string {
+function selectPrompt(kind: Database["kind"], schema: string, goal: string, problem?: string): string {
   const dialect = kind === "postgresql" ? "PostgreSQL" : kind === "csv" ? "DuckDB" : "SQL"
   return [
     `Write one SELECT (${dialect}) that finds what the goal asks for, and nothing else: no explanation.`,
@@ -123,6 +151,7 @@ function selectPrompt(kind: Database["kind"], schema: string, goal: string): str
     `Tables:\n${schema}`,
     "",
     `Goal: ${goal}`,
+    ...(problem === undefined ? [] : ["", problem]),
   ].join("\n")
 }
 

@@ -60,7 +60,7 @@ async function execute(
     isKept,
     begin,
     watcher: flags.json ? jsonEvents(out) : spoken,
-    answerer: flags.yolo ? allowingTools(nobody) : refusingTools(nobody),
+    answerer: flags.yolo ? allowingTools(nobody) : refusingTools(cli, nobody),
   })
   const { result } = ended
   // Models that do not stream, and workflows without agents.

@@ -304,7 +304,7 @@ describe("a run goes on", () => {
     const state = await superstep(["runs", "state", made.runId], io)
     expect(JSON.parse(state.stdout)).toEqual({ log: ["mine", "published"] })
     const only = await superstep(["runs", "fork", "a", "--at", "2", "--no-run"], io)
-    expect((await rowsOf(io))[0]).toMatchObject({ runId: only.stdout.trim(), status: "running" })
+    expect((await rowsOf(io))[0]).toMatchObject({ runId: only.stdout.trim(), status: "stopped" })
     expect((await superstep(["runs", "fork", "a", "--at", "7"], io)).code).toBe(2)
     expect((await superstep(["runs", "fork", "a", "--set-state", "nope=1"], io)).stderr).toContain(
       "no channel of workflow",

@@ -1,19 +1,20 @@
 /** `superstep runs list`: the newest runs, each in a line. */
-import { isSuperstepError, type StoredRun, type StoredStatus, type Usage } from "@superstep/engine"
+import { isSuperstepError, type StoredRun, type Usage } from "@superstep/engine"
 import { Command, InvalidArgumentError } from "commander"
 import { age, shortCost, shortTokens } from "../amounts.ts"
 import type { Cli } from "../cli.ts"
 import { type OutputFlags, outputFlags, parseCount, type StoreFlags, storeFlags } from "../common-flags.ts"
 import { findRun, shortId, typedId } from "../find-run.ts"
 import { jsonLine } from "../json-line.ts"
+import { shownStatus } from "../living-holder.ts"
 import type { OpenStore } from "../open-store.ts"
 import { stepsOf, viewOf } from "../run-overview.ts"
-import { paintStatus, STATUSES } from "../status-paint.ts"
+import { paintStatus, type ShownStatus, STATUSES } from "../status-paint.ts"
 import { printTable } from "../table.ts"
 import { useStore } from "../use-store.ts"
 
 interface ListFlags extends OutputFlags, StoreFlags {
-  readonly status?: readonly StoredStatus[] | undefined
+  readonly status?: readonly ShownStatus[] | undefined
   readonly workflow?: string | undefined
   readonly before?: string | undefined
   readonly limit: number
@@ -31,17 +32,17 @@ export function listCommand(cli: Cli): Command {
   return outputFlags(storeFlags(command))
 }
 
-function parseStatus(text: string, before: readonly StoredStatus[] = []): readonly StoredStatus[] {
+function parseStatus(text: string, before: readonly ShownStatus[] = []): readonly ShownStatus[] {
   const words = text.split(",").map((word) => word.trim())
-  const wrong = words.find((word) => !STATUSES.includes(word as StoredStatus))
+  const wrong = words.find((word) => !STATUSES.includes(word as ShownStatus))
   if (wrong !== undefined) throw new InvalidArgumentError(`A status is one of ${STATUSES.join(", ")}.`)
-  return [...before, ...(words as StoredStatus[])]
+  return [...before, ...(words as ShownStatus[])]
 }
 
 async function list({ out, err }: Cli, store: OpenStore, flags: ListFlags): Promise<void> {
   const { status, workflow, limit, json, quiet } = flags
   const before = flags.before === undefined ? undefined : (await findRun(store, flags.before)).runId
-  const found = await store.runs({ status, workflow, before, limit: limit + 1 })
+  const found = await listed(store, { status, workflow, before, limit: limit + 1 })
   const shown = found.slice(0, limit)
   if (json) {
     for await (const one of withFigures(store, shown)) out.line(jsonLine(runData(one)))
@@ -73,7 +74,26 @@ async function list({ out, err }: Cli, store: OpenStore, flags: ListFlags): Prom
   err.line(err.paint.dim(`There are more: --before ${typedId(last.runId)}, or --limit ${limit * 5}`))
 }
 
+type Query = Omit<NonNullable<Parameters<OpenStore["runs"]>[0]>, "status"> &
+  Pick<ListFlags, "status"> & { readonly limit: number }
+
+/** Stores know no `stopped`: pages of runs are read until enough of them stand as was asked. */
+async function listed(store: OpenStore, { status, ...query }: Query): Promise<StoredRun[]> {
+  const stored = status && [...new Set(status.map((one) => (one === "stopped" ? "running" : one)))]
+  const found: StoredRun[] = []
+  let { before } = query
+  for (;;) {
+    const page = await store.runs({ ...query, before, status: stored })
+    for (const run of page) {
+      if (status === undefined || status.includes(await shownStatus(store, run))) found.push(run)
+    }
+    before = page.at(-1)?.runId
+    if (page.length < query.limit || found.length >= query.limit) return found.slice(0, query.limit)
+  }
+}
+
 interface RunFigures {
+  readonly status: ShownStatus
   readonly run: StoredRun
   readonly steps: number
   readonly usage: Usage
@@ -87,18 +107,19 @@ async function* withFigures(store: OpenStore, runs: readonly StoredRun[]): Async
       if (isSuperstepError(error, "RUN_UNKNOWN")) return undefined
       throw error
     })
-    if (view !== undefined) yield { run, steps: stepsOf(view), usage: view.usage }
+    if (view !== undefined)
+      yield { run, status: await shownStatus(store, run), steps: stepsOf(view), usage: view.usage }
   }
 }
 
-function cellsOf({ run, steps, usage }: RunFigures, now: number): string[] {
-  const { runId, workflow, status, createdAt } = run
+function cellsOf({ run, status, steps, usage }: RunFigures, now: number): string[] {
+  const { runId, workflow, createdAt } = run
   const figures = [age(now - createdAt), String(steps), shortTokens(usage), shortCost(usage)]
   return [shortId(runId), workflow, status, ...figures]
 }
 
-function runData({ run, ...figures }: RunFigures) {
-  const { runId, workflow, status, createdAt, updatedAt, thread, key, labels, forkOf, pinned } = run
+function runData({ run, status, ...figures }: RunFigures) {
+  const { runId, workflow, createdAt, updatedAt, thread, key, labels, forkOf, pinned } = run
   const more = { thread, key, labels, forkOf, pinned }
   return { runId, workflow, status, createdAt, updatedAt, ...figures, ...more }
 }

@@ -7,7 +7,7 @@ import type { Cli } from "../cli.ts"
 import { type OutputFlags, outputFlags, type StoreFlags, storeFlags } from "../common-flags.ts"
 import { findRun } from "../find-run.ts"
 import { jsonLine } from "../json-line.ts"
-import { livingHolder } from "../living-holder.ts"
+import { livingHolder, shownStatus } from "../living-holder.ts"
 import type { OpenStore } from "../open-store.ts"
 import { nodesOf, stepsOf, viewOf } from "../run-overview.ts"
 import { printRun } from "../run-report.ts"
@@ -27,7 +27,7 @@ export function showCommand(cli: Cli): Command {
 async function show({ out }: Cli, store: OpenStore, id: string, flags: ShowFlags): Promise<void> {
   const run = await findRun(store, id)
   const view = await viewOf(store, run.runId)
-  if (flags.json) return out.line(jsonLine(runData(run, view)))
+  if (flags.json) return out.line(jsonLine({ ...runData(run, view), status: await shownStatus(store, run) }))
   const now = Date.now()
   const holder = await livingHolder(store, run)
   printRun(out, { run, view, holder, now, storeFlag: storeFlagOf(flags) })

@@ -6,7 +6,7 @@ import { type OutputFlags, outputFlags, type StoreFlags, storeFlags } from "../c
 import { counted } from "../figures.ts"
 import { jsonLine } from "../json-line.ts"
 import { type OpenStore, storeAddress } from "../open-store.ts"
-import { STATUSES } from "../status-paint.ts"
+import { STORED_STATUSES } from "../status-paint.ts"
 import { printTable } from "../table.ts"
 import { wrapped } from "../terminal.ts"
 import { useStore } from "../use-store.ts"
@@ -29,7 +29,7 @@ async function report({ out, io }: Cli, store: OpenStore, flags: ReportFlags): P
   const { runs, journal, snapshots, blobs, threads, workflows, disk } = found
   const { url, path } = storeAddress(flags.store, io.cwd)
   const all = Object.values(runs).reduce((sum, count) => sum + (count ?? 0), 0)
-  const byStatus = STATUSES.flatMap((status) => (runs[status] ? [`${runs[status]} ${status}`] : []))
+  const byStatus = STORED_STATUSES.flatMap((status) => (runs[status] ? [`${runs[status]} ${status}`] : []))
   out.line(out.paint.bold(path ?? url))
   const amount = ({ count, bytes }: { count: number; bytes: number }, one: string) =>
     `${counted(count, one)}, ${size(bytes)}`
