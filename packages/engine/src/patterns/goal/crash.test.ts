@@ -30,10 +30,10 @@ test("a run with two lanes, detection, fall-backs and a review ends the same, wh
   expect(outcome).toMatchObject({
     status: "completed",
     outputs: [
-      "### AssistantAgent=a\n[After 1 review passes]\na second\n\n---\n\n### AssistantAgent=b\n[After 1 review passes]\nb second",
+      "Incomplete: The files: the query failed: broken The query was: SELECT n FROM lamps\n\n### AssistantAgent=a\n[After 1 review passes]\na second\n\n---\n\n### AssistantAgent=b\n[After 1 review passes]\nb second",
     ],
-    // Triage; per lane: SQL for the database and the files, two answers, one review.
-    usage: { modelCalls: 1 + 2 * 5 },
+    // Triage; per lane: SQL for the database and the files, a correction of the latter, two answers, one review.
+    usage: { modelCalls: 1 + 2 * 6 },
   })
   expect(crashes).toBeGreaterThan(50)
 })
