@@ -128,11 +128,15 @@ export function retention(database: Database, transactions: Transactions, tables
   }
 
   /** Ids of runs that may go, a few at a time, newest first. */
-  function* candidates({ workflow, keep, endedBefore }: PrunePolicy): Generator<readonly number[]> {
+  async function* candidates({
+    workflow,
+    keep,
+    endedBefore,
+  }: PrunePolicy): AsyncGenerator<readonly number[]> {
     const name = toTextOrNull(workflow)
     const read = (query: () => unknown[]) => transactions.read("The list of runs that may go", query)
     if (keep === undefined) {
-      const [old] = read(() => findOld.all(endedBefore ?? null, name)) as [{ ids: string }]
+      const [old] = (await read(() => findOld.all(endedBefore ?? null, name))) as [{ ids: string }]
       const ids = JSON.parse(old.ids) as number[]
       for (let i = 0; i < ids.length; i += RUNS_AT_ONCE) yield ids.slice(i, i + RUNS_AT_ONCE)
       return
@@ -145,7 +149,7 @@ export function retention(database: Database, transactions: Transactions, tables
     }
     for (let before: number | undefined = Number.MAX_SAFE_INTEGER; before !== undefined; ) {
       const from: number = before
-      const runs = read(() => findNext.all(from, name, RUNS_AT_ONCE)) as OverRow[]
+      const runs = (await read(() => findNext.all(from, name, RUNS_AT_ONCE))) as OverRow[]
       yield runs.filter(goes).map(({ id }) => id)
       before = runs.at(-1)?.id
     }
@@ -172,7 +176,7 @@ export function retention(database: Database, transactions: Transactions, tables
     },
     async prune(policy) {
       const sum = { count: 0, bytes: 0 }
-      for (const ids of candidates(policy)) {
+      for await (const ids of candidates(policy)) {
         if (ids.length === 0) {
           await new Promise((resume) => nextTurn(resume))
           continue

@@ -5,8 +5,9 @@
  * Names (ids, workflows, frames, keys, holders …) are kept as text.ts has them. Bodies are JSON; `blobs` beside a
  * body says what was taken out of it, and where (blobs.ts). Rows of definitions have plain texts: people write them.
  */
+import type { SuperstepError } from "@superstep/engine"
 import type { Database } from "./driver.ts"
-import { unusable } from "./errors.ts"
+import { outdated, unusable } from "./errors.ts"
 
 /** The statements at N take a file of version N to version N + 1; released ones never change. */
 const MIGRATIONS: readonly string[] = [
@@ -187,18 +188,37 @@ const MIGRATIONS: readonly string[] = [
   `,
 ]
 
-/** To be called within a transaction that may write. */
-export function migrate(database: Database, path: string): void {
+export const SCHEMA_VERSION = MIGRATIONS.length
+
+/** Whether the file is up to date. Throws for one of a later version, or of another program. */
+export function isCurrent(database: Database, path: string): boolean {
   const version = versionOf(database, path)
-  if (version === MIGRATIONS.length) return
-  if (version > MIGRATIONS.length) {
+  if (version > SCHEMA_VERSION) {
     throw unusable(
       path,
-      `is of version ${version}, and this @superstep/store-sqlite knows versions up to ${MIGRATIONS.length}: update the package`,
+      `is of version ${version}, and this @superstep/store-sqlite knows versions up to ${SCHEMA_VERSION}: update the package`,
     )
   }
-  for (const statements of MIGRATIONS.slice(version)) database.exec(statements)
-  database.exec(`UPDATE meta SET version = ${MIGRATIONS.length}`)
+  return version === SCHEMA_VERSION
+}
+
+/** To be called within a transaction that may write. */
+export function migrate(database: Database, path: string): void {
+  if (isCurrent(database, path)) return
+  for (const statements of MIGRATIONS.slice(versionOf(database, path))) database.exec(statements)
+  database.exec(`UPDATE meta SET version = ${SCHEMA_VERSION}`)
+}
+
+/**
+ * Says, inside a transaction, why this process may no longer write: a newer version of the package has brought the
+ * file up to date since it was opened here, and what this one would write might lack what the newer one relies on.
+ */
+export function outdatedCheck(database: Database, path: string): () => SuperstepError | undefined {
+  const find = database.prepare("SELECT version FROM meta")
+  return () => {
+    const [row] = find.all() as { version: unknown }[]
+    return row?.version === SCHEMA_VERSION ? undefined : outdated(path, row?.version, SCHEMA_VERSION)
+  }
 }
 
 function versionOf(database: Database, path: string): number {

@@ -97,7 +97,7 @@ export function storeOn(database: Database, transactions: Transactions): SqliteS
     async mailOutcome(id) {
       const subject = `The outcome of mail "${id}"`
       // Asked for again and again: only the last time is it a write.
-      if (!transactions.read(subject, () => mail.hasOutcome(id))) return undefined
+      if (!(await transactions.read(subject, () => mail.hasOutcome(id)))) return undefined
       return transactions.write(subject, () => mail.takeOutcome(id))
     },
 
@@ -114,9 +114,7 @@ export function storeOn(database: Database, transactions: Transactions): SqliteS
     async report() {
       return transactions.readTogether("The size of the store", report)
     },
-    async close() {
-      transactions.close()
-    },
+    close: () => transactions.close(),
   }
 }
 

@@ -27,18 +27,18 @@ export function open(path: string, driver: Driver, durability: "normal" | "full"
 }
 
 function openFile(path: string, driver: Driver, durability: "normal" | "full" = "normal") {
-  // Nobody waits for a lock here: within one process no one would let go of it.
-  return openDatabase({ path, durability, busyTimeout: 0, lookAgain: 0, driver })
+  return openDatabase({ path, durability, lookAgain: 0, driver })
 }
 
-export function openStore(path: string, driver: Driver): SqliteStore {
+/** Without a time to wait for a lock: within one process nobody would let go of it. */
+export function openStore(path: string, driver: Driver, busyTimeout = 0): SqliteStore {
   const { database, isGone } = openFile(path, driver)
-  return storeOn(database, new Transactions(database, isGone))
+  return storeOn(database, new Transactions(database, { mayWrite: isGone, busyTimeout }))
 }
 
 /** A store on a connection that the test has too, or on one that looks at what is asked of it. */
 export function storeOver(database: Database): SqliteStore {
-  return storeOn(database, new Transactions(database, () => undefined))
+  return storeOn(database, new Transactions(database, { mayWrite: () => undefined, busyTimeout: 0 }))
 }
 
 /** Does what `change` does to the file, on a connection of its own. */
