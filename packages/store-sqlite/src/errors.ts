@@ -1,4 +1,4 @@
-import { SuperstepError } from "@superstep/engine"
+import { isSuperstepError, SuperstepError } from "@superstep/engine"
 import { resultCode } from "./driver.ts"
 
 /** `what` goes on after the path, and says what to do. */
@@ -14,6 +14,7 @@ export function writeFailed(what: string, cause?: unknown): SuperstepError {
 const OF_DAMAGE: ReadonlySet<number | undefined> = new Set([11, 26])
 
 export function readFailed(what: string, cause: unknown): SuperstepError {
+  if (isSuperstepError(cause)) return cause
   if (OF_DAMAGE.has(resultCode(cause)))
     return corrupt(() => `${what} cannot be read`, `the file is damaged${why(cause)}`, cause)
   return new SuperstepError("STORE_READ_FAILED", `${what} cannot be read${why(cause)}.`, { cause })
@@ -26,6 +27,19 @@ const MEND =
 export function corrupt(place: Place, what: string, cause?: unknown): SuperstepError {
   const text = `${place()}: ${what}. ${MEND}`
   return new SuperstepError("STORE_CORRUPT", text, { cause })
+}
+
+/** Without what to do about it: for lists of damage, which say that once. */
+export function messageOfDamage(error: unknown): string {
+  return error instanceof Error ? error.message.replace(` ${MEND}`, "") : String(error)
+}
+
+export function tablesDamaged(cause: unknown): SuperstepError {
+  return corrupt(
+    () => "The tables of the store are damaged",
+    `SQLite does not accept them${why(cause)}`,
+    cause,
+  )
 }
 
 /** Says that something is damaged, and where: only asked when it is. */

@@ -1,8 +1,9 @@
 /** Who runs what, and who could. A store decides nothing: that a holder is dead is said by its callers. */
 import type { FreeQuery, Holder, Lease, StoredRun } from "@superstep/engine"
 import type { Database } from "./driver.ts"
+import { decodeName, type JsonBytes, jsonBytes } from "./json-column.ts"
 import { IN_FLIGHT, RUN_COLUMNS, toStoredRuns } from "./run-rows.ts"
-import { fromText, toText, toTextList } from "./text.ts"
+import { toText, toTextList } from "./text.ts"
 
 export interface LeaseTable {
   beat(holder: Holder): void
@@ -20,7 +21,9 @@ export function leaseTable(database: Database): LeaseTable {
      ON CONFLICT (id) DO UPDATE SET machine = excluded.machine, pid = excluded.pid, beat = excluded.beat,
        until = excluded.until`,
   )
-  const findHolders = database.prepare("SELECT id, machine, pid, beat, until FROM holders ORDER BY rowid")
+  const findHolders = database.prepare(
+    `SELECT ${jsonBytes("id")} AS id, ${jsonBytes("machine")} AS machine, pid, beat, until FROM holders ORDER BY rowid`,
+  )
   const removeHolder = database.prepare("DELETE FROM holders WHERE id = ?")
   const dismiss = database.prepare("INSERT INTO dismissed_holders (id) VALUES (?) ON CONFLICT DO NOTHING")
   const welcome = database.prepare("DELETE FROM dismissed_holders WHERE id = ?")
@@ -44,9 +47,9 @@ export function leaseTable(database: Database): LeaseTable {
       welcome.run(toText(id))
     },
     holders: () =>
-      (findHolders.all() as Holder[]).map(({ id, machine, pid, beat: count, until }) => ({
-        id: fromText(id),
-        machine: fromText(machine),
+      (findHolders.all() as HolderRow[]).map(({ id, machine, pid, beat: count, until }) => ({
+        id: decodeName(id, () => "A holder is damaged at its id"),
+        machine: decodeName(machine, () => "A holder is damaged at its machine"),
         pid,
         beat: count,
         until,
@@ -66,6 +69,11 @@ export function leaseTable(database: Database): LeaseTable {
       release.run(wakeAt ?? null, toText(runId), token)
     },
   }
+}
+
+interface HolderRow extends Omit<Holder, "id" | "machine"> {
+  readonly id: JsonBytes
+  readonly machine: JsonBytes
 }
 
 /**

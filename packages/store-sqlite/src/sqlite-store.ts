@@ -3,10 +3,12 @@
  * open-database.ts's, what it holds is schema.ts's, when it is written is transactions.ts's; each table has a file of
  * its own. The invariants S1 … S3 are in transactions.ts, S4 is in journals.ts.
  */
-import { checkRegistryChange, type Registry, type Store } from "@superstep/engine"
+import { checkRegistryChange, isSuperstepError, type Registry, type Store } from "@superstep/engine"
 import { appender } from "./append.ts"
 import { blobTable } from "./blobs.ts"
+import { toChangeTexts } from "./change-texts.ts"
 import type { Database } from "./driver.ts"
+import { tablesDamaged } from "./errors.ts"
 import { graphTable } from "./graphs.ts"
 import { toBodies } from "./journal-rows.ts"
 import { journalTable } from "./journals.ts"
@@ -28,7 +30,17 @@ type Promised<Port extends { [Method in keyof Port]: (...given: never[]) => unkn
 /** A store that always answers with a promise. */
 export type SqliteStore = Promised<Store> & { readonly registry: Promised<Registry> }
 
+/** Closes the connection, and throws STORE_CORRUPT, where the file does not have the tables that it should. */
 export function storeOn(database: Database, transactions: Transactions): SqliteStore {
+  try {
+    return preparedStore(database, transactions)
+  } catch (error) {
+    database.close()
+    throw isSuperstepError(error) ? error : tablesDamaged(error)
+  }
+}
+
+function preparedStore(database: Database, transactions: Transactions): SqliteStore {
   const blobs = blobTable(database)
   const journals = journalTable(database, blobs)
   const snapshots = snapshotTable(database, blobs)
@@ -45,8 +57,11 @@ export function storeOn(database: Database, transactions: Transactions): SqliteS
   return {
     async append(lease, expectedSeq, records, change) {
       const bodies = toBodies(lease.runId, expectedSeq, records)
-      return transactions.write(`The journal of run "${lease.runId}"`, () =>
-        append({ lease, expectedSeq, records, bodies, change }),
+      const texts = toChangeTexts(lease.runId, change)
+      return transactions.write(
+        `The journal of run "${lease.runId}"`,
+        () => append({ lease, expectedSeq, records, bodies, change, texts }),
+        bodies.reduce((sum, { bytes }) => sum + bytes, texts.bytes),
       )
     },
     async read(runId, afterSeq) {
@@ -54,8 +69,10 @@ export function storeOn(database: Database, transactions: Transactions): SqliteS
     },
     async saveSnapshot(lease, { seq, data }) {
       const body = toSnapshotBody(lease.runId, data)
-      return transactions.write(`The snapshot of run "${lease.runId}"`, () =>
-        snapshots.save(lease, seq, body),
+      return transactions.write(
+        `The snapshot of run "${lease.runId}"`,
+        () => snapshots.save(lease, seq, body),
+        body.bytes,
       )
     },
     async snapshot(runId) {

@@ -2,12 +2,13 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import type { JournalRecord, Json, Lease, RunChange, RunCreated } from "@superstep/engine"
 import { onTestFinished } from "vitest"
 import { type Database, type Driver, libsql, nodeSqlite } from "./driver.ts"
 import { openDatabase } from "./open-database.ts"
 import { type SqliteStore, storeOn } from "./sqlite-store.ts"
 import { Transactions } from "./transactions.ts"
+
+export { created, lease, records } from "./stored-values.test-support.ts"
 
 const node = nodeSqlite()
 export const drivers: { name: string; driver: Driver }[] = [
@@ -49,24 +50,6 @@ export function alter(path: string, driver: Driver, change: (database: Database)
   } finally {
     database.close()
   }
-}
-
-export function lease(runId: string, token = 1, holder = "h"): Lease {
-  return { runId, holder, token }
-}
-
-/** What makes a run, with its first records. */
-export function created(more: Partial<RunCreated> = {}): RunChange & { created: RunCreated } {
-  return { created: { workflow: "w", graph: "g", ...more } }
-}
-
-export function records(first: number, count: number, value: Json = "value"): JournalRecord[] {
-  return Array.from({ length: count }, (_, i) => ({
-    seq: first + i,
-    frame: "",
-    entry: { type: "step.recorded", at: 1_000 + first + i, task: 1, key: "k", value },
-    events: first + i,
-  }))
 }
 
 /** A connection that says what is done on it. */

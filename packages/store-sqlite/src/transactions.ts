@@ -93,9 +93,8 @@ export class Transactions {
       try {
         return query()
       } catch (error) {
-        if (isSuperstepError(error)) throw error
         // Not while others write: only while one recovers the log, or takes it away.
-        if (!isBusy(error) || this.#isLate(since)) throw readFailed(subject, error)
+        if (isSuperstepError(error) || !isBusy(error) || this.#isLate(since)) throw readFailed(subject, error)
       }
       await new Promise((resume) => later(resume, backOff(attempt)))
     }
