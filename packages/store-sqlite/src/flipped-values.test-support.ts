@@ -15,7 +15,7 @@ export async function fill(store: SqliteStore): Promise<void> {
     ],
   })
   await store.append(lease("first"), 3, records(4, 2, { text: "large".repeat(LIMIT / 5 + 1) }), {
-    closed: [{ id: "q1", outcome: "answered", at: 5, by: "Ada" }],
+    closed: [{ id: "q1", outcome: "answered", at: 1_005, by: "Ada" }],
     status: "waiting",
   })
   await store.saveSnapshot(lease("first"), { seq: 4, data: { state: [1, 2, 3] } })

@@ -46,7 +46,12 @@ export function sqliteStore(options: SqliteStoreOptions = {}): SqliteStore {
   const onWait = () => onNotice({ code: "STORE_LOCKED", message: `Waiting: ${lockedBy(path)}.` })
 
   function open(): SqliteStore {
-    const { database, isGone } = openDatabase({ path: options.path, durability, lookAgain: LOOK_AGAIN })
+    const { database, isGone } = openDatabase({
+      path: options.path,
+      durability,
+      lookAgain: LOOK_AGAIN,
+      onTightened: (message) => onNotice({ code: "FILE_PERMISSIONS", message }),
+    })
     const transactions = new Transactions(database, {
       mayWrite: isGone,
       mayChange: outdatedCheck(database, path),

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { afterEach, describe, expect, test } from "vitest"
 import { sqliteStore } from "./index.ts"
@@ -57,6 +57,7 @@ describe.each(drivers)("a file opened by $name", ({ driver }) => {
     const path = freshPath()
     const text = "a letter, long enough to be looked at\n".repeat(200)
     writeFileSync(path, text)
+    chmodSync(path, 0o644)
     expect(() => open(path, driver)).toThrow(
       expect.objectContaining({
         code: "STORE_UNUSABLE",
@@ -65,6 +66,7 @@ describe.each(drivers)("a file opened by $name", ({ driver }) => {
       }),
     )
     expect(readFileSync(path, "utf8")).toBe(text)
+    if (process.platform !== "win32") expect(statSync(path).mode & 0o777).toBe(0o644)
   })
 
   test("that is up to date opens while another process holds the write lock", async () => {

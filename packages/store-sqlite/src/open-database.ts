@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import type { Driver } from "./driver.ts"
 import { unusable } from "./errors.ts"
+import type { OnTightened } from "./private-files.ts"
 import { isCurrent, migrate } from "./schema.ts"
 import { type OpenFile, openSqliteFile } from "./sqlite-file.ts"
 
@@ -12,6 +13,7 @@ export interface DatabaseOptions {
   readonly durability: "normal" | "full"
   readonly lookAgain: number
   readonly driver?: Driver | undefined
+  readonly onTightened?: OnTightened | undefined
 }
 
 const DEFAULT_PATH = ".superstep/superstep.db"
@@ -33,7 +35,7 @@ export function openDatabase(options: DatabaseOptions): OpenFile {
 /** The folder is nobody's source. That it cannot be made is told when the file is opened. */
 function ignore(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true })
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
     writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx" })
   } catch {
     // It is there already, or the file cannot be made either.

@@ -2,11 +2,12 @@
  * A SQLite file that processes share: opened or made, with its folder, the settings of the connection and its schema.
  * Whatever is in the way is STORE_UNUSABLE.
  */
-import { mkdirSync, statSync } from "node:fs"
+import { statSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import { isSuperstepError, type SuperstepError } from "@superstep/engine"
 import { type Database, type Driver, libsql, nodeSqlite, resultCode } from "./driver.ts"
 import { unusable, writeFailed } from "./errors.ts"
+import { type OnTightened, privateDatabase, privateFolder, tightenDatabase } from "./private-files.ts"
 
 export interface FileOptions {
   readonly path: string
@@ -16,6 +17,8 @@ export interface FileOptions {
   /** Milliseconds after which it is looked again whether the file is still there: it costs as much as a row. */
   readonly lookAgain: number
   readonly driver?: Driver | undefined
+  /** Told of permissions that were too loose: one line. Default: a warning of the process. */
+  readonly onTightened?: OnTightened | undefined
   /** Extensions are to be loaded into it. */
   readonly extensions?: boolean | undefined
   /** Whether the file needs no `migrate`: read outside of any transaction. Throws for a file that cannot be used. */
@@ -36,11 +39,14 @@ export function openSqliteFile(options: FileOptions): OpenFile {
   const { path: given, extensions, driver = anyDriver(given, extensions) } = options
   // Absolute, so that no driver takes it for an address.
   const path = resolve(given)
-  makeFolder(path)
+  const onTightened = options.onTightened ?? emitWarning
+  makeFolder(path, onTightened)
+  privateDatabase(path)
   let database: Database | undefined
   try {
     database = driver(path)
     configure(database, path, options)
+    tightenDatabase(path, onTightened)
     return { database, isGone: goneCheck(path, options.lookAgain) }
   } catch (error) {
     try {
@@ -61,11 +67,12 @@ function anyDriver(path: string, extensions?: boolean): Driver {
   }
 }
 
-function makeFolder(path: string): void {
+function makeFolder(path: string, onTightened: OnTightened): void {
   const folder = dirname(path)
   try {
-    mkdirSync(folder, { recursive: true })
+    privateFolder(folder, onTightened)
   } catch (error) {
+    if (isSuperstepError(error)) throw error
     throw unusable(path, `needs the folder ${folder}, which cannot be made: choose another path`, error)
   }
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
@@ -146,6 +153,10 @@ function writeAhead(database: Database, busyTimeout: number): void {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2)
     }
   }
+}
+
+function emitWarning(message: string): void {
+  process.emitWarning(message, { type: "SuperstepWarning", code: "FILE_PERMISSIONS" })
 }
 
 /**
