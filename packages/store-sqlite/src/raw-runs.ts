@@ -15,7 +15,7 @@ export interface RawRun {
   readonly run: StoredRun
 }
 
-export interface RawRequest {
+interface RawRequest {
   /** The row's. */
   readonly id: number
   readonly request: StoredRequest

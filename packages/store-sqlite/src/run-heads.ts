@@ -5,7 +5,7 @@ import { decodeText, type JsonBytes } from "./json-column.ts"
 import { checkRun, RUN_CHECK_COLUMNS, type RunCheckRow } from "./run-check.ts"
 import { shownName } from "./text.ts"
 
-export interface RunHead {
+interface RunHead {
   readonly id: number
   /** As the file has it. */
   readonly name: string
@@ -38,6 +38,7 @@ export function runHeads(database: Database): RunHeads {
 
   function toHead(row: HeadRow): RunHead {
     const name = decodeText(row.run_id, () => "A run is damaged at its id")
+    if (row.fork_run !== null && row.fork_run_id === null) throw pastMissing(name, row.fork_seq)
     checkRun(row)
     return { id: row.id, name, head: row.head, forkRun: row.fork_run, forkSeq: row.fork_seq }
   }
@@ -57,10 +58,7 @@ export function runHeads(database: Database): RunHeads {
       if (forkRun === null) return undefined
       const [past] = findById.all(forkRun) as HeadRow[]
       if (past !== undefined) return toHead(past)
-      throw corrupt(
-        () => `The journal of run "${shownName(name)}" is damaged at ${forkSeq}`,
-        "the run before its fork is missing",
-      )
+      throw pastMissing(name, forkSeq)
     },
   }
 }
@@ -71,6 +69,13 @@ export function hiddenCheck(database: Database): (name: string) => void {
   return (name) => {
     if (findAgain.all(name).length > 0) throw hidden(name)
   }
+}
+
+function pastMissing(name: string, forkSeq: number): Error {
+  return corrupt(
+    () => `The journal of run "${shownName(name)}" is damaged at ${forkSeq}`,
+    "the run before its fork is missing",
+  )
 }
 
 function hidden(name: string): Error {

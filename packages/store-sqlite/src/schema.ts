@@ -212,7 +212,7 @@ const MIGRATIONS: readonly string[] = [
   `,
 ]
 
-export const SCHEMA_VERSION = MIGRATIONS.length
+const SCHEMA_VERSION = MIGRATIONS.length
 
 /** Whether the file is up to date. Throws for one of a later version, or of another program. */
 export function isCurrent(database: Database, path: string): boolean {

@@ -1,25 +1,23 @@
-import { spawn } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
-import { createRequire } from "node:module"
 import { join } from "node:path"
-import { describe, expect, onTestFinished, test } from "vitest"
+import { type Database, openSqliteFile } from "@superstep/store-sqlite/shared"
+import { describe, expect, test } from "vitest"
 import { superstep, type TestIo } from "../test-io.test-support.ts"
-import { withRuns } from "./stored-runs.test-support.ts"
+import { FILE, withRuns } from "./stored-runs.test-support.ts"
 
-const require = createRequire(import.meta.url)
 const STORE = ".superstep/superstep.db"
 
-/** Runs a program with the file's own driver, in a process of its own. */
-async function sqlite({ cwd }: Pick<TestIo, "cwd">, statements: string): Promise<void> {
-  const program = `
-    const sqlite = process.getBuiltinModule("node:sqlite")
-    const Database = sqlite ? sqlite.DatabaseSync : require(${JSON.stringify(require.resolve("libsql"))})
-    const database = new Database(${JSON.stringify(join(cwd, STORE))})
-    database.exec(${JSON.stringify(statements)})
-    database.close()`
-  const child = spawn(process.execPath, ["--no-warnings", "-e", program], { stdio: "inherit" })
-  onTestFinished(() => void child.kill("SIGKILL"))
-  expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0)
+/** A connection of its own to the test's store. */
+function connection({ cwd }: Pick<TestIo, "cwd">): Database {
+  const path = join(cwd, STORE)
+  const options = { path, durability: "normal", busyTimeout: 0, lookAgain: 0 } as const
+  return openSqliteFile({ ...options, isCurrent: () => true, migrate: () => undefined }).database
+}
+
+function sqlite(io: TestIo, statements: string): void {
+  const database = connection(io)
+  database.exec(statements)
+  database.close()
 }
 
 const DAMAGE =
@@ -48,7 +46,7 @@ describe("superstep doctor --store", () => {
 
   test("lists damage with the run and the record, and exits with 1", async () => {
     const io = await withRuns({ a: "x", b: "x" })
-    await sqlite(io, DAMAGE)
+    sqlite(io, DAMAGE)
     const { code, stdout } = await superstep(["doctor", "--store", "--json"], io)
     expect(code).toBe(1)
     expect(lines(stdout).filter(({ state }) => state === "fail")).toEqual([
@@ -72,7 +70,7 @@ describe("superstep doctor --store", () => {
 describe("superstep runs salvage", () => {
   test("recovers sound runs whole, cuts the others, and says so", async () => {
     const io = await withRuns({ a: "x", b: "x" })
-    await sqlite(io, DAMAGE)
+    sqlite(io, DAMAGE)
     const before = readFileSync(join(io.cwd, STORE))
     const { code, stdout } = await superstep(["runs", "salvage", "--to", "new.db"], io)
     expect(code).toBe(1)
@@ -107,4 +105,22 @@ describe("superstep runs salvage", () => {
     expect(existsSync(join(io.cwd, "new.db"))).toBe(false)
     expect((await superstep(["runs", "salvage", "--store", "memory:", "--to", "new.db"], io)).code).toBe(2)
   })
+})
+
+test("a command that finds the store locked says so, and continues when it is free", async () => {
+  const io = await withRuns({ a: "x" })
+  const holder = connection(io)
+  holder.exec("BEGIN IMMEDIATE")
+  // What only reads does not wait.
+  expect((await superstep(["runs", "list", "--json"], io)).code).toBe(0)
+  const ended = superstep(["run", FILE, "y", "--run-id", "b", "--quiet"], io)
+  await io.seen("Waiting: ")
+  expect(io.written.stderr).toMatch(/^Waiting: .*superstep\.db is locked by another process.*\n$/)
+  holder.exec("ROLLBACK")
+  holder.close()
+  expect((await ended).code).toBe(0)
+  expect(lines((await superstep(["runs", "list", "--json"], io)).stdout)).toMatchObject([
+    { runId: "b", status: "completed" },
+    { runId: "a" },
+  ])
 })
