@@ -43,9 +43,12 @@ export function privateDatabase(path: string): void {
   if (hasModes && statSync(path, { throwIfNoEntry: false }) === undefined) makeEmpty(path)
 }
 
-/** Of a file that is known to be ours. */
+/** Of a file that is known to be ours. One notice for it and what belongs to it. */
 export function tightenDatabase(path: string, onTightened: OnTightened): void {
-  for (const file of filesOf(path)) tighten(file, FILE_MODE, onTightened)
+  const messages: string[] = []
+  for (const file of filesOf(path)) tighten(file, FILE_MODE, (message) => messages.push(message))
+  const [first] = messages
+  if (first !== undefined) onTightened(first)
 }
 
 function filesOf(path: string): readonly string[] {
