@@ -13,7 +13,7 @@ import type { JsonBytes } from "./json-column.ts"
 type Part = string | number | null
 
 export function checksum(parts: readonly Part[], body: string | JsonBytes = ""): number {
-  return crc32(body instanceof ArrayBuffer ? new Uint8Array(body) : body, crc32(`${parts.join("\n")}\n`))
+  return signed(body, crc32(`${parts.join("\n")}\n`))
 }
 
 /** Of a record; apart from the others, as it is made for each of them. */
@@ -26,7 +26,12 @@ export function recordChecksum(
   body: string | JsonBytes,
 ): number {
   const head = crc32(`${runId}\n${seq}\n${frame}\n${events}\n${places ?? ""}\n`)
-  return crc32(body instanceof ArrayBuffer ? new Uint8Array(body) : body, head)
+  return signed(body, head)
+}
+
+/** As a signed number of 32 bits: the drivers hand over larger ones at more cost. */
+function signed(body: string | JsonBytes, head: number): number {
+  return crc32(body instanceof ArrayBuffer ? new Uint8Array(body) : body, head) | 0
 }
 
 export function check(stored: number | null, found: () => number, place: Place): void {

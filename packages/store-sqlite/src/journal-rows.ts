@@ -35,10 +35,10 @@ export function toBodies(
       throw writeFailed(`Record ${seq} of run "${runId}" was not written: ${expectedSeq + 1 + i} is next`)
     }
     try {
-      const body = toBody(entry)
+      const { text, places, blobs, bytes } = toBody(entry)
       const frame = given === "" ? given : toText(given)
-      const sum = recordChecksum(name, seq, frame, events, body.places, body.text)
-      return { ...body, frame, sum }
+      const sum = recordChecksum(name, seq, frame, events, places, text)
+      return { text, places, blobs, bytes, frame, sum }
     } catch (error) {
       throw writeFailed(`Record ${seq} of run "${runId}" cannot be written as JSON`, error)
     }

@@ -238,10 +238,13 @@ export function migrate(database: Database, path: string): void {
  * file up to date since it was opened here, and what this one would write might lack what the newer one relies on.
  */
 export function outdatedCheck(database: Database, path: string): () => SuperstepError | undefined {
+  // A change that finds nothing to change: by libsql it costs a third of a read. The transaction is rolled back otherwise.
+  const touch = database.prepare(`UPDATE meta SET version = version WHERE version <> ${SCHEMA_VERSION}`)
   const find = database.prepare("SELECT version FROM meta")
   return () => {
+    if (touch.run().changes === 0) return undefined
     const [row] = find.all() as { version: unknown }[]
-    return row?.version === SCHEMA_VERSION ? undefined : outdated(path, row?.version, SCHEMA_VERSION)
+    return outdated(path, row?.version, SCHEMA_VERSION)
   }
 }
 

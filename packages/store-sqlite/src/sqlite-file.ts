@@ -95,8 +95,6 @@ function configure(database: Database, path: string, options: FileOptions): void
   }
   // Set in any case: drivers differ in what a connection comes up with.
   database.exec(`PRAGMA synchronous = ${options.durability === "full" ? "FULL" : "NORMAL"}`)
-  // Finds more of what damage does to a page before it is read as something else.
-  database.exec("PRAGMA cell_size_check = ON")
   // A file that is up to date is opened without the lock, which another process may hold for long.
   if (options.isCurrent?.(database, path)) return checkWritable(database, options.busyTimeout)
   database.exec("BEGIN IMMEDIATE")
