@@ -15,7 +15,7 @@ const OF_DAMAGE: ReadonlySet<number | undefined> = new Set([11, 26])
 
 export function readFailed(what: string, cause: unknown): SuperstepError {
   if (isSuperstepError(cause)) return cause
-  if (OF_DAMAGE.has(resultCode(cause)))
+  if (OF_DAMAGE.has(resultCode(cause)) || isOutOfRange(cause))
     return corrupt(() => `${what} cannot be read`, `the file is damaged${why(cause)}`, cause)
   return new SuperstepError("STORE_READ_FAILED", `${what} cannot be read${why(cause)}.`, { cause })
 }
@@ -52,6 +52,11 @@ export function outdated(path: string, now: unknown, own: number): SuperstepErro
 
 export function isClosed(): SuperstepError {
   return new SuperstepError("STORE_CLOSED", "The store is closed: open it again with sqliteStore().")
+}
+
+/** What node:sqlite says of a number that is larger than any that is written here. */
+function isOutOfRange(cause: unknown): boolean {
+  return (Object(cause) as { code?: unknown }).code === "ERR_OUT_OF_RANGE"
 }
 
 function why(cause: unknown): string {
