@@ -51,6 +51,8 @@ for (let at = Number(first); at < Math.min(Number(last), file.length); at += Num
     await store.close()
     for (const [what, value] of Object.entries({ ...values, ...lists })) {
       if (value instanceof Error) check(at, what, value)
+      // A snapshot only saves reading the journal: one that is not found is as good as none.
+      else if (what.startsWith("snapshot") && value === undefined) counts.same += 1
       else if (what in lists ? isPart(value, before[what]) : isDeepStrictEqual(value, before[what]))
         counts.same += 1
       else process.stdout.write(`${JSON.stringify({ at, what, is: value })}\n`)

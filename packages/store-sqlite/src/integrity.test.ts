@@ -51,7 +51,7 @@ describe.each(drivers)("a store by $name", ({ name, driver }) => {
     await store.close()
     // Prime: so that it goes through all places within pages.
     const step = nextPrime(Math.ceil(statSync(path).size / FLIPS))
-    const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
+    const seed = Number(process.env.SEED ?? 1)
     const lines = await flip(path, seed % step, step, name)
     const counts = lines.pop()
     expect(lines, `SEED=${seed}`).toEqual([])
