@@ -80,7 +80,7 @@ describe("superstep runs salvage", () => {
     const list = await superstep(["runs", "list", "--store", "sqlite:new.db", "--json"], io)
     expect(lines(list.stdout)).toMatchObject([
       { runId: "b", status: "completed" },
-      { runId: "a", status: "running" },
+      { runId: "a", status: "quarantined" },
     ])
     expect((await superstep(["doctor", "--store", "sqlite:new.db", "--json"], io)).code).toBe(0)
   })

@@ -21,7 +21,7 @@ export function salvageCommand(cli: Cli): Command {
     .requiredOption("--to <file>", "the new store; it must not exist")
     .addHelpText(
       "after",
-      "\nSound runs come over whole. A run with a damaged record is cut before it and\nquarantined: releasing it repeats what came after the cut. The damaged file is not\nchanged.\n\nFor example:\n  superstep runs salvage --store sqlite:damaged.db --to recovered.db",
+      "\nSound runs come over whole. A run with a damaged record is cut before it and\nquarantined: releasing it repeats what came after the cut. The damaged file is\nnot changed.\n\nFor example:\n  superstep runs salvage --store sqlite:damaged.db --to recovered.db",
     )
     .action((flags: SalvageFlags) => salvage(cli, flags))
   return outputFlags(storeFlags(command))
