@@ -1,5 +1,5 @@
-/** New version: which runs in flight a changed workflow would break, and how they go on with it. */
-import { type Migrate, memoryStore, node, workflow } from "superstep"
+/** New version: which runs in flight a changed workflow would break, and how they continue with it. */
+import { type Migrate, memoryStore, node, Runtime, workflow } from "superstep"
 
 const quote = (id: string) =>
   node(id, async (item: string, ctx) => `${item} for ${await ctx.ask<number>(`What is ${item}?`)}`)
@@ -20,7 +20,9 @@ export const rename: Migrate = (state) => ({
 
 if (import.meta.filename === process.argv[1]) {
   const store = memoryStore()
-  for (const runId of ["a", "b"]) await before.run("a clock", { store, runId })
+  const old = new Runtime({ store, workflows: [before] })
+  for (const runId of ["a", "b"]) await old.start(before, "a clock", { runId })
+  await old.close() // the old version is stopped; its runs wait in the store
 
   const refused = await longer.resume("a", { store }).result.catch((error: Error) => error.message)
   console.log(refused)

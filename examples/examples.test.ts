@@ -255,7 +255,9 @@ describe("people", () => {
 
   it("29: a run of the old version is refused, taken as it is, or migrated", async () => {
     const store = memoryStore()
-    await before.run("it", { store, runId: "r" })
+    const old = new Runtime({ store, workflows: [before] })
+    await old.start(before, "it", { runId: "r" })
+    await old.close()
     await expect(longer.resume("r", { store }).result).rejects.toMatchObject({ code: "GRAPH_CHANGED" })
     const run = renamed.resume("r", { store, onGraphChange: rename })
     await run

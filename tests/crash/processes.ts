@@ -45,6 +45,10 @@ export class Process<Said> {
     })
   }
 
+  get pid(): number {
+    return this.#child.pid as number
+  }
+
   get isOver(): boolean {
     return this.#isOver
   }

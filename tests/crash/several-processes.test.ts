@@ -56,12 +56,14 @@ const JOURNAL = ["1 run.started", "2 task.finished", "3 step.recorded", "4 task.
 
 // They wait for leases more than they work.
 describe.concurrent("several processes", () => {
-  test("of processes that resume a run at once, one goes on with it, and the others have its result", async () => {
+  test("of processes that resume a run at once, one continues it; the others are refused, or have its result", async () => {
     const path = await leftRun("at-once")
     const four = Array.from({ length: 4 }, () => holder(path, "resume", true))
-    expect(await Promise.all(four.map(atEnd))).toEqual(four.map(() => DONE))
+    const ends = await Promise.all(four.map(atEnd))
+    for (const end of ends) expect([DONE, { type: "error", code: "RUN_HELD" }]).toContainEqual(end)
     const worked = four.filter((one) => called(one).length > 0)
     expect(worked.map(called)).toEqual([["wait", "after"]])
+    expect(await atEnd(worked[0] as Holder)).toEqual(DONE)
     expect(await journalOf(path)).toEqual(JOURNAL)
   })
 

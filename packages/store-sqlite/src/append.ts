@@ -16,13 +16,19 @@ import {
   threadMoved,
 } from "@superstep/engine"
 import type { BlobTable, Body } from "./blobs.ts"
+import type { ChangeTexts } from "./change-texts.ts"
 import type { Database } from "./driver.ts"
+import type { Place } from "./errors.ts"
 import type { GraphTable } from "./graphs.ts"
+import type { RecordBody } from "./journal-rows.ts"
 import type { JournalTable } from "./journals.ts"
+import { decodeText, type JsonBytes, jsonBytes, selected } from "./json-column.ts"
 import type { MailTable } from "./mail.ts"
 import type { RequestTable } from "./requests.ts"
+import { SUM_AFTER_APPEND, SUM_AFTER_INTENT } from "./row-checks.ts"
+import { type RunIdentity, runChecksum } from "./run-check.ts"
 import { IN_FLIGHT, isOver } from "./run-rows.ts"
-import { fromText, toText, toTextOrNull } from "./text.ts"
+import { shownName, toText, toTextOrNull } from "./text.ts"
 import type { ThreadTable } from "./threads.ts"
 
 export interface Append {
@@ -30,8 +36,10 @@ export interface Append {
   readonly expectedSeq: number
   readonly records: readonly JournalRecord[]
   /** The entries as text, made when they were handed over. */
-  readonly bodies: readonly Body[]
+  readonly bodies: readonly RecordBody[]
   readonly change: RunChange | undefined
+  /** What of the change is kept as text, made when it was handed over. */
+  readonly texts: ChangeTexts
 }
 
 interface Tables {
@@ -47,31 +55,35 @@ interface StandingRow {
   readonly id: number
   readonly head: number
   readonly token: number
-  readonly status: string
-  readonly workflow: string
-  readonly thread: string | null
+  readonly status: JsonBytes
+  readonly workflow: JsonBytes
+  readonly thread: JsonBytes | null
   readonly updated_at: number
 }
 
 /** Why the append is refused, or undefined when it is made. */
 export function appender(database: Database, tables: Tables): (append: Append) => SuperstepError | undefined {
-  const headMover = (cleared: string) =>
+  const headMover = (sum: string, cleared: string) =>
     database.prepare(
-      `UPDATE runs SET head = ?, bytes = bytes + ?, updated_at = coalesce(?, updated_at)${cleared}
-       WHERE run_id = ? AND token = ? AND head = ?`,
+      `UPDATE runs SET head = ?1, bytes = bytes + ?2, updated_at = coalesce(?3, updated_at), state_sum = ${sum}${cleared}
+       WHERE run_id = ?4 AND token = ?5 AND head = ?6`,
     )
-  const moveHead = headMover(", takeovers = 0, blamed = 0, trials = 0, died_with = NULL")
-  const moveHeadForIntent = headMover("")
+  const moveHead = headMover(SUM_AFTER_APPEND, ", takeovers = 0, blamed = 0, trials = 0, died_with = NULL")
+  const moveHeadForIntent = headMover(SUM_AFTER_INTENT, "")
   const create = database.prepare(
     `INSERT INTO runs (run_id, head, bytes, workflow, graph, status, key, thread, labels, fork_run, fork_seq,
-       token, holder, created_at, updated_at, rested_at)
-     VALUES (?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+       token, holder, created_at, updated_at, rested_at, sum)
+     VALUES (?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   )
   const findStanding = database.prepare(
-    "SELECT id, head, token, status, workflow, thread, updated_at FROM runs WHERE run_id = ?",
+    `SELECT id, ${selected("runs", { head: "integer", token: "integer", status: "text", workflow: "text", thread: "text" })},
+       CAST(updated_at AS NUMERIC) AS updated_at
+     FROM runs WHERE run_id = ?`,
   )
-  const findByKey = database.prepare("SELECT run_id FROM runs WHERE key = ?")
-  const findInThread = database.prepare(`SELECT run_id FROM runs WHERE thread = ? AND ${IN_FLIGHT}`)
+  const findByKey = database.prepare(`SELECT ${jsonBytes("run_id")} AS run_id FROM runs WHERE key = ?`)
+  const findInThread = database.prepare(
+    `SELECT ${jsonBytes("run_id")} AS run_id FROM runs WHERE thread = ? AND ${IN_FLIGHT}`,
+  )
   const setStatus = database.prepare("UPDATE runs SET status = ? WHERE id = ?")
   const end = database.prepare(
     "UPDATE runs SET status = ?, holder = NULL, wake_at = NULL, rested_at = updated_at WHERE id = ?",
@@ -85,8 +97,10 @@ export function appender(database: Database, tables: Tables): (append: Append) =
   }
 
   function other(runs: readonly unknown[], runId?: string): string | undefined {
-    const [run] = runs as { run_id: string }[]
-    return run === undefined || run.run_id === runId ? undefined : fromText(run.run_id)
+    const [run] = runs as { run_id: JsonBytes }[]
+    if (run === undefined) return undefined
+    const name = decodeText(run.run_id, () => "A run is damaged at its id")
+    return name === runId ? undefined : shownName(name)
   }
 
   /** Why the lease may not write after this record. */
@@ -123,22 +137,33 @@ export function appender(database: Database, tables: Tables): (append: Append) =
       return obstacle(lease, created) ?? journalConflict(lease.runId, expectedSeq, base)
     }
     const at = records.at(-1)?.entry.at ?? 0
+    const run: RunIdentity = {
+      name: toText(lease.runId),
+      workflow: toText(created.workflow),
+      key: toTextOrNull(created.key),
+      thread: toTextOrNull(created.thread),
+      labels: created.labels === undefined ? null : JSON.stringify(created.labels),
+      forkOf: past === undefined ? null : toTextOrNull(forkOf?.runId),
+      forkSeq: expectedSeq,
+      createdAt: records[0]?.entry.at ?? 0,
+    }
     const { changes } = create.run(
-      toText(lease.runId),
+      run.name,
       expectedSeq + records.length,
       sizeOf(bodies),
-      toText(created.workflow),
+      run.workflow,
       toText(created.graph),
-      toTextOrNull(created.key),
-      toTextOrNull(created.thread),
-      created.labels === undefined ? null : JSON.stringify(created.labels),
+      run.key,
+      run.thread,
+      run.labels,
       past?.id ?? null,
-      expectedSeq,
+      run.forkSeq,
       lease.token,
       toText(lease.holder),
-      records[0]?.entry.at ?? 0,
+      run.createdAt,
       at,
       at,
+      runChecksum(run),
     )
     return changes === 0 ? obstacle(lease, created) : undefined
   }
@@ -157,24 +182,30 @@ export function appender(database: Database, tables: Tables): (append: Append) =
   function threadTaken({ lease, expectedSeq, change }: Append, runId: string): SuperstepError | undefined {
     if (change?.status === undefined || isOver(change.status)) return undefined
     const run = standing(runId)
-    if (run === undefined || run.thread === null || !isOver(run.status)) return undefined
-    const busy = other(findInThread.all(run.thread), runId)
+    if (run === undefined || run.thread === null || !isOver(decodeText(run.status, damagedRun(runId)))) {
+      return undefined
+    }
+    const thread = decodeText(run.thread, damagedRun(runId))
+    const busy = other(findInThread.all(thread), runId)
     if (busy === undefined) return undefined
-    return refusal(lease, expectedSeq, run) ?? threadBusy(fromText(run.thread), busy)
+    return refusal(lease, expectedSeq, run) ?? threadBusy(shownName(thread), busy)
   }
 
-  function apply(run: StandingRow, change: RunChange): void {
-    for (const { hash, graph } of change.graphs ?? []) tables.graphs.add(hash, graph)
+  function apply(runId: string, run: StandingRow, change: RunChange, texts: ChangeTexts): void {
+    for (const graph of texts.graphs) tables.graphs.add(graph)
     if (change.graph !== undefined) setGraph.run(toText(change.graph), run.id)
     if (change.idle !== undefined) {
       const wakeAt = change.idle === false ? null : (change.idle.wakeAt ?? null)
       setIdle.run(change.idle === false ? 1 : 0, wakeAt, run.id)
     }
     for (const id of change.mail ?? []) tables.mail.settle(id, { ok: true })
-    for (const request of change.opened ?? []) tables.requests.open(run.id, run.workflow, request)
+    if (texts.opened.length > 0) {
+      const workflow = decodeText(run.workflow, damagedRun(runId))
+      for (const request of texts.opened) tables.requests.open({ id: run.id, name: runId, workflow }, request)
+    }
     for (const request of change.closed ?? []) tables.requests.close(run.id, request)
-    if (change.thread !== undefined && change.thread.length > 0 && run.thread !== null) {
-      tables.threads.add(run.thread, change.thread)
+    if (texts.thread.length > 0 && run.thread !== null) {
+      tables.threads.add(decodeText(run.thread, damagedRun(runId)), texts.thread)
     }
     if (change.status === undefined) return
     if (!isOver(change.status)) setStatus.run(change.status, run.id)
@@ -195,7 +226,7 @@ export function appender(database: Database, tables: Tables): (append: Append) =
   }
 
   return (append) => {
-    const { change, records, bodies } = append
+    const { change, records, bodies, texts } = append
     const runId = toText(append.lease.runId)
     const refused = change?.created
       ? make(append, change.created)
@@ -205,9 +236,13 @@ export function appender(database: Database, tables: Tables): (append: Append) =
     if (!saysMore(change) && bodies.every(({ places }) => places === null)) return undefined
     const run = standing(runId) as StandingRow
     keepBlobs(run.id, append)
-    if (change !== undefined) apply(run, change)
+    if (change !== undefined) apply(runId, run, change, texts)
     return undefined
   }
+}
+
+function damagedRun(runId: string): Place {
+  return () => `Run "${shownName(runId)}" is damaged`
 }
 
 /** Something beside that the run is made. */

@@ -166,7 +166,7 @@ describe.each(drivers)("large values in a file by $name", ({ driver }) => {
     ["that was cut", "UPDATE blobs SET body = substr(body, 1, 100)", "is not the one that was written"],
     [
       "whose place is gone",
-      `UPDATE journal SET body = replace(body, '"value"', '"valu"'); UPDATE snapshots SET body = '{}'`,
+      `UPDATE journal SET body = replace(body, '"value"', '"valu"') WHERE blobs IS NOT NULL; UPDATE snapshots SET body = '{}'`,
       "has no place for its large value",
     ],
     [
@@ -186,7 +186,7 @@ describe.each(drivers)("large values in a file by $name", ({ driver }) => {
     })
     await expect(store.snapshot("r")).rejects.toMatchObject({
       code: "STORE_CORRUPT",
-      message: expect.stringMatching(`The snapshot of run "r" is damaged: .*${what}`),
+      message: expect.stringMatching(`The snapshot of run "r" is damaged at 3: .*${what}`),
     })
     await store.close()
   })

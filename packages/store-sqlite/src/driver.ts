@@ -62,7 +62,7 @@ export function libsql(): Driver {
 
 /** SQLite's own number for what went wrong, as far as the driver gives it: 5 is "busy", 26 "not a database". */
 export function resultCode(error: unknown): number | undefined {
-  const { errcode, rawCode } = error as { errcode?: unknown; rawCode?: unknown }
+  const { errcode, rawCode } = Object(error) as { errcode?: unknown; rawCode?: unknown }
   const code = errcode ?? rawCode
   // The low byte; the rest tells variants apart.
   return typeof code === "number" ? code & 0xff : undefined

@@ -10,7 +10,7 @@ import { Worker } from "node:worker_threads"
 import type { KeepAlive, KeepAliveOptions } from "@superstep/engine"
 import { toText } from "./text.ts"
 
-export interface ThreadData {
+interface ThreadData {
   readonly path: string
   /** As the file has it. */
   readonly holder: string

@@ -10,8 +10,9 @@ import {
   SUSPECT,
 } from "@superstep/engine"
 import type { Database } from "./driver.ts"
+import { decodeName, type JsonBytes, jsonBytes } from "./json-column.ts"
 import { CLAIMABLE, IN_FLIGHT, RUN_COLUMNS, toStoredRuns } from "./run-rows.ts"
-import { fromText, toText, toTextList } from "./text.ts"
+import { toText, toTextList } from "./text.ts"
 
 export interface LeaseTable {
   beat(holder: Holder): boolean
@@ -43,11 +44,15 @@ export function leaseTable(database: Database): LeaseTable {
   const withdraw = database.prepare(
     "UPDATE runs SET takeovers = max(takeovers - 1, 0), blamed = 0, died_with = NULL WHERE died_with = ?",
   )
-  const findHolders = database.prepare("SELECT id, machine, pid, born, beat FROM holders ORDER BY rowid")
-  const findHeld = database.prepare("SELECT run_id, token FROM runs WHERE holder = ?")
+  const findHolders =
+    database.prepare(`SELECT ${jsonBytes("id")} AS id, ${jsonBytes("machine")} AS machine, pid, ${jsonBytes("born")} AS born, beat
+     FROM holders ORDER BY rowid`)
+  const findHeld = database.prepare(
+    `SELECT ${jsonBytes("run_id")} AS run_id, token FROM runs WHERE holder = ?`,
+  )
   const removeHolder = database.prepare("DELETE FROM holders WHERE id = ?")
   const findExecuting = database.prepare(
-    "SELECT id, run_id, takeovers FROM runs WHERE holder = ? AND executing = 1",
+    `SELECT id, ${jsonBytes("run_id")} AS run_id, takeovers FROM runs WHERE holder = ? AND executing = 1`,
   )
   const suspect = database.prepare(
     "UPDATE runs SET takeovers = takeovers + 1, blamed = ?, died_with = ? WHERE id = ?",
@@ -85,9 +90,9 @@ export function leaseTable(database: Database): LeaseTable {
 
   function countDeath(holder: string, why: Dismissal): void {
     if (why.reason === "closed") return
-    const executing = findExecuting.all(holder) as { id: number; run_id: string; takeovers: number }[]
+    const executing = findExecuting.all(holder) as ExecutingRow[]
     const rows =
-      why.reason === "died" ? executing : executing.filter(({ run_id }) => fromText(run_id) === why.runId)
+      why.reason === "died" ? executing : executing.filter(({ run_id }) => nameOf(run_id) === why.runId)
     const before = rows.filter(({ takeovers }) => takeovers >= SUSPECT)
     const [only, ...others] = before.length > 0 ? before : rows
     for (const row of rows) suspect.run(row === only && others.length === 0 ? 1 : 0, holder, row.id)
@@ -107,16 +112,16 @@ export function leaseTable(database: Database): LeaseTable {
       return true
     },
     holders: () =>
-      (findHolders.all() as StoredHolder[]).map(({ id, machine, pid, born, beat: count }) => ({
-        id: fromText(id),
-        machine: fromText(machine),
+      (findHolders.all() as HolderRow[]).map(({ id, machine, pid, born, beat: count }) => ({
+        id: decodeName(id, () => "A holder is damaged at its id"),
+        machine: decodeName(machine, () => "A holder is damaged at its machine"),
         pid,
-        born: fromText(born),
+        born: decodeName(born, () => "A holder is damaged at its time of birth"),
         beat: count,
       })),
     held: (holder) =>
-      (findHeld.all(toText(holder)) as { run_id: string; token: number }[]).map(({ run_id, token }) => ({
-        runId: fromText(run_id),
+      (findHeld.all(toText(holder)) as { run_id: JsonBytes; token: number }[]).map(({ run_id, token }) => ({
+        runId: nameOf(run_id),
         holder,
         token,
       })),
@@ -148,6 +153,24 @@ export function leaseTable(database: Database): LeaseTable {
     },
     unquarantine: (runId) => unquarantine.run(toText(runId)).changes !== 0,
   }
+}
+
+interface ExecutingRow {
+  readonly id: number
+  readonly run_id: JsonBytes
+  readonly takeovers: number
+}
+
+function nameOf(runId: JsonBytes): string {
+  return decodeName(runId, () => "A run is damaged at its id")
+}
+
+interface HolderRow {
+  readonly id: JsonBytes
+  readonly machine: JsonBytes
+  readonly pid: number
+  readonly born: JsonBytes
+  readonly beat: number
 }
 
 /**

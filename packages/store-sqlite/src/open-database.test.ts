@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { afterEach, describe, expect, test } from "vitest"
 import { sqliteStore } from "./index.ts"
@@ -57,6 +57,7 @@ describe.each(drivers)("a file opened by $name", ({ driver }) => {
     const path = freshPath()
     const text = "a letter, long enough to be looked at\n".repeat(200)
     writeFileSync(path, text)
+    chmodSync(path, 0o644)
     expect(() => open(path, driver)).toThrow(
       expect.objectContaining({
         code: "STORE_UNUSABLE",
@@ -65,17 +66,32 @@ describe.each(drivers)("a file opened by $name", ({ driver }) => {
       }),
     )
     expect(readFileSync(path, "utf8")).toBe(text)
+    if (process.platform !== "win32") expect(statSync(path).mode & 0o777).toBe(0o644)
   })
 
-  test("that another process keeps locked is told so", () => {
+  test("that is up to date opens while another process holds the write lock", async () => {
+    const path = freshPath()
+    const store = openStore(path, driver)
+    await store.append(lease("r"), 0, records(1, 1), created())
+    alter(path, driver, (holder) => {
+      holder.exec("BEGIN IMMEDIATE")
+      const database = open(path, driver)
+      expect(database.prepare("SELECT run_id FROM runs").all()).toMatchObject([{ run_id: "r" }])
+      database.close()
+      holder.exec("ROLLBACK")
+    })
+    await store.close()
+  })
+
+  test("that must be brought up to date while another process has it locked is STORE_UNUSABLE", () => {
     const path = freshPath()
     open(path, driver).close()
     alter(path, driver, (holder) => {
+      holder.exec("UPDATE meta SET version = 0")
       holder.exec("BEGIN IMMEDIATE")
       expect(() => open(path, driver)).toThrow(/locked by another process/)
       holder.exec("ROLLBACK")
     })
-    open(path, driver).close()
   })
 
   // Root may write anything, so that there the test is somebody else meanwhile.

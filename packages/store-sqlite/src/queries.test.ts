@@ -76,8 +76,10 @@ describe.each(drivers)("queries to a file by $name", ({ driver }) => {
     const slow = [...plans]
       .filter(([, plan]) => plan.some((step) => looksThrough.test(step)))
       .map(([sql]) => sql)
-    // The report's sums.
-    expect(slow.filter((sql) => !/^SELECT .*(count\(\*\)|sum\()/s.test(sql))).toEqual([])
+    // The report's sums; and a graph that its index does not lead to, of which there are few.
+    expect(slow.filter((sql) => !/^SELECT .*(count\(\*\)|sum\(|FROM graphs NOT INDEXED)/s.test(sql))).toEqual(
+      [],
+    )
     expect(plans.size).toBeGreaterThan(40)
     database.close()
   })
@@ -101,7 +103,9 @@ describe.each(drivers)("queries to a file by $name", ({ driver }) => {
       "SEARCH runs USING INTEGER PRIMARY KEY (rowid=?)",
       "SEARCH runs USING INTEGER PRIMARY KEY (rowid=?)",
     ])
-    const [mail = []] = plans.filter(([sql]) => sql.startsWith("SELECT mail.mail_id")).map(([, plan]) => plan)
+    const [mail = []] = plans
+      .filter(([sql]) => sql.startsWith("SELECT CAST(mail.mail_id"))
+      .map(([, plan]) => plan)
     expect(mail).toEqual([
       "SCAN mail USING INDEX mail_open",
       "SEARCH runs USING INDEX sqlite_autoindex_runs_1 (run_id=?)",

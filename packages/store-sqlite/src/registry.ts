@@ -10,9 +10,10 @@ import type {
   StoredDefinition,
   WorkflowRow,
 } from "@superstep/engine"
+import { check, checksum } from "./checksum.ts"
 import type { Database, Statement, Value } from "./driver.ts"
 import { corrupt, type Place } from "./errors.ts"
-import { decodeText, type JsonBytes, jsonBytes, parseJson } from "./json-column.ts"
+import { decodeText, type JsonBytes, parseJson } from "./json-column.ts"
 
 export interface RegistryTables {
   agents(ids?: readonly string[]): readonly AgentRow[]
@@ -104,15 +105,15 @@ export function registryTables(database: Database): RegistryTables {
         removeParts(id)
       }
       for (const id of (change.removedAgents ?? []).filter(isText)) removeAgent.run(id)
-      for (const agent of change.agents ?? []) putAgent.run(...valuesOf(agent, AGENT))
+      for (const agent of change.agents ?? []) putAgent(agent)
       for (const definition of change.definitions ?? []) {
-        putWorkflow.run(...valuesOf(definition.workflow, WORKFLOW))
+        putWorkflow(definition.workflow)
         removeParts(definition.workflow.id)
         definition.nodes.forEach((node, i) => {
-          addNode.run(...valuesOf(node, NODE), i)
+          addNode(node, i)
         })
         definition.edges.forEach((edge, i) => {
-          addEdge.run(...valuesOf(edge, EDGE), i)
+          addEdge(edge, i)
         })
       }
     },
@@ -124,21 +125,39 @@ interface Table<R> {
   read(statement: Statement, ...values: string[]): R[]
 }
 
+type RawRow = { readonly [column: string]: JsonBytes | number | null }
+
 function table<R>(database: Database, name: string, columns: Columns): Table<R> {
-  const selected = Object.entries(columns).map(([column, kind]) =>
-    kind === "boolean" ? column : `${jsonBytes(column)} AS ${column}`,
+  const fields = Object.entries(columns)
+  const list = fields.map(
+    ([column, kind]) => `CAST(${column} AS ${kind === "boolean" ? "INTEGER" : "BLOB"}) AS ${column}`,
   )
+  const checked = "CAST(position AS INTEGER) AS position, CAST(sum AS INTEGER) AS sum"
   return {
-    select: (rest) => database.prepare(`SELECT ${selected.join(", ")} FROM ${name} ${rest}`),
+    select: (rest) => database.prepare(`SELECT ${list.join(", ")}, ${checked} FROM ${name} ${rest}`),
     read: (statement, ...values) =>
-      (statement.all(...values) as { [column: string]: JsonBytes | number | null }[]).map((row) => {
-        const fields = Object.entries(columns).map(([column, kind]) => {
-          const place = () => `A row of ${name} is damaged at ${column}`
-          return [column, fromColumn(row[column] ?? null, kind, place)]
+      (statement.all(...values) as RawRow[]).map((row) => {
+        const place = (column: string) => () => `A row of ${name} is damaged at ${column}`
+        const raw = fields.map(([column]) => {
+          const value = row[column] ?? null
+          return value === null || typeof value === "number" ? value : decodeText(value, place(column))
         })
-        return Object.fromEntries(fields) as R
+        const values = fields.map(([column, kind]) => [
+          column,
+          fromColumn(row[column] ?? null, kind, place(column)),
+        ])
+        check(
+          row.sum as number | null,
+          () => rowChecksum(raw, row.position as number),
+          () => `A row of ${name} is damaged`,
+        )
+        return Object.fromEntries(values) as R
       }),
   }
+}
+
+function rowChecksum(values: readonly unknown[], position: number): number {
+  return checksum([JSON.stringify(values), position])
 }
 
 function fromColumn(value: JsonBytes | number | null, kind: Kind, place: Place): unknown {
@@ -157,22 +176,32 @@ function valuesOf(row: object, columns: Columns): Value[] {
   })
 }
 
-function insert(database: Database, name: string, columns: Columns): Statement {
-  const names = Object.keys(columns)
+function insert(database: Database, name: string, columns: Columns): (row: object, position: number) => void {
+  const names = [...Object.keys(columns), "position", "sum"]
   const places = names.map(() => "?").join(", ")
-  return database.prepare(`INSERT INTO ${name} (${names.join(", ")}, position) VALUES (${places}, ?)`)
+  const add = database.prepare(`INSERT INTO ${name} (${names.join(", ")}) VALUES (${places})`)
+  return (row, position) => {
+    const values = valuesOf(row, columns)
+    add.run(...values, position, rowChecksum(values, position))
+  }
 }
 
 /** A row that is there keeps its position; a new one comes last. */
-function upsert(database: Database, name: string, columns: Columns): Statement {
-  const names = Object.keys(columns)
+function upsert(database: Database, name: string, columns: Columns): (row: { readonly id: string }) => void {
+  const names = [...Object.keys(columns), "position", "sum"]
   const places = names.map(() => "?").join(", ")
   const changes = names.filter((column) => column !== "id").map((column) => `${column} = excluded.${column}`)
-  return database.prepare(
-    `INSERT INTO ${name} (${names.join(", ")}, position)
-     VALUES (${places}, (SELECT coalesce(max(position), 0) + 1 FROM ${name}))
-     ON CONFLICT (id) DO UPDATE SET ${changes.join(", ")}`,
+  const findPosition = database.prepare(
+    `SELECT coalesce((SELECT position FROM ${name} WHERE id = ?), (SELECT max(position) FROM ${name}) + 1, 1) AS position`,
   )
+  const put = database.prepare(
+    `INSERT INTO ${name} (${names.join(", ")}) VALUES (${places}) ON CONFLICT (id) DO UPDATE SET ${changes.join(", ")}`,
+  )
+  return (row) => {
+    const [{ position }] = findPosition.all(row.id) as [{ position: number }]
+    const values = valuesOf(row, columns)
+    put.run(...values, position, rowChecksum(values, position))
+  }
 }
 
 /** No row has an id that is none: the registry takes no such one. */

@@ -1,7 +1,8 @@
 /** How much there is, from the rows of runs: journals are not read for it. */
 import type { Amount, RunStatus, StorageReport } from "@superstep/engine"
 import type { Database } from "./driver.ts"
-import { fromText } from "./text.ts"
+import { decodeText, type JsonBytes, jsonBytes } from "./json-column.ts"
+import { shownName } from "./text.ts"
 
 interface RunsRow {
   readonly workflow: string
@@ -21,12 +22,12 @@ interface SnapshotsRow extends Amount {
 /** To be called within a transaction, so that its figures are of one moment. */
 export function reporter(database: Database): () => StorageReport {
   const findRuns = database.prepare(
-    `SELECT workflow, status, count(*) AS runs, sum(head - fork_seq) AS records, sum(bytes) AS bytes,
+    `SELECT ${jsonBytes("workflow")} AS workflow, ${jsonBytes("status")} AS status, count(*) AS runs, sum(head - fork_seq) AS records, sum(bytes) AS bytes,
        sum(blob_bytes) AS blob_bytes
-     FROM runs GROUP BY workflow, status`,
+     FROM runs GROUP BY runs.workflow, runs.status`,
   )
   const findSnapshots = database.prepare(
-    `SELECT runs.workflow, count(*) AS count, sum(snapshots.bytes) AS bytes,
+    `SELECT ${jsonBytes("runs.workflow")} AS workflow, count(*) AS count, sum(snapshots.bytes) AS bytes,
        sum(octet_length(snapshots.body)) AS own
      FROM snapshots CROSS JOIN runs ON runs.id = snapshots.run GROUP BY runs.workflow`,
   )
@@ -38,8 +39,8 @@ export function reporter(database: Database): () => StorageReport {
   }) as [() => number, () => number, () => number]
 
   return () => {
-    const runs = findRuns.all() as RunsRow[]
-    const snapshots = findSnapshots.all() as SnapshotsRow[]
+    const runs = findRuns.all().map(decoded) as RunsRow[]
+    const snapshots = findSnapshots.all().map(decoded) as SnapshotsRow[]
     return {
       runs: sums(runs.map(({ status, runs: count }) => [status, count])),
       journal: {
@@ -58,6 +59,17 @@ export function reporter(database: Database): () => StorageReport {
   }
 }
 
+/** With the texts, which are read as bytes. */
+function decoded(row: unknown): unknown {
+  const place = () => "A run is damaged at its workflow or status"
+  const { workflow, status } = row as { workflow: JsonBytes; status?: JsonBytes }
+  return {
+    ...(row as object),
+    workflow: decodeText(workflow, place),
+    ...(status === undefined ? {} : { status: decodeText(status, place) }),
+  }
+}
+
 /** The largest first, with all that their runs have. */
 function byWorkflow(
   runs: readonly RunsRow[],
@@ -66,7 +78,7 @@ function byWorkflow(
   const counts = sums(runs.map(({ workflow, runs: count }) => [workflow, count]))
   const bytes = sums([...runs, ...snapshots].map((row) => [row.workflow, row.bytes]))
   return Object.entries(bytes)
-    .map(([name, size]) => ({ workflow: fromText(name), runs: counts[name] ?? 0, bytes: size }))
+    .map(([name, size]) => ({ workflow: shownName(name), runs: counts[name] ?? 0, bytes: size }))
     .sort((a, b) => b.bytes - a.bytes)
 }
 

@@ -1,12 +1,27 @@
 /** The questions of all runs: opened and closed with the records that say so, and found without reading those. */
 import type { ClosedRequest, OpenRequest, RequestQuery, StoredRequest } from "@superstep/engine"
+import { check, checksum } from "./checksum.ts"
 import { type Database, preparedOnce, type Value } from "./driver.ts"
-import { type JsonBytes, jsonBytes, parseJson } from "./json-column.ts"
-import { fromText, toText, toTextOrNull } from "./text.ts"
+import { corrupt } from "./errors.ts"
+import {
+  decodeName,
+  decodeText,
+  decodeTextOrNull,
+  type JsonBytes,
+  jsonBytes,
+  parseJson,
+  parseName,
+  selected,
+} from "./json-column.ts"
+import { REQUEST_IS_SOUND } from "./row-checks.ts"
+import { shownName, toText, toTextOrNull } from "./text.ts"
 
 export interface RequestTable {
-  /** One that is opened again keeps its place. */
-  open(run: number, workflow: string, request: OpenRequest): void
+  /** One that is opened again keeps its place. The run's names as the file has them. */
+  open(
+    run: { readonly id: number; readonly name: string; readonly workflow: string },
+    request: RequestText,
+  ): void
   close(run: number, request: ClosedRequest): void
   withdrawAll(run: number, at: number): void
   removeAll(run: number): void
@@ -14,22 +29,54 @@ export interface RequestTable {
   list(query: RequestQuery): readonly StoredRequest[]
 }
 
-interface RequestRow {
-  readonly run_id: string
-  readonly request_id: string
-  readonly workflow: string
-  readonly outcome: StoredRequest["outcome"]
-  readonly closed_at: number | null
-  readonly closed_by: string | null
-  readonly body: JsonBytes
+/** As the file has it. */
+export interface RequestText {
+  readonly id: string
+  readonly to: string | null
+  readonly body: string
 }
+
+export function toRequestText(request: OpenRequest): RequestText {
+  return { id: toText(request.id), to: toTextOrNull(request.to), body: JSON.stringify(request) }
+}
+
+export interface RequestRow {
+  readonly run_id: JsonBytes
+  readonly request_id: JsonBytes
+  readonly workflow: JsonBytes
+  readonly recipient: JsonBytes | null
+  readonly outcome: JsonBytes
+  readonly closed_at: number | null
+  readonly closed_by: JsonBytes | null
+  readonly body: JsonBytes
+  readonly sum: number | null
+  readonly is_sound: number
+}
+
+/** To be selected from `requests` and `runs`. */
+export const REQUEST_COLUMNS = `${jsonBytes("runs.run_id")} AS run_id, ${selected("requests", {
+  request_id: "text",
+  workflow: "text",
+  recipient: "text",
+  outcome: "text",
+  closed_by: "text",
+  body: "text",
+  sum: "integer",
+})}, CAST(requests.closed_at AS NUMERIC) AS closed_at, ${REQUEST_IS_SOUND} AS is_sound`
+
+const OUTCOMES: readonly string[] = [
+  "open",
+  "answered",
+  "expired",
+  "withdrawn",
+] satisfies StoredRequest["outcome"][]
 
 export function requestTable(database: Database): RequestTable {
   const prepare = preparedOnce(database)
   const open = database.prepare(
-    `INSERT INTO requests (run, request_id, workflow, recipient, outcome, body) VALUES (?, ?, ?, ?, 'open', ?)
+    `INSERT INTO requests (run, request_id, workflow, recipient, outcome, body, sum) VALUES (?, ?, ?, ?, 'open', ?, ?)
      ON CONFLICT (run, request_id) DO UPDATE SET recipient = excluded.recipient, outcome = 'open',
-       closed_at = NULL, closed_by = NULL, body = excluded.body`,
+       closed_at = NULL, closed_by = NULL, body = excluded.body, sum = excluded.sum`,
   )
   const close = database.prepare(
     "UPDATE requests SET outcome = ?, closed_at = ?, closed_by = ? WHERE run = ? AND request_id = ?",
@@ -40,8 +87,9 @@ export function requestTable(database: Database): RequestTable {
   const removeAll = database.prepare("DELETE FROM requests WHERE run = ?")
 
   return {
-    open(run, workflow, request) {
-      open.run(run, toText(request.id), workflow, toTextOrNull(request.to), JSON.stringify(request))
+    open(run, { id, to, body }) {
+      const sum = checksum([run.name, id, run.workflow, to], body)
+      open.run(run.id, id, run.workflow, to, body, sum)
     },
     close(run, { id, outcome, at, by }) {
       close.run(outcome, at, toTextOrNull(by), run, toText(id))
@@ -73,8 +121,7 @@ function toSql(query: RequestQuery): { sql: string; values: Value[] } {
   conditions.push(`${indexed(runId === undefined)}outcome = wanted.value`)
   // A page of each outcome, and the first of them: within one outcome the index has the requests in order.
   const sql = `
-    SELECT runs.run_id, requests.request_id, requests.workflow, requests.outcome, requests.closed_at,
-      requests.closed_by, ${jsonBytes("requests.body")} AS body
+    SELECT ${REQUEST_COLUMNS}
     FROM json_each(?) AS wanted CROSS JOIN requests CROSS JOIN runs ON runs.id = requests.run
     WHERE requests.id IN (SELECT id FROM requests WHERE ${conditions.join(" AND ")} ORDER BY id LIMIT ?)
     ORDER BY requests.id LIMIT ?`
@@ -86,15 +133,23 @@ function indexed(is: boolean): "" | "+" {
   return is ? "" : "+"
 }
 
-function toStoredRequest(row: RequestRow): StoredRequest {
-  const [runId, id] = [fromText(row.run_id), fromText(row.request_id)]
-  const request = parseJson(row.body, () => `Request "${id}" of run "${runId}" is damaged`) as OpenRequest
+export function toStoredRequest(row: RequestRow): StoredRequest {
+  const run = decodeText(row.run_id, () => "A run is damaged at its id")
+  const id = decodeText(row.request_id, () => `A request of run "${shownName(run)}" is damaged at its id`)
+  const place = () => `Request "${shownName(id)}" of run "${shownName(run)}" is damaged`
+  const workflow = decodeText(row.workflow, place)
+  const to = decodeTextOrNull(row.recipient, place)
+  const outcome = decodeText(row.outcome, place)
+  const request = parseJson(row.body, place) as OpenRequest
+  check(row.sum, () => checksum([run, id, workflow, to], row.body), place)
+  if (row.is_sound !== 1) throw corrupt(place, "its outcome is another than the stored one")
+  if (!OUTCOMES.includes(outcome)) throw corrupt(place, "its outcome is none that there is")
   return {
     ...request,
-    runId,
-    workflow: fromText(row.workflow),
-    outcome: row.outcome,
+    runId: parseName(run, place),
+    workflow: parseName(workflow, place),
+    outcome: outcome as StoredRequest["outcome"],
     ...(row.closed_at === null ? {} : { closedAt: row.closed_at }),
-    ...(row.closed_by === null ? {} : { by: fromText(row.closed_by) }),
+    ...(row.closed_by === null ? {} : { by: decodeName(row.closed_by, place) }),
   }
 }

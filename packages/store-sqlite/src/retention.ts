@@ -8,6 +8,7 @@ import type { Amount, PrunePolicy } from "@superstep/engine"
 import type { BlobTable } from "./blobs.ts"
 import type { Database } from "./driver.ts"
 import type { JournalTable } from "./journals.ts"
+import { decodeText, type JsonBytes, jsonBytes } from "./json-column.ts"
 import type { MailTable } from "./mail.ts"
 import type { RequestTable } from "./requests.ts"
 import { IS_OVER } from "./run-rows.ts"
@@ -40,7 +41,7 @@ const nextTurn = setImmediate
 
 export function retention(database: Database, transactions: Transactions, tables: Tables): Retention {
   const removable = `${IS_OVER} AND NOT EXISTS (SELECT 1 FROM runs AS fork WHERE fork.fork_run = runs.id)`
-  const columns = "runs.id, runs.run_id, runs.bytes + coalesce(snapshots.bytes, 0) AS bytes"
+  const columns = `runs.id, ${jsonBytes("runs.run_id")} AS run_id, runs.bytes + coalesce(snapshots.bytes, 0) AS bytes`
   const findByName = database.prepare(
     `SELECT ${columns} FROM runs LEFT JOIN snapshots ON snapshots.run = runs.id
      WHERE runs.run_id = ? AND ${removable}`,
@@ -62,7 +63,7 @@ export function retention(database: Database, transactions: Transactions, tables
      )`,
   )
   const findNext = database.prepare(
-    `SELECT id, workflow, updated_at FROM runs NOT INDEXED
+    `SELECT id, ${jsonBytes("workflow")} AS workflow, updated_at FROM runs NOT INDEXED
      WHERE id < ?1 AND pinned = 0 AND ${IS_OVER} AND (?2 IS NULL OR workflow = ?2) ORDER BY id DESC LIMIT ?3`,
   )
   const giveBack = database.prepare(`PRAGMA incremental_vacuum(${PAGES_AT_ONCE})`)
@@ -74,7 +75,7 @@ export function retention(database: Database, transactions: Transactions, tables
     drop.run(id)
     leave.run(id)
     tables.requests.removeAll(id)
-    tables.mail.removeAll(run_id)
+    tables.mail.removeAll(decodeText(run_id, () => "A run is damaged at its id"))
     tables.snapshots.remove(id)
   }
 
@@ -128,24 +129,29 @@ export function retention(database: Database, transactions: Transactions, tables
   }
 
   /** Ids of runs that may go, a few at a time, newest first. */
-  function* candidates({ workflow, keep, endedBefore }: PrunePolicy): Generator<readonly number[]> {
+  async function* candidates({
+    workflow,
+    keep,
+    endedBefore,
+  }: PrunePolicy): AsyncGenerator<readonly number[]> {
     const name = toTextOrNull(workflow)
     const read = (query: () => unknown[]) => transactions.read("The list of runs that may go", query)
     if (keep === undefined) {
-      const [old] = read(() => findOld.all(endedBefore ?? null, name)) as [{ ids: string }]
+      const [old] = (await read(() => findOld.all(endedBefore ?? null, name))) as [{ ids: string }]
       const ids = JSON.parse(old.ids) as number[]
       for (let i = 0; i < ids.length; i += RUNS_AT_ONCE) yield ids.slice(i, i + RUNS_AT_ONCE)
       return
     }
     const seen = new Map<string, number>()
     const goes = (run: OverRow) => {
-      const newer = seen.get(run.workflow) ?? 0
-      seen.set(run.workflow, newer + 1)
+      const name = decodeText(run.workflow, () => "A run is damaged at its workflow")
+      const newer = seen.get(name) ?? 0
+      seen.set(name, newer + 1)
       return newer >= keep || (endedBefore !== undefined && run.updated_at < endedBefore)
     }
     for (let before: number | undefined = Number.MAX_SAFE_INTEGER; before !== undefined; ) {
       const from: number = before
-      const runs = read(() => findNext.all(from, name, RUNS_AT_ONCE)) as OverRow[]
+      const runs = (await read(() => findNext.all(from, name, RUNS_AT_ONCE))) as OverRow[]
       yield runs.filter(goes).map(({ id }) => id)
       before = runs.at(-1)?.id
     }
@@ -172,7 +178,7 @@ export function retention(database: Database, transactions: Transactions, tables
     },
     async prune(policy) {
       const sum = { count: 0, bytes: 0 }
-      for (const ids of candidates(policy)) {
+      for await (const ids of candidates(policy)) {
         if (ids.length === 0) {
           await new Promise((resume) => nextTurn(resume))
           continue
@@ -192,12 +198,12 @@ export function retention(database: Database, transactions: Transactions, tables
 
 interface Removable {
   readonly id: number
-  readonly run_id: string
+  readonly run_id: JsonBytes
   readonly bytes: number
 }
 
 interface OverRow {
   readonly id: number
-  readonly workflow: string
+  readonly workflow: JsonBytes
   readonly updated_at: number
 }

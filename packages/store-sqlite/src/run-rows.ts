@@ -1,6 +1,9 @@
 /** The rows of runs, as a store's callers see them. */
 import type { StoredRun, StoredStatus } from "@superstep/engine"
-import { fromText } from "./text.ts"
+import { corrupt } from "./errors.ts"
+import { decodeName, decodeText, type JsonBytes, parseJson, parseName, selected } from "./json-column.ts"
+import { checkRun, RUN_CHECK_COLUMNS, type RunCheckRow } from "./run-check.ts"
+import { shownName } from "./text.ts"
 
 export const ALL_STATUS: readonly StoredStatus[] = [
   "running",
@@ -22,33 +25,34 @@ export function isOver(status: string): boolean {
 }
 
 /** To be selected from `runs`. */
-export const RUN_COLUMNS = `
-  runs.run_id, runs.head, runs.bytes, runs.workflow, runs.graph, runs.status, runs.key, runs.thread, runs.labels,
-  runs.fork_seq, (SELECT past.run_id FROM runs AS past WHERE past.id = runs.fork_run) AS fork_run_id, runs.token, runs.holder,
-  runs.wake_at, runs.executing, runs.takeovers, runs.blamed, runs.trials, runs.pinned, runs.created_at, runs.updated_at`
+export const RUN_COLUMNS = `${RUN_CHECK_COLUMNS}, ${selected("runs", {
+  head: "integer",
+  bytes: "integer",
+  graph: "text",
+  status: "text",
+  token: "integer",
+  holder: "text",
+  executing: "integer",
+  takeovers: "integer",
+  blamed: "integer",
+  trials: "integer",
+  pinned: "integer",
+})},
+  CAST(runs.wake_at AS NUMERIC) AS wake_at, CAST(runs.updated_at AS NUMERIC) AS updated_at`
 
-interface RunRow {
-  readonly run_id: string
+interface RunRow extends RunCheckRow {
   readonly head: number
   readonly bytes: number
-  readonly workflow: string
-  readonly graph: string
-  readonly status: StoredStatus
-  readonly key: string | null
-  readonly thread: string | null
-  /** JSON. */
-  readonly labels: string | null
-  readonly fork_run_id: string | null
-  readonly fork_seq: number
+  readonly graph: JsonBytes
+  readonly status: JsonBytes
   readonly token: number
-  readonly holder: string | null
+  readonly holder: JsonBytes | null
   readonly wake_at: number | null
   readonly executing: number
   readonly takeovers: number
   readonly blamed: number
   readonly trials: number
   readonly pinned: number
-  readonly created_at: number
   readonly updated_at: number
 }
 
@@ -58,21 +62,27 @@ export function toStoredRuns(rows: readonly unknown[]): StoredRun[] {
 }
 
 function toStoredRun(row: RunRow): StoredRun {
+  const { name, workflow, key, thread, forkOf, forkSeq, createdAt } = checkRun(row)
+  const place = () => `Run "${shownName(name)}" is damaged`
+  const status = decodeText(row.status, place)
+  if (!isStatus(status)) throw corrupt(place, "its status is none that there is")
   return {
-    runId: fromText(row.run_id),
-    workflow: fromText(row.workflow),
-    graph: fromText(row.graph),
-    ...(row.key === null ? {} : { key: fromText(row.key) }),
-    ...(row.thread === null ? {} : { thread: fromText(row.thread) }),
-    ...(row.labels === null ? {} : { labels: JSON.parse(row.labels) }),
-    ...(row.fork_run_id === null ? {} : { forkOf: { runId: fromText(row.fork_run_id), seq: row.fork_seq } }),
-    status: row.status,
-    createdAt: row.created_at,
+    runId: parseName(name, place),
+    workflow: parseName(workflow, place),
+    graph: decodeName(row.graph, place),
+    ...(key === null ? {} : { key: parseName(key, place) }),
+    ...(thread === null ? {} : { thread: parseName(thread, place) }),
+    ...(row.labels === null
+      ? {}
+      : { labels: parseJson(row.labels, place) as NonNullable<StoredRun["labels"]> }),
+    ...(forkOf === null ? {} : { forkOf: { runId: parseName(forkOf, place), seq: forkSeq } }),
+    status,
+    createdAt,
     updatedAt: row.updated_at,
     seq: row.head,
     bytes: row.bytes,
     token: row.token,
-    ...(row.holder === null ? {} : { holder: fromText(row.holder) }),
+    ...(row.holder === null ? {} : { holder: decodeName(row.holder, place) }),
     ...(row.wake_at === null ? {} : { wakeAt: row.wake_at }),
     executing: row.executing === 1,
     takeovers: row.takeovers,
@@ -80,4 +90,8 @@ function toStoredRun(row: RunRow): StoredRun {
     trials: row.trials,
     pinned: row.pinned === 1,
   }
+}
+
+function isStatus(text: string): text is StoredStatus {
+  return (ALL_STATUS as readonly string[]).includes(text)
 }

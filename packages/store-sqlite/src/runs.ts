@@ -1,6 +1,7 @@
 /** Finds runs. Every page costs with what is on it, but for a search by text or labels, which looks at one run after another. */
 import type { RunQuery, StoredRun } from "@superstep/engine"
 import { type Database, preparedOnce, type Value } from "./driver.ts"
+import { hiddenCheck } from "./run-heads.ts"
 import { ALL_STATUS, RUN_COLUMNS, toStoredRuns } from "./run-rows.ts"
 import { toText } from "./text.ts"
 
@@ -15,10 +16,15 @@ export interface RunTable {
 export function runTable(database: Database): RunTable {
   const prepare = preparedOnce(database)
   const findOne = database.prepare(`SELECT ${RUN_COLUMNS} FROM runs WHERE run_id = ?`)
+  const checkHidden = hiddenCheck(database)
   const setPinned = database.prepare("UPDATE runs SET pinned = ? WHERE run_id = ?")
 
   return {
-    find: (runId) => toStoredRuns(findOne.all(toText(runId)))[0],
+    find(runId) {
+      const [run] = toStoredRuns(findOne.all(toText(runId)))
+      if (run?.runId !== runId) checkHidden(toText(runId))
+      return run
+    },
     list(query) {
       const { sql, values } = toSql(query)
       return toStoredRuns(prepare(sql).all(...values))

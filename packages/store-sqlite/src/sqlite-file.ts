@@ -2,22 +2,27 @@
  * A SQLite file that processes share: opened or made, with its folder, the settings of the connection and its schema.
  * Whatever is in the way is STORE_UNUSABLE.
  */
-import { mkdirSync, statSync } from "node:fs"
+import { statSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import { isSuperstepError, type SuperstepError } from "@superstep/engine"
 import { type Database, type Driver, libsql, nodeSqlite, resultCode } from "./driver.ts"
 import { unusable, writeFailed } from "./errors.ts"
+import { type OnTightened, privateDatabase, privateFolder, tightenDatabase } from "./private-files.ts"
 
 export interface FileOptions {
   readonly path: string
   readonly durability: "normal" | "full"
-  /** Milliseconds to wait for another process's write. */
+  /** Milliseconds for which SQLite waits for another process's write; the event loop stands still meanwhile. */
   readonly busyTimeout: number
   /** Milliseconds after which it is looked again whether the file is still there: it costs as much as a row. */
   readonly lookAgain: number
   readonly driver?: Driver | undefined
+  /** Told of permissions that were too loose: one line. Default: a warning of the process. */
+  readonly onTightened?: OnTightened | undefined
   /** Extensions are to be loaded into it. */
   readonly extensions?: boolean | undefined
+  /** Whether the file needs no `migrate`: read outside of any transaction. Throws for a file that cannot be used. */
+  isCurrent?(database: Database, path: string): boolean
   /** Brings the file up to date, in a transaction that may write. Afterwards there is a table `meta`. */
   migrate(database: Database, path: string): void
 }
@@ -36,11 +41,14 @@ export function openSqliteFile(options: FileOptions): OpenFile {
   const { path: given, extensions, driver = anyDriver(given, extensions) } = options
   // Absolute, so that no driver takes it for an address.
   const path = resolve(given)
-  makeFolder(path)
+  const onTightened = options.onTightened ?? emitWarning
+  makeFolder(path, onTightened)
+  privateDatabase(path)
   let database: Database | undefined
   try {
     database = driver(path)
     configure(database, path, options)
+    tightenDatabase(path, onTightened)
     return { database, path, isGone: goneCheck(path, options.lookAgain) }
   } catch (error) {
     try {
@@ -61,11 +69,12 @@ function anyDriver(path: string, extensions?: boolean): Driver {
   }
 }
 
-function makeFolder(path: string): void {
+function makeFolder(path: string, onTightened: OnTightened): void {
   const folder = dirname(path)
   try {
-    mkdirSync(folder, { recursive: true })
+    privateFolder(folder, onTightened)
   } catch (error) {
+    if (isSuperstepError(error)) throw error
     throw unusable(path, `needs the folder ${folder}, which cannot be made: choose another path`, error)
   }
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
@@ -75,29 +84,62 @@ function makeFolder(path: string): void {
 
 function configure(database: Database, path: string, options: FileOptions): void {
   database.exec(`PRAGMA busy_timeout = ${options.busyTimeout}`)
-  // Only counts for a file that is made now, and before anything is in it.
-  database.exec("PRAGMA auto_vacuum = INCREMENTAL")
-  writeAhead(database, options.busyTimeout)
-  const [mode] = database.prepare("PRAGMA journal_mode").all() as { journal_mode: string }[]
-  if (mode?.journal_mode !== "wal") {
-    throw unusable(
-      path,
-      "is on a file system without shared memory, which SQLite's WAL needs: use a local disk",
-    )
+  if (modeOf(database) !== "wal") {
+    // Only counts for a file that is made now, and before anything is in it.
+    if (isEmpty(database)) database.exec("PRAGMA auto_vacuum = INCREMENTAL")
+    writeAhead(database, options.busyTimeout)
+    if (modeOf(database) !== "wal") {
+      throw unusable(
+        path,
+        "is on a file system without shared memory, which SQLite's WAL needs: use a local disk",
+      )
+    }
   }
   // Set in any case: drivers differ in what a connection comes up with.
   database.exec(`PRAGMA synchronous = ${options.durability === "full" ? "FULL" : "NORMAL"}`)
+  // A file that is up to date is opened without the lock, which another process may hold for long.
+  if (options.isCurrent?.(database, path)) return checkWritable(database, options.busyTimeout)
   database.exec("BEGIN IMMEDIATE")
   try {
     options.migrate(database, path)
-    // Changes nothing, and fails where nothing can be changed: BEGIN IMMEDIATE does not.
-    database.exec("DELETE FROM meta WHERE false")
+    database.exec(CHANGE_NOTHING)
     database.exec("COMMIT")
   } catch (error) {
     database.exec("ROLLBACK")
     throw error
   }
 }
+
+function modeOf(database: Database): string | undefined {
+  const [mode] = database.prepare("PRAGMA journal_mode").all() as { journal_mode: string }[]
+  return mode?.journal_mode
+}
+
+function isEmpty(database: Database): boolean {
+  const [pages] = database.prepare("PRAGMA page_count").all() as { page_count: number }[]
+  return pages?.page_count === 0
+}
+
+/** SQLite opens a file that may only be read, and says so with the first write. Not asked while others write. */
+function checkWritable(database: Database, busyTimeout: number): void {
+  database.exec("PRAGMA busy_timeout = 0")
+  try {
+    database.exec("BEGIN IMMEDIATE")
+  } catch (error) {
+    if (resultCode(error) === BUSY) return
+    throw error
+  } finally {
+    database.exec(`PRAGMA busy_timeout = ${busyTimeout}`)
+  }
+  try {
+    database.exec(CHANGE_NOTHING)
+  } finally {
+    database.exec("ROLLBACK")
+  }
+}
+
+/** Fails where nothing can be changed: BEGIN IMMEDIATE does not. */
+const CHANGE_NOTHING = "DELETE FROM meta WHERE false"
 
 /** SQLite does not wait by itself when several processes that make the file at once are all at this. */
 function writeAhead(database: Database, busyTimeout: number): void {
@@ -111,6 +153,10 @@ function writeAhead(database: Database, busyTimeout: number): void {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2)
     }
   }
+}
+
+function emitWarning(message: string): void {
+  process.emitWarning(message, { type: "SuperstepWarning", code: "FILE_PERMISSIONS" })
 }
 
 /**

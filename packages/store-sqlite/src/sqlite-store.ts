@@ -3,10 +3,18 @@
  * open-database.ts's, what it holds is schema.ts's, when it is written is transactions.ts's; each table has a file of
  * its own. The invariants S1 … S3 are in transactions.ts, S4 is in journals.ts.
  */
-import { checkRegistryChange, type KeepAlive, type Registry, type Store } from "@superstep/engine"
+import {
+  checkRegistryChange,
+  isSuperstepError,
+  type KeepAlive,
+  type Registry,
+  type Store,
+} from "@superstep/engine"
 import { appender } from "./append.ts"
 import { blobTable } from "./blobs.ts"
+import { toChangeTexts } from "./change-texts.ts"
 import type { Database } from "./driver.ts"
+import { tablesDamaged } from "./errors.ts"
 import { graphTable } from "./graphs.ts"
 import { toBodies } from "./journal-rows.ts"
 import { journalTable } from "./journals.ts"
@@ -30,7 +38,17 @@ type Promised<Port extends { [Method in keyof Port]: (...given: never[]) => unkn
 export type SqliteStore = Promised<Omit<Store, "keepAlive">> &
   Required<Pick<Store, "keepAlive">> & { readonly registry: Promised<Registry> }
 
+/** Closes the connection, and throws STORE_CORRUPT, where the file does not have the tables that it should. */
 export function storeOn(path: string, database: Database, transactions: Transactions): SqliteStore {
+  try {
+    return preparedStore(path, database, transactions)
+  } catch (error) {
+    database.close()
+    throw isSuperstepError(error) ? error : tablesDamaged(error)
+  }
+}
+
+function preparedStore(path: string, database: Database, transactions: Transactions): SqliteStore {
   const blobs = blobTable(database)
   const journals = journalTable(database, blobs)
   const snapshots = snapshotTable(database, blobs)
@@ -48,8 +66,11 @@ export function storeOn(path: string, database: Database, transactions: Transact
   return {
     async append(lease, expectedSeq, records, change) {
       const bodies = toBodies(lease.runId, expectedSeq, records)
-      return transactions.write(`The journal of run "${lease.runId}"`, () =>
-        append({ lease, expectedSeq, records, bodies, change }),
+      const texts = toChangeTexts(lease.runId, change)
+      return transactions.write(
+        `The journal of run "${lease.runId}"`,
+        () => append({ lease, expectedSeq, records, bodies, change, texts }),
+        bodies.reduce((sum, { bytes }) => sum + bytes, texts.bytes),
       )
     },
     async read(runId, afterSeq) {
@@ -57,8 +78,10 @@ export function storeOn(path: string, database: Database, transactions: Transact
     },
     async saveSnapshot(lease, { seq, data }) {
       const body = toSnapshotBody(lease.runId, data)
-      return transactions.write(`The snapshot of run "${lease.runId}"`, () =>
-        snapshots.save(lease, seq, body),
+      return transactions.write(
+        `The snapshot of run "${lease.runId}"`,
+        () => snapshots.save(lease, seq, body),
+        body.bytes,
       )
     },
     async snapshot(runId) {
@@ -111,7 +134,7 @@ export function storeOn(path: string, database: Database, transactions: Transact
     async mailOutcome(id) {
       const subject = `The outcome of mail "${id}"`
       // Asked for again and again: only the last time is it a write.
-      if (!transactions.read(subject, () => mail.hasOutcome(id))) return undefined
+      if (!(await transactions.read(subject, () => mail.hasOutcome(id)))) return undefined
       return transactions.write(subject, () => mail.takeOutcome(id))
     },
 
@@ -130,7 +153,7 @@ export function storeOn(path: string, database: Database, transactions: Transact
     },
     async close() {
       for (const thread of beating) thread.stop()
-      transactions.close()
+      await transactions.close()
     },
     keepAlive(options) {
       const thread = keepAlive(path, options)

@@ -2,12 +2,13 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import type { JournalRecord, Json, Lease, RunChange, RunCreated } from "@superstep/engine"
 import { onTestFinished } from "vitest"
 import { type Database, type Driver, libsql, nodeSqlite } from "./driver.ts"
 import { openDatabase } from "./open-database.ts"
 import { type SqliteStore, storeOn } from "./sqlite-store.ts"
 import { Transactions } from "./transactions.ts"
+
+export { created, lease, records } from "./stored-values.test-support.ts"
 
 const node = nodeSqlite()
 export const drivers: { name: string; driver: Driver }[] = [
@@ -27,18 +28,18 @@ export function open(path: string, driver: Driver, durability: "normal" | "full"
 }
 
 function openFile(path: string, driver: Driver, durability: "normal" | "full" = "normal") {
-  // Nobody waits for a lock here: within one process no one would let go of it.
-  return openDatabase({ path, durability, busyTimeout: 0, lookAgain: 0, driver })
+  return openDatabase({ path, durability, lookAgain: 0, driver })
 }
 
-export function openStore(path: string, driver: Driver): SqliteStore {
+/** Without a time to wait for a lock: within one process nobody would let go of it. */
+export function openStore(path: string, driver: Driver, busyTimeout = 0): SqliteStore {
   const { database, path: file, isGone } = openFile(path, driver)
-  return storeOn(file, database, new Transactions(database, isGone))
+  return storeOn(file, database, new Transactions(database, { mayWrite: isGone, busyTimeout }))
 }
 
 /** A store on a connection that the test has too, or on one that looks at what is asked of it. */
 export function storeOver(database: Database): SqliteStore {
-  return storeOn("", database, new Transactions(database, () => undefined))
+  return storeOn("", database, new Transactions(database, { mayWrite: () => undefined, busyTimeout: 0 }))
 }
 
 /** Does what `change` does to the file, on a connection of its own. */
@@ -49,24 +50,6 @@ export function alter(path: string, driver: Driver, change: (database: Database)
   } finally {
     database.close()
   }
-}
-
-export function lease(runId: string, token = 1, holder = "h"): Lease {
-  return { runId, holder, token }
-}
-
-/** What makes a run, with its first records. */
-export function created(more: Partial<RunCreated> = {}): RunChange & { created: RunCreated } {
-  return { created: { workflow: "w", graph: "g", ...more } }
-}
-
-export function records(first: number, count: number, value: Json = "value"): JournalRecord[] {
-  return Array.from({ length: count }, (_, i) => ({
-    seq: first + i,
-    frame: "",
-    entry: { type: "step.recorded", at: 1_000 + first + i, task: 1, key: "k", value },
-    events: first + i,
-  }))
 }
 
 /** A connection that says what is done on it. */

@@ -15,6 +15,15 @@ export function fromText(text: string): string {
   return JSON.parse(`"${text}"`)
 }
 
+/** For messages: also of a text that is none of ours, as damage makes it. */
+export function shownName(text: string): string {
+  try {
+    return fromText(text)
+  } catch {
+    return text
+  }
+}
+
 /** For `json_each(?)`. */
 export function toTextList(names: readonly string[]): string {
   return JSON.stringify([...new Set(names)].map(toText))

@@ -15,7 +15,7 @@ describe.each(drivers)("a thread in a file by $name", ({ driver }) => {
       database.exec("DELETE FROM thread_writes WHERE thread = 3")
     })
     await expect(store.thread("a")).rejects.toThrow('Thread "a" is damaged at 2: the write is missing')
-    await expect(store.thread("b")).rejects.toThrow('Thread "b" is damaged at 3: it is not JSON')
+    await expect(store.thread("b")).rejects.toThrow('Thread "b" is damaged at 3: its checksum')
     await expect(store.thread("c")).rejects.toThrow('Thread "c" is damaged at 1: the write is missing')
     await store.close()
   })

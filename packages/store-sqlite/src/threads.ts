@@ -1,13 +1,14 @@
 /** State that lasts from run to run: the writes to it, by number, so that it is known as it was after each of them. */
 import type { Json, ThreadWrite } from "@superstep/engine"
+import { check, checksum } from "./checksum.ts"
 import type { Database } from "./driver.ts"
 import { corrupt, type Place } from "./errors.ts"
-import { type JsonBytes, jsonBytes, parseJson } from "./json-column.ts"
-import { fromText, toText } from "./text.ts"
+import { decodeText, type JsonBytes, parseJson, parseName, selected } from "./json-column.ts"
+import { toText } from "./text.ts"
 
 export interface ThreadTable {
   /** `thread` as the file has it. */
-  add(thread: string, writes: readonly ThreadWrite[]): void
+  add(thread: string, writes: readonly ThreadText[]): void
   /** How many writes it has. */
   version(id: string): number
   state(id: string, version?: number): ThreadState
@@ -19,11 +20,23 @@ interface ThreadState {
   readonly state: { readonly [key: string]: Json }
 }
 
-interface WriteRow {
-  readonly version: number
+/** As the file has it. */
+export interface ThreadText {
   readonly key: string
   readonly kind: ThreadWrite["kind"]
+  readonly value: string
+}
+
+export function toThreadText({ key, kind, value }: ThreadWrite): ThreadText {
+  return { key: toText(key), kind, value: JSON.stringify(value) }
+}
+
+interface WriteRow {
+  readonly version: number
+  readonly key: JsonBytes
+  readonly kind: JsonBytes
   readonly value: JsonBytes
+  readonly sum: number | null
 }
 
 export function threadTable(database: Database): ThreadTable {
@@ -33,34 +46,38 @@ export function threadTable(database: Database): ThreadTable {
      RETURNING id, version`,
   )
   const add = database.prepare(
-    "INSERT INTO thread_writes (thread, version, key, kind, value) VALUES (?, ?, ?, ?, ?)",
+    "INSERT INTO thread_writes (thread, version, key, kind, value, sum) VALUES (?, ?, ?, ?, ?, ?)",
   )
   // One statement, so that the end and the writes are of the same moment.
   const find = database.prepare(
-    `SELECT threads.version AS last, thread_writes.version, key, kind, ${jsonBytes("value")} AS value
+    `SELECT CAST(threads.version AS INTEGER) AS last, ${selected("thread_writes", {
+      version: "integer",
+      key: "text",
+      kind: "text",
+      value: "text",
+      sum: "integer",
+    })}
      FROM threads LEFT JOIN thread_writes ON thread_writes.thread = threads.id AND thread_writes.version <= ?
      WHERE threads.thread = ? ORDER BY thread_writes.version`,
   )
   const findVersion = database.prepare("SELECT version FROM threads WHERE thread = ?")
+  // Tells a thread that is not there from one that damage hides.
+  const findAgain = database.prepare("SELECT 1 FROM threads INDEXED BY threads_thread WHERE thread = ?")
   const removeWrites = database.prepare(
     "DELETE FROM thread_writes WHERE thread = (SELECT id FROM threads WHERE thread = ?)",
   )
   const remove = database.prepare("DELETE FROM threads WHERE thread = ?")
 
   return {
-    add(thread, writes) {
-      const rows = writes.map(({ key, kind, value }) => ({
-        key: toText(key),
-        kind,
-        value: JSON.stringify(value),
-      }))
+    add(thread, rows) {
       const bytes = rows.reduce(
         (sum, { key, value }) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
         0,
       )
       const [grown] = grow.all(thread, rows.length, bytes) as [{ id: number; version: number }]
       rows.forEach(({ key, kind, value }, i) => {
-        add.run(grown.id, grown.version - rows.length + 1 + i, key, kind, value)
+        const version = grown.version - rows.length + 1 + i
+        add.run(grown.id, version, key, kind, value, checksum([thread, version, key, kind], value))
       })
     },
     version(id) {
@@ -69,6 +86,9 @@ export function threadTable(database: Database): ThreadTable {
     },
     state(id, version = Number.MAX_SAFE_INTEGER) {
       const rows = find.all(version, toText(id)) as (WriteRow & { last: number })[]
+      if (rows.length === 0 && findAgain.all(toText(id)).length > 0) {
+        throw corrupt(() => `Thread "${id}" is damaged`, "it is not found by its id")
+      }
       const writes = rows.filter((row) => row.version !== null)
       return fold(id, writes, Math.min(version, rows[0]?.last ?? 0))
     },
@@ -79,13 +99,14 @@ export function threadTable(database: Database): ThreadTable {
   }
 }
 
-/** What comes before the last "set" of a key is not looked at. */
+/** What comes before the last "set" of a key is not parsed. */
 function fold(id: string, rows: readonly WriteRow[], end: number): ThreadState {
+  const writes = rows.map((row) => toWrite(id, row))
   const lastSet = new Map<string, number>()
-  for (const { kind, key, version } of rows) if (kind === "set") lastSet.set(key, version)
+  for (const { kind, key, version } of writes) if (kind === "set") lastSet.set(key, version)
   const state = new Map<string, Json>()
   let next = 1
-  for (const { version, key, kind, value } of rows) {
+  for (const { version, key, kind, value } of writes) {
     if (version !== next) break
     next += 1
     if (version < (lastSet.get(key) ?? 0)) continue
@@ -100,7 +121,16 @@ function fold(id: string, rows: readonly WriteRow[], end: number): ThreadState {
     state.set(key, list)
   }
   if (next !== end + 1) throw corrupt(damaged(id, next), "the write is missing")
-  return { version: end, state: Object.fromEntries([...state].map(([key, value]) => [fromText(key), value])) }
+  const named = [...state].map(([key, value]) => [parseName(key, damaged(id, end)), value])
+  return { version: end, state: Object.fromEntries(named) }
+}
+
+function toWrite(id: string, row: WriteRow) {
+  const { version, value, sum } = row
+  const place = damaged(id, version)
+  const [key, kind] = [decodeText(row.key, place), decodeText(row.kind, place)]
+  check(sum, () => checksum([toText(id), version, key, kind], value), place)
+  return { version, key, kind, value }
 }
 
 function damaged(id: string, version: number): Place {

@@ -11,6 +11,7 @@ import {
   storeOver,
   watched,
 } from "./stores.test-support.ts"
+import { MAX_BYTES, MAX_WRITES } from "./transactions.ts"
 
 describe.each(drivers)("writes to a file by $name", ({ driver }) => {
   /** A store that counts its commits. */
@@ -29,6 +30,22 @@ describe.each(drivers)("writes to a file by $name", ({ driver }) => {
     )
     expect(commits()).toBe(1)
     for (let i = 0; i < 50; i++) expect(await store.read(`r${i}`, 0)).toEqual(records(1, 2))
+    await store.close()
+  })
+
+  test("of a very large turn are several transactions, and none of them holds the lock for long", async () => {
+    const { store, commits } = countedStore()
+    const many = Array.from({ length: 2 * MAX_WRITES + 1 }, (_, i) => store.claim(`r${i}`, 1, "h"))
+    await Promise.all(many)
+    expect(commits()).toBe(3)
+    const large = "x".repeat(MAX_BYTES / 2)
+    await Promise.all([
+      store.append(lease("a"), 0, records(1, 1, large), created()),
+      store.append(lease("a"), 1, records(2, 1, large)),
+      store.append(lease("a"), 2, records(3, 1), { status: "completed" }),
+    ])
+    expect(commits()).toBe(5)
+    expect(await store.run("a")).toMatchObject({ seq: 3, status: "completed" })
     await store.close()
   })
 

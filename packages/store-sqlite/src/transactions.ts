@@ -1,66 +1,107 @@
 /**
  * When the file is written and read. What is written in one turn of the event loop, whatever it is and to however
  * many runs, is one transaction: a thousand runs that each finish a step wait for one commit, not for a thousand.
+ * A very large turn is split into several transactions, so that none of them keeps other processes waiting for long.
+ *
+ * SQLite itself never waits for a lock here (its busy timeout is 0): a process that was stopped inside its
+ * transaction would block the event loop of every other one. While the file is locked, writes stay in their queue and
+ * are retried on a timer; reads go on, as the write-ahead log lets them.
  *
  * S1 A write is acknowledged after the commit that holds it, never before.
  * S2 What a write depends on (a journal's end, a token) is read inside the transaction: another process may have
  *    written since.
  * S3 A write that is refused leaves the others of its turn alone, and must not have changed anything; so does one
  *    with a value that cannot be written. A commit that fails fails them all, and the file is as it was.
+ * S5 Writes are committed in the order in which they were handed over, however often the file was locked meanwhile.
  */
 import { isSuperstepError, type SuperstepError } from "@superstep/engine"
+import { backOff, isBusy, SAY_AFTER } from "./busy.ts"
 import { type Database, resultCode } from "./driver.ts"
 import { isClosed, readFailed, writeFailed } from "./errors.ts"
 
-/** Makes its changes within a transaction that others share, or says why it makes none. */
+/** Makes its changes within a transaction that others share, or says why it makes none. May be made again. */
 type Change<T> = () => T | SuperstepError
 
 interface Write {
   readonly subject: string
   readonly change: Change<unknown>
+  readonly bytes: number
+  readonly since: number
   readonly resolve: (result: never) => void
   readonly reject: (error: unknown) => void
 }
+
+export interface TransactionRules {
+  /** Asked before each transaction that writes; says why there cannot be one. */
+  mayWrite(): SuperstepError | undefined
+  /** Asked inside each transaction that writes, before its changes; says why there cannot be any. */
+  mayChange?(): SuperstepError | undefined
+  /** Milliseconds for which a read or write is retried while another process has the file locked. */
+  readonly busyTimeout: number
+  /** Called once for each wait for the lock that lasts. */
+  onWait?(): void
+  /** Who has the file locked, and what to do about it: the end of a sentence. */
+  lockedBy?(): string
+}
+
+/** What one transaction writes at most, unless a single write is larger. */
+export const MAX_WRITES = 1_000
+export const MAX_BYTES = 8_388_608
 
 /** What SQLite says of a value: too big, against a constraint, of the wrong type, out of range. The drivers say nothing. */
 const OF_A_VALUE: ReadonlySet<number | undefined> = new Set([undefined, 18, 19, 20, 25])
 
 /** Held from the start, so that a test framework's fake timers do not stop it. */
 const nextTurn = setImmediate
+const later = setTimeout
 
 export class Transactions {
   readonly #database: Database
-  readonly #mayWrite: () => SuperstepError | undefined
+  readonly #rules: TransactionRules
   #waiting: Write[] = []
-  #closed = false
+  #isScheduled = false
+  /** How often the first write was tried while the file was locked. */
+  #attempts = 0
+  #hasSaid = false
+  #drained: (() => void) | undefined
+  #closing: Promise<void> | undefined
+  #isClosed = false
 
-  /** `mayWrite` is asked before each transaction; it says why there cannot be one. */
-  constructor(database: Database, mayWrite: () => SuperstepError | undefined) {
+  constructor(database: Database, rules: TransactionRules) {
     this.#database = database
-    this.#mayWrite = mayWrite
+    this.#rules = rules
   }
 
-  /** Makes the change with the others of this turn. `subject` begins the sentence that says that it failed. */
-  write<T>(subject: string, change: Change<T>): Promise<T> {
+  /**
+   * Makes the change with the others of this turn. `subject` begins the sentence that says that it failed; `bytes` is
+   * about what it writes.
+   */
+  write<T>(subject: string, change: Change<T>, bytes = 0): Promise<T> {
     return new Promise((resolve, reject) => {
-      if (this.#closed) return reject(isClosed())
-      if (this.#waiting.length === 0) nextTurn(() => this.#commitTurn())
-      this.#waiting.push({ subject, change, resolve, reject })
+      if (this.#closing !== undefined) return reject(isClosed())
+      this.#waiting.push({ subject, change, bytes, since: performance.now(), resolve, reject })
+      this.#schedule()
     })
   }
 
   /** For one statement. */
-  read<T>(subject: string, query: () => T): T {
-    if (this.#closed) throw isClosed()
-    try {
-      return query()
-    } catch (error) {
-      throw isSuperstepError(error) ? error : readFailed(subject, error)
+  async read<T>(subject: string, query: () => T): Promise<T> {
+    if (this.#closing !== undefined) throw isClosed()
+    const since = performance.now()
+    for (let attempt = 0; ; attempt++) {
+      if (this.#isClosed) throw isClosed()
+      try {
+        return query()
+      } catch (error) {
+        // Not while others write: only while one recovers the log, or takes it away.
+        if (isSuperstepError(error) || !isBusy(error) || this.#isLate(since)) throw readFailed(subject, error)
+      }
+      await new Promise((resume) => later(resume, backOff(attempt)))
     }
   }
 
   /** For several statements, which see the file as it is at one moment. */
-  readTogether<T>(subject: string, query: () => T): T {
+  readTogether<T>(subject: string, query: () => T): Promise<T> {
     return this.read(subject, () => {
       this.#database.exec("BEGIN")
       try {
@@ -72,18 +113,14 @@ export class Transactions {
   }
 
   /** Writes what waits, and takes nothing more. */
-  close(): void {
-    if (this.#closed) return
-    this.#commitTurn()
-    // libsql does not always do so by itself.
-    this.moveLog()
-    this.#closed = true
-    this.#database.close()
+  close(): Promise<void> {
+    this.#closing ??= this.#finish()
+    return this.#closing
   }
 
   /** Moves what is in the log into the file, as far as nobody reads it there. */
   moveLog(): void {
-    if (this.#closed) return
+    if (this.#isClosed) return
     try {
       this.#database.exec("PRAGMA wal_checkpoint(PASSIVE)")
     } catch {
@@ -91,25 +128,81 @@ export class Transactions {
     }
   }
 
-  #commitTurn(): void {
-    const turn = this.#waiting
-    if (turn.length === 0) return
-    this.#waiting = []
-    this.#commitTogether(turn)
+  async #finish(): Promise<void> {
+    // At once, as far as possible: the process may be about to end.
+    while (this.#waiting.length > 0 && this.#attempts === 0) this.#commitSlice()
+    if (this.#waiting.length > 0) {
+      const drained = new Promise<void>((resolve) => {
+        this.#drained = resolve
+      })
+      this.#schedule()
+      await drained
+    }
+    // libsql does not always do so by itself.
+    this.moveLog()
+    this.#isClosed = true
+    this.#database.close()
   }
 
-  #commitTogether(writes: readonly Write[]): void {
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    const commit = () => {
+      this.#isScheduled = false
+      this.#commitSlice()
+      if (this.#waiting.length > 0) this.#schedule()
+      else this.#drained?.()
+    }
+    if (this.#attempts === 0) nextTurn(commit)
+    else later(commit, backOff(this.#attempts))
+  }
+
+  /** Commits the first writes that wait. Those that the lock kept out wait on, unless their time is over. */
+  #commitSlice(): void {
+    const slice = this.#waiting.slice(0, sliceEnd(this.#waiting))
+    if (slice.length === 0) return
+    const settled = this.#commitTogether(slice)
+    if (settled > 0) {
+      this.#waiting.splice(0, settled)
+      this.#attempts = 0
+      this.#hasSaid = false
+    }
+    if (settled < slice.length) this.#wait()
+  }
+
+  #wait(): void {
+    const late = this.#waiting.findIndex(({ since }) => !this.#isLate(since))
+    for (const { subject, reject } of this.#waiting.splice(0, late < 0 ? this.#waiting.length : late)) {
+      const by = this.#rules.lockedBy?.() ?? "the file is locked by another process"
+      reject(writeFailed(`${subject} was not written: ${by}`))
+    }
+    const [first] = this.#waiting
+    this.#attempts = first === undefined ? 0 : this.#attempts + 1
+    if (first === undefined || this.#hasSaid || performance.now() - first.since < SAY_AFTER) return
+    this.#hasSaid = true
+    this.#rules.onWait?.()
+  }
+
+  #isLate(since: number): boolean {
+    return performance.now() - since >= this.#rules.busyTimeout
+  }
+
+  /** How many of the writes, from the first, are settled: fewer than all when the file is locked. */
+  #commitTogether(writes: readonly Write[]): number {
     let results: unknown[]
     try {
       results = this.#commit(writes)
     } catch (error) {
       this.#rollBack()
-      if (writes.length > 1 && OF_A_VALUE.has(resultCode(error))) {
-        for (const write of writes) this.#commitTogether([write])
-      } else {
-        for (const { subject, reject } of writes) reject(writeFailed(`${subject} was not written`, error))
+      if (isBusy(error)) return 0
+      if (writes.length > 1 && (isSuperstepError(error) || OF_A_VALUE.has(resultCode(error)))) {
+        const locked = writes.findIndex((write) => this.#commitTogether([write]) === 0)
+        return locked < 0 ? writes.length : locked
       }
-      return
+      for (const { subject, reject } of writes) {
+        reject(isSuperstepError(error) ? error : writeFailed(`${subject} was not written`, error))
+      }
+      return writes.length
     }
     for (let i = 0; i < writes.length; i++) {
       const { resolve, reject } = writes[i] as Write
@@ -117,12 +210,18 @@ export class Transactions {
       if (isSuperstepError(result)) reject(result)
       else resolve(result as never)
     }
+    return writes.length
   }
 
   #commit(turn: readonly Write[]): unknown[] {
-    const refusal = this.#mayWrite()
+    const refusal = this.#rules.mayWrite()
     if (refusal !== undefined) return turn.map(() => refusal)
     this.#database.exec("BEGIN IMMEDIATE")
+    const outdated = this.#rules.mayChange?.()
+    if (outdated !== undefined) {
+      this.#rollBack()
+      return turn.map(() => outdated)
+    }
     const results = turn.map(({ change }) => change())
     this.#database.exec("COMMIT")
     return results
@@ -135,4 +234,15 @@ export class Transactions {
       // There was no transaction, or SQLite has rolled it back by itself.
     }
   }
+}
+
+/** How many of the first writes fit into one transaction: at least one. */
+function sliceEnd(writes: readonly Write[]): number {
+  let [end, bytes] = [0, 0]
+  while (end < writes.length && end < MAX_WRITES) {
+    bytes += (writes[end] as Write).bytes
+    if (end > 0 && bytes > MAX_BYTES) break
+    end += 1
+  }
+  return end
 }

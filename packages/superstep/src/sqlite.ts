@@ -1,2 +1,7 @@
 /** Runs in a SQLite file. */
-export { type SqliteStore, type SqliteStoreOptions, sqliteStore } from "@superstep/store-sqlite"
+export {
+  type SqliteStore,
+  type SqliteStoreOptions,
+  type StoreNotice,
+  sqliteStore,
+} from "@superstep/store-sqlite"

@@ -4,15 +4,18 @@
  */
 import { dirname, resolve } from "node:path"
 import { insideFolder, outsideFolder } from "../files/index.ts"
+import type { Trust } from "./definition.ts"
 import type { Place, Report } from "./document/index.ts"
 
 export class DefinitionPaths {
   readonly #root: string
   readonly #cwd: string
   readonly #report: Report
+  readonly #trust: Trust
 
-  constructor(file: string, report: Report, cwd = "") {
+  constructor(file: string, report: Report, cwd = "", trust: Trust = "full") {
     this.#cwd = cwd
+    this.#trust = trust
     this.#root = this.#folderOf(file)
     this.#report = report
   }
@@ -30,6 +33,11 @@ export class DefinitionPaths {
     const { code, message } = outsideFolder(path)
     this.#report.error(code, message, place)
     return found
+  }
+
+  /** The same for data that is searched: it may be anywhere, unless the definition is not trusted. */
+  dataFrom(file: string, path: string, place: Place | undefined): string {
+    return this.#trust === "none" ? this.from(file, path, place) : resolve(this.#folderOf(file), path)
   }
 
   isInside(file: string, path: string): boolean {

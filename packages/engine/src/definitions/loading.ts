@@ -46,7 +46,7 @@ export class Loading {
   /** Undefined when it cannot be loaded; why is in the report, at the place that named the file. */
   file(file: string, named?: Place, given?: string): LoadedFile | undefined {
     const path = normalize(file)
-    this.#paths ??= new DefinitionPaths(path, this.report, this.#options.cwd)
+    this.#paths ??= new DefinitionPaths(path, this.report, this.#options.cwd, this.#options.trust)
     if (this.#open.includes(path)) {
       const way = [...this.#open.slice(this.#open.indexOf(path)), path].map((one) => basename(one))
       this.report.error("INCLUDE_CYCLE", `The file includes itself: ${way.join(" → ")}.`, named)

@@ -2,10 +2,11 @@
  * A cassette's file: a line that says what it is, then one line of JSON for each call. Lines are only added, in one write
  * each, so that several models may share a file, and a process that dies leaves at most a torn last line.
  */
-import { appendFileSync, mkdirSync, truncateSync, writeFileSync } from "node:fs"
+import { appendFileSync, existsSync, mkdirSync, truncateSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { SuperstepError } from "../core/index.ts"
 import { readTextFile } from "../files/index.ts"
+import { PRIVATE_FILE, tightenFile } from "../runtime/private-file.ts"
 import type { RecordedReply } from "./cassette-reply.ts"
 import type { RecordedRequest } from "./cassette-request.ts"
 
@@ -26,12 +27,14 @@ export interface Recording {
 export function startCassette(file: string): void {
   writing(file, () => {
     mkdirSync(dirname(file), { recursive: true })
-    writeFileSync(file, `${JSON.stringify({ cassette: CASSETTE_VERSION })}\n`)
+    const isNew = !existsSync(file)
+    writeFileSync(file, `${JSON.stringify({ cassette: CASSETTE_VERSION })}\n`, { mode: PRIVATE_FILE })
+    if (!isNew) tightenFile(file)
   })
 }
 
 export function addRecording(file: string, recording: Recording): void {
-  writing(file, () => appendFileSync(file, `${JSON.stringify(recording)}\n`))
+  writing(file, () => appendFileSync(file, `${JSON.stringify(recording)}\n`, { mode: PRIVATE_FILE }))
 }
 
 /** The recordings by call, or undefined when there is no such file, or nothing in it. */
@@ -64,6 +67,7 @@ export function readCassette(file: string): Recording[] | undefined {
 /** Before anything is added: a torn line would spoil the next one. */
 export function mendCassette(file: string): void {
   const text = contentOf(file) ?? ""
+  if (existsSync(file)) tightenFile(file)
   if (!text.endsWith("\n")) truncateSync(file, Buffer.byteLength(text.slice(0, text.lastIndexOf("\n") + 1)))
 }
 

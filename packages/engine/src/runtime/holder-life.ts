@@ -19,7 +19,7 @@ export const DEFAULT_HUNG_AFTER = 300_000
 let machine: string | undefined
 
 /** The same for processes that can see each other by id: a container has process ids of its own, and so has a reboot. */
-export function thisMachine(): string {
+function thisMachine(): string {
   machine ??= [hostname(), bootId(), processSpace()].join(" ")
   return machine
 }

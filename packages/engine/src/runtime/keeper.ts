@@ -29,7 +29,7 @@ export interface KeeperOptions {
   /** Milliseconds; see DEFAULT_LEASE. */
   readonly lease?: number | undefined
   readonly hungAfter?: number | undefined
-  /** Where this process's id means something; default `thisMachine()`. */
+  /** Where this process's id means something; default: this machine. */
   readonly machine?: string | undefined
   /** Called with the first run that it holds; what it returns, with the last. */
   readonly whileHolding?: ((keeper: Keeper) => () => void) | undefined

@@ -5,12 +5,12 @@
 import type { NodeId, RunId } from "../core/index.ts"
 
 /** Milliseconds between two turns that are counted. */
-export const TURN = 250
+const TURN = 250
 /** Milliseconds that the loop may be blocked before it is reported. */
 export const BLOCKED = 1_000
 
 /** The layout of the shared memory, which the threads of stores rely on. */
-export const SIGNS = {
+const SIGNS = {
   /** Int32 at 0: counts turns. Int32 at 1: how many bytes of text follow. */
   turns: 0,
   length: 1,

@@ -48,7 +48,7 @@ export interface Row {
   measuredBytes: number
 }
 
-export interface HolderRow {
+interface HolderRow {
   readonly holder: Holder
   readonly beat: number
   /** A run was taken from it since. */

@@ -142,7 +142,8 @@ describe("runs", () => {
     const { telemetry } = traced()
     await asking.run(1, { runId: "r", store, telemetry })
     expect(await recorded.points("superstep.runs")).toEqual([])
-    const again = asking.resume("r", { store, telemetry })
+    // In another process: the first one has died without a word.
+    const again = asking.resume("r", { takeOver: true, store: { ...store }, telemetry })
     await again.respond((await again).requests[0]?.id as string, 2)
     await again
     expect(await recorded.points("superstep.runs")).toEqual([
@@ -220,7 +221,7 @@ describe("tokens and cost", () => {
       .build()
     const store = memoryStore()
     await asking.run(1, { runId: "r", store })
-    const again = asking.resume("r", { store, telemetry: traced().telemetry })
+    const again = asking.resume("r", { takeOver: true, store, telemetry: traced().telemetry })
     await again.respond((await again).requests[0]?.id as string, 2)
     await again
     expect((await recorded.points("superstep.tokens")).map((point) => point.value)).toEqual([5, 7])

@@ -29,7 +29,7 @@ describe("a resumed run", () => {
   it("continues the trace of its first life", async () => {
     const store = memoryStore()
     await asking.run(1, { runId: "r", store, telemetry: recording(first) })
-    const again = asking.resume("r", { store, telemetry: recording(second) })
+    const again = asking.resume("r", { takeOver: true, store, telemetry: recording(second) })
     const { requests } = await again
     await again.respond(requests[0]?.id as string, 2)
     expect((await again).outputs).toEqual([6])
@@ -50,7 +50,7 @@ describe("a resumed run", () => {
   it("links its tasks to causes of the first life", async () => {
     const store = memoryStore()
     await asking.run(1, { runId: "r", store, telemetry: recording(first) })
-    const again = asking.resume("r", { store, telemetry: recording(second) })
+    const again = asking.resume("r", { takeOver: true, store, telemetry: recording(second) })
     await again.respond((await again).requests[0]?.id as string, 2)
     await again
     expect(linksOf(second.span("executor.process ask"))).toEqual([
@@ -65,7 +65,7 @@ describe("a resumed run", () => {
     const store = memoryStore()
     const single = workflow("single").chain(ask).build()
     await single.run(1, { runId: "r", store, telemetry: recording(first) })
-    const again = single.resume("r", { store, telemetry: recording(second) })
+    const again = single.resume("r", { takeOver: true, store, telemetry: recording(second) })
     await again.respond((await again).requests[0]?.id as string, 2)
     await again
     expect(linksOf(second.span("executor.process ask"))).toEqual([])
@@ -76,7 +76,7 @@ describe("a resumed run", () => {
     await asking.run(1, { runId: "r", store, telemetry: recording(first) })
     const worker = second.tracer.startSpan("worker")
     await context.with(trace.setSpan(context.active(), worker), async () => {
-      const again = asking.resume("r", { store, telemetry: recording(second) })
+      const again = asking.resume("r", { takeOver: true, store, telemetry: recording(second) })
       await again.respond((await again).requests[0]?.id as string, 2)
       await again
     })
@@ -90,7 +90,7 @@ describe("a resumed run", () => {
     const store = memoryStore()
     const outer = workflow("outer").chain(prepare, asking.asNode()).build()
     await outer.run(1, { runId: "r", store, telemetry: recording(first) })
-    const again = outer.resume("r", { store, telemetry: recording(second) })
+    const again = outer.resume("r", { takeOver: true, store, telemetry: recording(second) })
     await again.respond((await again).requests[0]?.id as string, 2)
     expect((await again).outputs).toEqual([6])
     expect(second.spans("workflow.run").map((span) => span.attributes["superstep.run.path"])).toEqual([
@@ -104,7 +104,7 @@ describe("a resumed run", () => {
   it("that was not traced before gets a trace of its own", async () => {
     const store = memoryStore()
     await asking.run(1, { runId: "r", store })
-    const again = asking.resume("r", { store, telemetry: recording(second) })
+    const again = asking.resume("r", { takeOver: true, store, telemetry: recording(second) })
     await again.respond((await again).requests[0]?.id as string, 2)
     await again
     const run = second.span("workflow.run")
@@ -116,7 +116,7 @@ describe("a resumed run", () => {
   it("that was not sampled stays out", async () => {
     const store = memoryStore()
     await asking.run(1, { runId: "r", store, telemetry: recording(recorder(new AlwaysOffSampler())) })
-    const again = asking.resume("r", { store, telemetry: recording(second) })
+    const again = asking.resume("r", { takeOver: true, store, telemetry: recording(second) })
     await again.respond((await again).requests[0]?.id as string, 2)
     await again
     expect(second.spans()).toEqual([])
@@ -126,7 +126,9 @@ describe("a resumed run", () => {
     const store = memoryStore()
     const run = workflow("short").chain(prepare, double).build()
     await run.run(1, { runId: "r", store, telemetry: recording(first) })
-    expect((await run.resume("r", { store, telemetry: recording(second) })).outputs).toEqual([2])
+    expect((await run.resume("r", { takeOver: true, store, telemetry: recording(second) })).outputs).toEqual([
+      2,
+    ])
     expect(second.spans()).toEqual([])
     expect(second.open()).toEqual([])
   })

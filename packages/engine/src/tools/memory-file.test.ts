@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process"
-import { appendFile, mkdir, mkdtemp, readFile, rm, stat, truncate, writeFile } from "node:fs/promises"
+import { appendFile, chmod, mkdir, mkdtemp, readFile, rm, stat, truncate, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import fc from "fast-check"
-import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest"
 import { memoryFile } from "./memory-file.ts"
 import type { Memory } from "./memory-store.ts"
 
@@ -27,6 +27,20 @@ describe("a memory file", () => {
     await store.put(made("a"))
     expect((await stat(path)).mode & 0o777).toBe(0o600)
   })
+
+  test.skipIf(process.platform === "win32")(
+    "that others can read is tightened when something is kept, with a warning (not on Windows)",
+    async () => {
+      const warnings = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined)
+      onTestFinished(() => warnings.mockRestore())
+      await memoryFile(path).put(made("a"))
+      await chmod(path, 0o644)
+      await memoryFile(path).put(made("b"))
+      expect((await stat(path)).mode & 0o777).toBe(0o600)
+      expect(warnings).toHaveBeenCalledOnce()
+      expect(await idsOf()).toEqual(["a", "b"])
+    },
+  )
 
   test("gives back what it was given, whatever is in it", async () => {
     const store = memoryFile(path)

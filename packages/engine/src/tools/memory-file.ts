@@ -11,6 +11,7 @@
 import { type FileHandle, mkdir, open, stat } from "node:fs/promises"
 import { dirname } from "node:path"
 import { SuperstepError } from "../core/index.ts"
+import { PRIVATE_FILE, PRIVATE_FOLDER, tightenFile } from "../runtime/private-file.ts"
 import type { Memory, MemoryStore } from "./memory-store.ts"
 
 const VERSION = 1
@@ -25,9 +26,10 @@ export function memoryFile(path: string): MemoryStore {
   const read = async () => (await using(path, "r", (file) => readLines(file, path))) ?? []
   return {
     async put(memory) {
-      await mkdir(dirname(path), { recursive: true })
+      await mkdir(dirname(path), { recursive: true, mode: PRIVATE_FOLDER })
       await using(path, "a+", async (file) => {
         await checkStart(file, path)
+        tightenFile(path)
         // The line break before it ends what a crash may have left.
         await file.write(`\n${JSON.stringify({ v: VERSION, ...memory })}\n`)
         await file.datasync()
@@ -67,7 +69,7 @@ async function using<T>(
   await checkFile(path)
   let file: FileHandle
   try {
-    file = await open(path, flags, 0o600)
+    file = await open(path, flags, PRIVATE_FILE)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code === "ENOENT" && flags !== "a+") return undefined

@@ -101,7 +101,7 @@ function ownFile(places: readonly string[], embeddings: string | undefined, root
   const name = createHash("sha256").update(key).digest("hex").slice(0, 12)
   const path = resolve(root, FOLDER, `documents-${name}.db`)
   try {
-    mkdirSync(dirname(path), { recursive: true })
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     // It is nobody's source.
     writeFileSync(join(dirname(path), ".gitignore"), "*\n", { flag: "wx" })
   } catch {

@@ -4,7 +4,7 @@ import { dirname, isAbsolute, relative, resolve, sep } from "node:path"
 import { SuperstepError } from "@superstep/engine"
 import { type Database, openSqliteFile, preparedOnce } from "@superstep/store-sqlite/shared"
 import { unusable, withFile } from "./errors.ts"
-import { migrateIndex } from "./index-schema.ts"
+import { isCurrentIndex, migrateIndex } from "./index-schema.ts"
 
 export interface IndexFile {
   readonly path: string
@@ -35,6 +35,11 @@ export function openIndexFile(given: string, root: string, lockTimeout: number):
       busyTimeout: lockTimeout,
       lookAgain: LOOK_AGAIN,
       extensions: true,
+      isCurrent(made, at) {
+        if (!isCurrentIndex(made, at)) return false
+        const [meta] = made.prepare("SELECT root FROM meta").all() as { root: string }[]
+        return meta?.root !== ""
+      },
       migrate(made, at) {
         migrateIndex(made, at)
         const from = relative(dirname(path), root).split(sep).join("/")

@@ -49,16 +49,21 @@ export const MOST_CHUNKS = 2 ** 24
 
 export const INDEX_VERSION = MIGRATIONS.length
 
-export function migrateIndex(database: Database, path: string): void {
+/** Whether the file is up to date. Throws for one of a later version, or of another program. */
+export function isCurrentIndex(database: Database, path: string): boolean {
   const version = versionOf(database, path)
-  if (version === MIGRATIONS.length) return
   if (version > MIGRATIONS.length) {
     throw unusable(
       path,
       `is of version ${version}, and this @superstep/retrieval knows versions up to ${MIGRATIONS.length}: update the package`,
     )
   }
-  for (const statements of MIGRATIONS.slice(version)) database.exec(statements)
+  return version === MIGRATIONS.length
+}
+
+export function migrateIndex(database: Database, path: string): void {
+  if (isCurrentIndex(database, path)) return
+  for (const statements of MIGRATIONS.slice(versionOf(database, path))) database.exec(statements)
   database.exec(`UPDATE meta SET version = ${MIGRATIONS.length}`)
 }
 

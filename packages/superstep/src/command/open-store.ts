@@ -2,6 +2,8 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import type { RegistryStore, Store } from "@superstep/engine"
+import type { Cli } from "./cli.ts"
+import { foreignLine } from "./terminal.ts"
 import { usageError } from "./usage-error.ts"
 
 export type OpenStore = Store & RegistryStore
@@ -36,7 +38,11 @@ export function storeAddress(url: string | undefined, cwd: string): StoreAddress
 }
 
 /** Opens it; a SQLite file is made where it is missing. */
-export async function openStore(url: string | undefined, cwd: string): Promise<OpenStore> {
+export async function openStore(
+  url: string | undefined,
+  cwd: string,
+  onNotice?: (line: string) => void,
+): Promise<OpenStore> {
   const address = storeAddress(url, cwd)
   if (address.path === undefined) {
     const { memoryStore } = await import("@superstep/engine")
@@ -44,7 +50,15 @@ export async function openStore(url: string | undefined, cwd: string): Promise<O
   }
   const { sqliteStore } = await import("@superstep/store-sqlite")
   if (address.isDefault) leaveOutOfGit(dirname(address.path))
-  return sqliteStore({ path: address.path })
+  return sqliteStore({
+    path: address.path,
+    ...(onNotice !== undefined && { onNotice: ({ message }) => onNotice(message) }),
+  })
+}
+
+/** Tells what a store has to say, such as that it waits for another process: dimmed, on stderr. */
+export function storeNotices({ err }: Pick<Cli, "err">): (line: string) => void {
+  return (line) => err.line(err.paint.dim(foreignLine(line)))
 }
 
 /** The folder of the default store is nobody's source. */

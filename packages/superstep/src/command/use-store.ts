@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs"
 import type { Cli } from "./cli.ts"
 import type { OutputFlags, StoreFlags } from "./common-flags.ts"
-import { type OpenStore, openStore, storeAddress } from "./open-store.ts"
+import { type OpenStore, openStore, storeAddress, storeNotices } from "./open-store.ts"
 
 export async function useStore<T>(
   cli: Cli,
@@ -15,7 +15,7 @@ export async function useStore<T>(
     const { err } = cli
     err.line(err.paint.dim(`There is no store at ${address.url} yet. Another one is named with --store.`))
   }
-  const store = await openStore(isMissing ? "memory:" : flags.store, cli.io.cwd)
+  const store = await openStore(isMissing ? "memory:" : flags.store, cli.io.cwd, storeNotices(cli))
   try {
     return await use(store)
   } finally {

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs"
 import type { Cli } from "./cli.ts"
 import type { DefinitionFlags, OutputFlags, StoreFlags } from "./common-flags.ts"
-import { type OpenStore, openStore, storeAddress } from "./open-store.ts"
+import { type OpenStore, openStore, storeAddress, storeNotices } from "./open-store.ts"
 import { type OpenedWorkflow, openWorkflow } from "./open-workflow.ts"
 
 export interface UseOptions {
@@ -22,7 +22,7 @@ export async function withWorkflow(
 ): Promise<void> {
   let store: Promise<OpenStore> | undefined
   const opening = () => {
-    store ??= openStore(flags.store, cli.io.cwd)
+    store ??= openStore(flags.store, cli.io.cwd, storeNotices(cli))
     return store
   }
   try {

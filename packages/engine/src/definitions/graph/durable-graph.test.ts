@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { pureModel } from "../../agents/stand-ins.test-support.ts"
 import { hash32 } from "../../core/retry.ts"
+import { usageWithout } from "../../core/usage.ts"
 import { scriptedModel } from "../../models/index.ts"
 import { memoryStore } from "../../stores/index.ts"
 import { crashTest, type Simulation } from "../../testing/index.ts"
@@ -45,13 +46,13 @@ const GRAPH = flow(
 )
 
 /** What runs at the same time may be written down in any order. */
-const outcome = ({ result: { status, outputs, state, usage } }: Simulation) => ({
+const outcome = ({ result: { status, outputs, state, usage }, lost }: Simulation) => ({
   status,
   outputs,
   written: state.outputs,
   state: state.state,
   steps: state.steps,
-  usage,
+  usage: usageWithout(usage, lost),
 })
 
 describe("a graph whose process dies", () => {

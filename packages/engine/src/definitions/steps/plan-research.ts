@@ -57,7 +57,7 @@ function toolCall(
     case "documents": {
       const { paths, embeddings, name, description } = tool
       for (const [i, one] of paths.entries())
-        known.from(document.file, one, document.place([...at, "paths", i]))
+        known.dataFrom(document.file, one, document.place([...at, "paths", i]))
       const places = paths.map((one) => (isAbsolute(one) ? one : join(dirname(document.file), one)))
       const documents = callWith("documentsIn", [places], { embeddings })
       return callWith("documentsTool", [writer.value(`${path} ${name ?? "documents"}`, documents)], {

@@ -250,22 +250,17 @@ describe("files that a definition names, trusted or not", () => {
     expect(codes(including("sub/b.yaml"))).toEqual([])
   })
 
-  test("prompt files, memories, documents and OpenAPI files too", () => {
+  test("prompt files, memories and OpenAPI files too; documents may be anywhere", () => {
     const text = `agents:
   a:
     add_prompt_files: [/etc/passwd, ok.md]
     toolsets: [{ type: memory, path: ../m.jsonl }, { type: openapi, url: /etc/hosts }]
 workflow:
   - { type: research, tools: [{ type: documents, paths: [.., notes] }] }`
-    expect(codes(text).sort()).toEqual([
-      "FILE_OUTSIDE 3:24",
-      "FILE_OUTSIDE 4:38",
-      "FILE_OUTSIDE 4:74",
-      "FILE_OUTSIDE 6:58",
-    ])
+    expect(codes(text).sort()).toEqual(["FILE_OUTSIDE 3:24", "FILE_OUTSIDE 4:38", "FILE_OUTSIDE 4:74"])
   })
 
-  test("files of a goal's searches, and its graph", () => {
+  test("the graph of a goal, and its data where the file is not trusted", () => {
     const text = `agents: { triage: {}, reviewer: {}, a: {} }
 assistants: [a]
 graph_definition: ../graph.json
@@ -273,17 +268,13 @@ search:
   databases: [{ type: csv, id: d, folder: / }, { type: csv, id: e, files: [/etc/passwd] }]
   vector: { index: ../docs.db }
   graph: { type: ladybug, path: /tmp/x }`
-    const { diagnostics } = loadGoalConfig(
-      { file: "own/goal.yaml", text },
-      { cwd: folder, env: {}, backends: () => ({}) as never },
-    )
-    expect(diagnostics.map(({ code, place }) => `${code} ${place?.line}`)).toEqual([
-      "FILE_OUTSIDE 5",
-      "FILE_OUTSIDE 5",
-      "FILE_OUTSIDE 6",
-      "FILE_OUTSIDE 7",
-      "FILE_OUTSIDE 3",
-    ])
+    const outside = (trust: "full" | "none") =>
+      loadGoalConfig(
+        { file: "own/goal.yaml", text },
+        { cwd: folder, env: {}, trust, backends: () => ({}) as never },
+      ).diagnostics.flatMap(({ code, place }) => (code === "FILE_OUTSIDE" ? [place?.line] : []))
+    expect(outside("full")).toEqual([3])
+    expect(outside("none")).toEqual([3, 5, 5, 6, 7])
   })
 })
 

@@ -104,10 +104,12 @@ function lookupIn(options: LoadGoalOptions): Lookup {
   }
 }
 
-/** Files that it names are in its folder. */
+/** A definition that it names is in its folder; so is its data, if the file is not trusted. */
 function checkPaths({ file, place }: Document, data: GoalData, paths: DefinitionPaths): void {
   const check = (path: string | undefined, at: Path) =>
-    path !== undefined && paths.from(file, path, place(at))
+    path !== undefined && paths.dataFrom(file, path, place(at))
+  const definition = data.graph_definition
+  if (definition !== undefined) paths.from(file, definition, place(["graph_definition"]))
   const { databases = [], vector, graph } = data.search ?? {}
   for (const [i, one] of databases.entries()) {
     if (one.type !== "csv") continue
@@ -117,11 +119,10 @@ function checkPaths({ file, place }: Document, data: GoalData, paths: Definition
   }
   check(vector?.index, ["search", "vector", "index"])
   if (graph?.type === "ladybug") check(graph.path, ["search", "graph", "path"])
-  check(data.graph_definition, ["graph_definition"])
 }
 
 function readGoal(document: Document, report: Report, options: LoadGoalOptions): GoalFile | undefined {
-  const paths = new DefinitionPaths(document.file, report, options.cwd)
+  const paths = new DefinitionPaths(document.file, report, options.cwd, options.trust)
   const { document: settled, told } = settledDocument(document, lookupIn(options), report)
   if (options.trust === "none") checkTrust(settled, paths, report, options.cwd)
   const { value: data, diagnostics } = readShape(settled, goalShape)

@@ -18,7 +18,7 @@ import {
 } from "../common-flags.ts"
 import { EXIT } from "../exit-codes.ts"
 import { openGoal } from "../open-goal.ts"
-import { openStore } from "../open-store.ts"
+import { openStore, storeNotices } from "../open-store.ts"
 import { readInput } from "../read-prompt.ts"
 import { usageError } from "../usage-error.ts"
 import { startOptions } from "./run.ts"
@@ -48,7 +48,7 @@ async function ask(config: string, goal: string | undefined, flags: Flags, cli: 
     const input = await readInput(goal, opened, cli)
     if (input === undefined) return cli.exit(EXIT.cancelled)
     if (String(input).trim() === "") throw goalMissing()
-    const store = await openStore(flags.store, cli.io.cwd)
+    const store = await openStore(flags.store, cli.io.cwd, storeNotices(cli))
     try {
       const begin = (runtime: Runtime) => ({
         run: runtime.stream(opened.workflow, input as never, startOptions(flags, opened)),

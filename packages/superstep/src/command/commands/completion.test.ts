@@ -35,7 +35,7 @@ describe.skipIf(!has("bash"))("bash completes", () => {
     const io = await scriptFile()
     expect(offered(io, "ru")).toEqual(["run", "runs"])
     expect(offered(io, "")).toEqual(COMMANDS.map(({ name }) => name))
-    expect(offered(io, "runs", "re")).toEqual(["resume", "retry", "replay"])
+    expect(offered(io, "runs", "re")).toEqual(["resume", "release", "retry", "replay"])
     expect(offered(io, "storage", "")).toEqual(["report", "prune"])
   })
 

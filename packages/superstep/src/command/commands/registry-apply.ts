@@ -11,7 +11,7 @@ import {
   storeFlags,
 } from "../common-flags.ts"
 import { jsonLine } from "../json-line.ts"
-import { type OpenStore, openStore } from "../open-store.ts"
+import { type OpenStore, openStore, storeNotices } from "../open-store.ts"
 import { printChanges } from "../print-changes.ts"
 import { type RegistryFile, readAgentsFile, readRegistryFiles } from "../registry-file.ts"
 import { foreignLine } from "../terminal.ts"
@@ -32,7 +32,7 @@ export function command(cli: Cli): Command {
 }
 
 async function apply(cli: Cli, files: readonly string[], flags: ApplyFlags): Promise<void> {
-  const store = await openStore(flags.store, cli.io.cwd)
+  const store = await openStore(flags.store, cli.io.cwd, storeNotices(cli))
   try {
     const given = flags.agents === undefined ? [] : [await readAgentsFile(cli, flags.agents, flags)]
     // One that is wrong keeps all of them out.

@@ -17,7 +17,7 @@ import {
 } from "../common-flags.ts"
 import { EXIT } from "../exit-codes.ts"
 import { modeModel, openResearch, type ResearchSettings } from "../open-research.ts"
-import { openStore, storeAddress } from "../open-store.ts"
+import { openStore, storeAddress, storeNotices } from "../open-store.ts"
 import type { OpenedWorkflow } from "../open-workflow.ts"
 import { printEnded, printOutputs } from "../print-ended.ts"
 import { jsonEvents } from "../progress/json-events.ts"
@@ -149,7 +149,7 @@ async function isForSections(question: string | undefined, flags: Flags, cli: Cl
 }
 
 async function run(question: string, opened: OpenedWorkflow, flags: Flags, cli: Cli): Promise<Ended> {
-  const store = await openStore(flags.store, cli.io.cwd)
+  const store = await openStore(flags.store, cli.io.cwd, storeNotices(cli))
   const { runId, budget } = flags
   const begin = (runtime: Runtime) => ({
     run: runtime.stream(opened.workflow, question as never, {

@@ -134,7 +134,7 @@ describe("a run goes on", () => {
 
   test("retry: with a larger budget a run goes on where it stopped, and pays nothing twice", async () => {
     const io = testIo({ files: { "two.yaml": TWO_STEPS } })
-    const flags = ["--run-id", "short", "--budget", "tokens=1", "--quiet"]
+    const flags = ["--run-id", "short", "--budget", "tokens=20", "--quiet"]
     const stopped = await superstep(["run", "two.yaml", "go", ...flags], io)
     expect(stopped.code).toBe(4)
     expect(stopped.stderr).toContain("superstep runs retry short --budget")

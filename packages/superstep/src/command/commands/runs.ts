@@ -10,6 +10,7 @@ import { replayCommand } from "./runs-replay.ts"
 import { resumeCommand } from "./runs-resume.ts"
 import { retryCommand } from "./runs-retry.ts"
 import { rmCommand } from "./runs-rm.ts"
+import { salvageCommand } from "./runs-salvage.ts"
 import { showCommand } from "./runs-show.ts"
 import { stateCommand } from "./runs-state.ts"
 
@@ -21,7 +22,7 @@ export function command(cli: Cli): Command {
   for (const below of [showCommand, eventsCommand, stateCommand, resumeCommand, cancelCommand]) {
     made.addCommand(below(cli))
   }
-  for (const below of [releaseCommand, retryCommand, forkCommand, replayCommand, rmCommand]) {
+  for (const below of [releaseCommand, retryCommand, forkCommand, replayCommand, rmCommand, salvageCommand]) {
     made.addCommand(below(cli))
   }
   return made

@@ -1,0 +1,103 @@
+/**
+ * Files with what users and models said are for their owner alone, whatever the umask: 0600, and 0700 for `.superstep`
+ * and for folders that are made for them. Looser ones are tightened, with a notice. SQLite gives its log and its shared
+ * memory the mode of the file.
+ *
+ * Links of other users are refused: they could lead what is written to a place where others read it. Windows has no such
+ * modes, and inherits its permissions from the folder.
+ */
+import {
+  chmodSync,
+  closeSync,
+  fchmodSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  type Stats,
+  statSync,
+} from "node:fs"
+import { basename } from "node:path"
+import { unusable } from "./errors.ts"
+
+const OTHERS = 0o077
+const FILE_MODE = 0o600
+const FOLDER_MODE = 0o700
+const FOLDER = ".superstep"
+const ROOT = 0
+
+/** Told of each file or folder whose mode was changed, or could not be: one line. */
+export type OnTightened = (message: string) => void
+
+const hasModes = process.platform !== "win32"
+
+/** Makes the folder of a file, unless it is there. Throws what `mkdir` throws, and STORE_UNUSABLE for a stranger's link. */
+export function privateFolder(folder: string, onTightened: OnTightened): void {
+  refuseStrangersLink(folder)
+  mkdirSync(folder, { recursive: true, mode: FOLDER_MODE })
+  if (basename(folder) === FOLDER) tighten(folder, FOLDER_MODE, onTightened)
+}
+
+/** Makes an empty file for SQLite to fill, unless it is there. */
+export function privateDatabase(path: string): void {
+  for (const file of filesOf(path)) refuseStrangersLink(file)
+  if (hasModes && statSync(path, { throwIfNoEntry: false }) === undefined) makeEmpty(path)
+}
+
+/** Of a file that is known to be ours. One notice for it and what belongs to it. */
+export function tightenDatabase(path: string, onTightened: OnTightened): void {
+  const messages: string[] = []
+  for (const file of filesOf(path)) tighten(file, FILE_MODE, (message) => messages.push(message))
+  const [first] = messages
+  if (first !== undefined) onTightened(first)
+}
+
+function filesOf(path: string): readonly string[] {
+  return [path, `${path}-wal`, `${path}-shm`]
+}
+
+/** Only a file that nobody has open: closing it would take the locks away that this process has on it. */
+function makeEmpty(path: string): void {
+  let file: number
+  try {
+    file = openSync(path, "wx", FILE_MODE)
+  } catch {
+    // Another process was first, or SQLite says what is in the way.
+    return
+  }
+  // The umask took nothing that is needed.
+  fchmodSync(file, FILE_MODE)
+  closeSync(file)
+}
+
+function tighten(path: string, mode: number, onTightened: OnTightened): void {
+  if (!hasModes) return
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found === undefined || (found.mode & OTHERS) === 0) return
+  const [was, is] = [found.mode & 0o777, mode].map((one) => one.toString(8).padStart(4, "0"))
+  try {
+    chmodSync(path, mode)
+    onTightened(`${path} could be read by others: its mode was ${was}, and is ${is} now.`)
+  } catch {
+    onTightened(
+      `${path} can be read by others: its mode is ${was}, and only its owner can change it to ${is}.`,
+    )
+  }
+}
+
+function refuseStrangersLink(path: string): void {
+  if (!hasModes) return
+  const link = lstatSync(path, { throwIfNoEntry: false })
+  if (link?.isSymbolicLink() !== true) return
+  const target = statSync(path, { throwIfNoEntry: false })
+  const stranger = [link, target].find((one) => one !== undefined && !isTrusted(one))
+  if (stranger === undefined) return
+  throw unusable(
+    path,
+    `is a symbolic link that belongs, or leads to what belongs, to another user (uid ${stranger.uid}): remove it, or choose another path`,
+  )
+}
+
+/** Root could do anything anyway. */
+function isTrusted({ uid }: Stats): boolean {
+  return uid === ROOT || uid === process.geteuid?.()
+}
