@@ -122,11 +122,15 @@ export class Watch {
     return machine === this.#machine
   }
 
-  /** A look after a long time proves nothing about the time between: the watcher itself may have been stopped. */
+  /**
+   * A look after a long time proves little about the time between: the watcher itself may have been stopped, or the store
+   * locked for everybody. Only several looks in a row declare a holder silent.
+   */
   #look({ id, beat }: StoredHolder): number {
     const now = this.#monotonic()
     const seen = this.#seen.get(id)
-    const silent = seen?.beat === beat ? seen.silent + Math.min(now - seen.lookedAt, 2 * TICK) : 0
+    const most = Math.min(2 * TICK, this.#lease / 3)
+    const silent = seen?.beat === beat ? seen.silent + Math.min(now - seen.lookedAt, most) : 0
     this.#seen.set(id, { beat, silent, lookedAt: now })
     return silent
   }

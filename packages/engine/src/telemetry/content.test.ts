@@ -29,9 +29,9 @@ const model = pureModel((_, turn) =>
   turn === 0
     ? {
         text: "I log in with hunter2-hunter2.",
-        calls: [{ name: "login", args: { user: "ada", password: "hunter2-hunter2" }, id: "c1" }],
+        calls: [{ name: "login", args: { user: "olga", password: "hunter2-hunter2" }, id: "c1" }],
       }
-    : "Welcome, ada.",
+    : "Welcome, olga.",
 )
 const porter = agent({ name: "porter", model, instructions: "Be brief.", tools: [login] })
 
@@ -52,7 +52,7 @@ const read = (name: string, attribute: string, at = 0) =>
 
 it.each([undefined, false])("nothing that was said is in a span when content is %s", async (content) => {
   await run(content)
-  for (const said of ["Let me in", "Be brief", "I log in", "Welcome", "ada", "hunter2"]) {
+  for (const said of ["Let me in", "Be brief", "I log in", "Welcome", "olga", "hunter2"]) {
     expect(all()).not.toContain(said)
   }
   for (const name of [
@@ -75,7 +75,7 @@ it("with content, spans have prompts, answers, arguments and results as the conv
       role: "assistant",
       parts: [
         { type: "text", content: "I log in with [secret]." },
-        { type: "tool_call", id: "c1", name: "login", arguments: { user: "ada", password: "[secret]" } },
+        { type: "tool_call", id: "c1", name: "login", arguments: { user: "olga", password: "[secret]" } },
       ],
     },
     {
@@ -84,7 +84,7 @@ it("with content, spans have prompts, answers, arguments and results as the conv
         {
           type: "tool_call_response",
           id: "c1",
-          response: { user: "ada", echo: "[secret]", token: "[secret]" },
+          response: { user: "olga", echo: "[secret]", token: "[secret]" },
         },
       ],
     },
@@ -94,20 +94,20 @@ it("with content, spans have prompts, answers, arguments and results as the conv
       role: "assistant",
       parts: [
         { type: "text", content: "I log in with [secret]." },
-        { type: "tool_call", id: "c1", name: "login", arguments: { user: "ada", password: "[secret]" } },
+        { type: "tool_call", id: "c1", name: "login", arguments: { user: "olga", password: "[secret]" } },
       ],
       finish_reason: "tool_call",
     },
   ])
   expect(read("chat model", "gen_ai.output.messages", 1)).toEqual([
-    { role: "assistant", parts: [{ type: "text", content: "Welcome, ada." }], finish_reason: "stop" },
+    { role: "assistant", parts: [{ type: "text", content: "Welcome, olga." }], finish_reason: "stop" },
   ])
   expect(read("execute_tool login", "gen_ai.tool.call.arguments")).toEqual({
-    user: "ada",
+    user: "olga",
     password: "[secret]",
   })
   expect(read("execute_tool login", "gen_ai.tool.call.result")).toEqual({
-    user: "ada",
+    user: "olga",
     echo: "[secret]",
     token: "[secret]",
   })
