@@ -33,7 +33,9 @@ export type SearchData = z.infer<typeof searchShape>
 
 /** `mode` is a team's too. */
 export const researchFields = {
-  model: text.optional().describe("research: the model of its agents: a name from `models`, provider/model, or offline."),
+  model: text
+    .optional()
+    .describe("research: the model of its agents: a name from `models`, provider/model, or offline."),
   models: z
     .partialRecord(z.enum(RESEARCH_ROLES), text)
     .optional()
