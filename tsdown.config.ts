@@ -1,24 +1,45 @@
 import { createHash } from "node:crypto"
 import { readdirSync, readFileSync } from "node:fs"
-import { join } from "node:path"
+import { createRequire } from "node:module"
+import { dirname, join } from "node:path"
 import { defineConfig, type Rolldown, type UserConfig } from "tsdown"
 
-const BUNDLED = /^(zod|yaml|commander|@marcbachmann\/cel-js)(\/|$)/
+const MODULES: Readonly<Record<string, string>> = {
+  yaml: "browser/index.js",
+  "jsonc-parser": "lib/esm/main.js",
+}
+const parsersAsModules = {
+  name: "parsers-as-modules",
+  resolveId(id: string) {
+    const path = MODULES[id]
+    if (path === undefined) return null
+    return join(dirname(createRequire(import.meta.url).resolve(`${id}/package.json`)), path)
+  },
+} satisfies Rolldown.Plugin
 
-// Names stay, for stacks; comments and spaces only cost time at every start.
-const minify = { compress: { keepNames: { function: true, class: true } }, mangle: { keepNames: true } }
 const built = {
   tsconfig: "tsconfig.build.json",
   platform: "node",
   target: "node20",
   // The packages are ES modules, so plain .js and .d.ts say enough.
   fixedExtension: false,
-  minify,
 } satisfies UserConfig
 
-// Each package is built alike: what its exports name as a source is an entry, what entries share becomes a chunk.
-// The command's program is an entry too, and nothing to import. What definitions are read with goes into the bundle: the command
-// starts with a few files instead of two hundred. The protocol's schemas are zod's own, for those who use them.
+/** Programs that a package runs itself: built as entries, and not among its exports. */
+const PROGRAMS: Readonly<Record<string, Record<string, string>>> = {
+  "packages/retrieval": {
+    "duckdb-process": "src/sql/duckdb-process.ts",
+    "ladybug-process": "src/graph/ladybug-process.ts",
+    "sqlite-process": "src/sql/sqlite-process.ts",
+  },
+  "packages/superstep": { start: "src/command/start.ts" },
+}
+
+// Each package is built alike: what its exports name as a source is an entry, what entries share becomes a chunk. The
+// command's program is an entry too, and nothing to import. Nothing is minified, so that frames of a stack can be read.
+// Dependencies stay imports, so that a process has one copy of each. Only yaml and jsonc-parser are bundled, and are no
+// dependencies: the builds that they give to Node are CommonJS that a bundle in ES modules cannot use. One requires Node's
+// modules, the other its own files by a `require` that bundlers do not see.
 const packages = [
   "packages/engine",
   "packages/mcp",
@@ -28,12 +49,30 @@ const packages = [
 ].map((cwd) => ({
   ...built,
   cwd,
-  entry: { ...entriesOf(cwd), ...(cwd === "packages/superstep" && { start: "src/command/start.ts" }) },
+  entry: { ...entriesOf(cwd), ...PROGRAMS[cwd] },
   format: "esm" as const,
   dts: { sourcemap: false },
-  deps: { alwaysBundle: isBundled },
   sourcemap: true,
-  plugins: [licensesAs("licenses.txt")],
+  outputOptions: {
+    // The sources are in the package, once.
+    sourcemapExcludeSources: true,
+    // A chunk of its own, because reports, which are loaded on use, need it. If they imported the definitions for it, esbuild
+    // would put off loading zod with them, and run other users of zod before it (tests/packages/imported.long.test.ts).
+    codeSplitting: {
+      groups: [
+        {
+          name: "for-reports",
+          test: /[\\/]patterns[\\/](?:incomplete|research[\\/](?:source|search)-key)\.ts$/,
+        },
+      ],
+    },
+  },
+  deps: { alwaysBundle: [/^yaml$/, /^jsonc-parser$/], onlyBundle: ["yaml", "jsonc-parser"] },
+  plugins: [
+    parsersAsModules,
+    licensesAs("licenses.txt"),
+    { name: "declarations", generateBundle: completeDeclarations },
+  ],
 }))
 
 // The command is CommonJS, which starts sooner, and has its program twice: in modules, and in one file with the engine.
@@ -63,13 +102,26 @@ const whole = {
   },
   inputOptions: { resolve: { conditionNames: ["@superstep/source", "node", "import", "default"] } },
   outputOptions: { codeSplitting: false },
-  plugins: [licensesAs("whole.licenses.txt"), { name: "for-kept-program", generateBundle: forKeptProgram }],
+  plugins: [
+    parsersAsModules,
+    licensesAs("whole.licenses.txt"),
+    { name: "for-code-cache", generateBundle: forCodeCache },
+  ],
 } satisfies UserConfig
 
 export default defineConfig([...packages, first, whole])
 
-function isBundled(id: string, importer: string | undefined): boolean {
-  return BUNDLED.test(id) && importer !== undefined && !/[\\/](protocol|models)[\\/]/.test(importer)
+/**
+ * Declarations have no maps, so the comment that names one goes. A declaration of something disposable brings the library
+ * for it, because the `lib` of most projects does not have it.
+ */
+function completeDeclarations(_: Rolldown.NormalizedOutputOptions, bundle: Rolldown.OutputBundle): void {
+  for (const chunk of Object.values(bundle)) {
+    if (chunk.type !== "chunk" || !chunk.fileName.endsWith(".d.ts")) continue
+    const code = chunk.code.replace(/\n\/\/# sourceMappingURL=\S+\s*$/, "\n")
+    const isDisposable = /\[Symbol\.(?:asyncD|d)ispose\]/.test(code)
+    chunk.code = isDisposable ? `/// <reference lib="esnext.disposable" />\n${code}` : code
+  }
 }
 
 function entriesOf(directory: string): Record<string, string> {
@@ -111,8 +163,8 @@ function programInModules(id: string) {
   return id === "./start.ts" ? { id: "./start.js", external: true } : null
 }
 
-/** As kept-program.ts wants it: a first line that changes with the text, ASCII only, and imports by `$import`. */
-function forKeptProgram(
+/** As `loadWithCodeCache` expects it: a first line that changes with the text, ASCII only, and imports by `$import`. */
+function forCodeCache(
   this: Rolldown.PluginContext,
   _: Rolldown.NormalizedOutputOptions,
   bundle: Rolldown.OutputBundle,

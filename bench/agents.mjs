@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // What an agent costs beside its model: the same model asked directly, through callModel, and by an agent; each for a
-// whole reply, and for one that is streamed to somebody who watches.
+// whole reply, and for one that is streamed to an observer.
 import { performance } from "node:perf_hooks"
 import { agent } from "superstep/agents"
 import { callModel } from "superstep/models"

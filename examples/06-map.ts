@@ -1,4 +1,4 @@
-/** Map: one task per item of a list, so many at a time, and the results back in the order of the items. */
+/** Map: one task per item of a list, with limited concurrency, and the results in the order of the items. */
 import { node, workflow } from "superstep"
 
 const pages = node("pages", (document: string) => document.split("\n---\n"))

@@ -1,4 +1,4 @@
-/** Loop: back while a condition holds, so many times at the most, then out through the exit. */
+/** Loop: repeat while a condition holds, up to a maximum, then leave through the exit. */
 import { node, workflow } from "superstep"
 
 interface Draft {
@@ -17,7 +17,7 @@ export const summary = workflow("summary")
   .chain(shorten, review)
   .loop(review, shorten, {
     while: (draft) => draft.sentences.join(" ").length > 60,
-    // For a text that does not get short enough: after going back three times, what is there is published.
+    // If the text does not get short enough, it is published as it is after three repetitions.
     max: 3,
     exit: publish,
   })

@@ -1,4 +1,4 @@
-/** Error edge: when a node has failed for good, another one gets the failure, and the run goes on. */
+/** Error edge: when all attempts of a node have failed, another node receives the failure, and the run continues. */
 import { type Failure, node, SuperstepError, workflow } from "superstep"
 
 interface Order {

@@ -1,4 +1,4 @@
-/** Ask a person: a handler asks, the run waits, an answer that fits lets it go on. */
+/** Ask a person: a handler asks, the run waits, and a valid answer resumes it. */
 import { node, workflow } from "superstep"
 import { z } from "zod"
 

@@ -1,4 +1,4 @@
-/** ctx.step: what a step has done is on record; a retry, or a restart after a crash, does not do it again. */
+/** ctx.step: the result of a step is recorded; a retry, or a restart after a crash, does not repeat it. */
 import { node, workflow } from "superstep"
 
 /** What the world outside has seen. */
@@ -12,7 +12,7 @@ const confirm = node({
       sent.push(`invoice for ${order}`)
       return `INV-${order}`
     })
-    // The mail server is not there at first. The second attempt finds the invoice on record, and only mails it.
+    // The mail server is down at first. The second attempt finds the recorded invoice, and only mails it.
     if (ctx.attempt === 1) throw new Error("mail server not reachable")
     await ctx.step("mail", () => {
       sent.push(`mail with ${invoice}`)

@@ -1,4 +1,4 @@
-/** Budget: a run may use so many tokens; at the limit it goes to one last node instead of just ending. */
+/** Budget: a run has a token limit; at the limit it routes to one last node instead of just ending. */
 import { append, channel, type LimitNotice, node, workflow } from "superstep"
 
 const findings = channel("findings", append<string>())

@@ -1,4 +1,4 @@
-/** Resume: a run goes on from its journal where it was, in this process or another. */
+/** Resume: a run continues from its journal where it stopped, in this process or another. */
 import { memoryStore, node, workflow } from "superstep"
 import { z } from "zod"
 

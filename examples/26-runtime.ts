@@ -1,4 +1,4 @@
-/** Runtime: several processes share a store; what one leaves, another goes on with. */
+/** Runtime: several processes share a store; one continues the runs that another left. */
 import { memoryStore, node, Runtime, type Store, workflow } from "superstep"
 
 /** How often the paid step ran, to show that it is once. */
@@ -29,7 +29,7 @@ if (import.meta.filename === process.argv[1]) {
 
   const second = processOn(store)
   const { resumed } = await second.recover()
-  console.log("taken up:", resumed.length)
+  console.log("resumed:", resumed.length)
   console.log(...(await second.get(id)).outputs)
   // A customer who clicks twice has ordered once.
   console.log(...(await second.start(delivery, "A-1", { key: "order A-1" })).outputs)

@@ -9,7 +9,7 @@ const review = node("review", async (text: string, ctx) => {
     prompt: `Publish "${text}"?`,
     to: "editor",
     schema: z.object({ ok: z.boolean(), why: z.string().optional() }),
-    // Nobody there: the chief is asked; nobody there either: it is not published.
+    // No answer: the chief is asked; no answer either: it is not published.
     timeout: HOUR,
     escalate: [{ to: "chief", timeout: HOUR }],
     default: { ok: false, why: "nobody answered" },

@@ -6,7 +6,7 @@ interface Message {
   readonly text: string
 }
 
-export const messages = channel("messages", append<Message>(), { lasting: true })
+export const messages = channel("messages", append<Message>(), { persist: true })
 
 const serve = node("serve", (text: string, ctx) => {
   const wanted = ctx.state
@@ -29,7 +29,7 @@ export const table = workflow("table", { state: [messages] })
 if (import.meta.filename === process.argv[1]) {
   const store = memoryStore()
   for (const text of ["soup", "bread", "wine"]) {
-    // One run at a time has a thread: a second one would be told which run that is.
+    // A thread has one run at a time: the error for a second one names the first.
     const { outputs } = await table.run(text, { store, thread: "table 7" })
     console.log(...outputs)
   }

@@ -1,7 +1,7 @@
 /** Looking back: the history of a run, a fork with another answer, and a replay of it against changed code. */
 import { memoryStore, node, printReplay, Runtime, workflow } from "superstep"
 
-/** How often the step really ran: a fork and a replay have it on record. */
+/** How often the step really ran: a fork and a replay use its recorded result. */
 export const looked: string[] = []
 
 const build = (fee: number) => {

@@ -26,7 +26,7 @@ const lend = node({
 })
 const lending = workflow("lend_book", { description: "Lends a book to a reader." }).chain(lend).build()
 
-/** Out: the workflow is served over HTTP, to whoever speaks the protocol; here to an agent of ours. */
+/** Out: the workflow is served over HTTP to any MCP client; here to our own agent. */
 export async function atTheDesk<T>(use: (desk: McpToolset) => Promise<T>): Promise<T> {
   const served = serveMcp({ workflows: [lending] }, { transport: "http" })
   const http = createServer((request, response) => served.handle(request, response))
@@ -42,7 +42,7 @@ export async function atTheDesk<T>(use: (desk: McpToolset) => Promise<T>): Promi
   }
 }
 
-/** The offline model chooses a tool by its description and quotes what it gives: ask it something else. */
+/** The offline model calls the tool that the request names, and quotes its result. */
 export const librarian = (tools: McpToolset) =>
   agent({ name: "librarian", model: offlineModel(), tools: [tools] })
 

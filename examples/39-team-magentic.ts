@@ -3,14 +3,14 @@ import { agent } from "superstep/agents"
 import { scriptedModel } from "superstep/models"
 import { magentic, type PlanAnswer } from "superstep/patterns"
 
-/** What the manager finds, round by round; with a real model it is the model's to say. */
-const ledger = (next: string, told: string, { done = false, progress = true } = {}) => ({
+/** The manager's progress ledger, round by round; a real model would write it. */
+const ledger = (next: string, instruction: string, { done = false, progress = true } = {}) => ({
   json: {
     is_request_satisfied: done,
     is_in_loop: false,
     is_progress_being_made: progress,
     next_speaker: next,
-    instruction_or_question: told,
+    instruction_or_question: instruction,
   },
 })
 

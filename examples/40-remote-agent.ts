@@ -4,7 +4,7 @@ import { agent } from "superstep/agents"
 import { scriptedModel } from "superstep/models"
 import { a2aAgent, sequential } from "superstep/patterns"
 
-/** Somebody else's agent, as small as can be: its card, and a task that is done when it is looked at. */
+/** A minimal remote agent: its card, and a task that is done when it is polled. */
 export async function withForecaster<T>(use: (url: string) => Promise<T>): Promise<T> {
   let asked = ""
   const result = (method: string, params: { message?: { parts: { text: string }[] } }) => {
@@ -37,7 +37,7 @@ export async function withForecaster<T>(use: (url: string) => Promise<T>): Promi
 
 const model = scriptedModel({ planner: ["Sunny, 24 degrees: go to the beach."] })
 
-/** The task's id is on record: after a crash it is looked at again, and not begun again. */
+/** The task's id is recorded: after a crash the task is polled again, not started again. */
 export const outing = (url: string) =>
   sequential([
     a2aAgent({ url, name: "forecaster", description: "Knows the weather." }),

@@ -141,7 +141,7 @@ describe("failures", () => {
     ])
   })
 
-  it("18: a step that is on record is not done again", async () => {
+  it("18: a recorded step is not repeated", async () => {
     sent.length = 0
     const clock = manualClock()
     const run = confirmation.run("B", { clock })
@@ -185,7 +185,7 @@ describe("state", () => {
 })
 
 describe("people", () => {
-  it("14: a small expense asks nobody; an answer that does not fit is refused and changes nothing", async () => {
+  it("14: a small expense needs no approval; an invalid answer is refused and changes nothing", async () => {
     expect((await expenses.run({ purpose: "pens", amount: 49 })).outputs).toEqual(["pens: paid"])
     const run = expenses.run({ purpose: "desks", amount: 50 })
     const { requests } = await run
@@ -210,7 +210,7 @@ describe("people", () => {
     expect(await run).toMatchObject({ status: "completed", outputs: ["accepted"], requests: [] })
   })
 
-  it("24: a run goes on from its journal, and what was finished is not run again", async () => {
+  it("24: a run continues from its journal, and finished work is not repeated", async () => {
     ran.length = 0
     const store = memoryStore()
     await refunds.run("B", { runId: "r", store })
@@ -221,7 +221,7 @@ describe("people", () => {
     expect(ran).toEqual(["look up", "approve"])
   })
 
-  it("26: what one process leaves, another goes on with, and the same key starts once", async () => {
+  it("26: one process continues the runs that another left, and the same key starts once", async () => {
     paid.length = 0
     const store = memoryStore()
     const first = processOn(store)
@@ -235,7 +235,7 @@ describe("people", () => {
     await second.close()
   })
 
-  it("27: an answer that does not fit is refused, and who answered is on record", async () => {
+  it("27: an invalid answer is refused, and the person who answered is recorded", async () => {
     const runtime = newsroom(memoryStore())
     const { runId } = await runtime.start(articles, "news")
     await expect(runtime.respond(runId, "r1", "yes")).rejects.toMatchObject({ code: "REQUEST_INVALID" })
@@ -245,7 +245,7 @@ describe("people", () => {
     await runtime.close()
   })
 
-  it("28: a thread has what was said before, and another thread has not", async () => {
+  it("28: a thread has its earlier messages, and another thread does not", async () => {
     const store = memoryStore()
     await table.run("tea", { store, thread: "one" })
     const { state } = await table.run("cake", { store, thread: "one" })
@@ -265,7 +265,7 @@ describe("people", () => {
     expect((await run).outputs).toEqual(["it for 9"])
   })
 
-  it("30: a fork and a replay have the step on record, and a replay of unchanged code is the same", async () => {
+  it("30: a fork and a replay use the recorded step, and a replay of unchanged code is the same", async () => {
     looked.length = 0
     const runtime = new Runtime({ store: memoryStore(), workflows: [travel] })
     await runtime.start(travel, "Oslo", { runId: "r" })
@@ -372,7 +372,7 @@ describe("agents", () => {
     expect(usage.modelCalls).toBe(2)
   })
 
-  it("33: a small payment asks nobody, and a refused one is not made", async () => {
+  it("33: a small payment needs no approval, and a refused one is not made", async () => {
     payments.length = 0
     const run = clerk.run("Pay both.")
     const { requests } = await run
@@ -429,7 +429,7 @@ describe("patterns", () => {
     expect(report).toContain("1. Journeys (journeys.md:3)")
   })
 
-  it("38: what the user answers goes on with the agent that asked, and the team ends when it is told to", async () => {
+  it("38: the user's answer goes to the agent that asked, and the team ends on its condition", async () => {
     const run = helpDesk.run("Money back, please.")
     const [request] = (await run).requests
     expect(request).toMatchObject({ prompt: "Which invoice is it about?", to: "customer" })

@@ -72,7 +72,7 @@ const PRINTED: Record<string, readonly string[]> = {
     "superstep: [ 'talk transcoded', 'talk.png published' ]",
     "flow: [ 'talk.png published', 'talk transcoded' ]",
   ],
-  "23-pictures": [
+  "23-diagrams": [
     "flowchart TD",
     '  n0(["start"])',
     '  n1["receive"]',
@@ -138,7 +138,7 @@ const PRINTED: Record<string, readonly string[]> = {
     "executor.process ship, links: 2",
     "workflow.run, links: 0",
   ],
-  "26-runtime": ["taken up: 1", "A-1 delivered, R-A-1", "A-1 delivered, R-A-1", "charged: [ 'A-1' ]"],
+  "26-runtime": ["resumed: 1", "A-1 delivered, R-A-1", "A-1 delivered, R-A-1", "charged: [ 'A-1' ]"],
   "27-inbox": [
     'Publish "storks are back"?',
     "published: storks are back",
@@ -181,7 +181,7 @@ const PRINTED: Record<string, readonly string[]> = {
   "31-agent": ["Both are clear, and both have 20 degrees.", "2 model calls, 2 tool calls"],
   "32-agent-in-a-workflow": ["refund: today"],
   "33-approval": [
-    'Agent "clerk" wants to use the tool "pay". May it? {',
+    'Allow "clerk" to call "pay"? {',
     "  kind: 'tool-approval',",
     "  agent: 'clerk',",
     "  tool: 'pay',",
@@ -193,7 +193,7 @@ const PRINTED: Record<string, readonly string[]> = {
   "34-hand-off": ["You pay 48. (4 model calls)"],
   "35-mcp": ["Emma, by Jane Austen, is on shelf 3.", "[ 'Emma to Ada' ]"],
   "36-toolsets": [
-    'Agent "secretary" wants to use the tool "write_file". May it? minutes.md',
+    'Allow "secretary" to call "write_file"? minutes.md',
     "The minutes are in minutes.md.",
     "# Minutes",
     "",
@@ -212,6 +212,10 @@ const PRINTED: Record<string, readonly string[]> = {
     "## Sources",
     "",
     "1. Nests (nests.md:3)",
+    "",
+    "### Also read",
+    "",
+    "- Journeys (journeys.md:3)",
   ],
   "38-team-handoff": [
     "reception hands over to billing",

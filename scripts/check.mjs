@@ -1,4 +1,4 @@
-// Everything that must hold before a change goes in, stage by stage; the first failing stage ends it.
+// Everything that must hold before a change goes in, stage by stage. Tests run only if all other stages passed.
 // The last line counts tests and stages: `N passed, N failed`.
 import { spawn } from "node:child_process"
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs"
@@ -8,45 +8,76 @@ const root = resolve(import.meta.dirname, "..")
 const results = join(root, ".build", "tests.json")
 const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 
-// Scripts of package.json, in order. The budget reads the declarations that `types` leaves; `api:check` what
-// `build` leaves.
-const stages = ["lint", "types", "types:budget", "knip", "build", "api:check", "test"]
+/** `--proof` adds long tests and the proofs that kill processes; `npm run proof` has all proofs, and takes longer than CI may. */
+const withProof = process.argv.includes("--proof")
+const proofs = [
+  ".long.test",
+  "tests/crash/kill",
+  "tests/fleet",
+  "tests/hostile",
+  "packages/store-sqlite/src/kill",
+]
+
+// Scripts of package.json. The two lanes run at the same time, each in order: the budget reads the declarations that
+// `types` leaves; `api:check` what `build` leaves.
+const lanes = [
+  ["types", "types:budget"],
+  ["lint", "words", "cycles", "knip", "build", "api:check"],
+]
 
 let passed = 0
 let failed = 0
-for (const [index, stage] of stages.entries()) {
-  const ok = stage === "test" ? await test() : await quietly(stage)
-  if (ok) passed += 1
-  else {
-    failed += 1
-    const left = stages.slice(index + 1)
-    if (left.length > 0) console.log(`not run: ${left.join(", ")}`)
-    break
-  }
+await Promise.all(lanes.map(runLane))
+const tests = withProof ? ["test", "proof"] : ["test"]
+for (const stage of tests) {
+  if (failed > 0) console.log(`not run: ${stage}`)
+  else count(await test(stage))
 }
 process.exitCode = failed > 0 ? 1 : 0
 console.log(`${passed} passed, ${failed} failed`)
+
+/** @param {string[]} stages */
+async function runLane(stages) {
+  for (const [index, stage] of stages.entries()) {
+    const ok = await quietly(stage)
+    count(ok)
+    if (ok) continue
+    const left = stages.slice(index + 1)
+    if (left.length > 0) console.log(`not run: ${left.join(", ")}`)
+    return
+  }
+}
+
+/** @param {boolean} ok */
+function count(ok) {
+  if (ok) passed += 1
+  else failed += 1
+}
 
 /**
  * Runs a stage, and shows what it printed only if it fails.
  * @param {string} stage
  */
 async function quietly(stage) {
-  process.stdout.write(`${stage} … `)
   const began = performance.now()
   const { ok, output } = await run(scripts[stage], "pipe")
-  console.log(`${ok ? "ok" : "FAILED"} (${((performance.now() - began) / 1000).toFixed(1)} s)`)
+  console.log(`${stage} … ${ok ? "ok" : "FAILED"} (${((performance.now() - began) / 1000).toFixed(1)} s)`)
   if (!ok) console.log(`\n$ ${scripts[stage]}\n${output}`)
   return ok
 }
 
-/** Runs the tests in full view, and counts them. */
-async function test() {
-  console.log("test …")
+/**
+ * Runs tests in full view, and counts them.
+ * @param {string} stage
+ */
+async function test(stage) {
+  const began = performance.now()
+  console.log(`${stage} …`)
   mkdirSync(join(root, ".build"), { recursive: true })
   rmSync(results, { force: true })
+  const only = stage === "proof" ? proofs.join(" ") : ""
   const { ok } = await run(
-    `${scripts.test} --reporter=default --reporter=json --outputFile.json=${results}`,
+    `${scripts[stage]} ${only} --reporter=default --reporter=json --outputFile.json=${results}`,
     "inherit",
   )
   if (existsSync(results)) {
@@ -61,7 +92,7 @@ async function test() {
       if (status !== "passed" && status !== "failed") console.log(`skipped: ${fullName}`)
     }
   }
-  console.log(`test … ${ok ? "ok" : "FAILED"}`)
+  console.log(`${stage} … ${ok ? "ok" : "FAILED"} (${((performance.now() - began) / 1000).toFixed(1)} s)`)
   return ok
 }
 

@@ -3,11 +3,14 @@ import { basename, join, relative, resolve } from "node:path"
 import { build } from "tsdown"
 
 const root = resolve(import.meta.dirname, "..")
+// Test files that run at the same time may start the same program, and a build empties its folder: each of Vitest's
+// workers has a folder of its own.
+const programs = join(root, ".build", "programs", process.env.VITEST_POOL_ID as string)
 
-/** Bundles a TypeScript file; gives the path of the program. */
+/** Bundles a TypeScript file and returns the path of the program. */
 export async function bundled(file: string): Promise<string> {
   const name = basename(file, ".ts")
-  const outDir = join(root, ".build", relative(root, file).replace(/\.ts$/, ""))
+  const outDir = join(programs, relative(root, file).replace(/\.ts$/, ""))
   await build({
     cwd: root,
     config: false,

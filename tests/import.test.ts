@@ -33,7 +33,7 @@ function loadedBy(entry: string): { folders: string[]; packages: string[] } {
 
 test("superstep loads the engine's own layers and one small package", { timeout: 60_000 }, () => {
   const { folders, packages } = loadedBy("superstep")
-  expect(folders).toEqual(["builder", "core", "history", "pictures", "runtime", "service", "stores", "text"])
+  expect(folders).toEqual(["builder", "core", "diagrams", "history", "runtime", "service", "stores", "text"])
   expect(packages).toEqual(["uuidv7"])
 })
 
@@ -46,6 +46,6 @@ test("superstep/patterns loads no parser of Markdown: reports do, when they are 
 
 test("superstep/protocol brings schemas, and nothing of the driver", { timeout: 60_000 }, () => {
   const { folders, packages } = loadedBy("superstep/protocol")
-  expect(folders).toEqual(["core", "protocol"])
+  expect(folders).toEqual(["core", "protocol", "text"])
   expect(packages).toEqual(["zod"])
 })

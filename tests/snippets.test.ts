@@ -1,11 +1,10 @@
 /** Every TypeScript block in the READMEs and docs compiles, runs, and prints what its comments say it prints. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { join, resolve } from "node:path"
-import { setTelemetry } from "superstep"
-import { afterAll, beforeAll, expect, test, vi } from "vitest"
+import { join } from "node:path"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { expectPrinted, root } from "./doc-blocks.test-support.ts"
 import { typeProblems } from "./type-problems.test-support.ts"
 
-const root = resolve(import.meta.dirname, "..")
 const folder = join(root, "tests", ".snippets")
 
 interface Snippet {
@@ -48,26 +47,8 @@ test("every snippet compiles", { timeout: 120_000 }, () => {
 })
 
 test.each(snippets)("$name prints what it says", async ({ file, code }) => {
-  const expected = [...code.matchAll(/\/\/ -> (.*)$/gm)].map((match) => match[1])
-  const { formatWithOptions } = await import("node:util")
-  const printed: string[] = []
-  const log = vi.spyOn(console, "log").mockImplementation((...args) => {
-    printed.push(formatWithOptions({ colors: false }, ...args))
-  })
-  // Exporters print objects; and what a snippet sets for the whole process must not reach the next one.
-  const dir = vi.spyOn(console, "dir").mockImplementation(() => undefined)
   // A snippet may make files: they go with its folder.
-  const home = process.cwd()
   const place = file.replace(/\.ts$/, "")
   mkdirSync(place)
-  process.chdir(place)
-  try {
-    await import(/* @vite-ignore */ file)
-  } finally {
-    process.chdir(home)
-    setTelemetry(undefined)
-    dir.mockRestore()
-    log.mockRestore()
-  }
-  expect(printed).toEqual(expected)
+  await expectPrinted(file, code, place)
 })

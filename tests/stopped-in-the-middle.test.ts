@@ -1,4 +1,4 @@
-/** The README's "Stopped in the middle", at a terminal: Ctrl-C at the question, then going on with the run. */
+/** The README's "Stopped in the middle", at a terminal: Ctrl-C at the question, then resuming the run. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, test } from "vitest"
@@ -7,7 +7,7 @@ import { superstep, testIo } from "../packages/superstep/src/command/test-io.tes
 const readme = readFileSync(join(import.meta.dirname, "../README.md"), "utf8")
 const [, definition = ""] = /^```yaml\n(# publish\.yaml\n[\s\S]*?)^```$/m.exec(readme) ?? []
 
-test("a run that was stopped with Ctrl-C goes on where it was, and does nothing twice", async () => {
+test("a run stopped with Ctrl-C resumes where it was, and does nothing twice", async () => {
   const terminal = testIo({ files: { "publish.yaml": definition }, terminals: ["stdin", "stdout", "stderr"] })
   const stopped = superstep(["run", "publish.yaml", "storks", "--run-id", "storks-1"], terminal)
   await terminal.seen("Publish it?")

@@ -1,23 +1,43 @@
-/** What the compiler says about files that a test has written, as one program with this repository's options. */
-import { join, relative, resolve } from "node:path"
-import ts from "typescript"
+/** What the compiler reports about files that a test has written, as one program with this repository's options. */
+import { spawnSync } from "node:child_process"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { join, resolve } from "node:path"
 
 const root = resolve(import.meta.dirname, "..")
 
+/** TypeScript 7, which has a command line and no API. */
+const compiler = join(root, "node_modules", "typescript-7", "bin", "tsc")
+
 export function typeProblems(files: readonly string[]): string[] {
-  const config = ts.readConfigFile(join(root, "tsconfig.base.json"), ts.sys.readFile).config
-  const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, root)
-  const program = ts.createProgram(files, {
-    ...options,
-    composite: false,
-    emitDeclarationOnly: false,
-    declaration: false,
-    declarationMap: false,
-    noEmit: true,
-    types: ["node"],
-  })
-  return ts.getPreEmitDiagnostics(program).map(({ file, messageText }) => {
-    const where = file === undefined ? "" : `${relative(root, file.fileName)}: `
-    return where + ts.flattenDiagnosticMessageText(messageText, "\n")
-  })
+  mkdirSync(join(root, ".build"), { recursive: true })
+  const folder = mkdtempSync(join(root, ".build", "type-problems-"))
+  try {
+    const config = join(folder, "tsconfig.json")
+    writeFileSync(
+      config,
+      JSON.stringify({ extends: join(root, "tsconfig.base.json"), compilerOptions: OPTIONS, files }),
+    )
+    const { stdout, stderr, status } = spawnSync(
+      process.execPath,
+      [compiler, "-p", config, "--pretty", "false"],
+      {
+        cwd: root,
+        encoding: "utf8",
+      },
+    )
+    // A line that is indented continues the problem before it.
+    const problems = `${stdout}${stderr}`.split(/\n(?=\S)/).filter((problem) => problem.trim() !== "")
+    return status === 0 || problems.length > 0 ? problems : [`The compiler ended with ${status}.`]
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const OPTIONS = {
+  composite: false,
+  emitDeclarationOnly: false,
+  declaration: false,
+  declarationMap: false,
+  noEmit: true,
+  types: ["node"],
 }

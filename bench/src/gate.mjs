@@ -1,7 +1,7 @@
 // A gate at which workers wait until the memory they hold has been measured.
 
 /**
- * `wait()` is what a worker awaits; `full` resolves once `places` workers are waiting; `open()` lets them go on.
+ * `wait()` is what a worker awaits; `full` resolves once `places` workers are waiting; `open()` lets them continue.
  */
 export function makeGate(places) {
   let open

@@ -57,6 +57,16 @@ export const timedMeasures = [
     prepare: concurrentPass,
   },
   {
+    id: "nested",
+    title: "Workflows called inside workflows: cost per level",
+    sizeName: (size) => `${size} levels`,
+    sizes: [50, 200],
+    operations: (size) => size,
+    expected: (size) => size,
+    needs: "nested",
+    prepare: (system, size) => system.nested(size),
+  },
+  {
     id: "stream",
     title: "Streaming a chain, every event consumed: cost per step",
     sizeName: (size) => `${size} steps`,

@@ -1,6 +1,6 @@
 // What the benchmarks take on the command line.
 
-/** A list by comma, in the order of `known`; all of them when it is not given. */
+/** A comma-separated list, in the order of `known`; all of them when the option is absent. */
 export function listOption(value, known, what) {
   if (value === undefined) return known
   const names = value.split(",").map((name) => name.trim())

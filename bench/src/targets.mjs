@@ -49,6 +49,12 @@ export const engineTargets = [
     limit: (sections) => growth(sections["fan-out"], "plain", 100, 100_000),
   },
   {
+    name: "cost per nested call, 200 levels against 50",
+    atMost: 1.5,
+    measure: (sections) => growth(sections.nested, ours, 50, 200),
+    limit: (sections) => growth(sections.nested, "plain", 50, 200),
+  },
+  {
     name: "memory per pending task, bytes",
     atMost: 1_500,
     measure: (sections) => measuredCell(sections.pending, ours, 100_000)?.cost,

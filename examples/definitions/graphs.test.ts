@@ -6,6 +6,7 @@ import { type Script, scriptedModel } from "@superstep/engine/models"
 import { describe, expect, test } from "vitest"
 
 const file = (name: string) => join(import.meta.dirname, name)
+const ORIGINAL_CHAT = "2n-chat-as-given.json" // words: allow
 
 function opened(name: string, script: Script) {
   const model = scriptedModel(script)
@@ -45,8 +46,8 @@ describe("2n-chat.json", () => {
     expect(state).toMatchObject({ next: "END", steps: 3 })
   })
 
-  test("as given is rejected, for the edges to a node that is not there, and nothing else", () => {
-    const { definition, diagnostics } = loadDefinition(file("2n-chat-as-given.json"))
+  test("in its original form is rejected for its edges to a missing node, and nothing else", () => {
+    const { definition, diagnostics } = loadDefinition(file(ORIGINAL_CHAT))
     expect(definition).toBeUndefined()
     expect(diagnostics.map(({ message }) => message)).toEqual([
       "Edge edge-uuid-15 references non-existent target node node-uuid-6",
@@ -55,9 +56,9 @@ describe("2n-chat.json", () => {
     ])
   })
 
-  test("as given runs where the caller is lenient, with a warning for each of them", async () => {
+  test("in its original form runs in lenient mode, with a warning for each of them", async () => {
     const model = scriptedModel({ "agent-uuid-router": ["Hello."] })
-    const loaded = loadDefinition(file("2n-chat-as-given.json"), { lenient: true, model: () => model })
+    const loaded = loadDefinition(file(ORIGINAL_CHAT), { lenient: true, model: () => model })
     expect(loaded.diagnostics.filter(({ code }) => code === "EDGE_DROPPED")).toHaveLength(3)
     const result = await loaded.definition?.workflow.run("Hi")
     expect(result?.outputs).toEqual(["Hello."])
@@ -123,7 +124,7 @@ describe("support-desk.yaml", () => {
     expect(outputs).toEqual(["It is on its way."])
   })
 
-  test("asks a person, and goes on with the answer", async () => {
+  test("asks a person, and continues with the answer", async () => {
     const { workflow, model } = opened("support-desk.yaml", {
       desk: [
         { json: { next: "human_handoff", message: "I ask a colleague." } },

@@ -1,9 +1,9 @@
 /** A small graph in memory, searched like any other. It takes no Cypher. */
-import type { GraphDatabase, GraphNode, GraphRelationship } from "@superstep/retrieval"
+import type { GraphDatabase, GraphRelationship, PropertyGraphNode } from "@superstep/retrieval"
 import type { GraphData } from "./company-graph.ts"
 
 export function memoryGraph(id: string, { nodes, relationships }: GraphData): GraphDatabase {
-  const all: GraphNode[] = [...nodes].flatMap(([label, rows]) =>
+  const all: PropertyGraphNode[] = [...nodes].flatMap(([label, rows]) =>
     rows.map((properties) => ({ id: `${label}:${properties.name}`, labels: [label], properties })),
   )
   const named = new Map(all.map((node) => [node.properties.name, node]))
@@ -33,7 +33,7 @@ export function memoryGraph(id: string, { nodes, relationships }: GraphData): Gr
     },
     query: () => Promise.reject(new Error("A graph in memory takes no Cypher: install @ladybugdb/core.")),
     async find({ text, words, labels }, { limit }) {
-      const hits = (node: GraphNode) => {
+      const hits = (node: PropertyGraphNode) => {
         const values = Object.values(node.properties).map((value) => String(value).toLowerCase())
         const isSpoken = values.some((value) => value.length > 1 && text.includes(value))
         return (

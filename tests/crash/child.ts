@@ -1,24 +1,24 @@
 /**
- * One process of a crash test: ends the run that killed processes left, then starts one, or goes on with one, and kills
- * itself where it is told. It watches that nothing runs whose end is on record (M1).
+ * One process of a crash test: finishes the run that killed processes left, then starts or resumes one, and kills itself at
+ * the configured point. It checks that nothing runs whose end is recorded (M1).
  */
 import { writeSync } from "node:fs"
 import { sqliteStore } from "@superstep/store-sqlite"
 import type { JournalRecord, Run, Store } from "superstep"
-import { saveEvery } from "../../packages/engine/src/runtime/snapshots.ts"
+import { saveEvery } from "../../packages/engine/src/runtime/journal/load-run.ts"
 import { comeToEnd } from "./come-to-end.ts"
-import type { Job, Kill, Said, Target } from "./job.ts"
+import type { ChildMessage, Job, Kill, Target } from "./job.ts"
 import { type Outcome, scenarios, type Watch } from "./scenarios/index.ts"
 
 /** What a process writes to the store, and the calls that a kill is counted in. */
 const WRITES = ["append", "saveSnapshot", "claim", "release", "beat"] as const
 
-function say(said: Said): void {
-  writeSync(1, `${JSON.stringify(said)}\n`)
+function report(message: ChildMessage): void {
+  writeSync(1, `${JSON.stringify(message)}\n`)
 }
 
 function die(where: string): void {
-  say({ type: "dies", where })
+  report({ type: "dies", where })
   process.kill(process.pid, "SIGKILL")
 }
 
@@ -65,7 +65,7 @@ async function work({ scenario: name, runId }: Target, store: Store, death: Deat
   const onRecord = done(runId, await store.read(runId, 0))
   const watch: Watch = ({ idempotencyKey, node }, step) => {
     const what = step === undefined ? idempotencyKey : `${idempotencyKey} step:${step}`
-    if (onRecord.has(what)) say({ type: "again", what: `${what} of "${node}"` })
+    if (onRecord.has(what)) report({ type: "again", what: `${what} of "${node}"` })
     death.called(what)
   }
   const scenario = scenarios[name](watch)
@@ -99,12 +99,12 @@ const store = death.around(sqlite)
 saveEvery(store, 4)
 if (job.finish !== undefined) {
   const outcome = await work(job.finish, store, death)
-  say({ type: "finished", outcome, problem: await problemOf(job.finish.runId, sqlite) })
+  report({ type: "finished", outcome, problem: await problemOf(job.finish.runId, sqlite) })
 }
 if (job.work !== undefined) {
   death.kill = job.work.kill
-  say({ type: "working" })
+  report({ type: "working" })
   const outcome = await work(job.work, store, death)
-  say({ type: "survived", outcome, problem: await problemOf(job.work.runId, sqlite) })
+  report({ type: "survived", outcome, problem: await problemOf(job.work.runId, sqlite) })
 }
 await sqlite.close()

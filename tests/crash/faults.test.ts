@@ -1,7 +1,6 @@
 /**
- * What can happen to a file, and to the clock, while runs are at work: they stop with an error that says why, or they
- * go on; and when the fault is over they go on from their journals. What was acknowledged is neither lost nor done
- * again.
+ * Faults of the file and of the clock while runs execute: a run stops with an error that says why, or continues. When the
+ * fault is over, runs resume from their journals. Acknowledged work is neither lost nor repeated.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -10,8 +9,8 @@ import { sqliteStore } from "@superstep/store-sqlite"
 import * as fc from "fast-check"
 import { append, channel, node, type Store, workflow } from "superstep"
 import { manualClock } from "superstep/testing"
-import { beforeEach, expect, test } from "vitest"
-import { saveEvery } from "../../packages/engine/src/runtime/snapshots.ts"
+import { beforeEach, expect, inject, test } from "vitest"
+import { saveEvery } from "../../packages/engine/src/runtime/journal/load-run.ts"
 import type { Database } from "../../packages/store-sqlite/src/driver.ts"
 import {
   alter,
@@ -22,12 +21,12 @@ import {
   storeOver,
 } from "../../packages/store-sqlite/src/stores.test-support.ts"
 
-const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
+const SEED = inject("seed")
 const [{ driver }] = drivers as [(typeof drivers)[number]]
 
 const log = channel("log", append<string>())
 
-/** Told of every round before its step. */
+/** Called with every round before its step. */
 let onRound: (round: number) => void
 /** The rounds whose steps ran. */
 let steps: number[]
@@ -53,7 +52,7 @@ const rounds = workflow("rounds", { state: [log] })
 
 const DONE = { status: "completed", outputs: [8], state: { log: ["0", "1", "2", "3", "4", "5", "6", "7"] } }
 
-/** The steps that are on record. */
+/** The recorded steps. */
 async function recorded(store: Store): Promise<number[]> {
   const records = await store.read("r", 0)
   expect(records.map(({ seq }) => seq)).toEqual(records.map((_, i) => i + 1))
@@ -62,7 +61,7 @@ async function recorded(store: Store): Promise<number[]> {
   )
 }
 
-/** A run of `rounds` stops when the fault comes with round 4, and goes on when it is over. */
+/** A run of `rounds` stops at the fault in round 4, and resumes when it is over. */
 async function survives(
   store: Store,
   fault: () => void,
@@ -78,12 +77,12 @@ async function survives(
   expect(await store.run("r")).toMatchObject({ status: "running", seq: 9 })
   repair()
   expect(await rounds.resume("r", { store }).result).toMatchObject(DONE)
-  // What was on record was not done again; what was being done, and could not be recorded, was.
+  // Recorded steps were not repeated; the step that could not be recorded was.
   expect(steps).toEqual([0, 1, 2, 3, 4, 4, 5, 6, 7])
   expect(await recorded(store)).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
 }
 
-test("a disk that is full stops the run, and it goes on when there is space again", async () => {
+test("a full disk stops the run, which resumes when there is space again", async () => {
   const database = open(freshPath(), driver)
   const store = storeOver(database)
   const pages = () => (database.prepare("PRAGMA page_count").all()[0] as { page_count: number }).page_count
@@ -93,7 +92,7 @@ test("a disk that is full stops the run, and it goes on when there is space agai
   await store.close()
 })
 
-test("a file that can only be read stops the run, and it goes on when it can be written again", async () => {
+test("a read-only file stops the run, which resumes when the file is writable again", async () => {
   const database = open(freshPath(), driver)
   const store = storeOver(database)
   const readOnly = () => database.exec("PRAGMA query_only = ON")
@@ -102,7 +101,7 @@ test("a file that can only be read stops the run, and it goes on when it can be 
   await store.close()
 })
 
-test("a file that somebody else keeps locked stops the run, and it goes on when it is free again", async () => {
+test("a file that another process keeps locked stops the run, which resumes when the lock is free", async () => {
   const path = freshPath()
   const store = openStore(path, driver)
   const other: Database = driver(path)
@@ -117,7 +116,7 @@ test("a file that somebody else keeps locked stops the run, and it goes on when 
   await store.close()
 })
 
-test("a file that somebody else locks for a while is waited for", async () => {
+test("waits for a file that another process locks for a while", async () => {
   const path = freshPath()
   const store = sqliteStore({ path })
   await store.report()
@@ -165,12 +164,12 @@ async function leftRun(path: string, snapshots: number): Promise<void> {
   steps = []
 }
 
-/** Nobody beats for this process any more: for the others it is dead. */
+/** The heartbeats of this process stop: for the others it is dead. */
 async function isGone(store: Store): Promise<void> {
   for (const { id } of await store.holders()) await store.dismiss(id, { reason: "died" })
 }
 
-test("a record that is damaged is named, and the run is left as it is; once it is mended, it goes on", async () => {
+test("a damaged record is named and the run is left unchanged; once the record is fixed, the run resumes", async () => {
   const path = freshPath()
   await leftRun(path, 1_000)
   let body = ""
@@ -211,7 +210,7 @@ test("a snapshot that is damaged is named, not passed over in silence", async ()
   await store.close()
 })
 
-test("from a log that was torn, a run goes on from the last whole write", { timeout: 120_000 }, async () => {
+test("with a torn log, a run resumes from the last complete write", { timeout: 120_000 }, async () => {
   const source = freshPath()
   const store = sqliteStore({ path: source })
   saveEvery(store, 3)

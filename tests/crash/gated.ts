@@ -1,4 +1,4 @@
-/** A workflow that waits in its middle until the test lets it go on. */
+/** A workflow that waits in the middle until the test lets it continue. */
 import { append, channel, node, workflow } from "superstep"
 
 export function gated(gate: () => Promise<void>, called: (what: string) => void) {

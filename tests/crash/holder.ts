@@ -1,4 +1,4 @@
-/** A process that holds a run: it says when it has come to the gate, and goes on when it is told to, by a line. */
+/** A process that holds a run: it reports when it reaches the gate, and continues when it receives a line. */
 import { writeSync } from "node:fs"
 import { createInterface } from "node:readline"
 import { sqliteStore } from "@superstep/store-sqlite"
@@ -13,25 +13,25 @@ export interface HolderJob {
   readonly open?: boolean | undefined
 }
 
-export type HolderSaid =
+export type HolderMessage =
   | { readonly type: "called"; readonly what: string }
   | { readonly type: "gate" }
   | { readonly type: "result"; readonly status: string; readonly outputs: readonly unknown[] }
   | { readonly type: "error"; readonly code: string }
 
-function say(said: HolderSaid): void {
-  writeSync(1, `${JSON.stringify(said)}\n`)
+function report(message: HolderMessage): void {
+  writeSync(1, `${JSON.stringify(message)}\n`)
 }
 
 const job = JSON.parse(process.argv[2] as string) as HolderJob
 const lines = createInterface({ input: process.stdin })
-const told = new Promise<void>((resolve) => lines.once("line", () => resolve()))
+const released = new Promise<void>((resolve) => lines.once("line", () => resolve()))
 const gate = async () => {
   if (job.open) return
-  say({ type: "gate" })
-  await told
+  report({ type: "gate" })
+  await released
 }
-const flow = gated(gate, (what) => say({ type: "called", what }))
+const flow = gated(gate, (what) => report({ type: "called", what }))
 const store = sqliteStore({ path: job.path })
 const { runId, how } = job
 const run: Run =
@@ -40,9 +40,9 @@ const run: Run =
     : flow.resume(runId, { store, takeOver: how === "take over" })
 try {
   const { status, outputs } = await run.result
-  say({ type: "result", status, outputs })
+  report({ type: "result", status, outputs })
 } catch (error) {
-  say({ type: "error", code: isSuperstepError(error) ? error.code : String(error) })
+  report({ type: "error", code: isSuperstepError(error) ? error.code : String(error) })
 }
 lines.close()
 await store.close()

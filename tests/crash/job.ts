@@ -1,4 +1,4 @@
-/** What a process of a crash test is told to do, and what it says. */
+/** The job of a process in a crash test, and the messages it reports. */
 import type { Outcome, ScenarioName } from "./scenarios/index.ts"
 
 export interface Target {
@@ -13,15 +13,15 @@ export interface Job {
   readonly path: string
   /** First it brings this run to its end, whatever other processes left of it. */
   readonly finish?: Target | undefined
-  /** Then it starts this one, or goes on with it, until it is killed. */
+  /** Then it starts or resumes this one, until it is killed. */
   readonly work?: (Target & { readonly kill?: Kill | undefined }) | undefined
 }
 
-/** A line of what it says. */
-export type Said =
+/** A message, one per line. */
+export type ChildMessage =
   | { readonly type: "finished"; readonly outcome: Outcome; readonly problem?: string | undefined }
   | { readonly type: "working" }
   | { readonly type: "survived"; readonly outcome: Outcome; readonly problem?: string | undefined }
   | { readonly type: "dies"; readonly where: string }
-  /** Something ran although its end was on record. */
+  /** Something ran although its end was recorded. */
   | { readonly type: "again"; readonly what: string }

@@ -11,9 +11,9 @@ interface Ended {
   readonly signal: NodeJS.Signals | null
 }
 
-/** A program with a job, which says what it does in lines of JSON. */
-export class Process<Said> {
-  readonly said: Said[] = []
+/** A program with a job, which reports messages as lines of JSON. */
+export class Process<Message> {
+  readonly messages: Message[] = []
   readonly #child: ChildProcessByStdio<Writable, Readable, Readable>
   readonly #job: string
   readonly #ended: Promise<Ended>
@@ -30,7 +30,7 @@ export class Process<Said> {
     this.#child.stderr.setEncoding("utf8").on("data", (text) => {
       this.#complaint += text
     })
-    // It may be gone before it is told anything.
+    // The process may exit before it reads any input.
     this.#child.stdin.on("error", () => undefined)
     this.#ended = new Promise((resolve) =>
       this.#child.on("close", (code, signal) => {
@@ -40,7 +40,7 @@ export class Process<Said> {
       }),
     )
     createInterface({ input: this.#child.stdout }).on("line", (line) => {
-      this.said.push(JSON.parse(line) as Said)
+      this.messages.push(JSON.parse(line) as Message)
       this.#notify()
     })
   }
@@ -57,13 +57,13 @@ export class Process<Said> {
     for (const listener of this.#listeners) listener()
   }
 
-  /** The first thing that it says, or has said, for which this holds. */
-  async says(isIt: (said: Said) => boolean): Promise<Said> {
+  /** The first message, past or future, that matches. */
+  async waitFor(matches: (message: Message) => boolean): Promise<Message> {
     for (;;) {
-      const found = this.said.find(isIt)
+      const found = this.messages.find(matches)
       if (found !== undefined) return found
       if (this.#isOver)
-        throw new Error(`${this.#job} is over and said ${JSON.stringify(this.said)}: ${this.#complaint}`)
+        throw new Error(`${this.#job} ended after ${JSON.stringify(this.messages)}: ${this.#complaint}`)
       await new Promise<void>((resolve) => {
         const listener = () => {
           this.#listeners.delete(listener)
@@ -74,7 +74,7 @@ export class Process<Said> {
     }
   }
 
-  tell(line: string): void {
+  send(line: string): void {
     this.#child.stdin.write(`${line}\n`)
   }
 

@@ -1,11 +1,11 @@
-/** Several processes want the same run: one has it, the others are told so, and who lost it does no harm. */
+/** Several processes want the same run: one gets it, the others receive an error, and one that lost it does no harm. */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { sqliteStore } from "@superstep/store-sqlite"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bundled } from "../bundled.ts"
-import type { HolderJob, HolderSaid } from "./holder.ts"
+import type { HolderJob, HolderMessage } from "./holder.ts"
 import { Process } from "./processes.ts"
 
 let folder = ""
@@ -19,21 +19,21 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-type Holder = Process<HolderSaid>
+type Holder = Process<HolderMessage>
 const all: Holder[] = []
 
 function holder(path: string, how: HolderJob["how"], open = false): Holder {
-  const made = new Process<HolderSaid>(program, { path, runId: "r", how, open } satisfies HolderJob)
+  const made = new Process<HolderMessage>(program, { path, runId: "r", how, open } satisfies HolderJob)
   all.push(made)
   return made
 }
 
 const atGate = async (one: Holder) => {
-  await one.says(({ type }) => type === "gate")
+  await one.waitFor(({ type }) => type === "gate")
   return one
 }
-const atEnd = (one: Holder) => one.says(({ type }) => type === "result" || type === "error")
-const called = ({ said }: Holder) => said.flatMap((one) => (one.type === "called" ? [one.what] : []))
+const atEnd = (one: Holder) => one.waitFor(({ type }) => type === "result" || type === "error")
+const called = ({ messages }: Holder) => messages.flatMap((one) => (one.type === "called" ? [one.what] : []))
 
 /** A run that a killed process left in the middle. */
 async function leftRun(name: string): Promise<string> {
@@ -70,11 +70,12 @@ describe.concurrent("several processes", () => {
   test("a run that is at work in another process is not taken: RUN_HELD", async () => {
     const path = await leftRun("held")
     const both = [holder(path, "resume"), holder(path, "resume")]
-    const winner = await Promise.race(both.map(atGate))
+    // The loser may be refused before the winner reaches the gate.
+    const winner = await Promise.any(both.map(atGate))
     const loser = both.find((one) => one !== winner) as Holder
     expect(await atEnd(loser)).toEqual({ type: "error", code: "RUN_HELD" })
     expect(called(loser)).toEqual([])
-    winner.tell("go")
+    winner.send("go")
     expect(await atEnd(winner)).toEqual(DONE)
     expect(await journalOf(path)).toEqual(JOURNAL)
   })
@@ -89,17 +90,17 @@ describe.concurrent("several processes", () => {
     expect(await journalOf(path)).toEqual(JOURNAL)
   })
 
-  test("a process that stood still while another one took its run over is refused when it goes on, and does no harm", async () => {
+  test("a process that was stopped while another one took over its run is refused when it continues, and does no harm", async () => {
     const path = join(folder, "slow.db")
     const slow = await atGate(holder(path, "start"))
     slow.signal("SIGSTOP")
     const next = await atGate(holder(path, "take over"))
     slow.signal("SIGCONT")
-    slow.tell("go")
+    slow.send("go")
     expect(await atEnd(slow)).toEqual({ type: "error", code: "RUN_TAKEN" })
     expect(called(slow)).toEqual(["before", "wait", "step"])
     expect(await journalOf(path)).toEqual(JOURNAL.slice(0, 3))
-    next.tell("go")
+    next.send("go")
     expect(await atEnd(next)).toEqual(DONE)
     expect(called(next)).toEqual(["wait", "after"])
     expect(await journalOf(path)).toEqual(JOURNAL)
@@ -111,7 +112,7 @@ describe.concurrent("several processes", () => {
     slow.signal("SIGSTOP")
     expect(await atEnd(holder(path, "resume"))).toEqual({ type: "error", code: "RUN_HELD" })
     slow.signal("SIGCONT")
-    slow.tell("go")
+    slow.send("go")
     expect(await atEnd(slow)).toEqual(DONE)
     expect(await journalOf(path)).toEqual(JOURNAL)
   })
@@ -123,7 +124,7 @@ describe.concurrent("several processes", () => {
     const next = holder(path, "take over", true)
     expect(await atEnd(next)).toEqual(DONE)
     slow.signal("SIGCONT")
-    slow.tell("go")
+    slow.send("go")
     expect(await atEnd(slow)).toEqual({ type: "error", code: "RUN_TAKEN" })
     expect(await journalOf(path)).toEqual(JOURNAL)
   })

@@ -1,4 +1,4 @@
-/** Definitions that nobody would write, and that are right all the same. Each runs offline. */
+/** Unlikely but valid definitions. Each runs offline. */
 
 const NAMES = `
 name: 'new "thing" \`\${x}\` */ // \\'

@@ -1,6 +1,6 @@
 /**
- * A worker of a fleet: starts as many runs as it is told to, unless another worker has, and looks after all runs of the
- * file until it is killed. Every step leaves a line in the trail before its result is on record.
+ * A worker of a fleet: starts the requested number of runs, unless another worker has, and executes all runs of the file
+ * until it is killed. Every step leaves a line in the trail before its result is recorded.
  */
 import { appendFileSync } from "node:fs"
 import { Runtime } from "superstep"
@@ -13,21 +13,21 @@ const store = sqliteStore({ path })
 const runtime = new Runtime({
   store,
   workflows: [flow],
-  // So short that holders seem dead now and then: who is only slow must do no harm.
+  // So short that holders sometimes seem dead: a slow holder must do no harm.
   lease: 1_000,
   evictAfter: 0,
   onProblem: ({ runId, error }) => appendFileSync(trail, `problem ${runId} ${error.message}\n`),
 })
 await runtime.recover()
 let [next, count, isStarting] = [0, 0, false]
-process.on("message", (told: number) => {
-  count = told
+process.on("message", (requested: number) => {
+  count = requested
   if (!isStarting) void startNext()
 })
-// Whoever started it is gone.
+// The parent process has exited.
 process.on("disconnect", () => process.exit())
 process.send?.("ready")
-/** One after another, so that some are always under way; those that are there are passed by. */
+/** Starts runs one after another, so that some are always in progress. Skips existing ones. */
 async function startNext(): Promise<void> {
   isStarting = next < count
   if (!isStarting) return

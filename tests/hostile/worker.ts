@@ -1,6 +1,6 @@
 /**
- * A process with a runtime that does as it is told by lines of JSON on its standard input, and some of whose workflows
- * harm it. Every effect leaves a line in the trail: the run, its name, its key, the process.
+ * A process with a runtime that executes commands from its standard input, as lines of JSON. Some of its workflows harm
+ * it. Every effect leaves a line in the trail: the run, its name, its key, the process.
  */
 import { appendFileSync, writeSync } from "node:fs"
 import { createInterface } from "node:readline"
@@ -18,7 +18,7 @@ export interface WorkerJob {
   readonly isFixed?: boolean | undefined
 }
 
-export type WorkerTold =
+export type WorkerCommand =
   | {
       readonly type: "start"
       readonly workflow: WorkflowName
@@ -31,7 +31,7 @@ export type WorkerTold =
   /** The computer's clock is set forward. */
   | { readonly type: "clock"; readonly by: number }
 
-export type WorkerSaid =
+export type WorkerMessage =
   | { readonly type: "ready"; readonly resumed: readonly string[] }
   | { readonly type: "began"; readonly runId: string }
   | { readonly type: "ended"; readonly runId: string; readonly status: string }
@@ -46,8 +46,8 @@ export type WorkerSaid =
 
 const job = JSON.parse(process.argv[2] as string) as WorkerJob
 
-function say(said: WorkerSaid): void {
-  writeSync(1, `${JSON.stringify(said)}\n`)
+function report(message: WorkerMessage): void {
+  writeSync(1, `${JSON.stringify(message)}\n`)
 }
 
 function effect(ctx: Context, name: string): void {
@@ -64,24 +64,24 @@ const finished = new Promise<void>((resolve) => {
 const flows = {
   /** Waits for a person. */
   ask: node("ask", async (_: number, ctx) => {
-    say({ type: "began", runId: ctx.runId })
-    return await ctx.ask<string>("Go on?")
+    report({ type: "began", runId: ctx.runId })
+    return await ctx.ask<string>("Continue?")
   }),
   /** Sleeps for an hour. */
   nap: node("nap", async (_: number, ctx) => {
-    say({ type: "began", runId: ctx.runId })
+    report({ type: "began", runId: ctx.runId })
     await ctx.sleep(3_600_000)
     return "slept"
   }),
-  /** Executes, without progress, until it is told to end. */
+  /** Executes, without progress, until it receives `finish`. */
   long: node("long", async (_: number, ctx) => {
-    say({ type: "began", runId: ctx.runId })
+    report({ type: "began", runId: ctx.runId })
     await finished
     return "long"
   }),
   /** Many recorded steps, one after another. */
   steps: node("steps", async (count: number, ctx) => {
-    say({ type: "began", runId: ctx.runId })
+    report({ type: "began", runId: ctx.runId })
     for (let i = 0; i < count; i++) {
       await ctx.step(`${i}`, async () => {
         effect(ctx, `${i}`)
@@ -93,10 +93,10 @@ const flows = {
   }),
   /** Effects that are on no record, until it is stopped. */
   drips: node("drips", async (_: number, ctx) => {
-    say({ type: "began", runId: ctx.runId })
+    report({ type: "began", runId: ctx.runId })
     ctx.signal.addEventListener("abort", () => {
       const { cause } = ctx.signal.reason as Error
-      say({ type: "aborted", runId: ctx.runId, cause: isSuperstepError(cause) ? cause.code : undefined })
+      report({ type: "aborted", runId: ctx.runId, cause: isSuperstepError(cause) ? cause.code : undefined })
     })
     while (!ctx.signal.aborted) {
       effect(ctx, "drip")
@@ -104,17 +104,17 @@ const flows = {
     }
     throw ctx.signal.reason
   }),
-  /** Blocks the event loop for so many milliseconds, between two effects. */
+  /** Blocks the event loop for a number of milliseconds, between two effects. */
   block: node("block", async (ms: number, ctx) => {
     await ctx.step("before", () => effect(ctx, "before"))
-    say({ type: "began", runId: ctx.runId })
+    report({ type: "began", runId: ctx.runId })
     if (!job.isFixed) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
     await ctx.step("after", () => effect(ctx, "after"))
     return "blocked"
   }),
-  /** Kills its process after so many milliseconds. */
+  /** Kills its process after a number of milliseconds. */
   deadly: node("deadly", async (ms: number, ctx) => {
-    say({ type: "began", runId: ctx.runId })
+    report({ type: "began", runId: ctx.runId })
     if (job.isFixed) return "alive"
     await pause(ms)
     process.kill(process.pid, "SIGKILL")
@@ -139,29 +139,34 @@ const runtime = new Runtime({
   hungAfter: job.hungAfter,
   machine: job.machine,
   onProblem: ({ runId, error }) =>
-    say({ type: "problem", runId, code: isSuperstepError(error) ? error.code : "", message: error.message }),
+    report({
+      type: "problem",
+      runId,
+      code: isSuperstepError(error) ? error.code : "",
+      message: error.message,
+    }),
 })
 
 createInterface({ input: process.stdin })
-  .on("line", (line) => obey(JSON.parse(line) as WorkerTold))
-  // Whoever started it is gone.
+  .on("line", (line) => execute(JSON.parse(line) as WorkerCommand))
+  // The parent process has exited.
   .on("close", () => process.exit())
 
-function obey(told: WorkerTold): void {
-  switch (told.type) {
+function execute(command: WorkerCommand): void {
+  switch (command.type) {
     case "start": {
-      const flow = workflows.get(told.workflow) as NonNullable<ReturnType<typeof workflows.get>>
-      const { runId } = told
-      runtime.start(flow, told.input, { runId }).result.then(
-        ({ status }) => say({ type: "ended", runId, status }),
-        (error) => say({ type: "ended", runId, status: error.code }),
+      const flow = workflows.get(command.workflow) as NonNullable<ReturnType<typeof workflows.get>>
+      const { runId } = command
+      runtime.start(flow, command.input, { runId }).result.then(
+        ({ status }) => report({ type: "ended", runId, status }),
+        (error) => report({ type: "ended", runId, status: error.code }),
       )
       break
     }
     case "respond":
-      runtime.respond(told.runId, "r1", told.value, { by: told.id }).then(
-        () => say({ type: "responded", id: told.id, code: "ok" }),
-        (error) => say({ type: "responded", id: told.id, code: error.code }),
+      runtime.respond(command.runId, "r1", command.value, { by: command.id }).then(
+        () => report({ type: "responded", id: command.id, code: "ok" }),
+        (error) => report({ type: "responded", id: command.id, code: error.code }),
       )
       break
     case "finish":
@@ -169,11 +174,11 @@ function obey(told: WorkerTold): void {
       break
     case "clock": {
       const now = Date.now
-      Date.now = () => now() + told.by
+      Date.now = () => now() + command.by
       break
     }
   }
 }
 
 const { resumed } = await runtime.recover()
-say({ type: "ready", resumed })
+report({ type: "ready", resumed })

@@ -6,7 +6,7 @@ import { type SqliteStore, sqliteStore } from "@superstep/store-sqlite"
 import { onTestFinished } from "vitest"
 import { bundled } from "../bundled.ts"
 import { Process } from "../crash/processes.ts"
-import type { WorkerJob, WorkerSaid, WorkerTold, WorkflowName } from "./worker.ts"
+import type { WorkerCommand, WorkerJob, WorkerMessage, WorkflowName } from "./worker.ts"
 
 const program = await bundled(join(import.meta.dirname, "worker.ts"))
 
@@ -18,31 +18,33 @@ export interface Effect {
 }
 
 export class Worker {
-  readonly process: Process<WorkerSaid>
+  readonly process: Process<WorkerMessage>
 
   constructor(job: WorkerJob) {
-    this.process = new Process<WorkerSaid>(program, job)
+    this.process = new Process<WorkerMessage>(program, job)
   }
 
-  tell(told: WorkerTold): void {
-    this.process.tell(JSON.stringify(told))
+  send(command: WorkerCommand): void {
+    this.process.send(JSON.stringify(command))
   }
 
   start(workflow: WorkflowName, runId: string, input = 0): void {
-    this.tell({ type: "start", workflow, runId, input })
+    this.send({ type: "start", workflow, runId, input })
   }
 
   async began(runId: string): Promise<void> {
-    await this.process.says((said) => said.type === "began" && said.runId === runId)
+    await this.process.waitFor((message) => message.type === "began" && message.runId === runId)
   }
 
   async ended(runId: string): Promise<string> {
-    const said = await this.process.says((one) => one.type === "ended" && one.runId === runId)
-    return said.type === "ended" ? said.status : ""
+    const message = await this.process.waitFor((one) => one.type === "ended" && one.runId === runId)
+    return message.type === "ended" ? message.status : ""
   }
 
-  problems(code: string): Extract<WorkerSaid, { type: "problem" }>[] {
-    return this.process.said.flatMap((said) => (said.type === "problem" && said.code === code ? [said] : []))
+  problems(code: string): Extract<WorkerMessage, { type: "problem" }>[] {
+    return this.process.messages.flatMap((message) =>
+      message.type === "problem" && message.code === code ? [message] : [],
+    )
   }
 }
 
@@ -62,7 +64,7 @@ export function field(defaults: Partial<WorkerJob> = {}) {
     async worker(job: Partial<WorkerJob> = {}): Promise<Worker> {
       const made = new Worker({ path, trail, ...defaults, ...job })
       workers.push(made)
-      await made.process.says(({ type }) => type === "ready")
+      await made.process.waitFor(({ type }) => type === "ready")
       return made
     },
     effects(): Effect[] {

@@ -82,12 +82,12 @@ describe.each(["openai-compatible", "openai"])("%s", (provider) => {
     ["garbage", garbage],
     ["JSON of another shape", wrongShape],
     ["a connection that is dropped", hangUp],
-  ])("%s: tried again", async (_, bad) => {
+  ])("%s: tried again, and both requests count", async (_, bad) => {
     server.serve(bad, text("Hi!"))
     const reply = callModel([await named(provider)], call, options())
     await clock.timerOf(100)
     await clock.advance(100)
-    expect(await reply).toMatchObject({ content: [{ type: "text", text: "Hi!" }], usage: { modelCalls: 1 } })
+    expect(await reply).toMatchObject({ content: [{ type: "text", text: "Hi!" }], usage: { modelCalls: 2 } })
     expect(server.requests).toHaveLength(2)
   })
 
@@ -227,7 +227,7 @@ test("arguments of a tool call that the stream broke off in the middle of are no
   })
 })
 
-test("a server that nobody answers at is said to be out of reach, with what to check", async () => {
+test("an unreachable server is reported as such, with what to check", async () => {
   const model = await named("openai-compatible")
   await server.close()
   const error = await callModel([model], call, { ...options(), retry: { attempts: 1 } }).catch(

@@ -9,6 +9,7 @@ import {
   resolveModel,
 } from "@superstep/engine/models"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { claude, claudeStream } from "./anthropic-replies.ts"
 import { type ModelServer, modelServer, type ServedReply } from "./model-server.ts"
 import { DONE, ends, json, piece, says, stream, text, toolCalls, toolPiece, used } from "./openai-replies.ts"
 
@@ -63,44 +64,7 @@ const chat = {
   ),
 }
 
-const sse =
-  (...events: Record<string, unknown>[]): ServedReply =>
-  (response) => {
-    response.writeHead(200, { "content-type": "text/event-stream" })
-    for (const one of events) response.write(`event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`)
-    response.end()
-  }
-const claude = (content: unknown[], stop_reason: string) =>
-  json({
-    id: "msg_1",
-    type: "message",
-    role: "assistant",
-    model: "m1",
-    content,
-    stop_reason,
-    stop_sequence: null,
-    usage: { input_tokens: 100, output_tokens: 10 },
-  })
-const claudeStream = (stop_reason: string, ...blocks: Record<string, unknown>[]) =>
-  sse(
-    {
-      type: "message_start",
-      message: {
-        id: "msg_1",
-        type: "message",
-        role: "assistant",
-        model: "m1",
-        content: [],
-        stop_reason: null,
-        stop_sequence: null,
-        usage: { input_tokens: 100, output_tokens: 1 },
-      },
-    },
-    ...blocks,
-    { type: "message_delta", delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 10 } },
-    { type: "message_stop" },
-  )
-const toolUse = (index: number, id: string, ...args: string[]): Record<string, unknown>[] => [
+const toolUseEvents = (index: number, id: string, ...args: string[]): Record<string, unknown>[] => [
   { type: "content_block_start", index, content_block: { type: "tool_use", id, name: "weather", input: {} } },
   ...args.map((partial_json) => ({
     type: "content_block_delta",
@@ -127,8 +91,8 @@ const anthropic = {
   ),
   toolStream: claudeStream(
     "tool_use",
-    ...toolUse(0, "c1", '{"city":', '"Oslo"}'),
-    ...toolUse(1, "c2", '{"city":"Rome"}'),
+    ...toolUseEvents(0, "c1", '{"city":', '"Oslo"}'),
+    ...toolUseEvents(1, "c2", '{"city":"Rome"}'),
   ),
 }
 
@@ -145,18 +109,18 @@ const ollamaCalls = [
   { id: "c1", function: { name: "weather", arguments: { city: "Oslo" } } },
   { id: "c2", function: { name: "weather", arguments: { city: "Rome" } } },
 ]
-const said = (content: string) => ({ role: "assistant", content })
+const assistant = (content: string) => ({ role: "assistant", content })
 const ollama = {
-  text: json({ ...ollamaHead, message: said("12 °C."), ...ollamaEnd }),
-  tools: json({ ...ollamaHead, message: { ...said(""), tool_calls: ollamaCalls }, ...ollamaEnd }),
+  text: json({ ...ollamaHead, message: assistant("12 °C."), ...ollamaEnd }),
+  tools: json({ ...ollamaHead, message: { ...assistant(""), tool_calls: ollamaCalls }, ...ollamaEnd }),
   textStream: lines(
-    { message: said("12"), done: false },
-    { message: said(" °C."), done: false },
-    { message: said(""), ...ollamaEnd },
+    { message: assistant("12"), done: false },
+    { message: assistant(" °C."), done: false },
+    { message: assistant(""), ...ollamaEnd },
   ),
   toolStream: lines(
-    { message: { ...said(""), tool_calls: ollamaCalls }, done: false },
-    { message: said(""), ...ollamaEnd },
+    { message: { ...assistant(""), tool_calls: ollamaCalls }, done: false },
+    { message: assistant(""), ...ollamaEnd },
   ),
 }
 
@@ -218,9 +182,9 @@ describe.each([
       expect(new Set(calls.map(({ id }) => id)).size).toBe(2)
       if (kind === "tools") return
       for (const { id, args } of calls) {
-        const told = deltas.filter(({ tool }) => tool?.id === id)
-        expect(told.map((delta) => delta.text).join("")).toBe(args)
-        expect(told[0]?.offset).toBe(0)
+        const own = deltas.filter(({ tool }) => tool?.id === id)
+        expect(own.map((delta) => delta.text).join("")).toBe(args)
+        expect(own[0]?.offset).toBe(0)
       }
     },
   )

@@ -42,7 +42,7 @@ const chat = () => {
   return spans[0] as (typeof spans)[number]
 }
 
-const told = {
+const expected = {
   "gen_ai.provider.name": "openai",
   "gen_ai.request.model": "m1",
   "gen_ai.response.id": "chatcmpl-1",
@@ -57,7 +57,7 @@ test("every attempt's request carries the call's one span on", async () => {
   const { guide, options } = asked()
   expect((await guide.run("How warm?", options)).outputs).toEqual(["12 °C."])
   const { attributes, events } = chat()
-  expect(attributes).toMatchObject({ ...told, "superstep.model.attempts": 2 })
+  expect(attributes).toMatchObject({ ...expected, "superstep.model.attempts": 2 })
   expect(events.map(({ attributes }) => attributes?.["error.type"])).toEqual(["HTTP_503"])
   const { traceId, spanId } = chat().spanContext()
   expect(server.requests.map(({ headers }) => headers.traceparent)).toEqual(
@@ -71,6 +71,6 @@ test("a stream tells the same, and when it began", async () => {
   const { guide, options } = asked()
   const run = guide.stream("How warm?", options)
   for await (const _ of run);
-  expect(chat().attributes).toMatchObject({ ...told, "gen_ai.request.stream": true })
+  expect(chat().attributes).toMatchObject({ ...expected, "gen_ai.request.stream": true })
   expect(chat().attributes["gen_ai.response.time_to_first_chunk"]).toBeGreaterThanOrEqual(0)
 })

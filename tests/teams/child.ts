@@ -1,4 +1,4 @@
-/** Runs the team, or goes on with its run, and kills itself right after the given append is durable. */
+/** Runs the team, or resumes its run, and kills itself right after the n-th append is durable. */
 import { sqliteStore } from "superstep/sqlite"
 import { desk } from "./desk.ts"
 

@@ -12,7 +12,7 @@ function ledger(next: string, isProgress: boolean, isDone = false) {
       is_in_loop: found(false),
       is_progress_being_made: found(isProgress),
       next_speaker: found(next),
-      instruction_or_question: found(`${next}, go on.`),
+      instruction_or_question: found(`${next}, continue.`),
     },
   }
 }

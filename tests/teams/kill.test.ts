@@ -30,7 +30,7 @@ async function child(path: string, trail: string, at: number): Promise<string | 
   )
 }
 
-test("after a kill the team goes on where it was, and no model call is made again", {
+test("after a kill the team continues where it was, and no model call is repeated", {
   timeout: 300_000,
 }, async () => {
   let kills = 0
@@ -42,7 +42,7 @@ test("after a kill the team goes on where it was, and no model call is made agai
     expect(JSON.parse(printed ?? "{}"), `killed after write ${at}`).toMatchObject({
       status: "completed",
       outputs: ["There are 7."],
-      // One more where a call was on record and not made yet: nobody can know that it was not made.
+      // One more if a call was recorded but not made yet: its outcome is unknown.
       modelCalls: expect.toBeOneOf([11, 12]),
       team: { round: 4, resets: 1, ended: "answered" },
     })

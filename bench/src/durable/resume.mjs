@@ -1,4 +1,4 @@
-// Times how a run that waits for a person is taken up again, each time in a new process.
+// Times how a run that waits for a person is restored, each time in a new process.
 import { fork } from "node:child_process"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"

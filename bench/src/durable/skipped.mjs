@@ -1,4 +1,4 @@
-// Says why a system was not measured at a size: how its cost per step grows, and what that would come to.
+// Says why a system was not measured at a size: how its cost per step grows, and the total that would result.
 import { measuredCell } from "../report.mjs"
 import { costText, shortNumber } from "../table.mjs"
 

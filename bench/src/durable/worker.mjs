@@ -17,7 +17,7 @@ const counts = new Map()
 /** By measure and size: the bytes of the last pass. */
 const bytes = new Map()
 
-/** What this process has handed to the operating system to write, where that is told: on Linux. */
+/** The bytes that this process has passed to the operating system to write. Linux reports them. */
 function writtenBytes() {
   if (process.platform !== "linux") return undefined
   return Number(/wchar: (\d+)/.exec(readFileSync("/proc/self/io", "utf8"))[1])

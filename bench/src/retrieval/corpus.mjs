@@ -57,7 +57,7 @@ export function paragraph(random) {
   return text
 }
 
-/** Files of so many paragraphs, each about a chunk. */
+/** Files with a number of paragraphs, each about a chunk. */
 export function writeFiles(folder, from, to, paragraphs) {
   const random = randomNumbers(from + 1)
   mkdirSync(folder, { recursive: true })
@@ -67,7 +67,7 @@ export function writeFiles(folder, from, to, paragraphs) {
   }
 }
 
-/** One file of so many megabytes; the text comes round again with other numbers in it. */
+/** One file of a number of megabytes; the text repeats with other numbers in it. */
 export function writeLargeFile(path, megabytes) {
   const random = randomNumbers(7)
   const block = Array.from({ length: 1_500 }, () => paragraph(random)).join("\n\n")

@@ -167,7 +167,7 @@ export const labelled = [
     "Vereinigte-C",
   ],
   [
-    "Warm up before you run, and increase the distance by a tenth a week at the most. Plan Marra-10.",
+    "Warm up before you run, and increase the distance by a tenth a week at the most. Plan Marra-10.", // words: allow
     "training for jogging without getting hurt",
     "Marra-10",
   ],

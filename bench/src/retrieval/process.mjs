@@ -47,7 +47,7 @@ async function speed(chunks) {
   const random = randomNumbers(99)
   const queries = Array.from({ length: 60 }, () => topicWords(random, 3 + Math.floor(random() * 5)).join(" "))
   const searchMs = {}
-  /** What is held of the vectors' signs is let go by a change: a search then takes as long as the first one does. */
+  /** A change drops the sign bits held in memory: the next search takes as long as the first. */
   const changed = "merged, each after a change"
   for (const mode of ["text", "vector", "merged", changed]) {
     const times = []

@@ -75,7 +75,7 @@ export async function waitingRun(runtime) {
   expectAnswer("waiting", status, "waiting")
 }
 
-/** The oldest hundred get their answer at last, and go on where they were. */
+/** The oldest hundred get their answers at last, and resume where they were. */
 export async function answerSome(runtime) {
   for (const { runId, id } of await runtime.requests({ limit: 100 })) {
     await runtime.respond(runId, id, personsAnswer)

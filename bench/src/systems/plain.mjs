@@ -31,6 +31,11 @@ export function fanOut(items) {
   return async () => gather(await Promise.all((await source(items)).map(worker)))
 }
 
+export function nested(levels) {
+  const caller = async (left) => (left === 0 ? 0 : (await caller(left - 1)) + 1)
+  return () => caller(levels)
+}
+
 export function stream(steps) {
   const nodes = increments(steps)
   async function* events() {

@@ -57,6 +57,17 @@ export function fanOut(items) {
   return () => onlyOutput(built.run(items))
 }
 
+/** A workflow that calls itself: no level is built, only run. */
+export function nested(levels) {
+  const caller = node("caller", async (left, ctx) => {
+    if (left === 0) return 0
+    const [below] = await ctx.call(built, left - 1)
+    return below + 1
+  })
+  const built = workflow("nested").start(caller).build()
+  return () => onlyOutput(built.run(levels))
+}
+
 export function stream(steps) {
   const built = chainWorkflow(steps)
   const limits = atMost(steps + 1)

@@ -22,11 +22,11 @@ test("an agent uses the tools of a server, survives its crash, and reads what we
   const prompts = model.calls.map(({ options }) => JSON.stringify(options.prompt))
   expect(prompts[0]).toContain("Use echo for everything.")
   expect(prompts[1]).toContain('"sum":3')
-  expect(prompts[2]).toContain("went away")
+  expect(prompts[2]).toContain("disconnected")
   expect(prompts[3]).toContain("back again")
 })
 
-test("an agent is served as a tool that takes a text", async () => {
+test("an agent is served as a tool that takes text", async () => {
   const poet = agent({
     name: "poet",
     description: "Writes a line.",

@@ -1,12 +1,11 @@
-/** The Model Context Protocol: tools of MCP servers for agents, and workflows as tools for others. */
-export type { McpServerOptions } from "./client/mcp-server.ts"
+/** The Model Context Protocol: tools of MCP servers for agents, and workflows as tools for MCP clients. */
+export type { McpServerOptions, ReconnectPolicy } from "./client/mcp-server.ts"
 export { type McpToolset, type McpToolsetOptions, mcpToolset } from "./client/mcp-toolset.ts"
 export type { ReadOptions } from "./client/prompts-and-resources.ts"
 export type { McpProgram, McpServerAddress, McpUrl } from "./client/server-address.ts"
-export type { ReconnectPolicy } from "./client/shared-connection.ts"
 export type { ToolFilter } from "./client/tool-names.ts"
 export type { HttpMcpServer, HttpTransport } from "./server/http-sessions.ts"
 export type { RunPolicies } from "./server/run-calls.ts"
+export type { StdioMcpServer, StdioTransport } from "./server/serve-mcp.ts"
 export { serveMcp } from "./server/serve-mcp.ts"
-export type { StdioMcpServer, StdioTransport } from "./server/serve-on-stdio.ts"
 export type { ServedWorkflow, ServeMcpOptions } from "./server/served-tools.ts"

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { expect, test } from "vitest"
 import { VERSION } from "./version.ts"
 
-test("what servers and clients are told is the version of the package", () => {
+test("servers and clients announce the version of the package", () => {
   const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"))
   expect(VERSION).toBe(version)
 })

@@ -1,2 +1,2 @@
-/** What both sides say about themselves when they meet; a test holds it to the package's own. */
+/** Sent in the handshake of client and server; a test compares it with package.json. */
 export const VERSION = "0.1.0"

@@ -1,4 +1,4 @@
-/** A program to talk to: says what it hears, hangs or dies as it is told. */
+/** A program for tests that echoes, hangs or exits on request. */
 import { UP } from "./child-program.ts"
 
 interface EchoSettings {
@@ -20,6 +20,6 @@ process.on("message", (request: EchoRequest) => {
   if (request.do === "hang") return
   nth += 1
   const secret = process.env.SUPERSTEP_TEST_SECRET
-  process.send?.({ said: request.say, nth, greeting, secret })
+  process.send?.({ echo: request.say, nth, greeting, secret })
 })
 process.send?.(broken === true ? { error: "broken" } : UP)

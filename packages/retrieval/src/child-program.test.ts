@@ -21,8 +21,8 @@ test("requests are answered one after the other by one process, without our secr
   const child = program({ greeting: "hello" })
   const answers = await Promise.all(["a", "b"].map((say) => child.ask({ say }, PATIENT)))
   expect(answers).toEqual([
-    { said: "a", nth: 1, greeting: "hello" },
-    { said: "b", nth: 2, greeting: "hello" },
+    { echo: "a", nth: 1, greeting: "hello" },
+    { echo: "b", nth: 2, greeting: "hello" },
   ])
 })
 
@@ -62,7 +62,7 @@ test("a process that cannot be started says why, and does not end ours", async (
   process.execPath = "/no/such/program"
   await expect(child.ask({ say: "a" }, PATIENT)).rejects.toMatchObject({ why: "died", exit: "ENOENT" })
   process.execPath = execPath
-  expect(await child.ask({ say: "a" }, PATIENT)).toMatchObject({ said: "a" })
+  expect(await child.ask({ say: "a" }, PATIENT)).toMatchObject({ echo: "a" })
 })
 
 test("a process that dies says how, and is replaced (P3)", async () => {
@@ -89,7 +89,7 @@ test("a process without a request does not keep ours alive (P4)", () => {
   const script = `
     import { ChildProgram } from ${JSON.stringify(new URL("./child-program.ts", import.meta.url).href)}
     const child = new ChildProgram(new URL(${JSON.stringify(ECHO.href)}), {})
-    console.log((await child.ask({ say: "done" }, { timeout: 20000 })).said)`
+    console.log((await child.ask({ say: "done" }, { timeout: 20000 })).echo)`
   const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href
   const { status, stdout } = spawnSync(
     process.execPath,

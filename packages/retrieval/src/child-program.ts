@@ -7,16 +7,14 @@
  * P4 A process without a request does not keep ours alive, and ends with it.
  */
 import { type ChildProcess, fork } from "node:child_process"
-import { createRequire } from "node:module"
 import { fileURLToPath, pathToFileURL } from "node:url"
-import { Turns } from "./sql/turns.ts"
+import { requireFrom } from "@superstep/engine/packages"
+import { Turns } from "./connections.ts"
 
-const require = createRequire(import.meta.url)
-
-/** What a program says first; anything else says why it cannot be used, and is the answer to the request. */
+/** Milliseconds for a program to start in. */
+const START_TIMEOUT = 30_000
+/** A program's first message. Any other says why the program cannot be used, and answers the request. */
 export const UP = "up"
-/** Milliseconds that it has for that. */
-const START = 30_000
 
 export interface RequestOptions {
   /** Milliseconds. Default: as long as it takes. */
@@ -37,11 +35,6 @@ export class ProgramEnded extends Error {
   }
 }
 
-/** The program of this name beside a module, built as that is, or in source. */
-export function programBeside(module: string, name: string): URL {
-  return new URL(`./${name}.${module.endsWith(".ts") ? "ts" : "js"}`, module)
-}
-
 export class ChildProgram<Request extends object, Reply> {
   readonly #program: URL
   readonly #settings: object
@@ -60,7 +53,7 @@ export class ChildProgram<Request extends object, Reply> {
     return this.#turns.take(options.signal, () => this.#send(request, options))
   }
 
-  /** What is under way ends with it. */
+  /** Kills the process, which ends the running request. */
   close(): void {
     this.#isClosed = true
     this.#child?.kill("SIGKILL")
@@ -78,7 +71,7 @@ export class ChildProgram<Request extends object, Reply> {
       isLate = true
       kill()
     }
-    let timer: NodeJS.Timeout | undefined = setTimeout(late, START)
+    let timer: NodeJS.Timeout | undefined = setTimeout(late, START_TIMEOUT)
     signal?.addEventListener("abort", kill, { once: true })
     keepAlive(child, true)
     try {
@@ -104,10 +97,11 @@ export class ChildProgram<Request extends object, Reply> {
   }
 
   #start(): ChildProcess {
-    // Node 20 does not read TypeScript by itself.
+    // In this repository: Node 20 does not read TypeScript by itself, and packages need not be built.
     const isSource = this.#program.pathname.endsWith(".ts")
+    const tsx = () => pathToFileURL(requireFrom(import.meta.url).resolve("tsx")).href
     const child = fork(fileURLToPath(this.#program), [JSON.stringify(this.#settings)], {
-      execArgv: isSource ? ["--import", pathToFileURL(require.resolve("tsx")).href] : [],
+      execArgv: isSource ? ["--conditions=@superstep/source", "--import", tsx()] : [],
       env: environment(),
       stdio: ["ignore", "ignore", "ignore", "ipc"],
     })
@@ -119,7 +113,7 @@ export class ChildProgram<Request extends object, Reply> {
     child.on("error", gone)
     this.#child = child
     const up = messageOf(child)
-    // Whoever waits for it is told.
+    // The caller that awaits it gets the error.
     up.catch(() => undefined)
     this.#up.set(child, up)
     return child
@@ -157,4 +151,41 @@ function environment(): NodeJS.ProcessEnv {
   const names = ["PATH", "SystemRoot", "TMPDIR", "TEMP", "TMP"]
   const known = names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : []))
   return { ...Object.fromEntries(known), TZ: "UTC" }
+}
+
+/** The program's side: its settings, which are its only argument. */
+export function programSettings<Settings>(): Settings {
+  return JSON.parse(process.argv[2] as string) as Settings
+}
+
+/** The program's side: answers requests with what `start` gives. `failed` makes a reply of an error. */
+export async function answerParent<Request, Reply>(
+  start: () => Promise<(request: Request) => Promise<Reply>>,
+  failed: (error: unknown) => Reply,
+): Promise<void> {
+  process.on("disconnect", endNow)
+  try {
+    const answer = await start()
+    process.on("message", (request: Request) => {
+      void answer(request)
+        .catch(failed)
+        .then((reply) => process.send?.(reply as object))
+    })
+    process.send?.(UP)
+  } catch (error) {
+    process.send?.(failed(error) as object)
+  }
+}
+
+/** Ends this process when it takes far more memory than it may; native code does not keep to its own limits. */
+export function watchMemory(bytes: number): NodeJS.Timeout {
+  const watch = setInterval(() => {
+    if (process.memoryUsage.rss() > bytes * 1.5 + 256_000_000) endNow()
+  }, 20)
+  return watch.unref()
+}
+
+/** Kills the process: an orderly exit would wait for the running request. */
+function endNow(): void {
+  process.kill(process.pid, "SIGKILL")
 }

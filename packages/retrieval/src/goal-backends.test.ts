@@ -6,7 +6,7 @@ import { scriptedModel } from "@superstep/engine/models"
 import { loadGoalConfig, runGoal } from "@superstep/engine/patterns"
 import { expect, onTestFinished, test } from "vitest"
 import { goalBackends } from "./goal-backends.ts"
-import { documentIndex } from "./index/index.ts"
+import { documentIndex } from "./index/document-index.ts"
 
 const CONFIG = `agents: { triage: {}, sql: {}, desk: {}, reviewer: {} }
 assistants: [desk]
@@ -29,8 +29,8 @@ async function shop(): Promise<string> {
   return root
 }
 
-/** What the assistant was told. */
-async function told(root: string, goal: string, select: string): Promise<string> {
+/** The assistant's prompt. */
+async function promptFor(root: string, goal: string, select: string): Promise<string> {
   const model = scriptedModel({
     triage: ["no JSON"],
     sql: [select],
@@ -53,32 +53,36 @@ async function told(root: string, goal: string, select: string): Promise<string>
 }
 
 test("files of tables answer what their columns are about", async () => {
-  const said = await told(
+  const prompt = await promptFor(
     await shop(),
     "How many pieces of red lamps?",
     "SELECT pieces FROM lamps WHERE colour = 'red'",
   )
-  expect(said).toContain("Source: Stock (csv)")
-  expect(said).toContain("pieces\\n3")
+  expect(prompt).toContain("[1] Stock (csv)")
+  expect(prompt).toContain("pieces\\n3")
 })
 
 test("where they have nothing, the index is searched, and cited", async () => {
-  const said = await told(
+  const prompt = await promptFor(
     await shop(),
     "Can lamps be returned?",
     "SELECT pieces FROM lamps WHERE colour = 'green'",
   )
-  expect(said).toContain("returns.md")
-  expect(said).toContain("within 30 days")
+  expect(prompt).toContain("returns.md")
+  expect(prompt).toContain("within 30 days")
 })
 
 test("what a model writes there can do no harm", async () => {
-  const said = await told(await shop(), "Can lamps be returned?", "SELECT * FROM read_text('/etc/passwd')")
-  expect(said).not.toContain("root:")
-  expect(said).toContain("within 30 days")
+  const prompt = await promptFor(
+    await shop(),
+    "Can lamps be returned?",
+    "SELECT * FROM read_text('/etc/passwd')",
+  )
+  expect(prompt).not.toContain("root:")
+  expect(prompt).toContain("within 30 days")
 })
 
-test("a file that is no index is said to be none", async () => {
+test("a file that is not an index is reported as such", async () => {
   const root = mkdtempSync(join(tmpdir(), "goal-"))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
   writeFileSync(join(root, "docs.db"), "no index at all".repeat(100))
@@ -86,7 +90,7 @@ test("a file that is no index is said to be none", async () => {
   await expect(open).rejects.toMatchObject({ code: "INDEX_UNUSABLE" })
 })
 
-test("an index that is not there is not made, and said to be missing", async () => {
+test("a missing index is not created but reported as missing", async () => {
   const open = goalBackends().index({ index: "no/such.db" })
   await expect(open).rejects.toMatchObject({ code: "INDEX_MISSING" })
 })

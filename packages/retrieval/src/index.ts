@@ -1,46 +1,54 @@
 /** What patterns look things up in: SQL databases and files of tables, documents, graphs. */
-export { type GoalBackendsOptions, goalBackends } from "./goal-backends.ts"
+export { type GoalBackendsOptions, goalBackends, type SourceProgress } from "./goal-backends.ts"
 export type {
   GraphDatabase,
   GraphFindOptions,
   GraphLabel,
-  GraphNode,
   GraphQueryOptions,
   GraphQuestion,
   GraphRelationship,
   GraphRelationshipType,
   GraphSchema,
+  PropertyGraphNode,
 } from "./graph/graph-database.ts"
 export { type GraphRetrieverOptions, graphRetriever } from "./graph/graph-retriever.ts"
 export { type LadybugOptions, ladybugGraph } from "./graph/ladybug.ts"
 export { type Neo4jOptions, neo4jGraph } from "./graph/neo4j.ts"
+export type { AddProgress, AddResult, TextDocument } from "./index/add-documents.ts"
+export type { ChunkOptions } from "./index/chunks.ts"
 export {
   type AddOptions,
-  type AddProgress,
-  type AddResult,
-  type ChunkOptions,
   type DocumentIndex,
   type DocumentIndexOptions,
-  type Documents,
-  type DocumentsInOptions,
-  type DocumentType,
   documentIndex,
-  documentsIn,
-  type EmbeddedWith,
-  type EmbeddingModel,
-  type Embeddings,
-  type GivenDocument,
   type IndexedDocument,
   type IndexReport,
   type IndexSearchOptions,
+  type Rerank,
+} from "./index/document-index.ts"
+export { type Documents, type DocumentsInOptions, documentsIn } from "./index/documents-in.ts"
+export { defaultEmbeddings } from "./index/embeddings/default-embeddings.ts"
+export type { Embeddings } from "./index/embeddings/embeddings.ts"
+export { offlineEmbeddings } from "./index/embeddings/offline-embeddings.ts"
+export {
+  type EmbeddingModel,
   type NamedEmbeddingsOptions,
   namedEmbeddings,
-  offlineEmbeddings,
   type ProviderEmbeddingsOptions,
   providerEmbeddings,
-} from "./index/index.ts"
+} from "./index/embeddings/provider-embeddings.ts"
+export type { DocumentType } from "./index/readers/read-document.ts"
+export type { EmbeddedWith } from "./index/vectors.ts"
+export { type MemoryIndexOptions, memoryIndex, type OwnerMemoryIndex } from "./memory/memory-index.ts"
 export { schemaRetriever } from "./schema/schema-retriever.ts"
-export { type FileDatabase, type FileReport, type FilesOptions, fileDatabase } from "./sql/files.ts"
+export { type SourceRankerOptions, sourceRanker } from "./schema/source-ranker.ts"
+export type { ProfileOptions } from "./sql/cached-profile.ts"
+export type { FileReport } from "./sql/file-sources.ts"
+export { type FileDatabase, type FilesOptions, fileDatabase } from "./sql/files.ts"
+export type { LoadOptions, LoadProgress } from "./sql/load-tables.ts"
+export { type MysqlOptions, mysqlDatabase } from "./sql/mysql.ts"
 export { type PostgresConnection, type PostgresOptions, postgresDatabase } from "./sql/postgres.ts"
 export { type PostgresIndex, type PostgresIndexOptions, postgresIndex } from "./sql/postgres-index.ts"
-export type { QueryLimits } from "./sql/query-limits.ts"
+export type { QueryLimits } from "./sql/queries.ts"
+export { type SqliteOptions, sqliteDatabase } from "./sql/sqlite.ts"
+export { cacheFolder } from "./sql/table-cache.ts"

@@ -1,49 +1,61 @@
 /**
  * One append: records, the run's row, and whatever else changes with them. Every check comes before the first change,
- * so that an append that is refused has changed nothing (S3).
+ * so that a refused append has changed nothing (S3). Strings are made when the append is handed over, not while the file
+ * is locked for it.
  */
+
 import {
+  hasEnded,
   type JournalRecord,
-  journalConflict,
-  keyTaken,
   type Lease,
   type RunChange,
   type RunCreated,
-  runExists,
-  runTaken,
+  type StoredStatus,
   type SuperstepError,
-  threadBusy,
-  threadMoved,
+  storeErrors,
 } from "@superstep/engine"
 import type { BlobTable, Body } from "./blobs.ts"
-import type { ChangeTexts } from "./change-texts.ts"
+import { checksum, SUM_AFTER_APPEND, SUM_AFTER_INTENT } from "./checksum.ts"
+import {
+  decodeText,
+  type JsonBytes,
+  jsonBytes,
+  type Row,
+  selected,
+  shownName,
+  toText,
+  toTextOrNull,
+} from "./columns.ts"
 import type { Database } from "./driver.ts"
-import type { Place } from "./errors.ts"
-import type { GraphTable } from "./graphs.ts"
-import type { RecordBody } from "./journal-rows.ts"
-import type { JournalTable } from "./journals.ts"
-import { decodeText, type JsonBytes, jsonBytes, selected } from "./json-column.ts"
+import { type Subject, writeFailed } from "./errors.ts"
+import { type GraphTable, type GraphText, toGraphText } from "./graphs.ts"
+import type { JournalTable, RecordBody, SnapshotTable } from "./journals.ts"
 import type { MailTable } from "./mail.ts"
-import type { RequestTable } from "./requests.ts"
-import { SUM_AFTER_APPEND, SUM_AFTER_INTENT } from "./row-checks.ts"
-import { type RunIdentity, runChecksum } from "./run-check.ts"
-import { IN_FLIGHT, isOver } from "./run-rows.ts"
-import { shownName, toText, toTextOrNull } from "./text.ts"
-import type { ThreadTable } from "./threads.ts"
+import { type RequestTable, type RequestText, toRequestText } from "./requests.ts"
+import { IN_FLIGHT, type RunIdentity, runChecksum } from "./run-rows.ts"
+import { type ThreadTable, type ThreadText, toThreadText } from "./threads.ts"
 
 export interface Append {
   readonly lease: Lease
   readonly expectedSeq: number
   readonly records: readonly JournalRecord[]
-  /** The entries as text, made when they were handed over. */
   readonly bodies: readonly RecordBody[]
   readonly change: RunChange | undefined
-  /** What of the change is kept as text, made when it was handed over. */
   readonly texts: ChangeTexts
 }
 
-interface Tables {
+export interface ChangeTexts {
+  readonly graphs: readonly GraphText[]
+  readonly opened: readonly RequestText[]
+  readonly thread: readonly ThreadText[]
+  readonly error: string | null
+  /** Approximate. */
+  readonly bytes: number
+}
+
+export interface Tables {
   readonly journals: JournalTable
+  readonly snapshots: SnapshotTable
   readonly blobs: BlobTable
   readonly graphs: GraphTable
   readonly requests: RequestTable
@@ -51,15 +63,16 @@ interface Tables {
   readonly mail: MailTable
 }
 
-interface StandingRow {
-  readonly id: number
-  readonly head: number
-  readonly token: number
-  readonly status: JsonBytes
-  readonly workflow: JsonBytes
-  readonly thread: JsonBytes | null
-  readonly updated_at: number
-}
+const STANDING = {
+  head: "integer",
+  token: "integer",
+  status: "text",
+  workflow: "text",
+  thread: "text?",
+  updated_at: "time",
+} as const
+
+type StandingRow = { readonly id: number } & Row<typeof STANDING>
 
 /** Why the append is refused, or undefined when it is made. */
 export function appender(database: Database, tables: Tables): (append: Append) => SuperstepError | undefined {
@@ -75,18 +88,17 @@ export function appender(database: Database, tables: Tables): (append: Append) =
        token, holder, created_at, updated_at, rested_at, sum)
      VALUES (?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   )
-  const findStanding = database.prepare(
-    `SELECT id, ${selected("runs", { head: "integer", token: "integer", status: "text", workflow: "text", thread: "text" })},
-       CAST(updated_at AS NUMERIC) AS updated_at
-     FROM runs WHERE run_id = ?`,
-  )
+  const findStanding = database.prepare(`SELECT id, ${selected("runs", STANDING)} FROM runs WHERE run_id = ?`)
   const findByKey = database.prepare(`SELECT ${jsonBytes("run_id")} AS run_id FROM runs WHERE key = ?`)
   const findInThread = database.prepare(
     `SELECT ${jsonBytes("run_id")} AS run_id FROM runs WHERE thread = ? AND ${IN_FLIGHT}`,
   )
-  const setStatus = database.prepare("UPDATE runs SET status = ? WHERE id = ?")
+  const setStatus = database.prepare(
+    "UPDATE runs SET status = ?, error = NULL, error_sum = NULL WHERE id = ?",
+  )
   const end = database.prepare(
-    "UPDATE runs SET status = ?, holder = NULL, wake_at = NULL, rested_at = updated_at WHERE id = ?",
+    `UPDATE runs SET status = ?, error = ?, error_sum = ?, holder = NULL, wake_at = NULL, rested_at = updated_at
+     WHERE id = ?`,
   )
   const setIdle = database.prepare("UPDATE runs SET executing = ?, wake_at = ? WHERE id = ?")
   const setGraph = database.prepare("UPDATE runs SET graph = ? WHERE id = ?")
@@ -105,18 +117,18 @@ export function appender(database: Database, tables: Tables): (append: Append) =
 
   /** Why the lease may not write after this record. */
   function refusal({ runId, token }: Lease, expectedSeq: number, run: StandingRow | undefined) {
-    if (run === undefined) return journalConflict(runId, expectedSeq, 0)
-    if (run.token !== token) return runTaken(runId)
-    return run.head === expectedSeq ? undefined : journalConflict(runId, expectedSeq, run.head)
+    if (run === undefined) return storeErrors.journalConflict(runId, expectedSeq, 0)
+    if (run.token !== token) return storeErrors.runTaken(runId)
+    return run.head === expectedSeq ? undefined : storeErrors.journalConflict(runId, expectedSeq, run.head)
   }
 
   /** Why a run could not be made. */
   function obstacle({ runId }: Lease, { key, thread }: RunCreated): SuperstepError | undefined {
-    if (standing(toText(runId)) !== undefined) return runExists(runId)
+    if (standing(toText(runId)) !== undefined) return storeErrors.runExists(runId)
     const sameKey = key === undefined ? undefined : other(findByKey.all(toText(key)))
-    if (sameKey !== undefined) return keyTaken(key as string, sameKey)
+    if (sameKey !== undefined) return storeErrors.keyTaken(key as string, sameKey)
     const busy = thread === undefined ? undefined : other(findInThread.all(toText(thread)))
-    return busy === undefined ? undefined : threadBusy(thread as string, busy)
+    return busy === undefined ? undefined : storeErrors.threadBusy(thread as string, busy)
   }
 
   function make(
@@ -129,12 +141,12 @@ export function appender(database: Database, tables: Tables): (append: Append) =
       threadVersion !== undefined &&
       tables.threads.version(thread) !== threadVersion
     ) {
-      return obstacle(lease, created) ?? threadMoved(thread)
+      return obstacle(lease, created) ?? storeErrors.threadMoved(thread)
     }
     const past = forkOf && standing(toText(forkOf.runId))
     const base = Math.min(forkOf?.seq ?? 0, past?.head ?? 0)
     if (expectedSeq !== base || base !== (forkOf?.seq ?? 0)) {
-      return obstacle(lease, created) ?? journalConflict(lease.runId, expectedSeq, base)
+      return obstacle(lease, created) ?? storeErrors.journalConflict(lease.runId, expectedSeq, base)
     }
     const at = records.at(-1)?.entry.at ?? 0
     const run: RunIdentity = {
@@ -178,21 +190,26 @@ export function appender(database: Database, tables: Tables): (append: Append) =
     return changes === 0 ? refusal(lease, expectedSeq, standing(runId)) : undefined
   }
 
-  /** A run that is over and goes on may find that another one has its thread. */
+  /** Another run may have taken the thread of a run that ended and is resumed. */
   function threadTaken({ lease, expectedSeq, change }: Append, runId: string): SuperstepError | undefined {
-    if (change?.status === undefined || isOver(change.status)) return undefined
+    const status = change?.status
+    if (status === undefined || hasEnded({ status })) return undefined
     const run = standing(runId)
-    if (run === undefined || run.thread === null || !isOver(decodeText(run.status, damagedRun(runId)))) {
+    if (
+      run === undefined ||
+      run.thread === null ||
+      !hasEnded({ status: decodeText(run.status, damagedRun(runId)) as StoredStatus })
+    ) {
       return undefined
     }
     const thread = decodeText(run.thread, damagedRun(runId))
     const busy = other(findInThread.all(thread), runId)
     if (busy === undefined) return undefined
-    return refusal(lease, expectedSeq, run) ?? threadBusy(shownName(thread), busy)
+    return refusal(lease, expectedSeq, run) ?? storeErrors.threadBusy(shownName(thread), busy)
   }
 
   function apply(runId: string, run: StandingRow, change: RunChange, texts: ChangeTexts): void {
-    for (const graph of texts.graphs) tables.graphs.add(graph)
+    for (const graph of texts.graphs) tables.graphs.add(run.id, graph)
     if (change.graph !== undefined) setGraph.run(toText(change.graph), run.id)
     if (change.idle !== undefined) {
       const wakeAt = change.idle === false ? null : (change.idle.wakeAt ?? null)
@@ -208,9 +225,10 @@ export function appender(database: Database, tables: Tables): (append: Append) =
       tables.threads.add(decodeText(run.thread, damagedRun(runId)), texts.thread)
     }
     if (change.status === undefined) return
-    if (!isOver(change.status)) setStatus.run(change.status, run.id)
+    if (!hasEnded({ status: change.status })) setStatus.run(change.status, run.id)
     else {
-      end.run(change.status, run.id)
+      const { error } = texts
+      end.run(change.status, error, error === null ? null : checksum([runId], error), run.id)
       tables.requests.withdrawAll(run.id, run.updated_at)
     }
   }
@@ -233,7 +251,7 @@ export function appender(database: Database, tables: Tables): (append: Append) =
       : (threadTaken(append, runId) ?? move(append, runId))
     if (refused !== undefined) return refused
     tables.journals.add(runId, records, bodies)
-    if (!saysMore(change) && bodies.every(({ places }) => places === null)) return undefined
+    if (!changesMore(change) && bodies.every(({ places }) => places === null)) return undefined
     const run = standing(runId) as StandingRow
     keepBlobs(run.id, append)
     if (change !== undefined) apply(runId, run, change, texts)
@@ -241,12 +259,12 @@ export function appender(database: Database, tables: Tables): (append: Append) =
   }
 }
 
-function damagedRun(runId: string): Place {
+function damagedRun(runId: string): Subject {
   return () => `Run "${shownName(runId)}" is damaged`
 }
 
-/** Something beside that the run is made. */
-function saysMore(change: RunChange | undefined): boolean {
+/** Whether the change has more than the creation of the run. */
+function changesMore(change: RunChange | undefined): boolean {
   if (change === undefined) return false
   const { created: _, ...more } = change
   return Object.values(more).some((part) => part !== undefined)
@@ -254,4 +272,26 @@ function saysMore(change: RunChange | undefined): boolean {
 
 function sizeOf(bodies: readonly Body[]): number {
   return bodies.reduce((sum, { bytes }) => sum + bytes, 0)
+}
+
+const NONE: ChangeTexts = { graphs: [], opened: [], thread: [], error: null, bytes: 0 }
+
+/** Throws STORE_WRITE_FAILED for a value that JSON cannot hold. */
+export function toChangeTexts(runId: string, change: RunChange | undefined): ChangeTexts {
+  if (change === undefined) return NONE
+  try {
+    const graphs = (change.graphs ?? []).map(({ hash, graph }) => toGraphText(hash, graph))
+    const opened = (change.opened ?? []).map(toRequestText)
+    const thread = (change.thread ?? []).map(toThreadText)
+    const error = change.error === undefined ? null : JSON.stringify(change.error)
+    const texts = [
+      ...graphs.map(({ body }) => body),
+      ...opened.map(({ body }) => body),
+      ...thread.map(({ value }) => value),
+      ...(error === null ? [] : [error]),
+    ]
+    return { graphs, opened, thread, error, bytes: texts.reduce((sum, text) => sum + text.length, 0) }
+  } catch (error) {
+    throw writeFailed(`What changes with the journal of run "${runId}" cannot be written as JSON`, error)
+  }
 }

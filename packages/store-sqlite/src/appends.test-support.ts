@@ -1,8 +1,8 @@
 /**
- * A program to be killed: appends to one run of the file that it is given, from where that ends, for ever,
+ * A program to be killed: appends to one run of the file, from the end of its journal, until it is killed,
  * and prints the number of each record that was acknowledged.
  */
-import { sqliteStore } from "./index.ts"
+import { sqliteStore } from "./open-store.ts"
 
 const [path, runId] = process.argv.slice(2) as [string, string]
 const store = sqliteStore({ path })

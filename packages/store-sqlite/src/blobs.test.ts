@@ -30,7 +30,7 @@ describe("a body", () => {
     expect(paths({ list, a: large("a"), b: { c: large("c"), d: 1 } })).toEqual([["list"], ["a"], ["b", "c"]])
   })
 
-  test("is not taken out itself: a text, or an object whose parts are all small", () => {
+  test("is not taken out itself: a string, or an object whose parts are all small", () => {
     expect(paths(large("a"))).toEqual([])
     expect(paths({ a: "x".repeat(40_000), b: "x".repeat(40_000) })).toEqual([])
   })
@@ -112,7 +112,7 @@ describe.each(drivers)("large values in a file by $name", ({ driver }) => {
     alter(path, driver, (database) => expect(count(database)).toBe(1))
   })
 
-  test("count as the run's and the snapshot's own where sizes are told", async () => {
+  test("count as the run's and the snapshot's own in reported sizes", async () => {
     const store = openStore(freshPath(), driver)
     await store.append(lease("a"), 0, records(1, 2, large("a")), created())
     const { bytes, journal } = await store.saveSnapshot(lease("a"), { seq: 2, data: { text: large("a") } })
@@ -170,11 +170,11 @@ describe.each(drivers)("large values in a file by $name", ({ driver }) => {
       "has no place for its large value",
     ],
     [
-      "whose place is not told",
+      "whose place is unknown",
       "UPDATE journal SET blobs = '[[]]' WHERE blobs IS NOT NULL; UPDATE snapshots SET blobs = '{}'",
       "does not say where its large values belong",
     ],
-  ])("of which one %s are told so, and where", async (_, damage, what) => {
+  ])("of which one %s are reported, with their path", async (_, damage, what) => {
     const path = freshPath()
     const store = openStore(path, driver)
     await store.append(lease("r"), 0, [...records(1, 2), ...records(3, 1, large("a"))], created())

@@ -1,17 +1,17 @@
 /**
- * Large values, kept once each however often they are sent on, written or snapshotted. Out of a body whose JSON is
- * longer than 64 K (UTF-16 units of its text) the smallest parts that are longer than that by themselves are taken
- * out: of an object with a long text and a counter, the text. Each is a blob, found by the SHA-256 of its JSON; a
- * body itself is none, and what is left of it stays with its row. Smaller bodies cost a look at their length.
+ * Large values, stored once each however often they are sent, written or snapshotted. From a body whose JSON is longer
+ * than 64 K UTF-16 units, the smallest parts that are longer than that by themselves are taken out: of an object with a
+ * long string and a counter, the string. Each part is a blob, found by the SHA-256 of its JSON; the rest of the body stays
+ * in its row. Smaller bodies cost a look at their length.
  *
- * Where blobs were taken out is said beside the body, never in it: no value can be mistaken for a blob. A blob that
- * is missing or that does not have its hash is STORE_CORRUPT. A blob goes with its last use; uses are by run and
- * place: a record's number, or a snapshot's, negated.
+ * A column beside the body lists where blobs were taken out, so that no value can be mistaken for a blob. A blob that is
+ * missing or does not have its hash is STORE_CORRUPT. A blob is deleted with its last use; a use is a run and a place in
+ * it: a record's number, or a snapshot's, negated.
  */
 import { createHash } from "node:crypto"
+import { type JsonBytes, jsonBytes, parseJson } from "./columns.ts"
 import type { Database } from "./driver.ts"
-import { corrupt, type Place } from "./errors.ts"
-import { type JsonBytes, jsonBytes, parseJson } from "./json-column.ts"
+import { corrupt, type Subject } from "./errors.ts"
 
 export const LIMIT = 65_536
 
@@ -42,7 +42,9 @@ export function toBody(value: unknown): Body {
   const paths: Path[] = []
   measure(value, [], paths)
   if (paths.length === 0) return { text, places: null, blobs: NONE, bytes }
-  const blobs = paths.map((path) => toBlob(JSON.stringify(at(value, path))))
+  const blobs = paths
+    .map((path) => JSON.stringify(at(value, path)))
+    .map((part) => ({ hash: hashOf(part), text: part }))
   const places = JSON.stringify(paths.map((path, i) => [path, blobs[i]?.hash]))
   return { text: JSON.stringify(paths.reduce(without, value)), places, blobs, bytes }
 }
@@ -82,16 +84,12 @@ function without(value: unknown, path: Path): unknown {
   return copy
 }
 
-function toBlob(text: string): Blob {
-  return { hash: hashOf(text), text }
-}
-
 function hashOf(text: string | Uint8Array): string {
   return createHash("sha256").update(text).digest("hex")
 }
 
 /** Reads bodies; what several of them share is read once. For one read. */
-export type BodyReader = (body: JsonBytes, places: string | null, place: Place) => unknown
+export type BodyReader = (body: JsonBytes, places: string | null, subject: Subject) => unknown
 
 export interface BlobTable {
   /** Keeps the blobs of a body that is written at this place of the run. */
@@ -127,13 +125,13 @@ export function blobTable(database: Database): BlobTable {
     return uses.length
   }
 
-  function blobValue(hash: string, path: Path, place: Place): unknown {
+  function blobValue(hash: string, path: Path, subject: Subject): unknown {
     const [row] = findBody.all(hash) as { body: JsonBytes }[]
     const which = `the large value at ${JSON.stringify(path)}`
-    if (row === undefined) throw corrupt(place, `${which} is missing`)
+    if (row === undefined) throw corrupt(subject, `${which} is missing`)
     if (hashOf(new Uint8Array(row.body)) !== hash)
-      throw corrupt(place, `${which} is not the one that was written`)
-    return parseJson(row.body, place)
+      throw corrupt(subject, `${which} is not the one that was written`)
+    return parseJson(row.body, subject)
   }
 
   return {
@@ -146,12 +144,12 @@ export function blobTable(database: Database): BlobTable {
     releaseSome: (run, most) => drop(dropSomeUses.all(run, most)),
     reader() {
       const known = new Map<string, unknown>()
-      return (body, places, place) => {
-        const value = parseJson(body, place)
+      return (body, places, subject) => {
+        const value = parseJson(body, subject)
         if (places === null) return value
-        for (const [path, hash] of toPlaces(places, place)) {
-          if (!known.has(hash)) known.set(hash, blobValue(hash, path, place))
-          putBack(value, path, known.get(hash), place)
+        for (const [path, hash] of toPlaces(places, subject)) {
+          if (!known.has(hash)) known.set(hash, blobValue(hash, path, subject))
+          putBack(value, path, known.get(hash), subject)
         }
         return value
       }
@@ -159,25 +157,25 @@ export function blobTable(database: Database): BlobTable {
   }
 }
 
-function putBack(body: unknown, path: Path, value: unknown, place: Place): void {
+function putBack(body: unknown, path: Path, value: unknown, subject: Subject): void {
   const parent = at(body, path.slice(0, -1)) as Record<string | number, unknown> | null | undefined
   const key = path.at(-1) as string | number
   // Null stands there, as a property of its own: so this sets no prototype, whatever the key.
   if (typeof parent !== "object" || parent === null || !Object.hasOwn(parent, key)) {
-    throw corrupt(place, `it has no place for its large value at ${JSON.stringify(path)}`)
+    throw corrupt(subject, `it has no place for its large value at ${JSON.stringify(path)}`)
   }
   parent[key] = value
 }
 
-function toPlaces(text: string, place: Place): readonly (readonly [path: Path, hash: string])[] {
+function toPlaces(text: string, subject: Subject): readonly (readonly [path: Path, hash: string])[] {
   const isSound = (one: unknown) =>
     Array.isArray(one) && Array.isArray(one[0]) && one[0].length > 0 && typeof one[1] === "string"
   let places: unknown
   try {
     places = JSON.parse(text)
   } catch {
-    // Said below.
+    // Reported below.
   }
   if (Array.isArray(places) && places.every(isSound)) return places
-  throw corrupt(place, "it does not say where its large values belong")
+  throw corrupt(subject, "it does not say where its large values belong")
 }

@@ -1,13 +1,15 @@
 /**
- * Looks at all of a store: SQLite's own structures, every record with its checksum and its place, snapshots, requests,
- * large values, threads, graphs, mail and definitions. Nothing is changed by it.
+ * Checks a whole store, without changing it: SQLite's own structures, every record with its checksum and its position,
+ * snapshots, requests, large values, threads, graphs, mail and definitions.
  */
+
+import { decodeText, type JsonBytes, jsonBytes, shownName, toText } from "./columns.ts"
 import type { Database } from "./driver.ts"
 import { messageOfDamage } from "./errors.ts"
-import { decodeText, type JsonBytes, jsonBytes } from "./json-column.ts"
-import { rawRuns, reading } from "./raw-runs.ts"
-import type { SqliteStore } from "./sqlite-store.ts"
-import { shownName, toText } from "./text.ts"
+import { openDatabase } from "./open-store.ts"
+import { type RawRun, type RawRuns, rawRuns, reading } from "./raw-runs.ts"
+import { type SqliteStore, storeOn } from "./sqlite-store.ts"
+import { Transactions } from "./transactions.ts"
 
 export interface Damage {
   /** What is damaged: a run's part, or a part of the store. */
@@ -44,7 +46,21 @@ const TURN = 500
 
 const nextTurn = setImmediate
 
-/** Gives each damage as it is found, and in the end how much there was to look at. */
+/** Opens and checks a store file. Throws STORE_UNUSABLE for a file that is no store. */
+export async function* checkStoreFile(
+  path: string,
+  onProgress?: (progress: CheckProgress) => void,
+): AsyncGenerator<Damage, CheckedStore> {
+  const { database, path: file, isGone } = openDatabase({ path, durability: "normal", lookAgain: 0 })
+  const store = storeOn(file, database, new Transactions(database, { mayWrite: isGone, busyTimeout: 0 }))
+  try {
+    return yield* checkStore(database, store, onProgress)
+  } finally {
+    await store.close()
+  }
+}
+
+/** Yields each damage as it is found, and returns how much was checked. */
 export async function* checkStore(
   database: Database,
   store: SqliteStore,
@@ -57,66 +73,55 @@ export async function* checkStore(
   for (const [i, id] of ids.entries()) {
     onProgress({ share: 0.4 + (0.5 * i) / ids.length, what: `run ${i + 1} of ${ids.length}` })
     counts.runs += 1
-    let found: ReturnType<typeof raw.run>
-    try {
-      found = raw.run(id)
-    } catch (error) {
-      yield { part: "run", message: messageOfDamage(error) }
-      continue
+    const found = attempt(() => raw.run(id))
+    if (found.value !== undefined) yield* checkRun(raw, store, found.value, counts)
+    else {
+      const missing = `Run number ${id} is in the index of runs, and not in their table.`
+      yield { part: "run", message: found.error ?? missing }
     }
-    if (found === undefined) {
-      yield { part: "run", message: `Run number ${id} is in the index of runs, and not in their table.` }
-      continue
-    }
-    const { run, forkRun, forkSeq } = found
-    const { runId } = run
-    const name = toText(runId)
-    if (forkRun !== null) {
-      const past = attempt(() => raw.run(forkRun))
-      if (past.error !== undefined)
-        yield { part: "run", runId, message: `The past of run "${runId}": ${past.error}` }
-      else if ((past.value?.run.seq ?? 0) < forkSeq) {
-        yield {
-          part: "journal",
-          runId,
-          seq: forkSeq,
-          message: `The past of run "${runId}" ends before its fork at ${forkSeq}.`,
-        }
-      }
-    }
-    // For each record anew: a large value is read as often as it is used, and none is kept.
-    for (let seq = forkSeq + 1; seq <= run.seq; seq++) {
-      counts.records += 1
-      if (counts.records % TURN === 0) await new Promise((resume) => nextTurn(resume))
-      const { error } = attempt(() => raw.record(name, id, seq, raw.blobs.reader()))
-      if (error !== undefined) yield { part: "journal", runId, seq, message: error }
-    }
-    const after = attempt(() => raw.hasRecordAfter(id, run.seq))
-    if (after.value === true) {
-      yield {
-        part: "journal",
-        runId,
-        seq: run.seq + 1,
-        message: `The journal of run "${runId}" has records after its end at ${run.seq}.`,
-      }
-    }
-    const snapshot = await settled(store.snapshot(runId))
-    if (snapshot.error !== undefined) yield { part: "snapshot", runId, message: snapshot.error }
-    else if ((snapshot.value?.seq ?? 0) > run.seq) {
-      yield {
-        part: "snapshot",
-        runId,
-        message: `The snapshot of run "${runId}" is of a record after its end at ${run.seq}.`,
-      }
-    }
-    const requests = attempt(() => raw.requests(id))
-    if (requests.error !== undefined) yield { part: "requests", runId, message: requests.error }
-    const named = await settled(store.run(runId))
-    if (named.error !== undefined) yield { part: "run", runId, message: named.error }
   }
   onProgress({ share: 0.9, what: "threads, graphs, definitions" })
   yield* checkRest(database, store)
   return counts
+}
+
+async function* checkRun(
+  raw: RawRuns,
+  store: SqliteStore,
+  { id, run, forkRun, forkSeq }: RawRun,
+  counts: { records: number },
+): AsyncGenerator<Damage> {
+  const { runId, seq: end } = run
+  if (forkRun !== null) {
+    const past = attempt(() => raw.run(forkRun))
+    if (past.error !== undefined) {
+      yield { part: "run", runId, message: `The past of run "${runId}": ${past.error}` }
+    } else if ((past.value?.run.seq ?? 0) < forkSeq) {
+      const message = `The past of run "${runId}" ends before its fork at ${forkSeq}.`
+      yield { part: "journal", runId, seq: forkSeq, message }
+    }
+  }
+  // A reader for each record: a large value is read as often as it is used, and none is kept.
+  for (let seq = forkSeq + 1; seq <= end; seq++) {
+    counts.records += 1
+    if (counts.records % TURN === 0) await new Promise((resume) => nextTurn(resume))
+    const { error } = attempt(() => raw.record(toText(runId), id, seq, raw.blobs.reader()))
+    if (error !== undefined) yield { part: "journal", runId, seq, message: error }
+  }
+  if (attempt(() => raw.hasRecordAfter(id, end)).value === true) {
+    const message = `The journal of run "${runId}" has records after its end at ${end}.`
+    yield { part: "journal", runId, seq: end + 1, message }
+  }
+  const snapshot = await settled(store.snapshot(runId))
+  if (snapshot.error !== undefined) yield { part: "snapshot", runId, message: snapshot.error }
+  else if ((snapshot.value?.seq ?? 0) > end) {
+    const message = `The snapshot of run "${runId}" is of a record after its end at ${end}.`
+    yield { part: "snapshot", runId, message }
+  }
+  const requests = attempt(() => raw.requests(id))
+  if (requests.error !== undefined) yield { part: "requests", runId, message: requests.error }
+  const named = await settled(store.run(runId))
+  if (named.error !== undefined) yield { part: "run", runId, message: named.error }
 }
 
 async function* checkPages(
@@ -164,36 +169,29 @@ async function* checkRest(database: Database, store: SqliteStore): AsyncGenerato
     if (rows.error !== undefined) yield { part: part as Damage["part"], message: rows.error }
     found[part] = rows.value ?? []
   }
-  for (const id of found.thread ?? []) {
-    const { error } = await settled(store.thread(id))
-    if (error !== undefined) yield { part: "thread", message: error }
+  const check = async function* (part: Damage["part"], read: Promise<unknown>): AsyncGenerator<Damage> {
+    const { error } = await settled(read)
+    if (error !== undefined) yield { part, message: error }
   }
-  for (const hash of found.graph ?? []) {
-    const { error } = await settled(store.graph(hash))
-    if (error !== undefined) yield { part: "graph", message: error }
-  }
-  for (const holder of found.mail ?? []) {
-    const { error } = await settled(store.mail(holder))
-    if (error !== undefined) yield { part: "mail", message: error }
-  }
+  for (const id of found.thread ?? []) yield* check("thread", store.thread(id))
+  for (const hash of found.graph ?? []) yield* check("graph", store.graph(hash))
+  for (const holder of found.mail ?? []) yield* check("mail", store.mail(holder))
   yield* checkBlobs(database, found["large values"] ?? [])
-  for (const read of [store.registry.agents, store.registry.definitions] as (() => Promise<unknown>)[]) {
-    const { error } = await settled(read())
-    if (error !== undefined) yield { part: "definitions", message: error }
-  }
-  for (const { id } of (await settled(store.registry.definitions())).value ?? []) {
-    const { error } = await settled(store.registry.definition(id))
-    if (error !== undefined) yield { part: "definitions", message: error }
+  yield* check("definitions", store.registry.agents())
+  const definitions = store.registry.definitions()
+  yield* check("definitions", definitions)
+  for (const { id } of (await settled(definitions)).value ?? []) {
+    yield* check("definitions", store.registry.definition(id))
   }
 }
 
-/** Those that records and snapshots lead to were read with them: here are the others, and uses of none. */
+/** Blobs that no record or snapshot uses, and uses of blobs that are missing. The others were read with their users. */
 function* checkBlobs(database: Database, hashes: readonly string[]): Generator<Damage> {
   const { blobs } = rawRuns(database)
   for (const hash of hashes) {
     const read = blobs.reader()
-    const place = () => `The large value ${hash} is damaged`
-    const { error } = attempt(() => read(Buffer.from("[null]"), JSON.stringify([[[0], hash]]), place))
+    const subject = () => `The large value ${hash} is damaged`
+    const { error } = attempt(() => read(Buffer.from("[null]"), JSON.stringify([[[0], hash]]), subject))
     if (error !== undefined) yield { part: "large values", message: error }
   }
   const lost = attempt(() =>

@@ -1,22 +1,22 @@
 /**
- * Checksums of what is stored, so that damage is found where it is read: CRC-32, which finds every change of up to four
- * bytes in a row. What is written once has the checksum of its own columns and of whose it is, made here. What SQL
- * changes in place (where a run stands, what became of a request) is checked by SQL: see row-checks.ts.
+ * Checksums, so that damage is found where it is read. A row that is written once has a CRC-32 of its own columns and of
+ * its owner, which finds every change of up to four bytes in a row. A row that SQL updates in place (the status of a run,
+ * the outcome of a request) is checked by SQL.
  *
- * Rows that were written before there were checksums have null, and are taken as they are.
+ * Rows that are older than checksums have null, and are not checked.
  */
 import { crc32 } from "node:zlib"
-import { corrupt, type Place } from "./errors.ts"
-import type { JsonBytes } from "./json-column.ts"
+import type { JsonBytes } from "./columns.ts"
+import { corrupt, type Subject } from "./errors.ts"
 
-/** Names as text.ts has them, JSON, numbers: none of them contains a line break. */
+/** Stored names, JSON, numbers: none of them contains a line break. */
 type Part = string | number | null
 
 export function checksum(parts: readonly Part[], body: string | JsonBytes = ""): number {
   return signed(body, crc32(`${parts.join("\n")}\n`))
 }
 
-/** Of a record; apart from the others, as it is made for each of them. */
+/** Of a record. Separate from `checksum` because it is on the hot path. */
 export function recordChecksum(
   runId: string,
   seq: number,
@@ -29,12 +29,93 @@ export function recordChecksum(
   return signed(body, head)
 }
 
-/** As a signed number of 32 bits: the drivers hand over larger ones at more cost. */
+/** As a signed 32-bit number: larger ones cost the drivers more. */
 function signed(body: string | JsonBytes, head: number): number {
   return crc32(body instanceof ArrayBuffer ? new Uint8Array(body) : body, head) | 0
 }
 
-export function check(stored: number | null, found: () => number, place: Place): void {
+export function check(stored: number | null, found: () => number, subject: Subject): void {
   if (stored !== null && stored !== found())
-    throw corrupt(place, "its checksum is another than the stored one")
+    throw corrupt(subject, "its checksum is another than the stored one")
 }
+
+/**
+ * For rows that SQL updates in place, a trigger keeps a sum of the numbers and a copy of the strings beside the columns.
+ * Both follow from their values before the update, so that a later update never hides damage.
+ *
+ * The sum is linear, modulo a prime: any change of one byte of one number changes it, and an append can update it without
+ * reading the rest of the row.
+ */
+const PRIME = 4_294_967_291
+
+/** The numbers of a run's row that change, and their factors. */
+const FACTORS: Readonly<Record<string, number>> = {
+  head: 3,
+  bytes: 5,
+  blob_bytes: 7,
+  token: 11,
+  wake_at: 13,
+  takeovers: 17,
+  pinned: 19,
+  updated_at: 23,
+  rested_at: 29,
+  executing: 31,
+  blamed: 37,
+  trials: 41,
+}
+
+/** `coalesce`: a run without a time to wake up. */
+function sumOf(row: string): string {
+  const terms = Object.entries(FACTORS).map(
+    ([column, factor]) => `${factor} * (CAST(coalesce(${row}.${column}, -1) AS INTEGER) % ${PRIME})`,
+  )
+  return terms.join(" + ")
+}
+
+function stateOf(row: string): string {
+  return `${row}.status || char(10) || ${row}.graph || char(10) || coalesce(${row}.holder, '')`
+}
+
+function outcomeOf(row: string): string {
+  return `${row}.outcome || char(10) || coalesce(${row}.closed_at, '') || char(10) || coalesce(${row}.closed_by, '')`
+}
+
+/** To be selected: 1 for a row whose columns are as they were written. */
+export const RUN_IS_SOUND = `(
+  (runs.state IS NULL OR runs.state = ${stateOf("runs")})
+  AND (runs.state_sum IS NULL OR (${sumOf("runs")} - runs.state_sum) % ${PRIME} = 0)
+)`
+
+export const REQUEST_IS_SOUND = `(requests.state IS NULL OR requests.state = ${outcomeOf("requests")})`
+
+/** The sum of a run's row after an append: ?1 its head, ?2 the bytes that it adds, ?3 its time or null. */
+const sumAfter = (cleared: string) => `(
+  state_sum + 3 * (?1 - head) + 5 * ?2${cleared}
+  + 23 * (CAST(coalesce(?3, updated_at) AS INTEGER) - CAST(updated_at AS INTEGER))
+) % ${PRIME}`
+
+/** Which clears the suspicion that the run is under. */
+export const SUM_AFTER_APPEND = sumAfter(" - 17 * takeovers - 37 * blamed - 41 * trials")
+/** Which does not. */
+export const SUM_AFTER_INTENT = sumAfter("")
+
+export const ROW_CHECKS = `
+  CREATE TRIGGER runs_made AFTER INSERT ON runs BEGIN
+    UPDATE runs SET state_sum = (${sumOf("NEW")}) % ${PRIME}, state = ${stateOf("NEW")} WHERE id = NEW.id;
+  END;
+  CREATE TRIGGER runs_moved AFTER UPDATE OF ${Object.keys(FACTORS).join(", ")} ON runs
+  WHEN NEW.state_sum IS OLD.state_sum AND OLD.state_sum IS NOT NULL BEGIN
+    UPDATE runs SET state_sum = (OLD.state_sum + ${sumOf("NEW")} - (${sumOf("OLD")})) % ${PRIME} WHERE id = NEW.id;
+  END;
+  CREATE TRIGGER runs_changed AFTER UPDATE OF status, graph, holder ON runs
+  WHEN OLD.state = ${stateOf("OLD")} BEGIN
+    UPDATE runs SET state = ${stateOf("NEW")} WHERE id = NEW.id;
+  END;
+  CREATE TRIGGER requests_opened AFTER INSERT ON requests BEGIN
+    UPDATE requests SET state = ${outcomeOf("NEW")} WHERE id = NEW.id;
+  END;
+  CREATE TRIGGER requests_closed AFTER UPDATE OF outcome, closed_at, closed_by ON requests
+  WHEN OLD.state = ${outcomeOf("OLD")} BEGIN
+    UPDATE requests SET state = ${outcomeOf("NEW")} WHERE id = NEW.id;
+  END;
+`

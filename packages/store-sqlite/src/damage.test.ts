@@ -2,11 +2,11 @@
 import { copyFileSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { isSuperstepError } from "@superstep/engine"
 import * as fc from "fast-check"
-import { describe, expect, test } from "vitest"
+import { describe, expect, inject, test } from "vitest"
 import { LIMIT } from "./blobs.ts"
 import { created, drivers, freshPath, lease, openStore, records } from "./stores.test-support.ts"
 
-const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
+const seed = inject("seed")
 
 function request(id: string) {
   return { id, node: "n", task: 1, prompt: "?", openedAt: 1 }
@@ -70,7 +70,7 @@ describe.each(drivers)("a file by $name", ({ driver }) => {
     await store.append(lease("r"), 0, all, created())
     await store.close()
     const file = readFileSync(path)
-    let told = 0
+    let reported = 0
     for (let page = 0; page < file.length / 4_096; page++) {
       const hurt = freshPath()
       writeFileSync(hurt, Buffer.from(file).fill(0xa5, page * 4_096, (page + 1) * 4_096))
@@ -83,10 +83,10 @@ describe.each(drivers)("a file by $name", ({ driver }) => {
         }
       } catch (error) {
         expect(isSuperstepError(error) && error.code, `page ${page}`).toMatch(/^STORE_(CORRUPT|UNUSABLE)$/)
-        told += 1
+        reported += 1
       }
     }
-    expect(told).toBeGreaterThan(20)
+    expect(reported).toBeGreaterThan(20)
   })
 
   test.skipIf(process.platform === "win32")(

@@ -2,7 +2,7 @@
  * The little of SQLite that is needed here, on whichever driver there is: `node:sqlite` where the runtime has
  * it, else `libsql`. Both are synchronous and write the same file.
  */
-import { createRequire } from "node:module"
+import { requireFrom, requireOptional, resolveOptional } from "@superstep/engine/packages"
 
 export type Value = string | number | null | Uint8Array
 
@@ -11,7 +11,7 @@ export interface Statement {
   run(...values: Value[]): { readonly changes: number | bigint }
   /**
    * Every row. (libsql's `get` adds a column of its own, so that there is no `get` here; what it reads by `run` stays
-   * open; and a text that is not UTF-8, as damage makes it, ends the process: see json-column.ts.)
+   * open; and text that is not UTF-8, which damage produces, ends the process: see columns.ts.)
    */
   all(...values: Value[]): unknown[]
 }
@@ -53,11 +53,17 @@ function quietly<T>(load: () => T): T {
   }
 }
 
-/** Throws where there is no build of it for the platform. */
+const LIBSQL = { name: "libsql", neededBy: `SQLite on Node ${process.versions.node}` }
+
+/** Throws where it is not installed, or has no build for the platform. */
 export function libsql(): Driver {
-  const require = createRequire(import.meta.url)
-  const Libsql = require("libsql") as DatabaseClass
+  const Libsql = requireOptional<DatabaseClass>(LIBSQL, requireFrom(import.meta.url))
   return (path) => new Libsql(path)
+}
+
+/** Where its module is, for a thread to load. */
+export function libsqlPath(): string {
+  return resolveOptional(LIBSQL, requireFrom(import.meta.url))
 }
 
 /** SQLite's own number for what went wrong, as far as the driver gives it: 5 is "busy", 26 "not a database". */

@@ -32,7 +32,7 @@ export async function fill(store: SqliteStore): Promise<void> {
     id: "mail",
     runId: "first",
     at: 3,
-    wish: { type: "answer", request: "q2", value: "that one" },
+    command: { type: "answer", request: "q2", value: "that one" },
   })
   const none = { description: null, prompt: null, model: null, tools: null, config: null }
   await store.registry.write({

@@ -9,7 +9,7 @@ import { isDeepStrictEqual } from "node:util"
 import { isSuperstepError } from "@superstep/engine"
 import { libsql, nodeSqlite } from "./driver.ts"
 import { allOf, listsOf } from "./flipped-values.test-support.ts"
-import { openDatabase } from "./open-database.ts"
+import { openDatabase } from "./open-store.ts"
 import { storeOn } from "./sqlite-store.ts"
 import { Transactions } from "./transactions.ts"
 
@@ -36,14 +36,14 @@ const before = await (async () => {
   return values
 })()
 
-const counts = { same: 0, told: 0 }
+const counts = { same: 0, reported: 0 }
 for (let at = Number(first); at < Math.min(Number(last), file.length); at += Number(step)) {
   // Another bit each time, so that all kinds of changes are there.
   const flip = 1 << (at % 8)
   const hurt = Buffer.from(file)
   hurt[at] = (hurt[at] as number) ^ (at % 3 === 0 ? 0xff : flip)
   for (const end of ["", "-wal", "-shm"]) rmSync(`${path}${end}`, { force: true })
-  writeFileSync(path, hurt)
+  writeFileSync(path, hurt, { mode: 0o600 })
   process.stdout.write(`${JSON.stringify({ at })}\n`)
   try {
     const store = open(path)
@@ -70,7 +70,7 @@ function isPart(list: unknown, whole: unknown): boolean {
 }
 
 function check(at: number, what: string, error: unknown): void {
-  counts.told += 1
+  counts.reported += 1
   if (isSuperstepError(error) && /^STORE_(CORRUPT|UNUSABLE)$/.test(error.code)) return
   process.stdout.write(
     `${JSON.stringify({ at, what, error: String(error), code: (error as { code?: unknown }).code })}\n`,

@@ -1,9 +1,8 @@
-/** The graphs that runs were made of, by their hash, each once. They stay: a run may have had several. */
+/** The graphs that runs were made of, by their hash, each once. A graph goes with the last run that brought or names it. */
 import type { Json } from "@superstep/engine"
 import { check, checksum } from "./checksum.ts"
+import { type JsonBytes, jsonBytes, parseJson, toText } from "./columns.ts"
 import type { Database } from "./driver.ts"
-import { type JsonBytes, jsonBytes, parseJson } from "./json-column.ts"
-import { toText } from "./text.ts"
 
 /** As the file has it. */
 export interface GraphText {
@@ -13,25 +12,52 @@ export interface GraphText {
 }
 
 export interface GraphTable {
-  add(graph: GraphText): void
+  /** Brought by that run. */
+  add(run: number, graph: GraphText): void
+  /** The run is gone. */
+  release(run: number): void
+  /** Removes what no run brought or names. */
+  removeUnused(): void
   find(hash: string): Json | undefined
 }
 
+/** Every run brings its graphs, and most have the same. */
+const texts = new WeakMap<object, GraphText>()
+
 export function toGraphText(hash: string, graph: Json): GraphText {
-  const [name, body] = [toText(hash), JSON.stringify(graph)]
-  return { hash: name, body, sum: checksum([name], body) }
+  const key = typeof graph === "object" && graph !== null ? graph : undefined
+  const known = key && texts.get(key)
+  const name = toText(hash)
+  if (known?.hash === name) return known
+  const body = JSON.stringify(graph)
+  const text = { hash: name, body, sum: checksum([name], body) }
+  if (key !== undefined) texts.set(key, text)
+  return text
 }
 
 export function graphTable(database: Database): GraphTable {
-  const add = database.prepare("INSERT INTO graphs (hash, body, sum) VALUES (?, ?, ?) ON CONFLICT DO NOTHING")
+  const add = database.prepare(
+    "INSERT INTO graphs (hash, body, sum, counted) VALUES (?, ?, ?, 1) ON CONFLICT DO NOTHING",
+  )
   const columns = `${jsonBytes("body")} AS body, CAST(sum AS INTEGER) AS sum`
   const find = database.prepare(`SELECT ${columns} FROM graphs WHERE hash = ?`)
   // There are few graphs: one that is not found is looked for without the index, which may be damaged.
   const findAgain = database.prepare(`SELECT ${columns} FROM graphs NOT INDEXED WHERE hash = ?`)
+  const addUse = database.prepare("INSERT OR IGNORE INTO graph_uses (hash, run) VALUES (?, ?)")
+  const removeUses = database.prepare("DELETE FROM graph_uses WHERE run = ?")
+  // Uses of a graph that is not counted are not known: it was there before uses were, or was salvaged.
+  const removeUnused = database.prepare(
+    `DELETE FROM graphs WHERE counted = 1
+       AND NOT EXISTS (SELECT 1 FROM graph_uses WHERE graph_uses.hash = graphs.hash)
+       AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.graph = graphs.hash)`,
+  )
   return {
-    add({ hash, body, sum }) {
+    add(run, { hash, body, sum }) {
       add.run(hash, body, sum)
+      addUse.run(hash, run)
     },
+    release: (run) => void removeUses.run(run),
+    removeUnused: () => void removeUnused.run(),
     find(hash) {
       const name = toText(hash)
       const found = find.all(name)
@@ -40,9 +66,9 @@ export function graphTable(database: Database): GraphTable {
         sum: number | null
       }[]
       if (row === undefined) return undefined
-      const place = () => `Graph "${hash}" is damaged`
-      const graph = parseJson(row.body, place) as Json
-      check(row.sum, () => checksum([name], row.body), place)
+      const subject = () => `Graph "${hash}" is damaged`
+      const graph = parseJson(row.body, subject) as Json
+      check(row.sum, () => checksum([name], row.body), subject)
       return graph
     },
   }

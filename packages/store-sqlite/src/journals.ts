@@ -1,32 +1,43 @@
 /**
- * The records of runs. A fork has its own only; before them come those of the run that it was forked from, up to
- * where it was forked, and so on.
+ * The records of runs, and the last snapshot of each run. A fork has its own records only; before them come those of the
+ * run that it was forked from, up to the fork, and so on. A row that cannot be read whole is STORE_CORRUPT.
  *
- * S4 A read gives every record up to the journal's end, or an error; never fewer.
+ * S4 A read gives every record up to the journal's end, or up to its limit, or an error; never fewer.
  */
-import type { JournalRecord } from "@superstep/engine"
-import type { BlobTable } from "./blobs.ts"
-import type { Database } from "./driver.ts"
-import { type JournalRow, type RecordBody, toRecords } from "./journal-rows.ts"
-import { selected } from "./json-column.ts"
-import { runHeads } from "./run-heads.ts"
-import { toText } from "./text.ts"
 
-/** To be selected from `journal`. */
-export const RECORD_COLUMNS = selected("journal", {
+import {
+  type JournalRecord,
+  type Lease,
+  type Snapshot,
+  type SuperstepError,
+  storeErrors,
+} from "@superstep/engine"
+import { type BlobTable, type Body, type BodyReader, toBody } from "./blobs.ts"
+import { check, checksum, recordChecksum } from "./checksum.ts"
+import { decodeText, decodeTextOrNull, parseName, type Row, selected, shownName, toText } from "./columns.ts"
+import type { Database } from "./driver.ts"
+import { corrupt, type Subject, writeFailed } from "./errors.ts"
+import { runHeads } from "./runs.ts"
+
+const RECORD = {
   seq: "integer",
   frame: "text",
   events: "integer",
   body: "text",
-  blobs: "text",
-  sum: "integer",
-})
+  blobs: "text?",
+  sum: "integer?",
+} as const
+
+/** The columns of a SELECT from `journal`. */
+export const RECORD_COLUMNS = selected("journal", RECORD)
+
+export type JournalRow = Row<typeof RECORD>
 
 export interface JournalTable {
   /** `runId` as the file has it. */
   add(runId: string, records: readonly JournalRecord[], bodies: readonly RecordBody[]): void
   /** To be called within a transaction, so that all it reads is of one moment. */
-  read(runId: string, afterSeq: number): readonly JournalRecord[]
+  read(runId: string, afterSeq: number, limit?: number): readonly JournalRecord[]
   /** Removes at most so many records of a run that is gone; how many there were. */
   removeSome(run: number, most: number): number
 }
@@ -52,12 +63,12 @@ export function journalTable(database: Database, blobs: BlobTable): JournalTable
         add.run(runId, seq, frame, events, text, places, sum)
       }
     },
-    read(runId, afterSeq) {
+    read(runId, afterSeq, limit) {
       const read = blobs.reader()
       const parts: JournalRecord[][] = []
       let run = heads.find(toText(runId))
       // A run's own end is not asked of the rows: one past it would be damage, and is to be seen.
-      let upTo = Number.MAX_SAFE_INTEGER
+      let upTo = limit === undefined ? Number.MAX_SAFE_INTEGER : afterSeq + limit
       while (run !== undefined) {
         const after = Math.max(afterSeq, run.forkSeq)
         if (after < upTo) {
@@ -71,5 +82,137 @@ export function journalTable(database: Database, blobs: BlobTable): JournalTable
       return parts.length === 1 ? (parts[0] as JournalRecord[]) : parts.reverse().flat()
     },
     removeSome: (run, most) => Number(removeSome.run(run, most).changes),
+  }
+}
+
+type Entry = JournalRecord["entry"]
+
+/** A record as its row has it. */
+export interface RecordBody extends Body {
+  readonly frame: string
+  readonly sum: number
+}
+
+/** Throws STORE_WRITE_FAILED for records that do not follow `expectedSeq`, or that JSON cannot hold. */
+export function toBodies(
+  runId: string,
+  expectedSeq: number,
+  records: readonly JournalRecord[],
+): RecordBody[] {
+  const name = toText(runId)
+  return records.map(({ seq, frame: path, entry, events }, i) => {
+    if (seq !== expectedSeq + 1 + i) {
+      throw writeFailed(`Record ${seq} of run "${runId}" was not written: ${expectedSeq + 1 + i} is next`)
+    }
+    try {
+      const { text, places, blobs, bytes } = toBody(entry)
+      const frame = path === "" ? path : toText(path)
+      const sum = recordChecksum(name, seq, frame, events, places, text)
+      return { text, places, blobs, bytes, frame, sum }
+    } catch (error) {
+      throw writeFailed(`Record ${seq} of run "${runId}" cannot be written as JSON`, error)
+    }
+  })
+}
+
+/**
+ * The records of the rows after `afterSeq` up to `end`: all of them without a gap, or an error that says where (S4).
+ * `name` is the run's, as the file has it.
+ */
+function toRecords(
+  name: string,
+  afterSeq: number,
+  end: number,
+  rows: readonly JournalRow[],
+  read: BodyReader,
+): JournalRecord[] {
+  const damagedAt = damaged(name)
+  const records: JournalRecord[] = []
+  let next = afterSeq + 1
+  for (const row of rows) {
+    if (row.seq !== next) {
+      throw corrupt(damagedAt(next), `the record is missing, and there is one at ${row.seq}`)
+    }
+    records.push(toRecord(name, row, damagedAt(next), read))
+    next += 1
+  }
+  if (end >= next) throw corrupt(damagedAt(next), `the record is missing, and the journal ends at ${end}`)
+  if (records.length > 0 && end < next - 1) {
+    throw corrupt(damagedAt(end + 1), `there is a record, and the journal ends at ${end}`)
+  }
+  return records
+}
+
+export function toRecord(name: string, row: JournalRow, subject: Subject, read: BodyReader): JournalRecord {
+  const { seq, events, body } = row
+  const frame = decodeText(row.frame, subject)
+  const places = decodeTextOrNull(row.blobs, subject)
+  // What is wrong with it says more than that something is.
+  const entry = read(body, places, subject) as Entry | null
+  if (typeof entry?.type !== "string") throw corrupt(subject, "the record is not an entry")
+  check(row.sum, () => recordChecksum(name, seq, frame, events, places, body), subject)
+  return { seq, frame: frame === "" ? frame : parseName(frame, subject), entry, events }
+}
+
+/** `name` as the file has it. */
+export function damaged(name: string): (seq: number) => Subject {
+  return (seq) => () => `The journal of run "${shownName(name)}" is damaged at ${seq}`
+}
+
+export interface SnapshotTable {
+  /** Replaces an earlier one. Returns the size of the snapshot and of the journal, or why it may not be saved. */
+  save(lease: Lease, seq: number, body: Body): { bytes: number; journal: number } | SuperstepError
+  /** To be called within a transaction, so that all it reads is of one moment. */
+  find(runId: string): Snapshot | undefined
+  /** Its blobs go with the run's others. */
+  remove(run: number): void
+}
+
+const SNAPSHOT = { seq: "integer", blobs: "text?", body: "text", sum: "integer?" } as const
+
+/** Throws STORE_WRITE_FAILED for data that JSON cannot hold. */
+export function toSnapshotBody(runId: string, data: Snapshot["data"]): Body {
+  try {
+    return toBody(data)
+  } catch (error) {
+    throw writeFailed(`The snapshot of run "${runId}" cannot be written as JSON`, error)
+  }
+}
+
+export function snapshotTable(database: Database, blobs: BlobTable): SnapshotTable {
+  const findRun = database.prepare("SELECT id, bytes FROM runs WHERE run_id = ? AND token = ?")
+  const findSize = database.prepare("SELECT seq, bytes FROM snapshots WHERE run = ?")
+  const save = database.prepare(
+    "INSERT OR REPLACE INTO snapshots (run, seq, bytes, blobs, body, sum) VALUES (?, ?, ?, ?, ?, ?)",
+  )
+  const find = database.prepare(
+    `SELECT ${selected("snapshots", SNAPSHOT)}
+     FROM runs CROSS JOIN snapshots ON snapshots.run = runs.id WHERE runs.run_id = ?`,
+  )
+  const remove = database.prepare("DELETE FROM snapshots WHERE run = ?")
+
+  return {
+    save({ runId, token }, seq, body) {
+      const [run] = findRun.all(toText(runId), token) as { id: number; bytes: number }[]
+      if (run === undefined) return storeErrors.runTaken(runId)
+      const [before] = findSize.all(run.id) as { seq: number; bytes: number }[]
+      if (before !== undefined && before.seq >= seq) return { bytes: before.bytes, journal: run.bytes }
+      const sum = checksum([toText(runId), seq, body.places], body.text)
+      save.run(run.id, seq, body.bytes, body.places, body.text, sum)
+      // First those of the new one: what both have stays.
+      blobs.keep(run.id, -seq, body)
+      if (before !== undefined) blobs.release(run.id, -before.seq)
+      return { bytes: body.bytes, journal: run.bytes }
+    },
+    find(runId) {
+      const [row] = find.all(toText(runId)) as Row<typeof SNAPSHOT>[]
+      if (row === undefined) return undefined
+      const subject = () => `The snapshot of run "${runId}" is damaged at ${row.seq}`
+      const places = decodeTextOrNull(row.blobs, subject)
+      const data = blobs.reader()(row.body, places, subject) as Snapshot["data"]
+      check(row.sum, () => checksum([toText(runId), row.seq, places], row.body), subject)
+      return { seq: row.seq, data }
+    },
+    remove: (run) => void remove.run(run),
   }
 }

@@ -5,31 +5,23 @@
  *
  * The thread's program is text, so that it needs no file of its own wherever this package is bundled to.
  */
-import { createRequire } from "node:module"
 import { Worker } from "node:worker_threads"
 import type { KeepAlive, KeepAliveOptions } from "@superstep/engine"
-import { toText } from "./text.ts"
-
-interface ThreadData {
-  readonly path: string
-  /** As the file has it. */
-  readonly holder: string
-  readonly every: number
-  readonly hungAfter: number
-  readonly signs: SharedArrayBuffer
-  /** Of libsql, where Node has no SQLite. */
-  readonly libsql: string | undefined
-}
+import { toText } from "./columns.ts"
+import { libsqlPath } from "./driver.ts"
+import { DISMISSAL } from "./leases.ts"
 
 export function keepAlive(path: string, options: KeepAliveOptions): KeepAlive {
-  const { holder, every, hungAfter, signs, onBlocked } = options
-  const workerData: ThreadData = {
+  const { holder, every, hungAfter, loopState, onBlocked } = options
+  const workerData = {
     path,
     holder: toText(holder.id),
     every,
     hungAfter,
-    signs,
-    libsql: process.getBuiltinModule("node:sqlite") === undefined ? findLibsql() : undefined,
+    loopState,
+    // Where Node has no SQLite.
+    libsql: process.getBuiltinModule("node:sqlite") === undefined ? libsqlPath() : undefined,
+    sql: DISMISSAL,
   }
   const thread = new Worker(PROGRAM, {
     eval: true,
@@ -52,17 +44,13 @@ export function keepAlive(path: string, options: KeepAliveOptions): KeepAlive {
   }
 }
 
-function findLibsql(): string {
-  return createRequire(import.meta.url).resolve("libsql")
-}
-
-/** How the numbers in the shared memory are laid out is `LoopSigns` in the engine. */
+/** How the numbers in the shared memory are laid out is `LoopState` in the engine. */
 const PROGRAM = `
 "use strict"
 const { parentPort, workerData } = require("node:worker_threads")
-const { path, holder, every, hungAfter, signs, libsql } = workerData
-const numbers = new Int32Array(signs, 0, 2)
-const bytes = new Uint8Array(signs, 8)
+const { path, holder, every, hungAfter, loopState, libsql, sql } = workerData
+const numbers = new Int32Array(loopState, 0, 2)
+const bytes = new Uint8Array(loopState, 8)
 const LOOK = 200
 const BLOCKED = 1000
 
@@ -109,13 +97,9 @@ function dismiss(text) {
   const run = JSON.stringify(text.split("\\n")[0])
   database.exec("BEGIN IMMEDIATE")
   try {
-    if (database.prepare("DELETE FROM holders WHERE id = ?").run(holder).changes > 0) {
-      database.prepare(
-        "UPDATE runs SET takeovers = takeovers + 1, blamed = 1, died_with = ? WHERE holder = ? AND executing = 1 AND run_id = ?"
-      ).run(holder, holder, run.slice(1, -1))
-      database.prepare(
-        "UPDATE runs SET token = token + 1, holder = NULL, rested_at = updated_at, wake_at = CASE executing WHEN 1 THEN 0 ELSE wake_at END WHERE holder = ?"
-      ).run(holder)
+    if (database.prepare(sql.removeHolder).run(holder).changes > 0) {
+      database.prepare(sql.countHungRun).run(1, holder, run.slice(1, -1))
+      database.prepare(sql.freeAll).run(holder)
     }
     database.exec("COMMIT")
   } catch (error) {

@@ -1,18 +1,19 @@
 /** Who holds which run, and which runs are free. A store decides nothing: its callers say that a holder is dead. */
+
 import {
   type Dismissal,
   type FreeQuery,
   type Holder,
   type Idle,
   type Lease,
+  onlySuspect,
   type StoredHolder,
   type StoredRun,
   SUSPECT,
 } from "@superstep/engine"
+import { decodeName, type JsonBytes, jsonBytes, type Row, selected, toText, toTextList } from "./columns.ts"
 import type { Database } from "./driver.ts"
-import { decodeName, type JsonBytes, jsonBytes } from "./json-column.ts"
 import { CLAIMABLE, IN_FLIGHT, RUN_COLUMNS, toStoredRuns } from "./run-rows.ts"
-import { toText, toTextList } from "./text.ts"
 
 export interface LeaseTable {
   beat(holder: Holder): boolean
@@ -44,24 +45,16 @@ export function leaseTable(database: Database): LeaseTable {
   const withdraw = database.prepare(
     "UPDATE runs SET takeovers = max(takeovers - 1, 0), blamed = 0, died_with = NULL WHERE died_with = ?",
   )
-  const findHolders =
-    database.prepare(`SELECT ${jsonBytes("id")} AS id, ${jsonBytes("machine")} AS machine, pid, ${jsonBytes("born")} AS born, beat
-     FROM holders ORDER BY rowid`)
+  const findHolders = database.prepare(`SELECT ${selected("holders", HOLDER)} FROM holders ORDER BY rowid`)
   const findHeld = database.prepare(
     `SELECT ${jsonBytes("run_id")} AS run_id, token FROM runs WHERE holder = ?`,
   )
-  const removeHolder = database.prepare("DELETE FROM holders WHERE id = ?")
+  const removeHolder = database.prepare(DISMISSAL.removeHolder)
   const findExecuting = database.prepare(
     `SELECT id, ${jsonBytes("run_id")} AS run_id, takeovers FROM runs WHERE holder = ? AND executing = 1`,
   )
-  const suspect = database.prepare(
-    "UPDATE runs SET takeovers = takeovers + 1, blamed = ?, died_with = ? WHERE id = ?",
-  )
-  const freeAll = database.prepare(
-    `UPDATE runs SET token = token + 1, holder = NULL, rested_at = updated_at,
-       wake_at = CASE executing WHEN 1 THEN 0 ELSE wake_at END
-     WHERE holder = ?`,
-  )
+  const suspect = database.prepare(DISMISSAL.countDeath)
+  const freeAll = database.prepare(DISMISSAL.freeAll)
   const findFree = database.prepare(FREE)
   const markTaken = database.prepare(
     `UPDATE holders SET taken = 1 WHERE id <> ? AND id = (SELECT holder FROM runs WHERE run_id = ? AND token = ?)`,
@@ -90,12 +83,11 @@ export function leaseTable(database: Database): LeaseTable {
 
   function countDeath(holder: string, why: Dismissal): void {
     if (why.reason === "closed") return
-    const executing = findExecuting.all(holder) as ExecutingRow[]
+    const executing = findExecuting.all(holder) as { id: number; run_id: JsonBytes; takeovers: number }[]
     const rows =
-      why.reason === "died" ? executing : executing.filter(({ run_id }) => nameOf(run_id) === why.runId)
-    const before = rows.filter(({ takeovers }) => takeovers >= SUSPECT)
-    const [only, ...others] = before.length > 0 ? before : rows
-    for (const row of rows) suspect.run(row === only && others.length === 0 ? 1 : 0, holder, row.id)
+      why.reason === "died" ? executing : executing.filter(({ run_id }) => runIdOf(run_id) === why.runId)
+    const only = onlySuspect(rows)
+    for (const row of rows) suspect.run(row === only ? 1 : 0, holder, row.id)
   }
 
   return {
@@ -112,7 +104,7 @@ export function leaseTable(database: Database): LeaseTable {
       return true
     },
     holders: () =>
-      (findHolders.all() as HolderRow[]).map(({ id, machine, pid, born, beat: count }) => ({
+      (findHolders.all() as Row<typeof HOLDER>[]).map(({ id, machine, pid, born, beat: count }) => ({
         id: decodeName(id, () => "A holder is damaged at its id"),
         machine: decodeName(machine, () => "A holder is damaged at its machine"),
         pid,
@@ -121,7 +113,7 @@ export function leaseTable(database: Database): LeaseTable {
       })),
     held: (holder) =>
       (findHeld.all(toText(holder)) as { run_id: JsonBytes; token: number }[]).map(({ run_id, token }) => ({
-        runId: nameOf(run_id),
+        runId: runIdOf(run_id),
         holder,
         token,
       })),
@@ -155,23 +147,11 @@ export function leaseTable(database: Database): LeaseTable {
   }
 }
 
-interface ExecutingRow {
-  readonly id: number
-  readonly run_id: JsonBytes
-  readonly takeovers: number
-}
-
-function nameOf(runId: JsonBytes): string {
+function runIdOf(runId: JsonBytes): string {
   return decodeName(runId, () => "A run is damaged at its id")
 }
 
-interface HolderRow {
-  readonly id: JsonBytes
-  readonly machine: JsonBytes
-  readonly pid: number
-  readonly born: JsonBytes
-  readonly beat: number
-}
+const HOLDER = { id: "text", machine: "text", pid: "integer", born: "text", beat: "integer" } as const
 
 /**
  * ?1 workflows, ?2 now, ?3 limit, ?4 whether suspects are asked for. Each part has an index that holds little else than
@@ -205,3 +185,23 @@ const FREE = `
     )
   SELECT ${RUN_COLUMNS} FROM (SELECT id FROM found ORDER BY updated_at, id LIMIT ?3) AS first
   CROSS JOIN runs ON runs.id = first.id ORDER BY runs.updated_at, runs.id`
+
+/** ?1 whether the run is blamed, ?2 the holder that died with it. */
+const COUNT_DEATH = "UPDATE runs SET takeovers = takeovers + 1, blamed = ?1, died_with = ?2"
+
+/**
+ * The statements that dismiss a holder, in the order in which one transaction runs them. The heartbeat thread prepares them
+ * on a connection of its own.
+ */
+export const DISMISSAL = {
+  /** ?1 the holder. Where it changes nothing, the holder was dismissed before. */
+  removeHolder: "DELETE FROM holders WHERE id = ?1",
+  /** ?3 the row. */
+  countDeath: `${COUNT_DEATH} WHERE id = ?3`,
+  /** ?3 the run's id: the run that a hung holder was stuck in. */
+  countHungRun: `${COUNT_DEATH} WHERE holder = ?2 AND executing = 1 AND run_id = ?3`,
+  /** ?1 the holder. */
+  freeAll: `UPDATE runs SET token = token + 1, holder = NULL, rested_at = updated_at,
+       wake_at = CASE executing WHEN 1 THEN 0 ELSE wake_at END
+     WHERE holder = ?1`,
+} as const

@@ -1,9 +1,22 @@
 /** Mail to whoever holds a run: kept until it has an outcome, and that until its sender has asked for it. */
+
 import type { Lease, Mail, MailOutcome } from "@superstep/engine"
 import { check, checksum } from "./checksum.ts"
+import {
+  decodeText,
+  type JsonBytes,
+  jsonBytes,
+  parseJson,
+  parseName,
+  type Row,
+  selected,
+  shownName,
+  toText,
+} from "./columns.ts"
 import type { Database } from "./driver.ts"
-import { decodeText, type JsonBytes, jsonBytes, parseJson, parseName, selected } from "./json-column.ts"
-import { shownName, toText } from "./text.ts"
+
+/** How much mail one transaction removes at most. */
+const MAIL_AT_ONCE = 250
 
 export interface MailTable {
   /** The same mail twice is one. */
@@ -11,30 +24,27 @@ export interface MailTable {
   /** Mail without an outcome, to runs of this holder, in the order it was posted. */
   to(holder: string): readonly Mail[]
   settle(id: string, outcome: MailOutcome): void
-  /** The same, for mail that its run refuses: nothing when the lease is no longer good. */
-  refuse(lease: Lease, id: string, error: { readonly code: string; readonly message: string }): void
+  /** The same, for mail that its run refuses, which is returned: nothing when the lease is no longer good. */
+  refuse(
+    lease: Lease,
+    id: string,
+    error: { readonly code: string; readonly message: string },
+  ): Mail | undefined
   hasOutcome(id: string): boolean
   /** Forgets it with that. */
   takeOutcome(id: string): MailOutcome | undefined
   /** The run, named as the file has it, is gone: nobody will read what it has not read. */
   removeAll(runId: string): void
+  /** Removes some mail posted before that time whose run is gone, with its outcome; false when there is no more. */
+  removeLeft(before: number): boolean
 }
 
-export interface MailRow {
-  readonly mail_id: JsonBytes
-  readonly run_id: JsonBytes
-  readonly at: number
-  readonly wish: JsonBytes
-  readonly sum: number | null
-}
+const MAIL = { mail_id: "text", run_id: "text", at: "time", wish: "text", sum: "integer?" } as const
 
-/** To be selected from `mail`. */
-export const MAIL_COLUMNS = `${selected("mail", {
-  mail_id: "text",
-  run_id: "text",
-  wish: "text",
-  sum: "integer",
-})}, CAST(mail.at AS NUMERIC) AS at`
+/** The columns of a SELECT from `mail`. */
+export const MAIL_COLUMNS = selected("mail", MAIL)
+
+export type MailRow = Row<typeof MAIL>
 
 export function mailTable(database: Database): MailTable {
   const post = database.prepare(
@@ -49,6 +59,7 @@ export function mailTable(database: Database): MailTable {
   const settle = database.prepare(
     "UPDATE mail SET outcome = ?1, outcome_sum = ?2 WHERE mail_id = ?3 AND +outcome IS NULL",
   )
+  const findOpen = database.prepare(`SELECT ${MAIL_COLUMNS} FROM mail WHERE mail_id = ? AND +outcome IS NULL`)
   const isGood = database.prepare("SELECT 1 FROM runs WHERE run_id = ? AND token = ?")
   const findOutcome = database.prepare("SELECT 1 FROM mail WHERE mail_id = ? AND outcome IS NOT NULL")
   const takeOutcome = database.prepare(
@@ -57,44 +68,55 @@ export function mailTable(database: Database): MailTable {
   )
   const removeAll = database.prepare("DELETE FROM mail WHERE run_id = ? AND outcome IS NULL")
 
+  const removeLeft = database.prepare(
+    `DELETE FROM mail WHERE id IN (
+       SELECT id FROM mail WHERE at < ? AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.run_id = mail.run_id)
+       LIMIT ${MAIL_AT_ONCE}
+     )`,
+  )
+
   function settleMail(id: string, outcome: MailOutcome): void {
     const text = JSON.stringify(outcome)
     settle.run(text, checksum([toText(id)], text), toText(id))
   }
 
   return {
-    post({ id, runId, at, wish }) {
-      const [name, run, text] = [toText(id), toText(runId), JSON.stringify(wish)]
+    post({ id, runId, at, command }) {
+      const [name, run, text] = [toText(id), toText(runId), JSON.stringify(command)]
       post.run(name, run, at, text, checksum([name, run, at], text))
     },
     to: (holder) => (findMail.all(toText(holder)) as MailRow[]).map(toMail),
     settle: settleMail,
     refuse({ runId, token }, id, { code, message }) {
-      if (isGood.all(toText(runId), token).length > 0) settleMail(id, { ok: false, code, message })
+      const [row] = findOpen.all(toText(id)) as MailRow[]
+      if (row === undefined || isGood.all(toText(runId), token).length === 0) return undefined
+      settleMail(id, { ok: false, code, message })
+      return toMail(row)
     },
     hasOutcome: (id) => findOutcome.all(toText(id)).length > 0,
     takeOutcome(id) {
       const [row] = takeOutcome.all(toText(id)) as { outcome: JsonBytes; sum: number | null }[]
       if (row === undefined) return undefined
-      const place = () => `The outcome of mail "${id}" is damaged`
-      const outcome = parseJson(row.outcome, place) as MailOutcome
-      check(row.sum, () => checksum([toText(id)], row.outcome), place)
+      const subject = () => `The outcome of mail "${id}" is damaged`
+      const outcome = parseJson(row.outcome, subject) as MailOutcome
+      check(row.sum, () => checksum([toText(id)], row.outcome), subject)
       return outcome
     },
     removeAll: (runId) => void removeAll.run(runId),
+    removeLeft: (before) => Number(removeLeft.run(before).changes) === MAIL_AT_ONCE,
   }
 }
 
 export function toMail(row: MailRow): Mail {
   const id = decodeText(row.mail_id, () => "Mail is damaged at its id")
-  const place = () => `Mail "${shownName(id)}" is damaged`
-  const run = decodeText(row.run_id, place)
-  const wish = parseJson(row.wish, place) as Mail["wish"]
-  check(row.sum, () => checksum([id, run, row.at], row.wish), place)
+  const subject = () => `Mail "${shownName(id)}" is damaged`
+  const run = decodeText(row.run_id, subject)
+  const command = parseJson(row.wish, subject) as Mail["command"]
+  check(row.sum, () => checksum([id, run, row.at], row.wish), subject)
   return {
-    id: parseName(id, place),
-    runId: parseName(run, place),
+    id: parseName(id, subject),
+    runId: parseName(run, subject),
     at: row.at,
-    wish,
+    command,
   }
 }

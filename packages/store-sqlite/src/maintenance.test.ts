@@ -13,6 +13,7 @@ import {
   lease,
   open,
   openStore,
+  over,
   records,
   storeOver,
 } from "./stores.test-support.ts"
@@ -143,8 +144,12 @@ describe.each(drivers)("a store by $name", ({ driver }) => {
     expect(cut?.bytes).toBe(Buffer.byteLength(JSON.stringify(records(1, 1, "some value")[0]?.entry)))
     // It waits for a person to release it.
     expect(await store.free({ workflows: ["w"], now: Date.now(), limit: 9, suspects: false })).toEqual([])
-    // Both questions were opened, and none was answered, when the first record was written.
-    expect((await store.requests({ runId: "first" })).map(({ id }) => id)).toEqual(["q1", "q2"])
+    // Both questions were opened, and none was answered, when the first record was written. An answer to the second is mail.
+    const asked = await store.requests({ runId: "first", outcome: ["open", "delivering"] })
+    expect(asked.map(({ id, outcome }) => [id, outcome])).toEqual([
+      ["q1", "open"],
+      ["q2", "delivering"],
+    ])
     expect(await store.snapshot("first")).toBeUndefined()
     expect(await store.thread("thread")).toEqual({ version: 1, state: { messages: ["hello"] } })
     expect((await store.registry.agents()).map(({ id }) => id)).toEqual(["a"])
@@ -155,7 +160,7 @@ describe.each(drivers)("a store by $name", ({ driver }) => {
   test("whose cut run had a thread that another run has now loses the cut run, not the other", async () => {
     const path = freshPath()
     const store = openStore(path, driver)
-    await store.append(lease("old"), 0, records(1, 2), { ...created({ thread: "t" }), status: "completed" })
+    await store.append(lease("old"), 0, records(1, 2), over("t"))
     await store.append(lease("now"), 0, records(1, 1), created({ thread: "t" }))
     await store.close()
     alter(path, driver, (database) =>
@@ -170,7 +175,7 @@ describe.each(drivers)("a store by $name", ({ driver }) => {
     await recovered.close()
   })
 
-  test("is recovered into a new file only, from one that is there", async () => {
+  test("is recovered into a new file only, from an existing one", async () => {
     const path = await filled(driver)
     await expect(salvageStore({ from: path, to: path, driver })).rejects.toThrow(/exists already/)
     const missing = freshPath()

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { afterEach, describe, expect, test } from "vitest"
-import { sqliteStore } from "./index.ts"
+import { sqliteStore } from "./open-store.ts"
 import { alter, created, drivers, freshPath, lease, open, openStore, records } from "./stores.test-support.ts"
 
 const NOBODY = 65_534
@@ -21,7 +21,7 @@ describe.each(drivers)("a file opened by $name", ({ driver }) => {
 
   test("has ordinary tables and its version", () => {
     const database = open(freshPath(), driver)
-    expect(database.prepare("SELECT version FROM meta").all()).toMatchObject([{ version: 4 }])
+    expect(database.prepare("SELECT version FROM meta").all()).toMatchObject([{ version: 5 }])
     const journal = database.prepare("SELECT rowid, * FROM journal").all()
     expect(journal).toEqual([])
     // Free pages can be given back.
@@ -138,7 +138,7 @@ describe("sqliteStore", () => {
     expect(readFileSync(".superstep/.gitignore", "utf8")).toBe("*\n")
   })
 
-  test("leaves a .gitignore that is there as it is", async () => {
+  test("keeps an existing .gitignore", async () => {
     process.chdir(dirname(freshPath()))
     mkdirSync(".superstep")
     writeFileSync(".superstep/.gitignore", "mine\n")
@@ -156,6 +156,21 @@ describe("sqliteStore", () => {
       expect.objectContaining({ code: "STORE_UNUSABLE", message: expect.stringContaining("cannot be made") }),
     )
     expect(() => sqliteStore({ path: ":memory:" })).toThrow(/use memoryStore\(\)/)
+  })
+
+  test("refuses a path in place of the options, and leaves the default file alone", () => {
+    process.chdir(dirname(freshPath()))
+    expect(() => sqliteStore("runs.db" as never)).toThrow(/an object such as \{ path: "runs.db" \}/)
+    expect(existsSync(".superstep")).toBe(false)
+  })
+
+  test("refuses an option that it does not know, with the nearest name, and leaves the default file alone", () => {
+    process.chdir(dirname(freshPath()))
+    expect(() => sqliteStore({ pathh: "runs.db" } as never)).toThrow(
+      /no option "pathh"; did you mean "path"\?/,
+    )
+    expect(() => sqliteStore({ file: "runs.db" } as never)).toThrow(/the options are path, durability/)
+    expect(existsSync(".superstep")).toBe(false)
   })
 
   test("refuses a durability that it does not know", () => {

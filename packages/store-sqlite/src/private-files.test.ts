@@ -2,7 +2,7 @@
 import { chmodSync, lchownSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { afterEach, describe, expect, test } from "vitest"
-import { type StoreNotice, sqliteStore } from "./index.ts"
+import { type StoreNotice, sqliteStore } from "./open-store.ts"
 import { created, freshPath, lease, records } from "./stores.test-support.ts"
 
 const isRoot = process.getuid?.() === 0
@@ -30,7 +30,7 @@ describe.skipIf(noModes)("the files of a store (needs file modes: not on Windows
     expect(notices).toEqual([])
   })
 
-  test("are for their owner alone in folders that are made for them, and folders that are there stay as they are", async () => {
+  test("are for their owner alone in new folders, and existing folders stay as they are", async () => {
     process.umask(0)
     const folder = dirname(freshPath())
     chmodSync(folder, 0o755)

@@ -1,6 +1,6 @@
 /**
- * Files with what users and models said are for their owner alone, whatever the umask: 0600, and 0700 for `.superstep`
- * and for folders that are made for them. Looser ones are tightened, with a notice. SQLite gives its log and its shared
+ * Files with the data of users and models are for their owner alone, whatever the umask: 0600, and 0700 for `.superstep`
+ * and for folders that are created for them. Looser ones are tightened, with a notice. SQLite gives its log and its shared
  * memory the mode of the file.
  *
  * Links of other users are refused: they could lead what is written to a place where others read it. Windows has no such
@@ -25,21 +25,21 @@ const FOLDER_MODE = 0o700
 const FOLDER = ".superstep"
 const ROOT = 0
 
-/** Told of each file or folder whose mode was changed, or could not be: one line. */
+/** Called with one line for each file or folder whose mode was changed, or could not be. */
 export type OnTightened = (message: string) => void
 
 const hasModes = process.platform !== "win32"
 
-/** Makes the folder of a file, unless it is there. Throws what `mkdir` throws, and STORE_UNUSABLE for a stranger's link. */
+/** Creates the folder of a file if it is missing. Throws what `mkdir` throws, and STORE_UNUSABLE for another user's link. */
 export function privateFolder(folder: string, onTightened: OnTightened): void {
-  refuseStrangersLink(folder)
+  refuseForeignLink(folder)
   mkdirSync(folder, { recursive: true, mode: FOLDER_MODE })
   if (basename(folder) === FOLDER) tighten(folder, FOLDER_MODE, onTightened)
 }
 
-/** Makes an empty file for SQLite to fill, unless it is there. */
+/** Creates an empty file for SQLite to fill if it is missing. */
 export function privateDatabase(path: string): void {
-  for (const file of filesOf(path)) refuseStrangersLink(file)
+  for (const file of filesOf(path)) refuseForeignLink(file)
   if (hasModes && statSync(path, { throwIfNoEntry: false }) === undefined) makeEmpty(path)
 }
 
@@ -84,16 +84,16 @@ function tighten(path: string, mode: number, onTightened: OnTightened): void {
   }
 }
 
-function refuseStrangersLink(path: string): void {
+function refuseForeignLink(path: string): void {
   if (!hasModes) return
   const link = lstatSync(path, { throwIfNoEntry: false })
   if (link?.isSymbolicLink() !== true) return
   const target = statSync(path, { throwIfNoEntry: false })
-  const stranger = [link, target].find((one) => one !== undefined && !isTrusted(one))
-  if (stranger === undefined) return
+  const foreign = [link, target].find((one) => one !== undefined && !isTrusted(one))
+  if (foreign === undefined) return
   throw unusable(
     path,
-    `is a symbolic link that belongs, or leads to what belongs, to another user (uid ${stranger.uid}): remove it, or choose another path`,
+    `is a symbolic link that belongs, or leads to what belongs, to another user (uid ${foreign.uid}): remove it, or choose another path`,
   )
 }
 

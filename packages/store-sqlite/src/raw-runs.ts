@@ -3,8 +3,7 @@ import type { JournalRecord, StoredRequest, StoredRun } from "@superstep/engine"
 import { type BlobTable, type BodyReader, blobTable } from "./blobs.ts"
 import type { Database } from "./driver.ts"
 import { corrupt, readFailed } from "./errors.ts"
-import { damaged, type JournalRow, toRecord } from "./journal-rows.ts"
-import { RECORD_COLUMNS } from "./journals.ts"
+import { damaged, type JournalRow, RECORD_COLUMNS, toRecord } from "./journals.ts"
 import { REQUEST_COLUMNS, type RequestRow, toStoredRequest } from "./requests.ts"
 import { RUN_COLUMNS, toStoredRuns } from "./run-rows.ts"
 
@@ -15,12 +14,6 @@ export interface RawRun {
   readonly run: StoredRun
 }
 
-interface RawRequest {
-  /** The row's. */
-  readonly id: number
-  readonly request: StoredRequest
-}
-
 export interface RawRuns {
   /** In the order in which the runs were made: all that the table or its index still lead to. */
   ids(): readonly number[]
@@ -29,7 +22,8 @@ export interface RawRuns {
   record(name: string, run: number, seq: number, read: BodyReader): JournalRecord
   /** The numbers of the records that a run has, as far as they can be listed. */
   hasRecordAfter(run: number, seq: number): boolean
-  requests(run: number): readonly RawRequest[]
+  /** With the ids of their rows. */
+  requests(run: number): readonly { readonly id: number; readonly request: StoredRequest }[]
   readonly blobs: BlobTable
 }
 
@@ -85,22 +79,19 @@ export function rawRuns(database: Database): RawRuns {
       })
     },
     record(name, run, seq, read) {
-      const place = damaged(name)(seq)
-      return reading(place(), () => {
+      const subject = damaged(name)(seq)
+      return reading(subject(), () => {
         const [row] = findRecord.all(run, seq) as JournalRow[]
-        if (row === undefined) throw corrupt(place, "the record is missing")
-        return toRecord(name, row, place, read)
+        if (row === undefined) throw corrupt(subject, "the record is missing")
+        return toRecord(name, row, subject, read)
       })
     },
     hasRecordAfter: (run, seq) => reading("The journal", () => findLater.all(run, seq).length > 0),
     requests(run) {
       const ids = reading("The list of requests", () => findRequests.all(run)) as { id: number }[]
       return ids.flatMap(({ id }) =>
-        reading("A request", () => (findRequest.all(id) as RequestRow[]).map(toStoredRequest)).map(
-          (request) => ({
-            id,
-            request,
-          }),
+        reading("A request", () =>
+          (findRequest.all(id) as RequestRow[]).map((row) => ({ id, request: toStoredRequest(row) })),
         ),
       )
     },

@@ -6,6 +6,7 @@ import {
   alter,
   created,
   drivers,
+  fillDisk,
   freshPath,
   lease,
   open,
@@ -59,11 +60,23 @@ describe.each(drivers)("definitions in a file by $name", ({ driver }) => {
       expect(rows("agents")).toEqual([{ ...agent, tools: '["think"]', config, ...at(1) }])
       const limits = '{"limits":{"max_steps":5}}'
       expect(rows("workflows")).toEqual([
-        { ...definition.workflow, isConversational: 1, config: limits, ...at(1) },
+        { ...definition.workflow, isConversational: 1, config: limits, nodes: 1, edges: 1, ...at(1) },
       ])
       expect(rows("workflow_nodes")).toEqual([{ ...definition.nodes[0], ...at(0) }])
       expect(rows("workflow_edges")).toEqual([{ ...definition.edges[0], ...at(0) }])
     })
+  })
+
+  test("tell that a row of one is missing", async () => {
+    const path = freshPath()
+    const store = openStore(path, driver)
+    await store.registry.write({ agents: [agent], definitions: [definition] })
+    alter(path, driver, (database) => database.exec("DELETE FROM workflow_nodes"))
+    await expect(store.registry.definition("w")).rejects.toMatchObject({
+      code: "STORE_CORRUPT",
+      message: expect.stringContaining("it has 0 of 1 rows"),
+    })
+    await store.close()
   })
 
   test("are found by another process, and in its transactions with runs", async () => {
@@ -108,8 +121,7 @@ describe.each(drivers)("definitions in a file by $name", ({ driver }) => {
     const database = open(freshPath(), driver)
     const store = storeOver(database)
     await store.registry.write({ agents: [agent], definitions: [definition] })
-    const [pages] = database.prepare("PRAGMA page_count").all() as [{ page_count: number }]
-    database.exec(`PRAGMA max_page_count = ${pages.page_count}`)
+    fillDisk(database)
     const large = { ...definition, workflow: { ...definition.workflow, description: "x".repeat(1_000_000) } }
     await expect(store.registry.write({ removedAgents: ["a"], definitions: [large] })).rejects.toMatchObject({
       code: "STORE_WRITE_FAILED",

@@ -1,7 +1,4 @@
-/**
- * Definitions: rows of people's own documents, in columns that have the documents' names. Everything is read as bytes:
- * libsql ends the process over a text that is not UTF-8, as damage makes it.
- */
+/** Definitions: the columns have the names of the fields of users' documents, and hold plain strings. */
 import type {
   AgentRow,
   EdgeRow,
@@ -11,9 +8,9 @@ import type {
   WorkflowRow,
 } from "@superstep/engine"
 import { check, checksum } from "./checksum.ts"
+import { decodeText, type JsonBytes, parseJson } from "./columns.ts"
 import type { Database, Statement, Value } from "./driver.ts"
-import { corrupt, type Place } from "./errors.ts"
-import { decodeText, type JsonBytes, parseJson } from "./json-column.ts"
+import { corrupt, type Subject } from "./errors.ts"
 
 export interface RegistryTables {
   agents(ids?: readonly string[]): readonly AgentRow[]
@@ -27,46 +24,55 @@ export interface RegistryTables {
 type Kind = "text" | "json" | "boolean"
 type Columns = { readonly [column: string]: Kind }
 
-const AGENT: Columns = {
-  id: "text",
-  name: "text",
-  description: "text",
-  prompt: "text",
-  model: "text",
-  tools: "json",
-  config: "json",
-}
-const WORKFLOW: Columns = {
-  id: "text",
-  name: "text",
-  description: "text",
-  isConversational: "boolean",
-  entrypointNodeId: "text",
-  config: "json",
-}
-const NODE: Columns = {
-  id: "text",
-  workflowId: "text",
-  nodeType: "text",
-  nodeName: "text",
-  agentId: "text",
-  config: "json",
-}
-const EDGE: Columns = {
-  id: "text",
-  workflowId: "text",
-  sourceNodeId: "text",
-  targetNodeId: "text",
-  conditionType: "text",
-  conditionValue: "text",
-  config: "json",
+const COLUMNS = {
+  agents: {
+    id: "text",
+    name: "text",
+    description: "text",
+    prompt: "text",
+    model: "text",
+    tools: "json",
+    config: "json",
+  },
+  workflows: {
+    id: "text",
+    name: "text",
+    description: "text",
+    isConversational: "boolean",
+    entrypointNodeId: "text",
+    config: "json",
+  },
+  workflow_nodes: {
+    id: "text",
+    workflowId: "text",
+    nodeType: "text",
+    nodeName: "text",
+    agentId: "text",
+    config: "json",
+  },
+  workflow_edges: {
+    id: "text",
+    workflowId: "text",
+    sourceNodeId: "text",
+    targetNodeId: "text",
+    conditionType: "text",
+    conditionValue: "text",
+    config: "json",
+  },
+} as const satisfies Record<string, Columns>
+
+type TableName = keyof typeof COLUMNS
+
+/** The columns of a row that is written at once, in the order in which they are written. */
+export function columnsOf(table: TableName): string {
+  return [...Object.keys(COLUMNS[table]), "position", "sum"].join(", ")
 }
 
 export function registryTables(database: Database): RegistryTables {
-  const agents = table<AgentRow>(database, "agents", AGENT)
-  const workflows = table<WorkflowRow>(database, "workflows", WORKFLOW)
-  const nodes = table<NodeRow>(database, "workflow_nodes", NODE)
-  const edges = table<EdgeRow>(database, "workflow_edges", EDGE)
+  const agents = table<AgentRow>(database, "agents")
+  const workflows = table<WorkflowRow>(database, "workflows")
+  const nodes = table<NodeRow>(database, "workflow_nodes")
+  const edges = table<EdgeRow>(database, "workflow_edges")
 
   const allAgents = agents.select("ORDER BY position")
   const someAgents = agents.select("WHERE id IN (SELECT value FROM json_each(?)) ORDER BY position")
@@ -74,11 +80,16 @@ export function registryTables(database: Database): RegistryTables {
   const findWorkflow = workflows.select("WHERE id = ?")
   const findNodes = nodes.select("WHERE workflowId = ? ORDER BY position")
   const findEdges = edges.select("WHERE workflowId = ? ORDER BY position")
-  const putAgent = upsert(database, "agents", AGENT)
-  const putWorkflow = upsert(database, "workflows", WORKFLOW)
-  const addNode = insert(database, "workflow_nodes", NODE)
-  const addEdge = insert(database, "workflow_edges", EDGE)
+  const putAgent = upsert(database, "agents")
+  const putWorkflow = upsert(database, "workflows")
+  const addNode = insert(database, "workflow_nodes")
+  const addEdge = insert(database, "workflow_edges")
   const removeAgent = database.prepare("DELETE FROM agents WHERE id = ?")
+  // How many rows a definition has elsewhere: a damaged page may hide one, which no checksum of a row can tell.
+  const putCounts = database.prepare("UPDATE workflows SET nodes = ?, edges = ? WHERE id = ?")
+  const findCounts = database.prepare(
+    "SELECT CAST(nodes AS INTEGER) AS nodes, CAST(edges AS INTEGER) AS edges FROM workflows WHERE id = ?",
+  )
   const removeWorkflow = database.prepare("DELETE FROM workflows WHERE id = ?")
   const removeNodes = database.prepare("DELETE FROM workflow_nodes WHERE workflowId = ?")
   const removeEdges = database.prepare("DELETE FROM workflow_edges WHERE workflowId = ?")
@@ -97,7 +108,12 @@ export function registryTables(database: Database): RegistryTables {
     definition(id) {
       if (!isText(id)) return undefined
       const [workflow] = workflows.read(findWorkflow, id)
-      return workflow && { workflow, nodes: nodes.read(findNodes, id), edges: edges.read(findEdges, id) }
+      if (workflow === undefined) return undefined
+      const [counts] = findCounts.all(id) as { nodes: number | null; edges: number | null }[]
+      const found = { workflow, nodes: nodes.read(findNodes, id), edges: edges.read(findEdges, id) }
+      checkCount("workflow_nodes", found.nodes, counts?.nodes)
+      checkCount("workflow_edges", found.edges, counts?.edges)
+      return found
     },
     write(change) {
       for (const id of (change.removedDefinitions ?? []).filter(isText)) {
@@ -115,9 +131,22 @@ export function registryTables(database: Database): RegistryTables {
         definition.edges.forEach((edge, i) => {
           addEdge(edge, i)
         })
+        putCounts.run(definition.nodes.length, definition.edges.length, definition.workflow.id)
       }
     },
   }
+}
+
+/** Definitions of older versions have no counts. */
+function checkCount(
+  name: string,
+  rows: readonly { readonly id: string }[],
+  count: number | null | undefined,
+): void {
+  if (count === null || count === undefined) return
+  const ids = new Set(rows.map(({ id }) => id))
+  if (rows.length === count && ids.size === count) return
+  throw corrupt(() => `The table ${name} is damaged`, `it has ${ids.size} of ${count} rows of a definition`)
 }
 
 interface Table<R> {
@@ -127,8 +156,8 @@ interface Table<R> {
 
 type RawRow = { readonly [column: string]: JsonBytes | number | null }
 
-function table<R>(database: Database, name: string, columns: Columns): Table<R> {
-  const fields = Object.entries(columns)
+function table<R>(database: Database, name: TableName): Table<R> {
+  const fields = Object.entries(COLUMNS[name])
   const list = fields.map(
     ([column, kind]) => `CAST(${column} AS ${kind === "boolean" ? "INTEGER" : "BLOB"}) AS ${column}`,
   )
@@ -137,14 +166,16 @@ function table<R>(database: Database, name: string, columns: Columns): Table<R> 
     select: (rest) => database.prepare(`SELECT ${list.join(", ")}, ${checked} FROM ${name} ${rest}`),
     read: (statement, ...values) =>
       (statement.all(...values) as RawRow[]).map((row) => {
-        const place = (column: string) => () => `A row of ${name} is damaged at ${column}`
+        const at = (column: string) => () => `A row of ${name} is damaged at ${column}`
+        // A row that the page points to wrongly may read as nothing but nulls, with no checksum to compare.
+        if (row.id === null) throw corrupt(at("id"), "it is missing")
         const raw = fields.map(([column]) => {
           const value = row[column] ?? null
-          return value === null || typeof value === "number" ? value : decodeText(value, place(column))
+          return value === null || typeof value === "number" ? value : decodeText(value, at(column))
         })
         const values = fields.map(([column, kind]) => [
           column,
-          fromColumn(row[column] ?? null, kind, place(column)),
+          fromColumn(row[column] ?? null, kind, at(column)),
         ])
         check(
           row.sum as number | null,
@@ -160,11 +191,11 @@ function rowChecksum(values: readonly unknown[], position: number): number {
   return checksum([JSON.stringify(values), position])
 }
 
-function fromColumn(value: JsonBytes | number | null, kind: Kind, place: Place): unknown {
+function fromColumn(value: JsonBytes | number | null, kind: Kind, subject: Subject): unknown {
   if (value === null) return null
   if (kind === "boolean") return value === 1
-  if (typeof value === "number") throw corrupt(place, "it is no text")
-  return kind === "json" ? parseJson(value, place) : decodeText(value, place)
+  if (typeof value === "number") throw corrupt(subject, "it is no text")
+  return kind === "json" ? parseJson(value, subject) : decodeText(value, subject)
 }
 
 function valuesOf(row: object, columns: Columns): Value[] {
@@ -176,35 +207,34 @@ function valuesOf(row: object, columns: Columns): Value[] {
   })
 }
 
-function insert(database: Database, name: string, columns: Columns): (row: object, position: number) => void {
-  const names = [...Object.keys(columns), "position", "sum"]
-  const places = names.map(() => "?").join(", ")
-  const add = database.prepare(`INSERT INTO ${name} (${names.join(", ")}) VALUES (${places})`)
+function insert(
+  database: Database,
+  name: TableName,
+  onConflict = "",
+): (row: object, position: number) => void {
+  const columns = columnsOf(name)
+  const places = columns.replace(/\w+/g, "?")
+  const add = database.prepare(`INSERT INTO ${name} (${columns}) VALUES (${places})${onConflict}`)
   return (row, position) => {
-    const values = valuesOf(row, columns)
+    const values = valuesOf(row, COLUMNS[name])
     add.run(...values, position, rowChecksum(values, position))
   }
 }
 
-/** A row that is there keeps its position; a new one comes last. */
-function upsert(database: Database, name: string, columns: Columns): (row: { readonly id: string }) => void {
-  const names = [...Object.keys(columns), "position", "sum"]
-  const places = names.map(() => "?").join(", ")
-  const changes = names.filter((column) => column !== "id").map((column) => `${column} = excluded.${column}`)
+/** An existing row keeps its position; a new one comes last. */
+function upsert(database: Database, name: TableName): (row: { readonly id: string }) => void {
+  const changes = columnsOf(name).replace(/^id, /, "").replace(/\w+/g, "$& = excluded.$&")
+  const put = insert(database, name, ` ON CONFLICT (id) DO UPDATE SET ${changes}`)
   const findPosition = database.prepare(
     `SELECT coalesce((SELECT position FROM ${name} WHERE id = ?), (SELECT max(position) FROM ${name}) + 1, 1) AS position`,
   )
-  const put = database.prepare(
-    `INSERT INTO ${name} (${names.join(", ")}) VALUES (${places}) ON CONFLICT (id) DO UPDATE SET ${changes.join(", ")}`,
-  )
   return (row) => {
     const [{ position }] = findPosition.all(row.id) as [{ position: number }]
-    const values = valuesOf(row, columns)
-    put.run(...values, position, rowChecksum(values, position))
+    put(row, position)
   }
 }
 
-/** No row has an id that is none: the registry takes no such one. */
+/** The registry takes no other ids, so that no row has one. */
 function isText(id: string): boolean {
   return !id.includes("\u0000") && !/\p{Surrogate}/u.test(id)
 }

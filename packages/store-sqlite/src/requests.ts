@@ -1,8 +1,7 @@
 /** The questions of all runs: opened and closed with the records that say so, and found without reading those. */
+
 import type { ClosedRequest, OpenRequest, RequestQuery, StoredRequest } from "@superstep/engine"
-import { check, checksum } from "./checksum.ts"
-import { type Database, preparedOnce, type Value } from "./driver.ts"
-import { corrupt } from "./errors.ts"
+import { check, checksum, REQUEST_IS_SOUND } from "./checksum.ts"
 import {
   decodeName,
   decodeText,
@@ -11,10 +10,14 @@ import {
   jsonBytes,
   parseJson,
   parseName,
+  type Row,
   selected,
-} from "./json-column.ts"
-import { REQUEST_IS_SOUND } from "./row-checks.ts"
-import { shownName, toText, toTextOrNull } from "./text.ts"
+  shownName,
+  toText,
+  toTextOrNull,
+} from "./columns.ts"
+import { type Database, preparedOnce, type Value } from "./driver.ts"
+import { corrupt } from "./errors.ts"
 
 export interface RequestTable {
   /** One that is opened again keeps its place. The run's names as the file has them. */
@@ -24,6 +27,9 @@ export interface RequestTable {
   ): void
   close(run: number, request: ClosedRequest): void
   withdrawAll(run: number, at: number): void
+  /** An answer to an open request is in the mail; or the run has refused it. The run's name as the file has it. */
+  hold(name: string, request: string): void
+  reopen(name: string, request: string): void
   removeAll(run: number): void
   /** Oldest first: in the order in which they came into this file. */
   list(query: RequestQuery): readonly StoredRequest[]
@@ -40,32 +46,29 @@ export function toRequestText(request: OpenRequest): RequestText {
   return { id: toText(request.id), to: toTextOrNull(request.to), body: JSON.stringify(request) }
 }
 
-export interface RequestRow {
+const REQUEST = {
+  request_id: "text",
+  workflow: "text",
+  recipient: "text?",
+  outcome: "text",
+  closed_at: "time?",
+  closed_by: "text?",
+  body: "text",
+  sum: "integer?",
+} as const
+
+/** The columns of a SELECT from `requests` and `runs`. */
+export const REQUEST_COLUMNS = `${jsonBytes("runs.run_id")} AS run_id, ${selected("requests", REQUEST)},
+  ${REQUEST_IS_SOUND} AS is_sound`
+
+export interface RequestRow extends Row<typeof REQUEST> {
   readonly run_id: JsonBytes
-  readonly request_id: JsonBytes
-  readonly workflow: JsonBytes
-  readonly recipient: JsonBytes | null
-  readonly outcome: JsonBytes
-  readonly closed_at: number | null
-  readonly closed_by: JsonBytes | null
-  readonly body: JsonBytes
-  readonly sum: number | null
   readonly is_sound: number
 }
 
-/** To be selected from `requests` and `runs`. */
-export const REQUEST_COLUMNS = `${jsonBytes("runs.run_id")} AS run_id, ${selected("requests", {
-  request_id: "text",
-  workflow: "text",
-  recipient: "text",
-  outcome: "text",
-  closed_by: "text",
-  body: "text",
-  sum: "integer",
-})}, CAST(requests.closed_at AS NUMERIC) AS closed_at, ${REQUEST_IS_SOUND} AS is_sound`
-
 const OUTCOMES: readonly string[] = [
   "open",
+  "delivering",
   "answered",
   "expired",
   "withdrawn",
@@ -82,7 +85,11 @@ export function requestTable(database: Database): RequestTable {
     "UPDATE requests SET outcome = ?, closed_at = ?, closed_by = ? WHERE run = ? AND request_id = ?",
   )
   const withdrawAll = database.prepare(
-    "UPDATE requests SET outcome = 'withdrawn', closed_at = ? WHERE run = ? AND +outcome = 'open'",
+    "UPDATE requests SET outcome = 'withdrawn', closed_at = ? WHERE run = ? AND +outcome IN ('open', 'delivering')",
+  )
+  const move = database.prepare(
+    `UPDATE requests SET outcome = ?1
+     WHERE run = (SELECT id FROM runs WHERE run_id = ?2) AND request_id = ?3 AND +outcome = ?4`,
   )
   const removeAll = database.prepare("DELETE FROM requests WHERE run = ?")
 
@@ -95,6 +102,8 @@ export function requestTable(database: Database): RequestTable {
       close.run(outcome, at, toTextOrNull(by), run, toText(id))
     },
     withdrawAll: (run, at) => void withdrawAll.run(at, run),
+    hold: (name, request) => void move.run("delivering", name, toText(request), "open"),
+    reopen: (name, request) => void move.run("open", name, toText(request), "delivering"),
     removeAll: (run) => void removeAll.run(run),
     list(query) {
       const { sql, values } = toSql(query)
@@ -115,8 +124,8 @@ function toSql(query: RequestQuery): { sql: string; values: Value[] } {
   if (workflow !== undefined) add(`${indexed(runId === undefined)}workflow = ?`, workflow)
   if (to !== undefined) add(`${indexed(runId === undefined)}recipient = ?`, to)
   if (after !== undefined) {
-    const place = "SELECT requests.id FROM requests JOIN runs ON runs.id = requests.run"
-    add(`id > (${place} WHERE runs.run_id = ? AND requests.request_id = ?)`, after.runId, after.id)
+    const ids = "SELECT requests.id FROM requests JOIN runs ON runs.id = requests.run"
+    add(`id > (${ids} WHERE runs.run_id = ? AND requests.request_id = ?)`, after.runId, after.id)
   }
   conditions.push(`${indexed(runId === undefined)}outcome = wanted.value`)
   // A page of each outcome, and the first of them: within one outcome the index has the requests in order.
@@ -136,20 +145,20 @@ function indexed(is: boolean): "" | "+" {
 export function toStoredRequest(row: RequestRow): StoredRequest {
   const run = decodeText(row.run_id, () => "A run is damaged at its id")
   const id = decodeText(row.request_id, () => `A request of run "${shownName(run)}" is damaged at its id`)
-  const place = () => `Request "${shownName(id)}" of run "${shownName(run)}" is damaged`
-  const workflow = decodeText(row.workflow, place)
-  const to = decodeTextOrNull(row.recipient, place)
-  const outcome = decodeText(row.outcome, place)
-  const request = parseJson(row.body, place) as OpenRequest
-  check(row.sum, () => checksum([run, id, workflow, to], row.body), place)
-  if (row.is_sound !== 1) throw corrupt(place, "its outcome is another than the stored one")
-  if (!OUTCOMES.includes(outcome)) throw corrupt(place, "its outcome is none that there is")
+  const subject = () => `Request "${shownName(id)}" of run "${shownName(run)}" is damaged`
+  const workflow = decodeText(row.workflow, subject)
+  const to = decodeTextOrNull(row.recipient, subject)
+  const outcome = decodeText(row.outcome, subject)
+  const request = parseJson(row.body, subject) as OpenRequest
+  check(row.sum, () => checksum([run, id, workflow, to], row.body), subject)
+  if (row.is_sound !== 1) throw corrupt(subject, "its outcome is another than the stored one")
+  if (!OUTCOMES.includes(outcome)) throw corrupt(subject, "its outcome is none that there is")
   return {
     ...request,
-    runId: parseName(run, place),
-    workflow: parseName(workflow, place),
+    runId: parseName(run, subject),
+    workflow: parseName(workflow, subject),
     outcome: outcome as StoredRequest["outcome"],
     ...(row.closed_at === null ? {} : { closedAt: row.closed_at }),
-    ...(row.closed_by === null ? {} : { by: decodeName(row.closed_by, place) }),
+    ...(row.closed_by === null ? {} : { by: decodeName(row.closed_by, subject) }),
   }
 }

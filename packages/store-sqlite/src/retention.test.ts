@@ -3,18 +3,16 @@ import { describe, expect, test } from "vitest"
 import { LIMIT } from "./blobs.ts"
 import {
   alter,
+  committingStore,
   created,
   drivers,
   freshPath,
   lease,
   open,
   openStore,
+  over,
   records,
-  storeOver,
-  watched,
 } from "./stores.test-support.ts"
-
-const over = (thread?: string) => ({ ...created({ thread }), status: "completed" }) as const
 
 describe.each(drivers)("what is removed from a file by $name", ({ driver }) => {
   test("goes in transactions that are all short", async () => {
@@ -24,10 +22,7 @@ describe.each(drivers)("what is removed from a file by $name", ({ driver }) => {
       "SELECT (SELECT count(*) FROM journal) AS records, (SELECT count(*) FROM blobs) AS blobs, (SELECT count(*) FROM runs) AS runs",
     )
     const seen: { records: number; blobs: number; runs: number }[] = []
-    const exec = (sql: string) => {
-      if (sql === "COMMIT") seen.push(...(sizes.all() as typeof seen))
-    }
-    const store = storeOver(watched(database, { exec }))
+    const store = committingStore(database, () => seen.push(...(sizes.all() as typeof seen)))
     await store.append(lease("long"), 0, records(1, 2_000), over())
     const large = Array.from({ length: 35 }, (_, i) =>
       records(1 + i, 1, { text: `${i}`.repeat(LIMIT) }),
@@ -53,7 +48,7 @@ describe.each(drivers)("what is removed from a file by $name", ({ driver }) => {
     const path = freshPath()
     const database = open(path, driver)
     let begun = () => {}
-    const store = storeOver(watched(database, { exec: (sql) => sql === "COMMIT" && begun() }))
+    const store = committingStore(database, () => begun())
     const large = { text: "x".repeat(LIMIT) }
     await store.append(lease("r"), 0, [...records(1, 999), ...records(1_000, 1, large)], {
       ...over("t"),
@@ -127,10 +122,7 @@ describe.each(drivers)("what is removed from a file by $name", ({ driver }) => {
     const path = freshPath()
     const database = open(path, driver)
     let meanwhile = () => {}
-    const exec = (sql: string) => {
-      if (sql === "COMMIT") meanwhile()
-    }
-    const store = storeOver(watched(database, { exec }))
+    const store = committingStore(database, () => meanwhile())
     const other = openStore(path, driver)
     for (let i = 0; i < 60; i++) await store.append(lease(`r${i}`), 0, records(1, 1), over())
     let changes: Promise<unknown> | undefined

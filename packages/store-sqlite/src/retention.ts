@@ -2,31 +2,19 @@
  * What may go. A run is gone at once and whole; its records, which may be many, and their blobs follow in
  * transactions that are short, with pauses in which other processes may write. What a process that died had no time
  * for is done by the next one that removes something. Last, the file gives its free pages back, as far as it was made
- * to (open-database.ts): one that is older uses them again.
+ * to (sqlite-file.ts): one that is older uses them again.
  */
+
 import type { Amount, PrunePolicy } from "@superstep/engine"
-import type { BlobTable } from "./blobs.ts"
+import type { Tables } from "./append.ts"
+import { decodeText, type JsonBytes, jsonBytes, toText, toTextOrNull } from "./columns.ts"
 import type { Database } from "./driver.ts"
-import type { JournalTable } from "./journals.ts"
-import { decodeText, type JsonBytes, jsonBytes } from "./json-column.ts"
-import type { MailTable } from "./mail.ts"
-import type { RequestTable } from "./requests.ts"
 import { IS_OVER } from "./run-rows.ts"
-import type { SnapshotTable } from "./snapshots.ts"
-import { toText, toTextOrNull } from "./text.ts"
 import type { Transactions } from "./transactions.ts"
 
 export interface Retention {
   remove(runId: string): Promise<boolean>
   prune(policy: PrunePolicy): Promise<Amount>
-}
-
-interface Tables {
-  readonly journals: JournalTable
-  readonly blobs: BlobTable
-  readonly requests: RequestTable
-  readonly snapshots: SnapshotTable
-  readonly mail: MailTable
 }
 
 /** What one transaction does at most. */
@@ -74,6 +62,7 @@ export function retention(database: Database, transactions: Transactions, tables
   function take({ id, run_id }: Removable): void {
     drop.run(id)
     leave.run(id)
+    tables.graphs.release(id)
     tables.requests.removeAll(id)
     tables.mail.removeAll(decodeText(run_id, () => "A run is damaged at its id"))
     tables.snapshots.remove(id)
@@ -124,6 +113,7 @@ export function retention(database: Database, transactions: Transactions, tables
 
   async function cleanUp(): Promise<void> {
     await repeat("The removal of runs", sweepSome)
+    await transactions.write("The removal of graphs", () => tables.graphs.removeUnused())
     await repeat("The end of the file", giveSomeBack)
     transactions.moveLog()
   }
@@ -189,6 +179,10 @@ export function retention(database: Database, transactions: Transactions, tables
           sum.bytes += bytes
         }
         if (removed.length > 0) await repeat("The removal of runs", sweepSome)
+      }
+      const { mailBefore = policy.endedBefore } = policy
+      if (mailBefore !== undefined) {
+        await repeat("The removal of mail", () => tables.mail.removeLeft(mailBefore))
       }
       if (sum.count > 0) await cleanUp()
       return sum

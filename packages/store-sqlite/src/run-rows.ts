@@ -1,9 +1,19 @@
 /** The rows of runs, as a store's callers see them. */
-import type { StoredRun, StoredStatus } from "@superstep/engine"
-import { corrupt } from "./errors.ts"
-import { decodeName, decodeText, type JsonBytes, parseJson, parseName, selected } from "./json-column.ts"
-import { checkRun, RUN_CHECK_COLUMNS, type RunCheckRow } from "./run-check.ts"
-import { shownName } from "./text.ts"
+
+import type { RunFailure, StoredRun, StoredStatus } from "@superstep/engine"
+import { check, checksum, RUN_IS_SOUND } from "./checksum.ts"
+import {
+  decodeName,
+  decodeText,
+  decodeTextOrNull,
+  type JsonBytes,
+  parseJson,
+  parseName,
+  type Row,
+  selected,
+  shownName,
+} from "./columns.ts"
+import { corrupt, type Subject } from "./errors.ts"
 
 export const ALL_STATUS: readonly StoredStatus[] = [
   "running",
@@ -20,41 +30,85 @@ export const IS_OVER = "status NOT IN ('running', 'waiting', 'quarantined')"
 /** Runs that a process may execute. */
 export const CLAIMABLE = "status IN ('running', 'waiting')"
 
-export function isOver(status: string): boolean {
-  return status !== "running" && status !== "waiting" && status !== "quarantined"
+/** The part of a run that never changes, as the file has it. */
+export interface RunIdentity {
+  readonly name: string
+  readonly workflow: string
+  readonly key: string | null
+  readonly thread: string | null
+  readonly labels: string | null
+  readonly forkOf: string | null
+  readonly forkSeq: number
+  readonly createdAt: number
 }
 
-/** To be selected from `runs`. */
-export const RUN_COLUMNS = `${RUN_CHECK_COLUMNS}, ${selected("runs", {
+export function runChecksum(run: RunIdentity): number {
+  const { name, workflow, key, thread, labels, forkOf, forkSeq, createdAt } = run
+  return checksum([name, workflow, key, thread, labels, forkOf, forkSeq, createdAt])
+}
+
+const CHECKED = {
+  run_id: "text",
+  workflow: "text",
+  key: "text?",
+  thread: "text?",
+  labels: "text?",
+  fork_seq: "integer",
+  sum: "integer?",
+  created_at: "time",
+} as const
+
+/** The columns of a SELECT from `runs`, for `checkRun`. */
+export const RUN_CHECK_COLUMNS = `${selected("runs", CHECKED)},
+  (SELECT CAST(past.run_id AS BLOB) FROM runs AS past WHERE past.id = runs.fork_run) AS fork_run_id,
+  ${RUN_IS_SOUND} AS is_sound`
+
+export interface RunCheckRow extends Row<typeof CHECKED> {
+  readonly fork_run_id: JsonBytes | null
+  readonly is_sound: number
+}
+
+/** Throws for a row that is not as it was written. */
+export function checkRun(row: RunCheckRow): RunIdentity {
+  const name = decodeText(row.run_id, () => "A run is damaged at its id")
+  const subject = () => `Run "${shownName(name)}" is damaged`
+  const run: RunIdentity = {
+    name,
+    workflow: decodeText(row.workflow, subject),
+    key: decodeTextOrNull(row.key, subject),
+    thread: decodeTextOrNull(row.thread, subject),
+    labels: decodeTextOrNull(row.labels, subject),
+    forkOf: decodeTextOrNull(row.fork_run_id, subject),
+    forkSeq: row.fork_seq,
+    createdAt: row.created_at,
+  }
+  check(row.sum, () => runChecksum(run), subject)
+  if (row.is_sound !== 1) throw corrupt(subject, "its state is another than the stored one")
+  return run
+}
+
+const STATE = {
   head: "integer",
   bytes: "integer",
   graph: "text",
   status: "text",
   token: "integer",
-  holder: "text",
+  holder: "text?",
   executing: "integer",
   takeovers: "integer",
   blamed: "integer",
   trials: "integer",
   pinned: "integer",
-})},
-  CAST(runs.wake_at AS NUMERIC) AS wake_at, CAST(runs.updated_at AS NUMERIC) AS updated_at`
+  error: "text?",
+  error_sum: "integer?",
+  wake_at: "time?",
+  updated_at: "time",
+} as const
 
-interface RunRow extends RunCheckRow {
-  readonly head: number
-  readonly bytes: number
-  readonly graph: JsonBytes
-  readonly status: JsonBytes
-  readonly token: number
-  readonly holder: JsonBytes | null
-  readonly wake_at: number | null
-  readonly executing: number
-  readonly takeovers: number
-  readonly blamed: number
-  readonly trials: number
-  readonly pinned: number
-  readonly updated_at: number
-}
+/** The columns of a SELECT from `runs`. */
+export const RUN_COLUMNS = `${RUN_CHECK_COLUMNS}, ${selected("runs", STATE)}`
+
+type RunRow = RunCheckRow & Row<typeof STATE>
 
 /** Of rows that have RUN_COLUMNS. */
 export function toStoredRuns(rows: readonly unknown[]): StoredRun[] {
@@ -63,35 +117,40 @@ export function toStoredRuns(rows: readonly unknown[]): StoredRun[] {
 
 function toStoredRun(row: RunRow): StoredRun {
   const { name, workflow, key, thread, forkOf, forkSeq, createdAt } = checkRun(row)
-  const place = () => `Run "${shownName(name)}" is damaged`
-  const status = decodeText(row.status, place)
-  if (!isStatus(status)) throw corrupt(place, "its status is none that there is")
+  const subject = () => `Run "${shownName(name)}" is damaged`
+  const status = decodeText(row.status, subject) as StoredStatus
+  if (!ALL_STATUS.includes(status)) throw corrupt(subject, "its status is none that there is")
   return {
-    runId: parseName(name, place),
-    workflow: parseName(workflow, place),
-    graph: decodeName(row.graph, place),
-    ...(key === null ? {} : { key: parseName(key, place) }),
-    ...(thread === null ? {} : { thread: parseName(thread, place) }),
+    runId: parseName(name, subject),
+    workflow: parseName(workflow, subject),
+    graph: decodeName(row.graph, subject),
+    ...(key === null ? {} : { key: parseName(key, subject) }),
+    ...(thread === null ? {} : { thread: parseName(thread, subject) }),
     ...(row.labels === null
       ? {}
-      : { labels: parseJson(row.labels, place) as NonNullable<StoredRun["labels"]> }),
-    ...(forkOf === null ? {} : { forkOf: { runId: parseName(forkOf, place), seq: forkSeq } }),
+      : { labels: parseJson(row.labels, subject) as NonNullable<StoredRun["labels"]> }),
+    ...(forkOf === null ? {} : { forkOf: { runId: parseName(forkOf, subject), seq: forkSeq } }),
     status,
     createdAt,
     updatedAt: row.updated_at,
     seq: row.head,
     bytes: row.bytes,
     token: row.token,
-    ...(row.holder === null ? {} : { holder: decodeName(row.holder, place) }),
+    ...(row.holder === null ? {} : { holder: decodeName(row.holder, subject) }),
     ...(row.wake_at === null ? {} : { wakeAt: row.wake_at }),
     executing: row.executing === 1,
     takeovers: row.takeovers,
     blamed: row.blamed === 1,
     trials: row.trials,
     pinned: row.pinned === 1,
+    ...(row.error === null && row.error_sum === null ? {} : { error: toRunFailure(row, name, subject) }),
   }
 }
 
-function isStatus(text: string): text is StoredStatus {
-  return (ALL_STATUS as readonly string[]).includes(text)
+/** Written with its checksum, and cleared with it. */
+function toRunFailure({ error, error_sum: sum }: RunRow, name: string, subject: Subject): RunFailure {
+  if (error === null || sum === null) throw corrupt(subject, "its error is incomplete")
+  const failure = parseJson(error, subject) as RunFailure
+  check(sum, () => checksum([name], error), subject)
+  return failure
 }

@@ -24,7 +24,7 @@ describe.each(drivers)("a run on SQLite by $name", ({ driver }) => {
     return workflow("review").start(start).fanOut(start, workers).fanIn(workers, ask).build()
   }
 
-  test("goes on in another store on the same file: what was done is not done again", async () => {
+  test("continues in another store on the same file: finished work is not repeated", async () => {
     const path = freshPath()
     const ran: string[] = []
     const first = openStore(path, driver)

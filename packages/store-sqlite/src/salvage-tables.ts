@@ -1,13 +1,12 @@
-/** What a store has beside its runs, brought over to a new file: each as it is, as far as it is sound. */
-import { copier } from "./copy-rows.ts"
-import type { Database } from "./driver.ts"
+/** Copies what a store has beside its runs to a new file: each row as it is, if it is sound. */
+
+import { decodeText, type JsonBytes, shownName } from "./columns.ts"
+import type { Database, Value } from "./driver.ts"
 import { messageOfDamage } from "./errors.ts"
 import { graphTable } from "./graphs.ts"
-import { decodeText, type JsonBytes } from "./json-column.ts"
 import { MAIL_COLUMNS, type MailRow, mailTable, toMail } from "./mail.ts"
 import { reading } from "./raw-runs.ts"
-import { registryTables } from "./registry.ts"
-import { shownName } from "./text.ts"
+import { columnsOf, registryTables } from "./registry.ts"
 import { threadTable } from "./threads.ts"
 
 /** To be called within a transaction of the new file. What did not come over, a sentence each. */
@@ -32,7 +31,7 @@ export function copyTables(from: Database, to: Database, hasRun: (runId: string)
   }
 
   const graphs = graphTable(from)
-  const copyGraph = copier(from, to, "graphs", "hash = ?", ["hash", "body", "sum"])
+  const copyGraph = copier(from, to, "graphs", "hash = ?", "hash, body, sum")
   for (const hash of names("hash", "graphs")) {
     attempt(() => {
       graphs.find(shownName(hash))
@@ -49,16 +48,16 @@ export function copyTables(from: Database, to: Database, hasRun: (runId: string)
   }
 
   const registry = registryTables(from)
-  const copyAgent = copier(from, to, "agents", "id = ?", AGENT)
+  const copyAgent = copier(from, to, "agents", "id = ?", columnsOf("agents"))
   for (const id of names("id", "agents")) {
     attempt(() => {
       registry.agents([id])
       copyAgent(id)
     })
   }
-  const copyWorkflow = copier(from, to, "workflows", "id = ?", WORKFLOW)
-  const copyNodes = copier(from, to, "workflow_nodes", "workflowId = ?", NODE)
-  const copyEdges = copier(from, to, "workflow_edges", "workflowId = ?", EDGE)
+  const copyWorkflow = copier(from, to, "workflows", "id = ?", columnsOf("workflows"))
+  const copyNodes = copier(from, to, "workflow_nodes", "workflowId = ?", columnsOf("workflow_nodes"))
+  const copyEdges = copier(from, to, "workflow_edges", "workflowId = ?", columnsOf("workflow_edges"))
   for (const id of names("id", "workflows")) {
     attempt(() => {
       registry.definition(id)
@@ -86,7 +85,7 @@ export function copyTables(from: Database, to: Database, hasRun: (runId: string)
 /** A thread comes over up to its last sound write. */
 function threadCopier(from: Database, to: Database): (thread: string) => string | undefined {
   const threads = threadTable(from)
-  const copyWrites = copier(from, to, "thread_writes", "thread = ? AND version <= ?", WRITE)
+  const copyWrites = copier(from, to, "thread_writes", "thread = ? AND version <= ?", WRITE_COLUMNS)
   const find = from.prepare("SELECT id, CAST(version AS INTEGER) AS version FROM threads WHERE thread = ?")
   const add = to.prepare("INSERT INTO threads (id, thread, version, bytes) VALUES (?, ?, ?, 0)")
   const measure = to.prepare(
@@ -119,27 +118,22 @@ function threadCopier(from: Database, to: Database): (thread: string) => string 
   }
 }
 
-const WRITE = ["thread", "version", "key", "kind", "value", "sum"]
-const AGENT = ["id", "name", "description", "prompt", "model", "tools", "config", "position", "sum"]
-const WORKFLOW = [
-  "id",
-  "name",
-  "description",
-  "isConversational",
-  "entrypointNodeId",
-  "config",
-  "position",
-  "sum",
-]
-const NODE = ["id", "workflowId", "nodeType", "nodeName", "agentId", "config", "position", "sum"]
-const EDGE = [
-  "id",
-  "workflowId",
-  "sourceNodeId",
-  "targetNodeId",
-  "conditionType",
-  "conditionValue",
-  "config",
-  "position",
-  "sum",
-]
+const WRITE_COLUMNS = "thread, version, key, kind, value, sum"
+
+/** Copies rows from one file to another, column by column. The caller checks them before. */
+export function copier(
+  from: Database,
+  to: Database,
+  table: string,
+  condition: string,
+  columns: string,
+): (...values: Value[]) => void {
+  const names = columns.split(/,\s*/)
+  const find = from.prepare(`SELECT ${columns} FROM ${table} WHERE ${condition}`)
+  const add = to.prepare(`INSERT INTO ${table} (${columns}) VALUES (${names.map(() => "?").join(", ")})`)
+  return (...values) => {
+    for (const row of find.all(...values) as Record<string, Value>[]) {
+      add.run(...names.map((name) => row[name] ?? null))
+    }
+  }
+}

@@ -1,24 +1,23 @@
 /**
- * Recovers what is readable of a damaged store into a new file. Nothing is made up: a row comes over as it is, or not at
+ * Recovers what is readable of a damaged store into a new file. Nothing is invented: a row is copied as it is, or not at
  * all.
  *
  * V1 A run whose row and records are sound comes over whole.
  * V2 A run with a damaged record is cut after the last sound one before it. It has no holder, no end and no snapshot of
- *    what was cut off, nor mail, and does not go on by itself: whoever resumes it repeats what came after the cut.
+ *    what was cut off, nor mail, and does not continue by itself: resuming it repeats what came after the cut.
  * V3 A run whose row is damaged, or whose past is cut before its fork, is lost.
  * V4 The damaged file is not written to: all this happens on a copy, which is removed.
  */
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
-import { copier } from "./copy-rows.ts"
+import { toText } from "./columns.ts"
 import type { Database, Driver } from "./driver.ts"
 import { messageOfDamage, unusable } from "./errors.ts"
-import { openDatabase } from "./open-database.ts"
+import { snapshotTable } from "./journals.ts"
+import { openDatabase } from "./open-store.ts"
 import { type RawRun, type RawRuns, rawRuns } from "./raw-runs.ts"
 import { IN_FLIGHT } from "./run-rows.ts"
-import { copyTables } from "./salvage-tables.ts"
-import { snapshotTable } from "./snapshots.ts"
-import { toText } from "./text.ts"
+import { copier, copyTables } from "./salvage-tables.ts"
 
 export interface SalvagedRun {
   /** Unknown where that is damaged. */
@@ -71,49 +70,12 @@ export async function salvageStore({ from, to, onRun, driver }: SalvageOptions):
   }
 }
 
-const RUN_COLUMNS = [
-  "id",
-  "run_id",
-  "head",
-  "bytes",
-  "blob_bytes",
-  "workflow",
-  "graph",
-  "status",
-  "key",
-  "thread",
-  "fork_run",
-  "fork_seq",
-  "token",
-  "holder",
-  "wake_at",
-  "executing",
-  "takeovers",
-  "blamed",
-  "trials",
-  "died_with",
-  "status_before",
-  "pinned",
-  "created_at",
-  "updated_at",
-  "rested_at",
-  "labels",
-  "sum",
-]
-const RECORD_COLUMNS = ["run", "seq", "frame", "events", "body", "blobs", "sum"]
-const SNAPSHOT_COLUMNS = ["run", "seq", "bytes", "blobs", "body", "sum"]
-const REQUEST_COLUMNS = [
-  "id",
-  "run",
-  "request_id",
-  "workflow",
-  "recipient",
-  "outcome",
-  "closed_at",
-  "closed_by",
-  "body",
-  "sum",
-]
+const RUN_COLUMNS = `id, run_id, head, bytes, blob_bytes, workflow, graph, status, key, thread, fork_run, fork_seq, token,
+  holder, wake_at, executing, takeovers, blamed, trials, died_with, status_before, pinned, created_at, updated_at,
+  rested_at, labels, sum, error, error_sum`
+const RECORD_COLUMNS = "run, seq, frame, events, body, blobs, sum"
+const SNAPSHOT_COLUMNS = "run, seq, bytes, blobs, body, sum"
+const REQUEST_COLUMNS = "id, run, request_id, workflow, recipient, outcome, closed_at, closed_by, body, sum"
 
 async function copyAll(from: Database, to: Database, onRun: SalvageOptions["onRun"]): Promise<Salvaged> {
   const raw = rawRuns(from)
@@ -156,7 +118,7 @@ function inTransaction<T>(database: Database, work: () => T): T {
   }
 }
 
-/** A run whose records came over in part, and that is still to be made one that goes on from there. */
+/** A run of which some records came over, before it is made one that can be resumed from there. */
 interface CutRun {
   readonly id: number
   readonly run: SalvagedRun & { readonly outcome: "cut" }
@@ -179,6 +141,7 @@ function runCopier(from: Database, to: Database, raw: RawRuns): RunCopier {
   const addRequest = copier(from, to, "requests", "id = ?", REQUEST_COLUMNS)
   const cutRun = to.prepare(
     `UPDATE runs SET head = ?1, status = 'quarantined', status_before = 'running', holder = NULL, wake_at = NULL,
+       error = NULL, error_sum = NULL,
        updated_at = ?2, rested_at = ?2, bytes = ?3,
        blob_bytes = ?3 - (SELECT coalesce(sum(octet_length(body)), 0) FROM journal WHERE journal.run = runs.id)
      WHERE id = ?4`,

@@ -20,7 +20,7 @@ describe.each(drivers)("a file of version 1, opened by $name", ({ driver }) => {
     return { path, bytes: all.reduce((sum, { entry }) => sum + JSON.stringify(entry).length, 0) }
   }
 
-  test("has its journals, and its runs are free to be taken up", async () => {
+  test("has its journals, and its runs can be claimed", async () => {
     const { path, bytes } = oldFile()
     const store = openStore(path, driver)
     expect(await store.read("a\u0000", 0)).toEqual([...records(1, 2), ...records(3, 1, "x".repeat(100_000))])

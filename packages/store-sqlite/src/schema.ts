@@ -2,14 +2,14 @@
  * What a file holds, by version. A file is brought up to date when it is opened, in one transaction; one that
  * was written by a later version of this package, or by another program, is left as it is.
  *
- * Names (ids, workflows, frames, keys, holders …) are kept as text.ts has them. Bodies are JSON; `blobs` beside a
- * body says what was taken out of it, and where (blobs.ts). Rows of definitions have plain texts: people write them.
+ * Names (ids, workflows, frames, keys, holders …) are stored as columns.ts describes. Bodies are JSON; `blobs` beside a
+ * body lists what was taken out of it, and where (blobs.ts). Rows of definitions have plain strings: people write them.
  */
 import type { SuperstepError } from "@superstep/engine"
+import { ROW_CHECKS } from "./checksum.ts"
+import { type JsonBytes, jsonBytes } from "./columns.ts"
 import type { Database } from "./driver.ts"
 import { outdated, unusable } from "./errors.ts"
-import { type JsonBytes, jsonBytes } from "./json-column.ts"
-import { ROW_CHECKS } from "./row-checks.ts"
 
 /** The statements at N take a file of version N to version N + 1; released ones never change. */
 const MIGRATIONS: readonly string[] = [
@@ -33,7 +33,7 @@ const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (run, seq)
   );
   `,
-  // Runs had no more than a journal: each counts as one that was left while it ran, and is taken up again.
+  // Runs had no more than a journal: each counts as one that was left while it ran, and is claimed again.
   // Their ids are never given again, as what is left of a removed run goes by its id, and later.
   // `rested_at` is `updated_at` as it was when the run was let go of, or ended: no index has what every append changes.
   `
@@ -234,6 +234,18 @@ const MIGRATIONS: readonly string[] = [
   CREATE INDEX runs_run_id ON runs (run_id, id);
   CREATE INDEX threads_thread ON threads (thread, id);
   ${ROW_CHECKS}
+  `,
+  // Which runs brought which graphs, so that a graph can go with the last of them. The graphs of older files stay: to find
+  // who uses them would take reading every journal. And why a run ended that did not complete; runs that ended before have it
+  // in their journal only.
+  `
+  CREATE TABLE graph_uses (hash TEXT NOT NULL, run INTEGER NOT NULL, PRIMARY KEY (hash, run)) WITHOUT ROWID;
+  CREATE INDEX graph_uses_run ON graph_uses (run);
+  ALTER TABLE graphs ADD COLUMN counted INTEGER;
+  ALTER TABLE workflows ADD COLUMN nodes INTEGER;
+  ALTER TABLE workflows ADD COLUMN edges INTEGER;
+  ALTER TABLE runs ADD COLUMN error TEXT;
+  ALTER TABLE runs ADD COLUMN error_sum INTEGER;
   `,
 ]
 

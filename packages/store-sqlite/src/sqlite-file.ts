@@ -17,7 +17,7 @@ export interface FileOptions {
   /** Milliseconds after which it is looked again whether the file is still there: it costs as much as a row. */
   readonly lookAgain: number
   readonly driver?: Driver | undefined
-  /** Told of permissions that were too loose: one line. Default: a warning of the process. */
+  /** Called with one line about permissions that were too loose. Default: a warning of the process. */
   readonly onTightened?: OnTightened | undefined
   /** Extensions are to be loaded into it. */
   readonly extensions?: boolean | undefined
@@ -38,9 +38,9 @@ export interface OpenFile {
 const [PERMISSION, BUSY, READ_ONLY, CANNOT_OPEN, NOT_A_DATABASE] = [3, 5, 8, 14, 26]
 
 export function openSqliteFile(options: FileOptions): OpenFile {
-  const { path: given, extensions, driver = anyDriver(given, extensions) } = options
+  const { path: location, extensions, driver = anyDriver(location, extensions) } = options
   // Absolute, so that no driver takes it for an address.
-  const path = resolve(given)
+  const path = resolve(location)
   const onTightened = options.onTightened ?? emitWarning
   makeFolder(path, onTightened)
   privateDatabase(path)
@@ -64,8 +64,8 @@ function anyDriver(path: string, extensions?: boolean): Driver {
   try {
     return nodeSqlite({ extensions }) ?? libsql()
   } catch (error) {
-    const what = "cannot be opened, as libsql has no build for this platform: use Node 22.13 or later"
-    throw unusable(path, what, error)
+    const why = error instanceof Error ? error.message : String(error)
+    throw unusable(path, `cannot be opened. ${why}; or use Node 22.13 or later, which has SQLite`, error)
   }
 }
 

@@ -1,42 +1,45 @@
 /**
- * The store on its tables: says which of them is asked, and in what transaction. Opening the file is
- * open-database.ts's, what it holds is schema.ts's, when it is written is transactions.ts's; each table has a file of
- * its own. The invariants S1 … S3 are in transactions.ts, S4 is in journals.ts.
+ * The store on its tables: decides which of them each call uses, and in what transaction. open-store.ts opens the file,
+ * schema.ts defines its tables, transactions.ts schedules reads and writes; each table has a file of its own. The
+ * invariants S1 … S3 are in transactions.ts, S4 is in journals.ts.
  */
 import {
   checkRegistryChange,
   isSuperstepError,
   type KeepAlive,
+  type LiveChannel,
+  type LiveService,
   type Registry,
+  registryConflict,
   type Store,
 } from "@superstep/engine"
-import { appender } from "./append.ts"
+import { appender, toChangeTexts } from "./append.ts"
 import { blobTable } from "./blobs.ts"
-import { toChangeTexts } from "./change-texts.ts"
+import { toText } from "./columns.ts"
 import type { Database } from "./driver.ts"
 import { tablesDamaged } from "./errors.ts"
 import { graphTable } from "./graphs.ts"
-import { toBodies } from "./journal-rows.ts"
-import { journalTable } from "./journals.ts"
+import { journalTable, snapshotTable, toBodies, toSnapshotBody } from "./journals.ts"
 import { keepAlive } from "./keep-alive.ts"
 import { leaseTable } from "./leases.ts"
+import { subscribeLive } from "./live-client.ts"
+import { serveLive } from "./live-server.ts"
 import { mailTable } from "./mail.ts"
 import { registryTables } from "./registry.ts"
 import { reporter } from "./report.ts"
 import { requestTable } from "./requests.ts"
 import { retention } from "./retention.ts"
 import { runTable } from "./runs.ts"
-import { snapshotTable, toSnapshotBody } from "./snapshots.ts"
 import { threadTable } from "./threads.ts"
 import type { Transactions } from "./transactions.ts"
 
-type Promised<Port extends { [Method in keyof Port]: (...given: never[]) => unknown }> = {
-  [Method in keyof Port]: (...given: Parameters<Port[Method]>) => Promise<Awaited<ReturnType<Port[Method]>>>
+type Promised<Port extends { [Method in keyof Port]: (...args: never[]) => unknown }> = {
+  [Method in keyof Port]: (...args: Parameters<Port[Method]>) => Promise<Awaited<ReturnType<Port[Method]>>>
 }
 
 /** A store that always answers with a promise. */
-export type SqliteStore = Promised<Omit<Store, "keepAlive">> &
-  Required<Pick<Store, "keepAlive">> & { readonly registry: Promised<Registry> }
+export type SqliteStore = Promised<Omit<Store, "keepAlive" | "live">> &
+  Required<Pick<Store, "keepAlive">> & { readonly registry: Promised<Registry>; readonly live: LiveChannel }
 
 /** Closes the connection, and throws STORE_CORRUPT, where the file does not have the tables that it should. */
 export function storeOn(path: string, database: Database, transactions: Transactions): SqliteStore {
@@ -58,10 +61,12 @@ function preparedStore(path: string, database: Database, transactions: Transacti
   const leases = leaseTable(database)
   const mail = mailTable(database)
   const threads = threadTable(database)
-  const append = appender(database, { journals, blobs, graphs, requests, threads, mail })
-  const { remove, prune } = retention(database, transactions, { journals, blobs, requests, snapshots, mail })
+  const tables = { journals, blobs, graphs, requests, snapshots, threads, mail }
+  const append = appender(database, tables)
+  const { remove, prune } = retention(database, transactions, tables)
   const report = reporter(database)
   const beating = new Set<KeepAlive>()
+  const serving = new Set<LiveService>()
 
   return {
     async append(lease, expectedSeq, records, change) {
@@ -73,9 +78,8 @@ function preparedStore(path: string, database: Database, transactions: Transacti
         bodies.reduce((sum, { bytes }) => sum + bytes, texts.bytes),
       )
     },
-    async read(runId, afterSeq) {
-      return transactions.readTogether(`The journal of run "${runId}"`, () => journals.read(runId, afterSeq))
-    },
+    read: (runId, afterSeq, limit) =>
+      transactions.readTogether(`The journal of run "${runId}"`, () => journals.read(runId, afterSeq, limit)),
     async saveSnapshot(lease, { seq, data }) {
       const body = toSnapshotBody(lease.runId, data)
       return transactions.write(
@@ -84,35 +88,20 @@ function preparedStore(path: string, database: Database, transactions: Transacti
         body.bytes,
       )
     },
-    async snapshot(runId) {
-      return transactions.readTogether(`The snapshot of run "${runId}"`, () => snapshots.find(runId))
-    },
-    async graph(hash) {
-      return transactions.read(`Graph "${hash}"`, () => graphs.find(hash))
-    },
+    snapshot: (runId) =>
+      transactions.readTogether(`The snapshot of run "${runId}"`, () => snapshots.find(runId)),
+    graph: (hash) => transactions.read(`Graph "${hash}"`, () => graphs.find(hash)),
 
-    async run(runId) {
-      return transactions.read(`Run "${runId}"`, () => runs.find(runId))
-    },
-    async runs(query) {
-      return transactions.read("The list of runs", () => runs.list(query))
-    },
-    async requests(query) {
-      return transactions.read("The list of requests", () => requests.list(query))
-    },
+    run: (runId) => transactions.read(`Run "${runId}"`, () => runs.find(runId)),
+    runs: (query) => transactions.read("The list of runs", () => runs.list(query)),
+    requests: (query) => transactions.read("The list of requests", () => requests.list(query)),
 
     beat: (holder) => transactions.write(`The heartbeat of "${holder.id}"`, () => leases.beat(holder)),
-    async holders() {
-      return transactions.read("The list of holders", leases.holders)
-    },
-    async held(holder) {
-      return transactions.read(`What "${holder}" holds`, () => leases.held(holder))
-    },
+    holders: () => transactions.read("The list of holders", leases.holders),
+    held: (holder) => transactions.read(`What "${holder}" holds`, () => leases.held(holder)),
     dismiss: (holder, why) =>
       transactions.write(`The dismissal of "${holder}"`, () => leases.dismiss(holder, why)),
-    async free(query) {
-      return transactions.read("The list of runs", () => leases.free(query))
-    },
+    free: (query) => transactions.read("The list of runs", () => leases.free(query)),
     claim: (runId, token, holder) =>
       transactions.write(`The claim to run "${runId}"`, () => leases.claim(runId, token, holder)),
     setIdle: (lease, idle) =>
@@ -125,12 +114,19 @@ function preparedStore(path: string, database: Database, transactions: Transacti
     unquarantine: (runId) =>
       transactions.write(`The release of run "${runId}"`, () => leases.unquarantine(runId)),
 
-    post: (letter) => transactions.write(`The mail to run "${letter.runId}"`, () => mail.post(letter)),
-    async mail(holder) {
-      return transactions.read(`The mail of "${holder}"`, () => mail.to(holder))
-    },
+    post: (letter) =>
+      transactions.write(`The mail to run "${letter.runId}"`, () => {
+        const { runId, command } = letter
+        mail.post(letter)
+        if (command.type === "answer") requests.hold(toText(runId), command.request)
+      }),
+    mail: (holder) => transactions.read(`The mail of "${holder}"`, () => mail.to(holder)),
     refuseMail: (lease, id, error) =>
-      transactions.write(`The outcome of mail "${id}"`, () => mail.refuse(lease, id, error)),
+      transactions.write(`The outcome of mail "${id}"`, () => {
+        const refused = mail.refuse(lease, id, error)
+        if (refused?.command.type === "answer")
+          requests.reopen(toText(refused.runId), refused.command.request)
+      }),
     async mailOutcome(id) {
       const subject = `The outcome of mail "${id}"`
       // Asked for again and again: only the last time is it a write.
@@ -138,9 +134,7 @@ function preparedStore(path: string, database: Database, transactions: Transacti
       return transactions.write(subject, () => mail.takeOutcome(id))
     },
 
-    async thread(id, version) {
-      return transactions.read(`Thread "${id}"`, () => threads.state(id, version))
-    },
+    thread: (id, version) => transactions.read(`Thread "${id}"`, () => threads.state(id, version)),
     removeThread: (id) => transactions.write(`The removal of thread "${id}"`, () => threads.remove(id)),
 
     registry: registryOn(database, transactions),
@@ -148,12 +142,24 @@ function preparedStore(path: string, database: Database, transactions: Transacti
     pin: (runId, pinned) => transactions.write(`The pin of run "${runId}"`, () => runs.pin(runId, pinned)),
     remove,
     prune,
-    async report() {
-      return transactions.readTogether("The size of the store", report)
-    },
+    report: () => transactions.readTogether("The size of the store", report),
     async close() {
       for (const thread of beating) thread.stop()
+      for (const service of serving) service.close()
       await transactions.close()
+    },
+    live: {
+      serve(holder, watch) {
+        const service = serveLive(path, holder, watch)
+        serving.add(service)
+        return {
+          close() {
+            serving.delete(service)
+            service.close()
+          },
+        }
+      },
+      subscribe: (holder, query, listener) => subscribeLive(path, holder, query, listener),
     },
     keepAlive(options) {
       const thread = keepAlive(path, options)
@@ -171,18 +177,16 @@ function preparedStore(path: string, database: Database, transactions: Transacti
 function registryOn(database: Database, transactions: Transactions): SqliteStore["registry"] {
   const tables = registryTables(database)
   return {
-    async agents(ids) {
-      return transactions.read("The list of agents", () => tables.agents(ids))
-    },
-    async definitions() {
-      return transactions.read("The list of definitions", tables.definitions)
-    },
-    async definition(id) {
-      return transactions.readTogether(`Definition "${id}"`, () => tables.definition(id))
-    },
-    async write(change) {
+    agents: (ids) => transactions.read("The list of agents", () => tables.agents(ids)),
+    definitions: () => transactions.read("The list of definitions", tables.definitions),
+    definition: (id) => transactions.readTogether(`Definition "${id}"`, () => tables.definition(id)),
+    async write(change, expected) {
       checkRegistryChange(change)
-      return transactions.write("The change of definitions", () => tables.write(change))
+      return transactions.write("The change of definitions", () => {
+        const conflict = registryConflict(tables, expected)
+        if (conflict === undefined) tables.write(change)
+        return conflict
+      })
     },
   }
 }

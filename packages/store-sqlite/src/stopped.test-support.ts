@@ -1,9 +1,9 @@
 /**
- * A process that stops (SIGSTOP) inside a transaction of its own, and goes on when it is resumed: with `append`, after
+ * A process that stops (SIGSTOP) inside a transaction of its own, and continues when it is resumed: with `append`, after
  * the records of run "stopped" were written and before they are committed; with `create`, while it makes the file.
  */
 import { libsql, nodeSqlite } from "./driver.ts"
-import { openDatabase } from "./open-database.ts"
+import { openDatabase } from "./open-store.ts"
 import { storeOn } from "./sqlite-store.ts"
 import { Transactions } from "./transactions.ts"
 

@@ -42,7 +42,7 @@ async function state(promise: Promise<unknown>): Promise<"pending" | "settled"> 
 }
 
 describe.skipIf(noProc)("while another process is stopped inside a transaction (needs Linux's /proc)", () => {
-  test("the event loop goes on, reads answer, and writes succeed in order once it is resumed", {
+  test("the event loop keeps running, reads answer, and writes succeed in order once it is resumed", {
     timeout: 60_000,
   }, async () => {
     const path = freshPath()

@@ -10,6 +10,11 @@ export function created(more: Partial<RunCreated> = {}): RunChange & { created: 
   return { created: { workflow: "w", graph: "g", ...more } }
 }
 
+/** What makes a run that is over at once. */
+export function over(thread?: string) {
+  return { ...created({ thread }), status: "completed" } as const
+}
+
 export function records(first: number, count: number, value: Json = "value"): JournalRecord[] {
   return Array.from({ length: count }, (_, i) => ({
     seq: first + i,

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { onTestFinished } from "vitest"
 import { type Database, type Driver, libsql, nodeSqlite } from "./driver.ts"
-import { openDatabase } from "./open-database.ts"
+import { openDatabase } from "./open-store.ts"
 import { type SqliteStore, storeOn } from "./sqlite-store.ts"
 import { Transactions } from "./transactions.ts"
 
-export { created, lease, records } from "./stored-values.test-support.ts"
+export { created, lease, over, records } from "./stored-values.test-support.ts"
 
 const node = nodeSqlite()
 export const drivers: { name: string; driver: Driver }[] = [
@@ -42,6 +42,17 @@ export function storeOver(database: Database): SqliteStore {
   return storeOn("", database, new Transactions(database, { mayWrite: () => undefined, busyTimeout: 0 }))
 }
 
+/** A store that says when it has committed. */
+export function committingStore(database: Database, onCommit: () => void): SqliteStore {
+  return storeOver(watched(database, { exec: (sql) => sql === "COMMIT" && onCommit() }))
+}
+
+/** From now on the file cannot grow. */
+export function fillDisk(database: Database): void {
+  const [pages] = database.prepare("PRAGMA page_count").all() as [{ page_count: number }]
+  database.exec(`PRAGMA max_page_count = ${pages.page_count}`)
+}
+
 /** Does what `change` does to the file, on a connection of its own. */
 export function alter(path: string, driver: Driver, change: (database: Database) => void): void {
   const database = driver(path)
@@ -55,7 +66,7 @@ export function alter(path: string, driver: Driver, change: (database: Database)
 /** A connection that says what is done on it. */
 export function watched(
   database: Database,
-  watch: { exec?(sql: string): void; prepare?(sql: string): void },
+  watch: { exec?(sql: string): unknown; prepare?(sql: string): void },
 ): Database {
   return {
     exec(sql) {

@@ -1,10 +1,10 @@
-/** State that lasts from run to run: the writes to it, by number, so that it is known as it was after each of them. */
+/** State that lasts from run to run, as numbered writes: it can be read as it was after each of them. */
+
 import type { Json, ThreadWrite } from "@superstep/engine"
 import { check, checksum } from "./checksum.ts"
+import { decodeText, parseJson, parseName, type Row, selected, toText } from "./columns.ts"
 import type { Database } from "./driver.ts"
-import { corrupt, type Place } from "./errors.ts"
-import { decodeText, type JsonBytes, parseJson, parseName, selected } from "./json-column.ts"
-import { toText } from "./text.ts"
+import { corrupt, type Subject } from "./errors.ts"
 
 export interface ThreadTable {
   /** `thread` as the file has it. */
@@ -31,13 +31,9 @@ export function toThreadText({ key, kind, value }: ThreadWrite): ThreadText {
   return { key: toText(key), kind, value: JSON.stringify(value) }
 }
 
-interface WriteRow {
-  readonly version: number
-  readonly key: JsonBytes
-  readonly kind: JsonBytes
-  readonly value: JsonBytes
-  readonly sum: number | null
-}
+const WRITE = { version: "integer", key: "text", kind: "text", value: "text", sum: "integer?" } as const
+
+type WriteRow = Row<typeof WRITE>
 
 export function threadTable(database: Database): ThreadTable {
   const grow = database.prepare(
@@ -50,13 +46,7 @@ export function threadTable(database: Database): ThreadTable {
   )
   // One statement, so that the end and the writes are of the same moment.
   const find = database.prepare(
-    `SELECT CAST(threads.version AS INTEGER) AS last, ${selected("thread_writes", {
-      version: "integer",
-      key: "text",
-      kind: "text",
-      value: "text",
-      sum: "integer",
-    })}
+    `SELECT CAST(threads.version AS INTEGER) AS last, ${selected("thread_writes", WRITE)}
      FROM threads LEFT JOIN thread_writes ON thread_writes.thread = threads.id AND thread_writes.version <= ?
      WHERE threads.thread = ? ORDER BY thread_writes.version`,
   )
@@ -127,12 +117,12 @@ function fold(id: string, rows: readonly WriteRow[], end: number): ThreadState {
 
 function toWrite(id: string, row: WriteRow) {
   const { version, value, sum } = row
-  const place = damaged(id, version)
-  const [key, kind] = [decodeText(row.key, place), decodeText(row.kind, place)]
-  check(sum, () => checksum([toText(id), version, key, kind], value), place)
+  const subject = damaged(id, version)
+  const [key, kind] = [decodeText(row.key, subject), decodeText(row.kind, subject)]
+  check(sum, () => checksum([toText(id), version, key, kind], value), subject)
   return { version, key, kind, value }
 }
 
-function damaged(id: string, version: number): Place {
+function damaged(id: string, version: number): Subject {
   return () => `Thread "${id}" is damaged at ${version}`
 }

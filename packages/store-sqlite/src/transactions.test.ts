@@ -1,15 +1,16 @@
 import { describe, expect, test } from "vitest"
 import type { SqliteStore } from "./sqlite-store.ts"
 import {
+  committingStore,
   created,
   drivers,
+  fillDisk,
   freshPath,
   lease,
   open,
   openStore,
   records,
   storeOver,
-  watched,
 } from "./stores.test-support.ts"
 import { MAX_BYTES, MAX_WRITES } from "./transactions.ts"
 
@@ -17,10 +18,10 @@ describe.each(drivers)("writes to a file by $name", ({ driver }) => {
   /** A store that counts its commits. */
   function countedStore(): { store: SqliteStore; commits: () => number } {
     let commits = 0
-    const exec = (sql: string) => {
-      if (sql === "COMMIT") commits += 1
-    }
-    return { store: storeOver(watched(open(freshPath(), driver), { exec })), commits: () => commits }
+    const store = committingStore(open(freshPath(), driver), () => {
+      commits += 1
+    })
+    return { store, commits: () => commits }
   }
 
   test("of one turn of the event loop are one transaction, over all runs", async () => {
@@ -53,7 +54,7 @@ describe.each(drivers)("writes to a file by $name", ({ driver }) => {
     const { store, commits } = countedStore()
     await store.append(lease("a"), 0, records(1, 1), created({ thread: "t" }))
     await store.append(lease("b"), 0, records(1, 1), created())
-    await store.post({ id: "old", runId: "a", at: 1, wish: { type: "cancel" } })
+    await store.post({ id: "old", runId: "a", at: 1, command: { type: "cancel" } })
     await store.refuseMail(lease("a"), "old", { code: "NO", message: "No." })
     const before = commits()
     const results = await Promise.all([
@@ -63,7 +64,7 @@ describe.each(drivers)("writes to a file by $name", ({ driver }) => {
       store.claim("b", 1, "h2"),
       store.claim("b", 1, "h3"),
       store.release(lease("a"), 5),
-      store.post({ id: "new", runId: "a", at: 1, wish: { type: "cancel" } }),
+      store.post({ id: "new", runId: "a", at: 1, command: { type: "cancel" } }),
       store.refuseMail(lease("a"), "new", { code: "NO", message: "No." }),
       store.mailOutcome("old"),
       store.pin("a", true),
@@ -80,7 +81,7 @@ describe.each(drivers)("writes to a file by $name", ({ driver }) => {
 
   test("are none while somebody asks for an outcome that is not there yet", async () => {
     const { store, commits } = countedStore()
-    await store.post({ id: "m", runId: "r", at: 1, wish: { type: "cancel" } })
+    await store.post({ id: "m", runId: "r", at: 1, command: { type: "cancel" } })
     for (let i = 0; i < 3; i++) expect(await store.mailOutcome("m")).toBeUndefined()
     expect(commits()).toBe(1)
     await store.close()
@@ -144,12 +145,11 @@ describe.each(drivers)("writes to a file by $name", ({ driver }) => {
     for (const store of stores) await store.close()
   })
 
-  test("fail together when the disk is full, change nothing, and go on when there is room (S3)", async () => {
+  test("fail together when the disk is full, change nothing, and succeed again when there is room (S3)", async () => {
     const database = open(freshPath(), driver)
     const store = storeOver(database)
     await store.append(lease("a"), 0, records(1, 1), created())
-    const [pages] = database.prepare("PRAGMA page_count").all() as [{ page_count: number }]
-    database.exec(`PRAGMA max_page_count = ${pages.page_count}`)
+    fillDisk(database)
     const outcomes = await Promise.allSettled([
       store.append(lease("a"), 1, records(2, 1), { status: "waiting" }),
       store.claim("a", 1, "h2"),
@@ -266,7 +266,7 @@ describe.each(drivers)("writes to a file by $name", ({ driver }) => {
         id: "m",
         runId: "a",
         at: 1,
-        wish: { type: "answer", request: "q", value: cyclic as never },
+        command: { type: "answer", request: "q", value: cyclic as never },
       }),
       store.append(lease("d"), 0, records(1, 1), created()),
     ])

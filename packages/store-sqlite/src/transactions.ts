@@ -5,7 +5,7 @@
  *
  * SQLite itself never waits for a lock here (its busy timeout is 0): a process that was stopped inside its
  * transaction would block the event loop of every other one. While the file is locked, writes stay in their queue and
- * are retried on a timer; reads go on, as the write-ahead log lets them.
+ * are retried on a timer; reads continue, as the write-ahead log allows.
  *
  * S1 A write is acknowledged after the commit that holds it, never before.
  * S2 What a write depends on (a journal's end, a token) is read inside the transaction: another process may have
@@ -15,9 +15,8 @@
  * S5 Writes are committed in the order in which they were handed over, however often the file was locked meanwhile.
  */
 import { isSuperstepError, type SuperstepError } from "@superstep/engine"
-import { backOff, isBusy, SAY_AFTER } from "./busy.ts"
 import { type Database, resultCode } from "./driver.ts"
-import { isClosed, readFailed, writeFailed } from "./errors.ts"
+import { isBusy, isClosed, readFailed, writeFailed } from "./errors.ts"
 
 /** Makes its changes within a transaction that others share, or says why it makes none. May be made again. */
 type Change<T> = () => T | SuperstepError
@@ -44,6 +43,16 @@ export interface TransactionRules {
   lockedBy?(): string
 }
 
+/** Milliseconds after which a wait for the lock is worth a notice. */
+export const NOTICE_AFTER = 1_000
+
+const MAX_PAUSE = 64
+
+/** Milliseconds until the next attempt at a locked file: random, so that waiting processes do not all retry at once. */
+export function backOff(attempt: number): number {
+  return Math.max(1, Math.min(2 ** attempt, MAX_PAUSE) * (0.5 + Math.random() / 2))
+}
+
 /** What one transaction writes at most, unless a single write is larger. */
 export const MAX_WRITES = 1_000
 export const MAX_BYTES = 8_388_608
@@ -62,7 +71,7 @@ export class Transactions {
   #isScheduled = false
   /** How often the first write was tried while the file was locked. */
   #attempts = 0
-  #hasSaid = false
+  #hasNotified = false
   #drained: (() => void) | undefined
   #closing: Promise<void> | undefined
   #isClosed = false
@@ -165,7 +174,7 @@ export class Transactions {
     if (settled > 0) {
       this.#waiting.splice(0, settled)
       this.#attempts = 0
-      this.#hasSaid = false
+      this.#hasNotified = false
     }
     if (settled < slice.length) this.#wait()
   }
@@ -178,8 +187,8 @@ export class Transactions {
     }
     const [first] = this.#waiting
     this.#attempts = first === undefined ? 0 : this.#attempts + 1
-    if (first === undefined || this.#hasSaid || performance.now() - first.since < SAY_AFTER) return
-    this.#hasSaid = true
+    if (first === undefined || this.#hasNotified || performance.now() - first.since < NOTICE_AFTER) return
+    this.#hasNotified = true
     this.#rules.onWait?.()
   }
 

@@ -1,4 +1,1 @@
-export {
-  type TelemetryOptions,
-  telemetry,
-} from "@superstep/engine/telemetry"
+export * from "@superstep/engine/telemetry"

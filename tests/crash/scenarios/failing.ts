@@ -29,5 +29,5 @@ export function failing(watch: Watch): Scenario {
     .start(start)
     .fanOut(start, [asking, sleeping, broken])
     .build()
-  return { workflow: flow, input: 1, answers: () => undefined }
+  return { workflow: flow, input: 1, answers: () => undefined, status: "failed" }
 }

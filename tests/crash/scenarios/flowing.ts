@@ -1,4 +1,4 @@
-/** The flow schedule: everything goes on as soon as it can. */
+/** The flow schedule: every task continues as soon as it can. */
 import { add, channel, node, workflow } from "superstep"
 import type { Scenario, Watch } from "./scenario.ts"
 

@@ -1,4 +1,4 @@
-/** Questions that are not waited for: the answers come to the node later, in any order. */
+/** Questions without waiting: the answers reach the node later, in any order. */
 import { add, channel, node, workflow } from "superstep"
 import type { Scenario, Watch } from "./scenario.ts"
 

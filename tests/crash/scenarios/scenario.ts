@@ -1,7 +1,7 @@
-/** A workflow to be killed, with what it needs to come to its end. */
+/** A workflow to be killed, with everything it needs to finish. */
 import type { Context, OpenRequest, RunOptions, RunResult, Workflow } from "superstep"
 
-/** Told of every handler call, and of every step, so that a test can see what ran again. */
+/** Called for every handler call and every step, so that a test can see what ran again. */
 export type Watch = (ctx: Context, step?: string) => void
 
 export interface Scenario {
@@ -10,6 +10,8 @@ export interface Scenario {
   /** Undefined leaves the question to its deadline. */
   readonly answers?: ((request: Pick<OpenRequest, "prompt">) => unknown) | undefined
   readonly run?: Pick<RunOptions, "limits" | "budget" | "state" | "thread"> | undefined
+  /** How it ends. Default `completed`. */
+  readonly status?: RunResult["status"] | undefined
   /** The outputs come in any order. */
   readonly unordered?: boolean | undefined
 }

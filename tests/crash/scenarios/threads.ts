@@ -3,9 +3,9 @@ import { add, append, channel, merge, node, workflow } from "superstep"
 import type { Scenario, Watch } from "./scenario.ts"
 
 export function threads(watch: Watch): Scenario {
-  const messages = channel("messages", append<string>(), { lasting: true })
-  const tokens = channel("tokens", add(), { lasting: true })
-  const facts = channel("facts", merge<{ [name: string]: string }>({}), { lasting: true })
+  const messages = channel("messages", append<string>(), { persist: true })
+  const tokens = channel("tokens", add(), { persist: true })
+  const facts = channel("facts", merge<{ [name: string]: string }>({}), { persist: true })
   const draft = channel("draft", append<string>())
   const listen = node("listen", async (text: string, ctx) => {
     watch(ctx)

@@ -31,7 +31,7 @@ export function langgraphSystem(State) {
   function waitingGraph(checkpointer, { steps, growing }) {
     return new StateGraph(State)
       .addNode("step", growing ? adding : replacing)
-      .addNode("ask", async () => ({ last: interrupt("Go on?") }))
+      .addNode("ask", async () => ({ last: interrupt("Continue?") }))
       .addEdge(START, "step")
       .addConditionalEdges("step", ({ count }) => (count < steps ? "step" : "ask"), ["step", "ask"])
       .addEdge("ask", END)

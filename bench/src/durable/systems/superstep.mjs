@@ -16,7 +16,7 @@ const replacing = node("replacing", async (count, ctx) => {
   ctx.state.write(last, message(count))
   return count + 1
 })
-const asking = node("asking", async (_, ctx) => ctx.ask({ prompt: "Go on?" }))
+const asking = node("asking", async (_, ctx) => ctx.ask({ prompt: "Continue?" }))
 
 /** The default limit of supersteps is for agents; these runs are longer on purpose. */
 function atMost(steps) {

@@ -1,8 +1,8 @@
-/** What an agent may use. Its counters are those of the journal, over the whole run, so they survive restarts (M8). */
-import { type Budget, SuperstepError, type Usage } from "../core/index.ts"
-import { type BudgetPart, exhausted } from "../core/usage.ts"
-import { Deadline } from "../models/stopping.ts"
-import type { Clock, Context } from "../runtime/index.ts"
+/** What an agent may use. The journal has the counters, over the whole run, so they survive restarts (M8). */
+import { addUsage, type Budget, isSuperstepError, SuperstepError, type Usage } from "../core/index.ts"
+import { type BudgetPart, exhausted } from "../core/internal.ts"
+import { Deadline } from "../models/internal.ts"
+import type { Context } from "../runtime/index.ts"
 
 export interface AgentLimits {
   /** Over the whole run, all tasks of the agent together. */
@@ -21,63 +21,90 @@ export interface AgentLimits {
 
 const ITERATIONS = 20
 
-/** Watches over one agent in one task. After a hand-off there are several. */
+/** Enforces the limits of one agent in one task. After a hand-off there are several. */
 export class Guard {
   readonly agent: string
+  readonly #limits: Budget
+  /** Of the agent, which holds wherever it works: also inside another agent's call, or after a hand-off. */
   readonly #budget: Budget
   readonly #iterations: number
   readonly #seconds: number | undefined
+  /** A part of everything is kept for a final answer. */
+  readonly #reserves: boolean
   #turns = 0
   #deadline: number | undefined
+  #end: number | undefined
 
-  constructor(agent: string, limits: AgentLimits = {}) {
-    const { iterations = ITERATIONS, seconds, ...budget } = limits
+  constructor(agent: string, limits: AgentLimits = {}, budget: Budget = {}, reserves = false) {
+    const { iterations = ITERATIONS, seconds, ...amounts } = limits
     this.agent = agent
+    this.#limits = amounts
     this.#budget = budget
     this.#iterations = iterations
     this.#seconds = seconds
+    this.#reserves = reserves
   }
 
-  /** The start is on record, so that a restart does not give the time anew. */
-  async begin(ctx: Context): Promise<void> {
-    if (this.#seconds === undefined) return
+  /** Seconds that are kept for a final answer: a tenth, and no more than 30. */
+  get #reserve(): number {
+    return this.#reserves ? Math.min(30, (this.#seconds ?? 0) / 10) : 0
+  }
+
+  /**
+   * Starts the agent's time, where it is limited. The start is on record, so that a restart does not extend it. The
+   * deadline fires with `signal` or when the time is up; the caller closes it.
+   */
+  async begin(ctx: Context, signal: AbortSignal): Promise<Deadline | undefined> {
+    if (this.#seconds === undefined) return undefined
     const began = await ctx.step(`began:${this.agent}`, () => ctx.clock.now())
-    this.#deadline = began + this.#seconds * 1_000
-  }
-
-  /** The signal, which also fires when the agent's time is up. To be closed. */
-  within(signal: AbortSignal, clock: Clock): Deadline | undefined {
-    if (this.#deadline === undefined) return undefined
-    const deadline = new Deadline(signal, clock)
-    deadline.set(Math.max(0, this.#deadline - clock.now()), () => this.#timeUp())
+    this.#end = began + this.#seconds * 1_000
+    this.#deadline = this.#end - this.#reserve * 1_000
+    const deadline = new Deadline(signal, ctx.clock)
+    deadline.set(Math.max(0, this.#deadline - ctx.clock.now()), () => this.#timeUp())
     return deadline
   }
 
-  /** Before every turn, also those that the record answers: the count is the same after a restart. */
+  /** For the final answer: what was kept of the time. The caller closes it. */
+  finalDeadline(ctx: Context, signal: AbortSignal): Deadline | undefined {
+    if (this.#end === undefined) return undefined
+    this.#deadline = this.#end
+    const deadline = new Deadline(signal, ctx.clock)
+    deadline.set(Math.max(0, this.#end - ctx.clock.now()), () => this.#timeUp())
+    return deadline
+  }
+
+  /** Called before every turn, also one that the record answers: the count is the same after a restart. */
   turn(): void {
-    if (this.#turns++ >= this.#iterations) {
+    if (this.#turns++ >= this.#iterations - (this.#reserves ? 1 : 0)) {
       throw this.#reached(`${this.#iterations} iterations`, "limits.iterations")
     }
   }
 
-  /** Before a model call that is really made; those under way count, as they have reserved. */
-  checkModelCall(ctx: Context): void {
-    const { toolCalls: _, ...budget } = this.#budget
-    this.#check(budget, ctx.usedBy(this.agent))
+  /** Called before a model call that is really made. Pending calls count: they have reserved. `headroom` has to stay free. */
+  checkModelCall(ctx: Context, headroom: Usage = {}): void {
+    const used = addUsage(ctx.usedBy(this.agent), headroom)
+    this.#check("limits", { ...this.#limits, toolCalls: undefined }, used)
+    this.#check("budget", { ...this.#budget, toolCalls: undefined }, used)
     this.#checkTime(ctx.clock.now())
   }
 
-  /** A limit in US dollars cannot bound a call whose price nobody knows. */
+  /** A limit in US dollars cannot bound a call whose price is unknown. */
   checkPrice({ unpricedCalls = 0 }: Usage): void {
-    const { usd, allowUnpriced } = this.#budget
-    if (usd === undefined || allowUnpriced || unpricedCalls === 0) return
-    const text = `limits.usd of agent "${this.agent}" cannot be kept: the price of the model is not known`
+    if (unpricedCalls === 0) return
+    const bounds = { limits: this.#limits, budget: this.#budget }
+    const found = Object.entries(bounds).find(
+      ([, { usd, allowUnpriced }]) => usd !== undefined && !allowUnpriced,
+    )
+    if (found === undefined) return
+    const text = `${found[0]}.usd of agent "${this.agent}" cannot be kept: the price of the model is not known`
     throw new SuperstepError("BUDGET_UNPRICED", text, { retryable: false, fatal: true })
   }
 
-  /** Before a tool call that is really made; those under way count, as they have reserved. */
+  /** Called before a tool call that is really made. Pending calls count: they have reserved. */
   checkToolCall(ctx: Context): void {
-    this.#check(this.#budget, ctx.usedBy(this.agent))
+    const used = ctx.usedBy(this.agent)
+    this.#check("limits", this.#limits, used)
+    this.#check("budget", this.#budget, used)
     this.#checkTime(ctx.clock.now())
   }
 
@@ -89,15 +116,35 @@ export class Guard {
     return this.#reached(`${this.#seconds} seconds`, "limits.seconds")
   }
 
-  #check(budget: Budget, used: Usage): void {
-    const [part] = exhausted(budget, used)
-    if (part !== undefined) throw this.#reached(`${budget[part]} ${NAMES[part]}`, `limits.${part}`)
+  #check(option: "limits" | "budget", most: Budget, used: Usage): void {
+    const [part] = exhausted(most, used)
+    if (part !== undefined) throw this.#reached(`${most[part]} ${NAMES[part]}`, `${option}.${part}`)
   }
 
   #reached(what: string, option: string): SuperstepError {
     const text = `Agent "${this.agent}" has reached its limit of ${what}. Raise ${option}, or give the workflow an onLimit route.`
-    return new SuperstepError("AGENT_LIMIT", text, { limit: true, retryable: false })
+    const error = new SuperstepError("AGENT_LIMIT", text, { limit: true, retryable: false })
+    reached.set(error, option)
+    return error
   }
+}
+
+const reached = new WeakMap<Error, string>()
+
+/** Which limit it was: `limits.iterations`, `budget.tokens`, `timeout`. */
+export function limitReached(error: unknown): string | undefined {
+  if (error === undefined) return "timeout"
+  if (!isSuperstepError(error)) return undefined
+  const part = error.code === "BUDGET_EXCEEDED" ? /exceeded: (\w+)/.exec(error.message)?.[1] : undefined
+  return part === undefined ? reached.get(error) : `budget.${part}`
+}
+
+/** Whether the error is a limit that a final answer can follow. */
+export function isLimit(error: unknown): error is SuperstepError {
+  return (
+    isSuperstepError(error, "AGENT_LIMIT") ||
+    (isSuperstepError(error, "BUDGET_EXCEEDED") && error.limit === true)
+  )
 }
 
 const NAMES: Record<BudgetPart, string> = {

@@ -1,20 +1,29 @@
 /**
  * The loop of an agent: model, tools, model, until there is an answer.
  *
- * L1 every model call and every tool call that finished is on record, and is not made again after a crash or a retry.
- * L2 limits and budgets are looked at before a call that is really made, not before one that the record answers.
+ * L1 every finished model call and tool call is on record, and is not made again after a crash or a retry.
+ * L2 limits and budgets are checked before a call that is really made, not before one that the record answers.
  * L3 the conversation follows from the input and the records: nothing of it is recorded twice.
- * L4 what a provider gets is a valid history, also after a policy or a hand-off.
+ * L4 a provider gets a valid history, also after a history policy or a hand-off.
  */
-import { SuperstepError } from "../core/index.ts"
+import { type Json, type NodeId, SuperstepError } from "../core/index.ts"
 import type { Message } from "../models/index.ts"
-import type { Deadline } from "../models/stopping.ts"
-import { type Context, telemetryOf } from "../runtime/index.ts"
+import type { Deadline } from "../models/internal.ts"
+import {
+  type AgentReport,
+  type AgentStep,
+  type Context,
+  leaveAtLimit,
+  reportAgent,
+} from "../runtime/index.ts"
 import type { ToolCallContext } from "../tools/index.ts"
-import type { Agent } from "./agent.ts"
-import { type AgentCore, coreOf } from "./agent-core.ts"
-import { Guard } from "./agent-limits.ts"
-import type { ToolTable } from "./agent-tools.ts"
+import type { ToolOutcome } from "../tools/internal.ts"
+import { type Agent, type AgentCore, coreOf, type HandedOver } from "./agent-core.ts"
+import { Guard, isLimit, limitReached } from "./agent-limits.ts"
+import { systemPrompt } from "./agent-prompt.ts"
+import { reportOf, stepOf } from "./agent-report.ts"
+import { type ActiveAgent, type AgentScope, pathOf, taskScope } from "./agent-scope.ts"
+import { agentStep, type StepReply } from "./agent-step.ts"
 import {
   callsOf,
   inputMessages,
@@ -25,240 +34,415 @@ import {
   textOf,
   toolCallsOf,
   userText,
+  validHistory,
 } from "./conversation.ts"
-import { chooseMessages } from "./history-policy.ts"
-import { filtered, modelTurn } from "./model-turn.ts"
-import { pathOf } from "./scope-path.ts"
-import { Secrets } from "./secrets.ts"
-import { outputInvalid, REPAIRS, repairRequest } from "./structured-output.ts"
+import { beside, checkAll, type GuardrailTrip, guardrailsOn, inputText, Tripped } from "./guardrails.ts"
+import type { TakeOver } from "./hand-off.ts"
+import { lastSpeaker, reachableAgent, withSpeaker } from "./last-speaker.ts"
+import { FINAL_TOKENS } from "./model-step.ts"
+import { fittingStep } from "./overflow.ts"
+import { Secrets, UnknownOutcomes } from "./secrets.ts"
+import { shouldStop } from "./stop-when.ts"
+import { AnswerReader } from "./structured-output.ts"
 import { summaryOf } from "./summary.ts"
-import { toldAsText } from "./told-as-text.ts"
 import { toolTurn } from "./tool-turn.ts"
-import { tracedAgent } from "./traced-calls.ts"
-import { UnknownOutcomes } from "./unknown-outcomes.ts"
-import { validHistory } from "./valid-history.ts"
+import { traceAgent, tracedTakeOver } from "./traced-calls.ts"
 
-/** Where in a run an agent is at work. */
-export interface Place {
-  readonly ctx: Context
-  readonly signal: AbortSignal
-  /** The names of the scopes that lead here. */
-  readonly path: string
-  /** As a tool of another agent. */
-  readonly isNested: boolean
+const MAX_DEPTH = 16
+
+/**
+ * As a node: continues the agent's stored conversation, if it has one. The answer is undefined where a guardrail sent its
+ * trip to another node.
+ */
+export function runAgent(core: AgentCore, input: unknown, ctx: Context): Promise<unknown> {
+  return traceAgent(core, ctx, async (inside) => {
+    const { messages: channel } = core.options
+    const before = channel === undefined ? [] : validHistory(inside.state.get(channel))
+    const conversation = new AgentConversation(core, input, taskScope(inside), before)
+    leaveAtLimit(inside, (error) => ({
+      writes: channel === undefined ? [] : [[channel.key, spoken(core, conversation, before)]],
+      notice: conversation.unfinished(error),
+    }))
+    const answer = await reported(conversation, inside, (trip, to) => inside.send(trip, { to }))
+    if (channel !== undefined) inside.state.write(channel, spoken(core, conversation, before))
+    return answer
+  })
 }
 
-const DEEPEST = 16
-
-/** As a node: with the conversation that lasts, where the agent has one. */
-export async function runAgent(core: AgentCore, input: unknown, ctx: Context): Promise<unknown> {
-  const above = telemetryOf(ctx)
-  if (above === undefined) return await answerNode(core, input, ctx)
-  return await tracedAgent(above, core, ctx, (inside) => answerNode(core, input, inside))
+/** The answer. What the agent did is in the result of the run, also where there is no answer. */
+async function reported(
+  conversation: AgentConversation,
+  ctx: Context,
+  send?: (trip: GuardrailTrip, to: NodeId) => void,
+): Promise<unknown> {
+  try {
+    return await conversation.answer(send)
+  } finally {
+    reportAgent(ctx, conversation.report())
+  }
 }
 
-async function answerNode(core: AgentCore, input: unknown, ctx: Context): Promise<unknown> {
-  const { messages: lasting } = core.options
-  const place = { ctx, signal: ctx.signal, path: "", isNested: false }
-  const before = lasting === undefined ? [] : validHistory(ctx.state.get(lasting))
-  const talk = new Talk(core, input, place, before)
-  const answer = await talk.answer()
-  if (lasting !== undefined) ctx.state.write(lasting, talk.added)
-  return answer
+/** What a task adds to its stored conversation; with who spoke last, if that is not the agent which was asked. */
+function spoken(
+  { name, options }: AgentCore,
+  { added, lastAgent }: AgentConversation,
+  before: readonly Message[],
+) {
+  if (options.continueWith !== "last") return added
+  const isAsBefore = lastAgent === (lastSpeaker(before) ?? name)
+  return isAsBefore ? added : withSpeaker(added, lastAgent)
 }
 
-/** What became of an agent's part in a conversation that others keep. */
+/** The result of an agent's part in a conversation that its caller keeps. */
 export interface Part {
-  /** Its answer, or what it said when it handed over. */
+  /** Its answer, or its text when it handed over. */
   readonly answer: unknown
-  /** Who is to go on. */
+  /** The agent that continues. */
   readonly to: Agent | undefined
 }
 
-/** As one of several in a conversation that others keep: until it answers, or hands over to one of `others`. */
-export async function runPart(
+/** As one of several in a conversation that the caller keeps: until it answers, or hands over to one of `others`. */
+export function runPart(
   core: AgentCore,
   input: unknown,
   ctx: Context,
   others: ReadonlySet<Agent>,
 ): Promise<Part> {
-  const part = async (inside: Context) => {
-    const place = { ctx: inside, signal: inside.signal, path: "", isNested: false }
-    const talk = new Talk(core, input, place, [], others)
-    return { answer: await talk.answer(), to: talk.leftTo }
-  }
-  const above = telemetryOf(ctx)
-  return await (above === undefined ? part(ctx) : tracedAgent(above, core, ctx, part))
+  return traceAgent(core, ctx, async (inside) => {
+    const conversation = new AgentConversation(core, input, taskScope(inside), [], others)
+    return { answer: await reported(conversation, inside), to: conversation.leftTo }
+  })
 }
 
 /** As a tool: in a conversation of its own. */
 export async function runNested(core: AgentCore, input: unknown, call: ToolCallContext): Promise<unknown> {
+  const { ctx, signal } = call
   const path = pathOf(call)
-  if (path.split("/").length > DEEPEST) {
-    const text = `Agents that give tasks to agents: "${core.name}" would be the ${DEEPEST}th one inside another. Do the task here.`
+  if (path.split("/").length > MAX_DEPTH) {
+    const text = `Agents that give tasks to agents: "${core.name}" would be the ${MAX_DEPTH}th one inside another. Do the task here.`
     throw new SuperstepError("AGENT_DEPTH", text, { retryable: false })
   }
-  const { ctx, signal } = call
-  const place = { ctx, signal, path, isNested: true }
-  const above = telemetryOf(ctx)
-  if (above === undefined) return await new Talk(core, input, place, []).answer()
-  return await tracedAgent(above, core, ctx, (inside) =>
-    new Talk(core, input, { ...place, ctx: inside }, []).answer(),
+  return await traceAgent(core, ctx, (inside) =>
+    new AgentConversation(core, input, { ctx: inside, signal, path, isNested: true }, []).answer(),
   )
 }
 
-/** The agent that has the word. */
-interface Speaker {
-  readonly core: AgentCore
-  readonly tools: ToolTable
+interface Speaker extends ActiveAgent {
   readonly system: readonly Message[]
 }
 
 /** One conversation, from an input to its answer. */
-class Talk {
+class AgentConversation {
   readonly #core: AgentCore
   readonly #input: unknown
-  readonly #place: Place
+  readonly #scope: AgentScope
+  readonly #others: ReadonlySet<Agent> | undefined
   readonly #guards: Guard[] = []
   readonly #deadlines: Deadline[] = []
   readonly #ids = new Set<string>()
   readonly #secrets = new Secrets()
   readonly #unknown = new UnknownOutcomes()
+  readonly #reader: AnswerReader
   readonly #messages: Message[]
-  #signal: AbortSignal
+  readonly #steps: AgentStep[] = []
+  /** Agents that have called a tool: their `toolChoice` has been followed. */
+  readonly #hasCalled = new Set<string>()
   #modelCalls = 0
-  readonly #others: ReadonlySet<Agent> | undefined
+  /** The agent whose turn it is. */
+  #speaker: Speaker | undefined
+  /** The context of the agent that was asked, and the span of the one that took over. */
+  readonly #ctx: Context
+  #takenOver: ReturnType<typeof tracedTakeOver>
+  /** The most tokens of the conversation that the model takes, once it turned out that there were too many. */
+  #tokens: number | undefined
   /** What this task adds to the conversation. */
   readonly added: Message[] = []
-  /** Who goes on with the conversation outside of this task. */
+  /** The agent that continues the conversation outside of this task. */
   leftTo: Agent | undefined
+  /** The agent that speaks, or spoke last. */
+  lastAgent: string
 
   constructor(
     core: AgentCore,
     input: unknown,
-    place: Place,
+    scope: AgentScope,
     before: readonly Message[],
     others?: ReadonlySet<Agent>,
   ) {
     this.#core = core
-    this.#others = others
+    this.lastAgent = core.name
+    this.#reader = new AnswerReader(core)
     this.#input = input
-    this.#place = place
-    this.#signal = place.signal
+    this.#scope = scope
+    this.#ctx = scope.ctx
+    this.#others = others
     this.#messages = [...before]
     for (const message of inputMessages(input)) this.#add(message)
     for (const message of this.#messages) for (const id of callsOf(message)) this.#ids.add(id)
   }
 
-  async answer(): Promise<unknown> {
+  report(): AgentReport {
+    return reportOf(this.#core.name, this.lastAgent, this.#steps, this.added)
+  }
+
+  /** `send` takes the trip of a guardrail to another node, where that is possible. */
+  async answer(send?: (trip: GuardrailTrip, to: NodeId) => void): Promise<unknown> {
     try {
-      return await this.#loop()
+      return await this.#traced()
+    } catch (error) {
+      if (!(error instanceof Tripped) || error.onTrip === "fail") throw error
+      const { trip, onTrip } = error
+      if ("answer" in onTrip) return await this.#answerWith(onTrip.answer, trip)
+      if (send === undefined) throw error
+      send(trip, onTrip.to)
+      return undefined
     } finally {
       for (const deadline of this.#deadlines) deadline.close()
     }
   }
 
+  /** The work of an agent that took over, until it hands over in turn or the conversation ends. */
+  async #traced(): Promise<unknown> {
+    try {
+      const answer = await this.#loop()
+      this.#takenOver?.end()
+      return answer
+    } catch (error) {
+      this.#takenOver?.end(error)
+      throw error
+    }
+  }
+
+  /** The fixed answer of a guardrail that tripped. */
+  async #answerWith(answer: Json, { guardrail }: GuardrailTrip): Promise<unknown> {
+    const text = typeof answer === "string" ? answer : JSON.stringify(answer)
+    this.#add({ role: "assistant", content: [{ type: "text", text }] })
+    return await this.#reader.readFinal(answer, `guardrail "${guardrail}"`, this.#core)
+  }
+
+  /** For the node of a limit route: how far it has come. */
+  unfinished(error: unknown): Record<string, unknown> {
+    const said = this.#messages.findLast(({ role }) => role === "assistant")
+    const answer = said === undefined ? "" : textIn(said)
+    const limit = limitReached(error)
+    return {
+      agent: this.lastAgent,
+      messages: [...this.#messages],
+      ...(answer === "" ? {} : { answer }),
+      ...(limit === undefined ? {} : { limit }),
+    }
+  }
+
   async #loop(): Promise<unknown> {
-    const { name, output, options } = this.#core
-    const repairs = options.repairs ?? REPAIRS
-    let repaired = 0
-    let speaker = await this.#enter(this.#core)
+    const { signal } = this.#scope
+    try {
+      return await this.#turns()
+    } catch (error) {
+      const speaker = this.#speaker
+      const isWanted = speaker?.core.options.onLimit === "answer" && isLimit(error) && !signal.aborted
+      if (!isWanted || speaker === undefined) throw error
+      this.#scope.signal = signal
+      return await this.#finalAnswer(speaker, error)
+    }
+  }
+
+  /** At a limit: an answer with what is known, from the model alone. Where that is not possible, the limit stands. */
+  async #finalAnswer(speaker: Speaker, limit: SuperstepError): Promise<unknown> {
+    const { core } = speaker
+    for (const guard of this.#guards) {
+      const deadline = guard.finalDeadline(this.#scope.ctx, this.#scope.signal)
+      if (deadline === undefined) continue
+      this.#deadlines.push(deadline)
+      this.#scope.signal = deadline.signal
+    }
+    const { maxOutputTokens = FINAL_TOKENS } = core.options.settings ?? {}
+    const tools = { ...speaker.tools, byName: new Map(), offered: undefined }
+    try {
+      const { reply } = await agentStep(
+        { ...speaker, tools },
+        {
+          system: speaker.system,
+          messages: [...this.#messages, userText(FINAL)],
+          responseFormat: this.#reader.formatOf(core).responseFormat,
+          toolChoice: undefined,
+          number: this.#steps.length + 1,
+          asked: this.#modelCalls,
+          ids: this.#ids,
+          tokens: this.#tokens,
+          final: { maxOutputTokens: Math.min(FINAL_TOKENS, maxOutputTokens) },
+        },
+      )
+      this.#steps.push(stepOf(core.name, reply, [], []))
+      this.#add(replyMessage(reply, NO_ARGS))
+      const answer = await this.#reader.read(reply, core)
+      if ("value" in answer) return await this.#checked(speaker, answer.value)
+    } catch (error) {
+      if (!isLimit(error)) throw error
+    }
+    throw limit
+  }
+
+  async #turns(): Promise<unknown> {
+    const reader = this.#reader
+    let speaker = await this.#enter(this.#first())
+    await this.#checkInput(false)
     for (;;) {
       for (const guard of this.#guards) guard.turn()
-      const reply = await this.#ask(speaker)
+      const { reply, active, retry } = await this.#guarded(() => this.#ask(speaker))
       const calls = toolCallsOf(reply)
-      if (calls.length > 0) {
-        const { outcomes, edited, next } = await this.#callTools(speaker, calls)
-        this.#add(replyMessage(reply, argsSeen(calls, edited)))
-        this.#add(resultsMessage(calls, outcomes))
-        if (next !== undefined && this.#others?.has(next)) {
-          this.leftTo = next
-          return textOf(reply)
-        }
-        if (next !== undefined) speaker = await this.#handOver(speaker, coreOf(next))
+      if (retry !== undefined) {
+        this.#secrets.endCalls()
+        this.#steps.push(stepOf(speaker.core.name, reply, [], []))
+        for (const message of retry) this.#add(message)
         continue
       }
-      if (reply.finish === "content-filter" && textOf(reply) === "") throw filtered(speaker.core.name, reply)
+      if (calls.length > 0) {
+        const { outcomes, edited, next, limit } = await toolTurn(active, calls, this.#unknown)
+        this.#hasCalled.add(speaker.core.name)
+        this.#secrets.endCalls()
+        this.#steps.push(stepOf(speaker.core.name, reply, calls, outcomes))
+        this.#add(replyMessage(reply, visibleArgs(calls, edited)))
+        this.#add(resultsMessage(calls, outcomes))
+        if (limit !== undefined) throw limit
+        if (next !== undefined && this.#others?.has(next.agent)) {
+          this.leftTo = next.agent
+          return textOf(reply)
+        }
+        const direct = directResult(active, calls, outcomes)
+        if (direct !== undefined) {
+          const answer = await reader.readFinal(direct.value, `tool "${direct.tool}"`, speaker.core)
+          return await this.#checked(speaker, answer)
+        }
+        if (next !== undefined) speaker = await this.#handOver(speaker, next)
+        else if (await shouldStop(speaker.core.options.stopWhen, speaker.about(this.#steps.length))) {
+          return await this.#checked(speaker, await reader.readFinal(textOf(reply), "stopWhen", speaker.core))
+        }
+        continue
+      }
+      this.#steps.push(stepOf(speaker.core.name, reply, [], []))
       this.#add(replyMessage(reply, NO_ARGS))
-      const answer = await output.read(reply)
-      if (answer.ok) return answer.value
-      if (repaired++ >= repairs) throw outputInvalid(name, answer.reason, repairs)
-      this.#add(userText(repairRequest(answer.reason)))
+      const answer = await reader.read(reply, speaker.core)
+      if ("value" in answer) return await this.#checked(speaker, answer.value)
+      this.#add(answer.repair)
     }
+  }
+
+  /** The input's guardrails, before the first model call or beside it. */
+  async #checkInput(parallel: boolean): Promise<void> {
+    const { name: agent, options } = this.#core
+    const guardrails = guardrailsOn(options.guardrails, "input")
+    const due = guardrails.filter((one) => (one.parallel ?? false) === parallel)
+    if (due.length === 0) return
+    const subject = { agent, text: inputText(inputMessages(this.#input)), value: this.#input }
+    await checkAll(this.#scope, due, subject)
+  }
+
+  /** The first model call, with the checks beside it; later ones as they are. */
+  async #guarded<T>(ask: () => Promise<T>): Promise<T> {
+    const { guardrails } = this.#core.options
+    const isFirst = this.#steps.length === 0
+    if (!isFirst || !guardrailsOn(guardrails, "input").some(({ parallel }) => parallel)) return await ask()
+    const { signal } = this.#scope
+    try {
+      return await beside(
+        () => this.#checkInput(true),
+        signal,
+        (either) => {
+          this.#scope.signal = either
+          return ask()
+        },
+      )
+    } finally {
+      this.#scope.signal = signal
+    }
+  }
+
+  /** The answer, once the guardrails of the agent that was asked and of the one that answered have let it pass. */
+  async #checked({ core }: Speaker, value: unknown): Promise<unknown> {
+    for (const { name: agent, options } of new Set([this.#core, core])) {
+      const guardrails = guardrailsOn(options.guardrails, "output")
+      if (guardrails.length === 0) continue
+      const text = typeof value === "string" ? value : JSON.stringify(value)
+      await checkAll(this.#scope, guardrails, { agent, text, value })
+    }
+    return value
   }
 
   /** An agent begins to speak, with instructions and tools of its own, and under its own limits too. */
-  async #enter(core: AgentCore): Promise<Speaker> {
-    const { ctx } = this.#place
+  async #enter(core: AgentCore, handoff?: HandedOver): Promise<Speaker> {
+    const { ctx } = this.#scope
     if (!this.#guards.some(({ agent }) => agent === core.name)) {
-      const guard = new Guard(core.name, core.options.limits)
+      const { limits, budget, onLimit } = core.options
+      const guard = new Guard(core.name, limits, budget, onLimit === "answer")
       this.#guards.push(guard)
-      await guard.begin(ctx)
-      const deadline = guard.within(this.#signal, ctx.clock)
+      const deadline = await guard.begin(ctx, this.#scope.signal)
       if (deadline !== undefined) {
         this.#deadlines.push(deadline)
-        this.#signal = deadline.signal
+        this.#scope.signal = deadline.signal
       }
     }
-    const opened = core.tools(ctx)
+    const opened = core.tools(ctx, this.#input)
     const tools = opened instanceof Promise ? await opened : opened
-    const { instructions } = core.options
-    const said =
-      typeof instructions === "function" ? await instructions(this.#input as never, ctx) : instructions
-    const parts = [said ?? "", ...tools.instructions].filter((part) => part !== "")
-    return {
-      core,
-      tools,
-      system: parts.length === 0 ? [] : [{ role: "system", content: parts.join("\n\n") }],
+    const system = await systemPrompt(core, tools, this.#input, ctx, "", handoff)
+    const about = (step: number) => ({ agent: core.name, step, input: this.#input, steps: this.#steps, ctx })
+    const { guards, secrets } = { guards: this.#guards, secrets: this.#secrets }
+    this.#speaker = { core, tools, system, scope: this.#scope, guards, secrets, about }
+    return this.#speaker
+  }
+
+  /** The agent that was asked; or the one that spoke last in the thread, if it is to continue. */
+  #first(): AgentCore {
+    const last = this.#core.options.continueWith === "last" ? lastSpeaker(this.#messages) : undefined
+    const found = last === undefined ? this.#core : reachableAgent(this.#core, last)
+    if (found !== undefined) {
+      this.lastAgent = found.name
+      return found
     }
+    this.#ctx.log("warn", `"${last}" spoke last, and "${this.#core.name}" has no hand-off to it any more.`)
+    return this.#core
   }
 
-  async #handOver(from: Speaker, core: AgentCore): Promise<Speaker> {
-    this.#place.ctx.emit("agent.handoff", { from: from.core.name, to: core.name })
-    return await this.#enter(core)
+  async #handOver({ core: { name: from } }: Speaker, { agent, filter, payload }: TakeOver): Promise<Speaker> {
+    const core = coreOf(agent)
+    const handoff: HandedOver = { from, payload }
+    this.#scope.ctx.emit("agent.handoff", { from, to: core.name })
+    this.lastAgent = core.name
+    if (filter !== undefined) {
+      const seen = validHistory(filter([...this.#messages], handoff))
+      this.#messages.splice(0, this.#messages.length, ...seen)
+    }
+    this.#takenOver?.end()
+    this.#takenOver = tracedTakeOver(core, this.#ctx)
+    this.#scope.ctx = this.#takenOver?.ctx ?? this.#ctx
+    return await this.#enter(core, handoff)
   }
 
-  async #ask({ core, tools, system }: Speaker) {
-    const { history = "all" } = core.options
+  async #ask(speaker: Speaker): Promise<StepReply> {
+    const { core, system } = speaker
+    const { history, toolChoice } = core.options
     if (typeof history === "object" && history.kind === "summarise") {
-      const caller = { core, guards: this.#guards, place: this.#place, signal: this.#signal }
-      this.#add(await summaryOf(history, this.#messages, caller))
+      this.#add(await summaryOf(history, this.#messages, speaker))
     }
-    const chosen = chooseMessages(history, this.#messages)
-    const reply = await modelTurn({
-      core,
-      guards: this.#guards,
-      place: this.#place,
-      signal: this.#signal,
-      tools,
-      prompt: system.concat(tools.offered === undefined ? toldAsText(chosen) : chosen),
-      responseFormat: this.#core.output.responseFormat,
-      number: ++this.#modelCalls,
+    const isFollowed = this.#hasCalled.has(core.name) && toolChoice !== "none"
+    const request = {
+      system,
+      messages: this.#messages,
+      responseFormat: this.#reader.formatOf(core).responseFormat,
+      toolChoice: isFollowed ? undefined : toolChoice,
+      number: this.#steps.length + 1,
+      asked: this.#modelCalls,
       ids: this.#ids,
-      secrets: this.#secrets,
+      tokens: this.#tokens,
+    }
+    const asked = await fittingStep(speaker, request, async () => {
+      if (typeof history === "object" && history.kind === "summarise")
+        this.#add(await summaryOf(history, this.#messages, speaker, true))
+      return this.#messages
     })
-    for (const { id } of toolCallsOf(reply)) this.#ids.add(id)
-    return reply
-  }
-
-  async #callTools({ core, tools }: Speaker, calls: readonly ToolCall[]) {
-    const { ctx, path } = this.#place
-    const result = await toolTurn(
-      {
-        agent: core.name,
-        options: core.options,
-        tools: tools.byName,
-        guards: this.#guards,
-        secrets: this.#secrets,
-        ctx,
-        signal: this.#signal,
-        path,
-      },
-      calls,
-      this.#unknown,
-    )
-    this.#secrets.endCalls()
-    return result
+    this.#tokens = asked.tokens
+    this.#modelCalls += asked.asked
+    for (const { id } of toolCallsOf(asked.reply)) this.#ids.add(id)
+    return asked
   }
 
   #add(message: Message | undefined): void {
@@ -268,11 +452,31 @@ class Talk {
   }
 }
 
+/** The first result of the turn that is the agent's answer as it is. */
+function directResult(
+  { tools }: ActiveAgent,
+  calls: readonly ToolCall[],
+  outcomes: readonly ToolOutcome[],
+): { readonly value: Json; readonly tool: string } | undefined {
+  for (const [i, { name: tool }] of calls.entries()) {
+    const outcome = outcomes[i]
+    if (outcome?.ok && tools.byName.get(tool)?.returnDirect === true) return { value: outcome.value, tool }
+  }
+  return undefined
+}
+
+const FINAL =
+  "You have reached a limit, and cannot call tools any more. Answer now, with what you know. Say what is missing."
+
+/** What a message says, without reasoning and calls. */
+function textIn({ content }: Message): string {
+  if (typeof content === "string") return content
+  return content.map((part) => (part.type === "text" ? part.text : "")).join("")
+}
+
 const NO_ARGS: ReadonlyMap<string, unknown> = new Map()
 
-/** The arguments as the model sees them again: what it wrote, or what a person put in its place. */
-function argsSeen(calls: readonly ToolCall[], edited: ReadonlyMap<string, unknown>): Map<string, unknown> {
-  const seen = new Map<string, unknown>()
-  for (const { id, args } of calls) seen.set(id, edited.get(id) ?? readObject(args))
-  return seen
+/** The arguments as the model sees them again: its own, or those that a person put in their place. */
+function visibleArgs(calls: readonly ToolCall[], edited: ReadonlyMap<string, unknown>): Map<string, unknown> {
+  return new Map(calls.map(({ id, args }) => [id, edited.get(id) ?? readObject(args)]))
 }

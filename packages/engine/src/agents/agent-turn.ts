@@ -1,16 +1,16 @@
 /**
- * One turn of an agent in a conversation that somebody else keeps: what its model says, and, by a second function, the
- * calls it made. For graphs in which the tools are run by a node of their own. Both are recorded, as in the loop (L1, L2).
+ * One turn of an agent in a conversation that its caller keeps: the model's reply, and, by a second function, its tool
+ * calls. For graphs in which a node of its own runs the tools. Both are recorded, as in the loop (L1, L2).
  */
 import { SuperstepError } from "../core/index.ts"
 import type { Message } from "../models/index.ts"
 import type { Context } from "../runtime/index.ts"
-import type { ToolOutcome } from "../tools/call-tool.ts"
 import type { Tool } from "../tools/index.ts"
-import type { Agent } from "./agent.ts"
-import { type AgentCore, coreOf } from "./agent-core.ts"
+import type { ToolOutcome } from "../tools/internal.ts"
+import { type Agent, type AgentCore, coreOf } from "./agent-core.ts"
 import { Guard } from "./agent-limits.ts"
-import { type ToolTable, toolTable } from "./agent-tools.ts"
+import { systemPrompt } from "./agent-prompt.ts"
+import { taskScope } from "./agent-scope.ts"
 import {
   callsOf,
   readObject,
@@ -19,29 +19,27 @@ import {
   type ToolCall,
   textOf,
   toolCallsOf,
-  userText,
 } from "./conversation.ts"
 import { isHandoff } from "./hand-off.ts"
-import { chooseMessages } from "./history-policy.ts"
-import { modelTurn } from "./model-turn.ts"
-import { Secrets, secretNames } from "./secrets.ts"
-import { outputInvalid, REPAIRS, repairRequest } from "./structured-output.ts"
-import { toldAsText } from "./told-as-text.ts"
+import { toolTable } from "./make-core.ts"
+import { fittingStep } from "./overflow.ts"
+import { Secrets, secretNames, UnknownOutcomes } from "./secrets.ts"
+import { AnswerReader } from "./structured-output.ts"
+import type { ToolTable } from "./tool-table.ts"
 import { toolTurn } from "./tool-turn.ts"
-import { UnknownOutcomes } from "./unknown-outcomes.ts"
 
 export interface TurnOptions {
   /** The conversation so far. */
   readonly messages: readonly Message[]
-  /** What it may call beside its own tools. */
+  /** Tools besides its own. */
   readonly tools?: readonly Tool[] | undefined
-  /** What it is told after its own instructions. */
+  /** Instructions after its own. */
   readonly instructions?: string | undefined
 }
 
 export interface Turn {
   /** What is added to the conversation. A repaired answer stands alone, without what it replaces. */
-  readonly said: readonly Message[]
+  readonly added: readonly Message[]
   readonly text: string
   /** The text, or the data where the agent has an output schema; undefined where it called tools. */
   readonly answer: unknown
@@ -51,42 +49,51 @@ export interface Turn {
 export async function agentTurn(agent: Agent, options: TurnOptions, ctx: Context): Promise<Turn> {
   const core = coreOf(agent)
   const { messages } = options
-  const tools = await tableOf(core, options.tools ?? [], ctx)
+  const tools = await tableOf(core, options.tools ?? [], ctx, messages)
   checkSecrets(core, tools)
-  const { instructions, history = "all", repairs = REPAIRS } = core.options
-  const own = typeof instructions === "function" ? await instructions(messages as never, ctx) : instructions
-  const told = [own ?? "", ...tools.instructions, options.instructions ?? ""].filter((part) => part !== "")
-  const system: Message[] = told.length === 0 ? [] : [{ role: "system", content: told.join("\n\n") }]
-  const chosen = chooseMessages(history, [...messages])
-  const prompt = [...(tools.offered === undefined ? toldAsText(chosen) : chosen)]
-  const guard = new Guard(core.name, core.options.limits)
-  await guard.begin(ctx)
-  const deadline = guard.within(ctx.signal, ctx.clock)
-  const signal = deadline?.signal ?? ctx.signal
+  const system = await systemPrompt(core, tools, messages, ctx, options.instructions)
+  const conversation = [...messages]
+  const guard = new Guard(core.name, core.options.limits, core.options.budget)
+  const scope = taskScope(ctx)
+  const deadline = await guard.begin(ctx, ctx.signal)
+  if (deadline !== undefined) scope.signal = deadline.signal
+  const about = hookInfo(core, messages, ctx)
+  const speaker = { core, tools, scope, guards: [guard], secrets: new Secrets(), about }
+  const reader = new AnswerReader(core)
+  const ids = new Set(messages.flatMap(callsOf))
+  let asked = 0
+  let tokens: number | undefined
   try {
     for (let number = 1; ; number++) {
       guard.turn()
-      const reply = await modelTurn({
-        core,
-        tools,
-        guards: [guard],
-        place: { ctx, signal, path: "", isNested: false },
-        signal,
-        prompt: [...system, ...prompt],
-        responseFormat: core.output.responseFormat,
+      const { responseFormat } = core.output
+      const { toolChoice } = core.options
+      const request = {
+        system,
+        messages: conversation,
+        responseFormat,
+        toolChoice,
         number,
-        ids: new Set(messages.flatMap(callsOf)),
-        secrets: new Secrets(),
-      })
+        asked,
+        ids,
+        tokens,
+      }
+      const step = await fittingStep(speaker, request, async () => conversation)
+      const { reply, retry } = step
+      tokens = step.tokens
+      asked += step.asked
+      if (retry !== undefined) {
+        conversation.push(...retry)
+        continue
+      }
       const calls = toolCallsOf(reply)
       const message = replyMessage(reply, new Map(calls.map(({ id, args }) => [id, readObject(args)])))
-      const said = message === undefined ? [] : [message]
+      const added = message === undefined ? [] : [message]
       const text = textOf(reply)
-      if (calls.length > 0) return { said, text, answer: undefined, calls }
-      const read = await core.output.read(reply)
-      if (read.ok) return { said, text, answer: read.value, calls }
-      if (number > repairs) throw outputInvalid(core.name, read.reason, repairs)
-      prompt.push(...said, userText(repairRequest(read.reason)))
+      if (calls.length > 0) return { added, text, answer: undefined, calls }
+      const answer = await reader.read(reply)
+      if ("value" in answer) return { added, text, answer: answer.value, calls }
+      conversation.push(...added, ...(answer.repair === undefined ? [] : [answer.repair]))
     }
   } finally {
     deadline?.close()
@@ -100,7 +107,7 @@ export interface MadeCalls {
 }
 
 export interface CallToolsOptions {
-  /** Another tool in the place of each of the agent's own, hand-offs excepted. */
+  /** Replaces each of the agent's own tools, except hand-offs. */
   readonly wrap?: ((tool: Tool) => Tool) | undefined
 }
 
@@ -111,31 +118,32 @@ export async function callTools(
   ctx: Context,
   options: CallToolsOptions = {},
 ): Promise<MadeCalls> {
-  const core = coreOf(agent)
-  const tools = await core.tools(ctx)
   const { wrap = (tool) => tool } = options
-  const byName = new Map([...tools.byName].map(([name, tool]) => [name, isHandoff(tool) ? tool : wrap(tool)]))
-  const guards = [new Guard(core.name, core.options.limits)]
+  const core = coreOf(agent)
+  const table = await core.tools(ctx, undefined)
+  const byName = new Map([...table.byName].map(([name, tool]) => [name, isHandoff(tool) ? tool : wrap(tool)]))
+  const active = {
+    core,
+    tools: { ...table, byName },
+    scope: taskScope(ctx),
+    guards: [new Guard(core.name, core.options.limits, core.options.budget)],
+    secrets: new Secrets(),
+    about: hookInfo(core, undefined, ctx),
+  }
   const outcomes: ToolOutcome[] = []
   for (const call of calls) {
-    const turn = {
-      agent: core.name,
-      options: core.options,
-      tools: byName,
-      guards,
-      secrets: new Secrets(),
-    }
-    const { outcomes: made } = await toolTurn(
-      { ...turn, ctx, signal: ctx.signal, path: "" },
-      [call],
-      new UnknownOutcomes(),
-    )
-    outcomes.push(...made)
+    const made = await toolTurn(active, [call], new UnknownOutcomes())
+    if (made.limit !== undefined) throw made.limit
+    outcomes.push(...made.outcomes)
   }
   return { results: resultsMessage(calls, outcomes), outcomes }
 }
 
-/** Calls go by the record, which has no secrets: a tool that needs them would be called for ever. */
+function hookInfo({ name: agent }: AgentCore, input: unknown, ctx: Context) {
+  return (step: number) => ({ agent, step, input, steps: [], ctx })
+}
+
+/** Calls are made from the record, which has no secrets: a tool that needs them would be called again and again. */
 function checkSecrets({ name }: AgentCore, { byName }: ToolTable): void {
   for (const tool of byName.keys()) {
     if (secretNames(byName, tool).length === 0) continue
@@ -144,8 +152,13 @@ function checkSecrets({ name }: AgentCore, { byName }: ToolTable): void {
   }
 }
 
-async function tableOf(core: AgentCore, more: readonly Tool[], ctx: Context) {
-  const table = await core.tools(ctx)
+async function tableOf(
+  core: AgentCore,
+  more: readonly Tool[],
+  ctx: Context,
+  input: unknown,
+): Promise<ToolTable> {
+  const table = await core.tools(ctx, input)
   if (more.length === 0) return table
   return toolTable(core.name, [...table.byName.values(), ...more], table.instructions)
 }

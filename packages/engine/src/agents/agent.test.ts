@@ -2,8 +2,8 @@
 import { expect, test } from "vitest"
 import { z } from "zod"
 import { memoryStore, node, workflow } from "../index.ts"
-import { scriptedModel } from "../models/scripted-model.ts"
-import { tool } from "../tools/define-tool.ts"
+import { scriptedModel } from "../models/script/scripted-model.ts"
+import { tool } from "../tools/index.ts"
 import { agent, conversation } from "./index.ts"
 import { shown } from "./stand-ins.test-support.ts"
 
@@ -131,7 +131,7 @@ test("a fatal tool fails the task, and so does any tool when the agent says so",
   expect(two).toMatchObject({ status: "failed", error: { code: "TOOL_FAILED" } })
 })
 
-test("what the model is told of a failure can be said otherwise", async () => {
+test("the message that the model gets for a failure can be changed", async () => {
   const broken = tool({
     name: "broken",
     description: "Fails.",
@@ -175,7 +175,7 @@ test("a schema that transforms reads the answer once", async () => {
   expect((await agent({ name: "x", model, output }).run("go")).outputs).toEqual([{ n: 4 }])
 })
 
-test("a conversation goes on from run to run of a thread", async () => {
+test("a conversation continues from run to run of a thread", async () => {
   const model = scriptedModel([
     { tool_calls: [{ name: "add", args: { a: 1, b: 1 } }] },
     "Two.",
@@ -206,7 +206,7 @@ test("messages as input are taken as they are, once they are valid", async () =>
   expect(shown(model, 0).map((line) => line.split(":")[0])).toEqual(["user", "assistant", "tool", "user"])
 })
 
-test("the same call id twice is told apart", async () => {
+test("two calls with the same id are kept apart", async () => {
   const call = { name: "add", id: "c", args: { a: 1, b: 1 } }
   const model = scriptedModel([{ tool_calls: [call, call] }, { tool_calls: [call] }, "ok"])
   const { status } = await agent({ name: "x", model, tools: [add] }).run("go")
@@ -217,12 +217,25 @@ test("the same call id twice is told apart", async () => {
   expect(ids).toEqual(["c", "c_2", "c_3"])
 })
 
-test("what cannot be an agent is said at once", () => {
+test("options that make no agent are refused at once", () => {
   const model = scriptedModel([])
   expect(() => agent({ name: "", model })).toThrow(/give it a name/)
   expect(() => agent({ name: "x", model: [] })).toThrow(/give it a model/)
   expect(() => agent({ name: "x", model, tools: [add, add] })).toThrow(/two tools named "add"/)
   expect(() => agent({ name: "x", model, limits: { turns: 3 } as object })).toThrow(/limits has no "turns"/)
+  expect(() => agent({ name: "x", model, instruction: "Write." } as never)).toThrow(
+    /there is no option "instruction"; did you mean "instructions"\?/,
+  )
+  const unknown = (options: object) => () => agent({ name: "x", model, ...options })
+  expect(unknown({ maxTurns: 3 })).toThrow(/no option "maxTurns"; did you mean "limits.iterations"\?/)
+  expect(unknown({ system: "Write." })).toThrow(/no option "system"; did you mean "instructions"\?/)
+  expect(unknown({ toolz: [] })).toThrow(/no option "toolz"; did you mean "tools"\?/)
+  expect(unknown({ settings: { temprature: 1 } })).toThrow(
+    /settings: .*"temprature"; did you mean "temperature"/,
+  )
+  expect(unknown({ settings: 1 })).toThrow(/settings is an object, not 1/)
+  expect(unknown({ calling: { timeOut: 1 } })).toThrow(/calling: .*"timeOut"; did you mean "timeout"/)
+  expect(unknown({ calling: { retry: { attemps: 1 } } })).toThrow(/calling.retry: .*did you mean "attempts"/)
   // A rule under a wrong name would hold nothing back.
   expect(() => agent({ name: "x", model, approval: { denied: ["*"] } as object })).toThrow(/"denied"/)
   expect(() => agent({ name: "x", model, approval: "always" as never })).toThrow(/{ deny, allow, ask }/)

@@ -1,57 +1,33 @@
 /** `agent(…)`: a model with instructions and tools. A node of a workflow, a workflow by itself, and a tool of other agents. */
-import { type Node, type Workflow, workflow } from "../builder/index.ts"
-import type { Json } from "../core/index.ts"
+import { type Node, type NodePolicies, type Workflow, workflow } from "../builder/index.ts"
+import type { NodeId } from "../core/index.ts"
+import { omitUndefined } from "../core/internal.ts"
 import type { Message } from "../models/index.ts"
-import {
-  append,
-  type Channel,
-  type Context,
-  channel,
-  jsonSchemaOf,
-  type Schema,
-  validate,
-} from "../runtime/index.ts"
-import type { ApprovalRules, ParsedArgs, Tool } from "../tools/index.ts"
-import { type AgentCore, CORE, makeCore } from "./agent-core.ts"
-import { runAgent, runNested } from "./agent-loop.ts"
-import type { AgentOptions, SomeAgentOptions } from "./agent-options.ts"
-import { isToolset } from "./agent-tools.ts"
-import { toolNameOf } from "./fellow-agents.ts"
+import { append, type Channel, type Context, channel, type Schema } from "../runtime/index.ts"
+import { agentTool } from "./agent-as-tool.ts"
+import { type Agent, type AgentOptions, CORE, coreOf, type SomeAgentOptions } from "./agent-core.ts"
+import { runAgent } from "./agent-loop.ts"
+import { plainInput } from "./conversation.ts"
+import { isToolset, makeCore } from "./make-core.ts"
 import { alreadyRead } from "./structured-output.ts"
 
-export interface Agent<In = never, Out = unknown> extends Node<In, Out>, Workflow<In, Out> {
-  /** The agent as a tool of another one: it works in a conversation of its own, and its answer is the result. */
-  asTool(options?: AgentToolOptions): Tool
-  /** Closes what its toolsets have opened. */
-  close(): Promise<void>
-  /** For the engine. */
-  readonly [CORE]: AgentCore
-}
-
-export interface AgentToolOptions {
-  readonly name?: string | undefined
-  readonly description?: string | undefined
-  readonly approval?: "always" | "never" | ApprovalRules | undefined
-}
-
-export function agent<Out, In = unknown>(
-  options: AgentOptions<In> & { readonly output: Schema<Out> },
-): Agent<In, Out>
-export function agent<In = unknown>(options: AgentOptions<In>): Agent<In, string>
+export function agent<Out, In = unknown, Needs = unknown>(
+  options: AgentOptions<In, Needs> & { readonly output: Schema<Out> },
+): Agent<In, Out, Needs>
+export function agent<In = unknown, Needs = unknown>(
+  options: AgentOptions<In, Needs>,
+): Agent<In, string, Needs>
 export function agent(options: SomeAgentOptions & { readonly output?: Schema | undefined }): Agent {
   const { name, description, input, output, messages } = options
   const core = makeCore(options, output)
   const { retry, timeout, concurrency, maxVisits, budget, onError } = options
+  const run = (message: unknown, ctx: Context) => runAgent(core, message, ctx)
   const definition: Node["definition"] = Object.freeze({
     kind: "agent",
-    handlers: [
-      {
-        schema: input as Schema | undefined,
-        run: (given: unknown, ctx: Context) => runAgent(core, given, ctx),
-      },
-    ],
+    handlers: [{ schema: input as Schema | undefined, run }],
     output: alreadyRead(output),
-    ...given({ description, retry, timeout, concurrency, maxVisits, budget, onError }),
+    warnings: core.warnings,
+    ...omitUndefined({ description, retry, timeout, concurrency, maxVisits, budget, onError }),
   })
   let alone: Workflow | undefined
   const asWorkflow = (): Workflow => {
@@ -72,16 +48,15 @@ export function agent(options: SomeAgentOptions & { readonly output?: Schema | u
     get warnings() {
       return asWorkflow().warnings
     },
-    run: (given, runOptions) => asWorkflow().run(given, runOptions),
-    stream: (given, runOptions) => asWorkflow().stream(given, runOptions),
+    run: (message, runOptions) => asWorkflow().run(plainInput(message), runOptions),
+    stream: (message, runOptions) => asWorkflow().stream(plainInput(message), runOptions),
     resume: (runId, resumeOptions) => asWorkflow().resume(runId, resumeOptions),
     asNode: (nodeOptions) => asWorkflow().asNode(nodeOptions),
     asTool: (toolOptions = {}) => agentTool(core, toolOptions),
     async close() {
-      const closing = (options.tools ?? []).map(async (one) =>
-        isToolset(one) ? await one.close?.() : undefined,
-      )
-      // One that cannot be closed keeps none of the others open.
+      const listed = typeof options.tools === "function" ? [] : (options.tools ?? [])
+      const closing = listed.map(async (one) => (isToolset(one) ? await one.close?.() : undefined))
+      // A toolset that cannot be closed does not keep the others open.
       const failed = (await Promise.allSettled(closing)).find(({ status }) => status === "rejected")
       if (failed?.status === "rejected") throw failed.reason
     },
@@ -89,54 +64,44 @@ export function agent(options: SomeAgentOptions & { readonly output?: Schema | u
   return Object.freeze(self)
 }
 
-export function isAgent(given: unknown): given is Agent {
-  return typeof given === "object" && given !== null && CORE in given
+export function isAgent(value: unknown): value is Agent {
+  return typeof value === "object" && value !== null && CORE in value
 }
 
-/** A channel for a conversation that goes on: with a thread, from run to run. */
+/** A channel for a conversation that continues: with a thread, from run to run. */
 export function conversation(key = "messages"): Channel<readonly Message[], readonly Message[]> {
-  return channel(key, append<Message>(), { lasting: true })
+  // The model's types allow binary data in a message; here it is base64 text, and anything else is refused when written.
+  const kind = append<Message>() as never
+  return channel<readonly Message[], readonly Message[]>(key, kind, { persist: true })
 }
 
-function given<T extends object>(values: T): Partial<T> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Partial<T>
+export interface AgentNodeOptions<In, Out, Sent> extends NodePolicies {
+  readonly id: NodeId
+  /** What the agent gets for a message. Default: the message. */
+  readonly input?: ((message: In, ctx: Context) => unknown) | undefined
+  /** What the node sends for an answer. Default: the answer. */
+  readonly output?: ((answer: Out, ctx: Context, message: In) => Sent) | undefined
 }
 
-function agentTool(core: AgentCore, options: AgentToolOptions): Tool {
-  const { name = toolNameOf(core.name), approval } = options
-  const description = options.description ?? core.description ?? `Asks the agent "${core.name}".`
-  const schema = core.options.input
-  const shape = jsonSchemaOf(schema, "input")
-  const common = { name, description, approval, durable: true }
-  if (schema !== undefined && isObjectShape(shape)) {
-    return {
-      ...common,
-      parameters: shape as Json,
-      parse: async (args): Promise<ParsedArgs> => {
-        const checked = await validate(schema, args)
-        return checked.ok ? { ok: true, args: checked.value } : checked
-      },
-      run: (args: unknown, call) => runNested(core, args, call),
-    } as Tool
+/** An agent as a node with an id of its own. */
+export function agentNode<In, Out, Sent = Out>(
+  agent: Agent<never, Out>,
+  options: AgentNodeOptions<In, Out, Sent>,
+): Node<In, Awaited<Sent>> {
+  const { id, input, output, ...policies } = options
+  const core = coreOf(agent as unknown as Agent)
+  const run = async (message: In, ctx: Context) => {
+    const value = input === undefined ? message : await input(message, ctx)
+    const answer = (await runAgent(core, value, ctx)) as Out
+    // A guardrail sent its trip to another node.
+    if (answer === undefined) return undefined as Sent
+    return output === undefined ? answer : await output(answer, ctx, message)
   }
-  return {
-    ...common,
-    parameters: {
-      type: "object",
-      properties: {
-        input: { type: "string", description: "What the agent is asked, with all that it needs to know." },
-      },
-      required: ["input"],
-      additionalProperties: false,
-    },
-    parse: (args): ParsedArgs => {
-      const { input } = (args ?? {}) as { input?: unknown }
-      return typeof input === "string" ? { ok: true, args } : { ok: false, reason: "input must be a text" }
-    },
-    run: ({ input }: { input: string }, call) => runNested(core, input, call),
-  } as Tool
-}
-
-function isObjectShape(shape: Json | undefined): boolean {
-  return typeof shape === "object" && shape !== null && "type" in shape && shape.type === "object"
+  const definition = Object.freeze({
+    kind: "agent",
+    handlers: [{ run: run as never }],
+    warnings: core.warnings,
+    ...policies,
+  })
+  return Object.freeze({ id, definition }) as Node<In, Awaited<Sent>>
 }

@@ -2,8 +2,8 @@
 import { expect, test } from "vitest"
 import { z } from "zod"
 import { memoryStore } from "../index.ts"
-import { scriptedModel } from "../models/scripted-model.ts"
-import { type ToolOptions, tool } from "../tools/define-tool.ts"
+import { scriptedModel } from "../models/script/scripted-model.ts"
+import { type ToolOptions, tool } from "../tools/index.ts"
 import { agent } from "./index.ts"
 import { pureModel, shown } from "./stand-ins.test-support.ts"
 
@@ -30,7 +30,7 @@ test("a tool that needs approval waits for a person", async () => {
   const { status, requests } = await run
   expect(status).toBe("waiting")
   expect(requests[0]).toMatchObject({
-    prompt: 'Agent "clerk" wants to use the tool "send". May it?',
+    prompt: 'Allow "clerk" to call "send"?',
     data: { kind: "tool-approval", agent: "clerk", tool: "send", call: "c1", args: letter },
     schema: { required: ["approve"] },
   })

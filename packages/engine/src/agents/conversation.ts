@@ -1,20 +1,26 @@
-/** What goes into a conversation: the input of a task, a model's replies, the results of its tool calls. */
+/** The messages of a conversation: a task's input, a model's replies, the results of its tool calls. */
+import type { JSONValue } from "@ai-sdk/provider"
 import { type Json, SuperstepError } from "../core/index.ts"
 import type { Message, ModelReply, ReplyPart } from "../models/index.ts"
-import type { ToolOutcome } from "../tools/call-tool.ts"
-import { validHistory } from "./valid-history.ts"
+import { freshId } from "../models/internal.ts"
+import { contentParts, readPart, type ToolOutcome } from "../tools/internal.ts"
 
 type Assistant = Extract<Message, { role: "assistant" }>
 type ToolMessage = Extract<Message, { role: "tool" }>
+type UserPart = Extract<Message, { role: "user" }>["content"][number]
 type ProviderOptions = Message["providerOptions"]
+type Call = Extract<Assistant["content"][number], { type: "tool-call" }>
+type Result = Extract<ToolMessage["content"][number], { type: "tool-result" }>
+
+type ContentPart = Extract<Result["output"], { type: "content" }>["value"][number]
 
 export type ToolCall = Extract<ReplyPart, { type: "tool-call" }>
 
-/** A text is what the user says; `{ messages }` is a conversation; anything else is told as JSON. */
+/** A string is the user's message; `{ messages }` is a conversation; anything else becomes JSON. */
 export function inputMessages(input: unknown): Message[] {
   if (typeof input === "string") return [userText(input)]
   if (typeof input === "object" && input !== null && "messages" in input && Array.isArray(input.messages)) {
-    return validHistory(input.messages.map(readMessage))
+    return validHistory(input.messages.map(inputMessage))
   }
   return [userText(JSON.stringify(input, undefined, 2))]
 }
@@ -23,23 +29,55 @@ export function userText(text: string): Message {
   return { role: "user", content: [{ type: "text", text }] }
 }
 
-/** Also takes `content` as plain text, as people write it. */
-function readMessage(given: unknown, at: number): Message {
-  const { role, content } = (given ?? {}) as { role?: unknown; content?: unknown }
-  if (role === "system" && typeof content === "string") return given as Message
+/** Also takes `content` as a plain string. Undefined for what is no message. */
+export function readMessage(raw: unknown): Message | undefined {
+  const { role, content } = Object(raw) as { role?: unknown; content?: unknown }
+  if (role === "system" && typeof content === "string") return raw as Message
   if (role === "user" || role === "assistant") {
     if (typeof content === "string") {
       const parts = content === "" ? [] : [{ type: "text" as const, text: content }]
-      return { ...(given as Message), content: parts } as Message
+      return { ...(raw as Message), content: parts } as Message
     }
-    if (Array.isArray(content)) return given as Message
+    if (Array.isArray(content)) return raw as Message
   }
-  if (role === "tool" && Array.isArray(content)) return given as Message
-  const text = `Message ${at} of the input is not { role: "system" | "user" | "assistant" | "tool", content }.`
-  throw new SuperstepError("INPUT_INVALID", text, { retryable: false })
+  return role === "tool" && Array.isArray(content) ? (raw as Message) : undefined
 }
 
-/** A reply as the message it becomes, or undefined when it says nothing. `args` are the calls' arguments, read. */
+function inputMessage(raw: unknown, at: number): Message {
+  const message = readMessage(raw)
+  if (message === undefined) {
+    throw inputInvalid(
+      `Message ${at} of the input is not { role: "system" | "user" | "assistant" | "tool", content }.`,
+    )
+  }
+  if (message.role !== "user") return message
+  const content = message.content.map((part: unknown, index) => {
+    const read = readPart(part)
+    if (typeof read !== "string") return read as UserPart
+    throw inputInvalid(`Part ${index} of message ${at} of the input cannot be used: ${read}.`)
+  })
+  return { ...message, content }
+}
+
+function inputInvalid(text: string): SuperstepError {
+  return new SuperstepError("INPUT_INVALID", text, { retryable: false })
+}
+
+/** The input of a run with the bytes and addresses of its messages as plain data. */
+export function plainInput<In>(input: In): In {
+  const { messages } = Object(input) as { messages?: unknown }
+  if (!Array.isArray(messages) || !messages.some((message) => hasBytes(Object(message).content))) return input
+  return { ...input, messages: messages.map(inputMessage) }
+}
+
+/** In a part, or in what a part holds. */
+function hasBytes(value: unknown, depth = 0): boolean {
+  if (value instanceof Uint8Array || value instanceof ArrayBuffer || value instanceof URL) return true
+  if (typeof value !== "object" || value === null || depth > 3) return false
+  return Object.values(value).some((one) => hasBytes(one, depth + 1))
+}
+
+/** The message of a reply; undefined when it is empty. `args` are the parsed arguments of its calls. */
 export function replyMessage(reply: ModelReply, args: ReadonlyMap<string, unknown>): Message | undefined {
   const content: Assistant["content"] = []
   for (const part of reply.content) {
@@ -59,15 +97,41 @@ export function replyMessage(reply: ModelReply, args: ReadonlyMap<string, unknow
           ...optionsOf(part),
         })
         break
+      case "provider-call":
+        content.push({
+          type: "tool-call",
+          toolCallId: part.id,
+          toolName: part.name,
+          input: readObject(part.args),
+          providerExecuted: true,
+          ...optionsOf(part),
+        })
+        break
+      case "provider-result": {
+        const type = part.isError === true ? "error-json" : "json"
+        const output = { type, value: part.result as JSONValue } as const
+        content.push({
+          type: "tool-result",
+          toolCallId: part.id,
+          toolName: part.name,
+          output,
+          ...optionsOf(part),
+        })
+        break
+      }
       case "file":
         content.push({ type: "file", mediaType: part.mediaType, data: part.data })
         break
     }
   }
-  return content.length === 0 ? undefined : { role: "assistant", content }
+  if (content.length === 0) return undefined
+  // What a provider expects back, it takes from the model that wrote it alone.
+  const isBound = reply.content.some((part) => "providerMetadata" in part || part.type === "provider-call")
+  const mark = { providerOptions: { superstep: { model: reply.model } } }
+  return { role: "assistant", content, ...(isBound && mark) }
 }
 
-/** Providers want back what they said about a part: a signature of the reasoning, for one. */
+/** Providers expect their metadata of a part back, such as a signature of the reasoning. */
 function optionsOf(part: { readonly providerMetadata?: Json | undefined }): {
   providerOptions?: NonNullable<ProviderOptions>
 } {
@@ -85,13 +149,21 @@ export function resultsMessage(calls: readonly ToolCall[], outcomes: readonly To
   return { role: "tool", content }
 }
 
-type Output = Extract<ToolMessage["content"][number], { type: "tool-result" }>["output"]
-type JsonOutput = Extract<Output, { type: "json" }>["value"]
-
-function outputOf(outcome: ToolOutcome): Output {
+function outputOf(outcome: ToolOutcome): Result["output"] {
   if (!outcome.ok) return { type: "error-text", value: outcome.error.message }
   if (typeof outcome.value === "string") return { type: "text", value: outcome.value }
-  return { type: "json", value: outcome.value as JsonOutput }
+  const parts = contentParts(outcome.value)
+  if (parts !== undefined) return { type: "content", value: parts.map(resultPart) }
+  return { type: "json", value: outcome.value as JSONValue }
+}
+
+function resultPart(part: NonNullable<ReturnType<typeof contentParts>>[number]): ContentPart {
+  if (part.type === "text") return part
+  const { data, mediaType, filename } = part
+  const isImage = mediaType.startsWith("image/")
+  if (/^https?:/i.test(data)) return { type: isImage ? "image-url" : "file-url", url: data }
+  if (isImage) return { type: "image-data", data, mediaType }
+  return { type: "file-data", data, mediaType, ...(filename !== undefined && { filename }) }
 }
 
 export function toolCallsOf(reply: ModelReply): readonly ToolCall[] {
@@ -104,7 +176,7 @@ export function textOf(reply: ModelReply): string {
   return text
 }
 
-/** Providers take an object; what is none is told to the model in the result. */
+/** Providers take only objects. The tool call's result shows the model what was wrong. */
 export function readObject(args: string): unknown {
   try {
     const parsed: unknown = args.trim() === "" ? {} : JSON.parse(args)
@@ -118,4 +190,75 @@ export function readObject(args: string): unknown {
 export function callsOf(message: Message): string[] {
   if (message.role !== "assistant") return []
   return message.content.flatMap((part) => (part.type === "tool-call" ? [part.toolCallId] : []))
+}
+
+const NO_RESULT = "There is no result of this call: it was not made, or its result is lost."
+
+/**
+ * A conversation that every provider accepts. Pure and idempotent:
+ * H1 every tool call has exactly one result, right after the message that made it, in the order of the calls;
+ * H2 no result without its call; H3 no two calls with one id; H4 no empty message; H5 the rest stays in its order.
+ */
+export function validHistory(messages: readonly Message[]): Message[] {
+  const results = matchResults(messages)
+  const ids = new Set<string>()
+  const valid: Message[] = []
+  for (const message of messages) {
+    if (message.role === "tool" || message.content.length === 0) continue
+    if (message.role !== "assistant") {
+      valid.push(message)
+      continue
+    }
+    const answered: Result[] = []
+    const content: Assistant["content"] = []
+    for (const part of message.content) {
+      if (part.type !== "tool-call" || part.providerExecuted) {
+        content.push(part)
+        continue
+      }
+      // A call that the first pass does not know repeats another one of its message.
+      if (!results.has(part)) continue
+      const toolCallId = freshId(part.toolCallId, ids)
+      content.push(toolCallId === part.toolCallId ? part : { ...part, toolCallId })
+      const result = results.get(part) ?? noResult(part)
+      answered.push(result.toolCallId === toolCallId ? result : { ...result, toolCallId })
+    }
+    valid.push(isSame(content, message.content) ? message : { ...message, content })
+    if (answered.length > 0) valid.push({ role: "tool", content: answered })
+  }
+  return valid
+}
+
+/** Each call with the first result that comes after it under its id; undefined where there is none. */
+function matchResults(messages: readonly Message[]): Map<Call, Result | undefined> {
+  const found = new Map<Call, Result | undefined>()
+  const open = new Map<string, Call>()
+  for (const message of messages) {
+    if (message.role === "assistant") {
+      const own = new Set<string>()
+      for (const part of message.content) {
+        if (part.type !== "tool-call" || part.providerExecuted || own.has(part.toolCallId)) continue
+        own.add(part.toolCallId)
+        found.set(part, undefined)
+        open.set(part.toolCallId, part)
+      }
+    }
+    if (message.role !== "tool") continue
+    for (const part of message.content) {
+      if (part.type !== "tool-result") continue
+      const call = open.get(part.toolCallId)
+      if (call === undefined) continue
+      open.delete(part.toolCallId)
+      found.set(call, part)
+    }
+  }
+  return found
+}
+
+function noResult({ toolCallId, toolName }: Call): Result {
+  return { type: "tool-result", toolCallId, toolName, output: { type: "error-text", value: NO_RESULT } }
+}
+
+function isSame(one: Assistant["content"], other: Assistant["content"]): boolean {
+  return one.length === other.length && one.every((part, i) => part === other[i])
 }

@@ -3,7 +3,7 @@ import { expect, test } from "vitest"
 import { z } from "zod"
 import { memoryStore, node, workflow } from "../index.ts"
 import { crashTest } from "../testing/index.ts"
-import { tool } from "../tools/define-tool.ts"
+import { filePart, tool } from "../tools/index.ts"
 import { agent, summarise, workflowTool } from "./index.ts"
 import { pureModel } from "./stand-ins.test-support.ts"
 
@@ -39,6 +39,31 @@ test("a loop with parallel tools ends the same, wherever its process dies", asyn
   expect(crashes).toBeGreaterThan(20)
   // A call that is made again has the key that it had.
   expect(new Set([...keys.keys()].map((key) => key.split(":").slice(1).join(":"))).size).toBe(4)
+})
+
+test("an answer in pieces after an image from a tool ends the same, wherever its process dies", async () => {
+  const draw = tool({ name: "draw", description: "Draws.", run: () => ["A dot:", filePart("iVBORw0KGgo=")] })
+  const model = pureModel(
+    (_, turn) => [{ calls: [{ name: "draw", args: {} }] }, "One, ", "two."][turn] ?? "?",
+  )
+  const images: string[] = []
+  const cut: typeof model = {
+    ...model,
+    async doGenerate(call) {
+      const result = await model.doGenerate(call)
+      images.push(
+        JSON.stringify(call.prompt)
+          .match(/"image-data"/g)
+          ?.join() ?? "none",
+      )
+      const isCut = result.content.some((part) => part.type === "text" && part.text === "One, ")
+      return isCut ? { ...result, finishReason: { unified: "length", raw: "length" } } : result
+    },
+  }
+  const x = agent({ name: "x", model: cut, stream: false, tools: [draw], onTruncated: "continue" })
+  const { outcome } = await crashTest(x, "go", { seeds: 30 })
+  expect(outcome).toMatchObject({ status: "completed", outputs: ["One, two."], usage: { modelCalls: 3 } })
+  expect(new Set(images)).toEqual(new Set(["none", '"image-data"']))
 })
 
 test("approvals, hand-offs, sub-agents, workflows and summaries survive crashes", async () => {

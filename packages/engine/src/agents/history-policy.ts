@@ -1,21 +1,23 @@
 /**
- * How much of a long conversation a model gets to see. The conversation itself is kept whole; a policy chooses, and what
- * it chooses is made valid for providers. System messages, and what the user said last, are always part of it. Summaries
- * are for `summarise`, which goes on from the latest, also in a later run; every other policy chooses from what was said.
+ * How much of a long conversation a model sees. The conversation itself is kept whole; a policy chooses from it, and the
+ * choice is made valid for providers. System messages, the last user message and the newest turn are always included, cut
+ * where a policy counts tokens and they are too long. Only `summarise` uses summaries, and continues from the latest, also
+ * in a later run; the other policies ignore them.
  */
 import { SuperstepError } from "../core/index.ts"
-import { estimateInput, type Message, type ModelRef } from "../models/index.ts"
-import { sinceSummary, withoutSummaries } from "./summary-message.ts"
-import { validHistory } from "./valid-history.ts"
+import type { Message, ModelRef } from "../models/index.ts"
+import { chosenBy } from "./chosen-history.ts"
+import { userText, validHistory } from "./conversation.ts"
+import { fitMessages, type HistoryBounds, newest, withinBounds } from "./fit-messages.ts"
 
 export type HistoryPolicy = "all" | LastItems | TokenWindow | Summarise | ChooseMessages
 
-export interface LastItems {
+export interface LastItems extends HistoryBounds {
   readonly kind: "last-items"
   readonly items: number
 }
 
-export interface TokenWindow {
+export interface TokenWindow extends HistoryBounds {
   readonly kind: "token-window"
   readonly tokens: number
 }
@@ -24,10 +26,12 @@ export interface Summarise extends SummariseOptions {
   readonly kind: "summarise"
 }
 
-export interface SummariseOptions {
+export interface SummariseOptions extends HistoryBounds {
   /** More messages than this, since the last summary, and the older ones become a new one. */
-  readonly after: number
-  /** How many of the newest stay as they are, fewer than `after`. Default: half of it. */
+  readonly after?: number | undefined
+  /** More tokens than this, by estimate, with the last summary, and the older messages become a new one. */
+  readonly tokens?: number | undefined
+  /** How many of the newest messages stay as they are, fewer than `after`. Default: half of it, or of `tokens`. */
   readonly keep?: number | undefined
   /** Who writes the summary. Default: the agent's own model. */
   readonly model?: ModelRef | readonly ModelRef[] | undefined
@@ -35,25 +39,39 @@ export interface SummariseOptions {
   readonly instructions?: string | undefined
 }
 
-/** A choice of your own. It must give the same for the same messages, and what it gives is made valid. */
+/**
+ * A choice of your own. It must give the same for the same messages. What it gives is made valid: results without their
+ * calls go, and the conversation begins with the user. Something that is no conversation is refused (HISTORY_INVALID).
+ */
 export type ChooseMessages = (messages: readonly Message[]) => readonly Message[]
 
 /** The newest messages, so many. */
-export function lastItems(items: number): LastItems {
-  return { kind: "last-items", items: atLeastOne("lastItems", items) }
+export function lastItems(items: number, bounds: HistoryBounds = {}): LastItems {
+  checkBounds("lastItems", bounds)
+  return { kind: "last-items", items: atLeastOne("lastItems", items), ...bounds }
 }
 
-/** The newest messages, as many as fit. Tokens are estimated by length. */
-export function tokenWindow(tokens: number): TokenWindow {
-  return { kind: "token-window", tokens: atLeastOne("tokenWindow", tokens) }
+/**
+ * The newest messages, as many as fit; of a newest turn that does not fit, the beginning and the end of its tool results and
+ * texts. Tokens are estimated by length.
+ */
+export function tokenWindow(tokens: number, bounds: HistoryBounds = {}): TokenWindow {
+  checkBounds("tokenWindow", bounds)
+  return { kind: "token-window", tokens: atLeastOne("tokenWindow", tokens), ...bounds }
 }
 
 /** The older messages become a summary, which a model writes and the journal keeps. */
 export function summarise(options: SummariseOptions): Summarise {
-  const { keep = 0 } = options
-  const after = atLeastOne("summarise: after", options.after)
-  if (!(Number.isSafeInteger(keep) && keep >= 0 && keep < after)) {
-    const text = `summarise: keep takes a whole number from 0 to ${after - 1}, less than after, not ${keep}.`
+  const { keep = 0, after, tokens } = options
+  if (after === undefined && tokens === undefined) {
+    throw new SuperstepError("AGENT_INVALID", "summarise: give it after, tokens, or both.")
+  }
+  for (const [name, value] of Object.entries({ after, tokens }))
+    if (value !== undefined) atLeastOne(`summarise: ${name}`, value)
+  checkBounds("summarise", options)
+  if (!(Number.isSafeInteger(keep) && keep >= 0 && keep < (after ?? Number.POSITIVE_INFINITY))) {
+    const most = after === undefined ? "" : ` to ${after - 1}, less than after`
+    const text = `summarise: keep takes a whole number from 0${most}, not ${keep}.`
     throw new SuperstepError("AGENT_INVALID", text)
   }
   return { kind: "summarise", ...options }
@@ -64,14 +82,27 @@ function atLeastOne(name: string, value: number): number {
   throw new SuperstepError("AGENT_INVALID", `${name} takes a whole number of at least 1, not ${value}.`)
 }
 
+function checkBounds(policy: string, { toolResultTokens, keepToolResults }: HistoryBounds): void {
+  if (toolResultTokens !== undefined) atLeastOne(`${policy}: toolResultTokens`, toolResultTokens)
+  if (keepToolResults === undefined || (Number.isSafeInteger(keepToolResults) && keepToolResults >= 0)) return
+  const text = `${policy}: keepToolResults takes a whole number of at least 0, not ${keepToolResults}.`
+  throw new SuperstepError("AGENT_INVALID", text)
+}
+
 /** What the model sees of these messages. A summary is not made here: it costs, and is recorded. */
 export function chooseMessages(policy: HistoryPolicy, messages: readonly Message[]): readonly Message[] {
-  if (typeof policy === "object" && policy.kind === "summarise") return sinceSummary(messages)
-  const said = withoutSummaries(messages)
-  if (policy === "all") return said
-  if (typeof policy === "function") return validHistory(policy(said))
-  if (policy.kind === "last-items") return newest(said, said.length - policy.items)
-  return newest(said, windowStart(said, policy.tokens))
+  if (typeof policy === "object" && policy.kind === "summarise") return sinceSummary(policy, messages)
+  const whole = withoutSummaries(messages)
+  if (policy === "all") return whole
+  if (typeof policy === "function") return chosenBy(policy, whole)
+  if (policy.kind === "last-items") return withinBounds(newest(whole, whole.length - policy.items), policy)
+  return fitMessages(withinBounds(whole, boundsOf(policy)), policy.tokens)
+}
+
+/** One tool result does not fill the window. */
+export function boundsOf(policy: HistoryBounds & { readonly tokens?: number | undefined }): HistoryBounds {
+  const { tokens, toolResultTokens = tokens && Math.ceil(tokens / 2), keepToolResults } = policy
+  return { toolResultTokens, keepToolResults }
 }
 
 /** What is wrong with a policy, or undefined. */
@@ -79,44 +110,61 @@ export function historyProblem(policy: unknown): string | undefined {
   if (policy === undefined || policy === "all" || typeof policy === "function") return undefined
   const { kind } = Object(policy) as { kind?: unknown }
   if (kind === "last-items" || kind === "token-window" || kind === "summarise") return undefined
-  return 'history is "all", lastItems(n), tokenWindow(n), summarise({ after }) or a function of the messages.'
+  return 'history is "all", lastItems(n), tokenWindow(n), summarise({ after, tokens }) or a function of the messages.'
 }
 
-/** The messages from `start` on, without a turn cut in two, and with what must not be missing. */
-function newest(messages: readonly Message[], start: number): readonly Message[] {
-  if (start <= 0) return messages
-  const kept = Math.max(Math.min(start, lastTurn(messages)), 0)
-  const asked = messages.findLastIndex(({ role }) => role === "user")
-  // Some providers refuse a conversation that does not begin with the user.
-  const first = asked < kept ? kept : messages.findIndex(({ role }, at) => at >= kept && role === "user")
-  return validHistory(
-    messages.filter(({ role }, at) => (at >= kept && at >= first) || at === asked || role === "system"),
-  )
+/**
+ * A summary as a message of the conversation. Conversations only grow, so it follows what it stands for: all earlier
+ * messages but the last `keep`. To the model it is a user message; the mark in `providerOptions` is removed before a
+ * provider sees it.
+ */
+export function summaryMessage(text: string, keep: number): Message {
+  const message = userText(`A summary of the conversation so far:\n\n${text}`)
+  return { ...message, providerOptions: { superstep: { summary: { keep } } } }
 }
 
-/** Where the newest turn begins: a model that does not see the results it waits for would call again, for ever. */
-function lastTurn(messages: readonly Message[]): number {
-  const last = messages.length - 1
-  if (messages[last]?.role !== "tool") return last
-  return messages.findLastIndex(({ role }) => role === "assistant")
+export function isSummary(message: Message): boolean {
+  return keptBefore(message) !== undefined
 }
 
-function windowStart(messages: readonly Message[], tokens: number): number {
-  let left = tokens
-  for (let at = messages.length - 1; at >= 0; at--) {
-    left -= tokensOf(messages[at] as Message)
-    if (left < 0) return at + 1
-  }
-  return 0
+/** How many messages before a summary still stand; undefined where it is none. */
+function keptBefore({ role, providerOptions }: Message): number | undefined {
+  if (role !== "user") return undefined
+  const { keep } = Object(providerOptions?.superstep?.summary) as { keep?: unknown }
+  return typeof keep === "number" && keep >= 0 ? keep : undefined
 }
 
-const counted = new WeakMap<Message, number>()
+function withoutSummaries(messages: readonly Message[]): readonly Message[] {
+  return messages.some(isSummary) ? messages.filter((message) => !isSummary(message)) : messages
+}
 
-/** Messages do not change, so each is measured once. */
-function tokensOf(message: Message): number {
-  const known = counted.get(message)
-  if (known !== undefined) return known
-  const tokens = estimateInput({ prompt: [message] })
-  counted.set(message, tokens)
-  return tokens
+interface Standing {
+  readonly system: readonly Message[]
+  readonly summary: Message | undefined
+  /** What came after what the summary stands for; before it, what the user said last if that is older. */
+  readonly rest: readonly Message[]
+}
+
+/** The latest summary, and what it does not stand for. */
+export function standing(messages: readonly Message[]): Standing {
+  const system = messages.filter(({ role }) => role === "system")
+  const at = messages.findLastIndex(isSummary)
+  const after = messages.slice(at + 1).filter(({ role }) => role !== "system")
+  const summary = messages[at]
+  if (summary === undefined) return { system, summary, rest: after }
+  const { providerOptions: _, ...plain } = summary
+  const before = withoutSummaries(messages.slice(0, at)).filter(({ role }) => role !== "system")
+  const keep = Math.min(keptBefore(summary) ?? 0, before.length)
+  const rest = [...before.slice(before.length - keep), ...after]
+  const asked = before.findLast(({ role }) => role === "user")
+  const isMissing = asked !== undefined && !rest.some(({ role }) => role === "user")
+  return { system, summary: plain as Message, rest: isMissing ? [asked, ...rest] : rest }
+}
+
+/** As the model sees it. */
+function sinceSummary(policy: Summarise, messages: readonly Message[]): readonly Message[] {
+  const { system, summary, rest } = standing(messages)
+  const whole = summary === undefined ? messages : validHistory([...system, summary, ...rest])
+  const bounded = withinBounds(whole, boundsOf(policy))
+  return policy.tokens === undefined ? bounded : fitMessages(bounded, policy.tokens)
 }

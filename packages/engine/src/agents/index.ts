@@ -1,8 +1,19 @@
 /** Agents: models with instructions and tools, as nodes of a workflow and by themselves. */
-export { type Agent, type AgentToolOptions, agent, conversation, isAgent } from "./agent.ts"
+export { type AgentNodeOptions, agent, agentNode, conversation, isAgent } from "./agent.ts"
+export { type WorkflowToolOptions, workflowTool } from "./agent-as-tool.ts"
+export type {
+  Agent,
+  AgentContext,
+  AgentOptions,
+  AgentRefs,
+  AgentRunOptions,
+  AgentToolOptions,
+  FailedCall,
+  HandedOver,
+  Handoff,
+  HandoffRefs,
+} from "./agent-core.ts"
 export type { AgentLimits } from "./agent-limits.ts"
-export { type AgentNodeOptions, agentNode } from "./agent-node.ts"
-export type { AgentOptions, FailedCall, Fellows } from "./agent-options.ts"
 export {
   agentTurn,
   type CallToolsOptions,
@@ -11,6 +22,17 @@ export {
   type Turn,
   type TurnOptions,
 } from "./agent-turn.ts"
+export { validHistory } from "./conversation.ts"
+export type { HistoryBounds } from "./fit-messages.ts"
+export {
+  type Guardrail,
+  type GuardrailSubject,
+  type GuardrailTrip,
+  isTrip,
+  type OnTrip,
+  type PatternGuardrailOptions,
+  patternGuardrail,
+} from "./guardrails.ts"
 export {
   type ChooseMessages,
   type HistoryPolicy,
@@ -22,6 +44,27 @@ export {
   type TokenWindow,
   tokenWindow,
 } from "./history-policy.ts"
+export { type JudgeOptions, judge } from "./judge.ts"
+export type {
+  AfterModel,
+  BeforeModel,
+  HookInfo,
+  HookOptions,
+  Middleware,
+  OnToolCall,
+  PrepareInfo,
+  ReplyInfo,
+  RequestInfo,
+  ToolCallInfo,
+} from "./middleware.ts"
+export type { StepPlan, ToolChoice } from "./step-plan.ts"
+export {
+  type StopCondition,
+  type StopInfo,
+  type StopPredicate,
+  type StopWhen,
+  stepCount,
+  toolCalled,
+} from "./stop-when.ts"
+export type { OnTruncated } from "./structured-output.ts"
 export { type ApprovalAnswer, type ApprovalRequest, approvalAnswer } from "./tool-approval.ts"
-export { validHistory } from "./valid-history.ts"
-export { type WorkflowToolOptions, workflowTool } from "./workflow-tool.ts"

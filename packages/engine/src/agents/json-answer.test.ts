@@ -1,5 +1,8 @@
 import { describe, expect, test } from "vitest"
-import { jsonAnswer } from "./json-answer.ts"
+import { z } from "zod"
+import { scriptedModel } from "../models/index.ts"
+import { agent } from "./index.ts"
+import { jsonAnswer, jsonAnswers } from "./json-answer.ts"
 
 describe("an answer that is JSON", () => {
   test.each([
@@ -19,8 +22,32 @@ describe("an answer that is JSON", () => {
     },
   )
 
-  test("is told from other text at once, however long the gaps are", () => {
+  test("is recognized in linear time, however long the gaps are", () => {
     expect(jsonAnswer(`\`\`\`\n${"\n".repeat(1_000_000)}x`)).toBeUndefined()
     expect(jsonAnswer(`\`\`\`\n${" \n".repeat(1_000_000)}1\`\`\``)).toEqual({ value: 1 })
+  })
+})
+
+describe("an answer that has JSON in it", () => {
+  test.each<[string, unknown[]]>([
+    ['Here it is: {"a": [1, "}"]}. As I said in [2].', [{ a: [1, "}"] }, [2]]],
+    ['First:\n```json\n{"a": 1}\n```\nor rather\n```\n{"a": 2}\n```\nDone.', [{ a: 2 }, { a: 1 }]],
+    ["{{{ and [ then {}", [{}]],
+    ["no braces", []],
+    ["[not json]", []],
+  ])("%j is searched for it", (text, values) => {
+    expect([...jsonAnswers(text)].slice(0, Math.max(values.length, 1))).toEqual(values)
+  })
+
+  test("is searched in linear time", () => {
+    expect([...jsonAnswers("[".repeat(200_000))]).toEqual([])
+    expect([...jsonAnswers('{"'.repeat(200_000))]).toEqual([])
+  })
+
+  test("no repair is spent on it, and what does not fit is passed over", async () => {
+    const said = 'As [1] says:\n```json\n{"n": "three"}\n```\nSo the answer is {"n": 3}.'
+    const model = scriptedModel([said])
+    const counter = agent({ name: "x", model, output: z.object({ n: z.number() }), repairs: 0 })
+    expect((await counter.run("?")).outputs).toEqual([{ n: 3 }])
   })
 })

@@ -2,9 +2,9 @@
 import { expect, test } from "vitest"
 import { z } from "zod"
 import { type Budget, node, workflow } from "../index.ts"
-import { scriptedModel } from "../models/scripted-model.ts"
+import { scriptedModel } from "../models/script/scripted-model.ts"
 import { manualClock, settled } from "../testing/index.ts"
-import { tool } from "../tools/define-tool.ts"
+import { tool } from "../tools/index.ts"
 import type { AgentLimits } from "./index.ts"
 import { agent } from "./index.ts"
 import { pureModel } from "./stand-ins.test-support.ts"
@@ -19,7 +19,7 @@ const poke = tool({
   },
 })
 
-/** Pokes for ever: once in the first turn, twice in the second, and so on. */
+/** Pokes without end: once in the first turn, twice in the second, and so on. */
 const restless = () =>
   pureModel((_, turn) => ({ calls: Array.from({ length: turn + 1 }, () => ({ name: "poke" })) }))
 
@@ -138,23 +138,23 @@ test("a cancelled run stops the model and the tools", async () => {
   expect(signal?.aborted).toBe(true)
 })
 
-test("a reply is told as it comes, each piece with its call, agent and offset", async () => {
+test("a reply is streamed as it arrives, each piece with its call, agent and offset", async () => {
   const model = scriptedModel([
     { text: "Let me see.", tool_calls: [{ name: "poke", args: {} }] },
     { text: "It is so." },
   ])
   const run = agent({ name: "x", model, tools: [poke] }).stream("go")
-  const told = new Map<string, string>()
+  const streamed = new Map<string, string>()
   const order: string[] = []
   for await (const event of run) {
     if (event.type === "step.recorded") order.push(event.key)
     if (event.type !== "model.delta" || event.kind !== "text") continue
-    const before = told.get(event.call) ?? ""
+    const before = streamed.get(event.call) ?? ""
     expect([event.agent, event.offset]).toEqual(["x", before.length])
-    told.set(event.call, before + event.text)
+    streamed.set(event.call, before + event.text)
     if (before === "") order.push(`${event.call} begins`)
   }
-  expect([...told]).toEqual([
+  expect([...streamed]).toEqual([
     ["step:model", "Let me see."],
     ["step#2:model", "It is so."],
   ])

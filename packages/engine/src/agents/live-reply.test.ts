@@ -1,7 +1,7 @@
 /** What those who watch get to see of a reply that has secrets in it. */
 import { expect, test } from "vitest"
 import type { ModelReply, ReplyDelta } from "../models/index.ts"
-import { tool } from "../tools/define-tool.ts"
+import { tool } from "../tools/index.ts"
 import { LiveReply } from "./live-reply.ts"
 import { Secrets } from "./secrets.ts"
 
@@ -16,8 +16,8 @@ const door = tool({
 const tools = new Map([["door", door]])
 
 function watching(secrets = new Secrets()) {
-  const told: ReplyDelta[] = []
-  const live = new LiveReply((delta) => told.push(delta), tools, secrets)
+  const sent: ReplyDelta[] = []
+  const live = new LiveReply((delta) => sent.push(delta), tools, secrets)
   const say = (kind: "text" | "reasoning", ...pieces: string[]) => {
     let offset = 0
     for (const text of pieces) {
@@ -32,7 +32,7 @@ function watching(secrets = new Secrets()) {
       offset += text.length
     }
   }
-  return { live, secrets, told, say, call }
+  return { live, secrets, sent, say, call }
 }
 
 const reply = (text: string): ModelReply => ({
@@ -46,53 +46,53 @@ const reply = (text: string): ModelReply => ({
 })
 
 /** What is on the screen of someone who follows the offsets. */
-function screen(told: readonly ReplyDelta[]): string {
-  return told.reduce((text, delta) => text.slice(0, delta.offset) + delta.text, "")
+function screen(sent: readonly ReplyDelta[]): string {
+  return sent.reduce((text, delta) => text.slice(0, delta.offset) + delta.text, "")
 }
 
 test("a secret that was used before is masked as it comes, in one piece or several", () => {
-  const { secrets, told, say } = watching()
+  const { secrets, sent, say } = watching()
   secrets.maskReply(reply(""), tools)
   say("text", "With 4711", "-0815 it ", "opened")
-  expect(told).toEqual([
+  expect(sent).toEqual([
     { kind: "text", text: "With ", offset: 0 },
     { kind: "text", text: "[secret] it ", offset: 5 },
     { kind: "text", text: "opened", offset: 17 },
   ])
 })
 
-test("a secret is known from its call on, before the reply has come to its end", () => {
-  const { told, say, call } = watching()
+test("a secret is known from its call on, before the reply is complete", () => {
+  const { sent, say, call } = watching()
   call('{"pin":"4711', '-0815"}')
   say("reasoning", "I used 4711-0815.")
-  expect(told).toEqual([{ kind: "reasoning", text: "I used [secret].", offset: 0 }])
+  expect(sent).toEqual([{ kind: "reasoning", text: "I used [secret].", offset: 0 }])
 })
 
-test("what was said before the call came is taken back from the screen, and what was held back is told", () => {
-  const { live, secrets, told, say, call } = watching()
+test("text that arrived before the call is withdrawn from the screen, and text that was held back is sent", () => {
+  const { live, secrets, sent, say, call } = watching()
   say("text", "I use ", PIN, " now. 47")
   call(JSON.stringify({ pin: PIN }))
-  expect(screen(told)).toBe("I use 4711-0815 now. 47")
+  expect(screen(sent)).toBe("I use 4711-0815 now. 47")
   live.end(secrets.maskReply(reply("I use 4711-0815 now. 47"), tools))
-  expect(told.at(-1)).toEqual({ kind: "text", text: "[secret] now. 47", offset: 6 })
-  expect(screen(told)).toBe("I use [secret] now. 47")
+  expect(sent.at(-1)).toEqual({ kind: "text", text: "[secret] now. 47", offset: 6 })
+  expect(screen(sent)).toBe("I use [secret] now. 47")
 })
 
-test("the end of a reply that could have been a secret is told when it is over", () => {
-  const { live, secrets, told, say } = watching()
+test("the end of a reply that could have been a secret is sent when it is over", () => {
+  const { live, secrets, sent, say } = watching()
   secrets.maskReply(reply(""), tools)
   say("text", "room 4711")
-  expect(screen(told)).toBe("room ")
+  expect(screen(sent)).toBe("room ")
   live.end(secrets.maskReply({ ...reply(""), content: [{ type: "text", text: "room 4711" }] }, tools))
-  expect(screen(told)).toBe("room 4711")
+  expect(screen(sent)).toBe("room 4711")
 })
 
 test("a stream that is tried again starts over", () => {
-  const { secrets, told, say } = watching()
+  const { secrets, sent, say } = watching()
   secrets.maskReply(reply(""), tools)
   say("text", "Half an ans", " 4711")
   say("text", "")
-  expect(screen(told)).toBe("")
+  expect(screen(sent)).toBe("")
   say("text", "Whole.")
-  expect(screen(told)).toBe("Whole.")
+  expect(screen(sent)).toBe("Whole.")
 })

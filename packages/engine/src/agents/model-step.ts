@@ -1,41 +1,126 @@
 /**
- * One call of a model, as a recorded step: after a crash its record answers, and it is not paid again. Before it is made,
- * it reserves what it may use, within budgets and limits: a call that a crash cut off counts. What attempts have cost is
- * counted also when none of them gave a reply.
+ * One model call as a recorded step: after a crash its record answers, and it is not paid again. Before each of its
+ * requests is sent, it reserves what that may use, within budgets and limits: a call that a crash cut off counts. What
+ * failed attempts cost is counted, for the model that was asked, even when none of them gave a reply; a call that is
+ * stopped counts as far as it has come. The record is the reply alone; the conversation before it follows from earlier
+ * records.
  */
 import {
   addUsage,
   type ErrorData,
   fromErrorData,
   isSuperstepError,
+  type SourcedUsage,
   SuperstepError,
   toErrorData,
   type Usage,
 } from "../core/index.ts"
-import { usualPrices } from "../models/call-model.ts"
 import {
+  CallMeter,
   type CallModelOptions,
   callModel,
+  type Message,
   type Model,
   type ModelCall,
   type ModelReply,
+  type ModelSettings,
+  type ModelUsage,
   modelName,
   type ReplyDelta,
 } from "../models/index.ts"
-import { modelReservation } from "../models/reservation.ts"
+import { defaultPrices, freshId, modelReservation } from "../models/internal.ts"
 import { endedCalls, type PaidStep, telemetryOf } from "../runtime/index.ts"
 import type { AgentCore } from "./agent-core.ts"
-import type { Guard } from "./agent-limits.ts"
-import type { Place } from "./agent-loop.ts"
+import { type ActiveAgent, stepKey } from "./agent-scope.ts"
+import { LiveReply } from "./live-reply.ts"
+import type { LoadModels } from "./load-models.ts"
+import { PartialAnswer } from "./partial-json.ts"
 import { tracedModelCall } from "./traced-calls.ts"
 
-export interface ModelStep<T extends Recorded> {
+interface ModelTurn {
+  readonly prompt: Message[]
+  readonly responseFormat: ModelCall["responseFormat"]
+  /** Which model call of this agent's loop it is, from 1. */
+  readonly number: number
+  /** Ids of earlier tool calls. */
+  readonly ids: ReadonlySet<string>
+  /** Default: the agent's own. */
+  readonly models?: LoadModels | undefined
+  /** Added to the agent's own. */
+  readonly settings?: ModelSettings | undefined
+  readonly toolChoice?: ModelCall["toolChoice"]
+  /** The final answer at a limit, for which a part of the budget is kept. */
+  readonly isFinal?: boolean | undefined
+}
+
+/** The model's part of a turn. */
+export async function modelTurn(active: ActiveAgent, turn: ModelTurn): Promise<ModelReply> {
+  const { core, tools, scope, guards, secrets } = active
+  const { prompt, responseFormat, ids, toolChoice } = turn
+  const hasSecrets = tools.hasSecrets || !secrets.isEmpty
+  const isLive = core.options.stream !== false && scope.ctx.isWatched
+  const send = isLive ? deltaSender(active, turn) : undefined
+  const live = send !== undefined && hasSecrets ? new LiveReply(send, tools.byName, secrets) : undefined
+  return await modelStep<ModelReply>({
+    name: "model",
+    core,
+    scope,
+    guards,
+    isFinal: turn.isFinal,
+    models: turn.models ?? core.models,
+    asked: {
+      ...core.options.settings,
+      ...turn.settings,
+      prompt,
+      ...(tools.offered === undefined ? {} : { tools: tools.offered }),
+      ...(toolChoice === undefined ? {} : { toolChoice }),
+      ...(responseFormat === undefined ? {} : { responseFormat }),
+    },
+    onDelta: live === undefined ? send : (delta) => live.take(delta),
+    keep(reply) {
+      const unique = withUniqueIds(reply, ids)
+      if (!hasSecrets) return unique
+      const kept = secrets.maskReply(unique, tools.byName)
+      live?.end(kept)
+      return kept
+    },
+  })
+}
+
+/** Sends deltas with the call that they belong to, and its agent; of data, also what it says so far. */
+function deltaSender(
+  { core, scope }: ActiveAgent,
+  { number, responseFormat }: ModelTurn,
+): (delta: ReplyDelta) => void {
+  const { ctx, path } = scope
+  const call = stepKey(path, "model", number)
+  const { name: agent } = core
+  const isData = responseFormat?.type === "json"
+  const partial = isData ? new PartialAnswer((value) => ctx.partial({ call, value, agent })) : undefined
+  return ({ kind, text, offset, tool }) => {
+    ctx.delta(
+      tool === undefined ? { kind, text, offset, call, agent } : { kind, text, offset, tool, call, agent },
+    )
+    if (kind === "text") partial?.take(text, offset)
+  }
+}
+
+/** Some models repeat an id of an earlier reply; a result must find its call. */
+function withUniqueIds(reply: ModelReply, ids: ReadonlySet<string>): ModelReply {
+  if (!reply.content.some((part) => part.type === "tool-call" && ids.has(part.id))) return reply
+  const taken = new Set(ids)
+  const content = reply.content.map((part) => {
+    if (part.type !== "tool-call") return part
+    const id = freshId(part.id, taken)
+    return id === part.id ? part : { ...part, id }
+  })
+  return { ...reply, content }
+}
+
+interface ModelStep<T extends Recorded> extends Pick<ActiveAgent, "core" | "scope" | "guards"> {
   readonly name: "model" | "summary"
-  readonly core: AgentCore
-  readonly models: () => readonly Model[] | Promise<readonly Model[]>
-  readonly guards: readonly Guard[]
-  readonly place: Place
-  readonly signal: AbortSignal
+  readonly isFinal?: boolean | undefined
+  readonly models: LoadModels
   readonly asked: Omit<ModelCall, "caller">
   readonly onDelta?: ((delta: ReplyDelta) => void) | undefined
   /** The reply as it is recorded. */
@@ -52,21 +137,17 @@ interface Failed {
 }
 
 export async function modelStep<T extends Recorded>(step: ModelStep<T>): Promise<T> {
-  const { core, place } = step
+  const { core, scope } = step
   const { name: agent } = core
-  const dropped: Recorded[] = []
-  const recorded = await place.ctx.step<T | Failed>(
-    step.name,
-    (paid) => replyOrFailure(step, paid, dropped),
-    {
-      usage: (result) => ("failed" in result ? sum(dropped) : counted(step, result)),
-      source: (result) => {
-        const model = "failed" in result ? onlyModel(dropped) : result.model
-        return model === undefined ? { agent } : { agent, model }
-      },
-      spent: () => dropped.map(({ usage, model }) => ({ usage, source: { agent, model } })),
-    },
-  )
+  const meter = new CallMeter()
+  const sourced = (used: readonly ModelUsage[]): SourcedUsage[] =>
+    used.map(({ usage, model }) => ({ usage, source: { agent, model } }))
+  const recorded = await scope.ctx.step<T | Failed>(step.name, (paid) => replyOrFailure(step, paid, meter), {
+    usage: (result) => ("failed" in result ? {} : counted(step, result)),
+    source: (result) => ("failed" in result ? { agent } : { agent, model: result.model }),
+    also: () => sourced(meter.dropped),
+    spent: () => sourced(meter.spent),
+  })
   if ("failed" in recorded) throw fromErrorData(recorded.failed)
   return recorded
 }
@@ -74,13 +155,15 @@ export async function modelStep<T extends Recorded>(step: ModelStep<T>): Promise
 async function replyOrFailure<T extends Recorded>(
   step: ModelStep<T>,
   paid: PaidStep,
-  dropped: Recorded[],
+  meter: CallMeter,
 ): Promise<T | Failed> {
   try {
-    return await reply(step, paid, dropped)
+    return await reply(step, paid, meter)
   } catch (error) {
-    // Inside another agent's tool call a failure is a result, and must be the same one after a restart.
-    if (!step.place.isNested || step.signal.aborted || endsAll(error)) throw error
+    // Inside another agent's tool call a failure is a result, and must be the same one after a restart. So must be one that
+    // a shorter prompt follows.
+    const isAnswered = step.scope.isNested || isSuperstepError(error, "CONTEXT_OVERFLOW")
+    if (!isAnswered || step.scope.signal.aborted || endsAll(error)) throw error
     return { failed: toErrorData(error) }
   }
 }
@@ -90,25 +173,23 @@ function endsAll(error: unknown): boolean {
   return error.fatal === true || (error.limit === true && error.code !== "AGENT_LIMIT")
 }
 
-async function reply<T extends Recorded>(
-  step: ModelStep<T>,
-  paid: PaidStep,
-  dropped: Recorded[],
-): Promise<T> {
-  const { core, place, guards, asked, signal, onDelta } = step
-  const { ctx } = place
+async function reply<T extends Recorded>(step: ModelStep<T>, paid: PaidStep, meter: CallMeter): Promise<T> {
+  const { core, scope, guards, asked, onDelta } = step
+  const { ctx, signal } = scope
   const caller = { agent: core.name, ordinal: endedCalls(ctx, core.name) }
-  const given = step.models()
-  const models = given instanceof Promise ? await given : given
+  const loaded = step.models()
+  const models = loaded instanceof Promise ? await loaded : loaded
   const call: ModelCall = { ...asked, caller }
-  // From here to the reservation nothing is awaited: calls at the same time see each other.
+  signal.throwIfAborted()
+  // Nothing is awaited from here to the reservation: simultaneous calls see each other.
   ctx.checkBudget()
-  for (const guard of guards) guard.checkModelCall(ctx)
+  const headroom = headroomOf(step, models, call)
+  for (const guard of guards) guard.checkModelCall(ctx, headroom)
   const needed = counted(step, { usage: modelReservation(models, call, core.options.calling?.prices) })
   const source = { agent: core.name }
   const reserved = withModelNames(models, core, () => {
     for (const guard of guards) guard.checkPrice(needed)
-    return paid.reserve(needed, source)
+    return paid.reserve(needed, source, headroom)
   })
   if (reserved !== undefined) await reserved
   const options: CallModelOptions = {
@@ -116,21 +197,28 @@ async function reply<T extends Recorded>(
     signal,
     clock: ctx.clock,
     onDelta,
-    beforeRetry: (usage) => paid.reserve(addUsage(usage, needed), source),
-    onDropped: (usage, model) => dropped.push({ usage, model }),
+    meter,
+    beforeRetry() {
+      for (const guard of guards) guard.checkModelCall(ctx, headroom)
+      return paid.reserve(
+        meter.dropped.reduce((sum, { usage }) => addUsage(sum, usage), needed),
+        source,
+        headroom,
+      )
+    },
   }
-  const above = telemetryOf(ctx)
-  if (above === undefined) return step.keep(await callModel(models, call, options))
-  return await tracedModelCall(above, models, call, options, (reply) => step.keep(reply))
+  const parent = telemetryOf(ctx)
+  if (parent === undefined) return step.keep(await callModel(models, call, options))
+  return await tracedModelCall(parent, models, call, options, (reply) => step.keep(reply))
 }
 
-/** Says which prices are missing, and what to do about it. */
+/** Names the models whose prices are missing, and the ways to add them. */
 function withModelNames<T>(models: readonly Model[], { name, options }: AgentCore, reserve: () => T): T {
   try {
     return reserve()
   } catch (error) {
     if (!isSuperstepError(error, "BUDGET_UNPRICED")) throw error
-    const prices = options.calling?.prices ?? usualPrices()
+    const prices = options.calling?.prices ?? defaultPrices()
     const unpriced = models.map(modelName).filter((one) => prices.priceOf(one) === undefined)
     const text =
       `Agent "${name}": ${error.message} (${[...new Set(unpriced)].join(", ")}). Give its price with calling.prices or ` +
@@ -139,15 +227,27 @@ function withModelNames<T>(models: readonly Model[], { name, options }: AgentCor
   }
 }
 
-/** A turn of the loop; a summary is none. */
+/** The most tokens of a final answer, unless the agent's settings allow fewer. */
+export const FINAL_TOKENS = 1_000
+
+/** What has to stay free for a final answer, where the agent is to give one at a limit. */
+function headroomOf<T extends Recorded>(
+  { core, isFinal }: ModelStep<T>,
+  models: readonly Model[],
+  call: ModelCall,
+): Usage | undefined {
+  if (isFinal === true || core.options.onLimit !== "answer") return undefined
+  const { tools: _, ...asked } = call
+  const maxOutputTokens = Math.min(FINAL_TOKENS, call.maxOutputTokens ?? FINAL_TOKENS)
+  const { inputTokens, outputTokens, usd } = modelReservation(
+    models,
+    { ...asked, maxOutputTokens },
+    core.options.calling?.prices,
+  )
+  return { inputTokens, outputTokens, ...(usd === undefined ? {} : { usd }), modelCalls: 1, iterations: 1 }
+}
+
+/** Only a turn of the loop is an iteration; a summary is not. */
 function counted({ name }: Pick<ModelStep<Recorded>, "name">, { usage }: Pick<Recorded, "usage">): Usage {
   return name === "model" ? { ...usage, iterations: 1 } : usage
-}
-
-function sum(dropped: readonly Recorded[]): Usage {
-  return dropped.reduce((total: Usage, { usage }) => addUsage(total, usage), {})
-}
-
-function onlyModel(dropped: readonly Recorded[]): string | undefined {
-  return dropped.length === 1 ? dropped[0]?.model : undefined
 }

@@ -4,7 +4,7 @@ import { z } from "zod"
 import { type Context, memoryStore, node, workflow } from "../index.ts"
 import { priceTable } from "../models/index.ts"
 import { simulate } from "../testing/index.ts"
-import { tool } from "../tools/define-tool.ts"
+import { tool } from "../tools/index.ts"
 import { agent } from "./index.ts"
 import { pureModel } from "./stand-ins.test-support.ts"
 

@@ -1,7 +1,7 @@
 /** Models that tests can see through. */
 import type { LanguageModelV3CallOptions, LanguageModelV3GenerateResult } from "@ai-sdk/provider"
+import { partsOf, streamOf } from "../models/call/reply-stream.ts"
 import type { Model, Prompt } from "../models/index.ts"
-import { partsOf, streamOf } from "../models/stream-parts.ts"
 
 /** What a model was shown in its n-th call, one line per message. */
 export function shown(

@@ -1,20 +1,20 @@
-/** What a provider is told about the answer's shape: never less than what the schema takes. */
+/** The schema that a provider gets for an answer: it never allows less than the agent's schema. */
 import { expect, test } from "vitest"
 import type { Json } from "../core/index.ts"
-import { validate } from "../runtime/schema.ts"
-import { jsonSchema } from "../tools/json-schema.ts"
+import { validate } from "../runtime/ports/values.ts"
+import { jsonSchema } from "../tools/index.ts"
 import { outputFormat } from "./structured-output.ts"
 
-function told(schema: Json): Json {
+function offeredSchema(schema: Json): Json {
   const { responseFormat } = outputFormat("x", jsonSchema(schema))
-  return (responseFormat as { schema: Json }).schema
+  return (responseFormat as unknown as { schema: Json }).schema
 }
 
 const text: Json = { type: "string" }
 
 test("objects are closed at every depth, and what says for itself stays", () => {
   expect(
-    told({
+    offeredSchema({
       $schema: "https://json-schema.org/draft/2020-12/schema",
       type: "object",
       properties: {
@@ -39,7 +39,9 @@ test("objects are closed at every depth, and what says for itself stays", () => 
 
 test("properties may be called like keywords", () => {
   const named: Json = { type: "object", properties: { a: text } }
-  expect(told({ type: "object", properties: { default: named, $schema: text, enum: named } })).toEqual({
+  expect(
+    offeredSchema({ type: "object", properties: { default: named, $schema: text, enum: named } }),
+  ).toEqual({
     type: "object",
     properties: {
       default: { ...named, additionalProperties: false },
@@ -72,5 +74,5 @@ test.each<[string, Json]>([
     },
   ],
 ])("an object that is put together can still be made: %s", async (_, schema) => {
-  expect(await validate(jsonSchema(told(schema)), { a: "1", b: "2" })).toMatchObject({ ok: true })
+  expect(await validate(jsonSchema(offeredSchema(schema)), { a: "1", b: "2" })).toMatchObject({ ok: true })
 })

@@ -3,13 +3,12 @@ import fc from "fast-check"
 import { expect, test } from "vitest"
 import { memoryStore } from "../index.ts"
 import type { Message } from "../models/index.ts"
-import { scriptedModel } from "../models/scripted-model.ts"
-import { tool } from "../tools/define-tool.ts"
+import { scriptedModel } from "../models/script/scripted-model.ts"
+import { tool } from "../tools/index.ts"
 import { userText } from "./conversation.ts"
-import { chooseMessages } from "./history-policy.ts"
+import { chooseMessages, isSummary, summaryMessage } from "./history-policy.ts"
 import { agent, conversation, type HistoryPolicy, lastItems, summarise, validHistory } from "./index.ts"
 import { pureModel, shown } from "./stand-ins.test-support.ts"
-import { isSummary, summaryMessage } from "./summary-message.ts"
 
 const summaryOf = (text: string) => `user: A summary of the conversation so far:\n\n${text}`
 
@@ -49,7 +48,7 @@ test("a summary lasts: the next run starts from it, and makes a new one only whe
   expect(JSON.stringify(prompts)).not.toContain("superstep")
 })
 
-test("in a long run the summary comes before what the user said last, which stays as it was said", async () => {
+test("in a long run the summary precedes the last user message, which stays as it is", async () => {
   const look = tool({ name: "look", description: "Looks.", run: () => "seen" })
   const writer = pureModel(() => "Looked around.")
   const model = pureModel((_, turn) =>
@@ -86,7 +85,7 @@ test("after a hand-off the other agent sees what its own policy says, not a summ
   expect(shown(model, 2).slice(0, 3)).toEqual(["user: 1", "user: 2", "user: 3"])
 })
 
-const said: fc.Arbitrary<Message> = fc.oneof(
+const anyMessage: fc.Arbitrary<Message> = fc.oneof(
   fc.string({ minLength: 1, maxLength: 3 }).map(userText),
   fc
     .string({ minLength: 1, maxLength: 3 })
@@ -106,7 +105,7 @@ test("whatever was summarised when, every policy gives a valid history, and no p
     (messages) => messages.slice(1),
   ]
   fc.assert(
-    fc.property(fc.array(said, { maxLength: 12 }), fc.constantFrom(...policies), (messages, policy) => {
+    fc.property(fc.array(anyMessage, { maxLength: 12 }), fc.constantFrom(...policies), (messages, policy) => {
       const before = validHistory(messages)
       const chosen = chooseMessages(policy, before)
       expect(validHistory(chosen)).toEqual(chosen)
@@ -124,7 +123,7 @@ test("whatever was summarised when, every policy gives a valid history, and no p
   )
 })
 
-test("what cannot be kept is said at once", () => {
+test("a policy that cannot be kept is refused at once", () => {
   expect(() => summarise({ after: 4, keep: 4 })).toThrow(/keep takes a whole number from 0 to 3/)
   expect(() => summarise({ after: 0 })).toThrow(/after takes a whole number of at least 1/)
 })

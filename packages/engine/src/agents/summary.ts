@@ -1,11 +1,12 @@
-/** A long conversation with its older part told in a few sentences, which a model writes once and the journal keeps. */
+/** Replaces the older part of a long conversation with a summary, which a model writes once and the journal keeps. */
 import type { Usage } from "../core/index.ts"
 import type { Message } from "../models/index.ts"
-import { messageText } from "../models/prompt-text.ts"
+import { messageText } from "../models/internal.ts"
+import type { ActiveAgent } from "./agent-scope.ts"
 import { textOf, userText } from "./conversation.ts"
-import type { Summarise } from "./history-policy.ts"
-import { type ModelStep, modelStep } from "./model-step.ts"
-import { standing, summaryMessage } from "./summary-message.ts"
+import { cutMiddle, lastTurn, tokensOf, windowStart, withinBounds } from "./fit-messages.ts"
+import { boundsOf, type Summarise, standing, summaryMessage } from "./history-policy.ts"
+import { modelStep } from "./model-step.ts"
 
 interface Summary {
   readonly text: string
@@ -14,45 +15,63 @@ interface Summary {
 }
 
 const TASK =
-  "Summarise the conversation for somebody who goes on with it: what was asked, what was found and done, what is decided, what is still open. Keep names, numbers and sources. Answer with the summary alone."
+  "Summarise the conversation for somebody who continues it: what was asked, what was found and done, what is decided, what is still open. Keep names, numbers and sources. Answer with the summary alone."
 
-/** The message that is to stand for the older ones, or undefined while there are not too many of them. */
+/** What the writer reads at most, where the policy counts no tokens. */
+const TRANSCRIPT = 100_000
+
+/** The message that stands for the older ones, or undefined while there are not too many of them. `isForced`: there are. */
 export async function summaryOf(
   policy: Summarise,
   messages: readonly Message[],
-  caller: Pick<ModelStep<Summary>, "core" | "guards" | "place" | "signal">,
+  { core, scope, guards }: ActiveAgent,
+  isForced = false,
 ): Promise<Message | undefined> {
   const { summary, rest } = standing(messages)
-  if (rest.length <= policy.after) return undefined
-  const start = turnStart(rest, rest.length - (policy.keep ?? Math.floor(policy.after / 2)))
+  const before = summary === undefined ? [] : [summary]
+  if (!isForced && !isTooLong(policy, before, rest)) return undefined
+  const start = turnStart(rest, isForced ? lastTurn(rest) : keptFrom(policy, rest))
   if (start < 2) return undefined
-  const old = rest.slice(0, start)
+  const { tokens = TRANSCRIPT } = policy
+  const old = withinBounds([...before, ...rest.slice(0, start)], boundsOf({ ...policy, tokens }))
+  const content = policy.instructions === undefined ? TASK : `${TASK} ${policy.instructions}`
+  const written = old.map((message) => `${message.role}: ${messageText(message)}`).join("\n\n")
+  const transcript = cutMiddle(written, tokens)
   const { text } = await modelStep<Summary>({
-    ...caller,
     name: "summary",
-    models: caller.core.summariser,
-    asked: {
-      prompt: [
-        {
-          role: "system",
-          content: policy.instructions === undefined ? TASK : `${TASK} ${policy.instructions}`,
-        },
-        userText([...(summary === undefined ? [] : [summary]), ...old].map(told).join("\n\n")),
-      ],
-    },
+    core,
+    scope,
+    guards,
+    models: core.summariser,
+    asked: { prompt: [{ role: "system", content }, userText(transcript)] },
     keep: (reply) => ({ text: textOf(reply), model: reply.model, usage: reply.usage }),
   })
-  // Without a word about it, what was said must not be dropped.
+  // An empty summary must not replace anything.
   return text.trim() === "" ? undefined : summaryMessage(text, rest.length - start)
 }
 
-/** Calls and their results are not parted. */
+function isTooLong(
+  { after, tokens }: Summarise,
+  before: readonly Message[],
+  rest: readonly Message[],
+): boolean {
+  if (after !== undefined && rest.length > after) return true
+  if (tokens === undefined) return false
+  // One long message is cut, and calls for no summary.
+  const most = Math.ceil(tokens / 2)
+  return [...before, ...rest].reduce((sum, message) => sum + Math.min(tokensOf(message), most), 0) > tokens
+}
+
+/** Where the messages begin that stay as they are. */
+function keptFrom({ after, tokens, keep }: Summarise, rest: readonly Message[]): number {
+  if (keep !== undefined) return rest.length - keep
+  if (tokens !== undefined) return windowStart(rest, Math.floor(tokens / 2))
+  return rest.length - Math.floor((after ?? 0) / 2)
+}
+
+/** Calls and their results stay together. */
 function turnStart(messages: readonly Message[], wanted: number): number {
   let start = Math.min(wanted, messages.length - 1)
   while (start > 0 && messages[start]?.role === "tool") start--
   return start
-}
-
-function told(message: Message): string {
-  return `${message.role}: ${messageText(message)}`
 }

@@ -1,17 +1,20 @@
-/** Whether a tool may run: by rules, by a function, or because a person said so. A person may change the arguments. */
+/** Whether a tool may run: decided by rules, by a function, or by a person, who may change the arguments. */
 import type { Json } from "../core/index.ts"
+import { restoreValue } from "../models/internal.ts"
 import type { Context, Schema } from "../runtime/index.ts"
 import { MASK } from "../text/index.ts"
-import { approvalVerdict } from "../tools/approval.ts"
-import type { ApprovalRules, ApprovalVerdict, Tool } from "../tools/index.ts"
-import { maskArgs } from "../tools/secrets.ts"
+import type { ApprovalRules, ApprovalVerdict, ParsedArgs, Tool } from "../tools/index.ts"
+import { approvalVerdict, maskArgs, readArgs, type ToolOutcome } from "../tools/internal.ts"
+import type { ActiveAgent } from "./agent-scope.ts"
+import { readObject, type ToolCall } from "./conversation.ts"
+import { fillMasks, isMasked } from "./secrets.ts"
 
 /** What a person answers. */
 export interface ApprovalAnswer {
   readonly approve: boolean
-  /** Arguments to use instead of those that the model gave: edit and approve. */
+  /** Arguments to use instead of the model's: edit and approve. */
   readonly args?: { readonly [name: string]: Json } | undefined
-  /** Told to the model when it may not. */
+  /** Shown to the model when the call is denied. */
   readonly reason?: string | undefined
 }
 
@@ -19,14 +22,14 @@ const SHAPE: Json = {
   type: "object",
   properties: {
     approve: { type: "boolean", description: "Whether the tool may run." },
-    args: { type: "object", description: "Arguments to use instead of those that the model gave." },
-    reason: { type: "string", description: "Told to the model when it may not." },
+    args: { type: "object", description: "Arguments to use instead of the model's." },
+    reason: { type: "string", description: "Shown to the model when the call is denied." },
   },
   required: ["approve"],
   additionalProperties: false,
 }
 
-/** What an answer is checked against; forms are made from its JSON Schema. */
+/** The schema of an answer; forms are made from its JSON Schema. */
 export const approvalAnswer: Schema<ApprovalAnswer> = answerSchema(answerProblem)
 
 function answerSchema(problemOf: (value: unknown) => string | undefined): Schema<ApprovalAnswer> {
@@ -38,7 +41,7 @@ function answerSchema(problemOf: (value: unknown) => string | undefined): Schema
   return { "~standard": Object.assign(standard, { jsonSchema: { input: () => SHAPE, output: () => SHAPE } }) }
 }
 
-/** What a person answers is kept, so that it cannot say anything secret. */
+/** Answers are recorded, so they must not contain secrets. */
 function answerWithout(secret: readonly string[]): Schema<ApprovalAnswer> {
   return answerSchema((value) => {
     const problem = answerProblem(value)
@@ -56,12 +59,12 @@ function answerProblem(value: unknown): string | undefined {
   if (args !== undefined && (typeof args !== "object" || args === null || Array.isArray(args))) {
     return "args must be an object"
   }
-  if (reason !== undefined && typeof reason !== "string") return "reason must be a text"
+  if (reason !== undefined && typeof reason !== "string") return "reason must be a string"
   const [other] = Object.keys(others)
   return other === undefined ? undefined : `"${other}" is not part of an answer`
 }
 
-/** What the request says about itself, for those who show it. */
+/** The data of the request, for those who show it. */
 export interface ApprovalRequest {
   readonly kind: "tool-approval"
   readonly agent: string
@@ -71,14 +74,71 @@ export interface ApprovalRequest {
   readonly args: Json
 }
 
+export type FailedOutcome = Extract<ToolOutcome, { ok: false }>
+
+interface AllowedArgs {
+  readonly ok: true
+  readonly args: unknown
+  /** The secrets among them did not survive a restart. */
+  readonly isLost: boolean
+}
+
+export function failure(code: string, message: string): FailedOutcome {
+  return { ok: false, error: { code, message } }
+}
+
+/**
+ * The arguments with which a call may be made: read, and allowed by rules or by a person. A refusal is an outcome of the
+ * call. Arguments that a person changed go into `edited`, by the call's id.
+ */
+export async function allowedArgs(
+  { core, scope: { ctx }, secrets }: ActiveAgent,
+  tool: Tool,
+  call: ToolCall,
+  edited: Map<string, unknown>,
+  onAsk: () => void,
+): Promise<AllowedArgs | FailedOutcome> {
+  const inMemory = secrets.argsOf(call.id)
+  const isLost = isMasked(tool, call.args) && inMemory === undefined
+  // Lost secrets are reported at the very end: what was asked and answered before the crash is replayed first.
+  const read: ParsedArgs = isLost
+    ? { ok: true, args: readObject(call.args) }
+    : await readArgs(restoring(tool), inMemory ?? call.args)
+  if (!read.ok) {
+    const text = `The arguments of "${tool.name}" do not fit: ${read.reason}. Call it again with others.`
+    return failure("TOOL_ARGS", text)
+  }
+  const { args } = read
+  const about = { id: call.id, agent: core.name, args }
+  const verdict = await verdictFor(tool, about, core.options.approval, ctx)
+  if (verdict === "deny") return failure("TOOL_DENIED", denied(tool.name, undefined))
+  if (verdict === "allow") return { ok: true, args, isLost }
+  onAsk()
+  const answer = await askApproval(tool, about, ctx.scope(`approval:${tool.name}:${call.id}`))
+  if (!answer.approve) return failure("TOOL_DENIED", denied(tool.name, answer.reason))
+  if (answer.args === undefined) return { ok: true, args, isLost }
+  edited.set(call.id, maskArgs(answer.args as Json, tool.secret))
+  if (isLost) return { ok: true, args, isLost }
+  const checked = await tool.parse(fillMasks(answer.args, readObject(inMemory ?? call.args)))
+  if (checked.ok) return { ok: true, args: checked.args, isLost }
+  const text = `The call of "${tool.name}" was allowed with other arguments, but these do not fit: ${checked.reason}. Nothing was done.`
+  return failure("TOOL_ARGS", text)
+}
+
+/** The tool takes what a model wrote for its parameters in the form that the provider got them. */
+function restoring(tool: Tool): Tool {
+  const parse = (args: unknown) => tool.parse(restoreValue(tool.parameters, args as Json))
+  return { ...tool, parse }
+}
+
 interface Call {
   readonly id: string
   readonly agent: string
   readonly args: unknown
 }
 
-/** The agent's rules decide where one fits, after any `deny`; else the tool does. What a function says is recorded. */
-export async function verdictFor(
+/** A matching rule of the agent decides, after any `deny`; else the tool does. A function's verdict is recorded. */
+async function verdictFor(
   tool: Tool,
   { id, agent, args }: Call,
   rules: ApprovalRules | undefined,
@@ -93,16 +153,12 @@ export async function verdictFor(
       : await approvalVerdict(approval, call)
   if (rules === undefined || own === "deny") return own
   if ((await approvalVerdict({ allow: rules.allow }, call)) === "allow") return "allow"
-  // Rules that ask hold back, as those that deny do: they fit in the same way.
+  // `ask` rules match in the same way as `deny` rules.
   if ((await approvalVerdict({ deny: rules.ask }, call)) === "deny") return "ask"
   return own
 }
 
-export async function askApproval(
-  tool: Tool,
-  { id, agent, args }: Call,
-  ctx: Context,
-): Promise<ApprovalAnswer> {
+async function askApproval(tool: Tool, { id, agent, args }: Call, ctx: Context): Promise<ApprovalAnswer> {
   const data: ApprovalRequest = {
     kind: "tool-approval",
     agent,
@@ -111,7 +167,7 @@ export async function askApproval(
     args: maskArgs(args as Json, tool.secret),
   }
   return await ctx.ask<ApprovalAnswer>({
-    prompt: `Agent "${agent}" wants to use the tool "${tool.name}". May it?`,
+    prompt: `Allow "${agent}" to call "${tool.name}"?`,
     data,
     schema: tool.secret === undefined ? approvalAnswer : answerWithout(tool.secret),
   })

@@ -1,61 +1,73 @@
 /**
- * The tool calls of one turn: all at the same time, their results in the order of the calls. What is wrong with a call is
- * its result, for the model to read; only what is fatal, a limit, or the end of the task comes out as an error.
+ * The tool calls of one turn: all at the same time, their results in the order of the calls. A problem with a call is its
+ * result, for the model to read; only a fatal error, a limit, or the end of the task is thrown.
+ *
+ * T1 a finished call is never made again.
+ * T2 a call is on record, and counted, before it is made. One that was pending when the process died is made again, with
+ *    the same idempotency key.
+ * T3 a call that cannot be made again, because its secret arguments are lost, has an unknown outcome if it had started, and
+ *    has done nothing if it had not.
+ *
+ * A durable tool records what it does itself.
  */
 import { setMaxListeners } from "node:events"
-import { isSuperstepError, type SuperstepError } from "../core/index.ts"
-import type { ToolOutcome } from "../tools/call-tool.ts"
-import type { Tool } from "../tools/index.ts"
-import type { Agent } from "./agent.ts"
-import { allowedArgs, failure } from "./allowed-args.ts"
-import type { ToolCall } from "./conversation.ts"
-import { type HandoffTool, isHandoff } from "./hand-off.ts"
-import { idempotencyKeyOf, makeCall, type ToolTurn } from "./tool-step.ts"
-import type { UnknownOutcomes } from "./unknown-outcomes.ts"
+import { isSuperstepError, type Json, SuperstepError } from "../core/index.ts"
+import { type PaidStep, telemetryOf } from "../runtime/index.ts"
+import type { Tool, ToolCallContext } from "../tools/index.ts"
+import { callTool, maskArgs, type ToolOutcome, toJson } from "../tools/internal.ts"
+import { type ActiveAgent, withPath } from "./agent-scope.ts"
+import { readObject, type ToolCall } from "./conversation.ts"
+import { checkAll, guardrailsOn } from "./guardrails.ts"
+import { type HandoffTool, isHandoff, type TakeOver } from "./hand-off.ts"
+import { fillMasks, LOST, outcomeUnknown, UNKNOWN, type UnknownOutcomes } from "./secrets.ts"
+import { allowedArgs, denied, type FailedOutcome, failure } from "./tool-approval.ts"
+import { tracedToolCall } from "./traced-calls.ts"
 
-export interface TurnResult {
+interface TurnResult {
   readonly outcomes: readonly ToolOutcome[]
-  /** The arguments that a person put in the place of others, by the call's id. */
+  /** Arguments that a person put in the place of others, by the call's id. */
   readonly edited: ReadonlyMap<string, unknown>
-  /** Who goes on with the conversation. */
-  readonly next: Agent | undefined
+  /** The agent that continues the conversation. */
+  readonly next: TakeOver | undefined
+  /** A limit that some of the calls reached: those were not made. */
+  readonly limit?: SuperstepError | undefined
 }
 
 export async function toolTurn(
-  given: Omit<ToolTurn, "durableBegun" | "repeats">,
+  active: ActiveAgent,
   calls: readonly ToolCall[],
   unknown: UnknownOutcomes,
 ): Promise<TurnResult> {
   const edited = new Map<string, unknown>()
   const others = calls.length > 1 ? new AbortController() : undefined
-  const { agent, options, tools, guards, secrets, ctx, path } = given
+  const { signal } = active.scope
+  const { byName: tools } = active.tools
   const repeats = new Map<string, string>()
   for (const call of calls) {
     const key = unknown.take(call)
     if (key !== undefined) repeats.set(call.id, key)
   }
   const turn: ToolTurn = {
-    agent,
-    options,
-    tools,
-    guards,
-    secrets,
-    ctx,
-    path,
+    active,
     repeats,
+    edited,
     durableBegun: Promise.resolve(),
-    signal: others === undefined ? given.signal : eitherOf(given.signal, others.signal),
+    signal: others === undefined ? signal : eitherOf(signal, others.signal),
   }
   let limit: SuperstepError | undefined
 
-  const outcomeOf = async (call: ToolCall): Promise<ToolOutcome | Agent> => {
-    const tool = turn.tools.get(call.name)
-    if (tool === undefined) return failure("TOOL_UNKNOWN", noSuchTool(call.name, turn.tools))
+  const outcomeOf = async (call: ToolCall): Promise<ToolOutcome | TakeOver> => {
+    const tool = tools.get(call.name)
+    if (tool === undefined) return failure("TOOL_UNKNOWN", noSuchTool(call.name, tools))
     try {
-      return await (isHandoff(tool) ? handOver(tool, call) : makeCall(turn, tool, call, edited))
+      const decided = await hookedCall(active, tool, call)
+      if ("outcome" in decided) return decided.outcome
+      if (decided.call !== call) edited.set(call.id, readObject(decided.call.args))
+      await guardCall(active, tool, decided.call)
+      return await (isHandoff(tool) ? handOver(tool, decided.call) : makeCall(turn, tool, decided.call))
     } catch (error) {
       if (isSuperstepError(error) && error.limit === true) {
-        // The other calls of the turn are let finish, and are on record.
+        // The other calls of the turn finish, and are recorded.
         limit ??= error
         return failure(error.code, error.message)
       }
@@ -64,42 +76,257 @@ export async function toolTurn(
     }
   }
 
-  /** To the agent that takes over, if it may. */
-  const handOver = async (tool: HandoffTool, call: ToolCall): Promise<ToolOutcome | Agent> => {
-    const allowed = await allowedArgs(turn, tool, call, edited, () => undefined)
+  /** The agent that takes over, if it may. */
+  const handOver = async (tool: HandoffTool, call: ToolCall): Promise<ToolOutcome | TakeOver> => {
+    const allowed = await allowedArgs(active, tool, call, edited, () => undefined)
     return allowed.ok ? tool.target(allowed.args) : allowed
   }
 
   const made = await Promise.all(calls.map(outcomeOf))
-  if (limit !== undefined) throw limit
-  // Of several that could take over, the first of the turn does.
-  const next = made.find((one): one is Agent => !isOutcome(one))
+  // Of several hand-offs, the first of the turn wins.
+  const next = made.find((one): one is TakeOver => !isOutcome(one))
   let isTaken = false
   const outcomes = made.map((one): ToolOutcome => {
     if (isOutcome(one)) return one
     if (isTaken)
-      return failure("HANDOFF_TAKEN", `The conversation was handed over to "${next?.name}" already.`)
+      return failure("HANDOFF_TAKEN", `The conversation was handed over to "${next?.agent.name}" already.`)
     isTaken = true
-    return { ok: true, value: `Handed over to "${one.name}".` }
+    return { ok: true, value: `Handed over to "${one.agent.name}".` }
   })
   for (const [i, call] of calls.entries()) {
     unknown.note(call, outcomes[i] as ToolOutcome, idempotencyKeyOf(turn, call.name, call.id))
   }
-  return { outcomes, edited, next }
+  return { outcomes, edited, next, limit }
+}
+
+/** What the agent's hooks make of a call: its outcome, or the call that is made. */
+async function hookedCall(
+  { core, secrets, about }: ActiveAgent,
+  tool: Tool,
+  call: ToolCall,
+): Promise<{ readonly outcome: ToolOutcome } | { readonly call: ToolCall }> {
+  const decided = await core.hooks?.onToolCall(about(0), tool, call)
+  if (decided === undefined || decided === null) return { call }
+  if ("deny" in decided) return { outcome: failure("TOOL_DENIED", denied(tool.name, decided.deny)) }
+  if ("result" in decided) return { outcome: { ok: true, value: toJson(decided.result, tool.name) } }
+  const args = JSON.stringify(decided.args)
+  const inMemory = secrets.argsOf(call.id)
+  if (inMemory !== undefined) {
+    secrets.setArgs(call.id, JSON.stringify(fillMasks(decided.args, readObject(inMemory))))
+  }
+  return { call: { ...call, args } }
+}
+
+/** Throws where a guardrail of the agent trips. */
+async function guardCall(
+  active: ActiveAgent,
+  { name: tool, secret }: Tool,
+  { id, args }: ToolCall,
+): Promise<void> {
+  const { core } = active
+  const guardrails = guardrailsOn(core.options.guardrails, "tool", tool)
+  if (guardrails.length === 0) return
+  const value = maskArgs(readObject(args) as Json, secret)
+  await checkAll(active.scope, guardrails, { agent: core.name, text: JSON.stringify(value), value, tool }, id)
 }
 
 function eitherOf(task: AbortSignal, turn: AbortSignal): AbortSignal {
   const signal = AbortSignal.any([task, turn])
-  // Every call listens to it, and there may be many.
+  // Every call adds a listener, and there may be many.
   setMaxListeners(0, signal)
   return signal
 }
 
-function isOutcome(made: ToolOutcome | Agent): made is ToolOutcome {
+function isOutcome(made: ToolOutcome | TakeOver): made is ToolOutcome {
   return "ok" in made
 }
 
 function noSuchTool(name: string, tools: ReadonlyMap<string, Tool>): string {
   const names = [...tools.keys()].map((one) => `"${one}"`).join(", ")
   return `There is no tool "${name}". ${names === "" ? "There are no tools; answer without." : `The tools are ${names}.`}`
+}
+
+interface ToolTurn {
+  readonly active: ActiveAgent
+  /** Fires with the scope's signal, and when another call of the turn fails for good. */
+  readonly signal: AbortSignal
+  /** Idempotency keys of calls that repeat an earlier one, by their id. */
+  readonly repeats: ReadonlyMap<string, string>
+  /** Arguments that a person put in the place of others, by the call's id. */
+  readonly edited: Map<string, unknown>
+  /** Resolves when the earlier durable calls have begun: they share the node's own state, and begin in their order. */
+  durableBegun: Promise<void>
+}
+
+async function makeCall(turn: ToolTurn, tool: Tool, call: ToolCall): Promise<ToolOutcome> {
+  const before = turn.durableBegun
+  let begun = () => {}
+  if (tool.durable === true) {
+    turn.durableBegun = new Promise((resolve) => {
+      begun = resolve
+    })
+  }
+  try {
+    // A call that waits for a person does not delay the others.
+    const allowed = await allowedArgs(turn.active, tool, call, turn.edited, begun)
+    if (!allowed.ok) return allowed
+    const known = allowed.isLost ? undefined : { args: allowed.args }
+    return await (tool.durable === true
+      ? durableCall(turn, tool, call, known, before, begun)
+      : recordedCall(turn, tool, call, known))
+  } finally {
+    begun()
+  }
+}
+
+/** The arguments of a call; undefined where they were secret and are lost. */
+type KnownArgs = { readonly args: unknown } | undefined
+
+async function recordedCall(
+  turn: ToolTurn,
+  tool: Tool,
+  call: ToolCall,
+  known: KnownArgs,
+): Promise<ToolOutcome> {
+  const { core, scope } = turn.active
+  const run = async (paid: PaidStep): Promise<ToolOutcome> => {
+    if (known === undefined) return lost(tool, paid.mayHaveRun)
+    const started = start(turn, paid)
+    if (started !== undefined) await started
+    const outcome = await runTool(turn, tool, known.args, call, false)
+    return outcome.ok ? outcome : applyErrorPolicy(turn, tool, call, outcome)
+  }
+  return await scope.ctx.step(stepName(tool, call), run, {
+    usage: (outcome) => (wasNotMade(outcome) ? {} : ONE_CALL),
+    source: () => ({ agent: core.name }),
+  })
+}
+
+/**
+ * The beginning is recorded and counted; the outcome follows from the tool's own records. Without its arguments a call
+ * cannot replay these, so the outcome of a call with secret arguments is recorded too.
+ */
+async function durableCall(
+  turn: ToolTurn,
+  tool: Tool,
+  call: ToolCall,
+  known: KnownArgs,
+  before: Promise<void>,
+  begun: () => void,
+): Promise<ToolOutcome> {
+  const { core, scope } = turn.active
+  let isResumed = true
+  const name = stepName(tool, call)
+  const began = await scope.ctx.step<true | ToolOutcome>(
+    name,
+    async (paid) => {
+      isResumed = false
+      if (known === undefined) return lost(tool, paid.mayHaveRun)
+      const started = start(turn, paid)
+      if (started !== undefined) await started
+      return true
+    },
+    { usage: (made) => (made === true ? ONE_CALL : {}), source: () => ({ agent: core.name }) },
+  )
+  if (began !== true) return began
+  if (known === undefined) return await scope.ctx.step(`outcome:${name}`, () => lost(tool, true))
+  await before
+  try {
+    const running = runTool(turn, tool, known.args, call, isResumed)
+    begun()
+    const outcome = await running
+    const seen = outcome.ok ? outcome : applyErrorPolicy(turn, tool, call, outcome)
+    return hasSecrets(tool) ? await scope.ctx.step(`outcome:${name}`, () => seen) : seen
+  } catch (error) {
+    // A sub-agent has reached a limit of its own: its caller gets to know.
+    if (isSuperstepError(error, "AGENT_LIMIT") && !turn.signal.aborted) {
+      return failure(error.code, error.message)
+    }
+    throw error
+  }
+}
+
+function runTool(
+  turn: ToolTurn,
+  tool: Tool,
+  args: unknown,
+  call: ToolCall,
+  isResumed: boolean,
+): Promise<ToolOutcome> {
+  const { ctx } = turn.active.scope
+  const context = contextOf(turn, tool, call)
+  const parent = telemetryOf(ctx)
+  return parent === undefined
+    ? callTool(tool, args, context, { clock: ctx.clock })
+    : tracedToolCall(parent, tool, args, context, isResumed)
+}
+
+/** Puts the call on record and counts it, if limits and budgets allow it. */
+function start({ active }: ToolTurn, paid: PaidStep): Promise<void> | undefined {
+  const { core, scope, guards } = active
+  scope.ctx.checkBudget()
+  for (const guard of guards) guard.checkToolCall(scope.ctx)
+  return paid.reserve(ONE_CALL, { agent: core.name })
+}
+
+function contextOf(turn: ToolTurn, tool: Tool, { id }: ToolCall): ToolCallContext {
+  const { core, scope } = turn.active
+  const step = stepName(tool, { id })
+  const call = {
+    id,
+    agent: core.name,
+    tool: tool.name,
+    signal: turn.signal,
+    idempotencyKey: idempotencyKeyOf(turn, tool.name, id),
+    ctx: scope.ctx.scope(step),
+    progress: (data: unknown) =>
+      scope.ctx.progress({ tool: { id, name: tool.name }, data, agent: core.name }),
+    get context() {
+      return scope.ctx.context
+    },
+  }
+  return withPath(call, `${scope.path}${step}/`)
+}
+
+/** Made from the position of the call in the record: the same after a crash, even if the arguments are lost. */
+function idempotencyKeyOf({ active, repeats }: ToolTurn, tool: string, id: string): string {
+  const { ctx, path } = active.scope
+  return repeats.get(id) ?? `${ctx.idempotencyKey}:${path}tool:${tool}:${id}`
+}
+
+function stepName(tool: Tool, { id }: Pick<ToolCall, "id">): string {
+  return `tool:${tool.name}:${id}`
+}
+
+function applyErrorPolicy(
+  { active }: ToolTurn,
+  tool: Tool,
+  { id }: ToolCall,
+  outcome: FailedOutcome,
+): ToolOutcome {
+  const { onToolError = "result" } = active.core.options
+  if (onToolError === "result") return outcome
+  const { error } = outcome
+  if (onToolError !== "fail") {
+    return { ok: false, error: { ...error, message: onToolError(error.message, { tool: tool.name, id }) } }
+  }
+  const { retryable } = error
+  const text = `Tool "${tool.name}" failed: ${error.message}`
+  throw new SuperstepError("TOOL_FAILED", text, retryable === undefined ? {} : { retryable })
+}
+
+const ONE_CALL = { toolCalls: 1 }
+
+/** The secret arguments of a call are lost. */
+function lost({ name }: Tool, mayHaveRun: boolean): FailedOutcome {
+  return mayHaveRun ? failure(UNKNOWN, outcomeUnknown(name)) : failure("TOOL_SECRETS_LOST", LOST)
+}
+
+/** It was not made, or not made again: what an earlier start reserved is counted separately. */
+function wasNotMade(outcome: ToolOutcome): boolean {
+  return !outcome.ok && (outcome.error.code === "TOOL_SECRETS_LOST" || outcome.error.code === UNKNOWN)
+}
+
+function hasSecrets({ secret }: Tool): boolean {
+  return secret !== undefined && secret.length > 0
 }

@@ -1,8 +1,8 @@
-/** T3: what a model is told of calls with secret arguments that a dead process had started, or had not. */
+/** T3: the result of calls with secret arguments that a dead process had started, or had not. */
 import { expect, test } from "vitest"
 import { z } from "zod"
 import { memoryStore } from "../index.ts"
-import { type ToolOptions, tool } from "../tools/define-tool.ts"
+import { type ToolOptions, tool } from "../tools/index.ts"
 import { agent } from "./index.ts"
 import { pureModel, shown } from "./stand-ins.test-support.ts"
 
@@ -84,7 +84,7 @@ test("after a restart a finished durable call with secret arguments is as it was
     description: "Asks.",
     durable: true,
     input: z.object({}),
-    run: (_, { ctx }) => ctx.ask("go on?"),
+    run: (_, { ctx }) => ctx.ask("continue?"),
   })
   const model = pureModel((last, turn) => {
     if (turn === 0) return { calls: [{ name: "open", args: { door: "front", key: KEY } }] }

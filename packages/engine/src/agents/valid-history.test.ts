@@ -2,7 +2,7 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
 import type { Message } from "../models/index.ts"
-import { scriptedModel } from "../models/scripted-model.ts"
+import { scriptedModel } from "../models/script/scripted-model.ts"
 import { chooseMessages } from "./history-policy.ts"
 import {
   agent,

@@ -116,7 +116,7 @@ describe("a workflow that is built", () => {
     expect(() => (built.program.graph.spec.edges as unknown[]).push({})).toThrow(TypeError)
   })
 
-  test("stays as it is when its builder goes on", async () => {
+  test("stays as it is when its builder changes", async () => {
     const builder = workflow("w").chain(a, b)
     const first = builder.build()
     const second = builder.edge(b, c).build()

@@ -1,20 +1,18 @@
 /** TypeScript in, a graph with its functions out. */
-export { all, any, type Join, quorum, settle } from "./joins.ts"
+export { node, on } from "./node.ts"
+export type { Case, EdgeOptions, LoopOptions, SubWorkflowOptions, WorkflowOptions } from "./options.ts"
 export {
+  type AnyNode,
+  all,
+  any,
+  type Failure,
+  type Join,
+  type LimitNotice,
   type Node,
   type NodePolicies,
-  node,
-  on,
-  type SubWorkflowOptions,
+  quorum,
+  settle,
   type TypedHandler,
-} from "./node.ts"
-export type { AnyNode, Failure, LimitNotice } from "./wiring.ts"
+} from "./wiring.ts"
 export type { Workflow } from "./workflow.ts"
-export {
-  type Case,
-  type EdgeOptions,
-  type LoopOptions,
-  type WorkflowBuilder,
-  type WorkflowOptions,
-  workflow,
-} from "./workflow-builder.ts"
+export { type WorkflowBuilder, workflow } from "./workflow-builder.ts"

@@ -1,17 +1,8 @@
 import { describe, expect, expectTypeOf, test } from "vitest"
 import { z } from "zod"
 import type { Settled } from "../core/index.ts"
-import {
-  any,
-  type Failure,
-  type LimitNotice,
-  type Node,
-  node,
-  on,
-  quorum,
-  settle,
-  workflow,
-} from "./index.ts"
+import { type Failure, type LimitNotice, node, on, workflow } from "./index.ts"
+import { any, type Node, quorum, settle } from "./wiring.ts"
 
 // The compiler is the judge here: a line marked with @ts-expect-error that compiles fails the type check.
 
@@ -74,7 +65,7 @@ describe("wrong wiring does not compile", () => {
 
   test("edge", () => {
     workflow("w").start(toText).edge(toText, length)
-    // @ts-expect-error a string is given, a boolean is taken
+    // @ts-expect-error a string is sent, a boolean is taken
     workflow("w").start(toText).edge(toText, invert)
     // @ts-expect-error the condition gets a string
     workflow("w").edge(toText, length, { when: (n: number) => n > 1 })
@@ -173,9 +164,9 @@ describe("wrong wiring does not compile", () => {
       node("caught", ({ error }: Failure) => error.code),
     )
     workflow("w").onLimit(node("late", ({ code }: LimitNotice) => code))
-    // @ts-expect-error a failure is given, a string is taken
+    // @ts-expect-error a failure is sent, a string is taken
     workflow("w").onError(toText, length)
-    // @ts-expect-error a notice is given, a string is taken
+    // @ts-expect-error a notice is sent, a string is taken
     workflow("w").onLimit(length)
   })
 

@@ -1,93 +1,68 @@
 /** From nodes and edges to a workflow. Wrong wiring does not compile; what types cannot see fails at build. */
+
 import {
-  type Budget,
   compileGraph,
   type EdgeGroup,
   isBuiltInReducer,
   type JoinPolicy,
   type Json,
-  type Limits,
   type NodeId,
   type NodeSpec,
-  type Schedule,
+  type Problem,
   type Settled,
   SuperstepError,
   type SwitchCase,
 } from "../core/index.ts"
 import {
+  type AnyState,
   type BoundHandler,
   type Channel,
   type Condition,
   currentTelemetry,
   type EdgeFunctions,
+  type JsonOnly,
   jsonSchemaOf,
   type Program,
   programNode,
   type Reducer,
   Router,
   type Select,
+  type StateOf,
 } from "../runtime/index.ts"
-import { all, type Join } from "./joins.ts"
-import type { Node } from "./node.ts"
-import type {
-  AnyNode,
-  Failure,
-  FirstIn,
-  Joined,
-  LastOut,
-  LimitNotice,
-  Linked,
-  OutOf,
-  Unset,
+import {
+  type Case,
+  checkEdgeOptions,
+  checkNodePolicies,
+  checkWorkflowOptions,
+  type EdgeOptions,
+  type LoopOptions,
+  type When,
+  type WorkflowOptions,
+} from "./options.ts"
+import {
+  type AnyNode,
+  all,
+  type Failure,
+  type FirstIn,
+  type Join,
+  type Joined,
+  type LastOut,
+  type LimitNotice,
+  type Linked,
+  type Node,
+  type OutOf,
+  type PutOf,
+  type Unbuilt,
+  type Unset,
 } from "./wiring.ts"
 import { makeWorkflow, type Workflow } from "./workflow.ts"
 
-export interface WorkflowOptions {
-  readonly description?: string | undefined
-  /** The channels of the state that nodes share. */
-  readonly state?: readonly Channel<unknown, never>[] | undefined
-  /** `superstep`: messages are delivered when all tasks of a step are done. `flow`: at once. */
-  readonly schedule?: Schedule | undefined
-  readonly limits?: Limits | undefined
-  /** Milliseconds a run may take, and the most it may use, unless the run is given its own. */
-  readonly timeout?: number | undefined
-  readonly budget?: Budget | undefined
-}
-
-type When<M> = (message: M) => boolean | Promise<boolean>
-
-export interface EdgeOptions<M> {
-  /** The edge is taken when this holds. */
-  readonly when?: When<M> | undefined
-  /** How often a run may take the edge; one more ends it with status `limit`. */
-  readonly max?: number | undefined
-  /** Shown in pictures. */
-  readonly label?: string | undefined
-}
-
-export interface Case<M, N = AnyNode> {
-  readonly when: When<M>
-  readonly to: N
-  readonly label?: string | undefined
-}
-
-export interface LoopOptions<M, N> {
-  /** Goes round while this holds. */
-  readonly while?: When<M> | undefined
-  /** Goes round until this holds. */
-  readonly until?: When<M> | undefined
-  /** Passes at the most; after the last one the run takes the exit. */
-  readonly max?: number | undefined
-  /** Where the message goes when the loop ends; absent: it is an output. */
-  readonly exit?: N | undefined
-}
-
 type Started<In, First> = [In] extends [Unset] ? First : In
 
-export class WorkflowBuilder<In = Unset, Out = never, StartOut = never> {
+export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = never, State = AnyState> {
   readonly #name: string
   readonly #options: WorkflowOptions
-  readonly #nodes = new Map<NodeId, Node[]>()
+  readonly #nodes = new Map<NodeId, AnyNode[]>()
   readonly #edges: EdgeGroup[] = []
   readonly #functions = new Map<
     EdgeGroup,
@@ -103,17 +78,18 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never> {
   }
 
   /** Where the input goes. */
-  start<I, O>(node: Node<I, O>): WorkflowBuilder<I, Out, O> {
+  start<I, O, P>(node: Node<I, O, P> & JsonOnly<I>): WorkflowBuilder<I, Out, O, Put | P, State> {
     this.#start = this.#add(node)
     return this.#as()
   }
 
   /** Messages of `from` go to `to`, all or those for which `when` holds. */
-  edge<M, O>(
-    from: Node<never, M>,
-    to: Node<M, O>,
+  edge<M, O, P>(
+    from: Node<never, M, unknown>,
+    to: Node<M, O, P>,
     options: EdgeOptions<M> = {},
-  ): WorkflowBuilder<In, Out | O, StartOut> {
+  ): WorkflowBuilder<In, Out | O, StartOut, Put | P, State> {
+    checkEdgeOptions("edge", from.id, options)
     const { when, max, label } = options
     const group = {
       kind: "single",
@@ -129,7 +105,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never> {
   /** One after another; the first is the start where none was named. */
   chain<const N extends readonly [AnyNode, ...AnyNode[]]>(
     ...nodes: N & Linked<N>
-  ): WorkflowBuilder<Started<In, FirstIn<N>>, Out | LastOut<N>, StartOut> {
+  ): WorkflowBuilder<Started<In, FirstIn<N>>, Out | LastOut<N>, StartOut, Put | PutOf<N[number]>, State> {
     const ids = (nodes as readonly AnyNode[]).map((node) => this.#add(node))
     this.#start ??= ids[0]
     for (const [i, to] of ids.entries()) {
@@ -140,8 +116,8 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never> {
   }
 
   /** Messages go to all targets at once, or to those that `select` names. */
-  fanOut<M, const T extends readonly Node<M, unknown>[]>(
-    from: Node<never, M>,
+  fanOut<M, const T extends readonly Node<M, unknown, unknown>[]>(
+    from: Node<never, M, unknown>,
     to: T,
     options: {
       readonly select?:
@@ -149,7 +125,8 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never> {
         | undefined
       readonly label?: string | undefined
     } = {},
-  ): WorkflowBuilder<In, Out | OutOf<T[number]>, StartOut> {
+  ): WorkflowBuilder<In, Out | OutOf<T[number]>, StartOut, Put | PutOf<T[number]>, State> {
+    checkEdgeOptions("fanOut", from.id, options)
     const { select, label } = options
     const group = {
       kind: "fan-out",
@@ -162,11 +139,12 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never> {
   }
 
   /** The target gets one list of what the sources sent, in their order here. */
-  fanIn<const S extends readonly AnyNode[], O, Kind extends JoinPolicy["kind"] = "all">(
+  fanIn<const S extends readonly AnyNode[], O, P, Kind extends JoinPolicy["kind"] = "all">(
     from: S,
-    to: Node<Joined<S, Kind>, O>,
+    to: Node<Joined<S, Kind>, O, P>,
     options: { readonly join?: Join<Kind> | undefined; readonly timeout?: number | undefined } = {},
-  ): WorkflowBuilder<In, Out | O, StartOut> {
+  ): WorkflowBuilder<In, Out | O, StartOut, Put | P, State> {
+    checkEdgeOptions("fanIn", to.id, options)
     const { policy } = options.join ?? all()
     const sources = from.map((node) => this.#add(node))
     return this.#connect(
@@ -176,11 +154,18 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never> {
   }
 
   /** The first case that holds takes the message, else the default; without one the message is an output. */
-  switch<M, const C extends readonly Case<M, Node<M, unknown>>[], O = M>(
-    from: Node<never, M>,
+  switch<M, const C extends readonly Case<M, Node<M, unknown, unknown>>[], O = M, P = never>(
+    from: Node<never, M, unknown>,
     cases: C,
-    otherwise?: Node<M, O>,
-  ): WorkflowBuilder<In, Out | O | OutOf<C[number]["to"]>, StartOut> {
+    otherwise?: Node<M, O, P>,
+  ): WorkflowBuilder<
+    In,
+    Out | O | OutOf<C[number]["to"]>,
+    StartOut,
+    Put | P | PutOf<C[number]["to"]>,
+    State
+  > {
+    for (const one of cases) checkEdgeOptions("switch", from.id, one)
     const list: SwitchCase[] = cases.map(({ to, label }) => ({ to: this.#add(to), conditional: true, label }))
     list.push({ ...(otherwise === undefined ? {} : { to: this.#add(otherwise) }), conditional: false })
     return this.#connect(
@@ -190,29 +175,30 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never> {
   }
 
   /** One task of the worker per item of the list that `from` returns; `to` gets the results in item order. */
-  map<Item, R, O>(
-    from: Node<never, readonly Item[]>,
-    worker: Node<Item, R>,
-    to: Node<readonly R[], O>,
+  map<Item, R, O, P, Q>(
+    from: Node<never, readonly Item[], unknown>,
+    worker: Node<Item, R, Q>,
+    to: Node<readonly R[], O, P>,
     options?: { readonly concurrency?: number | undefined; readonly settle?: false | undefined },
-  ): WorkflowBuilder<In, Out | O, StartOut>
-  map<Item, R, O>(
-    from: Node<never, readonly Item[]>,
-    worker: Node<Item, R>,
-    to: Node<readonly Settled<R>[], O>,
+  ): WorkflowBuilder<In, Out | O, StartOut, Put | P | Q, State>
+  map<Item, R, O, P, Q>(
+    from: Node<never, readonly Item[], unknown>,
+    worker: Node<Item, R, Q>,
+    to: Node<readonly Settled<R>[], O, P>,
     options: { readonly concurrency?: number | undefined; readonly settle: true },
-  ): WorkflowBuilder<In, Out | O, StartOut>
-  map<Item, R>(
-    from: Node<never, readonly Item[]>,
-    worker: Node<Item, R>,
-  ): WorkflowBuilder<In, Out | readonly R[], StartOut>
+  ): WorkflowBuilder<In, Out | O, StartOut, Put | P | Q, State>
+  map<Item, R, Q>(
+    from: Node<never, readonly Item[], unknown>,
+    worker: Node<Item, R, Q>,
+  ): WorkflowBuilder<In, Out | readonly R[], StartOut, Put | Q, State>
   map(
     from: AnyNode,
     worker: AnyNode,
     to?: AnyNode,
     options: { readonly concurrency?: number | undefined; readonly settle?: boolean | undefined } = {},
-  ): WorkflowBuilder<In, unknown, StartOut> {
+  ): WorkflowBuilder<In, unknown, StartOut, unknown, State> {
     const target = to === undefined ? {} : { to: this.#add(to) }
+    checkEdgeOptions("map", from.id, options)
     const { concurrency, settle } = options
     return this.#connect(
       { kind: "map", from: this.#add(from), worker: this.#add(worker), ...target, concurrency, settle },
@@ -220,18 +206,19 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never> {
     )
   }
 
-  /** Back from `from` to `to`, while or until a condition holds, so many times at the most. */
-  loop<M, O, E = M>(
-    from: Node<never, M>,
-    to: Node<M, O>,
-    options: LoopOptions<M, Node<M, E>>,
-  ): WorkflowBuilder<In, Out | E, StartOut> {
+  /** Back from `from` to `to`, while or until a condition holds, at most `max` times. */
+  loop<M, O, E = M, P = never>(
+    from: Node<never, M, unknown>,
+    to: Node<M, O, unknown>,
+    options: LoopOptions<M, Node<M, E, P>>,
+  ): WorkflowBuilder<In, Out | E, StartOut, Put | P, State> {
+    checkEdgeOptions("loop", from.id, options)
     const { max, exit } = options
     // With nothing to end it, it is a plain edge back, which the validation refuses by name.
     if (options.while === undefined && options.until === undefined && max === undefined) {
       return this.#connect({ kind: "single", from: this.#add(from), to: this.#add(to) }, {})
     }
-    const goesOn = options.while ?? not(options.until)
+    const repeats = options.while ?? not(options.until)
     const again: SwitchCase = {
       to: this.#add(to),
       conditional: true,
@@ -241,30 +228,61 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never> {
     const leave: SwitchCase = { ...(exit === undefined ? {} : { to: this.#add(exit) }), conditional: false }
     return this.#connect(
       { kind: "switch", from: this.#add(from), cases: [again, leave] },
-      { conditions: [goesOn as Condition] },
+      { conditions: [repeats as Condition] },
     )
   }
 
   /** Only what these nodes return is output; without it, what nodes without an edge out return. */
-  output<O>(...nodes: readonly Node<never, O>[]): WorkflowBuilder<In, O, StartOut> {
+  output<O>(...nodes: readonly Node<never, O, unknown>[]): WorkflowBuilder<In, O, StartOut, Put, State> {
     this.#outputs ??= new Set()
     for (const node of nodes) this.#outputs.add(this.#add(node))
     return this.#as()
   }
 
-  /** When `from` has failed for good, `to` gets the failure, and the run goes on. */
-  onError<O>(from: AnyNode, to: Node<Failure, O>): WorkflowBuilder<In, Out | O, StartOut> {
+  /** When `from` has failed for good, `to` gets the failure, and the run continues. */
+  onError<O, P>(
+    from: AnyNode,
+    to: Node<Failure, O, P>,
+  ): WorkflowBuilder<In, Out | O, StartOut, Put | P, State> {
     return this.#connect({ kind: "error", from: this.#add(from), to: this.#add(to) }, {})
   }
 
   /** Where the run goes, once, when a limit, its budget or its time is reached, instead of ending there. */
-  onLimit<O>(to: Node<LimitNotice, O>): WorkflowBuilder<In, Out | O, StartOut> {
+  onLimit<O, P>(to: Node<LimitNotice, O, P>): WorkflowBuilder<In, Out | O, StartOut, Put | P, State> {
     this.#onLimit = this.#add(to)
     return this.#as()
   }
 
+  get run(): Unbuilt<In> {
+    return this.#unbuilt("run")
+  }
+
+  get stream(): Unbuilt<In> {
+    return this.#unbuilt("stream")
+  }
+
+  get resume(): Unbuilt<In> {
+    return this.#unbuilt("resume")
+  }
+
+  get asNode(): Unbuilt<In> {
+    return this.#unbuilt("asNode")
+  }
+
+  /** Only a workflow has these methods: the error says that `build()` is missing. */
+  #unbuilt(method: string): Unbuilt<In> {
+    const name = `Workflow "${this.#name}"`
+    const missing = this.#start === undefined ? "give it a start with .start(node) or .chain(…), then " : ""
+    const fail = () => {
+      const text = `${name} is not built, so it has no ${method}(): ${missing}call .build(), and .${method}() on what that returns.`
+      throw new SuperstepError("NOT_BUILT", text)
+    }
+    return fail as never
+  }
+
   /** Checks everything, and throws a GraphInvalidError that lists all problems. */
-  build(): Workflow<In, [Out] extends [never] ? StartOut : Out> {
+  build(): Workflow<In, ([Out] extends [never] ? StartOut : Out) | Put, State> {
+    checkWorkflowOptions(this.#name, this.#options)
     const { description, schedule, limits, timeout, budget, state = [] } = this.#options
     const { graph, warnings } = compileGraph({
       name: this.#name,
@@ -283,18 +301,21 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never> {
     const program: Program = {
       graph,
       nodes: graph.nodes.map((node) => {
-        const [{ definition }] = this.#nodes.get(node.id) as [Node]
+        const [{ definition }] = this.#nodes.get(node.id) as [AnyNode]
         return programNode(node, definition, new Router(node, functions))
       }),
       reducers: reducersOf(state),
       timeout,
-      budget,
+      budget: budget && Object.freeze({ ...budget }),
     }
     currentTelemetry()?.built(graph)
-    return makeWorkflow(program, warnings)
+    const own = [...this.#nodes.values()].flat().flatMap(nodeWarnings)
+    return makeWorkflow(program, [...warnings, ...own]) as never
   }
 
   #add(node: AnyNode): NodeId {
+    checkNode(this.#name, node)
+    checkNodePolicies(node.id, node.definition)
     const known = this.#nodes.get(node.id)
     if (known === undefined) this.#nodes.set(node.id, [node])
     else if (!known.includes(node)) known.push(node)
@@ -316,8 +337,26 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never> {
   }
 }
 
-export function workflow(name: string, options: WorkflowOptions = {}): WorkflowBuilder {
+export function workflow<const Channels extends readonly Channel[] = readonly Channel[]>(
+  name: string,
+  options: WorkflowOptions<Channels> = {},
+): WorkflowBuilder<Unset, never, never, never, StateOf<Channels>> {
   return new WorkflowBuilder(name, options)
+}
+
+/** Nodes may come from code that is not typed: what is passed in their place by mistake is named. */
+function checkNode(workflow: string, value: unknown): void {
+  const { id, definition } = (value ?? {}) as Partial<AnyNode>
+  if (typeof id === "string" && definition !== undefined) return
+  // Only now: an agent, which is a node too, makes its program when it is asked for it.
+  const { program, name } = (value ?? {}) as Partial<Workflow>
+  const what =
+    value instanceof WorkflowBuilder
+      ? "a workflow that is not built: call .build().asNode() on it"
+      : program === undefined
+        ? `${value === null ? "null" : typeof value}: make one with node(id, handler)`
+        : `workflow "${name}": pass its .asNode()`
+  throw new SuperstepError("NODE_INVALID", `Workflow "${workflow}": expected a node, got ${what}.`)
 }
 
 function not<M>(condition: When<M> | undefined): When<M> {
@@ -328,7 +367,7 @@ function not<M>(condition: When<M> | undefined): When<M> {
   }
 }
 
-function nodeSpec({ id, definition }: Node): NodeSpec {
+function nodeSpec({ id, definition }: AnyNode): NodeSpec {
   const { kind, handlers, output, retry, timeout, concurrency, maxVisits, budget } = definition
   const { onError, description, nested } = definition
   const input = handlers.map(({ schema }: BoundHandler) => jsonSchemaOf(schema, "input"))
@@ -367,4 +406,9 @@ function reducersOf(state: readonly Channel<unknown, never>[]): Map<string, Redu
     reducers.set(spec.reducer, reduce)
   }
   return reducers
+}
+
+function nodeWarnings({ id, definition }: AnyNode): Problem[] {
+  const { warnings = [] } = definition
+  return warnings.map((message) => ({ code: "SCHEMA_NOT_ENFORCED", message, nodes: [id] }))
 }

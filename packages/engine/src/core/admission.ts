@@ -4,20 +4,10 @@
  */
 
 import { nodeOverBudget, overBudget } from "./budget.ts"
+import { Fifo, pushSized } from "./collections.ts"
 import { emit, watched } from "./emit.ts"
-import { Fifo } from "./fifo.ts"
 import type { GraphNode } from "./graph.ts"
-import { grown } from "./grow.ts"
-import { type Gate, type MachineState, type MapRun, NodeState, Task } from "./state.ts"
-
-export function nodeState(m: MachineState, node: GraphNode): NodeState {
-  let state = m.nodes[node.index]
-  if (state === undefined) {
-    state = new NodeState()
-    m.nodes[node.index] = state
-  }
-  return state
-}
+import { type Gate, type MachineState, type MapRun, nodeState, Task } from "./state.ts"
 
 export function admit(m: MachineState, task: Task): void {
   const node = nodeState(m, task.node)
@@ -87,7 +77,7 @@ function begin(m: MachineState, task: Task): void {
       ...(task.from === undefined ? {} : { from: task.from }),
     })
   }
-  m.out = grown(m.out, { type: "start", task })
+  m.out = pushSized(m.out, { type: "start", task })
 }
 
 /** The task is over: its places are free. They are given away with `fill`, once what follows from its end is known. */

@@ -1,20 +1,33 @@
 /** What a graph can and cannot do, found without running it: reachability, cycles, joins that starve. */
-import { type FanInEdge, type GraphSpec, type Hop, hopsOf, joinNeeds, type SwitchEdge } from "./graph.ts"
+import {
+  type EdgeGroup,
+  type FanInEdge,
+  type GraphSpec,
+  type Hop,
+  hopsOf,
+  joinNeeds,
+  type OutGroup,
+  type SwitchEdge,
+} from "./graph.ts"
 import type { NodeId } from "./ids.ts"
 
 export type Adjacency = ReadonlyMap<NodeId, readonly NodeId[]>
 
-export function adjacency(hops: Iterable<Hop>): Adjacency {
-  const next = new Map<NodeId, NodeId[]>()
-  for (const { from, to } of hops) {
-    const list = next.get(from)
-    if (list) list.push(to)
-    else next.set(from, [to])
-  }
-  return next
+export function adjacency(hops: readonly Hop[]): Adjacency {
+  return groupBy(hops.map(({ from, to }) => [from, to]))
 }
 
-/** Everything that can be reached from the given nodes, themselves included, without entering `without`. */
+export function groupBy<K, V>(pairs: readonly (readonly [K, V])[]): Map<K, V[]> {
+  const groups = new Map<K, V[]>()
+  for (const [key, value] of pairs) {
+    const list = groups.get(key)
+    if (list) list.push(value)
+    else groups.set(key, [value])
+  }
+  return groups
+}
+
+/** Everything that can be reached from these nodes, themselves included, without entering `without`. */
 export function reachable(next: Adjacency, from: Iterable<NodeId>, without?: NodeId): Set<NodeId> {
   const seen = new Set<NodeId>()
   const stack = [...from].filter((id) => id !== without)
@@ -35,6 +48,14 @@ export function entries(spec: GraphSpec): NodeId[] {
 
 export function allHops(spec: GraphSpec): Hop[] {
   return spec.edges.flatMap(hopsOf)
+}
+
+/** The groups that the messages of each node go along, in the order they were declared. */
+export function outGroups(spec: GraphSpec): [NodeId, OutGroup][] {
+  return spec.edges.flatMap((group): [NodeId, OutGroup][] => {
+    if (group.kind === "error") return []
+    return group.kind === "fan-in" ? group.from.map((from) => [from, group]) : [[group.from, group]]
+  })
 }
 
 /** Groups of nodes that lie on a common cycle, and single nodes with an edge to themselves. */
@@ -111,6 +132,46 @@ export function starvation(spec: GraphSpec, join: FanInEdge): string | undefined
     if (reason !== undefined) return reason
   }
   return undefined
+}
+
+/** More work than this to look for joins that may starve is not done: it is advice, and graphs may be large. */
+const MAX_HUNGER = 2_000_000
+
+/** When a join gets some of the messages that it waits for and not all: `when "a" does not send to "b"`. */
+export function hunger(spec: GraphSpec, join: FanInEdge): string | undefined {
+  const needs = joinNeeds(join.join, join.from.length)
+  if (needs === undefined || needs < 2) return undefined
+  const hops = allHops(spec)
+  const guarded = hops.filter(({ group }) => isGuarded(group))
+  if (guarded.length * hops.length > MAX_HUNGER) return undefined
+  const fedWithout = (missing: (hop: Hop) => boolean) => {
+    const reached = reachable(adjacency(hops.filter((hop) => !missing(hop))), entries(spec))
+    const fed = join.from.filter((source) => reached.has(source)).length
+    return fed > 0 && fed < needs
+  }
+  for (const group of spec.edges) {
+    if (group.kind !== "switch" || group.cases.every(({ to }) => to !== undefined)) continue
+    if (fedWithout((hop) => hop.group === group))
+      return `when the switch after "${group.from}" gives an output`
+  }
+  for (const { from, to, group } of guarded) {
+    const isOther = (hop: Hop) =>
+      hop.group === group && (group.kind === "switch" ? hop.to !== to : hop.to === to)
+    if (!fedWithout(isOther)) continue
+    return group.kind === "switch"
+      ? `when the switch after "${from}" takes "${to}"`
+      : `when "${from}" does not send to "${to}"`
+  }
+  return undefined
+}
+
+/** Whether a function decides, message by message, if its hops are taken. */
+function isGuarded(group: EdgeGroup): boolean {
+  return (
+    (group.kind === "single" && group.conditional === true) ||
+    (group.kind === "fan-out" && group.selective === true) ||
+    group.kind === "switch"
+  )
 }
 
 /** Whichever case is taken, the same sources lie behind it: looked at from near, since most switches are far from most joins. */

@@ -1,22 +1,19 @@
 /** How an attempt at a task ends: finished, refused, failed for now, failed for good. */
 
-import { admitToRun, fill, fillRun, nodeState, unpark, vacate, vacateRun } from "./admission.ts"
-import { overBudget } from "./budget.ts"
-import { reachLimitAndGoOn, settle } from "./commit.ts"
-import { count, endReservation, loseReservations } from "./counting.ts"
-import { takeResult } from "./delivery.ts"
+import { admitToRun, fill, fillRun, unpark, vacate, vacateRun } from "./admission.ts"
+import { count, countAlso, endReservation, loseReservations, overBudget } from "./budget.ts"
+import { pushSized } from "./collections.ts"
+import { enterLimitRoute, settle, writeLeft } from "./commit.ts"
+import { failureRoute, takeResult } from "./delivery.ts"
 import { emit, reportUndelivered, watched } from "./emit.ts"
 import { finishRun } from "./ending.ts"
-import type { StepRecorded, TaskFailed, TaskFinished, UsageRecorded } from "./entries.ts"
+import type { Left, StepRecorded, TaskFailed, TaskFinished, UsageRecorded } from "./entries.ts"
+import { checkFinished, checkKeyFree, isLive } from "./entry-checks.ts"
 import { type ErrorData, SuperstepError } from "./errors.ts"
-import { failureRoute } from "./failure-route.ts"
-import { checkFinished, checkKeyFree, isLive } from "./fitting.ts"
-import { grown } from "./grow.ts"
 import type { Json } from "./json.ts"
 import { retryDelay } from "./retry.ts"
-import type { MachineState, Task, TaskEnd } from "./state.ts"
-import { retryTimer, setTimer } from "./timers.ts"
-import { stopWaiting } from "./waiting.ts"
+import { type MachineState, nodeState, type Task, type TaskEnd } from "./state.ts"
+import { retryTimer, setTimer, stopWaiting } from "./waiting.ts"
 import { openRequest, withdrawWaits } from "./waits.ts"
 
 export function finishTask(m: MachineState, task: Task, entry: TaskFinished): void {
@@ -55,7 +52,7 @@ function end(m: MachineState, task: Task, ended: TaskEnd): void {
   task.starts = undefined
   task.failures = undefined
   task.ended = ended
-  if (!takeResult(task)) m.finished = grown(m.finished, task)
+  if (!takeResult(task)) m.finished = pushSized(m.finished, task)
   stopWaiting(m)
   settle(m)
   if (!isLive(m)) return
@@ -79,7 +76,7 @@ export function failTask(m: MachineState, task: Task, entry: TaskFailed): void {
     emit(m, { type: "task.failed", task: task.id, node: task.node.id, attempt, error, ...retryAt })
   }
   if (delay !== undefined) return retry(m, task, delay)
-  if (error.limit) return endAtLimit(m, task, error)
+  if (error.limit) return endAtLimit(m, task, error, entry.left)
   const sends = error.fatal ? undefined : failureRoute(task, error)
   if (sends === undefined) {
     m.tasks.delete(task.id)
@@ -88,12 +85,13 @@ export function failTask(m: MachineState, task: Task, entry: TaskFailed): void {
   } else end(m, task, { sends, trace: entry.trace })
 }
 
-/** What the task was about goes on along the run's limit route, if it has one. */
-function endAtLimit(m: MachineState, task: Task, error: ErrorData): void {
+/** The run takes its limit route, if it has one, or ends. */
+function endAtLimit(m: MachineState, task: Task, error: ErrorData, left: Left = {}): void {
+  writeLeft(m, task, left)
   withdrawWaits(m, task)
   m.tasks.delete(task.id)
   task.status = "over"
-  reachLimitAndGoOn(m, error)
+  enterLimitRoute(m, error, left.notice)
 }
 
 export function delayBeforeRetry(m: MachineState, task: Task, error: ErrorData): number | undefined {
@@ -118,7 +116,7 @@ function retry(m: MachineState, task: Task, delay: number): void {
 }
 
 export function recordStep(m: MachineState, task: Task, entry: StepRecorded): void {
-  const { key, value, usage, source, settles } = entry
+  const { key, value, usage, source, also, settles } = entry
   checkKeyFree(task, key)
   task.starts?.delete(key)
   endReservation(m, task, key, settles === true)
@@ -126,13 +124,15 @@ export function recordStep(m: MachineState, task: Task, entry: StepRecorded): vo
   task.memo.set(key, value)
   if (watched(m)) emit(m, { type: "step.recorded", task: task.id, node: task.node.id, key, value })
   if (usage !== undefined) count(m, task, usage, source)
+  countAlso(m, task, also)
 }
 
 /** A sub-workflow may be in the middle of its work: it stops at once when the budget is used up. */
-export function countFromBelow(m: MachineState, task: Task, entry: UsageRecorded): void {
-  const { usage, source, settles } = entry
+export function recordChildUsage(m: MachineState, task: Task, entry: UsageRecorded): void {
+  const { usage, source, also, settles } = entry
   if (settles !== undefined) endReservation(m, task, settles, true)
   if (Object.keys(usage).length > 0) count(m, task, usage, source)
+  countAlso(m, task, also)
   const breach = overBudget(m)
-  if (breach !== undefined) reachLimitAndGoOn(m, breach)
+  if (breach !== undefined) enterLimitRoute(m, breach)
 }

@@ -1,7 +1,20 @@
-/** Whether a run may still start something that costs. */
+/**
+ * What tasks have used, what their calls under way have reserved, and whether a run may start another call.
+ *
+ * A call that costs reserves before it is made, with an entry of its own, and settles when its result is recorded. So
+ * every call that may have been made counts, even if the process died before its result was recorded:
+ *
+ * R1 a reservation counts against the budget until what the call really used settles it.
+ * R2 a reservation that can no longer be settled (its attempt is over, the run ended, the call starts again) is counted:
+ *    as far as the call is known to have come when it was stopped, or in full where nobody knows. It is never given back.
+ * R3 `usage` only grows: a reservation becomes part of it by R2 only.
+ */
+import { emit, watched } from "./emit.ts"
+import type { StepStarted } from "./entries.ts"
+import { checkKeyFree } from "./entry-checks.ts"
 import type { ErrorData } from "./errors.ts"
 import type { GraphNode } from "./graph.ts"
-import type { MachineState, Reservation, Task } from "./state.ts"
+import { type MachineState, nodeState, type Reservation, type Task } from "./state.ts"
 import {
   addUsage,
   amountOf,
@@ -10,13 +23,15 @@ import {
   exhausted,
   misfits,
   remaining,
+  type SourcedUsage,
   type Usage,
+  type UsageSource,
 } from "./usage.ts"
 
 /** What is used up, or undefined. Once the run is on its limit route the budget no longer holds it back. */
-export function overBudget(m: MachineState): ErrorData | undefined {
+export function overBudget(m: MachineState, more?: Usage): ErrorData | undefined {
   if (m.budget === undefined || m.graceUntil !== undefined) return undefined
-  const parts = exhausted(m.budget, m.usage)
+  const parts = exhausted(m.budget, more === undefined ? m.usage : addUsage(m.usage, more))
   return parts.length === 0 ? undefined : exceeded("Budget exceeded", parts)
 }
 
@@ -102,4 +117,71 @@ function exceeded(what: string, parts: readonly string[]): ErrorData {
 
 function nodeExceeded({ id }: GraphNode, parts: readonly string[]): ErrorData {
   return { ...exceeded(`Budget of node "${id}" exceeded`, parts), node: id }
+}
+
+export function count(m: MachineState, task: Task, usage: Usage, source: UsageSource | undefined): void {
+  m.usage = addUsage(m.usage, usage)
+  if (task.node.spec.budget !== undefined) {
+    const node = nodeState(m, task.node)
+    node.usage = addUsage(node.usage ?? {}, usage)
+  }
+  const agent = source?.agent
+  if (agent !== undefined) m.usageByAgent.set(agent, addUsage(m.usageByAgent.get(agent) ?? {}, usage))
+  if (watched(m)) {
+    const from = source === undefined ? {} : { source }
+    emit(m, { type: "usage.recorded", task: task.id, node: task.node.id, usage, ...from })
+  }
+}
+
+export function countAlso(m: MachineState, task: Task, also: readonly SourcedUsage[] | undefined): void {
+  for (const { usage, source } of also ?? []) count(m, task, usage, source)
+}
+
+export function startStep(m: MachineState, task: Task, entry: StepStarted): void {
+  const { key, usage, source, isRaise, spent } = entry
+  checkKeyFree(task, key)
+  task.starts ??= new Set()
+  task.starts.add(key)
+  reserve(m, { task, key, usage, source, spent }, isRaise === true)
+}
+
+/** `isRaise`: the call under way needs more than it has reserved. Otherwise what was reserved before it was lost (R2). */
+export function reserve(m: MachineState, reservation: Reservation, isRaise: boolean): void {
+  const id = idOf(reservation.task, reservation.key)
+  const before = m.reservations.get(id)
+  if (before !== undefined && !isRaise) lose(m, id, before)
+  m.reservations.set(id, reservation)
+}
+
+/** The call is over. Unless what it used is counted in place of its reservation, that is lost. */
+export function endReservation(m: MachineState, task: Task, key: string, isSettled: boolean): void {
+  if (m.reservations.size === 0) return
+  const id = idOf(task, key)
+  const reservation = m.reservations.get(id)
+  if (reservation === undefined) return
+  if (isSettled) m.reservations.delete(id)
+  else lose(m, id, reservation)
+}
+
+/** R2: of one task, or of all. */
+export function loseReservations(m: MachineState, task?: Task): void {
+  if (m.reservations.size === 0) return
+  for (const [id, reservation] of [...m.reservations])
+    if (task === undefined || reservation.task === task) lose(m, id, reservation)
+}
+
+function lose(m: MachineState, id: string, reservation: Reservation): void {
+  m.reservations.delete(id)
+  const { task, spent = [reservation] } = reservation
+  for (const { usage, source } of spent) {
+    count(m, task, usage, source)
+    m.lost = addUsage(m.lost, usage)
+    const { agent } = source ?? {}
+    if (agent === undefined || usage.modelCalls === undefined) continue
+    m.lostCallsByAgent.set(agent, (m.lostCallsByAgent.get(agent) ?? 0) + usage.modelCalls)
+  }
+}
+
+function idOf(task: Task, key: string): string {
+  return `${task.id} ${key}`
 }

@@ -5,24 +5,25 @@
 
 import { admit, admitItems } from "./admission.ts"
 import { overBudget } from "./budget.ts"
+import { pushSized } from "./collections.ts"
 import { deliverAll } from "./delivery.ts"
 import { emit, watched } from "./emit.ts"
 import { finishRun, reachLimit } from "./ending.ts"
+import type { Left } from "./entries.ts"
+import { isLive } from "./entry-checks.ts"
 import type { ErrorData } from "./errors.ts"
-import { isLive } from "./fitting.ts"
 import { DEFAULT_SUPERSTEPS } from "./graph.ts"
-import { grown } from "./grow.ts"
 import { fireEarly, openSettlement } from "./joins.ts"
 import type { Json } from "./json.ts"
-import { isBuiltInReducer, ownCopy, reduce } from "./reducers.ts"
-import type { MachineState, Task } from "./state.ts"
-import { startWaiting, waitsForTheOutside } from "./waiting.ts"
+import { isBuiltInReducer, reduce } from "./reducers.ts"
+import { lend, type MachineState, type Task, toWrite } from "./state.ts"
+import { isBlockedExternally, startWaiting } from "./waiting.ts"
 
 /** Commits whatever is due, until tasks run, something outside is waited for, or the run is over. */
 export function settle(m: MachineState): void {
   while (isLive(m) && m.reducing.size === 0) {
     if (m.breach !== undefined) {
-      reachLimitAndGoOn(m, m.breach)
+      enterLimitRoute(m, m.breach)
       continue
     }
     const barrier = m.graph.schedule === "superstep"
@@ -37,7 +38,7 @@ function commit(m: MachineState): void {
   m.finished = []
   // Sorting what is in order already takes one look at each.
   if (batch.length > 1) batch.sort(inTaskOrder)
-  for (const task of batch) if (task.ended?.writes !== undefined) write(m, task)
+  for (const task of batch) if (task.ended?.writes !== undefined) write(m, task, task.ended.writes)
   m.committing = batch
   if (m.reducing.size === 0) completeCommit(m)
   else for (const [key, writes] of m.reducing) askForReduction(m, key, writes)
@@ -47,8 +48,15 @@ function inTaskOrder(a: Task, b: Task): number {
   return a.id - b.id
 }
 
-function write(m: MachineState, task: Task): void {
-  for (const [key, value] of task.ended?.writes ?? []) {
+/** What a task leaves at a limit is written at once; there is no commit for a reducer outside to take part in. */
+export function writeLeft(m: MachineState, task: Task, { writes = [] }: Left): void {
+  const isBuiltIn = ([key]: readonly [string, Json]) =>
+    isBuiltInReducer(m.graph.channels.get(key)?.reducer ?? "replace")
+  write(m, task, writes.filter(isBuiltIn))
+}
+
+function write(m: MachineState, task: Task, writes: NonNullable<Left["writes"]>): void {
+  for (const [key, value] of writes) {
     const reducer = m.graph.channels.get(key)?.reducer ?? "replace"
     if (!isBuiltInReducer(reducer)) {
       const writes = m.reducing.get(key)
@@ -56,16 +64,14 @@ function write(m: MachineState, task: Task): void {
       else m.reducing.set(key, [value])
       continue
     }
-    let current = m.shared.get(key)
-    if (current !== undefined && m.lent.delete(key)) current = ownCopy(current)
-    m.shared.set(key, reduce(reducer, current, value))
+    m.shared.set(key, reduce(reducer, toWrite(m, key, reducer), value))
     if (watched(m)) emit(m, { type: "state.written", task: task.id, node: task.node.id, key, reducer, value })
   }
 }
 
 export function askForReduction(m: MachineState, key: string, writes: readonly Json[]): void {
   const reducer = m.graph.channels.get(key)?.reducer as string
-  m.out = grown(m.out, { type: "reduce", key, reducer, current: m.shared.get(key), writes })
+  m.out = pushSized(m.out, { type: "reduce", key, reducer, current: lend(m, key), writes })
 }
 
 /** Messages go out once every write of the superstep is in place. */
@@ -89,7 +95,7 @@ export function startNext(m: MachineState): void {
   const breach = m.breach ?? tooManySupersteps(m, superstep) ?? overBudget(m)
   m.next = []
   if (nextMaps.length > 0) m.nextMaps = []
-  if (breach !== undefined) return reachLimitAndGoOn(m, breach)
+  if (breach !== undefined) return enterLimitRoute(m, breach)
   if (superstep > m.superstep) {
     m.superstep = superstep
     if (m.graph.schedule === "superstep" && watched(m)) {
@@ -101,9 +107,9 @@ export function startNext(m: MachineState): void {
 }
 
 /** Ends the run, or takes its limit route. */
-export function reachLimitAndGoOn(m: MachineState, breach: ErrorData): void {
+export function enterLimitRoute(m: MachineState, breach: ErrorData, notice?: Left["notice"]): void {
   m.breach = undefined
-  reachLimit(m, breach)
+  reachLimit(m, breach, notice)
   startNext(m)
 }
 
@@ -121,7 +127,7 @@ function tooManySupersteps(m: MachineState, superstep: number): ErrorData | unde
 /** Nothing runs and nothing is deliverable. True when something came of it. */
 function atRest(m: MachineState): boolean {
   if (m.parked > 0 || m.requests.size > 0) {
-    if (waitsForTheOutside(m)) startWaiting(m)
+    if (isBlockedExternally(m)) startWaiting(m)
     return false
   }
   const settlement = openSettlement(m)
@@ -129,7 +135,7 @@ function atRest(m: MachineState): boolean {
     fireEarly(m, settlement.join, settlement.round)
     return true
   }
-  if (waitsForTheOutside(m)) {
+  if (isBlockedExternally(m)) {
     startWaiting(m)
     return false
   }

@@ -1,5 +1,5 @@
-/** From a description to a graph that a machine can run: validated, indexed, frozen. */
-import { allHops, backHops, hopKey } from "./analysis.ts"
+/** From a description to a graph that a machine can run: validated, indexed, frozen. And to plain data and back. */
+import { allHops, backHops, groupBy, hopKey, outGroups } from "./analysis.ts"
 import {
   type CountedEdge,
   type FanInEdge,
@@ -12,11 +12,14 @@ import {
   joinNeeds,
   type MapEdge,
   type NodeSpec,
-  type OutGroup,
   type SwitchCase,
   wholeJoinId,
 } from "./graph.ts"
 import type { NodeId } from "./ids.ts"
+import type { Json } from "./json.ts"
+import { freezeData } from "./own-json.ts"
+import { canonicalText } from "./reducers.ts"
+import { digest } from "./signature.ts"
 import { GraphInvalidError, type Problem, validateGraph } from "./validate.ts"
 
 export interface CompiledGraph {
@@ -36,7 +39,7 @@ export function compileGraph(spec: GraphSpec): CompiledGraph {
   const maps = spec.edges.filter((group): group is MapEdge => group.kind === "map")
   const counted = countedEdges(spec)
   const graph: Graph = {
-    spec: deepFreeze(spec),
+    spec: freezeData(spec),
     name: spec.name,
     schedule: spec.schedule ?? "superstep",
     start: at(spec.start as NodeId),
@@ -78,12 +81,7 @@ function compileNodes(
   joins: readonly GraphJoin[],
   counted: readonly CountedEdge[],
 ): GraphNode[] {
-  const out = groupBy(
-    spec.edges.flatMap((group): [NodeId, OutGroup][] => {
-      if (group.kind === "error") return []
-      return group.kind === "fan-in" ? group.from.map((from) => [from, group]) : [[group.from, group]]
-    }),
-  )
+  const out = groupBy(outGroups(spec))
   const settles = groupBy(
     joins
       .filter((join) => join.group.join.kind === "settle")
@@ -143,19 +141,46 @@ function caseMax(cases: readonly SwitchCase[], to: NodeId): number | undefined {
   return cases.find((one) => one.to === to)?.max
 }
 
-function groupBy<K, V>(pairs: readonly (readonly [K, V])[]): Map<K, V[]> {
-  const groups = new Map<K, V[]>()
-  for (const [key, value] of pairs) {
-    const list = groups.get(key)
-    if (list) list.push(value)
-    else groups.set(key, [value])
-  }
-  return groups
+export interface GraphData {
+  /** Equal for graphs that run a journal alike: shape, schemas, and policies too. */
+  readonly hash: string
+  readonly data: Json
 }
 
-function deepFreeze<T>(value: T): T {
-  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value
-  Object.freeze(value)
-  for (const item of Object.values(value)) deepFreeze(item)
-  return value
+const known = new WeakMap<GraphSpec, GraphData>()
+/** The canonical text of nested graphs: workflows nested 200 deep are each written once, not once per level above. */
+const texts = new WeakMap<object, string>()
+
+/** A graph as plain data, so that a journal can be folded where the code that made it is gone or has changed. */
+export function graphData({ spec }: Graph): GraphData {
+  let made = known.get(spec)
+  if (made === undefined) {
+    const data = specData(spec)
+    const text = canonicalText(data, texts)
+    texts.set(data, text)
+    made = { hash: digest(text), data }
+    known.set(spec, made)
+  }
+  return made
+}
+
+function specData({ nodes, ...rest }: GraphSpec): Json & object {
+  const plain = nodes.map(({ nested, ...node }) =>
+    nested === undefined ? node : { ...node, nested: graphData(nested).data },
+  )
+  return { ...rest, nodes: plain } as unknown as Json & object
+}
+
+/** Throws GRAPH_INVALID where the data is no graph. */
+export function parseGraph(data: Json): Graph {
+  type Plain = Omit<NodeSpec, "nested"> & { readonly nested?: Json }
+  const { nodes, ...rest } = data as unknown as Omit<GraphSpec, "nodes"> & {
+    readonly nodes: readonly Plain[]
+  }
+  return compileGraph({
+    ...rest,
+    nodes: nodes.map(({ nested, ...node }) =>
+      nested === undefined ? node : { ...node, nested: parseGraph(nested) },
+    ),
+  }).graph
 }

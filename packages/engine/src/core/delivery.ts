@@ -1,16 +1,19 @@
 /** From what tasks sent to the tasks that come of it: nodes, joins, maps, outputs (M5). */
+
 import { emit, reportUndelivered, watched } from "./emit.ts"
-import type { Route, Send } from "./entries.ts"
-import { nodeNamed } from "./fitting.ts"
+import { nodeNamed } from "./entry-checks.ts"
+import type { ErrorData } from "./errors.ts"
 import type { GraphJoin, GraphMap, GraphNode } from "./graph.ts"
 import type { NodeId } from "./ids.ts"
-import { arrive } from "./joins.ts"
+import { arrive, asFailed } from "./joins.ts"
 import type { Json } from "./json.ts"
+import type { Route, Send } from "./messages.ts"
+import { freezeData } from "./own-json.ts"
 import { type MachineState, MapRun, type Task, type TaskEnd } from "./state.ts"
 import { addTask, countVisits, OUTSIDE, stepAfter, tracesOf } from "./tasks.ts"
 
 /** A task that gathers very many results remembers this many of its causes: what a span can link to by default. */
-const MOST_LINKS = 128
+const MAX_LINKS = 128
 
 /** Delivers everything that a finished task sent. The tasks that come of it wait in `m.next`. */
 export function deliverAll(m: MachineState, from: Task): void {
@@ -28,13 +31,13 @@ function deliver(m: MachineState, from: Task, { value, route }: Send): void {
       arrive(m, m.graph.joinIndex.get(id) as GraphJoin, from, value, route.failed === true)
   }
   if (maps !== undefined) for (const worker of maps) startMap(m, worker, from, value)
-  if (output) putOut(m, from, from.node.id, value)
+  if (output) emitOutput(m, from, from.node.id, value)
   if (result && from.map !== undefined) from.map.results[from.item] = value
-  if (nodes === undefined && joins === undefined && maps === undefined) reportNowhere(m, from, route, value)
+  if (nodes === undefined && joins === undefined && maps === undefined) reportUnrouted(m, from, route, value)
 }
 
 /** A message with no place to go is reported with the reason, unless it is an output or a result. */
-export function reportNowhere(m: MachineState, from: Task, route: Route, value: Json): void {
+export function reportUnrouted(m: MachineState, from: Task, route: Route, value: Json): void {
   if (route.output || route.result) return
   reportUndelivered(m, { from: from.node.id, reason: route.reason ?? "no edge leads out", value })
 }
@@ -45,7 +48,7 @@ function deliverTo(m: MachineState, from: Task, id: NodeId, value: Json): void {
   addTask(m, target, value, from, tracesOf(from))
 }
 
-export function putOut(m: MachineState, from: Task, node: NodeId, value: Json): void {
+export function emitOutput(m: MachineState, from: Task, node: NodeId, value: Json): void {
   m.outputs.push(value)
   if (watched(m)) emit(m, { type: "output", task: from.id, node, value })
 }
@@ -87,7 +90,7 @@ function finishItem(m: MachineState, from: Task, run: MapRun): void {
 
 function countItem(from: Task, run: MapRun): void {
   run.left--
-  if (from.ended?.trace !== undefined && run.resultTraces.length < MOST_LINKS) {
+  if (from.ended?.trace !== undefined && run.resultTraces.length < MAX_LINKS) {
     run.resultTraces.push(from.ended.trace)
   }
 }
@@ -112,6 +115,20 @@ export function takeResult(task: Task): boolean {
 /** The results, in item order, go to the one that gathers them, or out. */
 function gather(m: MachineState, run: MapRun, from: Task, traces: readonly string[] | undefined): void {
   const { target, group } = run.map
-  if (target === undefined) putOut(m, from, group.worker, run.results)
-  else addTask(m, m.graph.nodes[target] as GraphNode, run.results, from, traces?.length ? traces : undefined)
+  const results = Object.freeze(run.results)
+  if (target === undefined) emitOutput(m, from, group.worker, results)
+  else addTask(m, m.graph.nodes[target] as GraphNode, results, from, traces?.length ? traces : undefined)
+}
+
+/** Where a final failure goes: the node's error edge, else the joins that settle; undefined: it fails the run. */
+export function failureRoute(
+  { node, message }: Pick<Task, "node" | "message">,
+  error: ErrorData,
+): Send[] | undefined {
+  if (node.onError !== undefined) {
+    const value = freezeData({ node: node.id, error, input: message }) as unknown as Json
+    return [{ value, route: { nodes: [node.onError] } }]
+  }
+  if (node.settles.length === 0) return undefined
+  return [{ value: asFailed(error), route: { joins: node.settles.map((join) => join.id), failed: true } }]
 }

@@ -1,7 +1,8 @@
 /** Events are counted always and made only for a watcher: not being watched costs an addition. */
 
-import type { MachineEvent, Undelivered } from "./events.ts"
-import { grown } from "./grow.ts"
+import { pushSized } from "./collections.ts"
+import type { MachineEvent } from "./events.ts"
+import type { Undelivered } from "./messages.ts"
 import type { MachineState } from "./state.ts"
 
 /** Counts one event, and says whether to make it. */
@@ -11,11 +12,11 @@ export function watched(m: MachineState): boolean {
 }
 
 export function emit(m: MachineState, event: MachineEvent): void {
-  m.out = grown(m.out, { type: "emit", event })
+  m.out = pushSized(m.out, { type: "emit", event })
 }
 
 /** M5: no message disappears in silence. */
-export function reportUndelivered(m: MachineState, message: Undelivered): void {
-  m.undelivered.push(message)
+export function reportUndelivered(m: MachineState, message: Omit<Undelivered, "path">): void {
+  m.undelivered.push(Object.freeze(message))
   if (watched(m)) emit(m, { type: "message.undelivered", ...message })
 }

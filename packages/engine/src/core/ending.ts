@@ -1,32 +1,33 @@
-/** How a run ends: completed, failed, cancelled, at a limit; or goes on, once, along its limit route. */
+/** How a run ends: completed, failed, cancelled, at a limit; or continues, once, along its limit route. */
 
-import { loseReservations } from "./counting.ts"
-import { putOut, reportNowhere } from "./delivery.ts"
+import { loseReservations } from "./budget.ts"
+import { pushSized } from "./collections.ts"
+import { emitOutput, reportUnrouted } from "./delivery.ts"
 import { emit, reportUndelivered, watched } from "./emit.ts"
+import type { Left } from "./entries.ts"
 import type { ErrorData } from "./errors.ts"
-import type { FinalStatus } from "./events.ts"
 import { DEFAULT_SUPERSTEPS } from "./graph.ts"
-import { grown } from "./grow.ts"
 import { missingSources, openRounds } from "./joins.ts"
 import type { Json } from "./json.ts"
+import type { FinalStatus } from "./messages.ts"
 import type { MachineState, NodeState, Task } from "./state.ts"
 import { addFirstTask } from "./tasks.ts"
 import { stopWaiting } from "./waiting.ts"
 
-/** Ends the run. What was produced stays; handlers still at work are told to stop, and no longer count. */
+/** Ends the run. What was produced stays; handlers still at work are aborted, and no longer count. */
 export function finishRun(m: MachineState, status: FinalStatus, error?: ErrorData): void {
   m.status = status
   m.error = error
   dropWork(m, status === "completed" ? "nothing more can reach the join" : `the run ended as ${status}`)
   if (watched(m)) emit(m, { type: "run.finished", status, ...(error === undefined ? {} : { error }) })
-  m.out = grown(m.out, { type: "finish", status })
+  m.out = pushSized(m.out, { type: "finish", status })
 }
 
 /**
  * A limit, the budget or the time is used up: the run is over; or, where the graph has a limit route and the run
  * has not taken it before, that route's task is what runs next.
  */
-export function reachLimit(m: MachineState, error: ErrorData): void {
+export function reachLimit(m: MachineState, error: ErrorData, notice?: Left["notice"]): void {
   const { onLimit } = m.graph
   const target = m.graceUntil === undefined && onLimit !== undefined ? m.graph.nodes[onLimit] : undefined
   if (watched(m)) {
@@ -36,7 +37,7 @@ export function reachLimit(m: MachineState, error: ErrorData): void {
   stopWaiting(m)
   dropWork(m, "the run reached a limit")
   m.graceUntil = m.superstep + DEFAULT_SUPERSTEPS
-  addFirstTask(m, target, { code: error.code, message: error.message })
+  addFirstTask(m, target, Object.freeze({ ...notice, code: error.code, message: error.message }))
   // The way out is not barred by the limit that led to it.
   m.breach = undefined
 }
@@ -52,7 +53,7 @@ function dropWork(m: MachineState, reason: string): void {
       continue
     }
     if (watched(m)) emit(m, { type: "task.cancelled", task: task.id, node: task.node.id })
-    m.out = grown(m.out, { type: "abort", task, reason })
+    m.out = pushSized(m.out, { type: "abort", task, reason })
   }
   for (const task of [...m.committing, ...m.finished]) dropMessages(m, task, reason)
   for (const { map, items, next, from } of m.maps.values()) {
@@ -69,10 +70,10 @@ function dropWork(m: MachineState, reason: string): void {
     })
   }
   for (const request of m.requests.keys()) {
-    m.out = grown(m.out, { type: "request-closed", request, outcome: "withdrawn" })
+    m.out = pushSized(m.out, { type: "request-closed", request, outcome: "withdrawn" })
     if (watched(m)) emit(m, { type: "request.closed", request, reason: "withdrawn" })
   }
-  for (const timer of m.timers.keys()) m.out = grown(m.out, { type: "clear-timer", timer })
+  for (const timer of m.timers.keys()) m.out = pushSized(m.out, { type: "clear-timer", timer })
   m.tasks.clear()
   m.maps.clear()
   m.joins.length = 0
@@ -91,11 +92,11 @@ function dropWork(m: MachineState, reason: string): void {
 /** A task that finished in a superstep that does not commit: what it put out stays, what it sent goes nowhere. */
 function dropMessages(m: MachineState, task: Task, reason: string): void {
   for (const { value, route } of task.ended?.sends ?? []) {
-    if (route.output) putOut(m, task, task.node.id, value)
+    if (route.output) emitOutput(m, task, task.node.id, value)
     const joins = (route.joins ?? []).map((id) => m.graph.joinIndex.get(id)?.group.to)
     const places = [...(route.nodes ?? []), ...joins, ...(route.maps ?? [])]
     for (const to of places) reportUndelivered(m, { from: task.node.id, to, reason, value })
-    if (places.length === 0) reportNowhere(m, task, route, value)
+    if (places.length === 0) reportUnrouted(m, task, route, value)
   }
 }
 

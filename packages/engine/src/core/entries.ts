@@ -2,53 +2,14 @@
  * The journal: what happened to a run, in order. Applying its entries to a machine gives the run's state, and
  * nothing else does. Entries are deltas; routing was decided where user code runs and is part of the record.
  */
+
 import type { ErrorData } from "./errors.ts"
 import type { Limits } from "./graph.ts"
-import type { JoinId, NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
+import type { RequestId, RunId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
-import type { MachineSnapshot } from "./snapshot.ts"
-import type { Budget, Usage, UsageSource } from "./usage.ts"
-
-/** Where one message goes: nodes, joins, maps (by their worker), the run's outputs, or nowhere for a reason. */
-export interface Route {
-  readonly nodes?: readonly NodeId[] | undefined
-  readonly joins?: readonly JoinId[] | undefined
-  readonly maps?: readonly NodeId[] | undefined
-  readonly output?: boolean | undefined
-  /** It is the result of an item, for the map that the task works for. */
-  readonly result?: boolean | undefined
-  /** The value is a failure, for joins that settle. */
-  readonly failed?: boolean | undefined
-  /** Why it goes nowhere. */
-  readonly reason?: string | undefined
-}
-
-export interface Send {
-  readonly value: Json
-  readonly route: Route
-}
-
-/** A question to a person. */
-export interface RequestSpec {
-  readonly prompt: string
-  /** What the person needs to see to answer. */
-  readonly data?: Json | undefined
-  /** JSON Schema of the answer, where it is known. */
-  readonly schema?: Json | undefined
-  /** Whom it is for. */
-  readonly to?: string | undefined
-  /** Milliseconds since the epoch after which it goes on to the first of `escalate`; after the last, see `default`. */
-  readonly deadline?: number | undefined
-  readonly escalate?: readonly Escalation[] | undefined
-  /** The answer when the last deadline has passed; without one the request expires. */
-  readonly default?: Json | undefined
-}
-
-/** Who is asked when nobody answered in time, and how long they have. */
-export interface Escalation {
-  readonly to: string
-  readonly timeout?: number | undefined
-}
+import type { RequestSpec, Send, Undelivered, WaitOutcome } from "./messages.ts"
+import type { MachineSnapshot } from "./snapshot-data.ts"
+import type { Budget, SourcedUsage, Usage, UsageSource } from "./usage.ts"
 
 export interface RunStarted {
   readonly type: "run.started"
@@ -66,13 +27,15 @@ export interface RunStarted {
   readonly deadline?: number | undefined
   /** W3C traceparent of the run's span. */
   readonly trace?: string | undefined
-  /** The thread that the first values of lasting channels come from, and how far it had come. */
+  /** The thread that the first values of persistent channels come from, and how far it had come. */
   readonly thread?: { readonly id: string; readonly version: number } | undefined
+  /** The names in the context that the run was started with. The context itself is never recorded. */
+  readonly context?: readonly string[] | undefined
 }
 
 /**
- * A new run that has another one's past. It may change shared state, and how far the run may go; time goes on as if it
- * were still then.
+ * A new run that has another one's past. It may change shared state, and how far the run may go; its time continues from
+ * there.
  */
 export interface RunForked {
   readonly type: "run.forked"
@@ -90,7 +53,7 @@ export interface RunForked {
 }
 
 /**
- * The run goes on with another version of its workflow: with its state as it was, nodes and joins matched by name, or
+ * The run continues with another version of its workflow: with its state as it was, nodes and joins matched by name, or
  * with the state that a migration made of it. A driver restores a machine for it; `Machine.apply` does not take it.
  */
 export interface GraphChanged {
@@ -125,6 +88,16 @@ export interface TaskFailed {
   readonly error: ErrorData
   readonly usage?: Usage | undefined
   readonly trace?: string | undefined
+  /** Where it failed at a limit: what stays of its work. */
+  readonly left?: Left | undefined
+}
+
+/** What a task leaves behind when a limit ends it. */
+export interface Left {
+  /** Writes to channels with a built-in reducer. */
+  readonly writes?: readonly (readonly [key: string, value: Json])[] | undefined
+  /** Goes to the node of the limit route, beside the code and the message. */
+  readonly notice?: { readonly [key: string]: Json } | undefined
 }
 
 /** No handler of the node takes the message. */
@@ -137,7 +110,7 @@ export interface TaskRejected {
 
 /**
  * A step that costs or has an effect is about to be made. Durable before it is: a step that has started and has no result
- * may have happened. What it reserves counts as used until its result is recorded, or for good (R1, R2 in counting.ts).
+ * may have happened. What it reserves counts as used until its result is recorded, or for good (R1, R2 in budget.ts).
  */
 export interface StepStarted {
   readonly type: "step.started"
@@ -148,6 +121,8 @@ export interface StepStarted {
   readonly source?: UsageSource | undefined
   /** The same start needs more than it reserved at first: this is all of it. */
   readonly isRaise?: boolean | undefined
+  /** What counts if the step never has a result, where that is known better: as far as a stream has come. Default: `usage`. */
+  readonly spent?: readonly SourcedUsage[] | undefined
 }
 
 /** The result of a step inside a task: the step does not run again. */
@@ -159,6 +134,8 @@ export interface StepRecorded {
   readonly value: Json
   readonly usage?: Usage | undefined
   readonly source?: UsageSource | undefined
+  /** What else it used, of other sources: attempts with another model. */
+  readonly also?: readonly SourcedUsage[] | undefined
   /** `usage` takes the place of what its start has reserved. Otherwise a reservation is of a start before, and lost. */
   readonly settles?: boolean | undefined
 }
@@ -170,6 +147,8 @@ export interface UsageRecorded {
   readonly task: TaskId
   readonly usage: Usage
   readonly source?: UsageSource | undefined
+  /** What else was used, of other sources. */
+  readonly also?: readonly SourcedUsage[] | undefined
   /** The step, or the hold of a sub-workflow, whose reservation this settles. */
   readonly settles?: string | undefined
 }
@@ -184,6 +163,7 @@ export interface UsageReserved {
   readonly usage: Usage
   readonly source?: UsageSource | undefined
   readonly isRaise?: boolean | undefined
+  readonly spent?: readonly SourcedUsage[] | undefined
 }
 
 export interface RequestOpened {
@@ -218,6 +198,8 @@ export interface TimerFired {
   readonly type: "timer.fired"
   readonly at: number
   readonly timer: TimerId
+  /** Where the run's time is up: what its tasks leave behind, by task. */
+  readonly left?: readonly (readonly [task: TaskId, left: Left])[] | undefined
 }
 
 /** A task runs a workflow of its own and waits for it. */
@@ -237,12 +219,9 @@ export interface CallFinished {
   readonly task: TaskId
   readonly key: string
   readonly outcome: WaitOutcome
+  /** Messages that reached nobody in the called workflow, and in those that it called. */
+  readonly undelivered?: readonly Undelivered[] | undefined
 }
-
-/** How something that a task waited for ended. */
-export type WaitOutcome =
-  | { readonly ok: true; readonly value: Json }
-  | { readonly ok: false; readonly error: ErrorData }
 
 /** What a reducer that is not built in made of a superstep's writes. */
 export interface StateReduced {

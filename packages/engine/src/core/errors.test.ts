@@ -14,6 +14,20 @@ describe("an error as data", () => {
     expect(JSON.parse(JSON.stringify(data))).toEqual(data)
   })
 
+  test("has the name of its class, where that says more than the family", () => {
+    class Unnamed extends Error {}
+    class Named extends Error {
+      override name = "PaymentError"
+    }
+    expect(toErrorData(new Unnamed("x")).name).toBe("Unnamed")
+    expect(toErrorData(new Named("x")).name).toBe("PaymentError")
+    expect(toErrorData(new TypeError("x")).name).toBe("TypeError")
+    expect(toErrorData(new Error("x"))).not.toHaveProperty("name")
+    expect(toErrorData(new SuperstepError("A", "x"))).not.toHaveProperty("name")
+    expect(toErrorData(Object.assign(new Error("x"), { name: "n".repeat(1e6) })).name?.length).toBe(201)
+    expect(toErrorData(Object.assign(new Error("x"), { name: 5 }))).not.toHaveProperty("name")
+  })
+
   test("gives ERROR where there is no code in words", () => {
     expect(toErrorData(new Error("x"))).toEqual({ code: "ERROR", message: "x" })
     expect(toErrorData(Object.assign(new Error("x"), { code: 42 })).code).toBe("ERROR")
@@ -48,10 +62,17 @@ describe("an error as data", () => {
 })
 
 test("an error that comes back from data has what it had", () => {
-  const data = { code: "A", message: "m", node: "n", attempt: 2, cause: { code: "B", message: "c" } }
+  const data = {
+    code: "A",
+    name: "N",
+    message: "m",
+    node: "n",
+    attempt: 2,
+    cause: { code: "B", message: "c" },
+  }
   const error = fromErrorData(data)
   expect(error).toBeInstanceOf(SuperstepError)
-  expect(error).toMatchObject({ code: "A", message: "m", node: "n", attempt: 2 })
+  expect(error).toMatchObject({ code: "A", name: "N", message: "m", node: "n", attempt: 2 })
   expect(error.cause).toMatchObject({ code: "B", message: "c" })
 })
 
@@ -72,4 +93,12 @@ test("the family is recognised by its code, also across copies of the library", 
 test("an error of the system with a code of its own is not of the family", () => {
   const missing = Object.assign(new Error("no such file"), { code: "ENOENT", errno: -2, syscall: "open" })
   expect(isSuperstepError(missing)).toBe(false)
+})
+
+test("a long message is cut between characters, never inside one", () => {
+  for (const start of [3_998, 3_999, 4_000]) {
+    const { message } = toErrorData(new Error(`${"x".repeat(start)}🍵🍵`))
+    expect(message).not.toMatch(/\p{Surrogate}/u)
+    expect(message.endsWith("…")).toBe(true)
+  }
 })

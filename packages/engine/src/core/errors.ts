@@ -2,10 +2,14 @@
  * One family of errors. `code` is what programs look at; the message says what happened and what to do.
  * An error carries ids, never a run's state.
  */
+import { clipped } from "../text/internal.ts"
+import { omitUndefined } from "./json.ts"
 
 export interface ErrorData {
   readonly code: string
   readonly message: string
+  /** The name of its class, where that says more than `Error` or `SuperstepError`. */
+  readonly name?: string | undefined
   /** The node whose task failed, and which attempt it was. */
   readonly node?: string | undefined
   readonly attempt?: number | undefined
@@ -20,6 +24,8 @@ export interface ErrorData {
 
 export interface SuperstepErrorOptions {
   cause?: unknown
+  /** The name of the class that the error had where it was thrown. */
+  name?: string
   retryable?: boolean
   fatal?: boolean
   limit?: boolean
@@ -50,6 +56,11 @@ export class SuperstepError extends Error {
   }
 }
 
+/** An error that a retry cannot fix. */
+export function terminalError(code: string, message: string, cause?: unknown): SuperstepError {
+  return new SuperstepError(code, message, { cause, retryable: false })
+}
+
 /** Recognises the family by its mark, so that two copies of the library in one process understand each other. */
 export function isSuperstepError(error: unknown, code?: string): error is SuperstepError {
   if (!(error instanceof Error && MARK in error)) return false
@@ -57,39 +68,55 @@ export function isSuperstepError(error: unknown, code?: string): error is Supers
 }
 
 const MAX_MESSAGE = 4_000
+const MAX_NAME = 200
 const MAX_CAUSES = 5
 
-/** An error as data for the journal: code, message and causes; no stack, no state. */
+/** Errors that made a task fail, and the data of that failure, which says where it was. */
+const failures = new WeakMap<Error, ErrorData>()
+
+/** `data`, which names a node and an attempt, is how `error` failed there. */
+export function failedAs(error: Error, data: ErrorData): void {
+  failures.set(error, data)
+}
+
+/** An error as data for the journal: code, name, message and causes; no stack, no state. */
 export function toErrorData(error: unknown, depth = 0): ErrorData {
   if (!(error instanceof Error)) {
     return { code: "ERROR", message: clip(typeof error === "string" ? error : describe(error)) }
   }
   const { code, retryable, fatal } = error as Partial<Record<"code" | "retryable" | "fatal", unknown>>
-  const isLimit = isSuperstepError(error) && error.limit === true
-  const { node, attempt } = isSuperstepError(error) ? error : {}
-  return {
+  const { node, attempt } = failures.get(error) ?? (isSuperstepError(error) ? error : {})
+  return omitUndefined({
     code: typeof code === "string" && code !== "" ? code : "ERROR",
     message: clip(error.message || error.name),
-    ...(node === undefined ? {} : { node }),
-    ...(attempt === undefined ? {} : { attempt }),
-    ...(typeof retryable === "boolean" ? { retryable } : {}),
-    ...(fatal === true ? { fatal } : {}),
-    ...(isLimit ? { limit: true } : {}),
-    ...(error.cause !== undefined && depth < MAX_CAUSES
-      ? { cause: toErrorData(error.cause, depth + 1) }
-      : {}),
-  }
+    name: errorName(error),
+    node,
+    attempt,
+    retryable: typeof retryable === "boolean" ? retryable : undefined,
+    fatal: fatal === true ? true : undefined,
+    limit: isSuperstepError(error) && error.limit === true ? true : undefined,
+    cause: error.cause !== undefined && depth < MAX_CAUSES ? toErrorData(error.cause, depth + 1) : undefined,
+  }) as ErrorData
+}
+
+/** A class that does not name itself is known by its constructor. Undefined: nothing that the code does not say. */
+function errorName(error: Error): string | undefined {
+  const { name } = error
+  const known = typeof name === "string" && name !== "" && name !== "Error" ? name : error.constructor?.name
+  if (typeof known !== "string" || known === "" || known === "Error" || known === "SuperstepError")
+    return undefined
+  return clip(known, MAX_NAME)
 }
 
 /** The error that a run's caller gets to see, made from what the journal holds. */
-export function fromErrorData(data: ErrorData): SuperstepError {
-  return new SuperstepError(data.code, data.message, {
-    ...(data.cause ? { cause: fromErrorData(data.cause) } : {}),
-    ...(data.retryable === undefined ? {} : { retryable: data.retryable }),
-    ...(data.fatal === undefined ? {} : { fatal: data.fatal }),
-    ...(data.limit === undefined ? {} : { limit: data.limit }),
-    ...(data.node === undefined ? {} : { node: data.node }),
-    ...(data.attempt === undefined ? {} : { attempt: data.attempt }),
+export function fromErrorData(
+  data: ErrorData,
+  causeOf: (cause: ErrorData) => unknown = (cause) => fromErrorData(cause),
+): SuperstepError {
+  const { code, message, cause, name, retryable, fatal, limit, node, attempt } = data
+  return new SuperstepError(code, message, {
+    ...(cause && { cause: causeOf(cause) }),
+    ...omitUndefined({ name, retryable, fatal, limit, node, attempt }),
   })
 }
 
@@ -101,6 +128,6 @@ function describe(error: unknown): string {
   }
 }
 
-function clip(text: string): string {
-  return text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE)}…` : text
+function clip(text: string, max = MAX_MESSAGE): string {
+  return clipped(text, max)
 }

@@ -2,44 +2,12 @@
  * What a machine tells those who watch a run. Events follow from the journal alone: the same entries give the
  * same events in the same order. The envelope (run, sequence, time, path) is the runtime's.
  */
-import type { Escalation, Send } from "./entries.ts"
+
 import type { ErrorData } from "./errors.ts"
 import type { JoinId, NodeId, RequestId, RunId, TaskId } from "./ids.ts"
 import type { Json } from "./json.ts"
+import type { FinalStatus, OpenRequest, Send, Undelivered, Wait } from "./messages.ts"
 import type { Usage, UsageSource } from "./usage.ts"
-
-export type RunStatus = "running" | "waiting" | "completed" | "failed" | "cancelled" | "limit"
-export type FinalStatus = Exclude<RunStatus, "running" | "waiting">
-
-/** A question that is open. */
-export interface OpenRequest {
-  readonly id: RequestId
-  readonly node: NodeId
-  readonly task: TaskId
-  readonly prompt: string
-  /** Whom it is for. */
-  readonly to?: string | undefined
-  readonly data?: Json | undefined
-  readonly schema?: Json | undefined
-  readonly openedAt: number
-  readonly deadline?: number | undefined
-  /** Who is asked next, should nobody answer in time. */
-  readonly escalate?: readonly Escalation[] | undefined
-  readonly default?: Json | undefined
-}
-
-/** A message that reached nobody, and why. */
-export interface Undelivered {
-  readonly from?: NodeId | undefined
-  readonly to?: NodeId | undefined
-  readonly reason: string
-  readonly value: Json
-}
-
-export type Wait =
-  | { readonly kind: "request"; readonly request: RequestId }
-  | { readonly kind: "timer"; readonly until: number }
-  | { readonly kind: "call"; readonly workflow: string; readonly number?: number | undefined }
 
 export type MachineEvent =
   | {
@@ -99,7 +67,7 @@ export type MachineEvent =
       readonly key: string
       readonly value: Json
     }
-  | ({ readonly type: "message.undelivered" } & Undelivered)
+  | ({ readonly type: "message.undelivered" } & Omit<Undelivered, "path">)
   | {
       readonly type: "join.waiting"
       readonly join: JoinId

@@ -1,21 +1,18 @@
 /** The machine and the graph it runs: no IO, no clock, no user code. */
-export { type CompiledGraph, compileGraph } from "./compile.ts"
-export type { Effect } from "./effects.ts"
+
+export { type CompiledGraph, compileGraph, type GraphData, graphData, parseGraph } from "./compile.ts"
 export type {
   CallFinished,
   CallStarted,
   Entry,
-  Escalation,
   GraphChanged,
+  Left,
   RequestAnswered,
   RequestOpened,
-  RequestSpec,
-  Route,
   RunCancelled,
   RunFailed,
   RunForked,
   RunStarted,
-  Send,
   StateReduced,
   StepRecorded,
   StepStarted,
@@ -26,7 +23,6 @@ export type {
   TimerSet,
   UsageRecorded,
   UsageReserved,
-  WaitOutcome,
 } from "./entries.ts"
 export {
   type ErrorData,
@@ -36,7 +32,7 @@ export {
   type SuperstepErrorOptions,
   toErrorData,
 } from "./errors.ts"
-export type { FinalStatus, MachineEvent, OpenRequest, RunStatus, Undelivered, Wait } from "./events.ts"
+export type { MachineEvent } from "./events.ts"
 export {
   type CountedEdge,
   DEFAULT_SUPERSTEPS,
@@ -63,16 +59,37 @@ export {
   type SwitchCase,
   type SwitchEdge,
 } from "./graph.ts"
-export { type GraphData, graphData, graphOf } from "./graph-data.ts"
 export type { JoinId, NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
-export { DEFAULT_VALUE_BYTES, type Json, type JsonProblem, jsonProblem, printJsonProblem } from "./json.ts"
+export { DEFAULT_VALUE_BYTES, type Json, type JsonProblem, printJsonProblem } from "./json.ts"
 export { Machine } from "./machine.ts"
+export type {
+  Escalation,
+  FinalStatus,
+  OpenRequest,
+  RequestSpec,
+  Route,
+  RunStatus,
+  Send,
+  TaskStatus,
+  Undelivered,
+  Wait,
+  WaitOutcome,
+} from "./messages.ts"
+export { jsonProblem } from "./own-json.ts"
 export { type BuiltInReducer, type ChannelSpec, isBuiltInReducer, reduce, writeProblem } from "./reducers.ts"
 export { type RetryPolicy, retryDelay } from "./retry.ts"
 export { type Signature, signatureDifference, signatureOf } from "./signature.ts"
-export { type MachineSnapshot, SNAPSHOT_VERSION } from "./snapshot.ts"
-export type { Task, TaskStatus } from "./state.ts"
-export { addUsage, BUDGET_PARTS, type Budget, type Usage, type UsageSource, usageProblem } from "./usage.ts"
+export { type MachineSnapshot, SNAPSHOT_VERSION } from "./snapshot-data.ts"
+export type { Effect, Task } from "./state.ts"
+export {
+  addUsage,
+  BUDGET_PARTS,
+  type Budget,
+  type SourcedUsage,
+  type Usage,
+  type UsageSource,
+  usageProblem,
+} from "./usage.ts"
 export {
   type Findings,
   GraphInvalidError,

@@ -31,7 +31,7 @@ describe("counts are whole numbers of at least 1", () => {
 describe("numbers on edges", () => {
   const rest: EdgeGroup = { kind: "single", from: "a", to: "c" }
 
-  test.each(notACount)("an edge cannot be taken %s times at the most", (max) => {
+  test.each(notACount)("an edge cannot have a max of %s", (max) => {
     expect(codes({}, [rest, { kind: "single", from: "a", to: "b", max }])).toEqual(["INVALID_NUMBER"])
     const cases = [
       { to: "b", conditional: true, max },

@@ -7,9 +7,10 @@ import type { ErrorData } from "./errors.ts"
 import type { GraphJoin, GraphNode, Settled } from "./graph.ts"
 import type { NodeId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
+import { freezeData } from "./own-json.ts"
 import type { JoinRound, JoinState, MachineState, Task } from "./state.ts"
 import { addTask, sendFromOutside } from "./tasks.ts"
-import { clearTimer, setTimer } from "./timers.ts"
+import { clearTimer, setTimer } from "./waiting.ts"
 
 /** A message reaches a join: buffered, or the one that makes it fire, or too late. */
 export function arrive(m: MachineState, join: GraphJoin, from: Task, value: Json, failed: boolean): void {
@@ -24,7 +25,7 @@ export function arrive(m: MachineState, join: GraphJoin, from: Task, value: Json
     const reason = "it came after the join had fired"
     return reportUndelivered(m, { from: from.node.id, to: join.group.to, reason, value })
   }
-  round.values[source] = settles(join) && !failed ? ({ ok: true, value } satisfies Settled<Json>) : value
+  round.values[source] = settles(join) && !failed ? asSucceeded(value) : value
   if (from.ended?.trace !== undefined) {
     round.traces ??= []
     round.traces.push(from.ended.trace)
@@ -63,8 +64,8 @@ function takeRound(m: MachineState, join: GraphJoin, round: JoinRound): Json {
   round.fired = true
   if (round.count === join.sources.size) joinState(m, join).rounds.delete(round.round)
   clearTimer(m, joinTimer(join, round.round))
-  if (!settles(join)) return round.values.filter((value) => value !== undefined)
-  return round.values.map((value, i) => value ?? asFailed(notSent(join, i)))
+  if (!settles(join)) return Object.freeze(round.values.filter((value) => value !== undefined))
+  return Object.freeze(round.values.map((value, i) => value ?? asFailed(notSent(join, i))))
 }
 
 /** Fires a settling join with what is there; the sources that have not sent appear as failures. */
@@ -97,7 +98,11 @@ export function settles(join: GraphJoin): boolean {
 
 /** A failure as the value that settling joins and nodes hand on. */
 export function asFailed(error: ErrorData): Json {
-  return { ok: false, error } satisfies Settled<Json> as unknown as Json
+  return freezeData({ ok: false, error } satisfies Settled<Json>) as unknown as Json
+}
+
+function asSucceeded(value: Json): Json {
+  return Object.freeze({ ok: true, value } satisfies Settled<Json>)
 }
 
 function notSent(join: GraphJoin, source: number): ErrorData {

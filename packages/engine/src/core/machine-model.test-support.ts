@@ -3,12 +3,12 @@
  * speed. Which task gets a place when is not modelled, only that a task is at work, waits, or is over. The
  * machine is compared with it after every entry.
  */
-import type { Effect } from "./effects.ts"
-import type { Entry, RequestSpec, Route, RunStarted, Send, TaskFailed, TaskFinished } from "./entries.ts"
+
+import type { Entry, RunStarted, TaskFailed, TaskFinished } from "./entries.ts"
 import type { ErrorData } from "./errors.ts"
-import type { RunStatus } from "./events.ts"
 import type { CountedEdge, Graph, GraphJoin, GraphMap, GraphNode, Limits } from "./graph.ts"
 import type { Json } from "./json.ts"
+import type { RequestSpec, Route, RunStatus, Send } from "./messages.ts"
 import {
   failureRoute,
   joinTimer,
@@ -22,6 +22,7 @@ import {
   type Sender,
 } from "./model-parts.test-support.ts"
 import { retryDelay } from "./retry.ts"
+import type { Effect } from "./state.ts"
 import { addUsage, exhausted, type Usage } from "./usage.ts"
 
 export class MachineModel {
@@ -36,8 +37,8 @@ export class MachineModel {
   undelivered: { to: string | undefined; value: Json }[] = []
   rounds: Round[] = []
   usage: Usage = {}
-  /** What is reserved, by task and key. */
-  readonly reserved = new Map<number, Map<string, Usage>>()
+  /** What is reserved, by task and key, and what is counted of it when it is lost. */
+  readonly reserved = new Map<number, Map<string, { readonly usage: Usage; readonly spent: Usage }>>()
   superstep = 0
   nextTask = 1
   onLimitRoute = false
@@ -179,8 +180,10 @@ export class MachineModel {
       case "usage.reserved": {
         const key = entry.type === "step.started" ? entry.key : entry.hold
         if (!entry.isRaise) this.#lose(entry.task, key)
-        const own = this.reserved.get(entry.task) ?? new Map<string, Usage>()
-        this.reserved.set(entry.task, own.set(key, entry.usage))
+        const { usage } = entry
+        const own = this.reserved.get(entry.task) ?? new Map<string, { usage: Usage; spent: Usage }>()
+        const spent = entry.spent?.map((one) => one.usage).reduce(addUsage, {}) ?? usage
+        this.reserved.set(entry.task, own.set(key, { usage, spent }))
         return
       }
       case "step.recorded":
@@ -196,12 +199,13 @@ export class MachineModel {
         this.#loseAll(entry.task)
     }
     if ("usage" in entry && entry.usage !== undefined) this.usage = addUsage(this.usage, entry.usage)
+    if ("also" in entry) for (const { usage } of entry.also ?? []) this.usage = addUsage(this.usage, usage)
   }
 
   #lose(task: number, key: string): void {
-    const usage = this.reserved.get(task)?.get(key)
-    if (usage === undefined) return
-    this.usage = addUsage(this.usage, usage)
+    const lost = this.reserved.get(task)?.get(key)
+    if (lost === undefined) return
+    this.usage = addUsage(this.usage, lost.spent)
     this.reserved.get(task)?.delete(key)
   }
 

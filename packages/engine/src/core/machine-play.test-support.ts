@@ -1,14 +1,14 @@
 /**
  * Plays a run without a driver: picks what happens next among all that could, and gives the entry for it.
  */
-import type { Effect } from "./effects.ts"
-import type { Entry, RequestSpec, Route, RunStarted, Send } from "./entries.ts"
-import type { Graph, GraphNode, OutGroup } from "./graph.ts"
-import { joinId } from "./graph.ts"
+
+import type { Entry, RunStarted } from "./entries.ts"
+import { type Graph, type GraphNode, joinId, type OutGroup } from "./graph.ts"
 import type { Json } from "./json.ts"
 import type { Machine } from "./machine.ts"
+import type { RequestSpec, Route, Send } from "./messages.ts"
 import { biggest } from "./model-parts.test-support.ts"
-import type { Task } from "./state.ts"
+import type { Effect, Task } from "./state.ts"
 import type { Usage } from "./usage.ts"
 
 /** What is picked follows from the seed (mulberry32); after so many steps the play is over. */
@@ -40,7 +40,7 @@ export class Choices {
   }
 }
 
-/** Told to a play for each entry: the reductions that the machine asks for are what comes next. */
+/** Chooses the next entry. It sees the effects of each entry: the reductions that the machine asks for come next. */
 export class Play {
   readonly #graph: Graph
   readonly #choices: Choices
@@ -176,7 +176,10 @@ export class Play {
   #startStep(task: number, key: string, isRaise: boolean): Entry {
     const usage = { modelCalls: 1, inputTokens: this.#choices.below(9), usd: 0.5 }
     const source = this.#choices.oneIn(2) ? { agent: "a" } : undefined
-    return { type: "step.started", at: this.#now, task, key, usage, source, isRaise }
+    const spent = this.#choices.oneIn(3)
+      ? [{ usage: { modelCalls: 1 } }, { usage: { usd: 0.25 } }]
+      : undefined
+    return { type: "step.started", at: this.#now, task, key, usage, source, isRaise, spent }
   }
 
   #recordStep(task: number, key: string): Entry {
@@ -191,6 +194,7 @@ export class Play {
       usage,
       settles,
       source: { agent: "a" },
+      also: this.#choices.oneIn(3) ? [{ usage: { modelCalls: 2 }, source: { agent: "b" } }] : undefined,
     }
   }
 

@@ -12,29 +12,32 @@
  * M6 fold(journal) = live state, at every prefix.
  * M7 a request is answered at most once.
  * M8 budgets and attempts survive restarts: they follow from the journal. A call that costs is on record before it is
- *    made, and counts even if its result never is (R1 to R3 in counting.ts).
+ *    made, and counts even if its result never is (R1 to R3 in budget.ts).
  */
-import { countFromBelow, delayBeforeRetry, failTask, finishTask, recordStep, rejectTask } from "./attempts.ts"
-import { claimed, nodeOverBudget, overBudget, reservationProblem } from "./budget.ts"
-import { askForReduction, completeCommit, settle, startNext } from "./commit.ts"
-import { reserve, startStep } from "./counting.ts"
-import type { Effect } from "./effects.ts"
+
+import {
+  delayBeforeRetry,
+  failTask,
+  finishTask,
+  recordChildUsage,
+  recordStep,
+  rejectTask,
+} from "./attempts.ts"
+import { claimed, nodeOverBudget, overBudget, reservationProblem, reserve, startStep } from "./budget.ts"
+import { askForReduction, completeCommit, settle } from "./commit.ts"
 import { emit, watched } from "./emit.ts"
 import { finishRun } from "./ending.ts"
 import type { Entry, RunStarted, StateReduced } from "./entries.ts"
+import { isLive, workingTask } from "./entry-checks.ts"
 import { type ErrorData, SuperstepError } from "./errors.ts"
-import type { OpenRequest, RunStatus, Undelivered, Wait } from "./events.ts"
-import { isLive, workingTask } from "./fitting.ts"
-import { forkRun } from "./forking.ts"
-import { given } from "./given.ts"
 import type { Graph, GraphNode } from "./graph.ts"
 import type { NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
 import { DEFAULT_VALUE_BYTES, type Json } from "./json.ts"
-import { ownCopy } from "./reducers.ts"
-import { type MachineSnapshot, restoreState, snapshotOf } from "./snapshot.ts"
-import { MachineState, type Task } from "./state.ts"
-import { addFirstTask } from "./tasks.ts"
-import { RUN_TIMER, setTimer } from "./timers.ts"
+import type { OpenRequest, RunStatus, Undelivered, Wait } from "./messages.ts"
+import { restoreState, snapshotOf } from "./snapshot.ts"
+import type { MachineSnapshot } from "./snapshot-data.ts"
+import { forkRun, startRun } from "./starting.ts"
+import { type Effect, lend, lendAll, MachineState, type Task } from "./state.ts"
 import { type Budget, remaining, type Usage } from "./usage.ts"
 import { answer, finishCall, fireTimer, openInline, sleep, startCall } from "./waits.ts"
 
@@ -47,7 +50,7 @@ export class Machine {
 
   /** A machine for a new run, and what to do first. */
   static start(graph: Graph, entry: RunStarted, observed = false): { machine: Machine; effects: Effect[] } {
-    const m = new MachineState(graph)
+    const m = new MachineState(graph, entry.runId)
     m.observed = observed
     const machine = new Machine(m)
     return { machine, effects: machine.apply(entry) }
@@ -81,11 +84,11 @@ export class Machine {
         startStep(m, workingTask(m, entry.task), entry)
         break
       case "usage.recorded":
-        countFromBelow(m, workingTask(m, entry.task), entry)
+        recordChildUsage(m, workingTask(m, entry.task), entry)
         break
       case "usage.reserved": {
-        const { hold: key, usage, source, isRaise } = entry
-        reserve(m, { task: workingTask(m, entry.task), key, usage, source }, isRaise === true)
+        const { hold: key, usage, source, isRaise, spent } = entry
+        reserve(m, { task: workingTask(m, entry.task), key, usage, source, spent }, isRaise === true)
         break
       }
       case "request.opened":
@@ -98,7 +101,7 @@ export class Machine {
         sleep(m, workingTask(m, entry.task), entry)
         break
       case "timer.fired":
-        fireTimer(m, entry.timer)
+        fireTimer(m, entry)
         break
       case "call.started":
         startCall(m, workingTask(m, entry.task), entry)
@@ -207,6 +210,10 @@ export class Machine {
   get overBudget(): ErrorData | undefined {
     return overBudget(this.#m)
   }
+  /** Whether the budget is used up once so much more is used. */
+  isOverBudgetWith(more: Usage): boolean {
+    return overBudget(this.#m, more) !== undefined
+  }
   /** Why no further task or paid call of the node may start, or undefined. */
   nodeOverBudget(node: GraphNode): ErrorData | undefined {
     return nodeOverBudget(this.#m, node)
@@ -259,13 +266,12 @@ export class Machine {
     return this.#m.timers.has(timer)
   }
 
-  /** The committed value of a channel. What is handed out is never written to again. */
+  /** The committed value of a channel. */
   state(key: string): Json | undefined {
-    this.#m.lent.add(key)
-    return this.#m.shared.get(key)
+    return lend(this.#m, key)
   }
   allState(): { [key: string]: Json } {
-    return sharedState(this.#m)
+    return Object.fromEntries(lendAll(this.#m))
   }
   local(node: GraphNode, key: string): Json | undefined {
     const local = this.#m.nodes[node.index]?.local
@@ -289,32 +295,6 @@ export class Machine {
     const edge = from.counted.get(to)
     return edge === undefined ? 0 : (this.#m.passes[edge.index] ?? 0)
   }
-}
-
-/** All of it, to be held by somebody else. */
-function sharedState(m: MachineState): { [key: string]: Json } {
-  for (const key of m.shared.keys()) m.lent.add(key)
-  return Object.fromEntries(m.shared)
-}
-
-function startRun(m: MachineState, entry: RunStarted): void {
-  if (m.runId !== "") throw new SuperstepError("RUN_STARTED", `Run "${entry.runId}" was started before.`)
-  m.runId = entry.runId
-  m.startedAt = entry.at
-  m.limits = { ...m.graph.spec.limits, ...given(entry.limits) }
-  m.budget = entry.budget
-  for (const { key, initial } of m.graph.channels.values())
-    if (initial !== undefined) m.shared.set(key, ownCopy(initial))
-  for (const [key, value] of Object.entries(entry.state ?? {}))
-    if (value !== undefined) m.shared.set(key, ownCopy(value))
-  if (watched(m)) {
-    const state = m.shared.size === 0 ? {} : { state: sharedState(m) }
-    emit(m, { type: "run.started", workflow: entry.workflow, input: entry.input, ...state })
-  }
-  if (entry.deadline !== undefined) setTimer(m, RUN_TIMER, entry.deadline)
-  const task = addFirstTask(m, m.graph.nodes[m.graph.start] as GraphNode, entry.input)
-  if (entry.trace !== undefined) task.traces = [entry.trace]
-  startNext(m)
 }
 
 function acceptReduction(m: MachineState, { key, value }: StateReduced): void {

@@ -1,7 +1,9 @@
 /** What the model of a run is made of. */
-import type { Route, Send, TaskFinished } from "./entries.ts"
+
+import type { TaskFinished } from "./entries.ts"
 import type { GraphJoin, GraphMap, GraphNode } from "./graph.ts"
 import type { Json } from "./json.ts"
+import type { Route, Send } from "./messages.ts"
 
 export interface ModelTask {
   readonly id: number

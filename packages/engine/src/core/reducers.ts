@@ -8,7 +8,7 @@ export interface ChannelSpec {
   /** A built-in reducer, or the name of a function that the runtime holds. */
   readonly reducer: BuiltInReducer | (string & {})
   readonly initial?: Json | undefined
-  /** Its value lasts from one run of a thread to the next. */
+  /** Kept from run to run of a thread. Declared with `persist`. */
   readonly lasting?: boolean | undefined
 }
 
@@ -34,8 +34,8 @@ export function writeProblem(reducer: string, write: Json): string | undefined {
 }
 
 /**
- * Appending writes into the list it is given: the caller owns it, and the cost of a write is the write's own
- * size, not the state's.
+ * Appends to `current` in place: the caller owns it, and the cost of a write is the write's own size, not the
+ * state's.
  */
 export function reduce(reducer: BuiltInReducer, current: Json | undefined, write: Json): Json {
   switch (reducer) {
@@ -85,12 +85,19 @@ function unite(list: Json[], write: readonly Json[]): Json[] {
 
 /** JSON with the keys in order, so that equal data gives equal text. */
 export function canonicalJson(value: Json): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`
+  return canonicalText(value, undefined)
+}
+
+/** The same; objects whose text is in `written` are not gone through again. */
+export function canonicalText(value: Json, written: WeakMap<object, string> | undefined): string {
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalText(item, written)).join(",")}]`
   if (!isRecord(value)) return JSON.stringify(value)
+  const known = written?.get(value)
+  if (known !== undefined) return known
   const parts: string[] = []
   for (const key of Object.keys(value).sort()) {
     const item = value[key]
-    if (item !== undefined) parts.push(`${JSON.stringify(key)}:${canonicalJson(item)}`)
+    if (item !== undefined) parts.push(`${JSON.stringify(key)}:${canonicalText(item, written)}`)
   }
   return `{${parts.join(",")}}`
 }

@@ -20,7 +20,7 @@ describe("how often", () => {
 })
 
 describe("how long to wait", () => {
-  test("a second where nothing is said", () => {
+  test("one second by default", () => {
     expect(delays({ attempts: 2 }, 1)).toEqual([1_000])
   })
 

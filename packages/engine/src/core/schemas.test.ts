@@ -13,21 +13,21 @@ const record = (properties: { [key: string]: Json }, more: { [key: string]: Json
 
 describe("a mismatch is reported when no value can fit", () => {
   test.each<[string, Json, Json, RegExp]>([
-    ["different types", text, number, /string is given, number is taken/],
+    ["different types", text, number, /string is sent, number is accepted/],
     ["none of several types", { type: ["string", "null"] }, { type: ["number", "array"] }, /string or null/],
     ["items of a list", { type: "array", items: text }, { type: "array", items: number }, /^\[\]: string/],
     ["a property", record({ a: text }), record({ a: number }), /^a: string/],
     ["a property inside", record({ a: record({ b: text }) }), record({ a: record({ b: number }) }), /^a\.b:/],
     [
-      "a property that is taken and never given",
+      "a property that is required and never sent",
       record({}, { additionalProperties: false }),
       record({ id: text }),
-      /"id" is taken, and never given/,
+      /"id" is required, and never sent/,
     ],
-    ["constants", { const: "a" }, { const: "b" }, /"a" is given, "b" is taken/],
-    ["values", { enum: ["a", "b"] }, { enum: ["c"] }, /"a" or "b" is given/],
-    ["a union in which nothing fits", { anyOf: [text, number] }, { type: "boolean" }, /boolean is taken/],
-    ["a union that takes nothing of it", text, { oneOf: [number, { type: "null" }] }, /string is given/],
+    ["constants", { const: "a" }, { const: "b" }, /"a" is sent, "b" is accepted/],
+    ["values", { enum: ["a", "b"] }, { enum: ["c"] }, /"a" or "b" is sent/],
+    ["a union in which nothing fits", { anyOf: [text, number] }, { type: "boolean" }, /boolean is accepted/],
+    ["a union that takes nothing of it", text, { oneOf: [number, { type: "null" }] }, /string is sent/],
   ])("%s", (_, from, to, message) => {
     expect(schemaMismatch(from, to)).toMatch(message)
   })
@@ -46,7 +46,7 @@ describe("nothing is reported when a value might fit", () => {
     ["a schema that takes anything", text, {}],
     ["a schema that is true", text, true],
     ["a property that may come beyond those named", record({}), record({ id: text })],
-    ["a property that is given and not taken", record({ a: text, b: text }), record({ a: text })],
+    ["a property that is sent and not taken", record({ a: text, b: text }), record({ a: text })],
     [
       "a property that is optional on the taking side",
       record({}),

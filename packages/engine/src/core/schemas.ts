@@ -9,11 +9,11 @@ export function schemaMismatch(from: Json | undefined, to: Json | undefined, at 
   if (!isRecord(from) || !isRecord(to)) return undefined
   const unionMismatch = mismatchOfUnions(from, to, at)
   if (unionMismatch !== "none") return unionMismatch
-  const given = typesOf(from)
-  const taken = typesOf(to)
-  const shared = given.filter((type) => taken.includes(type))
+  const sent = typesOf(from)
+  const accepted = typesOf(to)
+  const shared = sent.filter((type) => accepted.includes(type))
   const place = at === "" ? "" : `${at}: `
-  if (shared.length === 0) return `${place}${given.join(" or ")} is given, ${taken.join(" or ")} is taken`
+  if (shared.length === 0) return `${place}${sent.join(" or ")} is sent, ${accepted.join(" or ")} is accepted`
   const valueMismatch = mismatchOfValues(from, to, place)
   if (valueMismatch !== undefined) return valueMismatch
   if (shared.length > 1) return undefined
@@ -25,12 +25,12 @@ type SchemaObject = { readonly [key: string]: Json | undefined }
 
 /** `anyOf` on either side: it fits when one alternative of each does. `none` when there is no union. */
 function mismatchOfUnions(from: SchemaObject, to: SchemaObject, at: string): string | undefined | "none" {
-  const given = alternatives(from)
-  const taken = alternatives(to)
-  if (given === undefined && taken === undefined) return "none"
+  const sent = alternatives(from)
+  const accepted = alternatives(to)
+  if (sent === undefined && accepted === undefined) return "none"
   let first: string | undefined
-  for (const one of given ?? [from]) {
-    for (const other of taken ?? [to]) {
+  for (const one of sent ?? [from]) {
+    for (const other of accepted ?? [to]) {
       const mismatch = schemaMismatch(one, other, at)
       if (mismatch === undefined) return undefined
       first ??= mismatch
@@ -51,11 +51,11 @@ function typesOf(schema: SchemaObject): string[] {
 }
 
 function mismatchOfValues(from: SchemaObject, to: SchemaObject, place: string): string | undefined {
-  const given = valuesOf(from)
-  const taken = valuesOf(to)
-  if (given === undefined || taken === undefined) return undefined
-  if (given.some((value) => taken.includes(value))) return undefined
-  return `${place}${given.join(" or ")} is given, ${taken.join(" or ")} is taken`
+  const sent = valuesOf(from)
+  const accepted = valuesOf(to)
+  if (sent === undefined || accepted === undefined) return undefined
+  if (sent.some((value) => accepted.includes(value))) return undefined
+  return `${place}${sent.join(" or ")} is sent, ${accepted.join(" or ")} is accepted`
 }
 
 function valuesOf(schema: SchemaObject): string[] | undefined {
@@ -64,16 +64,16 @@ function valuesOf(schema: SchemaObject): string[] | undefined {
 }
 
 function mismatchOfObjects(from: SchemaObject, to: SchemaObject, at: string): string | undefined {
-  const given = isRecord(from.properties) ? from.properties : {}
-  const taken = isRecord(to.properties) ? to.properties : {}
+  const sent = isRecord(from.properties) ? from.properties : {}
+  const accepted = isRecord(to.properties) ? to.properties : {}
   const required = Array.isArray(to.required) ? to.required.map(String) : []
   for (const key of required) {
     const path = at === "" ? key : `${at}.${key}`
-    if (!Object.hasOwn(given, key)) {
-      if (from.additionalProperties === false) return `"${path}" is taken, and never given`
+    if (!Object.hasOwn(sent, key)) {
+      if (from.additionalProperties === false) return `"${path}" is required, and never sent`
       continue
     }
-    const mismatch = schemaMismatch(given[key], taken[key], path)
+    const mismatch = schemaMismatch(sent[key], accepted[key], path)
     if (mismatch !== undefined) return mismatch
   }
   return undefined

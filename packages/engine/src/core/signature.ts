@@ -1,8 +1,8 @@
 /**
  * What a resumed run compares: the shape of a graph with its schemas and nested workflows. Functions' text,
- * policies (retry, timeout, limits) and the library's version are not part of it.
+ * policies (retry, timeout, limits) and the library's version are not part of it. And how two versions of a graph differ.
  */
-import type { EdgeGroup, Graph, GraphSpec } from "./graph.ts"
+import type { EdgeGroup, Graph, GraphSpec, NodeSpec } from "./graph.ts"
 import type { Json } from "./json.ts"
 import { canonicalJson } from "./reducers.ts"
 import { hash32 } from "./retry.ts"
@@ -64,4 +64,75 @@ function edgeLine(group: EdgeGroup): string {
 export function digest(text: string): string {
   const half = (seed: number) => hash32(text, seed).toString(16).padStart(8, "0")
   return half(1) + half(2)
+}
+
+/** The options of a node that its line in the signature does not have: they change nothing that a journal relies on. */
+const NODE_POLICIES = ["retry", "timeout", "concurrency", "maxVisits", "budget"] as const
+
+/**
+ * The difference of two versions of a graph, for people: lines with `-` for what is gone, `~` for what changed, and `+` for
+ * what is new; nodes, edges, state and options, nested graphs included. Empty when a run continues without being
+ * asked: the graphs have the same shape, and differ in policies at most.
+ */
+export function graphDifference(before: Graph, after: Graph): string[] {
+  const lines = signatureDifference(signatureOf(before), signatureOf(after))
+  if (lines.length === 0) return []
+  const old = new Map(before.spec.nodes.map((node) => [node.id, node]))
+  const both = after.spec.nodes.flatMap((node): [NodeSpec, NodeSpec][] => {
+    const found = old.get(node.id)
+    return found === undefined ? [] : [[found, node]]
+  })
+  // A node that changed is one line, not one that is gone and one that is new.
+  const changed = new Set(
+    both
+      .filter(([a, b]) => nodeLine(a) !== nodeLine(b))
+      .flatMap(([a, b]) => [`- ${nodeLine(a)}`, `+ ${nodeLine(b)}`]),
+  )
+  const others = lines.filter((line) => !changed.has(line))
+  return [
+    ...others.filter((line) => line.startsWith("-")),
+    ...both.flatMap(([a, b]) => nodeDifference(a, b)),
+    ...optionLines("limits", before.spec.limits, after.spec.limits),
+    ...others.filter((line) => line.startsWith("+")),
+  ]
+}
+
+/** The difference of a sub-workflow, below the node that runs or calls it. */
+export function nestedDifference(
+  node: string,
+  verb: "runs" | "calls",
+  difference: {
+    readonly workflow: string
+    readonly lines: readonly string[]
+  },
+): string[] {
+  const { workflow, lines } = difference
+  return [`~ node ${node} ${verb} workflow ${workflow}, which changed:`, ...lines.map((line) => `  ${line}`)]
+}
+
+function nodeDifference(before: NodeSpec, after: NodeSpec): string[] {
+  const name = `node ${after.id}`
+  const lines = [
+    ...optionLines(`${name}: kind`, before.kind, after.kind),
+    ...optionLines(`${name}: takes`, before.input, after.input),
+    ...optionLines(`${name}: gives`, before.output, after.output),
+    ...optionLines(`${name}: onError`, before.onError, after.onError),
+    ...NODE_POLICIES.flatMap((option) => optionLines(`${name}: ${option}`, before[option], after[option])),
+  ]
+  const [was, is] = [before.nested, after.nested]
+  if (was === undefined || is === undefined) {
+    return [...lines, ...optionLines(`${name}: runs workflow`, was?.name, is?.name)]
+  }
+  const nested = graphDifference(was, is)
+  if (nested.length === 0) return lines
+  return [...lines, ...nestedDifference(after.id, "runs", { workflow: is.name, lines: nested })]
+}
+
+function optionLines(what: string, before: unknown, after: unknown): string[] {
+  const [was, is] = [textOf(before), textOf(after)]
+  return was === is ? [] : [`~ ${what} ${was} → ${is}`]
+}
+
+function textOf(value: unknown): string {
+  return value === undefined ? "(none)" : canonicalJson(value as Json)
 }

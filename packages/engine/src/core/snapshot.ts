@@ -1,145 +1,26 @@
-/**
- * A machine's state as plain data and back. Nodes and joins appear by name, so that a snapshot can meet a graph
- * that has changed. A later version brings a function from the one before.
- *
- * Version 2 adds steps that were started and have no result, what calls under way have reserved, and lost model calls.
- */
+/** Takes a snapshot of a machine's state, and restores one. */
 
-import { reserve } from "./counting.ts"
-import type { Send, TaskFinished } from "./entries.ts"
-import { type ErrorData, SuperstepError } from "./errors.ts"
-import type { OpenRequest, RunStatus, Undelivered, Wait } from "./events.ts"
-import { Fifo } from "./fifo.ts"
-import { nodeNamed, unknown } from "./fitting.ts"
-import type { Graph, GraphNode, Limits } from "./graph.ts"
-import type { JoinId, NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
+import { reserve } from "./budget.ts"
+import { Fifo } from "./collections.ts"
+import { nodeNamed, unknown } from "./entry-checks.ts"
+import { SuperstepError } from "./errors.ts"
+import type { Graph, GraphNode } from "./graph.ts"
+import type { NodeId, TaskId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import { ownCopy } from "./reducers.ts"
-import { type JoinRound, MachineState, MapRun, NodeState, Task, type TaskStatus } from "./state.ts"
-import type { Budget, Usage, UsageSource } from "./usage.ts"
-
-export const SNAPSHOT_VERSION = 2
-
-interface TaskSnapshot {
-  id: TaskId
-  node: NodeId
-  message: Json
-  from?: NodeId | undefined
-  superstep: number
-  knownAt: number
-  status: TaskStatus
-  attempt: number
-  map?: TaskId | undefined
-  item?: number | undefined
-  answers?: OpenRequest | undefined
-  traces?: readonly string[] | undefined
-  memo?: [string, Json][] | undefined
-  starts?: string[] | undefined
-  failures?: [string, ErrorData][] | undefined
-  waits?: [string, Wait][] | undefined
-}
-
-interface ReservationSnapshot {
-  task: TaskId
-  key: string
-  usage: Usage
-  source?: UsageSource | undefined
-}
-
-interface NodeSnapshot {
-  id: NodeId
-  visits: number
-  active: number
-  parked: number
-  held: boolean
-  queue: TaskId[]
-  local?: { [key: string]: Json } | undefined
-  usage?: Usage | undefined
-}
-
-interface MapSnapshot {
-  id: TaskId
-  worker: NodeId
-  items: readonly Json[]
-  from?: NodeId | undefined
-  superstep: number
-  knownAt: number
-  results: readonly Json[]
-  traces?: readonly string[] | undefined
-  resultTraces: readonly string[]
-  active: number
-  parked: number
-  held: boolean
-  next: number
-  left: number
-}
-
-interface JoinSnapshot {
-  id: JoinId
-  arrivals: readonly number[]
-  /** A source that has not sent is absent from `values`, which pairs its place with its message. */
-  rounds: {
-    round: number
-    values: [number, Json][]
-    count: number
-    fired: boolean
-    traces?: string[] | undefined
-  }[]
-}
-
-interface FinishedSnapshot {
-  task: TaskId
-  node: NodeId
-  superstep: number
-  sends: readonly Send[]
-  writes?: TaskFinished["writes"]
-  map?: TaskId | undefined
-  item: number
-  trace?: string | undefined
-  traces?: readonly string[] | undefined
-  answers?: OpenRequest | undefined
-}
-
-export interface MachineSnapshot {
-  version: typeof SNAPSHOT_VERSION
-  runId: RunId
-  status: RunStatus
-  error?: ErrorData | undefined
-  startedAt: number
-  limits: Limits
-  budget?: Budget | undefined
-  usage: Usage
-  usageByAgent?: [string, Usage][] | undefined
-  reservations?: ReservationSnapshot[] | undefined
-  lost?: Usage | undefined
-  lostCallsByAgent?: [string, number][] | undefined
-  superstep: number
-  nextTask: TaskId
-  nextRequest: number
-  tasks: TaskSnapshot[]
-  nodes: NodeSnapshot[]
-  shared: [string, Json][]
-  joins: JoinSnapshot[]
-  maps: MapSnapshot[]
-  passes: { from: NodeId; to: NodeId; count: number }[]
-  requests: OpenRequest[]
-  answered: RequestId[]
-  timers: [TimerId, number][]
-  outputs: Json[]
-  undelivered: Undelivered[]
-  finished: FinishedSnapshot[]
-  committing: FinishedSnapshot[]
-  reducing: [string, Json[]][]
-  open: number
-  parked: number
-  running: number
-  ready: TaskId[]
-  graceUntil?: number | undefined
-  events: number
-}
+import {
+  type FinishedSnapshot,
+  type JoinSnapshot,
+  type MachineSnapshot,
+  type MapSnapshot,
+  type NodeSnapshot,
+  SNAPSHOT_VERSION,
+  type TaskSnapshot,
+} from "./snapshot-data.ts"
+import { type JoinRound, lendAll, MachineState, MapRun, NodeState, Task } from "./state.ts"
+import { NO_USAGE } from "./usage.ts"
 
 export function snapshotOf(m: MachineState): MachineSnapshot {
-  for (const key of m.shared.keys()) m.lent.add(key)
   return {
     version: SNAPSHOT_VERSION,
     runId: m.runId,
@@ -163,7 +44,7 @@ export function snapshotOf(m: MachineState): MachineSnapshot {
     nodes: m.nodes.flatMap((node, i) =>
       node === undefined ? [] : [nodeOut((m.graph.nodes[i] as GraphNode).id, node)],
     ),
-    shared: [...m.shared],
+    shared: lendAll(m),
     joins: m.graph.joins.flatMap((join) => {
       const state = m.joins[join.index]
       return state === undefined
@@ -206,28 +87,34 @@ function migrated(snapshot: MachineSnapshot): MachineSnapshot {
 
 export function restoreState(graph: Graph, stored: MachineSnapshot): MachineState {
   const snapshot = migrated(stored)
-  const m = new MachineState(graph)
-  m.runId = snapshot.runId
-  m.status = snapshot.status
-  m.error = snapshot.error
-  m.startedAt = snapshot.startedAt
-  m.limits = snapshot.limits
-  m.budget = snapshot.budget
-  m.usage = snapshot.usage
-  for (const [agent, usage] of snapshot.usageByAgent ?? []) m.usageByAgent.set(agent, usage)
-  m.superstep = snapshot.superstep
-  m.nextTask = snapshot.nextTask
-  m.nextRequest = snapshot.nextRequest
-  m.open = snapshot.open
-  m.parked = snapshot.parked
-  m.running = snapshot.running
-  m.graceUntil = snapshot.graceUntil
-  m.events = snapshot.events
+  const m = new MachineState(graph, snapshot.runId)
+  m.hasStarted = true
+  const { status, error, startedAt, limits, budget, usage, lost = NO_USAGE } = snapshot
+  const { superstep, nextTask, nextRequest, open, parked, running, graceUntil, events } = snapshot
+  Object.assign(m, {
+    status,
+    error,
+    startedAt,
+    limits,
+    budget,
+    usage,
+    lost,
+  } satisfies Partial<MachineState>)
+  Object.assign(m, {
+    superstep,
+    nextTask,
+    nextRequest,
+    open,
+    parked,
+    running,
+    graceUntil,
+    events,
+  } satisfies Partial<MachineState>)
+  for (const [agent, used] of snapshot.usageByAgent ?? []) m.usageByAgent.set(agent, used)
   for (const map of snapshot.maps) m.maps.set(map.id, mapIn(graph, map))
   for (const task of snapshot.tasks) m.tasks.add(taskIn(m, task))
   const taskOf = (id: TaskId) => m.tasks.get(id) as Task
   for (const one of snapshot.reservations ?? []) reserve(m, { ...one, task: taskOf(one.task) }, false)
-  m.lost = snapshot.lost ?? {}
   for (const [agent, calls] of snapshot.lostCallsByAgent ?? []) m.lostCallsByAgent.set(agent, calls)
   for (const node of snapshot.nodes) m.nodes[nodeNamed(graph, node.id).index] = nodeIn(node, taskOf)
   for (const [key, value] of snapshot.shared) m.shared.set(key, ownCopy(value))
@@ -277,25 +164,20 @@ function taskOut(task: Task): TaskSnapshot {
 }
 
 function taskIn(m: MachineState, data: TaskSnapshot): Task {
-  const task = new Task(
-    data.id,
-    nodeNamed(m.graph, data.node),
-    data.message,
-    data.from,
-    data.superstep,
-    data.knownAt,
-  )
-  task.status = data.status
-  task.attempt = data.attempt
-  task.map = data.map === undefined ? undefined : m.maps.get(data.map)
-  task.item = data.item ?? 0
-  task.answers = data.answers
-  task.traces = data.traces
-  task.memo = data.memo === undefined ? undefined : new Map(data.memo)
-  task.starts = data.starts === undefined ? undefined : new Set(data.starts)
-  task.failures = data.failures === undefined ? undefined : new Map(data.failures)
-  task.waits = data.waits === undefined ? undefined : new Map(data.waits)
-  return task
+  const { id, message, from, superstep, knownAt, status, attempt, item = 0, answers, traces } = data
+  const task = new Task(id, nodeNamed(m.graph, data.node), message, from, superstep, knownAt)
+  return Object.assign(task, {
+    status,
+    attempt,
+    map: data.map === undefined ? undefined : m.maps.get(data.map),
+    item,
+    answers,
+    traces,
+    memo: data.memo && new Map(data.memo),
+    starts: data.starts && new Set(data.starts),
+    failures: data.failures && new Map(data.failures),
+    waits: data.waits && new Map(data.waits),
+  } satisfies Partial<Task>)
 }
 
 function nodeOut(id: NodeId, node: NodeState): NodeSnapshot {
@@ -312,14 +194,16 @@ function nodeOut(id: NodeId, node: NodeState): NodeSnapshot {
 }
 
 function nodeIn(data: NodeSnapshot, taskOf: (id: TaskId) => Task): NodeState {
-  const node = new NodeState()
-  node.visits = data.visits
-  node.active = data.active
-  node.parked = data.parked
-  node.held = data.held
+  const { visits, active, parked, held, usage } = data
+  const node = Object.assign(new NodeState(), {
+    visits,
+    active,
+    parked,
+    held,
+    usage,
+  } satisfies Partial<NodeState>)
   if (data.queue.length > 0) node.queue = new Fifo()
   for (const id of data.queue) node.queue?.push(taskOf(id))
-  node.usage = data.usage
   if (data.local !== undefined) node.local = Object.assign(Object.create(null), data.local)
   return node
 }
@@ -346,18 +230,11 @@ function mapOut(run: MapRun): MapSnapshot {
 function mapIn(graph: Graph, data: MapSnapshot): MapRun {
   const map = graph.maps.get(data.worker)
   if (map === undefined) throw unknown(graph, `map over "${data.worker}"`)
-  const run = new MapRun(data.id, map, data.items, data.from, data.superstep, data.knownAt)
-  data.results.forEach((result, i) => {
-    run.results[i] = result
-  })
-  run.traces = data.traces
+  const { id, items, from, superstep, knownAt, traces, next, active, parked, held, left } = data
+  const run = new MapRun(id, map, items, from, superstep, knownAt)
+  for (const [i, result] of data.results.entries()) run.results[i] = result
   run.resultTraces.push(...data.resultTraces)
-  run.next = data.next
-  run.active = data.active
-  run.parked = data.parked
-  run.held = data.held
-  run.left = data.left
-  return run
+  return Object.assign(run, { traces, next, active, parked, held, left } satisfies Partial<MapRun>)
 }
 
 function roundOut(round: JoinRound): JoinSnapshot["rounds"][number] {
@@ -371,9 +248,10 @@ function roundOut(round: JoinRound): JoinSnapshot["rounds"][number] {
 }
 
 function roundIn(data: JoinSnapshot["rounds"][number], sources: number): JoinRound {
+  const { round, count, fired, traces } = data
   const values = new Array<Json | undefined>(sources).fill(undefined)
   for (const [i, value] of data.values) values[i] = value
-  return { round: data.round, values, count: data.count, fired: data.fired, traces: data.traces }
+  return { round, values, count, fired, traces: traces && [...traces] }
 }
 
 function finishedOut(task: Task): FinishedSnapshot {
@@ -392,12 +270,14 @@ function finishedOut(task: Task): FinishedSnapshot {
 }
 
 function finishedIn(m: MachineState, data: FinishedSnapshot): Task {
+  const { sends, writes, trace, item, traces, answers } = data
   const task = new Task(data.task, nodeNamed(m.graph, data.node), null, undefined, data.superstep, 0)
-  task.status = "over"
-  task.ended = { sends: data.sends, writes: data.writes, trace: data.trace }
-  task.map = data.map === undefined ? undefined : m.maps.get(data.map)
-  task.item = data.item
-  task.traces = data.traces
-  task.answers = data.answers
-  return task
+  return Object.assign(task, {
+    status: "over",
+    ended: { sends, writes, trace },
+    map: data.map === undefined ? undefined : m.maps.get(data.map),
+    item,
+    traces,
+    answers,
+  } satisfies Partial<Task>)
 }

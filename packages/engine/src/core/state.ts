@@ -1,21 +1,23 @@
-/** What a machine knows: plain records, written in place by the machine alone. */
-import type { Effect } from "./effects.ts"
+/** The state of a machine: plain records, written in place by the machine alone, and the effects of an entry. */
+
+import { Fifo, LazyMap, LazySet } from "./collections.ts"
 import type { TaskFinished } from "./entries.ts"
 import type { ErrorData } from "./errors.ts"
-import type { OpenRequest, RunStatus, Undelivered, Wait } from "./events.ts"
-import { Fifo } from "./fifo.ts"
+import type { MachineEvent } from "./events.ts"
 import type { Graph, GraphMap, GraphNode, Limits } from "./graph.ts"
 import type { NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
-import { LazyMap, LazySet } from "./lazy.ts"
-import { TaskTable } from "./task-table.ts"
-import type { Budget, Usage, UsageSource } from "./usage.ts"
-
-/**
- * `queued`: waits for a free place. `backoff`: waits for its next attempt. `parked`: waits for the outside.
- * `over`: finished, failed for good or dropped; nothing about it counts any more.
- */
-export type TaskStatus = "queued" | "running" | "backoff" | "parked" | "over"
+import type {
+  FinalStatus,
+  OpenRequest,
+  RunStatus,
+  TaskStatus,
+  Undelivered,
+  Wait,
+  WaitOutcome,
+} from "./messages.ts"
+import { type BuiltInReducer, ownCopy } from "./reducers.ts"
+import { type Budget, NO_USAGE, type SourcedUsage, type Usage, type UsageSource } from "./usage.ts"
 
 /** What a task leaves behind: what it sent and wrote, and its own traceparent. */
 export type TaskEnd = Pick<TaskFinished, "sends" | "writes" | "trace">
@@ -70,12 +72,56 @@ export class Task {
   }
 }
 
-/** What a call under way, of a task or of a sub-workflow below it, may come to use. */
+/**
+ * The live tasks of a run by id, in the order they came. A run that does one thing at a time has one live task,
+ * and pays for no table.
+ */
+export class TaskTable {
+  #single: Task | undefined
+  #many: Map<TaskId, Task> | undefined
+
+  get(id: TaskId): Task | undefined {
+    if (this.#single !== undefined) return this.#single.id === id ? this.#single : undefined
+    return this.#many?.get(id)
+  }
+
+  add(task: Task): void {
+    if (this.#single === undefined && (this.#many === undefined || this.#many.size === 0)) {
+      this.#single = task
+      return
+    }
+    this.#many ??= new Map()
+    if (this.#single !== undefined) {
+      this.#many.set(this.#single.id, this.#single)
+      this.#single = undefined
+    }
+    this.#many.set(task.id, task)
+  }
+
+  delete(id: TaskId): void {
+    if (this.#single?.id === id) this.#single = undefined
+    else this.#many?.delete(id)
+  }
+
+  clear(): void {
+    this.#single = undefined
+    this.#many = undefined
+  }
+
+  values(): Iterable<Task> {
+    if (this.#single !== undefined) return [this.#single]
+    return this.#many?.values() ?? []
+  }
+}
+
+/** The most that a call under way, of a task or of a sub-workflow below it, may use. */
 export interface Reservation {
   readonly task: Task
   readonly key: string
   readonly usage: Usage
   readonly source?: UsageSource | undefined
+  /** What is counted if it can no longer be settled, where that is known better than by `usage`. */
+  readonly spent?: readonly SourcedUsage[] | undefined
 }
 
 /** Lets so many in at a time, the others in order: a node, or one list on its way through a map. */
@@ -153,20 +199,50 @@ export interface JoinState {
   readonly rounds: Map<number, JoinRound>
 }
 
+/** What a machine asks of its driver. Effects of one entry are carried out in order, once the entry is durable (M2). */
+export type Effect =
+  /** Run the task's handler. */
+  | { readonly type: "start"; readonly task: Task }
+  /** Give a waiting handler what it waited for. */
+  | { readonly type: "resume"; readonly task: Task; readonly key: string; readonly outcome: WaitOutcome }
+  /** Stop the handler: its result no longer counts. */
+  | { readonly type: "abort"; readonly task: Task; readonly reason: string }
+  | { readonly type: "timer"; readonly timer: TimerId; readonly at: number }
+  | { readonly type: "clear-timer"; readonly timer: TimerId }
+  /** Reduce writes with a function that the runtime holds, and apply `state.reduced` before anything else. */
+  | {
+      readonly type: "reduce"
+      readonly key: string
+      readonly reducer: string
+      readonly current: Json | undefined
+      readonly writes: readonly Json[]
+    }
+  /** A question is open, or has passed to somebody else. Stored with the entry. */
+  | { readonly type: "request"; readonly request: OpenRequest }
+  | {
+      readonly type: "request-closed"
+      readonly request: RequestId
+      readonly outcome: "answered" | "expired" | "withdrawn"
+      readonly by?: string | undefined
+    }
+  | { readonly type: "emit"; readonly event: MachineEvent }
+  | { readonly type: "finish"; readonly status: FinalStatus }
+
 export class MachineState {
   readonly graph: Graph
-  runId: RunId = ""
+  runId: RunId
+  hasStarted = false
   status: RunStatus = "running"
   error: ErrorData | undefined = undefined
   startedAt = 0
   limits: Limits = {}
   budget: Budget | undefined = undefined
-  usage: Usage = {}
+  usage: Usage = NO_USAGE
   readonly usageByAgent: LazyMap<string, Usage> = new LazyMap()
   /** Of calls under way, by task and key. */
   readonly reservations: LazyMap<string, Reservation> = new LazyMap()
   /** The part of `usage` that was reserved and never settled (R2). */
-  lost: Usage = {}
+  lost: Usage = NO_USAGE
   /** Model calls that are counted though nobody knows whether they were answered. */
   readonly lostCallsByAgent: LazyMap<string, number> = new LazyMap()
   superstep = 0
@@ -176,8 +252,6 @@ export class MachineState {
   /** By node index; absent until its first visit. */
   readonly nodes: (NodeState | undefined)[] = []
   readonly shared: LazyMap<string, Json> = new LazyMap()
-  /** Channels whose value somebody else holds: copied before the next write in place. */
-  readonly lent: LazySet<string> = new LazySet()
   readonly joins: (JoinState | undefined)[] = []
   readonly maps: LazyMap<TaskId, MapRun> = new LazyMap()
   /** By index of the graph's counted edges. */
@@ -191,7 +265,7 @@ export class MachineState {
   finished: Task[] = []
   /** Those whose writes are applied and whose messages wait for a reducer outside. */
   committing: Task[] = []
-  /** Channels whose writes wait for a reducer outside; the commit goes on when none is left. */
+  /** Channels whose writes wait for a reducer outside; the commit continues when none is left. */
   readonly reducing: LazyMap<string, Json[]> = new LazyMap()
   /** Tasks the current superstep waits for: all that are neither finished nor parked. */
   open = 0
@@ -212,7 +286,35 @@ export class MachineState {
   observed = false
   events = 0
 
-  constructor(graph: Graph) {
+  constructor(graph: Graph, runId: RunId) {
+    this.runId = runId
     this.graph = graph
   }
+}
+
+// Shared state is written in place, so that a write costs its own size and not the state's. A value that is handed out is
+// frozen first, and copied before the next write: code outside can neither change the state nor see it change.
+
+/** The value of a channel, for code outside of the machine. The run owns its items, so that only its own level is frozen. */
+export function lend(m: MachineState, key: string): Json | undefined {
+  return Object.freeze(m.shared.get(key))
+}
+
+export function lendAll(m: MachineState): [string, Json][] {
+  return [...m.shared.keys()].map((key) => [key, lend(m, key) as Json])
+}
+
+/** The value of a channel as its reducer may write into it. */
+export function toWrite(m: MachineState, key: string, reducer: BuiltInReducer): Json | undefined {
+  const value = m.shared.get(key)
+  return value === undefined || reducer === "replace" || !Object.isFrozen(value) ? value : ownCopy(value)
+}
+
+export function nodeState(m: MachineState, node: GraphNode): NodeState {
+  let state = m.nodes[node.index]
+  if (state === undefined) {
+    state = new NodeState()
+    m.nodes[node.index] = state
+  }
+  return state
 }

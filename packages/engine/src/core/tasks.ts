@@ -1,11 +1,10 @@
 /** How tasks come into being: one message, one node, one visit. */
 
-import { nodeState } from "./admission.ts"
-import type { Send } from "./entries.ts"
+import { pushSized } from "./collections.ts"
 import type { GraphNode } from "./graph.ts"
-import { grown } from "./grow.ts"
 import type { Json } from "./json.ts"
-import { type MachineState, Task } from "./state.ts"
+import type { Send } from "./messages.ts"
+import { type MachineState, nodeState, Task } from "./state.ts"
 
 /** Stands in for the id of a sender that is no task, and sorts after all that are. */
 export const OUTSIDE = Number.MAX_SAFE_INTEGER
@@ -35,7 +34,7 @@ function enter(m: MachineState, task: Task): void {
   countVisits(m, task.node, 1)
   m.tasks.add(task)
   m.open++
-  m.next = grown(m.next, task)
+  m.next = pushSized(m.next, task)
 }
 
 /** The superstep of what follows from a task: in flow mode every chain of tasks counts for itself. */
@@ -70,6 +69,6 @@ export function sendFromOutside(m: MachineState, node: GraphNode, send: Send): T
   const sender = new Task(OUTSIDE, node, null, undefined, m.superstep, m.now)
   sender.status = "over"
   sender.ended = { sends: [send] }
-  m.finished = grown(m.finished, sender)
+  m.finished = pushSized(m.finished, sender)
   return sender
 }

@@ -3,6 +3,12 @@
 export interface Usage {
   readonly inputTokens?: number | undefined
   readonly outputTokens?: number | undefined
+  /** The parts of `inputTokens` that the provider read from its cache, and wrote to it. */
+  readonly cachedInputTokens?: number | undefined
+  readonly cacheWriteTokens?: number | undefined
+  /** The part of `outputTokens` that the model used for reasoning. */
+  readonly reasoningTokens?: number | undefined
+  /** Requests to models, each attempt and each fallback included. */
   readonly modelCalls?: number | undefined
   readonly toolCalls?: number | undefined
   readonly iterations?: number | undefined
@@ -10,7 +16,7 @@ export interface Usage {
   readonly usd?: number | undefined
   /** Model calls whose price is not known: with some of them, `usd` is not the whole cost. */
   readonly unpricedCalls?: number | undefined
-  /** Model calls whose tokens were estimated, because the provider did not tell. */
+  /** Model calls whose tokens were estimated, because the provider did not report them. */
   readonly estimatedCalls?: number | undefined
 }
 
@@ -20,11 +26,20 @@ export interface UsageSource {
   readonly model?: string | undefined
 }
 
+/** A part of what was used, and by whom. */
+export interface SourcedUsage {
+  readonly usage: Usage
+  readonly source?: UsageSource | undefined
+}
+
 type UsageCounter = keyof Usage
 
 const COUNTERS = [
   "inputTokens",
   "outputTokens",
+  "cachedInputTokens",
+  "cacheWriteTokens",
+  "reasoningTokens",
   "modelCalls",
   "toolCalls",
   "iterations",
@@ -50,16 +65,19 @@ export interface Budget {
 /** The parts of a budget that are amounts. */
 export type BudgetPart = Exclude<keyof Budget, "allowUnpriced">
 
+/** Nothing used. Usage is frozen, since handlers and callers get to see the machine's own. */
+export const NO_USAGE: Usage = Object.freeze({})
+
 export function addUsage(total: Usage, more: Usage): Usage {
   const sum: { -readonly [K in UsageCounter]?: number | undefined } = { ...total }
   for (const counter of COUNTERS) {
     const value = more[counter]
     if (value !== undefined) sum[counter] = (sum[counter] ?? 0) + value
   }
-  return sum
+  return Object.freeze(sum)
 }
 
-/** What is left of a usage without a part of it; counters that come to nothing are not there. */
+/** The usage without a part of it; counters of 0 are left out. */
 export function usageWithout(total: Usage, part: Usage): Usage {
   const counters = COUNTERS.map((counter) => {
     // Money has fractions, which do not come out even.

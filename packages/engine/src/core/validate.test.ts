@@ -283,6 +283,40 @@ describe("everything at once", () => {
     expect(compileGraph(graph("a b c", edges, { outputs: ["c"] })).warnings).toEqual(warnings)
   })
 
+  test("a node whose only edge has a condition may send nowhere", () => {
+    const lonely = graph("a b", [edge("a", "b", { conditional: true })])
+    expect(validateGraph(lonely).warnings).toMatchObject([{ code: "MAY_GO_NOWHERE", nodes: ["a", "b"] }])
+    const or = { conditional: true }
+    expect(validateGraph(graph("a b c", [edge("a", "b", or), edge("a", "c", or)])).warnings).toEqual([])
+    expect(validateGraph(graph("a b", [edge("a", "b", or)], { outputs: ["a", "b"] })).warnings).toEqual([])
+  })
+
+  test("a join may starve that gets one message for certain and another on a condition", () => {
+    const warnings = (...edges: EdgeGroup[]) =>
+      validateGraph(graph("a b c d", [...edges, fanIn(["b", "c"], "d")])).warnings.map(
+        ({ code, message }) => [code, message],
+      )
+    expect(warnings(edge("a", "b"), edge("a", "c", { conditional: true }))).toEqual([
+      ["JOIN_MAY_STARVE", expect.stringContaining('does not fire when "a" does not send to "c"')],
+    ])
+    expect(warnings({ kind: "fan-out", from: "a", to: ["b", "c"], selective: true })).toHaveLength(1)
+    expect(warnings(fanOut("a", "b", "c"))).toEqual([])
+    const cases = [{ to: "c", conditional: true }, { conditional: false }]
+    expect(warnings(edge("a", "b"), { kind: "switch", from: "a", cases })).toEqual([
+      ["JOIN_MAY_STARVE", expect.stringContaining('when the switch after "a" gives an output')],
+    ])
+  })
+
+  test("a join does not starve whose sources lie behind the same condition", () => {
+    const edges: EdgeGroup[] = [
+      edge("a", "x", { conditional: true }),
+      edge("a", "y", { conditional: true }),
+      fanOut("x", "b", "c"),
+      fanIn(["b", "c"], "d"),
+    ]
+    expect(validateGraph(graph("a x y b c d", edges)).warnings).toEqual([])
+  })
+
   test("without declared outputs a node without an edge out is an output, not a dead end", () => {
     expect(validateGraph(graph("a b", [edge("a", "b")])).warnings).toEqual([])
   })

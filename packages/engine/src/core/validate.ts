@@ -4,15 +4,27 @@ import {
   allHops,
   cycles,
   entries,
+  groupBy,
   hopKey,
+  hunger,
+  outGroups,
   reachable,
   starvation,
   unguardedHops,
 } from "./analysis.ts"
 import { SuperstepError } from "./errors.ts"
-import { type EdgeGroup, type FanInEdge, type GraphSpec, type Hop, joinId, type NodeSpec } from "./graph.ts"
+import {
+  type EdgeGroup,
+  type FanInEdge,
+  type GraphSpec,
+  type Hop,
+  hopsOf,
+  joinId,
+  type NodeSpec,
+} from "./graph.ts"
 import type { NodeId } from "./ids.ts"
-import { type Json, jsonProblem, printJsonProblem } from "./json.ts"
+import { type Json, printJsonProblem } from "./json.ts"
+import { jsonProblem } from "./own-json.ts"
 import { writeProblem } from "./reducers.ts"
 import { schemaMismatch } from "./schemas.ts"
 
@@ -36,6 +48,9 @@ export type ProblemCode =
   | "INVALID_OPTION"
   | "SELF_LOOP"
   | "DEAD_END"
+  | "MAY_GO_NOWHERE"
+  | "JOIN_MAY_STARVE"
+  | "SCHEMA_NOT_ENFORCED"
 
 export interface Problem {
   readonly code: ProblemCode
@@ -77,7 +92,10 @@ export function validateGraph(spec: GraphSpec): Findings {
     return { problems, warnings: [] }
   }
   problems.push(...unreachableNodes(spec), ...endlessCycles(spec), ...starvingJoins(spec))
-  return { problems, warnings: [...selfLoops(spec), ...deadEnds(spec)] }
+  return {
+    problems,
+    warnings: [...selfLoops(spec), ...deadEnds(spec), ...lonelyConditions(spec), ...hungryJoins(spec)],
+  }
 }
 
 function* nodeProblems(spec: GraphSpec): Generator<Problem> {
@@ -96,50 +114,44 @@ function* nodeProblems(spec: GraphSpec): Generator<Problem> {
     if (keys.has(key)) yield problem("DUPLICATE_CHANNEL", `the state has two channels "${key}"`, [])
     keys.add(key)
   }
-  for (const [name, value] of Object.entries(spec.limits ?? {})) {
-    if (!isCount(value)) {
-      yield problem("INVALID_NUMBER", `limits.${name} must be a whole number of at least 1, not ${value}`, [])
-    }
-  }
+  yield* invalidNumbers("limits.", [], COUNT, spec.limits)
 }
 
-function* numberProblems(node: NodeSpec): Generator<Problem> {
-  const counts = {
-    concurrency: node.concurrency,
-    maxVisits: node.maxVisits,
-    "retry.attempts": node.retry?.attempts,
-  }
-  for (const [name, value] of Object.entries(counts)) {
-    if (isCount(value)) continue
-    const text = `node "${node.id}": ${name} must be a whole number of at least 1, not ${value}`
-    yield problem("INVALID_NUMBER", text, [node.id])
-  }
-  const { allowUnpriced: _, ...budget } = node.budget ?? {}
-  for (const [part, value] of Object.entries(budget)) {
-    if (value === undefined || (Number.isFinite(value) && value >= 0)) continue
-    const text = `node "${node.id}": budget.${part} must be a number of at least 0, not ${value}`
-    yield problem("INVALID_NUMBER", text, [node.id])
-  }
-  const spans = {
-    timeout: node.timeout,
-    "retry.delay": node.retry?.delay,
-    "retry.maxDelay": node.retry?.maxDelay,
-  }
-  for (const [name, value] of Object.entries(spans)) {
-    if (value === undefined || (Number.isFinite(value) && value >= 0)) continue
-    yield problem("INVALID_NUMBER", `node "${node.id}": ${name} must be milliseconds, not ${value}`, [
-      node.id,
-    ])
-  }
-  const jitter = node.retry?.jitter
-  if (jitter !== undefined && !(jitter >= 0 && jitter <= 1)) {
-    const text = `node "${node.id}": retry.jitter must lie between 0 and 1, not ${jitter}`
-    yield problem("INVALID_NUMBER", text, [node.id])
-  }
+function* numberProblems({
+  id,
+  concurrency,
+  maxVisits,
+  timeout,
+  retry,
+  budget,
+}: NodeSpec): Generator<Problem> {
+  const node = `node "${id}": `
+  const { attempts, delay, maxDelay, jitter } = retry ?? {}
+  const { allowUnpriced: _, ...amounts } = budget ?? {}
+  yield* invalidNumbers(node, [id], COUNT, { concurrency, maxVisits, "retry.attempts": attempts })
+  yield* invalidNumbers(`${node}budget.`, [id], AMOUNT, amounts)
+  yield* invalidNumbers(node, [id], SPAN, { timeout, "retry.delay": delay, "retry.maxDelay": maxDelay })
+  yield* invalidNumbers(node, [id], SHARE, { "retry.jitter": jitter })
 }
 
-function isCount(value: number | undefined): boolean {
-  return value === undefined || (Number.isInteger(value) && value >= 1)
+const isAmount = (value: number) => Number.isFinite(value) && value >= 0
+const isCount = (value: number) => Number.isInteger(value) && value >= 1
+const isShare = (value: number) => value >= 0 && value <= 1
+const COUNT = { must: "be a whole number of at least 1", holds: isCount }
+const AMOUNT = { must: "be a number of at least 0", holds: isAmount }
+const SPAN = { must: "be milliseconds", holds: isAmount }
+const SHARE = { must: "lie between 0 and 1", holds: isShare }
+
+function* invalidNumbers(
+  owner: string,
+  nodes: readonly NodeId[],
+  { must, holds }: typeof COUNT,
+  numbers: object = {},
+): Generator<Problem> {
+  for (const [name, value] of Object.entries(numbers)) {
+    if (value === undefined || holds(value)) continue
+    yield problem("INVALID_NUMBER", `${owner}${name} must ${must}, not ${value}`, nodes)
+  }
 }
 
 function* optionProblems(spec: GraphSpec): Generator<Problem> {
@@ -159,27 +171,16 @@ function* optionProblems(spec: GraphSpec): Generator<Problem> {
 
 function* edgeNumbers(group: EdgeGroup): Generator<Problem> {
   const from = group.kind === "fan-in" ? group.to : group.from
-  const counts =
-    group.kind === "single"
-      ? { max: [group.max] }
-      : group.kind === "switch"
-        ? { max: group.cases.map((one) => one.max) }
-        : group.kind === "map"
-          ? { concurrency: [group.concurrency] }
-          : {}
-  for (const [name, values] of Object.entries(counts)) {
-    for (const value of values.filter((one) => !isCount(one))) {
-      const text = `an edge of "${from}": ${name} must be a whole number of at least 1, not ${value}`
-      yield problem("INVALID_NUMBER", text, [from])
-    }
+  const edge = `an edge of "${from}": `
+  if (group.kind === "single") yield* invalidNumbers(edge, [from], COUNT, { max: group.max })
+  if (group.kind === "switch") {
+    for (const { max } of group.cases) yield* invalidNumbers(edge, [from], COUNT, { max })
   }
-  if (
-    group.kind === "fan-in" &&
-    group.timeout !== undefined &&
-    !(Number.isFinite(group.timeout) && group.timeout >= 0)
-  ) {
-    const text = `the fan-in of "${from}": timeout must be milliseconds, not ${group.timeout}`
-    yield problem("INVALID_NUMBER", text, [from])
+  if (group.kind === "map") {
+    yield* invalidNumbers(edge, [from], COUNT, { concurrency: group.concurrency })
+  }
+  if (group.kind === "fan-in") {
+    yield* invalidNumbers(`the fan-in of "${from}": `, [from], SPAN, { timeout: group.timeout })
   }
 }
 
@@ -254,7 +255,7 @@ function edgeKeys(group: EdgeGroup): string[] {
     case "single":
     case "fan-out":
     case "switch":
-      return hopsOfGroup(group).map(({ from, to }) => hopKey(from, to))
+      return hopsOf(group).map(({ from, to }) => hopKey(from, to))
     case "fan-in":
       return [`fan-in ${joinId(group)}`]
     case "map":
@@ -264,13 +265,9 @@ function edgeKeys(group: EdgeGroup): string[] {
   }
 }
 
-function hopsOfGroup(group: EdgeGroup): Hop[] {
-  return allHops({ name: "", nodes: [], edges: [group] })
-}
-
 function duplicateEdge(group: EdgeGroup): Problem {
   const from = group.kind === "fan-in" ? group.from.join(", ") : group.from
-  const to = hopsOfGroup(group).map((hop) => hop.to)
+  const to = hopsOf(group).map((hop) => hop.to)
   const text = `the ${group.kind} edge "${from}" -> "${[...new Set(to)].join(", ")}" repeats an edge; a message would arrive twice`
   return problem("DUPLICATE_EDGE", text, to)
 }
@@ -285,7 +282,7 @@ function* mapProblems(spec: GraphSpec): Generator<Problem> {
         group.kind !== "error" &&
         (group.kind === "map"
           ? group.worker === map.worker || group.from === map.worker
-          : hopsOfGroup(group).some(({ from, to }) => from === map.worker || to === map.worker)),
+          : hopsOf(group).some(({ from, to }) => from === map.worker || to === map.worker)),
     )
     if (others.length === 0) continue
     const text = `"${map.worker}" works for the map of "${map.from}", so it can have no other edges; give it a node of its own`
@@ -300,22 +297,22 @@ function* schemaProblems(spec: GraphSpec): Generator<Problem> {
     const from = nodes.get(hop.from)
     const to = nodes.get(hop.to)
     if (from?.output === undefined || to?.input === undefined) continue
-    const given = schemaAcross(from.output, from, hop)
-    const mismatches = to.input.map((taken) => schemaMismatch(given, taken))
-    if (given === undefined || mismatches.some((mismatch) => mismatch === undefined)) continue
+    const sent = schemaAcross(from.output, from, hop)
+    const mismatches = to.input.map((accepted) => schemaMismatch(sent, accepted))
+    if (sent === undefined || mismatches.some((mismatch) => mismatch === undefined)) continue
     const text = `"${from.id}" cannot feed "${to.id}": ${mismatches[0]}`
     yield problem("INCOMPATIBLE_SCHEMAS", text, [from.id, to.id])
   }
 }
 
-/** The schema of what arrives, given the schema of what was returned. */
+/** The schema of what arrives over the hop. */
 function schemaAcross(output: Json, from: NodeSpec, { group, to }: Hop): Json | undefined {
-  const given = from.onError === "settle" ? { type: "object" } : output
+  const sent = from.onError === "settle" ? { type: "object" } : output
   if (group.kind === "fan-in")
-    return { type: "array", items: group.join.kind === "settle" ? { type: "object" } : given }
-  if (group.kind !== "map") return given
-  if (to === group.to) return { type: "array", items: group.settle ? { type: "object" } : given }
-  return typeof given === "object" && given !== null && "items" in given ? given.items : undefined
+    return { type: "array", items: group.join.kind === "settle" ? { type: "object" } : sent }
+  if (group.kind !== "map") return sent
+  if (to === group.to) return { type: "array", items: group.settle ? { type: "object" } : sent }
+  return typeof sent === "object" && sent !== null && "items" in sent ? sent.items : undefined
 }
 
 function* unreachableNodes(spec: GraphSpec): Generator<Problem> {
@@ -360,7 +357,7 @@ function* deadEnds(spec: GraphSpec): Generator<Problem> {
   if (spec.outputs === undefined) return
   const useful = new Set<NodeId>(spec.outputs)
   for (const group of spec.edges) {
-    for (const hop of hopsOfGroup(group)) if (group.kind !== "error") useful.add(hop.from)
+    for (const hop of hopsOf(group)) if (group.kind !== "error") useful.add(hop.from)
     if (group.kind === "map") useful.add(group.worker)
   }
   for (const { id } of spec.nodes) {
@@ -368,6 +365,29 @@ function* deadEnds(spec: GraphSpec): Generator<Problem> {
     yield problem("DEAD_END", `what "${id}" returns goes nowhere: it has no edge out and is not an output`, [
       id,
     ])
+  }
+}
+
+/** A message for which the one condition does not hold goes nowhere. */
+function* lonelyConditions(spec: GraphSpec): Generator<Problem> {
+  const out = groupBy(outGroups(spec))
+  for (const [id, [only, ...others]] of out) {
+    if (only?.kind !== "single" || !only.conditional || others.length > 0 || spec.outputs?.includes(id))
+      continue
+    const text = `the only edge out of "${id}" has a condition: where it does not hold, what "${id}" returns goes nowhere; use .switch with a default, add another edge, or list it with .output`
+    yield problem("MAY_GO_NOWHERE", text, [id, only.to])
+  }
+}
+
+/** A join that gets a part of what it waits for, where a condition decides that way, ends the run without firing. */
+function* hungryJoins(spec: GraphSpec): Generator<Problem> {
+  for (const group of spec.edges) {
+    if (group.kind !== "fan-in" || group.timeout !== undefined || starvation(spec, group) !== undefined)
+      continue
+    const guard = hunger(spec, group)
+    if (guard === undefined) continue
+    const text = `the fan-in of "${group.to}" does not fire ${guard}: the messages that it got until then are not delivered; join with settle(), or give it a timeout`
+    yield problem("JOIN_MAY_STARVE", text, [group.to])
   }
 }
 

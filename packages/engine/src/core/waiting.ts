@@ -1,10 +1,15 @@
-/** When a run is `waiting`: nothing runs, and only the outside can bring it on. */
-import { emit, watched } from "./emit.ts"
-import type { MachineState } from "./state.ts"
-import { RUN_TIMER } from "./timers.ts"
+/**
+ * When a run is `waiting`: no task runs, and only an answer or a timer can continue it. Timers are part of the state, under
+ * names that say what waits for them.
+ */
 
-/** For a person or a timer. A sub-workflow at work is no waiting, and the end of the run's time is no aim. */
-export function waitsForTheOutside(m: MachineState): boolean {
+import { pushSized } from "./collections.ts"
+import { emit, watched } from "./emit.ts"
+import type { RequestId, TaskId, TimerId } from "./ids.ts"
+import type { MachineState } from "./state.ts"
+
+/** Waits for a person or a timer. A sub-workflow at work does not count, nor does the run's own deadline. */
+export function isBlockedExternally(m: MachineState): boolean {
   return m.requests.size > 0 || m.timers.size > (m.timers.has(RUN_TIMER) ? 1 : 0)
 }
 
@@ -14,9 +19,38 @@ export function startWaiting(m: MachineState): void {
   if (watched(m)) emit(m, { type: "run.waiting" })
 }
 
-/** Something that was waited for came: the run goes on. */
+/** Something that the run waited for happened: the run continues. */
 export function stopWaiting(m: MachineState): void {
   if (m.status !== "waiting") return
   m.status = "running"
   if (watched(m)) emit(m, { type: "run.resumed" })
+}
+
+export const RUN_TIMER: TimerId = "run"
+
+export function retryTimer(task: TaskId): TimerId {
+  return `retry:${task}`
+}
+
+export function sleepTimer(task: TaskId, key: string): TimerId {
+  return `sleep:${task}:${key}`
+}
+
+export function requestTimer(id: RequestId): TimerId {
+  return `request:${id}`
+}
+
+export function setTimer(m: MachineState, timer: TimerId, at: number): void {
+  m.timers.set(timer, at)
+  m.out = pushSized(m.out, { type: "timer", timer, at })
+}
+
+export function clearTimer(m: MachineState, timer: TimerId): void {
+  if (m.timers.delete(timer)) m.out = pushSized(m.out, { type: "clear-timer", timer })
+}
+
+/** The part before the first colon, and the rest. */
+export function splitName(name: string): [string, string] {
+  const at = name.indexOf(":")
+  return at < 0 ? [name, ""] : [name.slice(0, at), name.slice(at + 1)]
 }

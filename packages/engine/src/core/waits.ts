@@ -1,35 +1,42 @@
 /**
- * What a task waits for: a person, a timer, a sub-workflow. A task that waits leaves its superstep, and the others
- * go on. What it waited for is on record when it is there, and answers when the handler runs again.
+ * What a task waits for: a person, a timer, a sub-workflow. A task that waits leaves its superstep, and the
+ * others continue. The outcome is recorded, and answers when the handler runs again.
  */
 
 import { admitToRun, fillRun, park, unpark } from "./admission.ts"
-import { reachLimitAndGoOn, settle } from "./commit.ts"
+import { pushSized } from "./collections.ts"
+import { enterLimitRoute, settle, writeLeft } from "./commit.ts"
+import { failureRoute } from "./delivery.ts"
 import { emit, watched } from "./emit.ts"
 import { finishRun } from "./ending.ts"
 import type {
   CallFinished,
   CallStarted,
-  Escalation,
   RequestAnswered,
   RequestOpened,
-  RequestSpec,
+  TimerFired,
   TimerSet,
-  WaitOutcome,
 } from "./entries.ts"
+import { checkKeyFree, checkWaiting, isLive, nodeNamed } from "./entry-checks.ts"
 import { type ErrorData, SuperstepError } from "./errors.ts"
-import type { OpenRequest, Wait } from "./events.ts"
-import { failureRoute } from "./failure-route.ts"
-import { checkKeyFree, checkWaiting, isLive, nodeNamed } from "./fitting.ts"
 import type { GraphJoin } from "./graph.ts"
-import { grown } from "./grow.ts"
-import type { RequestId, TimerId } from "./ids.ts"
+import type { RequestId } from "./ids.ts"
 import { fireEarly, missingSources, settles } from "./joins.ts"
 import type { Json } from "./json.ts"
+import type { Escalation, OpenRequest, RequestSpec, Wait, WaitOutcome } from "./messages.ts"
+import { freezeData } from "./own-json.ts"
 import type { JoinRound, MachineState, Task } from "./state.ts"
 import { sendFromOutside } from "./tasks.ts"
-import { clearTimer, RUN_TIMER, requestTimer, setTimer, sleepTimer, splitName } from "./timers.ts"
-import { stopWaiting, waitsForTheOutside } from "./waiting.ts"
+import {
+  clearTimer,
+  isBlockedExternally,
+  RUN_TIMER,
+  requestTimer,
+  setTimer,
+  sleepTimer,
+  splitName,
+  stopWaiting,
+} from "./waiting.ts"
 
 export function openInline(m: MachineState, task: Task, { key, request }: RequestOpened): void {
   checkKeyFree(task, key)
@@ -47,8 +54,10 @@ export function startCall(m: MachineState, task: Task, { key, workflow, number }
   startWait(m, task, key, { kind: "call", workflow, ...(number === undefined ? {} : { number }) })
 }
 
-export function finishCall(m: MachineState, task: Task, { key, outcome }: CallFinished): void {
+export function finishCall(m: MachineState, task: Task, { key, outcome, undelivered }: CallFinished): void {
   checkWaiting(task, key, "call")
+  // Their events came from the called workflow.
+  for (const message of undelivered ?? []) m.undelivered.push(message)
   endWait(m, task, key, outcome)
 }
 
@@ -72,15 +81,15 @@ function endWait(m: MachineState, task: Task, key: string, outcome: WaitOutcome)
     task.failures ??= new Map()
     task.failures.set(key, outcome.error)
   }
-  m.out = grown(m.out, { type: "resume", task, key, outcome })
+  m.out = pushSized(m.out, { type: "resume", task, key, outcome })
   if (task.waits?.size === 0) {
     stopWaiting(m)
     unpark(m, task)
     task.status = "running"
-    // It was let in before: it goes on at once, even where the run is full.
+    // It was admitted before: it continues at once, even where the run is full.
     m.running++
     if (watched(m)) emit(m, { type: "task.resumed", task: task.id, node: task.node.id })
-  } else if (!waitsForTheOutside(m)) stopWaiting(m)
+  } else if (!isBlockedExternally(m)) stopWaiting(m)
 }
 
 /** An attempt that is over waits for nothing any more. */
@@ -95,9 +104,15 @@ export function withdrawWaits(m: MachineState, task: Task): void {
 
 export function openRequest(m: MachineState, task: Task, spec: RequestSpec): RequestId {
   const id: RequestId = `r${m.nextRequest++}`
-  const request: OpenRequest = { id, node: task.node.id, task: task.id, openedAt: m.now, ...spec }
+  const request = freezeData<OpenRequest>({
+    id,
+    node: task.node.id,
+    task: task.id,
+    openedAt: m.now,
+    ...spec,
+  })
   m.requests.set(id, request)
-  m.out = grown(m.out, { type: "request", request })
+  m.out = pushSized(m.out, { type: "request", request })
   if (spec.deadline !== undefined) setTimer(m, requestTimer(id), spec.deadline)
   if (watched(m)) emit(m, { type: "request.opened", request })
   return id
@@ -105,7 +120,7 @@ export function openRequest(m: MachineState, task: Task, spec: RequestSpec): Req
 
 function closeRequest(m: MachineState, id: RequestId, reason: "expired" | "withdrawn"): void {
   if (!m.requests.delete(id)) return
-  m.out = grown(m.out, { type: "request-closed", request: id, outcome: reason })
+  m.out = pushSized(m.out, { type: "request-closed", request: id, outcome: reason })
   clearTimer(m, requestTimer(id))
   if (watched(m)) emit(m, { type: "request.closed", request: id, reason })
 }
@@ -119,7 +134,7 @@ export function answer(
   if (request === undefined) throw new SuperstepError("REQUEST_NOT_OPEN", `Request "${id}" is not open (M7).`)
   m.requests.delete(id)
   m.answered.add(id)
-  m.out = grown(m.out, { type: "request-closed", request: id, outcome: "answered", by })
+  m.out = pushSized(m.out, { type: "request-closed", request: id, outcome: "answered", by })
   clearTimer(m, requestTimer(id))
   if (watched(m))
     emit(m, { type: "request.answered", request: id, value, ...(by === undefined ? {} : { by }) })
@@ -145,11 +160,16 @@ function deliverAnswer(m: MachineState, request: OpenRequest, value: Json): void
   settle(m)
 }
 
-export function fireTimer(m: MachineState, timer: TimerId): void {
+export function fireTimer(m: MachineState, { timer, left = [] }: TimerFired): void {
   if (!m.timers.delete(timer)) throw new SuperstepError("TIMER_NOT_SET", `Timer "${timer}" is not set.`)
   const [kind, rest] = splitName(timer)
   if (timer === RUN_TIMER) {
-    reachLimitAndGoOn(m, { code: "RUN_TIMEOUT", message: "The run's time is up." })
+    for (const [id, one] of left) {
+      const task = m.tasks.get(id)
+      if (task !== undefined) writeLeft(m, task, one)
+    }
+    const notice = left.find(([, one]) => one.notice !== undefined)?.[1].notice
+    enterLimitRoute(m, { code: "RUN_TIMEOUT", message: "The run's time is up." }, notice)
   } else if (kind === "retry") {
     admitToRun(m, m.tasks.get(Number(rest)) as Task)
     settle(m)
@@ -166,9 +186,9 @@ export function fireTimer(m: MachineState, timer: TimerId): void {
 /** Somebody else is asked. */
 function escalate(m: MachineState, request: OpenRequest, { to, timeout }: Escalation): void {
   const deadline = timeout === undefined ? undefined : m.now + timeout
-  const asked = { ...request, to, deadline, escalate: request.escalate?.slice(1) }
+  const asked = freezeData({ ...request, to, deadline, escalate: request.escalate?.slice(1) })
   m.requests.set(request.id, asked)
-  m.out = grown(m.out, { type: "request", request: asked })
+  m.out = pushSized(m.out, { type: "request", request: asked })
   if (deadline !== undefined) setTimer(m, requestTimer(request.id), deadline)
   if (watched(m)) emit(m, { type: "request.escalated", request: asked })
 }

@@ -1,11 +1,11 @@
 /**
- * Paths that a definition names stay inside its folder: that of the file that was loaded, for whatever it includes too. A
- * file of agents that the caller names from elsewhere has a folder of its own.
+ * Paths that a definition names stay inside of the folder of the loaded file, also in the files that it includes. A file of
+ * agents that the caller names from elsewhere has its own folder.
  */
 import { dirname, resolve } from "node:path"
+import type { Report, SourceRange } from "../document/index.ts"
 import { insideFolder, outsideFolder } from "../files/index.ts"
 import type { Trust } from "./definition.ts"
-import type { Place, Report } from "./document/index.ts"
 
 export class DefinitionPaths {
   readonly #root: string
@@ -26,18 +26,18 @@ export class DefinitionPaths {
     return insideFolder(this.#root, folder) === undefined ? folder : this.#root
   }
 
-  /** Absolute, from the file that names it; one that is outside is reported. */
-  from(file: string, path: string, place: Place | undefined): string {
+  /** The absolute path, relative to the file that names it. A path outside of the folder is reported. */
+  from(file: string, path: string, named: SourceRange | undefined): string {
     const found = resolve(this.#folderOf(file), path)
     if (this.isInside(file, path)) return found
     const { code, message } = outsideFolder(path)
-    this.#report.error(code, message, place)
+    this.#report.error(code, message, named)
     return found
   }
 
-  /** The same for data that is searched: it may be anywhere, unless the definition is not trusted. */
-  dataFrom(file: string, path: string, place: Place | undefined): string {
-    return this.#trust === "none" ? this.from(file, path, place) : resolve(this.#folderOf(file), path)
+  /** The same for data to search, which may be anywhere unless the definition is untrusted. */
+  dataFrom(file: string, path: string, named: SourceRange | undefined): string {
+    return this.#trust === "none" ? this.from(file, path, named) : resolve(this.#folderOf(file), path)
   }
 
   isInside(file: string, path: string): boolean {

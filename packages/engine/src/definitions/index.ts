@@ -1,121 +1,35 @@
 /** Workflows from YAML and JSON files: two dialects, one plan, the same engine. */
-export { type AgentTextOptions, agentText, type Instructions } from "./agents/index.ts"
-export type { Definition, Dialect, Loaded, LoadOptions, Trust } from "./definition.ts"
 export {
   type Diagnostic,
   documentText,
-  type Place,
   type PrintOptions,
   printDiagnostics,
-} from "./document/index.ts"
+  type SourceRange,
+} from "../document/index.ts"
 export {
-  type ChatAgentOptions,
-  type ChatToolsOptions,
-  chatAgent,
-  chatChannels,
-  chatTools,
-  type GraphConditionalOptions,
-  type GraphDecisionOptions,
-  type GraphEdge,
-  type GraphEndOptions,
-  type GraphFanoutOptions,
-  type GraphHandoffOptions,
-  type GraphInfo,
-  type GraphInputOptions,
-  type GraphLoopOptions,
-  type GraphMergeOptions,
-  type GraphNode,
-  type GraphNodeOptions,
-  type GraphOptions,
-  type GraphParallelOptions,
-  type GraphStartOptions,
-  type GraphStateOptions,
-  type GraphToolOptions,
-  type GraphWorkOptions,
-  graphAgent,
-  graphChannels,
-  graphConditional,
-  graphDecision,
-  graphEnd,
-  graphFanout,
-  graphHandoff,
-  graphLoop,
-  graphMerge,
-  graphOf,
-  graphParallel,
-  graphStart,
-  graphState,
-  graphText,
-  graphTool,
-  graphWorkflow,
-  leadsTo,
-  type MergeValuesOptions,
-} from "./graph/index.ts"
+  type AgentTextOptions,
+  agentText,
+  type ExpressionGuardrailOptions,
+  expressionGuardrail,
+  type Instructions,
+} from "./agents/index.ts"
+export {
+  type Definition,
+  type Dialect,
+  type Loaded,
+  type LoadOptions,
+  listErrors,
+  printProblems,
+  type Trust,
+} from "./definition.ts"
+export type { DefinitionNode } from "./definition-node.ts"
+export { jsonSchemas } from "./dialects.ts"
+// biome-ignore lint/performance/noReExportAll: the public functions of a dialect are listed once, in its nodes.
+export * from "./graph/nodes/index.ts"
 export { type DefinitionText, loadDefinition } from "./load.ts"
 export { functionsFrom, type PlanFunction, type PlanFunctions } from "./plan/index.ts"
-export { listErrors, printProblems } from "./print-problems.ts"
-export {
-  type Applied,
-  type AppliedAgent,
-  agentData,
-  agentRow,
-  agentRows,
-  applyAgents,
-  applyDefinition,
-  type DefinitionChange,
-  type DefinitionRows,
-  diffAgents,
-  diffDefinition,
-  documentOf,
-  exportDefinition,
-  type FieldChange,
-  type JsonRecord,
-  type Outcome,
-  type Removed,
-  type RemoveOptions,
-  removeAgent,
-  removeDefinition,
-  rowsOf,
-  runnableDefinition,
-} from "./registry/index.ts"
-export { jsonSchemas } from "./schemas.ts"
-export {
-  type AgentStepOptions,
-  agentStep,
-  type BoxStepOptions,
-  boxEnd,
-  boxStep,
-  type ConditionStepOptions,
-  conditionStep,
-  type HumanStepOptions,
-  holds,
-  humanStep,
-  type Item,
-  type LayoutEntry,
-  type LoopOptions,
-  type MapStartOptions,
-  mapEnd,
-  mapStart,
-  parallelEnd,
-  parallelStart,
-  passStep,
-  type StepContext,
-  type StepList,
-  type StepListOptions,
-  type StepNode,
-  type StepOptions,
-  type StepOutput,
-  type StepRecord,
-  type StepsInput,
-  stepContext,
-  stepList,
-  stepsEnd,
-  stepsState,
-  stepsText,
-  type Token,
-  type ToolStepOptions,
-  teamEnds,
-  toolStep,
-  type WorkflowStepOptions,
-  workflowStep,
-} from "./steps/index.ts"
+// biome-ignore lint/performance/noReExportAll: the public functions of the registry are listed once, in its index.
+export * from "./registry/index.ts"
+// biome-ignore lint/performance/noReExportAll: as for graphs.
+export * from "./steps/nodes/index.ts"
+export { type StepContext, type StepOutput, stepContext } from "./steps/nodes/records.ts"

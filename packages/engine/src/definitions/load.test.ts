@@ -13,17 +13,17 @@ function load(text: string, files: Record<string, string> = {}) {
   return loadDefinition({ file: "main.yaml", text }, { read, model: () => "offline" })
 }
 
-function said(text: string, files?: Record<string, string>): string[] {
+function problemsOf(text: string, files?: Record<string, string>): string[] {
   return load(text, files).diagnostics.map(({ code, place }) => `${code} ${place?.line}:${place?.column}`)
 }
 
-test("a definition is told by its shape", () => {
+test("a definition is recognised by its shape", () => {
   expect(load(`${AGENT}workflow: [{ type: agent, name: a }]`).definition?.dialect).toBe("steps")
   expect(load(AGENT).definition?.dialect).toBe("agents")
-  expect(said("just: text")).toEqual(["DIALECT_UNKNOWN 1:1"])
+  expect(problemsOf("just: text")).toEqual(["DIALECT_UNKNOWN 1:1"])
 })
 
-test("of a file with agents alone, root or else the first is talked to, and its conversation goes on", () => {
+test("of a file with agents alone, root or else the first is talked to, and its conversation continues", () => {
   const { definition } = load("agents: { a: {}, root: {} }")
   expect(definition?.workflow.name).toBe("root")
   expect(definition?.workflow.program.graph.channels.get("messages")?.lasting).toBe(true)
@@ -31,10 +31,17 @@ test("of a file with agents alone, root or else the first is talked to, and its 
   expect(load(AGENT).definition?.workflow.name).toBe("a")
 })
 
-test("a file that is not there, and one that includes itself, are told where they are named", () => {
+test("an agent without a model fails when it is asked: no other model answers for it", async () => {
+  const text = "agents: { a: {} }\nworkflow: [{ type: agent, name: a }]"
+  const { definition } = loadDefinition({ file: "main.yaml", text })
+  const result = await definition?.workflow.stream("x").result
+  expect(result).toMatchObject({ status: "failed", error: { code: "MODEL_MISSING" } })
+})
+
+test("a file that is not there, and one that includes itself, are reported where they are named", () => {
   const including = (file: string) => `${AGENT}workflow:\n  - { type: workflow, id: w, file: ${file} }`
-  expect(said(including("none.yaml"))).toEqual(["FILE_UNREADABLE 3:36"])
-  expect(said(including("main.yaml"))).toEqual(["INCLUDE_CYCLE 3:36"])
+  expect(problemsOf(including("none.yaml"))).toEqual(["FILE_UNREADABLE 3:36"])
+  expect(problemsOf(including("main.yaml"))).toEqual(["INCLUDE_CYCLE 3:36"])
   const files = { "b.yaml": including("main.yaml") }
   expect(load(including("b.yaml"), files).diagnostics[0]?.message).toBe(
     "The file includes itself: main.yaml → b.yaml → main.yaml.",

@@ -1,49 +1,57 @@
 /** From a file to a workflow: read, checked, compiled to a plan, linked. */
-import { basename } from "node:path"
+import { basename, dirname, extname, isAbsolute, join, normalize, resolve } from "node:path"
 import { type Agent, isAgent } from "../agents/index.ts"
 import type { Workflow } from "../builder/index.ts"
-import { isSuperstepError } from "../core/index.ts"
-import { agentFunctions } from "./agents/index.ts"
-import type { Definition, Loaded, LoadOptions } from "./definition.ts"
-import { asGiven } from "./given-functions.ts"
-import { graphFunctions } from "./graph/index.ts"
-import { Loading } from "./loading.ts"
-import { eject, type Linked, link, type Plan, type PlanFunctions, reachable } from "./plan/index.ts"
-import { toldApart } from "./secret-variables.ts"
-import { stepsFunctions } from "./steps/index.ts"
-import { trustedFunctions } from "./trust/index.ts"
+import { isSuperstepError, type Json } from "../core/index.ts"
+import { isRecord } from "../core/internal.ts"
+import { type Document, parseDocument, Report, type SourceRange } from "../document/index.ts"
+import { fileError, insideFolder, outsideFolder, readTextFile } from "../files/index.ts"
+import { checkTrust } from "./check-trust.ts"
+import type { Definition, Dialect, Loaded, LoadOptions } from "./definition.ts"
+import { DefinitionPaths } from "./definition-paths.ts"
+import { DocumentReport } from "./dialect-input.ts"
+import { functionsFor, withOverrides } from "./dialects.ts"
+import { planGraph } from "./graph/index.ts"
+import {
+  eject,
+  type Linked,
+  link,
+  type Plan,
+  type PlanFunctions,
+  PlanWriter,
+  type Ref,
+  reachable,
+} from "./plan/index.ts"
+import { planAgentsFile, planSteps } from "./steps/index.ts"
+import { splitSecrets, withVariables } from "./variables.ts"
 
 export interface DefinitionText {
-  /** The name it goes by in messages; files that it includes are looked for beside it. */
+  /** The name that messages use. Included files are resolved relative to it. */
   readonly file: string
   readonly text: string
 }
 
-/** All problems at once: with errors among them there is no definition. */
-export function loadDefinition(source: string | DefinitionText, given: LoadOptions = {}): Loaded {
-  const options = { ...given, ...toldApart(given) }
+/** Returns all problems at once. If there are errors, there is no definition. */
+export function loadDefinition(source: string | DefinitionText, loadOptions: LoadOptions = {}): Loaded {
+  const options = { ...loadOptions, ...splitSecrets(loadOptions) }
   const functions = functionsFor(options)
   const loading = new Loading(options, Object.keys(functions))
   const { file, text } = typeof source === "string" ? { file: source, text: undefined } : source
   const loaded = loading.file(file, undefined, text)
   const { report, sources, dialect } = loading
-  const linked =
-    loaded === undefined || report.hasErrors
-      ? undefined
-      : linkedOrReported(loading, loading.writer.plan(loaded.ref), functions, options)
-  if (loaded === undefined || linked === undefined)
+  const plan = loaded === undefined || report.hasErrors ? undefined : loading.writer.plan(loaded.ref)
+  const linked = plan && linkedOrReported(plan, functions, options, report)
+  if (loaded === undefined || plan === undefined || linked === undefined) {
     return { dialect, diagnostics: report.diagnostics, sources }
-  const { document, name } = loaded
-  const plan = loading.writer.plan(loaded.ref)
-  const agents = agentsOf(linked)
+  }
   const definition: Definition = {
     file,
-    name,
+    name: loaded.name,
     dialect: loaded.dialect,
     workflow: linked.workflow as Workflow<string, unknown>,
-    agents,
+    agents: new Map(agentsIn(linked).map(([, agent]) => [agent.name, agent])),
     unusedAgents: unusedIn(plan, linked),
-    data: document.data,
+    data: loaded.document.data,
     plan,
     eject: () => eject(plan, functions, { note: `Made from ${basename(file)}.` }),
     async close() {
@@ -53,21 +61,15 @@ export function loadDefinition(source: string | DefinitionText, given: LoadOptio
   return { definition, dialect, diagnostics: report.diagnostics, sources }
 }
 
-function functionsFor({ trust, functions: more = {} }: LoadOptions): PlanFunctions {
-  const control = { ...stepsFunctions, ...graphFunctions }
-  if (trust === "none") return trustedFunctions(control, { ...agentFunctions, ...more })
-  return { ...agentFunctions, ...control, ...more }
-}
-
-/** What only shows when things are made: a graph that cannot be, an option that does not fit. */
+/** Reports what only shows when the workflow is built, such as an invalid graph or option. */
 function linkedOrReported(
-  { report }: Loading,
   plan: Plan,
   functions: PlanFunctions,
   options: LoadOptions,
+  report: Report,
 ): Linked | undefined {
   try {
-    return link(plan, asGiven(functions, options))
+    return link(plan, withOverrides(functions, options))
   } catch (error) {
     if (!isSuperstepError(error)) throw error
     report.error(error.code, error.message)
@@ -75,7 +77,7 @@ function linkedOrReported(
   }
 }
 
-/** Agents, with their toolsets, and documents that were opened. */
+/** Agents, with their toolsets, and opened documents. */
 function closableIn({ values }: Linked): readonly { close(): Promise<void> }[] {
   type Value = { readonly close?: unknown } | null | undefined
   const isClosable = (one: unknown): one is { close(): Promise<void> } =>
@@ -83,13 +85,129 @@ function closableIn({ values }: Linked): readonly { close(): Promise<void> }[] {
   return [...values.values()].filter(isClosable)
 }
 
-function unusedIn(plan: Plan, { values }: Linked): ReadonlySet<string> {
-  const used = reachable(plan)
-  const unused = [...values].filter(([name, value]) => isAgent(value) && !used.has(name))
-  return new Set(unused.map(([, value]) => (value as Agent).name))
+function agentsIn({ values }: Linked): readonly [string, Agent][] {
+  return [...values].flatMap(([name, value]): [string, Agent][] => (isAgent(value) ? [[name, value]] : []))
 }
 
-function agentsOf({ values }: Linked): ReadonlyMap<string, Agent> {
-  const agents = [...values.values()].filter(isAgent)
-  return new Map(agents.map((one) => [one.name, one]))
+function unusedIn(plan: Plan, linked: Linked): ReadonlySet<string> {
+  const used = reachable(plan)
+  const unused = agentsIn(linked).filter(([name]) => !used.has(name))
+  return new Set(unused.map(([, agent]) => agent.name))
+}
+
+/** Bytes of the file that the user names. */
+const MAX_DEFINITION = 10_000_000
+/** Bytes of a file that a definition names. */
+const MAX_INCLUDED = 1_000_000
+
+interface LoadedFile {
+  readonly document: Document
+  readonly dialect: Dialect
+  readonly name: string
+  readonly ref: Ref
+}
+
+/**
+ * One definition and the files it includes: all go into one plan, and all problems into one report. A file is compiled
+ * once, even if it is included several times; a file that includes itself is refused.
+ */
+class Loading {
+  readonly report = new Report()
+  readonly sources = new Map<string, string>()
+  readonly writer: PlanWriter
+  /** The dialect of the first file, once it is known. */
+  dialect: Dialect | undefined
+  readonly #options: LoadOptions
+  #paths: DefinitionPaths | undefined
+  readonly #files = new Map<string, LoadedFile | undefined>()
+  readonly #open: string[] = []
+
+  constructor(options: LoadOptions, functions: Iterable<string>) {
+    this.#options = options
+    this.writer = new PlanWriter(functions)
+  }
+
+  /** Undefined if it cannot be loaded; the reason is reported where the file is named. */
+  file(file: string, named?: SourceRange, text?: string): LoadedFile | undefined {
+    const path = normalize(file)
+    this.#paths ??= new DefinitionPaths(path, this.report, this.#options.cwd, this.#options.trust)
+    if (this.#open.includes(path)) {
+      const cycle = [...this.#open.slice(this.#open.indexOf(path)), path].map((one) => basename(one))
+      this.report.error("INCLUDE_CYCLE", `The file includes itself: ${cycle.join(" → ")}.`, named)
+      return undefined
+    }
+    if (this.#files.has(path)) return this.#files.get(path)
+    this.#open.push(path)
+    const document = this.#document(path, named, text)
+    const loaded = document && this.#compile(document)
+    this.#open.pop()
+    this.#files.set(path, loaded)
+    return loaded
+  }
+
+  /** `named` is where a definition names the file, which then has to be in the definition's folder. */
+  #document(path: string, named?: SourceRange, source?: string): Document | undefined {
+    const text = source ?? this.#read(path, named)
+    if (text === undefined) return undefined
+    this.sources.set(path, text)
+    const { document, diagnostics } = parseDocument(text, path)
+    this.report.add(diagnostics)
+    const { trust, cwd } = this.#options
+    if (document !== undefined && trust === "none")
+      checkTrust(document, this.#paths as DefinitionPaths, this.report, cwd)
+    return document
+  }
+
+  #read(path: string, named: SourceRange | undefined): string | undefined {
+    const { read, cwd = "" } = this.#options
+    const folder = named && this.#paths?.rootOf(named.file)
+    try {
+      if (folder !== undefined && insideFolder(folder, resolve(cwd, path)) === undefined)
+        throw outsideFolder(path)
+      const maxBytes = named === undefined ? MAX_DEFINITION : MAX_INCLUDED
+      return read?.(path) ?? readTextFile(path, { maxBytes, folder, cwd })
+    } catch (error) {
+      const { code, message } = isSuperstepError(error) ? error : fileError(path, error)
+      this.report.error(code, message, named)
+      return undefined
+    }
+  }
+
+  #compile(written: Document): LoadedFile | undefined {
+    const dialect = dialectOf(written.data)
+    if (dialect === undefined) {
+      const message =
+        "This is not a definition: it needs agents with a `workflow`, or a graph with `nodes` and `edges`."
+      this.report.error("DIALECT_UNKNOWN", message, written.place([]))
+      return undefined
+    }
+    this.dialect ??= dialect
+    // Graphs accept variables only in some fields, and fill them themselves.
+    const document = dialect === "graph" ? written : withVariables(written, this.#options, this.report)
+    const ref = COMPILERS[dialect]({
+      report: new DocumentReport(document, this.report),
+      writer: this.writer,
+      options: this.#options,
+      paths: this.#paths as DefinitionPaths,
+      include: (file: string, named: SourceRange) =>
+        this.file(isAbsolute(file) ? file : join(dirname(document.file), file), named)?.ref,
+      read: (file: string, named?: SourceRange) => this.#document(normalize(file), named),
+    })
+    return ref && { document, dialect, name: definitionName(document), ref }
+  }
+}
+
+const COMPILERS = { steps: planSteps, graph: planGraph, agents: planAgentsFile }
+
+function dialectOf(data: Json): Dialect | undefined {
+  if (!isRecord(data)) return undefined
+  if (Object.hasOwn(data, "nodes") || Object.hasOwn(data, "entrypointNodeId")) return "graph"
+  if (Object.hasOwn(data, "workflow")) return "steps"
+  return Object.hasOwn(data, "agents") ? "agents" : undefined
+}
+
+function definitionName({ data, file }: Document): string {
+  const { id, name } = data as { readonly id?: Json; readonly name?: Json }
+  for (const one of [id, name]) if (typeof one === "string" && one !== "") return one
+  return basename(file, extname(file))
 }

@@ -38,23 +38,23 @@ function load(model: Model, options: { secrets?: Record<string, string>; text?: 
 /** Runs it, allows the tool with the arguments that are given, and tells all that happened. */
 async function run(model: Model, answer: object = { approve: true }, options?: Parameters<typeof load>[1]) {
   const { workflow } = load(model, options)
-  const told: string[] = []
+  const shown: string[] = []
   const running = workflow.stream("go")
   for await (const event of running) {
-    told.push(JSON.stringify(event))
+    shown.push(JSON.stringify(event))
     if (event.type === "request.opened") void running.respond(event.request.id, answer as never)
   }
   const result = await running.result
-  return { result, told: told.join("\n") }
+  return { result, shown: shown.join("\n") }
 }
 
 test("a tool gets the value; events, questions, results and cassettes have the reference", async () => {
   const file = join(folder, "talk.jsonl")
   const model = cassette(file, scriptedModel({ a: ["understood"] }), { mode: "record" })
-  const { result, told } = await run(model)
+  const { result, shown } = await run(model)
   expect(result.outputs).toEqual(["Bearer [secret]|understood"])
-  expect(told).toContain("Bearer [secret:api_key]")
-  expect(told + JSON.stringify(result)).not.toContain("hunter2")
+  expect(shown).toContain("Bearer [secret:api_key]")
+  expect(shown + JSON.stringify(result)).not.toContain("hunter2")
   const kept = readFileSync(file, "utf8")
   expect(kept).toContain("[secret:api_key]")
   expect(kept).not.toContain("hunter2")
@@ -77,10 +77,10 @@ test("a person may change the other arguments, and what was left as shown keeps 
 })
 
 test("an error of the tool has no secrets in it", async () => {
-  const { result, told } = await run(scriptedModel({ a: ["fail"] }))
+  const { result, shown } = await run(scriptedModel({ a: ["fail"] }))
   expect(result.status).toBe("failed")
   expect(result.error?.message).toContain("[secret]")
-  expect(told + result.error?.message).not.toContain("hunter2")
+  expect(shown + result.error?.message).not.toContain("hunter2")
 })
 
 test("variables that are named like a secret are secrets, and others are shown", () => {

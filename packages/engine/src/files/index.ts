@@ -1,3 +1,2 @@
-/** Reads files that somebody else names: regular files of a bounded size, inside a folder where one is given. */
-export { insideFolder } from "./inside-folder.ts"
-export { fileError, outsideFolder, readTextFile } from "./read-text-file.ts"
+/** Reads files whose names are untrusted: regular files of a bounded size, inside a folder if one is set. */
+export { fileError, insideFolder, isWithin, outsideFolder, readTextFile } from "./read-text-file.ts"

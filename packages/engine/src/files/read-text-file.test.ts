@@ -11,8 +11,7 @@ import {
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { insideFolder } from "./inside-folder.ts"
-import { readTextFile } from "./read-text-file.ts"
+import { insideFolder, readTextFile } from "./read-text-file.ts"
 
 let root: string
 let folder: string

@@ -1,7 +1,7 @@
-/** Forks of runs that came to a limit: with more they go on where they stopped. */
+/** Forks of runs that reached a limit: with a larger one they continue where they stopped. */
 import { describe, expect, test } from "vitest"
 import { node, workflow } from "../index.ts"
-import { textStore } from "../runtime/stores.test-support.ts"
+import { textStore } from "../runtime/journal/stores.test-support.ts"
 import { controlled, manualClock, settled } from "../testing/index.ts"
 import { fork, rerun } from "./index.ts"
 
@@ -22,7 +22,7 @@ describe("a run that came to a limit", () => {
     return onLimit ? built.onLimit(node("sorry", () => -1)).build() : built.build()
   }
 
-  test("goes on with a larger budget where it stopped, and does nothing twice", async () => {
+  test("continues with a larger budget where it stopped, and does nothing twice", async () => {
     const store = textStore()
     const ran: string[] = []
     const built = spending(ran)
@@ -39,7 +39,7 @@ describe("a run that came to a limit", () => {
     })
   })
 
-  test("comes to it again where it may not go further, as what was used counts", async () => {
+  test("reaches it again without a larger one, since previous usage counts", async () => {
     const store = textStore()
     const built = spending([])
     await built.run(0, { store, runId: "r", budget: { modelCalls: 2 } }).result
@@ -49,7 +49,7 @@ describe("a run that came to a limit", () => {
     expect(await built.resume("other", { store }).result).toMatchObject({ status: "limit" })
   })
 
-  test("goes on before its limit route, with more supersteps", async () => {
+  test("continues before its limit route, with more supersteps", async () => {
     const store = textStore()
     const ran: string[] = []
     const built = spending(ran, true)
@@ -60,12 +60,12 @@ describe("a run that came to a limit", () => {
     expect(ran).toEqual(["a", "b", "c"])
   })
 
-  test("and failed on its limit route goes on there", async () => {
+  test("and failed on its limit route continues there", async () => {
     const store = textStore()
     let isBroken = true
     const sorry = node("sorry", () => {
       if (isBroken) throw new Error("broken")
-      return "mended"
+      return "fixed"
     })
     const built = workflow("w")
       .chain(
@@ -78,7 +78,7 @@ describe("a run that came to a limit", () => {
     expect(failed).toMatchObject({ status: "failed", error: { message: "broken" } })
     isBroken = false
     await rerun(store, "r", { runId: "f" })
-    expect(await built.resume("f", { store })).toMatchObject({ outputs: ["mended"] })
+    expect(await built.resume("f", { store })).toMatchObject({ outputs: ["fixed"] })
   })
 
   test("gets more time, from now on", async () => {

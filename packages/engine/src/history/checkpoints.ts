@@ -1,10 +1,12 @@
 /**
- * The places of a run at which its state is whole: its start, every commit, and its end. One pass gives them all; what they
- * keep are the changes, by reference to the journal, and never the state itself.
+ * The points of a run at which its state is consistent: its start, every commit, and its end. One pass finds them all. They
+ * keep the changes, by reference to the journal, and never the state itself.
  */
+
 import type { Effect, ErrorData, Json, NodeId, Send, TaskId } from "../core/index.ts"
-import { canonicalJson } from "../core/reducers.ts"
-import { eventsOf, type WalkedRecord } from "./journal-walk.ts"
+import { canonicalJson } from "../core/internal.ts"
+import type { FoldedRecord } from "../runtime/internal.ts"
+import { eventsOf } from "./journal-walk.ts"
 
 export interface Checkpoint {
   /** The journal record after which it holds. */
@@ -14,7 +16,7 @@ export interface Checkpoint {
   readonly at: number
   /**
    * `start`: before the first task. `commit`: of a superstep; in flow, of one task. `fork`: the run became one of its own
-   * here. `graph`: it went on with another version of its workflow. `end`: it ended in the middle of a superstep.
+   * here. `graph`: it continued with another version of its workflow. `end`: it ended in the middle of a superstep.
    */
   readonly kind: "start" | "commit" | "fork" | "graph" | "end"
   /** What was written, in the order in which it was. */
@@ -55,7 +57,7 @@ export class Checkpoints {
   #reducing = 0
 
   /** To be called with every record of the frame, in order. */
-  take(walked: WalkedRecord): void {
+  take(walked: FoldedRecord): void {
     const { entry } = walked.record
     if (entry.type === "run.started") return this.#add(walked, "start", 0)
     if (entry.type === "run.forked") {
@@ -75,7 +77,7 @@ export class Checkpoints {
     return this.list.at(-1)?.superstep ?? 0
   }
 
-  #follow(walked: WalkedRecord): void {
+  #follow(walked: FoldedRecord): void {
     const flow = walked.frame.machine.graph.schedule === "flow"
     let committed: number | undefined
     let over: string | undefined
@@ -91,7 +93,7 @@ export class Checkpoints {
         !flow &&
         committed === undefined
       ) {
-        // What was not committed is dropped, and the run goes on elsewhere.
+        // The limit route drops what was not committed.
         this.#ended = []
       }
     }
@@ -103,7 +105,7 @@ export class Checkpoints {
     else if (over !== undefined) this.#add(walked, "end", walked.frame.machine.superstep)
   }
 
-  #migrated(walked: WalkedRecord): void {
+  #migrated(walked: FoldedRecord): void {
     for (const [key, value] of Object.entries(walked.frame.machine.allState())) {
       const before = walked.replaced?.state(key)
       if (before === undefined || canonicalJson(before) !== canonicalJson(value)) {
@@ -113,7 +115,7 @@ export class Checkpoints {
     this.#add(walked, "graph", this.#superstep)
   }
 
-  #add({ record }: WalkedRecord, kind: Checkpoint["kind"], superstep: number): void {
+  #add({ record }: FoldedRecord, kind: Checkpoint["kind"], superstep: number): void {
     const { seq, entry } = record
     const finished = this.#ended.map(({ superstep: _, ...task }) => task)
     this.list.push({ seq, superstep, at: entry.at, kind, changes: this.#changes, finished })
@@ -122,7 +124,7 @@ export class Checkpoints {
   }
 }
 
-function endedTask(walked: WalkedRecord): Ended | undefined {
+function endedTask(walked: FoldedRecord): Ended | undefined {
   const { task, attempt, record } = walked
   const { entry } = record
   if (task === undefined) return undefined
@@ -137,8 +139,8 @@ function endedTask(walked: WalkedRecord): Ended | undefined {
   return { ...ended, sends: [], error: entry.error }
 }
 
-/** Whether another attempt follows the failure that the record tells of. */
-export function isTriedAgain(walked: Pick<WalkedRecord, "effects">): boolean {
+/** Whether another attempt follows the failure in the record. */
+export function isTriedAgain(walked: Pick<FoldedRecord, "effects">): boolean {
   for (const event of eventsOf(walked)) if (event.type === "task.failed") return event.retryAt !== undefined
   return false
 }

@@ -1,7 +1,7 @@
 /** The first task in which two runs of a workflow differ, and how. */
 import type { Json, NodeId, Route, Send, TaskId } from "../core/index.ts"
-import { canonicalJson } from "../core/reducers.ts"
-import { excerpt, excerpts } from "./excerpts.ts"
+import { canonicalJson } from "../core/internal.ts"
+import { isInPair } from "../text/index.ts"
 import type { FrameSummary, TaskEnd, TaskSummary } from "./run-summary.ts"
 
 export interface Divergence {
@@ -122,8 +122,8 @@ function stepDifference(before: TaskSummary, after: TaskSummary): string | undef
   for (const [key, value] of before.steps) {
     const now = after.steps.get(key)
     if (now === undefined) return `ran ${name(key)} before, and does not now`
-    const given = difference(value, now)
-    if (given !== undefined) return `got ${given}, from ${name(key)}`
+    const found = difference(value, now)
+    if (found !== undefined) return `got ${found}, from ${name(key)}`
   }
   const added = [...after.steps.keys()].find((key) => !before.steps.has(key))
   return added === undefined ? undefined : `runs ${name(added)} now, and did not before`
@@ -190,8 +190,8 @@ function writeDifference(verb: string, before: Writes, after: Writes): string | 
     const now = after[i]
     if (now === undefined || now[0] !== key)
       return `${verb} ${shown(value)} under "${key}" before, and does not now`
-    const given = difference(value, now[1])
-    if (given !== undefined) return `${verb} ${given}, under "${key}"`
+    const found = difference(value, now[1])
+    if (found !== undefined) return `${verb} ${found}, under "${key}"`
   }
   const added = after[before.length]
   return added === undefined
@@ -199,20 +199,35 @@ function writeDifference(verb: string, before: Writes, after: Writes): string | 
     : `${verb} ${shown(added[1])} under "${added[0]}" now, and did not before`
 }
 
-const MOST = 100
+const MAX = 100
 
 /** Undefined for equal data. */
 function difference(before: Json, after: Json): string | undefined {
   const texts = [canonicalJson(before), canonicalJson(after)] as const
   if (texts[0] === texts[1]) return undefined
-  const [was, is] = excerpts(...texts, MOST)
+  const [was, is] = excerpts(...texts, MAX)
   return `${was} before, and ${is} now`
 }
 
 function shown(value: Json): string {
-  return excerpt(canonicalJson(value), 0, MOST)
+  return excerpt(canonicalJson(value), 0, MAX)
 }
 
 function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? "" : "s"}`
+}
+
+/** Two strings that differ, cut to the part around the first difference. */
+export function excerpts(before: string, after: string, most: number): [before: string, after: string] {
+  if (before.length <= most && after.length <= most) return [before, after]
+  let same = 0
+  while (same < before.length && before[same] === after[same]) same++
+  const from = Math.max(0, same - Math.floor(most / 3))
+  return [excerpt(before, from, most), excerpt(after, from, most)]
+}
+
+function excerpt(text: string, from: number, most: number): string {
+  const start = isInPair(text, from) ? from - 1 : from
+  const end = isInPair(text, from + most) ? from + most - 1 : from + most
+  return `${start > 0 ? "…" : ""}${text.slice(start, end)}${end < text.length ? "…" : ""}`
 }

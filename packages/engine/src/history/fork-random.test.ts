@@ -4,11 +4,11 @@ import { randomGraph } from "../core/random-graph.test-support.ts"
 import { isSuperstepError, type RunEvent } from "../index.ts"
 import { Run, replayEvents } from "../runtime/index.ts"
 import { manualClock, settled } from "../testing/index.ts"
-import { randomProgram } from "../testing/random-program.test-support.ts"
+import { randomProgram } from "../testing/simulation/random-program.test-support.ts"
 import { fork, history } from "./index.ts"
 import { anyDay, playDay } from "./random-day.test-support.ts"
 
-test("a run of any graph can be forked at any record before its end, and goes on from there", async () => {
+test("a run of any graph can be forked at any record before its end, and continues from there", async () => {
   await fc.assert(
     fc.asyncProperty(randomGraph, fc.nat(), anyDay, fc.nat(), async (spec, salt, how, place) => {
       const { workflow } = randomProgram(spec, salt, true)

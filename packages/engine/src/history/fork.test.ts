@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { z } from "zod"
 import { add, append, channel, memoryStore, node, replace, workflow } from "../index.ts"
-import { textStore } from "../runtime/stores.test-support.ts"
+import { textStore } from "../runtime/journal/stores.test-support.ts"
 import { controlled, manualClock, settled } from "../testing/index.ts"
 import { fork, history, rerun } from "./index.ts"
 
@@ -102,7 +102,7 @@ describe("a fork", () => {
     expect(ran).toEqual(["c"])
   })
 
-  test("with other state goes on with that", async () => {
+  test("with other state continues with that", async () => {
     const store = textStore()
     const built = steps([])
     await built.run(1, { store, runId: "r" })
@@ -178,7 +178,7 @@ describe("a fork", () => {
 })
 
 describe("the time of a fork", () => {
-  test("goes on as if it were still then: sleepers have as long to go", async () => {
+  test("continues at the time of the fork: sleepers have as long to go", async () => {
     const store = textStore()
     const clock = manualClock(0)
     const sleeps = node("sleeps", async (n: number, ctx) => {
@@ -199,7 +199,7 @@ describe("the time of a fork", () => {
     expect((await again).outputs).toEqual([1])
   })
 
-  test("in a sub-workflow goes on there too", async () => {
+  test("in a sub-workflow continues there too", async () => {
     const store = textStore()
     const clock = manualClock(0)
     const inner = workflow("inner")
@@ -416,7 +416,7 @@ describe("a fork that cannot be", () => {
 
 test("a fork of a thread's run begins with what the thread had then, and adds nothing to it", async () => {
   const store = textStore()
-  const notes = channel("notes", append<string>(), { lasting: true })
+  const notes = channel("notes", append<string>(), { persist: true })
   const built = workflow("chat", { state: [notes] })
     .chain(
       node("hears", (text: string, ctx) => {
@@ -462,7 +462,7 @@ describe("a rerun", () => {
     expect(ran).toEqual(["pay"])
   })
 
-  test("of one that failed in a sub-workflow goes on in there", async () => {
+  test("of one that failed in a sub-workflow continues in there", async () => {
     const store = textStore()
     const ran: string[] = []
     const built = (fixed: boolean) => {
@@ -492,10 +492,10 @@ describe("a rerun", () => {
     expect(ran).toEqual([])
   })
 
-  test("goes on in there too where the caller failed with what was inside, or because of it", async () => {
+  test("continues in there too where the caller failed with what was inside, or because of it", async () => {
     const unwrapped = (error: unknown) => (error as Error).cause
     const wrapped = (error: unknown) => new Error("the caller's words", { cause: (error as Error).cause })
-    for (const told of [unwrapped, wrapped]) {
+    for (const rethrown of [unwrapped, wrapped]) {
       const store = textStore()
       const ran: string[] = []
       const built = (fixed: boolean) => {
@@ -510,7 +510,7 @@ describe("a rerun", () => {
         const inner = workflow("inner").chain(x, y).build()
         const calls = node("calls", async (n: number, ctx) => {
           return await ctx.call(inner, n).catch((error: unknown) => {
-            throw told(error)
+            throw rethrown(error)
           })
         })
         return workflow("outer").start(calls).build()
@@ -575,7 +575,7 @@ describe("a rerun", () => {
     expect(ran).toEqual([2])
   })
 
-  test("of a run that did not fail needs to be told from where", async () => {
+  test("of a run that did not fail needs a point to start from", async () => {
     const store = textStore()
     await steps([]).run(1, { store, runId: "r" })
     await expect(rerun(store, "r")).rejects.toMatchObject({ code: "RUN_NOT_FAILED" })

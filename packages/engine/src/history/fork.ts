@@ -1,10 +1,9 @@
 /** New runs that share another one's past by reference: their own journals begin where they were forked. */
-
-import { given } from "../core/given.ts"
 import {
+  type Effect,
+  type Entry,
   graphData,
   type Json,
-  jsonProblem,
   Machine,
   type NodeId,
   printJsonProblem,
@@ -17,23 +16,31 @@ import {
   type TaskId,
   writeProblem,
 } from "../core/index.ts"
-import { checkSize } from "../runtime/check-json.ts"
+import { omitUndefined } from "../core/internal.ts"
 import {
   type Clock,
   foldRecords,
+  type JournalRecord,
   type Labels,
   type LoadedFrame,
   type LoadedRun,
   labelsProblem,
+  type RunCreated,
   type Store,
   systemClock,
 } from "../runtime/index.ts"
-import { newRunId } from "../runtime/run-id.ts"
-import { requestsOf } from "../runtime/run-result.ts"
-import { checkBounds, type RunBounds } from "../runtime/start.ts"
-import { supersteps, tell } from "./history.ts"
+import {
+  checkBounds,
+  newRunId,
+  type OptionNames,
+  ownGiven,
+  type RunBounds,
+  RunRow,
+  requestsOf,
+  unknownOption,
+} from "../runtime/internal.ts"
+import { overallStatus, summarizeFrame, supersteps } from "./history.ts"
 import { type Journal, readJournal } from "./journal-walk.ts"
-import { NewRun } from "./new-run.ts"
 import {
   type Point,
   seqBeforeFailure,
@@ -61,7 +68,7 @@ export interface ForkOptions extends ForkBounds {
   readonly state?: { readonly [key: string]: unknown } | undefined
   /** Another input: the workflow from its start, with the first state, limits and budget that the run had. */
   readonly input?: unknown
-  /** Answers to questions that are open there, by request id. What they must fit is checked when the run goes on. */
+  /** Answers to questions that are open there, by request id. They are checked when the run continues. */
   readonly answers?: { readonly [request: RequestId]: unknown } | undefined
   /** Who answers. */
   readonly by?: string | undefined
@@ -75,7 +82,7 @@ export interface ForkOptions extends ForkBounds {
 export interface RerunOptions extends ForkBounds, Pick<ForkOptions, "runId" | "labels" | "clock"> {
   /**
    * What is to run again: from a superstep on, from a task on, or from the last task of a node. Default: what failed, or
-   * came to a limit.
+   * reached a limit.
    */
   readonly from?:
     | { readonly superstep: number }
@@ -84,18 +91,40 @@ export interface RerunOptions extends ForkBounds, Pick<ForkOptions, "runId" | "l
     | undefined
 }
 
+const BOUNDS: OptionNames<ForkBounds> = { limits: true, budget: true, timeout: true }
+const NEW_RUN = { runId: true, labels: true, clock: true } as const
+const FORK: OptionNames<ForkOptions> = {
+  ...BOUNDS,
+  ...NEW_RUN,
+  at: true,
+  state: true,
+  input: true,
+  answers: true,
+  by: true,
+}
+const RERUN: OptionNames<RerunOptions> = { ...BOUNDS, ...NEW_RUN, from: true }
+
+function checkNames<Options extends object>(options: Options, known: OptionNames<Options>): void {
+  const unknown = unknownOption(options, known)
+  if (unknown !== undefined) throw optionInvalid(unknown)
+}
+
 /**
- * Makes a new run with the past of another one, and gives its id. Nobody holds it: `workflow.resume` or any runtime goes
- * on with it. Its time goes on as if it were still then, and it belongs to no thread.
+ * Makes a new run with the past of another one, and returns its id. Nobody holds it: `workflow.resume` or any runtime
+ * continues it. Its time starts at the fork, and it belongs to no thread.
  */
 export async function fork(store: Store, runId: RunId, options: ForkOptions = {}): Promise<RunId> {
+  // Copied before anything is awaited: the caller may reuse them.
+  checkNames(options, FORK)
+  const own = ownValues(options)
   const journal = await readJournal(store, runId)
-  if (options.input !== undefined) return restart(store, journal, options)
-  return forkAfter(store, journal, pointOf(journal, options), options)
+  if (own.input !== undefined) return restart(store, journal, own)
+  return forkAfter(store, journal, pointOf(journal, own), own)
 }
 
 /** A fork right before a part of the run, which so runs again. */
 export async function rerun(store: Store, runId: RunId, options: RerunOptions = {}): Promise<RunId> {
+  checkNames(options, RERUN)
   const journal = await readJournal(store, runId)
   return forkAfter(store, journal, seqBefore(journal, options.from), options)
 }
@@ -103,7 +132,7 @@ export async function rerun(store: Store, runId: RunId, options: RerunOptions = 
 function seqBefore(journal: Journal, from: RerunOptions["from"]): number {
   if (from === undefined) {
     // A run that failed on its limit route failed there.
-    const isFailed = tell(journal, []).frame.machine.status === "failed"
+    const isFailed = summarizeFrame(journal, []).frame.machine.status === "failed"
     return (isFailed ? undefined : seqBeforeLimit(journal)) ?? seqBeforeFailure(journal)
   }
   if ("node" in from) return seqBeforeNode(journal, from.node)
@@ -115,7 +144,7 @@ function pointOf(journal: Journal, { at, answers = {} }: ForkOptions): number {
   if (at !== undefined) return seqOfPoint(journal, at)
   const ids = Object.keys(answers)
   if (ids.length > 0) return seqWithOpen(journal, ids)
-  const { frame, checkpoints } = tell(journal, [])
+  const { frame, checkpoints } = summarizeFrame(journal, [])
   const limit = frame.machine.status === "limit" ? seqBeforeLimit(journal) : undefined
   if (limit !== undefined) return limit
   // The last one of a run that is over is its end.
@@ -132,15 +161,15 @@ async function forkAfter(store: Store, journal: Journal, seq: number, options: F
   if (root.isOver()) throw runOver(journal, seq)
   const at = clock.now()
   const from = { runId: parent, seq }
-  const state = checkState(root, options)
+  const state = ownState(root, options)
   const made = new NewRun(store, machinesOf(past), past)
   for (const key of past.frames.keys()) {
-    const changed = key === "" ? given({ state, ...boundsAt(at, options) }) : {}
+    const changed = key === "" ? omitUndefined({ state, ...boundsAt(at, options) }) : {}
     made.add(key, { type: "run.forked", at, runId, from, ...changed, later: Math.max(0, at - past.at) })
   }
   for (const [id, answer] of Object.entries(answers)) {
     const { key, request } = findOpen(past, id)
-    const value = checkJson(answer, `answers["${id}"]`, options.limits?.valueBytes ?? root.valueBytes)
+    const value = ownOption(answer, `answers["${id}"]`, options.limits?.valueBytes ?? root.valueBytes)
     made.add(key, { type: "request.answered", at, request, value, ...(by === undefined ? {} : { by }) })
   }
   const { workflow } = started
@@ -171,7 +200,7 @@ async function restart(store: Store, journal: Journal, options: ForkOptions): Pr
   if (options.answers !== undefined || (options.at !== undefined && seqOfPoint(journal, options.at) !== 1)) {
     throw optionInvalid("another input is for a run from its start: leave out `at` and `answers`")
   }
-  const { machine: last } = tell(journal, []).frame
+  const { machine: last } = summarizeFrame(journal, []).frame
   const { graph } = last
   const { thread: _, trace: __, ...first } = firstEntry(journal)
   const at = clock.now()
@@ -181,12 +210,12 @@ async function restart(store: Store, journal: Journal, options: ForkOptions): Pr
     runId,
     signature: signatureOf(graph).hash,
     graph: graphData(graph).hash,
-    input: checkJson(options.input, "input", options.limits?.valueBytes ?? last.valueBytes),
-    state: { ...first.state, ...checkState(last, options) },
-    limits: { ...first.limits, ...given(options.limits) },
-    budget: { ...first.budget, ...given(options.budget) },
+    input: ownOption(options.input, "input", options.limits?.valueBytes ?? last.valueBytes),
+    state: { ...first.state, ...ownState(last, options) },
+    limits: { ...first.limits, ...omitUndefined(options.limits) },
+    budget: { ...first.budget, ...omitUndefined(options.budget) },
     deadline: first.deadline === undefined ? undefined : at + first.deadline - first.at,
-    ...given({ deadline: boundsAt(at, options).deadline }),
+    ...omitUndefined({ deadline: boundsAt(at, options).deadline }),
   }
   const { machine, effects } = Machine.start(graph, entry)
   const made = new NewRun(store, new Map([["", machine]]), { seq: 0, events: 0 })
@@ -199,7 +228,11 @@ async function restart(store: Store, journal: Journal, options: ForkOptions): Pr
 
 /** As the journal has them. */
 function boundsAt(at: number, { limits, budget, timeout }: ForkBounds) {
-  return { limits, budget, deadline: timeout === undefined ? undefined : at + timeout }
+  return {
+    limits: limits && { ...limits },
+    budget: budget && { ...budget },
+    deadline: timeout === undefined ? undefined : at + timeout,
+  }
 }
 
 function firstEntry({ records }: Journal): RunStarted {
@@ -216,38 +249,122 @@ function findOpen(past: LoadedRun, id: RequestId): { key: string; request: Reque
   throw new SuperstepError("REQUEST_UNKNOWN", text, { run: past.runId })
 }
 
-function checkState(
+function ownState(
   { graph, valueBytes }: Machine,
   { state, limits }: Pick<ForkOptions, "state" | "limits">,
 ): RunForked["state"] {
-  for (const [key, given] of Object.entries(state ?? {})) {
+  if (state === undefined) return undefined
+  const owned = Object.entries(state).map(([key, given]) => {
     const channel = graph.channels.get(key)
     if (channel === undefined) {
       throw optionInvalid(`state has "${key}", which is no channel of workflow "${graph.name}"`)
     }
-    const misfit = writeProblem(
-      channel.reducer,
-      checkJson(given, `state.${key}`, limits?.valueBytes ?? valueBytes),
-    )
+    const value = ownOption(given, `state.${key}`, limits?.valueBytes ?? valueBytes)
+    const misfit = writeProblem(channel.reducer, value)
     if (misfit !== undefined) throw optionInvalid(`state.${key}: ${misfit}`)
-  }
-  return state as RunForked["state"]
+    return [key, value] as const
+  })
+  return Object.fromEntries(owned)
 }
 
-function checkJson(value: unknown, what: string, valueBytes: number): Json {
-  const problem = jsonProblem(value, valueBytes)
-  if (problem === undefined) return value as Json
-  checkSize(problem, valueBytes, () => `The fork option ${what}`)
-  throw optionInvalid(`${what} cannot be stored: ${printJsonProblem(problem)}`)
+/** The values among the options, of whatever size: how large one may be is known with the run. */
+function ownValues({ state, input, answers, ...others }: ForkOptions): ForkOptions {
+  const own = (value: unknown, what: string) => ownOption(value, what, Number.POSITIVE_INFINITY)
+  const ownAll = (values: object, what: (key: string) => string) =>
+    Object.fromEntries(Object.entries(values).map(([key, value]) => [key, own(value, what(key))]))
+  return {
+    ...others,
+    ...(state && { state: ownAll(state, (key) => `state.${key}`) }),
+    ...(input === undefined ? {} : { input: own(input, "input") }),
+    ...(answers && { answers: ownAll(answers, (id) => `answers["${id}"]`) }),
+  }
+}
+
+function ownOption(value: unknown, what: string, valueBytes: number): Json {
+  return ownGiven(
+    value,
+    valueBytes,
+    () => `The fork option ${what}`,
+    (problem) => optionInvalid(`${what} cannot be stored: ${printJsonProblem(problem)}`),
+  )
 }
 
 function optionInvalid(message: string): SuperstepError {
-  return new SuperstepError("OPTION_INVALID", `Bad fork option: ${message}.`)
+  return new SuperstepError(
+    "OPTION_INVALID",
+    `Bad fork option: ${message}${message.endsWith("?") ? "" : "."}`,
+  )
 }
 
 function runOver(journal: Journal, seq: number): SuperstepError {
   const { runId } = journal
-  const earlier = tell(journal, []).checkpoints.filter((checkpoint) => checkpoint.seq < seq)
+  const earlier = summarizeFrame(journal, []).checkpoints.filter((checkpoint) => checkpoint.seq < seq)
   const text = `Run "${runId}" is over at record ${seq}. Choose an earlier place: superstep ${supersteps(earlier)}.`
   return new SuperstepError("RUN_OVER", text, { run: runId })
+}
+
+/**
+ * Holds runs while they are written. The store does not know it: should this process die before it releases a run,
+ * that run is free all the same.
+ */
+const WRITER = "fork"
+
+/** Writes the first records of a run that nobody holds yet. */
+class NewRun {
+  readonly #store: Store
+  readonly #machines: ReadonlyMap<string, Machine>
+  readonly #row: RunRow
+  readonly #after: number
+  readonly #records: JournalRecord[] = []
+  #events: number
+
+  /** `machines` by frame, as they are after the record that the run's own ones follow. */
+  constructor(
+    store: Store,
+    machines: ReadonlyMap<string, Machine>,
+    after: Pick<JournalRecord, "seq" | "events">,
+  ) {
+    this.#store = store
+    this.#machines = machines
+    this.#row = new RunRow()
+    this.#after = after.seq
+    this.#events = after.events
+  }
+
+  add(frame: string, entry: Entry): void {
+    const machine = this.#machines.get(frame) as Machine
+    const before = machine.eventCount
+    this.#keep({ key: frame, machine }, entry, machine.apply(entry), before)
+  }
+
+  /** The entry that the machine was started with. */
+  addStart(machine: Machine, entry: RunStarted, effects: readonly Effect[]): void {
+    this.#keep({ key: "", machine }, entry, effects, 0)
+  }
+
+  #keep(
+    frame: { readonly key: string; readonly machine: Machine },
+    entry: Entry,
+    effects: readonly Effect[],
+    eventsBefore: number,
+  ): void {
+    this.#row.follow(frame, entry, effects)
+    this.#events += frame.machine.eventCount - eventsBefore
+    const seq = this.#after + this.#records.length + 1
+    this.#records.push({ seq, frame: frame.key, entry, events: this.#events })
+  }
+
+  async write(runId: RunId, created: RunCreated): Promise<void> {
+    const status = overallStatus([...this.#machines.values()])
+    this.#row.create(created, undefined)
+    this.#row.setStatus(status, this.#machines.get("") as Machine)
+    const lease = { runId, holder: WRITER, token: 1 }
+    await this.#store.append(lease, this.#after, this.#records, this.#row.take())
+    await this.#store.release(lease, status === "waiting" ? this.#nextTimer() : undefined)
+  }
+
+  #nextTimer(): number | undefined {
+    const due = [...this.#machines.values()].flatMap((machine) => machine.nextTimer() ?? [])
+    return due.length === 0 ? undefined : Math.min(...due)
+  }
 }

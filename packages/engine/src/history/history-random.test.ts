@@ -2,7 +2,7 @@ import fc from "fast-check"
 import { expect, test } from "vitest"
 import { type BuiltInReducer, type Json, reduce } from "../core/index.ts"
 import { randomGraph } from "../core/random-graph.test-support.ts"
-import { randomProgram } from "../testing/random-program.test-support.ts"
+import { randomProgram } from "../testing/simulation/random-program.test-support.ts"
 import { history } from "./index.ts"
 import { anyDay, playDay } from "./random-day.test-support.ts"
 
@@ -41,9 +41,9 @@ test("every task of a run that completed is in one checkpoint, and only one", as
       const ended = (await store.read("day", 0)).flatMap(({ frame, entry }) =>
         frame === "" && entry.type === "task.finished" ? [entry.task] : [],
       )
-      const told = checkpoints.flatMap(({ finished }) => finished.map(({ task }) => task))
-      expect(new Set(told).size).toBe(told.length)
-      expect(told).toEqual(expect.arrayContaining(ended))
+      const listed = checkpoints.flatMap(({ finished }) => finished.map(({ task }) => task))
+      expect(new Set(listed).size).toBe(listed.length)
+      expect(listed).toEqual(expect.arrayContaining(ended))
     }),
     { numRuns: 60 },
   )

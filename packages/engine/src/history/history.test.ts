@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { add, append, channel, memoryStore, node, reducer, workflow } from "../index.ts"
-import { textStore } from "../runtime/stores.test-support.ts"
+import { textStore } from "../runtime/journal/stores.test-support.ts"
 import { controlled, manualClock, settled } from "../testing/index.ts"
 import { history } from "./index.ts"
 
@@ -103,15 +103,15 @@ describe("a run's history", () => {
       .fanOut(start, [count("a", 1), bad])
       .build()
     await built.run(1, { store, runId: "r" }).result
-    const told = await history(store, "r")
-    expect(told).toMatchObject({ status: "failed", error: { message: "no luck", node: "bad" } })
-    expect(told.checkpoints.at(-1)).toMatchObject({
+    const found = await history(store, "r")
+    expect(found).toMatchObject({ status: "failed", error: { message: "no luck", node: "bad" } })
+    expect(found.checkpoints.at(-1)).toMatchObject({
       kind: "end",
       superstep: 2,
       changes: [],
       finished: [{ node: "a" }, { node: "bad", sends: [], error: { message: "no luck" } }],
     })
-    expect((await told.stateAt({ superstep: 2 })).state).toEqual({ total: 0, log: [] })
+    expect((await found.stateAt({ superstep: 2 })).state).toEqual({ total: 0, log: [] })
   })
 
   test("counts the attempts of a task, and lists it once", async () => {
@@ -218,14 +218,14 @@ describe("a run's history", () => {
 
   test("shows open questions at the place they were open", async () => {
     const store = textStore()
-    const asks = node("asks", (_: number, ctx) => ctx.ask("Go on?"))
+    const asks = node("asks", (_: number, ctx) => ctx.ask("Continue?"))
     await workflow("w").start(asks).build().run(1, { store, runId: "r" })
     const { stateAt, requests, status } = await history(store, "r")
     expect(status).toBe("waiting")
     expect(requests).toMatchObject([{ id: "r1", outcome: "open" }])
     expect((await stateAt({ seq: 1 })).requests).toEqual([])
     expect(await stateAt({ seq: 2 })).toMatchObject({
-      requests: [{ id: "r1", prompt: "Go on?" }],
+      requests: [{ id: "r1", prompt: "Continue?" }],
       tasks: [{ status: "parked", waits: [{ kind: "request", request: "r1" }] }],
     })
   })
@@ -248,21 +248,21 @@ describe("a sub-workflow", () => {
     await outer.run(1, { store, runId: "r" })
     const whole = await history(store, "r")
     expect(whole.subWorkflows).toEqual([{ path: ["inner#2"], workflow: "inner" }])
-    const told = await history(store, "r", { path: ["inner#2"] })
-    expect(told).toMatchObject({
+    const found = await history(store, "r", { path: ["inner#2"] })
+    expect(found).toMatchObject({
       workflow: "inner",
       path: ["inner#2"],
       status: "completed",
       subWorkflows: [],
     })
-    expect(told.checkpoints.map(({ kind, superstep }) => [kind, superstep])).toEqual([
+    expect(found.checkpoints.map(({ kind, superstep }) => [kind, superstep])).toEqual([
       ["start", 0],
       ["commit", 1],
       ["commit", 2],
     ])
-    expect((await told.stateAt({ superstep: 1 })).state).toEqual({ total: 1, log: ["x"] })
+    expect((await found.stateAt({ superstep: 1 })).state).toEqual({ total: 1, log: ["x"] })
     // It is over by then, and still has what it came to.
-    expect(await told.stateAt({ seq: 6 })).toMatchObject({ status: "completed", state: { total: 3 } })
+    expect(await found.stateAt({ seq: 6 })).toMatchObject({ status: "completed", state: { total: 3 } })
   })
 
   test("that a retry called again is that of the last call; questions of the first were withdrawn", async () => {
@@ -294,8 +294,8 @@ describe("a sub-workflow", () => {
       ["1.1:call:asking/r1", "withdrawn", ["calls#1"]],
       ["1.2:call:asking/r1", "answered", ["calls#1"]],
     ])
-    const told = await history(store, "r", { path: ["calls#1"] })
-    expect(told).toMatchObject({ status: "completed", requests: [{ id: "1.2:call:asking/r1", by: "ann" }] })
+    const found = await history(store, "r", { path: ["calls#1"] })
+    expect(found).toMatchObject({ status: "completed", requests: [{ id: "1.2:call:asking/r1", by: "ann" }] })
   })
 
   test("that there is none of is an error that says which there are", async () => {

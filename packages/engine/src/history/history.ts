@@ -5,8 +5,10 @@
 import {
   type ErrorData,
   type Json,
+  type Machine,
   type NodeId,
   type OpenRequest,
+  type RequestId,
   type RunId,
   type RunStatus,
   SuperstepError,
@@ -15,12 +17,17 @@ import {
   type Usage,
   type Wait,
 } from "../core/index.ts"
-import type { RunCreated, Store } from "../runtime/index.ts"
-import { requestsOf } from "../runtime/run-result.ts"
-import { type AskedRequest, AskedRequests } from "./asked-requests.ts"
+import {
+  type ClosedRequest,
+  type RunCreated,
+  type RunEvent,
+  replayEvents,
+  runUnknown,
+  type Store,
+} from "../runtime/index.ts"
+import { type FoldedFrame, type FoldedRecord, outerId, requestsOf } from "../runtime/internal.ts"
 import { type Checkpoint, Checkpoints } from "./checkpoints.ts"
-import { type Journal, JournalWalk, readJournal, type WalkedFrame } from "./journal-walk.ts"
-import { standingOf } from "./standing.ts"
+import { eventsOf, type Journal, JournalWalk, readJournal } from "./journal-walk.ts"
 
 export interface HistoryOptions {
   /** A sub-workflow, as events name it: `["node#task"]`. Of one that was called again by a retry, the last call. */
@@ -74,18 +81,18 @@ export interface PendingTask {
 export async function history(store: Store, runId: RunId, options: HistoryOptions = {}): Promise<RunHistory> {
   const journal = await readJournal(store, runId)
   const row = await store.run(runId)
-  const { frame, ...told } = tell(journal, options.path ?? [])
-  const { key, machine, workflow, path } = frame
-  const { checkpoints } = told
+  const { frame, ...summary } = summarizeFrame(journal, options.path ?? [])
+  const { key, machine, started, path } = frame
+  const { checkpoints } = summary
   const first = checkpoints[0] as Checkpoint
   const span = { from: first.seq, to: journal.records.length }
   return {
     runId,
-    workflow,
+    workflow: started.workflow,
     path,
     ...(machine.error === undefined ? {} : { error: machine.error }),
     ...(row?.forkOf === undefined ? {} : { forkOf: row.forkOf }),
-    ...told,
+    ...summary,
     stateAt: async (point) => {
       const seq =
         "seq" in point ? checkSeq(runId, point.seq, span) : seqOf(runId, checkpoints, point.superstep)
@@ -94,26 +101,26 @@ export async function history(store: Store, runId: RunId, options: HistoryOption
   }
 }
 
-interface Told extends Pick<RunHistory, "status" | "checkpoints" | "requests" | "subWorkflows"> {
-  readonly frame: WalkedFrame
+interface FrameSummary extends Pick<RunHistory, "status" | "checkpoints" | "requests" | "subWorkflows"> {
+  readonly frame: FoldedFrame
 }
 
 /** The story of one frame of a journal. */
-export function tell(journal: Journal, path: readonly string[]): Told {
+export function summarizeFrame(journal: Journal, path: readonly string[]): FrameSummary {
   const asked = new AskedRequests()
-  const subWorkflows: Told["subWorkflows"][number][] = []
-  let frame: WalkedFrame | undefined
+  const subWorkflows: FrameSummary["subWorkflows"][number][] = []
+  let frame: FoldedFrame | undefined
   let checkpoints = new Checkpoints()
   const walk = new JournalWalk(journal)
   for (const walked of walk) {
     asked.take(walked)
     if (walked.record.entry.type === "run.started") {
-      const { path: reached, workflow } = walked.frame
+      const { path: reached, started } = walked.frame
       if (isSame(reached, path)) {
         frame = walked.frame
         checkpoints = new Checkpoints()
       }
-      if (reached.length > 0) subWorkflows.push({ path: reached, workflow })
+      if (reached.length > 0) subWorkflows.push({ path: reached, workflow: started.workflow })
     }
     if (walked.frame === frame) checkpoints.take(walked)
   }
@@ -124,7 +131,7 @@ export function tell(journal: Journal, path: readonly string[]): Told {
   const live = [...walk.frames].filter(([key]) => isWithin(key, frame.key)).map(([, one]) => one.machine)
   return {
     frame,
-    status: standingOf([frame.machine, ...live]),
+    status: overallStatus([frame.machine, ...live]),
     checkpoints: checkpoints.list,
     requests: asked.below(frame.key),
     subWorkflows: below,
@@ -143,17 +150,17 @@ function isSame(a: readonly string[], b: readonly string[]): boolean {
 /** The state of a frame at the end of a journal. */
 function stateAfter(journal: Journal, key: string): StateAt {
   const walk = new JournalWalk(journal)
-  let frame: WalkedFrame | undefined
+  let frame: FoldedFrame | undefined
   // A sub-workflow that is over is no longer among those that are live, and still has its last state.
   for (const walked of walk) if (walked.frame.key === key) frame = walked.frame
-  const { machine } = frame as WalkedFrame
+  const { machine } = frame as FoldedFrame
   const { seq, entry } = journal.records.at(-1) as Journal["records"][number]
   const live = [...walk.frames].filter(([one]) => isWithin(one, key))
   return {
     seq,
     at: entry.at,
     superstep: machine.superstep,
-    status: standingOf([machine, ...live.map(([, one]) => one.machine)]),
+    status: overallStatus([machine, ...live.map(([, one]) => one.machine)]),
     ...(machine.error === undefined ? {} : { error: machine.error }),
     state: machine.allState(),
     tasks: [...machine.tasks()].map((task) => ({
@@ -198,8 +205,98 @@ export function supersteps(checkpoints: readonly Checkpoint[]): string {
   return parts.map(([from, to]) => (from === to ? `${from}` : `${from} to ${to}`)).join(", ")
 }
 
-function pathUnknown(runId: RunId, path: readonly string[], there: Told["subWorkflows"]): SuperstepError {
+function pathUnknown(
+  runId: RunId,
+  path: readonly string[],
+  there: FrameSummary["subWorkflows"],
+): SuperstepError {
   const names = there.slice(0, 20).map((one) => JSON.stringify(one.path))
   const text = `Run "${runId}" has no sub-workflow ${JSON.stringify(path)}. It has ${names.join(", ") || "none"}.`
   return new SuperstepError("PATH_UNKNOWN", text, { run: runId })
+}
+
+export interface AskedRequest {
+  readonly id: RequestId
+  /** The sub-workflow that asked; empty for the run itself. */
+  readonly path: readonly string[]
+  readonly node: NodeId
+  readonly task: TaskId
+  readonly prompt: string
+  /** Whom it was for in the end. */
+  readonly to?: string | undefined
+  readonly openedAt: number
+  readonly outcome: "open" | ClosedRequest["outcome"]
+  readonly closedAt?: number | undefined
+  readonly answer?: Json | undefined
+  /** Who answered, as passed to `respond`; `deadline` where nobody did and the default was taken. */
+  readonly by?: string | undefined
+}
+
+/** Collects the questions of a run: what was asked, and who answered when. */
+export class AskedRequests {
+  readonly #all = new Map<RequestId, AskedRequest>()
+
+  /** To be called with every record of the run. */
+  take(walked: FoldedRecord): void {
+    const { key, path } = walked.frame
+    const { at } = walked.record.entry
+    for (const event of eventsOf(walked)) {
+      if (event.type === "request.opened") this.#open(outerId(key, event.request.id), path, event.request)
+      else if (event.type === "request.escalated")
+        this.#change(outerId(key, event.request.id), { to: event.request.to })
+      else if (event.type === "request.answered") {
+        const { value: answer, by } = event
+        this.#change(outerId(key, event.request), { outcome: "answered", closedAt: at, answer, by })
+      } else if (event.type === "request.closed") {
+        this.#change(outerId(key, event.request), { outcome: event.reason, closedAt: at })
+      }
+    }
+    for (const { key: below, machine } of walked.abandoned) {
+      for (const { id } of machine.requests()) {
+        this.#change(outerId(below, id), { outcome: "withdrawn", closedAt: at })
+      }
+    }
+  }
+
+  isOpen(id: RequestId): boolean {
+    return this.#all.get(id)?.outcome === "open"
+  }
+  ids(): RequestId[] {
+    return [...this.#all.keys()]
+  }
+
+  /** Those of a frame and of everything below it. */
+  below(frame: string): AskedRequest[] {
+    if (frame === "") return [...this.#all.values()]
+    return [...this.#all.values()].filter(({ id }) => id.startsWith(`${frame}/`))
+  }
+
+  #open(id: RequestId, path: readonly string[], { node, task, prompt, to, openedAt }: OpenRequest): void {
+    const whom = to === undefined ? {} : { to }
+    this.#all.set(id, { id, path, node, task, prompt, ...whom, openedAt, outcome: "open" })
+  }
+
+  #change(id: RequestId, change: Partial<AskedRequest>): void {
+    const request = this.#all.get(id)
+    if (request !== undefined) this.#all.set(id, { ...request, ...change })
+  }
+}
+
+/** Events after that number, up to now; `run.events` continues from there. Rejects with RUN_UNKNOWN. */
+export async function pastEvents(
+  store: Pick<Store, "read" | "graph" | "thread">,
+  runId: RunId,
+  after = 0,
+): Promise<readonly RunEvent[]> {
+  const records = await store.read(runId, 0)
+  if (records.length === 0) throw runUnknown(runId)
+  return replayEvents(store, records, after)
+}
+
+/** The status of a run with all its sub-workflows, from their machines; the run's own comes first. */
+export function overallStatus(machines: readonly Machine[]): RunStatus {
+  const [root] = machines as [Machine]
+  if (root.isOver()) return root.status
+  if (machines.some((machine) => machine.isBusy())) return "running"
+  return machines.some(({ status }) => status === "waiting") ? "waiting" : "running"
 }

@@ -1,12 +1,18 @@
 /** What became of a run: its history, new runs from any place of it, and replays of it against another workflow. */
-export type { AskedRequest } from "./asked-requests.ts"
+
 export type { Change, Checkpoint, FinishedTask } from "./checkpoints.ts"
 export type { Divergence } from "./divergence.ts"
 export { type ForkOptions, fork, type RerunOptions, rerun } from "./fork.ts"
-export { type HistoryOptions, history, type PendingTask, type RunHistory, type StateAt } from "./history.ts"
-export { pastEvents } from "./past-events.ts"
+export type { AskedRequest } from "./history.ts"
+export {
+  type HistoryOptions,
+  history,
+  type PendingTask,
+  pastEvents,
+  type RunHistory,
+  type StateAt,
+} from "./history.ts"
 export type { Point } from "./points.ts"
-export { printReplay } from "./print-replay.ts"
 export { type Fixture, type Recording, recordingOf, toFixture } from "./recording.ts"
-export { type ReplayReport, replay } from "./replay.ts"
+export { printReplay, type ReplayReport, replay } from "./replay.ts"
 export type { ReplayOptions } from "./replayed-run.ts"

@@ -4,7 +4,7 @@
  * they shift with the first task that is new. A sub-workflow that a retry called again has the same name.
  */
 import type { NodeId, OpenRequest, RequestId, TaskId, TimerId } from "../core/index.ts"
-import { splitName } from "../core/timers.ts"
+import { splitName } from "../core/internal.ts"
 
 export class Names {
   readonly #tasks = new Map<string, string>()

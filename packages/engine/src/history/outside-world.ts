@@ -1,8 +1,8 @@
 /** What no handler does, in a replay: answers come, timers fire, the run is cancelled; as it was, when it was. */
 import { type OpenRequest, type TaskId, toErrorData } from "../core/index.ts"
-import { RUN_TIMER } from "../core/timers.ts"
-import { outerId } from "../runtime/events.ts"
+import { RUN_TIMER } from "../core/internal.ts"
 import type { RunHost } from "../runtime/index.ts"
+import { outerId } from "../runtime/internal.ts"
 import type { Names } from "./names.ts"
 import type { FromOutside, RecordedRun } from "./recorded-run.ts"
 
@@ -22,7 +22,7 @@ export class OutsideWorld {
   /** The frames of the replay, by name. */
   readonly #frames = new Map<string, string>([["", ""]])
 
-  /** `note` is told what could not be taken from the record. */
+  /** `note` receives what could not be taken from the record. */
   constructor(host: RunHost, recorded: RecordedRun, names: Names, note: Note) {
     this.#host = host
     this.#recorded = recorded

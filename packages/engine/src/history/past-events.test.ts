@@ -4,7 +4,7 @@ import { foldEvents } from "../protocol/fold-event.ts"
 import { emptyView } from "../protocol/run-view.ts"
 
 const ask = workflow("ask")
-  .start(node("ask", async (n: number, ctx: Context) => `${n}: ${await ctx.ask<string>("Go on?")}`))
+  .start(node("ask", async (n: number, ctx: Context) => `${n}: ${await ctx.ask<string>("Continue?")}`))
   .build()
 
 test("the events of a run that waits are there at once, and give its view", async () => {

@@ -1,4 +1,4 @@
-/** Places in a run from which it can go on once more, found in its journal. */
+/** Finds the point in a journal at which a fork or a rerun begins. */
 import {
   type Entry,
   type ErrorData,
@@ -9,10 +9,9 @@ import {
   type TaskFailed,
   type TaskId,
 } from "../core/index.ts"
-import { childKey } from "../runtime/frame-key.ts"
 import type { JournalRecord } from "../runtime/index.ts"
-import { AskedRequests } from "./asked-requests.ts"
-import { checkSeq, seqOf, tell } from "./history.ts"
+import { childKey } from "../runtime/internal.ts"
+import { AskedRequests, checkSeq, seqOf, summarizeFrame } from "./history.ts"
 import { eventsOf, type Journal, JournalWalk } from "./journal-walk.ts"
 
 /**
@@ -26,7 +25,7 @@ export type Point =
 
 export function seqOfPoint(journal: Journal, point: Point): number {
   const { runId, records } = journal
-  if ("superstep" in point) return seqOf(runId, tell(journal, []).checkpoints, point.superstep)
+  if ("superstep" in point) return seqOf(runId, summarizeFrame(journal, []).checkpoints, point.superstep)
   if ("task" in point) return seqBeforeTask(journal, point.task, point.path ?? [])
   return wholeRecords(records, checkSeq(runId, point.seq, { from: 1, to: records.length }))
 }
@@ -52,7 +51,7 @@ export function wholeRecords(records: readonly JournalRecord[], seq: number): nu
 /** Everything that others did before its first entry stays. */
 function seqBeforeTask(journal: Journal, task: TaskId, path: readonly string[]): number {
   const { runId, records } = journal
-  const { key } = tell(journal, path).frame
+  const { key } = summarizeFrame(journal, path).frame
   let started = false
   for (const walked of new JournalWalk(journal)) {
     if (walked.frame.key !== key) continue
@@ -112,15 +111,15 @@ export function seqBeforeFailure(journal: Journal): number {
   const walk = new JournalWalk(journal)
   /** By frame: the record of the failure that ended it. */
   const failures = new Map<string, number>()
-  const given = new Map<string, GivenFailure>()
+  const returned = new Map<string, ReturnedFailure>()
   for (const { record, frame, attempt, effects } of walk) {
     const { entry, seq } = record
     if (entry.type === "call.finished" && !entry.outcome.ok) {
       const below = childKey(frame.key, entry.task, attempt, entry.key)
-      given.set(`${frame.key} ${entry.task}`, { error: entry.outcome.error, frame: below })
+      returned.set(`${frame.key} ${entry.task}`, { error: entry.outcome.error, frame: below })
     }
     if (frame.machine.status !== "failed" || !effects.some(({ type }) => type === "finish")) continue
-    const below = entry.type === "task.failed" ? causeBelow(frame.key, entry, given) : undefined
+    const below = entry.type === "task.failed" ? causeBelow(frame.key, entry, returned) : undefined
     failures.set(frame.key, (below === undefined ? undefined : failures.get(below)) ?? seq)
   }
   const failure = failures.get("")
@@ -128,7 +127,7 @@ export function seqBeforeFailure(journal: Journal): number {
   throw notFailed(journal.runId, walk.frames.get("")?.machine.status ?? "unknown")
 }
 
-/** Before the run came to a limit: what had not been done then can go on. Undefined where it came to none. */
+/** Before the run reached a limit. Undefined if it reached none. */
 export function seqBeforeLimit(journal: Journal): number | undefined {
   for (const walked of new JournalWalk(journal)) {
     if (walked.frame.key !== "") continue
@@ -138,7 +137,7 @@ export function seqBeforeLimit(journal: Journal): number | undefined {
 }
 
 /** What the last sub-workflow of a task failed with, which it may have failed with too. */
-interface GivenFailure {
+interface ReturnedFailure {
   readonly error: ErrorData
   readonly frame: string
 }
@@ -146,9 +145,9 @@ interface GivenFailure {
 function causeBelow(
   frame: string,
   { task, error }: TaskFailed,
-  given: ReadonlyMap<string, GivenFailure>,
+  returned: ReadonlyMap<string, ReturnedFailure>,
 ): string | undefined {
-  const found = given.get(`${frame} ${task}`)
+  const found = returned.get(`${frame} ${task}`)
   if (found === undefined) return undefined
   // In its own words, those of what was inside, or with either as its cause.
   const inside = new Set(messagesOf(found.error))

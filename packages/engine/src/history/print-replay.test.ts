@@ -10,10 +10,22 @@ const same: ReplayReport = {
   outputs: { before: [1], after: [1] },
   usage: { before: {}, after: {}, difference: {} },
   status: { before: "completed", after: "completed" },
+  recordedModelCalls: 0,
 }
 
 test("a replay that is the same is one line", () => {
   expect(printReplay(same)).toBe('Replay of run "r" of workflow "w": the same.')
+})
+
+test("a replay of model calls says that it does not compare what they were asked", () => {
+  expect(printReplay({ ...same, recordedModelCalls: 3 })).toBe(
+    `Replay of run "r" of workflow "w": the same.
+Not compared: instructions, messages and tools of agents. 3 model calls were
+answered from the record.`,
+  )
+  const differs = printReplay({ ...same, same: false, recordedModelCalls: 1 })
+  expect(differs).toContain("it differs.\n\nNot compared: ")
+  expect(differs).toContain("1 model call was")
 })
 
 test("a replay that differs shows the first difference, and before and after of all that differs", () => {

@@ -3,18 +3,21 @@
  * answers, timers, a cancellation. Everything has a rank, its place in the journal: a replay lets things happen in that
  * order, so that what depends on the order comes out the same.
  */
+
 import type {
   Entry,
   ErrorData,
   Json,
   RunForked,
+  SourcedUsage,
   TaskFailed,
   TaskFinished,
   Usage,
   UsageSource,
 } from "../core/index.ts"
+import type { FoldedRecord } from "../runtime/internal.ts"
 import { isTriedAgain } from "./checkpoints.ts"
-import { type Journal, JournalWalk, type WalkedRecord } from "./journal-walk.ts"
+import { type Journal, JournalWalk } from "./journal-walk.ts"
 import { Names } from "./names.ts"
 
 export interface RecordedResult {
@@ -22,6 +25,7 @@ export interface RecordedResult {
   readonly value: Json
   readonly usage?: Usage | undefined
   readonly source?: UsageSource | undefined
+  readonly also?: readonly SourcedUsage[] | undefined
 }
 
 export interface RecordedEnd {
@@ -38,7 +42,7 @@ export interface RecordedFailure {
 
 /**
  * A task, in all its lives: a sub-workflow that a retry calls again begins anew. What is asked for is what comes next after
- * the rank that the replay has come to.
+ * the rank that the replay has reached.
  */
 export class RecordedTask {
   /** Its node's time limit, milliseconds. */
@@ -103,7 +107,7 @@ export class RecordedTask {
   get next(): number | undefined {
     return this.#ranks[this.#passed]
   }
-  /** The replay has come to here: what was to happen before will not happen any more. */
+  /** The replay has reached this rank: earlier turns do not happen any more. */
   pass(rank: number): void {
     while ((this.next ?? rank + 1) <= rank) this.#passed++
   }
@@ -176,7 +180,7 @@ export class RecordedRun {
     return this.#set.has(timer)
   }
 
-  #take(walked: WalkedRecord, refused: ReadonlySet<string>): void {
+  #take(walked: FoldedRecord, refused: ReadonlySet<string>): void {
     const { record, frame, effects } = walked
     const { key } = frame
     this.#nameRequests(walked)
@@ -191,7 +195,7 @@ export class RecordedRun {
     }
   }
 
-  #nameRequests({ record, frame, effects }: WalkedRecord): void {
+  #nameRequests({ record, frame, effects }: FoldedRecord): void {
     const { entry } = record
     let number = 0
     for (const effect of effects) {
@@ -205,7 +209,7 @@ export class RecordedRun {
     }
   }
 
-  #takeEntry(walked: WalkedRecord, entry: Entry, rank: number): void {
+  #takeEntry(walked: FoldedRecord, entry: Entry, rank: number): void {
     const { key } = walked.frame
     const { at } = entry
     switch (entry.type) {
@@ -255,7 +259,7 @@ export class RecordedRun {
     return this.#tasks.get(this.#names.knownTask(frame, task))
   }
 
-  #takeEnd(walked: WalkedRecord, entry: TaskFinished | TaskFailed, rank: number): void {
+  #takeEnd(walked: FoldedRecord, entry: TaskFinished | TaskFailed, rank: number): void {
     const task = this.#of(walked.frame.key, entry)
     if (task === undefined) return
     const error = entry.type === "task.failed" ? entry.error : entry.settled
@@ -264,7 +268,7 @@ export class RecordedRun {
   }
 }
 
-/** The turn at which a task gets what the sub-workflow that it called under a key came to. */
+/** The turn at which a task receives the outcome of the sub-workflow that it called under a key. */
 export function returnKey(call: string): string {
   return `return ${call}`
 }

@@ -33,7 +33,7 @@ describe("a recording", () => {
 
   test("has what the run's thread had, so that it stands for itself", async () => {
     const store = memoryStore()
-    const notes = channel("notes", append<string>(), { lasting: true })
+    const notes = channel("notes", append<string>(), { persist: true })
     const built = workflow("w", { state: [notes] })
       .start(
         node("notes", (text: string, ctx) => {
@@ -91,15 +91,15 @@ describe("a fixture", () => {
   })
 
   test.each<[string, (data: Broken) => unknown, string]>([
-    ["workflow", (data) => delete data.workflow, '"workflow" is no text'],
-    ["run id", (data) => delete data.runId, '"runId" is no text'],
+    ["workflow", (data) => delete data.workflow, '"workflow" is not a string'],
+    ["run id", (data) => delete data.runId, '"runId" is not a string'],
     ["graphs", (data) => delete data.graphs, '"graphs" is no object'],
     ["graph", (data) => (data.graphs = {}), "names the graph"],
     ["sound graph", (data) => void breakGraphs(data), "one of its graphs cannot be read"],
     ["records", (data) => (data.records = []), '"records" is no list with records in it'],
     ["record that is an object", records((list) => (list[1] = null as never)), "records[1] is no object"],
     ["second record", records((list) => list.splice(1, 1)), "records[1].seq is not 2"],
-    ["frame", records((list) => delete list[2]?.frame), "records[2].frame is no text"],
+    ["frame", records((list) => delete list[2]?.frame), "records[2].frame is not a string"],
     ["entry", records((list) => delete list[2]?.entry), "records[2].entry is no object"],
     ["known entry", records((list) => (list[1] = { ...list[1], entry: { type: "x" } })), 'unknown type "x"'],
     [

@@ -3,8 +3,8 @@
  * the store it came from. As a file it is a fixture: what a test replays against the workflow as it is now.
  */
 import { type Entry, type Json, type RunId, SuperstepError } from "../core/index.ts"
-import { canonicalJson, isRecord } from "../core/reducers.ts"
-import type { JournalRecord, Store } from "../runtime/index.ts"
+import { canonicalJson, isRecord } from "../core/internal.ts"
+import { type JournalRecord, type Labels, labelsProblem, type Store } from "../runtime/index.ts"
 import { type Journal, openJournal, readJournal } from "./journal-walk.ts"
 
 const RECORDING_VERSION = 1
@@ -13,6 +13,8 @@ export interface Recording {
   readonly version: typeof RECORDING_VERSION
   readonly workflow: string
   readonly runId: RunId
+  /** Where the run has some: its handlers can read them. */
+  readonly labels?: Labels | undefined
   readonly records: readonly JournalRecord[]
   /** By hash: every graph that the journal names. */
   readonly graphs: { readonly [hash: string]: Json }
@@ -29,21 +31,23 @@ export async function recordingOf(store: Store, runId: RunId): Promise<Recording
     // Reading the journal has looked for all of them.
     if (namesGraph(entry)) graphs[entry.graph] = (await store.graph(entry.graph)) as Json
   }
-  const alone = records.map((record) => ({ ...record, entry: withoutSurroundings(record.entry) }))
+  const alone = records.map((record) => ({ ...record, entry: withoutContext(record.entry) }))
   const [first] = alone as [JournalRecord]
   const { workflow } = first.entry as Extract<Entry, { type: "run.started" }>
-  return { version: RECORDING_VERSION, workflow, runId, records: alone, graphs }
+  const labels = (await store.run(runId))?.labels
+  const labelled = labels === undefined ? {} : { labels }
+  return { version: RECORDING_VERSION, workflow, runId, ...labelled, records: alone, graphs }
 }
 
 /** To be kept as a file: `JSON.stringify(await toFixture(store, runId), null, 1)`. It holds all that the run's journal holds. */
 export async function toFixture(store: Store, runId: RunId): Promise<Fixture> {
-  const { version, workflow, records, graphs } = await recordingOf(store, runId)
+  const { records, graphs, ...about } = await recordingOf(store, runId)
   const ordered = (value: unknown) => JSON.parse(canonicalJson(value as Json))
-  return { version, workflow, runId, records: ordered(records), graphs: ordered(graphs) }
+  return { ...about, records: ordered(records), graphs: ordered(graphs) }
 }
 
 /** The thread's state is in the first entry by now, and spans are of no use to a replay. */
-function withoutSurroundings(entry: Entry): Entry {
+function withoutContext(entry: Entry): Entry {
   const { trace: _, thread: __, ...rest } = entry as Entry & { trace?: unknown; thread?: unknown }
   return rest as Entry
 }
@@ -70,7 +74,7 @@ export async function openRecording(data: unknown): Promise<{ recording: Recordi
   }
 }
 
-/** So that an entry of a later version is told from one that is broken. Typed, so that none is missing. */
+/** Distinguishes an entry of a later version from a broken one. The type keeps the list complete. */
 const ENTRY_TYPES: { readonly [type in Entry["type"]]: true } = {
   "run.started": true,
   "run.forked": true,
@@ -94,18 +98,20 @@ const ENTRY_TYPES: { readonly [type in Entry["type"]]: true } = {
 }
 
 function checkRecording(data: unknown): Recording {
-  const given = parse(typeof data === "string" ? data : (JSON.stringify(data) ?? "null"))
-  if (!isRecord(given as Json) || !("version" in (given as object))) {
+  const parsed = parse(typeof data === "string" ? data : (JSON.stringify(data) ?? "null"))
+  if (!isRecord(parsed as Json) || !("version" in (parsed as object))) {
     throw invalid("it has no version; make one with toFixture(store, runId)")
   }
-  const { version, workflow, runId, records, graphs } = given as { readonly [key: string]: Json }
+  const { version, workflow, runId, labels, records, graphs } = parsed as { readonly [key: string]: Json }
   if (!Number.isInteger(version)) throw invalid("its version is no whole number")
   if (version !== RECORDING_VERSION) {
     const text = `This fixture has version ${version}; this library reads version ${RECORDING_VERSION}. Use a newer library, or record the run again.`
     throw new SuperstepError("FIXTURE_VERSION", text)
   }
-  if (typeof workflow !== "string") throw invalid('"workflow" is no text')
-  if (typeof runId !== "string") throw invalid('"runId" is no text')
+  if (typeof workflow !== "string") throw invalid('"workflow" is not a string')
+  if (typeof runId !== "string") throw invalid('"runId" is not a string')
+  const badLabels = labels === undefined ? undefined : labelsProblem(labels)
+  if (badLabels !== undefined) throw invalid(badLabels)
   if (!isRecord(graphs)) throw invalid('"graphs" is no object')
   if (!Array.isArray(records) || records.length === 0)
     throw invalid('"records" is no list with records in it')
@@ -120,13 +126,13 @@ function checkRecording(data: unknown): Recording {
   const first = records[0] as JournalRecord
   if (first.frame !== "" || first.entry.type !== "run.started")
     throw invalid("it does not begin with the start of a run")
-  return given as unknown as Recording
+  return parsed as unknown as Recording
 }
 
 function recordProblem(record: Json, index: number): string | undefined {
   if (!isRecord(record)) return " is no object"
   if (record.seq !== index + 1) return `.seq is not ${index + 1}: a record is missing or out of place`
-  if (typeof record.frame !== "string") return ".frame is no text"
+  if (typeof record.frame !== "string") return ".frame is not a string"
   const { entry } = record
   if (!isRecord(entry)) return ".entry is no object"
   if (typeof entry.type !== "string" || !Object.hasOwn(ENTRY_TYPES, entry.type)) {

@@ -209,7 +209,7 @@ describe("a replay against a changed workflow", () => {
     })
   })
 
-  test("goes on where the run was ended by what is fixed now (R3)", async () => {
+  test("continues where the run was ended by what is fixed now (R3)", async () => {
     const hold = controlled<number, string>("hold")
     const bad = (fixed: boolean) =>
       node("bad", () => {

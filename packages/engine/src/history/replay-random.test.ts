@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
 import { randomGraph } from "../core/random-graph.test-support.ts"
-import { randomProgram } from "../testing/random-program.test-support.ts"
+import { randomProgram } from "../testing/simulation/random-program.test-support.ts"
 import { printReplay, recordingOf, replay } from "./index.ts"
 import { anyDay, playDay } from "./random-day.test-support.ts"
 import { openRecording } from "./recording.ts"

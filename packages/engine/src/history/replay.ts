@@ -3,14 +3,17 @@
  * record, and so do people; timers fire when they did. What a handler does outside of steps is done again: put model calls,
  * requests and whatever else is not the same every time into `ctx.step`.
  *
+ * What a step was asked is not on record: a replay does not notice changed instructions, messages or tools of an agent, as
+ * its model calls are answered from the record. The report says how many.
+ *
  * When a handler looked at state is not on record. Where others change it meanwhile (in a flow schedule; a node's own state,
  * with deliveries that overlap) and the process died or the store was slow, a replay may show it an earlier value.
  */
 import type { Json, RunId, RunStatus, Usage } from "../core/index.ts"
-import { canonicalJson } from "../core/reducers.ts"
-import { usageWithout } from "../core/usage.ts"
-import type { Callable } from "../runtime/index.ts"
-import { type Divergence, firstDivergence } from "./divergence.ts"
+import { canonicalJson, usageWithout } from "../core/internal.ts"
+import type { Callable, JournalRecord } from "../runtime/index.ts"
+import { wrapText } from "../text/index.ts"
+import { type Divergence, excerpts, firstDivergence } from "./divergence.ts"
 import { openJournal } from "./journal-walk.ts"
 import { invalid, openRecording, type Recording } from "./recording.ts"
 import { ReplayedRun, type ReplayOptions } from "./replayed-run.ts"
@@ -34,6 +37,11 @@ export interface ReplayReport {
   }
   /** A replay that waits for an answer which is not on record is `waiting`; `running` is one that was cut short. */
   readonly status: BeforeAndAfter<RunStatus>
+  /**
+   * Model calls of the recording, which answers them. What they would be asked now is not compared: changed instructions,
+   * messages and tools do not show.
+   */
+  readonly recordedModelCalls: number
   /** Why the run failed. */
   readonly error?: Partial<BeforeAndAfter<string>> | undefined
 }
@@ -57,7 +65,8 @@ export async function replay<In, Out>(
   let run: ReplayedRun
   try {
     before = summarize(journal)
-    run = new ReplayedRun((await openRecording(recorded as unknown as Json)).journal, options)
+    const again = (await openRecording(recorded as unknown as Json)).journal
+    run = new ReplayedRun(again, options, recorded.labels)
   } catch (cause) {
     throw invalid("its records do not follow from one another", cause)
   }
@@ -67,7 +76,7 @@ export async function replay<In, Out>(
 }
 
 function report(
-  { runId, workflow }: Recording,
+  { runId, workflow, records }: Recording,
   before: RunSummary,
   after: RunSummary,
   notes: ReadonlyMap<string, string>,
@@ -93,8 +102,14 @@ function report(
     outputs: { before: before.outputs, after: after.outputs },
     usage: { before: before.usage, after: after.usage, difference },
     status: { before: before.status, after: after.status },
+    recordedModelCalls: records.filter(isModelCall).length,
     ...(Object.keys(error).length === 0 ? {} : { error }),
   }
+}
+
+/** Agents name the model with what a call of it used. */
+function isModelCall({ entry }: JournalRecord): boolean {
+  return entry.type === "step.recorded" && entry.source?.model !== undefined
 }
 
 function errorText<Key extends string>(key: Key, { error }: RunSummary): { [K in Key]?: string } {
@@ -135,4 +150,74 @@ function usageDifference(before: Usage, after: Usage): Usage {
   const parts = [...new Set([...Object.keys(before), ...Object.keys(after)])] as (keyof Usage)[]
   const differing = parts.map((part) => [part, (after[part] ?? 0) - (before[part] ?? 0)] as const)
   return Object.fromEntries(differing.filter(([, difference]) => difference !== 0))
+}
+
+const WIDTH = 80
+/** Characters of any one value. */
+const MAX = 400
+
+/** The report as text: at most 80 columns, no colours. */
+export function printReplay(report: ReplayReport): string {
+  const { runId, workflow, same, divergence, path, state, outputs, usage, status, error } = report
+  const title = `Replay of run "${runId}" of workflow "${workflow}": ${same ? "the same" : "it differs"}.`
+  const lines = wrapped(title, "")
+  const limits = notCompared(report)
+  if (same) return [...lines, ...limits].join("\n")
+  if (divergence !== undefined) {
+    const within = divergence.path.length === 0 ? "" : `In ${divergence.path.join(" > ")}: `
+    lines.push("", "First difference", ...wrapped(`${within}${divergence.what}`, "  "))
+  }
+  if (status.before !== status.after || error?.before !== error?.after) {
+    lines.push("", "Status", ...change([status.before, error?.before], [status.after, error?.after], "  "))
+  }
+  if (String(path.before) !== String(path.after)) {
+    lines.push("", "Path", ...change([path.before.join(", ")], [path.after.join(", ")], "  "))
+  }
+  if (state.length > 0) lines.push("", "State")
+  for (const { key, before, after } of state) {
+    lines.push(`  ${key}`, ...change([shown(before)], [shown(after)], "    "))
+  }
+  if (shown(outputs.before) !== shown(outputs.after)) {
+    lines.push("", "Outputs", ...change([shown(outputs.before)], [shown(outputs.after)], "  "))
+  }
+  const parts = Object.entries(usage.difference) as [keyof typeof usage.before, number][]
+  if (parts.length > 0) lines.push("", "Usage")
+  for (const [part, by] of parts) {
+    const sign = by > 0 ? "+" : ""
+    lines.push(`  ${part}: ${usage.before[part] ?? 0} before, ${usage.after[part] ?? 0} now (${sign}${by})`)
+  }
+  if (limits.length > 0) lines.push("", ...limits)
+  return lines.join("\n")
+}
+
+function notCompared({ recordedModelCalls: calls }: ReplayReport): string[] {
+  if (calls === 0) return []
+  const answered = calls === 1 ? "1 model call was" : `${calls} model calls were`
+  return wrapped(
+    `Not compared: instructions, messages and tools of agents. ${answered} answered from the record.`,
+    "",
+  )
+}
+
+function change(
+  before: readonly (string | undefined)[],
+  after: readonly (string | undefined)[],
+  indent: string,
+): string[] {
+  const [was, is] = excerpts(text(before), text(after), MAX)
+  return [...wrapped(was, `${indent}- `), ...wrapped(is, `${indent}+ `)]
+}
+
+function text(parts: readonly (string | undefined)[]): string {
+  return parts.filter((part) => part !== undefined).join(": ")
+}
+
+function shown(value: Json | undefined): string {
+  return value === undefined ? "not there" : JSON.stringify(value)
+}
+
+/** The first line after the indent, the others below it. */
+function wrapped(content: string, indent: string): string[] {
+  const below = " ".repeat(indent.length)
+  return wrapText(content, WIDTH - indent.length).map((line, i) => (i === 0 ? indent : below) + line)
 }

@@ -1,6 +1,5 @@
 /** A program whose handlers run as they are, and whose steps and waits are given to somebody else to allow. */
-import type { NodeId, RunId, TaskId, Usage, UsageSource } from "../core/index.ts"
-import { HandlerKeys } from "../runtime/handler-keys.ts"
+import type { NodeId, RunId, SourcedUsage, TaskId, Usage, UsageSource } from "../core/index.ts"
 import {
   type BoundHandler,
   type Callable,
@@ -9,10 +8,11 @@ import {
   type Program,
   programNode,
 } from "../runtime/index.ts"
+import { HandlerKeys } from "../runtime/internal.ts"
 
 /** One attempt at a task, while its handler runs. */
 export interface Attempt {
-  /** What the step gives; undefined: it is to be run. */
+  /** The recorded step; undefined: run it. */
   step(key: string): RecordedStep | undefined
   /** A step that is run, for real. */
   live<T>(step: Promise<T>): Promise<T>
@@ -24,15 +24,16 @@ export interface Attempt {
   mayWait(key: string): Promise<void>
 }
 
-/** What a step gives, instead of being run. */
+/** The recorded result of a step, which is not run. */
 export interface RecordedStep {
   readonly value: () => Promise<unknown>
   readonly usage?: Usage | undefined
   readonly source?: UsageSource | undefined
+  readonly also?: readonly SourcedUsage[] | undefined
 }
 
 /** Which task's handler it is, and which attempt. */
-export interface Place {
+export interface TaskPosition {
   readonly frame: string
   readonly task: TaskId
   readonly node: NodeId
@@ -42,7 +43,7 @@ export interface Place {
 
 export interface Director {
   /** Calls the handler, and says when and how the attempt ends. */
-  perform(place: Place, act: (attempt: Attempt) => unknown): Promise<unknown>
+  perform(place: TaskPosition, act: (attempt: Attempt) => unknown): Promise<unknown>
 }
 
 /** The graph is the same: only what handlers are called with is another. */
@@ -88,10 +89,11 @@ function contextOf(
   const step: Context["step"] = (name, run, options) => {
     const recorded = attempt.step(keys.next("step", name))
     if (recorded === undefined) return attempt.live(ctx.step(name, run, options))
-    const { value, usage, source } = recorded
+    const { value, usage, source, also } = recorded
     return ctx.step(name, value as typeof run, {
       usage: usage && (() => usage),
       source: source && (() => source),
+      also: also && (() => also),
     })
   }
   const _scope: Context["scope"] = (name) => contextOf(ctx.scope(name), attempt, replayed, keys.scope(name))

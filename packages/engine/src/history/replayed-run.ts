@@ -6,9 +6,9 @@
  * It leaves to its parts: what is on record (RecordedRun), how handlers are held (replayed-program), what people, timers
  * and the like do (OutsideWorld). Invariants:
  * R1 as long as the workflow does what it did, its entries come in the order, and at the times, of the record.
- * R2 no step runs, unless `live` says so: it gives what is on record, or fails as it did then, or with REPLAY_DIVERGED.
+ * R2 no step runs, unless `live` is set: it returns the recorded result, or fails as it did then, or with REPLAY_DIVERGED.
  * R3 what was under way when the recording was made stays under way, as long as the recorded end can still come.
- * R4 time goes on by itself only when nothing else is left to do.
+ * R4 time advances by itself only when nothing else is left to do.
  */
 import {
   fromErrorData,
@@ -18,8 +18,14 @@ import {
   signatureOf,
   type Task,
 } from "../core/index.ts"
-import { Frame } from "../runtime/frame.ts"
-import { type JournalRecord, type Program, RunHost, type Store, systemClock } from "../runtime/index.ts"
+import {
+  type JournalRecord,
+  type Labels,
+  type Program,
+  RunHost,
+  type Store,
+  systemClock,
+} from "../runtime/index.ts"
 import { memoryStore } from "../stores/index.ts"
 import type { Journal } from "./journal-walk.ts"
 import { callOf, Names } from "./names.ts"
@@ -28,9 +34,9 @@ import { type RecordedFailure, RecordedRun, type RecordedTask, returnKey } from 
 import {
   type Attempt,
   type Director,
-  type Place,
   type RecordedStep,
   replayedProgram,
+  type TaskPosition,
 } from "./replayed-program.ts"
 
 export interface ReplayOptions {
@@ -41,7 +47,7 @@ export interface ReplayOptions {
 }
 
 /** An attempt whose handler was called. */
-interface Part extends Place {
+interface Part extends TaskPosition {
   readonly recorded: RecordedTask | undefined
   /** Ends the attempt, whatever its handler still does. */
   readonly fail: (error: unknown) => void
@@ -59,7 +65,7 @@ interface Turn {
   readonly take: () => void
 }
 
-/** What is not on record comes after all that is; and last, what goes on where the recording ended (R3). */
+/** What is not on record comes after all that is; and last, what was under way where the recording ended (R3). */
 const NOT_RECORDED = 2 ** 40
 const BEYOND = 2 ** 45
 
@@ -89,17 +95,18 @@ export class ReplayedRun implements Director {
   /** What could not be taken from the record, by frame and task. */
   readonly notes = new Map<string, string>()
 
-  constructor(journal: Journal, options: ReplayOptions) {
+  constructor(journal: Journal, options: ReplayOptions, labels?: Labels) {
     this.#first = (journal.records[0] as JournalRecord).entry as RunStarted
     this.#recorded = new RecordedRun(journal)
     this.#options = options
     this.#now = this.#first.at
     this.#host = new RunHost({
       runId: this.#first.runId,
+      labels,
       store: this.#store,
       // Timers are found where they are kept, and fired when it is their turn.
       clock: { now: () => this.#now, setTimer: () => () => undefined },
-      onReturn: (frame, giveBack) => this.#return(frame, giveBack),
+      onReturn: (frame, returnNow) => this.#return(frame, returnNow),
     })
     this.#outside = new OutsideWorld(this.#host, this.#recorded, this.#names, (place, text) =>
       this.#note(place, text),
@@ -114,9 +121,9 @@ export class ReplayedRun implements Director {
     const { name: workflow } = graph
     const { hash } = graphData(graph)
     const entry = { ...this.#first, workflow, signature: signatureOf(graph).hash, graph: hash }
-    host.create({ runId, holder: "replay", token: 1 }, { workflow, graph: hash }, undefined)
-    host.together(() => Frame.start(host, replayedProgram(runId, this)(program), entry, undefined))
-    while (await this.#goOn()) {
+    host.create({ runId, holder: "replay", token: 1 }, { workflow, graph: hash })
+    host.start(replayedProgram(runId, this)(program), entry)
+    while (await this.#advance()) {
       // What follows from what has happened comes next.
     }
     if (host.failure !== undefined) throw host.failure
@@ -126,7 +133,7 @@ export class ReplayedRun implements Director {
 
   // What handlers do
 
-  perform(place: Place, act: (attempt: Attempt) => unknown): Promise<unknown> {
+  perform(place: TaskPosition, act: (attempt: Attempt) => unknown): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const part = this.#enter(place, reject)
       const attempt: Attempt = {
@@ -145,7 +152,7 @@ export class ReplayedRun implements Director {
     })
   }
 
-  #enter(place: Place, fail: Part["fail"]): Part {
+  #enter(place: TaskPosition, fail: Part["fail"]): Part {
     const { frame, task, node } = place
     const recorded = this.#recorded.task(this.#names.task(frame, task, node))
     this.#outside.add(frame)
@@ -164,7 +171,7 @@ export class ReplayedRun implements Director {
     if (failure !== undefined) return { value: () => Promise.reject(fromErrorData(failure.error)) }
     if (found !== undefined) {
       const value = () => this.#turn(part, recorded?.takeTurn(key)).then(() => found.value)
-      return { value, usage: found.usage, source: found.source }
+      return { value, usage: found.usage, source: found.source, also: found.also }
     }
     if (this.#options.live) return undefined
     const value = async () => {
@@ -203,10 +210,10 @@ export class ReplayedRun implements Director {
   }
 
   /** A sub-workflow is over. */
-  #return(key: string, giveBack: () => void): void {
+  #return(key: string, returnNow: () => void): void {
     const { frame, task, call } = callOf(key)
     const caller = this.#parts.get(`${frame} ${task}`) as Part
-    this.#turn(caller, caller.recorded?.takeTurn(returnKey(call))).then(giveBack)
+    this.#turn(caller, caller.recorded?.takeTurn(returnKey(call))).then(returnNow)
   }
 
   /** The handler has ended. Gives the error with which the attempt fails all the same. */
@@ -257,7 +264,7 @@ export class ReplayedRun implements Director {
     if (!this.notes.has(place)) this.notes.set(place, text)
   }
 
-  #taskOf({ frame, task, attempt }: Place): Task | undefined {
+  #taskOf({ frame, task, attempt }: TaskPosition): Task | undefined {
     const found = this.#host.frame(frame)?.machine.task(task)
     return found?.attempt === attempt ? found : undefined
   }
@@ -265,7 +272,7 @@ export class ReplayedRun implements Director {
   // What happens next
 
   /** Lets one thing happen. False when nothing is left that can. */
-  async #goOn(): Promise<boolean> {
+  async #advance(): Promise<boolean> {
     await this.#atRest()
     if (this.#host.failure !== undefined || this.#host.root.machine.isOver()) return false
     const move = this.#nextMove()
@@ -369,7 +376,7 @@ export class ReplayedRun implements Director {
     })
   }
 
-  /** R4: the next timer that is not on record. False when there is none: the replay has come to its end. */
+  /** R4: the next timer that is not on record. False when there is none: the replay is over. */
   #letTimePass(): boolean {
     const timer = this.#outside.nextTimer()
     if (timer === undefined) return this.#stop()

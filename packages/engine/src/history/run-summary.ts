@@ -1,4 +1,5 @@
-/** What a run came to, task by task, as far as two runs of a workflow are compared by it. Attempts and times do not count. */
+/** The outcome of a run, task by task, for comparing two runs of a workflow. Attempts and times do not count. */
+
 import type {
   Entry,
   ErrorData,
@@ -11,8 +12,9 @@ import type {
   TaskId,
   Usage,
 } from "../core/index.ts"
+import type { FoldedFrame, FoldedRecord } from "../runtime/internal.ts"
 import { isTriedAgain } from "./checkpoints.ts"
-import { type Journal, JournalWalk, type WalkedFrame, type WalkedRecord } from "./journal-walk.ts"
+import { type Journal, JournalWalk } from "./journal-walk.ts"
 import { callOf } from "./names.ts"
 
 export interface RunSummary {
@@ -70,12 +72,12 @@ export function summarize(journal: Journal): RunSummary {
   const frames = new Map<string, OwnFrame>()
   for (const walked of walk) take(walked, frames)
   for (const { tasks } of frames.values()) tasks.sort((a, b) => a.id - b.id)
-  const { machine } = walk.frames.get("") as WalkedFrame
+  const { machine } = walk.frames.get("") as FoldedFrame
   const { status, error, outputs, usage, lost } = machine
   return { status, error, outputs, state: machine.allState(), usage, lost, root: frames.get("") as OwnFrame }
 }
 
-function take(walked: WalkedRecord, frames: Map<string, OwnFrame>): void {
+function take(walked: FoldedRecord, frames: Map<string, OwnFrame>): void {
   const { record, effects } = walked
   const frame = frames.get(record.frame) ?? newFrame(walked.frame, frames)
   if ("task" in record.entry) {
@@ -92,7 +94,7 @@ function take(walked: WalkedRecord, frames: Map<string, OwnFrame>): void {
   }
 }
 
-function newFrame({ key, path, machine }: WalkedFrame, frames: Map<string, OwnFrame>): OwnFrame {
+function newFrame({ key, path, machine }: FoldedFrame, frames: Map<string, OwnFrame>): OwnFrame {
   const { schedule } = machine.graph
   const frame: OwnFrame = { key, path, schedule, tasks: [], byId: new Map() }
   frames.set(key, frame)
@@ -102,7 +104,7 @@ function newFrame({ key, path, machine }: WalkedFrame, frames: Map<string, OwnFr
   return frame
 }
 
-function takeEntry(task: OwnTask, entry: Entry, walked: WalkedRecord): void {
+function takeEntry(task: OwnTask, entry: Entry, walked: FoldedRecord): void {
   switch (entry.type) {
     case "step.recorded":
       task.steps.set(entry.key, entry.value)

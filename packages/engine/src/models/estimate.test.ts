@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { estimateInput, estimateTokens } from "./estimate.ts"
+import { estimateInput, estimateTokens } from "./usage.ts"
 
 test("four letters are about a token, and so is one character of a dense script", () => {
   expect(estimateTokens("")).toBe(0)

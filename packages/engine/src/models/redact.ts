@@ -1,11 +1,137 @@
-/** Takes keys out of a text, those of the environment and whatever looks like one, so that it can be journaled and shown. */
-import { COARSE_KEY_PATTERNS, KEY_PATTERNS, MASK } from "../text/index.ts"
-import { secretValues } from "./secret-env.ts"
+/**
+ * Removes secrets from text and data before they are journaled, shown or recorded: values of environment variables whose
+ * name marks them as secret, and whatever looks like a key.
+ */
 
+import type { Json } from "../core/index.ts"
+import { COARSE_KEY_PATTERNS, isSecretName, KEY_PATTERNS, MASK, secretAssignment } from "../text/index.ts"
+
+/** For messages. Coarse: it may also mask an id or a hash. */
 export function withoutSecrets(text: string): string {
   let clean = text
   for (const value of secretValues()) clean = clean.replaceAll(value, MASK)
   for (const [pattern, replacement] of COARSE_KEY_PATTERNS) clean = clean.replace(pattern, replacement)
   for (const [pattern, replacement] of KEY_PATTERNS) clean = clean.replace(pattern, replacement)
   return clean
+}
+
+/** A shorter value may be an ordinary word. */
+const MIN_VALUE = 8
+
+/** Read each time: a key may be set at any time. `also` names variables whose values are secret whatever their length. */
+function secretValues(also: readonly string[] = []): string[] {
+  return Object.entries(process.env).flatMap(([name, value]) => {
+    if (!value) return []
+    if (also.includes(name)) return [value]
+    return value.length >= MIN_VALUE && isSecretName(name) ? [value] : []
+  })
+}
+
+export interface CassetteSecrets {
+  /** Environment variables whose values are secret, besides those whose name marks them, such as OPENAI_API_KEY. */
+  readonly secretEnv?: readonly string[] | undefined
+  /** Fields whose values are secret, besides those whose name marks them, such as password. */
+  readonly secretFields?: readonly string[] | undefined
+}
+
+/** A shorter prefix of a value reveals nothing. */
+const MIN_PREFIX = 6
+
+/** Fields whose values link parts of a conversation: patterns must not change them. */
+const LINK_FIELD = /^(id|toolCallId|itemId|approvalId|hash)$/
+
+/** For cassettes. A recording must still replay, so ids, hashes and files stay as they are. */
+export class SecretStripper {
+  readonly #env: readonly string[]
+  readonly #fields: ReadonlySet<string>
+  readonly #assignment: RegExp | undefined
+
+  constructor({ secretEnv = [], secretFields = [] }: CassetteSecrets) {
+    this.#env = secretEnv
+    this.#fields = new Set(secretFields.map((field) => field.toLowerCase()))
+    const names = secretFields.map((field) => field.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+    this.#assignment = names.length === 0 ? undefined : secretAssignment(names.join("|"), 1)
+  }
+
+  data(value: Json): Json {
+    return this.#data(value, "", this.#values())
+  }
+
+  /** The value as JSON without secrets; `encode` replaces bytes. */
+  json(value: unknown, encode: (bytes: Uint8Array) => Json): Json {
+    const text = JSON.stringify(value, function (this: Record<string, unknown>, key, item: unknown) {
+      // `toJSON` of a Buffer has changed `item` already.
+      const bytes = this[key]
+      return bytes instanceof Uint8Array ? encode(bytes) : item
+    })
+    return text === undefined ? null : this.data(JSON.parse(text))
+  }
+
+  /** Text that may be JSON, such as arguments. */
+  text(text: string): string {
+    return this.#text(text, "", this.#values())
+  }
+
+  /** Text that broke off, possibly within a secret. */
+  prefix(text: string): string {
+    const values = this.#values()
+    let clean = this.#text(text, "", values)
+    for (const value of values) {
+      for (let length = value.length - 1; length >= MIN_PREFIX; length--) {
+        if (clean.endsWith(value.slice(0, length))) clean = clean.slice(0, -length) + MASK
+      }
+    }
+    return clean
+  }
+
+  #data(value: Json, field: string, values: readonly string[]): Json {
+    if (this.#fields.has(field.toLowerCase())) return MASK
+    if (typeof value === "string") return isSecretName(field) ? MASK : this.#text(value, field, values)
+    if (typeof value === "number") return isSecretName(field) ? MASK : value
+    if (typeof value !== "object" || value === null) return value
+    if (Array.isArray(value)) return value.map((item: Json) => this.#data(item, field, values))
+    const isFile = "mediaType" in value
+    return Object.fromEntries(
+      Object.entries(value).flatMap(([key, item]) => {
+        if (item === undefined) return []
+        const within = isFile && key === "data" ? "id" : key
+        return [[this.#text(key, "", values), this.#data(item, within, values)]]
+      }),
+    )
+  }
+
+  #text(text: string, field: string, values: readonly string[]): string {
+    const parsed = parseIfJson(text)
+    if (parsed !== undefined) {
+      const clean = this.#data(parsed, "", values)
+      return JSON.stringify(clean) === JSON.stringify(parsed) ? text : JSON.stringify(clean)
+    }
+    let clean = text
+    for (const value of values) clean = clean.replaceAll(value, MASK)
+    if (LINK_FIELD.test(field)) return clean
+    for (const [pattern, replacement] of KEY_PATTERNS) clean = clean.replace(pattern, replacement)
+    return this.#assignment === undefined ? clean : clean.replace(this.#assignment, `$1${MASK}`)
+  }
+
+  /** The values, and the forms in which they are sent. */
+  #values(): string[] {
+    const forms = secretValues(this.#env).flatMap((value) => [
+      value,
+      encodeURIComponent(value),
+      JSON.stringify(value).slice(1, -1),
+      Buffer.from(value).toString("base64"),
+    ])
+    // The longest first: one value may be the beginning of another.
+    return [...new Set(forms)].sort((a, b) => b.length - a.length)
+  }
+}
+
+/** The value of a string that is a JSON object or list. */
+export function parseIfJson(text: string): Json | undefined {
+  if (!/^\s*[[{]/.test(text)) return undefined
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import { usageProblem } from "../core/index.ts"
-import { ASKED, NO_USAGE, USAGE } from "./driven-model.test-support.ts"
+import { ASKED, NO_USAGE, USAGE } from "./call/driven-model.test-support.ts"
 import { priceTable } from "./prices.ts"
 import { usageOf } from "./usage.ts"
 
@@ -27,22 +27,29 @@ test("tokens that the provider does not tell are estimated, and marked", () => {
 })
 
 test("parts stand in for a total, and cached input has its price", () => {
-  const told = {
+  const reported = {
     inputTokens: { total: undefined, noCache: 60, cacheRead: 40, cacheWrite: undefined },
     outputTokens: { total: undefined, text: 5, reasoning: 5 },
   }
-  const usage = usageOf("acme/m", ASKED, content, told, prices)
-  expect(usage).toEqual({ inputTokens: 100, outputTokens: 10, modelCalls: 1, usd: 0.00016 })
+  const usage = usageOf("acme/m", ASKED, content, reported, prices)
+  expect(usage).toEqual({
+    inputTokens: 100,
+    outputTokens: 10,
+    cachedInputTokens: 40,
+    reasoningTokens: 5,
+    modelCalls: 1,
+    usd: 0.00016,
+  })
 })
 
 test.each([[Number.NaN], [-5], [Number.POSITIVE_INFINITY], ["12"]])(
   "a count of %s cannot be counted on, and does not fail the reply",
   (total) => {
-    const told = {
+    const reported = {
       ...USAGE,
       outputTokens: { ...USAGE.outputTokens, total: total as number, text: undefined },
     }
-    const usage = usageOf("acme/m", ASKED, content, told, prices)
+    const usage = usageOf("acme/m", ASKED, content, reported, prices)
     expect(usage).toMatchObject({ outputTokens: 10, estimatedCalls: 1 })
     expect(usageProblem(usage)).toBeUndefined()
   },

@@ -1,97 +1,190 @@
-/** What a call used, as it is counted: the provider's numbers, an estimate where it gave none, and the price if known. */
+/**
+ * What a call uses. Before the call: an estimate, to reserve it. After the call: the provider's numbers, an estimate where
+ * it reports none, and the price if it is known. Estimates go by length, and are marked as estimates.
+ */
 import type { LanguageModelV3Usage } from "@ai-sdk/provider"
 import type { Usage } from "../core/index.ts"
-import { estimateInput, estimateTokens } from "./estimate.ts"
-import type { ModelCall, ReplyPart } from "./model.ts"
-import type { PriceTable, TokenCounts } from "./prices.ts"
+import type { AnswerTokens } from "../runtime/index.ts"
+import { type Model, type ModelCall, modelName, type ReplyPart, settingsOf } from "./model.ts"
+import { defaultPrices, type PriceTable } from "./prices.ts"
 
-export function usageOf(
-  model: string,
-  call: ModelCall,
-  content: readonly ReplyPart[],
-  told: LanguageModelV3Usage | undefined,
-  prices: PriceTable,
-): Usage {
-  return counted(model, call, countsOf(told), () => estimateOutput(content), prices)
+const CHARACTERS_PER_TOKEN = 4
+/** Scripts in which a character is about a token: Chinese, Japanese, Korean. */
+const DENSE = /[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]/g
+/** The role and the borders of a message. */
+const PER_MESSAGE = 4
+/** An image or a document counts as one page: its size says little. */
+const PER_FILE = 1_000
+
+export function estimateTokens(text: string): number {
+  const dense = text.match(DENSE)?.length ?? 0
+  return dense + Math.ceil((text.length - dense) / CHARACTERS_PER_TOKEN)
 }
 
-/** A stream as far as it came. */
-interface Dropped {
-  /** Everything that it said, as one text. */
-  readonly said: string
-  readonly usage: LanguageModelV3Usage | undefined
-}
-
-/** A stream that broke off is paid for up to there. Undefined where nothing says that it had begun. */
-export function usageOfDropped(
-  model: string,
-  call: ModelCall,
-  { said, usage }: Dropped,
-  prices: PriceTable,
-): Usage | undefined {
-  const known = countsOf(usage)
-  if (said === "" && known.input === undefined && known.output === undefined) return undefined
-  return counted(model, call, known, () => estimateTokens(said), prices)
-}
-
-type KnownCounts = Omit<TokenCounts, "input" | "output"> & {
-  readonly input: number | undefined
-  readonly output: number | undefined
-}
-
-function countsOf(told: LanguageModelV3Usage | undefined): KnownCounts {
-  return {
-    input: total(told?.inputTokens, "noCache", "cacheRead", "cacheWrite"),
-    output: total(told?.outputTokens, "text", "reasoning"),
-    cacheRead: count(told?.inputTokens?.cacheRead),
-    cacheWrite: count(told?.inputTokens?.cacheWrite),
+/** What a model reads: the prompt, and the tools it is offered. */
+export function estimateInput(call: Pick<ModelCall, "prompt" | "tools">): number {
+  let tokens = 0
+  for (const { content } of call.prompt) {
+    tokens += PER_MESSAGE
+    if (typeof content === "string") {
+      tokens += estimateTokens(content)
+      continue
+    }
+    for (const part of content) {
+      if (part.type === "text" || part.type === "reasoning") tokens += estimateTokens(part.text)
+      else if (part.type === "file") tokens += PER_FILE
+      else if (part.type === "tool-result" && part.output.type === "content") {
+        for (const one of part.output.value)
+          tokens += one.type === "text" ? estimateTokens(one.text) : PER_FILE
+      } else tokens += estimateTokens(JSON.stringify(part))
+    }
   }
-}
-
-function counted(
-  model: string,
-  call: ModelCall,
-  { input, output, cacheRead, cacheWrite }: KnownCounts,
-  estimate: () => number,
-  prices: PriceTable,
-): Usage {
-  const tokens = {
-    input: input ?? estimateInput(call),
-    output: output ?? estimate(),
-    cacheRead,
-    cacheWrite,
-  }
-  const usd = prices.cost(model, tokens)
-  return {
-    inputTokens: tokens.input,
-    outputTokens: tokens.output,
-    modelCalls: 1,
-    ...(usd === undefined ? { unpricedCalls: 1 } : { usd }),
-    ...(input === undefined || output === undefined ? { estimatedCalls: 1 } : {}),
-  }
-}
-
-/** The total, or the sum of its parts where only these were told. */
-function total<Part extends string>(
-  told: Partial<Record<Part | "total", number | undefined>> | undefined,
-  ...parts: Part[]
-): number | undefined {
-  const whole = count(told?.total)
-  if (whole !== undefined) return whole
-  const known = parts.map((part) => count(told?.[part])).filter((value) => value !== undefined)
-  return known.length === 0 ? undefined : known.reduce((sum, value) => sum + value, 0)
-}
-
-/** What cannot be counted was not told: a reply that is paid for must not fail on it. */
-function count(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined
+  return call.tools === undefined ? tokens : tokens + estimateTokens(JSON.stringify(call.tools))
 }
 
 function estimateOutput(content: readonly ReplyPart[]): number {
   let tokens = 0
   for (const part of content) {
     if (part.type === "text" || part.type === "reasoning") tokens += estimateTokens(part.text)
-    else if (part.type === "tool-call") tokens += estimateTokens(part.name) + estimateTokens(part.args)
+    else if (part.type === "tool-call" || part.type === "provider-call")
+      tokens += estimateTokens(part.name) + estimateTokens(part.args)
   }
   return tokens
+}
+
+/**
+ * What a call may use at most: the prompt by its length, the reply by the call's limit, the price of the most expensive
+ * model that may answer. Without a limit on the reply, only the prompt can be reserved.
+ */
+export function modelReservation(
+  models: readonly Model[],
+  call: ModelCall,
+  prices: PriceTable = defaultPrices(),
+): Usage {
+  const inputTokens = estimateInput(call)
+  let outputTokens = 0
+  let usd: number | undefined
+  let unpricedCalls = 0
+  for (const model of models) {
+    const output = maxReply(model, call)
+    outputTokens = Math.max(outputTokens, output)
+    const cost = prices.cost(modelName(model), { input: inputTokens, output })
+    if (cost === undefined) unpricedCalls = 1
+    else usd = Math.max(usd ?? 0, cost)
+  }
+  return {
+    inputTokens,
+    outputTokens,
+    modelCalls: 1,
+    ...(usd !== undefined && { usd }),
+    // A model without a known price may be the one that answers.
+    ...((usd === undefined || unpricedCalls > 0) && { unpricedCalls: 1 }),
+    estimatedCalls: 1,
+  }
+}
+
+/** Settings come from the user unchecked: a value that is not a positive number sets no limit. */
+function maxReply(model: Model, call: ModelCall): number {
+  const { maxOutputTokens: most = settingsOf(model).maxOutputTokens } = call
+  return typeof most === "number" && most > 0 && Number.isFinite(most) ? most : 0
+}
+
+export function usageOf(
+  model: string,
+  call: ModelCall,
+  content: readonly ReplyPart[],
+  reported: LanguageModelV3Usage | undefined,
+  prices: PriceTable,
+): Usage {
+  return counted(model, call, tokenCounts(reported), () => estimateOutput(content), prices)
+}
+
+/** A stream, as far as it has come. */
+interface Streamed {
+  /** Everything it sent, as one string. */
+  readonly received: string
+  readonly usage: LanguageModelV3Usage | undefined
+}
+
+/** What one request to a model uses, from the moment it is sent. */
+export class RequestUsage {
+  readonly model: string
+  readonly #call: ModelCall
+  readonly #prices: PriceTable
+  stream: Streamed | undefined
+  /** What the provider said, of a reply that is no answer. */
+  reported: Usage | undefined
+
+  constructor(model: string, call: ModelCall, prices: PriceTable) {
+    this.model = model
+    this.#call = call
+    this.#prices = prices
+  }
+
+  /** The prompt, and what has been received. */
+  sofar(): Usage {
+    const { received = "", usage } = this.stream ?? {}
+    return (
+      this.reported ??
+      counted(this.model, this.#call, tokenCounts(usage), () => estimateTokens(received), this.#prices)
+    )
+  }
+
+  /** When it has failed. Undefined: it was not sent. A request that the provider refused costs no tokens. */
+  after({ isSent, isServed }: { readonly isSent: boolean; readonly isServed: boolean }): Usage | undefined {
+    const { received = "", usage } = this.stream ?? {}
+    const { input, output } = tokenCounts(usage)
+    const hasBegun = this.reported !== undefined || received !== "" || (input ?? output) !== undefined
+    if (hasBegun || isServed) return this.sofar()
+    return isSent ? { modelCalls: 1 } : undefined
+  }
+}
+
+/** The provider's numbers, as far as they are numbers. */
+export function tokenCounts(reported: LanguageModelV3Usage | undefined): AnswerTokens {
+  const { inputTokens, outputTokens } = reported ?? {}
+  return {
+    input: total(inputTokens, "noCache", "cacheRead", "cacheWrite"),
+    output: total(outputTokens, "text", "reasoning"),
+    cacheRead: count(inputTokens?.cacheRead),
+    cacheWrite: count(inputTokens?.cacheWrite),
+    reasoning: count(outputTokens?.reasoning),
+  }
+}
+
+function counted(
+  model: string,
+  call: ModelCall,
+  { input, output, cacheRead, cacheWrite, reasoning }: AnswerTokens,
+  estimate: () => number,
+  prices: PriceTable,
+): Usage {
+  const tokens = { input: input ?? estimateInput(call), output: output ?? estimate(), cacheRead, cacheWrite }
+  const usd = prices.cost(model, tokens)
+  return {
+    inputTokens: tokens.input,
+    outputTokens: tokens.output,
+    ...(cacheRead ? { cachedInputTokens: cacheRead } : {}),
+    ...(cacheWrite ? { cacheWriteTokens: cacheWrite } : {}),
+    ...(reasoning ? { reasoningTokens: reasoning } : {}),
+    modelCalls: 1,
+    ...(usd === undefined ? { unpricedCalls: 1 } : { usd }),
+    ...(input === undefined || output === undefined ? { estimatedCalls: 1 } : {}),
+  }
+}
+
+/** The total, or the sum of its parts where only these are reported. */
+function total<Part extends string>(
+  reported: Partial<Record<Part | "total", number | undefined>> | undefined,
+  ...parts: Part[]
+): number | undefined {
+  const known = parts.map((part) => count(reported?.[part])).filter((value) => value !== undefined)
+  return (
+    count(reported?.total) ?? (known.length === 0 ? undefined : known.reduce((sum, value) => sum + value, 0))
+  )
+}
+
+/** A value that is not a count is ignored: a reply that is paid for must not fail on it. */
+function count(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined
 }

@@ -1,56 +1,58 @@
 /** Ready-made ways of working, each an ordinary workflow, and the ports of what they look things up in. */
-export { type FormatOptions, formatRows } from "./format-rows.ts"
+
+export type { Evidence as GoalEvidence } from "./goal/answer/evidence.ts"
+export type { GoalBasis, GoalSource } from "./goal/answer/goal-sources.ts"
+export type { ConfiguredSource, GoalBackends } from "./goal/goal-backends.ts"
+export { goalChat } from "./goal/goal-chat.ts"
+export type { GoalAgent, GoalConfig, GoalSearch, SqlSearch } from "./goal/goal-config.ts"
+export type { DatabaseSettings, GraphSettings, IndexSettings } from "./goal/goal-shape.ts"
 export {
-  type DatabaseSettings,
-  type GoalAgent,
-  type GoalBackends,
-  type GoalConfig,
-  type GoalFile,
-  type GoalSearch,
   type GoalWorkflow,
   type GraphGoalConfig,
-  type GraphSettings,
   goalWorkflow,
   graphWorkflow,
-  type IndexSettings,
+  runGoal,
+  runGraphWorkflow,
+} from "./goal/graph-workflow.ts"
+export {
+  type GoalFile,
   isGoalConfig,
   type LoadedGoal,
   type LoadGoalOptions,
   loadGoalConfig,
-  runGoal,
-  runGraphWorkflow,
-  runSequentialGoal,
-  type SqlSearch,
-  sequentialGoal,
-} from "./goal/index.ts"
+} from "./goal/load-goal-config.ts"
+export { type FormatOptions, formatRows } from "./goal/search/database-text.ts"
+export type { GoalRoute } from "./goal/search/search-stages.ts"
+export { runSequentialGoal, sequentialGoal } from "./goal/sequential-goal.ts"
 export type {
   AskOptions,
   BestDatabase,
   Column,
+  CypherQueries,
   Database,
+  DatabaseProfile,
+  ForeignKey,
   Found,
   PageReader,
   QueryOptions,
   QueryResult,
+  RankedSource,
   Retriever,
   SchemaRetriever,
   SearchOptions,
+  SourceRanker,
+  SourceRanking,
+  Sources,
   Table,
   WebPage,
   WebResult,
   WebSearch,
 } from "./ports.ts"
-export {
-  type A2aAgentOptions,
-  type A2aVersion,
-  a2aAgent,
-  type FoundryAgentOptions,
-  foundryAgent,
-  type RemoteAgent,
-  type RemoteInput,
-  type RemoteOptions,
-  type Token,
-} from "./remote/index.ts"
+export { a2aAgent } from "./remote/a2a-agent.ts"
+export type { A2aAgentOptions } from "./remote/a2a-client.ts"
+export type { A2aVersion } from "./remote/a2a-wire.ts"
+export { type FoundryAgentOptions, foundryAgent } from "./remote/foundry-agent.ts"
+export type { RemoteAgent, RemoteInput, RemoteOptions, RemoteToken } from "./remote/remote-agent.ts"
 export {
   autoResearch,
   type DeepResearchOptions,
@@ -64,6 +66,10 @@ export {
   type JudgeAnswer,
   type Models,
   pageTool,
+  type ReportClaim,
+  type ReportSection,
+  type ReportSource,
+  type ReportText,
   type ResearchBudget,
   type ResearchCall,
   type ResearchEvent,
@@ -71,10 +77,13 @@ export {
   type ResearchMode,
   type ResearchOptions,
   ResearchProjection,
+  type ResearchReport,
   type ResearchRole,
   type ResearchSection,
+  type ResearchSource,
   type ResearchTask,
   type ResearchTool,
+  reportHtml,
   researchEvents,
   searchEvidence,
   type TextEmbeddings,
@@ -102,12 +111,12 @@ export {
   type PlanAnswer,
   type ProgressLedger,
   person,
-  type Said,
   type SelectSpeaker,
   type SomeAgent,
   sequential,
   type Team,
   type TeamInput,
+  type TeamMessage,
   type TeamOptions,
   type TeamState,
   type Terminate,

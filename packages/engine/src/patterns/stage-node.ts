@@ -14,25 +14,25 @@ export function agentStage<In, Out>(
   return stage(id, { kind: "agent", handlers: [{ schema: input, run: run as never }], ...rest })
 }
 
-interface WorkflowStage<In, Inner, Given, Out> {
+interface WorkflowStage<In, Inner, InnerOut, Out> {
   /** Of the node's messages. Default: any. */
   readonly schema?: Schema | undefined
   /** What the workflow takes. */
   readonly input: (message: In, ctx: Context) => Inner
   /** What the node sends for its outputs, and for a failure; absent: a failure inside is the node's own. */
-  readonly output: (outputs: readonly Given[]) => Out
+  readonly output: (outputs: readonly InnerOut[], ctx: Context) => Out
   readonly failed?: ((error: unknown, ctx: Context) => Out) | undefined
 }
 
-export function workflowStage<In, Inner, Given, Out>(
+export function workflowStage<In, Inner, InnerOut, Out>(
   id: string,
-  inner: Callable<Inner, Given>,
-  { schema, input, output, failed }: WorkflowStage<In, Inner, Given, Out>,
+  inner: Callable<Inner, InnerOut>,
+  { schema, input, output, failed }: WorkflowStage<In, Inner, InnerOut, Out>,
 ): Node<In, Out> {
   const run = async (message: In, ctx: Context): Promise<Out> => {
-    const given = input(message, ctx)
+    const value = input(message, ctx)
     try {
-      return output(await called(inner, given, ctx))
+      return output(await called(inner, value, ctx), ctx)
     } catch (error) {
       if (failed === undefined || ctx.signal.aborted) throw error
       return failed(error, ctx)
@@ -45,7 +45,7 @@ export function workflowStage<In, Inner, Given, Out>(
   })
 }
 
-/** The outputs of a workflow that is called; a failure inside is thrown word for word, and a limit is a limit. */
+/** The outputs of a called workflow. A failure inside is thrown unchanged. */
 export async function called<In, Out>(
   inner: Callable<In, Out>,
   input: In,
@@ -54,7 +54,7 @@ export async function called<In, Out>(
   try {
     return await ctx.call(inner, input)
   } catch (error) {
-    throw isSuperstepError(error) && isSuperstepError(error.cause) ? error.cause : error
+    throw isSuperstepError(error) && error.cause instanceof Error ? error.cause : error
   }
 }
 

@@ -4,6 +4,12 @@ import type { RunEvent as EngineEvent } from "../runtime/index.ts"
 import { json, parseEvent, type RunEvent, runEvent } from "./index.ts"
 import { cases, realRun } from "./real-runs.test-support.ts"
 
+const schemas = runEvent.def.options.map(({ shape }) => ({ type: typeOf(shape.type), shape }))
+
+function typeOf<Type>(literal: { readonly def: { readonly values: readonly Type[] } }): Type {
+  return literal.def.values[0] as Type
+}
+
 const recorded = Promise.all(cases.map(([, make]) => make()))
 
 describe("the schemas and the engine's own types", () => {
@@ -45,7 +51,7 @@ describe("what a real run emits", () => {
 
   it("is every event that there is a schema for", async () => {
     const seen = new Set((await recorded).flatMap(({ events }) => events.map(({ type }) => type)))
-    const known = runEvent.options.map((option) => option.shape.type.value)
+    const known = schemas.map(({ type }) => type)
     expect([...seen].sort()).toEqual([...known].sort())
   })
 })
@@ -64,21 +70,27 @@ describe("an event that poses as the engine's", () => {
   })
 
   it("is refused with a field more", async () => {
-    for (const { shape } of runEvent.options) {
-      const event = await sample(shape.type.value)
+    for (const { type } of schemas) {
+      const event = await sample(type)
       expect(refusal({ ...event, extra: 1 })).toContain("extra")
     }
   })
 
   it("is refused with a field less", async () => {
-    for (const option of runEvent.options) {
-      const event = await sample(option.shape.type.value)
-      for (const [field, schema] of Object.entries(option.shape)) {
+    for (const { type, shape } of schemas) {
+      const event = await sample(type)
+      for (const [field, schema] of Object.entries(shape)) {
         if (schema.safeParse(undefined).success) continue
         const { [field]: _, ...rest } = event
-        expect(refusal(rest), `${option.shape.type.value} without ${field}`).toContain(field)
+        expect(refusal(rest), `${type} without ${field}`).toContain(field)
       }
     }
+  })
+
+  it("is refused with the reason in words", async () => {
+    const event = await sample("output")
+    expect(refusal({ ...event, node: 1 })).toMatch(/node: .*expected string, received number/)
+    expect(refusal({ ...event, extra: 1 })).toMatch(/Unrecognized key: "extra"/)
   })
 
   it("is refused under the name of another", async () => {

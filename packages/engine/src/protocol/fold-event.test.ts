@@ -62,7 +62,7 @@ describe("the view of a whole stream (V4)", () => {
     expect(single).toEqual(atOnce)
   })
 
-  it.each(cases)("goes on after a copy of it was kept elsewhere: %s", async (_, make) => {
+  it.each(cases)("continues from a view that was copied elsewhere: %s", async (_, make) => {
     const { events } = await make()
     const half = Math.floor(events.length / 2)
     const kept = JSON.parse(JSON.stringify(foldEvents(emptyView(), events.slice(0, half)))) as RunView

@@ -10,9 +10,8 @@
  */
 import { type OpenRequest, type RequestId, type RunStatus, SuperstepError, type Wait } from "../core/index.ts"
 import { Draft, type Owned } from "./draft.ts"
-import { type DurableEvent, isLive, type LogEvent, type RunEvent } from "./events.ts"
-import { ownTask } from "./fold-task.ts"
-import { endWithItsCaller, foldWorkflow } from "./fold-workflow.ts"
+import { type DurableEvent, isLive, isPassing, type LogEvent, type RunEvent } from "./events.ts"
+import { endWithItsCaller, foldWorkflow, ownTask } from "./fold-workflow.ts"
 import {
   callerIn,
   emptyView,
@@ -32,7 +31,7 @@ export class RunFold {
   readonly #draft: Draft
   #view: RunView
 
-  /** `onCopy` is told of every part that is copied: what views cost. */
+  /** `onCopy` receives every part that is copied: what views cost. */
   constructor(view: RunView = emptyView(), onCopy?: (part: object) => void) {
     this.#view = view
     this.#draft = new Draft(onCopy)
@@ -55,7 +54,7 @@ export class RunFold {
     const view = this.#draft.own(this.#view)
     this.#view = view
     view.runId = event.runId
-    if (event.type === "model.delta") return this
+    if (isPassing(event)) return this
     if (isLive(event)) addLive(this.#draft, view, event)
     else if (event.seq > view.seq) addDurable(this.#draft, view, event)
     else view.place = { seq: event.seq, live: 0 }
@@ -82,11 +81,7 @@ function addDurable(draft: Draft, view: Owned<RunView>, event: DurableEvent): vo
   const workflow = ownWorkflow(draft, view, event)
   const { atWork, resting } = workflow
   foldWorkflow(draft, workflow, event)
-  view.totals = {
-    ...view.totals,
-    atWork: view.totals.atWork + workflow.atWork - atWork,
-    resting: view.totals.resting + Number(workflow.resting) - Number(resting),
-  }
+  addTotals(view, workflow.atWork - atWork, Number(workflow.resting) - Number(resting))
   foldRequest(draft, view, workflow, event)
   endAbandoned(draft, view, workflow, event)
   if (event.type === "run.finished" && event.path.length === 0) endEverything(draft, view, event.at)
@@ -167,10 +162,19 @@ function putRequest(draft: Draft, view: Owned<RunView>, id: RequestId, request: 
   const opened = Number(request.status === "open") - Number(requests[id]?.status === "open")
   requests[id] = request
   view.requests = requests
-  view.totals = { ...view.totals, requests: view.totals.requests + opened }
+  addTotals(view, 0, 0, opened)
 }
 
-/** An attempt that is over has left the workflows that it called where they were, and nobody tells. */
+function addTotals(view: Owned<RunView>, atWork: number, resting: number, requests = 0): void {
+  const { totals } = view
+  view.totals = {
+    atWork: totals.atWork + atWork,
+    resting: totals.resting + resting,
+    requests: totals.requests + requests,
+  }
+}
+
+/** An attempt that ends abandons the workflows that it called; no event reports their end. */
 function endAbandoned(
   draft: Draft,
   view: Owned<RunView>,
@@ -185,11 +189,7 @@ function endAbandoned(
   ownTask(draft, workflow, id, node, at).calls = calls.map((call) => {
     if (call.finishedAt !== undefined) return call
     const { atWork, resting } = totalsOf(call)
-    view.totals = {
-      ...view.totals,
-      atWork: view.totals.atWork - atWork,
-      resting: view.totals.resting - resting,
-    }
+    addTotals(view, -atWork, -resting)
     withdrawRequests(draft, view, at, call.path)
     const owned = draft.own(call)
     endWithItsCaller(draft, owned, at)
@@ -218,7 +218,7 @@ function withdrawRequests(draft: Draft, view: Owned<RunView>, at: number, below:
   }
 }
 
-/** The end of the run ends its stream: what was under way below it is over, and nobody tells. */
+/** The end of the run ends its stream: what was running below it ends without events of its own. */
 function endEverything(draft: Draft, view: Owned<RunView>, at: number): void {
   endWithItsCaller(draft, view, at)
   withdrawRequests(draft, view, at, [])

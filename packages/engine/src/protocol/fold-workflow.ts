@@ -1,11 +1,18 @@
-/** What an event changes in the workflow that it belongs to. The run as a whole is `fold-event.ts`. */
-import { addUsage, type Usage } from "../core/index.ts"
-import { type Draft, emptyRecord, type Owned } from "./draft.ts"
+/** What an event changes in its workflow, task and superstep. `fold-event.ts` folds the run as a whole. */
+import {
+  addUsage,
+  type BuiltInReducer,
+  isBuiltInReducer,
+  type Json,
+  type NodeId,
+  reduce,
+  type TaskId,
+  type Usage,
+  writeProblem,
+} from "../core/index.ts"
+import { type Draft, emptyRecord, getPaged, type Owned, pagedValues, putPaged } from "./draft.ts"
 import type { DurableEvent } from "./events.ts"
-import { writeState } from "./fold-state.ts"
-import { endTask, foldTask, isOver, ownSuperstep, ownTask } from "./fold-task.ts"
-import { pagedValues } from "./paged.ts"
-import type { WorkflowView } from "./run-view.ts"
+import type { SuperstepView, TaskView, WorkflowView } from "./run-view.ts"
 
 type Workflow = Owned<WorkflowView>
 
@@ -93,7 +100,7 @@ export function foldWorkflow(draft: Draft, workflow: Workflow, event: DurableEve
       break
     case "step.recorded":
     case "join.waiting":
-      // Told for the record; nothing that a view shows.
+      // A view does not show these.
       break
   }
 }
@@ -111,7 +118,7 @@ function counted(
   return owned
 }
 
-/** A fork goes on as if it were still then. */
+/** A fork continues as if no time had passed since its point. */
 function moveTimers(draft: Draft, workflow: Workflow, later: number, at: number): void {
   for (const { id, node, retryAt, waits } of pagedValues(workflow.tasks)) {
     if (retryAt === undefined && !waits.some(({ kind }) => kind === "timer")) continue
@@ -121,7 +128,7 @@ function moveTimers(draft: Draft, workflow: Workflow, later: number, at: number)
   }
 }
 
-/** What called it is over, and with it this workflow, whose end nobody tells. */
+/** The caller has ended, and this workflow with it; no event reports that. */
 export function endWithItsCaller(draft: Draft, workflow: Workflow, at: number): void {
   for (const known of pagedValues(workflow.tasks)) {
     if (isOver(known) && known.calls.length === 0) continue
@@ -138,4 +145,142 @@ export function endWithItsCaller(draft: Draft, workflow: Workflow, at: number): 
   if (workflow.finishedAt !== undefined) return
   workflow.status = "cancelled"
   workflow.finishedAt = at
+}
+
+/** The state after the write, made with the machine's own reducers. Replaces `state`. */
+function writeState(
+  draft: Draft,
+  state: WorkflowView["state"],
+  { key, reducer, value }: { readonly key: string; readonly reducer: string; readonly value: Json },
+): WorkflowView["state"] {
+  const owned = draft.own(state)
+  owned[key] = reduced(draft, isBuiltInReducer(reducer) ? reducer : "replace", owned[key], value)
+  return owned
+}
+
+/**
+ * Reducers write into the list or record that they receive. It must be the draft's own, before and after:
+ * neither an older view nor the event that brought a value may see it grow.
+ */
+function reduced(draft: Draft, reducer: BuiltInReducer, current: Json | undefined, write: Json): Json {
+  if (reducer === "replace") return write
+  const fits = current !== undefined && writeProblem(reducer, current) === undefined
+  return ownJson(draft, reduce(reducer, fits ? ownJson(draft, current) : undefined, write))
+}
+
+function ownJson(draft: Draft, value: Json): Json {
+  return typeof value === "object" && value !== null ? (draft.own(value) as Json) : value
+}
+
+type TaskEvent = Extract<DurableEvent, { type: `task.${string}` }>
+
+function foldTask(draft: Draft, workflow: Workflow, event: TaskEvent): void {
+  const task = ownTask(draft, workflow, event.task, event.node, event.at)
+  const before = isAtWork(task)
+  switch (event.type) {
+    case "task.started":
+      task.status = "running"
+      task.attempt = event.attempt
+      task.retryAt = undefined
+      task.superstep = event.superstep
+      if (event.superstep > workflow.superstep) workflow.superstep = event.superstep
+      addToSuperstep(draft, workflow, event.superstep, task.id, event.at)
+      break
+    case "task.finished":
+      endTask(task, event.settled === undefined ? "finished" : "failed", event.at)
+      task.error = event.settled
+      break
+    case "task.failed":
+      task.attempt = event.attempt
+      task.error = event.error
+      task.waits = []
+      task.retryAt = event.retryAt
+      if (event.retryAt === undefined) endTask(task, "failed", event.at)
+      else task.status = event.retryAt > event.at ? "backoff" : "queued"
+      break
+    case "task.parked": {
+      const waits = draft.own(task.waits)
+      waits.push(event.wait)
+      task.waits = waits
+      task.status = "parked"
+      break
+    }
+    case "task.resumed":
+      task.status = "running"
+      task.waits = []
+      break
+    case "task.rejected":
+      endTask(task, "rejected", event.at)
+      break
+    case "task.cancelled":
+      endTask(task, "cancelled", event.at)
+      break
+  }
+  workflow.atWork += Number(isAtWork(task)) - Number(before)
+}
+
+function endTask(
+  task: Owned<TaskView>,
+  status: "finished" | "failed" | "rejected" | "cancelled",
+  at: number,
+): void {
+  task.status = status
+  task.finishedAt = at
+  task.retryAt = undefined
+  task.waits = []
+}
+
+function isAtWork({ status }: Pick<TaskView, "status">): boolean {
+  return status === "running" || status === "queued" || status === "backoff"
+}
+
+function isOver({ status }: Pick<TaskView, "status">): boolean {
+  return status === "finished" || status === "failed" || status === "rejected" || status === "cancelled"
+}
+
+/** A stream joined in the middle has tasks whose start was not seen. */
+export function ownTask(
+  draft: Draft,
+  workflow: Workflow,
+  id: TaskId,
+  node: NodeId,
+  at: number,
+): Owned<TaskView> {
+  const known = getPaged(workflow.tasks, id)
+  if (known !== undefined) {
+    const task = draft.own(known)
+    if (task !== known) workflow.tasks = putPaged(draft, workflow.tasks, id, task)
+    return task
+  }
+  const task: Owned<TaskView> = draft.made({
+    id,
+    node,
+    path: workflow.path,
+    superstep: workflow.superstep,
+    attempt: 1,
+    status: "parked",
+    startedAt: at,
+    finishedAt: undefined,
+    retryAt: undefined,
+    error: undefined,
+    waits: [],
+    calls: [],
+  })
+  workflow.tasks = putPaged(draft, workflow.tasks, id, task)
+  return task
+}
+
+function ownSuperstep(draft: Draft, workflow: Workflow, superstep: number, at: number): Owned<SuperstepView> {
+  const known = getPaged(workflow.supersteps, superstep)
+  const owned =
+    known === undefined
+      ? draft.made({ superstep, size: undefined, tasks: {}, startedAt: at, committedAt: undefined })
+      : draft.own(known)
+  if (owned !== known) workflow.supersteps = putPaged(draft, workflow.supersteps, superstep, owned)
+  return owned
+}
+
+function addToSuperstep(draft: Draft, workflow: Workflow, superstep: number, id: TaskId, at: number): void {
+  const owned = ownSuperstep(draft, workflow, superstep, at)
+  owned.tasks = putPaged(draft, owned.tasks, id, id)
 }

@@ -1,4 +1,6 @@
 /** Events and wire types, and the fold from events to a run's view: for servers, commands and the studio. */
+
+export type { Paged } from "./draft.ts"
 export {
   type DurableEvent,
   isLive,
@@ -9,8 +11,7 @@ export {
   runEvent,
 } from "./events.ts"
 export { foldEvent, foldEvents, RunFold } from "./fold-event.ts"
-export { json } from "./json.ts"
-export type { Paged } from "./paged.ts"
+export { json } from "./payloads.ts"
 export {
   emptyView,
   openRequests,

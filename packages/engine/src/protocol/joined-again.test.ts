@@ -19,7 +19,7 @@ describe("a stream that is joined again (V3)", () => {
     for (let left = 0; left <= events.length; left++) {
       const view = foldEvents(emptyView(), events.slice(0, left))
       for (let after = 0; after <= view.seq; after++) {
-        // Joined just where it was left, live events that were seen cannot be told from new ones.
+        // A stream rejoined at its last number cannot distinguish live events that were seen from new ones.
         if (after === view.seq && view.live > 0) continue
         const again = events.slice(events.findIndex((event) => event.seq === after && !isLive(event)) + 1)
         expect(foldEvents(view, again), `left at ${left}, joined after ${after}`).toEqual(whole)
@@ -46,7 +46,7 @@ describe("a stream that is joined again (V3)", () => {
     expect(foldEvents(view, [...journaled, ...events.slice(cut)])).toEqual(whole)
   })
 
-  it("counts the same line twice when it was said twice", async () => {
+  it("counts a line twice when it was logged twice", async () => {
     const { log } = await realView("live events")
     expect(log.map((event) => (event.type === "log" ? event.message : event.name))).toEqual([
       "run.finished",
@@ -88,7 +88,7 @@ describe("a stream that is joined again (V3)", () => {
   })
 
   it("may be the journal's: it tells the same as the live one did", async () => {
-    const ask = node("ask", async (n: number, ctx) => `${n}: ${await ctx.ask("Go on?")}`)
+    const ask = node("ask", async (n: number, ctx) => `${n}: ${await ctx.ask("Continue?")}`)
     const inner = workflow("inner").start(ask).build()
     const built = workflow("w")
       .chain(
@@ -116,8 +116,8 @@ describe("a stream that is joined again (V3)", () => {
     expect(fromTheStart).toEqual(fold.view)
   })
 
-  it("may go on below a run that was cancelled: the journal tells what the live stream did not", async () => {
-    const ask = node("ask", (_: number, ctx) => ctx.ask("Go on?"))
+  it("may continue below a cancelled run: the journal has what the live stream did not", async () => {
+    const ask = node("ask", (_: number, ctx) => ctx.ask("Continue?"))
     const inner = workflow("inner").start(ask).build()
     const run = workflow("w").start(inner.asNode()).build().stream(1, { store: memoryStore() })
     await run.result
@@ -134,7 +134,7 @@ describe("a stream that is joined again (V3)", () => {
     }
   })
 
-  it("may begin in the middle: the view shows what it was told", async () => {
+  it("may begin in the middle: the view shows the events it received", async () => {
     const { events, result } = await realRun("a question in a sub-workflow that is answered")
     for (let from = 0; from < events.length; from++) {
       const view = foldEvents(emptyView(), events.slice(from))

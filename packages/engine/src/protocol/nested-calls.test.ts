@@ -26,7 +26,7 @@ it("a channel's first value is in the view, under what was written", async () =>
   expect(view.state).toEqual({ notes: ["first", "second"], unwritten: ["here"] })
 })
 
-it("two workflows that a task calls at the same time are told apart", async () => {
+it("two workflows that a task calls at the same time are kept apart", async () => {
   const inner = workflow("inner")
     .start(node("x", (n: number) => n * 10))
     .build()

@@ -1,35 +1,54 @@
-/** What events carry beside ids and text. Strict like the events themselves. */
-import { z } from "zod"
-import type { ErrorData, Usage, UsageSource } from "../core/index.ts"
-import { json } from "./json.ts"
+/** The values that events carry. Their objects are strict, like the events. */
+import * as z from "zod/mini"
+import {
+  type ErrorData,
+  type Json,
+  jsonProblem,
+  printJsonProblem,
+  type Usage,
+  type UsageSource,
+} from "../core/index.ts"
+
+/** Plain JSON: an event carries what a journal can hold, and nothing else. */
+export const json = z.unknown().check(
+  z.superRefine((value, context) => {
+    const problem = jsonProblem(value, Number.POSITIVE_INFINITY)
+    if (problem === undefined) return
+    context.addIssue({ code: "custom", message: printJsonProblem(problem) })
+  }),
+) as unknown as z.ZodMiniType<Json>
 
 /** Milliseconds since the epoch. */
 export const time = z.number()
-export const taskId = z.int().min(1)
-export const attempt = z.int().min(1)
+export const taskId = z.int().check(z.minimum(1))
+export const attempt = z.int().check(z.minimum(1))
 
 /** Exactly the fields of `T`: one more or one less does not compile. */
-type FieldsOf<T> = { [K in keyof Required<T>]: z.ZodType<T[K]> }
+type FieldsOf<T> = { [K in keyof Required<T>]: z.ZodMiniType<T[K]> }
 
 // Named by its type, because a declaration cannot spell out a schema that holds itself.
-export const errorData: z.ZodType<ErrorData> = z.strictObject({
+export const errorData: z.ZodMiniType<ErrorData> = z.strictObject({
   code: z.string(),
   message: z.string(),
-  node: z.string().optional(),
-  attempt: attempt.optional(),
+  name: z.optional(z.string()),
+  node: z.optional(z.string()),
+  attempt: z.optional(attempt),
   get cause() {
-    return errorData.optional()
+    return z.optional(errorData)
   },
-  retryable: z.boolean().optional(),
-  fatal: z.boolean().optional(),
-  limit: z.boolean().optional(),
+  retryable: z.optional(z.boolean()),
+  fatal: z.optional(z.boolean()),
+  limit: z.optional(z.boolean()),
 } satisfies FieldsOf<ErrorData>)
 
-const counter = z.number().min(0).optional()
+const counter = z.optional(z.number().check(z.minimum(0)))
 
 export const usage = z.strictObject({
   inputTokens: counter,
   outputTokens: counter,
+  cachedInputTokens: counter,
+  cacheWriteTokens: counter,
+  reasoningTokens: counter,
   modelCalls: counter,
   toolCalls: counter,
   iterations: counter,
@@ -40,28 +59,32 @@ export const usage = z.strictObject({
 
 /** Who used it. */
 export const usageSource = z.strictObject({
-  agent: z.string().optional(),
-  model: z.string().optional(),
+  agent: z.optional(z.string()),
+  model: z.optional(z.string()),
 } satisfies FieldsOf<UsageSource>)
 
-const names = z.array(z.string()).readonly()
+const names = z.readonly(z.array(z.string()))
 
 const route = z.strictObject({
-  nodes: names.optional(),
-  joins: names.optional(),
-  maps: names.optional(),
-  output: z.boolean().optional(),
-  result: z.boolean().optional(),
-  failed: z.boolean().optional(),
-  reason: z.string().optional(),
+  nodes: z.optional(names),
+  joins: z.optional(names),
+  maps: z.optional(names),
+  output: z.optional(z.boolean()),
+  result: z.optional(z.boolean()),
+  failed: z.optional(z.boolean()),
+  reason: z.optional(z.string()),
 })
 
-export const sends = z.array(z.strictObject({ value: json, route })).readonly()
+export const sends = z.readonly(z.array(z.strictObject({ value: json, route })))
 
 export const wait = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("request"), request: z.string() }),
   z.strictObject({ kind: z.literal("timer"), until: time }),
-  z.strictObject({ kind: z.literal("call"), workflow: z.string(), number: z.int().min(1).optional() }),
+  z.strictObject({
+    kind: z.literal("call"),
+    workflow: z.string(),
+    number: z.optional(z.int().check(z.minimum(1))),
+  }),
 ])
 
 export const openRequest = z.strictObject({
@@ -69,14 +92,15 @@ export const openRequest = z.strictObject({
   node: z.string(),
   task: taskId,
   prompt: z.string(),
-  to: z.string().optional(),
-  data: json.optional(),
-  schema: json.optional(),
+  to: z.optional(z.string()),
+  data: z.optional(json),
+  schema: z.optional(json),
   openedAt: time,
-  deadline: time.optional(),
-  escalate: z
-    .array(z.strictObject({ to: z.string(), timeout: z.number().min(0).optional() }))
-    .readonly()
-    .optional(),
-  default: json.optional(),
+  deadline: z.optional(time),
+  escalate: z.optional(
+    z.readonly(
+      z.array(z.strictObject({ to: z.string(), timeout: z.optional(z.number().check(z.minimum(0))) })),
+    ),
+  ),
+  default: z.optional(json),
 })

@@ -22,7 +22,7 @@ import {
   type Workflow,
   workflow,
 } from "../index.ts"
-import { foldRecords } from "../runtime/loaded-run.ts"
+import { foldRecords } from "../runtime/journal/load-run.ts"
 import { type ManualClock, manualClock, settled } from "../testing/index.ts"
 import { emptyView, foldEvents, type RunView, type TaskView, tasksOf, type WorkflowView } from "./index.ts"
 
@@ -127,7 +127,7 @@ const sum = node("sum", (numbers: readonly number[]) => numbers.reduce((a, b) =>
 const fails = node("fails", (_: number): number => {
   throw new Error("no luck")
 })
-const asks = node("asks", async (n: number, ctx) => `${n}: ${await ctx.ask("Go on?")}`)
+const asks = node("asks", async (n: number, ctx) => `${n}: ${await ctx.ask("Continue?")}`)
 const sleeps = node("sleeps", async (n: number, ctx) => {
   await ctx.sleep(1_000)
   return n
@@ -183,6 +183,8 @@ const talks = node("talks", (n: number, ctx) => {
   ctx.log("info", "half way", { n })
   ctx.log("info", "half way", { n })
   ctx.emit("nothing")
+  ctx.partial({ call: "step:model", value: { done: false }, agent: "writer" })
+  ctx.progress({ tool: { id: "c1", name: "look" }, data: { percent: 50 }, agent: "writer" })
   ctx.delta({
     call: "model",
     kind: "tool",
@@ -328,6 +330,16 @@ const realRuns: Readonly<Record<string, () => Promise<RecordedRun>>> = {
       options: { budget: { tokens: 40 } },
     }),
   "live events": () => record(workflow("w").chain(start, talks, double).build(), 1),
+  "more live events than a watcher is kept": async () => {
+    const chatters = node("chatters", (n: number, ctx) => {
+      for (let i = 0; i < 10_010; i++) ctx.emit("chat", i)
+      return n
+    })
+    const { events, result } = await record(workflow("w").chain(start, chatters).build(), 1)
+    // Of what was kept the last few are enough.
+    const gap = events.findIndex(({ type }) => type === "live.gap")
+    return { events: events.filter(({ type }, i) => type !== "custom" || i > gap - 3), result }
+  },
 
   "a sub-workflow": () => {
     const inner = workflow("inner").chain(start, double).build()

@@ -132,7 +132,7 @@ describe("what a view shows", () => {
     expect(expired.requests.r1).toMatchObject({ request: { to: "eve" }, status: "expired", closedAt: 1_600 })
   })
 
-  it("a question that went on to nobody it knows of as if it had not", async () => {
+  it("an escalation of an unknown request changes nothing", async () => {
     const { events } = await realRun("a question that is escalated, and waits")
     const at = events.findIndex(({ type }) => type === "request.escalated")
     const view = foldEvents(emptyView(), events.slice(at))

@@ -15,9 +15,8 @@ import type {
   Usage,
   Wait,
 } from "../core/index.ts"
-import { emptyRecord } from "./draft.ts"
+import { emptyRecord, getPaged, type Paged, pagedValues } from "./draft.ts"
 import type { LogEvent } from "./events.ts"
-import { getPaged, type Paged, pagedValues } from "./paged.ts"
 
 export interface TaskView {
   readonly id: TaskId
@@ -100,7 +99,7 @@ export interface RequestView {
   readonly closedAt: number | undefined
 }
 
-/** The run, with everything below it. `status` is the whole run's: `waiting` when nothing in it can go on. */
+/** The run, with everything below it. `status` is the whole run's: `waiting` when nothing in it can continue. */
 export interface RunView extends WorkflowView {
   /** Empty before the first event. */
   readonly runId: RunId

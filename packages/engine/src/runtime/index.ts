@@ -1,95 +1,129 @@
-/** The driver: runs what the machine asks for, keeps the journal, tells those who watch. */
-export type { Callable } from "./callable.ts"
+/** The driver of one run, and the ports it needs: handlers, routes, journal, events, leases. */
+export { foldRecords, type LoadedFrame, type LoadedRun, loadRun } from "./journal/load-run.ts"
+export { replayEvents } from "./journal/replay-events.ts"
+export {
+  type ContextOf,
+  cancelFree,
+  claimRun,
+  type RunEnvironment,
+  restoreRun,
+  runQuarantined,
+  runUnknown,
+} from "./lease/claim-run.ts"
+export type { Delivery } from "./lease/followed-run.ts"
+export { DEFAULT_LEASE, processOf, TICK } from "./lease/holders.ts"
+export { Keeper } from "./lease/keeper.ts"
+export type { AgentReport, AgentSource, AgentStep, StepCall } from "./ports/agent-report.ts"
 export {
   add,
   append,
   type Channel,
   type ChannelKind,
   channel,
+  type JsonOnly,
   merge,
+  type Reducer,
   reducer,
   replace,
+  type StateOf,
   union,
-} from "./channel.ts"
-export { type Clock, systemClock } from "./clock.ts"
-export type { CallOptions, Context, Delta, LogLevel, PaidStep, Question, StepOptions } from "./context.ts"
-export { endedCalls } from "./ended-calls.ts"
-export type { RunEvent } from "./events.ts"
-export { isOver } from "./followed-run.ts"
+} from "./ports/channel.ts"
+export { type Clock, systemClock } from "./ports/clock.ts"
+export type { RunEvent } from "./ports/events.ts"
 export {
-  adopt,
-  differenceOf,
-  type GraphChangePolicy,
-  type GraphDifference,
-  type Migrate,
-} from "./graph-change.ts"
-export { DEFAULT_LEASE, processOf, TICK } from "./holder-life.ts"
-export { Keeper } from "./keeper.ts"
-export { type Labels, labelsProblem } from "./labels.ts"
+  type LiveChannel,
+  type LiveListener,
+  type LiveQuery,
+  type LiveService,
+  type LiveSignal,
+  type LiveSubscription,
+  localChannel,
+  type WatchLive,
+} from "./ports/live-channel.ts"
 export {
-  foldEntry,
-  foldRecords,
-  GraphShelf,
-  type LoadedFrame,
-  type LoadedRun,
-  loadRun,
-} from "./loaded-run.ts"
-export type { ResumeOptions, RunOptions, RunResult } from "./options.ts"
-export {
+  type AnyState,
   type BoundHandler,
+  type Callable,
+  type CallOptions,
   type Condition,
+  type Context,
+  type Delta,
   type Handler,
+  type LogLevel,
+  MultiOutput,
+  type PaidStep,
+  type PartialOutput,
   type Program,
   programNode,
-  type Reducer,
+  type Question,
   type Select,
-} from "./program.ts"
-export type {
-  AgentRow,
-  EdgeRow,
-  NodeRow,
-  Registry,
-  RegistryChange,
-  RegistryStore,
-  StoredDefinition,
-  WorkflowRow,
-} from "./registry.ts"
-export { checkRegistryChange, definitionInvalid } from "./registry-rows.ts"
-export { replayEvents } from "./replay-events.ts"
-export { type EdgeFunctions, Router } from "./router.ts"
-export { Run } from "./run.ts"
-export { RunError } from "./run-error.ts"
-export { RunHost } from "./run-host.ts"
-export { jsonSchemaOf, type Schema, validate } from "./schema.ts"
-export { Several } from "./several.ts"
-export type { JournalRecord, KeepAlive, KeepAliveOptions, Snapshot, Store } from "./store.ts"
-export { journalConflict, keyTaken, runExists, runTaken, threadBusy, threadMoved } from "./store-errors.ts"
-export type {
-  Amount,
-  ClosedRequest,
-  Dismissal,
-  FreeQuery,
-  Holder,
-  Idle,
-  Lease,
-  Mail,
-  MailOutcome,
-  PrunePolicy,
-  RequestQuery,
-  RunChange,
-  RunCreated,
-  RunQuery,
-  StorageReport,
-  StoredHolder,
-  StoredRequest,
-  StoredRun,
-  StoredStatus,
-  ThreadWrite,
-} from "./stored.ts"
-export { SUSPECT } from "./stored.ts"
-export { claimRun, revive, runQuarantined, runUnknown, type Surroundings } from "./take-up.ts"
+  type StepOptions,
+  type ToolProgress,
+} from "./ports/program.ts"
 export {
+  type AgentRow,
+  checkRegistryChange,
+  definitionInvalid,
+  type EdgeRow,
+  type NodeRow,
+  type Registry,
+  type RegistryChange,
+  type RegistryReader,
+  type RegistryStore,
+  type RegistryVersions,
+  registryConflict,
+  registryVersion,
+  type StoredDefinition,
+  type WorkflowRow,
+} from "./ports/registry.ts"
+export {
+  type JournalRecord,
+  type KeepAlive,
+  type KeepAliveOptions,
+  type Snapshot,
+  type Store,
+  storeErrors,
+} from "./ports/store.ts"
+export {
+  type Amount,
+  type ClosedRequest,
+  type Dismissal,
+  type FreeQuery,
+  type Holder,
+  hasEnded,
+  type Idle,
+  type Labels,
+  type Lease,
+  labelsProblem,
+  type Mail,
+  type MailOutcome,
+  onlySuspect,
+  type PrunePolicy,
+  type RequestQuery,
+  type RunChange,
+  type RunCreated,
+  type RunFailure,
+  type RunQuery,
+  type StorageReport,
+  type StoredHolder,
+  type StoredRequest,
+  type StoredRun,
+  type StoredStatus,
+  SUSPECT,
+  type ThreadWrite,
+} from "./ports/stored.ts"
+export {
+  type AgentInfo,
+  type AgentTelemetry,
+  type AnswerInfo,
+  type AnswerTokens,
+  type AskedModel,
+  type AskedSettings,
   currentTelemetry,
+  type ModelCallInfo,
+  type ModelCallOutcome,
+  type ModelCallTelemetry,
+  type RemoteAgentInfo,
   type RunInfo,
   type RunTelemetry,
   setTelemetry,
@@ -97,20 +131,29 @@ export {
   type TaskOutcome,
   type TaskTelemetry,
   type Telemetry,
-} from "./telemetry-port.ts"
-export { telemetryOf, tracedContext } from "./traced-context.ts"
-export type {
-  AgentInfo,
-  AgentTelemetry,
-  AnswerInfo,
-  AnswerTokens,
-  AskedModel,
-  AskedSettings,
-  ModelCallInfo,
-  ModelCallOutcome,
-  ModelCallTelemetry,
-  ToolCallInfo,
-  ToolCallOutcome,
-  ToolCallTelemetry,
-  WorkTelemetry,
-} from "./work-telemetry.ts"
+  type ToolCallInfo,
+  type ToolCallOutcome,
+  type ToolCallTelemetry,
+  type WorkTelemetry,
+} from "./ports/telemetry.ts"
+export { jsonSchemaOf, type Schema, validate } from "./ports/values.ts"
+export { calledGraphs } from "./run/called-graphs.ts"
+export {
+  endedCalls,
+  leaveAtLimit,
+  reportAgent,
+  telemetryOf,
+  tracedContext,
+} from "./run/context.ts"
+export {
+  adopt,
+  differenceOf,
+  type GraphChangePolicy,
+  type GraphDifference,
+  type Migrate,
+} from "./run/graph-change.ts"
+export type { OnBusy, ResumeOptions, RunOptions, RunResult } from "./run/options.ts"
+export { RunError } from "./run/result.ts"
+export { type EdgeFunctions, Router } from "./run/router.ts"
+export { Run } from "./run/run.ts"
+export { RunHost } from "./run/run-host.ts"

@@ -1,10 +1,10 @@
-/** What a handler learns when its run goes on elsewhere: why, so that it does not undo what it began. */
+/** What a handler learns when its run continues elsewhere: why, so that it does not undo what it began. */
 import { expect, test } from "vitest"
 import { node, workflow } from "../builder/index.ts"
 import { memoryStore } from "../stores/index.ts"
 import { Runtime } from "./runtime.ts"
 
-test("a handler is told whether its run has left the process, or is not wanted any more, also in a sub-workflow", async () => {
+test("a handler learns whether its run has left the process, or is not wanted any more, also in a sub-workflow", async () => {
   const reasons: unknown[] = []
   let began: () => void = () => undefined
   const inner = workflow("inner")

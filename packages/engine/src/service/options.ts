@@ -1,6 +1,15 @@
 /** How many runs on one store are run. */
-import type { RunId } from "../core/index.ts"
-import type { Callable, Clock, GraphChangePolicy, Store, Telemetry } from "../runtime/index.ts"
+import { type RunId, SuperstepError } from "../core/index.ts"
+import type {
+  Callable,
+  Clock,
+  ContextOf,
+  GraphChangePolicy,
+  PrunePolicy,
+  Store,
+  Telemetry,
+} from "../runtime/index.ts"
+import { type OptionNames, policyProblem, unknownOption } from "../runtime/internal.ts"
 
 export interface RuntimeOptions {
   readonly store: Store
@@ -8,6 +17,11 @@ export interface RuntimeOptions {
   readonly workflows: readonly Callable[]
   readonly clock?: Clock | undefined
   readonly telemetry?: Telemetry | undefined
+  /**
+   * Makes the context of a run, which its tools read: called when a run starts or comes into this process. A runtime makes
+   * contexts itself, because it continues runs that other processes started; it may tell them apart by their labels.
+   */
+  readonly context?: ContextOf | undefined
   /** What becomes of runs of another version of their workflow. Default: `fail`, they wait for theirs. */
   readonly onGraphChange?: GraphChangePolicy | undefined
   /**
@@ -21,10 +35,19 @@ export interface RuntimeOptions {
   readonly machine?: string | undefined
   /** Milliseconds that a run which only waits stays in memory. Default 10,000. */
   readonly evictAfter?: number | undefined
-  /** How many runs that only wait stay in memory at the most. Default 1,000. */
+  /** How many waiting runs stay in memory at most. Default 1,000. */
   readonly maxIdle?: number | undefined
-  /** How many runs are taken up from the store at the same time. Default 1,000. */
+  /**
+   * How many runs execute in this process at the same time, those that were started here included. The others queue in
+   * order, as `running`; a run that waits gives its place back, and sub-workflows execute in the place of their run.
+   * Default: any number of runs that are started here, and up to 1,000 that are recovered.
+   */
   readonly concurrency?: number | undefined
+  /**
+   * `false`: the runtime executes only what is started, resumed or answered through it, and leaves the runs of dead
+   * processes alone. Its own runs stay in memory while they wait. Default `true`.
+   */
+  readonly recover?: boolean | undefined
   /**
    * How many processes may die while they execute a run, with no progress in between, before it is quarantined.
    * Default 3.
@@ -32,7 +55,7 @@ export interface RuntimeOptions {
   readonly maxTakeovers?: number | undefined
   /** Runs that are over go by themselves: all but the newest `keep` of each workflow, and those older than `maxAge` ms. */
   readonly retention?: Retention | undefined
-  /** Told of what went wrong in the background: a run that cannot go on here, a store that does not answer. */
+  /** Receives background errors: a run that cannot continue here, a store that does not answer. */
   readonly onProblem?: ((problem: RuntimeProblem) => void) | undefined
 }
 
@@ -48,8 +71,86 @@ export interface RuntimeProblem {
 
 /** What a recovery found. */
 export interface Recovery {
-  /** Runs that go on here. */
+  /** Runs that continue here. */
   readonly resumed: readonly RunId[]
   /** Runs that cannot, and why. */
   readonly problems: readonly RuntimeProblem[]
+}
+
+const RUNTIME: OptionNames<RuntimeOptions> = {
+  store: true,
+  workflows: true,
+  clock: true,
+  telemetry: true,
+  context: true,
+  onGraphChange: true,
+  lease: true,
+  hungAfter: true,
+  machine: true,
+  evictAfter: true,
+  maxIdle: true,
+  concurrency: true,
+  recover: true,
+  maxTakeovers: true,
+  retention: true,
+  onProblem: true,
+}
+const RETENTION: OptionNames<Retention> = { keep: true, maxAge: true }
+
+/** Callers may not be typed: options are checked before anything starts. */
+export function checkRuntimeOptions(options: RuntimeOptions): void {
+  const problem =
+    unknownOption(options, RUNTIME) ??
+    unknownOption(options.retention ?? {}, RETENTION) ??
+    policyProblem(options.onGraphChange)
+  if (problem !== undefined) throw invalid(problem)
+  if (typeof options.store?.append !== "function") throw invalid("it needs a store")
+  const names = options.workflows.map(({ name }) => name)
+  const twice = names.find((name, i) => names.indexOf(name) !== i)
+  if (twice !== undefined) throw invalid(`two workflows are named "${twice}"`)
+  atLeast(options, "lease", 1_000)
+  atLeast(options, "hungAfter", 1_000)
+  atLeast(options, "evictAfter", 0)
+  for (const name of ["maxIdle", "maxTakeovers"] as const) wholeAtLeast(options, name, 0)
+  wholeAtLeast(options, "concurrency", 1)
+  if (options.recover !== undefined && typeof options.recover !== "boolean") {
+    throw invalid(`recover must be true or false, not ${options.recover}`)
+  }
+  const { keep, maxAge } = options.retention ?? {}
+  if (keep !== undefined && !(Number.isInteger(keep) && keep >= 0)) {
+    throw invalid(`retention.keep must be a whole number of at least 0, not ${keep}`)
+  }
+  if (maxAge !== undefined && !(maxAge >= 0)) {
+    throw invalid(`retention.maxAge must be milliseconds, at least 0, not ${maxAge}`)
+  }
+}
+
+function atLeast(options: RuntimeOptions, name: "lease" | "hungAfter" | "evictAfter", least: number): void {
+  const value = options[name]
+  if (value === undefined || (Number.isFinite(value) && value >= least)) return
+  throw invalid(`${name} must be milliseconds, at least ${least}, not ${value}`)
+}
+
+function wholeAtLeast(
+  options: RuntimeOptions,
+  name: "maxIdle" | "maxTakeovers" | "concurrency",
+  least: number,
+): void {
+  const value = options[name]
+  if (value === undefined || (Number.isInteger(value) && value >= least)) return
+  throw invalid(`${name} must be a whole number of at least ${least}, not ${value}`)
+}
+
+function invalid(message: string): SuperstepError {
+  return new SuperstepError(
+    "OPTION_INVALID",
+    `Bad runtime option: ${message}${message.endsWith("?") ? "" : "."}`,
+  )
+}
+
+/** Milliseconds that mail to a removed run is kept: its sender asks for the outcome within a minute, or never. */
+const MAIL_KEPT = 3_600_000
+
+export function prunePolicy({ keep, maxAge }: Retention, now: number): PrunePolicy {
+  return { keep, endedBefore: maxAge === undefined ? undefined : now - maxAge, mailBefore: now - MAIL_KEPT }
 }

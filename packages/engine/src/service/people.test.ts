@@ -1,6 +1,7 @@
 /** People and other processes ask things of runs that may be at work anywhere. */
 import { describe, expect, test } from "vitest"
-import { memoryStore, pastEvents, type RunEvent } from "../index.ts"
+import { z } from "zod"
+import { type Context, memoryStore, node, pastEvents, type RunEvent, workflow } from "../index.ts"
 import { settled } from "../testing/index.ts"
 import { ask, nap, pass, processOn } from "./processes.test-support.ts"
 
@@ -49,21 +50,67 @@ describe("people, from any process", () => {
     expect(await store.run("r")).toMatchObject({ status: "completed" })
   })
 
-  test("are told when nobody takes their mail, which is kept", async () => {
+  test("answer a run that no process executes: the answer is checked, stored, and delivered when it resumes", async () => {
     const store = memoryStore()
     const a = processOn(store)
     await a.runtime.start(ask, 1, { runId: "r" })
     await a.runtime.close()
     const clerk = processOn(store, { workflows: [] })
-    const answered = expect(clerk.runtime.respond("r", "r1", "yes")).rejects.toMatchObject({
-      code: "MAIL_UNREAD",
-    })
-    await pass(31_000, clerk.clock)
-    await answered
+    await expect(clerk.runtime.respond("r", "r9", "yes")).rejects.toMatchObject({ code: "REQUEST_UNKNOWN" })
+    expect(await clerk.runtime.respond("r", "r1", "yes")).toBe("stored")
+    expect(await clerk.runtime.requests()).toEqual([])
+    expect(await clerk.runtime.requests({ outcome: ["delivering"] })).toMatchObject([{ id: "r1" }])
+    await expect(clerk.runtime.respond("r", "r1", "no")).rejects.toMatchObject({ code: "REQUEST_ANSWERED" })
     const worker = processOn(store)
     await worker.runtime.recover()
     await settled()
     expect(await store.run("r")).toMatchObject({ status: "completed" })
+  })
+
+  test("answer a run that no process executes: whoever resumes and awaits it gets what follows from the answer", async () => {
+    const store = memoryStore()
+    const a = processOn(store)
+    await a.runtime.start(ask, 1, { runId: "r" })
+    await a.runtime.start(ask, 2, { runId: "s" })
+    await a.runtime.close()
+    const clerk = processOn(store, { workflows: [] })
+    for (const runId of ["r", "s"]) expect(await clerk.runtime.respond(runId, "r1", "yes")).toBe("stored")
+    await clerk.runtime.close()
+    expect(await ask.resume("r", { store })).toMatchObject({ status: "completed", outputs: ["1: yes"] })
+    const worker = processOn(store, { recover: false })
+    expect(await worker.runtime.resume(ask, "s")).toMatchObject({ status: "completed", outputs: ["2: yes"] })
+    await worker.runtime.close()
+  })
+
+  test("are refused at once when an answer does not fit, also where no process executes the run", async () => {
+    const store = memoryStore()
+    const amount = workflow("amount")
+      .start(
+        node("amount", (_: number, ctx: Context) =>
+          ctx.ask({ prompt: "How much?", schema: z.number().refine((n) => n !== 13, "not 13") }),
+        ),
+      )
+      .build()
+    const first = processOn(store, { workflows: [amount] })
+    await first.runtime.start(amount, 1, { runId: "r" })
+    await first.runtime.close()
+    const clerk = processOn(store, { workflows: [] })
+    await expect(clerk.runtime.respond("r", "r1", "many")).rejects.toMatchObject({
+      code: "REQUEST_INVALID",
+      run: "r",
+    })
+    expect(await clerk.runtime.requests()).toHaveLength(1)
+    // What only the schema of the handler refuses is found when the run resumes: the question is open again.
+    expect(await clerk.runtime.respond("r", "r1", 13)).toBe("stored")
+    expect(await clerk.runtime.requests()).toEqual([])
+    const worker = processOn(store, { workflows: [amount] })
+    await worker.runtime.recover()
+    await settled()
+    await settled()
+    expect(await clerk.runtime.requests()).toMatchObject([{ id: "r1", outcome: "open" }])
+    await worker.runtime.respond("r", "r1", 5)
+    expect((await worker.runtime.get("r")).outputs).toEqual([5])
+    await Promise.all([clerk.runtime.close(), worker.runtime.close()])
   })
 
   test("cancel a run that is at work elsewhere", async () => {

@@ -9,7 +9,7 @@ export const double = workflow("double")
   .start(node("double", (n: number) => n * 2))
   .build()
 export const ask = workflow("ask")
-  .start(node("ask", async (n: number, ctx: Context) => `${n}: ${await ctx.ask<string>("Go on?")}`))
+  .start(node("ask", async (n: number, ctx: Context) => `${n}: ${await ctx.ask<string>("Continue?")}`))
   .build()
 export const nap = workflow("nap")
   .start(

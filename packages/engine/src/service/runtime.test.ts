@@ -39,7 +39,7 @@ describe("a runtime", () => {
     expect(() => runtime.start(double, 1)).toThrow(/closed/)
   })
 
-  test("goes on with a run of another process that is gone, watched from then on, and lets go of it again", async () => {
+  test("continues with a run of another process that is gone, watched from then on, and lets go of it again", async () => {
     const store = memoryStore()
     const [a, b, c] = [processOn(store), processOn(store), processOn(store)]
     await a.runtime.start(ask, 1, { runId: "r" })
@@ -92,7 +92,7 @@ describe("a runtime", () => {
 })
 
 describe("when a process dies", () => {
-  test("another one goes on with its runs by itself, after the lease and not before", async () => {
+  test("another one continues with its runs by itself, after the lease and not before", async () => {
     const store = memoryStore()
     const [dead, alive] = [processOn(store), processOn(store)]
     const run = dead.runtime.start(nap, 1, { runId: "r" })
@@ -127,7 +127,7 @@ describe("when a process dies", () => {
     const [dead, alive] = [processOn(store), processOn(store)]
     dead.clock.set(9_000_000)
     dead.runtime.start(nap, 1, { runId: "of the dead" })
-    // Timers go by a clock that only goes on, as a computer's do; the time that is told jumps.
+    // Timers use a monotonic clock, as a computer's do; the wall clock jumps.
     const { clock } = alive
     let jumped = 0
     const jumping = {
@@ -150,7 +150,7 @@ describe("when a process dies", () => {
     await runtime.close()
   })
 
-  test("a run that no process survives is quarantined, and not tried for ever", async () => {
+  test("a run that no process survives is quarantined, and not tried without end", async () => {
     const store = memoryStore()
     const deadly = workflow("deadly")
       .start(node("deadly", () => new Promise<never>(() => undefined)))
@@ -217,7 +217,7 @@ describe("when a process dies", () => {
     expect(await store.run("r")).toMatchObject({ holder: undefined, status: "waiting" })
   })
 
-  test("a closed runtime lets go at once: another goes on without waiting for a lease", async () => {
+  test("a closed runtime lets go at once: another continues without waiting for a lease", async () => {
     const store = memoryStore()
     const [a, b] = [processOn(store), processOn(store)]
     const run = a.runtime.start(nap, 1, { runId: "r" })
@@ -233,7 +233,7 @@ describe("when a process dies", () => {
   })
 })
 
-test("a run whose store failed for a moment is let go when it answers again, and goes on", async () => {
+test("a run whose store failed for a moment is let go when it answers again, and continues", async () => {
   const inside = memoryStore()
   let full = false
   const store: Store = {
@@ -254,7 +254,7 @@ test("a run whose store failed for a moment is let go when it answers again, and
 })
 
 describe("a run that waits", () => {
-  test("is put aside after a while, and comes back on its answer", async () => {
+  test("is unloaded after a while, and comes back on its answer", async () => {
     const store = memoryStore()
     const { runtime, clock } = processOn(store)
     const run = runtime.start(ask, 7, { runId: "r" })
@@ -262,7 +262,7 @@ describe("a run that waits", () => {
     await pass(12_000, clock)
     expect((await store.run("r"))?.holder).toBeUndefined()
     // The handle that was kept still works, and so does a new one.
-    expect((await run).requests).toMatchObject([{ id: "r1", prompt: "Go on?" }])
+    expect((await run).requests).toMatchObject([{ id: "r1", prompt: "Continue?" }])
     await run.respond("r1", "yes", { by: "Ada" })
     expect((await run).outputs).toEqual(["7: yes"])
     expect(await runtime.requests({ outcome: ["answered"] })).toMatchObject([
@@ -302,7 +302,7 @@ describe("a run that waits", () => {
     await runtime.close()
   })
 
-  test("is not put aside in the middle of a step", async () => {
+  test("is not unloaded in the middle of a step", async () => {
     const store = memoryStore()
     let calls = 0
     const release: (() => void)[] = []
@@ -313,7 +313,7 @@ describe("a run that waits", () => {
             calls++
             return new Promise<number>((resolve) => release.push(() => resolve(1)))
           })
-          const answer = await ctx.ask<string>("Go on?")
+          const answer = await ctx.ask<string>("Continue?")
           return `${answer} ${await paid}`
         }),
       )
@@ -372,7 +372,7 @@ describe("a new version of a workflow", () => {
     await runtime.close()
   })
 
-  test("does not touch a run of the old one, unless it is told to, and says why", async () => {
+  test("does not touch a run of the old one, unless asked to, and says why", async () => {
     const store = memoryStore()
     const v1 = version("a", "ask", "b")
     const first = processOn(store, { workflows: [v1] })
@@ -411,6 +411,23 @@ describe("what is kept", () => {
     expect(await runtime.prune({ maxAge: 0 })).toMatchObject({ count: 1 })
     await runtime.close()
   })
+
+  test("a run brings its graph again when retention has removed it with the runs before", async () => {
+    const store = memoryStore()
+    const { runtime, clock } = processOn(store)
+    await runtime.start(ask, 1, { runId: "first" })
+    const graph = (await store.run("first"))?.graph as string
+    await runtime.cancel("first")
+    await clock.advance(1)
+    expect(await runtime.prune({ maxAge: 0 })).toMatchObject({ count: 1 })
+    expect(await store.graph(graph)).toBeUndefined()
+    await runtime.start(ask, 1, { runId: "second" })
+    expect(await store.graph(graph)).toBeDefined()
+    await runtime.close()
+    const other = processOn(store)
+    expect(await other.runtime.resume(ask, "second")).toMatchObject({ status: "waiting" })
+    await other.runtime.close()
+  })
 })
 
 describe("looking back", () => {
@@ -444,7 +461,7 @@ describe("looking back", () => {
     await runtime.close()
   })
 
-  test("a fork goes on from any place with another answer, and the run it comes from stays as it is", async () => {
+  test("a fork continues from any place with another answer, and the run it comes from stays as it is", async () => {
     const flow = risky(10)
     const { runtime } = processOn(memoryStore(), { workflows: [flow] })
     await runtime.start(flow, 2, { runId: "r" })

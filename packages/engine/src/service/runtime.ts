@@ -1,9 +1,10 @@
 /**
- * Many runs on one store, and any number of processes that share it. A run goes on as long as one of them lives: what a
- * dead one held is taken over, what waits is kept in the store and comes back on its answer or in time, and questions
- * are answered from anywhere. How one run is run is `runtime/`; this is the life around it.
+ * Many runs on one store, and any number of processes that share it. A run continues as long as one of them lives: runs of
+ * a dead process are taken over, waiting runs are unloaded and resume on their answer or timer, and any process can answer
+ * questions. `runtime/` executes one run.
  */
-import { type RequestId, type RunId, SuperstepError } from "../core/index.ts"
+import { type Json, type RequestId, type RunId, SuperstepError } from "../core/index.ts"
+import { loadModule } from "../core/internal.ts"
 import {
   type Fixture,
   type ForkOptions,
@@ -22,9 +23,11 @@ import {
 import {
   type Amount,
   type Callable,
+  cancelFree,
   currentTelemetry,
   DEFAULT_LEASE,
-  isOver,
+  type Delivery,
+  hasEnded,
   Keeper,
   type Program,
   type RequestQuery,
@@ -38,14 +41,19 @@ import {
   type StoredRequest,
   type StoredRun,
   systemClock,
+  validate,
 } from "../runtime/index.ts"
-import { cancelFree } from "./cancel-free.ts"
-import { checkRuntimeOptions } from "./check-options.ts"
 import { type GraphConflict, graphConflicts } from "./graph-check.ts"
-import type { Recovery, Retention, RuntimeOptions } from "./options.ts"
+import {
+  checkRuntimeOptions,
+  prunePolicy,
+  type Recovery,
+  type Retention,
+  type RuntimeOptions,
+} from "./options.ts"
 import { Sweeper } from "./sweeper.ts"
 
-export type StartOptions = Omit<RunOptions, "store" | "clock" | "telemetry">
+export type StartOptions = Omit<RunOptions, "store" | "clock" | "telemetry" | "context">
 
 export class Runtime {
   readonly store: Store
@@ -53,7 +61,7 @@ export class Runtime {
   readonly #options: RuntimeOptions
   readonly #keeper: Keeper
   readonly #sweeper: Sweeper
-  readonly #around: ConstructorParameters<typeof Sweeper>[0]
+  readonly #environment: ConstructorParameters<typeof Sweeper>[0]
   #closed: Promise<void> | undefined
 
   constructor(options: RuntimeOptions) {
@@ -67,16 +75,20 @@ export class Runtime {
       lease: options.lease,
       hungAfter: options.hungAfter,
       machine: options.machine,
+      concurrency: options.concurrency,
       beatsAtOnce: true,
+      hasThread: options.recover !== false,
       onProblem: options.onProblem,
     })
-    this.#around = { keeper: this.#keeper, clock, telemetry, onGraphChange: options.onGraphChange }
-    this.#sweeper = new Sweeper(this.#around, this.#programs, {
+    this.#keeper.schemaProblem = schemaProblem
+    const { onGraphChange, context: contextOf } = options
+    this.#environment = { keeper: this.#keeper, clock, telemetry, onGraphChange, contextOf }
+    this.#sweeper = new Sweeper(this.#environment, this.#programs, {
       retention: options.retention,
       onProblem: options.onProblem,
+      recover: options.recover ?? true,
       evictAfter: options.evictAfter ?? 10_000,
       maxIdle: options.maxIdle ?? 1_000,
-      concurrency: options.concurrency ?? 1_000,
       maxTakeovers: options.maxTakeovers ?? 3,
       lease: options.lease ?? DEFAULT_LEASE,
     })
@@ -84,26 +96,34 @@ export class Runtime {
 
   // Runs
 
-  /** Starts a run. With the id or key of one that is there, joins it. */
-  start<In, Out>(workflow: Callable<In, Out>, input: In, options: StartOptions = {}): Run<Out> {
+  /** Starts a run, or joins the existing one with the same id or key. */
+  start<In, Out, State>(
+    workflow: Callable<In, Out, State>,
+    input: In,
+    options: StartOptions = {},
+  ): Run<Out, State> {
     return this.#start(workflow, input, options, false)
   }
 
   /** The same, with its events from the first on. */
-  stream<In, Out>(workflow: Callable<In, Out>, input: In, options: StartOptions = {}): Run<Out> {
+  stream<In, Out, State>(
+    workflow: Callable<In, Out, State>,
+    input: In,
+    options: StartOptions = {},
+  ): Run<Out, State> {
     return this.#start(workflow, input, options, true)
   }
 
-  #start<In, Out>(
-    workflow: Callable<In, Out>,
+  #start<In, Out, State>(
+    workflow: Callable<In, Out, State>,
     input: In,
     options: StartOptions,
     streaming: boolean,
-  ): Run<Out> {
+  ): Run<Out, State> {
     const program = this.#begin(workflow)
-    const { clock, telemetry } = this.#around
+    const { clock, telemetry } = this.#environment
     const full = { ...options, store: this.store, clock, telemetry }
-    return Run.start<Out>(program, input, full, streaming, this.#kept())
+    return Run.start<Out, State>(program, input, full, streaming, this.#kept())
   }
 
   #begin(workflow: Pick<Callable, "name" | "program">): Program {
@@ -114,26 +134,27 @@ export class Runtime {
     return program
   }
 
-  /** Goes on with a run of the store in this process; RUN_HELD while another one that is alive has it. */
-  resume<In, Out>(
-    workflow: Callable<In, Out>,
+  /** Continues a stored run in this process; RUN_HELD while another live process has it. */
+  resume<In, Out, State>(
+    workflow: Callable<In, Out, State>,
     runId: RunId,
     options: Pick<ResumeOptions, "signal" | "takeOver"> = {},
-  ): Run<Out> {
+  ): Run<Out, State> {
     const program = this.#begin(workflow)
-    const { clock, telemetry, onGraphChange } = this.#around
+    const { clock, telemetry, onGraphChange } = this.#environment
     const full = { ...options, store: this.store, clock, telemetry, onGraphChange }
-    return Run.resume<Out>(program, runId, full, this.#kept())
+    return Run.resume<Out, State>(program, runId, full, this.#kept())
   }
 
   /** A run of the store, wherever it is at work: await it, watch it, answer it, cancel it. */
   get<Out = unknown>(runId: RunId): Run<Out> {
     this.#checkOpen()
-    return Run.follow<Out>(runId, { ...this.#around, ...this.#kept() })
+    return Run.follow<Out>(runId, { ...this.#environment, ...this.#kept() })
   }
 
   #kept() {
-    return { keeper: this.#keeper, takeUp: (run: StoredRun) => this.#sweeper.takeUpFor(run) }
+    const { contextOf } = this.#environment
+    return { keeper: this.#keeper, claim: (run: StoredRun) => this.#sweeper.claimFor(run), contextOf }
   }
 
   /** Newest first. */
@@ -145,18 +166,22 @@ export class Runtime {
   async cancel(runId: RunId, reason?: string): Promise<void> {
     const run = this.get(runId)
     const row = await this.store.run(runId)
-    const { clock } = this.#around
+    const { clock } = this.#environment
     if (row !== undefined && (await cancelFree(this.#keeper, row, reason, clock.now()))) return
     await run.cancelled(reason)
   }
 
   // Recovery
 
-  /** Takes up every run that no living process holds, and goes on doing so in the background, until `close()`. */
+  /** Recovers orphaned runs, now and continuously until `close()`. */
   async recover(): Promise<Recovery> {
     this.#checkOpen()
+    if (this.#options.recover === false) {
+      const text = "This runtime was made with recover: false: make one without it to recover runs."
+      throw new SuperstepError("OPTION_INVALID", text)
+    }
     await this.#keeper.begin()
-    const recovery = await this.#sweeper.takeUpAll()
+    const recovery = await this.#sweeper.claimAll()
     this.#sweeper.begin()
     return recovery
   }
@@ -185,15 +210,19 @@ export class Runtime {
     return this.#ask(() => this.store.requests(query))
   }
 
-  /** Answers a question of any run, wherever that is at work. Rejects, and takes nothing, when the answer does not fit. */
+  /**
+   * Answers a question of any run, wherever that is executed. Rejects, and takes nothing, when the answer does not fit.
+   * `stored`: no living process executes the run, and this one does not have its workflow; the answer was checked against
+   * the question's JSON Schema, and is delivered when the run resumes.
+   */
   async respond(
     runId: RunId,
     request: RequestId,
     value: unknown,
     options: { readonly by?: string | undefined } = {},
-  ): Promise<void> {
+  ): Promise<Delivery> {
     this.#sweeper.begin()
-    await this.get(runId).respond(request, value, options)
+    return await this.get(runId).respond(request, value, options)
   }
 
   // Looking back
@@ -203,22 +232,22 @@ export class Runtime {
     return history(this.store, runId, options)
   }
 
-  /** A new run that shares the past of this one up to a point, and goes on from there; gives its id. */
+  /** A new run that shares the past of this one up to a point, and continues from there. Returns its id. */
   fork(runId: RunId, options: Omit<ForkOptions, "clock"> = {}): Promise<RunId> {
-    return this.#goOn(fork(this.store, runId, { ...options, clock: this.#around.clock }))
+    return this.#claimNew(fork(this.store, runId, { ...options, clock: this.#environment.clock }))
   }
 
-  /** A fork right before what failed, or before what `from` names, which so runs again; gives its id. */
+  /** A fork right before what failed, or before what `from` names, which runs again. Returns its id. */
   rerun(runId: RunId, options: Omit<RerunOptions, "clock"> = {}): Promise<RunId> {
-    return this.#goOn(rerun(this.store, runId, { ...options, clock: this.#around.clock }))
+    return this.#claimNew(rerun(this.store, runId, { ...options, clock: this.#environment.clock }))
   }
 
   /** With a workflow that this process does not have, it waits for one that has. */
-  async #goOn(made: Promise<RunId>): Promise<RunId> {
+  async #claimNew(made: Promise<RunId>): Promise<RunId> {
     this.#checkOpen()
     const runId = await made
     const run = await this.store.run(runId)
-    if (run !== undefined) await this.#sweeper.takeUp(run)
+    if (run !== undefined) await this.#sweeper.claim(run)
     this.#sweeper.begin()
     return runId
   }
@@ -239,7 +268,7 @@ export class Runtime {
 
   // What is kept
 
-  /** A pinned run is never let go by retention. */
+  /** Retention never deletes a pinned run. */
   async pin(runId: RunId, pinned = true): Promise<void> {
     if (!(await this.store.pin(runId, pinned))) throw runUnknown(runId)
   }
@@ -249,15 +278,14 @@ export class Runtime {
     if (await this.store.remove(runId)) return
     const row = await this.store.run(runId)
     if (row === undefined) throw runUnknown(runId)
-    const inFlight = !isOver(row)
+    const inFlight = !hasEnded(row)
     const why = inFlight ? `is ${row.status}: cancel it first` : "is the past of a fork: remove that first"
     throw new SuperstepError("RUN_KEPT", `Run "${runId}" ${why}.`, { run: runId })
   }
 
-  /** Lets go of runs that are over, by the policy given or the runtime's own. */
-  prune({ keep, maxAge }: Retention = this.#options.retention ?? {}): Promise<Amount> {
-    const endedBefore = maxAge === undefined ? undefined : this.#around.clock.now() - maxAge
-    return this.#ask(() => this.store.prune({ keep, endedBefore }))
+  /** Deletes finished runs by this policy, or by the runtime's own. */
+  prune(retention: Retention = this.#options.retention ?? {}): Promise<Amount> {
+    return this.#ask(() => this.store.prune(prunePolicy(retention, this.#environment.clock.now())))
   }
 
   storage(): Promise<StorageReport> {
@@ -275,18 +303,20 @@ export class Runtime {
     throw new SuperstepError("RUNTIME_CLOSED", "This runtime is closed: make another one.")
   }
 
-  /** Lets go of every run at once: another process goes on with them, or this one when it comes back. */
+  /** Releases every run: another process continues them, or this one after a restart. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
   }
 
   async #close(): Promise<void> {
+    // Nothing that queues may start while the others are stopped.
+    this.#keeper.places?.close()
     await this.#sweeper.close()
-    const now = this.#around.clock.now()
+    const now = this.#environment.clock.now()
     for (const host of [...this.#keeper.hosts()]) {
       const wakeAt = host.isDormant() ? host.wakeAt() : now
-      const text = `The runtime was closed; run ${host.runId} goes on where it is taken up again.`
+      const text = `The runtime was closed; run ${host.runId} continues when a process claims it.`
       host.stop(new SuperstepError("RUNTIME_CLOSED", text, { run: host.runId }))
       await this.#keeper.release(host, wakeAt)
     }
@@ -304,4 +334,11 @@ function notRegistered(name: string, known: Program | undefined): SuperstepError
       ? `This runtime does not have workflow "${name}": new Runtime({ store, workflows: [${name}, …] }).`
       : `This runtime has another workflow under the name "${name}".`
   return new SuperstepError("WORKFLOW_UNKNOWN", text)
+}
+
+/** Patterns that cannot be matched in linear time are left to the schema that the question was asked with. */
+async function schemaProblem(schema: Json, value: Json): Promise<string | undefined> {
+  const { jsonSchema, withoutUncheckedPatterns } = await loadModule(() => import("../tools/index.ts"))
+  const checked = await validate(jsonSchema(withoutUncheckedPatterns(schema).schema), value)
+  return checked.ok ? undefined : checked.reason
 }

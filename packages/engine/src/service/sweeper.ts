@@ -5,31 +5,37 @@
  * A run that may have killed processes is tried: one such run at a time, before any other, and alone where nothing else
  * executes here. One that keeps killing them is quarantined.
  */
-import type { RunId } from "../core/index.ts"
+import { type ErrorData, type RunId, SuperstepError } from "../core/index.ts"
 import {
   type Clock,
   claimRun,
   type Keeper,
   type Lease,
   type Program,
+  type RunEnvironment,
   type RunHost,
-  revive,
+  restoreRun,
   runQuarantined,
   type StoredRun,
   SUSPECT,
-  type Surroundings,
   TICK,
 } from "../runtime/index.ts"
 import type { Recovery, RuntimeOptions, RuntimeProblem } from "./options.ts"
+import { prunePolicy } from "./options.ts"
 import { isGuilty, Trial } from "./trial.ts"
 
 /** Runs that are asked for at once. */
 const BATCH = 100
-/** Milliseconds until a run that could not go on here is tried again, here or elsewhere. */
+/** Milliseconds until a run that could not continue here is tried again, here or elsewhere. */
 const TRY_AGAIN = 60_000
 const PRUNE_EVERY = 3_600_000
+/** Recovered runs that execute at the same time, where the options do not say how many runs do. */
+const MAX_RECOVERED = 1_000
 /** For so many leases from its first sweep on a process may hold everything back for the trial of one run. */
 const ALONE = 3
+
+/** Held from the start: tests may fake timers. */
+const nextTurn = setImmediate
 
 interface Found extends Recovery {
   readonly resumed: RunId[]
@@ -38,9 +44,10 @@ interface Found extends Recovery {
 
 /** What the options leave open is decided. */
 export interface SweeperOptions extends Pick<RuntimeOptions, "retention" | "onProblem"> {
+  /** False: only runs that somebody asks for are claimed, and none is unloaded. */
+  readonly recover: boolean
   readonly evictAfter: number
   readonly maxIdle: number
-  readonly concurrency: number
   readonly maxTakeovers: number
   readonly lease: number
 }
@@ -48,28 +55,37 @@ export interface SweeperOptions extends Pick<RuntimeOptions, "retention" | "onPr
 export class Sweeper {
   readonly #keeper: Keeper
   readonly #clock: Clock
-  readonly #around: Surroundings
+  readonly #environment: RunEnvironment
   readonly #programs: ReadonlyMap<string, Program>
   readonly #options: SweeperOptions
   /** Runs that had nothing to do, since when; the longest first. */
   readonly #idle = new Map<RunHost, number>()
+  /** Runs that were claimed because nobody held them. */
+  readonly #claimed = new Set<RunHost>()
   #cancelTimer: (() => void) | undefined
   #sweeping: Promise<void> | undefined
   #trial: Trial | undefined
-  /** Until then a run under suspicion is tried alone, if nothing else executes: not for ever, as others wait for it. */
+  /** Until then a run under suspicion is tried alone, if nothing else executes: others wait for it. */
   #aloneUntil: number | undefined
   #pruned = Number.NEGATIVE_INFINITY
   #closed = false
 
-  constructor(around: Surroundings, programs: ReadonlyMap<string, Program>, options: SweeperOptions) {
-    this.#keeper = around.keeper
-    this.#clock = around.clock
-    this.#around = around
+  constructor(environment: RunEnvironment, programs: ReadonlyMap<string, Program>, options: SweeperOptions) {
+    this.#keeper = environment.keeper
+    this.#clock = environment.clock
+    this.#environment = environment
     this.#programs = programs
     this.#options = options
+    this.#keeper.onStopped = async (lease, error) => {
+      this.#report(lease.runId, error)
+      await this.#postpone(lease, error)
+    }
     this.#keeper.onHold = (host) => {
       host.onIdle(() => this.#isIdle(host))
-      host.onFinish(() => this.#idle.delete(host))
+      host.onFinish(() => {
+        this.#idle.delete(host)
+        this.#reportFailure(host)
+      })
     }
   }
 
@@ -99,55 +115,87 @@ export class Sweeper {
   async #sweep(): Promise<void> {
     try {
       await this.#keeper.tick()
-      await this.#evictIdle()
-      await this.takeUpAll()
+      if (this.#options.recover) {
+        await this.#evictIdle()
+        await this.claimAll()
+      } else await this.#dismissGone()
       await this.#prune()
     } catch (error) {
       // The store may be back with the next tick.
-      this.#tell(undefined, error)
+      this.#report(undefined, error)
     }
   }
 
-  #tell(runId: RunId | undefined, error: unknown): RuntimeProblem {
+  #report(runId: RunId | undefined, error: unknown): RuntimeProblem {
     const problem = { runId, error: error instanceof Error ? error : new Error(String(error)) }
     this.#options.onProblem?.(problem)
     return problem
   }
 
+  /** A run that fails while nobody awaits or watches it would fail in silence. Its caller has a moment to do so. */
+  #reportFailure(host: RunHost): void {
+    if (!host.isOver || host.wasObserved) return
+    const { status, error } = host.root.machine
+    if (error === undefined || status === "cancelled") return
+    nextTurn(() => {
+      if (!host.wasObserved) this.#report(host.runId, unobserved(host, status, error))
+    })
+  }
+
   // Claiming
 
   /** Every run that nobody alive holds and that has something to do, as far as there is room. */
-  async takeUpAll(): Promise<Recovery> {
+  async claimAll(): Promise<Recovery> {
     const found: Found = { resumed: [], problems: [] }
-    const { store, watch, id: self } = this.#keeper
-    for (const { id, why } of watch.gone(await store.holders())) if (id !== self) await store.dismiss(id, why)
+    await this.#dismissGone()
     await this.#trySuspects(found)
-    if (this.#trial?.isAlone !== true) await this.#takeUpOthers(found)
+    if (this.#trial?.isAlone !== true) await this.#claimOthers(found)
     return found
   }
 
-  async #takeUpOthers(found: Found): Promise<void> {
+  async #dismissGone(): Promise<void> {
+    const { store, watch, id: self } = this.#keeper
+    for (const { id, why } of watch.gone(await store.holders())) if (id !== self) await store.dismiss(id, why)
+  }
+
+  async #claimOthers(found: Found): Promise<void> {
     const { store } = this.#keeper
     const now = this.#clock.now()
     const workflows = [...this.#programs.keys()]
     for (;;) {
-      const limit = Math.min(BATCH, this.#options.concurrency - this.#atWork())
+      const limit = Math.min(BATCH, this.#room())
       if (limit <= 0 || this.#closed) break
       const free = await store.free({ workflows, now, limit, suspects: false })
-      for (const run of free) await this.#takeUpOne(run, found)
+      for (const run of free) await this.#claimOne(run, found)
       if (free.length < limit) break
     }
   }
 
-  async #takeUpOne(run: StoredRun, found: Found): Promise<RunHost | undefined> {
+  async #claimOne(run: StoredRun, found: Found): Promise<RunHost | undefined> {
     try {
-      const host = await this.takeUp(run)
-      if (host !== undefined) found.resumed.push(run.runId)
+      const host = await this.claim(run)
+      if (host !== undefined) {
+        found.resumed.push(run.runId)
+        this.#claimed.add(host)
+        host.onFinish(() => this.#claimed.delete(host))
+      }
       return host
     } catch (error) {
-      found.problems.push(this.#tell(run.runId, error))
+      found.problems.push(this.#report(run.runId, error))
       return undefined
     }
+  }
+
+  /**
+   * How many more runs may be claimed. Where runs that were started here queue, one of the store queues with them, so
+   * that it gets its turn.
+   */
+  #room(): number {
+    const { places } = this.#keeper
+    if (places === undefined) return MAX_RECOVERED - this.#atWork()
+    const isQueued = [...this.#claimed].some((host) => host.isQueued)
+    if (places.queued > 0) return isQueued ? 0 : 1
+    return places.free
   }
 
   #atWork(): number {
@@ -161,12 +209,14 @@ export class Sweeper {
     const { lease } = this.#options
     this.#aloneUntil ??= now + ALONE * lease
     if (this.#trial !== undefined && !(await this.#endIfOver(this.#trial, now))) return
+    // A run that queues shows nothing.
+    if (this.#keeper.places !== undefined && this.#keeper.places.free <= 0) return
     for (;;) {
       const query = { workflows: [...this.#programs.keys()], now, limit: 1, suspects: true }
       const [run] = await store.free(query)
       if (run === undefined || this.#closed || this.#trial !== undefined) return
       const isAlone = this.#atWork() === 0 && now < this.#aloneUntil
-      const host = await this.#takeUpOne(run, found)
+      const host = await this.#claimOne(run, found)
       if (host !== undefined) return this.#begin(new Trial(host, run, { isAlone, now, lease }))
     }
   }
@@ -199,35 +249,38 @@ export class Sweeper {
   }
 
   /** The same for somebody who asks for the run; one under suspicion waits until it is tried. */
-  async takeUpFor(run: StoredRun): Promise<RunHost | undefined> {
-    if (run.takeovers < SUSPECT) return await this.takeUp(run)
+  async claimFor(run: StoredRun): Promise<RunHost | undefined> {
+    if (run.takeovers < SUSPECT) return await this.claim(run)
     this.begin()
     return this.#keeper.host(run.runId)
   }
 
-  /** Undefined when somebody else was faster, this process does not have the workflow, or the run is quarantined. */
-  async takeUp(run: StoredRun): Promise<RunHost | undefined> {
+  /** Undefined if another process claimed it first, this process does not have the workflow, or the run is quarantined. */
+  async claim(run: StoredRun): Promise<RunHost | undefined> {
     const program = this.#programs.get(run.workflow)
     if (program === undefined) return undefined
-    const host = await claimRun(run, this.#keeper, (lease) => this.#restore(program, run, lease))
-    if (host !== undefined) await this.#keeper.deliver()
-    return host
+    return await claimRun(run, this.#keeper, (lease) => this.#restore(program, run, lease))
   }
 
   async #restore(program: Program, run: StoredRun, lease: Lease): Promise<RunHost | undefined> {
     const { store } = this.#keeper
     if (isGuilty(run, this.#options.maxTakeovers)) {
       await store.quarantine(lease)
-      this.#tell(run.runId, runQuarantined(run))
+      this.#report(run.runId, runQuarantined(run))
       return undefined
     }
     try {
-      return await revive(program, run, lease, this.#around)
+      return await restoreRun(program, run, lease, this.#environment)
     } catch (error) {
-      await this.#keeper.refuseMail(lease, error)
-      await store.release(lease, this.#clock.now() + TRY_AGAIN)
+      await this.#postpone(lease, error)
       throw error
     }
+  }
+
+  /** The run cannot continue here: whoever wrote to it gets the error, and it is tried again later, here or elsewhere. */
+  async #postpone(lease: Lease, error: unknown): Promise<void> {
+    await this.#keeper.refuseMail(lease, error)
+    await this.#keeper.store.release(lease, this.#clock.now() + TRY_AGAIN)
   }
 
   // Unloading
@@ -237,9 +290,9 @@ export class Sweeper {
     if (host.isOver) return
     this.#idle.delete(host)
     this.#idle.set(host, this.#clock.now())
-    if (this.#idle.size > this.#options.maxIdle) {
+    if (this.#options.recover && this.#idle.size > this.#options.maxIdle) {
       this.#evictOldest(this.#idle.size - this.#options.maxIdle).catch((error) =>
-        this.#tell(undefined, error),
+        this.#report(undefined, error),
       )
     }
   }
@@ -254,18 +307,18 @@ export class Sweeper {
 
   async #evictIdle(): Promise<void> {
     const before = this.#clock.now() - this.#options.evictAfter
-    for (const host of this.#idle.keys()) host.noteIdle()
     for (const [host, since] of this.#idle) {
       if (since > before) break
       await this.#evict(host)
     }
   }
 
-  /** One that has come to do something again is forgotten here; it says so when it is idle once more. */
+  /** A run that is busy again is removed from the list; it reports when it is idle once more. */
   async #evict(host: RunHost): Promise<void> {
     if (host.isBusy) this.#idle.delete(host)
     if (!host.isDormant()) return
     this.#idle.delete(host)
+    this.#claimed.delete(host)
     const wakeAt = host.wakeAt()
     host.evict()
     await this.#keeper.release(host, wakeAt)
@@ -278,8 +331,7 @@ export class Sweeper {
     const now = this.#clock.now()
     if (retention === undefined || now - this.#pruned < PRUNE_EVERY) return
     this.#pruned = now
-    const { keep, maxAge } = retention
-    await this.#keeper.store.prune({ keep, endedBefore: maxAge === undefined ? undefined : now - maxAge })
+    await this.#keeper.store.prune(prunePolicy(retention, now))
   }
 
   /** Sweeps no more; what is under way is awaited. */
@@ -289,4 +341,11 @@ export class Sweeper {
     this.#cancelTimer?.()
     await this.#sweeping
   }
+}
+
+function unobserved(host: RunHost, status: string, { code, message, node }: ErrorData): SuperstepError {
+  const where = node === undefined ? "" : ` at node "${node}"`
+  const what = status === "limit" ? "reached a limit" : "failed"
+  const text = `Run "${host.runId}" of workflow "${host.root.program.graph.name}" ${what}${where}, and nobody awaited it: ${message}`
+  return new SuperstepError(code, text, { run: host.runId, ...(node === undefined ? {} : { node }) })
 }

@@ -1,9 +1,10 @@
 /**
  * A run is under suspicion when two processes died while they executed it. It is tried: it executes with no other
  * suspect beside it, alone if nothing else executes yet, until it makes progress, waits, ends, or has survived for a
- * while, which absolves it. So a run that kills its process is told apart from those that were executed beside it.
+ * while, which absolves it. So a run that kills its process is distinguished from those that were executed beside it.
  */
 import type { RunHost, StoredRun } from "../runtime/index.ts"
+import { deferred } from "../runtime/internal.ts"
 
 export interface TrialOptions {
   /** Nothing else executes in the process, and nothing is started before the trial is over. */
@@ -22,29 +23,27 @@ export class Trial {
   readonly #until: number
 
   constructor(host: RunHost, { trials }: StoredRun, { isAlone, now, lease }: TrialOptions) {
-    let end: () => void = () => undefined
-    this.ended = new Promise((resolve) => {
-      end = resolve
-    })
-    this.end = end
+    const { promise, resolve } = deferred()
+    this.ended = promise
+    this.end = resolve
     this.host = host
     this.isAlone = isAlone
     this.#progress = host.progress
     this.#until = now + lease * 2 ** trials
   }
 
-  /** Undefined while it goes on. `settled`: the run has made progress, waits, or is over. */
-  outcome(now: number): "settled" | "survived" | undefined {
+  /** Undefined while it continues. `cleared`: the run has made progress, waits, or is over. */
+  outcome(now: number): "cleared" | "survived" | undefined {
     const { host } = this
-    if (host.isOver || host.failure !== undefined || host.progress > this.#progress) return "settled"
-    if (!host.isBusy && host.hasCaughtUp()) return "settled"
+    if (host.isOver || host.failure !== undefined || host.progress > this.#progress) return "cleared"
+    if (!host.isBusy && host.hasCaughtUp()) return "cleared"
     return now >= this.#until ? "survived" : undefined
   }
 }
 
 /**
  * Whether the run is to be quarantined. Of several suspects that died together none is guilty yet; but no run may kill
- * processes for ever.
+ * processes without bound.
  */
 export function isGuilty({ takeovers, blamed }: StoredRun, maxTakeovers: number): boolean {
   if (takeovers <= maxTakeovers) return false

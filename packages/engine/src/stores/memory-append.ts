@@ -1,21 +1,18 @@
 /** One append to the memory store: every check comes before the first change, so that it is made whole or not at all. */
 import type { OpenRequest } from "../core/index.ts"
+import { freezeData } from "../core/internal.ts"
 import {
   type ClosedRequest,
+  hasEnded,
   type JournalRecord,
-  journalConflict,
-  keyTaken,
   type Lease,
   type RunChange,
   type RunCreated,
-  runExists,
-  runTaken,
-  threadBusy,
-  threadMoved,
+  storeErrors,
 } from "../runtime/index.ts"
 import { rest } from "./memory-leases.ts"
-import { settleMail } from "./memory-mail.ts"
-import { endOf, isOver, type Row, type Tables } from "./memory-rows.ts"
+import { setOutcome } from "./memory-mail.ts"
+import { endOf, type Row, type Tables, useGraph } from "./memory-rows.ts"
 
 export function append(
   tables: Tables,
@@ -29,13 +26,14 @@ export function append(
   if (created === undefined) {
     row = rowToWrite(tables, lease)
     const end = endOf(row)
-    if (end !== expectedSeq) throw journalConflict(lease.runId, expectedSeq, end)
-    if (change?.status !== undefined && !isOver(change.status)) refuseBusyThread(tables, row.created, row)
+    if (end !== expectedSeq) throw storeErrors.journalConflict(lease.runId, expectedSeq, end)
+    if (change?.status !== undefined && !hasEnded({ status: change.status }))
+      refuseBusyThread(tables, row.created, row)
   } else {
     row = newRow(tables, lease, expectedSeq, created, records[0]?.entry.at ?? 0)
     insert(tables, row)
   }
-  for (const record of records) row.journal.push(record)
+  for (const record of records) row.journal.push(freezeData(record))
   const last = records.at(-1)
   if (last !== undefined) row.updatedAt = last.entry.at
   if (change?.intent !== true) {
@@ -50,32 +48,34 @@ export function append(
 /** The row of a lease that is still good. */
 function rowToWrite(tables: Tables, lease: Lease): Row {
   const row = tables.runs.get(lease.runId)
-  if (row === undefined) throw journalConflict(lease.runId, 0, 0)
-  if (row.token !== lease.token) throw runTaken(lease.runId)
+  if (row === undefined) throw storeErrors.journalConflict(lease.runId, 0, 0)
+  if (row.token !== lease.token) throw storeErrors.runTaken(lease.runId)
   return row
 }
 
 function newRow(tables: Tables, lease: Lease, expectedSeq: number, created: RunCreated, at: number): Row {
   const { runId } = lease
-  if (tables.runs.has(runId)) throw runExists(runId)
+  if (tables.runs.has(runId)) throw storeErrors.runExists(runId)
   const sameKey = created.key === undefined ? undefined : tables.keys.get(created.key)
-  if (sameKey !== undefined) throw keyTaken(created.key as string, sameKey.runId)
+  if (sameKey !== undefined) throw storeErrors.keyTaken(created.key as string, sameKey.runId)
   refuseBusyThread(tables, created)
   const { thread, threadVersion } = created
   if (thread !== undefined && threadVersion !== undefined) {
-    if ((tables.threads.get(thread)?.length ?? 0) !== threadVersion) throw threadMoved(thread)
+    if ((tables.threads.get(thread)?.length ?? 0) !== threadVersion) throw storeErrors.threadMoved(thread)
   }
   const { forkOf } = created
   const parent = forkOf && tables.runs.get(forkOf.runId)
   const base = forkOf === undefined ? 0 : Math.min(forkOf.seq, parent === undefined ? 0 : endOf(parent))
-  if (expectedSeq !== base || base !== (forkOf?.seq ?? 0)) throw journalConflict(runId, expectedSeq, base)
+  if (expectedSeq !== base || base !== (forkOf?.seq ?? 0))
+    throw storeErrors.journalConflict(runId, expectedSeq, base)
   return {
     runId,
-    created,
+    created: freezeData(created),
     parent,
     base,
     journal: [],
     requests: new Map(),
+    graphs: new Set(),
     graph: created.graph,
     status: "running",
     statusBefore: "running",
@@ -90,6 +90,7 @@ function newRow(tables: Tables, lease: Lease, expectedSeq: number, created: RunC
     trials: 0,
     diedWith: undefined,
     pinned: false,
+    error: undefined,
     forks: 0,
     snapshot: undefined,
     snapshotBytes: 0,
@@ -100,31 +101,42 @@ function newRow(tables: Tables, lease: Lease, expectedSeq: number, created: RunC
 
 function refuseBusyThread(tables: Tables, { thread }: RunCreated, but?: Row): void {
   const other = thread === undefined ? undefined : tables.busy.get(thread)
-  if (other !== undefined && other !== but) throw threadBusy(thread as string, other.runId)
+  if (other !== undefined && other !== but) throw storeErrors.threadBusy(thread as string, other.runId)
 }
 
 function insert(tables: Tables, row: Row): void {
   tables.runs.set(row.runId, row)
+  useGraph(tables, row, row.graph)
   if (row.created.key !== undefined) tables.keys.set(row.created.key, row)
   if (row.parent !== undefined) row.parent.forks++
   enterFlight(tables, row)
 }
 
 function apply(tables: Tables, row: Row, change: RunChange): void {
-  if (change.graphs !== undefined) for (const { hash, graph } of change.graphs) tables.graphs.set(hash, graph)
-  if (change.graph !== undefined) row.graph = change.graph
-  if (change.opened !== undefined) for (const request of change.opened) open(tables, row, request)
+  if (change.graphs !== undefined) {
+    for (const { hash, graph } of change.graphs) {
+      if (!tables.graphs.has(hash)) tables.graphs.set(hash, freezeData(graph))
+      useGraph(tables, row, hash)
+    }
+  }
+  if (change.graph !== undefined) {
+    row.graph = change.graph
+    useGraph(tables, row, change.graph)
+  }
+  if (change.opened !== undefined) for (const request of change.opened) open(tables, row, freezeData(request))
   if (change.closed !== undefined) for (const closed of change.closed) close(row, closed)
   if (change.idle !== undefined) rest(row, change.idle)
-  if (change.mail !== undefined) for (const id of change.mail) settleMail(tables, id, { ok: true })
+  if (change.mail !== undefined) for (const id of change.mail) setOutcome(tables, id, { ok: true })
   if (change.thread !== undefined && row.created.thread !== undefined) {
+    freezeData(change.thread)
     const writes = tables.threads.get(row.created.thread)
     if (writes === undefined) tables.threads.set(row.created.thread, [...change.thread])
     else for (const write of change.thread) writes.push(write)
   }
   if (change.status !== undefined) {
     row.status = change.status
-    if (isOver(change.status)) leaveFlight(tables, row)
+    row.error = hasEnded({ status: change.status }) ? change.error : undefined
+    if (hasEnded({ status: change.status })) leaveFlight(tables, row)
     else enterFlight(tables, row)
   }
 }
@@ -141,7 +153,7 @@ function leaveFlight(tables: Tables, row: Row): void {
   row.holder = undefined
   row.wakeAt = undefined
   for (const request of row.requests.values()) {
-    if (request.outcome !== "open") continue
+    if (request.outcome !== "open" && request.outcome !== "delivering") continue
     request.outcome = "withdrawn"
     request.closedAt = row.updatedAt
   }

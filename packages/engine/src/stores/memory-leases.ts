@@ -3,13 +3,15 @@ import {
   type Dismissal,
   type FreeQuery,
   type Holder,
+  hasEnded,
   type Idle,
   type Lease,
+  onlySuspect,
   type StoredHolder,
   type StoredRun,
   SUSPECT,
 } from "../runtime/index.ts"
-import { isOver, type Row, storedRun, type Tables } from "./memory-rows.ts"
+import { type Row, storedRun, type Tables } from "./memory-rows.ts"
 
 export function beat(tables: Tables, holder: Holder): boolean {
   const known = tables.holders.get(holder.id)
@@ -59,11 +61,10 @@ function executingAt(rows: readonly Row[], why: Dismissal): readonly Row[] {
 }
 
 function suspect(rows: readonly Row[], holder: string): void {
-  const before = rows.filter(({ takeovers }) => takeovers >= SUSPECT)
-  const [only, ...others] = before.length > 0 ? before : rows
+  const only = onlySuspect(rows)
   for (const row of rows) {
     row.takeovers++
-    row.blamed = row === only && others.length === 0
+    row.blamed = row === only
     row.diedWith = holder
   }
 }
@@ -88,7 +89,7 @@ export function free(tables: Tables, { workflows, now, limit, suspects }: FreeQu
 
 export function claim(tables: Tables, runId: string, token: number, holder: string): Lease | undefined {
   const row = tables.runs.get(runId)
-  if (row === undefined || row.token !== token || isOver(row.status)) return undefined
+  if (row === undefined || row.token !== token || hasEnded(row)) return undefined
   if (row.holder !== undefined && row.holder !== holder) {
     const loser = tables.holders.get(row.holder)
     if (loser !== undefined) loser.taken = true
@@ -153,5 +154,5 @@ export function unquarantine(tables: Tables, runId: string): boolean {
 /** The row, if the lease is still good. */
 function heldRow(tables: Tables, lease: Lease): Row | undefined {
   const row = tables.runs.get(lease.runId)
-  return row === undefined || row.token !== lease.token || isOver(row.status) ? undefined : row
+  return row === undefined || row.token !== lease.token || hasEnded(row) ? undefined : row
 }

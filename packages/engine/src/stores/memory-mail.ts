@@ -1,9 +1,20 @@
 /** Mail in the memory store: what is asked of runs, and what came of it. */
 import type { Lease, Mail, MailOutcome } from "../runtime/index.ts"
-import type { Tables } from "./memory-rows.ts"
+import type { RequestRow, Tables } from "./memory-rows.ts"
 
 export function mailTo(tables: Tables, holder: string): readonly Mail[] {
   return [...tables.mail.values()].filter(({ runId }) => tables.runs.get(runId)?.holder === holder)
+}
+
+/** The request that an answer is for. */
+function requestOf(tables: Tables, { runId, command }: Mail): RequestRow | undefined {
+  return command.type === "answer" ? tables.runs.get(runId)?.requests.get(command.request) : undefined
+}
+
+export function post(tables: Tables, mail: Mail): void {
+  tables.mail.set(mail.id, mail)
+  const request = requestOf(tables, mail)
+  if (request?.outcome === "open") request.outcome = "delivering"
 }
 
 export function refuseMail(
@@ -12,16 +23,29 @@ export function refuseMail(
   id: string,
   { code, message }: { readonly code: string; readonly message: string },
 ): void {
-  if (tables.runs.get(lease.runId)?.token === lease.token)
-    settleMail(tables, id, { ok: false, code, message })
+  const mail = tables.mail.get(id)
+  if (mail === undefined || tables.runs.get(lease.runId)?.token !== lease.token) return
+  setOutcome(tables, id, { ok: false, code, message })
+  const request = requestOf(tables, mail)
+  if (request?.outcome === "delivering") request.outcome = "open"
 }
 
-export function settleMail(tables: Tables, id: string, outcome: MailOutcome): void {
-  if (tables.mail.delete(id)) tables.outcomes.set(id, outcome)
+export function setOutcome(tables: Tables, id: string, outcome: MailOutcome): void {
+  const mail = tables.mail.get(id)
+  if (mail === undefined) return
+  tables.mail.delete(id)
+  tables.outcomes.set(id, { mail, outcome })
 }
 
 export function takeOutcome(tables: Tables, id: string): MailOutcome | undefined {
-  const outcome = tables.outcomes.get(id)
+  const kept = tables.outcomes.get(id)
   tables.outcomes.delete(id)
-  return outcome
+  return kept?.outcome
+}
+
+/** Drops mail posted before that time whose run is gone, and outcomes that nobody asked for. */
+export function dropMail(tables: Tables, before: number): void {
+  const isLeft = ({ runId, at }: Mail) => at < before && !tables.runs.has(runId)
+  for (const mail of tables.mail.values()) if (isLeft(mail)) tables.mail.delete(mail.id)
+  for (const { mail } of tables.outcomes.values()) if (isLeft(mail)) tables.outcomes.delete(mail.id)
 }

@@ -1,6 +1,18 @@
 /** Runs and questions that the memory store is asked for. */
-import type { RequestQuery, RunQuery, StoredRequest, StoredRun } from "../runtime/index.ts"
-import { type RequestRow, type Row, storedRun, type Tables } from "./memory-rows.ts"
+
+import type { Json } from "../core/index.ts"
+import { freezeData } from "../core/internal.ts"
+import {
+  type Lease,
+  type RequestQuery,
+  type RunQuery,
+  type Snapshot,
+  type StoredRequest,
+  type StoredRun,
+  storeErrors,
+  type ThreadWrite,
+} from "../runtime/index.ts"
+import { journalBytes, type RequestRow, type Row, storedRun, type Tables } from "./memory-rows.ts"
 
 export function runs(tables: Tables, query: RunQuery): readonly StoredRun[] {
   const rows = query.key === undefined ? [...tables.runs.values()].reverse() : withKey(tables, query.key)
@@ -55,4 +67,46 @@ export function requests(tables: Tables, query: RequestQuery): readonly StoredRe
 
 function storedRequest({ row, request, outcome, closedAt, by }: RequestRow): StoredRequest {
   return { ...request, runId: row.runId, workflow: row.created.workflow, outcome, closedAt, by }
+}
+
+export function saveSnapshot(
+  tables: Tables,
+  lease: Lease,
+  snapshot: Snapshot,
+): { readonly bytes: number; readonly journal: number } {
+  const row = tables.runs.get(lease.runId)
+  if (row === undefined || row.token !== lease.token) throw storeErrors.runTaken(lease.runId)
+  if (row.snapshot === undefined || row.snapshot.seq < snapshot.seq) {
+    row.snapshot = freezeData(snapshot)
+    row.snapshotBytes = JSON.stringify(snapshot.data).length
+  }
+  return { bytes: row.snapshotBytes, journal: journalBytes(row) }
+}
+
+/** The state of a thread, folded from its writes. */
+export function threadState(
+  writes: readonly ThreadWrite[],
+  version = writes.length,
+): { readonly version: number; readonly state: { readonly [key: string]: Json } } {
+  const state = new Map<string, Json>()
+  /** Lists that were made here, and so may grow in place. */
+  const own = new Map<string, Json[]>()
+  const first = writes.slice(0, version)
+  for (const { key, kind, value } of first) {
+    if (kind === "set") {
+      own.delete(key)
+      state.set(key, value)
+      continue
+    }
+    let list = own.get(key)
+    if (list === undefined) {
+      const before = state.get(key)
+      list = Array.isArray(before) ? [...before] : []
+      own.set(key, list)
+      state.set(key, list)
+    }
+    if (Array.isArray(value)) for (const item of value) list.push(item)
+    else list.push(value)
+  }
+  return { version: first.length, state: Object.fromEntries(state) }
 }

@@ -1,6 +1,7 @@
 /** What may go from the memory store, and how much there is. */
-import type { Amount, PrunePolicy, StorageReport } from "../runtime/index.ts"
-import { isOver, journalBytes, type Row, type Tables } from "./memory-rows.ts"
+import { type Amount, hasEnded, type PrunePolicy, type StorageReport } from "../runtime/index.ts"
+import { dropMail } from "./memory-mail.ts"
+import { journalBytes, type Row, releaseGraphs, type Tables } from "./memory-rows.ts"
 
 export function pin(tables: Tables, runId: string, pinned: boolean): boolean {
   const row = tables.runs.get(runId)
@@ -10,8 +11,9 @@ export function pin(tables: Tables, runId: string, pinned: boolean): boolean {
 
 export function remove(tables: Tables, runId: string): boolean {
   const row = tables.runs.get(runId)
-  if (row === undefined || !isOver(row.status) || row.forks > 0) return false
+  if (row === undefined || !hasEnded(row) || row.forks > 0) return false
   tables.runs.delete(runId)
+  releaseGraphs(tables, row)
   if (row.created.key !== undefined) tables.keys.delete(row.created.key)
   if (row.parent !== undefined) row.parent.forks--
   for (const request of row.requests.values()) tables.requests.delete(request)
@@ -19,14 +21,17 @@ export function remove(tables: Tables, runId: string): boolean {
   return true
 }
 
-export function prune(tables: Tables, { workflow, keep, endedBefore }: PrunePolicy): Amount {
+export function prune(
+  tables: Tables,
+  { workflow, keep, endedBefore, mailBefore = endedBefore }: PrunePolicy,
+): Amount {
   const seen = new Map<string, number>()
   let count = 0
   let bytes = 0
   // Newest first: a fork goes before its past.
   for (const row of [...tables.runs.values()].reverse()) {
     const name = row.created.workflow
-    if (!isOver(row.status) || row.pinned || (workflow !== undefined && workflow !== name)) continue
+    if (!hasEnded(row) || row.pinned || (workflow !== undefined && workflow !== name)) continue
     const newer = seen.get(name) ?? 0
     seen.set(name, newer + 1)
     const goes =
@@ -35,6 +40,7 @@ export function prune(tables: Tables, { workflow, keep, endedBefore }: PrunePoli
     count++
     bytes += bytesOf(row)
   }
+  if (mailBefore !== undefined) dropMail(tables, mailBefore)
   return { count, bytes }
 }
 

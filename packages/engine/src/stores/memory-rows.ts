@@ -7,6 +7,7 @@ import type {
   Mail,
   MailOutcome,
   RunCreated,
+  RunFailure,
   Snapshot,
   StoredRequest,
   StoredRun,
@@ -23,6 +24,8 @@ export interface Row {
   /** Its own records. */
   readonly journal: JournalRecord[]
   readonly requests: Map<RequestId, RequestRow>
+  /** Hashes of the graphs that it brought or names. */
+  readonly graphs: Set<string>
   graph: string
   status: StoredStatus
   /** Of a quarantined run: where it stood. */
@@ -39,6 +42,7 @@ export interface Row {
   /** The holder whose death was counted last. */
   diedWith: string | undefined
   pinned: boolean
+  error: RunFailure | undefined
   /** Runs whose past this is. */
   forks: number
   snapshot: Snapshot | undefined
@@ -64,7 +68,7 @@ export interface RequestRow {
 }
 
 export interface Tables {
-  /** In the order in which they came to be; so are the requests. */
+  /** In the order of their creation; so are the requests. */
   readonly runs: Map<RunId, Row>
   readonly requests: Set<RequestRow>
   readonly inFlight: Set<Row>
@@ -72,10 +76,13 @@ export interface Tables {
   /** The run in flight of each thread. */
   readonly busy: Map<string, Row>
   readonly graphs: Map<string, Json>
+  /** How many runs use each graph. */
+  readonly graphUses: Map<string, number>
   readonly holders: Map<string, HolderRow>
   /** Mail without an outcome, in the order it was posted. */
   readonly mail: Map<string, Mail>
-  readonly outcomes: Map<string, MailOutcome>
+  /** Outcomes that their senders have not asked for, with the mail. */
+  readonly outcomes: Map<string, { readonly mail: Mail; readonly outcome: MailOutcome }>
   readonly threads: Map<string, ThreadWrite[]>
 }
 
@@ -87,6 +94,7 @@ export function emptyTables(): Tables {
     keys: new Map(),
     busy: new Map(),
     graphs: new Map(),
+    graphUses: new Map(),
     holders: new Map(),
     mail: new Map(),
     outcomes: new Map(),
@@ -94,19 +102,37 @@ export function emptyTables(): Tables {
   }
 }
 
-export function isOver(status: StoredStatus): boolean {
-  return status !== "running" && status !== "waiting" && status !== "quarantined"
-}
-
 export function endOf(row: Row): number {
   return row.base + row.journal.length
 }
 
+export function useGraph(tables: Tables, row: Row, hash: string): void {
+  if (row.graphs.has(hash)) return
+  row.graphs.add(hash)
+  tables.graphUses.set(hash, (tables.graphUses.get(hash) ?? 0) + 1)
+}
+
+/** The row is gone: graphs that no other row uses go with it. */
+export function releaseGraphs(tables: Tables, row: Row): void {
+  for (const hash of row.graphs) {
+    const left = (tables.graphUses.get(hash) ?? 1) - 1
+    if (left > 0) tables.graphUses.set(hash, left)
+    else {
+      tables.graphUses.delete(hash)
+      tables.graphs.delete(hash)
+    }
+  }
+}
+
 /** The row's records after `afterSeq`, with those that it shares. */
-export function recordsOf(row: Row, afterSeq: number): readonly JournalRecord[] {
-  if (afterSeq >= row.base) return row.journal.slice(afterSeq - row.base)
+export function recordsOf(
+  row: Row,
+  afterSeq: number,
+  limit = Number.POSITIVE_INFINITY,
+): readonly JournalRecord[] {
+  let upTo = afterSeq + limit
+  if (afterSeq >= row.base) return row.journal.slice(afterSeq - row.base, upTo - row.base)
   const parts: (readonly JournalRecord[])[] = []
-  let upTo = Number.POSITIVE_INFINITY
   for (let one: Row | undefined = row; one !== undefined; one = one.parent) {
     if (upTo > one.base) {
       parts.push(one.journal.slice(Math.max(afterSeq - one.base, 0), upTo - one.base))
@@ -153,5 +179,6 @@ export function storedRun(row: Row): StoredRun {
     blamed: row.blamed,
     trials: row.trials,
     pinned: row.pinned,
+    ...(row.error === undefined ? {} : { error: row.error }),
   }
 }

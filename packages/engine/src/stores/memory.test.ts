@@ -28,7 +28,7 @@ describe("the memory store", () => {
       store.beat(holder),
       store.free({ workflows: ["w"], now: 0, limit: 1, suspects: false }),
       store.claim("r", 1, "other"),
-      store.post({ id: "m", runId: "r", at: 1, wish: { type: "cancel" } }),
+      store.post({ id: "m", runId: "r", at: 1, command: { type: "cancel" } }),
       store.mail("other"),
       store.thread("t"),
       store.prune({ keep: 0 }),
@@ -42,21 +42,27 @@ describe("the memory store", () => {
     )
   })
 
-  test("keeps records and snapshots as they are, without a copy", () => {
+  test("keeps values as they are, without a copy, and freezes them", () => {
     const store = memoryStore()
-    const records = [record(1, { a: 1 }), record(2, { b: 2 })]
-    const snapshot = { seq: 2, data: { c: 3 } }
-    store.append(lease, 0, records, { created })
-    store.saveSnapshot(lease, snapshot)
-    const read = store.read("r", 0) as readonly JournalRecord[]
-    expect(read[0]).toBe(records[0])
-    expect(read[1]).toBe(records[1])
-    expect(store.snapshot("r")).toBe(snapshot)
+    const frozen = Object.freeze({ list: Object.freeze([1, 2]) })
+    const loose = { list: [1, 2] }
+    store.append(lease, 0, [record(1, frozen), record(2, { frozen }), record(3, loose)], { created })
+    store.saveSnapshot(lease, { seq: 3, data: frozen })
+    const values = (store.read("r", 0) as readonly JournalRecord[]).map(
+      ({ entry }) => (entry as { value: Json }).value,
+    )
+    expect(values[0]).toBe(frozen)
+    expect((values[1] as { frozen: Json }).frozen).toBe(frozen)
+    expect(values[2]).toBe(loose)
+    expect(Object.isFrozen(loose.list)).toBe(true)
+    expect((store.snapshot("r") as { data: Json }).data).toBe(frozen)
+    const [first] = store.read("r", 0) as readonly JournalRecord[]
+    expect((store.read("r", 0) as readonly JournalRecord[])[0]).toBe(first)
   })
 
   test("works out sizes only when it is asked for them, and of each record once", () => {
     let written = 0
-    const counted = Object.defineProperty({}, "toJSON", { value: () => (written += 1) }) as Json
+    const counted = Object.freeze({ toJSON: () => (written += 1) }) as unknown as Json
     const store = memoryStore()
     store.append(lease, 0, [record(1, counted)], { created })
     store.append(lease, 1, [record(2, counted), record(3, counted)])

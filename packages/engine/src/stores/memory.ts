@@ -1,8 +1,18 @@
 /**
  * Runs in memory: for tests, and for runs that may be joined late. They last as long as the store does. Everything
- * happens at once, and values are kept as they are: whoever gives one does not change it any more.
+ * happens at once. Values are kept as they are, and frozen: callers cannot change the store through them.
  */
-import type { RegistryStore, Store } from "../runtime/index.ts"
+import { freezeData } from "../core/internal.ts"
+import {
+  type AgentRow,
+  checkRegistryChange,
+  localChannel,
+  type Registry,
+  type RegistryStore,
+  registryConflict,
+  type Store,
+  type StoredDefinition,
+} from "../runtime/index.ts"
 import { append } from "./memory-append.ts"
 import {
   absolve,
@@ -17,21 +27,18 @@ import {
   setIdle,
   unquarantine,
 } from "./memory-leases.ts"
-import { mailTo, refuseMail, takeOutcome } from "./memory-mail.ts"
-import { requests, runs } from "./memory-queries.ts"
-import { memoryRegistry } from "./memory-registry.ts"
+import { mailTo, post, refuseMail, takeOutcome } from "./memory-mail.ts"
+import { requests, runs, saveSnapshot, threadState } from "./memory-queries.ts"
 import { pin, prune, remove, report } from "./memory-retention.ts"
 import { emptyTables, recordsOf, storedRun } from "./memory-rows.ts"
-import { saveSnapshot } from "./memory-snapshots.ts"
-import { threadState } from "./memory-threads.ts"
 
 export function memoryStore(): Store & RegistryStore {
   const tables = emptyTables()
   return {
     append: (lease, expectedSeq, records, change) => append(tables, lease, expectedSeq, records, change),
-    read(runId, afterSeq) {
+    read(runId, afterSeq, limit) {
       const row = tables.runs.get(runId)
-      return row === undefined ? [] : recordsOf(row, afterSeq)
+      return row === undefined ? [] : recordsOf(row, afterSeq, limit)
     },
     saveSnapshot: (lease, snapshot) => saveSnapshot(tables, lease, snapshot),
     snapshot: (runId) => tables.runs.get(runId)?.snapshot,
@@ -44,7 +51,7 @@ export function memoryStore(): Store & RegistryStore {
     runs: (query) => runs(tables, query),
     requests: (query) => requests(tables, query),
 
-    beat: (holder) => beat(tables, holder),
+    beat: (holder) => beat(tables, freezeData(holder)),
     holders: () => holders(tables),
     held: (holder) => held(tables, holder),
     dismiss: (holder, why) => dismiss(tables, holder, why),
@@ -56,9 +63,7 @@ export function memoryStore(): Store & RegistryStore {
     quarantine: (lease) => quarantine(tables, lease),
     unquarantine: (runId) => unquarantine(tables, runId),
 
-    post(mail) {
-      tables.mail.set(mail.id, mail)
-    },
+    post: (mail) => post(tables, freezeData(mail)),
     mail: (holder) => mailTo(tables, holder),
     refuseMail: (lease, id, error) => refuseMail(tables, lease, id, error),
     mailOutcome: (id) => takeOutcome(tables, id),
@@ -74,7 +79,38 @@ export function memoryStore(): Store & RegistryStore {
     report: () => report(tables),
 
     registry: memoryRegistry(),
+    live: localChannel(),
 
     close() {},
   }
+}
+
+function memoryRegistry(): Registry {
+  const agents = new Map<string, AgentRow>()
+  const definitions = new Map<string, StoredDefinition>()
+  function findAgents(ids?: readonly string[]): readonly AgentRow[] {
+    const wanted = ids && new Set(ids)
+    return [...agents.values()].filter(({ id }) => wanted === undefined || wanted.has(id))
+  }
+  const findDefinition = (id: string) => definitions.get(id)
+  return {
+    agents: findAgents,
+    definitions: () => [...definitions.values()].map(({ workflow }) => workflow),
+    definition: findDefinition,
+    write(change, expected) {
+      checkRegistryChange(change)
+      const conflict = registryConflict({ agents: findAgents, definition: findDefinition }, expected)
+      if (conflict !== undefined) throw conflict
+      for (const id of change.removedDefinitions ?? []) definitions.delete(id)
+      for (const id of change.removedAgents ?? []) agents.delete(id)
+      for (const agent of change.agents ?? []) agents.set(agent.id, own(agent))
+      for (const definition of change.definitions ?? [])
+        definitions.set(definition.workflow.id, own(definition))
+    },
+  }
+}
+
+/** The rows are the caller's, who may change them later. */
+function own<T>(row: T): T {
+  return freezeData(structuredClone(row))
 }

@@ -3,7 +3,7 @@ import { context, SpanKind, SpanStatusCode } from "@opentelemetry/api"
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { z } from "zod"
-import { agent, summarise, workflowTool } from "../agents/index.ts"
+import { agent, conversation, summarise, workflowTool } from "../agents/index.ts"
 import { pureModel } from "../agents/stand-ins.test-support.ts"
 import { memoryStore, node, workflow } from "../index.ts"
 import { settled } from "../testing/index.ts"
@@ -44,10 +44,13 @@ describe("a tool's call", () => {
   it("is a span below its agent's, and what the tool does is below it", async () => {
     await agent({ name: "eye", description: "Sees.", model: once("home"), tools: [look] }).run("go", {
       telemetry: to(recorded),
+      runId: "r",
     })
     const span = recorded.span("execute_tool look")
     expect(span.kind).toBe(SpanKind.INTERNAL)
     expect(span.attributes).toEqual({
+      "workflow.name": "eye",
+      "superstep.run.id": "r",
       "gen_ai.operation.name": "execute_tool",
       "gen_ai.tool.name": "look",
       "gen_ai.tool.type": "function",
@@ -60,6 +63,8 @@ describe("a tool's call", () => {
     const work = recorded.span("invoke_agent eye")
     expect(work.kind).toBe(SpanKind.INTERNAL)
     expect(work.attributes).toEqual({
+      "workflow.name": "eye",
+      "superstep.run.id": "r",
       "gen_ai.operation.name": "invoke_agent",
       "gen_ai.agent.name": "eye",
       "gen_ai.agent.description": "Sees.",
@@ -69,7 +74,7 @@ describe("a tool's call", () => {
     for (const chat of recorded.spans("chat model")) expect(parentOf(chat)).toBe(idOf(work))
   })
 
-  it("that fails is an error; the agent that goes on is none", async () => {
+  it("that fails is an error; the agent that continues is not", async () => {
     await agent({ name: "eye", model: once("the sun"), tools: [look] }).run("go", { telemetry: to(recorded) })
     const span = recorded.span("execute_tool look")
     expect(span.status).toEqual({ code: SpanStatusCode.ERROR, message: "ERROR: too bright" })
@@ -154,19 +159,19 @@ it("after a hand-over the calls have the name of who speaks", async () => {
     "front",
     "back",
   ])
-  expect(recorded.spans().filter(({ name }) => name.startsWith("invoke_agent"))).toHaveLength(1)
+  expect(recorded.spans().filter(({ name }) => name.startsWith("invoke_agent"))).toHaveLength(2)
 })
 
 it("a summary is a call of a model too", async () => {
   const model = pureModel((last) => (last.includes("assistant: ") ? "summary" : "answer"))
   const chat = agent({ name: "chat", model, history: summarise({ after: 3, keep: 1 }) })
-  const said = (role: "user" | "assistant", text: string) => ({ role, content: text })
+  const message = (role: "user" | "assistant", text: string) => ({ role, content: text })
   const messages = [
-    said("user", "a"),
-    said("assistant", "b"),
-    said("user", "c"),
-    said("assistant", "d"),
-    said("user", "e"),
+    message("user", "a"),
+    message("assistant", "b"),
+    message("user", "c"),
+    message("assistant", "d"),
+    message("user", "e"),
   ]
   await chat.run({ messages }, { telemetry: to(recorded) })
   expect(recorded.spans("chat model")).toHaveLength(2)
@@ -225,7 +230,7 @@ describe("after a restart", () => {
     const again = chief.resume("r", { takeOver: true, store, telemetry: to(recorded) })
     await again.respond((await again).requests[0]?.id as string, "yes")
     expect((await again).outputs).toEqual(["done"])
-    // The clerk goes on with the answer, and so does the call that the clerk is asked by.
+    // The clerk continues with the answer, and so does the call that asks the clerk.
     parentNamed("invoke_agent clerk", "execute_tool clerk")
     parentNamed("execute_tool clerk", "invoke_agent boss")
     expect(recorded.spans("execute_tool confirm")).toEqual([])
@@ -260,5 +265,54 @@ it("an agent whose run is taken by another process ends its spans, as stopped", 
   await settled()
   for (const name of ["execute_tool confirm", "invoke_agent boss"]) {
     expect(recorded.span(name).status.code, name).toBe(SpanStatusCode.UNSET)
+  }
+})
+
+describe("an agent that takes over", () => {
+  it("has a span of its own inside that of the agent which was asked, until it hands over in turn", async () => {
+    const model = pureModel((_, turn, name) => {
+      if (name === "a" && turn === 0) return { calls: [{ name: "handoff_to_b" }] }
+      if (name === "b" && turn === 1) return { calls: [{ name: "look", args: { at: "home" } }] }
+      return name === "b" ? { calls: [{ name: "handoff_to_c" }] } : "done"
+    })
+    const c = agent({ name: "c", model })
+    const b = agent({ name: "b", description: "Second.", model, handoffs: [c], tools: [look] })
+    const a = agent({ name: "a", model, handoffs: [b] })
+    expect((await a.run("go", { telemetry: to(recorded) })).outputs).toEqual(["done"])
+    parentNamed("invoke_agent b", "invoke_agent a")
+    parentNamed("invoke_agent c", "invoke_agent a")
+    parentNamed("execute_tool look", "invoke_agent b")
+    const of = (name: string) =>
+      recorded.spans("chat model").filter((one) => parentOf(one) === idOf(recorded.span(name)))
+    expect(["a", "b", "c"].map((name) => of(`invoke_agent ${name}`).length)).toEqual([1, 2, 1])
+    expect(recorded.span("invoke_agent b").attributes).toMatchObject({
+      "gen_ai.agent.name": "b",
+      "gen_ai.agent.description": "Second.",
+      "gen_ai.request.model": "model",
+    })
+  })
+
+  it("has a span that ends with the error that ended the task", async () => {
+    const model = pureModel((_, turn, name) => {
+      if (name === "a" && turn === 0) return { calls: [{ name: "handoff_to_b" }] }
+      throw Object.assign(new Error("down"), { name: "AI_APICallError", isRetryable: false, statusCode: 400 })
+    })
+    const a = agent({ name: "a", model, handoffs: [agent({ name: "b", model })] })
+    await a.run("go", { telemetry: to(recorded) }).result
+    expect(recorded.span("invoke_agent b").status.code).toBe(SpanStatusCode.ERROR)
+  })
+})
+
+it("the thread of a run is the conversation of its agents' spans", async () => {
+  const model = pureModel((_, turn) =>
+    turn === 0 ? { calls: [{ name: "look", args: { at: "home" } }] } : "done",
+  )
+  const chat = agent({ name: "chat", model, tools: [look], messages: conversation() })
+  await chat.run("go", { telemetry: to(recorded), store: memoryStore(), thread: "t1" })
+  for (const name of ["invoke_agent chat", "execute_tool look"]) {
+    expect(recorded.span(name).attributes).toMatchObject({ "gen_ai.conversation.id": "t1" })
+  }
+  for (const span of recorded.spans("chat model")) {
+    expect(span.attributes).toMatchObject({ "gen_ai.conversation.id": "t1" })
   }
 })

@@ -37,9 +37,9 @@ const porter = agent({ name: "porter", model, instructions: "Be brief.", tools: 
 
 async function run(content: boolean | undefined) {
   const { tracer, meter } = recorded
-  const given = content === undefined ? {} : { content }
+  const options = content === undefined ? {} : { content }
   await porter.run("Let me in; the key is plain-looking-key", {
-    telemetry: telemetry({ tracer, meter, messages: false, ...given }),
+    telemetry: telemetry({ tracer, meter, messages: false, ...options }),
   })
 }
 
@@ -50,7 +50,7 @@ const all = () =>
 const read = (name: string, attribute: string, at = 0) =>
   JSON.parse(String(recorded.spans(name)[at]?.attributes[attribute]))
 
-it.each([undefined, false])("nothing that was said is in a span when content is %s", async (content) => {
+it.each([undefined, false])("spans contain no prompts or answers when content is %s", async (content) => {
   await run(content)
   for (const said of ["Let me in", "Be brief", "I log in", "Welcome", "olga", "hunter2"]) {
     expect(all()).not.toContain(said)

@@ -110,7 +110,7 @@ describe("no span stays open, and none ends twice, when a run", () => {
     expect(ends()).toEqual(["executor.process asking cancelled", "workflow.run cancelled"])
   })
 
-  it("has a task whose handler goes on after its time is up", async () => {
+  it("has a task whose handler continues after its timeout", async () => {
     const clock = manualClock()
     let wake = (_: number) => {}
     const slow = node({

@@ -3,8 +3,7 @@
  * their own (open-telemetry/semantic-conventions-genai). They are still in development, so all of them are here.
  */
 import type { Attributes } from "@opentelemetry/api"
-import type { AnswerInfo, AskedModel, AskedSettings } from "../runtime/index.ts"
-import { providerName } from "./provider-name.ts"
+import type { AnswerInfo, AskedModel, AskedSettings, RemoteAgentInfo } from "../runtime/index.ts"
 
 export const OPERATION = "gen_ai.operation.name"
 const PROVIDER = "gen_ai.provider.name"
@@ -14,6 +13,7 @@ export const RESPONSE_MODEL = "gen_ai.response.model"
 export const FIRST_CHUNK = "gen_ai.response.time_to_first_chunk"
 export const OUTPUT_TYPE = "gen_ai.output.type"
 export const TOKEN_KIND = "gen_ai.token.type"
+export const CONVERSATION = "gen_ai.conversation.id"
 
 export const AGENT_NAME = "gen_ai.agent.name"
 export const AGENT_DESCRIPTION = "gen_ai.agent.description"
@@ -23,20 +23,30 @@ export const TOOL_TYPE = "gen_ai.tool.type"
 export const TOOL_DESCRIPTION = "gen_ai.tool.description"
 export const TOOL_CALL_ID = "gen_ai.tool.call.id"
 
-/** What was said: only when it is asked for. */
+/** Content, recorded only when the user asks for it. */
 export const INSTRUCTIONS = "gen_ai.system_instructions"
 export const INPUT = "gen_ai.input.messages"
 export const OUTPUT = "gen_ai.output.messages"
 export const TOOL_ARGS = "gen_ai.tool.call.arguments"
 export const TOOL_RESULT = "gen_ai.tool.call.result"
 
-/** Not a convention's: how often a model was asked before there was an answer, and which time failed. */
+/** Our own: the number of attempts of a call, and the attempt that failed. */
 export const ATTEMPTS = "superstep.model.attempts"
 export const ATTEMPT = "superstep.model.attempt"
 export const ATTEMPT_FAILED = "superstep.model.attempt_failed"
 
 export function modelAttributes({ provider, model }: AskedModel): Attributes {
   return { [PROVIDER]: providerName(provider), [REQUEST_MODEL]: model }
+}
+
+/** Of an agent that lives elsewhere. The address has neither path nor query. */
+export function remoteAttributes({ provider, url }: RemoteAgentInfo): Attributes {
+  const { hostname, port, protocol } = new URL(url)
+  return {
+    [PROVIDER]: provider,
+    "server.address": hostname,
+    "server.port": port === "" ? (protocol === "https:" ? 443 : 80) : Number(port),
+  }
 }
 
 /** Only what was set. */
@@ -65,4 +75,31 @@ export function answerAttributes({ id, model, finish, tokens }: AnswerInfo): Att
     "gen_ai.usage.cache_creation.input_tokens": tokens?.cacheWrite,
     "gen_ai.usage.reasoning.output_tokens": tokens?.reasoning,
   }
+}
+
+/** OpenTelemetry names by the prefix of an AI SDK provider; the longest matching prefix counts. */
+const KNOWN: Readonly<Record<string, string>> = {
+  openai: "openai",
+  anthropic: "anthropic",
+  azure: "azure.ai.openai",
+  "azure-openai": "azure.ai.openai",
+  "amazon-bedrock": "aws.bedrock",
+  bedrock: "aws.bedrock",
+  google: "gcp.gen_ai",
+  "google.generative-ai": "gcp.gemini",
+  "google.vertex": "gcp.vertex_ai",
+  vertex: "gcp.vertex_ai",
+  cohere: "cohere",
+  deepseek: "deepseek",
+  groq: "groq",
+  mistral: "mistral_ai",
+  moonshotai: "moonshot_ai",
+  perplexity: "perplexity",
+  xai: "x_ai",
+}
+
+/** `azure.chat` becomes `azure.ai.openai`. An unknown provider keeps its own name, without the interface after the dot. */
+export function providerName(provider: string): string {
+  const [first = "", second] = provider.split(".")
+  return KNOWN[`${first}.${second}`] ?? KNOWN[first] ?? (first === "" ? provider : first)
 }

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from "vitest"
 import { memoryStore, node, type Store, workflow } from "../index.ts"
-import { settled } from "../testing/settled.ts"
+import { settled } from "../testing/manual-clock.ts"
 import { type Recorder, recorder } from "./recorder.test-support.ts"
 import { telemetry } from "./telemetry.ts"
 
@@ -13,7 +13,7 @@ const pass = (id: string) => node(id, (value: number) => value)
 
 it("a journal that is lost ends the run's span", async () => {
   const store = memoryStore()
-  const asks = node("asks", (_: number, ctx) => ctx.ask("Go on?"))
+  const asks = node("asks", (_: number, ctx) => ctx.ask("Continue?"))
   const run = workflow("w").chain(asks).build().run(1, { runId: "r", store, telemetry: recording() })
   await run
   await store.beat({ id: "another process", machine: "another", pid: 1, born: "" })

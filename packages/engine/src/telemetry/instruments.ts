@@ -1,18 +1,18 @@
 /** The metrics. Their attributes name workflows and nodes, never runs: the number of series stays small. */
-import { type Counter, type Histogram, type Meter, ValueType } from "@opentelemetry/api"
+import type { Meter, Tracer } from "@opentelemetry/api"
+import { openTelemetry } from "./open-telemetry.ts"
 
-export interface Instruments {
-  readonly tasks: Counter
-  readonly taskDuration: Histogram
-  readonly taskRetries: Counter
-  readonly taskQueueTime: Histogram
-  readonly runs: Counter
-  readonly runDuration: Histogram
-  readonly tokens: Counter
-  readonly cost: Counter
-  readonly modelTokens: Histogram
-  readonly modelDuration: Histogram
-  readonly modelFirstChunk: Histogram
+type Instruments = ReturnType<typeof makeInstruments>
+
+/** Where spans and metrics go. */
+export interface TelemetrySink {
+  readonly tracer: Tracer
+  readonly instruments: Instruments
+  /** Whether messages get spans of their own. */
+  readonly messages: boolean
+  /** Whether spans contain prompts, answers, arguments and results. */
+  readonly content: boolean
+  readonly now: () => number
 }
 
 /** From less than a millisecond of plain code to agents that work for an hour. */
@@ -27,9 +27,9 @@ const TOKENS = [
   1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864,
 ]
 
-export function makeInstruments(meter: Meter): Instruments {
+export function makeInstruments(meter: Meter) {
   const counter = (name: string, unit: string, description: string) =>
-    meter.createCounter(name, { unit, description, valueType: ValueType.INT })
+    meter.createCounter(name, { unit, description, valueType: openTelemetry().ValueType.INT })
   const duration = (name: string, description: string) =>
     meter.createHistogram(name, {
       unit: "ms",
@@ -54,7 +54,7 @@ export function makeInstruments(meter: Meter): Instruments {
     modelTokens: meter.createHistogram("gen_ai.client.token.usage", {
       unit: "{token}",
       description: "Number of input and output tokens used.",
-      valueType: ValueType.INT,
+      valueType: openTelemetry().ValueType.INT,
       advice: { explicitBucketBoundaries: TOKENS },
     }),
     modelDuration: seconds("gen_ai.client.operation.duration", "GenAI operation duration."),

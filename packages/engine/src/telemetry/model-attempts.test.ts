@@ -2,7 +2,7 @@
 import { SpanStatusCode } from "@opentelemetry/api"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import { agent } from "../agents/index.ts"
-import { apiError, drivenModel, textDelta } from "../models/driven-model.test-support.ts"
+import { apiError, drivenModel, textDelta } from "../models/call/driven-model.test-support.ts"
 import type { Model } from "../models/index.ts"
 import { manualClock, settled } from "../testing/index.ts"
 import { type Recorder, recorder } from "./recorder.test-support.ts"
@@ -53,7 +53,7 @@ it("an attempt that failed is an event of the call's one span", async () => {
   expect(await recorded.points("gen_ai.client.operation.duration")).toMatchObject([{ value: { count: 1 } }])
 })
 
-it("a fallback's answer is told under its own name; the event says who did not answer (G3)", async () => {
+it("a fallback's answer is reported under its own name; the event names the model that did not answer (G3)", async () => {
   const first = drivenModel("m1", "acme.chat")
   const second = drivenModel("m2", "mistral.chat")
   const { ended } = start([first.model, second.model])
@@ -102,7 +102,7 @@ it("time that is up is an error, also where the provider does not stop", async (
   expect(recorded.span("chat m1").attributes["error.type"]).toBe("MODEL_TIMEOUT")
 })
 
-it("a stream that breaks off is tried again, and nothing of it is told", async () => {
+it("a stream that breaks off is tried again, and nothing of it is reported", async () => {
   const { model, called } = drivenModel()
   const { clock, ended } = start(model, { idleTimeout: 60_000 })
   const broken = await called(1)

@@ -3,10 +3,10 @@
  * that failed is an event; the requests of HTTP clients, where they are traced, are the span's children.
  *
  * G1 the span ends once, and only then is it counted.
- * G2 it says what the provider told; what we estimate is not here.
+ * G2 it has the numbers that the provider reports, never our estimates.
  * G3 it names the model that was asked last, which is the one that answered if any did.
  */
-import { type Attributes, type Context, context, type Span, SpanKind, trace } from "@opentelemetry/api"
+import type { Attributes, Context, Span } from "@opentelemetry/api"
 import type { ErrorData } from "../core/index.ts"
 import type {
   AnswerInfo,
@@ -15,32 +15,24 @@ import type {
   ModelCallOutcome,
   ModelCallTelemetry,
 } from "../runtime/index.ts"
-import { ERROR_TYPE } from "./attributes.ts"
-import { errorType, markEnded } from "./failure.ts"
-import {
-  AGENT_NAME,
-  ATTEMPT,
-  ATTEMPT_FAILED,
-  ATTEMPTS,
-  answerAttributes,
-  FIRST_CHUNK,
-  INPUT,
-  INSTRUCTIONS,
-  modelAttributes,
-  OPERATION,
-  OUTPUT,
-  OUTPUT_TYPE,
-  REQUEST_STREAM,
-  RESPONSE_MODEL,
-  settingsAttributes,
-  TOKEN_KIND,
-} from "./gen-ai-attributes.ts"
-import type { Outlet } from "./outlet.ts"
+import * as attr from "./attributes.ts"
+import * as genAi from "./gen-ai-attributes.ts"
+import type { TelemetrySink } from "./instruments.ts"
+import { openTelemetry } from "./open-telemetry.ts"
 
-const CHAT = { [OPERATION]: "chat" }
+/** The span that a call is below. */
+interface ModelCallParent {
+  readonly sink: TelemetrySink
+  /** Names the workflow and the run. */
+  readonly run: Attributes
+  open(): Context
+}
+
+const CHAT = { [genAi.OPERATION]: "chat" }
 
 export class ModelCallSpan implements ModelCallTelemetry {
-  readonly #outlet: Outlet
+  readonly #sink: TelemetrySink
+  readonly #workflow: Attributes
   readonly #span: Span
   readonly #context: Context
   readonly #startedAt: number
@@ -51,45 +43,57 @@ export class ModelCallSpan implements ModelCallTelemetry {
   #firstChunk: number | undefined
   #ended = false
 
-  constructor(outlet: Outlet, below: Context, call: ModelCallInfo) {
-    this.#outlet = outlet
+  constructor(parent: ModelCallParent, call: ModelCallInfo) {
+    const { sink, run } = parent
+    const below = parent.open()
+    this.#sink = sink
+    // Metrics name workflows, never runs.
+    this.#workflow = { [attr.WORKFLOW_NAME]: run[attr.WORKFLOW_NAME] }
     this.#asked = call
     const attributes = {
+      ...run,
       ...CHAT,
-      ...modelAttributes(call),
-      ...settingsAttributes(call.settings),
-      [AGENT_NAME]: call.agent,
-      [OUTPUT_TYPE]: call.isJson ? "json" : "text",
+      ...genAi.modelAttributes(call),
+      ...genAi.settingsAttributes(call.settings),
+      [genAi.AGENT_NAME]: call.agent,
+      [genAi.OUTPUT_TYPE]: call.isJson ? "json" : "text",
     }
-    this.#span = outlet.tracer.startSpan(`chat ${call.model}`, { kind: SpanKind.CLIENT, attributes }, below)
-    this.#context = trace.setSpan(below, this.#span)
-    this.#startedAt = outlet.now()
+    this.#span = sink.tracer.startSpan(
+      `chat ${call.model}`,
+      { kind: openTelemetry().SpanKind.CLIENT, attributes },
+      below,
+    )
+    this.#context = openTelemetry().trace.setSpan(below, this.#span)
+    this.#startedAt = sink.now()
   }
 
   get wantsContent(): boolean {
-    return this.#outlet.content
+    return this.#sink.content
   }
 
   attempt<T>(asked: AskedModel, isStreamed: boolean, ask: () => T): T {
     const { provider, model } = this.#asked
     if (asked.provider !== provider || asked.model !== model) {
       this.#span.updateName(`chat ${asked.model}`)
-      this.#span.setAttributes({ ...modelAttributes(asked), ...settingsAttributes(asked.settings) })
+      this.#span.setAttributes({
+        ...genAi.modelAttributes(asked),
+        ...genAi.settingsAttributes(asked.settings),
+      })
     }
     this.#asked = asked
     this.#answer = undefined
     this.#firstChunk = undefined
     this.#attempts++
-    if (isStreamed) this.#span.setAttribute(REQUEST_STREAM, true)
-    this.#attemptedAt = this.#outlet.now()
-    return context.with(this.#context, ask)
+    if (isStreamed) this.#span.setAttribute(genAi.REQUEST_STREAM, true)
+    this.#attemptedAt = this.#sink.now()
+    return openTelemetry().context.with(this.#context, ask)
   }
 
   attemptFailed(error: ErrorData): void {
-    this.#span.addEvent(ATTEMPT_FAILED, {
-      ...modelAttributes(this.#asked),
-      [ATTEMPT]: this.#attempts,
-      [ERROR_TYPE]: errorType(error),
+    this.#span.addEvent(genAi.ATTEMPT_FAILED, {
+      ...genAi.modelAttributes(this.#asked),
+      [genAi.ATTEMPT]: this.#attempts,
+      [attr.ERROR_TYPE]: attr.errorType(error),
       "exception.message": error.message,
     })
   }
@@ -106,30 +110,31 @@ export class ModelCallSpan implements ModelCallTelemetry {
     if (this.#ended) return
     this.#ended = true
     const span = this.#span
-    span.setAttribute(ATTEMPTS, this.#attempts)
-    if (this.#answer !== undefined) span.setAttributes(answerAttributes(this.#answer))
-    if (this.#firstChunk !== undefined) span.setAttribute(FIRST_CHUNK, this.#firstChunk)
-    span.setAttributes({ [INSTRUCTIONS]: instructions, [INPUT]: input, [OUTPUT]: output })
-    markEnded(span, error)
+    span.setAttribute(genAi.ATTEMPTS, this.#attempts)
+    if (this.#answer !== undefined) span.setAttributes(genAi.answerAttributes(this.#answer))
+    if (this.#firstChunk !== undefined) span.setAttribute(genAi.FIRST_CHUNK, this.#firstChunk)
+    span.setAttributes({ [genAi.INSTRUCTIONS]: instructions, [genAi.INPUT]: input, [genAi.OUTPUT]: output })
+    attr.markEnded(span, error)
     span.end()
     this.#count(error)
   }
 
   #count(error: ErrorData | undefined): void {
-    const { modelDuration, modelFirstChunk, modelTokens } = this.#outlet.instruments
+    const { modelDuration, modelFirstChunk, modelTokens } = this.#sink.instruments
     const { model, tokens } = this.#answer ?? {}
-    const measured: Attributes = { ...CHAT, ...modelAttributes(this.#asked) }
-    if (model !== undefined) measured[RESPONSE_MODEL] = model
-    const failed = error === undefined ? {} : { [ERROR_TYPE]: errorType(error) }
+    const measured: Attributes = { ...CHAT, ...this.#workflow, ...genAi.modelAttributes(this.#asked) }
+    if (model !== undefined) measured[genAi.RESPONSE_MODEL] = model
+    const failed = error === undefined ? {} : { [attr.ERROR_TYPE]: attr.errorType(error) }
     modelDuration.record(this.#seconds(this.#startedAt), { ...measured, ...failed })
     if (this.#firstChunk !== undefined) modelFirstChunk.record(this.#firstChunk, measured)
-    if (tokens?.input !== undefined) modelTokens.record(tokens.input, { ...measured, [TOKEN_KIND]: "input" })
+    if (tokens?.input !== undefined)
+      modelTokens.record(tokens.input, { ...measured, [genAi.TOKEN_KIND]: "input" })
     if (tokens?.output !== undefined) {
-      modelTokens.record(tokens.output, { ...measured, [TOKEN_KIND]: "output" })
+      modelTokens.record(tokens.output, { ...measured, [genAi.TOKEN_KIND]: "output" })
     }
   }
 
   #seconds(since: number): number {
-    return (this.#outlet.now() - since) / 1_000
+    return (this.#sink.now() - since) / 1_000
   }
 }

@@ -4,7 +4,7 @@ import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-ho
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { z } from "zod"
 import { agent } from "../agents/index.ts"
-import { apiError, drivenModel, FINISH, textDelta } from "../models/driven-model.test-support.ts"
+import { apiError, drivenModel, FINISH, textDelta } from "../models/call/driven-model.test-support.ts"
 import { withSettings } from "../models/index.ts"
 import { manualClock, settled } from "../testing/index.ts"
 import { idOf, parentOf, type Recorder, recorder } from "./recorder.test-support.ts"
@@ -48,7 +48,7 @@ describe("a call", () => {
         stopSequences: ["."],
       },
     })
-    const run = writer.run("Hello?", { telemetry: recording() })
+    const run = writer.run("Hello?", { telemetry: recording(), runId: "r" })
     const call = await called(1)
     time = 1_500
     call.answer("Hello.", ANSWER)
@@ -58,6 +58,8 @@ describe("a call", () => {
     expect(span.kind).toBe(SpanKind.CLIENT)
     expect(span.status.code).toBe(SpanStatusCode.UNSET)
     expect(span.attributes).toEqual({
+      "workflow.name": "writer",
+      "superstep.run.id": "r",
       "gen_ai.operation.name": "chat",
       "gen_ai.provider.name": "acme",
       "gen_ai.request.model": "m1",
@@ -92,6 +94,7 @@ describe("a call", () => {
     call.answer("Hello.", ANSWER)
     await run
     const about = {
+      "workflow.name": "writer",
       "gen_ai.operation.name": "chat",
       "gen_ai.provider.name": "acme",
       "gen_ai.request.model": "m1",

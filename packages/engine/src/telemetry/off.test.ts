@@ -1,6 +1,6 @@
 import { isProxy } from "node:util/types"
 import { metrics, trace } from "@opentelemetry/api"
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { agent } from "../agents/index.ts"
 import { pureModel } from "../agents/stand-ins.test-support.ts"
 import { memoryStore, node, setTelemetry, workflow } from "../index.ts"
@@ -112,29 +112,4 @@ it("without an SDK a run goes as ever, and journals no trace", async () => {
   const entries = (await store.read("r", 0)).map(({ entry }) => entry)
   expect(entries.length).toBeGreaterThan(1)
   expect(entries.filter((entry) => (entry as { trace?: string }).trace !== undefined)).toEqual([])
-})
-
-describe("the package", () => {
-  beforeEach(() => {
-    vi.resetModules()
-    vi.doMock("@opentelemetry/api", () => {
-      throw new Error("@opentelemetry/api was loaded")
-    })
-  })
-  afterEach(() => {
-    vi.doUnmock("@opentelemetry/api")
-    vi.resetModules()
-  })
-
-  it("does not load @opentelemetry/api", async () => {
-    const engine = await import("@superstep/engine")
-    const one = engine.node("one", (value: number) => value + 1)
-    expect((await engine.workflow("w").chain(one).build().run(1)).outputs).toEqual([2])
-  })
-
-  it("loads it with its telemetry entry", async () => {
-    await expect(import("@superstep/engine/telemetry")).rejects.toMatchObject({
-      cause: { message: "@opentelemetry/api was loaded" },
-    })
-  })
 })

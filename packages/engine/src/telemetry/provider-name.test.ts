@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { providerName } from "./provider-name.ts"
+import { providerName } from "./gen-ai-attributes.ts"
 
 it.each([
   ["openai.responses", "openai"],

@@ -86,7 +86,7 @@ describe("a resumed run", () => {
     expect(linksOf(run)).toEqual([idOf(worker as never)])
   })
 
-  it("takes up its sub-workflows in the same trace", async () => {
+  it("restores its sub-workflows in the same trace", async () => {
     const store = memoryStore()
     const outer = workflow("outer").chain(prepare, asking.asNode()).build()
     await outer.run(1, { runId: "r", store, telemetry: recording(first) })

@@ -5,26 +5,16 @@
  * R1 the span ends once, and only then is it counted.
  * R2 what a run used is counted at the end of the run itself: its total includes sub-workflows and earlier lives.
  */
-import { type Context, context, type Link, type Span, trace } from "@opentelemetry/api"
+import type { Context, Link, Span } from "@opentelemetry/api"
 import type { ErrorData, RunStatus, Usage } from "../core/index.ts"
 import type { RunInfo, RunTelemetry, TaskTelemetry } from "../runtime/index.ts"
-import {
-  RUN_ID,
-  RUN_NESTED,
-  RUN_PATH,
-  RUN_RESUMED,
-  RUN_STATUS,
-  TOKEN_TYPE,
-  usageAttributes,
-  WORKFLOW_NAME,
-} from "./attributes.ts"
-import { markCancelled, markFailed } from "./failure.ts"
-import type { Outlet } from "./outlet.ts"
-import { type StartedTask, type Surroundings, TaskSpan } from "./task-span.ts"
-import { formatTraceparent, parseTraceparent } from "./traceparent.ts"
+import * as attr from "./attributes.ts"
+import type { TelemetrySink } from "./instruments.ts"
+import { formatTraceparent, openTelemetry, parseTraceparent } from "./open-telemetry.ts"
+import { type RunSpanScope, type StartedTask, TaskSpan } from "./task-span.ts"
 
-export class RunSpan implements RunTelemetry, Surroundings {
-  readonly outlet: Outlet
+export class RunSpan implements RunTelemetry, RunSpanScope {
+  readonly sink: TelemetrySink
   readonly context: Context
   readonly trace: string | undefined
   readonly #info: RunInfo
@@ -32,24 +22,26 @@ export class RunSpan implements RunTelemetry, Surroundings {
   readonly #startedAt: number
   #ended = false
 
-  constructor(outlet: Outlet, info: RunInfo) {
-    this.outlet = outlet
+  constructor(sink: TelemetrySink, info: RunInfo) {
+    this.sink = sink
     this.#info = info
-    const active = context.active()
+    const active = openTelemetry().context.active()
     const parent = info.parent === undefined ? undefined : parseTraceparent(info.parent)
     const below =
-      parent === undefined ? active : trace.setSpanContext(active, { ...parent, isRemote: info.resumed })
+      parent === undefined
+        ? active
+        : openTelemetry().trace.setSpanContext(active, { ...parent, isRemote: info.resumed })
     const attributes = {
-      [WORKFLOW_NAME]: info.workflow,
-      [RUN_ID]: info.runId,
-      [RUN_PATH]: info.path.join("/"),
-      [RUN_RESUMED]: info.resumed,
+      [attr.WORKFLOW_NAME]: info.workflow,
+      [attr.RUN_ID]: info.runId,
+      [attr.RUN_PATH]: info.path.join("/"),
+      [attr.RUN_RESUMED]: info.resumed,
     }
     const links = parent === undefined ? [] : linksToResumer(info, active)
-    this.#span = outlet.tracer.startSpan("workflow.run", { attributes, links }, below)
-    this.context = trace.setSpan(below, this.#span)
+    this.#span = sink.tracer.startSpan("workflow.run", { attributes, links }, below)
+    this.context = openTelemetry().trace.setSpan(below, this.#span)
     this.trace = formatTraceparent(this.#span.spanContext())
-    this.#startedAt = outlet.now()
+    this.#startedAt = sink.now()
   }
 
   get runId(): string {
@@ -57,6 +49,9 @@ export class RunSpan implements RunTelemetry, Surroundings {
   }
   get workflow(): string {
     return this.#info.workflow
+  }
+  get thread(): string | undefined {
+    return this.#info.thread
   }
 
   startTask(task: StartedTask): TaskTelemetry {
@@ -77,34 +72,35 @@ export class RunSpan implements RunTelemetry, Surroundings {
   end(status: RunStatus, error: ErrorData | undefined, usage: Usage): void {
     if (this.#ended) return
     this.#ended = true
-    this.#span.setAttribute(RUN_STATUS, status)
-    this.#span.setAttributes(usageAttributes(usage))
+    this.#span.setAttribute(attr.RUN_STATUS, status)
+    this.#span.setAttributes(attr.usageAttributes(usage))
     if (error !== undefined) {
-      if (status === "cancelled") markCancelled(this.#span, error)
-      else markFailed(this.#span, error)
+      if (status === "cancelled") attr.markCancelled(this.#span, error)
+      else attr.markFailed(this.#span, error)
     }
     this.#span.end()
     this.#count(status, usage)
   }
 
   #count(status: RunStatus, usage: Usage): void {
-    const { instruments, now } = this.outlet
-    const workflow = { [WORKFLOW_NAME]: this.workflow }
+    const { instruments, now } = this.sink
+    const workflow = { [attr.WORKFLOW_NAME]: this.workflow }
     const nested = this.#info.path.length > 0
-    const ended = { ...workflow, [RUN_STATUS]: status, [RUN_NESTED]: nested }
+    const ended = { ...workflow, [attr.RUN_STATUS]: status, [attr.RUN_NESTED]: nested }
     instruments.runs.add(1, ended)
     instruments.runDuration.record(now() - this.#startedAt, ended)
     if (nested) return
     const { inputTokens, outputTokens, usd } = usage
-    if (inputTokens !== undefined) instruments.tokens.add(inputTokens, { ...workflow, [TOKEN_TYPE]: "input" })
+    if (inputTokens !== undefined)
+      instruments.tokens.add(inputTokens, { ...workflow, [attr.TOKEN_TYPE]: "input" })
     if (outputTokens !== undefined)
-      instruments.tokens.add(outputTokens, { ...workflow, [TOKEN_TYPE]: "output" })
+      instruments.tokens.add(outputTokens, { ...workflow, [attr.TOKEN_TYPE]: "output" })
     if (usd !== undefined) instruments.cost.add(usd, workflow)
   }
 }
 
 /** A resumed run belongs to its first life's trace; whoever resumed it is linked. */
 function linksToResumer({ resumed, path }: RunInfo, active: Context): Link[] {
-  const resumer = trace.getSpanContext(active)
+  const resumer = openTelemetry().trace.getSpanContext(active)
   return resumed && path.length === 0 && resumer !== undefined ? [{ context: resumer }] : []
 }

@@ -210,7 +210,7 @@ describe("failures", () => {
     expect(recorded.span("workflow.run").status.code).toBe(SpanStatusCode.UNSET)
   })
 
-  it("to take a message are told apart", async () => {
+  it("to take a message are distinguished", async () => {
     const words = node({ id: "words", input: z.string(), run: (word) => word })
     const loose = node("loose", (value: unknown) => value as string)
     await workflow("rejecting").chain(loose, words).build().run(7, { telemetry: recording() })
@@ -268,6 +268,8 @@ describe("edge_group.process and message.send", () => {
     const parent = idOf(recorded.span("executor.process a"))
     expect(routing().map(parentOf)).toEqual([parent, parent, parent])
     expect(recorded.span("edge_group.process fan-out").attributes).toEqual({
+      "workflow.name": "fan",
+      "superstep.run.id": expect.any(String),
       "superstep.edge_group.kind": "fan-out",
       "superstep.edge_group.targets": ["b", "c"],
       "superstep.edge_group.outcome": "delivered",
@@ -290,6 +292,8 @@ describe("edge_group.process and message.send", () => {
       .build()
     await picky.run(1, { telemetry: recording() })
     expect(recorded.span("edge_group.process single").attributes).toEqual({
+      "workflow.name": "picky",
+      "superstep.run.id": expect.any(String),
       "superstep.edge_group.kind": "single",
       "superstep.edge_group.targets": [],
       "superstep.edge_group.outcome": "dropped",

@@ -1,10 +1,12 @@
 /**
- * One attempt at a task: a span below its run's, with links to the tasks that caused it.
+ * Spans of an attempt at a task, and of the agents and tool calls in it.
  *
- * T1 the span ends once, and only then is it counted.
- * T2 parents are given, never taken from the active context: a task may be started from any other's context.
+ * T1 a span ends once, and only then is the task counted.
+ * T2 parents are passed, never taken from the active context: a task may be started from any other's context.
+ * T3 a tool call that resumes after a restart, and the agents in it, have a span from the first thing that the record does
+ *    not answer: a mere replay has none.
  */
-import { type Context, context, type Link, type Span, trace } from "@opentelemetry/api"
+import type { Attributes, Context, Link, Span } from "@opentelemetry/api"
 import type { EdgeGroup, ErrorData, NodeId } from "../core/index.ts"
 import type {
   AgentInfo,
@@ -15,37 +17,23 @@ import type {
   TaskOutcome,
   TaskTelemetry,
   ToolCallInfo,
+  ToolCallOutcome,
   ToolCallTelemetry,
 } from "../runtime/index.ts"
-import {
-  EDGE_GROUP_KIND,
-  EDGE_GROUP_OUTCOME,
-  EDGE_GROUP_TARGETS,
-  MESSAGE_OUTCOME,
-  MESSAGE_SOURCE,
-  MESSAGE_TARGET,
-  NODE_ID,
-  NODE_KIND,
-  RUN_ID,
-  TASK_ATTEMPT,
-  TASK_ID,
-  TASK_OUTCOME,
-  TASK_SUPERSTEP,
-  usageAttributes,
-  WORKFLOW_NAME,
-} from "./attributes.ts"
-import { markCancelled, markFailed } from "./failure.ts"
+import * as attr from "./attributes.ts"
+import * as genAi from "./gen-ai-attributes.ts"
+import type { TelemetrySink } from "./instruments.ts"
 import { ModelCallSpan } from "./model-call-span.ts"
-import type { Outlet } from "./outlet.ts"
-import { formatTraceparent } from "./traceparent.ts"
-import { type Above, WorkSpan } from "./work-span.ts"
+import { formatTraceparent, openTelemetry } from "./open-telemetry.ts"
 
-/** What a task needs to know of its run. */
-export interface Surroundings {
-  readonly outlet: Outlet
+/** What a task needs from its run. */
+export interface RunSpanScope {
+  readonly sink: TelemetrySink
   readonly runId: string
   readonly workflow: string
-  /** Where the run's span is the active one. */
+  /** The conversation that the run belongs to. */
+  readonly thread: string | undefined
+  /** The context in which the run's span is active. */
   readonly context: Context
 }
 
@@ -54,9 +42,11 @@ export type StartedTask = TaskInfo & { readonly queuedMs?: number | undefined }
 
 type Outcome = "completed" | "failed" | "retried" | "rejected" | "cancelled"
 
-export class TaskSpan implements TaskTelemetry, Above {
-  readonly outlet: Outlet
+/** One attempt at a task: a child of its run, with links to the tasks that caused it. */
+export class TaskSpan implements TaskTelemetry, ParentSpan {
+  readonly sink: TelemetrySink
   readonly isOpen = true
+  readonly run: Attributes
   readonly #workflow: string
   readonly #node: NodeId
   readonly #span: Span
@@ -64,25 +54,26 @@ export class TaskSpan implements TaskTelemetry, Above {
   readonly #startedAt: number
   #ended = false
 
-  constructor(run: Surroundings, task: StartedTask, links: Link[]) {
-    const { outlet, workflow, runId } = run
-    this.outlet = outlet
+  constructor(run: RunSpanScope, task: StartedTask, links: Link[]) {
+    const { sink, workflow, runId, thread } = run
+    this.sink = sink
     this.#workflow = workflow
     this.#node = task.node
+    const conversation = thread === undefined ? {} : { [genAi.CONVERSATION]: thread }
+    this.run = { [attr.WORKFLOW_NAME]: workflow, [attr.RUN_ID]: runId, ...conversation }
     const attributes = {
-      [WORKFLOW_NAME]: workflow,
-      [RUN_ID]: runId,
-      [NODE_ID]: task.node,
-      [NODE_KIND]: task.kind,
-      [TASK_ID]: task.task,
-      [TASK_ATTEMPT]: task.attempt,
-      [TASK_SUPERSTEP]: task.superstep,
+      ...this.run,
+      [attr.NODE_ID]: task.node,
+      [attr.NODE_KIND]: task.kind,
+      [attr.TASK_ID]: task.task,
+      [attr.TASK_ATTEMPT]: task.attempt,
+      [attr.TASK_SUPERSTEP]: task.superstep,
     }
-    this.#span = outlet.tracer.startSpan(`executor.process ${task.node}`, { attributes, links }, run.context)
-    this.#context = trace.setSpan(run.context, this.#span)
-    this.#startedAt = outlet.now()
+    this.#span = sink.tracer.startSpan(`executor.process ${task.node}`, { attributes, links }, run.context)
+    this.#context = openTelemetry().trace.setSpan(run.context, this.#span)
+    this.#startedAt = sink.now()
     if (task.queuedMs !== undefined) {
-      outlet.instruments.taskQueueTime.record(task.queuedMs, this.#measured())
+      sink.instruments.taskQueueTime.record(task.queuedMs, this.#measured())
     }
   }
 
@@ -91,7 +82,7 @@ export class TaskSpan implements TaskTelemetry, Above {
   }
 
   within<T>(run: () => T): T {
-    return context.with(this.#context, run)
+    return openTelemetry().context.with(this.#context, run)
   }
 
   open(): Context {
@@ -105,26 +96,27 @@ export class TaskSpan implements TaskTelemetry, Above {
     return WorkSpan.ofTool(this, call)
   }
   startModelCall(call: ModelCallInfo): ModelCallTelemetry {
-    return new ModelCallSpan(this.outlet, this.#context, call)
+    return new ModelCallSpan(this, call)
   }
 
-  /** The routing was decided before: its spans say what was decided, and take no time. */
+  /** The routing is already decided: its spans record the decision, and take no time. */
   routed(kind: EdgeGroup["kind"], targets: readonly NodeId[]): void {
-    if (!this.outlet.messages) return
+    if (!this.sink.messages) return
     const outcome = targets.length === 0 ? "dropped" : "delivered"
     const group = {
-      [EDGE_GROUP_KIND]: kind,
-      [EDGE_GROUP_TARGETS]: [...targets],
-      [EDGE_GROUP_OUTCOME]: outcome,
+      ...this.run,
+      [attr.EDGE_GROUP_KIND]: kind,
+      [attr.EDGE_GROUP_TARGETS]: [...targets],
+      [attr.EDGE_GROUP_OUTCOME]: outcome,
     }
-    const { tracer } = this.outlet
+    const { tracer } = this.sink
     tracer.startSpan(`edge_group.process ${kind}`, { attributes: group }, this.#context).end()
     for (const target of targets.length === 0 ? [undefined] : targets) {
       const message = {
-        [MESSAGE_SOURCE]: this.#node,
-        [MESSAGE_TARGET]: target,
-        [MESSAGE_OUTCOME]: outcome,
-        [EDGE_GROUP_KIND]: kind,
+        [attr.MESSAGE_SOURCE]: this.#node,
+        [attr.MESSAGE_TARGET]: target,
+        [attr.MESSAGE_OUTCOME]: outcome,
+        [attr.EDGE_GROUP_KIND]: kind,
       }
       tracer.startSpan("message.send", { attributes: message }, this.#context).end()
     }
@@ -134,27 +126,27 @@ export class TaskSpan implements TaskTelemetry, Above {
     if (this.#ended) return
     this.#ended = true
     const outcome = outcomeOf(error, retried)
-    this.#span.setAttribute(TASK_OUTCOME, outcome)
-    if (usage !== undefined) this.#span.setAttributes(usageAttributes(usage))
+    this.#span.setAttribute(attr.TASK_OUTCOME, outcome)
+    if (usage !== undefined) this.#span.setAttributes(attr.usageAttributes(usage))
     if (error !== undefined) {
-      if (outcome === "cancelled") markCancelled(this.#span, error)
-      else markFailed(this.#span, error)
+      if (outcome === "cancelled") attr.markCancelled(this.#span, error)
+      else attr.markFailed(this.#span, error)
     }
     this.#span.end()
     this.#count(outcome)
   }
 
   #count(outcome: Outcome): void {
-    const { instruments, now } = this.outlet
+    const { instruments, now } = this.sink
     const measured = this.#measured()
     if (outcome === "retried") instruments.taskRetries.add(1, measured)
-    const ended = { ...measured, [TASK_OUTCOME]: outcome }
+    const ended = { ...measured, [attr.TASK_OUTCOME]: outcome }
     instruments.tasks.add(1, ended)
     instruments.taskDuration.record(now() - this.#startedAt, ended)
   }
 
   #measured() {
-    return { [WORKFLOW_NAME]: this.#workflow, [NODE_ID]: this.#node }
+    return { [attr.WORKFLOW_NAME]: this.#workflow, [attr.NODE_ID]: this.#node }
   }
 }
 
@@ -165,4 +157,122 @@ function outcomeOf(error: ErrorData | undefined, retried: boolean | undefined): 
   if (retried === undefined && error.code === "CANCELLED") return "cancelled"
   if (retried === undefined && error.code === "UNDELIVERED") return "rejected"
   return "failed"
+}
+
+/** The span of a task, an agent or a tool call, as the parent of others. */
+interface ParentSpan {
+  readonly sink: TelemetrySink
+  /** Names the workflow, the run and its conversation: every span below has these. */
+  readonly run: Attributes
+  readonly isOpen: boolean
+  /** The context in which its span is active; begins the span, if it has yet to. */
+  open(): Context
+}
+
+/** The work of an agent, or one call of a tool. */
+class WorkSpan implements ParentSpan, AgentTelemetry, ToolCallTelemetry {
+  readonly sink: TelemetrySink
+  readonly run: Attributes
+  readonly #parent: ParentSpan
+  readonly #name: string
+  readonly #attributes: Attributes
+  readonly #isRemote: boolean
+  #open: { readonly span: Span; readonly context: Context } | undefined
+  #hasModel: boolean
+  #ended = false
+
+  private constructor(
+    parent: ParentSpan,
+    name: string,
+    attributes: Attributes,
+    kind: { readonly isAgent: boolean; readonly isRemote?: boolean },
+    isNew: boolean,
+  ) {
+    this.sink = parent.sink
+    this.run = parent.run
+    this.#parent = parent
+    this.#name = name
+    this.#attributes = { ...parent.run, ...attributes }
+    this.#isRemote = kind.isRemote === true
+    this.#hasModel = !kind.isAgent || this.#isRemote
+    if (isNew) this.open()
+  }
+
+  static ofAgent(parent: ParentSpan, { agent, description, remote }: AgentInfo): WorkSpan {
+    const attributes = {
+      [genAi.OPERATION]: "invoke_agent",
+      [genAi.AGENT_NAME]: agent,
+      [genAi.AGENT_DESCRIPTION]: description,
+      ...(remote === undefined ? {} : genAi.remoteAttributes(remote)),
+    }
+    const kind = { isAgent: true, isRemote: remote !== undefined }
+    return new WorkSpan(parent, `invoke_agent ${agent}`, attributes, kind, parent.isOpen)
+  }
+
+  static ofTool(parent: ParentSpan, { tool, description, id, agent, isResumed }: ToolCallInfo): WorkSpan {
+    const attributes = {
+      [genAi.OPERATION]: "execute_tool",
+      [genAi.TOOL_NAME]: tool,
+      [genAi.TOOL_TYPE]: "function",
+      [genAi.TOOL_DESCRIPTION]: description,
+      [genAi.TOOL_CALL_ID]: id,
+      [genAi.AGENT_NAME]: agent,
+    }
+    return new WorkSpan(parent, `execute_tool ${tool}`, attributes, { isAgent: false }, !isResumed)
+  }
+
+  get isOpen(): boolean {
+    return this.#open !== undefined
+  }
+
+  open(): Context {
+    if (this.#open === undefined) {
+      const below = this.#parent.open()
+      const { CLIENT, INTERNAL } = openTelemetry().SpanKind
+      const options = { kind: this.#isRemote ? CLIENT : INTERNAL, attributes: this.#attributes }
+      const span = this.sink.tracer.startSpan(this.#name, options, below)
+      this.#open = { span, context: openTelemetry().trace.setSpan(below, span) }
+    }
+    return this.#open.context
+  }
+
+  get wantsContent(): boolean {
+    return this.sink.content
+  }
+
+  get trace(): string | undefined {
+    const span = openTelemetry().trace.getSpanContext(this.open())
+    return span === undefined ? undefined : formatTraceparent(span)
+  }
+
+  within<T>(run: () => T): T {
+    return this.#open === undefined ? run() : openTelemetry().context.with(this.#open.context, run)
+  }
+
+  startAgent(agent: AgentInfo): AgentTelemetry {
+    return WorkSpan.ofAgent(this, agent)
+  }
+
+  startToolCall(call: ToolCallInfo): ToolCallTelemetry {
+    return WorkSpan.ofTool(this, call)
+  }
+
+  startModelCall(call: ModelCallInfo): ModelCallTelemetry {
+    const started = new ModelCallSpan(this, call)
+    // An agent's models may be loaded on first use: which one it is shows here.
+    if (!this.#hasModel) this.#open?.span.setAttributes(genAi.modelAttributes(call))
+    this.#hasModel = true
+    return started
+  }
+
+  end(outcome: ErrorData | ToolCallOutcome = {}): void {
+    if (this.#ended) return
+    this.#ended = true
+    if (this.#open === undefined) return
+    const { span } = this.#open
+    const { error, args, result } = "code" in outcome ? { error: outcome } : outcome
+    span.setAttributes({ [genAi.TOOL_ARGS]: args, [genAi.TOOL_RESULT]: result })
+    attr.markEnded(span, error)
+    span.end()
+  }
 }

@@ -48,7 +48,10 @@ export function controlled<In, Out>(
   const run = (message: In, ctx: Context): Promise<Out> =>
     new Promise((resolve, reject) => {
       const end = (settle: () => void) => {
-        if (ended.has(task)) throw twice(id, ctx.task)
+        if (ended.has(task)) {
+          const text = `Task ${ctx.task} of the controlled node "${id}" was finished or failed before; its handler ends once.`
+          throw new SuperstepError("CONTROLLED_TWICE", text)
+        }
         ended.add(task)
         settle()
       }
@@ -65,16 +68,18 @@ export function controlled<In, Out>(
 
   const atWork = () => starts.filter((task) => !ended.has(task) && !task.ctx.signal.aborted)
 
+  const idle = (verb: string, named: TaskId | undefined): SuperstepError => {
+    const which = named === undefined ? "no task" : `no task ${named}`
+    const others = atWork().map(({ ctx }) => ctx.task)
+    return new SuperstepError(
+      "CONTROLLED_IDLE",
+      `The controlled node "${id}" has ${which} to ${verb}: ${starts.length} started so far, at work: ${others.join(", ") || "none"}. Await started() first.`,
+    )
+  }
+
   const pick = (named: TaskId | undefined, verb: string): ControlledTask<In, Out> => {
     const found = atWork().find((task) => named === undefined || task.ctx.task === named)
-    if (found === undefined)
-      throw nothingTo(
-        verb,
-        id,
-        named,
-        atWork().map(({ ctx }) => ctx.task),
-        starts.length,
-      )
+    if (found === undefined) throw idle(verb, named)
     return found
   }
 
@@ -95,26 +100,4 @@ export function controlled<In, Out>(
       return atWork()
     },
   } satisfies Controlled<In, Out>)
-}
-
-function twice(id: string, task: TaskId): SuperstepError {
-  return new SuperstepError(
-    "CONTROLLED_TWICE",
-    `Task ${task} of the controlled node "${id}" was finished or failed before; its handler ends once.`,
-  )
-}
-
-function nothingTo(
-  verb: string,
-  id: string,
-  named: TaskId | undefined,
-  atWork: readonly TaskId[],
-  starts: number,
-): SuperstepError {
-  const which = named === undefined ? "no task" : `no task ${named}`
-  const others = atWork.join(", ") || "none"
-  return new SuperstepError(
-    "CONTROLLED_IDLE",
-    `The controlled node "${id}" has ${which} to ${verb}: ${starts} started so far, at work: ${others}. Await started() first.`,
-  )
 }

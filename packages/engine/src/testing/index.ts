@@ -1,17 +1,25 @@
 /** For tests of workflows: a clock to drive, nodes to drive, a simulator with faults, a crash test, a suite for stores. */
+
 export { type Controlled, type ControlledOptions, type ControlledTask, controlled } from "./controlled.ts"
+export { type ManualClock, manualClock, settled } from "./manual-clock.ts"
+export { expectReplay, foldJournal } from "./recorded-run.ts"
+export type { ComparedOptions, EffectCounter, Effects, Repetition } from "./simulation/compared-days.ts"
 export {
   type CrashProgress,
   type CrashReport,
   type CrashTestOptions,
   crashTest,
-} from "./crash-test.ts"
-export type { Execution } from "./driven-program.ts"
-export { expectReplay } from "./expect-replay.ts"
-export { type Exploration, type ExploreOptions, explore } from "./explore.ts"
-export { foldJournal } from "./fold-journal.ts"
-export { type ManualClock, manualClock } from "./manual-clock.ts"
-export { type RegistrySuiteOptions, registrySuite } from "./registry-suite.ts"
-export { settled } from "./settled.ts"
-export { type CrashPoint, type Faults, type SimulateOptions, type Simulation, simulate } from "./simulate.ts"
-export { type StoreCase, type StoreSuiteOptions, storeSuite } from "./store-suite.ts"
+} from "./simulation/crash-test.ts"
+export { type Exploration, type ExploreOptions, explore } from "./simulation/explore.ts"
+export type {
+  CrashPoint,
+  Execution,
+  Faults,
+  SimulateOptions,
+  Simulation,
+  WorkflowSource,
+} from "./simulation/simulate-options.ts"
+export { simulate } from "./simulation/simulation.ts"
+export type { Interruption } from "./store-suite/atomic.ts"
+export { type RegistrySuiteOptions, registrySuite } from "./store-suite/registry-suite.ts"
+export { type StoreCase, type StoreSuiteOptions, storeSuite } from "./store-suite/store-suite.ts"

@@ -123,7 +123,7 @@ test("moves that are not awaited add up, one after another", async () => {
   expect(clock.now()).toBe(20)
 })
 
-test("an error of a timer's callback reaches who moved the clock, and the clock goes on", async () => {
+test("an error of a timer's callback reaches the code that moved the clock, and the clock keeps working", async () => {
   const clock = manualClock()
   clock.setTimer(1, () => {
     throw new Error("boom")

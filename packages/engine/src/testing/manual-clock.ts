@@ -3,8 +3,8 @@
  * in the order they were set. Around every timer, runs get to react before anything else happens.
  */
 import { SuperstepError } from "../core/index.ts"
+import { modulesLoaded } from "../core/internal.ts"
 import type { Clock } from "../runtime/index.ts"
-import { settled } from "./settled.ts"
 
 export interface ManualClock extends Clock {
   /** Moves on, and fires every timer that comes due, those that are set on the way included. */
@@ -95,5 +95,22 @@ export function manualClock(start = 0): ManualClock {
     get pending() {
       return timers.length
     },
+  }
+}
+
+/** Held from the start, so that a test framework's fake timers do not stop it. */
+const nextTurn = setImmediate
+
+/**
+ * Resolves when everything that can happen by itself has happened: every promise that follows from settled
+ * ones is settled, and modules that the engine loads on first use are there. What waits for a clock, a person or other
+ * real IO still waits.
+ */
+export async function settled(): Promise<void> {
+  for (;;) {
+    await new Promise<void>((resolve) => nextTurn(resolve))
+    const loading = modulesLoaded()
+    if (loading === undefined) return
+    await loading
   }
 }

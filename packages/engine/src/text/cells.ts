@@ -1,7 +1,19 @@
-/** How many cells of a terminal a text takes: one for each grapheme, two where it is shown wide. */
-import { graphemes } from "./graphemes.ts"
+/** Splits a string into graphemes, and measures how many terminal cells it takes. */
 
-/** Signs of one cell that each stand alone: most of what is written. */
+/** Created on first use: creating it takes longer than the rest of the import. */
+let segmenter: Intl.Segmenter | undefined
+
+/** Characters that are one grapheme each, which most strings consist of. */
+const SINGLE = /^[ -~\u00a0-\u00ac\u00ae-\u02ff\u2190-\u25ff]*$/
+
+/** What a reader sees as one character each: a letter with its accent, a family as one emoji. */
+export function graphemes(text: string): string[] {
+  if (SINGLE.test(text)) return Array.from(text)
+  segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" })
+  return Array.from(segmenter.segment(text), ({ segment }) => segment)
+}
+
+/** Characters that are one grapheme and one cell each. */
 const NARROW = /^[ -~\u00a0-\u00ac\u00ae-\u02ff\u2026\u2190-\u2199\u2500-\u25fc\u2713\u2717]*$/
 
 // East Asian Wide and Fullwidth, in blocks, and emoji.
@@ -14,6 +26,7 @@ export function cellsOf(grapheme: string): 0 | 1 | 2 {
   return WIDE.test(grapheme) ? 2 : 1
 }
 
+/** Terminal cells: one per grapheme, two for wide ones. */
 export function cellWidth(text: string): number {
   if (NARROW.test(text)) return text.length
   return graphemes(text).reduce((sum, one) => sum + cellsOf(one), 0)

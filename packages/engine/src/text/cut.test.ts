@@ -14,12 +14,12 @@ test.each([
   expect(cutText(text, most)).toBe(expected)
 })
 
-test("where there was more, it is said", () => {
+test("marks a cut", () => {
   expect(clipped("tea", 3)).toBe("tea")
   expect(clipped("a🍵b", 2)).toBe("a…")
 })
 
-test("what strangers send has no NUL and no half of a character afterwards", () => {
+test("sanitized input has no NUL and no lone surrogate", () => {
   expect(plainText("a\u0000b\uD83Cc\uDF75d 🍵")).toBe("ab\uFFFDc\uFFFDd 🍵")
   expect(isPlainText("a\u0000b")).toBe(false)
   expect(isPlainText("ab\uFFFDc\uFFFDd 🍵")).toBe(true)

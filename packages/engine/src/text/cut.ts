@@ -1,17 +1,17 @@
-/** Texts that are cut where it does no harm: half of a character is one that providers refuse the whole request for. */
+/** Cuts strings without splitting a surrogate pair: providers reject a whole request for half a character. */
 
-/** At most so many characters from the beginning. */
-export function cutText(text: string, most: number): string {
-  const end = text.length > most && isInPair(text, most) ? most - 1 : most
+/** At most `max` characters from the beginning. */
+export function cutText(text: string, max: number): string {
+  const end = text.length > max && isInPair(text, max) ? max - 1 : max
   return text.slice(0, Math.max(0, end))
 }
 
-/** The same, and a … where there was more. */
-export function clipped(text: string, most: number): string {
-  return text.length <= most ? text : `${cutText(text, most)}…`
+/** The same, followed by … if anything was cut. */
+export function clipped(text: string, max: number): string {
+  return text.length <= max ? text : `${cutText(text, max)}…`
 }
 
-/** Whether a cut there goes through a character. */
+/** Whether a cut at this index would split a surrogate pair. */
 export function isInPair(text: string, at: number): boolean {
   return /^[\uD800-\uDBFF][\uDC00-\uDFFF]$/.test(text.slice(Math.max(0, at - 1), at + 1))
 }

@@ -1,9 +1,9 @@
-/** Text: how wide a terminal shows it, what is safe to print and to keep, where it may be cut. Nothing is imported here. */
-export { cellsOf, cellWidth } from "./cells.ts"
+/** Strings: terminal width, safe printing and storing, cutting, spelling suggestions, secrets. Imports nothing. */
+export { cellsOf, cellWidth, graphemes } from "./cells.ts"
 export { clipped, cutText, isInPair } from "./cut.ts"
-export { graphemes } from "./graphemes.ts"
-export { isPlainText, plainText } from "./plain.ts"
-export { printable } from "./printable.ts"
+export { calendarDate } from "./dates.ts"
+export { nearest } from "./nearest.ts"
+export { isPlainText, plainText, printable } from "./printable.ts"
 export {
   COARSE_KEY_PATTERNS,
   isSecretName,
@@ -12,3 +12,4 @@ export {
   type SecretPattern,
   secretAssignment,
 } from "./secrets.ts"
+export { wrapText } from "./wrap.ts"

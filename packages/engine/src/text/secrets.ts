@@ -1,17 +1,17 @@
 /**
- * What counts as a secret: the one list of names and of patterns that the code base has. Names decide for variables,
- * headers, parameters and fields; patterns find keys in running text.
+ * What counts as a secret: the only list of names and patterns in the code base. Names decide for variables, headers,
+ * parameters and fields; patterns find keys in running text.
  */
 
-/** Stands in the place of a secret in everything that is recorded or shown. */
+/** Replaces a secret in everything that is recorded or shown. */
 export const MASK = "[secret]"
 
 /** A word of a name that makes its value secret. */
 const SECRET_WORD =
   /^(?:.*(?:password|passwd|passphrase|apikey|credentials?)|pass|pin|secrets?|auth|authorization|cookies?|bearer|jwt|(?:access|auth|refresh|session|bearer|api|id)?token|(?:access|secret|private)key)$/
-/** Last words of names that describe a secret without holding it: `token_url`, `secret_name`. */
+/** Last words of names that describe a secret without containing it: `token_url`, `secret_name`. */
 const DESCRIPTION = /^(?:count|limit|budget|usage|size|type|url|uri|endpoint|name|names|policy|ttl)$/
-/** Keys that are no secrets: `primary_key`, `cache_key`. */
+/** Keys that are not secret: `primary_key`, `cache_key`. */
 const PLAIN_KEY =
   /^(?:primary|foreign|sort|partition|public|cache|index|row|object|idempotency|routing|group|map|event|node|sub)$/
 
@@ -29,18 +29,15 @@ export function isSecretName(name: string): boolean {
 
 function wordsOf(name: string): string[] {
   const spaced = name.replace(/([a-z0-9])([A-Z])/g, "$1 $2")
-  return spaced
-    .toLowerCase()
-    .split(/[^a-z0-9]+/)
-    .filter((word) => word !== "")
+  return spaced.toLowerCase().match(/[a-z0-9]+/g) ?? []
 }
 
 export type SecretPattern = readonly [pattern: RegExp, replacement: string]
 
-/** Keys by their shape. They leave ids, hashes and files alone, so a recording stays good for a replay. */
+/** Keys by their shape. They leave ids, hashes and files alone, so that a recording can still be replayed. */
 export const KEY_PATTERNS: readonly SecretPattern[] = [
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, MASK],
-  // Well-known beginnings; with a digit or a mask, as words have neither.
+  // Well-known prefixes, followed by a digit or a mask, which words do not have.
   [/\b(?:sk|pk|rk|xai|nvapi|glpat|pplx)-(?=[\w*-]{0,200}[\d*])[\w*-]{12,}/g, MASK],
   [/\b(?:sk_live|sk_test|rk_live|gsk|hf|r8|npm|ghp|gho|ghs|ghu|ghr|github_pat)_[A-Za-z0-9_]{12,}/g, MASK],
   [/\bxox[abeprs]-[\w-]{10,}/g, MASK],
@@ -68,7 +65,7 @@ export const KEY_PATTERNS: readonly SecretPattern[] = [
   [/(?<![\w+/.-])(?=[A-Za-z]*\d)(?=[a-z0-9]*[A-Z])(?=[A-Z0-9]*[a-z])[A-Za-z0-9]{32,100}(?![\w+/=-])/g, MASK],
 ]
 
-/** Whatever might be a key: for error messages, where a word too many does no harm. */
+/** Whatever might be a key: for error messages, where masking a word too many does no harm. */
 export const COARSE_KEY_PATTERNS: readonly SecretPattern[] = [
   [/\b(?:sk|pk|rk|gsk|xai|ghp|gho|ghs|github_pat|hf|nvapi|AIza)[-_]?[A-Za-z0-9*][A-Za-z0-9_*.-]{7,}/g, MASK],
   [/\b(bearer|basic)\s+[A-Za-z0-9._~+/=*-]{6,}/gi, `$1 ${MASK}`],
@@ -79,7 +76,7 @@ export const COARSE_KEY_PATTERNS: readonly SecretPattern[] = [
   [/\b(?=[A-Za-z0-9]*\d)(?=[A-Za-z0-9]*[A-Za-z])[A-Za-z0-9]{32,}\b/g, MASK],
 ]
 
-/** Finds `name = value` and `"name": "value"`, with the value in the place of `$1`'s end. */
+/** Matches `name = value` and `"name": "value"`; `$1` is everything before the value. */
 export function secretAssignment(names: string, shortest: number): RegExp {
   return new RegExp(`\\b((?:${names})["'\\\\]*\\s*[:=]\\s*["'\\\\]*)[^\\s"'&,;}\\\\]{${shortest},}`, "gi")
 }

@@ -1,7 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { approvalVerdict } from "./approval.ts"
-import type { Approval, ApprovalRules, ApprovalVerdict } from "./tool.ts"
+import { type Approval, type ApprovalRules, type ApprovalVerdict, approvalVerdict } from "./approval.ts"
 
 const verdict = (approval: Approval | undefined, tool: string, args: unknown = {}) =>
   approvalVerdict(approval, { tool, agent: "writer", args })
@@ -16,13 +15,13 @@ async function expectVerdicts(
 }
 
 describe("approval", () => {
-  test("is not asked for by a tool that says nothing, or never", async () => {
+  test("is not required by a tool without the option, or with never", async () => {
     expect(await verdict(undefined, "t")).toBe("allow")
     expect(await verdict("never", "t")).toBe("allow")
     expect(await verdict("always", "t")).toBe("ask")
   })
 
-  test("may be left to a function, which fails closed", async () => {
+  test("can be decided by a function, which fails closed", async () => {
     const byPath = async ({ path }: { path: string }) => (path === "/" ? ("deny" as const) : ("ask" as const))
     expect(await verdict(byPath as Approval, "t", { path: "/" })).toBe("deny")
     expect(await verdict(byPath as Approval, "t", { path: "/a" })).toBe("ask")
@@ -34,7 +33,7 @@ describe("approval", () => {
 })
 
 describe("approval by rules", () => {
-  test("deny comes first, then allow; what no rule fits is asked (A1)", async () => {
+  test("deny comes first, then allow; a call that no rule matches is asked about (A1)", async () => {
     const rules = { deny: ["read_secret"], allow: ["read_*"], ask: ["read_file"] }
     await expectVerdicts(rules, [
       ["read_secret", {}, "deny"],
@@ -46,7 +45,7 @@ describe("approval by rules", () => {
     expect(await verdict({ allow: ["*"], deny: ["*"] }, "t")).toBe("deny")
   })
 
-  test("may look at one argument, or at several together", async () => {
+  test("can test one argument, or several together", async () => {
     const rules = {
       deny: ["shell:cmd=sudo*", "shell:cmd=rm*-rf*"],
       allow: [
@@ -72,7 +71,7 @@ describe("approval by rules", () => {
     ])
   })
 
-  test("may be for tools of a server, with colons in their names", async () => {
+  test("can name tools of a server, with colons in their names", async () => {
     await expectVerdicts({ allow: ["mcp:github:*"], deny: ["mcp:github:delete:repo=main"] }, [
       ["mcp:github:list", {}, "allow"],
       ["mcp:github:delete", { repo: "main" }, "deny"],
@@ -80,7 +79,7 @@ describe("approval by rules", () => {
     ])
   })
 
-  test("an argument that was added does not free a call (A2)", async () => {
+  test("an added argument does not make a call less restricted (A2)", async () => {
     const rules = { allow: ["shell:ls *"] }
     await expectVerdicts(rules, [
       ["shell", { cmd: "ls -l" }, "allow"],
@@ -102,7 +101,7 @@ describe("approval by rules", () => {
     ])
   })
 
-  test("a path or address that is written in a roundabout way is read as what it is (A2)", async () => {
+  test("a path or address written in a roundabout way is normalized (A2)", async () => {
     const rules = {
       deny: ["read:path=/etc/*", "get:url=https://internal.example/*"],
       allow: ["read:path=/data/*", "get:url=https://*"],
@@ -121,7 +120,7 @@ describe("approval by rules", () => {
     ])
   })
 
-  test("an address that only begins like an allowed one is not let through (A2)", async () => {
+  test("an address that only starts like an allowed one is not allowed (A2)", async () => {
     await expectVerdicts({ allow: ["get:url=https://example.com*", "one:url=https://example.com"] }, [
       ["get", { url: "https://example.com" }, "allow"],
       ["get", { url: "https://example.com/a" }, "allow"],
@@ -130,7 +129,7 @@ describe("approval by rules", () => {
     ])
   })
 
-  test("a command that is chained to another makes neither of them freer (A2)", async () => {
+  test("chaining commands makes neither of them less restricted (A2)", async () => {
     const rules = {
       deny: ["shell:cmd=rm *"],
       allow: ["shell:cmd=ls*", "shell:git status *", "shell:cmd=a; b"],
@@ -148,9 +147,9 @@ describe("approval by rules", () => {
       ["shell", { cmd: "ls; rm x" }, "deny"],
       ["shell", { cmd: "cd / && rm x" }, "deny"],
       ["shell", { cmd: "echo $(rm x)" }, "deny"],
-      // As it stands in the rule, to the letter.
+      // Exactly as the rule has it.
       ["shell", { cmd: "a; b" }, "allow"],
-      // A text that no shell reads.
+      // A string that no shell reads.
       ["say", { text: "ls; curl" }, "ask"],
     ])
     expect(await verdict({ allow: ["say:text=ls*"] }, "say", { text: "ls; curl" })).toBe("allow")
@@ -163,12 +162,12 @@ describe("approval by rules", () => {
     expect(await verdict({ allow: ["shell:CI=1 make*"] }, "shell", { cmd: "CI=1 make all" })).toBe("ask")
   })
 
-  test("an inherited property is no argument", async () => {
+  test("an inherited property is not an argument", async () => {
     expect(await verdict({ allow: ["t:constructor=*"] }, "t", {})).toBe("ask")
     expect(await verdict({ allow: ["t:toString.name=*"] }, "t", {})).toBe("ask")
   })
 
-  test("a star stands for any text, and nothing else has a meaning", async () => {
+  test("a star matches any text, and no other character is special", async () => {
     const part = fc.string({ maxLength: 6 }).filter((text) => !text.includes("*"))
     await fc.assert(
       fc.asyncProperty(part, fc.string(), part, fc.string(), part, async (a, x, b, y, c) => {
@@ -180,7 +179,7 @@ describe("approval by rules", () => {
     expect(await verdict({ deny: ["t:[ab]?"], allow: ["*"] }, "t", { text: "ab" })).toBe("allow")
   })
 
-  test("a hostile text does not make a pattern slow", async () => {
+  test("hostile text does not make a pattern slow", async () => {
     const began = performance.now()
     await verdict({ deny: [`t:${"*a".repeat(40)}*b`] }, "t", { text: "a".repeat(20_000) })
     expect(performance.now() - began).toBeLessThan(2_000)

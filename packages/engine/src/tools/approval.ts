@@ -1,19 +1,36 @@
 /**
  * Whether a person is asked before a tool runs. Rules are `tool`, `tool:text` or `tool:argument=text`, each with `*` for any
- * run of characters; several arguments are all meant: `fetch:method=GET:url=https://*`.
+ * run of characters. Several arguments must all match: `fetch:method=GET:url=https://*`.
  *
- * A1 `deny` comes first, then `allow`, then `ask`; what no rule fits is asked.
- * A2 A rule that holds back fits when any reading of the call fits: any argument, also with its spaces collapsed, its path
- *    or address resolved, its command line taken apart. A rule that lets pass fits only when all of them do. So an argument
- *    that was added, padded, chained or written in a roundabout way makes a call no freer than it is.
- * A3 The `*` of a rule that lets a command pass does not stand for options that write files or run programs.
+ * A1 `deny` comes first, then `allow`, then `ask`; a call that no rule matches is asked about.
+ * A2 A `deny` rule matches if it matches any reading of the call: any argument, also with its spaces collapsed, its path or
+ *    address resolved, its command line split. An `allow` rule must match all of them. So an argument that was added, padded,
+ *    chained or written in a roundabout way never makes a call less restricted.
+ * A3 The `*` of a rule that allows a command does not stand for options that write files or run programs.
  */
-import { SuperstepError } from "../core/index.ts"
-import { dangerIn, hasDangers } from "./command-dangers.ts"
-import { splitCommand } from "./command-line.ts"
-import { commandsIn, fitsReadings, type Reading } from "./readings.ts"
-import { starMatch } from "./star-match.ts"
-import type { Approval, ApprovalRules, ApprovalVerdict } from "./tool.ts"
+import { terminalError } from "../core/internal.ts"
+import { starMatch } from "./glob.ts"
+import { dangerIn, hasDangers } from "./shell/command-dangers.ts"
+import { commandsIn, fitsReadings, type Reading, splitCommand } from "./shell/command-line.ts"
+
+/** Whether a person is asked before the tool runs: always, never, by rules, or by a function of the arguments. */
+export type Approval =
+  | "always"
+  | "never"
+  | ApprovalRules
+  | ((
+      args: never,
+      call: { readonly tool: string; readonly agent: string },
+    ) => ApprovalVerdict | Promise<ApprovalVerdict>)
+
+export type ApprovalVerdict = "allow" | "ask" | "deny"
+
+/** Patterns of `tool` or `tool:argument text`, with `*`. `deny` comes first, then `allow`, then `ask`; none: ask. */
+export interface ApprovalRules {
+  readonly deny?: readonly string[] | undefined
+  readonly allow?: readonly string[] | undefined
+  readonly ask?: readonly string[] | undefined
+}
 
 export interface ApprovalCall {
   readonly tool: string
@@ -32,7 +49,7 @@ export async function approvalVerdict(
   const verdict = await approval(args as never, { tool, agent })
   if (verdict === "allow" || verdict === "ask" || verdict === "deny") return verdict
   const text = `The approval function of tool "${tool}" gave ${JSON.stringify(verdict)}; it gives "allow", "ask" or "deny".`
-  throw new SuperstepError("APPROVAL_INVALID", text, { retryable: false })
+  throw terminalError("APPROVAL_INVALID", text)
 }
 
 /** What is wrong with an approval, or undefined. A rule list under a wrong name would hold nothing back. */
@@ -72,7 +89,7 @@ function fitsArgs(pattern: string, args: unknown, reading: Reading): boolean {
   if (!NAMED.test(pattern)) return fitsText(pattern, args, reading)
   const parts = pattern.split(/:(?=[A-Za-z_][\w.-]*=)/)
   if (parts.every((part) => fitsNamed(part, args, reading))) return true
-  // `shell:CI=1 make*` may also be meant as text, which only a rule that holds back can be taken for.
+  // `shell:CI=1 make*` can also mean the text of an argument. Only a `deny` rule is read this way too.
   return reading === "any" && fitsText(pattern, args, reading)
 }
 
@@ -90,18 +107,17 @@ function fitsText(pattern: string, args: unknown, reading: Reading): boolean {
   return texts.length > 0 && texts.every((one) => fitsReading(pattern, one, reading))
 }
 
+/** Arguments that a shell may run. */
+const COMMAND = /(^|\.)(cmd|commands?|script|argv)$/i
+
 function fitsReading(pattern: string, { name, text }: Named, reading: Reading): boolean {
-  const fits = (one: string) => matches(pattern, one)
-  if (!COMMAND.test(name)) return fitsReadings(text, reading, fits)
-  const isPart = (one: string) => fitsReadings(one, reading, fits)
-  if (reading === "any") return isPart(text) || commandsIn(text).some(isPart)
-  // A whole line as it stands, or else each of its commands: `ls*` is not for `ls; rm -rf .`
-  if (!isPart(text)) return false
-  return (
-    pattern === "*" ||
-    !pattern.includes("*") ||
-    commandsIn(text).every((one) => isPart(one) && !isDangerous(one, pattern))
-  )
+  const isFit = (one: string) => fitsReadings(one, reading, (form) => matches(pattern, form))
+  if (!COMMAND.test(name)) return isFit(text)
+  if (reading === "any") return isFit(text) || commandsIn(text).some(isFit)
+  // The whole line must match, and each of its commands: `ls*` does not allow `ls; rm -rf .`
+  if (!isFit(text)) return false
+  if (pattern === "*" || !pattern.includes("*")) return true
+  return commandsIn(text).every((one) => isFit(one) && !isDangerous(one, pattern))
 }
 
 /** Whether the command has an option that writes files or runs programs, and that the rule does not itself name. */
@@ -113,7 +129,7 @@ function isDangerous(command: string, pattern: string): boolean {
   return dangerIn(words, (index) => !named.has(words[index] ?? "")) !== undefined
 }
 
-/** Undefined where only a shell can tell. */
+/** Undefined if only a shell can split it. */
 function wordsOf(command: string): readonly string[] | undefined {
   if (/\{[^}]*(?:,|\.\.)/.test(command)) return undefined
   try {
@@ -122,9 +138,6 @@ function wordsOf(command: string): readonly string[] | undefined {
     return undefined
   }
 }
-
-/** Arguments that a shell may run. */
-const COMMAND = /(^|\.)(cmd|commands?|script|argv)$/i
 
 /** An argument by its name, or by its path such as `options.path`. */
 function at(args: unknown, name: string): unknown {
@@ -140,7 +153,7 @@ interface Named {
   readonly text: string
 }
 
-/** Every value in the arguments as text; a list of plain values, such as a command line, is one text. */
+/** Every value in the arguments as a string; a list of plain values, such as a command line, is one string. */
 function leaves(value: unknown, name = ""): Named[] {
   const text = textOf(value)
   if (text !== undefined) return [{ name, text }]

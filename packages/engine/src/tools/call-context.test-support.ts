@@ -2,7 +2,7 @@
 import { type Context, node, type RunResult, systemClock, workflow } from "../index.ts"
 import type { Tool, ToolCallContext, Toolset } from "./tool.ts"
 
-export function callContext(given: Partial<ToolCallContext> = {}): ToolCallContext {
+export function callContext(overrides: Partial<ToolCallContext> = {}): ToolCallContext {
   // For tools that do not look at their context; those that do get one from `inTask`.
   const ctx = {
     clock: systemClock,
@@ -16,9 +16,11 @@ export function callContext(given: Partial<ToolCallContext> = {}): ToolCallConte
     agent: "writer",
     tool: "tool",
     signal,
+    context: undefined,
+    progress: () => {},
     idempotencyKey: "run-1:call-1",
     ctx,
-    ...given,
+    ...overrides,
   }
 }
 

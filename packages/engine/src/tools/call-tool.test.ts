@@ -4,15 +4,15 @@ import { node, type Schema, SuperstepError, workflow } from "../index.ts"
 import { manualClock, settled } from "../testing/index.ts"
 import { callContext, inTask } from "./call-context.test-support.ts"
 import { callTool, readArgs, type ToolOutcome } from "./call-tool.ts"
-import { type ToolOptions, tool } from "./define-tool.ts"
 import type { ToolCallContext } from "./tool.ts"
+import { type ToolOptions, tool } from "./tool.ts"
 
 type Run = ToolOptions<Record<string, unknown>>["run"]
 
 const made = (run: Run, options: Partial<ToolOptions<Record<string, unknown>>> = {}) =>
   tool({ name: "t", description: "Does it.", input: z.looseObject({}), ...options, run })
 
-/** A tool whose attempts are ended by hand. */
+/** A tool whose attempts the test settles. */
 function driven(options: Partial<ToolOptions<Record<string, unknown>>> = {}) {
   const attempts: { resolve(value: unknown): void; reject(error: unknown): void; call: ToolCallContext }[] =
     []
@@ -23,7 +23,7 @@ function driven(options: Partial<ToolOptions<Record<string, unknown>>> = {}) {
   return { one, attempts }
 }
 
-/** What became of a call, once it is settled. */
+/** The outcome of a call, once it has settled. */
 function watched(outcome: Promise<ToolOutcome>) {
   const seen: { value?: ToolOutcome; error?: unknown } = {}
   outcome.then(
@@ -41,13 +41,13 @@ describe("reading arguments", () => {
     run: () => 1,
   })
 
-  test("takes what the model wrote, and nothing as no arguments", async () => {
+  test("accepts what the model wrote, and nothing as no arguments", async () => {
     expect(await readArgs(strict, '{ "a": 1 }')).toEqual({ ok: true, args: { a: 1 } })
     expect(await readArgs(strict, "")).toEqual({ ok: true, args: {} })
     expect(await readArgs(strict, " \n")).toEqual({ ok: true, args: {} })
   })
 
-  test("says why it cannot be read, for the model", async () => {
+  test("reports why they cannot be read, for the model", async () => {
     expect(await readArgs(strict, '{ "a": ')).toMatchObject({ ok: false, reason: /not JSON/ })
     expect(await readArgs(strict, '{ "a": "1" }')).toMatchObject({ ok: false, reason: /^a: / })
     expect(await readArgs(strict, "null")).toMatchObject({ ok: false })
@@ -61,7 +61,7 @@ describe("reading arguments", () => {
 })
 
 describe("calling a tool", () => {
-  test("gives what it returned, now or later", async () => {
+  test("returns its result, now or later", async () => {
     const later = made(async () => ({ b: 2 }))
     expect(
       await callTool(
@@ -80,12 +80,12 @@ describe("calling a tool", () => {
     ).toEqual({ ok: true, value: null })
   })
 
-  test("gives its failure as an outcome, whatever is thrown (C1)", async () => {
+  test("returns its failure as an outcome, whatever is thrown (C1)", async () => {
     const thrown: [unknown, object][] = [
       [new Error("no such city"), { code: "ERROR", message: "no such city" }],
       ["plain text", { message: "plain text" }],
       [undefined, {}],
-      [new SuperstepError("MINE", "said so", { retryable: false }), { code: "MINE", retryable: false }],
+      [new SuperstepError("MINE", "on purpose", { retryable: false }), { code: "MINE", retryable: false }],
       [new DOMException("it stopped", "AbortError"), { message: "it stopped" }],
     ]
     for (const [error, expected] of thrown) {
@@ -109,7 +109,7 @@ describe("calling a tool", () => {
     })
   })
 
-  test("a limit that was reached, and an error that says it is fatal, are not for the model (C1)", async () => {
+  test("a reached limit and an error marked as fatal are thrown, not returned to the model (C1)", async () => {
     for (const marks of [{ limit: true }, { fatal: true }]) {
       const error = new SuperstepError("BUDGET", "used up", marks)
       const one = made(() => Promise.reject(error), { retry: { attempts: 5, delay: 0 } })
@@ -119,7 +119,7 @@ describe("calling a tool", () => {
 })
 
 describe("a tool's time", () => {
-  test("is up: it is stopped, and not waited for (C2)", async () => {
+  test("runs out: it is stopped and not waited for (C2)", async () => {
     const clock = manualClock()
     const { one, attempts } = driven({ timeout: 1_000 })
     const seen = watched(callTool(one, {}, callContext(), { clock }))
@@ -134,7 +134,7 @@ describe("a tool's time", () => {
     expect(clock.pending).toBe(0)
   })
 
-  test("starts anew with every attempt, and what an earlier one says later is dropped (C2)", async () => {
+  test("starts anew with every attempt, and the late result of an earlier attempt is dropped (C2)", async () => {
     const clock = manualClock()
     const { one, attempts } = driven({ timeout: 1_000, retry: { attempts: 2, delay: 500 } })
     const seen = watched(callTool(one, {}, callContext(), { clock }))
@@ -150,12 +150,12 @@ describe("a tool's time", () => {
     expect(clock.pending).toBe(0)
   })
 
-  test("stands still while a person is asked, and goes on after", async () => {
+  test("pauses while a person is asked, and continues afterwards", async () => {
     const clock = manualClock()
     const work: { call?: ToolCallContext; done?: (value: unknown) => void } = {}
     const asking = made(
       async (_, call) => {
-        const answer = await call.ctx.scope("inner").ask("Go on?")
+        const answer = await call.ctx.scope("inner").ask("Continue?")
         work.call = call
         await new Promise((resolve) => {
           work.done = resolve
@@ -177,7 +177,7 @@ describe("a tool's time", () => {
     expect((await run).outputs).toMatchObject([{ ok: false, error: { code: "TOOL_TIMEOUT" } }])
   })
 
-  test("is that of the run, unless it is said otherwise", async () => {
+  test("is the run's clock by default", async () => {
     const clock = manualClock()
     const { one, attempts } = driven({ timeout: 1_000 })
     const only = node("only", (_: string, ctx) => callTool(one, {}, callContext({ ctx })))
@@ -218,7 +218,7 @@ describe("trying again", () => {
     expect(new Set(attempts.map(({ call }) => call.idempotencyKey)).size).toBe(1)
   })
 
-  test("does not happen without a policy, nor when it cannot help", async () => {
+  test("does not happen without a policy, nor for errors that are not retryable", async () => {
     const tries = { count: 0 }
     const counting = (error: Error, options: Partial<ToolOptions<Record<string, unknown>>>) =>
       made(() => {
@@ -232,7 +232,7 @@ describe("trying again", () => {
     expect(tries.count).toBe(2)
   })
 
-  test("does not happen for a result that cannot be used: the tool has done its work", async () => {
+  test("does not happen for an unusable result: the tool has done its work", async () => {
     const tries = { count: 0 }
     const cyclic: Record<string, unknown> = {}
     cyclic.self = cyclic
@@ -252,7 +252,7 @@ describe("trying again", () => {
 })
 
 describe("a task that is stopped", () => {
-  test("stops the tool under way, and the call throws the reason (C1)", async () => {
+  test("stops the running tool, and the call throws the reason (C1)", async () => {
     const stop = new AbortController()
     const { one, attempts } = driven({ timeout: 1_000 })
     const clock = manualClock()
@@ -283,7 +283,7 @@ describe("a task that is stopped", () => {
     expect(attempts).toHaveLength(1)
   })
 
-  test("wins over a failure that comes of it", async () => {
+  test("takes precedence over a failure that it causes", async () => {
     const stop = new AbortController()
     const one = made(() => {
       stop.abort(new SuperstepError("CANCELLED", "stopped"))
@@ -300,7 +300,7 @@ describe("secrets", () => {
   const args = { auth: { token }, pin: 48_151_623 }
   const secret = ["token", "pin"]
 
-  test("are not in what a tool gives back, in no form (C3)", async () => {
+  test("are not in a tool's result, in any form (C3)", async () => {
     const echo = made(
       () => ({
         text: `used ${token}`,
@@ -337,7 +337,7 @@ describe("secrets", () => {
     expect(outcome).toMatchObject({ ok: false, error: { message: "401 for [secret]" } })
   })
 
-  test("are not in what is said about arguments that cannot be read", async () => {
+  test("are not in the reason why arguments cannot be read", async () => {
     const schema: Schema<Record<string, unknown>> = {
       "~standard": {
         version: 1,

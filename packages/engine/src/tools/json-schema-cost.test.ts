@@ -43,7 +43,7 @@ describe("patterns of a JSON Schema", () => {
     }
   })
 
-  test("are told apart where there are several", async () => {
+  test("are distinguished where there are several", async () => {
     const schema = {
       properties: { a: { pattern: "^a+$" }, b: { pattern: "^b+$" } },
       patternProperties: { "^c+$": false },
@@ -84,14 +84,11 @@ describe("patterns of a JSON Schema", () => {
   })
 
   test("stop a check that would take too long", async () => {
-    const pattern = `(${"a?".repeat(400)}){5}b`
-    expect(await reasonsFor({ pattern }, "a".repeat(1_000_000))).toEqual([
+    const schema = { pattern: `(${"a?".repeat(400)}){5}b` }
+    expect(await reasonsFor(schema, "a".repeat(1_000_000))).toEqual([
       expect.stringContaining("too large to be checked"),
     ])
     // The next check starts anew.
-    const schema = { pattern }
-    const first = await reasonsFor(schema, "a".repeat(1_000_000))
-    expect(first).toHaveLength(1)
     expect(await reasonsFor(schema, "b")).toEqual([])
   })
 })

@@ -1,17 +1,17 @@
 /**
- * Ajv with bounds. Without them a schema and a value could take for ever:
+ * Ajv with bounds. Without them a check might never end:
  * - patterns are matched in linear time;
  * - `uniqueItems` and `enum` look values up instead of comparing each with each;
  * - references and states of patterns are counted, and the check stops at a limit, the same on every machine. Without
- *   references work is bounded by the size of the schema times that of the value.
+ *   references the work is bounded by the size of the schema times that of the value.
  */
 import { _, type Ajv, type CodeKeywordDefinition, type Options, type ValidateFunction } from "ajv"
 import type { Json } from "../core/index.ts"
-import { canonicalJson } from "../core/reducers.ts"
+import { canonicalJson, omitUndefined } from "../core/internal.ts"
 import { isFound } from "../text/patterns/index.ts"
 import { schemaPattern, TooMuchWork } from "./schema-limits.ts"
 
-/** One unit is one state of a pattern tried at one character. Takes about half a second. */
+/** One unit is one state of a pattern tried at one character. This many take about half a second. */
 const MAX_WORK = 20_000_000
 const REFERENCE_COST = 20
 
@@ -36,7 +36,7 @@ export interface Checker {
   readonly work: CheckWork
 }
 
-/** An Ajv whose checks are bounded by `work`. Each is made for one schema: an Ajv keeps what it has compiled for ever. */
+/** An Ajv whose checks are bounded by `work`. Each is created for one schema, because an Ajv keeps all that it compiled. */
 export function boundedAjv(
   Dialect: new (options: Options) => Ajv,
   work: CheckWork,
@@ -56,34 +56,31 @@ export function boundedAjv(
   return ajv
 }
 
-/** Ajv asks for `code` when it writes modules, which nobody does here. */
+/** Ajv uses `code` only when it writes modules, which does not happen here. */
 function linearPatterns(work: CheckWork): NonNullable<NonNullable<Options["code"]>["regExp"]> {
   const engine = (source: string) => {
     const pattern = schemaPattern(source)
     const test = (text: string) => isFound(pattern, text, (tries) => work.spend(tries))
-    // Ajv tells patterns apart by their text.
+    // Ajv distinguishes patterns by their source.
     return { test, toString: () => source }
   }
   return Object.assign(engine, { code: "linearPattern" })
 }
 
-/** With the message of Ajv's own. */
-function replaceKeyword<Given, Value>(
+/** Keeps the error message of Ajv. */
+function replaceKeyword<Parameter, Value>(
   ajv: Ajv,
   keyword: string,
-  compile: (given: Given) => (value: Value) => boolean,
+  compile: (parameter: Parameter) => (value: Value) => boolean,
 ): void {
   const own = ajv.getKeyword(keyword)
   if (typeof own === "boolean") return
-  const { error, type, schemaType } = own as CodeKeywordDefinition
+  const { error: ajvError, type, schemaType } = own as CodeKeywordDefinition
+  const error = keyword === "uniqueItems" ? { message: "must NOT have duplicate items" } : ajvError
   ajv.removeKeyword(keyword)
-  ajv.addKeyword({
-    keyword,
-    ...(type === undefined ? {} : { type }),
-    ...(schemaType === undefined ? {} : { schemaType }),
-    ...(keyword === "uniqueItems" ? { error: { message: "must NOT have duplicate items" } } : { error }),
-    compile,
-  } as Parameters<Ajv["addKeyword"]>[0])
+  ajv.addKeyword({ keyword, ...omitUndefined({ type, schemaType, error }), compile } as Parameters<
+    Ajv["addKeyword"]
+  >[0])
 }
 
 function countReferences(ajv: Ajv, keyword: string, work: CheckWork): void {

@@ -1,16 +1,33 @@
 /**
- * Keeps secrets out of everything that is recorded or shown: arguments that a tool declares secret, keys in variables and
- * headers.
+ * Secrets: read from the environment at the moment they are sent, and kept out of everything that is recorded or shown.
  */
 import type { Json } from "../core/index.ts"
+import { terminalError } from "../core/internal.ts"
 import { MASK } from "../text/index.ts"
 
-/** Shorter texts occur everywhere by chance: replacing them would hide nothing and spoil the rest. */
-const SHORTEST = 4
+export type Environment = Readonly<Record<string, string | undefined>>
+
+const VARIABLE = /\$\{env\.([A-Za-z_][A-Za-z0-9_]*)\}/g
+
+/** The names of the variables in a string with `${env.NAME}`. */
+export function variablesIn(template: string): readonly string[] {
+  return [...template.matchAll(VARIABLE)].map((match) => match[1] ?? "")
+}
+
+export function fillTemplate(template: string, env: Environment): string {
+  return template.replace(VARIABLE, (_, name: string) => readVariable(name, env))
+}
+
+/** The value of a variable, without the line break that a file leaves at its end. */
+export function readVariable(name: string, env: Environment): string {
+  const value = env[name]?.trim()
+  if (value !== undefined && value !== "") return value
+  throw terminalError("KEY_MISSING", `Set the environment variable ${name}: a request needs it.`)
+}
 
 const PLAIN_HEADERS = /^(accept.*|content-.*|user-agent|cache-control)$/i
 
-/** What must not come back of headers that were sent: all but those that tell nothing. */
+/** The values of headers that must not come back: all except those that reveal nothing. */
 export function headerSecrets(headers: Readonly<Record<string, string>>): string[] {
   return Object.entries(headers).flatMap(([name, value]) =>
     // "Bearer abc" may come back as "abc".
@@ -29,12 +46,15 @@ export function maskArgs(args: Json, secret: readonly string[] | undefined): Jso
   return masked
 }
 
-/** Replaces what is secret wherever a result or an error repeats it. */
+/** Shorter strings occur everywhere by chance: replacing them would hide nothing and garble the rest. */
+const MIN_LENGTH = 4
+
+/** Replaces secrets wherever a result or an error repeats them. */
 export class Masking {
   /** Everything that is replaced, the longest first: one secret may be part of another. */
   readonly texts: readonly string[]
 
-  /** Of the arguments that `secret` names, at any depth. */
+  /** `secret` names the secret arguments, at any depth. */
   constructor(args: unknown, secret: readonly string[] | undefined) {
     const found = new Set<string>()
     if (secret !== undefined && secret.length > 0) collect(args, secret, false, found)
@@ -42,7 +62,6 @@ export class Masking {
     this.texts = [...new Set(written)].sort((a, b) => b.length - a.length)
   }
 
-  /** Of these very texts. */
   static of(texts: readonly string[]): Masking {
     return new Masking({ texts }, ["texts"])
   }
@@ -53,21 +72,29 @@ export class Masking {
     return masked
   }
 
-  /** For a text that was cut off at its end, maybe in the middle of a secret. */
+  /** For a string that was cut off at its end, maybe in the middle of a secret. */
   beginning(text: string): string {
     const masked = this.text(text)
-    const part = Math.max(0, ...this.texts.map((secret) => shared(secret, (start) => masked.endsWith(start))))
-    return part === 0 ? masked : `${masked.slice(0, -part)}${MASK}`
+    const length = this.#cutLength((secret, length) => masked.endsWith(secret.slice(0, length)))
+    return length === 0 ? masked : `${masked.slice(0, -length)}${MASK}`
   }
 
-  /** For a text that was cut off at its start. */
+  /** For a string that was cut off at its start. */
   ending(text: string): string {
     const masked = this.text(text)
-    const lengths = this.texts.map((secret) =>
-      shared(secret, (_, length) => masked.startsWith(secret.slice(-length))),
-    )
-    const part = Math.max(0, ...lengths)
-    return part === 0 ? masked : `${MASK}${masked.slice(part)}`
+    const length = this.#cutLength((secret, length) => masked.startsWith(secret.slice(-length)))
+    return length === 0 ? masked : `${MASK}${masked.slice(length)}`
+  }
+
+  /** The length of the longest part of a secret that is left at the cut; 0 if it is too short to recognize. */
+  #cutLength(isLeft: (secret: string, length: number) => boolean): number {
+    let longest = 0
+    for (const secret of this.texts) {
+      let length = secret.length - 1
+      while (length >= MIN_LENGTH && !isLeft(secret, length)) length--
+      if (length >= MIN_LENGTH) longest = Math.max(longest, length)
+    }
+    return longest
   }
 
   json(value: Json): Json {
@@ -84,18 +111,10 @@ export class Masking {
   }
 }
 
-/** The most characters of a secret, but not all, that are found; 0 where they are too few to tell. */
-function shared(secret: string, isFound: (start: string, length: number) => boolean): number {
-  for (let length = secret.length - 1; length >= SHORTEST; length--) {
-    if (isFound(secret.slice(0, length), length)) return length
-  }
-  return 0
-}
-
 function collect(value: unknown, secret: readonly string[], isSecret: boolean, found: Set<string>): void {
   if (typeof value === "string" || typeof value === "number") {
     const text = String(value)
-    if (isSecret && text.length >= SHORTEST) found.add(text)
+    if (isSecret && text.length >= MIN_LENGTH) found.add(text)
   } else if (typeof value === "object" && value !== null) {
     for (const [key, item] of Object.entries(value)) {
       collect(item, secret, isSecret || secret.includes(key), found)
@@ -107,7 +126,7 @@ function inAddress(text: string): string {
   try {
     return encodeURIComponent(text)
   } catch {
-    // Half a character cannot be part of an address.
+    // An address cannot contain a lone surrogate.
     return text
   }
 }

@@ -80,7 +80,7 @@ test("who stops waiting for something does not stop it, nor does its failure go 
   await expect(work).rejects.toThrow("later")
 })
 
-test("work that fails although it was given up before is nobody's failure", async () => {
+test("a failure of abandoned work is not an unhandled rejection", async () => {
   const unheard: unknown[] = []
   const hear = (reason: unknown) => void unheard.push(reason)
   process.on("unhandledRejection", hear)

@@ -1,7 +1,7 @@
-/** Work that ends with its own time or with its caller's signal, whether or not it listens. */
-import type { Clock } from "../runtime/index.ts"
+/** Time limits: work that ends with its time or with its caller's signal, whether or not it listens to the signal. */
+import type { Clock, Context } from "../runtime/index.ts"
 
-/** Runs work that can be stopped: by `signal`, or by whoever is given `stop`. What it says after that is dropped. */
+/** Runs work that `signal` or `stop` can stop. What it returns after that is dropped. */
 export async function stoppable<T>(
   signal: AbortSignal | undefined,
   work: (signal: AbortSignal, stop: (reason: unknown) => void) => T | Promise<T>,
@@ -28,7 +28,7 @@ export interface TimeLimit {
   readonly clock: Clock
   readonly milliseconds: number
   readonly signal?: AbortSignal | undefined
-  /** What is wrong when the time is up. */
+  /** Creates the error for when the time is up. */
   readonly timedOut: () => Error
 }
 
@@ -36,7 +36,7 @@ export function withTimeLimit<T>(limit: TimeLimit, work: (signal: AbortSignal) =
   const { clock, milliseconds, timedOut } = limit
   return stoppable(limit.signal, async (signal, stop) => {
     const disarm = clock.setTimer(clock.now() + milliseconds, () => stop(timedOut()))
-    // Also when it is stopped and does not listen.
+    // Also when the work is stopped and does not listen.
     signal.addEventListener("abort", disarm, { once: true })
     try {
       return await work(signal)
@@ -46,18 +46,76 @@ export function withTimeLimit<T>(limit: TimeLimit, work: (signal: AbortSignal) =
   })
 }
 
-/** Waits for something that cannot be called back; rejects with the signal's reason when that is aborted first. */
+/** Waits for work that cannot be stopped; rejects with the signal's reason if the signal aborts first. */
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  // What fails after it was given up fails for nobody, also where that was before it came here.
+  // A failure after the abort is ignored, also when the signal was aborted before.
   work.catch(() => undefined)
   return stoppable(signal, () => work)
 }
 
-/** Waits; rejects with the signal's reason when that is aborted first. */
+/** Waits; rejects with the signal's reason if the signal aborts first. */
 export function pause(clock: Clock, milliseconds: number, signal: AbortSignal): Promise<void> {
   let disarm: (() => void) | undefined
   const over = new Promise<void>((resolve) => {
     disarm = clock.setTimer(clock.now() + milliseconds, resolve)
   })
   return untilAborted(over, signal).finally(disarm)
+}
+
+/** The time limit of one attempt. It is paused while the attempt waits for a person, a timer or a workflow. */
+export class AttemptTimer {
+  readonly #clock: Clock
+  readonly #onTimeout: () => void
+  #left: number
+  #since = 0
+  #waits = 0
+  #disarm: (() => void) | undefined
+
+  constructor(clock: Clock, milliseconds: number, onTimeout: () => void) {
+    this.#clock = clock
+    this.#left = milliseconds
+    this.#onTimeout = onTimeout
+    this.#start()
+  }
+
+  #start(): void {
+    this.#since = this.#clock.now()
+    this.#disarm = this.#clock.setTimer(this.#since + this.#left, this.#onTimeout)
+  }
+
+  end(): void {
+    this.#disarm?.()
+    this.#disarm = undefined
+    this.#left = 0
+  }
+
+  /** The `ctx` for the tool: `ask`, `sleep` and `call` pause the timer. */
+  watching(ctx: Context): Context {
+    const paused =
+      <Args extends readonly unknown[], T>(wait: (...args: Args) => Promise<T>) =>
+      (...args: Args) =>
+        this.#whilePaused(() => wait(...args))
+    const replaced: Readonly<Record<PropertyKey, unknown>> = {
+      ask: paused(ctx.ask.bind(ctx)),
+      sleep: paused(ctx.sleep.bind(ctx)),
+      call: paused(ctx.call.bind(ctx)),
+      scope: (name: string) => this.watching(ctx.scope(name)),
+    }
+    return new Proxy(ctx, {
+      // With the context itself as `this`: its getters read private fields.
+      get: (target, key) => (Object.hasOwn(replaced, key) ? replaced[key] : Reflect.get(target, key, target)),
+    })
+  }
+
+  async #whilePaused<T>(wait: () => Promise<T>): Promise<T> {
+    if (this.#waits++ === 0 && this.#disarm !== undefined) {
+      this.#disarm()
+      this.#left = Math.max(0, this.#left - Math.max(0, this.#clock.now() - this.#since))
+    }
+    try {
+      return await wait()
+    } finally {
+      if (--this.#waits === 0 && this.#disarm !== undefined) this.#start()
+    }
+  }
 }

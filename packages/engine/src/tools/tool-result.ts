@@ -1,4 +1,4 @@
-/** What a tool returned, as plain data of a bounded size: it is journaled, and a model has to read it. */
+/** Turns what a tool returned into plain JSON of a bounded size: it is journaled, and a model has to read it. */
 import {
   DEFAULT_VALUE_BYTES,
   isSuperstepError,
@@ -6,19 +6,21 @@ import {
   type JsonProblem,
   jsonProblem,
   printJsonProblem,
-  SuperstepError,
+  type SuperstepError,
 } from "../core/index.ts"
+import { terminalError } from "../core/internal.ts"
 import { cutText } from "../text/index.ts"
+import { contentParts } from "./file-part.ts"
 
-/** Plain JSON data that says the same: dates as text, maps as objects, sets as lists, bytes as base64. */
+/** Plain JSON with the same content: dates as strings, maps as objects, sets as lists, bytes as base64. */
 export function toJson(value: unknown, tool: string): Json {
   if (value === undefined) return null
+  // `cutToSize` cuts a long string.
+  if (typeof value === "string") return value
   let plain = value
   let problem: JsonProblem | undefined
   try {
-    // Looking at it may run its own code: a getter, a toJSON.
-    // A long text is cut, however long it is.
-    if (typeof value === "string") return value
+    // This may run code of the value: a getter, a toJSON.
     problem = jsonProblem(value)
     if (problem === undefined) return value as Json
     if (problem.tooLarge !== undefined) throw tooLarge(tool)
@@ -33,7 +35,7 @@ export function toJson(value: unknown, tool: string): Json {
   return plain as Json
 }
 
-/** Counts while it goes: data that is small in memory may be endless as text. */
+/** Counts as it writes: data that is small in memory may be endless as JSON. */
 function boundedReplacer(tool: string): (this: unknown, key: string, value: unknown) => unknown {
   let size = 0
   return function (key, value) {
@@ -46,12 +48,12 @@ function boundedReplacer(tool: string): (this: unknown, key: string, value: unkn
 
 function tooLarge(tool: string): SuperstepError {
   const text = `Tool "${tool}" ran, but what it returned is too large: more than ${DEFAULT_VALUE_BYTES} bytes as JSON. Ask it for less, or have it write a file and return its name.`
-  return new SuperstepError("VALUE_TOO_LARGE", text, { retryable: false })
+  return terminalError("VALUE_TOO_LARGE", text)
 }
 
 function replacer(this: unknown, key: string, value: unknown): unknown {
   if (key === "__proto__") return undefined
-  // Buffer turns itself into a list of numbers before it comes here.
+  // A Buffer has already turned itself into a list of numbers.
   const raw = (this as Record<string, unknown>)[key]
   if (raw instanceof Uint8Array) {
     return Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString("base64")
@@ -63,10 +65,10 @@ function replacer(this: unknown, key: string, value: unknown): unknown {
   return value
 }
 
+/** A retry would return the same. */
 function invalid(tool: string, reason: string, cause?: unknown): SuperstepError {
   const text = `Tool "${tool}" ran, but what it returned cannot be used: ${reason}. Return plain JSON data.`
-  // It did what it does: doing it again gives the same.
-  return new SuperstepError("TOOL_RESULT_INVALID", text, { cause, retryable: false })
+  return terminalError("TOOL_RESULT_INVALID", text, cause)
 }
 
 export interface Cut {
@@ -75,11 +77,17 @@ export interface Cut {
   readonly of: number
 }
 
-/** The value if it is short enough, else the beginning of its text with a word about the rest. */
-export function cutToSize(value: Json, most: number): { readonly value: Json; readonly cut?: Cut } {
+/** The value if it is short enough, else the beginning of its JSON with a notice about the rest. Files stay whole. */
+export function cutToSize(value: Json, max: number): { readonly value: Json; readonly cut?: Cut } {
+  const parts = contentParts(value)
+  if (parts !== undefined) {
+    return {
+      value: parts.map((part) => (part.type === "text" ? cutToSize(part.text, max).value : part)) as Json,
+    }
+  }
   const text = typeof value === "string" ? value : JSON.stringify(value)
-  if (text.length <= most) return { value }
-  const start = cutText(text, most)
+  if (text.length <= max) return { value }
+  const start = cutText(text, max)
   const [shown, of] = [start.length, text.length]
   const notice = `\n… [cut: the first ${shown} of ${of} characters; ask for less to see the rest]`
   return { value: start + notice, cut: { shown, of } }

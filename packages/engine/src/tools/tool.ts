@@ -1,28 +1,45 @@
-/** Something that an agent can do: described for the model, checked on the way in, run for real. */
-import type { Json, RetryPolicy } from "../core/index.ts"
-import type { Context } from "../runtime/index.ts"
+/** `tool(…)`: something that an agent can do, from a function and a schema of its arguments. */
+import { type Json, jsonProblem, printJsonProblem, type RetryPolicy, SuperstepError } from "../core/index.ts"
+import { type Context, jsonSchemaOf, type Schema } from "../runtime/index.ts"
+import { type Validated, validate } from "../runtime/internal.ts"
+import { type Approval, type ApprovalRules, type ApprovalVerdict, checkApproval } from "./approval.ts"
+import { matchesWord } from "./glob.ts"
+import { jsonSchema } from "./json-schema.ts"
+import { schemaProblems } from "./schema-limits.ts"
 
-export interface Tool {
+/** Described for the model; its arguments are checked before it runs. */
+declare const needs: unique symbol
+
+/** `Needs` is the type of the run's `context` that it reads; `unknown`: none. */
+export interface Tool<in Needs = unknown> {
+  /** For the compiler alone. */
+  readonly [needs]?: (context: Needs) => void
   readonly name: string
   readonly description: string
-  /** JSON Schema of its arguments, as the model gets to see it. */
+  /** JSON Schema of its arguments, as the model sees it. */
   readonly parameters: Json
-  /** What the model wrote, checked: the arguments, or why they do not fit. */
+  /** Checks what the model wrote: the arguments, or why they do not fit. */
   parse(args: unknown): ParsedArgs | Promise<ParsedArgs>
   readonly approval?: Approval | undefined
-  /** Milliseconds one attempt may take. */
+  /** Milliseconds one attempt may take; waiting for a person, a timer or a workflow does not count. */
   readonly timeout?: number | undefined
   readonly retry?: RetryPolicy | undefined
-  /** Running it again does no harm: a call that was under way when the process died is made again without asking. */
+  /** Running it again does no harm: a call that was interrupted by a crash is made again without asking. */
   readonly idempotent?: boolean | undefined
   /**
-   * It records what it does itself, through `ctx` (`ask`, `step`, `call`): it is not a step of its own, runs again after a
-   * restart, and its records answer. A run may be put aside while it waits.
+   * It records what it does itself, through `ctx` (`ask`, `step`, `call`). It is not a step of its own: after a restart it
+   * runs again, and its records reply. The run can be unloaded while it waits.
    */
   readonly durable?: boolean | undefined
-  /** Its failure fails the task; every other tool's failure is a result for the model. */
+  /** It is one that the provider defines: the model gets this instead of the description and the parameters. */
+  readonly provider?:
+    | { readonly id: `${string}.${string}`; readonly args: { readonly [key: string]: Json } }
+    | undefined
+  /** Its result is the agent's answer: the model does not see it. */
+  readonly returnDirect?: boolean | undefined
+  /** Its failure fails the task. The failure of any other tool is a result for the model. */
   readonly fatal?: boolean | undefined
-  /** Names of arguments that must not be journaled, logged or shown. */
+  /** Names of arguments, at any depth, that must not be journaled, logged or shown. */
   readonly secret?: readonly string[] | undefined
   run(args: never, call: ToolCallContext): unknown
 }
@@ -31,8 +48,8 @@ export type ParsedArgs =
   | { readonly ok: true; readonly args: unknown }
   | { readonly ok: false; readonly reason: string }
 
-export interface ToolCallContext {
-  /** The id that the model gave the call. */
+export interface ToolCallContext<Needs = unknown> {
+  /** The id that the model chose for the call. */
   readonly id: string
   readonly agent: string
   readonly tool: string
@@ -40,35 +57,181 @@ export interface ToolCallContext {
   readonly signal: AbortSignal
   /** The same when the call is made again after a crash or a retry. */
   readonly idempotencyKey: string
-  /** What the handler of the agent's node has: `ask`, `sleep`, `step`, `call`, `state`, `emit`, `log`, … */
+  /** Shows watchers how far it has come: a `tool.progress` event. Not recorded. */
+  progress(data: unknown): void
+  /** What was passed as `context` to `run` or `resume`. Throws CONTEXT_MISSING without one. */
+  readonly context: Needs
+  /** The context of the agent's node: `ask`, `sleep`, `step`, `call`, `state`, `emit`, `log`, … */
   readonly ctx: Context
 }
 
-/** Whether a person is asked before the tool runs: always, never, by rules, or by a function of the arguments. */
-export type Approval =
-  | "always"
-  | "never"
-  | ApprovalRules
-  | ((
-      args: never,
-      call: { readonly tool: string; readonly agent: string },
-    ) => ApprovalVerdict | Promise<ApprovalVerdict>)
-
-export type ApprovalVerdict = "allow" | "ask" | "deny"
-
-/** Patterns of `tool` or `tool:argument text`, with `*`. `deny` comes first, then `allow`, then `ask`; none: ask. */
-export interface ApprovalRules {
-  readonly deny?: readonly string[] | undefined
-  readonly allow?: readonly string[] | undefined
-  readonly ask?: readonly string[] | undefined
-}
-
-/** Several tools under one roof, with something to open and to close. */
+/** Several tools with shared instructions and resources. */
 export interface Toolset {
   readonly name: string
   /** Called once per task of an agent, before its first model call. */
   tools(ctx: Context): readonly Tool[] | Promise<readonly Tool[]>
-  /** What the agent is told about them, after its own instructions. */
+  /** Added to the agent's own instructions. */
   readonly instructions?: string | undefined
   close?(): Promise<void> | void
+}
+
+type SharedOptions = "timeout" | "retry" | "idempotent" | "durable" | "fatal" | "secret" | "returnDirect"
+
+export interface ToolOptions<Args, Needs = unknown> extends Pick<Tool, SharedOptions> {
+  /** Letters, digits, `_` and `-`, at most 64: what every provider accepts. */
+  readonly name: string
+  /** What it does and when to use it: the model decides by this. */
+  readonly description: string
+  /** A Standard Schema of its arguments, or a JSON Schema. Absent: it takes none. */
+  readonly input?: Schema<Args> | { readonly jsonSchema: Json } | undefined
+  /** The JSON Schema for the model, if the library of `input` cannot produce one. */
+  readonly parameters?: Json | undefined
+  /**
+   * As an async generator, what it yields is its progress, and what it returns is its result.
+   *
+   * A tool that reads the run's context says so in the type of its call: `(args, { context }: ToolCallContext<Deps>)`.
+   */
+  readonly run: (args: Args, call: ToolCallContext<Needs>) => unknown
+  readonly approval?: "always" | "never" | ApprovalRules | ApprovalFunction<Args>["verdict"] | undefined
+}
+
+interface ApprovalFunction<Args> {
+  // A method, so that a toolset can pass on an `Approval` whatever its tools take.
+  verdict(
+    args: Args,
+    call: { readonly tool: string; readonly agent: string },
+  ): ApprovalVerdict | Promise<ApprovalVerdict>
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a function without a parameter type takes anything, as in plain TypeScript.
+export function tool<Args = any, Needs = unknown>(options: ToolOptions<Args, Needs>): Tool<Needs> {
+  const { name, description, input, parameters, run, ...policies } = options
+  const unusable = toolNameProblem(name)
+  if (unusable !== undefined) throw new SuperstepError("TOOL_INVALID", unusable)
+  const refuse = (reason: string) => new SuperstepError("TOOL_INVALID", `Tool "${name}": ${reason}`)
+  if (typeof description !== "string" || description.trim() === "") {
+    throw refuse("give a description; the model decides by it when to use the tool.")
+  }
+  if (typeof run !== "function") throw refuse("give run(args, call), the function that does it.")
+  checkPolicies(policies, refuse)
+  const schema = schemaOf(input, refuse)
+  const made = {
+    name,
+    description,
+    parameters: objectSchema(parameters ?? jsonSchemaOf(schema, "input"), refuse),
+    ...policies,
+    parse: (args: unknown) => parse(schema, args),
+    run,
+  }
+  return Object.freeze(made) as unknown as Tool<Needs>
+}
+
+/** The input of a tool that takes exactly these properties, for tools without a schema library. */
+export function objectInput(
+  properties: Readonly<Record<string, Json>>,
+  required: readonly string[] = [],
+): { readonly jsonSchema: Json } {
+  return { jsonSchema: { type: "object", properties, required, additionalProperties: false } }
+}
+
+const NAME = /^[A-Za-z0-9_-]{1,64}$/
+
+/** What is wrong with the name of a tool, or undefined. */
+export function toolNameProblem(name: unknown): string | undefined {
+  if (typeof name === "string" && NAME.test(name)) return undefined
+  return `A tool cannot be called ${JSON.stringify(name) ?? "undefined"}: use letters, digits, "_" and "-", at most 64.`
+}
+
+function checkPolicies(
+  { timeout, retry, secret, approval }: Partial<Tool>,
+  refuse: (reason: string) => Error,
+): void {
+  if (timeout !== undefined && !(Number.isFinite(timeout) && timeout > 0)) {
+    throw refuse(`timeout is milliseconds above 0, not ${timeout}.`)
+  }
+  if (retry !== undefined && !(Number.isInteger(retry.attempts) && retry.attempts >= 1)) {
+    throw refuse(`retry.attempts is a whole number of at least 1, not ${retry.attempts}.`)
+  }
+  if (secret !== undefined && !(Array.isArray(secret) && secret.every((one) => typeof one === "string"))) {
+    throw refuse("secret is a list of argument names.")
+  }
+  const problem = approval === undefined ? undefined : checkApproval(approval)
+  if (problem !== undefined) throw refuse(problem)
+}
+
+function schemaOf(input: ToolOptions<unknown>["input"], refuse: (reason: string) => Error): Schema {
+  if (input === undefined) return jsonSchema(objectInput({}).jsonSchema)
+  if ("~standard" in input) return input
+  if (!("jsonSchema" in input)) {
+    throw refuse("input is a Standard Schema (zod, valibot, arktype, …) or { jsonSchema }.")
+  }
+  const problem = jsonProblem(input.jsonSchema)
+  if (problem !== undefined) throw refuse(`input.jsonSchema is not plain JSON: ${printJsonProblem(problem)}.`)
+  const [refused] = schemaProblems(input.jsonSchema)
+  if (refused === undefined) return jsonSchema(input.jsonSchema)
+  throw refuse(`${["input.jsonSchema", ...refused.path].join(".")}: ${refused.message}.`)
+}
+
+/** Providers accept only objects as arguments. */
+function objectSchema(schema: Json | undefined, refuse: (reason: string) => Error): Json {
+  if (schema === undefined) {
+    throw refuse("the library of its input schema gives no JSON Schema; give one as `parameters`.")
+  }
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) {
+    throw refuse("its arguments must be described by an object schema.")
+  }
+  const { $schema: _, ...rest } = schema as { readonly [key: string]: Json | undefined }
+  if (rest.type === undefined || rest.type === "object") return { ...rest, type: "object" }
+  throw refuse(
+    `its arguments must be an object, not ${JSON.stringify(rest.type)}; put the value under a name.`,
+  )
+}
+
+function parse(schema: Schema, args: unknown): ParsedArgs | Promise<ParsedArgs> {
+  const problem = jsonProblem(args)
+  if (problem !== undefined) return { ok: false, reason: printJsonProblem(problem) }
+  try {
+    const checked = validate(schema, args)
+    return checked instanceof Promise ? checked.then(toParsed, uncheckable) : toParsed(checked)
+  } catch (error) {
+    return uncheckable(error)
+  }
+}
+
+function toParsed(checked: Validated): ParsedArgs {
+  return checked.ok ? { ok: true, args: checked.value } : checked
+}
+
+/** A schema that throws is reported to the model like one that refuses: the tool is not run, and the agent continues. */
+function uncheckable(error: unknown): ParsedArgs {
+  const reason = error instanceof Error ? error.message : String(error)
+  return { ok: false, reason: `they could not be checked: ${reason}` }
+}
+
+export interface ToolsetChanges {
+  /** Names of the tools to keep, with `*`. Default: all. */
+  readonly tools?: readonly string[] | undefined
+  /** Instructions to use instead; `{ORIGINAL_INSTRUCTIONS}` stands for the toolset's own. */
+  readonly instructions?: string | undefined
+}
+
+const ORIGINAL = "{ORIGINAL_INSTRUCTIONS}"
+
+/** A toolset with fewer tools or with other instructions. */
+export function toolsetWith(toolset: Toolset, { tools: names, instructions }: ToolsetChanges): Toolset {
+  return {
+    name: toolset.name,
+    // Read each time: some toolsets learn their instructions from a server.
+    get instructions() {
+      return instructions?.replaceAll(ORIGINAL, () => toolset.instructions ?? "") ?? toolset.instructions
+    },
+    async tools(ctx) {
+      const all = await toolset.tools(ctx)
+      if (names === undefined) return all
+      const unused = names.filter((pattern) => !all.some(({ name }) => matchesWord(pattern, name)))
+      for (const pattern of unused) ctx.log("warn", `"${pattern}" fits no tool of "${toolset.name}".`)
+      return all.filter(({ name }) => names.some((pattern) => matchesWord(pattern, name)))
+    },
+    ...(toolset.close && { close: () => toolset.close?.() }),
+  }
 }

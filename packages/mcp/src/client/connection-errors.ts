@@ -1,98 +1,97 @@
-/** What went wrong with a server, as errors that say what to do. */
+/** Errors of a connection, with what to do about them. */
 import { SseError } from "@modelcontextprotocol/sdk/client/sse.js"
 import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { McpError } from "@modelcontextprotocol/sdk/types.js"
 import { isSuperstepError, SuperstepError } from "@superstep/engine"
+import { clipped } from "@superstep/engine/text"
 import type { Masking } from "@superstep/engine/tools"
 import { OUR_CODE } from "./guarded-fetch.ts"
 
-export interface Told {
+export interface ServerContext {
   readonly server: string
   readonly hidden: Masking
-  /** Without what is hidden. */
+  /** Without secrets. */
   readonly stderr: string
-  readonly badLine: string | undefined
 }
 
 const MAX_TEXT = 1_000
 
-export function disconnected(told: Told): SuperstepError {
-  const text = `The MCP server "${told.server}" went away. What it was asked for may have happened all the same.${said(told)}`
+export function disconnected(context: ServerContext): SuperstepError {
+  const text = `The MCP server "${context.server}" disconnected. The request may have been executed.${stderrText(context)}`
   return new SuperstepError("MCP_DISCONNECTED", text)
 }
 
 export function timedOut(server: string, what: string, milliseconds: number, complaint = ""): SuperstepError {
-  const text = `The MCP server "${server}" did not answer ${what} within ${milliseconds} ms; it was told to stop, and what it did until then may have happened.${complaint}`
+  const text = `The MCP server "${server}" did not answer ${what} within ${milliseconds} ms. The request was cancelled, but may have been executed.${complaint}`
   return new SuperstepError("MCP_TIMEOUT", text)
 }
 
-/** It did not even get to greet us. */
+/** It did not complete the handshake. */
 export function notReady(server: string, milliseconds: number, complaint = ""): SuperstepError {
   const text = `The MCP server "${server}" was not ready within ${milliseconds} ms.${complaint}`
   return new SuperstepError("MCP_UNREACHABLE", text)
 }
 
-/** The request was never with the server. */
+/** The request never reached the server. */
 export function isUndelivered(error: unknown): boolean {
   return isSuperstepError(error, "MCP_UNREACHABLE")
 }
 
-/** The connection is of no more use, whatever the transport says. */
+/** The connection is unusable, whatever the transport reports. */
 export function isLost(error: unknown): boolean {
   return isUndelivered(error) || isSuperstepError(error, "MCP_DISCONNECTED")
 }
 
-/** The connection was lost before the request was made. */
-export function notSent(told: Told): SuperstepError {
-  return failed("MCP_UNREACHABLE", "went away before it could be asked", told)
+/** The connection was lost before the request was sent. */
+export function notSent(context: ServerContext): SuperstepError {
+  return failed("MCP_UNREACHABLE", "disconnected before the request was sent", context)
 }
 
-export function explain(error: unknown, told: Told): SuperstepError {
+export function explain(error: unknown, context: ServerContext): SuperstepError {
   if (isSuperstepError(error)) return error
   const status = httpStatus(error)
-  if (status !== undefined) return httpError(status, (error as Error).message, told)
-  if (error instanceof McpError) return answered(error, told)
-  const misfit = misfitIn(error)
-  if (misfit !== undefined) {
-    const text = "gave an answer that does not follow the protocol"
-    return failed("MCP_ANSWER_INVALID", `${text}: ${misfit}`, told, false)
+  if (status !== undefined) return httpError(status, (error as Error).message, context)
+  if (error instanceof McpError) return answered(error, context)
+  const issue = issueIn(error)
+  if (issue !== undefined) {
+    return failed("MCP_ANSWER_INVALID", `sent an answer that violates the protocol: ${issue}`, context, false)
   }
-  if (!(error instanceof Error)) return failed("MCP_FAILED", `failed: ${String(error)}`, told)
+  if (!(error instanceof Error)) return failed("MCP_FAILED", `failed: ${String(error)}`, context)
   const code = systemCode(error)
   if (code === "ENOENT" || code === "EACCES") {
-    const text = `could not be started: ${code === "ENOENT" ? "there is no such program or folder" : "it may not be run"} (${error.message}). Install it, or correct command and cwd`
-    return failed("MCP_COMMAND_MISSING", text, told, false)
+    const text = `could not be started: ${code === "ENOENT" ? "no such program or folder" : "it is not executable"} (${error.message}). Install it, or correct command and cwd`
+    return failed("MCP_COMMAND_MISSING", text, context, false)
   }
   if (code !== undefined && NOT_REACHED.has(code)) {
     return failed(
       "MCP_UNREACHABLE",
-      `cannot be reached (${code}). Is it running, and is the address right?`,
-      told,
+      `is unreachable (${code}). Check that it is running, and that the address is right`,
+      context,
     )
   }
-  if (error instanceof SseError) return failed("MCP_UNREACHABLE", `cannot be reached: ${error.message}`, told)
+  if (error instanceof SseError) return failed("MCP_UNREACHABLE", `is unreachable: ${error.message}`, context)
   if (error.message === "fetch failed") {
     return failed(
       "MCP_DISCONNECTED",
-      `broke the connection off${code === undefined ? "" : ` (${code})`}`,
-      told,
+      `closed the connection${code === undefined ? "" : ` (${code})`}`,
+      context,
     )
   }
-  return failed("MCP_FAILED", `failed: ${error.message}`, told)
+  return failed("MCP_FAILED", `failed: ${error.message}`, context)
 }
 
-/** What zod says, whose errors are not always of class Error. */
-export function misfitIn(error: unknown): string | undefined {
+/** The first issue of a zod error, which is not always of class Error. */
+export function issueIn(error: unknown): string | undefined {
   const { issues } = (error ?? {}) as { issues?: unknown }
   if (!Array.isArray(issues)) return undefined
   const [first] = issues as { path?: readonly PropertyKey[]; message?: string }[]
   const place = (first?.path ?? []).map(String).join(".")
-  return `${place === "" ? "" : `${place}: `}${first?.message ?? "it does not fit"}`
+  return `${place === "" ? "" : `${place}: `}${first?.message ?? "invalid"}`
 }
 
 const NOT_REACHED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"])
 
-/** fetch says "failed", and its cause why; for several addresses the cause has several. */
+/** The message of fetch is "fetch failed"; the code is in its cause, or in the causes for several addresses. */
 function systemCode(error: Error): string | undefined {
   for (let one: unknown = error; one instanceof Error; one = one.cause) {
     const { code, errors } = one as { code?: unknown; errors?: readonly { code?: unknown }[] }
@@ -102,46 +101,47 @@ function systemCode(error: Error): string | undefined {
   return undefined
 }
 
-/** What the server answered, whichever transport says it. */
+/** The HTTP status of the answer, whichever transport reports it. */
 function httpStatus(error: unknown): number | undefined {
   if (error instanceof StreamableHTTPError || error instanceof SseError) return error.code
-  const said = error instanceof Error ? /^Error POSTing to endpoint \(HTTP (\d+)\)/.exec(error.message) : null
-  return said === null ? undefined : Number(said[1])
+  const match =
+    error instanceof Error ? /^Error POSTing to endpoint \(HTTP (\d+)\)/.exec(error.message) : null
+  return match === null ? undefined : Number(match[1])
 }
 
-function httpError(status: number, message: string, told: Told): SuperstepError {
+function httpError(status: number, message: string, context: ServerContext): SuperstepError {
   if (status === 401 || status === 403) {
-    const text = `refused us (HTTP ${status}). Give it credentials in headers, such as { authorization: "Bearer …" }`
-    return failed("MCP_UNAUTHORIZED", text, told, false)
+    const text = `refused access (HTTP ${status}). Write credentials into headers, for example { authorization: "Bearer …" }`
+    return failed("MCP_UNAUTHORIZED", text, context, false)
   }
   if (status === 404) {
-    return failed("MCP_UNREACHABLE", "does not know us, or the address is wrong (HTTP 404)", told)
+    return failed("MCP_UNREACHABLE", "does not know the session, or the address is wrong (HTTP 404)", context)
   }
-  const isTheirs = status >= 500 || status === 429
-  return failed("MCP_FAILED", `answered with an error: ${message}`, told, isTheirs)
+  const isServerSide = status >= 500 || status === 429
+  return failed("MCP_FAILED", `answered with an error: ${message}`, context, isServerSide)
 }
 
-function answered(error: McpError, told: Told): SuperstepError {
+function answered(error: McpError, context: ServerContext): SuperstepError {
   const text = error.message.replace(/^MCP error -?\d+: /, "")
   const { [OUR_CODE]: ours } = (error.data ?? {}) as { readonly [OUR_CODE]?: unknown }
   if (ours === "MCP_MESSAGE_TOO_LARGE") return new SuperstepError(ours, text, { retryable: false })
-  if (ours === "MCP_DISCONNECTED" || text === "Connection closed") return disconnected(told)
-  return failed("MCP_REFUSED", `refused: ${text}`, told, false)
+  if (ours === "MCP_DISCONNECTED" || text === "Connection closed") return disconnected(context)
+  return failed("MCP_REFUSED", `refused: ${text}`, context, false)
 }
 
-function failed(code: string, text: string, told: Told, retryable?: boolean): SuperstepError {
-  // Hidden before it is cut: half a secret would not be found.
-  const shown = told.hidden.text(text)
-  const clipped = shown.length > MAX_TEXT ? `${shown.slice(0, MAX_TEXT)}…` : shown
-  const sentence = /[.?!…]$/.test(clipped) ? clipped : `${clipped}.`
-  // Not the cause: it may hold the request, with its headers.
+function failed(code: string, text: string, context: ServerContext, retryable?: boolean): SuperstepError {
+  // Secrets are masked before the text is cut: half a secret would not be found.
+  const shown = context.hidden.text(text)
+  const cut = clipped(shown, MAX_TEXT)
+  const sentence = /[.?!…]$/.test(cut) ? cut : `${cut}.`
+  // Without a cause: it may contain the request, with its headers.
   return new SuperstepError(
     code,
-    `The MCP server "${told.server}" ${sentence}${said(told)}`,
+    `The MCP server "${context.server}" ${sentence}${stderrText(context)}`,
     retryable === undefined ? {} : { retryable },
   )
 }
 
-function said({ stderr }: Told): string {
-  return stderr === "" ? "" : ` It said: ${stderr}`
+function stderrText({ stderr }: ServerContext): string {
+  return stderr === "" ? "" : ` Its stderr: ${stderr}`
 }

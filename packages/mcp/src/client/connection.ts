@@ -1,13 +1,13 @@
 /**
- * One connection to an MCP server, from its greeting to its end. Making another one is for `SharedConnection`.
+ * One connection to an MCP server, from the handshake to its end. `SharedConnection` makes another one.
  *
- * K1 A call under way when the server goes away fails at once, with MCP_DISCONNECTED.
+ * K1 A pending call fails with MCP_DISCONNECTED as soon as the server disconnects.
  * K2 A call whose signal is aborted is cancelled at the server, and rejects with the signal's reason.
- * K3 An error says which server, and what that wrote to its error output; never a header or a secret variable.
+ * K3 An error names the server and has its stderr, but never a header or a secret variable.
  */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
-import { SseError } from "@modelcontextprotocol/sdk/client/sse.js"
-import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
+import { SSEClientTransport, SseError } from "@modelcontextprotocol/sdk/client/sse.js"
+import { DEFAULT_INHERITED_ENV_VARS, StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { AnySchema, SchemaOutput } from "@modelcontextprotocol/sdk/server/zod-compat.js"
 import {
@@ -17,13 +17,12 @@ import {
   type ServerCapabilities,
 } from "@modelcontextprotocol/sdk/types.js"
 import type { SuperstepError } from "@superstep/engine"
-import type { Masking, Resolve } from "@superstep/engine/tools"
+import { cutText } from "@superstep/engine/text"
+import { type Masking, namedPrivate, type Resolve } from "@superstep/engine/tools"
 import { VERSION } from "../version.ts"
-import { disconnected, explain, isLost, misfitIn, notSent } from "./connection-errors.ts"
-import { tooLarge } from "./guarded-fetch.ts"
-import { hiddenValues } from "./hidden-values.ts"
-import { type McpTransport, makeTransport } from "./open-transport.ts"
-import { type McpServerAddress, nameOf } from "./server-address.ts"
+import { disconnected, explain, isLost, issueIn, notSent } from "./connection-errors.ts"
+import { guardedFetch, tooLarge } from "./guarded-fetch.ts"
+import { isProgram, type McpProgram, type McpServerAddress, secretsOf, serverName } from "./server-address.ts"
 
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
@@ -35,7 +34,7 @@ export interface ConnectionOptions {
   readonly resolve?: Resolve | undefined
 }
 
-/** The SDK has a limit of its own for every request; ours are on our clock. */
+/** Disables the timeouts of the SDK: ours use our clock. */
 const NO_LIMIT = 2 ** 31 - 1
 const MAX_STDERR = 2_000
 
@@ -56,8 +55,8 @@ export class Connection {
   #onToolsChanged: (() => void) | undefined
 
   constructor(address: McpServerAddress, { maxMessage, resolve }: ConnectionOptions) {
-    this.server = nameOf(address)
-    this.hidden = hiddenValues(address)
+    this.server = serverName(address)
+    this.hidden = secretsOf(address)
     this.#maxMessage = maxMessage
     this.#transport = makeTransport(address, {
       maxMessage,
@@ -68,7 +67,7 @@ export class Connection {
     })
     this.#client = new Client(
       { name: "superstep", version: VERSION },
-      // Without its own fetching of the list: that stops at the first page.
+      // The SDK itself would fetch the first page of the list only.
       {
         listChanged: {
           tools: { autoRefresh: false, debounceMs: 0, onChanged: () => this.#onToolsChanged?.() },
@@ -76,7 +75,7 @@ export class Connection {
       },
     )
     this.#transport.onmessage = (message) => this.#onMessage(message)
-    this.#client.onclose = () => this.#end(disconnected(this.#told()))
+    this.#client.onclose = () => this.#end(disconnected(this.#context()))
     this.#client.onerror = (error) => this.#onError(error)
     if (this.#transport instanceof StdioClientTransport) {
       this.#transport.stderr?.on("data", (chunk) => {
@@ -85,12 +84,12 @@ export class Connection {
     }
   }
 
-  /** Meets the server. Rejects with what is wrong; the connection is closed then. */
+  /** Completes the handshake. If it fails, the connection is closed. */
   async open(): Promise<void> {
     try {
       await this.#client.connect(this.#transport, { timeout: NO_LIMIT })
     } catch (error) {
-      const reason = this.#refused ?? explain(error, this.#told())
+      const reason = this.#refused ?? explain(error, this.#context())
       await this.close().catch(() => undefined)
       throw reason
     }
@@ -104,18 +103,17 @@ export class Connection {
     return this.#client.getInstructions()
   }
 
-  /** What is known of the server, for an error. */
-  #told() {
+  #context() {
     const { server, hidden } = this
-    const said = hidden.ending(this.#stderr).trim()
-    return { server, hidden, stderr: hidden.ending(said.slice(-MAX_STDERR)), badLine: this.#badLine }
+    const stderr = hidden.ending(this.#stderr).trim()
+    return { server, hidden, stderr: hidden.ending(stderr.slice(-MAX_STDERR)) }
   }
 
-  /** Said when a call took too long: why the server may not have answered. */
+  /** Added to timeouts: why the server may not have answered. */
   get complaint(): string {
     return this.#badLine === undefined
       ? ""
-      : ` It wrote lines that are no MCP messages, the last: ${this.#badLine}`
+      : ` It wrote lines that are not MCP messages. The last problem: ${this.#badLine}`
   }
 
   onGone(callback: (error: Error) => void): void {
@@ -132,9 +130,9 @@ export class Connection {
     schema: S,
     { signal, onProgress }: RequestOptions = {},
   ): Promise<SchemaOutput<S>> {
-    if (this.#gone !== undefined) throw notSent(this.#told())
+    if (this.#gone !== undefined) throw notSent(this.#context())
     signal?.throwIfAborted()
-    // One of its own: the SDK never takes its listener off the signal it is given.
+    // Its own controller: the SDK never removes its listener from a signal.
     const call = new AbortController()
     const onAbort = () => call.abort(signal?.reason)
     signal?.addEventListener("abort", onAbort, { once: true })
@@ -149,9 +147,9 @@ export class Connection {
       signal?.throwIfAborted()
       if (this.#refused !== undefined) throw this.#refused
       if (this.#gone !== undefined) throw this.#gone
-      const reason = explain(error, this.#told())
-      // Other calls may have been with the server: theirs is another error.
-      if (isLost(reason)) this.#end(disconnected(this.#told()))
+      const reason = explain(error, this.#context())
+      // Other calls may have reached the server: they fail with another error.
+      if (isLost(reason)) this.#end(disconnected(this.#context()))
       throw reason
     } finally {
       this.#underWay.delete(call)
@@ -160,7 +158,7 @@ export class Connection {
     }
   }
 
-  /** Progress in the order it came: the SDK takes an answer first that comes right behind it, and drops the rest. */
+  /** In the order of arrival: the SDK would handle an answer before the progress in front of it, and drop that. */
   #onMessage(message: JSONRPCMessage): void {
     if (!("method" in message) || message.method !== "notifications/progress") return
     const { success, data } = ProgressNotificationSchema.safeParse(message)
@@ -170,13 +168,12 @@ export class Connection {
 
   #onError(error: Error): void {
     if (/exceeded maximum size/.test(error.message) && this.#transport instanceof StdioClientTransport) {
-      // The transport closes itself, and takes its time to.
+      // The transport closes itself, but slowly.
       this.#end(tooLarge(this.server, this.#maxMessage))
     } else if (error instanceof SseError) {
-      this.#end(disconnected(this.#told()))
-    } else if (error instanceof SyntaxError || misfitIn(error) !== undefined) {
-      const why = misfitIn(error) ?? error.message
-      this.#badLine = this.hidden.text(why).slice(0, 200)
+      this.#end(disconnected(this.#context()))
+    } else if (error instanceof SyntaxError || issueIn(error) !== undefined) {
+      this.#badLine = cutText(this.hidden.text(issueIn(error) ?? error.message), 200)
     }
   }
 
@@ -188,23 +185,68 @@ export class Connection {
     this.#onGone?.(error)
   }
 
-  /** Says goodbye. Calls under way fail. */
+  /** Ends the session. Pending calls fail. */
   async close(): Promise<void> {
     this.#onGone = undefined
     if (this.#gone === undefined && this.#transport instanceof StreamableHTTPClientTransport) {
       await endSession(this.#transport)
     }
     await this.#client.close()
-    this.#end(disconnected(this.#told()))
+    this.#end(disconnected(this.#context()))
   }
 }
 
-/** A server that does not answer to that is not waited for. */
+/** Waits for at most a second. */
 async function endSession(transport: StreamableHTTPClientTransport): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined
-  const patience = new Promise<void>((resolve) => {
+  const timeout = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, 1_000)
   })
-  await Promise.race([transport.terminateSession().catch(() => undefined), patience])
+  await Promise.race([transport.terminateSession().catch(() => undefined), timeout])
   clearTimeout(timer)
+}
+
+type McpTransport = StdioClientTransport | StreamableHTTPClientTransport | SSEClientTransport
+
+interface TransportOptions extends ConnectionOptions {
+  /** Called if an address is refused. */
+  readonly onRefused: (error: SuperstepError) => void
+}
+
+function makeTransport(
+  address: McpServerAddress,
+  { maxMessage, resolve, onRefused }: TransportOptions,
+): McpTransport {
+  if (isProgram(address)) return programTransport(address, maxMessage)
+  const { transport = "streamable-http", headers = {} } = address
+  const url = new URL(address.url)
+  const allowPrivate = address.allowPrivate ?? namedPrivate(url)
+  const network = { allowPrivate, resolve }
+  const options = {
+    fetch: guardedFetch({ server: serverName(address), maxMessage, network, onRefused }),
+    requestInit: { headers: { ...headers } },
+  }
+  if (transport === "sse") return new SSEClientTransport(url, options)
+  return new StreamableHTTPClientTransport(url, options)
+}
+
+function programTransport({ command, args = [], env, cwd }: McpProgram, maxMessage: number) {
+  return new StdioClientTransport({
+    command,
+    args: [...args],
+    env: environment(env ?? {}),
+    stderr: "pipe",
+    maxBufferSize: maxMessage,
+    ...(cwd === undefined ? {} : { cwd }),
+  })
+}
+
+/** What programs need. On Windows that is more. */
+const INHERITED = process.platform === "win32" ? DEFAULT_INHERITED_ENV_VARS : ["PATH", "HOME"]
+
+function environment(own: Readonly<Record<string, string>>): Record<string, string> {
+  // The transport adds some variables of this process (USER, SHELL, …); undefined removes them.
+  const removed = DEFAULT_INHERITED_ENV_VARS.filter((name) => !INHERITED.includes(name))
+  const without = Object.fromEntries(removed.map((name) => [name, undefined]))
+  return { ...without, ...own } as Record<string, string>
 }

@@ -9,7 +9,7 @@ interface Extra {
   readonly sendNotification: (notification: ServerNotification) => Promise<void>
 }
 
-const text = (said: string) => ({ content: [{ type: "text" as const, text: said }] })
+const text = (content: string) => ({ content: [{ type: "text" as const, text: content }] })
 
 async function progress({ _meta, sendNotification }: Extra, done: number, message: string): Promise<void> {
   const progressToken = _meta?.progressToken
@@ -25,10 +25,8 @@ export function everythingServer(): McpServer {
   )
   const cancelled: string[] = []
 
-  server.registerTool(
-    "echo",
-    { description: "Says it back.", inputSchema: { text: z.string() } },
-    ({ text: said }) => text(said),
+  server.registerTool("echo", { description: "Says it back.", inputSchema: { text: z.string() } }, (args) =>
+    text(args.text),
   )
   server.registerTool(
     "add",
@@ -69,7 +67,7 @@ export function everythingServer(): McpServer {
     await progress(extra, 1, "garbled")
     return await new Promise(() => undefined)
   })
-  server.registerTool("picture", { description: "A picture and a word." }, () => ({
+  server.registerTool("image", { description: "An image and a word." }, () => ({
     content: [
       { type: "text", text: "here" },
       { type: "image", data: "AAAA", mimeType: "image/png" },

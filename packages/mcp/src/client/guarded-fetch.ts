@@ -1,29 +1,29 @@
 /**
- * `fetch` for the HTTP transports, which take every answer as it comes.
+ * `fetch` for the HTTP transports, which accept any answer.
  *
- * F0 Nothing is sent to an address that the network rules refuse, whatever names it: the server's address, what its name
- *    resolves to at that moment, a redirect. Redirects are followed by the transport, within the origin alone.
- * F1 No answer is read past `maxMessage` bytes: of a plain body all of it counts, of an event stream each line, since
- *    such a stream may last for ever.
- * F2 A stream that ends before it has answered its request answers it, with an error. The transport would wait on. A
- *    stream that can be resumed (its events have ids) is left to the transport, which does so.
- * F3 Of an error page the beginning is read.
+ * F0 Nothing is sent to an address that the network rules refuse: the server's address, what its name resolves to at that
+ *    moment, or a redirect. The transport follows redirects within the origin only.
+ * F1 No answer is read past `maxMessage` bytes: the whole of a plain body counts, but each line of an event stream, which
+ *    may be endless.
+ * F2 A stream that ends before it has answered its request answers it with an error: the transport would wait forever. A
+ *    stream that can be resumed (its events have ids) is left to the transport, which resumes it.
+ * F3 Only the beginning of an error page is read.
  */
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { isSuperstepError, SuperstepError } from "@superstep/engine"
 import { type CheckedFetchOptions, checkedFetch } from "@superstep/engine/tools"
 
 const MAX_ERROR_PAGE = 16_384
-/** JSON-RPC leaves -32000 to -32099 to implementations; the SDK has this one for a connection that was closed. */
+/** The SDK's code for a closed connection, of the range that JSON-RPC leaves to implementations. */
 const CONNECTION_CLOSED = -32_000
-/** Marks an answer that is ours, not the server's. */
+/** Marks an answer that we made, not the server. */
 export const OUR_CODE = "superstep/code"
 
 export interface GuardedFetchOptions {
   readonly server: string
   readonly maxMessage: number
   readonly network: CheckedFetchOptions
-  /** Told why an address was refused: transports make other errors of it. */
+  /** Called if an address is refused: transports replace the error. */
   readonly onRefused: (error: SuperstepError) => void
 }
 
@@ -38,14 +38,13 @@ export function guardedFetch({ server, maxMessage, network, onRefused }: Guarded
         onRefused(refused)
         throw refused
       }
-      // As `fetch` says it, so that the causes are told apart in one place.
+      // Like an error of `fetch`, so that one place distinguishes the causes.
       throw isSuperstepError(error) ? new TypeError("fetch failed", { cause: error.cause ?? error }) : error
     }
   }
   return async (url, init) => {
     const response = await fetched(url, init)
     const { body, status } = response
-    // Redirects are for the transport, which follows them within the origin alone.
     if (body === null || (status >= 300 && status < 400)) return response
     if (!response.ok) return withBody(response, beginning(body))
     if (!/^\s*text\/event-stream/i.test(response.headers.get("content-type") ?? "")) {
@@ -70,11 +69,11 @@ async function* beginning(source: Bytes): AsyncGenerator<Uint8Array> {
   }
 }
 
-async function* limited(source: Bytes, server: string, most: number): AsyncGenerator<Uint8Array> {
+async function* limited(source: Bytes, server: string, max: number): AsyncGenerator<Uint8Array> {
   let size = 0
   for await (const chunk of source) {
     size += chunk.length
-    if (size > most) throw tooLarge(server, most)
+    if (size > max) throw tooLarge(server, max)
     yield chunk
   }
 }
@@ -83,7 +82,7 @@ async function* guardedEvents(
   source: Bytes,
   request: string | number | undefined,
   server: string,
-  most: number,
+  max: number,
 ): AsyncGenerator<Uint8Array> {
   let line = 0
   let tail = "\n"
@@ -98,7 +97,7 @@ async function* guardedEvents(
       isResumable ||= /[\r\n]id:/.test(text)
       tail = text.slice(-3)
       const { longest, last } = lineLengths(chunk, line)
-      if (longest > most) throw tooLarge(server, most)
+      if (longest > max) throw tooLarge(server, max)
       line = last
       yield chunk
     }
@@ -109,7 +108,7 @@ async function* guardedEvents(
     isResumable = false
   }
   if (request === undefined || isResumable) return
-  // Where the answer did come, this is one that nobody waits for.
+  // If the answer did arrive, nobody waits for this one.
   const error = { code: CONNECTION_CLOSED, message: why.message, data: { [OUR_CODE]: why.code } }
   const answer = { jsonrpc: "2.0", id: request, error }
   yield new TextEncoder().encode(`\n\ndata: ${JSON.stringify(answer)}\n\n`)
@@ -117,7 +116,7 @@ async function* guardedEvents(
 
 const NEWLINE = 10
 
-/** Of the lines that a chunk has a part of, the first of which began `before` bytes ago. */
+/** Of the lines in a chunk, the first of which began `before` bytes earlier. */
 function lineLengths(chunk: Uint8Array, before: number): { longest: number; last: number } {
   let longest = 0
   let start = -before
@@ -136,11 +135,11 @@ function requestId(init: RequestInit | undefined): string | number | undefined {
 }
 
 function addressRefused(server: string, { message }: SuperstepError): SuperstepError {
-  const text = `The MCP server "${server}" was not called. ${message.replace(/ Its owner can allow it.*$/, "")} If it should be, allow its address: allowPrivate in code, allow_private in a file.`
+  const text = `The MCP server "${server}" was not called. ${message.replace(/ Its owner can allow it.*$/, "")} To allow its address, set allowPrivate in code, or allow_private in a file.`
   return new SuperstepError("MCP_ADDRESS_REFUSED", text, { retryable: false })
 }
 
-export function tooLarge(server: string, most: number): SuperstepError {
-  const text = `The MCP server "${server}" sent a message of more than ${most} bytes. Ask it for less, or raise maxMessage.`
+export function tooLarge(server: string, max: number): SuperstepError {
+  const text = `The MCP server "${server}" sent a message of more than ${max} bytes. Request less, or raise maxMessage.`
   return new SuperstepError("MCP_MESSAGE_TOO_LARGE", text, { retryable: false })
 }

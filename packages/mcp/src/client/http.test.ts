@@ -130,7 +130,7 @@ test.each(["streamable-http" as const, "sse" as const])(
   },
 )
 
-test("an error page that repeats a header is told without it, and its beginning alone", async () => {
+test("an error page that repeats a header is reported without it, and only its beginning", async () => {
   const { url } = await listening((_, response) => {
     response.writeHead(500).end(`key-12345 ${"x".repeat(1_000_000)}`)
   })
@@ -188,7 +188,7 @@ test.each(["streamable-http" as const, "sse" as const])(
     while (failure === undefined) await clock.advance(10)
     expect(failure).toMatchObject({
       code: "MCP_UNREACHABLE",
-      message: expect.stringContaining("cannot be reached"),
+      message: expect.stringContaining("is unreachable"),
     })
   },
 )

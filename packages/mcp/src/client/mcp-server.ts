@@ -1,27 +1,25 @@
-/** A server as a toolset uses it: every request on the shared connection, within its time, with errors that tell. */
-import { type Clock, systemClock } from "@superstep/engine"
-import { type Masking, type Resolve, withTimeLimit } from "@superstep/engine/tools"
-import type { Connection } from "./connection.ts"
-import { notReady, timedOut } from "./connection-errors.ts"
-import { filledAddress } from "./filled-address.ts"
-import { hiddenValues } from "./hidden-values.ts"
-import { type McpServerAddress, nameOf } from "./server-address.ts"
-import { type ReconnectPolicy, SharedConnection } from "./shared-connection.ts"
+/** A server as a toolset uses it: requests with timeouts, on a connection that all tasks share. */
+import { type Clock, isSuperstepError, SuperstepError, systemClock } from "@superstep/engine"
+import { cutText } from "@superstep/engine/text"
+import { type Masking, pause, type Resolve, untilAborted, withTimeLimit } from "@superstep/engine/tools"
+import { Connection } from "./connection.ts"
+import { isUndelivered, notReady, timedOut } from "./connection-errors.ts"
+import { filledAddress, type McpServerAddress, secretsOf, serverName } from "./server-address.ts"
 
 export interface McpServerOptions {
-  /** Milliseconds a call may take, waiting for the server to come back included. Default 60,000. */
+  /** Timeout of a call in milliseconds, including the wait for a reconnect. Default 60,000. */
   readonly timeout?: number | undefined
-  /** Milliseconds from its start until it has greeted us. Default 30,000. */
+  /** Timeout of the handshake in milliseconds. Default 30,000. */
   readonly connectTimeout?: number | undefined
-  /** Bytes of one message of the server. A program that sends more is ended. Default 10,000,000. */
+  /** Maximum bytes of one message of the server. A program that sends more is ended. Default 10,000,000. */
   readonly maxMessage?: number | undefined
   readonly reconnect?: ReconnectPolicy | undefined
-  /** Looks the name of a server up. Default: as the system does. */
+  /** Resolves host names. Default: the system's resolver. */
   readonly resolve?: Resolve | undefined
   readonly clock?: Clock | undefined
 }
 
-/** Characters of what a server says about itself that an agent gets to read. */
+/** Characters of a server's instructions that an agent reads. */
 const MAX_INSTRUCTIONS = 20_000
 
 export class McpServer {
@@ -36,20 +34,20 @@ export class McpServer {
   constructor(address: McpServerAddress, options: McpServerOptions) {
     const { timeout = 60_000, connectTimeout = 30_000, maxMessage = 10_000_000 } = options
     const { reconnect = {}, resolve, clock = systemClock } = options
-    this.name = nameOf(address)
+    this.name = serverName(address)
     this.#address = address
     this.#clock = clock
     this.#timeout = timeout
     this.#shared = new SharedConnection(address, { clock, maxMessage, connectTimeout, resolve, reconnect })
   }
 
-  /** Only read of a server that has answered, so what its address asks of the environment is there. */
+  /** Only read after the server has answered, so that the variables of its address are set. */
   get hidden(): Masking {
-    this.#hidden ??= hiddenValues(filledAddress(this.#address))
+    this.#hidden ??= secretsOf(filledAddress(this.#address))
     return this.#hidden
   }
 
-  /** What the server says about its use, once it has been met. */
+  /** The server's instructions, once it is connected. */
   get instructions(): string | undefined {
     return this.#instructions
   }
@@ -73,7 +71,7 @@ export class McpServer {
       this.#shared.use((connection) => {
         met = connection
         const { instructions } = connection
-        this.#instructions = instructions && this.hidden.text(instructions).slice(0, MAX_INSTRUCTIONS)
+        this.#instructions = instructions && cutText(this.hidden.text(instructions), MAX_INSTRUCTIONS)
         return ask(connection, signal)
       }, signal),
     )
@@ -81,5 +79,132 @@ export class McpServer {
 
   close(): Promise<void> {
     return this.#shared.close()
+  }
+}
+
+export interface ReconnectPolicy {
+  /** Attempts to connect before a request fails. Default 3. */
+  readonly attempts?: number | undefined
+  /** Milliseconds before the second attempt; each further one waits twice as long. Default 500. */
+  readonly delay?: number | undefined
+  /** Maximum delay in milliseconds. Default 30,000. */
+  readonly maxDelay?: number | undefined
+}
+
+interface SharedConnectionOptions {
+  readonly clock: Clock
+  readonly maxMessage: number
+  readonly connectTimeout: number
+  readonly resolve?: Resolve | undefined
+  readonly reconnect: ReconnectPolicy
+}
+
+/**
+ * The connection that all tasks share: made when the first task needs it, and again after the server disconnected.
+ *
+ * S1 There is one at a time. A task that stops waiting for it does not stop the others.
+ * S2 After each failure the next attempt waits longer, up to a maximum; an answer resets the delay. A server that dies at
+ *    every call is not restarted without a pause.
+ * S3 Permanent errors (no such program, wrong credentials) are not retried.
+ * S4 A request that never reached the server is repeated once, on a new connection. One that may have reached it is not:
+ *    the caller gets the error.
+ */
+class SharedConnection {
+  readonly #address: McpServerAddress
+  readonly #options: SharedConnectionOptions
+  #current: Promise<Connection> | undefined
+  #life = new AbortController()
+  #failures = 0
+  #notBefore = 0
+
+  constructor(address: McpServerAddress, options: SharedConnectionOptions) {
+    this.#address = address
+    this.#options = options
+  }
+
+  async use<T>(work: (connection: Connection) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const connection = await untilAborted(this.#get(), signal)
+    try {
+      return this.#answered(await work(connection))
+    } catch (error) {
+      if (!isUndelivered(error)) throw error
+    }
+    const another = await untilAborted(this.#get(), signal)
+    return this.#answered(await work(another))
+  }
+
+  #answered<T>(result: T): T {
+    this.#failures = 0
+    this.#notBefore = 0
+    return result
+  }
+
+  #get(): Promise<Connection> {
+    if (this.#current !== undefined) return this.#current
+    const made = this.#connect(this.#life.signal)
+    this.#current = made
+    made.then(
+      (connection) =>
+        connection.onGone(() => {
+          this.#forget(made)
+          this.#failed()
+        }),
+      () => this.#forget(made),
+    )
+    return made
+  }
+
+  #forget(made: Promise<Connection>): void {
+    if (this.#current === made) this.#current = undefined
+  }
+
+  async #connect(life: AbortSignal): Promise<Connection> {
+    const { clock, reconnect } = this.#options
+    const { attempts = 3 } = reconnect
+    for (let attempt = 1; ; attempt++) {
+      const wait = this.#notBefore - clock.now()
+      if (wait > 0) await pause(clock, wait, life)
+      try {
+        return await this.#connectOnce(life)
+      } catch (error) {
+        life.throwIfAborted()
+        this.#failed()
+        if (attempt >= attempts || (isSuperstepError(error) && error.retryable === false)) throw error
+      }
+    }
+  }
+
+  async #connectOnce(life: AbortSignal): Promise<Connection> {
+    const { clock, maxMessage, resolve, connectTimeout: milliseconds } = this.#options
+    const connection = new Connection(filledAddress(this.#address), { maxMessage, resolve })
+    const timedOut = () => notReady(serverName(this.#address), milliseconds, connection.complaint)
+    try {
+      await withTimeLimit({ clock, milliseconds, signal: life, timedOut }, () => connection.open())
+      return connection
+    } catch (error) {
+      connection.close().catch(() => undefined)
+      throw error
+    }
+  }
+
+  #failed(): void {
+    const { clock, reconnect } = this.#options
+    const { delay = 500, maxDelay = 30_000 } = reconnect
+    this.#notBefore = clock.now() + Math.min(delay * 2 ** this.#failures, maxDelay)
+    this.#failures += 1
+  }
+
+  /** Ends the connection and its pending calls. The next use makes another one. */
+  async close(): Promise<void> {
+    const current = this.#current
+    this.#current = undefined
+    const life = this.#life
+    this.#life = new AbortController()
+    this.#failures = 0
+    this.#notBefore = 0
+    const text = `The connection to the MCP server "${serverName(this.#address)}" was closed.`
+    life.abort(new SuperstepError("MCP_CLOSED", text))
+    const connection = await current?.catch(() => undefined)
+    await connection?.close()
   }
 }

@@ -5,6 +5,7 @@ import {
   type Progress,
 } from "@modelcontextprotocol/sdk/types.js"
 import { isSuperstepError, type Json, type Schema, SuperstepError } from "@superstep/engine"
+import { clipped, cutText } from "@superstep/engine/text"
 import {
   type Approval,
   jsonSchema,
@@ -21,7 +22,7 @@ export interface McpToolPolicies {
   readonly trustHints?: boolean | undefined
 }
 
-/** Every model call pays for it. */
+/** Every model call pays for the description. */
 const MAX_DESCRIPTION = 10_000
 
 export function mcpTool(
@@ -31,14 +32,14 @@ export function mcpTool(
   policies: McpToolPolicies,
 ): Tool {
   const { description, title, inputSchema, annotations = {} } = listed
-  // What a server says about itself is believed where the user says so.
+  // The hints of a server are trusted only if the user says so.
   const isRepeatable = annotations.readOnlyHint === true || annotations.idempotentHint === true
   return tool({
     name,
-    description: textOr(
-      description,
-      textOr(title, `"${listed.name}" of the MCP server "${server.name}".`),
-    ).slice(0, MAX_DESCRIPTION),
+    description: cutText(
+      textOr(description, textOr(title, `"${listed.name}" of the MCP server "${server.name}".`)),
+      MAX_DESCRIPTION,
+    ),
     input: tolerant(inputSchema as Json),
     parameters: inputSchema as Json,
     approval: policies.approval,
@@ -46,8 +47,8 @@ export function mcpTool(
     run: (args: Readonly<Record<string, unknown>>, call) => {
       const { unchecked } = checkable(inputSchema as Json)
       if (unchecked.length > 0) {
-        const text = `Arguments of "${name}" are sent to the MCP server "${server.name}" without a check of patterns that have no linear-time match; the server checks them.`
-        call.ctx.log("warn", text, { patterns: unchecked.map((pattern) => pattern.slice(0, 200)) })
+        const text = `Arguments of "${name}" are sent to the MCP server "${server.name}" without a check of patterns that cannot be matched in linear time. The server checks them.`
+        call.ctx.log("warn", text, { patterns: unchecked.map((pattern) => clipped(pattern, 200)) })
       }
       return callMcpTool(server, listed.name, args, call)
     },
@@ -59,8 +60,8 @@ function textOr(text: string | undefined, otherwise: string): string {
 }
 
 /**
- * A schema that cannot be used here is left to the server, which checks the arguments itself; and so are patterns that
- * cannot be matched in linear time, with a warning at each call.
+ * A schema that is unusable here is left to the server, which checks the arguments itself; so are patterns that cannot be
+ * matched in linear time, with a warning at each call.
  */
 function tolerant(schema: Json): Schema<Readonly<Record<string, unknown>>> {
   const strict = strictest(checkable(schema).schema)["~standard"]
@@ -87,7 +88,7 @@ function strictest(schema: Json): Schema<Readonly<Record<string, unknown>>> {
 
 type Checkable = ReturnType<typeof withoutUncheckedPatterns>
 
-/** Once for each schema: what is the same object is compiled once. */
+/** Once for each schema object. */
 const known = new WeakMap<object, Checkable>()
 
 function checkable(schema: Json): Checkable {
@@ -105,7 +106,7 @@ async function callMcpTool(
 ): Promise<Json> {
   const params = { name, arguments: args, _meta: { "superstep/idempotency-key": idempotencyKey } }
   const onProgress = (progress: Progress) =>
-    ctx.log("info", server.hidden.text(`${shownAs}: ${said(progress)}`), numbers(progress))
+    ctx.log("info", server.hidden.text(`${shownAs}: ${progressText(progress)}`), numbers(progress))
   const result = await server.request(
     `the call of "${name}"`,
     (connection, limited) =>
@@ -116,13 +117,13 @@ async function callMcpTool(
     { signal },
   )
   if (result.isError === true) {
-    // The tool did run and say no: the model reads why. Running it again as it is gives the same.
+    // The tool failed: the model reads why. Repeating the same call would fail again.
     throw new SuperstepError("MCP_TOOL_FAILED", server.hidden.text(failureText(result)), { retryable: false })
   }
   return server.hidden.json(toolValue(result))
 }
 
-function said({ progress, total, message }: Progress): string {
+function progressText({ progress, total, message }: Progress): string {
   return message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`)
 }
 

@@ -27,15 +27,15 @@ test("a tool whose name was changed is still called by its own", async () => {
   expect(dotted && (await value(dotted))).toBe("dot")
 })
 
-test("text comes back as text, structured content as data, pictures by name", async () => {
+test("text is returned as text, structured content as data, images as files", async () => {
   const toolset = shared
   expect(await value(await toolNamed(toolset, "echo"), { text: "hello" })).toBe("hello")
   expect(await value(await toolNamed(toolset, "add"), { a: 1, b: 2 })).toEqual({ sum: 3 })
-  const picture = ["here", { type: "image", mimeType: "image/png", bytes: 3 }]
-  expect(await value(await toolNamed(toolset, "picture"))).toEqual(picture)
+  const image = ["here", { type: "file", mediaType: "image/png", data: expect.any(String) }]
+  expect(await value(await toolNamed(toolset, "image"))).toEqual(image)
 })
 
-test("arguments that do not fit are told to the model, and the server is not asked", async () => {
+test("invalid arguments are reported to the model, and the server is not called", async () => {
   const echo = await toolNamed(shared, "echo")
   expect(await readArgs(echo, '{"text":1}')).toEqual({ ok: false, reason: "text: must be string" })
 })
@@ -57,7 +57,7 @@ test("nothing is started before the first use", async () => {
   await toolset.close()
 })
 
-test("the agent is told what the server says about its use, unless there are other instructions", async () => {
+test("the agent gets the server's instructions, unless there are others", async () => {
   const toolset = shared
   await toolset.tools(logged().ctx)
   expect(toolset.instructions).toBe("Use echo for everything.")
@@ -75,7 +75,7 @@ test("a filter lets in what it allows and nothing that it denies; a pattern that
   const tools = await toolset.tools(task.ctx)
   expect(tools.map(({ name }) => name)).toEqual(["all_echo", "all_add"])
   expect(task.lines).toEqual([
-    expect.stringContaining('warn: "nonsense" fits no tool of "everything". It has: echo'),
+    expect.stringContaining('warn: "nonsense" matches no tool of "everything". It has: echo'),
   ])
 })
 
@@ -150,19 +150,19 @@ test("a person is asked before they are used as before every other tool of the s
 })
 
 test.each([
-  ["neither a command nor a url", {}, "give { command, args } or { url }"],
+  ["neither a command nor a url", {}, "write { command, args } or { url }"],
   ["both", { command: "x", url: "http://x" }, "not both"],
-  ["an address that is none", { url: "ftp://x" }, "begins with http"],
-  ["a password in its url", { url: "http://ada:hunter2@x" }, "put them in headers"],
+  ["an address that is none", { url: "ftp://x" }, "must start with http"],
+  ["a password in its url", { url: "http://ada:hunter2@x" }, "write them into headers"],
   ["an unknown transport", { url: "http://x", transport: "carrier pigeon" }, "streamable-http"],
-  ["arguments in one text", { command: "x", args: "-y server" }, "args is a list"],
+  ["arguments in one text", { command: "x", args: "-y server" }, "args must be a list"],
 ])("a server with %s is refused at once", (_, address, said) => {
   expect(() => mcpToolset(address as never)).toThrow(said)
 })
 
 test("a bad header is refused without saying it", () => {
   const make = () => mcpToolset({ url: "http://x", headers: { authorization: "Bearer hunter2\n" + "x" } })
-  expect(make).toThrow("headers is { name: text }")
+  expect(make).toThrow("headers must be { name: string }")
   expect(make).not.toThrow("hunter2")
 })
 

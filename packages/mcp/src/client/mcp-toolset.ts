@@ -1,11 +1,11 @@
 /**
  * `mcpToolset(…)`: the tools of an MCP server, for agents.
  *
- * T1 Nothing is started until an agent needs it; all tasks share one connection; a server that died is met again.
+ * T1 Nothing is started until an agent needs it; all tasks share one connection, which is restored after a failure.
  * T2 A server's failure during a call is a result for the model. Before the first model call it fails the task, which may be
- *    tried again; for an `optional` server it is a warning, and the agent does without.
- * T3 What the server says is data: names are made to fit, schemas are checked, sizes are bounded, hints about what a tool
- *    does are believed only on wish.
+ *    retried; for an `optional` server it is a warning, and the agent runs without its tools.
+ * T3 What the server sends is untrusted: names are adapted, schemas are checked, sizes are limited, and hints about what a
+ *    tool does are ignored unless `trustHints` is set.
  */
 import type {
   GetPromptResult,
@@ -27,24 +27,24 @@ import {
   resourceTools,
 } from "./prompts-and-resources.ts"
 import { checkAddress, type McpServerAddress } from "./server-address.ts"
-import { KeptToolList, type ToolList } from "./tool-list.ts"
+import { CachedToolList, type ToolList } from "./tool-list.ts"
 import { idlePatterns, type ToolFilter, toolFilter, toolNames } from "./tool-names.ts"
 
 export interface McpToolsetOptions extends McpServerOptions {
   /** Which tools the agent gets. Default: all. */
   readonly tools?: ToolFilter | undefined
-  /** Put before every tool's name: `github_`. */
+  /** Prefix of every tool's name: `github_`. */
   readonly prefix?: string | undefined
   readonly approval?: Approval | undefined
-  /** Believe the server which of its tools only read, or can be called twice: those are called again after a crash. */
+  /** Trust the server's hints on which tools are read-only or idempotent: those are called again after a crash. */
   readonly trustHints?: boolean | undefined
-  /** Goes on without the tools when the server cannot be reached. */
+  /** Continue without the tools if the server is unreachable. */
   readonly optional?: boolean | undefined
   /** Also as tools: `list_prompts` and `get_prompt`, `list_resources` and `read_resource`. */
   readonly asTools?:
     | { readonly prompts?: boolean | undefined; readonly resources?: boolean | undefined }
     | undefined
-  /** What the agent is told; default: what the server says about its use. */
+  /** Instructions for the agent. Default: those of the server. */
   readonly instructions?: string | undefined
 }
 
@@ -65,7 +65,7 @@ export function mcpToolset(address: McpServerAddress, options: McpToolsetOptions
   checkAddress(address)
   checkOptions(options)
   const server = new McpServer(address, options)
-  const list = new KeptToolList()
+  const list = new CachedToolList()
   return {
     name: server.name,
     get instructions() {
@@ -73,16 +73,17 @@ export function mcpToolset(address: McpServerAddress, options: McpToolsetOptions
     },
     async tools(ctx) {
       try {
-        const ask = (signal: AbortSignal | undefined) =>
-          server.request("its list of tools", (connection, limited) => list.get(connection, limited), {
-            signal,
-          })
-        return toolsOf(server, await ask(ctx.signal), options, ctx)
+        const listed = await server.request(
+          "its list of tools",
+          (connection, signal) => list.get(connection, signal),
+          { signal: ctx.signal },
+        )
+        return toolsOf(server, listed, options, ctx)
       } catch (error) {
         ctx.signal?.throwIfAborted()
         if (options.optional !== true) throw error
         const reason = error instanceof Error ? error.message : String(error)
-        ctx.log("warn", `The tools of "${server.name}" are left out: ${reason}`)
+        ctx.log("warn", `Continuing without the tools of "${server.name}": ${reason}`)
         return []
       }
     },
@@ -103,15 +104,16 @@ function toolsOf(
   const { prefix = "", asTools = {} } = options
   const allowed = toolFilter(options.tools)
   const chosen = tools.filter(({ name }) => allowed(name))
-  for (const problem of problems) ctx.log("warn", `A tool of "${server.name}" is left out: ${problem}.`)
+  for (const problem of problems) ctx.log("warn", `Skipped a tool of "${server.name}": ${problem}.`)
   const known = tools.map(({ name }) => name)
   for (const pattern of idlePatterns(options.tools, known)) {
-    ctx.log("warn", `"${pattern}" fits no tool of "${server.name}". It has: ${known.join(", ") || "none"}.`)
+    ctx.log(
+      "warn",
+      `"${pattern}" matches no tool of "${server.name}". It has: ${known.join(", ") || "none"}.`,
+    )
   }
-  const names = toolNames(
-    chosen.map(({ name }) => name),
-    prefix,
-  )
+  const chosenNames = chosen.map(({ name }) => name)
+  const names = toolNames(chosenNames, prefix)
   const taken = new Set(names.values())
   const nameFor = (name: string) => (taken.has(prefix + name) ? `${prefix}mcp_${name}` : prefix + name)
   return [
@@ -127,21 +129,21 @@ function checkOptions(options: McpToolsetOptions): void {
   for (const name of DURATIONS) {
     const value = options[name]
     if (value !== undefined && !(Number.isFinite(value) && value > 0)) {
-      throw invalid(`${name} is a number above 0, not ${value}.`)
+      throw invalid(`${name} must be a number above 0, not ${value}.`)
     }
   }
   const { prefix, approval, reconnect } = options
   if (prefix !== undefined && !/^[A-Za-z0-9_-]{0,32}$/.test(prefix)) {
-    throw invalid('prefix has letters, digits, "_" and "-", at most 32.')
+    throw invalid('prefix must have letters, digits, "_" and "-" only, at most 32.')
   }
   const problem = approval === undefined ? undefined : checkApproval(approval)
   if (problem !== undefined) throw invalid(problem)
   const attempts = reconnect?.attempts
   if (attempts !== undefined && !(Number.isInteger(attempts) && attempts >= 1)) {
-    throw invalid(`reconnect.attempts is a whole number of at least 1, not ${attempts}.`)
+    throw invalid(`reconnect.attempts must be a whole number of at least 1, not ${attempts}.`)
   }
 }
 
 function invalid(reason: string): SuperstepError {
-  return new SuperstepError("MCP_SERVER_INVALID", `An MCP toolset: ${reason}`, { retryable: false })
+  return new SuperstepError("MCP_SERVER_INVALID", `MCP toolset: ${reason}`, { retryable: false })
 }

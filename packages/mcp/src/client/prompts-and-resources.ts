@@ -1,4 +1,6 @@
-/** The prompts and resources of a server: read by programs, and on wish by the agent itself. */
+/** The prompts and resources of a server: read by programs, and optionally by the agent itself. */
+
+import type { AnySchema, SchemaOutput } from "@modelcontextprotocol/sdk/server/zod-compat.js"
 import {
   type GetPromptResult,
   GetPromptResultSchema,
@@ -8,20 +10,19 @@ import {
   ReadResourceResultSchema,
   type Resource,
   ResourceSchema,
-  ResultSchema,
 } from "@modelcontextprotocol/sdk/types.js"
 import { type Json, SuperstepError } from "@superstep/engine"
 import { type Approval, type Tool, tool } from "@superstep/engine/tools"
 import type { Connection } from "./connection.ts"
-import { everyPage } from "./every-page.ts"
 import type { McpServer } from "./mcp-server.ts"
+import { everyPage } from "./tool-list.ts"
 import { resourceOf, toolValue } from "./tool-value.ts"
 
 export interface ReadOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Nothing, where the server has no prompts. */
+/** Empty if the server has no prompts. */
 export async function listPrompts(server: McpServer, options?: ReadOptions): Promise<readonly Prompt[]> {
   const items = await list(server, "prompts", options)
   return items.flatMap((item) => PromptSchema.safeParse(item).data ?? [])
@@ -34,17 +35,10 @@ export async function getPrompt(
   options?: ReadOptions,
 ): Promise<GetPromptResult> {
   const request = { method: "prompts/get", params: { name, arguments: args } }
-  return await server.request(
-    `the prompt "${name}"`,
-    (connection, signal) => {
-      demand(connection, server, "prompts")
-      return connection.request(request, GetPromptResultSchema, { signal })
-    },
-    options,
-  )
+  return await ask(server, "prompts", `the prompt "${name}"`, request, GetPromptResultSchema, options)
 }
 
-/** Nothing, where the server has no resources. */
+/** Empty if the server has no resources. */
 export async function listResources(server: McpServer, options?: ReadOptions): Promise<readonly Resource[]> {
   const items = await list(server, "resources", options)
   return items.flatMap((item) => ResourceSchema.safeParse(item).data ?? [])
@@ -56,14 +50,7 @@ export async function readResource(
   options?: ReadOptions,
 ): Promise<ReadResourceResult> {
   const request = { method: "resources/read", params: { uri } }
-  return await server.request(
-    `the resource "${uri}"`,
-    (connection, signal) => {
-      demand(connection, server, "resources")
-      return connection.request(request, ReadResourceResultSchema, { signal })
-    },
-    options,
-  )
+  return await ask(server, "resources", `the resource "${uri}"`, request, ReadResourceResultSchema, options)
 }
 
 type Kind = "prompts" | "resources"
@@ -71,30 +58,36 @@ type Kind = "prompts" | "resources"
 function list(server: McpServer, kind: Kind, options: ReadOptions | undefined): Promise<unknown[]> {
   return server.request(
     `its list of ${kind}`,
-    async (connection, signal) => {
-      if (connection.capabilities[kind] === undefined) return []
-      return await everyPage(kind, signal, (cursor) => {
-        const params = cursor === undefined ? {} : { cursor }
-        return connection.request({ method: `${kind}/list`, params }, ResultSchema, { signal })
-      })
-    },
+    (connection, signal) => everyPage(connection, kind, signal),
     options,
   )
 }
 
-function demand({ capabilities }: Connection, { name }: McpServer, kind: Kind): void {
-  if (capabilities[kind] !== undefined) return
-  throw new SuperstepError("MCP_REFUSED", `The MCP server "${name}" has no ${kind}.`, { retryable: false })
+/** Throws if the server lacks the capability. */
+function ask<S extends AnySchema>(
+  server: McpServer,
+  kind: Kind,
+  what: string,
+  request: { readonly method: string; readonly params: Record<string, unknown> },
+  schema: S,
+  options: ReadOptions | undefined,
+): Promise<SchemaOutput<S>> {
+  const send = (connection: Connection, signal: AbortSignal) => {
+    if (connection.capabilities[kind] !== undefined) return connection.request(request, schema, { signal })
+    const text = `The MCP server "${server.name}" has no ${kind}.`
+    throw new SuperstepError("MCP_REFUSED", text, { retryable: false })
+  }
+  return server.request(what, send, options)
 }
 
-/** What a tool of ours is called beside those of the server. */
+/** The name of an extra tool, which must differ from those of the server. */
 type NameFor = (name: string) => string
 
 export function promptTools(server: McpServer, nameFor: NameFor, approval: Approval | undefined): Tool[] {
   return [
     tool({
       name: nameFor("list_prompts"),
-      description: `Lists the prompts that the MCP server "${server.name}" has, with their arguments.`,
+      description: `Lists the prompts of the MCP server "${server.name}", with their arguments.`,
       approval,
       idempotent: true,
       run: async (_, { signal }) =>
@@ -102,7 +95,7 @@ export function promptTools(server: McpServer, nameFor: NameFor, approval: Appro
     }),
     tool({
       name: nameFor("get_prompt"),
-      description: `Gives one of the prompts of the MCP server "${server.name}", filled in.`,
+      description: `Returns a prompt of the MCP server "${server.name}", filled in.`,
       input: {
         jsonSchema: {
           type: "object",
@@ -118,11 +111,9 @@ export function promptTools(server: McpServer, nameFor: NameFor, approval: Appro
       idempotent: true,
       run: async (args: { name: string; arguments?: Readonly<Record<string, string>> }, { signal }) => {
         const { messages } = await getPrompt(server, args.name, args.arguments, { signal })
-        const said = messages.map(({ role, content }) => ({
-          role,
-          content: toolValue({ content: [content] }),
-        }))
-        return server.hidden.json(said)
+        return server.hidden.json(
+          messages.map(({ role, content }) => ({ role, content: toolValue({ content: [content] }) })),
+        )
       },
     }),
   ]
@@ -132,7 +123,7 @@ export function resourceTools(server: McpServer, nameFor: NameFor, approval: App
   return [
     tool({
       name: nameFor("list_resources"),
-      description: `Lists the resources (documents, data) that the MCP server "${server.name}" has, with their URIs.`,
+      description: `Lists the resources (documents, data) of the MCP server "${server.name}", with their URIs.`,
       approval,
       idempotent: true,
       run: async (_, { signal }) =>
@@ -140,7 +131,7 @@ export function resourceTools(server: McpServer, nameFor: NameFor, approval: App
     }),
     tool({
       name: nameFor("read_resource"),
-      description: `Reads one of the resources of the MCP server "${server.name}" by its URI.`,
+      description: `Reads a resource of the MCP server "${server.name}" by its URI.`,
       input: {
         jsonSchema: {
           type: "object",

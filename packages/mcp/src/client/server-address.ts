@@ -1,26 +1,29 @@
-/** Where an MCP server is: a program to start, or an address to call. */
+/** Where an MCP server is: a program to start, or a URL to call. */
 import { SuperstepError } from "@superstep/engine"
+import { fillTemplate, headerSecrets, isSecretName, Masking } from "@superstep/engine/tools"
 
 export interface McpProgram {
-  /** How it is called in errors and logs. Default: the command, without its folder. */
+  /** Its name in errors and logs. Default: the command, without its folder. */
   readonly name?: string | undefined
+  /** `${env.NAME}` in it, in `args`, `cwd` and `env` is replaced from the environment. */
   readonly command: string
   readonly args?: readonly string[] | undefined
-  /** Its variables; `${env.NAME}` in them is filled from ours. Of our own it gets PATH and HOME alone. */
+  /** Its environment variables. It inherits PATH and HOME only. */
   readonly env?: Readonly<Record<string, string>> | undefined
   readonly cwd?: string | undefined
 }
 
 export interface McpUrl {
-  /** How it is called in errors and logs. Default: the host. */
+  /** Its name in errors and logs. Default: the host. */
   readonly name?: string | undefined
+  /** `${env.NAME}` in it is replaced from the environment. */
   readonly url: string | URL
   /** Default `streamable-http`. */
   readonly transport?: "streamable-http" | "sse" | undefined
-  /** Sent with every request to that origin, and to no other; `${env.NAME}` is filled from our environment. Never logged. */
+  /** Sent with every request to that origin, and to no other; `${env.NAME}` is replaced from the environment. Never logged. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /**
-   * Addresses that are not of the public internet: those or networks (`10.1.0.0/16`), or true for all but the metadata
+   * Allowed addresses outside the public internet: addresses or networks (`10.1.0.0/16`), or true for all but the metadata
    * services of clouds. Default: the one that `url` itself names, as an IP address or `localhost`.
    */
   readonly allowPrivate?: boolean | readonly string[] | undefined
@@ -32,54 +35,104 @@ export function isProgram(address: McpServerAddress): address is McpProgram {
   return "command" in address && address.command !== undefined
 }
 
-/** Addresses come from configuration files too: they are checked before anything is started. */
+/** Addresses may come from configuration files: they are checked before anything is started. */
 export function checkAddress(address: McpServerAddress): void {
-  if (typeof address !== "object" || address === null) throw invalid("give { command, args } or { url }.")
+  if (typeof address !== "object" || address === null) throw invalid("write { command, args } or { url }.")
   if (isProgram(address)) {
-    if ("url" in address) throw invalid("give a command or a url, not both.")
+    if ("url" in address) throw invalid("write a command or a url, not both.")
     if (typeof address.command !== "string" || address.command.trim() === "") {
-      throw invalid("command is the program to start; its arguments go in args.")
+      throw invalid("command must be the program to start; its arguments belong in args.")
     }
-    if (address.args !== undefined && !isTextList(address.args)) throw invalid("args is a list of texts.")
-    if (address.env !== undefined && !isTextList(Object.values(address.env))) {
-      throw invalid("env is { NAME: text }.")
+    if (address.args !== undefined && !isStringList(address.args))
+      throw invalid("args must be a list of strings.")
+    if (address.env !== undefined && !isStringList(Object.values(address.env))) {
+      throw invalid("env must be { NAME: string }.")
     }
     return
   }
   checkUrl(address)
 }
 
+/** A URL that is complete only with the environment. */
+function isTemplate(url: string | URL): boolean {
+  return typeof url === "string" && /\$\{env\.\w+\}/.test(url)
+}
+
 function checkUrl({ url, transport, headers }: McpUrl): void {
-  if (url === undefined) throw invalid("give { command, args } or { url }.")
-  if (!URL.canParse(String(url)) || !/^https?:$/.test(new URL(url).protocol)) {
-    throw invalid("url is an address that begins with http:// or https://.")
-  }
-  const { username, password } = new URL(url)
-  if (username !== "" || password !== "") {
-    throw invalid("url has a user name or password in it; put them in headers, as { authorization: … }.")
-  }
+  if (url === undefined) throw invalid("write { command, args } or { url }.")
+  if (!isTemplate(url)) checkHttpUrl(url)
   if (transport !== undefined && transport !== "streamable-http" && transport !== "sse") {
-    throw invalid(`transport is "streamable-http" or "sse", not ${JSON.stringify(transport)}.`)
+    throw invalid(`transport must be "streamable-http" or "sse", not ${JSON.stringify(transport)}.`)
   }
   if (headers === undefined) return
   try {
     new Headers(headers)
   } catch {
-    // What is wrong with a header may be said by its value, which is a secret.
-    throw invalid("headers is { name: text }, with names and values that HTTP takes.")
+    // The error may quote the value, which is a secret.
+    throw invalid("headers must be { name: string }, with names and values that are valid in HTTP.")
   }
 }
 
-function isTextList(values: unknown): boolean {
+function checkHttpUrl(url: string | URL): void {
+  if (!URL.canParse(String(url)) || !/^https?:$/.test(new URL(url).protocol)) {
+    throw invalid("url must start with http:// or https://.")
+  }
+  const { username, password } = new URL(url)
+  if (username !== "" || password !== "") {
+    throw invalid(
+      "url must not contain a user name or password; write them into headers, as { authorization: … }.",
+    )
+  }
+}
+
+function isStringList(values: unknown): boolean {
   return Array.isArray(values) && values.every((value) => typeof value === "string")
 }
 
-export function nameOf(address: McpServerAddress): string {
+export function serverName(address: McpServerAddress): string {
   if (address.name !== undefined && address.name !== "") return address.name
   if (isProgram(address)) return address.command.split(/[/\\]/).at(-1) ?? address.command
-  return new URL(address.url).host
+  return isTemplate(address.url) ? String(address.url) : new URL(address.url).host
 }
 
 function invalid(reason: string): SuperstepError {
-  return new SuperstepError("MCP_SERVER_INVALID", `An MCP server: ${reason}`, { retryable: false })
+  return new SuperstepError("MCP_SERVER_INVALID", `MCP server: ${reason}`, { retryable: false })
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/**
+ * Replaces `${env.NAME}`: keys stay in the environment until the server is started or called. Throws if a variable is
+ * missing.
+ */
+export function filledAddress(address: McpServerAddress, env: Environment = process.env): McpServerAddress {
+  const fill = (text: string) => fillTemplate(text, env)
+  const filled = (texts: Readonly<Record<string, string>>) =>
+    Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, fill(text)]))
+  if (!isProgram(address)) {
+    const { url, headers } = address
+    const complete = typeof url === "string" ? fill(url) : url
+    checkHttpUrl(complete)
+    return { ...address, url: complete, ...(headers !== undefined && { headers: filled(headers) }) }
+  }
+  const { command, args, cwd, env: own } = address
+  return {
+    ...address,
+    command: fill(command),
+    ...(args !== undefined && { args: args.map(fill) }),
+    ...(cwd !== undefined && { cwd: fill(cwd) }),
+    ...(own !== undefined && { env: filled(own) }),
+  }
+}
+
+/** The secrets in an address: header values, and variables and parameters whose name looks like a secret. */
+export function secretsOf(address: McpServerAddress): Masking {
+  if (isProgram(address)) return Masking.of(secretValues(Object.entries(address.env ?? {})))
+  const parameters = secretValues([...new URL(address.url).searchParams])
+  return Masking.of([...parameters, ...headerSecrets(address.headers ?? {})])
+}
+
+function secretValues(named: readonly (readonly [name: string, value: string])[]): string[] {
+  // Google's services take their key in a parameter `key`.
+  return named.flatMap(([name, value]) => (isSecretName(name) || /^key$/i.test(name) ? [value] : []))
 }

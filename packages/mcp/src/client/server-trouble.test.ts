@@ -72,13 +72,13 @@ test("a program that ends before it greets us is tried again, then reported with
   Promise.resolve(tools).then(() => {
     isDone = true
   })
-  // Real processes take real time to die: the clock goes on until both have.
+  // Real processes take real time to die: the clock advances until both have.
   while (!isDone) await clock.advance(10)
   expect(await tools).toEqual([])
   expect(task.lines).toEqual([expect.stringContaining("no licence [secret]")])
 })
 
-test("a slow answer is not waited for past its time; the server is told, and goes on serving", async () => {
+test("a slow call times out; the server is notified, and continues to serve", async () => {
   const clock = manualClock()
   const toolset = opened(everything, { clock, timeout: 5_000 })
   const task = logged()
@@ -113,7 +113,7 @@ test("S1 a task that stops waiting for the server does not stop the others", asy
   expect(await value(await staying)).toMatch(/^\d+$/)
 })
 
-test("a result that is large is cut for the model, and told so", async () => {
+test("a large result is cut for the model, with a note", async () => {
   const outcome = await use(await toolNamed(opened(everything), "big"), { size: 300_000 })
   expect(outcome).toMatchObject({ ok: true, cut: { shown: 100_000, of: 300_000 } })
 })
@@ -141,7 +141,7 @@ test("an answer that is broken JSON never comes: the call ends in time, and says
   await clock.advance(5_000)
   expect(await garbled).toMatchObject({
     ok: false,
-    error: { code: "MCP_TIMEOUT", message: expect.stringContaining("no MCP messages") },
+    error: { code: "MCP_TIMEOUT", message: expect.stringContaining("not MCP messages") },
   })
 })
 
@@ -164,7 +164,7 @@ test("tools that do not follow the protocol are left out, the others stay; every
   const task = logged()
   const tools = await opened({ name: "odd", ...program("./odd-program.test-support.ts") }).tools(task.ctx)
   expect(tools.map(({ name }) => name)).toEqual(["first", "uncheckable", "slow", "behind", "second"])
-  expect(task.lines.join("\n")).toMatch(/"broken" does not follow the protocol.*\n.*"first" is there twice/)
+  expect(task.lines.join("\n")).toMatch(/"broken" violates the protocol.*\n.*"first" is listed twice/)
   const [, uncheckable, , , second] = tools
   expect(uncheckable && (await value(uncheckable, { anything: 1 }))).toEqual({ anything: 1 })
   expect(second?.description).toHaveLength(10_000)
@@ -191,7 +191,7 @@ test("T3 a pattern that cannot be matched in linear time is left to the server, 
   expect(task.lines.join("\n")).toMatch(/"behind".*without a check of patterns/)
 })
 
-test("K3 a secret is not told by its last letters, where a server's words are cut", async () => {
+test("K3 a secret does not leak its last letters where a server's text is cut", async () => {
   const key = "hunter2-hunter2"
   const script = `process.stderr.write(process.env.API_KEY + "x".repeat(1995)); process.exit(1)`
   const address = { name: "rude", command: process.execPath, args: ["-e", script], env: { API_KEY: key } }

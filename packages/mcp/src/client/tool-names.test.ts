@@ -32,11 +32,11 @@ test("names are usable and different whatever a server calls its tools, in whate
     maxLength: 12,
   })
   fc.assert(
-    fc.property(anyNames, fc.constantFrom("", "github_"), (given, prefix) => {
-      const names = toolNames(given, prefix)
-      expect(new Set(names.values()).size).toBe(given.length)
+    fc.property(anyNames, fc.constantFrom("", "github_"), (listed, prefix) => {
+      const names = toolNames(listed, prefix)
+      expect(new Set(names.values()).size).toBe(listed.length)
       for (const name of names.values()) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/)
-      expect(Object.fromEntries(toolNames([...given].reverse(), prefix))).toEqual(Object.fromEntries(names))
+      expect(Object.fromEntries(toolNames([...listed].reverse(), prefix))).toEqual(Object.fromEntries(names))
     }),
   )
 })

@@ -57,12 +57,21 @@ export async function toolNamed(toolset: Toolset, name: string, ctx = logged().c
 export async function use(
   tool: Tool,
   args: object = {},
-  given: { readonly ctx?: Context; readonly signal?: AbortSignal } = {},
+  options: { readonly ctx?: Context; readonly signal?: AbortSignal } = {},
 ): Promise<ToolOutcome> {
   const parsed = await readArgs(tool, JSON.stringify(args))
   if (!parsed.ok) throw new Error(parsed.reason)
-  const { ctx = logged().ctx, signal = new AbortController().signal } = given
-  const call = { id: "call-1", agent: "writer", tool: tool.name, signal, idempotencyKey: "key-1", ctx }
+  const { ctx = logged().ctx, signal = new AbortController().signal } = options
+  const call = {
+    id: "call-1",
+    agent: "writer",
+    tool: tool.name,
+    signal,
+    context: undefined,
+    progress: () => {},
+    idempotencyKey: "key-1",
+    ctx,
+  }
   return await callTool(tool, parsed.args, call)
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { failureText, toolValue } from "./tool-value.ts"
 
-const text = (said: string) => ({ type: "text" as const, text: said })
+const text = (content: string) => ({ type: "text" as const, text: content })
 
 test("texts are joined, and nothing at all is an empty text", () => {
   expect(toolValue({ content: [text("one"), text("two")] })).toBe("one\ntwo")
@@ -11,8 +11,8 @@ test("texts are joined, and nothing at all is an empty text", () => {
 test("structured content is kept; its copy as text is dropped, other text is not", () => {
   const structuredContent = { sum: 3 }
   expect(toolValue({ content: [text('{ "sum": 3 }')], structuredContent })).toEqual({ sum: 3 })
-  const told = toolValue({ content: [text("It is three.")], structuredContent })
-  expect(told).toEqual({ structured: { sum: 3 }, content: "It is three." })
+  const result = toolValue({ content: [text("It is three.")], structuredContent })
+  expect(result).toEqual({ structured: { sum: 3 }, content: "It is three." })
 })
 
 test("files come with their text, links with their address, bytes by their number", () => {
@@ -30,13 +30,13 @@ test("files come with their text, links with their address, bytes by their numbe
   ])
 })
 
-test("a failure without words says that", () => {
-  expect(failureText({ content: [] })).toBe("It did not say why.")
+test("a failure without text is reported as such", () => {
+  expect(failureText({ content: [] })).toBe("The tool failed without a reason.")
 })
 
-test("a text that is a value of the structured content is not said twice", () => {
+test("text that is a value of the structured content is not repeated", () => {
   const structuredContent = { status: "completed", outputs: [{ text: "done by Ada" }] }
-  const text = (said: string) => ({ type: "text" as const, text: said })
+  const text = (content: string) => ({ type: "text" as const, text: content })
   expect(toolValue({ content: [text("done by Ada")], structuredContent })).toEqual(structuredContent)
   expect(toolValue({ content: [text("done by Bob")], structuredContent })).toEqual({
     structured: structuredContent,

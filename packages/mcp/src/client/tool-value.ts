@@ -1,10 +1,10 @@
-/** What a tool of a server gave, as data that a model can read. */
+/** The result of a server's tool as data that a model can read. */
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/sdk/types.js"
 import type { Json } from "@superstep/engine"
 
 /**
- * Structured content as it is; text as text; several blocks as a list. Servers repeat structured content as text for
- * clients that know no better: that copy is dropped. Pictures, sound and files are named, not shown.
+ * Structured content unchanged, text as text, several blocks as a list. Servers repeat structured content as text for older
+ * clients: that copy is dropped. Images are files that a model sees; audio and other files are described, not included.
  */
 export function toolValue({ content, structuredContent }: CallToolResult): Json {
   const shown = (content ?? []).map(blockOf)
@@ -14,11 +14,11 @@ export function toolValue({ content, structuredContent }: CallToolResult): Json 
   return others.length === 0 ? structured : { structured, content: together(others) }
 }
 
-/** What is said about a call that failed. */
+/** Why a call failed. */
 export function failureText(result: CallToolResult): string {
   const value = toolValue(result)
   const text = typeof value === "string" ? value : JSON.stringify(value)
-  return text.trim() === "" ? "It did not say why." : text
+  return text.trim() === "" ? "The tool failed without a reason." : text
 }
 
 function together(blocks: readonly Json[]): Json {
@@ -31,6 +31,7 @@ function blockOf(block: ContentBlock): Json {
     case "text":
       return block.text
     case "image":
+      return { type: "file", mediaType: block.mimeType, data: block.data }
     case "audio":
       return { type: block.type, mimeType: block.mimeType, bytes: bytesOf(block.data) }
     case "resource":
@@ -55,7 +56,7 @@ interface Contents {
   readonly blob: string
 }
 
-/** As JSON, or as the one text that matters in it. */
+/** As JSON, or as one of its strings. */
 function repeats(block: Json, structured: Json): boolean {
   if (typeof block !== "string") return false
   if (hasText(structured, block)) return true
@@ -71,7 +72,7 @@ function hasText(value: Json, text: string): boolean {
   return Object.values(value).some((item) => item !== undefined && hasText(item, text))
 }
 
-/** Of base64, without decoding it. */
+/** The size of base64 data, without decoding it. */
 function bytesOf(base64: string): number {
   return Math.floor((base64.replace(/(?<!=)=+$/, "").length * 3) / 4)
 }

@@ -1,17 +1,17 @@
-/** What became of a run, as the result of a tool: words for the model, data for programs. */
+/** The outcome of a run as the result of a tool: text for the model, data for programs. */
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js"
 import { isSuperstepError, type Json, type OpenRequest, type RunResult } from "@superstep/engine"
 
-/** Of `structuredContent`, for every tool that runs something. */
+/** The schema of `structuredContent`, for every tool that executes a run. */
 export const RESULT_SCHEMA = {
   type: "object" as const,
   properties: {
     runId: { type: "string" },
     status: { enum: ["completed", "waiting", "failed", "cancelled", "limit"] },
-    outputs: { type: "array", description: "What the run has put out so far." },
+    outputs: { type: "array", description: "The outputs of the run so far." },
     requests: {
       type: "array",
-      description: "What a person is asked, while the status is waiting: answer with answer_run.",
+      description: "Questions for a person, while the status is waiting: answer them with answer_run.",
       items: {
         type: "object",
         properties: {
@@ -38,8 +38,8 @@ export function runResult({ runId, status, outputs, requests, error }: RunResult
     runId,
     status,
     outputs,
-    ...(status === "waiting" ? { requests: requests.map(asked) } : {}),
-    ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }),
+    ...(status === "waiting" && { requests: requests.map(requestData) }),
+    ...(error !== undefined && { error: { code: error.code, message: error.message } }),
   }
   const text =
     status === "waiting"
@@ -55,14 +55,14 @@ export function runResult({ runId, status, outputs, requests, error }: RunResult
   }
 }
 
-/** A call that came to no run: bad input, an answer that does not fit. */
+/** A call without a run: invalid input, or an invalid answer. */
 export function callRefused(error: unknown): CallToolResult {
   const text = error instanceof Error ? error.message : String(error)
   const code = isSuperstepError(error) ? ` (${error.code})` : ""
   return { content: [{ type: "text", text: `${text}${code}` }], isError: true }
 }
 
-function asked({ id, prompt, data, schema, to }: OpenRequest): { readonly [key: string]: Json } {
+function requestData({ id, prompt, data, schema, to }: OpenRequest): { readonly [key: string]: Json } {
   const all = { id, prompt, data, schema, to }
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as {
     readonly [key: string]: Json
@@ -78,9 +78,9 @@ function waitingText(runId: string, requests: readonly OpenRequest[]): string {
   const questions = requests.map(({ id, prompt, data, schema }) => {
     const about = data === undefined ? "" : `\n  About: ${JSON.stringify(data)}`
     const form =
-      schema === undefined ? "" : `\n  The answer follows this JSON Schema: ${JSON.stringify(schema)}`
+      schema === undefined ? "" : `\n  The answer must match this JSON Schema: ${JSON.stringify(schema)}`
     return `- request "${id}": ${prompt}${about}${form}`
   })
   const how = `Ask the person, then call answer_run with { "run": "${runId}", "request": …, "answer": … }.`
-  return [`The run "${runId}" is not done: it waits for a person.`, ...questions, how].join("\n")
+  return [`The run "${runId}" is not finished: it waits for a person.`, ...questions, how].join("\n")
 }

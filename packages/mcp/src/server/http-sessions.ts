@@ -1,9 +1,9 @@
 /**
- * Our server as a handler of Node's HTTP server: any number of clients, each with a session.
+ * The server as a handler of Node's HTTP server: any number of clients, each with a session.
  *
- * H1 A page in a browser cannot reach it: hosts and origins that are not this machine are refused unless they are named.
- * H2 There are at most `maxSessions`: for a new client the one that was quiet the longest goes, never one with a call under
- *    way. Who comes back after that starts anew, as the protocol has it.
+ * H1 A web page cannot reach it: hosts and origins other than this machine are refused unless they are allowed.
+ * H2 There are at most `maxSessions`: a new client replaces the session that was idle longest, never one with a pending
+ *    call. Its client starts a new session when it returns, as the protocol defines.
  */
 import { randomUUID } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -14,7 +14,7 @@ import { newSession, type Session } from "./session.ts"
 
 export interface HttpTransport {
   readonly transport: "http"
-  /** Names, without ports, under which the server may be called beside this machine's own. */
+  /** Host names, without ports, that clients may use besides those of this machine. */
   readonly allowedHosts?: readonly string[] | undefined
   /** Origins of web pages that may call it: `https://app.example`. */
   readonly allowedOrigins?: readonly string[] | undefined
@@ -23,7 +23,7 @@ export interface HttpTransport {
 }
 
 export interface HttpMcpServer {
-  /** For `http.createServer`, or a route of your own server; who may call it is checked there. `body`: already parsed. */
+  /** For `http.createServer`, or a route of your own server, which authorizes clients. `body`: already parsed. */
   handle(request: IncomingMessage, response: ServerResponse, body?: unknown): Promise<void>
   close(): Promise<void>
 }
@@ -81,7 +81,7 @@ export function serveOnHttp(
     if (!(await makeRoom())) return refuse(response, 503, JSON_RPC_REFUSED, "Too many sessions")
     const session = await open()
     await session.transport.handleRequest(request, response, body)
-    // It did not introduce itself, and was told so.
+    // It did not initialize a session, and got an error.
     if (session.transport.sessionId === undefined) await session.server.close()
   }
 
@@ -90,7 +90,7 @@ export function serveOnHttp(
       try {
         await route(request, response, body)
       } catch {
-        // Nobody awaits the handler of a request: its failure is for the client alone.
+        // Nobody awaits the handler of a request: only the client sees its failure.
         if (response.headersSent) response.destroy()
         else refuse(response, 500, JSON_RPC_REFUSED, "The request could not be handled")
       }
@@ -108,10 +108,10 @@ function whyRefused({ headers }: IncomingMessage, http: HttpTransport): string |
   const { allowedHosts = [], allowedOrigins = [] } = http
   const hosts = [...OWN_HOSTS, ...allowedHosts.map((host) => host.toLowerCase())]
   const { host = "", origin } = headers
-  if (!hosts.includes(hostName(`http://${host}`))) return "This host is not allowed; name it in allowedHosts."
+  if (!hosts.includes(hostName(`http://${host}`))) return "This host is not allowed. Add it to allowedHosts."
   if (origin === undefined || allowedOrigins.includes(origin) || OWN_HOSTS.includes(hostName(origin)))
     return undefined
-  return "This origin is not allowed; name it in allowedOrigins."
+  return "This origin is not allowed. Add it to allowedOrigins."
 }
 
 function hostName(address: string): string {

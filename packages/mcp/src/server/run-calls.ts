@@ -1,11 +1,11 @@
 /**
- * Calls of tools as runs: started, followed, answered, cancelled.
+ * Tool calls as runs: starts, follows, answers and cancels them.
  *
- * R1 A client that cancels its call, or leaves, cancels the run.
+ * R1 A client that cancels its call, or disconnects, cancels the run.
  * R2 A run that waits for a person ends the call, not the run: it waits until it is answered or cancelled.
- * R3 Runs of workflows that are not served here are unknown to clients, whatever the store holds.
+ * R3 Clients cannot reach runs of workflows that are not served here, whatever the store holds.
  */
-import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js"
+import type { CallToolResult, ServerNotification } from "@modelcontextprotocol/sdk/types.js"
 import {
   isSuperstepError,
   type Run,
@@ -17,9 +17,8 @@ import {
   type Workflow,
 } from "@superstep/engine"
 import { callRefused, runResult } from "./call-result.ts"
-import { type ProgressListener, ProgressReport, wantsProgress } from "./progress-report.ts"
 
-/** What is known of a call beside its arguments. */
+/** The context of a call. */
 export interface CallExtra extends ProgressListener {
   readonly signal: AbortSignal
 }
@@ -38,7 +37,7 @@ export class RunCalls {
   }
 
   start(workflow: Workflow, input: unknown, extra: CallExtra): Promise<CallToolResult> {
-    return told(() => {
+    return resultOf(() => {
       if (!wantsProgress(extra))
         return follow(this.#runtime.start(workflow, input as never, this.#policies), extra)
       const run = this.#runtime.stream(workflow, input as never, this.#policies)
@@ -47,7 +46,7 @@ export class RunCalls {
   }
 
   answer(args: Readonly<Record<string, unknown>>, extra: CallExtra): Promise<CallToolResult> {
-    return told(async () => {
+    return resultOf(async () => {
       const runId = await this.#known(args.run)
       const request = args.request === undefined ? await this.#onlyRequest(runId) : String(args.request)
       const run = this.#runtime.get(runId)
@@ -60,10 +59,7 @@ export class RunCalls {
   async cancel(args: Readonly<Record<string, unknown>>): Promise<CallToolResult> {
     try {
       const runId = await this.#known(args.run)
-      await this.#runtime.cancel(
-        runId,
-        args.reason === undefined ? "Cancelled by a client." : String(args.reason),
-      )
+      await this.#runtime.cancel(runId, String(args.reason ?? "Cancelled by a client."))
       return { content: [{ type: "text", text: `The run "${runId}" is cancelled.` }] }
     } catch (error) {
       return callRefused(error)
@@ -86,11 +82,11 @@ export class RunCalls {
     const [only, another] = open
     if (only !== undefined && another === undefined) return only.id
     const ids = open.map(({ id }) => `"${id}"`).join(", ")
-    const text = only === undefined ? "asks nothing" : `asks several things; say which request: ${ids}`
+    const text = only === undefined ? "has no open question" : `has several open questions; name one: ${ids}`
     throw new SuperstepError("REQUEST_UNKNOWN", `The run "${runId}" ${text}.`)
   }
 
-  /** Clients that send every argument as text mean the JSON in it, where the text itself does not fit. */
+  /** Some clients send every argument as text: if the text is invalid, the JSON in it is the answer. */
   async #respond(runId: string, request: string, answer: unknown): Promise<void> {
     const by = { by: "mcp" }
     try {
@@ -112,7 +108,7 @@ function parsedText(answer: unknown): { readonly value: unknown } | undefined {
   }
 }
 
-async function told(call: () => Promise<RunResult>): Promise<CallToolResult> {
+async function resultOf(call: () => Promise<RunResult>): Promise<CallToolResult> {
   try {
     return runResult(await call())
   } catch (error) {
@@ -132,5 +128,75 @@ async function follow(run: Run, extra: CallExtra, events?: AsyncIterator<RunEven
   } finally {
     report?.stop()
     extra.signal.removeEventListener("abort", onAbort)
+  }
+}
+
+interface ProgressListener {
+  readonly _meta?: { readonly progressToken?: string | number | undefined } | undefined
+  readonly sendNotification: (notification: ServerNotification) => Promise<void>
+}
+
+function wantsProgress({ _meta }: ProgressListener): boolean {
+  return _meta?.progressToken !== undefined
+}
+
+/** Sends the progress of a run to the client while it waits for the result. */
+class ProgressReport {
+  readonly #events: AsyncIterator<RunEvent>
+  readonly #ended: Promise<void>
+  #isWaiting = false
+  #onWaiting: (() => void) | undefined
+
+  constructor(events: AsyncIterator<RunEvent>, listener: ProgressListener) {
+    this.#events = events
+    // The call itself reports a failure of the run; a client that disconnected reads no progress.
+    this.#ended = this.#report(listener).catch(() => undefined)
+  }
+
+  async #report({ _meta, sendNotification }: ProgressListener): Promise<void> {
+    const progressToken = _meta?.progressToken ?? 0
+    let progress = 0
+    for (let next = await this.#events.next(); next.done !== true; next = await this.#events.next()) {
+      const message = messageOf(next.value)
+      if (message !== undefined) {
+        progress += 1
+        const params = { progressToken, progress, message }
+        await sendNotification({ method: "notifications/progress", params })
+      }
+      this.#isWaiting = next.value.type === "run.waiting" && next.value.path.length === 0
+      if (this.#isWaiting) this.#onWaiting?.()
+    }
+  }
+
+  /** Resolves when the progress up to this status is sent. */
+  async complete(status: RunResult["status"]): Promise<void> {
+    if (status !== "waiting") return await this.#ended
+    if (this.#isWaiting) return
+    const waiting = new Promise<void>((resolve) => {
+      this.#onWaiting = resolve
+    })
+    await Promise.race([waiting, this.#ended])
+  }
+
+  stop(): void {
+    // A pending `next` ends with its event.
+    this.#events.return?.().catch(() => undefined)
+  }
+}
+
+function messageOf(event: RunEvent): string | undefined {
+  switch (event.type) {
+    case "task.started":
+      return `${event.node} started${event.attempt > 1 ? `, attempt ${event.attempt}` : ""}`
+    case "task.finished":
+      return `${event.node} finished`
+    case "task.failed":
+      return `${event.node} failed: ${event.error.message}`
+    case "request.opened":
+      return `${event.request.node} asks: ${event.request.prompt}`
+    case "log":
+      return event.level === "debug" ? undefined : `${event.node}: ${event.message}`
+    default:
+      return undefined
   }
 }

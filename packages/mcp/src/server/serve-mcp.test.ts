@@ -87,7 +87,7 @@ test("input that does not fit, and a run that fails, are results that say so", a
   await expect(client.callTool({ name: "nothing" })).rejects.toThrow('There is no tool "nothing"')
 })
 
-test("R2 a run that waits for a person is told with its question, and answered by a second tool", async () => {
+test("R2 a run that waits for a person is messages with its question, and answered by a second tool", async () => {
   const client = await clientOf({ workflows: [approval] })
   const waiting = await called(client, "approval", { input: "the plan" })
   const { runId, requests } = waiting.structuredContent as { runId: string; requests: { id: string }[] }
@@ -146,18 +146,18 @@ test("a runtime that is given keeps the runs, and another client answers them", 
   expect(done.structuredContent).toMatchObject({ status: "completed", outputs: ["did x"] })
 })
 
-test("a client that wants progress is told what the run does, all of it before the result", async () => {
+test("a client that wants progress receives all of it before the result", async () => {
   const client = await clientOf({ workflows: [greeter, approval] })
-  const told: (string | undefined)[] = []
-  const onprogress = ({ message }: { message?: string | undefined }) => void told.push(message)
+  const messages: (string | undefined)[] = []
+  const onprogress = ({ message }: { message?: string | undefined }) => void messages.push(message)
   const follow = async (name: string, args: object) =>
     (await client.callTool({ name, arguments: { ...args } }, undefined, { onprogress })) as CallToolResult
   await follow("greeter", { input: "Ada" })
-  expect(told.splice(0)).toEqual(["greet started", "greet: greeting Ada", "greet finished"])
+  expect(messages.splice(0)).toEqual(["greet started", "greet: greeting Ada", "greet finished"])
   const { structuredContent } = await follow("approval", { input: "x" })
-  expect(told.splice(0)).toEqual(["ask started", "ask asks: Do it?"])
+  expect(messages.splice(0)).toEqual(["ask started", "ask asks: Do it?"])
   await follow("answer_run", { run: structuredContent?.runId, answer: true })
-  expect(told).toEqual(["ask finished"])
+  expect(messages).toEqual(["ask finished"])
 })
 
 test("R1 a call that is cancelled cancels its run", async () => {
@@ -210,7 +210,7 @@ test("H2 a new client takes the place of the quietest one, which can come back",
   expect(await busy.listTools()).toBeDefined()
 })
 
-test("a request with an unknown session is told to start anew; one without a greeting leaves nothing behind", async () => {
+test("a request with an unknown session is messages to start anew; one without a greeting leaves nothing behind", async () => {
   const url = await httpServer({ workflows: [greeter] }, { maxSessions: 1 })
   const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" }
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" })
@@ -234,7 +234,7 @@ test("names, descriptions and inputs can be given where a workflow is served", a
 })
 
 test("nothing to serve, and two tools of one name, are refused", () => {
-  expect(() => serveMcp({}, { transport: "http" })).toThrow("give it workflows or agents")
+  expect(() => serveMcp({}, { transport: "http" })).toThrow("name workflows or agents")
   const twice = [greeter, { workflow: adder, name: "greeter" }]
   expect(() => serveMcp({ workflows: twice }, { transport: "http" })).toThrow(
     'two tools are called "greeter"',

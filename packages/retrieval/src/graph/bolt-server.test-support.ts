@@ -1,6 +1,6 @@
 /**
  * A server that speaks Bolt 5.2, for Neo4j's own driver to talk to. It understands no Cypher: what a query gets is up to
- * the test. Everything that was said to it can be looked at.
+ * the test. Tests can inspect everything that it received.
  */
 
 import type { AddressInfo } from "node:net"
@@ -15,10 +15,10 @@ export interface Asked {
   readonly transaction: Record<string, unknown>
 }
 
-export type Told =
+export type BoltAnswer =
   | { readonly fields: readonly string[]; readonly rows: Iterable<readonly unknown[]> }
   | { readonly code: string; readonly message: string }
-  /** No answer, until it is told to stop; `deaf` does not even hear that. */
+  /** `silence`: no answer until a RESET; `deaf` ignores even that. */
   | "silence"
   | "deaf"
 
@@ -26,7 +26,7 @@ export interface BoltServer {
   readonly url: string
   readonly port: number
   /** Messages in order, by their names. */
-  readonly said: readonly string[]
+  readonly received: readonly string[]
   readonly asked: readonly Asked[]
   readonly connections: number
   /** Rows that were sent. */
@@ -57,10 +57,10 @@ export interface BoltServerOptions {
 }
 
 export async function boltServer(
-  answer: (asked: Asked) => Told,
+  answer: (asked: Asked) => BoltAnswer,
   { deafFrom }: BoltServerOptions = {},
 ): Promise<BoltServer> {
-  const state = { said: [] as string[], asked: [] as Asked[], connections: 0, rows: 0 }
+  const state = { received: [] as string[], asked: [] as Asked[], connections: 0, rows: 0 }
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
     state.connections += 1
@@ -78,14 +78,14 @@ export async function boltServer(
 }
 
 interface Shared {
-  readonly said: string[]
+  readonly received: string[]
   readonly asked: Asked[]
   rows: number
 }
 
 function serve(
   socket: Socket,
-  answer: (asked: Asked) => Told,
+  answer: (asked: Asked) => BoltAnswer,
   shared: Shared,
   deafFrom: string | undefined,
 ): void {
@@ -108,12 +108,12 @@ function serve(
   }
   const run = (asked: Asked) => {
     shared.asked.push(asked)
-    const told = answer(asked)
-    if (told === "silence" || told === "deaf") mood = told
-    else if ("code" in told) fail(told.code, told.message)
+    const reply = answer(asked)
+    if (reply === "silence" || reply === "deaf") mood = reply
+    else if ("code" in reply) fail(reply.code, reply.message)
     else {
-      rows = told.rows[Symbol.iterator]()
-      send(SUCCESS, [{ fields: told.fields, t_first: 0n }])
+      rows = reply.rows[Symbol.iterator]()
+      send(SUCCESS, [{ fields: reply.fields, t_first: 0n }])
     }
   }
   const pull = (count: number) => {
@@ -131,7 +131,7 @@ function serve(
   }
   const hear = ({ tag, fields }: Structure) => {
     const name = NAMES.get(tag) ?? tag.toString(16)
-    shared.said.push(name)
+    shared.received.push(name)
     if (name === deafFrom) mood = "deaf"
     if (mood === "deaf") return
     if (name === "GOODBYE") return void socket.end()

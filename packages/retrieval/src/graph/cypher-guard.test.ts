@@ -7,7 +7,7 @@ describe("what a model may not ask (G1, G2, G3)", () => {
     expect(() => checkCypher(cypher)).toThrow(expect.objectContaining({ code: "QUERY_REFUSED" }))
   })
 
-  test("is told in words that say what to do", () => {
+  test("has a message that says what to do", () => {
     expect(() => checkCypher("MATCH (n) WITH n AS load RETURN load")).toThrow(
       "The query was refused: LOAD is not allowed; a name that is like it goes in backquotes: `load`.",
     )
@@ -56,7 +56,7 @@ describe("what a model may ask", () => {
     expect(checkCypher(cypher)).toBe(cypher)
   })
 
-  test("comments become spaces, so that nobody can read them otherwise, and lines stay", () => {
+  test("comments become spaces, so that no parser can read them differently, and lines stay", () => {
     expect(checkCypher("MATCH (n) // all 'of them\nRETURN n /* and\nno more */ LIMIT 1")).toBe(
       `MATCH (n) ${" ".repeat(15)}\nRETURN n ${" ".repeat(6)}\n${" ".repeat(10)} LIMIT 1`,
     )

@@ -1,5 +1,5 @@
 /** A graph of nodes and relationships that a model may ask in Cypher, and that is searched along its relationships. */
-import type { Json } from "@superstep/engine"
+import { isSuperstepError, type Json } from "@superstep/engine"
 import type { AskOptions, Column, QueryOptions, QueryResult } from "@superstep/engine/patterns"
 
 /** What a model writes can read, within limits, and do no harm. */
@@ -10,9 +10,12 @@ export interface GraphDatabase {
   schema(options?: AskOptions): Promise<GraphSchema>
   query(cypher: string, options?: GraphQueryOptions): Promise<QueryResult>
   /** Nodes with texts in which words of the question are, or that are in the question; the likeliest first. */
-  find(question: GraphQuestion, options: GraphFindOptions): Promise<readonly GraphNode[]>
+  find(question: GraphQuestion, options: GraphFindOptions): Promise<readonly PropertyGraphNode[]>
   /** The relationships of nodes, in both directions. */
-  relationships(nodes: readonly GraphNode[], options: GraphFindOptions): Promise<readonly GraphRelationship[]>
+  relationships(
+    nodes: readonly PropertyGraphNode[],
+    options: GraphFindOptions,
+  ): Promise<readonly GraphRelationship[]>
   close(): Promise<void>
 }
 
@@ -24,7 +27,7 @@ export interface GraphQueryOptions extends QueryOptions {
 export interface GraphQuestion {
   /** In lower case. */
   readonly text: string
-  /** Its words that say something, in lower case. None: any nodes. */
+  /** Its significant words, in lower case. Empty: any nodes. */
   readonly words: readonly string[]
   /** Only nodes with one of these labels. Default: all. */
   readonly labels?: readonly string[] | undefined
@@ -32,7 +35,7 @@ export interface GraphQuestion {
 
 export interface GraphFindOptions extends AskOptions {
   readonly limit: number
-  /** Told of a part of the graph, by its name, that could not be looked through in time and is left out. */
+  /** Called with the name of a part of the graph that could not be scanned in time and is left out. */
   readonly onLate?: ((part: string) => void) | undefined
 }
 
@@ -53,7 +56,7 @@ export interface GraphRelationshipType {
   readonly between: readonly (readonly [from: string, to: string])[]
 }
 
-export interface GraphNode {
+export interface PropertyGraphNode {
   readonly id: string
   readonly labels: readonly string[]
   readonly properties: Readonly<Record<string, Json>>
@@ -62,7 +65,69 @@ export interface GraphNode {
 export interface GraphRelationship {
   readonly id: string
   readonly type: string
-  readonly from: GraphNode
-  readonly to: GraphNode
+  readonly from: PropertyGraphNode
+  readonly to: PropertyGraphNode
   readonly properties: Readonly<Record<string, Json>>
+}
+
+/** A name in a query of our own. */
+export function quotedName(name: string): string {
+  return `\`${name.replaceAll("`", "``")}\``
+}
+
+/** Texts of any length are not looked through for the sake of a name. */
+const MAX_TEXTS = 12
+
+/** Properties that hold text, those that name a thing first. */
+export function textProperties({ properties }: GraphLabel): string[] {
+  return properties
+    .filter(({ type }) => type.toUpperCase().split(" | ").includes("STRING"))
+    .map(({ name }) => name)
+    .sort((a, b) => rankOfName(a) - rankOfName(b))
+    .slice(0, MAX_TEXTS)
+}
+
+const NAMES = ["name", "title", "fullname", "label", "code", "id", "key"]
+
+/** The lower, the likelier it names a thing. */
+export function rankOfName(property: string): number {
+  const plain = property.toLowerCase().replace(/[^a-z]/g, "")
+  const rank = NAMES.indexOf(plain)
+  if (rank >= 0) return rank
+  return plain.endsWith("name") || plain.endsWith("title") ? NAMES.length : NAMES.length + 1
+}
+
+export function isNaming(property: string): boolean {
+  return rankOfName(property) <= NAMES.length
+}
+
+/**
+ * What is found in the parts of a graph, by their names. A part that is not ready in time is left out and reported, as long
+ * as something is found in another: nothing found would be a wrong answer.
+ */
+export async function foundInTime(
+  parts: readonly (readonly [part: string, find: () => Promise<readonly PropertyGraphNode[]>])[],
+  { onLate }: Pick<GraphFindOptions, "onLate">,
+): Promise<PropertyGraphNode[]> {
+  const searches = parts.map(async ([part, find]) => {
+    try {
+      return { part, found: await find() }
+    } catch (error) {
+      return { part, error }
+    }
+  })
+  const found = new Map<string, PropertyGraphNode>()
+  const late: { part: string; error: unknown }[] = []
+  for (const search of await Promise.all(searches)) {
+    if ("found" in search) for (const node of search.found) found.set(node.id, node)
+    else if (isLate(search.error)) late.push(search)
+    else throw search.error
+  }
+  if (found.size === 0 && late[0] !== undefined) throw late[0].error
+  for (const { part } of late) onLate?.(part)
+  return [...found.values()]
+}
+
+function isLate(error: unknown): boolean {
+  return isSuperstepError(error) && error.code === "QUERY_TIMEOUT"
 }

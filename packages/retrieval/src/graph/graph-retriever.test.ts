@@ -2,13 +2,13 @@
 import { SuperstepError } from "@superstep/engine"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { foundInTime } from "./found-in-time.ts"
-import type { GraphDatabase, GraphNode, GraphQuestion, GraphRelationship } from "./graph-database.ts"
+import type { GraphDatabase, GraphQuestion, GraphRelationship, PropertyGraphNode } from "./graph-database.ts"
+import { foundInTime } from "./graph-database.ts"
 import { graphRetriever } from "./graph-retriever.ts"
 import { graphText } from "./graph-text.ts"
 import { graphQuestion, scoredNodes } from "./graph-words.ts"
 
-const thing = (id: string, label: string, name: string, more = {}): GraphNode => ({
+const thing = (id: string, label: string, name: string, more = {}): PropertyGraphNode => ({
   id,
   labels: [label],
   properties: { name, ...more },
@@ -19,7 +19,7 @@ const bob = thing("2", "Person", "Bob")
 const paris = thing("3", "City", "Paris", { country: "France" })
 const acme = thing("4", "Company", "Acme", { notes: "Makes\nlamps of all kinds, and ships them to Paris." })
 
-const edge = (from: GraphNode, type: string, to: GraphNode): GraphRelationship => ({
+const edge = (from: PropertyGraphNode, type: string, to: PropertyGraphNode): GraphRelationship => ({
   id: `${from.id}-${type}-${to.id}`,
   type,
   from,
@@ -27,9 +27,12 @@ const edge = (from: GraphNode, type: string, to: GraphNode): GraphRelationship =
   properties: {},
 })
 
-function graphOf(nodes: readonly GraphNode[], relationships: readonly GraphRelationship[]): GraphDatabase {
+function graphOf(
+  nodes: readonly PropertyGraphNode[],
+  relationships: readonly GraphRelationship[],
+): GraphDatabase {
   const labels = [...new Set(nodes.flatMap((node) => node.labels))]
-  const fits = ({ words, text }: GraphQuestion, { properties }: GraphNode) =>
+  const fits = ({ words, text }: GraphQuestion, { properties }: PropertyGraphNode) =>
     Object.values(properties).some((value) => {
       const own = String(value).toLowerCase()
       return text.includes(own) || words.some((word) => own.includes(word))
@@ -66,6 +69,7 @@ describe("a question", () => {
         title: "Ann",
         source: "town/Person/1",
         score: expect.any(Number),
+        relevance: 1,
         text: [
           "Ann (Person) {name: Ann}",
           "Ann -[KNOWS]-> Bob (Person) {name: Bob}",
@@ -92,7 +96,7 @@ describe("a question", () => {
     expect(found?.text.split("\n")[1]).toContain("SHIPS_TO")
   })
 
-  test("gets no more than its limits, and is told of it", async () => {
+  test("returns no more than its limits, and says so", async () => {
     expect(await graphRetriever(town).search("Ann Bob Paris", { limit: 2 })).toHaveLength(2)
     const [found] = await graphRetriever(town, { relationships: 1 }).search("Ann")
     expect(found?.text.split("\n")).toHaveLength(3)
@@ -117,7 +121,7 @@ describe("an answer", () => {
   const many = Array.from({ length: 12 }, (_, index) => thing(`0:${index}`, "Person", `Ann ${index}`))
   const around = many.flatMap((one, index) =>
     ["LEADS", "KNOWS"].map((type, table) => ({
-      ...edge(one, type, many[(index + 1) % many.length] as GraphNode),
+      ...edge(one, type, many[(index + 1) % many.length] as PropertyGraphNode),
       id: `${table}:${index}`,
     })),
   )
@@ -159,13 +163,16 @@ describe("an answer", () => {
 
 describe("a part of the graph that is not looked through in time", () => {
   const late = new SuperstepError("QUERY_TIMEOUT", "The query was ended.", { retryable: false })
-  const searchOf = (person: Promise<readonly GraphNode[]>, city: Promise<readonly GraphNode[]>) => {
+  const searchOf = (
+    person: Promise<readonly PropertyGraphNode[]>,
+    city: Promise<readonly PropertyGraphNode[]>,
+  ) => {
     const parts = [["Person", () => person] as const, ["City", () => city] as const]
     const find: GraphDatabase["find"] = (_, options) => foundInTime(parts, options)
     return graphRetriever({ ...town, find }, { depth: 0 }).search("Who is Bob in Paris?")
   }
 
-  test("is told of in what is found elsewhere", async () => {
+  test("is mentioned in the results from elsewhere", async () => {
     const found = await searchOf(Promise.reject(late), Promise.resolve([paris]))
     expect(found.map(({ text }) => text)).toEqual([
       "Paris (City) {name: Paris, country: France}\n(Not looked through, as it took too long: Person.)",
@@ -182,7 +189,7 @@ describe("a part of the graph that is not looked through in time", () => {
   })
 })
 
-test("options that make no sense are told at once", () => {
+test("invalid options are rejected at once", () => {
   expect(() => graphRetriever(town, { depth: 9 })).toThrow("depth is a whole number from 0 to 4, and not 9.")
   expect(() => graphRetriever(town, { limit: 0 })).toThrow(
     "limit is a whole number from 1 to 1000, and not 0.",
@@ -191,7 +198,7 @@ test("options that make no sense are told at once", () => {
 
 const WHOLE = { isCut: false, late: [] }
 
-describe("a text", () => {
+describe("the text of a result", () => {
   test("is not cut in the middle of a character", () => {
     const text = graphText(thing("1", "Note", "n", { text: `${"x".repeat(299)}😀😀` }), [], WHOLE)
     expect(text).toBe(`n (Note) {name: n, text: ${"x".repeat(299)}…}`)
@@ -246,5 +253,59 @@ describe("words", () => {
 
   test("that are no more than a word of grammar make no name", () => {
     expect(scoredNodes("where is it?", [thing("1", "Country", "IT")])[0]?.score).toBe(0)
+  })
+})
+
+test("a node is as relevant as the part of the question that it and what is around it have", async () => {
+  const search = async (query: string) => (await graphRetriever(town).search(query))[0]?.relevance
+  expect(await search("Whom does Ann know?")).toBeGreaterThanOrEqual(0.5)
+  expect(
+    await search("Which rivers, bridges and museums of Paris are older than the cathedral?"),
+  ).toBeLessThan(0.5)
+  const east = graphRetriever(graphOf([thing("1", "City", "巴黎")], []))
+  expect((await east.search("巴黎在哪里"))[0]).toMatchObject({ source: "town/City/1" })
+  expect((await east.search("巴黎在哪里"))[0]?.relevance).toBeUndefined()
+})
+
+describe("queries of a model", () => {
+  const asked: unknown[] = []
+  const graph: GraphDatabase = {
+    ...town,
+    schema: async () => ({
+      labels: [
+        { name: "Person", properties: [{ name: "name", type: "STRING" }] },
+        { name: "Night `Shift`\n(x)", properties: [] },
+      ],
+      relationships: [
+        { type: "KNOWS", properties: [{ name: "since", type: "INTEGER" }], between: [["Person", "Person"]] },
+        { type: "AT", properties: [], between: [] },
+      ],
+    }),
+    query: async (cypher, options) => {
+      asked.push([cypher, options?.rows])
+      return { columns: ["n"], rows: [[7]], isCut: false }
+    },
+  }
+  const { cypher } = graphRetriever(graph)
+
+  test("see the schema as patterns, with names as a query writes them", async () => {
+    expect(await cypher?.schema()).toBe(
+      [
+        "(:Person {name: STRING})",
+        "(:`Night ``Shift`` (x)`)",
+        "(:Person)-[:KNOWS {since: INTEGER}]->(:Person)",
+        "()-[:AT]->()",
+      ].join("\n"),
+    )
+    const labels = Array.from({ length: 500 }, (_, i) => ({ name: `L${i}`, properties: [] }))
+    const large = graphRetriever({ ...graph, schema: async () => ({ labels, relationships: [] }) })
+    expect((await large.cypher?.schema())?.split("\n").slice(-2)).toEqual(["(:L199)", "… and 300 more"])
+    const empty = graphRetriever({ ...graph, schema: async () => ({ labels: [], relationships: [] }) })
+    expect(await empty.cypher?.schema()).toBe("")
+  })
+
+  test("go to the graph's own guard, with their limits", async () => {
+    expect(await cypher?.query("MATCH (n) RETURN n", { rows: 20 })).toMatchObject({ rows: [[7]] })
+    expect(asked).toEqual([["MATCH (n) RETURN n", 20]])
   })
 })

@@ -1,20 +1,27 @@
 /** Searches a graph: finds the nodes that a question speaks of, and gives them with what is around them. */
-import { SuperstepError } from "@superstep/engine"
+
 import type { Found, Retriever, SearchOptions } from "@superstep/engine/patterns"
-import { wordsOfGoal, wordsOfName } from "../schema/words.ts"
-import type { GraphDatabase, GraphFindOptions, GraphNode, GraphRelationship } from "./graph-database.ts"
-import { graphText, nameOf } from "./graph-text.ts"
-import { graphQuestion, scoredNodes } from "./graph-words.ts"
-import { byId } from "./id-order.ts"
+import { wholeNumber } from "../errors.ts"
+import { scaledRelevance } from "../relevance-scale.ts"
+import { isUnspaced, wordsOfGoal, wordsOfName } from "../words.ts"
+import type {
+  GraphDatabase,
+  GraphFindOptions,
+  GraphRelationship,
+  PropertyGraphNode,
+} from "./graph-database.ts"
+import { graphSchemaText } from "./graph-schema-text.ts"
+import { graphText, nodeName } from "./graph-text.ts"
+import { byId, graphQuestion, scoredNodes } from "./graph-words.ts"
 
 export interface GraphRetrieverOptions {
   /** What it is called. Default: as the graph is. */
   readonly name?: string | undefined
-  /** How many relationships away from a node are told, 0 to 4. Default 2. */
+  /** How many relationships away from a node are shown, 0 to 4. Default 2. */
   readonly depth?: number | undefined
-  /** Relationships that are told of a node at the most, nearest first. Default 40. */
+  /** Maximum relationships shown of a node, nearest first. Default 40. */
   readonly relationships?: number | undefined
-  /** Nodes that are found at the most, unless the search says otherwise. Default 10. */
+  /** Maximum nodes of a search that sets no limit itself. Default 10. */
   readonly limit?: number | undefined
 }
 
@@ -23,14 +30,18 @@ const CANDIDATES = 4
 
 export function graphRetriever(graph: GraphDatabase, options: GraphRetrieverOptions = {}): Retriever {
   const { name = graph.name } = options
-  const depth = counted("depth", options.depth ?? 2, 0, 4)
-  const most = counted("relationships", options.relationships ?? 40, 1, 1_000)
-  const usual = counted("limit", options.limit ?? 10, 1, 1_000)
+  const depth = wholeNumber("depth", options.depth ?? 2, 0, 4)
+  const most = wholeNumber("relationships", options.relationships ?? 40, 1, 1_000)
+  const usual = wholeNumber("limit", options.limit ?? 10, 1, 1_000)
   return {
     name,
+    cypher: {
+      schema: async (ask) => graphSchemaText(await graph.schema(ask)),
+      query: (cypher, ask) => graph.query(cypher, ask),
+    },
     async search(query: string, search: SearchOptions = {}): Promise<readonly Found[]> {
       const { signal } = search
-      const limit = counted("limit", search.limit ?? usual, 1, 1_000)
+      const limit = wholeNumber("limit", search.limit ?? usual, 1, 1_000)
       const late = new Set<string>()
       const found = await entities(graph, query, { limit, signal, onLate: (part) => late.add(part) })
       const words = new Set(wordsOfGoal(query))
@@ -38,16 +49,23 @@ export function graphRetriever(graph: GraphDatabase, options: GraphRetrieverOpti
         found.map(async ({ node, score }): Promise<Found> => {
           const { around, isCut } = await neighbourhood(graph, node, { depth, most, words, signal })
           const source = `${graph.id}/${node.labels[0] ?? "node"}/${node.id}`
-          return {
-            text: graphText(node, around, { isCut, late: [...late] }),
-            score,
-            source,
-            title: nameOf(node),
-          }
+          const text = graphText(node, around, { isCut, late: [...late] })
+          return { text, score, ...relevance(query, words, text), source, title: nodeName(node) }
         }),
       )
     },
   }
+}
+
+/** The part of the question's words that a node has to share, with what is around it. */
+const MIN_SHARE = 0.3
+
+/** Words of scripts without spaces cannot be counted: there it is not known. */
+function relevance(query: string, words: ReadonlySet<string>, text: string): Pick<Found, "relevance"> {
+  if (isUnspaced(query) || words.size === 0) return {}
+  const own = new Set(wordsOfName(text))
+  const share = [...words].filter((word) => own.has(word)).length / words.size
+  return { relevance: scaledRelevance(share, MIN_SHARE) }
 }
 
 /** Nodes that the question names; else nodes of the kind that it asks for; else what has a part of a word of it. */
@@ -80,13 +98,17 @@ interface Around {
 }
 
 /** Relationships by their distance; of those equally far, such as the question speaks of first. */
-async function neighbourhood(graph: GraphDatabase, node: GraphNode, { depth, most, words, signal }: Around) {
+async function neighbourhood(
+  graph: GraphDatabase,
+  node: PropertyGraphNode,
+  { depth, most, words, signal }: Around,
+) {
   const known = new Map<string, GraphRelationship>()
   const reached = new Map([[node.id, node]])
   let edge = [node]
   let isCut = false
   for (let step = 0; step < depth && edge.length > 0 && known.size <= most; step += 1) {
-    // One more than are told, beside those that are known and come again.
+    // One more than are shown, besides known ones that come again.
     const limit = most + known.size + 1
     const next = await graph.relationships(edge, { limit, signal })
     isCut ||= next.length >= limit
@@ -104,18 +126,12 @@ function byWords(
   relationships: readonly GraphRelationship[],
   words: ReadonlySet<string>,
 ): GraphRelationship[] {
-  const said = ({ type, from, to }: GraphRelationship) =>
-    [type, ...from.labels, ...to.labels, nameOf(from), nameOf(to)]
+  const matches = ({ type, from, to }: GraphRelationship) =>
+    [type, ...from.labels, ...to.labels, nodeName(from), nodeName(to)]
       .flatMap(wordsOfName)
       .filter((word) => words.has(word)).length
   return relationships
-    .map((relationship) => ({ relationship, hits: said(relationship) }))
+    .map((relationship) => ({ relationship, hits: matches(relationship) }))
     .sort((a, b) => b.hits - a.hits || byId(a.relationship, b.relationship))
     .map(({ relationship }) => relationship)
-}
-
-function counted(name: string, value: number, least: number, most: number): number {
-  if (Number.isInteger(value) && value >= least && value <= most) return value
-  const message = `${name} is a whole number from ${least} to ${most}, and not ${value}.`
-  throw new SuperstepError("OPTION_INVALID", message, { retryable: false })
 }

@@ -1,15 +1,15 @@
 /** A node with what is around it, as text for a prompt: one line a fact. */
 import type { Json } from "@superstep/engine"
 import { clipped } from "@superstep/engine/text"
-import { isNaming, rankOfName } from "./graph-cypher.ts"
-import type { GraphNode, GraphRelationship } from "./graph-database.ts"
+import type { GraphRelationship, PropertyGraphNode } from "./graph-database.ts"
+import { isNaming, rankOfName } from "./graph-database.ts"
 
-const MOST_VALUE = 300
-const MOST_PROPERTIES = 2_000
-const MOST_TEXT = 6_000
+const MAX_VALUE = 300
+const MAX_PROPERTIES = 2_000
+const MAX_TEXT = 6_000
 
 /** What a person would call it. */
-export function nameOf({ id, labels, properties }: GraphNode): string {
+export function nodeName({ id, labels, properties }: PropertyGraphNode): string {
   const named = Object.entries(properties)
     .filter(([, value]) => (typeof value === "string" && value.trim() !== "") || typeof value === "number")
     .sort(
@@ -30,18 +30,18 @@ export interface LeftOut {
 
 /** The node itself, then its relationships, those nearest first. */
 export function graphText(
-  node: GraphNode,
+  node: PropertyGraphNode,
   around: readonly GraphRelationship[],
   { isCut, late }: LeftOut,
 ): string {
-  const lines = [`${nameOf(node)} (${labelsOf(node)})${told(node.properties)}`]
+  const lines = [`${nodeName(node)} (${labelsOf(node)})${propertiesText(node.properties)}`]
   const described = new Set([node.id])
   let length = lines[0]?.length ?? 0
   let isShort = isCut
   for (const { type, from, to, properties } of around) {
-    const line = `${end(from, described)} -[${oneLine(type)}${told(properties)}]-> ${end(to, described)}`
+    const line = `${end(from, described)} -[${oneLine(type)}${propertiesText(properties)}]-> ${end(to, described)}`
     length += line.length + 1
-    if (length > MOST_TEXT) {
+    if (length > MAX_TEXT) {
       isShort = true
       break
     }
@@ -49,32 +49,32 @@ export function graphText(
   }
   if (isShort) lines.push("(There are more relationships, which are not shown.)")
   if (late.length > 0) {
-    lines.push(`(Not looked through, as it took too long: ${clippedLine(late.join(", "), MOST_VALUE)}.)`)
+    lines.push(`(Not looked through, as it took too long: ${clippedLine(late.join(", "), MAX_VALUE)}.)`)
   }
   return lines.join("\n")
 }
 
 /** What it is called, and the first time what else is known of it. */
-function end(node: GraphNode, described: Set<string>): string {
-  const name = nameOf(node)
+function end(node: PropertyGraphNode, described: Set<string>): string {
+  const name = nodeName(node)
   if (described.has(node.id)) return name
   described.add(node.id)
-  return `${name} (${labelsOf(node)})${told(node.properties)}`
+  return `${name} (${labelsOf(node)})${propertiesText(node.properties)}`
 }
 
-function labelsOf({ labels }: GraphNode): string {
+function labelsOf({ labels }: PropertyGraphNode): string {
   return labels.map(oneLine).join(", ") || "node"
 }
 
-function told(properties: Readonly<Record<string, Json>>): string {
+function propertiesText(properties: Readonly<Record<string, Json>>): string {
   const known = Object.entries(properties).filter(([, value]) => value !== null && value !== "")
   if (known.length === 0) return ""
   const all: string[] = []
   let length = 0
   for (const [name, value] of known) {
-    const one = `${clippedLine(name, MOST_VALUE)}: ${shown(value)}`
+    const one = `${clippedLine(name, MAX_VALUE)}: ${shown(value)}`
     length += one.length
-    if (length > MOST_PROPERTIES) {
+    if (length > MAX_PROPERTIES) {
       all.push("…")
       break
     }
@@ -84,7 +84,7 @@ function told(properties: Readonly<Record<string, Json>>): string {
 }
 
 function shown(value: Json): string {
-  return clippedLine(typeof value === "string" ? value : JSON.stringify(value), MOST_VALUE)
+  return clippedLine(typeof value === "string" ? value : JSON.stringify(value), MAX_VALUE)
 }
 
 function clippedLine(text: string, most: number): string {

@@ -1,11 +1,9 @@
 /** How well a node of a graph fits a question, by the words that both have. */
-import { wordsOfGoal } from "../schema/words.ts"
-import { isNaming } from "./graph-cypher.ts"
-import type { GraphNode, GraphQuestion } from "./graph-database.ts"
-import { byId } from "./id-order.ts"
+import { isUnspaced, wordsOfGoal } from "../words.ts"
+import { type GraphQuestion, isNaming, type PropertyGraphNode } from "./graph-database.ts"
 
 const FEWEST_LETTERS = 3
-const MOST_WORDS = 32
+const MAX_WORDS = 32
 
 /** A question as a graph is searched for it. */
 export function graphQuestion(text: string): GraphQuestion {
@@ -17,16 +15,16 @@ export function graphQuestion(text: string): GraphQuestion {
   // Shorter ones are in every text; as a name of their own they are found in the question.
   const long = telling.filter((word) => isUnspaced(word) || word.length >= FEWEST_LETTERS)
   const words = [...new Set(long.length > 0 ? long : telling)]
-  return { text: lowered(text), words: words.slice(0, MOST_WORDS) }
+  return { text: lowered(text), words: words.slice(0, MAX_WORDS) }
 }
 
 export interface ScoredNode {
-  readonly node: GraphNode
+  readonly node: PropertyGraphNode
   readonly score: number
 }
 
 /** The best first; those that have nothing of the question come last. */
-export function scoredNodes(question: string, nodes: readonly GraphNode[]): ScoredNode[] {
+export function scoredNodes(question: string, nodes: readonly PropertyGraphNode[]): ScoredNode[] {
   const texts = nodes.map((node) => ({ node, own: textsOf(node) }))
   const weights = weightsOf(
     new Set(wordsOfGoal(question)),
@@ -53,21 +51,21 @@ interface NodeText {
   readonly isName: boolean
 }
 
-function textsOf({ properties }: GraphNode): NodeText[] {
+function textsOf({ properties }: PropertyGraphNode): NodeText[] {
   return Object.entries(properties).flatMap(([name, value]) =>
     typeof value === "string" ? [{ value, words: new Set(wordsOfGoal(value)), isName: isNaming(name) }] : [],
   )
 }
 
-/** A word that many of the nodes have tells less. */
+/** A word that many of the nodes have counts less. */
 function weightsOf(
   words: ReadonlySet<string>,
   texts: readonly (readonly NodeText[])[],
 ): ReadonlyMap<string, number> {
   const having = new Map<string, number>()
   for (const own of texts) {
-    const said = new Set(own.flatMap((text) => [...text.words].filter((word) => words.has(word))))
-    for (const word of said) having.set(word, (having.get(word) ?? 0) + 1)
+    const found = new Set(own.flatMap((text) => [...text.words].filter((word) => words.has(word))))
+    for (const word of found) having.set(word, (having.get(word) ?? 0) + 1)
   }
   return new Map([...having].map(([word, count]) => [word, 1 / Math.log2(1 + count)]))
 }
@@ -97,8 +95,9 @@ function lowered(text: string): string {
   return text.normalize("NFC").toLowerCase()
 }
 
-function isUnspaced(text: string): boolean {
-  return /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u.test(
-    text,
-  )
+const NUMBERS = new Intl.Collator("en", { numeric: true })
+
+/** Databases give no order of their own, or another each time; ids are the order in which things were made, mostly. */
+export function byId(a: { readonly id: string }, b: { readonly id: string }): number {
+  return NUMBERS.compare(a.id, b.id) || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 }

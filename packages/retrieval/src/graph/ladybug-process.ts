@@ -3,10 +3,10 @@
  * its limit for lists, and reads and writes files. So this one has no secrets in its environment, watches its memory, and
  * can be ended at any time.
  */
-import { UP } from "../child-program.ts"
-import { BoundedRows } from "../sql/bounded-rows.ts"
-import type { LadybugReply, LadybugRequest, LadybugSettings } from "./ladybug-messages.ts"
-import { jsonOf } from "./ladybug-values.ts"
+import type { Json } from "@superstep/engine"
+import { answerParent, programSettings, watchMemory } from "../child-program.ts"
+import { BoundedRows, exactNumber } from "../sql/rows.ts"
+import type { LadybugReply, LadybugRequest, LadybugSettings } from "./ladybug.ts"
 
 /** As much of the package as is used here; it is not always installed, and so its types are not. */
 interface Ladybug {
@@ -42,22 +42,18 @@ interface LadybugResult {
   close(): void
 }
 
-const { module, path, memory } = JSON.parse(process.argv[2] as string) as LadybugSettings
+const { module, path, memory } = programSettings<LadybugSettings>()
+watchMemory(memory)
 
-process.on("disconnect", end)
-setInterval(watchMemory, 20).unref()
-
-try {
-  const { default: ladybug } = (await import(module)) as { default: Ladybug }
-  const database = new ladybug.Database(path, memory, true, true)
-  await database.init()
-  process.on("message", (request: LadybugRequest) => {
-    void answer(new ladybug.Connection(database), request).then((reply) => process.send?.(reply))
-  })
-  process.send?.(UP)
-} catch (error) {
-  process.send?.({ error: "unusable", message: messageOf(error) } satisfies LadybugReply)
-}
+await answerParent<LadybugRequest, LadybugReply>(
+  async () => {
+    const { default: ladybug } = (await import(module)) as { default: Ladybug }
+    const database = new ladybug.Database(path, memory, true, true)
+    await database.init()
+    return (request) => answer(new ladybug.Connection(database), request)
+  },
+  (error) => ({ error: "unusable", message: messageOf(error) }),
+)
 
 async function answer(connection: LadybugConnection, request: LadybugRequest): Promise<LadybugReply> {
   try {
@@ -99,11 +95,58 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-function watchMemory(): void {
-  if (process.memoryUsage.rss() > memory * 1.5 + 256_000_000) end()
+interface InternalId {
+  readonly table: number
+  readonly offset: number
 }
 
-/** At once, whatever is under way: an orderly exit waits for it. */
-function end(): void {
-  process.kill(process.pid, "SIGKILL")
+export function jsonOf(value: unknown): Json {
+  if (value === null || value === undefined) return null
+  if (typeof value === "bigint") return exactNumber(String(value))
+  if (typeof value === "number") return Number.isFinite(value) ? value : String(value)
+  if (typeof value === "string" || typeof value === "boolean") return value
+  if (value instanceof Date) return dateOf(value)
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("base64")
+  if (Array.isArray(value)) return value.map(jsonOf)
+  if (typeof value !== "object") return String(value)
+  return objectOf(value instanceof Map ? Object.fromEntries(value) : (value as Record<string, unknown>))
+}
+
+function objectOf(value: Record<string, unknown>): Json {
+  if (Array.isArray(value._nodes) && Array.isArray(value._rels)) {
+    return { nodes: value._nodes.map(jsonOf), relationships: value._rels.map(jsonOf) }
+  }
+  if (isInternalId(value)) return idOf(value)
+  const { _id, _label, _src, _dst, ...properties } = value
+  if (!isInternalId(_id) || typeof _label !== "string") return propertiesOf(value)
+  const known = propertiesOf(properties, true)
+  if (!isInternalId(_src) || !isInternalId(_dst))
+    return { id: idOf(_id), labels: [_label], properties: known }
+  return { id: idOf(_id), type: _label, from: idOf(_src), to: idOf(_dst), properties: known }
+}
+
+/** Of several tables a node has the properties of all: those of the others are null. */
+function propertiesOf(
+  values: Readonly<Record<string, unknown>>,
+  leaveOutNulls = false,
+): Record<string, Json> {
+  const entries = Object.entries(values).filter(([, value]) => !leaveOutNulls || value !== null)
+  return Object.fromEntries(entries.map(([name, value]) => [name, jsonOf(value)]))
+}
+
+function isInternalId(value: unknown): value is InternalId {
+  if (typeof value !== "object" || value === null) return false
+  const { table, offset, ...others } = value as Record<string, unknown>
+  return typeof table === "number" && typeof offset === "number" && Object.keys(others).length === 0
+}
+
+function idOf({ table, offset }: InternalId): string {
+  return `${table}:${offset}`
+}
+
+/** A day has no time. */
+function dateOf(value: Date): string {
+  if (Number.isNaN(value.getTime())) return "invalid date"
+  const text = value.toISOString()
+  return text.endsWith("T00:00:00.000Z") ? text.slice(0, -14) : text
 }

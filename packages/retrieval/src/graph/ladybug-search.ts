@@ -1,16 +1,16 @@
 /** Our own queries of a Ladybug graph: what is in it, nodes by their texts, their relationships. */
 import type { Json } from "@superstep/engine"
-import type { Column, QueryResult } from "@superstep/engine/patterns"
-import { foundInTime } from "./found-in-time.ts"
-import { quoted, textProperties } from "./graph-cypher.ts"
-import type {
-  GraphFindOptions,
-  GraphLabel,
-  GraphNode,
-  GraphQuestion,
-  GraphRelationship,
-  GraphRelationshipType,
-  GraphSchema,
+import type { AskOptions, QueryResult } from "@superstep/engine/patterns"
+import {
+  foundInTime,
+  type GraphDatabase,
+  type GraphLabel,
+  type GraphRelationship,
+  type GraphRelationshipType,
+  type GraphSchema,
+  type PropertyGraphNode,
+  quotedName,
+  textProperties,
 } from "./graph-database.ts"
 
 export type AskLadybug = (
@@ -19,80 +19,65 @@ export type AskLadybug = (
   signal: AbortSignal | undefined,
 ) => Promise<QueryResult>
 
-export class LadybugSearch {
-  readonly #ask: AskLadybug
+export function ladybugSearch(ask: AskLadybug): Pick<GraphDatabase, "schema" | "find" | "relationships"> {
   /** The file is open for reading, and stays as it was when it was opened. */
-  #known: GraphSchema | undefined
+  let known: GraphSchema | undefined
 
-  constructor(ask: AskLadybug) {
-    this.#ask = ask
-  }
-
-  async schema(signal: AbortSignal | undefined): Promise<GraphSchema> {
-    if (this.#known !== undefined) return this.#known
-    const { rows } = await this.#ask("CALL show_tables() RETURN name, type ORDER BY name", {}, signal)
+  async function schema({ signal }: AskOptions = {}): Promise<GraphSchema> {
+    if (known !== undefined) return known
+    const pairs = async (cypher: string) => (await ask(cypher, {}, signal)).rows as [string, string][]
     const labels: GraphLabel[] = []
     const relationships: GraphRelationshipType[] = []
-    for (const [name, type] of rows as [string, string][]) {
-      const properties = await this.#columns(name, signal)
-      if (type === "NODE") labels.push({ name, properties })
-      if (type === "REL") {
-        relationships.push({ type: name, properties, between: await this.#between(name, signal) })
+    for (const [table, kind] of await pairs("CALL show_tables() RETURN name, type ORDER BY name")) {
+      const columns = await pairs(`CALL table_info(${literal(table)}) RETURN name, type`)
+      const properties = columns.map(([name, type]) => ({ name, type }))
+      if (kind === "NODE") labels.push({ name: table, properties })
+      if (kind === "REL") {
+        const between = await pairs(
+          `CALL show_connection(${literal(table)}) RETURN \`source table name\` AS source, \`destination table name\` AS destination ORDER BY source, destination`,
+        )
+        relationships.push({ type: table, properties, between })
       }
     }
-    this.#known = { labels, relationships }
-    return this.#known
+    known = { labels, relationships }
+    return known
   }
 
-  async find(question: GraphQuestion, options: GraphFindOptions): Promise<GraphNode[]> {
-    const { limit, signal } = options
-    const { text, words } = question
-    const { labels } = await this.schema(signal)
-    const wanted = labels.filter(({ name }) => question.labels?.includes(name) ?? true)
-    const nodes = async (cypher: string, params: Parameters<AskLadybug>[1]) => {
-      const { rows } = await this.#ask(cypher, params, signal)
-      return rows.map(([node]) => node as unknown as GraphNode)
-    }
-    const parts =
-      words.length === 0
-        ? wanted.map(({ name }) => [name, () => nodes(some(name), { limit })] as const)
-        : wanted
-            .filter((label) => textProperties(label).length > 0)
-            .map(
-              (label) => [label.name, () => nodes(scan(label), { text, words: [...words], limit })] as const,
-            )
-    return foundInTime(parts, options)
-  }
+  return {
+    schema,
 
-  async relationships(
-    nodes: readonly GraphNode[],
-    { limit, signal }: GraphFindOptions,
-  ): Promise<GraphRelationship[]> {
-    if (nodes.length === 0) return []
-    const ids = nodes.map(({ id }) => `internal_id(${id.split(":").map(Number).join(", ")})`)
-    const { rows } = await this.#ask(
-      `MATCH (n)-[r]-(m) WHERE id(n) IN [${ids.join(", ")}]
+    async find({ text, words, labels: asked }, options) {
+      const { limit, signal } = options
+      const wanted = (await schema({ signal })).labels.filter(({ name }) => asked?.includes(name) ?? true)
+      const nodes = async (cypher: string, params: Parameters<AskLadybug>[1]) => {
+        const { rows } = await ask(cypher, params, signal)
+        return rows.map(([node]) => node as unknown as PropertyGraphNode)
+      }
+      const parts =
+        words.length === 0
+          ? wanted.map(({ name }) => [name, () => nodes(some(name), { limit })] as const)
+          : wanted
+              .filter((label) => textProperties(label).length > 0)
+              .map(
+                (label) =>
+                  [label.name, () => nodes(scan(label), { text, words: [...words], limit })] as const,
+              )
+      return foundInTime(parts, options)
+    },
+
+    async relationships(nodes, { limit, signal }) {
+      if (nodes.length === 0) return []
+      const ids = nodes.map(({ id }) => `internal_id(${id.split(":").map(Number).join(", ")})`)
+      const { rows } = await ask(
+        `MATCH (n)-[r]-(m) WHERE id(n) IN [${ids.join(", ")}]
 RETURN n, r, m ORDER BY offset(id(r)), cast(id(r) AS STRING) LIMIT $rows`,
-      // Between two of the nodes it is found from both ends.
-      { rows: 2 * limit },
-      signal,
-    )
-    const found = rows.map((row) => relationshipOf(row as unknown as FoundRow))
-    return [...new Map(found.map((one) => [one.id, one])).values()].slice(0, limit)
-  }
-
-  async #columns(table: string, signal: AbortSignal | undefined): Promise<Column[]> {
-    const { rows } = await this.#ask(`CALL table_info(${literal(table)}) RETURN name, type`, {}, signal)
-    return (rows as [string, string][]).map(([name, type]) => ({ name, type }))
-  }
-
-  async #between(table: string, signal: AbortSignal | undefined): Promise<[string, string][]> {
-    const { rows } = await this.#ask(
-      `CALL show_connection(${literal(table)}) RETURN \`source table name\` AS source, \`destination table name\` AS destination ORDER BY source, destination`,
-      {},
-      signal,
-    )
-    return rows as [string, string][]
+        // Between two of the nodes it is found from both ends.
+        { rows: 2 * limit },
+        signal,
+      )
+      const found = rows.map((row) => relationshipOf(row as unknown as FoundRow))
+      return [...new Map(found.map((one) => [one.id, one])).values()].slice(0, limit)
+    },
   }
 }
 
@@ -103,13 +88,13 @@ function literal(text: string): string {
 
 /** Backquotes are in names in pairs only, and Ladybug takes these as they are. */
 function named(name: string): string {
-  return /^(?:[^`]|``)*$/.test(name) ? `\`${name}\`` : quoted(name)
+  return /^(?:[^`]|``)*$/.test(name) ? `\`${name}\`` : quotedName(name)
 }
 
 type FoundRow = readonly [
-  GraphNode,
+  PropertyGraphNode,
   Readonly<Record<"id" | "type" | "from" | "to", string>> & { properties: Record<string, Json> },
-  GraphNode,
+  PropertyGraphNode,
 ]
 
 function relationshipOf([node, { id, type, from, properties }, other]: FoundRow): GraphRelationship {

@@ -109,7 +109,7 @@ describe.skipIf(ladybug === undefined)(
       expect(found.map(({ title }) => title).sort()).toEqual(["New York", "Paris"])
     })
 
-    test("is told and searched whole, whatever its answers are limited to", async () => {
+    test("is described and searched in full, regardless of the limits on answers", async () => {
       const small = ladybugGraph({ id: "town", path, packagesOf, limits: { rows: 1, bytes: 100 } })
       onTestFinished(() => small.close())
       expect(await small.schema()).toEqual(await graph.schema())
@@ -156,7 +156,7 @@ describe.skipIf(ladybug === undefined)(
       expect(await graphRetriever(made).search("Who is Ann?")).toMatchObject([{ title: "Ann" }])
     })
 
-    test("that is no graph, or none at all, says so", async () => {
+    test("that is not a graph, or is missing, is reported", async () => {
       const wrong = join(folder, "wrong")
       writeFileSync(wrong, "no graph ".repeat(1_000))
       for (const given of [wrong, join(folder, "nowhere"), folder]) {
@@ -180,7 +180,7 @@ describe.skipIf(ladybug === undefined)(
   },
 )
 
-test("options that make no sense are told at once", () => {
+test("invalid options are rejected at once", () => {
   expect(() => ladybugGraph({ id: "town", path, memory: 0 })).toThrow("memory is a whole number from 1")
 })
 

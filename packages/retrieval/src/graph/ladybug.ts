@@ -1,18 +1,20 @@
 /** A graph in a Ladybug file that a model may ask: for reading only, within limits. Ladybug runs in a process of its own. */
+
 import { existsSync } from "node:fs"
-import { createRequire } from "node:module"
-import { join, resolve } from "node:path"
+import { resolve } from "node:path"
 import { pathToFileURL } from "node:url"
-import { type Json, SuperstepError } from "@superstep/engine"
+import type { Json, SuperstepError } from "@superstep/engine"
+import { requireAt, requireFrom, resolveOptional } from "@superstep/engine/packages"
 import type { QueryResult } from "@superstep/engine/patterns"
-import { ChildProgram, ProgramEnded, programBeside } from "../child-program.ts"
-import { optionalPackage } from "../optional-package.ts"
-import { failed, refused, timedOut } from "../sql/query-errors.ts"
-import { limitsOf, type QueryLimits, wholeNumber } from "../sql/query-limits.ts"
+import { ChildProgram, ProgramEnded } from "../child-program.ts"
+import { OpenOnce } from "../connections.ts"
+import { fatal, wholeNumber } from "../errors.ts"
+import { programBeside } from "../packages.ts"
+import { closed, failed, limitsOf, type QueryLimits, refused, timedOut } from "../sql/queries.ts"
+import type { KnownLimits } from "../sql/rows.ts"
 import { checkCypher } from "./cypher-guard.ts"
 import type { GraphDatabase, GraphQueryOptions } from "./graph-database.ts"
-import type { LadybugReply, LadybugRequest } from "./ladybug-messages.ts"
-import { LadybugSearch } from "./ladybug-search.ts"
+import { ladybugSearch } from "./ladybug-search.ts"
 
 export interface LadybugOptions {
   readonly id: string
@@ -29,111 +31,105 @@ export interface LadybugOptions {
 
 export function ladybugGraph(options: LadybugOptions): GraphDatabase {
   const { id, name = id } = options
-  const file = new LadybugFile(options)
-  const search = new LadybugSearch((cypher, params, signal) =>
-    file.run(cypher, { params, signal, ...OWN_LIMITS }),
-  )
+  const file = ladybugFile(options)
   return {
     id,
     name,
-    schema: (ask) => search.schema(ask?.signal),
+    ...ladybugSearch((cypher, params, signal) => file.run(cypher, { params, signal, ...OWN_LIMITS })),
     query: async (cypher, query) => file.run(checkCypher(cypher), query),
-    find: (question, find) => search.find(question, find),
-    relationships: (nodes, find) => search.relationships(nodes, find),
-    close: async () => file.close(),
+    close: () => file.close(),
   }
 }
 
 /** Rows and bytes of our own queries, which say themselves how much they want: a schema is not cut where an answer is. */
 const OWN_LIMITS = { rows: 1_000_000, bytes: 64_000_000 }
-
-/** What a query that is late gets to end by itself. */
+/** Milliseconds for a late query to end by itself. */
 const GRACE = 1_000
 
-/** Runs what it is given: whatever comes from outside has been checked before. */
-export class LadybugFile {
-  readonly #options: LadybugOptions
-  readonly #memory: number
-  #program: Promise<ChildProgram<LadybugRequest, LadybugReply>> | undefined
-  #isClosed = false
+/** Runs any query: those from outside must be checked before. */
+export function ladybugFile(options: LadybugOptions) {
+  const { id } = options
+  const memory = wholeNumber("memory", options.memory ?? 512)
+  let isClosed = false
+  const opened = new OpenOnce(async () => startProgram(options, memory))
 
-  constructor(options: LadybugOptions) {
-    this.#options = options
-    this.#memory = wholeNumber("memory", options.memory ?? 512)
-  }
-
-  async run(cypher: string, query: GraphQueryOptions = {}): Promise<QueryResult> {
-    const limits = limitsOf(query, this.#options.limits)
-    const { params = {}, signal } = query
-    const program = await this.#open()
-    try {
-      const reply = await program.ask(
-        { cypher, params: params as Readonly<Record<string, Json>>, limits },
-        { timeout: limits.timeout + GRACE, signal },
-      )
-      if ("ok" in reply) return reply.ok
-      throw this.#errorOf(reply, limits.timeout)
-    } catch (error) {
-      throw error instanceof ProgramEnded ? this.#ended(error, limits.timeout) : error
-    }
-  }
-
-  async close(): Promise<void> {
-    this.#isClosed = true
-    const program = await this.#program?.catch(() => undefined)
-    program?.close()
-  }
-
-  /** A failure is tried again by the next caller. */
-  #open(): Promise<ChildProgram<LadybugRequest, LadybugReply>> {
-    if (this.#isClosed) return Promise.reject(this.#closed())
-    this.#program ??= this.#start()
-    const program = this.#program
-    program.catch(() => {
-      if (this.#program === program) this.#program = undefined
-    })
-    return program
-  }
-
-  async #start(): Promise<ChildProgram<LadybugRequest, LadybugReply>> {
-    const { id, packagesOf } = this.#options
-    const path = resolve(this.#options.path)
-    if (!existsSync(path)) {
-      const message = `The graph ${id} is not there: there is no file ${path}. Check the path.`
-      throw new SuperstepError("DATABASE_UNREACHABLE", message, { retryable: false })
-    }
-    const require = createRequire(
-      packagesOf === undefined ? import.meta.url : join(resolve(packagesOf), "package.json"),
-    )
-    const module = await optionalPackage("@ladybugdb/core", "A Ladybug graph", async () =>
-      require.resolve("@ladybugdb/core"),
-    )
-    return new ChildProgram(programBeside(import.meta.url, "ladybug-process"), {
-      module: pathToFileURL(module).href,
-      path,
-      memory: this.#memory * 1_000_000,
-    })
-  }
-
-  #errorOf({ error, message }: Exclude<LadybugReply, { ok: unknown }>, timeout: number): SuperstepError {
-    if (error === "timeout") return timedOut(timeout)
-    if (error === "refused") return refused(message.replace(/[.!]\s*$/, ""))
-    if (error === "failed") return failed(message)
-    const text = `The graph ${this.#options.id} cannot be opened: ${message}`
-    return new SuperstepError("DATABASE_UNREACHABLE", text, { retryable: false })
-  }
-
-  #ended({ why, exit }: ProgramEnded, timeout: number): SuperstepError {
-    if (why === "closed") return this.#closed()
+  function ended({ why, exit }: ProgramEnded, timeout: number): SuperstepError {
+    if (why === "closed") return closed(`graph ${id}`)
     if (why === "late") return timedOut(timeout)
     return exit === "SIGKILL"
-      ? failed(`it took more memory than the ${this.#memory} MB it may.`)
+      ? failed(`it took more memory than the ${memory} MB it may.`)
       : failed(`Ladybug ended because of it (${exit}).`)
   }
 
-  #closed(): SuperstepError {
-    return new SuperstepError("DATABASE_CLOSED", `The graph ${this.#options.id} is closed.`, {
-      retryable: false,
-    })
+  return {
+    async run(cypher: string, query: GraphQueryOptions = {}): Promise<QueryResult> {
+      const limits = limitsOf(query, options.limits)
+      const { timeout } = limits
+      const { params = {}, signal } = query
+      if (isClosed) throw closed(`graph ${id}`)
+      const program = await opened.get()
+      const reply = await program
+        .ask({ cypher, params, limits }, { timeout: timeout + GRACE, signal })
+        .catch((error) => {
+          throw error instanceof ProgramEnded ? ended(error, timeout) : error
+        })
+      if ("ok" in reply) return reply.ok
+      const { error, message } = reply
+      if (error === "timeout") throw timedOut(timeout)
+      if (error === "refused") throw refused(message.replace(/[.!]\s*$/, ""))
+      if (error === "failed") throw failed(message)
+      throw unusable(`The graph ${id} cannot be opened: ${message}`)
+    },
+
+    async close(): Promise<void> {
+      isClosed = true
+      const program = await opened.current()
+      program?.close()
+    },
   }
+}
+
+function startProgram(
+  { id, packagesOf, path: given }: LadybugOptions,
+  memory: number,
+): ChildProgram<LadybugRequest, LadybugReply> {
+  const path = resolve(given)
+  if (!existsSync(path)) {
+    throw unusable(`The graph ${id} is missing: there is no file ${path}. Check the path.`)
+  }
+  const module = resolveOptional(
+    { name: "@ladybugdb/core", neededBy: "A Ladybug graph" },
+    packagesOf === undefined ? requireFrom(import.meta.url) : requireAt(resolve(packagesOf, "package.json")),
+  )
+  return new ChildProgram(programBeside(import.meta.url, "ladybug-process"), {
+    module: pathToFileURL(module).href,
+    path,
+    memory: memory * 1_000_000,
+  })
+}
+
+function unusable(message: string): SuperstepError {
+  return fatal("DATABASE_UNREACHABLE", message)
+}
+
+export interface LadybugRequest {
+  readonly cypher: string
+  readonly params: Readonly<Record<string, Json>>
+  readonly limits: KnownLimits
+}
+
+export type LadybugReply =
+  | { readonly ok: QueryResult }
+  | {
+      readonly error: "unusable" | "refused" | "failed" | "timeout"
+      readonly message: string
+    }
+
+/** The program's only argument, as JSON. */
+export interface LadybugSettings {
+  /** The address of the package's module. */
+  readonly module: string
+  readonly path: string
+  /** Bytes. */
+  readonly memory: number
 }

@@ -2,17 +2,17 @@
  * Connections to a Neo4j server.
  *
  * N1 Everything is asked in a transaction that may only read and is rolled back.
- * N2 A query ends in its time or with its caller's signal: the server is told to stop, and is not waited for.
- * N3 A connection that does not come back is given up together with its driver; what else is under way there ends first.
+ * N2 A query ends in its time or with its caller's signal: the server is asked to stop, and is not waited for.
+ * N3 A connection that does not come back is abandoned together with its driver; its other running queries end first.
  */
-import { SuperstepError } from "@superstep/engine"
+
+import { isSuperstepError, SuperstepError } from "@superstep/engine"
 import { untilAborted } from "@superstep/engine/tools"
 import type { Driver, Session } from "neo4j-driver"
-import { optionalPackage } from "../optional-package.ts"
-import { timedOut } from "../sql/query-errors.ts"
-import { wholeNumber } from "../sql/query-limits.ts"
-import { Turns } from "../sql/turns.ts"
-import { graphError } from "./neo4j-errors.ts"
+import { OpenOnce, Turns } from "../connections.ts"
+import { invalidOption, wholeNumber } from "../errors.ts"
+import { optionalPackage } from "../packages.ts"
+import { closed, failed, refused, timedOut } from "../sql/queries.ts"
 
 export type Neo4j = typeof import("neo4j-driver")
 
@@ -53,7 +53,7 @@ export class Neo4jSessions {
   readonly #connection: Neo4jConnection
   readonly #address: string
   readonly #turns: Turns
-  #opened: Promise<Opened> | undefined
+  readonly #opened = new OpenOnce(() => this.#connect())
   #isClosed = false
 
   constructor(connection: Neo4jConnection) {
@@ -74,16 +74,14 @@ export class Neo4jSessions {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    const opened = await this.#opened?.catch(() => undefined)
-    this.#opened = undefined
-    await opened?.driver.close()
+    await (await this.#opened.forget())?.driver.close()
   }
 
   async #run(query: Neo4jQuery): Promise<void> {
     const { timeout, signal } = query
     const { id, database, connectTimeout } = this.#connection
     const opened = await this.#open()
-    // While the driver was loaded nobody listened to it.
+    // The signal was not observed while the driver was loaded.
     signal?.throwIfAborted()
     const { neo4j, driver } = opened
     const session = driver.session({
@@ -105,7 +103,7 @@ export class Neo4jSessions {
       await untilAborted(readOnly(session, neo4j, query, begun), stop.signal)
     } catch (error) {
       signal?.throwIfAborted()
-      if (this.#isClosed) throw this.#closed()
+      if (this.#isClosed) throw closed(`graph ${id}`)
       throw graphError(id, this.#address, timeout, error)
     } finally {
       clearTimeout(timer)
@@ -114,7 +112,7 @@ export class Neo4jSessions {
     }
   }
 
-  /** Tells the server to stop what is still under way. */
+  /** Asks the server to stop what is still running. */
   async #leave(opened: Opened, session: Session): Promise<void> {
     let isStuck = false
     const timer = setTimeout(() => {
@@ -131,26 +129,20 @@ export class Neo4jSessions {
   }
 
   #giveUp(opened: Opened): void {
-    void this.#opened?.then((current) => {
-      if (current === opened) this.#opened = undefined
+    void this.#opened.current().then((current) => {
+      if (current === opened) void this.#opened.forget()
     })
     if (opened.users === opened.stuck) opened.driver.close().catch(() => undefined)
   }
 
   async #open(): Promise<Opened> {
-    if (this.#isClosed) throw this.#closed()
-    this.#opened ??= this.#connect()
-    const opened = this.#opened
-    opened.catch(() => {
-      if (this.#opened === opened) this.#opened = undefined
-    })
-    return opened
+    if (this.#isClosed) throw closed(`graph ${this.#connection.id}`)
+    return await this.#opened.get()
   }
 
   async #connect(): Promise<Opened> {
     const { url, user, password, connections, connectTimeout } = this.#connection
-    const module = await optionalPackage("neo4j-driver", "A Neo4j graph", () => import("neo4j-driver"))
-    const neo4j = module.default
+    const { default: neo4j } = await optionalPackage<{ default: Neo4j }>("neo4j-driver", "A Neo4j graph")
     const auth = user === undefined ? undefined : neo4j.auth.basic(user, password ?? "")
     const driver = neo4j.driver(url, auth, {
       useBigInt: true,
@@ -161,12 +153,6 @@ export class Neo4jSessions {
       connectionAcquisitionTimeout: connectTimeout + GRACE,
     })
     return { neo4j, driver, users: 0, stuck: 0 }
-  }
-
-  #closed(): SuperstepError {
-    return new SuperstepError("DATABASE_CLOSED", `The graph ${this.#connection.id} is closed.`, {
-      retryable: false,
-    })
   }
 }
 
@@ -189,17 +175,68 @@ async function readOnly(session: Session, neo4j: Neo4j, query: Neo4jQuery, begun
 
 function addressOf({ id, url }: Neo4jConnection): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
+  const invalid = (why: string) => invalidOption(`The address of the graph ${id} ${why}`)
   if (
     parsed === undefined ||
     !/^(?:bolt|neo4j)(?:\+s|\+ssc)?:$/.test(parsed.protocol) ||
     parsed.host === ""
   ) {
-    const message = `The address of the graph ${id} is none: bolt://host:7687, or neo4j+s://host for one with TLS.`
-    throw new SuperstepError("OPTION_INVALID", message, { retryable: false })
+    throw invalid(`is none: bolt://host:7687, or neo4j+s://host for one with TLS.`)
   }
   if (parsed.username !== "" || parsed.password !== "") {
-    const message = `The address of the graph ${id} has a user or a password: give them as \`user\` and \`password\`.`
-    throw new SuperstepError("OPTION_INVALID", message, { retryable: false })
+    throw invalid("has a user or a password: give them as `user` and `password`.")
   }
   return parsed.host
+}
+
+interface ServerError {
+  readonly code?: string
+  readonly message: string
+}
+
+const TIMEOUTS = [
+  "Neo.ClientError.Transaction.TransactionTimedOut",
+  "Neo.ClientError.Transaction.TransactionTimedOutClientConfiguration",
+  "Neo.TransientError.Transaction.Terminated",
+  "Neo.ClientError.Transaction.TransactionTerminated",
+]
+const REFUSALS = [
+  "Neo.ClientError.Statement.AccessMode",
+  "Neo.ClientError.General.ForbiddenOnReadOnlyDatabase",
+]
+const UNREACHABLE = ["ServiceUnavailable", "SessionExpired", "N/A"]
+/** It starts, or changes its leader. */
+const UNAVAILABLE = /^Neo\.TransientError\.\w+\.DatabaseUnavailable$/
+const LOGIN = "Neo.ClientError.Security."
+
+function graphError(id: string, address: string, timeout: number, error: unknown): unknown {
+  if (isSuperstepError(error) || !(error instanceof Error)) return error
+  const { code = "N/A", message } = error as ServerError
+  if (TIMEOUTS.includes(code)) return timedOut(timeout, error)
+  if (REFUSALS.includes(code) || code === `${LOGIN}Forbidden`) return refused(ended(message), error)
+  const unreachable = (what: string, advice: string, retryable = false) =>
+    new SuperstepError("DATABASE_UNREACHABLE", `The graph ${id} at ${address} ${what} ${advice}`, {
+      cause: error,
+      retryable,
+    })
+  if (code.startsWith(LOGIN)) {
+    return unreachable(`does not let the user in: ${message}`, "Check the user and the password.")
+  }
+  if (code === "Neo.ClientError.Database.DatabaseNotFound") {
+    return unreachable(`is not there: ${message}`, "Check the name of the database.")
+  }
+  if (UNREACHABLE.includes(code) || UNAVAILABLE.test(code)) {
+    const advice = "Check the address, and that the server is running."
+    return unreachable(`cannot be reached: ${firstLine(message)}`, advice, true)
+  }
+  return failed(message, error)
+}
+
+function ended(message: string): string {
+  return message.replace(/\.\s*$/, "")
+}
+
+function firstLine(message: string): string {
+  const line = message.split("\n")[0] ?? message
+  return line.endsWith(".") ? line : `${line}.`
 }

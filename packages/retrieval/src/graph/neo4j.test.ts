@@ -1,13 +1,13 @@
-/** Neo4j's own driver against a server that speaks Bolt and is no Neo4j: what is said to it, and what we make of its answers. */
+/** Neo4j's own driver against a stand-in server that speaks Bolt: the messages it receives, and how its answers are read. */
 import { describe, expect, onTestFinished, test } from "vitest"
 import { goalBackends } from "../goal-backends.ts"
 import {
   type Asked,
+  type BoltAnswer,
   type BoltServer,
   boltServer,
   node,
   relationship,
-  type Told,
 } from "./bolt-server.test-support.ts"
 import { CYPHER_ATTACKS } from "./cypher-attacks.test-support.ts"
 import { graphRetriever } from "./graph-retriever.ts"
@@ -20,7 +20,7 @@ function graphAt({ url }: { url: string }, options: Partial<Neo4jOptions> = {}) 
   return graph
 }
 
-const rowsOf = (...rows: unknown[][]): Told => ({
+const rowsOf = (...rows: unknown[][]): BoltAnswer => ({
   fields: (rows[0] ?? []).map((_, index) => `c${index}`),
   rows,
 })
@@ -35,8 +35,8 @@ const codeOf = (work: Promise<unknown>) =>
     (error: { code: string }) => error.code,
   )
 
-const inTransactions = ({ said }: BoltServer) =>
-  said.filter((name) => !["HELLO", "LOGON", "GOODBYE", "RESET"].includes(name))
+const inTransactions = ({ received }: BoltServer) =>
+  received.filter((name) => !["HELLO", "LOGON", "GOODBYE", "RESET"].includes(name))
 
 describe("a query", () => {
   test("runs in a transaction that may only read, has a time limit and is rolled back (N1)", async () => {
@@ -63,7 +63,7 @@ describe("a query", () => {
     for (const cypher of Object.values(CYPHER_ATTACKS)) {
       expect(await codeOf(graph.query(cypher)), cypher).toBe("QUERY_REFUSED")
     }
-    expect(server.said).toEqual([])
+    expect(server.received).toEqual([])
   })
 
   test("gives nodes, relationships, paths and all kinds of values as JSON", async () => {
@@ -124,7 +124,7 @@ describe("a query", () => {
     const graph = graphAt(server, { connections: 1 })
     expect(await codeOf(graph.query("MATCH (n) RETURN n", { timeout: 20 }))).toBe("QUERY_TIMEOUT")
     expect((await graph.query("RETURN 1")).rows).toEqual([[1]])
-    expect(server.said).toContain("RESET")
+    expect(server.received).toContain("RESET")
   })
 
   test("on a connection that is deaf is given up, and the next one gets another (N3)", async () => {
@@ -135,7 +135,7 @@ describe("a query", () => {
     expect(server.connections).toBe(2)
   })
 
-  test("ends when its caller gives up, and the server is told", async () => {
+  test("ends when its caller aborts, and the server receives a RESET", async () => {
     const stop = new AbortController()
     const server = await boltServer(() => {
       queueMicrotask(() => stop.abort(new Error("enough")))
@@ -143,7 +143,7 @@ describe("a query", () => {
     })
     const graph = graphAt(server)
     await expect(graph.query("MATCH (n) RETURN n", { signal: stop.signal })).rejects.toThrow("enough")
-    await expect.poll(() => server.said, { timeout: 30_000 }).toContain("RESET")
+    await expect.poll(() => server.received, { timeout: 30_000 }).toContain("RESET")
   })
 
   test("whose caller gives up while the driver is loaded never gets to the server", async () => {
@@ -228,8 +228,8 @@ const ann = node(1n, ["Person"], { name: "Ann" })
 const paris = node(2n, ["City"], { name: "Paris", country: "France" })
 const livesIn = relationship(7n, "LIVES_IN", 1n, 2n, { since: 2000n })
 
-/** A town of one person and one city, as Neo4j would tell of it. */
-function town({ cypher, params }: Asked, indexes: unknown[][] = []): Told {
+/** A town of one person and one city, as Neo4j would return it. */
+function town({ cypher, params }: Asked, indexes: unknown[][] = []): BoltAnswer {
   if (cypher.includes("FULLTEXT INDEXES")) return rowsOf(...indexes)
   if (cypher.includes("db.labels")) return rowsOf(["City"], ["Person"])
   if (cypher.includes("db.relationshipTypes")) return rowsOf(["LIVES_IN"])
@@ -247,7 +247,7 @@ function town({ cypher, params }: Asked, indexes: unknown[][] = []): Told {
 }
 
 describe("what is in the graph", () => {
-  test("is told by samples of its labels and types", async () => {
+  test("is described by samples of its labels and types", async () => {
     const graph = graphAt(await boltServer((asked) => town(asked)))
     expect(await graph.schema()).toEqual({
       labels: [
@@ -272,7 +272,7 @@ describe("what is in the graph", () => {
     })
   })
 
-  test("is found by its texts and told with its neighbours and where it is from", async () => {
+  test("is found by its texts and returned with its neighbours and its source", async () => {
     const server = await boltServer((asked) => town(asked))
     const found = await graphRetriever(graphAt(server)).search("Where does Ann live?")
     expect(found).toEqual([
@@ -280,6 +280,7 @@ describe("what is in the graph", () => {
         title: "Ann",
         source: "town/Person/4:x:1",
         score: expect.any(Number),
+        relevance: expect.any(Number),
         text: "Ann (Person) {name: Ann}\nAnn -[LIVES_IN {since: 2000}]-> Paris (City) {name: Paris, country: France}",
       },
     ])
@@ -301,7 +302,7 @@ describe("what is in the graph", () => {
     expect(server.asked.filter(({ cypher }) => /:`City`\)\nWITH/.test(cypher))).toHaveLength(1)
   })
 
-  test("is found where a name is mostly, and not always, a text", async () => {
+  test("is found where a name is usually, but not always, a string", async () => {
     const server = await boltServer((asked) =>
       /`Person`.*properties\(n\)/.test(asked.cypher)
         ? rowsOf([{ name: 7n }], [{ name: "Ann" }])
@@ -321,7 +322,7 @@ describe("what is in the graph", () => {
     expect(await find(["Person"])).toEqual([])
   })
 
-  test("and not looked through in time is told of with what is found", async () => {
+  test("that was not scanned in time is mentioned in the results", async () => {
     const server = await boltServer((asked) => {
       const isLate = asked.cypher.includes(":`Person`)\nWITH")
       const code = "Neo.ClientError.Transaction.TransactionTimedOut"
@@ -346,7 +347,7 @@ describe("what is in the graph", () => {
 })
 
 test.each([{ connections: 0 }, { connections: 1.5 }, { connectTimeout: -1 }])(
-  "options that make no sense are told at once: %j",
+  "invalid options are rejected at once: %j",
   (options) => {
     expect(() => neo4jGraph({ id: "town", url: "bolt://localhost", ...options })).toThrow(
       "is a whole number from 1",

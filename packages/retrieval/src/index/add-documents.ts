@@ -1,19 +1,30 @@
 /**
- * Documents brought into the index: those that are new or have changed, in batches, so that neither a file nor a batch of
- * files is ever held as a whole. What is stopped in the middle is gone on with the next time.
+ * Adds new and changed documents to the index, in batches, so that no file is ever held as a whole. Interrupted work
+ * continues the next time.
  */
+
 import { createHash, randomUUID } from "node:crypto"
 import { setImmediate as nextTurn } from "node:timers/promises"
-import { isSuperstepError, SuperstepError } from "@superstep/engine"
-import { CHUNK_OVERLAP, CHUNK_SIZE, type Chunk, type ChunkOptions, chunksOf, type Part } from "./chunks.ts"
+import { isSuperstepError } from "@superstep/engine"
+import { invalidOption } from "../errors.ts"
+import {
+  CHUNK_OVERLAP,
+  CHUNK_SIZE,
+  type Chunk,
+  type ChunkOptions,
+  chunksOf,
+  type DocumentFacts,
+  type DocumentPart,
+  type Part,
+} from "./chunks.ts"
 import type { ChunkVectors, Documents, NewDocument } from "./documents.ts"
-import { embeddedWith, remember } from "./embedded-with.ts"
 import { type Embeddings, embedAll } from "./embeddings/embeddings.ts"
 import type { IndexFile } from "./index-file.ts"
-import { examine } from "./readers/encoding.ts"
-import { type DocumentType, readFileParts, readGivenParts } from "./readers/read-document.ts"
+import { type DocumentType, readFileParts, readTextParts } from "./readers/read-document.ts"
+import { examine } from "./readers/text-file.ts"
+import { embeddedWith, remember } from "./vectors.ts"
 
-export interface GivenDocument {
+export interface TextDocument {
   /** What it is to be cited by. */
   readonly source: string
   readonly text: string
@@ -45,7 +56,7 @@ export interface AddResult {
 }
 
 /** A document, or a file that is one. */
-export type Item = (GivenDocument | { readonly path: string }) & { readonly bytes: number }
+export type Item = (TextDocument | { readonly path: string }) & { readonly bytes: number }
 
 export interface Adding {
   readonly file: IndexFile
@@ -63,12 +74,12 @@ const BATCH = 1_000
 const EMBEDDED_BATCH = 64
 /** Documents at a time, while others wait for their vectors. */
 const PARALLEL = 4
-/** To be counted up when a reader or the chunks that are made of a text change: documents are then read again. */
-const READERS = 2
-/** How the settings of a document begin that is no file. */
-const GIVEN = "given|"
+/** Increase it when a reader or the chunking changes: documents are then read again. */
+const READERS = 3
+/** The prefix of the settings of a document that is not a file. */
+const NOT_A_FILE = "given|"
 
-export const isFile = ({ settings }: Pick<NewDocument, "settings">) => !settings.startsWith(GIVEN)
+export const isFile = ({ settings }: Pick<NewDocument, "settings">) => !settings.startsWith(NOT_A_FILE)
 
 export async function addDocuments(
   items: readonly Item[],
@@ -143,7 +154,10 @@ async function addOne(
   let count = 0
   try {
     for await (const batch of batches(
-      chunksOf(parts(), chunk),
+      chunksOf(
+        textOf(parts(), (facts) => documents.describe(writing, facts)),
+        chunk,
+      ),
       embeddings === undefined ? BATCH : EMBEDDED_BATCH,
     )) {
       signal?.throwIfAborted()
@@ -169,11 +183,22 @@ async function addOne(
   return before === undefined ? "added" : "changed"
 }
 
+/** The text of a document; what it says of itself is noted. */
+async function* textOf(
+  parts: AsyncIterable<DocumentPart>,
+  note: (facts: DocumentFacts) => void,
+): AsyncGenerator<Part> {
+  for await (const part of parts) {
+    if (!("facts" in part)) yield part
+    else if (part.facts.author !== undefined || part.facts.date !== undefined) note(part.facts)
+  }
+}
+
 async function opened(
   item: Item,
   source: string,
   { embeddings, chunk, signal }: Adding,
-): Promise<{ document: NewDocument; parts: () => AsyncIterable<Part> }> {
+): Promise<{ document: NewDocument; parts: () => AsyncIterable<DocumentPart> }> {
   const { size = CHUNK_SIZE, overlap = CHUNK_OVERLAP } = chunk
   const settings = [READERS, size, overlap, embeddings?.name ?? ""].join("|")
   if ("path" in item) {
@@ -187,8 +212,8 @@ async function opened(
   const { text, type = "text", bytes } = item
   const hash = createHash("sha256").update(`${type}\n${text}`).digest("hex")
   return {
-    document: { source, hash, settings: `${GIVEN}${settings}`, bytes },
-    parts: () => readGivenParts(text, type, signal),
+    document: { source, hash, settings: `${NOT_A_FILE}${settings}`, bytes },
+    parts: () => readTextParts(text, type, signal),
   }
 }
 
@@ -215,7 +240,7 @@ async function* batches<T>(all: AsyncIterable<T>, size: number): AsyncGenerator<
   if (batch.length > 0) yield batch
 }
 
-/** What is told of the document while the others go on; undefined: nothing can go on. */
+/** What is wrong with this document alone; undefined: adding cannot continue. */
 export function problemOf(error: unknown): string | undefined {
   if (isSuperstepError(error)) {
     return /^DOCUMENT_/.test(error.code) || error.code === "PACKAGE_MISSING" ? error.message : undefined
@@ -227,13 +252,10 @@ export function problemOf(error: unknown): string | undefined {
   return message
 }
 
-export function given(document: GivenDocument): Item {
+export function itemOf(document: TextDocument): Item {
   const { source, text } = document
   if (typeof source !== "string" || source.trim() === "" || typeof text !== "string") {
-    throw new SuperstepError(
-      "OPTION_INVALID",
-      "A document to add has a source, which is not empty, and a text.",
-    )
+    throw invalidOption("A document to add has a source, which is not empty, and a string as text.")
   }
   return { ...document, bytes: Buffer.byteLength(text) }
 }

@@ -1,15 +1,15 @@
-/** Adds a file to an index, says on stdout when something is written, and stands still after so many lines to be killed. */
+/** Adds a file to an index, prints a line for each write, and blocks after a number of lines so that the test can kill it. */
 import { documentIndex } from "./document-index.ts"
 
 const [file = "", root = "", path = "", lines = ""] = process.argv.slice(2)
 const index = documentIndex(file, { root, embeddings: { name: "slow", dimensions: 8, embed: vectors } })
-let told = 0
+let reports = 0
 await index.add([path], {
   onProgress({ chunks }) {
-    // To a pipe this is done before it returns.
+    // Writes to a pipe are synchronous.
     process.stdout.write(`${chunks}\n`)
-    told += 1
-    if (told === Number(lines)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+    reports += 1
+    if (reports === Number(lines)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
   },
 })
 

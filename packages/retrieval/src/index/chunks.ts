@@ -1,33 +1,43 @@
 /**
- * Text cut into chunks for search: about so many characters, at the end of a paragraph or else of a sentence, with some
- * overlap. The text comes in parts of any size and is never held as a whole: what waits is at most one part and one chunk.
- * The same text gives the same chunks, however it is parted.
+ * Cuts text into chunks of similar size for search: at the end of a paragraph or else of a sentence, with some overlap. The
+ * text arrives in parts of any size and is never held as a whole: at most one part and one chunk are buffered. The same text
+ * results in the same chunks, however it is split into parts.
  */
 
 /** Where something stands: on a line of a file, or on a page of a document. */
-export interface Place {
+export interface ChunkPosition {
   readonly line?: number | undefined
   readonly page?: number | undefined
 }
 
-/** What readers give. A section ends the chunk before it, and titles those that follow. */
+/** What a document says of itself. */
+export interface DocumentFacts {
+  readonly author?: string | undefined
+  /** 2026-03-14 */
+  readonly date?: string | undefined
+}
+
+/** What readers give: text, and what is known of the document. */
+export type DocumentPart = Part | { readonly facts: DocumentFacts }
+
+/** A section ends the chunk before it, and titles those that follow. */
 export type Part =
   | { readonly section: { readonly title?: string | undefined } }
-  | (Place & { readonly text: string })
+  | (ChunkPosition & { readonly text: string })
 
-export interface Chunk extends Place {
+export interface Chunk extends ChunkPosition {
   readonly text: string
   readonly title?: string | undefined
 }
 
 export interface ChunkOptions {
-  /** Characters of a chunk at the most. Default 800. */
+  /** Maximum characters of a chunk. Default 800. */
   readonly size?: number | undefined
   /** How many of them the next chunk has too, about. Default 100. */
   readonly overlap?: number | undefined
 }
 
-interface Mark extends Place {
+interface Mark extends ChunkPosition {
   readonly offset: number
 }
 
@@ -116,7 +126,7 @@ function isInsidePair(text: string, at: number): boolean {
   return /[\uD800-\uDBFF]/.test(text[at - 1] ?? "") && /[\uDC00-\uDFFF]/.test(text[at] ?? "")
 }
 
-function placeAt(text: string, marks: readonly Mark[], offset: number): Place {
+function placeAt(text: string, marks: readonly Mark[], offset: number): ChunkPosition {
   const mark = marks.findLast((one) => one.offset <= offset)
   if (mark?.line === undefined) return { page: mark?.page }
   return { line: mark.line + lineBreaks(text, mark.offset, offset) }

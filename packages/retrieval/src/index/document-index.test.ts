@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { documentIndex } from "./document-index.ts"
 import { freshFolder, meaningEmbeddings, openIndex, pdf, put } from "./index.test-support.ts"
 
-// Whoever runs the tests may be allowed to look into every folder.
+// The user who runs the tests may have access to every folder.
 vi.mock("node:fs/promises", { spy: true })
 
 const guide = `# Guide
@@ -37,7 +37,27 @@ describe("an index of files", () => {
     expect(first?.score).toBeGreaterThan(0)
   })
 
-  test("finds nothing for a query without words, and what the query's signs would mean to SQLite is not done", async () => {
+  test("has the author and the date that Markdown, pages and PDF files state", async () => {
+    const folder = freshFolder({
+      "note.md": "---\nauthor: Ada\ndate: 2026-03-14\n---\n\nOwls hunt at night.\n",
+      "page.html":
+        '<meta name="author" content="Grace"><meta name="date" content="2025-01"><p>Owls are quiet.',
+      "paper.pdf": pdf(["Owls have big eyes."], "/Author (Mary) /CreationDate (D:20240229120000Z)"),
+      "plain.txt": "Owls eat mice.\n",
+    })
+    const index = openIndex(folder)
+    await index.add([folder])
+    const found = await index.search("owls")
+    const facts = found.map(({ source, author, date }) => [source.split(/[:#]/)[0], author, date])
+    expect(facts.sort()).toEqual([
+      ["note.md", "Ada", "2026-03-14"],
+      ["page.html", "Grace", "2025-01"],
+      ["paper.pdf", "Mary", "2024-02-29"],
+      ["plain.txt", undefined, undefined],
+    ])
+  })
+
+  test("finds nothing for a query without words, and ignores SQLite's query syntax", async () => {
     const folder = freshFolder({ "a.txt": 'x AND y: NEAR "quoted" (brackets) * - col:title' })
     const index = openIndex(folder)
     await index.add([folder])
@@ -66,7 +86,7 @@ describe("an index of files", () => {
     expect(await index.search("cafe zurich")).toMatchObject([{ source: "b.txt:1" }])
   })
 
-  test("reads only what is new or has changed, and forgets what is gone when it is told to", async () => {
+  test("reads only new and changed documents, and removes missing ones with prune", async () => {
     const folder = freshFolder({
       "d/a.txt": "apples",
       "d/b.txt": "bananas",
@@ -111,7 +131,7 @@ describe("an index of files", () => {
     expect(await index.remove("note")).toBe(1)
   })
 
-  test("leaves texts that are no files alone when what is gone from a folder is taken out", async () => {
+  test("keeps texts that are not files when missing files are pruned", async () => {
     const folder = freshFolder({ "a.txt": "apples", "b.txt": "bananas" })
     const index = openIndex(folder)
     await index.add([{ source: "note", text: "nuts" }])
@@ -121,7 +141,7 @@ describe("an index of files", () => {
     expect((await index.list()).map(({ source }) => source)).toEqual(["b.txt", "note"])
   })
 
-  test("takes texts that are no files, by the source that they are given", async () => {
+  test("accepts texts that are not files, under their own source", async () => {
     const index = openIndex(freshFolder())
     const page = {
       source: "https://example.org/a",
@@ -130,7 +150,13 @@ describe("an index of files", () => {
     }
     expect(await index.add([page, { source: "note", text: "It rains." }])).toMatchObject({ added: 2 })
     expect(await index.search("shines")).toEqual([
-      { text: "It shines.", score: expect.any(Number), source: "https://example.org/a", title: "T › Sun" },
+      {
+        text: "It shines.",
+        score: expect.any(Number),
+        relevance: 1,
+        source: "https://example.org/a",
+        title: "T › Sun",
+      },
     ])
     expect(await index.add([{ source: "note", text: "It snows." }])).toMatchObject({ changed: 1 })
     expect(await index.search("rains")).toEqual([])
@@ -149,13 +175,13 @@ describe("an index of files", () => {
     expect(await again.search("apples")).toMatchObject([{ source: "docs/a.txt:1" }])
   })
 
-  test("tells what cannot be read and goes on with the rest", async () => {
+  test("reports documents that cannot be read, and adds the rest", async () => {
     const folder = freshFolder({
       "a.txt": "apples",
       "binary.txt": new Uint8Array([1, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0]),
       "broken.pdf": "%PDF-1.4 and then nothing",
       "scan.pdf": pdf(["", ""]),
-      "picture.png": new Uint8Array([0x89, 0x50]),
+      "photo.png": new Uint8Array([0x89, 0x50]),
     })
     const index = openIndex(folder)
     const { added, others, problems } = await index.add([folder])
@@ -163,7 +189,7 @@ describe("an index of files", () => {
     expect(problems).toEqual([
       { source: "binary.txt", reason: "it is not text" },
       { source: "broken.pdf", reason: expect.stringContaining("no PDF that can be read") },
-      { source: "scan.pdf", reason: expect.stringContaining("has no text, only pictures") },
+      { source: "scan.pdf", reason: expect.stringContaining("has no text, only images") },
     ])
     await expect(index.add([join(folder, "nowhere")])).rejects.toMatchObject({
       code: "OPTION_INVALID",
@@ -194,7 +220,7 @@ describe("an index of files", () => {
     }
   })
 
-  test("goes on beside a folder that it may not look into, and keeps what it has of it", async () => {
+  test("continues past an unreadable folder, and keeps the documents it has from it", async () => {
     const folder = freshFolder({ "a.txt": "apples", "d/b.txt": "bananas" })
     const index = openIndex(folder)
     await index.add([folder])
@@ -229,13 +255,15 @@ describe("an index of files", () => {
   test("tells how far it is", async () => {
     const folder = freshFolder({ "a.txt": "apples", "b.txt": "bananas!" })
     const index = openIndex(folder)
-    const told: string[] = []
+    const progress: string[] = []
     await index.add([folder], {
       onProgress: ({ source, documents, bytes, chunks }) =>
-        told.push(`${source} ${documents.done}/${documents.total} ${bytes.done}/${bytes.total} ${chunks}`),
+        progress.push(
+          `${source} ${documents.done}/${documents.total} ${bytes.done}/${bytes.total} ${chunks}`,
+        ),
     })
-    expect(told[0]).toBe("a.txt 0/2 0/14 0")
-    expect(told.at(-1)).toBe("b.txt 2/2 14/14 2")
+    expect(progress[0]).toBe("a.txt 0/2 0/14 0")
+    expect(progress.at(-1)).toBe("b.txt 2/2 14/14 2")
   })
 })
 

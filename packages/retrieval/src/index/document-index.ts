@@ -3,28 +3,30 @@
  * What is in the file is index-schema.ts's, how a document gets in and out documents.ts's and add-documents.ts's, how it is
  * found search.ts's.
  */
+
 import { statSync } from "node:fs"
 import { resolve, sep } from "node:path"
-import { SuperstepError } from "@superstep/engine"
-import type { Found, Retriever, SearchOptions } from "@superstep/engine/patterns"
+import type { AskOptions, Found, Retriever, SearchOptions } from "@superstep/engine/patterns"
+import { clipped } from "@superstep/engine/text"
+import { fatal, invalidOption, wholeNumber } from "../errors.ts"
 import {
   type AddProgress,
   type AddResult,
   addDocuments,
-  type GivenDocument,
-  given,
   type Item,
   isFile,
+  itemOf,
   problemOf,
+  type TextDocument,
 } from "./add-documents.ts"
-import type { ChunkOptions } from "./chunks.ts"
+import { CHUNK_SIZE, type ChunkOptions } from "./chunks.ts"
 import { type DocumentRow, documentTable } from "./documents.ts"
-import { type EmbeddedWith, embeddedWith, mustMatch } from "./embedded-with.ts"
 import { type Embeddings, embedAll } from "./embeddings/embeddings.ts"
 import { type FoundFiles, findFiles } from "./find-files.ts"
 import { openIndexFile } from "./index-file.ts"
 import { INDEX_VERSION } from "./index-schema.ts"
 import { searcher } from "./search.ts"
+import { type EmbeddedWith, embeddedWith, mustMatch } from "./vectors.ts"
 
 export interface DocumentIndexOptions {
   /** Default "documents". */
@@ -34,9 +36,21 @@ export interface DocumentIndexOptions {
   readonly chunk?: ChunkOptions | undefined
   /** For an index that is made now: the folder whose files are known by their path in it. Default: the working folder. */
   readonly root?: string | undefined
+  /** Puts what a search found into a better order, by a model for that, for instance. */
+  readonly rerank?: Rerank | undefined
   /** Milliseconds to wait for another process that is writing. Default 10,000. */
   readonly lockTimeout?: number | undefined
 }
+
+/**
+ * Given more than is wanted, the best first: gives them in its own order, with its own scores if it has any. What it leaves out
+ * is not found.
+ */
+export type Rerank = (
+  query: string,
+  found: readonly Found[],
+  options: AskOptions,
+) => readonly Found[] | Promise<readonly Found[]>
 
 export interface AddOptions {
   readonly onProgress?: ((progress: AddProgress) => void) | undefined
@@ -74,8 +88,10 @@ export interface IndexReport {
 
 export interface DocumentIndex extends Retriever {
   /** Files, folders with all that can be read in them, or texts. What has not changed is left alone. */
-  add(what: readonly string[] | readonly GivenDocument[], options?: AddOptions): Promise<AddResult>
+  add(what: readonly string[] | readonly TextDocument[], options?: AddOptions): Promise<AddResult>
   search(query: string, options?: IndexSearchOptions): Promise<readonly Found[]>
+  /** How many documents it has, and the titles of some. */
+  describe(options?: AskOptions): Promise<string>
   list(): Promise<readonly IndexedDocument[]>
   /** A source, or the path of a file or of a folder. How many documents that were. */
   remove(source: string): Promise<number>
@@ -84,10 +100,19 @@ export interface DocumentIndex extends Retriever {
   close(): Promise<void>
 }
 
-const MOST_FOUND = 1_000
+function describeIndex({ documents, chunks }: Pick<IndexReport, "documents" | "chunks">): string {
+  const [one, many] = [documents === 1 ? "document" : "documents", chunks === 1 ? "passage" : "passages"]
+  return `${documents} ${one}, ${chunks} ${many}`
+}
+
+const MAX_FOUND = 1_000
+/** How many are reranked for each one that is wanted. */
+const RERANKED = 4
+const MAX_TITLES = 20
+const MAX_TITLE = 60
 
 export function documentIndex(path: string, options: DocumentIndexOptions = {}): DocumentIndex {
-  const { name = "documents", chunk = {}, root = process.cwd(), lockTimeout = 10_000 } = options
+  const { name = "documents", chunk = {}, root = process.cwd(), lockTimeout = 10_000, rerank } = options
   checkChunk(chunk)
   const file = openIndexFile(path, resolve(root), lockTimeout)
   const { vectorTrouble } = file
@@ -131,10 +156,9 @@ export function documentIndex(path: string, options: DocumentIndexOptions = {}):
       signal?.throwIfAborted()
       const known = file.read(() => embeddedWith(file))
       if (known !== undefined && embeddings === undefined) {
-        throw new SuperstepError(
+        throw fatal(
           "INDEX_EMBEDDINGS_OTHER",
           `The index ${file.path} has vectors of "${known.name}", and what is added needs them too: ${reason(known)}.`,
-          { retryable: false },
         )
       }
       const paths = what.filter((one) => typeof one === "string")
@@ -146,7 +170,7 @@ export function documentIndex(path: string, options: DocumentIndexOptions = {}):
       })
       // Of texts with the same source the last one counts.
       const texts = new Map(
-        what.flatMap((one) => (typeof one === "string" ? [] : [[one.source, given(one)] as const])),
+        what.flatMap((one) => (typeof one === "string" ? [] : [[one.source, itemOf(one)] as const])),
       )
       const items: Item[] = [...found.files, ...texts.values()]
       const result = await addDocuments(items, { file, documents, embeddings, chunk, onProgress, signal })
@@ -156,20 +180,12 @@ export function documentIndex(path: string, options: DocumentIndexOptions = {}):
     },
 
     async search(query, { limit = 10, mode = "merged", signal } = {}) {
-      if (!(Number.isInteger(limit) && limit >= 1 && limit <= MOST_FOUND)) {
-        throw new SuperstepError(
-          "OPTION_INVALID",
-          `limit is a whole number from 1 to ${MOST_FOUND}, not ${limit}.`,
-        )
-      }
+      wholeNumber("limit", limit, 1, MAX_FOUND)
       if (query.trim() === "") return []
       const known = file.read(() => embeddedWith(file))
       const trouble = reason(known)
       if (mode === "vector" && trouble !== undefined) {
-        throw new SuperstepError(
-          "OPTION_INVALID",
-          `The index ${file.path} cannot be searched by meaning: ${trouble}.`,
-        )
+        throw invalidOption(`The index ${file.path} cannot be searched by meaning: ${trouble}.`)
       }
       const [vector] =
         mode === "text" || trouble !== undefined || embeddings === undefined
@@ -177,7 +193,24 @@ export function documentIndex(path: string, options: DocumentIndexOptions = {}):
           : await embedAll(embeddings, [query], known?.dimensions, signal)
       signal?.throwIfAborted()
       const point = vector && known && { vector, centre: known.centre }
-      return search({ query: mode === "vector" ? undefined : query, vector: point, limit })
+      const wanted = { query, vector: point, mode: mode === "vector" ? mode : ("merged" as const) }
+      if (rerank === undefined) return search({ ...wanted, limit })
+      const found = search({ ...wanted, limit: Math.min(MAX_FOUND, RERANKED * limit) })
+      const ordered = await rerank(query, found, { signal })
+      signal?.throwIfAborted()
+      if (!Array.isArray(ordered) || !ordered.every(isFound)) {
+        throw invalidOption(`The reranking of the index ${file.path} gave something else than found texts.`)
+      }
+      return ordered.slice(0, limit)
+    },
+
+    async describe() {
+      const list = documents.list()
+      const chunks = list.reduce((sum, one) => sum + one.chunks, 0)
+      const counts = describeIndex({ documents: list.length, chunks })
+      if (list.length === 0) return counts
+      const titles = documents.titles(MAX_TITLES).map((title) => clipped(title, MAX_TITLE))
+      return `${counts}: ${titles.join("; ")}${list.length > titles.length ? "; …" : ""}`
     },
 
     async list() {
@@ -240,16 +273,19 @@ export function documentIndex(path: string, options: DocumentIndexOptions = {}):
   }
 }
 
+function isFound(one: unknown): one is Found {
+  const { text, source, score } = (one ?? {}) as Partial<Found>
+  return typeof text === "string" && typeof source === "string" && Number.isFinite(score)
+}
+
 /** Both absolute. */
 function isIn(folder: string, path: string): boolean {
   return path === folder || path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`)
 }
 
-function checkChunk({ size, overlap }: ChunkOptions): void {
-  const isSize = size === undefined || (Number.isInteger(size) && size >= 50 && size <= 20_000)
-  const isOverlap =
-    overlap === undefined || (Number.isInteger(overlap) && overlap >= 0 && overlap <= (size ?? 800) / 2)
-  if (isSize && isOverlap) return
+function checkChunk({ size = CHUNK_SIZE, overlap = 0 }: ChunkOptions): void {
+  const isSize = Number.isInteger(size) && size >= 50 && size <= 20_000
+  if (isSize && Number.isInteger(overlap) && overlap >= 0 && overlap <= size / 2) return
   const text = "chunk.size is a whole number from 50 to 20,000, and chunk.overlap one from 0 to half of it."
-  throw new SuperstepError("OPTION_INVALID", `Bad index option: ${text}`)
+  throw invalidOption(`Bad index option: ${text}`)
 }

@@ -37,13 +37,13 @@ test("what has changed since is found, and what is gone is not", async () => {
   await after.close()
 })
 
-test("a path that is not there is told at once", () => {
+test("a missing path is reported at once", () => {
   expect(() => documentsIn(["no"], { root: folder() })).toThrow(
     "Cannot read no: there is no such file or folder.",
   )
 })
 
-test("whoever is no longer interested does not spoil it for the others", async () => {
+test("a caller that aborts does not affect the others", async () => {
   const documents = documentsIn(["notes"], { root: folder() })
   const stop = new AbortController()
   const first = documents.search("tea", { signal: stop.signal })
@@ -54,7 +54,17 @@ test("whoever is no longer interested does not spoil it for the others", async (
   await documents.close()
 })
 
-test("when nothing at all can be read, it is said why", async () => {
+test("files that cannot be read are skipped, and listed", async () => {
+  const root = folder()
+  writeFileSync(join(root, "notes", "scan.pdf"), "%PDF-1.4 and nothing else")
+  const documents = documentsIn(["notes"], { root })
+  expect(documents.skipped?.()).toEqual([])
+  expect(await sources(documents, "tea")).toEqual(["notes/tea.md:3"])
+  expect(documents.skipped?.()).toEqual([{ source: "notes/scan.pdf", reason: expect.any(String) }])
+  await documents.close()
+})
+
+test("when nothing can be read, the error says why", async () => {
   const root = folder()
   writeFileSync(join(root, "scan.pdf"), "%PDF-1.4 and nothing else")
   const documents = documentsIn(["scan.pdf"], { root })
@@ -65,7 +75,7 @@ test("when nothing at all can be read, it is said why", async () => {
   await documents.close()
 })
 
-test("one that could not be opened is tried anew, and closing it is no failure", async () => {
+test("an index that could not be opened is retried, and closing it does not fail", async () => {
   const root = folder()
   writeFileSync(join(root, "notes.db"), "no database, whatever it is called".repeat(100))
   const documents = documentsIn(["notes"], { root, index: "notes.db" })
@@ -74,4 +84,23 @@ test("one that could not be opened is tried anew, and closing it is no failure",
   expect(await sources(documents, "tea")).toEqual(["notes/tea.md:3"])
   await documents.close()
   await documents.close()
+})
+
+test("without a choice documents are found by meaning where a model is installed; with none, by words alone", async () => {
+  const root = folder()
+  const byMeaning = documentsIn(["notes"], { root, index: "notes.db", env: {} })
+  expect(await sources(byMeaning, "a hot beverage")).toEqual(["notes/tea.md:3"])
+  await byMeaning.close()
+  // It stays with the embeddings that it was begun with.
+  const again = documentsIn(["notes"], {
+    root,
+    index: "notes.db",
+    env: { SUPERSTEP_EMBEDDINGS: "ollama/other" },
+  })
+  expect(await sources(again, "a hot beverage")).toEqual(["notes/tea.md:3"])
+  await again.close()
+  const byWords = documentsIn(["notes"], { root, embeddings: "none" })
+  expect(await sources(byWords, "a hot beverage")).toEqual([])
+  expect(await byWords.describe?.()).toBe("1 document, 1 passage: Tea")
+  await byWords.close()
 })

@@ -1,22 +1,31 @@
-/** Files and folders that are searched, with an index of their own that is brought up to date when they are first asked. */
+/** Files and folders that are searched, with an index of their own, which the first search updates. */
+
 import { createHash } from "node:crypto"
-import { existsSync, mkdirSync, writeFileSync } from "node:fs"
-import { dirname, join, resolve } from "node:path"
-import { SuperstepError } from "@superstep/engine"
+import { existsSync } from "node:fs"
+import { dirname, resolve } from "node:path"
 import type { Retriever } from "@superstep/engine/patterns"
+import { makeOwnFolder } from "../cache-file.ts"
+import { fatal } from "../errors.ts"
+import type { AddProgress } from "./add-documents.ts"
 import { type DocumentIndex, documentIndex } from "./document-index.ts"
+import { defaultEmbeddings, NO_EMBEDDINGS } from "./embeddings/default-embeddings.ts"
 import type { Embeddings } from "./embeddings/embeddings.ts"
-import { namedEmbeddings } from "./embeddings/named-embeddings.ts"
+import { namedEmbeddings } from "./embeddings/provider-embeddings.ts"
 
 export interface DocumentsInOptions {
   /** The folder that relative paths are in. Default: the working folder. */
   readonly root?: string | undefined
   /** The index's file. Default: one in `.superstep`, the same for the same paths. */
   readonly index?: string | undefined
-  /** Their name, `offline` or `provider/model`: found by meaning too. Default: by words alone. */
+  /**
+   * Their name, `offline` or `provider/model`: found by meaning too. Default: those of SUPERSTEP_EMBEDDINGS, else `offline` if
+   * its packages are installed. `none`: by words alone.
+   */
   readonly embeddings?: string | undefined
   /** Where keys of embedding models are. Default: the process's environment. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
+  /** Called while the index is updated. */
+  readonly onProgress?: ((progress: AddProgress) => void) | undefined
 }
 
 export interface Documents extends Retriever {
@@ -26,16 +35,17 @@ export interface Documents extends Retriever {
 interface Opened {
   readonly index: DocumentIndex
   readonly embeddings?: Embeddings | undefined
+  /** Files that could not be read. */
+  readonly problems: readonly { readonly source: string; readonly reason: string }[]
 }
 
-/** What is missing is told at once; nothing is opened before it is asked. */
+/** Throws for missing paths at once; opens nothing before the first search. */
 export function documentsIn(paths: readonly string[], options: DocumentsInOptions = {}): Documents {
   const { root = process.cwd() } = options
   const places = paths.map((path) => resolve(root, path))
   for (const [i, path] of places.entries()) {
     if (existsSync(path)) continue
-    const text = `Cannot read ${paths[i]}: there is no such file or folder.`
-    throw new SuperstepError("DOCUMENTS_MISSING", text, { retryable: false })
+    throw fatal("DOCUMENTS_MISSING", `Cannot read ${paths[i]}: there is no such file or folder.`)
   }
   let opening: { readonly opened: Promise<Opened>; readonly by: AbortSignal | undefined } | undefined
   async function open(signal: AbortSignal | undefined): Promise<Opened> {
@@ -46,18 +56,26 @@ export function documentsIn(paths: readonly string[], options: DocumentsInOption
       try {
         return await now.opened
       } catch (error) {
-        // One that failed is tried anew; and at once, if only whoever began with it does not want it any longer.
+        // A failed attempt is repeated at the next call, or at once if it only failed because its caller aborted.
         if (opening === now) opening = undefined
         if (now.by === signal || now.by?.aborted !== true) throw error
       }
     }
   }
+  let skipped: Opened["problems"] = []
   return {
     name: "documents",
     async search(query, asked) {
-      const { index } = await open(asked?.signal)
+      const { index, problems } = await open(asked?.signal)
+      skipped = problems
       return await index.search(query, asked)
     },
+    async describe(asked) {
+      const { index, problems } = await open(asked?.signal)
+      skipped = problems
+      return await index.describe(asked)
+    },
+    skipped: () => skipped,
     async close() {
       const opened = await opening?.opened.catch(() => undefined)
       opening = undefined
@@ -69,27 +87,42 @@ export function documentsIn(paths: readonly string[], options: DocumentsInOption
 async function openIndex(
   places: readonly string[],
   root: string,
-  { index: file, embeddings: name, env }: DocumentsInOptions,
+  { index: file, embeddings: wanted, env, onProgress }: DocumentsInOptions,
   signal: AbortSignal | undefined,
 ): Promise<Opened> {
+  const usual = async () => (file && (await embeddingsOf(resolve(root, file)))) ?? defaultEmbeddings(env)
+  const name = wanted === NO_EMBEDDINGS ? undefined : (wanted ?? (await usual()))
   const path = file === undefined ? ownFile(places, name, root) : resolve(root, file)
   const embeddings = name === undefined ? undefined : await namedEmbeddings(name, { env })
   const opened = { index: documentIndex(path, { root, embeddings }), embeddings }
   try {
-    const { problems } = await opened.index.add(places, { prune: true, signal })
+    const { problems } = await opened.index.add(places, { prune: true, signal, onProgress })
     const [first] = problems
     if (first !== undefined && (await opened.index.list()).length === 0) {
-      const text = `None of the documents can be read. ${first.source}: ${first.reason}.`
-      throw new SuperstepError("DOCUMENTS_UNREADABLE", text, { retryable: false })
+      throw fatal(
+        "DOCUMENTS_UNREADABLE",
+        `None of the documents can be read. ${first.source}: ${first.reason}.`,
+      )
     }
-    return opened
+    return { ...opened, problems }
   } catch (error) {
     await closeIndex(opened)
     throw error
   }
 }
 
-async function closeIndex({ index, embeddings }: Opened): Promise<void> {
+/** Those that an index was begun with. */
+async function embeddingsOf(path: string): Promise<string | undefined> {
+  if (!existsSync(path)) return undefined
+  const index = documentIndex(path)
+  try {
+    return (await index.report()).embeddings?.name
+  } finally {
+    await index.close()
+  }
+}
+
+async function closeIndex({ index, embeddings }: Omit<Opened, "problems">): Promise<void> {
   await index.close()
   await embeddings?.close?.()
 }
@@ -100,12 +133,6 @@ function ownFile(places: readonly string[], embeddings: string | undefined, root
   const key = JSON.stringify([[...places].sort(), embeddings ?? null])
   const name = createHash("sha256").update(key).digest("hex").slice(0, 12)
   const path = resolve(root, FOLDER, `documents-${name}.db`)
-  try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    // It is nobody's source.
-    writeFileSync(join(dirname(path), ".gitignore"), "*\n", { flag: "wx" })
-  } catch {
-    // It is there, or the index itself says what is in the way.
-  }
+  makeOwnFolder(dirname(path))
   return path
 }

@@ -1,20 +1,21 @@
 /**
  * Documents and their chunks.
  *
- * D1 What is searched are the chunks of `ready` documents, and a document becomes ready with all its chunks, in the same
- *    transaction in which the one that it replaces stops to be so. Half a document is never found.
- * D2 A document that is `writing` belongs to its writer, who may be dead. Whoever adds the same contents takes it over, with
- *    the chunks that it has; the one before finds that out with its next write, and leaves it alone.
- * D3 What is `leaving` is found by nobody and removed bit by bit.
+ * D1 A search covers the chunks of `ready` documents. A document becomes ready with all its chunks, in the transaction that
+ *    retires the document it replaces. Half a document is never found.
+ * D2 A document that is `writing` belongs to its writer, which may be dead. A process that adds the same contents takes it
+ *    over, with its chunks; the previous writer notices at its next write, and stops.
+ * D3 A document that is `leaving` is not found by searches, and is removed bit by bit.
  */
+
 import { toUSVString } from "node:util"
-import { SuperstepError } from "@superstep/engine"
-import { preparedOnce, type Statement } from "@superstep/store-sqlite/shared"
-import type { Chunk } from "./chunks.ts"
+import { preparedOnce, type Statement } from "@superstep/store-sqlite/internal"
+import { fatal } from "../errors.ts"
+import { spaced } from "../words.ts"
+import type { Chunk, DocumentFacts } from "./chunks.ts"
 import type { IndexFile } from "./index-file.ts"
-import { MOST_CHUNKS } from "./index-schema.ts"
-import { signBits, toSteps } from "./near.ts"
-import { spaced } from "./words.ts"
+import { MAX_CHUNKS, SIGNS } from "./index-schema.ts"
+import { signBits, toSteps } from "./vectors.ts"
 
 export interface DocumentRow {
   readonly id: number
@@ -33,13 +34,13 @@ export interface NewDocument {
   readonly bytes: number
 }
 
-/** A document that is being written, by whom. */
+/** A document that is being written, and its writer. */
 export interface Writing {
   readonly id: number
   readonly writer: string
 }
 
-/** One for each chunk, and what their signs are taken against. */
+/** One vector for each chunk, and the centre that their sign bits are taken against. */
 export interface ChunkVectors {
   readonly vectors: readonly Float32Array[]
   readonly centre: Float32Array
@@ -49,6 +50,8 @@ const COLUMNS = "id, source, hash, settings, bytes, chunks, added_at"
 const SWEPT = 2_000
 const GIVEN_BACK = 2_000
 
+type Sql = ReturnType<typeof preparedOnce>
+
 export type Documents = ReturnType<typeof documentTable>
 
 export function documentTable({ database, read, write }: IndexFile) {
@@ -56,35 +59,10 @@ export function documentTable({ database, read, write }: IndexFile) {
   const rows = (statement: Statement, ...values: (string | number)[]) =>
     statement.all(...values) as DocumentRow[]
 
-  /** The chunks that it has, or undefined: it is somebody else's now, or gone. */
+  /** The number of chunks it has. Undefined: another process is writing it, or it is gone. */
   function held({ id, writer }: Writing): number | undefined {
     const find = sql("SELECT chunks FROM documents WHERE id = ? AND writer = ? AND state = 'writing'")
     return (find.all(id, writer) as { chunks: number }[])[0]?.chunks
-  }
-
-  function insert(id: number, { text, title, line, page }: Chunk): void {
-    sql("INSERT INTO chunks (id, line, page, title, text) VALUES (?, ?, ?, ?, ?)").run(
-      id,
-      line ?? null,
-      page ?? null,
-      title === undefined ? null : storable(title),
-      storable(text),
-    )
-    sql("INSERT INTO words (rowid, title, text) VALUES (CAST(? AS INTEGER), ?, ?)").run(
-      id,
-      spaced(storable(title ?? "")),
-      spaced(storable(text)),
-    )
-  }
-
-  function insertVector(id: number, vector: Float32Array, centre: Float32Array): void {
-    const { scale, steps } = toSteps(vector)
-    sql("INSERT INTO signs (id, bits) VALUES (?, ?)").run(id, signBits(vector, centre))
-    sql("INSERT INTO vectors (id, scale, steps) VALUES (?, ?, ?)").run(
-      id,
-      scale,
-      new Uint8Array(steps.buffer),
-    )
   }
 
   return {
@@ -96,15 +74,26 @@ export function documentTable({ database, read, write }: IndexFile) {
     list: (): DocumentRow[] =>
       read(() => rows(sql(`SELECT ${COLUMNS} FROM documents WHERE state = 'ready' ORDER BY source`))),
 
-    /** All but what is leaving: what is half written too, whose writer may be dead. */
+    /** The first title of each of the first documents, or their source. */
+    titles: (limit: number): string[] =>
+      read(() => {
+        const found = sql(
+          `SELECT coalesce((SELECT title FROM chunks WHERE id >= d.id * ${MAX_CHUNKS} AND id < (d.id + 1) * ${MAX_CHUNKS}
+              AND title IS NOT NULL ORDER BY id LIMIT 1), d.source) AS title
+            FROM documents d WHERE d.state = 'ready' ORDER BY d.source LIMIT ?`,
+        ).all(limit) as { title: string }[]
+        return found.map(({ title }) => title)
+      }),
+
+    /** All documents but those being removed. Includes unfinished ones, whose writer may be dead. */
     known: (): Pick<DocumentRow, "source" | "settings">[] =>
       read(() =>
         rows(sql("SELECT source, settings FROM documents WHERE state <> 'leaving' ORDER BY source")),
       ),
 
     /**
-     * Takes up what was left of the same contents, else begins anew; and how many chunks there are already. Undefined: it is
-     * ready as it is, perhaps since somebody else has just been done with it.
+     * Continues an unfinished document with the same contents, or starts a new one. Returns how many chunks it has already.
+     * Undefined: the document is ready, possibly because another process has just finished it.
      */
     begin(document: NewDocument, writer: string): (Writing & { readonly chunks: number }) | undefined {
       const { source, hash, settings, bytes } = document
@@ -130,6 +119,15 @@ export function documentTable({ database, read, write }: IndexFile) {
       })
     },
 
+    /** What the document says of itself. */
+    describe({ id, writer }: Writing, { author, date }: DocumentFacts): void {
+      write(() => {
+        sql(
+          "UPDATE documents SET author = ?, date = ? WHERE id = ? AND writer = ? AND state = 'writing'",
+        ).run(author === undefined ? null : storable(author), date ?? null, id, writer)
+      })
+    },
+
     /** False: it is no longer the writer's. `from` is the number of the first of the chunks. */
     append(
       document: Writing,
@@ -139,16 +137,14 @@ export function documentTable({ database, read, write }: IndexFile) {
     ): boolean {
       return write(() => {
         if (held(document) !== from) return false
-        if (from + chunks.length > MOST_CHUNKS) {
-          throw new SuperstepError("DOCUMENT_UNREADABLE", "it is too large for one document: split it", {
-            retryable: false,
-          })
+        if (from + chunks.length > MAX_CHUNKS) {
+          throw fatal("DOCUMENT_UNREADABLE", "it is too large for one document: split it")
         }
         for (const [at, chunk] of chunks.entries()) {
-          const id = document.id * MOST_CHUNKS + from + at
-          insert(id, chunk)
+          const id = document.id * MAX_CHUNKS + from + at
+          insertChunk(sql, id, chunk)
           const vector = embedded?.vectors[at]
-          if (embedded !== undefined && vector !== undefined) insertVector(id, vector, embedded.centre)
+          if (embedded !== undefined && vector !== undefined) insertVector(sql, id, vector, embedded.centre)
         }
         sql("UPDATE documents SET chunks = ? WHERE id = ?").run(from + chunks.length, document.id)
         return true
@@ -175,20 +171,20 @@ export function documentTable({ database, read, write }: IndexFile) {
       })
     },
 
-    /** Those of the sources, and what was being written of them. How many were ready. */
+    /** Marks the documents of these sources for removal, unfinished ones too. Returns how many were ready. */
     leave(sources: readonly string[]): number {
       return write(() => {
-        const given = JSON.stringify(sources)
+        const list = JSON.stringify(sources)
         const among = "source IN (SELECT value FROM json_each(?))"
         const ready = sql(`UPDATE documents SET state = 'leaving' WHERE state = 'ready' AND ${among}`).run(
-          given,
+          list,
         )
-        sql(`UPDATE documents SET state = 'leaving' WHERE state = 'writing' AND ${among}`).run(given)
+        sql(`UPDATE documents SET state = 'leaving' WHERE state = 'writing' AND ${among}`).run(list)
         return Number(ready.changes)
       })
     },
 
-    /** Removes some of what is leaving. False: nothing is left of it. */
+    /** Deletes some of what is marked for removal. False: nothing is left. */
     sweep(): boolean {
       return write(() => {
         const [one] = sql(
@@ -196,12 +192,12 @@ export function documentTable({ database, read, write }: IndexFile) {
         ).all() as DocumentRow[]
         if (one === undefined) return false
         const rest = Math.max(0, one.chunks - SWEPT)
-        const [first, last] = [one.id * MOST_CHUNKS + rest, (one.id + 1) * MOST_CHUNKS - 1]
+        const [first, last] = [one.id * MAX_CHUNKS + rest, (one.id + 1) * MAX_CHUNKS - 1]
         sql("DELETE FROM words WHERE rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER)").run(
           first,
           last,
         )
-        for (const table of ["chunks", "signs", "vectors"]) {
+        for (const table of ["chunks", SIGNS, "vectors"]) {
           sql(`DELETE FROM ${table} WHERE id BETWEEN ? AND ?`).run(first, last)
         }
         if (rest > 0) sql("UPDATE documents SET chunks = ? WHERE id = ?").run(rest, one.id)
@@ -222,6 +218,28 @@ export function documentTable({ database, read, write }: IndexFile) {
       })
     },
   }
+}
+
+/** `id` combines the ids of its document and its number in the document. */
+export function insertChunk(sql: Sql, id: number, { text, title, line, page }: Chunk): void {
+  sql("INSERT INTO chunks (id, line, page, title, text) VALUES (?, ?, ?, ?, ?)").run(
+    id,
+    line ?? null,
+    page ?? null,
+    title === undefined ? null : storable(title),
+    storable(text),
+  )
+  sql("INSERT INTO words (rowid, title, text) VALUES (CAST(? AS INTEGER), ?, ?)").run(
+    id,
+    spaced(storable(title ?? "")),
+    spaced(storable(text)),
+  )
+}
+
+export function insertVector(sql: Sql, id: number, vector: Float32Array, centre: Float32Array): void {
+  const { scale, steps } = toSteps(vector)
+  sql(`INSERT INTO ${SIGNS} (id, bits) VALUES (?, ?)`).run(id, signBits(vector, centre))
+  sql("INSERT INTO vectors (id, scale, steps) VALUES (?, ?, ?)").run(id, scale, new Uint8Array(steps.buffer))
 }
 
 /** SQLite's text holds neither a NUL nor half a pair of surrogates. */

@@ -1,7 +1,9 @@
 /** The files below folders that can be read, in a steady order. */
+
 import { readdir, stat } from "node:fs/promises"
 import { join, resolve } from "node:path"
-import { SuperstepError } from "@superstep/engine"
+import type { SuperstepError } from "@superstep/engine"
+import { fatal } from "../errors.ts"
 import { typeOf } from "./readers/read-document.ts"
 
 export interface FoundFiles {
@@ -15,7 +17,7 @@ export interface FoundFiles {
   readonly others: number
 }
 
-/** Nobody's documents. */
+/** Folders that contain no documents. */
 const SKIPPED = new Set(["node_modules", "__pycache__"])
 
 /** A file that is named is taken whatever it is called; in folders, only those of known kinds. Links are not followed. */
@@ -41,21 +43,21 @@ export async function findFiles(
       const path = join(folder, entry.name)
       if (entry.isDirectory()) await walk(path)
       else if (entry.isFile() && typeOf(path) === undefined) others.add(path)
-      // One that is gone by now is told when it is read.
+      // A file that is gone by now is reported when it is read.
       else if (entry.isFile()) files.set(path, (await stat(path).catch(() => undefined))?.size ?? 0)
     }
   }
 
-  for (const given of paths) {
-    const path = resolve(cwd, given)
+  for (const named of paths) {
+    const path = resolve(cwd, named)
     const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
-      throw refused(given, error.code === "ENOENT" ? "there is no such file or folder" : error.message, error)
+      throw refused(named, error.code === "ENOENT" ? "there is no such file or folder" : error.message, error)
     })
     if (found.isDirectory()) {
       folders.push(path)
       await walk(path)
     } else if (found.isFile()) files.set(path, found.size)
-    else throw refused(given, "it is neither a file nor a folder")
+    else throw refused(named, "it is neither a file nor a folder")
   }
   return {
     files: [...files].map(([path, bytes]) => ({ path, bytes })),
@@ -65,9 +67,6 @@ export async function findFiles(
   }
 }
 
-function refused(given: string, why: string, cause?: unknown): SuperstepError {
-  return new SuperstepError("OPTION_INVALID", `${given} cannot be added: ${why}.`, {
-    cause,
-    retryable: false,
-  })
+function refused(named: string, why: string, cause?: unknown): SuperstepError {
+  return fatal("OPTION_INVALID", `${named} cannot be added: ${why}.`, cause)
 }

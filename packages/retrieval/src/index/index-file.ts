@@ -1,9 +1,10 @@
 /** The file of an index: opened with sqlite-vec where that is installed, read and written in transactions. */
-import { createRequire } from "node:module"
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path"
 import { SuperstepError } from "@superstep/engine"
-import { type Database, openSqliteFile, preparedOnce } from "@superstep/store-sqlite/shared"
-import { unusable, withFile } from "./errors.ts"
+import { requireFrom, requireOptional } from "@superstep/engine/packages"
+import { type Database, openSqliteFile, preparedOnce } from "@superstep/store-sqlite/internal"
+import { messageOf } from "../errors.ts"
+import { unusable, withFile } from "./index-errors.ts"
 import { isCurrentIndex, migrateIndex } from "./index-schema.ts"
 
 export interface IndexFile {
@@ -14,7 +15,7 @@ export interface IndexFile {
   /** What the file at that path is called here: its path below the index's root, else all of it. */
   sourceOf(path: string): string
   pathOf(source: string): string
-  /** Another one after anything was written, by whomever. To be asked in `read`. */
+  /** Changes after every write by any process. Call it in `read`. */
   state(): string
   read<T>(query: () => T): T
   write<T>(change: () => T): T
@@ -24,10 +25,10 @@ export interface IndexFile {
 const LOOK_AGAIN = 1_000
 const CACHE_KB = 32_768
 
-/** `root` counts for a file that is made now; one that is there knows it. */
-export function openIndexFile(given: string, root: string, lockTimeout: number): IndexFile {
-  const path = resolve(given)
-  if (given === "" || given === ":memory:") throw unusable(`"${given}"`, "needs the path of a file")
+/** `root` is for a new file; an existing one has its own. */
+export function openIndexFile(file: string, root: string, lockTimeout: number): IndexFile {
+  const path = resolve(file)
+  if (file === "" || file === ":memory:") throw unusable(`"${file}"`, "needs the path of a file")
   const { database, isGone } = withFile(path, () =>
     openSqliteFile({
       path,
@@ -122,18 +123,20 @@ function intoOneFile(database: Database): void {
     database.exec("PRAGMA busy_timeout = 0")
     database.exec("PRAGMA journal_mode = DELETE")
   } catch {
-    // Whoever opens it next reads the log.
+    // The next process that opens the file reads the log.
   }
 }
 
 function loadVectors(database: Database): string | undefined {
   let extension: string
   try {
-    const { getLoadablePath } = createRequire(import.meta.url)("sqlite-vec") as { getLoadablePath(): string }
-    extension = getLoadablePath()
+    const wanted = { name: "sqlite-vec", neededBy: "Search by meaning" }
+    extension = requireOptional<{ getLoadablePath(): string }>(
+      wanted,
+      requireFrom(import.meta.url),
+    ).getLoadablePath()
   } catch (error) {
-    const isMissing = (error as { code?: unknown }).code === "MODULE_NOT_FOUND"
-    return isMissing ? "the package sqlite-vec is not installed: npm install sqlite-vec" : messageOf(error)
+    return messageOf(error)
   }
   try {
     database.loadExtension?.(extension)
@@ -142,8 +145,4 @@ function loadVectors(database: Database): string | undefined {
   } catch (error) {
     return `sqlite-vec does not load: ${messageOf(error)}`
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -1,15 +1,18 @@
 /**
- * What an index file holds, by version.
+ * The schema of an index file, by version.
  *
- * A chunk's id is its document's id and its number in it, so that all of a document's chunks are one range, and whose a
- * chunk is can be seen without a look at any table. `words` has the words of the chunks, and none of their text. `signs` has
- * one bit for each number of a vector, for which side of the `centre` it is on: what is near is looked for there, and put in
- * order by `vectors`, a byte for each.
+ * A chunk's id combines its document's id and its number in the document, so that a document's chunks are one range, and a
+ * chunk's document is known without a lookup. `words` has the words of the chunks, and none of their text. The table of sign
+ * bits has one bit for each number of a vector: on which side of the `centre` it is. A search finds candidates there and orders
+ * them by `vectors`, which has one byte for each number.
  */
-import type { Database } from "@superstep/store-sqlite/shared"
-import { unusable } from "./errors.ts"
+import type { Database, preparedOnce } from "@superstep/store-sqlite/internal"
+import { unusable } from "./index-errors.ts"
 
-/** The statements at N take a file of version N to version N + 1; released ones never change. */
+/** The table of sign bits. */
+export const SIGNS = "signs" // words: allow
+
+/** The statements at N migrate a file from version N to version N + 1; released ones never change. */
 const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE meta (
@@ -35,17 +38,18 @@ const MIGRATIONS: readonly string[] = [
   CREATE UNIQUE INDEX documents_writing ON documents (source) WHERE state = 'writing';
   CREATE INDEX documents_hidden ON documents (id) WHERE state <> 'ready';
   CREATE TABLE chunks (id INTEGER PRIMARY KEY, line INTEGER, page INTEGER, title TEXT, text TEXT NOT NULL);
-  CREATE TABLE signs (id INTEGER PRIMARY KEY, bits BLOB NOT NULL);
+  CREATE TABLE ${SIGNS} (id INTEGER PRIMARY KEY, bits BLOB NOT NULL);
   CREATE TABLE vectors (id INTEGER PRIMARY KEY, scale REAL NOT NULL, steps BLOB NOT NULL);
   CREATE VIRTUAL TABLE words USING fts5 (
     title, text, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
   );
   INSERT INTO words (words, rank) VALUES ('rank', 'bm25(2.0, 1.0)');
   `,
+  "ALTER TABLE documents ADD COLUMN author TEXT; ALTER TABLE documents ADD COLUMN date TEXT;",
 ]
 
-/** Chunks that a document can have: the ids of the next document's begin there. */
-export const MOST_CHUNKS = 2 ** 24
+/** Maximum chunks of a document: the next document's ids begin there. */
+export const MAX_CHUNKS = 2 ** 24
 
 export const INDEX_VERSION = MIGRATIONS.length
 
@@ -55,7 +59,7 @@ export function isCurrentIndex(database: Database, path: string): boolean {
   if (version > MIGRATIONS.length) {
     throw unusable(
       path,
-      `is of version ${version}, and this @superstep/retrieval knows versions up to ${MIGRATIONS.length}: update the package`,
+      `has version ${version}, but this @superstep/retrieval supports versions up to ${MIGRATIONS.length}: update the package`,
     )
   }
   return version === MIGRATIONS.length
@@ -76,4 +80,11 @@ function versionOf(database: Database, path: string): number {
     if (Number.isInteger(row?.version)) return row?.version as number
   }
   throw unusable(path, "is the database of another program: choose another path")
+}
+
+/** SQL that leaves out the chunks of documents that are not ready (D1). Usually there are none; then it tests nothing per row. */
+export function onlyReady(sql: ReturnType<typeof preparedOnce>, id: string): string {
+  const [hidden] = sql("SELECT EXISTS (SELECT 1 FROM documents WHERE state <> 'ready') AS some").all()
+  if ((hidden as { some: number }).some === 0) return "true"
+  return `${id} / ${MAX_CHUNKS} NOT IN (SELECT id FROM documents WHERE state <> 'ready')`
 }

@@ -65,7 +65,7 @@ export function meaningEmbeddings(name = "test/meanings"): TestEmbeddings {
 }
 
 /** A PDF with a page for each text; an empty one makes a page without text. */
-export function pdf(pages: readonly string[]): Uint8Array {
+export function pdf(pages: readonly string[], properties?: string): Uint8Array {
   const objects: string[] = ["<< /Type /Catalog /Pages 2 0 R >>"]
   const kids = pages.map((_, i) => `${4 + 2 * i} 0 R`).join(" ")
   objects.push(`<< /Type /Pages /Kids [${kids}] /Count ${pages.length} >>`)
@@ -76,6 +76,8 @@ export function pdf(pages: readonly string[]): Uint8Array {
     objects.push(`<< /Type /Page /Parent 2 0 R ${resources} /Contents ${5 + 2 * i} 0 R >>`)
     objects.push(`<< /Length ${stream.length} >>\nstream\n${stream}\nendstream`)
   }
+  if (properties !== undefined) objects.push(`<< ${properties} >>`)
+  const info = properties === undefined ? "" : ` /Info ${objects.length} 0 R`
   let text = "%PDF-1.4\n"
   const offsets = objects.map((object, i) => {
     const at = text.length
@@ -84,6 +86,6 @@ export function pdf(pages: readonly string[]): Uint8Array {
   })
   const rows = offsets.map((at) => `${String(at).padStart(10, "0")} 00000 n \n`).join("")
   const table = `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${rows}`
-  const end = `trailer\n<< /Size ${objects.length + 1} /Root 1 0 R >>\nstartxref\n${text.length}\n%%EOF\n`
+  const end = `trailer\n<< /Size ${objects.length + 1} /Root 1 0 R${info} >>\nstartxref\n${text.length}\n%%EOF\n`
   return Buffer.from(text + table + end, "latin1")
 }

@@ -5,17 +5,18 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import { isSuperstepError } from "@superstep/engine"
-import { openSqliteFile } from "@superstep/store-sqlite/shared"
+import { openSqliteFile } from "@superstep/store-sqlite/internal"
 import { expect, onTestFinished, test } from "vitest"
 import { documentIndex } from "./document-index.ts"
 import { documentTable } from "./documents.ts"
 import { freshFolder, meaningEmbeddings, openIndex, put } from "./index.test-support.ts"
 import { openIndexFile } from "./index-file.ts"
+import { SIGNS } from "./index-schema.ts"
 
 const numbered = (count: number, word = "cat") =>
   Array.from({ length: count }, (_, i) => `Paragraph p${i} has a ${word} in it. `.repeat(15)).join("\n\n")
 
-test("what is stopped in the middle is not found, and is gone on with where it stopped (D1, D2)", async () => {
+test("an interrupted document is not found, and the next add continues where it stopped (D1, D2)", async () => {
   const folder = freshFolder({ "a.txt": numbered(300) })
   const embeddings = meaningEmbeddings()
   const index = openIndex(folder, { embeddings })
@@ -37,7 +38,7 @@ test("what is stopped in the middle is not found, and is gone on with where it s
   expect(await index.report()).toMatchObject({ documents: 1, chunks: 300 })
 })
 
-test("the document of before is found until the new one is whole (D1)", async () => {
+test("the previous version is found until the new one is complete (D1)", async () => {
   const folder = freshFolder({ "a.txt": numbered(200) })
   const index = openIndex(folder, { embeddings: meaningEmbeddings() })
   await index.add([folder])
@@ -60,7 +61,7 @@ test("the document of before is found until the new one is whole (D1)", async ()
   expect(await index.search("vehicle", { mode: "text" })).toHaveLength(10)
 })
 
-test("two that add the same at the same time get it done once (D2)", async () => {
+test("two processes that add the same document at the same time do the work once (D2)", async () => {
   const files = Object.fromEntries(
     Array.from({ length: 6 }, (_, i) => [`${i}.txt`, numbered(150, `word${i}`)]),
   )
@@ -74,7 +75,7 @@ test("two that add the same at the same time get it done once (D2)", async () =>
     expect(await one?.search(`word${i}`, { mode: "text", limit: 200 })).toHaveLength(150)
 })
 
-test("what somebody else was done with a moment ago is not begun again (D2)", () => {
+test("a document that another process has just finished is not started again (D2)", () => {
   const file = openIndexFile(join(freshFolder(), "index.db"), "/", 0)
   onTestFinished(() => file.close())
   const [mine, theirs] = [documentTable(file), documentTable(file)]
@@ -86,7 +87,7 @@ test("what somebody else was done with a moment ago is not begun again (D2)", ()
   expect(mine.begin({ ...document, hash: "2" }, "me")).toMatchObject({ writer: "me", chunks: 0 })
 })
 
-test("a process that is killed while it adds leaves an index that is whole, and the next one goes on", {
+test("a process that is killed while it adds leaves a consistent index, and the next process continues", {
   timeout: 120_000,
 }, async () => {
   const folder = freshFolder({ "a.txt": numbered(2_000) })
@@ -119,7 +120,7 @@ test("a process that is killed while it adds leaves an index that is whole, and 
   }
 })
 
-test("a file with a page of something else in it is said to be damaged, or has what it had", {
+test("a file with an overwritten page is reported as damaged, or still returns its contents", {
   timeout: 120_000,
 }, async () => {
   const folder = freshFolder({ "a.txt": numbered(60) })
@@ -128,7 +129,7 @@ test("a file with a page of something else in it is said to be damaged, or has w
   await index.close()
   const path = join(folder, ".superstep", "index.db")
   const bytes = readFileSync(path)
-  let told = 0
+  let damaged = 0
   for (let page = 0; page < bytes.length / 4_096; page++) {
     const hurt = join(folder, `hurt${page}.db`)
     writeFileSync(hurt, Buffer.from(bytes).fill(0xa5, page * 4_096, (page + 1) * 4_096))
@@ -145,13 +146,13 @@ test("a file with a page of something else in it is said to be damaged, or has w
       expect(isSuperstepError(error) && error.code, `page ${page}: ${error}`).toMatch(
         /^INDEX_(CORRUPT|UNUSABLE)$/,
       )
-      told += 1
+      damaged += 1
     }
   }
-  expect(told).toBeGreaterThan(5)
+  expect(damaged).toBeGreaterThan(5)
 })
 
-test("a file that another process writes to is said to be locked, and one of a later version is left as it is", async () => {
+test("a file that another process writes to is reported as locked, and one of a later version is left unchanged", async () => {
   const folder = freshFolder({ "a.txt": "apples" })
   const path = join(folder, "index.db")
   const index = documentIndex(path, { root: folder, lockTimeout: 0 })
@@ -179,7 +180,7 @@ test("a file that another process writes to is said to be locked, and one of a l
   database.close()
 })
 
-test("what a killed process left of a document can be taken out, by its folder too, and does not stay for ever", async () => {
+test("an unfinished document of a killed process can be removed, by its folder too, and does not stay forever", async () => {
   const folder = freshFolder({ "d/a.txt": numbered(300), "d/b.txt": "bananas", "e/a.txt": numbered(300) })
   const index = openIndex(folder, { embeddings: meaningEmbeddings() })
   const halfOf = async (path: string) => {
@@ -202,13 +203,13 @@ test("what a killed process left of a document can be taken out, by its folder t
   })
   const [free] = database.prepare("PRAGMA freelist_count").all() as { freelist_count: number }[]
   expect(free?.freelist_count).toBeLessThan(15)
-  for (const table of ["documents", "chunks", "signs", "vectors"]) {
+  for (const table of ["documents", "chunks", SIGNS, "vectors"]) {
     expect(database.prepare(`SELECT count(*) AS count FROM ${table}`).all(), table).toEqual([{ count: 0 }])
   }
   database.close()
 })
 
-test("an index that is closed is one file, unless somebody else has it open, who goes on", async () => {
+test("a closed index is one file, unless another process has it open, which can continue", async () => {
   const folder = freshFolder({ "a.txt": "apples" })
   const files = () => readdirSync(join(folder, ".superstep")).sort()
   for (const added of [1, 0]) {

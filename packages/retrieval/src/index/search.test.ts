@@ -1,8 +1,8 @@
 import * as fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { centreOf, likeness, signBits, toSteps } from "./near.ts"
+import { queryWords } from "../words.ts"
 import { mergeByRank } from "./search.ts"
-import { queryWords } from "./words.ts"
+import { centreOf, likeness, signBits, toSteps } from "./vectors.ts"
 
 test("two orders are merged by rank: 1 / (60 + rank), summed", () => {
   const order = (...ids: number[]) => ids.map((id, i) => ({ id, score: 100 - i }))

@@ -1,32 +1,34 @@
 /** Search by words, by meaning, or both: the two orders are merged by rank, as their scores cannot be compared. */
 import type { Found } from "@superstep/engine/patterns"
-import { preparedOnce } from "@superstep/store-sqlite/shared"
-import type { Place } from "./chunks.ts"
-import { corrupt } from "./errors.ts"
+import { preparedOnce } from "@superstep/store-sqlite/internal"
+import { queryWords } from "../words.ts"
+import type { ChunkPosition } from "./chunks.ts"
+import { corrupt } from "./index-errors.ts"
 import type { IndexFile } from "./index-file.ts"
-import { MOST_CHUNKS } from "./index-schema.ts"
-import { likeness, signBits } from "./near.ts"
-import { onlyReady } from "./ready.ts"
-import { signsOf } from "./signs.ts"
-import { queryWords } from "./words.ts"
+import { MAX_CHUNKS, onlyReady } from "./index-schema.ts"
+import { type ChunkVector, relevanceOf } from "./relevance.ts"
+import { signsOf } from "./signs.ts" // words: allow
+import { likeness, type Point, signBits } from "./vectors.ts"
 
 export interface Hit {
   readonly id: number
   readonly score: number
 }
 
-/** What is looked for by meaning. */
-export interface Point {
-  readonly vector: Float32Array
-  readonly centre: Float32Array
+export interface IndexSearch {
+  readonly query: string
+  readonly vector?: Point | undefined
+  readonly limit: number
+  /** By meaning alone, or by both as far as there are both, the default. */
+  readonly mode?: "vector" | "merged" | undefined
 }
 
-/** How much the first places count more than those behind them: the usual number. */
+/** The constant of reciprocal rank fusion, at its usual value. */
 const RANK_CONSTANT = 60
-/** How many are looked at by their bits for each one that is wanted, and at the least. */
+/** Candidates by sign bits for each wanted result, and the minimum. */
 const CANDIDATES = 20
 const FEWEST_CANDIDATES = 800
-/** A word that is in more chunks tells little, and takes long: it is left out when there are others. */
+/** A word in more chunks than this is slow and finds little: it is ignored if there are others. */
 const TOO_COMMON = 10_000
 
 type Bytes = ArrayBuffer | Uint8Array
@@ -34,7 +36,7 @@ type Bytes = ArrayBuffer | Uint8Array
 export function searcher(file: IndexFile) {
   const { path, database, read } = file
   const sql = preparedOnce(database)
-  const signs = signsOf(file)
+  const signIndex = signsOf(file)
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
   function isCommon(word: string): boolean {
@@ -52,28 +54,35 @@ export function searcher(file: IndexFile) {
       // By rank alone FTS5 would put all of them in order, and not only find the first.
       `SELECT rowid AS id, rank AS score FROM words WHERE words MATCH ? AND ${onlyReady(sql, "rowid")} ORDER BY rank, rowid LIMIT ?`,
     ).all(match, limit) as Hit[]
-    // SQLite's is better the lower it is.
+    // In SQLite a lower rank is better.
     return rows.map(({ id, score }) => ({ id, score: -score }))
   }
 
-  function byVector({ vector, centre }: Point, limit: number): Hit[] {
-    const near = signs.nearest(signBits(vector, centre), Math.max(FEWEST_CANDIDATES, CANDIDATES * limit))
+  function vectorsOf(ids: readonly number[]): Map<number, ChunkVector> {
     const rows = sql("SELECT id, scale, steps FROM vectors WHERE id IN (SELECT value FROM json_each(?))").all(
-      JSON.stringify(near),
+      JSON.stringify(ids),
     ) as { id: number; scale: number; steps: Bytes }[]
-    return rows
-      .map(({ id, scale, steps }) => ({ id, score: likeness(vector, { scale, steps: int8(steps) }) }))
+    return new Map(rows.map(({ id, scale, steps }) => [id, { scale, steps: int8(steps) }]))
+  }
+
+  function byVector({ vector, centre }: Point, limit: number): Hit[] {
+    const near = signIndex.nearest(signBits(vector, centre), Math.max(FEWEST_CANDIDATES, CANDIDATES * limit))
+    return [...vectorsOf(near)]
+      .map(([id, chunk]) => ({ id, score: likeness(vector, chunk) }))
       .sort((a, b) => b.score - a.score || a.id - b.id)
       .slice(0, limit)
   }
 
-  function found(hits: readonly Hit[]): Found[] {
+  function found(hits: readonly Hit[], question: string, point: Point | undefined): Found[] {
+    const ids = hits.map(({ id }) => id)
+    const relevance = relevanceOf(sql, question, ids, point && { point, vectors: vectorsOf(ids) })
     const rows = sql(
-      `SELECT chunks.id, line, page, CAST(title AS BLOB) AS title, CAST(text AS BLOB) AS text, CAST(source AS BLOB) AS source
+      `SELECT chunks.id, line, page, CAST(title AS BLOB) AS title, CAST(text AS BLOB) AS text, CAST(source AS BLOB) AS source,
+        CAST(author AS BLOB) AS author, date
       FROM json_each(?) AS wanted
       JOIN chunks ON chunks.id = wanted.value
-      JOIN documents ON documents.id = chunks.id / ${MOST_CHUNKS}`,
-    ).all(JSON.stringify(hits.map(({ id }) => id))) as ChunkRow[]
+      JOIN documents ON documents.id = chunks.id / ${MAX_CHUNKS}`,
+    ).all(JSON.stringify(ids)) as ChunkRow[]
     const byId = new Map(rows.map((row) => [row.id, row]))
     return hits.map(({ id, score }) => {
       const row = byId.get(id)
@@ -81,7 +90,15 @@ export function searcher(file: IndexFile) {
       if (row === undefined) throw corrupt(path)
       const title = row.title === null ? undefined : decoded(row.title)
       const source = cited(decoded(row.source), row)
-      return { text: decoded(row.text), score, source, ...(title !== undefined && { title }) }
+      return {
+        text: decoded(row.text),
+        score,
+        relevance: relevance.get(id) ?? 0,
+        source,
+        ...(title !== undefined && { title }),
+        ...(row.author !== null && { author: decoded(row.author) }),
+        ...(row.date !== null && { date: row.date }),
+      }
     })
   }
 
@@ -94,22 +111,17 @@ export function searcher(file: IndexFile) {
   }
 
   return {
-    /** Without a vector by words alone, without a query by meaning alone. */
-    search({
-      query,
-      vector,
-      limit,
-    }: {
-      query?: string | undefined
-      vector?: Point | undefined
-      limit: number
-    }): Found[] {
+    /** Without a vector by words alone. */
+    search({ query, vector, limit, mode }: IndexSearch): Found[] {
       return read(() => {
-        if (query === undefined) return vector === undefined ? [] : found(byVector(vector, limit))
-        if (vector === undefined) return found(byWords(query, limit))
-        // Further down than what is wanted: what is middling in both orders may be best in sum.
-        const depth = Math.max(50, 5 * limit)
-        return found(mergeByRank([byWords(query, depth), byVector(vector, depth)]).slice(0, limit))
+        const hits = () => {
+          if (vector === undefined) return mode === "vector" ? [] : byWords(query, limit)
+          if (mode === "vector") return byVector(vector, limit)
+          // Further down than what is wanted: what is middling in both orders may be best in sum.
+          const depth = Math.max(50, 5 * limit)
+          return mergeByRank([byWords(query, depth), byVector(vector, depth)]).slice(0, limit)
+        }
+        return found(hits(), query, vector)
       })
     },
   }
@@ -122,6 +134,8 @@ interface ChunkRow {
   readonly title: Bytes | null
   readonly text: Bytes
   readonly source: Bytes
+  readonly author: Bytes | null
+  readonly date: string | null
 }
 
 /** Reciprocal rank fusion: the sum of 1 / (60 + rank) over the orders. */
@@ -135,7 +149,7 @@ export function mergeByRank(orders: readonly (readonly Hit[])[]): Hit[] {
   return [...sums].map(([id, score]) => ({ id, score })).sort((a, b) => b.score - a.score || a.id - b.id)
 }
 
-function cited(source: string, { line, page }: { [Key in keyof Place]: number | null }): string {
+function cited(source: string, { line, page }: { [Key in keyof ChunkPosition]: number | null }): string {
   if (line != null) return `${source}:${line}`
   return page == null ? source : `${source}#${page}`
 }

@@ -4,8 +4,8 @@ import { describe, expect, onTestFinished, test } from "vitest"
 import { documentTable } from "./documents.ts"
 import { freshFolder } from "./index.test-support.ts"
 import { type IndexFile, openIndexFile } from "./index-file.ts"
-import { signBits } from "./near.ts"
-import { signsOf } from "./signs.ts"
+import { signsOf } from "./signs.ts" // words: allow
+import { signBits } from "./vectors.ts"
 
 function open(path: string): IndexFile {
   const file = openIndexFile(path, "/", 0)
@@ -36,8 +36,8 @@ function someVectors(count: number, dimensions: number, from = 1): Float32Array[
   return Array.from({ length: count }, () => Float32Array.from({ length: dimensions }, sign))
 }
 
-describe("the signs of vectors", () => {
-  test("give the same, in the same order, whether they are held or not (S2, S3)", () => {
+describe("the sign bits of vectors", () => {
+  test("find the same ids in the same order, whether they are held in memory or not (S2, S3)", () => {
     const dimensions = fc.constantFrom(1, 7, 8, 24, 33, 100)
     fc.assert(
       fc.property(dimensions, fc.nat(60), fc.nat(1_000), fc.nat(80), (size, length, from, count) => {
@@ -46,12 +46,12 @@ describe("the signs of vectors", () => {
           const vectors = someVectors(length + 1, size, from)
           const [query, ...rest] = vectors as [Float32Array, ...Float32Array[]]
           if (rest.length > 0) add(file, "a", rest)
-          const signs = signsOf(file)
-          const near = () => file.read(() => signs.nearest(bitsOf(query), count))
+          const signIndex = signsOf(file)
+          const near = () => file.read(() => signIndex.nearest(bitsOf(query), count))
           const first = near()
-          expect(signs.isHeld).toBe(false)
+          expect(signIndex.isHeld).toBe(false)
           expect(near()).toEqual(first)
-          expect(signs.isHeld).toBe(true)
+          expect(signIndex.isHeld).toBe(true)
           expect(first).toHaveLength(Math.min(count, rest.length))
         } finally {
           file.close()
@@ -61,32 +61,32 @@ describe("the signs of vectors", () => {
     )
   })
 
-  test("are more than come in one row, and all are held", () => {
+  test("are all held, even if they need more than one page", () => {
     const file = open(join(freshFolder(), "index.db"))
     const vectors = someVectors(5_000, 16)
     add(file, "a", vectors)
-    const signs = signsOf(file)
-    const near = () => file.read(() => signs.nearest(bitsOf(vectors[4_999] as Float32Array), 100))
+    const signIndex = signsOf(file)
+    const near = () => file.read(() => signIndex.nearest(bitsOf(vectors[4_999] as Float32Array), 100))
     const first = near()
     expect(near()).toEqual(first)
-    expect(signs.isHeld).toBe(true)
+    expect(signIndex.isHeld).toBe(true)
   })
 
-  test("are let go when they change, by whomever; and those of what is not ready are not among them (S1)", () => {
+  test("are dropped when any process changes the file, and exclude documents that are not ready (S1)", () => {
     const path = join(freshFolder(), "index.db")
     const [file, other] = [open(path), open(path)]
     const vectors = someVectors(40, 32)
-    const signs = signsOf(file)
-    const near = () => file.read(() => signs.nearest(bitsOf(vectors[0] as Float32Array), 100)).length
+    const signIndex = signsOf(file)
+    const near = () => file.read(() => signIndex.nearest(bitsOf(vectors[0] as Float32Array), 100)).length
     add(file, "a", vectors.slice(0, 10))
-    expect([near(), near(), signs.isHeld]).toEqual([10, 10, true])
+    expect([near(), near(), signIndex.isHeld]).toEqual([10, 10, true])
     add(other, "b", vectors.slice(10, 30))
-    expect([near(), signs.isHeld]).toEqual([30, false])
-    expect([near(), signs.isHeld]).toEqual([30, true])
+    expect([near(), signIndex.isHeld]).toEqual([30, false])
+    expect([near(), signIndex.isHeld]).toEqual([30, true])
     add(other, "c", vectors.slice(30), false)
-    expect([near(), near(), signs.isHeld]).toEqual([30, 30, true])
+    expect([near(), near(), signIndex.isHeld]).toEqual([30, 30, true])
     documentTable(file).leave(["a"])
-    expect([near(), near(), signs.isHeld]).toEqual([20, 20, true])
+    expect([near(), near(), signIndex.isHeld]).toEqual([20, 20, true])
   })
 
   test("are not held when they are too many (S4)", () => {
@@ -94,9 +94,9 @@ describe("the signs of vectors", () => {
     const vectors = someVectors(100, 64)
     add(file, "a", vectors)
     const nearBy = (most: number) => {
-      const signs = signsOf(file, most)
-      const near = () => file.read(() => signs.nearest(bitsOf(vectors[0] as Float32Array), 3))
-      return [near(), near(), signs.isHeld]
+      const signIndex = signsOf(file, most)
+      const near = () => file.read(() => signIndex.nearest(bitsOf(vectors[0] as Float32Array), 3))
+      return [near(), near(), signIndex.isHeld]
     }
     const [first, second, isHeld] = nearBy(1_599)
     expect([second, isHeld]).toEqual([first, false])

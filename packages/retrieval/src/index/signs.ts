@@ -1,38 +1,38 @@
 /**
- * Which vectors are likely to be near, by their signs. SQLite goes through them row by row; a process that searches again
- * and again holds them, and goes through them in a fraction of the time.
+ * Finds vectors that are likely to be near, by their sign bits. SQLite scans them row by row; a process that searches
+ * repeatedly holds them in memory, where a scan takes a fraction of the time.
  *
- * S1 What is held is what the file has: after any change, by whomever, it is let go.
- * S2 The same is found either way, in the same order: by how many signs differ, then by id.
- * S3 They are held from the second search on after a change: who searches once, or while documents are added, does not wait
- *    for them to be loaded.
- * S4 No more is held than `mostHeld`.
+ * S1 The bits in memory match the file: after a change by any process they are dropped.
+ * S2 Both ways find the same ids in the same order: by the number of differing bits, then by id.
+ * S3 The bits are loaded at the second search after a change: a single search, or searches while documents are added, do not
+ *    wait for it.
+ * S4 At most `mostHeld` bytes are held.
  */
-import { preparedOnce } from "@superstep/store-sqlite/shared"
-import { corrupt } from "./errors.ts"
+import { preparedOnce } from "@superstep/store-sqlite/internal"
+import { corrupt } from "./index-errors.ts"
 import type { IndexFile } from "./index-file.ts"
-import { onlyReady } from "./ready.ts"
+import { onlyReady, SIGNS } from "./index-schema.ts"
 
 /** Bytes. */
-const MOST_HELD = 64 * 1_024 * 1_024
-/** Rows in one that is loaded: each row that comes out of SQLite alone costs as much as hundreds that come in one. */
+const MAX_HELD = 64 * 1_024 * 1_024
+/** Vectors per loaded row: one row from SQLite costs as much as hundreds of vectors inside one. */
 const LOADED = 4_096
 
 interface Held {
   readonly ids: Float64Array
-  /** So many for each, filled up with zeros. */
+  /** `wordsEach` for each vector, padded with zeros. */
   readonly words: Uint32Array
   readonly wordsEach: number
 }
 
 export interface Signs {
-  /** The ids, as many as are wanted at the most. */
+  /** At most `count` ids. */
   nearest(bits: Uint8Array, count: number): number[]
   /** Whether they are held, for tests. */
   readonly isHeld: boolean
 }
 
-export function signsOf({ path, database, state }: IndexFile, mostHeld = MOST_HELD): Signs {
+export function signsOf({ path, database, state }: IndexFile, mostHeld = MAX_HELD): Signs {
   const sql = preparedOnce(database)
   let seen: string | undefined
   let held: Held | undefined
@@ -43,7 +43,7 @@ export function signsOf({ path, database, state }: IndexFile, mostHeld = MOST_HE
     if ((size?.chunks ?? 0) * (4 * wordsEach + 8) > mostHeld) return undefined
     const some = sql(
       `SELECT count(*) AS count, max(id) AS last, group_concat(id) AS ids, group_concat(hex(bits), '') AS bits
-      FROM (SELECT id, bits FROM signs WHERE id > ? AND ${onlyReady(sql, "id")} ORDER BY id LIMIT ${LOADED})`,
+      FROM (SELECT id, bits FROM ${SIGNS} WHERE id > ? AND ${onlyReady(sql, "id")} ORDER BY id LIMIT ${LOADED})`,
     )
     const ids: number[] = []
     const pages: Uint8Array[] = []
@@ -60,7 +60,7 @@ export function signsOf({ path, database, state }: IndexFile, mostHeld = MOST_HE
 
   function bySql(bits: Uint8Array, count: number): number[] {
     const rows = sql(
-      `SELECT id FROM signs WHERE ${onlyReady(sql, "id")}
+      `SELECT id FROM ${SIGNS} WHERE ${onlyReady(sql, "id")}
       ORDER BY vec_distance_hamming(vec_bit(bits), vec_bit(?)), id LIMIT ?`,
     ).all(bits, count) as { id: number }[]
     return rows.map(({ id }) => id)
@@ -80,7 +80,7 @@ export function signsOf({ path, database, state }: IndexFile, mostHeld = MOST_HE
   }
 }
 
-/** The pages in one, each of the signs filled up to whole words. */
+/** Joins the pages, with each vector's bits padded to whole words. */
 function wordsOf(pages: readonly Uint8Array[], bytesEach: number, count: number): Uint32Array {
   const filled = 4 * Math.ceil(bytesEach / 4)
   const bytes = new Uint8Array(filled * count)
@@ -106,7 +106,7 @@ function nearestOf({ ids, words, wordsEach }: Held, bits: Uint8Array, count: num
   return near.slice(0, count).map((at) => ids[at] as number)
 }
 
-/** How many signs differ, for each. */
+/** The number of differing bits, for each vector. */
 function distancesTo(query: Uint32Array, words: Uint32Array, count: number): Uint16Array {
   const distances = new Uint16Array(count)
   const wordsEach = query.length
@@ -124,7 +124,7 @@ function distancesTo(query: Uint32Array, words: Uint32Array, count: number): Uin
   return distances
 }
 
-/** The distance within which there are so many, or all. */
+/** The smallest distance within which there are at least `count` vectors, or all. */
 function distanceOf(count: number, distances: Uint16Array, most: number): number {
   const counts = new Uint32Array(most + 1)
   for (const distance of distances) counts[distance] = (counts[distance] as number) + 1

@@ -1,19 +1,22 @@
+import { createRequire as realCreateRequire } from "node:module"
 import { join } from "node:path"
 import { expect, test, vi } from "vitest"
 import { documentIndex } from "./document-index.ts"
 import { freshFolder, meaningEmbeddings } from "./index.test-support.ts"
 
-vi.mock("node:module", async (original) => {
-  const real = await original<typeof import("node:module")>()
+// Optional packages are required through `process.getBuiltinModule("node:module")`.
+const getBuiltinModule = process.getBuiltinModule.bind(process) as (id: string) => unknown
+vi.spyOn(process, "getBuiltinModule").mockImplementation(((id: string) => {
+  if (id !== "node:module") return getBuiltinModule(id)
   const createRequire = (from: string | URL) => {
-    const require = real.createRequire(from)
+    const require = realCreateRequire(from)
     return (name: string) => {
       if (name !== "sqlite-vec") return require(name)
       throw Object.assign(new Error("Cannot find module 'sqlite-vec'"), { code: "MODULE_NOT_FOUND" })
     }
   }
-  return { ...real, createRequire }
-})
+  return { createRequire }
+}) as typeof process.getBuiltinModule)
 
 test("without sqlite-vec an index finds by words alone, makes no vectors, and says what to install", async () => {
   const folder = freshFolder({ "a.txt": "A kitten sleeps." })

@@ -1,69 +1,57 @@
-/** Which of several databases has what a question is about, by the names of their tables and columns. */
+/** Which of several databases has what a question is about: the best of their ranking. */
 import type { BestDatabase, Database, SchemaRetriever } from "@superstep/engine/patterns"
-import { type Match, type Score, scoreTables } from "./score.ts"
-import { wordsOfGoal } from "./words.ts"
+import { messageOf } from "../errors.ts"
+import { candidateRanker, type RankedCandidate, reasonOf, type SourceRankerOptions } from "./source-ranker.ts"
 
-const TIES: readonly Database["kind"][] = ["postgresql", "csv", "other"]
-const TOLD = 5
+const TIES: readonly Database["kind"][] = ["postgresql", "mysql", "sqlite", "csv", "other"]
+/** As near as this a database may have the answer though it has no word of the question. */
+const NEAR_ENOUGH = 0.5
 
-export function schemaRetriever(databases: readonly Database[]): SchemaRetriever {
+export function schemaRetriever(
+  databases: readonly Database[],
+  options: SourceRankerOptions = {},
+): SchemaRetriever {
+  const rank = candidateRanker(options)
   return {
     async listDatabases() {
       return databases
     },
-    async findBestDatabase(goal, options = {}) {
-      const words = wordsOfGoal(goal)
-      const asked = await Promise.allSettled(
-        databases.map(async (database) => ({
-          database,
-          score: scoreTables(words, await database.schema(options)),
-        })),
-      )
-      options.signal?.throwIfAborted()
-      const scored = asked.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []))
-      const failures = asked.flatMap((one) => (one.status === "rejected" ? [one.reason] : []))
-      const failed = databases.filter((_, index) => asked[index]?.status === "rejected")
-      scored.sort(
-        (one, other) =>
-          other.score.total - one.score.total ||
-          TIES.indexOf(one.database.kind) - TIES.indexOf(other.database.kind),
-      )
-      const [best, second] = scored
-      if (best === undefined || best.score.total === 0) {
+    async findBestDatabase(goal, ask = {}) {
+      const { ranked, failed } = await rank({ databases }, goal, ask)
+      const [best, second] = ranked.filter(isFound).toSorted(byScoreAndKind)
+      const failures = failed.map(({ error }) => error)
+      const database = best?.candidate.database
+      if (best === undefined || database === undefined) {
         // One that cannot be asked does not keep the others from it; but it may be the one.
-        if (failures.length > 0) throw failures[0]
+        if (failures.length > 1) throw new AggregateError(failures, failures.map(messageOf).join(" "))
+        if (failures.length === 1) throw failures[0]
         return undefined
       }
-      const isTie = second?.score.total === best.score.total
+      const tied = second?.score === best.score ? second.candidate.name : undefined
+      const names = failed.map(({ source }) => source)
       return {
-        database: best.database,
-        score: best.score.total,
-        reason: reasonOf(best, databases.length, isTie ? second?.database : undefined, failed),
+        database,
+        score: best.score,
+        reason: [
+          `${database.name} fits best of ${databases.length} ${databases.length === 1 ? "database" : "databases"} `,
+          `(score ${best.score.toFixed(2)}): ${reasonOf(best.candidate, best.near, best.trouble)}`,
+          tied === undefined ? "" : `. ${tied} has the same score, and comes after it`,
+          names.length === 0 ? "" : `. Could not be asked: ${names.join(", ")}`,
+          ".",
+        ].join(""),
+        ...(failed.length > 0 && {
+          failed: failed.map(({ source, error }) => ({ source, reason: messageOf(error) })),
+        }),
       } satisfies BestDatabase
     },
   }
 }
 
-function reasonOf(
-  { database, score }: { readonly database: Database; readonly score: Score },
-  count: number,
-  tied: Database | undefined,
-  failed: readonly Database[],
-): string {
-  const told = score.matches.slice(0, TOLD).map(tellMatch)
-  const more = score.matches.length - told.length
-  return [
-    `${database.name} fits best of ${count} ${count === 1 ? "database" : "databases"} (score ${score.total}): `,
-    told.join("; "),
-    more > 0 ? `; and ${more} more` : "",
-    tied === undefined ? "" : `. ${tied.name} has the same score, and comes after it`,
-    failed.length === 0 ? "" : `. Could not be asked: ${failed.map(({ name }) => name).join(", ")}`,
-    ".",
-  ].join("")
+function isFound({ candidate, score, near = 0 }: RankedCandidate): boolean {
+  return score > 0 && (candidate.places.length > 0 || near >= NEAR_ENOUGH)
 }
 
-function tellMatch({ words, how, table, column }: Match): string {
-  const place = column === undefined ? `the table ${table}` : `the column ${column} of ${table}`
-  const verb = { phrase: "is", word: "is a word of", part: "is like a part of" }[how]
-  return `"${words.join(" ")}" ${verb} ${place}`
+function byScoreAndKind(one: RankedCandidate, other: RankedCandidate): number {
+  const place = ({ candidate }: RankedCandidate) => TIES.indexOf(candidate.database?.kind ?? "other")
+  return other.score - one.score || place(one) - place(other)
 }

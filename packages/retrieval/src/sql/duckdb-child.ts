@@ -1,12 +1,14 @@
-/** Our side of the process that DuckDB runs in: its errors as ours. */
-import { createRequire } from "node:module"
-import { SuperstepError } from "@superstep/engine"
-import { ChildProgram, ProgramEnded, programBeside } from "../child-program.ts"
-import { optionalPackage } from "../optional-package.ts"
-import type { DuckDbReplies, DuckDbReply, DuckDbRequest, DuckDbSettings } from "./duckdb-messages.ts"
-import { failed, refused, timedOut } from "./query-errors.ts"
+/** Our side of the process that DuckDB runs in: what the two send each other, and its errors as ours. */
 
-const require = createRequire(import.meta.url)
+import type { SuperstepError } from "@superstep/engine"
+import { requireFrom, resolveOptional } from "@superstep/engine/packages"
+import type { QueryResult, Table } from "@superstep/engine/patterns"
+import { ChildProgram, ProgramEnded } from "../child-program.ts"
+import { fatal } from "../errors.ts"
+import { programBeside } from "../packages.ts"
+import { closed, failed, refused, timedOut } from "./queries.ts"
+import type { KnownLimits } from "./rows.ts"
+
 /** What a query that is late gets to end by itself. */
 const GRACE = 1_000
 
@@ -20,9 +22,7 @@ export class DuckDbChild {
   }
 
   async ask<R extends DuckDbRequest>(request: R, signal?: AbortSignal): Promise<DuckDbReplies[R["do"]]> {
-    await optionalPackage("@duckdb/node-api", "SQL over files", async () =>
-      require.resolve("@duckdb/node-api"),
-    )
+    resolveOptional(DUCKDB, requireFrom(import.meta.url))
     const limit = request.do === "query" ? request.limits.timeout : undefined
     const timeout = limit === undefined ? undefined : limit + GRACE
     const reply = await this.#program.ask(request, { timeout, signal }).catch((error) => {
@@ -30,6 +30,7 @@ export class DuckDbChild {
     })
     if ("ok" in reply) return reply.ok as DuckDbReplies[R["do"]]
     if (reply.error === "timeout") throw timedOut(limit as number)
+    if (reply.error === "unopened") throw new DatabaseUnopened(reply.message)
     throw reply.error === "refused" ? refused(reply.message) : failed(reply.message)
   }
 
@@ -39,12 +40,12 @@ export class DuckDbChild {
 
   /** `limit` is that of a query; files are read without one. */
   #ended({ why, exit }: ProgramEnded, limit: number | undefined): SuperstepError {
-    if (why === "closed") {
-      return new SuperstepError("DATABASE_CLOSED", "The database of files is closed.", { retryable: false })
-    }
+    if (why === "closed") return closed("database of files")
     if (limit === undefined) {
-      const message = `DuckDB ended while it read the files (${exit}): is one of them very large or damaged?`
-      return new SuperstepError("FILE_UNREADABLE", message, { retryable: false })
+      return fatal(
+        "FILE_UNREADABLE",
+        `DuckDB ended while it read the file (${exit}): it may be too large, or damaged.`,
+      )
     }
     if (why === "late") return timedOut(limit)
     const memory = Math.round(this.#settings.memory / 1_000_000)
@@ -52,4 +53,63 @@ export class DuckDbChild {
       ? failed(`it took more memory than the ${memory} MB it may.`)
       : failed(`DuckDB ended because of it (${exit}).`)
   }
+}
+
+const DUCKDB = { name: "@duckdb/node-api", neededBy: "SQL over files" }
+
+/** The version of DuckDB that reads files. */
+export function duckdbVersion(): string {
+  const require = requireFrom(import.meta.url)
+  resolveOptional(DUCKDB, require)
+  return (require(`${DUCKDB.name}/package.json`) as { version: string }).version
+}
+
+/** The database's file is gone, or is none that this DuckDB can open. */
+export class DatabaseUnopened extends Error {}
+
+export type FileFormat = "csv" | "json" | "lines" | "parquet" | "xlsx"
+
+/** A file to make a table of: text in UTF-8, under a path without wildcards. */
+export interface Source {
+  readonly path: string
+  readonly table: string
+  readonly format: FileFormat
+}
+
+export interface LoadedTable {
+  readonly table: string
+  readonly rows: number
+  /** Rows that could not be read and were left out. */
+  readonly broken: number
+  /** Why there is no such table. */
+  readonly problem?: string | undefined
+  /** The problem may be gone the next time: the disk was full, memory was short. */
+  readonly isPassing?: boolean | undefined
+}
+
+export type DuckDbRequest =
+  | { readonly do: "load"; readonly source: Source }
+  /** Ends the loading. */
+  | { readonly do: "tables" }
+  | { readonly do: "query"; readonly sql: string; readonly limits: KnownLimits }
+
+export interface DuckDbReplies {
+  /** One for each table: a workbook has several. */
+  readonly load: readonly LoadedTable[]
+  readonly tables: readonly Table[]
+  readonly query: QueryResult
+}
+
+export type DuckDbReply =
+  | { readonly ok: DuckDbReplies[keyof DuckDbReplies] }
+  | { readonly error: "refused" | "failed" | "timeout" | "unopened"; readonly message: string }
+
+/** Its only argument, as JSON. */
+export interface DuckDbSettings {
+  /** The database's file. */
+  readonly database: string
+  /** For copies of files. */
+  readonly folder: string
+  /** Bytes. */
+  readonly memory: number
 }

@@ -5,28 +5,50 @@ import { join } from "node:path"
 import { pipeline } from "node:stream/promises"
 import type { DuckDBConnection } from "@duckdb/node-api"
 import type { Table } from "@superstep/engine/patterns"
-import type { LoadedTable, Source } from "./duckdb-messages.ts"
+import { clipped } from "@superstep/engine/text"
+import type { LoadedTable, Source } from "./duckdb-child.ts"
+import { sheetsOf } from "./excel-sheets.ts"
+import { sqlName } from "./rows.ts"
 
 /** `folder` is for copies. */
 export async function loadFile(
   connection: DuckDBConnection,
   source: Source,
   folder: string,
+): Promise<readonly LoadedTable[]> {
+  if (source.format !== "xlsx") return [await loadTable(connection, source, source.format, folder)]
+  try {
+    const loaded: LoadedTable[] = []
+    for (const sheet of await sheetsOf(source, folder)) {
+      loaded.push(await loadTable(connection, { ...source, ...sheet }, "csv", folder))
+      await rm(sheet.path, { force: true })
+    }
+    return loaded
+  } catch (error) {
+    return [{ table: source.table, rows: 0, broken: 0, problem: problemOf(error) }]
+  }
+}
+
+async function loadTable(
+  connection: DuckDBConnection,
+  source: Source,
+  format: Exclude<Source["format"], "xlsx">,
+  folder: string,
 ): Promise<LoadedTable> {
   const { table } = source
   try {
-    const broken = await readers[source.format](connection, source, folder)
-    const rows = await numberOf(connection, `SELECT count(*) FROM ${quoted(table)}`)
+    const broken = await readers[format](connection, source, folder)
+    const rows = await numberOf(connection, `SELECT count(*) FROM ${sqlName(table)}`)
     return { table, rows, broken }
   } catch (error) {
-    return { table, rows: 0, broken: 0, problem: problemOf(error) }
+    return { table, rows: 0, broken: 0, problem: problemOf(error), isPassing: isPassing(error) }
   }
 }
 
 type Read = (connection: DuckDBConnection, source: Source, folder: string) => Promise<number>
 
 /** Each makes the table, and gives the number of broken rows. */
-const readers: Record<Source["format"], Read> = {
+const readers: Record<Exclude<Source["format"], "xlsx">, Read> = {
   async csv(connection, source, folder) {
     try {
       return await readCsv(connection, source, "")
@@ -34,7 +56,7 @@ const readers: Record<Source["format"], Read> = {
       // Line ends of two kinds, or very long lines. If that is not it, the first error says more.
       const path = join(folder, `${source.table}.lines.csv`)
       await copyWithPlainLines(source.path, path)
-      const long = `, max_line_size = ${LONGEST_LINE}, buffer_size = ${2 * LONGEST_LINE}`
+      const long = `, max_line_size = ${MAX_LINE_LENGTH}, buffer_size = ${2 * MAX_LINE_LENGTH}`
       return await readCsv(connection, { ...source, path }, long)
         .catch(() => {
           throw error
@@ -43,13 +65,13 @@ const readers: Record<Source["format"], Read> = {
     }
   },
   async json(connection, { path, table }) {
-    await connection.run(`CREATE TABLE ${quoted(table)} AS SELECT * FROM read_json(${text(path)})`)
+    await connection.run(`CREATE TABLE ${sqlName(table)} AS SELECT * FROM read_json(${text(path)})`)
     return 0
   },
   async lines(connection, { path, table }, folder) {
     const objects = `read_json_objects(${text(path)}, format = 'newline_delimited', ignore_errors = true)`
     const broken = await numberOf(connection, `SELECT count(*) FROM ${objects} WHERE json IS NULL`)
-    // After a broken line, DuckDB's reader of tables loses others: it is given the good ones only.
+    // After a broken line, DuckDB's reader of tables loses others: it gets the good ones only.
     const good = broken === 0 ? path : join(folder, `${table}.good.jsonl`)
     if (broken > 0) {
       await connection.run(
@@ -58,23 +80,23 @@ const readers: Record<Source["format"], Read> = {
     }
     const read = `read_json(${text(good)}, format = 'newline_delimited')`
     const columns = broken === 0 ? "*" : "json.*"
-    await connection.run(`CREATE TABLE ${quoted(table)} AS SELECT ${columns} FROM ${read}`)
+    await connection.run(`CREATE TABLE ${sqlName(table)} AS SELECT ${columns} FROM ${read}`)
     return broken
   },
   async parquet(connection, { path, table }) {
-    await connection.run(`CREATE TABLE ${quoted(table)} AS SELECT * FROM read_parquet(${text(path)})`)
+    await connection.run(`CREATE TABLE ${sqlName(table)} AS SELECT * FROM read_parquet(${text(path)})`)
     return 0
   },
 }
 
-const LONGEST_LINE = 16_000_000
+const MAX_LINE_LENGTH = 16_000_000
 
 async function readCsv(connection: DuckDBConnection, { path, table }: Source, more: string): Promise<number> {
   // All rows are looked at for the types: none is lost because the first ones were of another kind. No table of a file
   // is named with a line at the front.
   const options = `sample_size = -1, store_rejects = true, rejects_scan = '_scans', rejects_table = '_rejects'${more}`
   await connection.run("DROP TABLE IF EXISTS _scans; DROP TABLE IF EXISTS _rejects")
-  await connection.run(`CREATE TABLE ${quoted(table)} AS SELECT * FROM read_csv(${text(path)}, ${options})`)
+  await connection.run(`CREATE TABLE ${sqlName(table)} AS SELECT * FROM read_csv(${text(path)}, ${options})`)
   return numberOf(connection, "SELECT count(DISTINCT line) FROM _rejects")
 }
 
@@ -100,7 +122,7 @@ export async function tablesOf(connection: DuckDBConnection): Promise<Table[]> {
   )
   const reserved = new Set(keywords.getRows().map(([word]) => word))
   const asWritten = (name: string) =>
-    /^[A-Za-z_]\w*$/.test(name) && !reserved.has(name.toLowerCase()) ? name : quoted(name)
+    /^[A-Za-z_]\w*$/.test(name) && !reserved.has(name.toLowerCase()) ? name : sqlName(name)
   const found = await connection.runAndReadAll(
     `SELECT table_name, column_name, data_type FROM duckdb_columns()
      WHERE database_name = current_database() AND schema_name = 'main' AND NOT internal
@@ -120,10 +142,6 @@ async function numberOf(connection: DuckDBConnection, sql: string): Promise<numb
   return Number(row?.[0])
 }
 
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
-}
-
 function text(value: string): string {
   return `'${value.replaceAll("'", "''")}'`
 }
@@ -131,9 +149,14 @@ function text(value: string): string {
 /** DuckDB's first line says what; the rest is about the statement, which is ours. */
 function problemOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
-  if (/Maximum line size/i.test(message)) return `a line is longer than ${LONGEST_LINE / 1_000_000} MB`
+  if (/Maximum line size/i.test(message)) return `a line is longer than ${MAX_LINE_LENGTH / 1_000_000} MB`
   if (message.includes("Error when sniffing file")) {
-    return "it cannot be told where its columns end: no delimiter and quotes fit its lines"
+    return "its columns cannot be detected: no delimiter and quotes fit its lines"
   }
-  return (message.split("\n")[0] as string).slice(0, 300)
+  return clipped(message.split("\n")[0] as string, 300)
+}
+
+/** It is not the file's fault. */
+function isPassing(error: unknown): boolean {
+  return /^(?:IO|Out of Memory|FATAL|INTERNAL) Error/i.test(error instanceof Error ? error.message : "")
 }

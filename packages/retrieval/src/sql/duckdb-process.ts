@@ -3,90 +3,97 @@
  * take, some of its functions cannot be interrupted, and some end the process. So this one has no secrets in its
  * environment, watches its memory, and can be ended at any time.
  */
-import { existsSync } from "node:fs"
-import type { DuckDBInstance } from "@duckdb/node-api"
-import { UP } from "../child-program.ts"
+import type {
+  DuckDBConnection,
+  DuckDBDataChunk,
+  DuckDBInstance,
+  DuckDBValueConverter,
+} from "@duckdb/node-api"
+import type { Json } from "@superstep/engine"
+import type { QueryResult, Table } from "@superstep/engine/patterns"
+import { answerParent, programSettings, watchMemory } from "../child-program.ts"
+import type { DuckDbReply, DuckDbRequest, DuckDbSettings, LoadedTable, Source } from "./duckdb-child.ts"
 import { loadFile, tablesOf } from "./duckdb-load.ts"
-import type { DuckDbReplies, DuckDbReply, DuckDbRequest, DuckDbSettings } from "./duckdb-messages.ts"
-import { Refusal, runSelect } from "./duckdb-query.ts"
+import { BoundedRows, exactNumber, type KnownLimits } from "./rows.ts"
 
-const { database, folder, memory } = JSON.parse(process.argv[2] as string) as DuckDbSettings
-const options = { autoinstall_known_extensions: "false", autoload_known_extensions: "false" }
-const memoryLimit = `${Math.floor(memory / 1_000_000)}MB`
+/** What may not be asked; other errors are DuckDB's. */
+class Refusal extends Error {}
 
-process.on("disconnect", end)
-
-const duckdb = await import("@duckdb/node-api")
-let opened: DuckDBInstance | undefined
-try {
-  // Another process may have loaded it, and ended.
-  if (existsSync(database)) await open()
-  process.on("message", (request: DuckDbRequest) => {
-    void answer(request).then((reply) => process.send?.(reply))
-  })
-  process.send?.(UP)
-} catch (error) {
-  process.send?.(replyOf(error))
+const { database, folder, memory } = programSettings<DuckDbSettings>()
+const options = {
+  autoinstall_known_extensions: "false",
+  autoload_known_extensions: "false",
+  memory_limit: `${Math.floor(memory / 1_000_000)}MB`,
 }
+// The parent has made sure that it is installed.
+const duckdb = await load<typeof import("@duckdb/node-api")>("@duckdb/node-api")
+let writing: DuckDBInstance | undefined
+let opened: DuckDBInstance | undefined
 
-async function answer(request: DuckDbRequest): Promise<DuckDbReply> {
+await answerParent<DuckDbRequest, DuckDbReply>(
+  async () => async (request) => {
+    if (request.do === "load") return { ok: await loadOne(request.source) }
+    return request.do === "tables" ? { ok: await endLoading() } : await query(request)
+  },
+  (error) => ({
+    error: error instanceof Refusal ? "refused" : "failed",
+    message: error instanceof Error ? error.message : String(error),
+  }),
+)
+
+async function loadOne(source: Source): Promise<readonly LoadedTable[]> {
+  writing ??= await duckdb.DuckDBInstance.create(database, { ...options, temp_directory: folder })
+  const connection = await writing.connect()
   try {
-    return request.do === "load" ? { ok: await load(request.sources) } : await query(request)
-  } catch (error) {
-    return replyOf(error)
+    return await loadFile(connection, source, folder)
+  } finally {
+    connection.closeSync()
   }
 }
 
-function replyOf(error: unknown): DuckDbReply {
-  const message = error instanceof Error ? error.message : String(error)
-  return { error: error instanceof Refusal ? "refused" : "failed", message }
-}
-
-async function load(
-  sources: Extract<DuckDbRequest, { do: "load" }>["sources"],
-): Promise<DuckDbReplies["load"]> {
-  const instance = await duckdb.DuckDBInstance.create(database, {
-    ...options,
-    memory_limit: memoryLimit,
-    temp_directory: folder,
-  })
+/** Closes the file, so that it is whole, and is only read from now on. */
+async function endLoading(): Promise<readonly Table[]> {
+  writing ??= await duckdb.DuckDBInstance.create(database, { ...options, temp_directory: folder })
   try {
-    const connection = await instance.connect()
-    const loaded = []
-    for (const source of sources) loaded.push(await loadFile(connection, source, folder))
+    const connection = await writing.connect()
     const tables = await tablesOf(connection)
     connection.closeSync()
-    return { loaded, tables }
+    return tables
   } finally {
-    instance.closeSync()
-    await open()
+    writing.closeSync()
+    writing = undefined
   }
 }
 
 async function open(): Promise<void> {
-  opened = await duckdb.DuckDBInstance.create(database, {
+  const instance = await duckdb.DuckDBInstance.create(database, {
     ...options,
     access_mode: "READ_ONLY",
-    memory_limit: memoryLimit,
   })
-  const connection = await opened.connect()
+  const connection = await instance.connect()
   // Nothing is written to disk either: what does not fit into memory fails.
   await connection.run("SET temp_directory = ''")
   await connection.run("SET enable_external_access = false")
   await connection.run("SET lock_configuration = true")
   connection.closeSync()
+  opened = instance
 }
 
 async function query({ sql, limits }: Extract<DuckDbRequest, { do: "query" }>): Promise<DuckDbReply> {
+  try {
+    if (opened === undefined) await open()
+  } catch (error) {
+    return { error: "unopened", message: (error as Error).message }
+  }
   const connection = await (opened as DuckDBInstance).connect()
   let isLate = false
   const timer = setTimeout(() => {
     isLate = true
     connection.interrupt()
   }, limits.timeout)
-  const watch = setInterval(watchMemory, 20)
+  const watch = watchMemory(memory)
   try {
-    return { ok: await runSelect(duckdb, connection, sql, limits) }
+    return { ok: await runSelect(connection, sql, limits) }
   } catch (error) {
     if (isLate) return { error: "timeout", message: "" }
     throw error
@@ -97,11 +104,56 @@ async function query({ sql, limits }: Extract<DuckDbRequest, { do: "query" }>): 
   }
 }
 
-function watchMemory(): void {
-  if (process.memoryUsage.rss() > memory * 1.5 + 256_000_000) end()
+/** Not by a name that bundlers see: the package is optional. */
+function load<Module>(name: string): Promise<Module> {
+  return import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ name)
 }
 
-/** At once, whatever is under way: an orderly exit waits for it. */
-function end(): void {
-  process.kill(process.pid, "SIGKILL")
+async function runSelect(
+  connection: DuckDBConnection,
+  sql: string,
+  limits: KnownLimits,
+): Promise<QueryResult> {
+  const statements = await connection.extractStatements(sql)
+  if (statements.count !== 1) throw new Refusal("only one statement can be run, and these are several")
+  const prepared = await statements.prepare(0)
+  try {
+    if (prepared.statementType !== duckdb.StatementType.SELECT)
+      throw new Refusal("only one SELECT can be run")
+    if (prepared.parameterCount > 0) throw new Refusal("it has parameters: write the values themselves")
+    const result = await prepared.stream()
+    const bounded = new BoundedRows(limits)
+    while (!bounded.isCut) {
+      const chunk = await result.fetchChunk()
+      if (chunk === null || chunk.rowCount === 0) break
+      take(chunk, bounded)
+    }
+    return { columns: result.columnNames(), rows: bounded.rows, isCut: bounded.isCut }
+  } finally {
+    prepared.destroySync()
+  }
+}
+
+/** Row by row: a chunk may have far more than there is place for. */
+function take(chunk: DuckDBDataChunk, bounded: BoundedRows): void {
+  for (let row = 0; row < chunk.rowCount; row += 1) {
+    if (!bounded.add(chunk.convertRowValues(row, toJson))) return
+  }
+}
+
+const toJson: DuckDBValueConverter<Json> = (value, type, converter) => {
+  if (typeof value === "bigint") return exactNumber(String(value))
+  if (type.typeId === duckdb.DuckDBTypeId.FLOAT && typeof value === "number") return floatOf(value)
+  if (value instanceof duckdb.DuckDBDecimalValue) return exactNumber(value.toString())
+  return duckdb.JsonDuckDBValueConverter(value, type, converter as never) as Json
+}
+
+/** The shortest number that is this FLOAT: 0.1 and not 0.10000000149011612. */
+function floatOf(value: number): Json {
+  if (!Number.isFinite(value)) return String(value)
+  for (let digits = 6; digits < 9; digits += 1) {
+    const short = Number(value.toPrecision(digits))
+    if (Math.fround(short) === value) return short
+  }
+  return Number(value.toPrecision(9))
 }

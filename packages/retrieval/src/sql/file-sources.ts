@@ -1,11 +1,15 @@
 /** Which files make which tables, and their text as DuckDB reads it: in UTF-8, under a name without wildcards. */
+
 import { createReadStream, createWriteStream } from "node:fs"
 import { copyFile, readdir, stat, symlink } from "node:fs/promises"
 import { basename, extname, join, relative, resolve } from "node:path"
 import { pipeline } from "node:stream/promises"
-import { SuperstepError } from "@superstep/engine"
-import { examine } from "../index/readers/encoding.ts"
-import type { FileFormat, Source } from "./duckdb-messages.ts"
+import type { SuperstepError } from "@superstep/engine"
+import { digestOf } from "../cache-file.ts"
+import { fatal } from "../errors.ts"
+import { examine } from "../index/readers/text-file.ts"
+import type { Fingerprint } from "./cached-profile.ts"
+import type { FileFormat, Source } from "./duckdb-child.ts"
 
 const FORMATS: Readonly<Record<string, FileFormat>> = {
   ".csv": "csv",
@@ -14,14 +18,28 @@ const FORMATS: Readonly<Record<string, FileFormat>> = {
   ".jsonl": "lines",
   ".ndjson": "lines",
   ".parquet": "parquet",
+  ".xlsx": "xlsx",
 }
 
 export interface TableFile {
   readonly path: string
-  /** As it is told: relative to the folder, or as it was given. */
+  /** As reports name it: relative to the folder, or as the user wrote it. */
   readonly file: string
   readonly table: string
   readonly format: FileFormat
+}
+
+/** What became of a file. */
+export interface FileReport {
+  readonly file: string
+  readonly table: string
+  readonly rows: number
+  /** Rows that could not be read and were left out. */
+  readonly brokenRows: number
+  /** What its text was converted from, if it was not UTF-8. */
+  readonly encoding?: string | undefined
+  /** Why there is no table of it. */
+  readonly problem?: string | undefined
 }
 
 export async function filesOfFolder(folder: string): Promise<TableFile[]> {
@@ -39,13 +57,15 @@ export async function filesOfFolder(folder: string): Promise<TableFile[]> {
 export async function filesNamed(files: readonly string[]): Promise<TableFile[]> {
   for (const file of files) {
     if (!(extname(file).toLowerCase() in FORMATS)) {
-      const message = `${file} is none of the files that can be asked: ${Object.keys(FORMATS).join(", ")}.`
-      throw new SuperstepError("FILE_UNREADABLE", message, { retryable: false })
+      throw fatal(
+        "FILE_UNREADABLE",
+        `${file} is none of the files that can be asked: ${Object.keys(FORMATS).join(", ")}.`,
+      )
     }
     const found = await stat(file).catch((cause) => {
       throw unreadable(file, cause)
     })
-    if (!found.isFile()) throw unreadable(file, new Error("it is no file"))
+    if (!found.isFile()) throw unreadable(file, new Error("it is not a file"))
   }
   return withTables(files, (file) => resolve(file), basename)
 }
@@ -88,10 +108,10 @@ export async function readable(
 ): Promise<Readable> {
   const { path, table, format } = tableFile
   const copy = join(folder, `${table}${extname(path)}`)
-  if (format !== "parquet") {
+  if (format !== "parquet" && format !== "xlsx") {
     const { bytes, encoding } = await examine(path, signal)
     if (bytes === 0) return { problem: "it is empty" }
-    if (encoding === undefined) return { problem: "it is no text" }
+    if (encoding === undefined) return { problem: "it is not text" }
     if (encoding !== "utf-8") {
       const decoder = new TextDecoder(encoding)
       await pipeline(
@@ -112,7 +132,17 @@ export async function readable(
   return { source: { path: copy, table, format } }
 }
 
+/** Paths, sizes and times of change: any difference counts. */
+export async function fingerprintOf(files: readonly TableFile[]): Promise<Fingerprint> {
+  const seen = await Promise.all(
+    files.map(async ({ path, table }) => {
+      const found = await stat(path).catch(() => undefined)
+      return [path, table, found?.size, found?.mtimeMs]
+    }),
+  )
+  return { shape: digestOf(seen), parts: {} }
+}
+
 function unreadable(path: string, cause: Error): SuperstepError {
-  const message = `${path} cannot be read: ${cause.message}`
-  return new SuperstepError("FILE_UNREADABLE", message, { cause, retryable: false })
+  return fatal("FILE_UNREADABLE", `${path} cannot be read: ${cause.message}`, cause)
 }

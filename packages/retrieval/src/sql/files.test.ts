@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DuckDBInstance } from "@duckdb/node-api"
-import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest"
+import { DuckDbChild } from "./duckdb-child.ts"
 import { type FileDatabase, fileDatabase } from "./files.ts"
 
 let folder: string
@@ -21,7 +22,7 @@ beforeAll(async () => {
     "utf16.csv": Buffer.from("\ufeffname,city\nÅse,Tromsø\n", "utf16le"),
     "latin1.csv": Buffer.from("name,city\nÅse,Tromsø\n", "latin1"),
     "bom.csv": "\ufeffname,city\nÅse,Tromsø\n",
-    "picture.csv": Buffer.from([0, 1, 2, 0, 0, 3, 255, 254, 0, 0, 7]),
+    "image.csv": Buffer.from([0, 1, 2, 0, 0, 3, 255, 254, 0, 0, 7]),
     "Odd [names]*, it's so.csv": "Order ID,select,order id\n1,2,3\n",
     "2024.csv": "a\n1\n",
     "list.json": '[{"a": 1, "b": {"c": [1, 2]}}, {"a": 12345678901234567890}]',
@@ -73,6 +74,7 @@ describe("files as tables", () => {
         { name: "placed", type: "DATE" },
       ],
       description: "From orders.csv: 2 rows.",
+      rowCount: 2,
     })
     expect(await shop.query("SELECT * FROM orders ORDER BY id;")).toEqual({
       columns: ["id", "customer", "amount", "placed"],
@@ -96,7 +98,7 @@ describe("files as tables", () => {
     expect(await rowsOf("FROM words")).toEqual([["ann", "oslo"]])
   })
 
-  test("broken rows are left out, counted and told", async () => {
+  test("broken rows are left out, counted and reported", async () => {
     expect(await rowsOf("FROM broken ORDER BY id")).toEqual([
       [1, "a"],
       [4, "d, e"],
@@ -122,7 +124,7 @@ describe("files as tables", () => {
     expect(await about("two ends.csv")).toMatchObject({ rows: 3, brokenRows: 1 })
   })
 
-  test("a line of megabytes is a row like others, and one that is no row is told", async () => {
+  test("a line of megabytes is a row like any other, and a line that is not a row is reported", async () => {
     expect(await rowsOf("SELECT id, length(note) FROM long_line ORDER BY id")).toEqual([
       [1, 3_000_000],
       [2, 1],
@@ -145,19 +147,19 @@ describe("files as tables", () => {
     },
   )
 
-  test("what was converted is told", async () => {
+  test("conversions are reported", async () => {
     expect(await about("utf16.csv")).toMatchObject({ encoding: "utf-16le" })
     expect(await about("latin1.csv")).toMatchObject({ encoding: "windows-1252" })
     expect(await about("bom.csv")).not.toHaveProperty("encoding")
   })
 
-  test("an empty file, a picture and a file that ends too early make no table, and are told", async () => {
+  test("an empty file, an image and a truncated file are reported and become no table", async () => {
     expect(await about("empty.csv")).toMatchObject({ rows: 0, problem: "it is empty" })
-    expect(await about("picture.csv")).toMatchObject({ problem: "it is no text" })
+    expect(await about("image.csv")).toMatchObject({ problem: "it is not text" })
     expect((await about("cut.json"))?.problem).toMatch(/^Invalid Input Error: Malformed JSON/)
     expect((await about("damaged.parquet"))?.problem).toMatch(/^Invalid Input Error: No magic bytes/)
     const names = (await shop.schema()).map(({ name }) => name)
-    for (const name of ["empty", "picture", "cut", "damaged"]) expect(names).not.toContain(name)
+    for (const name of ["empty", "image", "cut", "damaged"]) expect(names).not.toContain(name)
   })
 
   test("a header without rows makes a table without rows", async () => {
@@ -219,13 +221,13 @@ describe("queries", () => {
     expect([bytes.rows.length, bytes.isCut]).toEqual([10, true])
   })
 
-  test("a mistake is told so that it can be corrected", async () => {
+  test("the error for a mistake says how to correct it", async () => {
     const wrong = shop.query("SELECT custmer FROM orders")
     await expect(wrong).rejects.toMatchObject({ code: "QUERY_FAILED", retryable: false })
     await expect(wrong).rejects.toThrow(/custmer.*not found/)
   })
 
-  test("an aborted query ends, and those that wait go on", async () => {
+  test("an aborted query ends, and waiting queries continue", async () => {
     const controller = new AbortController()
     const endless = shop.query("SELECT count(*) FROM range(1000000000000)", {
       signal: controller.signal,
@@ -273,7 +275,7 @@ describe("files that are not there", () => {
     [{ folder: "/no/such/folder" }, "/no/such/folder cannot be read: ENOENT"],
     [{ files: ["/no/such/file.csv"] }, "/no/such/file.csv cannot be read: ENOENT"],
     [{ files: ["letter.docx"] }, "letter.docx is none of the files that can be asked: .csv, .tsv"],
-  ])("%o is told", async (options, message) => {
+  ])("%o is rejected", async (options, message) => {
     const database = fileDatabase({ id: "lost", ...options })
     await expect(database.schema()).rejects.toThrow(message)
     await database.close()
@@ -287,9 +289,9 @@ describe("files that are not there", () => {
     await expect(database.query("SELECT 1")).rejects.toMatchObject({ code: "DATABASE_CLOSED" })
   })
 
-  // Linux has a file that nobody can read from its beginning.
+  // Linux has a file that cannot be read from its start.
   test.skipIf(process.platform !== "linux")(
-    "one that cannot be read is told, and does not keep the others from it",
+    "an unreadable file is reported and does not stop the others",
     async () => {
       const bare = await mkdtemp(join(tmpdir(), "superstep-tables-"))
       await symlink("/proc/self/mem", join(bare, "shut.csv"))
@@ -310,5 +312,44 @@ describe("files that are not there", () => {
 
   test("either files or a folder is needed", () => {
     expect(() => fileDatabase({ id: "none" })).toThrow("needs either `files` or a `folder`")
+  })
+})
+
+describe("a profile", () => {
+  test("has values and ranges, and another process reads it without loading the files", async () => {
+    const data = await mkdtemp(join(tmpdir(), "superstep-profile-"))
+    onTestFinished(() => rm(data, { recursive: true, force: true }))
+    await writeFile(
+      join(data, "stk.csv"),
+      "itm,qty,seen\nlamp,3,2026-01-02\nlamp,5,2026-02-02\nsofa,1,2025-03-04\n",
+    )
+    const open = () => {
+      const database = fileDatabase({ id: "stock", folder: data, profile: { cache: join(data, ".cache") } })
+      onTestFinished(() => database.close())
+      return database
+    }
+    const profile = await open().profile?.()
+    expect(profile?.tables[0]).toMatchObject({
+      name: "stk",
+      rowCount: 3,
+      columns: [
+        { name: "itm", values: ["lamp", "sofa"], distinct: 2 },
+        { name: "qty", range: [1, 5] },
+        { name: "seen", range: ["2025-03-04", "2026-02-02"] },
+      ],
+      sample: [{ itm: "lamp", qty: 3, seen: "2026-01-02" }, {}, {}],
+    })
+    const started = vi.spyOn(DuckDbChild.prototype, "ask")
+    onTestFinished(() => started.mockRestore())
+    expect(await open().profile?.()).toEqual(profile)
+    expect(started).not.toHaveBeenCalled()
+    await writeFile(join(data, "stk.csv"), "itm,qty\nrug,3\n")
+    expect((await open().profile?.())?.tables[0]?.columns[0]).toMatchObject({ values: ["rug"] })
+  })
+
+  test("of a closed database is refused", async () => {
+    const database = fileDatabase({ id: "stock", folder })
+    await database.close()
+    await expect(database.profile?.()).rejects.toMatchObject({ code: "DATABASE_CLOSED" })
   })
 })

@@ -1,19 +1,22 @@
-/** Files of tables (CSV, JSON, Parquet) as a database that a model may ask. They are read once, when first asked. */
-import { rmSync } from "node:fs"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { SuperstepError } from "@superstep/engine"
-import type { AskOptions, Database, QueryOptions, QueryResult, Table } from "@superstep/engine/patterns"
+/**
+ * Files of tables (CSV, JSON, Parquet) as a database that a model may ask. They are read once, when first asked; with a
+ * cache, once for all processes.
+ */
+
+import { resolve } from "node:path"
+import type { AskOptions, Database, QueryOptions, QueryResult } from "@superstep/engine/patterns"
 import { untilAborted } from "@superstep/engine/tools"
-import { DuckDbChild } from "./duckdb-child.ts"
-import { whyRefusedInDuckDb } from "./duckdb-functions.ts"
-import type { Source } from "./duckdb-messages.ts"
-import { filesNamed, filesOfFolder, type Readable, readable, type TableFile } from "./file-sources.ts"
-import { limitsOf, type QueryLimits, wholeNumber } from "./query-limits.ts"
+import { OpenOnce } from "../connections.ts"
+import { invalidOption, wholeNumber } from "../errors.ts"
+import { cachedProfile, type Fingerprint, type ProfileOptions } from "./cached-profile.ts"
+import { DatabaseUnopened } from "./duckdb-child.ts"
+import { type FileReport, filesNamed, filesOfFolder, fingerprintOf } from "./file-sources.ts"
+import { type LoadedTables, type LoadOptions, openTables, removeEntry } from "./load-tables.ts"
+import { profileTables } from "./profile-tables.ts"
+import { closed, failed, limitsOf, type QueryLimits } from "./queries.ts"
 import { checkSelect } from "./select-guard.ts"
 
-export interface FilesOptions {
+export interface FilesOptions extends Omit<LoadOptions, "memory"> {
   readonly id: string
   /** What people call it. Default: the id. */
   readonly name?: string | undefined
@@ -24,19 +27,8 @@ export interface FilesOptions {
   readonly limits?: QueryLimits | undefined
   /** Megabytes that a query may take. Default 512. */
   readonly memory?: number | undefined
-}
-
-/** What became of a file. */
-export interface FileReport {
-  readonly file: string
-  readonly table: string
-  readonly rows: number
-  /** Rows that could not be read and were left out. */
-  readonly brokenRows: number
-  /** What its text was converted from, if it was not UTF-8. */
-  readonly encoding?: string | undefined
-  /** Why there is no table of it. */
-  readonly problem?: string | undefined
+  /** How `profile` looks at the data. */
+  readonly profile?: ProfileOptions | undefined
 }
 
 export interface FileDatabase extends Database {
@@ -45,154 +37,90 @@ export interface FileDatabase extends Database {
   close(): Promise<void>
 }
 
-const MEMORY = 512
+interface Loaded extends LoadedTables {
+  /** Of the files as they were loaded. */
+  readonly fingerprint: Fingerprint
+}
 
 export function fileDatabase(options: FilesOptions): FileDatabase {
   const { id, name = id, files, folder } = options
   if ((files === undefined) === (folder === undefined)) {
-    throw new SuperstepError("OPTION_INVALID", `The database ${id} needs either \`files\` or a \`folder\`.`)
+    throw invalidOption(`The database ${id} needs either \`files\` or a \`folder\`.`)
   }
-  wholeNumber("memory", options.memory ?? MEMORY)
-  const asked = new LoadedFiles(options)
+  const memory = wholeNumber("memory", options.memory ?? 512) * 1_000_000
+  const closing = new AbortController()
+  const tableFiles = () => (folder === undefined ? filesNamed(files ?? []) : filesOfFolder(folder))
+  const opened = new OpenOnce(async (): Promise<Loaded> => {
+    const found = await tableFiles()
+    const fingerprint = await fingerprintOf(found)
+    return { ...(await openTables(found, { ...options, memory }, closing.signal)), fingerprint }
+  })
+  const loaded = async (signal: AbortSignal | undefined): Promise<Loaded> => {
+    closing.signal.throwIfAborted()
+    return await untilAborted(opened.get(), signal)
+  }
+  const query = async (sql: string, asked?: QueryOptions): Promise<QueryResult> => {
+    const limits = limitsOf(asked, options.limits)
+    checkSelect(sql, { beginnings: ["select", "with", "values", "table", "from"], whyRefused })
+    const ask = async () => {
+      const { child } = await loaded(asked?.signal)
+      return await child.ask({ do: "query", sql, limits }, asked?.signal)
+    }
+    try {
+      return await ask()
+    } catch (error) {
+      if (!(error instanceof DatabaseUnopened)) throw error
+      // The cache has lost it, or it is damaged: the files are read again.
+      const last = await opened.forget()
+      last?.child.close()
+      await removeEntry(options.cache, last?.cached)
+      return await ask().catch((again) => {
+        throw again instanceof DatabaseUnopened ? failed(again.message) : again
+      })
+    }
+  }
+  const profile = cachedProfile({
+    identity: JSON.stringify([files?.map((file) => resolve(file)), folder && resolve(folder)]),
+    options: options.profile,
+    async fingerprint() {
+      closing.signal.throwIfAborted()
+      // Files that changed since they were loaded are asked as they were then.
+      return (await opened.current())?.fingerprint ?? (await fingerprintOf(await tableFiles()))
+    },
+    look: async (limits) => profileTables((await loaded(undefined)).tables, query, limits),
+  })
   return {
     id,
     name,
     kind: "csv",
-    schema: async (ask) => (await asked.loaded(ask?.signal)).tables,
-    report: async (ask) => (await asked.loaded(ask?.signal)).reports,
-    query: (sql, query) => asked.query(sql, query),
-    close: () => asked.close(),
+    schema: async (ask) => (await loaded(ask?.signal)).tables,
+    report: async (ask) => (await loaded(ask?.signal)).reports,
+    profile,
+    query,
+    async close() {
+      closing.abort(closed(`database ${id}`))
+      const last = await opened.current()
+      last?.child.close()
+      await last?.drop()
+    },
   }
 }
 
-interface Loaded {
-  readonly child: DuckDbChild
-  readonly folder: string
-  readonly reports: readonly FileReport[]
-  readonly tables: readonly Table[]
-}
+/** Functions of DuckDB that have effects, or run what is in a string. What they could reach is shut anyway. */
+const REFUSED = new Set([
+  "checkpoint",
+  "disable_logging",
+  "enable_logging",
+  "force_checkpoint",
+  "json_execute_serialized_sql",
+  "query",
+  "query_table",
+  "set_log_level",
+  "truncate_duckdb_logs",
+  "write_log",
+])
 
-class LoadedFiles {
-  readonly #options: FilesOptions
-  readonly #closed = new AbortController()
-  #loaded: Promise<Loaded> | undefined
-
-  constructor(options: FilesOptions) {
-    this.#options = options
-  }
-
-  /** A failure is tried again by the next caller. */
-  loaded(signal: AbortSignal | undefined): Promise<Loaded> {
-    if (this.#closed.signal.aborted) return Promise.reject(this.#closed.signal.reason)
-    this.#loaded ??= this.#load()
-    const loaded = this.#loaded
-    loaded.catch(() => {
-      if (this.#loaded === loaded) this.#loaded = undefined
-    })
-    return untilAborted(loaded, signal)
-  }
-
-  async query(sql: string, query?: QueryOptions): Promise<QueryResult> {
-    const limits = limitsOf(query, this.#options.limits)
-    checkSelect(sql, {
-      beginnings: ["select", "with", "values", "table", "from"],
-      whyRefused: whyRefusedInDuckDb,
-    })
-    const { child } = await this.loaded(query?.signal)
-    return child.ask({ do: "query", sql, limits }, query?.signal)
-  }
-
-  async close(): Promise<void> {
-    const message = `The database ${this.#options.id} is closed.`
-    this.#closed.abort(new SuperstepError("DATABASE_CLOSED", message, { retryable: false }))
-    const loaded = await this.#loaded?.catch(() => undefined)
-    loaded?.child.close()
-    if (loaded !== undefined) await forget(loaded.folder)
-  }
-
-  async #load(): Promise<Loaded> {
-    const { files, folder: from, memory = MEMORY } = this.#options
-    const { signal } = this.#closed
-    const tableFiles = from === undefined ? await filesNamed(files ?? []) : await filesOfFolder(from)
-    const folder = await temporaryFolder()
-    const child = new DuckDbChild({
-      database: join(folder, "tables.duckdb"),
-      folder,
-      memory: memory * 1_000_000,
-    })
-    try {
-      const readables = []
-      for (const file of tableFiles) {
-        const made = await readable(file, folder, signal).catch((error: Error): Readable => {
-          signal.throwIfAborted()
-          return { problem: `it cannot be read: ${error.message}` }
-        })
-        readables.push({ file, ...made })
-      }
-      const sources = readables.flatMap(({ source }): Source[] => (source === undefined ? [] : [source]))
-      const { loaded, tables } = await child.ask({ do: "load", sources }, signal)
-      const byTable = new Map(loaded.map((one) => [one.table, one]))
-      const reports = readables.map(({ file, encoding, problem }) => {
-        const { rows = 0, broken = 0, problem: why = problem } = byTable.get(file.table) ?? {}
-        return reportOf(file, rows, broken, encoding, why)
-      })
-      return { child, folder, reports, tables: described(tables, reports) }
-    } catch (error) {
-      child.close()
-      await forget(folder)
-      throw error
-    }
-  }
-}
-
-function reportOf(
-  { file, table }: TableFile,
-  rows: number,
-  brokenRows: number,
-  encoding: string | undefined,
-  problem: string | undefined,
-): FileReport {
-  return {
-    file,
-    table,
-    rows,
-    brokenRows,
-    ...(encoding === undefined ? {} : { encoding }),
-    ...(problem === undefined ? {} : { problem }),
-  }
-}
-
-function described(tables: readonly Table[], reports: readonly FileReport[]): Table[] {
-  const byTable = new Map(reports.map((report) => [report.table, report]))
-  return tables.map((table) => {
-    const report = byTable.get(table.name.replaceAll('"', ""))
-    if (report === undefined) return table
-    const { file, rows, brokenRows, encoding } = report
-    const notes = [
-      `${rows} ${rows === 1 ? "row" : "rows"}`,
-      ...(brokenRows > 0 ? [`${brokenRows} broken ${brokenRows === 1 ? "row" : "rows"} left out`] : []),
-      ...(encoding === undefined ? [] : [`converted from ${encoding}`]),
-    ]
-    return { ...table, description: `From ${file}: ${notes.join(", ")}.` }
-  })
-}
-
-const folders = new Set<string>()
-
-/** Removed by `forget`, or when the process ends in good order. */
-async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "superstep-files-"))
-  if (folders.size === 0) process.once("exit", forgetAll)
-  folders.add(folder)
-  return folder
-}
-
-async function forget(folder: string): Promise<void> {
-  folders.delete(folder)
-  if (folders.size === 0) process.off("exit", forgetAll)
-  await rm(folder, { recursive: true, force: true, maxRetries: 5 })
-}
-
-function forgetAll(): void {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+function whyRefused(name: string): string | undefined {
+  // Names are the same in upper case, also between quotes.
+  return REFUSED.has(name.toLowerCase()) ? "it has effects, or runs what is in a string" : undefined
 }

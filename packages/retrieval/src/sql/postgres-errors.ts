@@ -1,11 +1,13 @@
-/** PostgreSQL's errors, told so that a person or a model can act on them, without the password. */
+/** PostgreSQL's errors in words that a person or a model can act on, without the password. */
 import { isSuperstepError, SuperstepError } from "@superstep/engine"
+import { messageOf } from "../errors.ts"
 import { CURSOR } from "./postgres-query.ts"
-import { failed, refused, timedOut } from "./query-errors.ts"
+import { failed, refused, timedOut } from "./queries.ts"
 
 interface ServerError {
   readonly code?: string
   readonly message: string
+  readonly detail?: string
   readonly hint?: string
   readonly position?: string
 }
@@ -16,7 +18,7 @@ const REFUSALS = new Set(["25006", "42501", "0A000"])
 
 export function queryError(error: unknown, timeout: number): unknown {
   if (isSuperstepError(error) || !(error instanceof Error)) return error
-  const { code, message, hint, position } = error as ServerError
+  const { code, message, detail, hint, position } = error as ServerError
   if (code === "57014" || code === "55P03") return timedOut(timeout, error)
   if (code !== undefined && REFUSALS.has(code)) return refused(message, error)
   if (code === "42601" && message.includes("multiple commands")) {
@@ -27,7 +29,7 @@ export function queryError(error: unknown, timeout: number): unknown {
   }
   const at = Number(position) - CURSOR.length
   const place = at > 0 ? ` (at character ${at})` : ""
-  return failed(`${message}${place}.${hint ? ` ${hint}` : ""}`, error)
+  return failed([`${message}${place}.`, detail, hint].filter(Boolean).join(" "), error)
 }
 
 /** The query may be as good as any: the server went away, or turned us out. */
@@ -50,11 +52,11 @@ const NO_SUCH_DATABASE = "3D000"
 export function unreachable(id: string, address: Address, error: unknown): SuperstepError {
   // Several addresses of one name fail as one error without a message.
   const causes = error instanceof AggregateError ? error.errors : [error]
-  const told = [...new Set(causes.map((cause) => (cause instanceof Error ? cause.message : String(cause))))]
+  const reasons = [...new Set(causes.map(messageOf))]
   const code = (error as ServerError).code ?? ""
   const place = `${address.host}:${address.port}${address.database ? `/${address.database}` : ""}`
   const { what, advice, retryable } = reasonOf(code)
-  const message = `The database ${id} at ${place} ${what}: ${told.join("; ")}. ${advice}`
+  const message = `The database ${id} at ${place} ${what}: ${reasons.join("; ")}. ${advice}`
   return new SuperstepError("DATABASE_UNREACHABLE", message, { cause: error, retryable })
 }
 

@@ -9,11 +9,11 @@
  * F4 Overloads are not resolved here: if any function that the name, the number of arguments and the types in the query
  *    could lead to is not allowed, the query is refused.
  *
- * What views, row-level security policies and generated columns call is the choice of whoever defined them.
+ * What views, row-level security policies and generated columns call is the choice of their author.
  */
 import type { Client } from "pg"
 import type { References } from "./postgres-references.ts"
-import { refused } from "./query-errors.ts"
+import { refused } from "./queries.ts"
 
 /** Functions that a reader can call and must not, whatever their volatility. */
 const REFUSED = `^(?:${[
@@ -21,7 +21,7 @@ const REFUSED = `^(?:${[
   "set_config",
   // Other sessions.
   "pg_(?:terminate|cancel)_backend|pg_notify|pg_(?:try_)?advisory_\\w+|pg_export_snapshot|pg_log_backend\\w*",
-  // SQL in a string, which nobody has looked at.
+  // SQL in a string, which is not checked.
   "query_to_xml\\w*|cursor_to_xml\\w*|(?:table|schema|database)_to_xml\\w*|ts_stat|ts_rewrite|crosstab\\w*|connectby|xpath_table",
   // A type named in a string, whose checks would run.
   "pg_input_is_valid|pg_input_error_info",
@@ -216,7 +216,8 @@ function whyUnallowed(unallowed: Unallowed, id: string): string {
       : ""
   return (
     `the function ${signature}${WAYS[via](text)} is not allowed: ${reasonOf(unallowed)}. ` +
-    `To allow it, add "${name}" to \`allowFunctions\` of the database ${id}${instead}`
+    `To allow it, add "${name}" to \`allow_functions\` of the database ${id} in the goal file, or to ` +
+    `\`allowFunctions\` in code${instead}`
   )
 }
 

@@ -32,7 +32,7 @@ const embeddings: Embeddings = {
   embed: async (texts) => texts.map((text) => (/doctor/.test(text) ? [2, 0] : [0, 2])),
 }
 
-/** The operator here is no extension's. */
+/** The operator here does not belong to an extension. */
 const DISTANCE = ["public.cosine_distance"]
 
 let server: PostgresServer

@@ -1,8 +1,10 @@
 /** A table of PostgreSQL with a column of vectors (pgvector), searched by meaning. The table is the user's own, and only read. */
-import { SuperstepError } from "@superstep/engine"
+
 import type { Found, Retriever } from "@superstep/engine/patterns"
+import { wholeNumber } from "../errors.ts"
 import { type Embeddings, embedAll } from "../index/embeddings/embeddings.ts"
 import { type PostgresOptions, postgresDatabase } from "./postgres.ts"
+import { sqlName } from "./rows.ts"
 
 export interface PostgresIndexOptions extends Omit<PostgresOptions, "schemas"> {
   /** `chunks`, or `docs.chunks` with its schema. */
@@ -23,9 +25,9 @@ export interface PostgresIndex extends Retriever {
 }
 
 const RESULTS = 10
-const MOST_RESULTS = 1_000
+const MAX_RESULTS = 1_000
 /** Whole documents may be in the table: results are not to be left out for their length. */
-const MOST_BYTES = 32_000_000
+const MAX_BYTES = 32_000_000
 
 /** By cosine distance (`<=>`): an index of the table with vector_cosine_ops is used. */
 export function postgresIndex(options: PostgresIndexOptions): PostgresIndex {
@@ -34,14 +36,11 @@ export function postgresIndex(options: PostgresIndexOptions): PostgresIndex {
   return {
     name: database.name,
     async search(query, { limit = RESULTS, signal } = {}): Promise<readonly Found[]> {
-      if (!Number.isInteger(limit) || limit < 1 || limit > MOST_RESULTS) {
-        const message = `limit is a whole number from 1 to ${MOST_RESULTS}, and not ${limit}.`
-        throw new SuperstepError("OPTION_INVALID", message, { retryable: false })
-      }
+      wholeNumber("limit", limit, 1, MAX_RESULTS)
       if (query.trim() === "") return []
       const [vector] = await embedAll(embeddings, [query], embeddings.dimensions, signal)
       const sql = nearest(table, columns, vector as Float32Array, limit)
-      const bytes = options.limits?.bytes ?? MOST_BYTES
+      const bytes = options.limits?.bytes ?? MAX_BYTES
       const { rows } = await database.query(sql, { rows: limit, bytes, signal })
       const found = rows.map(([text, source, title, score]) => ({
         text: String(text ?? ""),
@@ -63,15 +62,11 @@ function nearest(
   limit: number,
 ): string {
   // Numbers alone, so that it can stand in the query. The cast is left to the column's own type.
-  const distance = `${quoted(vector)} <=> '[${Array.from(to).join(",")}]'`
-  const titled = title === undefined ? "NULL" : quoted(title)
-  const from = table.split(".").map(quoted).join(".")
+  const distance = `${sqlName(vector)} <=> '[${Array.from(to).join(",")}]'`
+  const titled = title === undefined ? "NULL" : sqlName(title)
+  const from = table.split(".").map(sqlName).join(".")
   return (
-    `SELECT ${quoted(text)}, ${quoted(source)}, ${titled}, 1 - (${distance}) FROM ${from} ` +
-    `WHERE ${quoted(vector)} IS NOT NULL ORDER BY ${distance} LIMIT ${limit}`
+    `SELECT ${sqlName(text)}, ${sqlName(source)}, ${titled}, 1 - (${distance}) FROM ${from} ` +
+    `WHERE ${sqlName(vector)} IS NOT NULL ORDER BY ${distance} LIMIT ${limit}`
   )
-}
-
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
 }

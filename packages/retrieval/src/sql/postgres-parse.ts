@@ -1,7 +1,7 @@
 /** A query as PostgreSQL's own parser reads it (libpg-query): the guard decides on this tree, and not on the text. */
-import { optionalPackage } from "../optional-package.ts"
-import { failed, refused } from "./query-errors.ts"
-import type { SqlToken } from "./sql-tokens.ts"
+import { optionalPackage } from "../packages.ts"
+import { failed, refused } from "./queries.ts"
+import type { SqlToken } from "./select-guard.ts"
 
 /** A node of the tree. A field that may hold nodes of several kinds holds `{ Kind: node }`. */
 export type SqlNode = { readonly [field: string]: unknown }
@@ -13,10 +13,9 @@ const MAX_LENGTH = 100_000
 const MAX_DEPTH = 400
 
 export async function loadSqlParser(): Promise<SqlParser> {
-  const { loadModule, parseSync } = await optionalPackage(
+  const { loadModule, parseSync } = await optionalPackage<typeof import("libpg-query")>(
     "libpg-query",
     "A PostgreSQL database",
-    () => import("libpg-query"),
   )
   await loadModule()
   return (sql, tokens) => {

@@ -11,9 +11,8 @@
 import type { Json } from "@superstep/engine"
 import type { QueryResult } from "@superstep/engine/patterns"
 import type { Client, QueryConfig } from "pg"
-import { BoundedRows, type KnownLimits } from "./bounded-rows.ts"
-import { jsonValues } from "./postgres-values.ts"
-import { timedOut } from "./query-errors.ts"
+import { timedOut } from "./queries.ts"
+import { BoundedRows, exactNumber, type KnownLimits } from "./rows.ts"
 
 export interface Line {
   readonly client: Client
@@ -83,7 +82,7 @@ async function fetchAll(line: Line, limits: KnownLimits, left: () => number): Pr
 
 /** Gives how many rows there were. */
 function fetchPage(line: Line, count: number, bounded: BoundedRows, limits: KnownLimits): Promise<number> {
-  // The socket is no part of the driver's typed surface; only there a row can be seen before it is whole.
+  // The socket is not part of the driver's types; only there can an incomplete row be seen.
   const { stream } = (
     line.client as unknown as { connection: { stream: NodeJS.ReadableStream & { destroy(): void } } }
   ).connection
@@ -114,4 +113,71 @@ function fetchPage(line: Line, count: number, bounded: BoundedRows, limits: Know
 export async function cleanUp(client: Client): Promise<void> {
   await client.query("ROLLBACK")
   await client.query("DISCARD ALL")
+}
+
+const BOOL = 16
+const INT8 = 20
+const INT2 = 21
+const INT4 = 23
+const JSON_TYPE = 114
+const FLOAT4 = 700
+const FLOAT8 = 701
+const NUMERIC = 1700
+const JSONB = 3802
+
+/** In the form in which `pg` asks for it. */
+const jsonValues = {
+  getTypeParser: (type: number) => parsers[type] ?? ((text: string): Json => text),
+}
+
+const parsers: Readonly<Record<number, (text: string) => Json>> = {
+  [BOOL]: (text) => text === "t",
+  [INT2]: Number,
+  [INT4]: Number,
+  [INT8]: exactNumber,
+  [NUMERIC]: exactNumber,
+  [FLOAT4]: finiteNumber,
+  [FLOAT8]: finiteNumber,
+  [JSON_TYPE]: jsonOf,
+  [JSONB]: jsonOf,
+}
+
+/** JSON that is nested deeper stays text: recursive code would run out of stack. */
+const MAX_DEPTH = 100
+
+function jsonOf(text: string): Json {
+  return isShallowAndExact(text) ? (JSON.parse(text) as Json) : text
+}
+
+const NUMBER = /-?\d+(\.\d+)?([eE][+-]?\d+)?/y
+
+function isShallowAndExact(text: string): boolean {
+  let depth = 0
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text[at] as string
+    if (char === "[" || char === "{") depth += 1
+    else if (char === "]" || char === "}") depth -= 1
+    else if (char === '"') at = endOfString(text, at)
+    NUMBER.lastIndex = at
+    const [number, , exponent] = NUMBER.exec(text) ?? []
+    if (number !== undefined) at += number.length - 1
+    if (depth > MAX_DEPTH || (number !== undefined && !isExact(number, exponent))) return false
+  }
+  return true
+}
+
+function isExact(number: string, exponent: string | undefined): boolean {
+  if (exponent !== undefined) return Number.isFinite(Number(number))
+  return number.length <= 15 || typeof exactNumber(number) === "number"
+}
+
+function endOfString(text: string, at: number): number {
+  let end = at + 1
+  while (end < text.length && text[end] !== '"') end += text[end] === "\\" ? 2 : 1
+  return end
+}
+
+function finiteNumber(text: string): Json {
+  const value = Number(text)
+  return Number.isFinite(value) ? value : text
 }

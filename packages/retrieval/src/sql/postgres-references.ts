@@ -4,7 +4,7 @@
  * Constructs that are not listed here are refused.
  */
 import type { SqlNode } from "./postgres-parse.ts"
-import { refused } from "./query-errors.ts"
+import { refused } from "./queries.ts"
 
 interface Name {
   /** Undefined: found through the search path. */
@@ -75,7 +75,7 @@ export function referencesOf(select: SqlNode): References {
     rows: [],
     hasLiterals: false,
   }
-  /** Names of what is no table: what is said about a table's columns does not hold for these. */
+  /** Names of things that are not tables: rules about a table's columns do not apply to them. */
   const others = new Set<string>()
   visitNode("SelectStmt", select, { found, others, expanded: new Set(), typed: new Set() })
   // Filling a row with values from JSON or hstore runs the checks of its columns' types.
@@ -141,13 +141,13 @@ const collect: Record<string, (node: SqlNode, walk: Walk) => void> = {
   FuncCall(node, { found }) {
     const ordered = node.agg_within_group === true ? lengthOf(node.agg_order) : 0
     const args = lengthOf(node.args) + ordered
-    const called = nameOf(node.funcname)
+    const called = qualifiedName(node.funcname)
     found.functions.push({ ...called, args })
     // type(value) is a cast.
     if (args === 1) found.types.push(called)
   },
   TypeName(node, { found }) {
-    found.types.push(nameOf(node.names))
+    found.types.push(qualifiedName(node.names))
   },
   ResTarget(node, { expanded }) {
     expanded.add((node.val as { ColumnRef?: SqlNode } | undefined)?.ColumnRef)
@@ -173,15 +173,16 @@ const collect: Record<string, (node: SqlNode, walk: Walk) => void> = {
   A_Expr(node, { found }) {
     const operands = { left: isLiteral(node.lexpr), right: isLiteral(node.rexpr) }
     const isBetween = String(node.kind).includes("BETWEEN")
-    const names = isBetween ? BETWEEN.map((name) => ({ name })) : [nameOf(node.name)]
+    const names = isBetween ? BETWEEN.map((name) => ({ name })) : [qualifiedName(node.name)]
     found.operators.push(...names.map((name) => ({ ...name, ...operands })))
   },
   SubLink(node, { found }) {
-    const name = node.operName === undefined ? { name: "=" } : nameOf(node.operName)
+    const name = node.operName === undefined ? { name: "=" } : qualifiedName(node.operName)
     found.operators.push({ ...name, left: isLiteral(node.testexpr), right: false })
   },
   SortBy(node, { found }) {
-    if (node.useOp !== undefined) found.operators.push({ ...nameOf(node.useOp), left: false, right: false })
+    if (node.useOp !== undefined)
+      found.operators.push({ ...qualifiedName(node.useOp), left: false, right: false })
   },
   CaseExpr(node, { found }) {
     const branches = (node.args ?? []) as readonly { CaseWhen?: { expr?: unknown } }[]
@@ -207,7 +208,7 @@ const collect: Record<string, (node: SqlNode, walk: Walk) => void> = {
     // Without an alias, the function's name is the alias.
     for (const item of (node.functions ?? []) as readonly { List?: { items?: unknown[] } }[]) {
       const [first] = (item.List?.items ?? []) as readonly { FuncCall?: SqlNode }[]
-      if (first?.FuncCall !== undefined) walk.others.add(nameOf(first.FuncCall.funcname).name)
+      if (first?.FuncCall !== undefined) walk.others.add(qualifiedName(first.FuncCall.funcname).name)
     }
   },
   CommonTableExpr(node, { others }) {
@@ -239,7 +240,7 @@ function namesIn(list: unknown): string[] {
   return items.flatMap(({ String: text }) => (text === undefined ? [] : [text.sval ?? ""]))
 }
 
-function nameOf(list: unknown): Name {
+function qualifiedName(list: unknown): Name {
   const names = namesIn(list)
   return { schema: names.at(-2), name: names.at(-1) ?? "" }
 }

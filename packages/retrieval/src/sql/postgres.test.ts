@@ -107,7 +107,7 @@ describe("queries", () => {
     ])
   })
 
-  test("JSON that is too deep for those who walk through it is text", async () => {
+  test("JSON that is too deep for recursive code is text", async () => {
     const deep = (depth: number) => `(repeat('[', ${depth}) || repeat(']', ${depth}))::json`
     const { rows } = await reader().query(`SELECT ${deep(2)}, ${deep(101)}, ${deep(6_000)}`)
     expect(rows).toEqual([[[[]], ...[101, 6_000].map((depth) => "[".repeat(depth) + "]".repeat(depth))]])
@@ -143,7 +143,7 @@ describe("queries", () => {
     expect((await database.query("SELECT 1")).rows).toEqual([[1]])
   })
 
-  test("a mistake is told with its place, so that it can be corrected", async () => {
+  test("the error for a mistake has its position, so that it can be corrected", async () => {
     const wrong = reader().query("SELECT custmer FROM orders")
     await expect(wrong).rejects.toMatchObject({ code: "QUERY_FAILED", retryable: false })
     await expect(wrong).rejects.toThrow('column "custmer" does not exist (at character 8). Perhaps you meant')
@@ -217,7 +217,7 @@ describe("queries", () => {
   test("functions of the database are called only if they are allowed by name", async () => {
     await server.run(`
       CREATE FUNCTION twice(n int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT n * 2';
-      CREATE FUNCTION round(a text) RETURNS text LANGUAGE sql AS 'SELECT a'`)
+      CREATE FUNCTION round(x text) RETURNS text LANGUAGE sql AS 'SELECT x'`)
     const query = "SELECT twice(2), round(1.26, 1)"
     await expect(reader().query(query)).rejects.toMatchObject({ code: "QUERY_REFUSED" })
     expect((await reader({ allowFunctions: ["public.twice"] }).query(query)).rows).toEqual([[4, 1.3]])
@@ -233,6 +233,43 @@ describe("queries", () => {
   })
 })
 
+describe("the profile", () => {
+  const values = async (database: Database) =>
+    (await database.profile?.())?.tables[0]?.columns.map((column) => column.values ?? column.range)
+
+  test("has what a look at the data shows, and is made again when the data changes", async () => {
+    onTestFinished(async () => void (await server.run("DROP SCHEMA look CASCADE")))
+    await server.run(`CREATE SCHEMA look; GRANT USAGE ON SCHEMA look TO reader;
+      CREATE TYPE look.state AS ENUM ('open', 'shut');
+      CREATE TABLE look.gate (state look.state, since date, n int, password text);
+      INSERT INTO look.gate VALUES ('shut', '2024-02-03', 7, 'hunter2'), ('shut', '2025-01-01', 9, 'x'), ('open', NULL, 8, 'y');
+      GRANT SELECT ON look.gate TO reader`)
+    const database = reader({ schemas: ["look"] })
+    expect(await values(database)).toEqual([
+      ["shut", "open"],
+      ["2024-02-03", "2025-01-01"],
+      [7, 9],
+      undefined,
+    ])
+    const profile = await database.profile?.()
+    expect(profile?.tables[0]?.rowCount).toBe(3)
+    expect(JSON.stringify(profile)).not.toContain("hunter2")
+    await server.run(`INSERT INTO look.gate SELECT 'open', NULL, 100, '' FROM generate_series(1, 200);
+      SELECT pg_stat_force_next_flush()`)
+    await expect
+      .poll(() => values(database), PATIENT)
+      .toEqual([["open", "shut"], ["2024-02-03", "2025-01-01"], [7, 100], undefined])
+  })
+
+  test("leaves excluded columns alone", async () => {
+    const database = reader({ schemas: ["public"], profile: { excludeColumns: ["orders.customer"] } })
+    const orders = (await database.profile?.())?.tables.find(({ name }) => name === "orders")
+    expect(orders?.columns.find(({ name }) => name === "customer")?.values).toBeUndefined()
+    expect(orders?.sample?.[0]).not.toHaveProperty("customer")
+    expect(orders?.sample?.[0]).toMatchObject({ amount: 10.5, placed: "2026-01-02" })
+  })
+})
+
 describe("the schema", () => {
   test("has what the role may read, named as a query names it, with comments", async () => {
     expect(await reader().schema()).toEqual([
@@ -243,20 +280,33 @@ describe("the schema", () => {
         columns: [
           { name: "id", type: "bigint" },
           { name: "customer", type: "text" },
-          { name: "amount", type: "numeric(10,2)" },
+          { name: "amount", type: "numeric(10,2)", description: "in euros" },
           { name: "paid", type: "boolean" },
           { name: "placed", type: "date" },
           { name: "extra", type: "jsonb" },
           { name: "weight", type: "double precision" },
         ],
-        description: "What was sold.\namount: in euros",
+        description: "What was sold.",
       },
       { name: "partly", columns: [{ name: "shown", type: "integer" }] },
       { name: "stock.items", columns: [{ name: "sku", type: "text" }] },
     ])
   })
 
-  test("can be told of some schemas only, and may be empty", async () => {
+  test("has keys, of what the role may read", async () => {
+    onTestFinished(async () => void (await server.run("DROP SCHEMA port CASCADE")))
+    await server.run(`CREATE SCHEMA port; GRANT USAGE ON SCHEMA port TO reader;
+      CREATE TABLE port.vsl (imo int PRIMARY KEY, nm text);
+      CREATE TABLE port.closed (id int PRIMARY KEY);
+      CREATE TABLE port.call (vsl int REFERENCES port.vsl, "No" int, c int REFERENCES port.closed, PRIMARY KEY ("No", vsl));
+      GRANT SELECT ON port.vsl, port.call TO reader`)
+    const [call, vsl] = await reader({ schemas: ["port"] }).schema()
+    expect(call).toMatchObject({ name: "port.call", primaryKey: ['"No"', "vsl"] })
+    expect(call?.foreignKeys).toEqual([{ columns: ["vsl"], table: "port.vsl", references: ["imo"] }])
+    expect([vsl?.primaryKey, vsl?.foreignKeys]).toEqual([["imo"], undefined])
+  })
+
+  test("can be limited to some schemas, and may be empty", async () => {
     expect((await reader({ schemas: ["stock"] }).schema()).map(({ name }) => name)).toEqual(["stock.items"])
     expect(await reader({ schemas: ["empty"] }).schema()).toEqual([])
   })
@@ -275,7 +325,7 @@ describe("the schema", () => {
 })
 
 describe("the role", () => {
-  const faults: Record<string, [setUp: string, told: string]> = {
+  const faults: Record<string, [setUp: string, reason: string]> = {
     "can insert": ["GRANT INSERT ON orders TO bad", "may write to orders"],
     "can update a column": ["GRANT UPDATE (customer) ON orders TO bad", "may write to columns of orders"],
     "owns a table": ["CREATE TABLE owned (a int); ALTER TABLE owned OWNER TO bad", "may write to owned"],
@@ -297,13 +347,13 @@ describe("the role", () => {
     ],
   }
 
-  test.each(Object.entries(faults))("that %s is turned away", async (_, [setUp, told]) => {
+  test.each(Object.entries(faults))("that %s is turned away", async (_, [setUp, reason]) => {
     await server.run(`CREATE ROLE bad LOGIN PASSWORD 'bad'; GRANT SELECT ON orders TO bad; ${setUp}`)
     try {
       const asked = reader({ connectionString: server.url("bad", "bad") }).query("SELECT 1")
       await expect(asked).rejects.toMatchObject({ code: "DATABASE_ROLE_UNSAFE", retryable: false })
       await expect(asked).rejects.toThrow(
-        `The role bad of the database shop can do more than read: it ${told}`,
+        `The role bad of the database shop can do more than read: it ${reason}`,
       )
       await expect(asked).rejects.toThrow("CREATE ROLE reader LOGIN")
     } finally {
@@ -337,7 +387,7 @@ describe("the role", () => {
 })
 
 describe("a database that is not there", () => {
-  test("is told with its host, and without the password", async () => {
+  test("is reported with its host, and without the password", async () => {
     const lost = reader({ connectionString: "postgres://reader:pa55word@127.0.0.1:1/shop" })
     const error = await lost.schema().then(
       () => undefined,
@@ -350,13 +400,13 @@ describe("a database that is not there", () => {
     expect(JSON.stringify([error.message, error.cause])).not.toContain("pa55word")
   })
 
-  test("is told when it is the name of the database that is wrong", async () => {
+  test("is reported when the name of the database is wrong", async () => {
     const error = await errorOf(reader({ connectionString: server.url("reader", "reader", "nope") }).schema())
     expect(error).toMatchObject({ code: "DATABASE_UNREACHABLE", retryable: false })
     expect(error.message).toContain('is not there: database "nope" does not exist. Check the name')
   })
 
-  test("is told when a file that its address names is not there", async () => {
+  test("is reported when a file that its address names is missing", async () => {
     const connectionString = `${server.url("reader", "pa55word")}?sslrootcert=/no/such.pem`
     const error = await errorOf(reader({ connectionString }).schema())
     expect(error).toMatchObject({ code: "OPTION_INVALID", retryable: false })
@@ -365,14 +415,14 @@ describe("a database that is not there", () => {
   })
 
   test.each(["breaks", "goes silent"] as const)(
-    "any more when we look at the role is told: the connection %s",
+    "during the role check is reported: the connection %s",
     async (does) => {
       const error = await errorOf(through(await wayThat(does, "aclexplode")).query("SELECT 1"))
       expect(error).toMatchObject({ code: "DATABASE_UNREACHABLE", retryable: true })
     },
   )
 
-  test("with a wrong password is told as such", async () => {
+  test("with a wrong password is reported as such", async () => {
     const shut = reader({ connectionString: server.url("reader", "pa55word") })
     const error = await shut.query("SELECT 1").then(
       () => undefined,
@@ -392,7 +442,7 @@ describe("a database that is not there", () => {
   })
 
   test.each(["postgres://reader:pa55word@host:port/shop", "mysql://a:pa55word@b/c"])(
-    "%s is no address",
+    "%s is not an address",
     async (connectionString) => {
       const error = await reader({ connectionString })
         .query("SELECT 1")
@@ -411,7 +461,7 @@ describe("a database that is not there", () => {
     await expect(database.query("SELECT 1")).rejects.toMatchObject({ code: "DATABASE_CLOSED" })
   })
 
-  test("as it is being closed lets queries end, gives those that wait no connection, and may be told twice", async () => {
+  test("being closed lets running queries end, refuses waiting ones, and can be closed twice", async () => {
     const database = reader({ connections: 1 })
     await database.schema()
     const running = database.query("SELECT 1, pg_sleep(1)")

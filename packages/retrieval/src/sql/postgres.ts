@@ -1,19 +1,29 @@
 /** A PostgreSQL database that a model may ask: as a role that can only read, within limits. */
-import { SuperstepError } from "@superstep/engine"
-import type { AskOptions, Database, QueryOptions, QueryResult, Table } from "@superstep/engine/patterns"
+
+import type { AskOptions, Database, QueryOptions, QueryResult } from "@superstep/engine/patterns"
 import { untilAborted } from "@superstep/engine/tools"
 import type { ClientConfig, Pool, PoolClient, QueryConfig } from "pg"
-import { optionalPackage } from "../optional-package.ts"
+import { OpenOnce, Turns } from "../connections.ts"
+import { fatal, invalidOption, wholeNumber } from "../errors.ts"
+import { optionalPackage } from "../packages.ts"
+import { cachedProfile, type ProfileOptions } from "./cached-profile.ts"
+import {
+  fingerprintOf,
+  READABLE_TABLES,
+  ROLE_FAULTS,
+  type RoleFaults,
+  type TableRow,
+  tablesOf,
+  unsafeRole,
+} from "./postgres-catalog.ts"
 import { type Address, isConnectionLost, queryError, unreachable } from "./postgres-errors.ts"
 import { checkFunctions, whyRefusedInPostgres } from "./postgres-functions.ts"
 import { loadSqlParser, type SqlParser } from "./postgres-parse.ts"
 import { cleanUp, type Line, runReadOnly } from "./postgres-query.ts"
 import { referencesOf } from "./postgres-references.ts"
-import { ROLE_FAULTS, type RoleFaults, unsafeRole } from "./postgres-role.ts"
-import { READABLE_TABLES, type TableRow, tableOf } from "./postgres-schema.ts"
-import { limitsOf, type QueryLimits, wholeNumber } from "./query-limits.ts"
+import { profileTables } from "./profile-tables.ts"
+import { closed, limitsOf, type QueryLimits } from "./queries.ts"
 import { checkSelect } from "./select-guard.ts"
-import { Turns } from "./turns.ts"
 
 export interface PostgresOptions {
   readonly id: string
@@ -23,7 +33,7 @@ export interface PostgresOptions {
   readonly connectionString?: string | undefined
   /** The parts instead of a connection string; what is left out comes from PGHOST, PGUSER and so on. */
   readonly connection?: PostgresConnection | undefined
-  /** Schemas whose tables are told. Default: all that the role may read. */
+  /** Schemas whose tables are listed. Default: all that the role may read. */
   readonly schemas?: readonly string[] | undefined
   readonly limits?: QueryLimits | undefined
   /** Connections at the same time. Default 4. */
@@ -37,6 +47,8 @@ export interface PostgresOptions {
    * `schema.name`: all overloads of that name. They run with whatever effects they have.
    */
   readonly allowFunctions?: readonly string[] | undefined
+  /** How `profile` looks at the data. */
+  readonly profile?: ProfileOptions | undefined
 }
 
 export interface PostgresConnection {
@@ -54,12 +66,20 @@ export interface PostgresConnection {
 export function postgresDatabase(options: PostgresOptions): Database {
   const { id, name = id } = options
   const asked = new PostgresSessions(options)
+  const query = (sql: string, limits?: QueryOptions) => asked.query(sql, limits)
+  const profile = cachedProfile({
+    identity: identityOf(options),
+    options: options.profile,
+    fingerprint: async (signal) => fingerprintOf(await asked.tables({ signal })),
+    look: async (limits) => profileTables(tablesOf(await asked.tables()), query, limits),
+  })
   return {
     id,
     name,
     kind: "postgresql",
-    schema: (ask) => asked.schema(ask),
-    query: (sql, query) => asked.query(sql, query),
+    schema: async (ask) => tablesOf(await asked.tables(ask)),
+    profile,
+    query,
     close: () => asked.close(),
   }
 }
@@ -86,7 +106,7 @@ class PostgresSessions {
   readonly #turns: Turns
   readonly #connectTimeout: number
   readonly #allowed: readonly string[]
-  #opened: Promise<Opened> | undefined
+  readonly #opened = new OpenOnce(() => this.#connect())
   #closing: Promise<void> | undefined
 
   constructor(options: PostgresOptions) {
@@ -96,12 +116,13 @@ class PostgresSessions {
     this.#allowed = options.allowFunctions ?? []
     const unclear = this.#allowed.find((name) => !/^[^.]+\.[^.]+$/.test(name))
     if (unclear !== undefined) {
-      const message = `allowFunctions of the database ${options.id} has "${unclear}": write schema.name, such as "public.${unclear || "name"}".`
-      throw new SuperstepError("OPTION_INVALID", message, { retryable: false })
+      throw invalidOption(
+        `allowFunctions of the database ${options.id} has "${unclear}": write schema.name, such as "public.${unclear || "name"}".`,
+      )
     }
   }
 
-  async schema({ signal }: AskOptions = {}): Promise<readonly Table[]> {
+  async tables({ signal }: AskOptions = {}): Promise<readonly TableRow[]> {
     const opened = await this.#open(signal)
     const timeout = Math.max(limitsOf(undefined, this.#options.limits).timeout, SCHEMA_TIMEOUT)
     return this.#use(opened, timeout, signal, async ({ client, cancel }) => {
@@ -109,7 +130,7 @@ class PostgresSessions {
       try {
         await client.query(`BEGIN READ ONLY; SET LOCAL statement_timeout = ${timeout}`)
         const { rows } = await client.query<TableRow>(READABLE_TABLES, [this.#options.schemas ?? null])
-        return rows.map(tableOf)
+        return rows
       } finally {
         clearTimeout(timer)
       }
@@ -131,38 +152,26 @@ class PostgresSessions {
     )
   }
 
-  /** Queries that run come to their end; those that wait for a connection get none. */
+  /** Running queries finish; queries that wait for a connection are refused. */
   close(): Promise<void> {
-    const end = async () => (await this.#opened?.catch(() => undefined))?.pool.end()
+    const end = async () => (await this.#opened.current())?.pool.end()
     this.#closing ??= end()
     return this.#closing
   }
 
-  #closed(): SuperstepError {
-    const message = `The database ${this.#options.id} is closed.`
-    return new SuperstepError("DATABASE_CLOSED", message, { retryable: false })
-  }
-
-  /** Connects and looks at the role once; a failure is tried again by the next caller. */
   async #open(signal: AbortSignal | undefined): Promise<Opened> {
-    if (this.#closing !== undefined) throw this.#closed()
-    this.#opened ??= this.#connect()
-    const opened = this.#opened
-    opened.catch(() => {
-      if (this.#opened === opened) this.#opened = undefined
-    })
-    return untilAborted(opened, signal)
+    if (this.#closing !== undefined) throw closed(`database ${this.#options.id}`)
+    return untilAborted(this.#opened.get(), signal)
   }
 
   async #connect(): Promise<Opened> {
     const { id, connections = 4 } = this.#options
-    const module = await optionalPackage("pg", "A PostgreSQL database", () => import("pg"))
-    const pg = module.default as unknown as Pg
+    const { default: pg } = await optionalPackage<{ default: Pg }>("pg", "A PostgreSQL database")
     const parse = await loadSqlParser()
     const config = { ...configOf(this.#options), connectionTimeoutMillis: this.#connectTimeout }
     const address = addressOf(pg, id, config)
     const pool = new pg.Pool({ ...config, max: connections, allowExitOnIdle: true })
-    // A connection that breaks while nobody uses it is replaced by the pool.
+    // The pool replaces an idle connection that breaks.
     pool.on("error", () => undefined)
     try {
       const client = await pool.connect().catch((error) => {
@@ -244,7 +253,7 @@ class PostgresSessions {
       // It may still come.
       waited.then((client) => client.release()).catch(() => undefined)
       signal?.throwIfAborted()
-      if (this.#closing !== undefined) throw this.#closed()
+      if (this.#closing !== undefined) throw closed(`database ${this.#options.id}`)
       throw unreachable(this.#options.id, address, error)
     }
   }
@@ -254,13 +263,14 @@ class PostgresSessions {
 async function requireExtendedProtocol(client: PoolClient): Promise<void> {
   const both = client.query({ text: "SELECT 1; SELECT 2", queryMode: "extended" } as QueryConfig)
   if (await both.then(Boolean, () => false)) {
-    const message =
-      "The package pg does not keep to one statement a query: npm install pg@8.12 or a later one."
-    throw new SuperstepError("PACKAGE_MISSING", message, { retryable: false })
+    throw fatal(
+      "PACKAGE_MISSING",
+      "The package pg does not keep to one statement a query: npm install pg@8.12 or a later one.",
+    )
   }
 }
 
-/** Without a listener a connection that breaks would end the process; the query under way is told anyway. */
+/** Without a listener a connection that breaks would end the process; the running query fails anyway. */
 function held(client: PoolClient): (isUsable: boolean) => void {
   const onError = () => undefined
   client.on("error", onError)
@@ -281,17 +291,32 @@ function hangUp(client: PoolClient): void {
   connection.stream.destroy()
 }
 
-/** Asks the server to end a query, over a connection of its own; if that does not work, hangs up. */
-async function cancel({ pg, config }: Opened, client: PoolClient): Promise<void> {
+const MAX_CANCELS = 3
+
+/**
+ * Asks the server to end a query, over a connection of its own. If that takes long, hangs up, so that nobody waits for it, and
+ * asks again: a server notices only at the end of a query that nobody is there for its rows.
+ */
+async function cancel(opened: Opened, client: PoolClient): Promise<void> {
   const { processID } = client as unknown as Inside
-  const other = new pg.Client({ ...config, connectionTimeoutMillis: PATIENCE, query_timeout: PATIENCE })
+  for (let tries = 0; tries < MAX_CANCELS; tries++) {
+    if (await cancelBackend(opened, processID, PATIENCE * 2 ** tries)) {
+      setTimeout(() => hangUp(client), PATIENCE).unref()
+      return
+    }
+    hangUp(client)
+  }
+}
+
+async function cancelBackend({ pg, config }: Opened, processID: number, timeout: number): Promise<boolean> {
+  const other = new pg.Client({ ...config, connectionTimeoutMillis: timeout, query_timeout: timeout })
   other.on("error", () => undefined)
   try {
     await other.connect()
     await other.query("SELECT pg_cancel_backend($1)", [processID])
-    setTimeout(() => hangUp(client), PATIENCE).unref()
+    return true
   } catch {
-    hangUp(client)
+    return false
   } finally {
     await other.end().catch(() => undefined)
   }
@@ -304,9 +329,17 @@ function addressOf(pg: Pg, id: string, config: ClientConfig): Address {
     return { host, port, database }
   } catch (error) {
     // A file of a certificate that is not there. Not as the cause: it could show the address with its password.
-    const message = `The connection of the database ${id} cannot be used: ${(error as Error).message}`
-    throw new SuperstepError("OPTION_INVALID", message, { retryable: false })
+    throw invalidOption(`The connection of the database ${id} cannot be used: ${(error as Error).message}`)
   }
+}
+
+/** Where it is and who asks: what a role may read differs. */
+function identityOf({ connectionString, connection = {}, schemas }: PostgresOptions): string {
+  const { password: _, ...parts } = connection
+  if (connectionString === undefined || !URL.canParse(connectionString))
+    return JSON.stringify([parts, schemas])
+  const { username, host, pathname } = new URL(connectionString)
+  return JSON.stringify([username, host, pathname, schemas])
 }
 
 function configOf({ id, connectionString, connection }: PostgresOptions): ClientConfig {
@@ -314,8 +347,9 @@ function configOf({ id, connectionString, connection }: PostgresOptions): Client
     return { ...(connection as ClientConfig), application_name: "superstep" }
   // The driver's own error would show the address with its password.
   if (!/^postgres(?:ql)?:\/\//.test(connectionString) || !URL.canParse(connectionString)) {
-    const message = `The connection string of the database ${id} is none: postgres://role:password@host:port/database.`
-    throw new SuperstepError("OPTION_INVALID", message, { retryable: false })
+    throw invalidOption(
+      `The connection string of the database ${id} is none: postgres://role:password@host:port/database.`,
+    )
   }
   return { connectionString, application_name: "superstep" }
 }

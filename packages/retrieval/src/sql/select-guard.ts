@@ -3,8 +3,7 @@
  * hold without this; it says no early, in clear words, and stops what they leave open: locks that others wait for,
  * ending other sessions, changing one's own limits, SQL inside strings.
  */
-import { refused } from "./query-errors.ts"
-import { type SqlToken, sqlTokens } from "./sql-tokens.ts"
+import { refused } from "./queries.ts"
 
 export interface Dialect {
   readonly beginnings: readonly string[]
@@ -36,4 +35,104 @@ export function checkSelect(sql: string, dialect: Dialect): readonly SqlToken[] 
 
 function isSemicolon({ kind, text }: SqlToken): boolean {
   return kind === "symbol" && text === ";"
+}
+
+export interface SqlToken {
+  /** A name as it is compared: folded to lower case, or as it stands between double quotes. */
+  readonly kind: "name" | "quoted name" | "text" | "symbol"
+  readonly text: string
+}
+
+/** All that one of the databases takes for a space. */
+const SPACE = /[\s\u00a0\u200b\u2060\ufeff]/
+const NAME_START = /[A-Za-z_\u0080-\uffff]/
+const NAME = /[\w$\u0080-\uffff]/
+const DOLLAR_TAG = /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y
+
+export function sqlTokens(sql: string): SqlToken[] {
+  if (sql.includes("\0")) throw refused("it has a NUL character")
+  const tokens: SqlToken[] = []
+  // A string that continues after a line break is read by the rules of its first part.
+  let afterEscapes = false
+  let at = 0
+  while (at < sql.length) {
+    const start = at
+    const char = sql[at] as string
+    const next = sql[at + 1]
+    if (SPACE.test(char)) at += 1
+    else if (char === "-" && next === "-") at = endOfLine(sql, at)
+    else if (char === "/" && next === "*") at = endOfComment(sql, at)
+    else if (char === "'") {
+      if (afterEscapes) throw refused("a string with escapes continues in a second part: write it as one")
+      at = endOfQuoted(sql, at, "'", false)
+      tokens.push({ kind: "text", text: sql.slice(start, at) })
+    } else if (char === '"') {
+      at = endOfQuoted(sql, at, '"', false)
+      tokens.push({ kind: "quoted name", text: sql.slice(start + 1, at - 1).replaceAll('""', '"') })
+      afterEscapes = false
+    } else if (NAME_START.test(char) && !SPACE.test(char)) {
+      at = endOfName(sql, at)
+      const name = sql.slice(start, at).toLowerCase()
+      afterEscapes = name === "e" && sql[at] === "'"
+      if (afterEscapes) {
+        at = endOfQuoted(sql, at, "'", true)
+        tokens.push({ kind: "text", text: sql.slice(start, at) })
+      } else if (name === "u" && sql[at] === "&" && sql[at + 1] === '"') {
+        throw refused('names with Unicode escapes (U&"…") are not allowed: write the name itself')
+      } else tokens.push({ kind: "name", text: name })
+    } else {
+      afterEscapes = false
+      const tag = char === "$" ? dollarTag(sql, at) : undefined
+      if (tag !== undefined) {
+        const end = sql.indexOf(tag, at + tag.length)
+        if (end < 0) throw refused(`the string that begins with ${tag} does not end`)
+        at = end + tag.length
+      } else at += 1
+      tokens.push({ kind: tag === undefined ? "symbol" : "text", text: sql.slice(start, at) })
+    }
+  }
+  return tokens
+}
+
+function endOfLine(sql: string, at: number): number {
+  let end = at
+  while (end < sql.length && sql[end] !== "\n" && sql[end] !== "\r") end += 1
+  return end
+}
+
+/** Comments nest. */
+function endOfComment(sql: string, at: number): number {
+  let depth = 0
+  for (let end = at; end < sql.length; end += 1) {
+    const two = sql.slice(end, end + 2)
+    if (two === "/*") depth += 1
+    else if (two === "*/") depth -= 1
+    else continue
+    end += 1
+    if (depth === 0) return end + 1
+  }
+  throw refused("a comment does not end")
+}
+
+/** Past the closing quote; a doubled one does not close. */
+function endOfQuoted(sql: string, at: number, quote: string, hasEscapes: boolean): number {
+  for (let end = at + 1; end < sql.length; end += 1) {
+    if (hasEscapes && sql[end] === "\\") end += 1
+    else if (sql[end] === quote) {
+      if (sql[end + 1] !== quote) return end + 1
+      end += 1
+    }
+  }
+  throw refused(`a ${quote === "'" ? "string" : "quoted name"} does not end`)
+}
+
+function endOfName(sql: string, at: number): number {
+  let end = at
+  while (end < sql.length && NAME.test(sql[end] as string) && !SPACE.test(sql[end] as string)) end += 1
+  return end
+}
+
+function dollarTag(sql: string, at: number): string | undefined {
+  DOLLAR_TAG.lastIndex = at
+  return DOLLAR_TAG.exec(sql)?.[0]
 }

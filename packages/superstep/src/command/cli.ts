@@ -1,22 +1,67 @@
-/** What every command is given, and what it is. */
+/** What every command receives: the process around it, its output, and the exit codes. */
+import type { Readable, Writable } from "node:stream"
+import type { RunResult, RunStatus } from "@superstep/engine"
 import type { Command } from "commander"
-import type { ExitCode } from "./exit-codes.ts"
-import type { Io } from "./io.ts"
-import type { Terminal } from "./terminal.ts"
+import type { Terminal } from "./terminal/terminal.ts"
 
 export interface Cli {
   readonly io: Io
-  /** Answers and data: what a pipe wants to have. */
+  /** Answers and data: what a pipe reads. */
   readonly out: Terminal
-  /** Everything else that is said. */
+  /** Everything else. */
   readonly err: Terminal
-  /** With `--verbose`: more is told, and errors have their stack. */
+  /** `--verbose`: print more, and errors with their stack. */
   readonly isVerbose: boolean
-  /** What the process ends with, once the command is done. Default 0. */
+  /** Sets the exit code of the process. Default 0. */
   exit(code: ExitCode): void
 }
 
-/** A module of `commands/`: loaded when its command is used, or when all are listed. */
-export interface CommandModule {
-  command(cli: Cli): Command
+/** Makes a command. Its module is loaded when the command is used, or when all commands are listed. */
+export type MakeCommand = (cli: Cli) => Command
+
+/** The process around the CLI; tests replace it. */
+export interface Io {
+  readonly stdin: Readable & { readonly isTTY?: boolean | undefined }
+  readonly stdout: Writable & Screen
+  readonly stderr: Writable & Screen
+  readonly env: Environment
+  readonly cwd: string
+  /** Ctrl-C, SIGTERM, a closed terminal, or a closed pipe. Returns a function that stops listening. */
+  onInterrupt(listener: () => void): () => void
+  /** Ends the process immediately. */
+  exitNow(code: number): void
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+interface Screen {
+  readonly isTTY?: boolean | undefined
+  readonly columns?: number | undefined
+}
+
+/** A person sees questions and can type answers. */
+export function isInteractive({ io, err }: Cli): boolean {
+  return io.stdin.isTTY === true && err.isTerminal
+}
+
+export const EXIT = {
+  completed: 0,
+  failed: 1,
+  /** A bad definition, a bad flag, a missing file. */
+  usage: 2,
+  /** The run waits for a person. */
+  waiting: 3,
+  /** A limit, the budget or the timeout was reached. */
+  limit: 4,
+  cancelled: 130,
+} as const
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+const USAGE = new Set(["BUDGET_UNPRICED", "MODEL_KEY_MISSING", "MODEL_MISSING"])
+
+export function exitCodeOf(status: Exclude<RunStatus, "running">, error?: RunResult["error"]): ExitCode {
+  // A module's models are known only when its agents call them: what is missing is for the caller to set.
+  if (status === "failed" && USAGE.has(error?.code ?? "")) return EXIT.usage
+  return EXIT[status]
 }

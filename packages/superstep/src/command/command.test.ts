@@ -1,4 +1,4 @@
-/** The real command, in a process of its own. */
+/** The real CLI, in a process of its own. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -56,7 +56,7 @@ function started(
   }
 }
 
-it("is stopped with Ctrl-C and gone on with in another process, which does nothing twice", async () => {
+it("is stopped with Ctrl-C and resumed in another process, which repeats nothing", async () => {
   const cwd = folder()
   const first = started(cwd, ["run", moduleFile("slow"), "x"])
   await first.seen("✓ first")
@@ -70,19 +70,22 @@ it("is stopped with Ctrl-C and gone on with in another process, which does nothi
   expect(second.stderr).not.toContain("✓ first")
 })
 
-it.each(["SIGTERM", "SIGHUP"] as const)("lets go of the run on %s, and says how to go on", async (signal) => {
-  const cwd = folder()
-  const first = started(cwd, ["run", moduleFile("slow"), "x"])
-  await first.seen("✓ first")
-  first.child.kill(signal)
-  const stopped = await first.ended
-  expect(stopped.code).toBe(130)
-  const [, id = ""] = /superstep runs resume (\S+)/.exec(stopped.stderr) ?? []
-  const second = await started(cwd, ["runs", "resume", id], { SLOW_MODULE_GOES_ON: "1" }).ended
-  expect(second).toMatchObject({ code: 0, stdout: "x first, then on\n" })
-})
+it.each(["SIGTERM", "SIGHUP"] as const)(
+  "releases the run on %s, and says how to resume it",
+  async (signal) => {
+    const cwd = folder()
+    const first = started(cwd, ["run", moduleFile("slow"), "x"])
+    await first.seen("✓ first")
+    first.child.kill(signal)
+    const stopped = await first.ended
+    expect(stopped.code).toBe(130)
+    const [, id = ""] = /superstep runs resume (\S+)/.exec(stopped.stderr) ?? []
+    const second = await started(cwd, ["runs", "resume", id], { SLOW_MODULE_GOES_ON: "1" }).ended
+    expect(second).toMatchObject({ code: 0, stdout: "x first, then on\n" })
+  },
+)
 
-it("lets go of the run when whoever reads its output has gone, and says how to go on", async () => {
+it("releases the run when the reader of its output exits, and says how to resume it", async () => {
   const { child, seen, ended } = started(folder(), ["run", moduleFile("chatty"), "x", "--json"])
   await seen("task.started")
   child.stdout?.destroy()
@@ -107,12 +110,12 @@ it("says how to find what is wrong in a module that Node cannot read", async () 
   const { code, stdout, stderr } = await started(cwd, ["run", "syntax.mjs", "x"]).ended
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
   expect(stderr.replace(/\s+/g, " ")).toMatch(
-    /^superstep: syntax\.mjs cannot be loaded: SyntaxError: .* \(node syntax\.mjs shows where\) $/,
+    /^superstep: Cannot load syntax\.mjs: SyntaxError: .* \(run node syntax\.mjs to see where\) $/,
   )
 })
 
 it.skipIf(!existsSync("/dev/full"))(
-  "says so when its output cannot be written (skipped without /dev/full)",
+  "reports that its output cannot be written (skipped without /dev/full)",
   async () => {
     const full = openSync("/dev/full", "w")
     const { ended } = started(folder(), ["run", moduleFile("greet"), "x", "--quiet"], {}, full)

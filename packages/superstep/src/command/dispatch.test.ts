@@ -19,7 +19,7 @@ it.each([
   ["rnu", "Did you mean superstep run?"],
   ["valdiate", "Did you mean superstep validate?"],
   ["fly", "See superstep --help."],
-  ["--json", "Write superstep COMMAND --json."],
+  ["--json", "Flags follow the command: superstep COMMAND --json."],
 ])("%s is no command, and it says what may be meant", async (word, hint) => {
   const { code, stdout, stderr } = await superstep([word, "x.yaml"])
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" })

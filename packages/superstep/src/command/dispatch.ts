@@ -1,14 +1,64 @@
-/** From the words of a command line to a command, and from its end to an exit code. */
+/** Selects the command for a command line, runs it, and returns the exit code. */
+import { nearest } from "@superstep/engine/text"
 import type { Command, CommanderError } from "commander"
-import type { Cli } from "./cli.ts"
-import { COMMANDS, type CommandEntry } from "./commands.ts"
-import { EXIT, type ExitCode } from "./exit-codes.ts"
-import type { Io } from "./io.ts"
-import { printError, saidBy } from "./print-error.ts"
-import { padded, type Terminal, terminal } from "./terminal.ts"
-import { usageError } from "./usage-error.ts"
+import { type Cli, EXIT, type ExitCode, type Io, type MakeCommand } from "./cli.ts"
+import { errorLines, printError, usageError } from "./print/errors.ts"
+import { padded, type Terminal, terminal } from "./terminal/terminal.ts"
 
-/** Runs a command line, without the program's own name; resolves with what the process is to exit with. */
+export interface CommandEntry {
+  readonly name: string
+  /** For the list of commands. */
+  readonly summary: string
+  readonly load: () => Promise<MakeCommand>
+}
+
+/** Each module is loaded when its command is used, so that a command does not pay for the others. */
+export const COMMANDS: readonly CommandEntry[] = [
+  entry("run", "run a workflow, or talk to an agent", () => import("./commands/run.ts")),
+  entry(
+    "exec",
+    "run a workflow in a script: text on stdout, no questions",
+    () => import("./commands/run.ts"),
+  ),
+  entry("chat", "talk to an agent", () => import("./commands/run.ts")),
+  entry("ask", "answer a question over your own data", () => import("./commands/ask.ts")),
+  entry("sources", "check the data that questions are asked over", () => import("./commands/sources.ts")),
+  entry("research", "write a report with sources", () => import("./commands/research.ts")),
+  entry("validate", "check definitions, and report every problem", () => import("./commands/validate.ts")),
+  entry("graph", "draw a workflow", () => import("./commands/definition.ts")),
+  entry("eject", "convert a definition to TypeScript", () => import("./commands/definition.ts")),
+  entry("schema", "print JSON Schemas for editors", () => import("./commands/definition.ts")),
+  entry("runs", "list, inspect, resume and remove runs", () => import("./commands/runs.ts")),
+  entry("inbox", "list open questions", () => import("./commands/inbox.ts")),
+  entry("respond", "answer a question of a run", () => import("./commands/inbox.ts")),
+  entry("apply", "create or update definitions in the store", () => import("./commands/registry.ts")),
+  entry("diff", "show what applying a file would change", () => import("./commands/registry.ts")),
+  entry("export", "print a definition from the store", () => import("./commands/registry.ts")),
+  entry("delete", "delete a definition from the store", () => import("./commands/registry.ts")),
+  entry("init", "create a project from a template", () => import("./commands/init.ts")),
+  entry("storage", "report what the store holds, prune old runs", () => import("./commands/storage.ts")),
+  entry("index", "index documents for search", () => import("./commands/document-index.ts")),
+  entry("models", "list providers, keys and prices", () => import("./commands/models.ts")),
+  entry("doctor", "check this installation", () => import("./commands/doctor.ts")),
+  entry("completion", "print a completion script for a shell", completion),
+]
+
+/** The module has one command, or several by name. */
+function entry<Name extends string>(
+  name: Name,
+  summary: string,
+  load: () => Promise<{ readonly commands: Readonly<Record<Name, MakeCommand>> }>,
+): CommandEntry {
+  return { name, summary, load: async () => (await load()).commands[name] }
+}
+
+async function completion() {
+  const { completionCommand } = await import("./commands/completion.ts")
+  const make = (cli: Cli) => completionCommand(cli, COMMANDS, (one) => loadCommand(one, cli))
+  return { commands: { completion: make } }
+}
+
+/** Runs a command line, without the program's own name; resolves to the exit code of the process. */
 export async function main(argv: readonly string[], io: Io): Promise<ExitCode> {
   let code: ExitCode = EXIT.completed
   const flags = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : argv.length)
@@ -18,15 +68,16 @@ export async function main(argv: readonly string[], io: Io): Promise<ExitCode> {
     out: terminal(io.stdout, look),
     err: terminal(io.stderr, look),
     isVerbose: flags.includes("--verbose"),
-    exit: (given) => {
-      code = given
+    exit: (exitCode) => {
+      code = exitCode
     },
   }
   try {
     await dispatch(argv, cli)
     return code
   } catch (error) {
-    return isCommanderError(error) ? exitCodeOf(error) : await printError(error, cli)
+    if (!isCommanderError(error)) return await printError(error, cli)
+    return error.exitCode === 0 ? EXIT.completed : EXIT.usage
   }
 }
 
@@ -36,66 +87,56 @@ async function dispatch(argv: readonly string[], cli: Cli): Promise<void> {
     cli.err.write(help(cli.err))
     return cli.exit(EXIT.usage)
   }
-  if (first === "--help" || first === "-h") return cli.out.write(help(cli.out))
   if (first === "--version" || first === "-V") return cli.out.line(await version())
-  if (first === "help") {
-    if (others.length === 0) return cli.out.write(help(cli.out))
-    return await dispatch([...others, "--help"], cli)
-  }
-  const command = await load(entryFor(first), cli)
-  checkBelow(command, others)
+  if (first === "help" && others.length > 0) return await dispatch([...others, "--help"], cli)
+  if (first === "help" || first === "--help" || first === "-h") return cli.out.write(help(cli.out))
+  const command = await loadCommand(entryFor(first), cli)
+  checkSubcommand(command, others)
   await command.parseAsync(others, { from: "user" })
 }
 
 function entryFor(name: string): CommandEntry {
-  const entry = COMMANDS.find((one) => one.name === name)
-  if (entry !== undefined) return entry
-  const near =
-    COMMANDS.find((one) => one.name.startsWith(name.slice(0, 3))) ??
-    COMMANDS.find((one) => lettersOf(one.name) === lettersOf(name))
-  const hint = near === undefined ? "See superstep --help." : `Did you mean superstep ${near.name}?`
-  throw usageError(
-    name.startsWith("-")
-      ? `There is no flag "${name}" before a command. Write superstep COMMAND ${name}.`
-      : `There is no command "${name}". ${hint}`,
+  const known = COMMANDS.find((one) => one.name === name)
+  if (known !== undefined) return known
+  if (name.startsWith("-")) {
+    throw usageError(`Unknown flag "${name}". Flags follow the command: superstep COMMAND ${name}.`)
+  }
+  const near = nearest(
+    name,
+    COMMANDS.map((one) => one.name),
   )
+  const hint = near === undefined ? "See superstep --help." : `Did you mean superstep ${near}?`
+  throw usageError(`Unknown command "${name}". ${hint}`)
 }
 
-/** In order: most slips swap two of them. */
-function lettersOf(word: string): string {
-  return [...word].sort().join("")
-}
-
-/** Where a command is done without one below it too, a word that is none of them would be taken for its argument. */
-function checkBelow(command: Command, [word]: readonly string[]): void {
+/** A command with a default subcommand would take an unknown word for an argument of that one. */
+function checkSubcommand(command: Command, [word]: readonly string[]): void {
   const names = command.commands.map((below) => below.name())
   if (names.length === 0 || word === undefined || word.startsWith("-")) return
   if (word === "help" || names.includes(word)) return
-  throw usageError(`There is no command "${command.name()} ${word}". There are: ${names.join(", ")}.`)
+  throw usageError(`Unknown command "${command.name()} ${word}". Available: ${names.join(", ")}.`)
 }
 
-/** The command with all below it, set up to write where the others write and to leave the end of the process to `main`. */
-export async function load(entry: CommandEntry, cli: Cli): Promise<Command> {
-  const command = (await entry.load()).command(cli).name(`superstep ${entry.name}`)
-  settle(command, cli)
+export async function loadCommand({ name, load }: CommandEntry, cli: Cli): Promise<Command> {
+  const make = await load()
+  return configure(make(cli).name(`superstep ${name}`), cli)
+}
+
+/** Makes the command and its subcommands write to the CLI's streams, and leave exiting to `main`. */
+function configure(command: Command, cli: Cli): Command {
+  for (const below of command.commands) configure(below, cli)
   return command
-}
-
-function settle(command: Command, cli: Cli): void {
-  command
     .exitOverride()
-    .showHelpAfterError("Add --help to see how it is used.")
+    .showHelpAfterError("Add --help for usage.")
     .configureOutput({
       writeOut: (text) => cli.out.write(text),
       writeErr: (text) => cli.err.write(text),
       outputError: (text, write) => {
-        for (const line of saidBy("superstep:", text.replace(/^error: /, "").trim(), cli.err))
-          write(`${line}\n`)
+        for (const line of errorLines(text.replace(/^error: /, "").trim(), cli.err)) write(`${line}\n`)
       },
       getOutHelpWidth: () => cli.out.width,
       getErrHelpWidth: () => cli.err.width,
     })
-  for (const below of command.commands) settle(below, cli)
 }
 
 function isCommanderError(error: unknown): error is CommanderError {
@@ -104,28 +145,22 @@ function isCommanderError(error: unknown): error is CommanderError {
   )
 }
 
-function exitCodeOf({ exitCode }: CommanderError): ExitCode {
-  return exitCode === 0 ? EXIT.completed : EXIT.usage
-}
-
 function help({ paint }: Terminal): string {
   const { bold, dim } = paint
   const width = Math.max(...COMMANDS.map(({ name }) => name.length))
-  return [
-    `${bold("superstep")}: AI-agent workflows that lose nothing and repeat nothing`,
-    "",
-    `${bold("Usage:")} superstep COMMAND …`,
-    "",
-    ...COMMANDS.map(({ name, summary }) => `  ${padded(name, width)}  ${dim(summary)}`),
-    "",
-    `${bold("For example:")}`,
-    '  superstep run story.yaml "a story about the sea"',
-    "  superstep help run",
-    "",
-    "Exit codes: 0 completed, 1 failed, 2 bad definition or usage, 3 waiting for a",
-    "person, 4 limit or budget reached, 130 cancelled.",
-    "",
-  ].join("\n")
+  return `${bold("superstep")}: AI-agent workflows that lose nothing and repeat nothing
+
+${bold("Usage:")} superstep COMMAND …
+
+${COMMANDS.map(({ name, summary }) => `  ${padded(name, width)}  ${dim(summary)}`).join("\n")}
+
+${bold("Examples:")}
+  superstep run story.yaml "a story about the sea"
+  superstep help run
+
+Exit codes: 0 completed, 1 failed, 2 bad definition or usage, 3 waiting for a
+person, 4 limit or budget reached, 130 cancelled.
+`
 }
 
 async function version(): Promise<string> {

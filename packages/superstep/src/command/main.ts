@@ -1,38 +1,90 @@
 #!/usr/bin/env node
 /**
- * The command `superstep`. On a definition it starts from one file that holds the engine too, which is there after a build.
- * Else it starts from modules: those of a user share the engine with it.
+ * The `superstep` executable. For a definition it starts from one bundled file that includes the engine, which exists after
+ * a build; otherwise it starts from modules, so that a user's module shares the engine with it.
  */
-import module from "node:module"
-import { join } from "node:path"
-import { keptProgram } from "./kept-program.ts"
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import module, { createRequire } from "node:module"
+import { dirname, join } from "node:path"
+import { Script } from "node:vm"
 import type * as Program from "./start.ts"
 
 void run(process.argv.slice(2))
 
 async function run(argv: readonly string[]): Promise<void> {
-  const [use = ""] = argv
-  const whole = isOnDefinition(argv)
-    ? keptProgram<typeof Program>(join(import.meta.dirname, "whole.cjs"), use)
+  const [command = ""] = argv
+  const bundle = isOnDefinition(argv)
+    ? loadWithCodeCache<typeof Program>(join(import.meta.dirname, "whole.cjs"), command)
     : undefined
-  const { start } = whole?.exports ?? (await modules())
+  const { start } = bundle?.exports ?? (await modules())
   const code = await start(argv)
-  // What did not get to its end has compiled too little to be worth it.
-  if (code === 0) whole?.keep()
+  // A command that failed has compiled too little to be worth caching.
+  if (code === 0) bundle?.saveCache()
   process.exit(code)
 }
 
 function isOnDefinition([command = "", ...words]: readonly string[]): boolean {
   return (
     /^[a-z]+$/.test(command) &&
-    words.some((word) => /\.(ya?ml|json)$/i.test(word)) &&
+    // Two commands load no module of the user's.
+    (/^(?:ask|sources)$/.test(command) || words.some((word) => /\.(ya?ml|json)$/i.test(word))) &&
     !words.some((word) => /\.[cm]?[jt]sx?$/i.test(word))
   )
 }
 
 function modules(): Promise<typeof Program> {
-  // Node 22 and later keep what they have compiled by themselves; the types are those of 20.
+  // Node 22 and later cache compiled code themselves; the types are those of Node 20.
   const { enableCompileCache } = module as { enableCompileCache?: () => void }
   enableCompileCache?.()
   return import("./start.ts")
+}
+
+interface LoadedBundle<Exports> {
+  readonly exports: Exports
+  /** Stores what has been compiled until now, unless a cache exists. The rest is compiled when it is used. */
+  saveCache(): void
+}
+
+/**
+ * Loads a bundle with V8's code cache: the first start writes the cache beside the file, later ones compile nothing. Whoever
+ * may write there may change the bundle itself, so the cache gives nobody new rights.
+ *
+ * The file is a function of `exports`, `require`, `__filename` and `$import`, in ASCII. Its first line is a comment that
+ * changes with its text: V8 itself only compares lengths. It imports through `$import`, because V8 loses the referrer of an
+ * `import()` in cached code. Each command has a cache of its own, as each compiles another part of the bundle.
+ *
+ * Returns undefined if there is no such file.
+ */
+function loadWithCodeCache<Exports>(file: string, command: string): LoadedBundle<Exports> | undefined {
+  const text = contentOf(file)?.toString("latin1")
+  if (text === undefined) return undefined
+  const id = text.slice(0, text.indexOf("\n")).replace(/\W/g, "")
+  const cache = join(dirname(file), "compiled", `${command}-${process.version}-${process.arch}-${id}`)
+  const cachedData = contentOf(cache)
+  const script = new Script(text, { filename: file, ...(cachedData !== undefined && { cachedData }) })
+  const load = script.runInThisContext() as (...parts: unknown[]) => void
+  const exports = {} as Exports
+  load(exports, createRequire(file), file, (name: string) => import(name))
+  return {
+    exports,
+    saveCache() {
+      if (cachedData !== undefined && script.cachedDataRejected !== true) return
+      try {
+        mkdirSync(dirname(cache), { recursive: true })
+        // Another process may start at this moment: it sees the whole cache or none.
+        writeFileSync(`${cache}.${process.pid}`, script.createCachedData())
+        renameSync(`${cache}.${process.pid}`, cache)
+      } catch {
+        // The folder is read-only: every start compiles.
+      }
+    },
+  }
+}
+
+function contentOf(file: string): Buffer | undefined {
+  try {
+    return readFileSync(file)
+  } catch {
+    return undefined
+  }
 }

@@ -1,18 +1,57 @@
-/** The program behind the command, from its words to the code that the process is to exit with. */
+/** Runs the CLI in this process, and returns its exit code. */
 import { Console } from "node:console"
+import { EXIT, type ExitCode, type Io } from "./cli.ts"
 import { main } from "./dispatch.ts"
-import { processIo } from "./io.ts"
 
 export async function start(argv: readonly string[]): Promise<number> {
-  // For those who draw by themselves, as prompts do.
+  // For packages that draw by themselves, such as prompts.
   if (argv.includes("--no-color")) process.env.NO_COLOR = "1"
-  // What a user's module prints is no JSON.
+  // What a user's module prints is not JSON.
   if (argv.includes("--json")) globalThis.console = new Console(process.stderr)
   const io = processIo()
   const code = await main(argv, io)
-  // The process ends whatever a user's module or a toolset left open, so what is written must get out first.
+  // The process exits whatever a module or a toolset left open, so the output is flushed first.
   await Promise.all(
     [io.stdout, io.stderr].map((stream) => new Promise<void>((done) => stream.write("", () => done()))),
   )
   return code
+}
+
+function processIo(): Io {
+  const listeners = new Set<() => void>()
+  const interrupt = (code: ExitCode) => {
+    if (listeners.size === 0) process.exit(code)
+    for (const listener of [...listeners]) listener()
+  }
+  process.on("SIGINT", () => interrupt(EXIT.cancelled))
+  process.on("SIGTERM", () => interrupt(EXIT.cancelled))
+  // The terminal was closed, or the connection to it broke.
+  let hasHungUp = false
+  process.on("SIGHUP", () => {
+    hasHungUp = true
+    interrupt(EXIT.cancelled)
+  })
+  process.stderr.on("error", () => undefined)
+  // Once: every failed write emits an error, and a second interrupt would end the process immediately.
+  process.stdout.once("error", (error: NodeJS.ErrnoException) => {
+    process.stdout.on("error", () => undefined)
+    // Nobody reads after a hang-up: that is no second interrupt.
+    if (hasHungUp) return
+    // `superstep runs events … | head`: the reader has exited.
+    if (error.code === "EPIPE") return interrupt(EXIT.cancelled)
+    process.stderr.write(`superstep: Cannot write to stdout: ${error.message}.\n`)
+    interrupt(EXIT.failed)
+  })
+  return {
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    cwd: process.cwd(),
+    onInterrupt(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    exitNow: (code) => process.exit(code),
+  }
 }

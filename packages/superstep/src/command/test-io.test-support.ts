@@ -4,8 +4,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { PassThrough } from "node:stream"
 import { onTestFinished } from "vitest"
+import type { Io } from "./cli.ts"
 import { main } from "./dispatch.ts"
-import type { Io } from "./io.ts"
 
 export interface TestIoOptions {
   /** Files by name, made before. */
@@ -61,7 +61,8 @@ export function testIo(options: TestIoOptions = {}): TestIo {
     stdin: input,
     stdout: output("stdout"),
     stderr: output("stderr"),
-    env,
+    // By words: the offline model takes seconds to load.
+    env: { SUPERSTEP_EMBEDDINGS: "none", ...env },
     cwd,
     written,
     exits,

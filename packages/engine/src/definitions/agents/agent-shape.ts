@@ -1,31 +1,214 @@
-/** Agents and models as a definition file writes them: the spelling of docker's cagent, whose files run as they are. */
+/** The schema of agents, models and toolsets. Files of Docker's cagent run unchanged. */
 import { z } from "zod"
-import { toolsetShape } from "./toolset-shape.ts"
 
 const text = z.string()
 const names = z.array(text)
+const texts = z.record(text, text)
+const seconds = z.number().positive()
+const schemas = z.record(text, z.json())
+
+const common = {
+  instruction: text
+    .optional()
+    .describe("Replaces the instructions of the tools; {ORIGINAL_INSTRUCTIONS} inserts them."),
+  tools: z.array(text).optional().describe("The tools to keep, by name; * matches any characters."),
+  name: text.optional(),
+  // cagent's fields that have no effect here: each is reported with a warning.
+  model: z.json().optional(),
+  toon: text.optional(),
+  defer: z.json().optional(),
+}
+
+const scriptTool = z.strictObject({
+  cmd: text,
+  description: text.optional(),
+  args: schemas.optional(),
+  required: z.array(text).optional(),
+  env: texts.optional(),
+  working_dir: text.optional(),
+})
+
+export const toolsetShape = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("think"), ...common, shared: z.boolean().optional() }),
+  z.strictObject({ type: z.literal("todo"), ...common, shared: z.boolean().optional() }),
+  z.strictObject({
+    type: z.literal("memory"),
+    ...common,
+    path: text.optional().describe("A file; with `scope`, a folder."),
+    scope: z
+      .union([text.min(1), z.array(text.min(1)).min(1)])
+      .optional()
+      .describe("Labels of the run that say whose memory it is: each owner has their own, found by meaning."),
+    embeddings: z
+      .union([text.min(1), z.literal(false)])
+      .optional()
+      .describe("With `scope`: offline, provider/model, or false. Default: offline, if it is installed."),
+  }),
+  z.strictObject({
+    type: z.literal("filesystem"),
+    ...common,
+    root: text.optional().describe("The folder that it is confined to. Default: the working directory."),
+    readonly: z.boolean().optional(),
+    ignore_vcs: z.boolean().optional(),
+    deny_list: z.array(text).optional(),
+    allow_list: z.array(text).optional(),
+    post_edit: z.json().optional(),
+  }),
+  z.strictObject({
+    type: z.literal("shell"),
+    ...common,
+    env: texts.optional(),
+    allow: z
+      .array(text)
+      .optional()
+      .describe("Presets (preset:git-read) and command patterns. Default: any command, after approval."),
+    deny: z.array(text).optional(),
+    secrets: z
+      .array(text)
+      .optional()
+      .describe("Environment variables that commands get besides PATH and HOME."),
+    timeout: seconds.optional(),
+    sandbox: z.json().optional(),
+    /** The old spelling of a script toolset. */
+    shell: z.record(text, scriptTool).optional(),
+  }),
+  z.strictObject({
+    type: z.literal("script"),
+    ...common,
+    shell: z.record(text, scriptTool),
+    env: texts.optional(),
+    inherit: z.boolean().optional(),
+  }),
+  z.strictObject({
+    type: z.literal("fetch"),
+    ...common,
+    timeout: seconds.optional(),
+    headers: texts.optional(),
+    allowed_domains: z.array(text).optional(),
+    blocked_domains: z.array(text).optional(),
+    allow_private_ips: z.boolean().optional(),
+  }),
+  z.strictObject({
+    type: z.literal("api"),
+    ...common,
+    api_config: z.strictObject({
+      name: text,
+      instruction: text.optional(),
+      endpoint: text,
+      method: text.optional(),
+      headers: texts.optional(),
+      args: schemas.optional(),
+      required: z.array(text).optional(),
+      output_schema: z.json().optional(),
+    }),
+  }),
+  z.strictObject({
+    type: z.literal("openapi"),
+    ...common,
+    url: text,
+    headers: texts.optional(),
+    timeout: seconds.optional(),
+    server: text.optional(),
+  }),
+  z.strictObject({
+    type: z.literal("provider"),
+    ...common,
+    id: text
+      .regex(/^[^.]+\..+$/)
+      .describe("A tool that runs at the model's provider, such as openai.web_search."),
+    args: z.record(text, z.json()).optional().describe("Its settings, as the provider's package names them."),
+  }),
+  z.strictObject({
+    type: z.literal("mcp"),
+    ...common,
+    command: text.optional(),
+    args: z.array(text).optional(),
+    env: texts.optional(),
+    working_dir: text.optional(),
+    version: text.optional(),
+    remote: z
+      .strictObject({
+        url: text,
+        transport_type: z.enum(["streamable", "streamable-http", "http", "sse"]).optional(),
+        headers: texts.optional(),
+        allow_private: z
+          .union([z.boolean(), z.array(text)])
+          .optional()
+          .describe(
+            "Private addresses it may connect to: a list of addresses or networks, or true. Default: the one in its url.",
+          ),
+        oauth: z.json().optional(),
+      })
+      .optional(),
+    ref: text.optional(),
+    config: z.json().optional(),
+  }),
+  // cagent's toolsets that do not exist here: each is left out with a warning.
+  z.looseObject({ type: z.enum(["a2a", "lsp", "tasks", "user_prompt", "commands", "switch_model", "rag"]) }),
+])
+
+export type ToolsetData = z.infer<typeof toolsetShape>
+export type ToolsetOf<T extends ToolsetData["type"]> = Extract<ToolsetData, { type: T }>
 
 /** Patterns of tool names, `deny` before `allow` before `ask`. */
 export const permissionsShape = z.strictObject({
-  allow: names.optional().describe("Tools that may run without asking."),
-  ask: names.optional().describe("Tools that a person is asked about first."),
+  allow: names.optional().describe("Tools that run without approval."),
+  ask: names.optional().describe("Tools that need a person's approval."),
   deny: names.optional().describe("Tools that never run."),
 })
+
+const guardrailShape = z.strictObject({
+  name: text.describe("Its name in records, events and errors."),
+  on: z.enum(["input", "output", "tool"]).describe("What it checks."),
+  pattern: text.optional().describe("A regular expression; it trips when that is found in the text."),
+  expression: text
+    .optional()
+    .describe("A condition over $text, $value, $agent and $tool; it trips when that does not hold."),
+  agent: text.optional().describe("An agent that judges; its instructions say what trips."),
+  reason: text.optional().describe("Why it trips, with `pattern` and `expression`."),
+  parallel: z.boolean().optional().describe("Checks an input beside the first model call, not before it."),
+  tools: names
+    .optional()
+    .describe("With on: tool, the tools whose calls it checks; * matches any characters."),
+  on_trip: z
+    .union([z.literal("fail"), z.strictObject({ answer: z.json() })])
+    .optional()
+    .describe("fail, the default, fails the step with GUARDRAIL_TRIPPED; answer is given instead."),
+})
+
+export type GuardrailData = z.infer<typeof guardrailShape>
 
 const commandShape = z.union([
   text,
   z.strictObject({ description: text.optional(), instruction: text.optional() }),
 ])
 
+/** cagent's fields that have no effect here: each is reported with a warning. */
+const unsupportedAgentFields = {
+  code_mode_tools: z.boolean().optional(),
+  rag: names.optional(),
+  add_description_parameter: z.boolean().optional(),
+  hooks: z.json().optional(),
+  skills: z.json().optional(),
+  cache: z.json().optional(),
+  session_compaction: z.boolean().optional(),
+  max_consecutive_tool_calls: z.int().optional(),
+  max_old_tool_call_tokens: z.int().optional(),
+  redact_secrets: z.boolean().optional(),
+  readonly: z.boolean().optional(),
+  use_commands: names.optional(),
+  use_mcps: names.optional(),
+}
+
 export const agentShape = z.strictObject({
   model: text
     .optional()
     .describe("A name from `models`, or provider/model such as openai/gpt-5, or offline."),
   name: text.optional(),
-  description: text.optional().describe("What it is good for: other agents choose by it."),
-  instruction: text.optional().describe("What it is told to do. May have {{ }} in it."),
+  description: text.optional().describe("What it is good at; other agents choose by it."),
+  instruction: text.optional().describe("Its instructions. May contain {{ }}."),
   toolsets: z.array(toolsetShape).optional(),
-  sub_agents: names.optional().describe("Agents it can give a task to, with the tool transfer_task."),
+  sub_agents: names.optional().describe("Agents it can delegate a task to, with the tool transfer_task."),
   handoffs: names.optional().describe("Agents that can take over the conversation, with the tool handoff."),
   fallback: z
     .strictObject({
@@ -35,17 +218,25 @@ export const agentShape = z.strictObject({
       no_fallback_status_codes: z.array(z.int()).optional(),
     })
     .optional()
-    .describe("Models to ask when the first does not answer."),
+    .describe("Models to try if the first does not answer."),
   max_iterations: z
     .int()
     .min(0)
     .optional()
-    .describe("Turns of model and tools for one task; 0: the default."),
+    .describe("Maximum turns of model and tools per task; 0: the default."),
+  on_limit: z
+    .enum(["fail", "answer"])
+    .optional()
+    .describe("At a limit: fail, the default, or answer once more with what is known, without tools."),
   num_history_items: z
     .int()
     .min(0)
     .optional()
-    .describe("How much of the conversation the model sees; 0: all."),
+    .describe("How many items of the conversation the model sees; 0: all."),
+  on_truncated: z
+    .enum(["fail", "continue", "accept"])
+    .optional()
+    .describe("What to do with an answer that reached the limit of output tokens. Default: accept."),
   structured_output: z
     .strictObject({
       name: text,
@@ -61,24 +252,23 @@ export const agentShape = z.strictObject({
   commands: z
     .union([z.record(text, commandShape), z.array(z.record(text, commandShape))])
     .optional()
-    .describe("Prompts that are given by name in a chat: /name."),
+    .describe("Prompts by name, for a chat: /name."),
   welcome_message: text.optional(),
   permissions: permissionsShape.optional(),
-  // Known to others, and not to us: a warning each.
-  code_mode_tools: z.boolean().optional(),
-  rag: names.optional(),
-  add_description_parameter: z.boolean().optional(),
-  hooks: z.json().optional(),
-  skills: z.json().optional(),
-  cache: z.json().optional(),
-  session_compaction: z.boolean().optional(),
-  max_consecutive_tool_calls: z.int().optional(),
-  max_old_tool_call_tokens: z.int().optional(),
-  redact_secrets: z.boolean().optional(),
-  readonly: z.boolean().optional(),
-  use_commands: names.optional(),
-  use_mcps: names.optional(),
+  guardrails: z
+    .array(guardrailShape)
+    .optional()
+    .describe("Checks of its input, its answers and its tool calls, in order."),
+  ...unsupportedAgentFields,
 })
+
+const unsupportedModelFields = {
+  parallel_tool_calls: z.boolean().optional(),
+  track_usage: z.boolean().optional(),
+  thinking_budget: z.json().optional(),
+  routing: z.json().optional(),
+  name: text.optional(),
+}
 
 export const modelShape = z.strictObject({
   provider: text.describe(
@@ -90,15 +280,10 @@ export const modelShape = z.strictObject({
   top_p: z.number().optional(),
   frequency_penalty: z.number().optional(),
   presence_penalty: z.number().optional(),
-  base_url: text.optional().describe("Of the server; for openai-compatible it is needed."),
-  token_key: text.optional().describe("The environment variable that has the key."),
+  base_url: text.optional().describe("The server's address; required for openai-compatible."),
+  token_key: text.optional().describe("The environment variable with the key."),
   provider_opts: z.record(text, z.json()).optional(),
-  // Known to others, and not to us: a warning each.
-  parallel_tool_calls: z.boolean().optional(),
-  track_usage: z.boolean().optional(),
-  thinking_budget: z.json().optional(),
-  routing: z.json().optional(),
-  name: text.optional(),
+  ...unsupportedModelFields,
 })
 
 export const providerShape = z.strictObject({
@@ -113,27 +298,19 @@ export type ModelData = z.infer<typeof modelShape>
 export type ProviderData = z.infer<typeof providerShape>
 export type PermissionsData = z.infer<typeof permissionsShape>
 
-/** Fields that are read and do nothing here. */
-export const UNSUPPORTED_AGENT_FIELDS: readonly (keyof AgentData)[] = [
-  "code_mode_tools",
-  "rag",
-  "add_description_parameter",
-  "hooks",
-  "skills",
-  "cache",
-  "session_compaction",
-  "max_consecutive_tool_calls",
-  "max_old_tool_call_tokens",
-  "redact_secrets",
-  "readonly",
-  "use_commands",
-  "use_mcps",
-]
+export const UNSUPPORTED_AGENT_FIELDS = keysOf(unsupportedAgentFields)
+export const UNSUPPORTED_MODEL_FIELDS = keysOf(unsupportedModelFields)
 
-export const UNSUPPORTED_MODEL_FIELDS: readonly (keyof ModelData)[] = [
-  "parallel_tool_calls",
-  "track_usage",
-  "thinking_budget",
-  "routing",
-  "name",
-]
+function keysOf<T extends object>(fields: T): readonly (keyof T)[] {
+  return Object.keys(fields) as (keyof T)[]
+}
+
+/** What a file says for all its agents. */
+export const agentsFileFields = {
+  models: z.record(text, modelShape).optional(),
+  providers: z.record(text, providerShape).optional(),
+  permissions: permissionsShape.optional(),
+  mcps: z.record(text, z.json()).optional().describe("MCP servers by name, for toolsets with `ref`."),
+}
+
+export type AgentsFileData = z.infer<z.ZodObject<typeof agentsFileFields>>

@@ -1,14 +1,16 @@
 /** Agents, models and toolsets of definition files. */
-export { agentFunctions } from "./agent-functions.ts"
+export { type AgentTextOptions, agentFunctions, agentText, type Instructions } from "./agent-functions.ts"
 export {
   type AgentData,
   agentShape,
+  agentsFileFields,
   modelShape,
   permissionsShape,
   providerShape,
+  type ToolsetData,
+  toolsetShape,
 } from "./agent-shape.ts"
-export { type AgentTextOptions, agentText, type Instructions } from "./agent-text.ts"
+export { type ExpressionGuardrailOptions, expressionGuardrail } from "./expression-guardrail.ts"
 export { type ModelNames, modelArg } from "./model-args.ts"
-export { type PlannedAgent, type PlannedAgents, planAgents } from "./plan-agents.ts"
-export { toolsetAgent } from "./toolset-agent.ts"
-export { type ToolsetData, toolsetShape } from "./toolset-shape.ts"
+export { type PlannedAgent, type PlannedAgents, planAgents, toolsetAgent } from "./plan-agents.ts"
+export { agentToolNames } from "./tool-names.ts"

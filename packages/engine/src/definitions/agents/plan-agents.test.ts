@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { z } from "zod"
-import { type Diagnostic, parseDocument, Report, readShape } from "../document/index.ts"
+import { type Diagnostic, parseDocument, Report, readShape } from "../../document/index.ts"
+import { DocumentReport } from "../dialect-input.ts"
 import { type Arg, eject, PlanWriter } from "../plan/index.ts"
 import { agentFunctions } from "./agent-functions.ts"
 import { agentShape, modelShape, permissionsShape, providerShape } from "./agent-shape.ts"
@@ -13,8 +14,8 @@ const file = z.strictObject({
   permissions: permissionsShape.optional(),
 })
 
-/** The code that the agents of a file become, and what was said about them. */
-function planned(yaml: string): { code: string; said: string[] } {
+/** The code that the agents of a file become, and the reported problems. */
+function planned(yaml: string): { code: string; problems: string[] } {
   const report = new Report()
   const { document, diagnostics } = parseDocument(yaml, "agents.yaml")
   report.add(diagnostics)
@@ -22,13 +23,20 @@ function planned(yaml: string): { code: string; said: string[] } {
   const read = readShape(document, file)
   report.add(read.diagnostics)
   const writer = new PlanWriter(Object.keys(agentFunctions))
-  if (read.value === undefined) return { code: "", said: report.diagnostics.map(line) }
+  if (read.value === undefined) return { code: "", problems: report.diagnostics.map(line) }
   const instructions = (text: string): Arg => `<${text}>`
-  const agents = planAgents({ document, ...read.value, report, writer, instructions })
+  const { agents: written } = read.value
+  const agents = planAgents({
+    report: new DocumentReport(document, report),
+    agents: written,
+    file: read.value,
+    writer,
+    instructions,
+  })
   const [first = ""] = agents.names
   const plan = writer.plan(agents.get(first)?.ref as never)
   const mcpToolset = { from: "@superstep/mcp", make: () => 0 }
-  return { code: eject(plan, { ...agentFunctions, mcpToolset }), said: report.diagnostics.map(line) }
+  return { code: eject(plan, { ...agentFunctions, mcpToolset }), problems: report.diagnostics.map(line) }
 }
 
 function line({ severity, code, place, suggestion }: Diagnostic): string {
@@ -38,8 +46,8 @@ function line({ severity, code, place, suggestion }: Diagnostic): string {
 
 /** The code of a file with one agent, on one line. */
 function code(yaml: string): string {
-  const { code: text, said } = planned(`agents:\n  a:\n${yaml.replace(/^/gm, "    ")}`)
-  expect(said).toEqual([])
+  const { code: text, problems } = planned(`agents:\n  a:\n${yaml.replace(/^/gm, "    ")}`)
+  expect(problems).toEqual([])
   return text.replace(/\s+/g, " ").replaceAll(", }", " }")
 }
 
@@ -79,7 +87,9 @@ providers: { router: { base_url: "https://r.example" } }`
   })
 
   test("one that nobody knows is an error at its place, with the nearest", () => {
-    expect(planned(`agents:\n  a: { model: fsat }${models}`).said).toEqual(["error UNKNOWN_MODEL 2:15 fast?"])
+    expect(planned(`agents:\n  a: { model: fsat }${models}`).problems).toEqual([
+      "error UNKNOWN_MODEL 2:15 fast?",
+    ])
   })
 
   test("others that are asked when the first does not answer", () => {
@@ -94,10 +104,10 @@ providers: { router: { base_url: "https://r.example" } }`
 })
 
 describe("agents", () => {
-  test("instructions go through the dialect, and more may be told", () => {
+  test("instructions go through the dialect, and more may be added", () => {
     expect(code("instruction: be kind")).toContain('instructions: "<be kind>"')
-    const told = code("instruction: hi\nadd_date: true\nadd_environment_info: false")
-    expect(told).toContain('instructions: agentText("<hi>", { date: true })')
+    const extended = code("instruction: hi\nadd_date: true\nadd_environment_info: false")
+    expect(extended).toContain('instructions: agentText("<hi>", { date: true })')
     expect(code("add_environment_info: true\nadd_prompt_files: [rules.md]")).toContain(
       'instructions: agentText("", { environment: true, files: ["rules.md"], folder: "." })',
     )
@@ -108,12 +118,22 @@ describe("agents", () => {
       'output: jsonSchema({ title: "x", type: "object" })',
     )
     expect(code("max_iterations: 3")).toContain("limits: { iterations: 3 }")
+    expect(code("on_limit: answer")).toContain('onLimit: "answer"')
     expect(code("num_history_items: 5")).toContain("history: lastItems(5)")
+    expect(code("on_truncated: continue")).toContain('onTruncated: "continue"')
+  })
+
+  test("tools that run at the provider", () => {
+    expect(
+      code("toolsets: [{ type: provider, id: openai.web_search, args: { searchContextSize: low } }]"),
+    ).toContain(
+      'providerTool({ type: "provider", id: "openai.web_search", args: { searchContextSize: "low" } })',
+    )
   })
 
   test("agents name each other, in whatever order", () => {
-    const { code: text, said } = planned("agents:\n  a: { sub_agents: [b] }\n  b: { handoffs: [a] }")
-    expect(said).toEqual([])
+    const { code: text, problems } = planned("agents:\n  a: { sub_agents: [b] }\n  b: { handoffs: [a] }")
+    expect(problems).toEqual([])
     expect(text).toContain('import { agent, type Agent } from "superstep/agents"')
     expect(text).toContain("subAgents: (): Agent[] => [b]")
     expect(text).toContain("handoffs: (): Agent[] => [a],")
@@ -121,18 +141,18 @@ describe("agents", () => {
   })
 
   test("a fellow that is not there is an error at its place", () => {
-    const { said } = planned("agents:\n  writer: { sub_agents: [writre] }")
-    expect(said).toEqual(["error UNKNOWN_AGENT 2:26 writer?"])
+    const { problems } = planned("agents:\n  writer: { sub_agents: [writre] }")
+    expect(problems).toEqual(["error UNKNOWN_AGENT 2:26 writer?"])
   })
 
   test("what others know and we do not is a warning; what nobody knows is an error", () => {
-    const { said } = planned("agents:\n  a:\n    hooks: {}\n")
-    expect(said).toEqual(["warning NOT_SUPPORTED 3:5"])
-    expect(planned("agents:\n  a:\n    modle: x\n").said).toEqual(["error UNKNOWN_FIELD 3:5 model?"])
+    const { problems } = planned("agents:\n  a:\n    hooks: {}\n")
+    expect(problems).toEqual(["warning NOT_SUPPORTED 3:5"])
+    expect(planned("agents:\n  a:\n    modle: x\n").problems).toEqual(["error UNKNOWN_FIELD 3:5 model?"])
   })
 
   test("so it is inside of what they have, and for models and providers", () => {
-    const { said } = planned(`agents:
+    const { problems } = planned(`agents:
   a:
     fallback: { models: [offline], cooldown: 1m, no_fallback_status_codes: [400] }
     structured_output: { name: x, schema: {}, strict: false }
@@ -142,7 +162,7 @@ providers:
   p: { base_url: "https://x.example", api_type: openai_responses }
   q: { base_url: "https://x.example", api_type: openai_chatcompletions }
 `)
-    expect(said.toSorted()).toEqual([
+    expect(problems.toSorted()).toEqual([
       "warning NOT_SUPPORTED 3:36",
       "warning NOT_SUPPORTED 3:50",
       "warning NOT_SUPPORTED 4:47",
@@ -173,6 +193,14 @@ describe("toolsets", () => {
     ["{ type: todo, shared: true }", "[todo({ shared: true })]"],
     ["{ type: memory, path: notes.jsonl }", '[memory({ file: "notes.jsonl" })]'],
     ["{ type: memory }", '[memory({ file: ".superstep/memory.jsonl" })]'],
+    [
+      "{ type: memory, scope: user }",
+      '[memory({ index: memoryIndex(".superstep/memories"), scope: "user" })]',
+    ],
+    [
+      "{ type: memory, scope: [tenant, user], path: m, embeddings: false, tools: [recall] }",
+      '[ toolsetWith( memory({ index: memoryIndex("m", { embeddings: false }), scope: ["tenant", "user"] }), { tools: ["recall"] }, ), ]',
+    ],
     [
       "{ type: shell, allow: [ls], deny: [rm], timeout: 2 }",
       '[ shell({ enabled: true, root: ".", allow: ["ls"], shellStrings: false, deny: ["rm"], timeout: 2000 }), ]',
@@ -227,20 +255,22 @@ describe("toolsets", () => {
       '{ name: "h.example", url: "https://h.example/m" }',
     )
     expect(mcp('ref: "docker:gh"')).toContain('args: ["mcp", "gateway", "run", "--servers", "gh"]')
-    expect(planned("agents: { a: { toolsets: [{ type: mcp }] } }").said).toEqual([
+    expect(planned("agents: { a: { toolsets: [{ type: mcp }] } }").problems).toEqual([
       "error TOOLSET_INVALID 1:27",
     ])
   })
 
   test("what would limit an agent is refused, not passed over", () => {
-    expect(planned("agents: { a: { toolsets: [{ type: shell, sandbox: {} }] } }").said[0]).toContain("error")
-    expect(planned("agents: { a: { toolsets: [{ type: filesystem, allow_list: [x] }] } }").said[0]).toContain(
-      "error NOT_SUPPORTED",
+    expect(planned("agents: { a: { toolsets: [{ type: shell, sandbox: {} }] } }").problems[0]).toContain(
+      "error",
     )
+    expect(
+      planned("agents: { a: { toolsets: [{ type: filesystem, allow_list: [x] }] } }").problems[0],
+    ).toContain("error NOT_SUPPORTED")
   })
 
   test("a field that does nothing is a warning at its place", () => {
-    const warned = (toolset: string) => planned(`agents: { a: { toolsets: [${toolset}] } }`).said
+    const warned = (toolset: string) => planned(`agents: { a: { toolsets: [${toolset}] } }`).problems
     expect(warned("{ type: think, shared: true, name: x }")).toHaveLength(2)
     expect(warned('{ type: mcp, ref: "docker:x", version: "1" }')).toHaveLength(1)
     expect(warned("{ type: api, api_config: { name: x, endpoint: y, output_schema: {} } }")).toEqual([
@@ -257,8 +287,49 @@ describe("toolsets", () => {
   })
 
   test("a kind that others know is left out, with a warning", () => {
-    const { code: text, said } = planned("agents: { a: { toolsets: [{ type: lsp, command: x }] } }")
-    expect(said).toEqual(["warning NOT_SUPPORTED 1:35"])
+    const { code: text, problems } = planned("agents: { a: { toolsets: [{ type: lsp, command: x }] } }")
+    expect(problems).toEqual(["warning NOT_SUPPORTED 1:35"])
     expect(text).not.toContain("tools:")
+  })
+})
+
+describe("guardrails", () => {
+  test("become calls: by a pattern, an expression, or an agent that judges", () => {
+    const { code: text, problems } = planned(`
+agents:
+  clerk:
+    model: offline
+    guardrails:
+      - { name: cards, on: input, pattern: '\\d{16}', reason: "a card", on_trip: { answer: "No cards." } }
+      - { name: short, on: output, expression: "size($text) < 500" }
+      - { name: safe, on: input, agent: judge, parallel: true }
+  judge: { model: offline, instruction: "Nothing about bombs." }
+`)
+    expect(problems).toEqual([])
+    const flat = text.replace(/\s+/g, " ")
+    expect(flat).toContain('patternGuardrail({ name: "cards", on: "input", onTrip: { answer: "No cards." }')
+    expect(flat).toContain(
+      'expressionGuardrail({ name: "short", on: "output", expression: "size($text) < 500" })',
+    )
+    expect(flat).toMatch(/judge\w*\(\{ name: "safe", on: "input", parallel: true, agent: \(\) => judge/)
+  })
+
+  test.each([
+    ["{ name: a, on: input }", "GUARDRAIL_INVALID"],
+    ["{ name: a, on: input, pattern: a, agent: a }", "GUARDRAIL_INVALID"],
+    ["{ name: a, on: input, pattern: '(a)\\1' }", "GUARDRAIL_INVALID"],
+    ["{ name: a, on: output, pattern: a, parallel: true }", "GUARDRAIL_INVALID"],
+    ["{ name: a, on: input, pattern: a, tools: [x] }", "GUARDRAIL_INVALID"],
+    ["{ name: a, on: input, agent: clark }", "UNKNOWN_AGENT"],
+    ["{ name: a, on: input, expression: 'size($text' }", "EXPRESSION_INVALID"],
+    ["{ name: a, on: input, expression: '$txt == 1' }", "UNKNOWN_NAME"],
+  ])("%s is refused", (guardrail, problem) => {
+    const { problems } = planned(`
+agents:
+  clerk:
+    model: offline
+    guardrails: [${guardrail}]
+`)
+    expect(problems.map((one) => one.split(" ")[1])).toEqual([problem])
   })
 })

@@ -1,39 +1,45 @@
 /** The agents of a definition, as calls that make them. */
 import { relative } from "node:path"
-import { checkSchema } from "../check-schema.ts"
+import { nearest, type Path } from "../../document/index.ts"
 import { DefinitionPaths } from "../definition-paths.ts"
-import { type Document, nearest, type Path, type Report } from "../document/index.ts"
-import { type Arg, type ArgObject, call, later, type PlanWriter, type Ref } from "../plan/index.ts"
+import type { DocumentReport } from "../dialect-input.ts"
+import {
+  type Arg,
+  type ArgObject,
+  call,
+  definedArgs,
+  later,
+  type PlanWriter,
+  type Ref,
+} from "../plan/index.ts"
 import {
   type AgentData,
-  type ModelData,
+  type AgentsFileData,
   type PermissionsData,
-  type ProviderData,
+  type ToolsetData,
   UNSUPPORTED_AGENT_FIELDS,
 } from "./agent-shape.ts"
+import { guardrailsArg } from "./guardrail-calls.ts"
 import { checkModels, type ModelNames, modelArg } from "./model-args.ts"
-import { ourToolName } from "./tool-names.ts"
+import { agentToolNames, checkPatterns, checkPermissions, ourToolName, toolNames } from "./tool-names.ts"
 import { toolsetCall } from "./toolset-calls.ts"
 
 export interface AgentsInput {
-  readonly document: Document
+  readonly report: DocumentReport
+  readonly agents: Readonly<Record<string, AgentData>>
+  /** What the file says for all its agents. */
+  readonly file?: AgentsFileData | undefined
   /** Where the agents are in the document. Default: `agents`. */
   readonly path?: Path | undefined
-  /** What an agent's data is found under, where that is not its name: the place of a row in a list. */
+  /** The key or index of an agent's data, if that is not its name. */
   readonly keys?: ReadonlyMap<string, string | number> | undefined
-  readonly agents: Readonly<Record<string, AgentData>>
-  readonly models?: Readonly<Record<string, ModelData>> | undefined
-  readonly providers?: Readonly<Record<string, ProviderData>> | undefined
-  /** For all agents. */
-  readonly permissions?: PermissionsData | undefined
-  readonly report: Report
   readonly writer: PlanWriter
   /** Default: the document's own folder. */
   readonly paths?: DefinitionPaths | undefined
-  /** The agent whose conversation goes on from run to run of a thread. */
-  readonly lasting?: string | undefined
-  /** How instructions with templates become an argument; absent: they are plain text. */
-  readonly instructions?: ((text: string, path: Path) => Arg) | undefined
+  /** The agent whose conversation continues across the runs of a thread. */
+  readonly threadAgent?: string | undefined
+  /** Makes an argument of instructions with templates. Default: they are plain text. */
+  readonly instructions?: ((text: string) => Arg) | undefined
 }
 
 const AGENT = { name: "Agent", from: "superstep/agents" }
@@ -42,9 +48,6 @@ export interface PlannedAgent {
   readonly name: string
   readonly ref: Ref
   readonly data: AgentData
-  /** Its answer is data, not text. */
-  readonly hasOutput: boolean
-  readonly hasTools: boolean
 }
 
 export interface PlannedAgents {
@@ -53,18 +56,52 @@ export interface PlannedAgents {
 }
 
 export function planAgents(input: AgentsInput): PlannedAgents {
-  const { document, report, writer, agents, models = {}, providers = {} } = input
-  const names: ModelNames = { models, providers, report, place: (path) => document.place(path) }
+  const { report, writer, agents, file: { models = {}, providers = {} } = {} } = input
+  const names: ModelNames = { models, providers, report }
   checkModels(names)
   const planned = new Map<string, PlannedAgent>()
   for (const [name, data] of Object.entries(agents)) {
-    const { structured_output, toolsets = [] } = data
-    const hasOutput = structured_output !== undefined
-    planned.set(name, { name, ref: writer.reserve(name), data, hasOutput, hasTools: toolsets.length > 0 })
+    planned.set(name, { name, ref: writer.reserve(name), data })
   }
+  checkAllPermissions(input)
   for (const agent of planned.values())
     writer.make(agent.ref, call("agent", agentArg(agent, input, planned, names)))
   return { names: [...planned.keys()], get: (name) => planned.get(name) }
+}
+
+/** A toolset without an agent: it belongs to an agent that is never asked. `at` is the path of the field's owner. */
+export function toolsetAgent(
+  name: string,
+  toolset: ToolsetData,
+  at: Path,
+  input: Pick<AgentsInput, "report" | "file" | "writer" | "paths">,
+): Ref | undefined {
+  const { report, writer, paths, file: { permissions, mcps } = {} } = input
+  const agents = { [name]: { model: "offline", toolsets: [toolset] } }
+  const keys = new Map([[name, "toolset"]])
+  const file = { permissions, mcps }
+  return planAgents({ report, path: at, keys, agents, file, writer, paths }).get(name)?.ref
+}
+
+function checkAllPermissions({ report, agents, file, path = ["agents"], keys }: AgentsInput): void {
+  const all: string[] = []
+  let isKnown = true
+  for (const [name, data] of Object.entries(agents)) {
+    const at = [...path, keys?.get(name) ?? name]
+    const names = agentToolNames(data)
+    if (names === undefined) isKnown = false
+    else all.push(...names)
+    checkPermissions(data.permissions, names, `agent "${name}"`, [...at, "permissions"], report)
+    for (const [i, toolset] of (data.toolsets ?? []).entries()) {
+      const { tools } = toolset as { readonly tools?: readonly string[] | undefined }
+      const whose = `the toolset "${toolset.type}"`
+      checkPatterns(tools, toolNames(toolset), whose, [...at, "toolsets", i, "tools"], report)
+    }
+  }
+  // The file's permissions also cover the tools of its steps, which are planned separately.
+  if (isKnown && keys === undefined) {
+    checkPermissions(file?.permissions, [...new Set(all)], "these agents", ["permissions"], report)
+  }
 }
 
 function agentArg(
@@ -73,36 +110,31 @@ function agentArg(
   planned: ReadonlyMap<string, PlannedAgent>,
   models: ModelNames,
 ): ArgObject {
-  const { document, report } = input
+  const { report } = input
   const path = [...(input.path ?? ["agents"]), input.keys?.get(name) ?? name]
   for (const field of unsupportedIn(data)) {
-    const text = `"${field.join(".")}" of an agent is not supported here, and does nothing.`
-    report.warning("NOT_SUPPORTED", text, document.place([...path, ...field], "key"))
+    report.unsupported(`"${field.join(".")}" of an agent`, [...path, ...field], "key")
   }
-  const fellows = (field: "sub_agents" | "handoffs"): Arg => {
-    const refs = (data[field] ?? []).flatMap((other, i) => {
-      const found = planned.get(other)
-      if (found !== undefined) return [found.ref]
-      const text = `agent "${name}": "${other}" in ${field} is not found in agents`
-      report.error("UNKNOWN_AGENT", text, document.place([...path, field, i]), nearest(other, planned.keys()))
+  const refs = (field: "sub_agents" | "handoffs"): Arg => {
+    const found = (data[field] ?? []).flatMap((other, i) => {
+      const agent = planned.get(other)
+      if (agent !== undefined) return [agent.ref]
+      const message = `agent "${name}": "${other}" in ${field} not found in agents`
+      report.error("UNKNOWN_AGENT", message, [...path, field, i], nearest(other, planned.keys()))
       return []
     })
-    return refs.length === 0 ? undefined : later(refs, AGENT)
+    return found.length === 0 ? undefined : later(found, AGENT)
   }
-  const { max_iterations, num_history_items, structured_output, fallback } = data
-  const paths = input.paths ?? new DefinitionPaths(document.file, report)
+  const { max_iterations, on_limit, num_history_items, structured_output, fallback } = data
+  const paths = input.paths ?? new DefinitionPaths(report.document.file, report.all)
+  const beside = (file: string, to: Path) => fromHere(paths.from(report.document.file, file, report.at(to)))
   const tools = (data.toolsets ?? []).flatMap((toolset, i) => {
-    const place = (to: Path) => document.place(to)
-    const beside = (file: string, to: Path) => paths.from(document.file, file, place(to))
-    const at = { report, beside, path: [...path, "toolsets", i], place }
+    const at = { report, beside, path: [...path, "toolsets", i], mcps: input.file?.mcps }
     return toolsetCall(toolset, at) ?? []
   })
   if (structured_output !== undefined) {
-    checkSchema(structured_output.schema, `the structured_output of agent "${name}"`, {
-      report,
-      path: [...path, "structured_output", "schema"],
-      place: (to, part) => document.place(to, part),
-    })
+    const at = [...path, "structured_output", "schema"]
+    report.checkSchema(structured_output.schema, `the structured_output of agent "${name}"`, at)
   }
   const first = modelArg(data.model, [...path, "model"], models)
   const others = (fallback?.models ?? []).map((one, i) =>
@@ -112,21 +144,23 @@ function agentArg(
     name,
     description: data.description,
     model: others.length === 0 ? first : [first, ...others],
-    instructions: instructionsArg(data, path, paths, input),
+    instructions: instructionsArg(data, path, beside, paths, input),
     tools: tools.length === 0 ? undefined : tools,
+    onTruncated: data.on_truncated,
     output: structured_output && call("jsonSchema", schemaArg(structured_output)),
-    messages: input.lasting === name ? call("conversation") : undefined,
+    messages: input.threadAgent === name ? call("conversation") : undefined,
     limits: max_iterations ? { iterations: max_iterations } : undefined,
+    onLimit: on_limit,
     history: num_history_items ? call("lastItems", num_history_items) : undefined,
     calling: retriesArg(fallback?.retries),
-    subAgents: fellows("sub_agents"),
-    handoffs: fellows("handoffs"),
+    subAgents: refs("sub_agents"),
+    handoffs: refs("handoffs"),
     handoffTools: data.handoffs === undefined ? undefined : "one",
-    approval: approvalArg(input.permissions, data.permissions),
+    approval: approvalArg(input.file?.permissions, data.permissions),
+    guardrails: guardrailsArg(data.guardrails, { report, agents: planned, path: [...path, "guardrails"] }),
   }
 }
 
-/** Fields that are read and do nothing. */
 function unsupportedIn(data: AgentData): readonly (readonly string[])[] {
   const { fallback = {}, structured_output } = data
   return [
@@ -134,41 +168,39 @@ function unsupportedIn(data: AgentData): readonly (readonly string[])[] {
     ...(["cooldown", "no_fallback_status_codes"] as const)
       .filter((field) => fallback[field] !== undefined)
       .map((field) => ["fallback", field]),
-    // Answers are held to their schema always.
+    // Answers are always checked against their schema.
     ...(structured_output?.strict === false ? [["structured_output", "strict"]] : []),
   ]
 }
 
-/** What the answer is called, and what it is, is part of its schema. */
 function schemaArg({ name, description, schema }: NonNullable<AgentData["structured_output"]>): Arg {
   const described = description === undefined ? {} : { description }
   return { title: name, ...described, ...schema } as ArgObject
 }
 
-function instructionsArg(data: AgentData, path: Path, paths: DefinitionPaths, input: AgentsInput): Arg {
-  const { file, place } = input.document
+function instructionsArg(
+  data: AgentData,
+  path: Path,
+  beside: (file: string, path: Path) => string,
+  paths: DefinitionPaths,
+  { instructions, report }: AgentsInput,
+): Arg {
   const { instruction, add_date, add_environment_info, add_prompt_files = [] } = data
-  const own =
-    instruction === undefined
-      ? undefined
-      : (input.instructions?.(instruction, [...path, "instruction"]) ?? instruction)
+  const own = instruction === undefined ? undefined : (instructions?.(instruction) ?? instruction)
   if (!add_date && !add_environment_info && add_prompt_files.length === 0) return own
-  const files = add_prompt_files.map((one, i) =>
-    fromHere(paths.from(file, one, place([...path, "add_prompt_files", i]))),
-  )
+  const files = add_prompt_files.map((one, i) => beside(one, [...path, "add_prompt_files", i]))
   return call("agentText", own ?? "", {
     date: add_date || undefined,
     environment: add_environment_info || undefined,
-    ...(files.length > 0 && { files, folder: fromHere(paths.rootOf(file)) }),
+    ...(files.length > 0 && { files, folder: fromHere(paths.rootOf(report.document.file)) }),
   })
 }
 
-/** As the working directory sees it. */
 function fromHere(path: string): string {
   return relative(process.cwd(), path) || "."
 }
 
-/** `retries` of a fallback: how often each model is asked again; -1: never. */
+/** `retries` of a fallback counts retries per model, with -1 for none; `attempts` counts the first call too. */
 function retriesArg(retries: number | undefined): Arg {
   if (retries === undefined || retries === 0) return undefined
   return { retry: { attempts: retries < 0 ? 1 : retries + 1 } }
@@ -179,5 +211,5 @@ function approvalArg(all: PermissionsData | undefined, own: PermissionsData | un
     const patterns = [...(all?.[kind] ?? []), ...(own?.[kind] ?? [])].map(ourToolName)
     return [kind, patterns.length === 0 ? undefined : patterns]
   })
-  return rules.every(([, patterns]) => patterns === undefined) ? undefined : Object.fromEntries(rules)
+  return definedArgs(Object.fromEntries(rules))
 }

@@ -1,4 +1,84 @@
-/** Tools that go by another name in cagent's files, and patterns of them. */
+/** Tool names in `tools`, `allow`, `ask` and `deny`. One that matches no tool is reported: a typo in `deny` allows the tool. */
+import { nearest, type Path } from "../../document/index.ts"
+import type { DocumentReport } from "../dialect-input.ts"
+import type { AgentData, PermissionsData, ToolsetData } from "./agent-shape.ts"
+
+const BUILT_IN: Readonly<Record<string, readonly string[]>> = {
+  think: ["think"],
+  todo: ["todo_write", "todo_update", "todo_read"],
+  memory: ["memory_add", "memory_update", "memory_remove", "memory_search", "memory_list"],
+  filesystem: [
+    "read_file",
+    "list_directory",
+    "search_files",
+    "search_files_content",
+    "write_file",
+    "edit_file",
+  ],
+  shell: ["shell"],
+  fetch: ["fetch"],
+}
+
+/** Undefined if only the server knows them. */
+export function toolNames(data: ToolsetData): readonly string[] | undefined {
+  if ((data.type === "script" || data.type === "shell") && data.shell !== undefined) {
+    return Object.keys(data.shell)
+  }
+  if (data.type === "api") return [data.api_config.name]
+  if (data.type === "memory" && data.scope !== undefined) return ["remember", "recall", "forget"]
+  return Object.hasOwn(BUILT_IN, data.type) ? BUILT_IN[data.type] : undefined
+}
+
+/** The tools of an agent; undefined if some are known only at run time. */
+export function agentToolNames(agent: AgentData): readonly string[] | undefined {
+  const { toolsets = [], sub_agents = [], handoffs = [] } = agent
+  const names = toolsets.map(toolNames)
+  if (names.includes(undefined)) return undefined
+  const transfer = sub_agents.length > 0 ? ["transfer_task"] : []
+  const handoff = handoffs.length > 0 ? ["handoff"] : []
+  return [...names.flatMap((one) => one ?? []), ...transfer, ...handoff]
+}
+
+/** `permissions` of an agent, or of a file for all its agents together. */
+export function checkPermissions(
+  permissions: PermissionsData | undefined,
+  names: readonly string[] | undefined,
+  whose: string,
+  path: Path,
+  report: DocumentReport,
+): void {
+  for (const kind of ["deny", "allow", "ask"] as const) {
+    checkPatterns(permissions?.[kind], names, whose, [...path, kind], report)
+  }
+}
+
+export function checkPatterns(
+  patterns: readonly string[] | undefined,
+  names: readonly string[] | undefined,
+  whose: string,
+  path: Path,
+  report: DocumentReport,
+): void {
+  if (names === undefined) return
+  const known = names.length === 0 ? "there are no tools" : `the tools are ${names.join(", ")}`
+  for (const [i, pattern] of (patterns ?? []).entries()) {
+    const [name = ""] = ourToolName(pattern).split(":")
+    if (names.some((one) => matches(name, one))) continue
+    const message = `"${pattern}" matches no tool of ${whose} and has no effect; ${known}.`
+    report.warning("UNKNOWN_TOOL", message, [...path, i], nearest(name, names))
+  }
+}
+
+/** `*` matches any characters, `?` exactly one. */
+function matches(pattern: string, name: string): boolean {
+  const source = pattern
+    .replace(/[.+^${}()|[\]\\]/g, "\\$&")
+    .replace(/\*+/g, ".*")
+    .replace(/\?/g, ".")
+  return new RegExp(`^${source}$`, "i").test(name)
+}
+
+/** cagent's names of tools, and ours. */
 const OURS: Readonly<Record<string, string>> = {
   create_todo: "todo_write",
   create_todos: "todo_write",
@@ -15,9 +95,9 @@ const OURS: Readonly<Record<string, string>> = {
   list_directory_with_sizes: "list_directory",
 }
 
-/** The name as it is here; of a permission pattern, the part before the colon. */
+/** Our name of the tool that a permission pattern names, followed by the rest of the pattern. */
 export function ourToolName(pattern: string): string {
-  // `mcp:server:tool` names the server too; here tools go by their own names.
+  // `mcp:server:tool` also names the server; here tools have their own names.
   const [, bare = pattern] = /^mcp:[^:]*:(.+)$/.exec(pattern) ?? []
   const colon = bare.indexOf(":")
   const name = colon < 0 ? bare : bare.slice(0, colon)

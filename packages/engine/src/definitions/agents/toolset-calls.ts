@@ -1,24 +1,24 @@
 /** A toolset of a definition as the call that makes it. */
-import { relative } from "node:path"
 import type { Json } from "../../core/index.ts"
-import { checkSchema } from "../check-schema.ts"
-import type { Path, Place, Report } from "../document/index.ts"
+import type { Path } from "../../document/index.ts"
+import type { DocumentReport } from "../dialect-input.ts"
 import { type Arg, type ArgObject, type Call, call, callWith } from "../plan/index.ts"
+import { type ToolsetData, type ToolsetOf, toolsetShape } from "./agent-shape.ts"
 import { ourToolName } from "./tool-names.ts"
-import type { ToolsetData, ToolsetOf } from "./toolset-shape.ts"
 
-export interface ToolsetPlace {
-  readonly report: Report
-  /** A path of the definition's folder, absolute; one that leads out of it is reported at its place. */
-  beside(file: string, path: Path): string
+export interface ToolsetContext {
+  readonly report: DocumentReport
   readonly path: Path
-  place(path: Path): Place
+  /** A path of the definition's folder, relative to the working directory. One outside is reported. */
+  beside(file: string, path: Path): string
+  /** The file's `mcps`, which toolsets name by `ref`. */
+  readonly mcps?: Readonly<Record<string, Json>> | undefined
 }
 
-const NOT_SUPPORTED = ["toon", "defer", "config", "version"] as const
+const NOT_SUPPORTED = ["model", "toon", "defer", "config", "version"] as const
 
-/** Undefined for one that is left out; what is wrong is reported. */
-export function toolsetCall(data: ToolsetData, at: ToolsetPlace): Call | undefined {
+/** Undefined for a toolset that is left out, which is reported. */
+export function toolsetCall(data: ToolsetData, at: ToolsetContext): Call | undefined {
   const made = base(data, at)
   if (made === undefined) return undefined
   for (const field of NOT_SUPPORTED) if (field in data) ignored(at, field)
@@ -28,7 +28,7 @@ export function toolsetCall(data: ToolsetData, at: ToolsetPlace): Call | undefin
   return call("toolsetWith", made, { tools: tools?.map(ourToolName), instructions: instruction })
 }
 
-function base(data: ToolsetData, at: ToolsetPlace): Call | undefined {
+function base(data: ToolsetData, at: ToolsetContext): Call | undefined {
   switch (data.type) {
     case "think":
       if (data.shared !== undefined) ignored(at, "shared")
@@ -36,7 +36,7 @@ function base(data: ToolsetData, at: ToolsetPlace): Call | undefined {
     case "todo":
       return data.shared === undefined ? call("todo") : call("todo", { shared: data.shared })
     case "memory":
-      return call("memory", { file: fileArg(at, data.path ?? ".superstep/memory.jsonl", "path") })
+      return memoryCall(data, at)
     case "filesystem":
       return filesystemCall(data, at)
     case "shell":
@@ -49,28 +49,40 @@ function base(data: ToolsetData, at: ToolsetPlace): Call | undefined {
       return apiCall(data, at)
     case "openapi":
       return openapiCall(data, at)
+    case "provider":
+      return call("providerTool", { type: "provider", id: data.id, args: data.args })
     case "mcp":
       return mcpCall(data, at)
-    default:
-      at.report.warning(
-        "NOT_SUPPORTED",
-        `The toolset "${data.type}" is not supported here, and is left out.`,
-        at.place([...at.path, "type"]),
-      )
+    default: {
+      const message = `The toolset "${data.type}" is not supported and is left out.`
+      at.report.warning("NOT_SUPPORTED", message, [...at.path, "type"])
       return undefined
+    }
   }
 }
 
-function filesystemCall(data: ToolsetOf<"filesystem">, at: ToolsetPlace): Call {
+function memoryCall({ path, scope, embeddings }: ToolsetOf<"memory">, at: ToolsetContext): Call {
+  const beside = (otherwise: string) => at.beside(path ?? otherwise, [...at.path, "path"])
+  if (scope === undefined) {
+    if (embeddings !== undefined) ignored(at, "embeddings")
+    return call("memory", { file: beside(".superstep/memory.jsonl") })
+  }
+  return call("memory", {
+    index: callWith("memoryIndex", [beside(".superstep/memories")], { embeddings }),
+    scope,
+  })
+}
+
+function filesystemCall(data: ToolsetOf<"filesystem">, at: ToolsetContext): Call {
   const { root = ".", readonly, ignore_vcs, deny_list = [] } = data
   if (data.post_edit !== undefined) ignored(at, "post_edit")
-  if (data.allow_list !== undefined) refused("allow_list", "leave it out, and set `root` to the folder", at)
+  if (data.allow_list !== undefined) refused("allow_list", "remove it and set `root` to the folder", at)
   const vcs = ignore_vcs === false ? [] : ["**/.git/**"]
   const deny = ignore_vcs === undefined && deny_list.length === 0 ? undefined : [...vcs, ...deny_list]
   return call("filesystem", { root, readOnly: readonly, deny })
 }
 
-function shellCall(data: ToolsetOf<"shell">, at: ToolsetPlace): Call {
+function shellCall(data: ToolsetOf<"shell">, at: ToolsetContext): Call {
   const { allow, deny, env, secrets, timeout, shell } = data
   if (data.sandbox !== undefined) refused("sandbox", "commands would run outside of it", at)
   if (shell !== undefined) {
@@ -92,13 +104,13 @@ function shellCall(data: ToolsetOf<"shell">, at: ToolsetPlace): Call {
   })
 }
 
-function scriptCall({ shell, env, inherit }: ToolsetOf<"script">, at: ToolsetPlace): Call {
+function scriptCall({ shell, env, inherit }: ToolsetOf<"script">, at: ToolsetContext): Call {
   for (const [name, { args }] of Object.entries(shell)) checkArgs(args, name, ["shell", name, "args"], at)
   const tools = Object.fromEntries(Object.entries(shell).map(([name, tool]) => [name, tool as Arg]))
   return call("script", { tools, env, inherit, approval: "always" })
 }
 
-function fetchCall(data: ToolsetOf<"fetch">, at: ToolsetPlace): Call {
+function fetchCall(data: ToolsetOf<"fetch">, at: ToolsetContext): Call {
   const { timeout, allowed_domains, blocked_domains, allow_private_ips } = data
   if (data.headers !== undefined) ignored(at, "headers")
   return callWith("webFetch", [], {
@@ -109,13 +121,13 @@ function fetchCall(data: ToolsetOf<"fetch">, at: ToolsetPlace): Call {
   })
 }
 
-/** A domain stands for its subdomains too. */
+/** A domain includes its subdomains. */
 function hosts(domain: string): string[] {
   if (domain.startsWith("*.")) return [domain]
   return domain.startsWith(".") ? [`*${domain}`] : [domain, `*.${domain}`]
 }
 
-function apiCall({ api_config }: ToolsetOf<"api">, at: ToolsetPlace): Call {
+function apiCall({ api_config }: ToolsetOf<"api">, at: ToolsetContext): Call {
   if (api_config.output_schema !== undefined) ignored(at, "api_config", "output_schema")
   const { name, instruction, endpoint, method, headers, args, required } = api_config
   checkArgs(args, name, ["api_config", "args"], at)
@@ -135,28 +147,24 @@ function checkArgs(
   args: Readonly<Record<string, Json>> | undefined,
   tool: string,
   path: Path,
-  at: ToolsetPlace,
+  at: ToolsetContext,
 ): void {
   for (const [name, schema] of Object.entries(args ?? {})) {
     const what = `the argument "${name}" of the tool "${tool}"`
-    checkSchema(schema, what, { ...at, path: [...at.path, ...path, name] })
+    at.report.checkSchema(schema, what, [...at.path, ...path, name])
   }
 }
 
-function openapiCall({ url, headers, timeout, server }: ToolsetOf<"openapi">, at: ToolsetPlace): Call {
-  const document = /^https?:/i.test(url) ? { url } : { file: fileArg(at, url, "url") }
+function openapiCall({ url, headers, timeout, server }: ToolsetOf<"openapi">, at: ToolsetContext): Call {
+  const document = /^https?:/i.test(url) ? { url } : { file: at.beside(url, [...at.path, "url"]) }
   return call("openapi", { document, headers, timeout: milliseconds(timeout), server })
 }
 
-function mcpCall(data: ToolsetOf<"mcp">, at: ToolsetPlace): Call | undefined {
+function mcpCall(data: ToolsetOf<"mcp">, at: ToolsetContext): Call | undefined {
   const { command, args, env, working_dir, remote, ref, name } = data
-  const given = [command, remote, ref].filter((one) => one !== undefined)
-  if (given.length !== 1) {
-    at.report.error(
-      "TOOLSET_INVALID",
-      "An mcp toolset has one of `command`, `remote` and `ref`.",
-      at.place(at.path),
-    )
+  if ([command, remote, ref].filter((one) => one !== undefined).length !== 1) {
+    const message = "An mcp toolset needs exactly one of `command`, `remote` and `ref`."
+    at.report.error("TOOLSET_INVALID", message, at.path)
     return undefined
   }
   const options = { approval: "always" }
@@ -164,7 +172,14 @@ function mcpCall(data: ToolsetOf<"mcp">, at: ToolsetPlace): Call | undefined {
     const { url, transport_type, headers, allow_private: allowPrivate } = remote
     if (remote.oauth !== undefined) ignored(at, "remote", "oauth")
     const transport = transport_type === "sse" ? "sse" : undefined
-    return call("mcpToolset", { name: name ?? hostOf(url), url, transport, headers, allowPrivate }, options)
+    return call(
+      "mcpToolset",
+      { name: name ?? serverName(url), url, transport, headers, allowPrivate },
+      options,
+    )
+  }
+  if (ref !== undefined && at.mcps !== undefined && Object.hasOwn(at.mcps, ref)) {
+    return namedMcpCall(data, ref, at)
   }
   if (ref !== undefined) {
     const server = ref.replace(/^docker:/, "")
@@ -174,29 +189,33 @@ function mcpCall(data: ToolsetOf<"mcp">, at: ToolsetPlace): Call | undefined {
   return call("mcpToolset", { name: name ?? command ?? "mcp", command, args, env, cwd: working_dir }, options)
 }
 
-function hostOf(url: string): string {
-  try {
-    return new URL(url).hostname
-  } catch {
-    return "mcp"
-  }
+/** A server under `mcps`. The toolset's own fields override it. */
+function namedMcpCall(data: ToolsetOf<"mcp">, name: string, at: ToolsetContext): Call | undefined {
+  const { ref: _, ...own } = data
+  const described = at.mcps?.[name]
+  const isRecord = typeof described === "object" && described !== null && !Array.isArray(described)
+  const merged = toolsetShape.safeParse({ name, ...(isRecord && described), ...own, type: "mcp" })
+  const { mcps: _mcps, ...rest } = at
+  if (isRecord && merged.success) return mcpCall(merged.data as ToolsetOf<"mcp">, rest)
+  const problem = merged.error?.issues[0]?.message ?? "it is not a mapping"
+  const message = `The MCP server "${name}" in \`mcps\` is invalid: ${problem}.`
+  at.report.error("TOOLSET_INVALID", message, ["mcps", name])
+  return undefined
 }
 
-/** A path in the definition's folder, as the working directory sees it. */
-function fileArg({ beside, path }: ToolsetPlace, file: string, field: string): string {
-  return relative(process.cwd(), beside(file, [...path, field])) || "."
+function serverName(url: string): string {
+  return URL.canParse(url) ? new URL(url).hostname : "mcp"
 }
 
 function milliseconds(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : Math.round(seconds * 1_000)
 }
 
-function ignored({ report, place, path }: ToolsetPlace, ...field: readonly string[]): void {
-  const text = `"${field.join(".")}" of a toolset is not supported here, and does nothing.`
-  report.warning("NOT_SUPPORTED", text, place([...path, ...field]))
+function ignored({ report, path }: ToolsetContext, ...field: readonly string[]): void {
+  report.unsupported(`"${field.join(".")}" of a toolset`, [...path, ...field])
 }
 
-/** What limits an agent must not be passed over. */
-function refused(field: string, reason: string, { report, place, path }: ToolsetPlace): void {
-  report.error("NOT_SUPPORTED", `"${field}" is not supported here: ${reason}.`, place([...path, field]))
+/** A field that restricts an agent must not be ignored. */
+function refused(field: string, reason: string, { report, path }: ToolsetContext): void {
+  report.error("NOT_SUPPORTED", `"${field}" is not supported: ${reason}.`, [...path, field])
 }

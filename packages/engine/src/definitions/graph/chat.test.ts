@@ -31,7 +31,7 @@ describe("an agent says who is next", () => {
     expect(visited).toEqual(["Router", "RC2"])
     expect(tools).toEqual([["route"], ["route"]])
     expect(outputs).toEqual(["Hello."])
-    expect(JSON.stringify(state.messages)).toContain("RC2 goes on.")
+    expect(JSON.stringify(state.messages)).toContain("RC2 continues.")
   })
 
   test("END with an edge to nowhere ends the run", async () => {
@@ -65,7 +65,7 @@ describe("an agent says who is next", () => {
     expect(status).toBe("failed")
     expect(error).toMatchObject({
       code: "ROUTE_UNKNOWN",
-      message: '"Router" chose "RC3", and has no edge of that name: it can choose "RC2", "END".',
+      message: '"Router" chose "RC3" but has no edge with that name: it can choose "RC2", "END".',
     })
   })
 
@@ -90,7 +90,7 @@ describe("an agent says who is next", () => {
     expect(state.next).toBeNull()
   })
 
-  test("an answer that has more than `next` and no message is said as it is", async () => {
+  test("an answer that has more than `next` and no message is sent as it is", async () => {
     const graph = chat(["A", "B"], ["A -B-> B"])
     const { visited, outputs, state, prompts } = await play(graph, {
       A: [{ json: { next: "B", findings: ["tea is green"] } }],
@@ -163,7 +163,7 @@ describe("a tool executor", () => {
     expect(results[0]?.content).toHaveLength(2)
   })
 
-  test("goes on by the tool's name, else by ALWAYS", async () => {
+  test("continues by the tool's name, else by ALWAYS", async () => {
     const nodes = ["Router", "tools", "Thinker", "Other"]
     const named = chat(nodes, ["Router -tools-> tools", "tools -think-> Thinker", "tools -> Other"], {
       agents,
@@ -188,8 +188,7 @@ describe("a tool executor", () => {
     expect(status).toBe("failed")
     expect(error).toMatchObject({
       code: "NO_TOOL_EXECUTOR",
-      message:
-        '"Router" called "think", and has no edge to a TOOL_EXECUTOR node. Draw one: tools are run there.',
+      message: '"Router" called "think" but has no edge to a TOOL_EXECUTOR node, which runs tools. Add one.',
     })
   })
 
@@ -212,12 +211,12 @@ describe("a tool executor", () => {
     expect(visited).toEqual(["Router", "tools", "Router", "Other"])
     expect(prompts).toHaveLength(3)
     expect(roles[1]).toEqual(["system", "user", "assistant", "tool"])
-    expect(JSON.stringify(state.messages)).toContain("the other calls of this turn come first")
+    expect(JSON.stringify(state.messages)).toContain("the other calls of this turn run first")
   })
 })
 
 describe("a node that fails", () => {
-  test("leaves no trace in state: not what it said, not that it spoke", async () => {
+  test("leaves no trace in state: neither its messages nor its turn", async () => {
     const graph = chat(["A", "B"], ["A -> B", "B -A-> A"])
     const { status, error, state } = await play(graph, {
       A: ["from A"],
@@ -279,7 +278,7 @@ describe("a tool with secret arguments", () => {
 })
 
 describe("other nodes in a conversation", () => {
-  test("what another workflow gives is said, and is the latest", async () => {
+  test("the output of another workflow is a message, and the latest one", async () => {
     const graph = chat(["A", "B"], ["A -W-> W", "W -> B"])
     const nodes = [
       ...(graph.nodes as object[]),

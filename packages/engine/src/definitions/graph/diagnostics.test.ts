@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest"
-import { printDiagnostics } from "../document/index.ts"
-import { printProblems } from "../print-problems.ts"
+import { printDiagnostics } from "../../document/index.ts"
+import { printProblems } from "../definition.ts"
+import { loadDefinition } from "../load.ts"
 import {
   agentNode,
   chat,
@@ -40,8 +41,8 @@ describe("rows that cannot be", () => {
       edited(ROUTED, "nodes", 1, { agentId: "rc9" }),
       "Agent rc9 referenced by node RC2 does not exist (RC2?)",
     ],
-    ["a node twice", edited(ROUTED, "nodes", 1, { id: "Router" }), "Node Router is there twice"],
-    ["an edge twice", edited(ROUTED, "edges", 1, { id: "e1" }), "Edge e1 is there twice"],
+    ["a node twice", edited(ROUTED, "nodes", 1, { id: "Router" }), "Node Router is defined twice"],
+    ["an edge twice", edited(ROUTED, "edges", 1, { id: "e1" }), "Edge e1 is defined twice"],
     [
       "another graph's node",
       edited(ROUTED, "nodes", 1, { workflowId: "x" }),
@@ -55,12 +56,12 @@ describe("rows that cannot be", () => {
     [
       "AGENT without one",
       edited(ROUTED, "nodes", 1, { agentId: null }),
-      "Node RC2 is an AGENT and has no agentId",
+      "Node RC2 is an AGENT node but has no agentId",
     ],
     [
       "CONDITIONAL without a value",
       edited(ROUTED, "edges", 0, { conditionValue: null }),
-      "Edge e1 is CONDITIONAL and has no conditionValue",
+      "Edge e1 is CONDITIONAL but has no conditionValue",
     ],
     ["two ALWAYS", chat(["A", "B"], ["A -> B", "A -> END"]), "Node A has two ALWAYS edges: e1 and e2"],
     [
@@ -72,7 +73,7 @@ describe("rows that cannot be", () => {
     [
       "a field",
       edited(ROUTED, "nodes", 1, { branches: ["Router"] }),
-      "Node RC2 is an AGENT: it has no branches",
+      "Node RC2 is an AGENT node, which has no field branches",
     ],
   ])("%s", (_, graph, message) => {
     const { definition, diagnostics } = tryLoad(graph)
@@ -81,7 +82,7 @@ describe("rows that cannot be", () => {
     expect(problemsOf(graph).join("\n")).toContain(message)
   })
 
-  test("are told all at once, each with its place", () => {
+  test("are reported all at once, each with its position", () => {
     const graph = edited({ ...ROUTED, entrypointNodeId: "nobody" }, "edges", 0, {
       targetNodeId: "x",
       conditionValue: null,
@@ -97,7 +98,7 @@ describe("rows that cannot be", () => {
     )
   })
 
-  test("an edge without an id is told by its place, and is none of those with an id", () => {
+  test("an edge without an id is reported by its position, and is none of those with an id", () => {
     const edges = (ROUTED.edges as Graph[]).map(({ id: _, ...edge }, i) =>
       i === 0 ? { ...edge, id: "2" } : edge,
     )
@@ -110,7 +111,7 @@ describe("rows that cannot be", () => {
   test("twice the same agent", () => {
     const agents = [{ id: "Router" }, { id: "RC2" }, { id: "RC2" }]
     expect(problemsOf({ ...ROUTED, agents })).toEqual([
-      expect.stringContaining("DUPLICATE_AGENT Agent RC2 is there already, on line"),
+      expect.stringContaining("DUPLICATE_AGENT Agent RC2 is already defined on line"),
     ])
   })
 })
@@ -120,27 +121,27 @@ describe("rows that may be a mistake", () => {
     [
       "a node that cannot be reached",
       chat(["A", "B"], ["A -> END"]),
-      "UNREACHABLE_NODE Node B cannot be reached",
+      "UNREACHABLE_NODE Node B is unreachable",
     ],
     [
       "tools without an executor",
       chat(["A"], ["A -> END"], { agents: { A: THINKER } }),
-      "NO_TOOL_EXECUTOR The agent of node A has tools, and no edge leads from it to a TOOL_EXECUTOR",
+      "NO_TOOL_EXECUTOR The agent of node A has tools, but no edge leads from the node to a TOOL_EXECUTOR",
     ],
     [
       "a cycle with no way to END",
       chat(["A", "B"], ["A -> B", "B -> A"]),
-      "CYCLE_WITHOUT_END There is no way to END from the cycle A → B → A",
+      "CYCLE_WITHOUT_END No route leads to END from the cycle A → B → A",
     ],
     [
       "a value that nothing is called",
       chat(["A", "Bob"], ["A -Bbo-> Bob"]),
-      "VALUE_UNKNOWN The conditionValue Bbo of edge e1 is no node's name, no tool's name, and not END (Bob?)",
+      "VALUE_UNKNOWN The conditionValue Bbo of edge e1 is not the name of a node or a tool, and not END (Bob?)",
     ],
     [
       "a conversation whose agent has no END edge",
       chat(["A"], [], { isConversational: true }),
-      "NO_END_EDGE Node A has no END edge; its agent can end the conversation with the tool `end` all the same",
+      "NO_END_EDGE Node A has no END edge; its agent can still end the conversation with the tool `end`",
     ],
   ])("%s: a warning, and it runs", (_, graph, message) => {
     expect(problemsOf(graph)).toEqual([message])
@@ -188,24 +189,24 @@ describe("a graph that cannot be", () => {
     ["a target", flow(nodes, ["a -> b", "b -> x"]), "Edge target node x not found"],
     ["unreachable nodes", flow([...nodes, agentNode("c")], []), "Unreachable nodes from entry node: b, c"],
     ["a node twice", flow([...nodes, agentNode("a")], ["a -> b"]), "Node a already exists in graph"],
-    ["a cycle", flow(nodes, ["a -> b", "b -> a"]), "Cycle that passes no decision node: a → b → a"],
+    ["a cycle", flow(nodes, ["a -> b", "b -> a"]), "Cycle without a decision node: a → b → a"],
     [
       "a cycle beside one with a decision",
       flow(
         [...nodes, { id: "d", type: "decision", options: ["a", "end"], decide: "'end'" }, agentNode("end")],
         ["a -> b", "b -> a", "b -> d"],
       ),
-      "Cycle that passes no decision node: a → b → a",
+      "Cycle without a decision node: a → b → a",
     ],
     [
       "a loop whose edges have conditions",
       flow([{ id: "l", type: "loop" }, ...nodes], ["l -> a if latest == 'x'", "a -> l", "l -> b"]),
-      "Edge 1 leads from a loop: it has `continue`, `exit` or no condition, and the loop has loop_condition",
+      "Edge 1 starts at a loop: its condition must be `continue`, `exit` or empty; the loop's own condition is loop_condition",
     ],
     [
       "a loop with one edge",
       flow([{ id: "l", type: "loop" }, ...nodes], ["l -> a", "a -> l", "a -> b"]),
-      "Node l (loop) needs exactly one edge that leads back to it, and one that leaves",
+      "Node l (loop) needs exactly one edge that leads back to it and one that leaves it",
     ],
     [
       "a loop that never comes back",
@@ -218,11 +219,7 @@ describe("a graph that cannot be", () => {
       "must be one of",
     ],
     ["a condition", flow(nodes, ["a -> b if latest =="]), "EXPRESSION_INVALID"],
-    [
-      "a node in a condition",
-      flow(nodes, ["a -> b if outputs.bb == 1"]),
-      'There is no node "bb" whose output this could be',
-    ],
+    ["a node in a condition", flow(nodes, ["a -> b if outputs.bb == 1"]), 'There is no node "bb"'],
     [
       "a variable",
       flow([{ id: "a", type: "agent", agent_id: "$" + "{NOBODY}" }], []),
@@ -241,7 +238,7 @@ describe("a graph that cannot be", () => {
     [
       "a member",
       flow([{ id: "p", type: "parallel", nodes: ["a", "z"] }, ...nodes], ["p -> b"]),
-      "Node p names z in nodes, which is no node",
+      "Node p lists z in nodes, but there is no such node",
     ],
     ["a file", flow([{ id: "w", type: "workflow", file: "gone.yaml" }], []), "Cannot read gone.yaml"],
     [
@@ -294,10 +291,69 @@ describe("agents", () => {
     expect(printProblems({ diagnostics, sources }, { color: false })).toContain("jo: { modle: offline }")
   })
 
-  test("a file of agents that cannot be read is told", () => {
+  test("a file of agents that cannot be read is reported", () => {
     const read = () => {
       throw new Error("no")
     }
     expect(problemsOf({ nodes }, { agents: "agents.yaml", read })[0]).toContain("Cannot read agents.yaml")
+  })
+})
+
+test("problems of a graph's agents are reported with those of its nodes", () => {
+  const text = JSON.stringify({
+    agents: { a: { model: "nonsense" } },
+    entry: "n",
+    exits: ["n"],
+    nodes: [{ id: "n", type: "agent", agent_id: "a" }],
+    edges: [],
+  })
+  const { definition, diagnostics } = loadDefinition({ file: "g.json", text })
+  expect(definition).toBeUndefined()
+  expect(diagnostics.map(({ code }) => code)).toEqual(["UNKNOWN_MODEL"])
+})
+
+describe("the template of a merge", () => {
+  const merging = (template: string, more: Graph = {}) =>
+    flow(
+      [
+        { id: "fan", type: "fanout", branches: ["news", "prices"] },
+        agentNode("news"),
+        agentNode("prices"),
+        { id: "join", type: "merge", strategy: "custom_template", template, ...more },
+      ],
+      ["news -> join", "prices -> join"],
+    )
+
+  test("is refused with its position where it has a placeholder that nothing fills", () => {
+    const graph = merging("{{ news }} and {{ pricess }} of {{ goal }}")
+    expect(problemsOf(graph)).toEqual([
+      "PLACEHOLDER_UNFILLED Nothing fills {{ pricess }}: the template of a merge has {{ results }}, {{ goal }}, {{ news }}, {{ prices }}, values of the state, and variables (prices?)",
+    ])
+    const { diagnostics, sources } = tryLoad(graph)
+    const shownAt = printDiagnostics(diagnostics, (file) => sources.get(file), { color: false })
+    expect(shownAt).toContain(
+      '      "template": "{{ news }} and {{ pricess }} of {{ goal }}"\n     |                                      ^~~~~~~ did you mean `prices`?',
+    )
+  })
+
+  test("is refused where a placeholder has one pair of braces", () => {
+    expect(problemsOf(merging('{"news": "{news}", "x": {{ prices }}}'))).toEqual([
+      "PLACEHOLDER_UNFILLED {news} is not filled: write {{ news }}",
+    ])
+  })
+
+  test("fills branches, results, the goal, the state and variables", () => {
+    const template =
+      "{{ news }}{{ size(results) }}{{ goal }}{{ outputs.news }}{{ state.x }}{{ tone }}{{ mood }} {}"
+    const graph = merging(template, { outputs: { mood: "mood" } })
+    const { diagnostics } = loadDefinition(
+      { file: "graph.json", text: JSON.stringify(graph) },
+      { variables: { tone: "dry" } },
+    )
+    expect(diagnostics.filter(({ severity }) => severity === "error")).toEqual([])
+  })
+
+  test("of another strategy, and a prompt, are left alone", () => {
+    expect(problemsOf(merging("{{ nobody }}", { strategy: "stitch" }))).toEqual([])
   })
 })

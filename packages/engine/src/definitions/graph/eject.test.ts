@@ -90,13 +90,13 @@ import {
   chatAgent,
   chatChannels,
   chatTools,
-  graphOf,
+  graphInfo,
   graphStart,
   leadsTo,
 } from "superstep/definitions"
 import { think } from "superstep/tools"
 
-const graph = graphOf({ maxSteps: 15, chat: true })
+const graph = graphInfo({ maxSteps: 15, chat: true })
 
 const router = agent({ name: "Router", model: "offline", tools: [think()] })
 

@@ -95,7 +95,7 @@ describe("edges", () => {
     const { status, error } = await play(graph, ANY)
     expect(status).toBe("failed")
     expect(error?.message).toBe(
-      'None of the conditions after "if" holds. Add an edge without a condition: it is taken then.',
+      'No condition after "if" holds. Add an edge without a condition as the default.',
     )
   })
 
@@ -162,7 +162,7 @@ describe("a fan-out", () => {
     expect(outputs).toEqual(["three\n\ntwo"])
   })
 
-  test("goes on after its branches where it says itself where to", async () => {
+  test("continues after its branches where it names the next node itself", async () => {
     const nodes = [
       { id: "fan", type: "fanout", branches: ["a", "b"] },
       ...branches.slice(0, 2),
@@ -417,7 +417,7 @@ describe("the result", () => {
     expect(outputs).toEqual(["last"])
   })
 
-  test("is what was left last where no such node was come to", async () => {
+  test("is the output of the last node where no such node was reached", async () => {
     const graph = flow(
       ["a", "b", "c"].map((id) => agentNode(id)),
       ["a -> b", "b -> c if latest == 'y'"],

@@ -1,16 +1,14 @@
-/** The agents of a graph: from its own file, else from the one that the caller names. */
+/** The agents of a graph: from its own file, else from the file that the caller names. */
+
 import { type AgentData, type PlannedAgent, planAgents, type ToolsetData } from "../agents/index.ts"
-import type { DialectInput } from "../dialect.ts"
-import { type Document, type Path, readShape } from "../document/index.ts"
+import { type DialectInput, DocumentReport } from "../dialect-input.ts"
 import type { Arg } from "../plan/index.ts"
 import { type AgentFieldsData, type AgentsFileData, agentsFileShape } from "./graph-shape.ts"
 
-/** Those of one file. */
 interface Source {
-  readonly document: Document
-  readonly data: AgentsFileData
+  readonly report: DocumentReport
+  readonly file: AgentsFileData
   readonly agents: Readonly<Record<string, AgentData>>
-  /** Where a row is in the list. */
   readonly keys: ReadonlyMap<string, number> | undefined
 }
 
@@ -22,7 +20,7 @@ export class GraphAgents {
   constructor(input: DialectInput, data: AgentsFileData) {
     this.#input = input
     const other = agentsFile(input)
-    this.#sources = [sourceOf(input, input.document, data), ...(other === undefined ? [] : [other])]
+    this.#sources = [sourceOf(input.report, data), ...(other === undefined ? [] : [other])]
   }
 
   get names(): readonly string[] {
@@ -41,25 +39,14 @@ export class GraphAgents {
     return this.#planned.get(id)
   }
 
-  /** Writes those that are used, with those that they give work to. */
-  plan(used: ReadonlySet<string>, instructions: (text: string, path: Path) => Arg): void {
-    const { report, writer, paths } = this.#input
+  /** Writes the agents that are used, and those that they delegate to. */
+  plan(used: ReadonlySet<string>, instructions: (text: string) => Arg): void {
+    const { writer, paths } = this.#input
     const open = new Set(used)
-    for (const { document, data, agents, keys } of this.#sources) {
-      const wanted = withFellows(agents, open)
-      const { models, providers, permissions } = data
-      const planned = planAgents({
-        document,
-        agents: Object.fromEntries(Object.entries(agents).filter(([id]) => wanted.has(id))),
-        ...(keys === undefined ? {} : { keys }),
-        models,
-        providers,
-        permissions,
-        report,
-        writer,
-        paths,
-        instructions,
-      })
+    for (const { report, file, agents: all, keys } of this.#sources) {
+      const wanted = withDelegates(all, open)
+      const agents = Object.fromEntries(Object.entries(all).filter(([id]) => wanted.has(id)))
+      const planned = planAgents({ report, agents, keys, file, writer, paths, instructions })
       for (const id of planned.names) {
         open.delete(id)
         this.#planned.set(id, planned.get(id) as PlannedAgent)
@@ -68,7 +55,7 @@ export class GraphAgents {
   }
 }
 
-function withFellows(
+function withDelegates(
   agents: Readonly<Record<string, AgentData>>,
   used: ReadonlySet<string>,
 ): ReadonlySet<string> {
@@ -83,39 +70,34 @@ function withFellows(
   return wanted
 }
 
-function sourceOf({ report }: DialectInput, document: Document, data: AgentsFileData): Source {
-  const { agents = {} } = data
+function sourceOf(report: DocumentReport, file: AgentsFileData): Source {
+  const { agents = {} } = file
   if (!Array.isArray(agents)) {
     const entries = Object.entries(agents as Readonly<Record<string, AgentFieldsData>>)
-    return {
-      document,
-      data,
-      agents: Object.fromEntries(entries.map(([id, one]) => [id, agentOf(one)])),
-      keys: undefined,
-    }
+    const byId = Object.fromEntries(entries.map(([id, one]) => [id, agentOf(one)]))
+    return { report, file, agents: byId, keys: undefined }
   }
   const keys = new Map<string, number>()
   for (const [i, { id }] of agents.entries()) {
     const before = keys.get(id)
     if (before === undefined) keys.set(id, i)
     else {
-      const { line } = document.place(["agents", before, "id"])
-      const text = `Agent ${id} is there already, on line ${line}`
-      report.error("DUPLICATE_AGENT", text, document.place(["agents", i, "id"]))
+      const { line } = report.at(["agents", before, "id"])
+      report.error("DUPLICATE_AGENT", `Agent ${id} is already defined on line ${line}`, ["agents", i, "id"])
     }
   }
-  return { document, data, agents: Object.fromEntries(agents.map((one) => [one.id, agentOf(one)])), keys }
+  return { report, file, agents: Object.fromEntries(agents.map((one) => [one.id, agentOf(one)])), keys }
 }
 
-/** The columns of a row, under the names that agents have in other files. */
+/** Renames the columns of a row to the fields of an agent. */
 function agentOf(data: AgentFieldsData): AgentData {
   const { id: _, prompt, instructions, instruction, tools, toolsets, model, description, ...rest } = data
-  const told = instruction ?? prompt ?? instructions ?? undefined
+  const own = instruction ?? prompt ?? instructions ?? undefined
   const sets =
     toolsets ?? tools?.map((one) => (typeof one === "string" ? ({ type: one } as ToolsetData) : one))
   return {
     ...rest,
-    ...(told === undefined ? {} : { instruction: told }),
+    ...(own === undefined ? {} : { instruction: own }),
     ...(sets === undefined ? {} : { toolsets: sets }),
     ...(model === undefined || model === null ? {} : { model }),
     ...(description === undefined || description === null ? {} : { description }),
@@ -123,10 +105,10 @@ function agentOf(data: AgentFieldsData): AgentData {
 }
 
 function agentsFile(input: DialectInput): Source | undefined {
-  const { options, report } = input
-  const document = options.agents === undefined ? undefined : input.read(options.agents)
+  const { agents } = input.options
+  const document = agents === undefined ? undefined : input.read(agents)
   if (document === undefined) return undefined
-  const { value, diagnostics } = readShape(document, agentsFileShape)
-  report.add(diagnostics)
-  return value === undefined ? undefined : sourceOf(input, document, value)
+  const report = new DocumentReport(document, input.report.all)
+  const file = report.read(agentsFileShape)
+  return file === undefined ? undefined : sourceOf(report, file)
 }

@@ -1,11 +1,11 @@
-/** A graph as it was read, whichever way it is spelt. */
+/** A graph as it was read from either spelling. */
 import type { NodeId } from "../../core/index.ts"
-import type { Path } from "../document/index.ts"
+import type { Path } from "../../document/index.ts"
 import type { NodeData, NodeType } from "./graph-shape.ts"
 
 export interface ModelNode {
   readonly id: NodeId
-  /** What agents and people call it. */
+  /** The name that agents and people use. */
   readonly name: string
   readonly type: NodeType
   readonly agentId: string | undefined
@@ -15,12 +15,11 @@ export interface ModelNode {
 }
 
 export interface ModelEdge {
-  /** As written, or by its place. */
+  /** As written, else its position. */
   readonly id: string
   readonly from: NodeId
-  /** Null: the run ends. */
   readonly to: NodeId | null
-  /** What it is chosen by: a name after agents and tools, a condition after others; absent: it is taken always. */
+  /** A name after agents and tools, a condition after other nodes; undefined: always followed. */
   readonly when: string | undefined
   readonly at: Path
 }
@@ -33,14 +32,13 @@ export interface Limits {
 }
 
 export interface GraphModel {
-  /** As rows: agents share a conversation, and choose who is next. */
+  /** Written as rows: agents share a conversation and choose who is next. */
   readonly isChat: boolean
   readonly id: string
   readonly title: string
   readonly description: string | undefined
   readonly isConversational: boolean
   readonly entry: NodeId
-  /** Where the entry is written; undefined: nowhere. */
   readonly entryAt: Path | undefined
   readonly exits: readonly NodeId[] | undefined
   readonly nodes: readonly ModelNode[]
@@ -48,12 +46,12 @@ export interface GraphModel {
   readonly limits: Limits
 }
 
-/** Whether edges out of it are chosen by name, and not by a condition. */
+/** Whether its edges are chosen by name instead of by a condition. */
 export function isChosenByName({ isChat }: Pick<GraphModel, "isChat">, type: NodeType): boolean {
   return isChat && (type === "agent" || type === "tool_executor" || type === "human_handoff")
 }
 
-/** Asked for again and again: a list is looked through once. */
+/** An index for each list of edges. */
 const indexes = new WeakMap<readonly ModelEdge[], ReadonlyMap<NodeId, readonly ModelEdge[]>>()
 
 export function edgesFrom({ edges }: GraphModel, id: NodeId): readonly ModelEdge[] {
@@ -70,4 +68,18 @@ function bySource(edges: readonly ModelEdge[]): ReadonlyMap<NodeId, readonly Mod
     else list.push(edge)
   }
   return index
+}
+
+export function textIn(value: string | boolean | null | undefined): string | undefined {
+  return value === null || value === undefined ? undefined : String(value)
+}
+
+/** As the file spells it. */
+export function typeName({ isChat }: Pick<GraphModel, "isChat">, type: NodeType): string {
+  return isChat ? type.toUpperCase() : type
+}
+
+/** `an AGENT node`, `a merge node`. */
+export function aType(model: GraphModel, type: NodeType): string {
+  return `${type === "agent" ? "an" : "a"} ${typeName(model, type)} node`
 }

@@ -1,10 +1,10 @@
 /**
- * A graph as it is written, in either spelling: rows (`nodeType`, `sourceNodeId`, …), or the executor's JSON (`type`,
- * `from_node`, …). Which fields go with which type is checked in `check-nodes.ts`.
+ * The schema of a graph in either spelling: rows (`nodeType`, `sourceNodeId`, …), or the executor's JSON (`type`,
+ * `from_node`, …). `check-graph.ts` checks which fields go with which type.
  */
 import { z } from "zod"
-import { agentShape, modelShape, permissionsShape, providerShape, toolsetShape } from "../agents/index.ts"
-import { STRATEGIES } from "./merge-values.ts"
+import { agentShape, agentsFileFields, toolsetShape } from "../agents/index.ts"
+import { STRATEGIES } from "./nodes/merge-nodes.ts"
 
 const text = z.string()
 const maybe = text.nullable().optional()
@@ -13,7 +13,7 @@ const paths = z.record(text, text)
 const count = z.int().min(1)
 const condition = z.union([text, z.boolean()]).nullable().optional()
 
-/** In small letters; rows write them in capitals. */
+/** Rows write them in capitals. */
 export const NODE_TYPES = [
   "agent",
   "tool_executor",
@@ -44,38 +44,35 @@ const nodeShape = z.strictObject({
   workflowId: maybe.describe("The id of the graph."),
   nodeType: text.optional().describe("AGENT, TOOL_EXECUTOR, HUMAN_HANDOFF, or another type in capitals."),
   type: text.optional().meta({ enum: [...NODE_TYPES] }),
-  nodeName: maybe.describe("What agents call it. Default: its id."),
+  nodeName: maybe.describe("The name that agents use. Default: its id."),
   name: maybe,
   description: maybe,
   agentId: maybe,
-  agent_id: maybe.describe("The agent. May have variables in it."),
-  inputs: paths.optional().describe("Names, and the paths in the state of what they stand for."),
-  outputs: paths.optional().describe("Names, and the paths in the state that they are written to."),
+  agent_id: maybe.describe("The agent. May contain variables."),
+  inputs: paths.optional().describe("Names, and the paths of their values in the state."),
+  outputs: paths.optional().describe("Names, and the paths in the state to write them to."),
   params: params.optional(),
   prompt: text
     .optional()
-    .describe("agent, workflow: what it is asked, as a template. human_handoff: the question."),
-  result: text.optional().describe("agent, tool, workflow: what becomes of the output, as an expression."),
-  branches: names.optional().describe("fanout: the nodes that begin its branches."),
-  max_iters: count.optional().describe("loop: passes at the most."),
+    .describe("agent, workflow: its prompt, as a template. human_handoff: the question."),
+  result: text.optional().describe("agent, tool, workflow: an expression that replaces the output."),
+  branches: names.optional().describe("fanout: the first nodes of its branches."),
+  max_iters: count.optional().describe("loop: maximum number of passes."),
   maxIters: count.optional(),
-  loop_condition: condition.describe("loop: there is another pass while this holds."),
-  condition: condition.describe("conditional: what `true` and `false` of its edges are about."),
-  strategy: z.enum(STRATEGIES).optional().describe("merge: how several outputs become one."),
-  template: text.optional().describe("merge: of the strategy custom_template."),
-  separator: text.optional().describe("merge: what stands between texts."),
-  update: z
-    .record(text, z.json())
-    .optional()
-    .describe("state: paths, and expressions for what is written there."),
-  read: text.optional().describe("state: the path of what is passed on."),
+  loop_condition: condition.describe("loop: repeats while this holds."),
+  condition: condition.describe("conditional: the condition that `true` and `false` of its edges refer to."),
+  strategy: z.enum(STRATEGIES).optional().describe("merge: how to combine the outputs."),
+  template: text.optional().describe("merge: the template of the strategy custom_template."),
+  separator: text.optional().describe("merge: the separator between texts."),
+  update: z.record(text, z.json()).optional().describe("state: paths, and the expressions to write there."),
+  read: text.optional().describe("state: the path of the value to pass on."),
   options: names.optional().describe("decision: the nodes to choose from."),
-  decide: text.optional().describe("decision: an expression that gives one of the options."),
+  decide: text.optional().describe("decision: an expression that results in one of the options."),
   nodes: names.optional().describe("parallel: the nodes that run at the same time."),
-  aggregator: z.enum(STRATEGIES).optional().describe("parallel: how their outputs become one."),
+  aggregator: z.enum(STRATEGIES).optional().describe("parallel: how to combine their outputs."),
   file: text.optional().describe("workflow: the file."),
   tool: text.optional().describe("tool: its name."),
-  toolset: toolsetShape.optional().describe("tool: where it is from."),
+  toolset: toolsetShape.optional().describe("tool: the toolset that has it."),
   args: z.record(text, z.json()).optional().describe("tool: its arguments, with templates."),
   to: text.optional().describe("human_handoff: who is asked."),
   // For editors.
@@ -92,7 +89,7 @@ const edgeShape = z.strictObject({
   to_node: maybe,
   conditionType: z.enum(["CONDITIONAL", "ALWAYS"]).optional(),
   conditionValue: maybe.describe(
-    "What the edge is chosen by: a name, or a condition after nodes that are no agents.",
+    "The name that chooses the edge; after nodes that are not agents, a condition.",
   ),
   condition,
   label: maybe,
@@ -105,24 +102,24 @@ const span = z.number().min(0).optional()
 const limitsShape = z.strictObject({
   max_steps: count.optional().describe("Node visits in a run."),
   maxSteps: count.optional(),
-  timeout_ms: span.describe("Of the whole run; 0: no limit. Default: 90 s in a conversation, else none."),
+  timeout_ms: span.describe("Timeout of the run; 0: none. Default: 90 s in a conversation, else none."),
   timeoutMs: span,
   timeout_seconds: span,
   timeoutSeconds: span,
-  max_iters: count.optional().describe("Passes of a loop that says nothing itself."),
+  max_iters: count.optional().describe("Maximum passes of loops without their own limit."),
   maxIters: count.optional(),
   max_parallel: count.optional().describe("Nodes that run at the same time."),
   maxParallel: count.optional(),
 })
 
 const shared = {
-  prompt: text.nullable().optional().describe("What it is told to do, as `instruction`."),
+  prompt: text.nullable().optional().describe("Same as `instruction`."),
   instructions: text.nullable().optional(),
   tools: z
     .array(z.union([z.enum(["think", "todo", "memory", "filesystem", "shell", "fetch"]), toolsetShape]))
     .nullable()
     .optional()
-    .describe("As `toolsets`; a text is one that needs no settings."),
+    .describe("Same as `toolsets`; a string is a toolset without settings."),
   model: text.nullable().optional(),
   description: text.nullable().optional(),
 }
@@ -132,12 +129,10 @@ const agentRow = z.strictObject({ ...agentShape.shape, ...shared, id: text.min(1
 
 const agentsShape = z.union([z.array(agentRow), z.record(text, agentFields)])
 
-/** What says which agents there are: part of a graph's file, or a file by itself. */
+/** The agents of a graph's file, or of a file of their own. */
 const agentsPart = {
   agents: agentsShape.optional().describe("By id, or as a list of agents with ids."),
-  models: z.record(text, modelShape).optional(),
-  providers: z.record(text, providerShape).optional(),
-  permissions: permissionsShape.optional(),
+  ...agentsFileFields,
 }
 
 export const graphShape = z.strictObject({
@@ -150,7 +145,7 @@ export const graphShape = z.strictObject({
     .describe("Every agent can end the conversation, with the tool `end`."),
   entrypointNodeId: maybe.describe("Where a run begins."),
   entry: maybe,
-  exits: names.optional().describe("Where a run ends; the outputs of these nodes are its result."),
+  exits: names.optional().describe("Where a run ends; the result is the output of these nodes."),
   nodes: z.array(nodeShape),
   edges: z.array(edgeShape).optional(),
   ...agentsPart,
@@ -160,7 +155,7 @@ export const graphShape = z.strictObject({
   metadata: z.json().optional(),
 })
 
-/** A file with agents for graphs. What else is in it is for others. */
+/** A file with agents for graphs. Other fields are ignored. */
 export const agentsFileShape = z.looseObject(agentsPart)
 
 export type GraphData = z.infer<typeof graphShape>

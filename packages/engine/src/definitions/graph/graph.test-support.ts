@@ -1,9 +1,9 @@
 /** For tests of graphs: loads one, with a model that is scripted by agent, and runs it. */
 import type { Json } from "../../core/index.ts"
+import type { Diagnostic } from "../../document/index.ts"
 import { type Script, type ScriptedModel, scriptedModel } from "../../models/index.ts"
 import type { RunOptions } from "../../runtime/index.ts"
 import type { Definition, LoadOptions } from "../definition.ts"
-import type { Diagnostic } from "../document/index.ts"
 import { loadDefinition } from "../load.ts"
 
 export type Graph = { readonly [field: string]: unknown }
@@ -51,7 +51,7 @@ export async function play(
 
 /** Who was asked, and with what. */
 function asked(model: ScriptedModel) {
-  const told = (role: string) =>
+  const contentsOf = (role: string) =>
     model.calls.map(({ prompt }) =>
       prompt
         .filter((message) => message.role === role)
@@ -60,8 +60,8 @@ function asked(model: ScriptedModel) {
     )
   return {
     agents: model.calls.map(({ agent }) => agent),
-    prompts: told("user"),
-    systems: told("system"),
+    prompts: contentsOf("user"),
+    systems: contentsOf("system"),
     tools: model.calls.map(({ options }) => (options.tools ?? []).map(({ name }) => name)),
     roles: model.calls.map(({ prompt }) => prompt.map(({ role }) => role)),
   }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { scriptedModel } from "../../models/index.ts"
 import { manualClock, settled } from "../../testing/index.ts"
 import { agentNode, chat, flow, load, play } from "./graph.test-support.ts"
-import { circleIn } from "./guard-rails.ts"
+import { circleIn } from "./nodes/graph-node.ts"
 
 const ROUND = chat(["A", "B"], ["A -> B", "B -> A"])
 const WITH_PERSON = chat(["A", "B", "person"], ["A -> B", "B -> A"])
@@ -53,7 +53,7 @@ describe("a run that goes in circles", () => {
     expect(status).toBe("limit")
     expect(error).toMatchObject({
       code: "CYCLE",
-      message: "The run goes in circles: A → B → A, 3 times with nothing new.",
+      message: "The run repeats itself: A → B → A, 3 times with the same results.",
     })
     expect(visited).toHaveLength(7)
   })
@@ -101,7 +101,7 @@ describe("a person", () => {
     return { run, request, model }
   }
 
-  test("is asked when the limit is reached, and shown why, and what was said", async () => {
+  test("is asked when the limit is reached, and shown the reason and the conversation", async () => {
     const { request } = await asking()
     expect(request.prompt).toBe("A person is needed: Execution exceeded max steps limit: 3")
     expect(request.data).toMatchObject({
@@ -116,7 +116,7 @@ describe("a person", () => {
     })
   })
 
-  test("answers: the last agent goes on, visits are counted anew, and the next breach asks again", async () => {
+  test("answers: the last agent continues, visits are counted anew, and the next breach asks again", async () => {
     const { run, request, model } = await asking()
     await run.respond(request.id, "please be brief")
     const again = await run
@@ -125,7 +125,7 @@ describe("a person", () => {
     expect(JSON.stringify(model.calls[3]?.prompt)).toContain("please be brief")
   })
 
-  test("says who goes on", async () => {
+  test("names the agent that continues", async () => {
     const { run, request, model } = await asking()
     await run.respond(request.id, { route: "B", message: "B, you do it" })
     await run
@@ -141,10 +141,10 @@ describe("a person", () => {
     expect(await second.run).toMatchObject({ status: "completed", outputs: ["A 1"] })
   })
 
-  test("goes on along the edge from there where there is one", async () => {
+  test("continues along the edge from there where there is one", async () => {
     const graph = chat(["A", "B", "C", "person"], ["A -> B", "B -> A", "person -> C"])
     const { run, request, model } = await asking(graph, { ...TALK, C: ["C does it"] })
-    await run.respond(request.id, "go on")
+    await run.respond(request.id, "continue")
     expect(await run).toMatchObject({ status: "completed", outputs: ["C does it"] })
     expect(model.calls.at(-1)?.agent).toBe("C")
   })
@@ -161,7 +161,7 @@ describe("a person", () => {
     const model = scriptedModel(ECHO)
     const { workflow } = load(WITH_PERSON, { model: () => model })
     const { requests } = await workflow.run("Go")
-    expect(requests[0]?.prompt).toContain("The run goes in circles: A → B → A")
+    expect(requests[0]?.prompt).toContain("The run repeats itself: A → B → A")
   })
 
   test("is known by the name human_handoff too", async () => {

@@ -1,66 +1,63 @@
-/** A graph as a plan: read, checked, and written down as calls. */
+/** A graph as a plan: read, checked, and written as calls. */
 import type { Json, NodeId } from "../../core/index.ts"
-import type { DialectInput } from "../dialect.ts"
-import { Report, readShape } from "../document/index.ts"
-import type { Reference } from "../expressions/index.ts"
+import { Report } from "../../document/index.ts"
+import type { Reference } from "../../expressions/index.ts"
+import { type DialectInput, DocumentReport } from "../dialect-input.ts"
 import { type ArgObject, call, callWith, type Ref, SUPERSTEPS, type WorkflowWriter } from "../plan/index.ts"
-import { checkChat, checkChatEdges } from "./check-chat.ts"
-import { checkNodes } from "./check-nodes.ts"
-import { checkParts } from "./check-parts.ts"
-import { checkWays } from "./check-ways.ts"
+import { checkNames, checkNodes } from "./check-graph.ts"
+import { checkChat, checkChatEdges, checkRoutes } from "./check-routes.ts"
+import { checkTexts, isTemplate } from "./check-texts.ts"
 import { GraphAgents } from "./graph-agents.ts"
-import type { GraphModel, ModelNode } from "./graph-model.ts"
+import { edgesFrom, type GraphModel, type ModelNode } from "./graph-model.ts"
 import { type GraphData, graphShape } from "./graph-shape.ts"
-import { checkTexts, isTemplate } from "./graph-texts.ts"
-import { withImpliedEdges } from "./implied-edges.ts"
 import { type NodePlan, nodeCall } from "./plan-nodes.ts"
-import { readGraph } from "./read-graph.ts"
+import { readGraph, withImpliedEdges } from "./read-graph.ts"
 import { Topology } from "./topology.ts"
-import { END, waysOf, wireNode } from "./wire-nodes.ts"
 
 const START = "#start"
+/** The node where all routes end. */
+const END = "#end"
 
-/** Undefined where there are errors: they are in the report. */
+/** Undefined if there are errors, which are reported. */
 export function planGraph(input: DialectInput): Ref | undefined {
-  const { document, options } = input
-  const { value: data, diagnostics } = readShape(document, graphShape)
-  input.report.add(diagnostics)
+  const data = input.report.read(graphShape)
   if (data === undefined) return undefined
-  // What is wrong in another file of the same plan is no reason to stop here.
-  const report = new Report()
-  const found = checked({ ...input, report }, data)
-  input.report.add(report.diagnostics)
-  if (report.hasErrors) return undefined
-  const { topology, agents, references, files } = found
+  // Errors in other files of the same plan do not stop the checks of this one.
+  const own = new Report()
+  const report = new DocumentReport(input.report.document, own)
+  const ref = compile({ ...input, report }, data)
+  input.report.all.add(own.diagnostics)
+  return ref
+}
+
+function compile(input: DialectInput, data: GraphData): Ref | undefined {
+  const { report, options } = input
+  const agents = new GraphAgents(input, data)
+  const written = withImpliedEdges(readGraph(data, input), report)
+  const model = checkNames(written, agents, report, options.lenient ?? false)
+  checkNodes(model, report)
+  if (model.isChat) checkChatEdges(model, report)
+  const references = checkTexts(model, report, {
+    secrets: Object.keys(options.secrets ?? {}),
+    variables: Object.keys(options.variables ?? {}),
+  })
+  const topology = new Topology(model)
+  // Routes between unknown names mean nothing.
+  if (!report.all.hasErrors) {
+    checkRoutes(topology, report)
+    if (model.isChat) checkChat(topology, agents, report)
+  }
+  const files = includedFiles(topology, input)
+  if (report.all.hasErrors) return undefined
   const vars = usedVars(references, options.variables ?? {})
   return writeGraph({ input, data, topology, agents, references, files, vars })
 }
 
-function checked(input: DialectInput, data: GraphData) {
-  const { document, report, options } = input
-  const agents = new GraphAgents(input, data)
-  const written = readGraph(data, input)
-  const checking = { document, report }
-  const drawn = withImpliedEdges(written, document, report)
-  const model = checkParts(drawn, agents, checking, options.lenient ?? false)
-  checkNodes(model, checking)
-  if (model.isChat) checkChatEdges(model, checking)
-  const references = checkTexts(model, document, report, Object.keys(options.secrets ?? {}))
-  const topology = new Topology(model)
-  // Where names mean nothing, the ways are not what was meant.
-  if (!report.hasErrors) {
-    checkWays(topology, checking)
-    if (model.isChat) checkChat(topology, agents, checking)
-  }
-  return { topology, agents, references, files: includedFiles(topology, input) }
-}
-
-/** The workflows of other files, by node. What is wrong with them is told together with the rest. */
-function includedFiles({ nodes }: Topology, { document, include }: DialectInput): ReadonlyMap<NodeId, Ref> {
+function includedFiles({ nodes }: Topology, { report, include }: DialectInput): ReadonlyMap<NodeId, Ref> {
   const files = new Map<NodeId, Ref>()
   for (const { id, type, data, at } of nodes) {
     if (type !== "workflow" || data.file === undefined) continue
-    const ref = include(data.file, document.place([...at, "file"]))
+    const ref = include(data.file, report.at([...at, "file"]))
     if (ref !== undefined) files.set(id, ref)
   }
   return files
@@ -83,7 +80,7 @@ function writeGraph({ input, data, topology, agents, references, files, vars }: 
   const secretNames = Object.keys(options.secrets ?? {})
   const graph = writer.value(
     "graph",
-    call("graphOf", {
+    call("graphInfo", {
       maxSteps: model.limits.maxSteps,
       chat: model.isChat || undefined,
       conversational: model.isConversational || undefined,
@@ -107,13 +104,13 @@ function writeGraph({ input, data, topology, agents, references, files, vars }: 
     shared: topology.sharedNodes(),
   }
   const refs = writeNodes(plan, ends !== undefined)
-  if (refs === undefined || input.report.hasErrors) return undefined
+  if (refs === undefined || input.report.all.hasErrors) return undefined
   const workflow = writer.workflow(model.id, model.title, workflowOptions(model))
   wireAll(workflow, topology, refs)
   return workflow.done()
 }
 
-/** The nodes whose outputs may be the result, where a run may end in several places at once. */
+/** The nodes whose outputs may be the result, if a run can end at several of them at once. */
 function endsOf(topology: Topology): NodeId[] | undefined {
   const ends = topology.nodes.filter((node) => topology.mayEnd(node) || topology.isTerminal(node))
   const shared = topology.sharedNodes()
@@ -122,7 +119,6 @@ function endsOf(topology: Topology): NodeId[] | undefined {
   return topology.nodes.filter((node) => topology.isTerminal(node)).map(({ id }) => id)
 }
 
-/** Those whose output a text names; one that names them all names each. */
 function namedNodes({ nodes }: Topology, references: readonly Reference[]): ReadonlySet<NodeId> {
   const outputs = references.filter(({ root }) => root === "outputs")
   if (outputs.some(({ path }) => path.length === 0)) return new Set(nodes.map(({ id }) => id))
@@ -163,7 +159,7 @@ function writeNodes(plan: NodePlan, hasEnd: boolean): ReadonlyMap<NodeId, Ref> |
   return refs
 }
 
-/** It takes what the run is given by itself. */
+/** Whether it receives only the run's input. */
 function isStart({ model }: Topology, entry: ModelNode): boolean {
   return entry.type === "start" && model.edges.every(({ to }) => to !== entry.id)
 }
@@ -187,8 +183,8 @@ function wireAll(workflow: WorkflowWriter, topology: Topology, refs: ReadonlyMap
   const onCycle = new Set(topology.cycles().flat())
   for (const node of topology.nodes) {
     const isFirst = start === undefined && node.id === model.entry
-    const ways = waysOf(topology, node, { hasEnd: refs.has(END), isFirst })
-    wireNode(workflow, known(node.id), ways, known, {
+    const routes = routesOf(topology, node, { hasEnd: refs.has(END), isFirst })
+    wireNode(workflow, known(node.id), routes, known, {
       isExclusive: topology.isExclusive(node),
       onCycle: onCycle.has(node.id),
     })
@@ -200,4 +196,80 @@ function wireAll(workflow: WorkflowWriter, topology: Topology, refs: ReadonlyMap
       workflow.wire("edge", end, known(merge), { when: call("leadsTo", merge), label: "gone" })
   }
   if (handoff !== undefined) workflow.wire("onLimit", known(handoff.id))
+}
+
+const LIMIT = "limit"
+
+interface Route {
+  readonly to: NodeId
+  /** Shown in diagrams. */
+  readonly labels: string[]
+  /** Followed on every visit of the node. */
+  isAlways: boolean
+}
+
+interface Routes {
+  readonly routes: readonly Route[]
+  /** None of them may be followed: then the node's result is an output. */
+  readonly mayEnd: boolean
+}
+
+function routesOf(
+  topology: Topology,
+  node: ModelNode,
+  { hasEnd, isFirst }: { readonly hasEnd: boolean; readonly isFirst: boolean },
+): Routes {
+  const { model, handoff, members } = topology
+  const routes = new Map<NodeId, Route>()
+  const add = (to: NodeId, label: string | undefined, isAlways = false) => {
+    const route = routes.get(to) ?? { to, labels: [], isAlways }
+    if (label !== undefined && !route.labels.includes(label)) route.labels.push(label)
+    route.isAlways ||= isAlways
+    routes.set(to, route)
+  }
+  const isMember = members.has(node.id)
+  const drawn = edgesFrom(model, node.id)
+  for (const { to, when } of drawn) if (to !== null) add(to, when, when === undefined && !isMember)
+  for (const to of node.data.nodes ?? []) add(to, undefined)
+  // Without an edge, members return to their node, tools to their caller, and people choose.
+  for (const to of topology.next.get(node.id) ?? []) if (!routes.has(to)) add(to, implied(node))
+  if (handoff !== undefined && handoff !== node && !isFirst) add(handoff.id, LIMIT)
+  const mayEnd = topology.mayEnd(node)
+  if (hasEnd && mayEnd) add(END, "end")
+  return { routes: [...routes.values()], mayEnd: mayEnd && !hasEnd }
+}
+
+function implied({ type }: ModelNode): string | undefined {
+  if (type === "tool_executor") return "back"
+  return type === "human_handoff" ? "answer" : undefined
+}
+
+function wireNode(
+  workflow: WorkflowWriter,
+  ref: Ref,
+  { routes, mayEnd }: Routes,
+  known: (id: NodeId) => Ref,
+  { isExclusive, onCycle }: { readonly isExclusive: boolean; readonly onCycle: boolean },
+): void {
+  const [first, second] = routes
+  if (first === undefined) return
+  const chosen = ({ to, labels }: Route) => ({
+    when: call("leadsTo", to),
+    label: labels.length === 0 ? undefined : labels.join(", "),
+  })
+  if (isExclusive && (routes.length > 1 || mayEnd)) {
+    // The default case has no label, so it is not the limit's.
+    const last = mayEnd ? undefined : (routes.findLast(({ labels }) => !labels.includes(LIMIT)) ?? first)
+    const cases = routes
+      .filter((route) => route !== last)
+      .map((route) => ({ ...chosen(route), to: known(route.to) }))
+    workflow.wire("switch", ref, cases, last && known(last.to))
+    return
+  }
+  // On a cycle, conditions tell the graph that it can be left.
+  const targets = routes.map(({ to }) => known(to))
+  const isPlain = !onCycle && routes.every(({ isAlways }) => isAlways)
+  if (!isPlain) for (const route of routes) workflow.wire("edge", ref, known(route.to), chosen(route))
+  else if (second === undefined) workflow.wire("edge", ref, known(first.to))
+  else workflow.wire("fanOut", ref, targets)
 }

@@ -1,14 +1,12 @@
 /** Nodes of a graph as the calls that make them. */
 import type { NodeId } from "../../core/index.ts"
 import { toolsetAgent } from "../agents/index.ts"
-import type { DialectInput } from "../dialect.ts"
+import type { DialectInput } from "../dialect-input.ts"
 import { type Arg, type ArgObject, type Call, callWith, type Ref } from "../plan/index.ts"
-import { executorOf } from "./check-chat.ts"
-import { loopEdges } from "./check-ways.ts"
+import { executorOf, loopEdges } from "./check-routes.ts"
 import type { GraphAgents } from "./graph-agents.ts"
-import { edgesFrom, type ModelEdge, type ModelNode } from "./graph-model.ts"
+import { edgesFrom, type ModelEdge, type ModelNode, textIn } from "./graph-model.ts"
 import type { GraphData } from "./graph-shape.ts"
-import { textIn } from "./read-graph.ts"
 import type { Topology } from "./topology.ts"
 
 export interface NodePlan {
@@ -16,16 +14,15 @@ export interface NodePlan {
   readonly data: GraphData
   readonly topology: Topology
   readonly agents: GraphAgents
-  /** The workflows of other files, by node. */
   readonly files: ReadonlyMap<NodeId, Ref>
-  /** What all nodes know of the graph. */
+  /** The options that all nodes share. */
   readonly graph: Ref
-  /** Ids whose outputs are named somewhere. */
+  /** Nodes whose outputs some text refers to. */
   readonly named: ReadonlySet<NodeId>
   readonly shared: ReadonlySet<NodeId>
 }
 
-/** Undefined: what it needs is not there, which was reported. */
+/** Undefined if something it needs is missing, which is already reported. */
 export function nodeCall(node: ModelNode, plan: NodePlan): Call | undefined {
   const { topology, graph, agents } = plan
   const { id, type, data, agentId = "" } = node
@@ -95,11 +92,10 @@ export function nodeCall(node: ModelNode, plan: NodePlan): Call | undefined {
     }
     case "tool": {
       const { tool, args, toolset } = data
-      const tools = { ...plan.input, permissions: plan.data.permissions }
       const agent =
         toolset === undefined
           ? agents.get(agentId)?.ref
-          : toolsetAgent(`${id} tools`, toolset, node.at, tools)
+          : toolsetAgent(`${id} tools`, toolset, node.at, { ...plan.input, file: plan.data })
       return agent && made("graphTool", { tool, args: args as Arg, ...common, outputs, result }, agent)
     }
   }
@@ -117,7 +113,7 @@ function edgeArg({ to, when }: Pick<ModelEdge, "to" | "when">): ArgObject {
 const YES = /^\s*(true|yes)\s*$/i
 const NO = /^\s*(false|no)\s*$/i
 
-/** After a condition of the node's own, `true` and `false` are about that. */
+/** If the node has a condition, `true` and `false` refer to it. */
 function choiceArgs(node: ModelNode, { topology }: NodePlan): Arg {
   const hasOwn = textIn(node.data.condition) !== undefined
   return edgesFrom(topology.model, node.id).map((edge) => {
@@ -142,7 +138,7 @@ function closesArg(id: NodeId, { topology }: NodePlan): Arg {
   return closes.length === 0 ? undefined : closes
 }
 
-/** A person can go to any agent by its name, and where an edge leads by what it is chosen by. */
+/** A person can choose any agent by its name, and any edge by its value. */
 function handoffArgs(node: ModelNode, { topology }: NodePlan): ArgObject {
   const { model } = topology
   const routes: Record<string, NodeId> = {}

@@ -1,4 +1,4 @@
-/** Whatever a file says: it is told what is wrong, or it runs to an end. Nothing breaks. */
+/** Whatever a file says: its problems are reported, or it runs to an end. Nothing breaks. */
 import * as fc from "fast-check"
 import { expect, test } from "vitest"
 import { pureModel } from "../../agents/stand-ins.test-support.ts"
@@ -12,7 +12,7 @@ const IDS = ["a", "b", "c", "d", "e", "f"] as const
 const id = fc.constantFrom(...IDS)
 const agents = Object.fromEntries(IDS.slice(0, 4).map((one) => [one, { model: "offline" }]))
 
-/** Answers with a name, with JSON, or with a text: by what it is asked. */
+/** Answers with a name, with JSON, or with plain text, depending on the prompt. */
 const model = pureModel((last, turn, agent) => {
   const choice = hash32(`${last}${turn}${agent}`, 1) % 4
   const next = IDS[choice]
@@ -76,8 +76,8 @@ const sensible = execNode.map((node) => {
         : type === "decision"
           ? { options: ["a", "b"], decide: "latest" }
           : {}
-  const given = Object.entries({ ...needed, ...kept }).filter(([, value]) => value !== undefined)
-  return { id: own, type, ...Object.fromEntries(given) }
+  const entries = Object.entries({ ...needed, ...kept }).filter(([, value]) => value !== undefined)
+  return { id: own, type, ...Object.fromEntries(entries) }
 })
 
 const executor: fc.Arbitrary<Graph> = fc.record({
@@ -174,7 +174,7 @@ async function check(graph: Graph): Promise<void> {
   const { definition, diagnostics } = tryLoad(graph, { model: () => model })
   if (definition === undefined) {
     expect(diagnostics.some(({ severity }) => severity === "error")).toBe(true)
-    // What only the engine finds is told without a place: all of it should have been found before.
+    // What only the engine finds is reported without a position: all of it should have been found before.
     expect(diagnostics.map(({ code }) => code)).not.toContain("GRAPH_INVALID")
     return
   }
@@ -182,7 +182,7 @@ async function check(graph: Graph): Promise<void> {
   const run = definition.workflow.run("Go", { clock: manualClock() })
   let result = await run.result
   for (let i = 0; i < 3 && result.status === "waiting"; i++) {
-    for (const request of result.requests) await run.respond(request.id, "go on")
+    for (const request of result.requests) await run.respond(request.id, "continue")
     result = await run.result
   }
   for (const request of result.requests) await run.respond(request.id, { end: true })
@@ -210,7 +210,7 @@ test("rows, of any kind", async () => {
   expect(ran).toBeGreaterThan(8)
 })
 
-test("any JSON at all is a graph or is told why not", () => {
+test("any JSON at all is a graph or is refused with a reason", () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (nodes, edges) => {
       const { diagnostics, definition } = tryLoad({ nodes, edges, entrypointNodeId: "a" } as Graph)

@@ -1,12 +1,13 @@
-/** From the data of a file to a graph: two spellings, one model. */
+/** Reads either spelling of a graph into one model, and adds the edges that nodes imply. */
 import { basename, extname } from "node:path"
+import type { NodeId } from "../../core/index.ts"
+import { nearest, type Path } from "../../document/index.ts"
+import { variables } from "../../expressions/index.ts"
 import { environmentOf } from "../definition.ts"
-import type { DialectInput } from "../dialect.ts"
-import { type Document, nearest, type Path, type Report } from "../document/index.ts"
-import { variables } from "../expressions/index.ts"
-import { secretReference } from "../secret-variables.ts"
-import type { GraphModel, Limits, ModelEdge, ModelNode } from "./graph-model.ts"
-import { type EdgeData, type GraphData, NODE_TYPES, type NodeData, type NodeType } from "./graph-shape.ts"
+import type { DialectInput, DocumentReport } from "../dialect-input.ts"
+import { secretReference } from "../variables.ts"
+import { type GraphModel, type Limits, type ModelEdge, type ModelNode, textIn } from "./graph-model.ts"
+import { type EdgeData, type GraphData, NODE_TYPES, type NodeData } from "./graph-shape.ts"
 
 const CHAT_STEPS = 15
 const CHAT_TIMEOUT = 90_000
@@ -14,13 +15,13 @@ const STEPS = 1_000
 const ITERS = 3
 
 export function readGraph(data: GraphData, input: DialectInput): GraphModel {
-  const { document } = input
+  const { document } = input.report
   const isChat = isRows(data)
   const nodes = data.nodes.flatMap((one, i) => {
     const at = ["nodes", i]
-    return readNode(filled(one, at, input), at, input) ?? []
+    return readNode(filled(one, at, input), at, input.report) ?? []
   })
-  const edges = (data.edges ?? []).map((one, i) => readEdge(one, i, isChat, input))
+  const edges = (data.edges ?? []).map((one, i) => readEdge(one, i, isChat, input.report))
   const field = data.entrypointNodeId === undefined ? "entry" : "entrypointNodeId"
   const written = data[field] ?? undefined
   const first = nodes.find(({ type }) => type === "start") ?? nodes[0]
@@ -41,7 +42,7 @@ export function readGraph(data: GraphData, input: DialectInput): GraphModel {
   }
 }
 
-/** Rows have columns; the executor's JSON has other names for them. */
+/** Whether the graph is written as rows, and not as the executor's JSON. */
 function isRows({ nodes, edges = [], entrypointNodeId }: GraphData): boolean {
   if (
     nodes.some(({ type }) => type !== undefined) ||
@@ -52,7 +53,7 @@ function isRows({ nodes, edges = [], entrypointNodeId }: GraphData): boolean {
   return entrypointNodeId !== undefined || nodes.some(({ nodeType }) => nodeType !== undefined)
 }
 
-function readNode(data: NodeData, at: Path, { document, report }: DialectInput): ModelNode | undefined {
+function readNode(data: NodeData, at: Path, report: DocumentReport): ModelNode | undefined {
   const field = data.type === undefined ? "nodeType" : "type"
   const written = data[field]
   const agentId = data.agentId ?? data.agent_id ?? undefined
@@ -62,51 +63,36 @@ function readNode(data: NodeData, at: Path, { document, report }: DialectInput):
   if (type === undefined) {
     const what = written === undefined ? "has no type" : `has an unknown type "${written}"`
     const known = NODE_TYPES.map((one) => (field === "type" ? one : one.toUpperCase()))
-    const text = `Node ${data.id} ${what}: write one of ${known.join(", ")}`
-    report.error("UNKNOWN_TYPE", text, document.place([...at, field]), nearest(written ?? "", known))
+    const message = `Node ${data.id} ${what}: use one of ${known.join(", ")}`
+    report.error("UNKNOWN_TYPE", message, [...at, field], nearest(written ?? "", known))
     return undefined
   }
   return { id: data.id, name, type, agentId, data, at }
 }
 
-function readEdge(data: EdgeData, i: number, isChat: boolean, { document, report }: DialectInput): ModelEdge {
+function readEdge(data: EdgeData, i: number, isChat: boolean, report: DocumentReport): ModelEdge {
   const at = ["edges", i]
   const id = data.id ?? `${i + 1}`
   const from = data.sourceNodeId ?? data.from_node
   if (from === undefined) {
-    const field = isChat ? "sourceNodeId" : "from_node"
-    report.error("MISSING_FIELD", `Edge ${id} has no ${field}`, document.place(at))
+    report.error("MISSING_FIELD", `Edge ${id} has no ${isChat ? "sourceNodeId" : "from_node"}`, at)
   }
   const to = data.targetNodeId ?? data.to_node ?? null
   if (data.targetNodeId === undefined && data.to_node === undefined) {
-    const field = isChat ? "targetNodeId" : "to_node"
-    report.error(
-      "MISSING_FIELD",
-      `Edge ${id} has no ${field}: null is for the end of the run`,
-      document.place(at),
-    )
+    const message = `Edge ${id} has no ${isChat ? "targetNodeId" : "to_node"}: use null to end the run`
+    report.error("MISSING_FIELD", message, at)
   }
-  const value = data.conditionValue ?? textIn(data.condition)
-  const isAlways = data.conditionType === "ALWAYS" || value === undefined || value === ""
-  checkCondition(data, id, at, document, report)
-  return { id, from: from ?? "", to, when: isAlways ? undefined : value, at }
-}
-
-function checkCondition(data: EdgeData, id: string, at: Path, document: Document, report: Report): void {
   const { conditionType, conditionValue } = data
+  const path = [...at, "conditionValue"]
   if (conditionType === "CONDITIONAL" && !conditionValue) {
-    const text = `Edge ${id} is CONDITIONAL and has no conditionValue`
-    report.error("VALUE_MISSING", text, document.place([...at, "conditionValue"]))
+    report.error("VALUE_MISSING", `Edge ${id} is CONDITIONAL but has no conditionValue`, path)
   }
   if (conditionType === "ALWAYS" && conditionValue) {
-    const text = `Edge ${id} is ALWAYS: its conditionValue does nothing`
-    report.warning("VALUE_UNUSED", text, document.place([...at, "conditionValue"]))
+    report.warning("VALUE_UNUSED", `Edge ${id} is ALWAYS, so its conditionValue has no effect`, path)
   }
-}
-
-export function textIn(value: string | boolean | null | undefined): string | undefined {
-  if (value === null || value === undefined) return undefined
-  return String(value)
+  const value = conditionValue ?? textIn(data.condition)
+  const isAlways = conditionType === "ALWAYS" || value === undefined || value === ""
+  return { id, from: from ?? "", to, when: isAlways ? undefined : value, at }
 }
 
 function readLimits(data: GraphData, isChat: boolean, maxSteps: number | undefined): Limits {
@@ -123,7 +109,7 @@ function readLimits(data: GraphData, isChat: boolean, maxSteps: number | undefin
   }
 }
 
-/** Fields of a node whose texts may have `${NAME}` in them. */
+/** Fields of a node that may contain `${NAME}`. */
 const FILLED = ["agentId", "agent_id", "file", "to"] as const
 
 function filled(data: NodeData, at: Path, input: DialectInput): NodeData {
@@ -135,10 +121,10 @@ function filled(data: NodeData, at: Path, input: DialectInput): NodeData {
   return { ...data, ...changed }
 }
 
-function fill(source: string, at: Path, { options, document, report }: DialectInput): string {
+function fill(source: string, at: Path, { options, report }: DialectInput): string {
   const { variables: own = {}, secrets = {} } = options
   const env = environmentOf(options)
-  // What is filled in here is recorded.
+  // These fields are recorded.
   const lookup = (name: string) =>
     Object.hasOwn(secrets, name)
       ? secretReference(name)
@@ -147,19 +133,66 @@ function fill(source: string, at: Path, { options, document, report }: DialectIn
         : env[name]
   const { text, missing } = variables(source, lookup)
   for (const { name, start, end } of missing) {
-    const place = document.place(at, { from: start, to: end })
-    const message = `The variable ${name} has no value: set it, or write \${${name}:-default}`
-    report.error("VARIABLE_MISSING", message, place, nearest(name, Object.keys(own)))
+    const message = `The variable ${name} has no value: set it, or use \${${name}:-default}`
+    const suggestion = nearest(name, Object.keys(own))
+    report.error("VARIABLE_MISSING", message, at, suggestion, { from: start, to: end })
   }
   return text
 }
 
-/** As the file writes it. */
-export function typeName({ isChat }: GraphModel, type: NodeType): string {
-  return isChat ? type.toUpperCase() : type
+/** With the branches of fan-outs and the options of decisions as edges. */
+export function withImpliedEdges(model: GraphModel, report: DocumentReport): GraphModel {
+  let edges = model.edges
+  for (const node of model.nodes) {
+    if (node.type === "decision")
+      edges = [...edges, ...missing(node, "options", node.data.options ?? [], edges)]
+    if (node.type === "fanout" && node.data.branches !== undefined) {
+      edges = fannedOut(node, node.data.branches, edges, report)
+    }
+  }
+  return { ...model, edges }
 }
 
-/** `an AGENT`, `a merge`. */
-export function aType(model: GraphModel, type: NodeType): string {
-  return `${type === "agent" ? "an" : "a"} ${typeName(model, type)}`
+function missing(
+  node: ModelNode,
+  field: string,
+  targets: readonly NodeId[],
+  edges: readonly ModelEdge[],
+): readonly ModelEdge[] {
+  const drawn = new Set(edges.filter(({ from }) => from === node.id).map(({ to }) => to))
+  return targets.flatMap((to, i) => {
+    if (drawn.has(to)) return []
+    drawn.add(to)
+    return [
+      { id: `${node.id}.${field}[${i}]`, from: node.id, to, when: undefined, at: [...node.at, field, i] },
+    ]
+  })
+}
+
+/** A fan-out's edges to other nodes continue those branches that have no edge of their own. */
+function fannedOut(
+  node: ModelNode,
+  branches: readonly NodeId[],
+  edges: readonly ModelEdge[],
+  report: DocumentReport,
+): readonly ModelEdge[] {
+  const own = edges.filter(({ from }) => from === node.id)
+  const after = own.filter(({ to }) => to === null || !branches.includes(to))
+  const open = branches.filter((branch) => !edges.some(({ from }) => from === branch))
+  if (after.length > 0 && open.length === 0) {
+    for (const { id, at } of after) {
+      const message = `Edge ${id} leads from a fanout to a node that is not one of its branches: start it where the branches end`
+      report.error("FANOUT_EDGE", message, at)
+    }
+  }
+  const going = open.flatMap((from) =>
+    after.map((edge) => ({ ...edge, id: `${edge.id} from ${from}`, from })),
+  )
+  // In the order of `branches`.
+  const drawn = branches.flatMap((branch) => own.find(({ to }) => to === branch) ?? [])
+  const others = edges.filter(({ from }) => from !== node.id)
+  const all = [...others, ...going, ...drawn]
+  const made = missing(node, "branches", branches, all)
+  const ordered = branches.flatMap((branch) => [...drawn, ...made].find(({ to }) => to === branch) ?? [])
+  return [...others, ...going, ...new Set(ordered)]
 }

@@ -80,7 +80,7 @@ describe("a decision", () => {
     expect(prompts.at(-1)).toBe("enough")
   })
 
-  test("asks an agent, who is told the options", async () => {
+  test("asks an agent, which receives the options", async () => {
     const graph = decided({ agent_id: "judge" })
     const { prompts, agents, visited } = await play(graph, {
       think: ["t"],
@@ -99,7 +99,7 @@ describe("a decision", () => {
     const warnings: string[] = []
     for await (const event of workflow.stream("Go")) if (event.type === "log") warnings.push(event.message)
     expect(warnings).toEqual([
-      '"d" decided for "nowhere", which is none of its options: it goes to "search".',
+      '"d" chose "nowhere", which is not one of its options; it continues with "search".',
     ])
     expect(model.calls.map(({ agent }) => agent)).toEqual(["think", "search", "think", "write"])
   })

@@ -1,18 +1,19 @@
-/** How the nodes of a graph hang together: which ways lead where, where they part, and where they meet again. */
-import { type Adjacency, cycles, reachable } from "../../core/analysis.ts"
+/** How the nodes of a graph are connected: where routes lead, where lanes open, and where they merge. */
+
 import type { NodeId } from "../../core/index.ts"
-import { edgesFrom, type GraphModel, type ModelNode } from "./graph-model.ts"
+import { type Adjacency, cycles, reachable } from "../../core/internal.ts"
+import { edgesFrom, type GraphModel, isChosenByName, type ModelNode } from "./graph-model.ts"
 
 export class Topology {
   readonly model: GraphModel
   readonly byId: ReadonlyMap<NodeId, ModelNode>
   readonly handoff: ModelNode | undefined
-  /** Nodes that parallel nodes run, and which those are. */
+  /** Members of parallel nodes, and the nodes that run them. */
   readonly members: ReadonlyMap<NodeId, readonly NodeId[]>
   readonly #targeted: ReadonlySet<NodeId | null>
   readonly next: Adjacency
   readonly reached: ReadonlySet<NodeId>
-  /** Nodes that several ways are begun at, and where those meet again. */
+  /** Nodes that open lanes, and the merges that join them. */
   readonly openers: ReadonlyMap<NodeId, NodeId | undefined>
 
   constructor(model: GraphModel) {
@@ -35,7 +36,6 @@ export class Topology {
     return this.model.nodes.filter(({ id }) => this.reached.has(id))
   }
 
-  /** The agents whose tools it runs. */
   callersOf(executor: NodeId): readonly ModelNode[] {
     const { nodes, edges } = this.model
     return nodes.filter(
@@ -43,10 +43,9 @@ export class Topology {
     )
   }
 
-  /** Only one of its edges is followed. */
   isExclusive({ type }: ModelNode): boolean {
     if (type === "conditional" || type === "loop" || type === "decision") return true
-    return this.model.isChat && (type === "agent" || type === "tool_executor" || type === "human_handoff")
+    return isChosenByName(this.model, type)
   }
 
   isOpener(node: ModelNode): boolean {
@@ -55,7 +54,7 @@ export class Topology {
     return !this.isExclusive(node) && new Set(targets).size > 1
   }
 
-  /** Nothing comes after it: what it leaves is a result. */
+  /** No node follows: its output is a result. */
   isTerminal({ id, type }: ModelNode): boolean {
     if (this.model.exits !== undefined) return this.model.exits.includes(id)
     return (
@@ -63,7 +62,7 @@ export class Topology {
     )
   }
 
-  /** A way may end there. */
+  /** A lane may end there. */
   mayEnd(node: ModelNode): boolean {
     if (this.#isMemberOnly(node.id)) return false
     const edges = edgesFrom(this.model, node.id)
@@ -75,12 +74,11 @@ export class Topology {
     return !this.isExclusive(node) && edges.every(({ when }) => when !== undefined)
   }
 
-  /** Groups of nodes that lie on a common cycle. */
   cycles(): readonly (readonly NodeId[])[] {
     return cycles([...this.reached], this.next)
   }
 
-  /** Of each of those, one cycle. */
+  /** One cycle of each group. */
   roundTrips(): readonly (readonly NodeId[])[] {
     return roundTrips(
       this.nodes.map(({ id }) => id),
@@ -88,7 +86,7 @@ export class Topology {
     )
   }
 
-  /** Nodes that several ways can lead through at the same time. */
+  /** Nodes that several lanes can lead through at the same time. */
   sharedNodes(): ReadonlySet<NodeId> {
     const shared = new Set<NodeId>()
     for (const [opener, merge] of this.openers) {
@@ -106,7 +104,7 @@ export class Topology {
     return [...new Set(edgesFrom(this.model, id).flatMap(({ to }) => to ?? []))]
   }
 
-  /** A parallel node runs it, and no way of its own leads to it. */
+  /** Only a parallel node leads to it. */
   #isMemberOnly(id: NodeId): boolean {
     return this.members.has(id) && !this.#targeted.has(id)
   }
@@ -119,7 +117,7 @@ export class Topology {
     return [...drawn, ...members, ...parents, ...this.#spoken(node)].filter((id) => this.byId.has(id))
   }
 
-  /** Where a conversation goes on without an edge. */
+  /** Where a conversation continues without an edge. */
   #spoken({ id, type }: ModelNode): readonly NodeId[] {
     const { model } = this
     if (!model.isChat) return []
@@ -129,7 +127,7 @@ export class Topology {
     return [model.entry, ...model.nodes.filter((one) => one.type === "agent").map((one) => one.id)]
   }
 
-  /** Of the merges that most of its branches lead to, the nearest. */
+  /** The nearest of the merges that most of its branches lead to. */
   #mergeOf({ id }: ModelNode): NodeId | undefined {
     const distances = this.#branchesOf(id).map((branch) => distancesFrom(this.next, branch))
     const merges = this.model.nodes.filter(({ type, id: one }) => type === "merge" && one !== id)
@@ -159,7 +157,7 @@ function distancesFrom(next: Adjacency, from: NodeId): ReadonlyMap<NodeId, numbe
   return distances
 }
 
-/** Of each group of nodes that lie on a common cycle, the shortest way round from the first of them: `a, b, a`. */
+/** For each group of nodes on a common cycle, the shortest cycle from its first node: `a, b, a`. */
 export function roundTrips(nodes: readonly NodeId[], next: Adjacency): readonly (readonly NodeId[])[] {
   const order = new Map(nodes.map((id, i) => [id, i]))
   return cycles(nodes, next).map((group) => {
@@ -178,7 +176,7 @@ function roundTrip(start: NodeId, next: Adjacency): readonly NodeId[] {
     }
     if (before.has(start)) break
   }
-  const way = [start]
-  for (let id = before.get(start); id !== undefined && id !== start; id = before.get(id)) way.unshift(id)
-  return [start, ...way]
+  const trip = [start]
+  for (let id = before.get(start); id !== undefined && id !== start; id = before.get(id)) trip.unshift(id)
+  return [start, ...trip]
 }

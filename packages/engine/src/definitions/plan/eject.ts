@@ -1,20 +1,19 @@
 /** Prints a plan as TypeScript: the same calls, with the builder's, in a module that exports the workflow. */
-import type { PlanFunctions } from "./functions.ts"
 import {
   type Arg,
   Call,
   callWith,
   Later,
   type Plan,
+  type PlanFunctions,
   type PlannedCall,
   type PlannedWorkflow,
   type PlanType,
   Ref,
 } from "./plan.ts"
-import { printImport, printMethod, printStatement } from "./print-code.ts"
 
 export interface EjectOptions {
-  /** Said at the top: where it came from. */
+  /** A comment at the top. */
   readonly note?: string | undefined
 }
 
@@ -29,7 +28,7 @@ export function eject(plan: Plan, functions: PlanFunctions, options: EjectOption
   }
   const lines = [...imports]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([from, names]) => printImport([...names].sort(), from))
+    .map(([from, names]) => joined("import {", [...names].sort(), `} from ${quote(from)}`, TOP))
   const body = plan.values.map((value) => `${printValue(value, value.name === plan.main)}\n`)
   const note = options.note === undefined ? [] : [`// ${options.note.replace(/[\r\n\u2028\u2029]+/g, " ")}`]
   return `${[...note, ...lines, "", ...body, `export default ${plan.main}`].join("\n")}\n`
@@ -37,18 +36,21 @@ export function eject(plan: Plan, functions: PlanFunctions, options: EjectOption
 
 function printValue(value: PlannedCall | PlannedWorkflow, isMain: boolean): string {
   const { name } = value
-  if ("call" in value) return printStatement(`const ${name} = `, value.call.make, value.call.args)
-  const { make, args } = workflowCall(value)
-  const head = printStatement(`${isMain ? "export " : ""}const ${name} = `, make, args)
-  const chain = value.wires.map(({ method, args: given }) => printMethod(method, withoutEnd(given)))
-  return [head, ...chain, printMethod("build", [])].join("\n")
+  const head = `${isMain && "wires" in value ? "export " : ""}const ${name} = `
+  const { make, args } = "call" in value ? value.call : workflowCall(value)
+  const statement = head + printCall(make, args, { ...TOP, column: head.length })
+  if ("call" in value) return statement
+  const methods = [...value.wires, { method: "build", args: [] }].map(({ method, args: own }) =>
+    printCall(`  .${method}`, withoutEnd(own), { ...TOP, depth: 1 }),
+  )
+  return [statement, ...methods].join("\n")
 }
 
 function workflowCall({ title, options }: PlannedWorkflow): Call {
   return callWith("workflow", [title], options)
 }
 
-/** Arguments at the end that are not given. */
+/** Drops undefined arguments at the end. */
 function withoutEnd(args: readonly Arg[]): readonly Arg[] {
   return args.slice(0, args.findLastIndex((arg) => arg !== undefined) + 1)
 }
@@ -57,7 +59,7 @@ function argsOf(value: PlannedCall | PlannedWorkflow): readonly Arg[] {
   return "call" in value ? [value.call] : [workflowCall(value), ...value.wires.flatMap(({ args }) => args)]
 }
 
-/** The functions that are called for these, and the types that are named. */
+/** The functions and types that an argument uses. */
 function* usedBy(arg: Arg): Generator<string | PlanType> {
   if (typeof arg !== "object" || arg === null || arg instanceof Ref) return
   if (arg instanceof Call) {
@@ -67,4 +69,98 @@ function* usedBy(arg: Arg): Generator<string | PlanType> {
     if (arg.of !== undefined) yield arg.of
     yield* usedBy(arg.arg)
   } else for (const one of Object.values(arg)) yield* usedBy(one as Arg)
+}
+
+const WIDTH = 100
+
+/** Where printed code begins. */
+interface Position {
+  /** The indentation, in units of two spaces. */
+  readonly depth: number
+  /** Characters before it on its line. */
+  readonly column: number
+  /** Characters after it. */
+  readonly tail: number
+}
+
+const TOP: Position = { depth: 0, column: 0, tail: 0 }
+
+function printCall(make: string, args: readonly Arg[], at: Position): string {
+  const parts = args.map((arg) => printArg(arg, below(at)))
+  const whole = joined(`${make}(`, parts, ")", at)
+  const last = args.at(-1)
+  if (!whole.includes("\n") || !opens(last)) return whole
+  // The last argument may start on the line of the call.
+  const head = `${make}(${parts
+    .slice(0, -1)
+    .map((part) => `${part}, `)
+    .join("")}`
+  if (head.includes("\n")) return whole
+  const text = `${head}${printArg(last, { ...at, column: at.column + head.length, tail: at.tail + 1 })})`
+  return at.column + text.indexOf("\n") <= WIDTH ? text : whole
+}
+
+function opens(arg: Arg): boolean {
+  if (typeof arg === "string") return arg.includes("\n")
+  return typeof arg === "object" && arg !== null && !(arg instanceof Ref)
+}
+
+function printArg(arg: Arg, at: Position): string {
+  if (arg instanceof Ref) return arg.name
+  if (arg instanceof Call) return printCall(arg.make, arg.args, at)
+  if (arg instanceof Later) {
+    const head = arg.of === undefined ? "() => " : `(): ${arg.of.name}[] => `
+    const [open, close] = isPlainObject(arg.arg) ? [`${head}(`, ")"] : [head, ""]
+    const inside = { ...at, column: at.column + open.length, tail: at.tail + close.length }
+    return open + printArg(arg.arg, inside) + close
+  }
+  if (typeof arg === "string") return arg.includes("\n") ? block(arg) : quote(arg)
+  if (typeof arg !== "object" || arg === null) return String(arg)
+  if (Array.isArray(arg)) {
+    const items = arg.map((one: Arg) => printArg(one, below(at)))
+    return joined("[", items, "]", at)
+  }
+  const properties = Object.entries(arg).flatMap(([key, value]) =>
+    value === undefined ? [] : [printProperty(key, value, below(at))],
+  )
+  return joined("{", properties, "}", at)
+}
+
+function isPlainObject(arg: Arg): boolean {
+  if (typeof arg !== "object" || arg === null || Array.isArray(arg)) return false
+  return !(arg instanceof Ref || arg instanceof Call || arg instanceof Later)
+}
+
+function printProperty(key: string, value: Arg, at: Position): string {
+  // A plain `__proto__` would set the prototype instead of a property.
+  const name = key === "__proto__" ? '["__proto__"]' : /^[A-Za-z_$][\w$]*$/.test(key) ? key : quote(key)
+  const text = printArg(value, { ...at, column: at.column + name.length + 2 })
+  return value instanceof Ref && name === text ? name : `${name}: ${text}`
+}
+
+function below({ depth }: Position): Position {
+  return { depth: depth + 1, column: (depth + 1) * 2, tail: 1 }
+}
+
+function joined(open: string, parts: readonly string[], close: string, at: Position): string {
+  if (parts.length === 0) return open + close
+  const pad = open.endsWith("{") ? " " : ""
+  const flat = `${open}${pad}${parts.join(", ")}${pad}${close}`
+  if (!flat.includes("\n") && at.column + flat.length + at.tail <= WIDTH) return flat
+  const indent = "  ".repeat(at.depth)
+  return `${open}\n${parts.map((part) => `${indent}  ${part},\n`).join("")}${indent}${close}`
+}
+
+/** Line separators that JSON does not escape, and characters that change the text direction. */
+const UNSEEN = /[\u200e\u200f\u2028-\u202e\u2066-\u2069]/
+
+function quote(text: string): string {
+  const isUnseen = new RegExp(UNSEEN, "g")
+  return JSON.stringify(text).replace(isUnseen, (character) => `\\u${character.charCodeAt(0).toString(16)}`)
+}
+
+/** A template literal for a string of several lines, unless it has control characters or lone surrogates. */
+function block(text: string): string {
+  if (UNSEEN.test(text) || /[^\P{Cc}\n\t]|\p{Cs}/u.test(text)) return quote(text)
+  return `\`${text.replace(/[\\`]|\$\{/g, (character) => `\\${character}`)}\``
 }

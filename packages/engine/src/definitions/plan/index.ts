@@ -1,6 +1,5 @@
 /** Definitions as calls: linked to workflows, or printed as TypeScript. */
 export { eject } from "./eject.ts"
-export { functionsFrom, type PlanFunction, type PlanFunctions } from "./functions.ts"
 export { type Linked, link } from "./link.ts"
 export {
   type Arg,
@@ -8,10 +7,14 @@ export {
   Call,
   call,
   callWith,
+  definedArgs,
+  functionsFrom,
   later,
   type Plan,
+  type PlanFunction,
+  type PlanFunctions,
   Ref,
+  reachable,
   SUPERSTEPS,
 } from "./plan.ts"
 export { PlanWriter, WorkflowWriter } from "./plan-writer.ts"
-export { reachable } from "./reachable.ts"

@@ -1,12 +1,20 @@
-/** Makes what a plan says. */
+/** Makes the calls of a plan. */
 import { type Workflow, type WorkflowBuilder, workflow } from "../../builder/index.ts"
 import { SuperstepError } from "../../core/index.ts"
-import type { PlanFunctions } from "./functions.ts"
-import { type Arg, Call, Later, type Plan, type PlannedWorkflow, Ref, type Wire } from "./plan.ts"
+import {
+  type Arg,
+  Call,
+  Later,
+  type Plan,
+  type PlanFunctions,
+  type PlannedWorkflow,
+  Ref,
+  type Wire,
+} from "./plan.ts"
 
 export interface Linked {
   readonly workflow: Workflow<never, unknown>
-  /** Everything that was made, by its name in the plan. */
+  /** Every value by its name in the plan. */
   readonly values: ReadonlyMap<string, unknown>
 }
 
@@ -23,7 +31,7 @@ export function link(plan: Plan, functions: PlanFunctions): Linked {
   const callOf = ({ make, args }: Call): unknown => {
     const found = Object.hasOwn(functions, make) ? functions[make] : undefined
     if (found === undefined) {
-      const text = `The definition needs "${make}", which is not there. Give it with the other functions.`
+      const text = `The definition needs the function "${make}". Pass it in the option \`functions\`.`
       throw new SuperstepError("FUNCTION_MISSING", text)
     }
     return found.make(...(args.map(made) as never[]))
@@ -45,8 +53,8 @@ function wired(
   { method, args }: Wire,
   made: (arg: Arg) => unknown,
 ): WorkflowBuilder {
-  // The plan's writer has seen to the types that the builder would see to.
-  const connect = builder[method] as (...given: unknown[]) => unknown
+  // The compiler of the dialect guarantees the types that the builder checks.
+  const connect = builder[method] as (...args: unknown[]) => unknown
   return connect.apply(builder, args.map(made)) as WorkflowBuilder
 }
 

@@ -1,4 +1,4 @@
-/** Writes a plan: gives every value a name that TypeScript can have, and keeps the order in which they are made. */
+/** Writes a plan: gives every value a TypeScript identifier, and keeps the order of the calls. */
 import {
   type Arg,
   type ArgObject,
@@ -14,22 +14,21 @@ import {
 export class PlanWriter {
   readonly #values: (PlannedCall | PlannedWorkflow)[] = []
   readonly #names = new Set<string>(RESERVED)
-  /** How often each name was wanted. */
-  readonly #wanted = new Map<string, number>()
+  /** How often each name was requested. */
+  readonly #requested = new Map<string, number>()
 
-  /** The names of the functions it may call are not given to values. */
+  /** Values do not take the names of functions. */
   constructor(functions: Iterable<string>) {
     for (const name of functions) this.#names.add(name)
   }
 
-  /** A value, named after what it stands for. */
   value(wanted: string, call: Call): Ref {
     const name = this.#name(wanted)
     this.#values.push({ name, call })
     return new Ref(name)
   }
 
-  /** Names now what is made later: for values that name each other. */
+  /** Reserves the name of a value that is made later, for values that refer to each other. */
   reserve(wanted: string): Ref {
     return new Ref(this.#name(wanted))
   }
@@ -52,9 +51,9 @@ export class PlanWriter {
   #name(wanted: string): string {
     const base = identifier(wanted)
     let name = base
-    let n = this.#wanted.get(base) ?? 1
+    let n = this.#requested.get(base) ?? 1
     while (this.#names.has(name)) name = `${base}${++n}`
-    this.#wanted.set(base, n)
+    this.#requested.set(base, n)
     this.#names.add(name)
     return name
   }
@@ -75,25 +74,25 @@ export class WorkflowWriter {
     return this
   }
 
-  /** All its nodes are made. */
+  /** Adds the workflow to the plan. */
   done(): Ref {
     this.#onDone(this.#wires)
     return this.ref
   }
 }
 
-/** A name of a step deep inside of blocks is long: its last words tell it best. */
-const LONGEST = 60
+/** Long names of nested steps keep their last words. */
+const MAX_LENGTH = 60
 
 /** `2n-chat: router` becomes `_2nChatRouter`. */
 function identifier(text: string): string {
   const words = text.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== "")
   let length = words.join("").length
-  while (words.length > 1 && length > LONGEST) length -= words.shift()?.length ?? 0
+  while (words.length > 1 && length > MAX_LENGTH) length -= words.shift()?.length ?? 0
   const [first = "value", ...rest] = words
   const name = first + rest.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("")
   const start = /^\p{ID_Start}/u.test(name) ? name.charAt(0).toLowerCase() + name.slice(1) : `_${name}`
-  return [...start].filter((sign) => /[\p{ID_Continue}$]/u.test(sign)).join("")
+  return [...start].filter((character) => /[\p{ID_Continue}$]/u.test(character)).join("")
 }
 
 const RESERVED = (

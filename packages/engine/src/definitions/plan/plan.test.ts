@@ -2,9 +2,8 @@
 import { describe, expect, test } from "vitest"
 import { type Node, node } from "../../builder/index.ts"
 import { eject } from "./eject.ts"
-import { functionsFrom } from "./functions.ts"
 import { link } from "./link.ts"
-import { type Arg, call, later, type Plan } from "./plan.ts"
+import { type Arg, call, functionsFrom, later, type Plan } from "./plan.ts"
 import { PlanWriter } from "./plan-writer.ts"
 
 const calls: string[] = []
@@ -43,13 +42,13 @@ describe("linking", () => {
 
   test("a function that is not there is named", () => {
     const { word: _, ...others } = functions
-    expect(() => link(sentence(), others)).toThrow('The definition needs "word"')
+    expect(() => link(sentence(), others)).toThrow('The definition needs the function "word"')
   })
 
   test("names of Object.prototype are no functions", () => {
     const writer = new PlanWriter([])
     const plan = writer.plan(writer.value("x", call("constructor", "return 1")))
-    expect(() => link(plan, functions)).toThrow('The definition needs "constructor"')
+    expect(() => link(plan, functions)).toThrow('The definition needs the function "constructor"')
   })
 })
 
@@ -173,7 +172,7 @@ export default main
     return eject(plan, functionsFrom("f", { f: () => 1 }), { note })
   }
 
-  test("only a value is written by its name alone, not a text or a word that looks like its key", () => {
+  test("only a value is written by its name alone, not a string or a word that looks like its key", () => {
     const data = { "a-b": "a-b", null: null, true: true, x: "x", undefined: 1 }
     expect(ejectedArg(data)).toContain('f({ "a-b": "a-b", null: null, true: true, x: "x", undefined: 1 })')
     const writer = new PlanWriter(["f"])
@@ -182,7 +181,7 @@ export default main
     expect(eject(plan, functionsFrom("f", { f: () => 1 }))).toContain("const y = f({ model })")
   })
 
-  test("a text that a file cannot hold as it is stands in quotes, on one line", () => {
+  test("a string that a file cannot hold as it is stands in quotes, on one line", () => {
     expect(ejectedArg("one\ntwo\t\\")).toContain("f(`one\ntwo\t\\\\`)")
     expect(ejectedArg("one\n\u0000two")).toContain('f("one\\n\\u0000two")')
     expect(ejectedArg("one\n\ud800")).toContain('f("one\\n\\ud800")')

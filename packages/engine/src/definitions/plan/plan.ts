@@ -1,11 +1,10 @@
 /**
- * A definition compiled: the calls that make its agents, tools and nodes, and those that wire them, as data. Linked
- * (`link.ts`), they make a workflow; printed (`eject.ts`), they are TypeScript that makes the same one. So what a
- * definition does is settled here, and nothing looks at it again when it runs.
+ * A compiled definition: the calls that make its agents, tools and nodes, and those that wire them, as data. `link.ts` makes
+ * the calls; `eject.ts` prints them as TypeScript that makes the same workflow. Nothing reads the definition again at run time.
  */
 import type { Json } from "../../core/index.ts"
 
-/** A value that was made before, by its name. */
+/** A value by its name. */
 export class Ref {
   readonly name: string
 
@@ -14,7 +13,7 @@ export class Ref {
   }
 }
 
-/** A call of one of the functions that `link` and `eject` know. */
+/** A call of a function of the plan. */
 export class Call {
   readonly make: string
   readonly args: readonly Arg[]
@@ -25,10 +24,10 @@ export class Call {
   }
 }
 
-/** What is not needed before a run: agents that name each other. */
+/** Evaluated when a run needs it, so that agents can refer to each other. */
 export class Later {
   readonly arg: Arg
-  /** What it is a list of. Values that name each other have no type unless it is said. */
+  /** The type of its items. TypeScript cannot infer it for values that refer to each other. */
   readonly of: PlanType | undefined
 
   constructor(arg: Arg, of?: PlanType | undefined) {
@@ -49,7 +48,7 @@ export interface ArgObject {
   readonly [name: string]: Arg
 }
 
-/** Far beyond what any definition needs: loops and visits have limits of their own. */
+/** Effectively unlimited: loops and visits have their own limits. */
 export const SUPERSTEPS = 1_000_000
 
 /** Methods of the builder that a definition may use. */
@@ -84,9 +83,9 @@ export interface PlannedWorkflow {
 }
 
 export interface Plan {
-  /** In the order in which they can be made. */
+  /** Each after the values that it uses. */
   readonly values: readonly (PlannedCall | PlannedWorkflow)[]
-  /** The value that is the definition's workflow. */
+  /** The name of the definition's workflow. */
   readonly main: string
 }
 
@@ -94,12 +93,56 @@ export function call(make: string, ...args: readonly Arg[]): Call {
   return new Call(make, args)
 }
 
-/** Without options where there are none. */
+/** Leaves out options without a value. */
 export function callWith(make: string, args: readonly Arg[], options: ArgObject): Call {
   const isEmpty = Object.values(options).every((value) => value === undefined)
   return new Call(make, isEmpty ? args : [...args, options])
 }
 
+/** The arguments that have a value; undefined if none has. */
+export function definedArgs(args: ArgObject): ArgObject | undefined {
+  const defined = Object.entries(args).filter(([, value]) => value !== undefined)
+  return defined.length === 0 ? undefined : Object.fromEntries(defined)
+}
+
 export function later(arg: Arg, of?: PlanType | undefined): Later {
   return new Later(arg, of)
+}
+
+/** A function that a plan may call, and the entry that ejected code imports it from. */
+export interface PlanFunction {
+  /** The entry of the package, as users import it. */
+  readonly from: string
+  readonly make: (...args: never[]) => unknown
+}
+
+export interface PlanFunctions {
+  readonly [name: string]: PlanFunction
+}
+
+/** Several functions of one entry. */
+export function functionsFrom(
+  from: string,
+  functions: { readonly [name: string]: PlanFunction["make"] },
+): PlanFunctions {
+  return Object.fromEntries(Object.entries(functions).map(([name, make]) => [name, { from, make }]))
+}
+
+/** The values that the workflow uses, directly or through others. */
+export function reachable({ values, main }: Plan): ReadonlySet<string> {
+  const byName = new Map(values.map((value) => [value.name, value]))
+  const found = new Set<string>()
+  const queue: Arg[] = [new Ref(main)]
+  for (let arg = queue.pop(); arg !== undefined || queue.length > 0; arg = queue.pop()) {
+    if (arg instanceof Ref) {
+      const value = byName.get(arg.name)
+      if (value === undefined || found.has(arg.name)) continue
+      found.add(arg.name)
+      if ("call" in value) queue.push(value.call)
+      else queue.push(value.options, ...value.wires.map((wire) => wire.args))
+    } else if (arg instanceof Later) queue.push(arg.arg)
+    else if (arg instanceof Call) queue.push(arg.args)
+    else if (typeof arg === "object" && arg !== null) queue.push(...(Object.values(arg) as Arg[]))
+  }
+  return found
 }

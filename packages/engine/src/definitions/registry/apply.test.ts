@@ -1,13 +1,12 @@
 import * as fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { Json } from "../../core/index.ts"
-import type { Registry } from "../../runtime/index.ts"
+import { type Registry, registryVersion, type StoredDefinition } from "../../runtime/index.ts"
 import { memoryStore } from "../../stores/index.ts"
-import { agentData } from "./agent-rows.ts"
-import { applyAgents, applyDefinition } from "./apply.ts"
+import { agentData } from "./document-rows.ts"
 import { anyDocument, chat, executor } from "./documents.test-support.ts"
-import { exportDefinition } from "./export.ts"
 import type { JsonRecord } from "./record-parts.ts"
+import { applyAgents, applyDefinition, exportDefinition } from "./registry.ts"
 
 /** A registry that counts what is written to it. */
 function counted(): Registry & { writes: number } {
@@ -15,9 +14,9 @@ function counted(): Registry & { writes: number } {
   const counting = {
     ...registry,
     writes: 0,
-    write(change: Parameters<Registry["write"]>[0]) {
+    write(...args: Parameters<Registry["write"]>) {
       counting.writes += 1
-      return registry.write(change)
+      return registry.write(...args)
     },
   }
   return counting
@@ -46,6 +45,40 @@ describe("applying a definition", () => {
     expect(await exportDefinition(registry, "chat")).toEqual(data)
   })
 
+  test("looks again when somebody else wrote between the look and the write", async () => {
+    for (const [meanwhile, outcome] of [
+      [
+        (registry: Registry) => applyDefinition(registry, { ...chat(), description: "theirs" }),
+        { outcome: "changed", changes: [{ fields: [{ before: "theirs", after: "mine" }] }] },
+      ],
+      [(registry: Registry) => registry.write({ removedDefinitions: ["chat"] }), { outcome: "created" }],
+    ] as const) {
+      const { registry } = memoryStore()
+      await applyDefinition(registry, chat())
+      let writes = 0
+      const raced: Registry = {
+        ...registry,
+        async write(...args) {
+          if (++writes === 1) await meanwhile(registry)
+          await registry.write(...args)
+        },
+      }
+      expect(await applyDefinition(raced, { ...chat(), description: "mine" })).toMatchObject(outcome)
+      expect(writes).toBe(2)
+      expect((await registry.definition("chat"))?.workflow.description).toBe("mine")
+    }
+  })
+
+  test("is refused when the document was made from an older version", async () => {
+    const { registry } = memoryStore()
+    await applyDefinition(registry, chat(), { expected: null })
+    const seen = registryVersion((await registry.definition("chat")) as StoredDefinition)
+    await applyDefinition(registry, { ...chat(), description: "theirs" }, { expected: seen })
+    const late = applyDefinition(registry, { ...chat(), description: "mine" }, { expected: seen })
+    await expect(late).rejects.toMatchObject({ code: "REGISTRY_CONFLICT" })
+    expect((await registry.definition("chat"))?.workflow.description).toBe("theirs")
+  })
+
   test("of any document twice changes nothing, and export gives it back", async () => {
     await fc.assert(
       fc.asyncProperty(anyDocument, anyDocument, async (before, data) => {
@@ -68,7 +101,7 @@ describe("applying a definition", () => {
     const reordered = Object.fromEntries(Object.entries(executor).reverse())
     const { outcome, changes } = await applyDefinition(registry, reordered)
     expect(outcome).toBe("changed")
-    expect(changes.map(({ words }) => words)).toEqual(['workflow "report" is written in another order'])
+    expect(changes.map(({ words }) => words)).toEqual(['workflow "report" reordered'])
     expect(JSON.stringify(await exportDefinition(registry, "report"))).toBe(JSON.stringify(reordered))
   })
 
@@ -87,7 +120,7 @@ describe("applying a definition", () => {
 describe("agents that a definition brings", () => {
   const withAgents = (agents: JsonRecord) => ({ ...chat(), agents })
 
-  test("are rows like others, and are told apart", async () => {
+  test("are rows like others, and are distinguished", async () => {
     const { registry } = memoryStore()
     await applyAgents(registry, { router: { model: "m" } })
     const data = withAgents({ router: { model: "n" }, worker: { model: "m" } })

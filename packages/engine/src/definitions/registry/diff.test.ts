@@ -17,7 +17,7 @@ test("a document that is the stored one has no differences", () => {
   expect(words(executor, executor)).toEqual([])
 })
 
-test("added, removed and changed nodes and edges are told by their ids", () => {
+test("added, removed and changed nodes and edges are reported by their ids", () => {
   const [first, second] = list(chat().nodes)
   const after = {
     ...chat(),
@@ -32,7 +32,7 @@ test("added, removed and changed nodes and edges are told by their ids", () => {
   ])
 })
 
-test("fields of the workflow are told as the document names them, those within others with dots", () => {
+test("fields of the workflow are reported as the document names them, those within others with dots", () => {
   const { description: _, ...rest } = chat()
   const before = { ...rest, limits: { max_steps: 5, deep: { a: [1] } } }
   const after = { ...chat(), name: "Talk", limits: { max_steps: 6, deep: { a: [1, 2] }, timeout_ms: 9 } }
@@ -54,7 +54,7 @@ test("fields of the workflow are told as the document names them, those within o
   ])
 })
 
-test("fields are told in the document's own spelling", () => {
+test("fields are reported in the document's own spelling", () => {
   const [start, check] = list(executor.nodes)
   const after = {
     ...executor,
@@ -88,7 +88,7 @@ test("everything is added where nothing is stored", () => {
   expect(changes.every(({ kind }) => kind === "added")).toBe(true)
 })
 
-test("another order of nodes, edges, fields or agents is told as that", () => {
+test("another order of nodes, edges, fields or agents is reported as a new order", () => {
   const agents = { router: { model: "a", prompt: "b" }, worker: {} }
   const before: JsonRecord = { ...chat(), agents }
   for (const after of [
@@ -97,8 +97,8 @@ test("another order of nodes, edges, fields or agents is told as that", () => {
     { ...before, agents: { worker: {}, router: { model: "a", prompt: "b" } } },
     Object.fromEntries(Object.entries(before).reverse()),
   ]) {
-    expect(words(before, after)).toEqual(['workflow "chat" is written in another order'])
+    expect(words(before, after)).toEqual(['workflow "chat" reordered'])
   }
   const after = { ...before, agents: { router: { prompt: "b", model: "a" }, worker: {} } }
-  expect(words(before, after)).toEqual(['agent "router" is written in another order'])
+  expect(words(before, after)).toEqual(['agent "router" reordered'])
 })

@@ -1,9 +1,10 @@
-/** What another document would change of a stored definition, as data and in words. */
+/** What another document would change in a stored definition, as data and in words. */
 import type { Json } from "../../core/index.ts"
-import { canonicalJson, isRecord } from "../../core/reducers.ts"
+import { canonicalJson, isRecord } from "../../core/internal.ts"
 import type { AgentRow, StoredDefinition, WorkflowRow } from "../../runtime/index.ts"
-import { agentData } from "./agent-rows.ts"
+import { clipped } from "../../text/index.ts"
 import {
+  agentData,
   broughtAgents,
   type DefinitionRows,
   documentOf,
@@ -14,23 +15,23 @@ import {
 import type { JsonRecord } from "./record-parts.ts"
 
 export interface DefinitionChange {
-  /** `reordered`: the same content, written in another order. */
+  /** `reordered`: the same content in a different order. */
   readonly kind: "added" | "removed" | "changed" | "reordered"
   readonly of: "workflow" | "node" | "edge" | "agent"
   readonly id: string
-  /** Of what is changed: the fields, as the document names them, with dots where they are within others. */
+  /** The changed fields, as dotted paths of the document. */
   readonly fields: readonly FieldChange[]
   readonly words: string
 }
 
 export interface FieldChange {
   readonly field: string
-  /** Undefined: the field was not there. */
+  /** Undefined: the field did not exist. */
   readonly before: Json | undefined
   readonly after: Json | undefined
 }
 
-/** Nothing when the document is the stored one. `agents` has the stored agents that the document may bring too. */
+/** Empty if nothing changes. `agents` are the stored agents to compare with. */
 export function diffDefinition(
   stored: StoredDefinition | undefined,
   data: Json,
@@ -58,27 +59,27 @@ export function diffRows(
   return [change("reordered", "workflow", stored.workflow.id)]
 }
 
-/** Agents that the stored document brought, and that these no longer have. */
+/** Agents of the stored document that are not among these. */
 export function goneAgents(stored: WorkflowRow, agents: readonly AgentRow[]): readonly string[] {
   const left = new Set(agents.map(({ id }) => id))
   return broughtAgents(stored).filter((id) => !left.has(id))
 }
 
-/** What these agents would change; of those that are stored and not among them nothing is said. */
+/** What these agents would change. Stored agents that are not among them are ignored. */
 export function diffAgents(
   stored: readonly AgentRow[],
   agents: readonly AgentRow[],
 ): readonly DefinitionChange[] {
-  const given = new Set(agents.map(({ id }) => id))
+  const ids = new Set(agents.map(({ id }) => id))
   const changes = diffRecords(
     "agent",
-    stored.filter(({ id }) => given.has(id)).map(record(agentData)),
+    stored.filter(({ id }) => ids.has(id)).map(record(agentData)),
     agents.map(record(agentData)),
   )
-  const said = new Set(changes.map(({ id }) => id))
+  const changed = new Set(changes.map(({ id }) => id))
   const before = new Map(stored.map((agent) => [agent.id, JSON.stringify(agentData(agent))]))
   const reordered = agents.filter((agent) => {
-    const was = said.has(agent.id) ? undefined : before.get(agent.id)
+    const was = changed.has(agent.id) ? undefined : before.get(agent.id)
     return was !== undefined && was !== JSON.stringify(agentData(agent))
   })
   return [...changes, ...reordered.map(({ id }) => change("reordered", "agent", id))]
@@ -93,7 +94,7 @@ function record<R extends { readonly id: string }>(dataOf: (row: R) => JsonRecor
   return (row) => ({ id: row.id, data: dataOf(row) })
 }
 
-/** Without what has rows of its own. */
+/** Without the parts that have their own rows. */
 function workflowData(definition: StoredDefinition): Named {
   const { nodes: _, edges: __, agents: ___, ...data } = documentOf(definition)
   return { id: definition.workflow.id, data }
@@ -138,7 +139,6 @@ function change(
   fields: readonly FieldChange[] = [],
 ): DefinitionChange {
   const name = `${of} "${id}"`
-  if (kind === "reordered") return { kind, of, id, fields, words: `${name} is written in another order` }
   if (kind !== "changed") return { kind, of, id, fields, words: `${name} ${kind}` }
   return { kind, of, id, fields, words: `${name} changed: ${fields.map(inWords).join("; ")}` }
 }
@@ -149,9 +149,9 @@ function inWords({ field, before, after }: FieldChange): string {
   return `${field} ${brief(before)} → ${brief(after)}`
 }
 
-const LONGEST = 60
+const MAX_LENGTH = 60
 
 function brief(value: Json | undefined): string {
   const text = JSON.stringify(value)
-  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST - 1)}…`
+  return text.length <= MAX_LENGTH ? text : clipped(text, MAX_LENGTH - 1)
 }

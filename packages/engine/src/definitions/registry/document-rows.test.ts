@@ -99,13 +99,13 @@ describe("the rows of a document", () => {
   })
 
   test.each<[string, JsonRecord | string, string]>([
-    ["that is no object", "text", "A graph definition is an object with nodes and edges."],
+    ["that is no object", "text", "A graph definition must be an object with nodes and edges."],
     ["without nodes", { id: "w" }, 'Definition "w" has no list of nodes.'],
-    ["with a node that is no object", { id: "w", nodes: [1] }, "The node at place 1 is no object."],
+    ["with a node that is no object", { id: "w", nodes: [1] }, "The node at position 1 is not an object."],
     [
       "with a node without an id",
       { id: "w", nodes: [{ nodeType: "AGENT" }] },
-      "The node at place 1 has no id.",
+      "The node at position 1 has no id.",
     ],
     ["with a node without a type", { id: "w", nodes: [{ id: "n" }] }, 'Node "n" has no nodeType.'],
     [
@@ -116,7 +116,7 @@ describe("the rows of a document", () => {
     [
       "with a node twice",
       { id: "w", nodes: [1, 2].map(() => ({ id: "n", type: "agent" })) },
-      'Node "n" of workflow "w" is given twice.',
+      'Node "n" of workflow "w" appears twice.',
     ],
     [
       "with a node of another workflow",

@@ -1,10 +1,10 @@
 /**
- * A graph definition as rows, and back: what comes back is the document that went in. Both ways of writing graphs have
- * the same rows: nodes with `nodeType` and edges with `sourceNodeId`, and nodes with `type` and edges with `from_node`.
- * What a document leaves out and a column needs follows from the rest of it.
+ * Converts a graph definition to rows, and back to the same document. Both spellings have the same rows: nodes with
+ * `nodeType` and edges with `sourceNodeId`, and nodes with `type` and edges with `from_node`. Required columns that a document
+ * leaves out are derived from the rest of it.
  */
 import type { Json } from "../../core/index.ts"
-import { isRecord } from "../../core/reducers.ts"
+import { isRecord } from "../../core/internal.ts"
 import {
   type AgentRow,
   checkRegistryChange,
@@ -14,7 +14,6 @@ import {
   type StoredDefinition,
   type WorkflowRow,
 } from "../../runtime/index.ts"
-import { agentData, agentsOf } from "./agent-rows.ts"
 import {
   type Column,
   isText,
@@ -50,21 +49,21 @@ const EDGE: readonly Column[] = [
   { name: "conditionType", fits: isText },
   { name: "conditionValue", spellings: ["condition"], fits: isTextOrNull, empty: "written" },
 ]
-/** In a workflow's config: the agents that came in its document. */
+/** The key of the document's agents in a workflow's config. */
 const AGENTS = "$agents"
 
 export interface DefinitionRows {
   readonly definition: StoredDefinition
-  /** Those that the document brings itself. */
+  /** The agents of the document. */
   readonly agents: readonly AgentRow[]
 }
 
-/** `id` is for a document that has none. Throws DEFINITION_INVALID when rows cannot be made or kept. */
+/** `id` is for a document without one. Throws DEFINITION_INVALID if the document cannot be stored. */
 export function rowsOf(data: Json, id?: string): DefinitionRows {
-  if (!isRecord(data)) throw definitionInvalid("A graph definition is an object with nodes and edges")
+  if (!isRecord(data)) throw definitionInvalid("A graph definition must be an object with nodes and edges")
   const { row, config } = takeApart(data, WORKFLOW, (found) => {
     const own = (found.id ?? id ?? "") as string
-    if (own === "") throw definitionInvalid("The definition has no id: give it one, by which it is known")
+    if (own === "") throw definitionInvalid("The definition has no id: add one")
     if (found.nodes === undefined) throw definitionInvalid(`Definition "${own}" has no list of nodes`)
     return {
       name: own,
@@ -98,7 +97,7 @@ export function rowsOf(data: Json, id?: string): DefinitionRows {
   return rows
 }
 
-/** `agents` has those that the document brought, as they are now; one that is gone is left out. */
+/** `agents` has the current agents of the document; removed ones are left out. */
 export function documentOf(
   { workflow, nodes, edges }: StoredDefinition,
   agents: readonly AgentRow[] = [],
@@ -114,7 +113,7 @@ export function documentOf(
   return putTogether(all, own, WORKFLOW)
 }
 
-/** The agents that came in the definition's own document. */
+/** The ids of the agents of the definition's document. */
 export function broughtAgents({ config }: WorkflowRow): readonly string[] {
   const brought = isRecord(config) ? config[AGENTS] : undefined
   if (!isRecord(brought)) return []
@@ -138,13 +137,13 @@ function agentsData({ list, byId }: JsonRecord, agents: readonly AgentRow[]): Js
 
 function records(list: Json | undefined, kind: "node" | "edge"): readonly JsonRecord[] {
   const bad = (list as readonly Json[]).findIndex((one) => !isRecord(one))
-  if (bad >= 0) throw definitionInvalid(`The ${kind} at place ${bad + 1} is no object`)
+  if (bad >= 0) throw definitionInvalid(`The ${kind} at position ${bad + 1} is not an object`)
   return list as readonly JsonRecord[]
 }
 
-function nodeRow(node: JsonRecord, place: number, workflowId: string): NodeRow {
+function nodeRow(node: JsonRecord, position: number, workflowId: string): NodeRow {
   const { row, config } = takeApart(node, NODE, (found) => {
-    const name = typeof found.id === "string" ? `Node "${found.id}"` : `The node at place ${place + 1}`
+    const name = typeof found.id === "string" ? `Node "${found.id}"` : `The node at position ${position + 1}`
     if (found.id === undefined) throw definitionInvalid(`${name} has no id`)
     if (found.nodeType === undefined) throw definitionInvalid(`${name} has no nodeType`)
     return { workflowId, nodeName: found.id }
@@ -157,7 +156,7 @@ function edgeRows(edges: readonly JsonRecord[], workflowId: string): readonly Ed
   return edges.map((edge, i) => {
     const { row, config } = takeApart(edge, EDGE, (found) => {
       const { id, sourceNodeId, targetNodeId, conditionValue } = found
-      const name = typeof id === "string" ? `Edge "${id}"` : `The edge at place ${i + 1}`
+      const name = typeof id === "string" ? `Edge "${id}"` : `The edge at position ${i + 1}`
       if (sourceNodeId === undefined) throw definitionInvalid(`${name} has no sourceNodeId`)
       const conditionType = (conditionValue ?? null) === null ? "ALWAYS" : "CONDITIONAL"
       const made = id === undefined ? { id: freeId(`${sourceNodeId}->${targetNodeId ?? "END"}`, taken) } : {}
@@ -167,7 +166,7 @@ function edgeRows(edges: readonly JsonRecord[], workflowId: string): readonly Ed
   })
 }
 
-/** For an edge that has none: by where it leads, so that it stays the same when others come and go. */
+/** The id of an edge without one. It names its ends, so it stays the same when other edges change. */
 function freeId(wanted: string, taken: Set<string>): string {
   let id = wanted
   for (let n = 2; taken.has(id); n++) id = `${wanted}#${n}`
@@ -175,7 +174,63 @@ function freeId(wanted: string, taken: Set<string>): string {
   return id
 }
 
-/** Where a document does not say: the start node, or the first. */
+/** The default: the start node, or the first. */
 function entrypoint(nodes: readonly NodeRow[]): string {
   return (nodes.find(({ nodeType }) => nodeType === "start") ?? nodes[0])?.id ?? ""
+}
+
+const AGENT: readonly Column[] = [
+  { name: "id", fits: isText },
+  { name: "name", fits: isText },
+  { name: "description", fits: isTextOrNull, empty: "absent" },
+  { name: "prompt", spellings: ["instruction", "instructions"], fits: isTextOrNull, empty: "absent" },
+  { name: "model", fits: isTextOrNull, empty: "absent" },
+  { name: "tools", spellings: ["toolsets"], fits: () => true, empty: "absent" },
+]
+
+/** The row of an agent that a document has under this id. */
+export function agentRow(id: string, data: JsonRecord): AgentRow {
+  // A different `id` is an ordinary field.
+  const columns = AGENT.map((column) =>
+    column.name === "id" ? { ...column, fits: (value: Json) => value === id } : column,
+  )
+  const { row, config } = takeApart(data, columns, (found) => ({ name: id, ...found, id }))
+  return { ...(row as unknown as AgentRow), config }
+}
+
+/** The agent as a document has it. */
+export function agentData(agent: AgentRow): JsonRecord {
+  const { config, ...row } = agent
+  return putTogether(row as Row, config, AGENT)
+}
+
+function isId(id: string): boolean {
+  return id !== "" && isText(id)
+}
+
+/** The rows of agents by id or in a list. Throws DEFINITION_INVALID if they are neither. */
+export function agentRows(agents: Json): readonly AgentRow[] {
+  const rows = agentsOf(agents)
+  if (rows === undefined) {
+    throw definitionInvalid(
+      "Agents must be an object by id (`agents: { writer: { … } }`) or a list of agents with ids",
+    )
+  }
+  checkRegistryChange({ agents: rows })
+  return rows
+}
+
+function agentsOf(agents: Json | undefined): readonly AgentRow[] | undefined {
+  if (Array.isArray(agents)) {
+    const rows = agents.map((agent: Json) =>
+      isRecord(agent) && typeof agent.id === "string" && isId(agent.id)
+        ? agentRow(agent.id, agent)
+        : undefined,
+    )
+    return rows.includes(undefined) ? undefined : (rows as AgentRow[])
+  }
+  if (!isRecord(agents) || !Object.entries(agents).every(([id, agent]) => isId(id) && isRecord(agent))) {
+    return undefined
+  }
+  return Object.entries(agents).map(([id, agent]) => agentRow(id, agent as JsonRecord))
 }

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest"
 import { memoryStore } from "../../stores/index.ts"
-import { applyAgents, applyDefinition } from "./apply.ts"
 import { chat } from "./documents.test-support.ts"
-import { exportDefinition, runnableDefinition } from "./export.ts"
+import { applyAgents, applyDefinition, exportDefinition, runnableDefinition } from "./registry.ts"
 
 test("a definition to be run has the agents of the registry that its nodes name; an exported one has its own", async () => {
   const { registry } = memoryStore()

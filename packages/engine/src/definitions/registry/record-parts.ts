@@ -1,14 +1,14 @@
 /**
- * How a record of a document becomes a row and comes back from it. A field that has a column, under one of its
- * spellings, goes there if its value fits; every other one goes to `config` as it is.
+ * Converts a record of a document to a row, and back. A field goes to the column of one of its spellings if its value fits;
+ * every other field goes to `config` unchanged.
  *
- * R1 What comes back is the record that went in, with its keys in their order: where that does not follow from the row
- *    itself, `config` has the keys under `$keys`.
- * R2 A field that is in `config` comes from there, whatever the columns say.
- * R3 A column that somebody has filled since is written too.
+ * R1 The result is the original record with its keys in order. If the order does not follow from the row, `config` has it
+ *    under `$keys`.
+ * R2 A field in `config` takes precedence over the columns.
+ * R3 A column that was filled later is included too.
  */
 import type { Json } from "../../core/index.ts"
-import { isRecord } from "../../core/reducers.ts"
+import { isRecord } from "../../core/internal.ts"
 import { isPlainText } from "../../text/index.ts"
 
 export interface JsonRecord {
@@ -17,10 +17,10 @@ export interface JsonRecord {
 
 export interface Column {
   readonly name: string
-  /** Other names that documents have for it. */
+  /** Other names in documents. */
   readonly spellings?: readonly string[]
   readonly fits: (value: Json) => boolean
-  /** May be empty. `written`: documents say so with a null; `absent`: they leave the field out. */
+  /** May be empty. `written`: documents have null; `absent`: they leave the field out. */
   readonly empty?: "written" | "absent"
 }
 
@@ -31,7 +31,7 @@ export const isTextOrNull = (value: Json): boolean => value === null || isText(v
 
 const KEYS = "$keys"
 
-/** `complete` gives a value to every column that the record has none for, but for those that may be empty. */
+/** `complete` provides the values of required columns that the record lacks. */
 export function takeApart(
   record: JsonRecord,
   columns: readonly Column[],
@@ -52,12 +52,8 @@ export function takeApart(
   const written = Object.entries(record).filter(([, value]) => value !== undefined)
   const more = written.filter(([key]) => !used.has(key))
   const keys = written.map(([key]) => key)
-  const expected = keysOf(
-    row,
-    columns,
-    more.map(([key]) => key),
-  )
-  const layout: [string, Json][] = sameList(keys, expected) ? [] : [[KEYS, keys]]
+  const others = more.map(([key]) => key)
+  const layout: [string, Json][] = sameList(keys, keysOf(row, columns, others)) ? [] : [[KEYS, keys]]
   const config = [...more.map(([key, value]): [string, Json] => [escaped(key), value as Json]), ...layout]
   return { row, config: config.length === 0 ? null : Object.fromEntries(config) }
 }
@@ -67,23 +63,23 @@ export function putTogether(row: Row, config: Json, columns: readonly Column[]):
   const own = new Map(Object.entries(more).map(([key, value]) => [unescaped(key), value as Json]))
   const order = Array.isArray(keys) ? (keys as string[]) : keysOf(row, columns, [...own.keys()])
   const record: [string, Json][] = []
-  const said = new Set<string>()
+  const included = new Set<string>()
   for (const key of order) {
     const column = columns.find(({ name, spellings = [] }) => name === key || spellings.includes(key))
     if (own.has(key)) record.push([key, own.get(key) as Json])
     else if (column !== undefined) {
-      said.add(column.name)
+      included.add(column.name)
       record.push([key, row[column.name] ?? null])
     }
   }
   for (const { name, empty } of columns) {
-    if (empty === undefined || said.has(name) || (row[name] ?? null) === null) continue
+    if (empty === undefined || included.has(name) || (row[name] ?? null) === null) continue
     if (!own.has(name)) record.push([name, row[name] as Json])
   }
   return Object.fromEntries(record)
 }
 
-/** As they are where nothing says otherwise: the columns in order, then what is beyond them. */
+/** The default order: the columns, then the other fields. */
 function keysOf(row: Row, columns: readonly Column[], more: readonly string[]): string[] {
   const beyond = new Set(more)
   const written = columns.filter(
@@ -92,7 +88,7 @@ function keysOf(row: Row, columns: readonly Column[], more: readonly string[]): 
   return orderOf([...written.map(({ name }) => name), ...more])
 }
 
-/** The order that an object gives to such keys: JavaScript moves whole numbers to the front. */
+/** The order of keys in an object: JavaScript moves integers to the front. */
 function orderOf(keys: readonly string[]): string[] {
   return Object.keys(Object.fromEntries(keys.map((key) => [key, 0])))
 }
@@ -107,7 +103,7 @@ function sameList(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((key, i) => key === b[i])
 }
 
-/** A document may have fields of the names that are ours. */
+/** Documents may contain fields with our reserved names. */
 const OURS = /^\$+(keys|agents)$/
 
 function escaped(key: string): string {

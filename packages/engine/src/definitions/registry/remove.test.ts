@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { memoryStore } from "../../stores/index.ts"
-import { applyAgents, applyDefinition } from "./apply.ts"
 import { chat } from "./documents.test-support.ts"
-import { removeAgent, removeDefinition } from "./remove.ts"
+import { applyAgents, applyDefinition, removeAgent, removeDefinition } from "./registry.ts"
 
 /** A run of the workflow, with this status. */
 function start(
@@ -35,10 +34,10 @@ describe("removing a definition", () => {
     start(store, "a", "running")
     await expect(removeDefinition(store.registry, store, "chat")).rejects.toMatchObject({
       code: "DEFINITION_IN_USE",
-      message: expect.stringMatching(/^Definition "chat" has 1 run in flight: .*--force/),
+      message: expect.stringMatching(/^Definition "chat" has 1 active run: .*--force/),
     })
     start(store, "b", "waiting")
-    await expect(removeDefinition(store.registry, store, "chat")).rejects.toThrow("has 2 runs in flight")
+    await expect(removeDefinition(store.registry, store, "chat")).rejects.toThrow("has 2 active runs")
     expect(await store.registry.definition("chat")).toBeDefined()
     expect(await removeDefinition(store.registry, store, "chat", { force: true })).toMatchObject({ runs: 2 })
     expect(await store.registry.definition("chat")).toBeUndefined()
@@ -77,7 +76,7 @@ describe("removing a definition", () => {
     expect((await registry.agents()).map(({ id }) => id)).toEqual(["worker", "shared", "brought"])
   })
 
-  test("of one that is not there is told", async () => {
+  test("of an unknown one is reported", async () => {
     const store = memoryStore()
     await expect(removeDefinition(store.registry, store, "none")).rejects.toMatchObject({
       code: "DEFINITION_UNKNOWN",

@@ -4,7 +4,7 @@ import { file, problemsOf } from "./steps.test-support.ts"
 const agents = "agents:\n  writer: { model: offline }\n  reader: { model: offline }\n"
 const problems = (workflow: string) => problemsOf(`${agents}workflow:\n${workflow}`)
 
-describe("what is wrong with a steps file is told with its place", () => {
+describe("what is wrong with a steps file is reported with its position", () => {
   test.each([["workflow: []"], ["workflow: { steps: [] }"], ["workflow:"]])("%s: no steps", (workflow) => {
     expect(problemsOf(`${agents}${workflow}\n`)).toEqual([
       "NO_STEPS 4:1 workflow: no steps configured".replace("4:1", workflow === "workflow:" ? "4:1" : "4:11"),
@@ -76,7 +76,7 @@ workflow:
   test("two steps of one id, with both places", () => {
     expect(
       problems("  - { id: a, type: agent, name: writer }\n  - { id: a, type: agent, name: reader }\n"),
-    ).toEqual(['DUPLICATE_STEP 6:11 workflow step[1]: there is a step "a" already, at line 5, column 11'])
+    ).toEqual(['DUPLICATE_STEP 6:11 workflow step[1]: the id "a" is already used at line 5, column 11'])
     expect(problems("  - { id: a/b, type: agent, name: writer }\n")[0]).toMatch(/^STEP_ID_INVALID 5:11/)
   })
 
@@ -97,7 +97,7 @@ workflow:
 `)
     expect(found).toEqual([
       'UNKNOWN_STEP 9:52 There is no step "nobody".',
-      "UNKNOWN_NAME 9:83 There is no $inputt; there are $steps, $input, $env, $run, $vars, $item, $index. ($input?)",
+      "UNKNOWN_NAME 9:83 There is no $inputt; use one of $steps, $input, $env, $run, $vars, $item, $index. ($input?)",
       'UNKNOWN_NAME 10:44 Step "writer" has no "ouput"; it has output, agent. (output?)',
       'UNKNOWN_STEP 12:54 There is no step "y" in "par".',
       'UNKNOWN_STEP 12:88 There is no step "x". ($steps.par.outputs.x?)',
@@ -118,8 +118,8 @@ workflow:
   - { id: r3, type: agent, name: reader, prompt: "{{ $steps.par.outputs[0].ouput }}" }
 `)
     expect(found).toEqual([
-      'UNKNOWN_STEP 11:54 There is no output 2 in "par"; it has 2, counted from 0.',
-      'UNKNOWN_STEP 12:54 There is no output -3 in "par"; it has 2, counted from 0.',
+      'UNKNOWN_STEP 11:54 There is no output 2 in "par"; it has 2, numbered from 0.',
+      'UNKNOWN_STEP 12:54 There is no output -3 in "par"; it has 2, numbered from 0.',
       'UNKNOWN_NAME 13:54 Step "par/x" has no "ouput"; it has output, agent. (output?)',
     ])
   })
@@ -159,17 +159,17 @@ workflow:
   - { type: condition, condition: "$steps.writer.output.ok && $steps.judge.output.goood" }
 `)
     expect(found).toEqual([
-      'OUTPUT_NOT_STRUCTURED 7:36 The agent of step "writer" has no structured_output: "ok" is there only if its answer happens to be JSON.',
-      'OUTPUT_UNKNOWN 7:63 The structured_output of step "judge" does not say "goood"; it says good. (good?)',
+      'OUTPUT_NOT_STRUCTURED 7:36 The agent of step "writer" has no structured_output: "ok" exists only if its answer happens to be JSON.',
+      'OUTPUT_UNKNOWN 7:63 The structured_output of step "judge" has no "goood"; it has good. (good?)',
     ])
   })
 
   test("gotos that lead nowhere, out of a block, or round and round", () => {
     expect(problems("  - { type: agent, name: writer }\n  - { goto: writr }\n")).toEqual([
-      'UNKNOWN_STEP 6:13 workflow step[1]: there is no step "writr" to go to (writer?)',
+      'UNKNOWN_STEP 6:13 workflow step[1]: there is no step "writr" (writer?)',
     ])
     expect(problems("  - { type: agent, name: writer }\n  - { goto: 7 }\n")).toEqual([
-      "UNKNOWN_STEP 6:13 workflow step[1]: there is no step 7 to go to",
+      "UNKNOWN_STEP 6:13 workflow step[1]: there is no step 7",
     ])
     expect(
       problems(`  - { type: agent, name: writer }
@@ -178,12 +178,12 @@ workflow:
       - { type: condition, condition: "true", true: [{ goto: writer }] }
 `),
     ).toEqual([
-      'GOTO_INVALID 8:62 workflow step[1].steps[0].true[0]: "writer" is in another block; a goto stays in its own',
+      'GOTO_INVALID 8:62 workflow step[1].steps[0].true[0]: "writer" is in another block, which a goto cannot enter',
     ])
     expect(problems("  - { id: a, goto: b }\n  - { id: b, goto: a }\n")[0]).toMatch(/^LOOP_WITHOUT_END/)
     expect(problems("  - { id: a, goto: a }\n")[0]).toMatch(/^LOOP_WITHOUT_END/)
     expect(problems("  - { type: agent, name: writer }\n  - { goto: writer }\n")[0]).toMatch(
-      /^LOOP_WITHOUT_END 5:5 workflow step\[0\]: the loop from step "writer" on has no way out/,
+      /^LOOP_WITHOUT_END 5:5 workflow step\[0\]: the loop that starts at step "writer" never ends/,
     )
   })
 
@@ -207,7 +207,7 @@ workflow:
   - { id: end, type: agent, name: reader }
 `)
     expect(found).toEqual([
-      'UNREACHABLE_STEP 7:5 workflow step[2]: no way leads here, so the step "never" never runs',
+      'UNREACHABLE_STEP 7:5 workflow step[2]: step "never" is unreachable and never runs',
     ])
   })
 
@@ -222,7 +222,7 @@ workflow:
         ),
       ),
     ).toEqual([
-      'LOOP_BACK 5:92 workflow step[1].true[0]: it goes back to "a", so its "prompt" does nothing; for a step of its own, write loop: false',
+      'LOOP_BACK 5:92 workflow step[1].true[0]: this step loops back to "a", so its "prompt" has no effect; set loop: false to make it a separate step',
     ])
   })
 })

@@ -48,7 +48,7 @@ describe("a steps workflow whose process dies", () => {
     const { workflow } = load(limited, { model })
     // What checks JSON Schemas is loaded with the first check, which the simulator would wait for in vain.
     await workflow.run("Go").result
-    const { outcome } = await crashTest(workflow, "Go", { seeds: 20 })
+    const { outcome } = await crashTest(workflow, "Go", { seeds: 20, status: "failed" })
     expect(outcome).toMatchObject({
       status: "failed",
       error: "MAX_LOOP_ITERATIONS",
@@ -73,7 +73,7 @@ test("two runs at once do not see each other", async () => {
   const { prompts, systems, agents } = asked(model)
   const last = prompts.filter((_, i) => agents[i] === "b").map((prompt) => prompt.split("\n").at(-1))
   expect(last.sort()).toEqual(["one", "three", "two"])
-  expect(systems.filter((told) => told !== "").sort()).toEqual(["one", "three", "two"])
+  expect(systems.filter((system) => system !== "").sort()).toEqual(["one", "three", "two"])
 })
 
 test("what the journal has grows with the steps, not with their number squared", async () => {

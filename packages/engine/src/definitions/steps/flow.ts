@@ -1,8 +1,6 @@
-/**
- * Steps as a graph: which node comes after which. Branches that end in several places, and ways that end on something that
- * is no step, get a node of their own. A block that is tried again, or limited in time, as a whole is a flow inside a node.
- */
-import { type Document, nearest, type Report } from "../document/index.ts"
+/** Steps as a graph of nodes. A block with retries or a timeout is a box: a flow of its own inside one node. */
+import { nearest } from "../../document/index.ts"
+import type { DocumentReport } from "../dialect-input.ts"
 import {
   everyStep,
   type GotoStep,
@@ -13,7 +11,7 @@ import {
   type Step,
 } from "./step.ts"
 
-/** Where a way leads. `end` is the end of the flow; a branch ends at the end of its block. */
+/** Where a route leads. `end` is the end of the flow; `join` is the end of a branch of a parallel block. */
 export type Target =
   | { readonly to: "node"; readonly id: string; readonly isBack?: boolean | undefined }
   | { readonly to: "end" }
@@ -24,7 +22,7 @@ type Out =
   | { readonly kind: "choice"; readonly yes: Target; readonly no: Target }
   | { readonly kind: "branches"; readonly to: readonly Target[] }
   | { readonly kind: "items"; readonly worker: FlowNode; readonly to: FlowNode; readonly step: MapStep }
-  /** What a worker gives belongs to its map. */
+  /** The result of a worker goes to its map. */
   | { readonly kind: "result" }
 
 type FlowKind = "step" | "when" | "box" | "start" | "end" | "pass" | "finish"
@@ -32,18 +30,16 @@ type FlowKind = "step" | "when" | "box" | "start" | "end" | "pass" | "finish"
 export interface FlowNode {
   readonly id: string
   readonly kind: FlowKind
-  /** The step it is made of; a finish has none. */
+  /** Its step; undefined for the end of the flow. */
   readonly step?: Step | undefined
-  /** The flow inside a box. */
   readonly inside?: Flow | undefined
   readonly isItem?: boolean | undefined
-  /** It has the step's retries and time limit on it. */
+  /** The step's retries and timeout apply to it. */
   readonly hasPolicies?: boolean | undefined
   out: Out
   onError?: Target | undefined
-  /** Of the end of a block: the nodes that its branches end with. */
+  /** At the end of a block: the last nodes of its branches. */
   sources?: string[] | undefined
-  /** Nodes that lead back to it. */
   readonly backs: string[]
 }
 
@@ -53,9 +49,8 @@ export interface Flow {
 }
 
 export interface Drawing {
-  readonly document: Document
-  readonly report: Report
-  /** The list as it is written, for `goto` by number. */
+  readonly report: DocumentReport
+  /** The list in its written order, for `goto` by number. */
   readonly written: readonly Step[]
   readonly steps: readonly Step[]
   readonly index: StepIndex
@@ -89,17 +84,15 @@ export function drawFlow(drawing: Drawing): Flow {
   return new Draft(drawing).flow(drawing.steps, { to: "end" })
 }
 
-/** One flow being drawn. */
 class Draft {
   readonly #drawing: Drawing
   readonly #nodes: FlowNode[] = []
-  readonly #told: Set<string>
-  /** Where gotos lead, by path. */
+  readonly #reported: Set<string>
   readonly #goals = new Map<string, Target>()
 
-  constructor(drawing: Drawing, told = new Set<string>()) {
+  constructor(drawing: Drawing, reported = new Set<string>()) {
     this.#drawing = drawing
-    this.#told = told
+    this.#reported = reported
   }
 
   flow(list: readonly Step[], next: Target): Flow {
@@ -107,7 +100,7 @@ class Draft {
     return { start, nodes: this.#nodes }
   }
 
-  /** Gives where the list begins. */
+  /** Returns where the list begins. */
   #list(list: readonly Step[], next: Target): Target {
     const [first] = list
     for (const [i, step] of list.entries()) {
@@ -117,30 +110,29 @@ class Draft {
     return first === undefined ? next : this.#entry(first)
   }
 
-  /** Where a step begins. */
   #entry(step: Step): Target {
     if (step.data.when !== undefined) return node(`${step.path}?`)
     return step.type === "goto" ? this.#goal(step) : node(step.path)
   }
 
-  /** Where a goto leads, over others that lead on. */
+  /** Where a goto leads, followed through other gotos. */
   #goal(step: GotoStep): Target {
     const { positions, byPath } = this.#drawing.index
-    const ways = new Map<string, { readonly isBack: boolean }>()
+    const passed = new Map<string, { readonly isBack: boolean }>()
     let goal = this.#goals.get(step.path)
     for (let from = step; goal === undefined; goal ??= this.#goals.get(from.path)) {
       const named = this.#targetOf(from)
       const target = byPath.get(named?.enteredAt ?? named?.path ?? "")
       const isBack = (positions.get(target?.path ?? "") ?? 0) <= (positions.get(from.path) ?? 0)
-      ways.set(from.path, { isBack })
+      passed.set(from.path, { isBack })
       if (target === undefined) goal = { to: "end" }
       else if (target.type !== "goto" || target.data.when !== undefined) goal = this.#entry(target)
-      else if (ways.has(target.path)) {
+      else if (passed.has(target.path)) {
         this.#error("LOOP_WITHOUT_END", from, "this goto leads to itself")
         goal = { to: "end" }
       } else from = target
     }
-    for (const [path, { isBack }] of [...ways].reverse()) {
+    for (const [path, { isBack }] of [...passed].reverse()) {
       if (goal.to === "node" && isBack) goal = { ...goal, isBack }
       this.#goals.set(path, goal)
     }
@@ -155,25 +147,22 @@ class Draft {
     const found = typeof target === "number" ? byNumber : here?.get(target)
     if (found?.region === region) return found
     if (byNumber !== undefined || index.ids.has(String(target))) {
-      this.#error("GOTO_INVALID", step, `"${target}" is in another block; a goto stays in its own`)
+      this.#error("GOTO_INVALID", step, `"${target}" is in another block, which a goto cannot enter`)
       return undefined
     }
-    const text = `there is no step ${typeof target === "number" ? target : `"${target}"`} to go to`
-    this.#error("UNKNOWN_STEP", step, text, nearest(String(target), here?.keys() ?? []))
+    const message = `there is no step ${typeof target === "number" ? target : `"${target}"`}`
+    this.#error("UNKNOWN_STEP", step, message, nearest(String(target), here?.keys() ?? []))
     return undefined
   }
 
   #error(code: string, step: Step, what: string, suggestion?: string): void {
-    const { document, report } = this.#drawing
-    // A goto is looked at from several sides.
-    if (this.#told.has(step.where)) return
-    this.#told.add(step.where)
-    const text = `workflow ${step.where}: ${what}`
-    report.error(code, text, document.place([...step.at, "goto"]), suggestion)
+    if (this.#reported.has(step.where)) return
+    this.#reported.add(step.where)
+    this.#drawing.report.error(code, `workflow ${step.where}: ${what}`, [...step.at, "goto"], suggestion)
   }
 
-  #add(given: Omit<FlowNode, "backs">): FlowNode {
-    const made: FlowNode = { ...given, backs: [] }
+  #add(id: string, kind: FlowKind, step: Step, out: Out, more: Partial<FlowNode> = {}): FlowNode {
+    const made: FlowNode = { id, kind, step, out, backs: [], ...more }
     this.#nodes.push(made)
     return made
   }
@@ -182,13 +171,13 @@ class Draft {
     const { path, data } = step
     if (data.when !== undefined) {
       const yes = step.type === "goto" ? this.#goal(step) : node(path)
-      this.#add({ id: `${path}?`, kind: "when", step, out: { kind: "choice", yes, no: next } })
+      this.#add(`${path}?`, "when", step, { kind: "choice", yes, no: next })
     }
     if (step.type === "goto") return
     if (isBoxed(step)) return this.#box(step, next)
     switch (step.type) {
       case "condition": {
-        const made = this.#add({ id: path, kind: "step", step, out: { kind: "next", to: next } })
+        const made = this.#add(path, "step", step, leadsTo(next))
         const [yes, no] = [this.#list(step.yes, next), this.#list(step.no, next)]
         made.out = { kind: "choice", yes, no }
         return
@@ -198,25 +187,19 @@ class Draft {
       case "map":
         return this.#map(step, next)
       default:
-        this.#add({
-          id: path,
-          kind: "step",
-          step,
-          out: { kind: "next", to: next },
-          ...passedOver(step, next),
-        })
+        this.#add(path, "step", step, leadsTo(next), continuation(step, next))
     }
   }
 
   #parallel(step: ParallelStep, next: Target): void {
     const { path } = step
-    const start = this.#add({ id: path, kind: "start", step, out: { kind: "next", to: next } })
-    const end: FlowNode = { id: `${path}#end`, kind: "end", step, out: { kind: "next", to: next }, backs: [] }
+    const start = this.#add(path, "start", step, leadsTo(next))
+    const end: FlowNode = { id: `${path}#end`, kind: "end", step, out: leadsTo(next), backs: [] }
     const entries = step.branches.map((branch, i): Target => {
       const to: Target = { to: "join", block: end, branch: i }
-      // With failures passed over, a branch is one node: what fails in it fails as a whole.
+      // With on_error: continue, a branch is one node, so that it fails as a whole.
       if (step.data.on_error !== "continue" || isOneNode(branch)) return this.#list([branch], to)
-      this.#boxed(branch, [branch], { kind: "next", to }, {})
+      this.#boxed(branch, [branch], leadsTo(to), {})
       return node(branch.path)
     })
     start.out = { kind: "branches", to: entries }
@@ -226,52 +209,41 @@ class Draft {
   #map(step: MapStep, next: Target): void {
     const { path, body, isSingle } = step
     const [only] = body
-    const start = this.#add({ id: path, kind: "start", step, out: { kind: "result" } })
+    const start = this.#add(path, "start", step, { kind: "result" })
     const worker =
       isSingle && only !== undefined
-        ? this.#add({ id: only.path, kind: "step", step: only, out: { kind: "result" } })
+        ? this.#add(only.path, "step", only, { kind: "result" })
         : this.#boxed({ ...step, path: `${path}/*` }, body, { kind: "result" }, { isItem: true })
-    const to = this.#add({ id: `${path}#end`, kind: "end", step, out: { kind: "next", to: next } })
+    const to = this.#add(`${path}#end`, "end", step, leadsTo(next))
     start.out = { kind: "items", worker, to, step }
   }
 
-  /** The step as a whole in one node, with its policies on it; inside it has none. */
+  /** Puts the step into one node, which has its policies. */
   #box(step: Step, next: Target): void {
     const { when, retry, timeout, on_error, ...rest } = step.data
     const data = isBlock(step) ? { ...rest, on_error } : rest
-    const box = this.#boxed(
-      step,
-      [{ ...step, data } as Step],
-      { kind: "next", to: next },
-      { hasPolicies: true },
-    )
-    box.onError = passedOver(step, next).onError
+    const flags = { hasPolicies: true, ...continuation(step, next) }
+    this.#boxed(step, [{ ...step, data } as Step], leadsTo(next), flags)
   }
 
-  #boxed(
-    step: Step,
-    list: readonly Step[],
-    out: Out,
-    flags: Pick<FlowNode, "isItem" | "hasPolicies">,
-  ): FlowNode {
+  #boxed(step: Step, list: readonly Step[], out: Out, more: Partial<FlowNode>): FlowNode {
     const finish = `${step.path}#out`
-    const inside = new Draft(this.#drawing, this.#told).flow(list, node(finish))
-    inside.nodes.push({
-      id: finish,
-      kind: "finish",
-      step,
-      out: { kind: "next", to: { to: "end" } },
-      backs: [],
-    })
-    return this.#add({ id: step.path, kind: "box", step, inside, out, ...flags })
+    const draft = new Draft(this.#drawing, this.#reported)
+    const inside = draft.flow(list, node(finish))
+    draft.#add(finish, "finish", step, leadsTo({ to: "end" }))
+    return this.#add(step.path, "box", step, out, { inside, ...more })
   }
+}
+
+function leadsTo(to: Target): Out {
+  return { kind: "next", to }
 }
 
 function node(id: string): Target {
   return { to: "node", id }
 }
 
-/** Blocks fail as a whole, so what is tried again, and timed, is the whole. */
+/** Retries and timeouts of a block apply to the whole block. */
 function isBoxed(step: Step): boolean {
   const { retry, timeout } = step.data
   if (isBlock(step)) return timeout !== undefined || (retry?.max_attempts ?? 0) > 0
@@ -287,7 +259,7 @@ function isOneNode(step: Step): boolean {
   return listsIn(step).length === 0 || isBoxed(step)
 }
 
-/** A block passes over what fails in it, by itself. */
-function passedOver(step: Step, next: Target): { readonly onError?: Target } {
+/** Where to continue after a failure. Blocks handle the failures of their steps themselves. */
+function continuation(step: Step, next: Target): { readonly onError?: Target } {
   return step.data.on_error === "continue" && !isBlock(step) ? { onError: next } : {}
 }

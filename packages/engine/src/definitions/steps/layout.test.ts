@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { Layout } from "./layout.ts"
+import { Layout } from "./nodes/step-list.ts"
 
 const layout = new Layout(
   [

@@ -3,8 +3,9 @@
  * records or tokens; so what it says about a workflow is another opinion than the engine's.
  */
 import type { Json } from "../../core/index.ts"
-import { parseDocument, Report } from "../document/index.ts"
-import { condition, expression, template } from "../expressions/index.ts"
+import { parseDocument, Report } from "../../document/index.ts"
+import { condition, expression, template } from "../../expressions/index.ts"
+import { DocumentReport } from "../dialect-input.ts"
 import { orderSteps } from "./order-steps.ts"
 import { readSteps } from "./read-steps.ts"
 import { everyStep, type Step } from "./step.ts"
@@ -39,8 +40,9 @@ export function playPlainly(text: string, input: string, say: Say): Played {
     agents: Record<string, unknown>
     workflow: { steps: StepData[]; max_loop_iterations: number }
   }
-  const reading = { document, report: new Report(), agents: Object.keys(agents) }
-  const steps = orderSteps(readSteps(reading, workflow.steps, ["workflow", "steps"]), reading)
+  const report = new DocumentReport(document, new Report())
+  const written = readSteps(report, Object.keys(agents), workflow.steps, ["workflow", "steps"])
+  const steps = orderSteps(written, report)
   const seen: Seen = new Map()
   new Oracle(steps, input, say, workflow.max_loop_iterations).region(steps, seen, [])
   const leaves = [...seen.values()].filter(({ output }) => output !== undefined)

@@ -188,7 +188,7 @@ describe("a map step", () => {
 `
     expect((await play(text("[]"), {})).outputs).toEqual([[]])
     const { error } = await play(text("$input"), {})
-    expect(error?.message).toBe('workflow: map "each" goes over a list, and this gives none: $input')
+    expect(error?.message).toBe('workflow: map "each" needs a list, but this is not a list: $input')
   })
 
   test("goes over a list that a model wrote as text, in a code block too", async () => {

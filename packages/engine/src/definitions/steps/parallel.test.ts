@@ -212,7 +212,7 @@ describe("a failure in a parallel block", () => {
     ])
   })
 
-  test("with on_error: continue the others go on", async () => {
+  test("with on_error: continue the others continue", async () => {
     const text = PARALLEL.replace("id: par_gen", "id: par_gen\n    on_error: continue")
     const { status, prompts } = await play(text, {
       generator: [broken, "two"],

@@ -11,16 +11,15 @@ import {
 } from "../plan/index.ts"
 import type { Flow, FlowNode, Target } from "./flow.ts"
 import type { Step } from "./step.ts"
-import { milliseconds, retryArg } from "./step-policies.ts"
+import type { StepData } from "./step-shape.ts"
 
 interface FlowPlan {
   readonly writer: PlanWriter
-  /** The list of steps. */
   readonly steps: Ref
   readonly maxLoops: number | undefined
-  /** Names that read as something else: those of agents. */
+  /** Names of agents, which nodes do not take. */
   readonly agents: readonly string[]
-  /** The agent of a step, or the one that has its tool; the workflow of a file. */
+  /** The agent, team or workflow of a step. */
   ref(step: Step): Ref
 }
 
@@ -50,84 +49,64 @@ function planNode(node: FlowNode, plan: FlowPlan): Ref {
   const { id, kind, step, backs, out } = node
   if (step === undefined) return writer.value("end", call("stepsEnd", steps))
   const { path, data } = step
-  const name = nameOf(path, plan)
+  const name = valueName(path, plan)
   const loop = backs.length === 0 ? undefined : { after: [...new Set(backs)], limit: maxLoops }
   const last = out.kind === "next" && out.to.to === "end" ? true : undefined
+  const value = (wanted: string, make: string, args: readonly Arg[], options: ArgObject = {}) =>
+    writer.value(wanted, callWith(make, [steps, ...args], options))
   switch (kind) {
     case "when":
-      return writer.value(
-        `${path} when`,
-        callWith("conditionStep", [steps, path, String(data.when)], { node: id, loop }),
-      )
+      return value(`${path} when`, "conditionStep", [path, String(data.when)], { node: id, loop })
     case "box": {
       const box = planFlow(node.inside as Flow, `${path} steps`, path, plan)
-      const policies = node.hasPolicies
-        ? { retry: retryArg(data.retry), timeout: milliseconds(data.timeout) }
-        : {}
-      return writer.value(
-        path,
-        callWith("boxStep", [steps, path, box], {
-          description: data.description,
-          item: node.isItem,
-          ...policies,
-          loop,
-          last,
-        }),
-      )
+      const { description } = data
+      const policies = node.hasPolicies ? policiesOf(data) : {}
+      return value(path, "boxStep", [path, box], { description, item: node.isItem, ...policies, loop, last })
     }
     case "start":
-      if (step.type !== "map") return writer.value(name, callWith("parallelStart", [steps, path], { loop }))
-      return writer.value(name, callWith("mapStart", [steps, path], { over: step.over, loop }))
-    case "end": {
-      const make = step.type === "map" ? "mapEnd" : "parallelEnd"
-      return writer.value(`${path} end`, callWith(make, [steps, path], { last }))
-    }
+      if (step.type !== "map") return value(name, "parallelStart", [path], { loop })
+      return value(name, "mapStart", [path], { over: step.over, loop })
+    case "end":
+      return value(`${path} end`, step.type === "map" ? "mapEnd" : "parallelEnd", [path], { last })
     case "pass":
-      return writer.value(id.replace("#", " branch "), callWith("passStep", [steps, id], {}))
+      return value(id.replace("#", " branch "), "passStep", [id])
     case "finish":
-      return writer.value(`${path} out`, callWith("boxEnd", [steps, path], {}))
+      return value(`${path} out`, "boxEnd", [path])
     case "step":
       return writer.value(name, stepCall(step, plan, { loop, last }))
   }
 }
 
-/** What a step's node is called in code: not as its agent is. */
-function nameOf(path: string, { agents }: FlowPlan): string {
+function policiesOf({ retry, timeout }: StepData): ArgObject {
+  return { retry: retryArg(retry), timeout: milliseconds(timeout) }
+}
+
+/** The name of a step's node in code, which is not its agent's. */
+function valueName(path: string, { agents }: FlowPlan): string {
   return agents.includes(path) ? `${path} step` : path.replaceAll("*", "item")
 }
 
-function stepCall(step: Step, plan: FlowPlan, common: ArgObject) {
+function stepCall(step: Step, plan: FlowPlan, { loop, last }: ArgObject) {
   const { path, data } = step
-  const retry = retryArg(data.retry)
-  const { description } = data
-  const policies = { description, retry, timeout: milliseconds(data.timeout), ...common }
-  const { prompt, choices, schema, to, default: fallback, tool, args } = data
+  const { description, prompt, choices, schema, to, default: fallback, tool, args } = data
+  const policies = { description, ...policiesOf(data), loop }
+  const made = (make: string, more: readonly Arg[], options: ArgObject) =>
+    callWith(make, [plan.steps, path, ...more], { ...options, ...policies, last })
   switch (step.type) {
     case "agent":
-      return callWith("agentStep", [plan.steps, path, plan.ref(step)], { prompt, ...policies })
+      return made("agentStep", [plan.ref(step)], { prompt })
     case "workflow":
     case "team":
     case "research":
-      return callWith("workflowStep", [plan.steps, path, plan.ref(step)], { prompt, ...policies })
+      return made("workflowStep", [plan.ref(step)], { prompt })
     case "tool":
-      return callWith("toolStep", [plan.steps, path, plan.ref(step)], {
-        tool,
-        args: args as Arg,
-        ...policies,
-      })
-    case "human": {
-      const question = { prompt, choices, schema: schema as Arg, to, default: fallback }
-      return callWith("humanStep", [plan.steps, path], { ...question, ...policies })
-    }
+      return made("toolStep", [plan.ref(step)], { tool, args: args as Arg })
+    case "human":
+      return made("humanStep", [], { prompt, choices, schema: schema as Arg, to, default: fallback })
     case "condition":
-      return callWith("conditionStep", [plan.steps, path, step.condition], {
-        description,
-        retry,
-        timeout: policies.timeout,
-        loop: common.loop,
-      })
+      return callWith("conditionStep", [plan.steps, path, step.condition], policies)
     default:
-      throw new Error(`A ${step.type} is no single node.`)
+      throw new Error(`A ${step.type} step is not a single node.`)
   }
 }
 
@@ -159,7 +138,7 @@ function wireNode(workflow: WorkflowWriter, node: FlowNode, known: (id: string) 
   if (onError !== undefined) workflow.wire("onError", ref, refOf(onError, known))
 }
 
-/** The branches of a block come together. Where failures are passed over, one is as good as an end. */
+/** Joins the branches of a block. With on_error: continue, a failure ends a branch too. */
 function wireJoin(workflow: WorkflowWriter, { step }: FlowNode, sources: readonly Ref[], end: Ref): void {
   const [only] = sources
   const passesOver = step?.data.on_error === "continue"
@@ -169,4 +148,26 @@ function wireJoin(workflow: WorkflowWriter, { step }: FlowNode, sources: readonl
     workflow.wire("edge", only, end)
     if (passesOver) workflow.wire("onError", only, end)
   }
+}
+
+/** `max_attempts` counts retries; `attempts` counts the first attempt too. */
+function retryArg(retry: StepData["retry"]): ArgObject | undefined {
+  const { max_attempts = 0, backoff, initial_delay_seconds, on } = retry ?? {}
+  if (max_attempts === 0) return undefined
+  return {
+    attempts: max_attempts + 1,
+    backoff: backoff === "exponential" ? backoff : undefined,
+    delay: initial_delay_seconds === undefined ? undefined : Math.round(initial_delay_seconds * 1_000),
+    matching: typeof on === "string" ? [on] : on,
+  }
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
+
+/** Seconds, or a string with a unit. */
+function milliseconds(span: StepData["timeout"]): number | undefined {
+  if (span === undefined) return undefined
+  if (typeof span === "number") return Math.round(span * 1_000)
+  const [, amount = "0", unit = "s"] = /([\d.]+)\s*(ms|s|m|h)?/.exec(span) ?? []
+  return Math.round(Number(amount) * (UNITS[unit] ?? 1_000))
 }

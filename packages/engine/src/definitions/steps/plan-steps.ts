@@ -1,76 +1,57 @@
-/** A steps file as a plan: read, checked, ordered, drawn as a graph, and written down as calls. */
+/** A steps file as a plan: read, checked, ordered, drawn as a graph, and written as calls. */
 import { basename, extname } from "node:path"
-import type { Json } from "../../core/index.ts"
+import { type Path, Report } from "../../document/index.ts"
 import { type AgentData, type PlannedAgents, planAgents, toolsetAgent } from "../agents/index.ts"
-import type { DialectInput } from "../dialect.ts"
-import { type Path, Report, readShape } from "../document/index.ts"
-import { type Arg, type ArgObject, call, callWith, type Ref } from "../plan/index.ts"
+import { type DialectInput, DocumentReport, tryRead } from "../dialect-input.ts"
+import { type Arg, call, callWith, definedArgs, type Ref } from "../plan/index.ts"
 import { checkReferences } from "./check-references.ts"
+import { finalizeFlow } from "./finalize-flow.ts"
 import { drawFlow, stepIndex } from "./flow.ts"
-import { Layout, type LayoutEntry } from "./layout.ts"
+import { Layout, type LayoutEntry } from "./nodes/step-list.ts"
 import { orderSteps } from "./order-steps.ts"
 import { planFlow } from "./plan-flow.ts"
-import { researchCall } from "./plan-research.ts"
-import { teamCall } from "./plan-team.ts"
 import { readSteps } from "./read-steps.ts"
-import { settleFlow } from "./settle-flow.ts"
-import { everyStep, type Step } from "./step.ts"
+import { researchCall } from "./research-step.ts"
+import { asTemplate, everyStep, hasTemplate, type Step, stepTexts } from "./step.ts"
 import { type StepData, type StepsData, stepsShape, UNSUPPORTED_FIELDS } from "./step-shape.ts"
-import { asTemplate, hasTemplate, readText, stepTexts } from "./step-texts.ts"
+import { teamCall } from "./team-step.ts"
 
-/** Undefined where there are errors: they are in the report. */
+/** Undefined if there are errors, which are reported. */
 export function planSteps(input: DialectInput): Ref | undefined {
-  const { document, report, writer, options } = input
-  const { value, diagnostics } = readShape(document, stepsShape)
-  report.add(diagnostics)
+  const { report, writer, options, paths } = input
+  const { document } = report
+  const value = readStepsFile(report)
   if (value === undefined) return undefined
-  for (const field of UNSUPPORTED_FIELDS) {
-    if (value[field] === undefined) continue
-    report.warning(
-      "NOT_SUPPORTED",
-      `"${field}" is not supported here, and does nothing.`,
-      document.place([field], "key"),
-    )
-  }
-  const { agents = {}, models, providers, permissions, name, description } = value
+  const { agents = {}, name, description } = value
   const { list, at, maxLoops } = workflowOf(value)
   if (list.length === 0) {
-    report.error("NO_STEPS", "workflow: no steps configured", document.place(["workflow"]))
+    report.error("NO_STEPS", "workflow: no steps configured", ["workflow"])
     return undefined
   }
-  const planned = planAgents({
-    document,
-    agents,
-    models,
-    providers,
-    permissions,
-    report,
-    writer,
-    paths: input.paths,
-    instructions: (text) => (hasTemplate(text) ? call("stepsText", text) : text),
-  })
+  const instructions = (text: string) => (hasTemplate(text) ? call("stepsText", text) : text)
+  const planned = planAgents({ report, agents, file: value, writer, paths, instructions })
   const reading = new Report()
-  const written = readSteps({ document, report: reading, agents: Object.keys(agents) }, list, at)
-  report.add(reading.diagnostics)
-  const steps = orderSteps(written, { document, report })
+  const written = readSteps(new DocumentReport(document, reading), Object.keys(agents), list, at)
+  report.all.add(reading.diagnostics)
+  const steps = orderSteps(written, report)
   const entries = layoutOf(steps)
   const aliases = aliasesOf(steps)
   const layout = new Layout(entries, aliases)
   const vars = options.variables ?? {}
   const secrets = Object.keys(options.secrets ?? {})
-  checkReferences({ document, report, steps, layout, agents, vars, secrets })
-  const drawing = { document, report, written, index: stepIndex(steps), steps }
-  // Where steps are missing, the ways between them are not what was meant.
+  checkReferences({ report, steps, layout, agents, vars, secrets })
+  const drawing = { report, written, index: stepIndex(steps), steps }
+  // Routes between missing steps mean nothing.
   const flow = reading.hasErrors ? undefined : drawFlow(drawing)
-  if (flow !== undefined) settleFlow(flow, drawing)
+  if (flow !== undefined) finalizeFlow(flow, drawing)
   const refs = refsOf(input, steps, planned, value)
-  if (flow === undefined || report.hasErrors) return undefined
-  const extra = {
-    aliases: given(used(aliases, steps, agents)),
-    vars: given(vars),
+  if (flow === undefined || report.all.hasErrors) return undefined
+  const listOptions = {
+    aliases: definedArgs(used(aliases, steps, agents)),
+    vars: definedArgs(vars),
     secrets: secrets.length === 0 ? undefined : secrets,
   }
-  const stepsRef = writer.value("steps", callWith("stepList", [entries as Arg], extra))
+  const stepsRef = writer.value("steps", callWith("stepList", [entries as Arg], listOptions))
   const title = name ?? basename(document.file, extname(document.file))
   const plan = {
     writer,
@@ -80,6 +61,28 @@ export function planSteps(input: DialectInput): Ref | undefined {
     ref: (step: Step) => refs.get(step.path) as Ref,
   }
   return planFlow(flow, title, title, plan, { description })
+}
+
+/** A file with agents and no workflow: the agent `root`, else the first, is the workflow. */
+export function planAgentsFile({ report, writer, paths }: DialectInput): Ref | undefined {
+  const value = readStepsFile(report)
+  if (value === undefined) return undefined
+  const { agents = {} } = value
+  const [first] = Object.keys(agents)
+  const threadAgent = Object.hasOwn(agents, "root") ? "root" : first
+  if (threadAgent === undefined) {
+    report.error("NO_AGENTS", "`agents` has no agent.", ["agents"])
+    return undefined
+  }
+  return planAgents({ report, agents, file: value, writer, paths, threadAgent }).get(threadAgent)?.ref
+}
+
+function readStepsFile(report: DocumentReport): StepsData | undefined {
+  const value = report.read(stepsShape)
+  for (const field of UNSUPPORTED_FIELDS) {
+    if (value?.[field] !== undefined) report.unsupported(`"${field}"`, [field], "key")
+  }
+  return value
 }
 
 function workflowOf({ workflow }: StepsData): {
@@ -111,7 +114,7 @@ function layoutOf(list: readonly Step[]): LayoutEntry[] {
   })
 }
 
-/** A step that became a way back is another name for where it leads. */
+/** The id of a step that loops back is an alias for its target. */
 function aliasesOf(steps: readonly Step[]): Record<string, string> {
   const aliases: Record<string, string> = {}
   for (const step of everyStep(steps)) {
@@ -121,7 +124,6 @@ function aliasesOf(steps: readonly Step[]): Record<string, string> {
   return aliases
 }
 
-/** Those that a text names. */
 function used(
   aliases: Readonly<Record<string, string>>,
   steps: readonly Step[],
@@ -129,7 +131,7 @@ function used(
 ): Record<string, string> {
   const texts = [...everyStep(steps)].flatMap((step) => stepTexts(step).map(({ read }) => read))
   for (const { instruction = "" } of Object.values(agents)) {
-    if (hasTemplate(instruction)) texts.push(readText(instruction, asTemplate))
+    if (hasTemplate(instruction)) texts.push(tryRead(instruction, asTemplate))
   }
   const names = new Set(
     texts.flatMap((read) => ("references" in read ? read.references : [])).map(({ path }) => path[0]),
@@ -138,35 +140,29 @@ function used(
   return Object.fromEntries(Object.entries(aliases).filter(isUsed))
 }
 
-function given(values: Readonly<Record<string, Json>>): ArgObject | undefined {
-  return Object.keys(values).length === 0 ? undefined : values
-}
-
-/** What steps run: agents, those that have a tool, teams, researches, workflows of other files. */
+/** What steps run: agents, agents that have a tool, teams, research, workflows of other files. */
 function refsOf(
-  { document, report, writer, include, paths }: DialectInput,
+  { report, writer, include, paths }: DialectInput,
   steps: readonly Step[],
   planned: PlannedAgents,
-  { models = {}, providers = {}, permissions }: StepsData,
+  file: StepsData,
 ): ReadonlyMap<string, Ref> {
-  const place = (path: Path) => document.place(path)
+  const { models = {}, providers = {} } = file
   const refs = new Map<string, Ref>()
   const refOf = (step: Step): Ref | undefined => {
     const { type, path, data, at } = step
     if (type === "team") {
-      const team = teamCall(step, { document, report, agents: planned })
+      const team = teamCall(step, planned, report)
       return team && writer.value(`${path} team`, team)
     }
     if (type === "research") {
-      const names = { models, providers, report, place }
-      const research = researchCall(step, { document, writer, paths, models: names })
+      const research = researchCall(step, { writer, paths, models: { models, providers, report } })
       return research && writer.value(`${path} research`, research)
     }
-    if (type === "workflow" && data.file !== undefined)
-      return include(data.file, document.place([...at, "file"]))
+    if (type === "workflow" && data.file !== undefined) return include(data.file, report.at([...at, "file"]))
     if (type !== "agent" && type !== "tool") return undefined
     if (type === "agent" || data.toolset === undefined) return planned.get(data.name ?? data.agent ?? "")?.ref
-    return toolsetAgent(path, data.toolset, at, { document, permissions, report, writer, paths })
+    return toolsetAgent(path, data.toolset, at, { report, file, writer, paths })
   }
   for (const step of everyStep(steps)) {
     const ref = refOf(step)

@@ -114,7 +114,9 @@ describe("a research step", () => {
   test("ends its search with its budget, and writes all the same", async () => {
     const { definition, model } = loaded(`  - { type: research, ${DOCUMENTS}, budget: { iterations: 0 } }`)
     const { outputs } = await definition.workflow.run("Tea?")
-    expect(outputs).toEqual(["# Tea\n\nTea is a drink.\n"])
+    expect(outputs).toEqual([
+      "Incomplete: research: Budget exceeded: iterations\n\n# Tea\n\nTea is a drink. *(no source)*\n\nNo source is cited for 1 of 1 statements.\n",
+    ])
     expect(model.calls.map(({ agent }) => agent)).toEqual(["writer"])
   })
 
@@ -157,7 +159,7 @@ describe("a research step", () => {
   })
 })
 
-test("what is wrong with a research is said all at once, each at its place", () => {
+test("what is wrong with a research is reported all at once, each at its position", () => {
   const text = `workflow:
   - { id: r1, type: research }
   - { id: r2, type: research, mode: handoff, tools: [{ type: page }] }
@@ -167,11 +169,11 @@ models: { big: { provider: openai, model: gpt-5 }, small: { provider: openai, mo
 `
   expect(problemsOf(text).map((line) => line.replace(/ \d+:\d+/, ""))).toEqual([
     "MISSING_FIELD workflow step[0]: research step requires tools",
-    'UNKNOWN_MODE workflow step[1]: a research step has no mode "handoff"; it has iterative, deep, auto',
+    'UNKNOWN_MODE workflow step[1]: a research step has no mode "handoff"; use one of iterative, deep, auto',
     'FIELD_NOT_FOR_TYPE workflow step[2]: a research step has no "agents"',
     'FIELD_NOT_FOR_TYPE workflow step[3]: a human step has no "budget"',
-    'UNKNOWN_MODEL There is no model "smal": name one of `models`, or write provider/model, or offline. (small?)',
-    'UNKNOWN_MODEL There is no model "bigg": name one of `models`, or write provider/model, or offline. (big?)',
+    'UNKNOWN_MODEL Unknown model "smal": use a name from `models`, provider/model, or offline. (small?)',
+    'UNKNOWN_MODEL Unknown model "bigg": use a name from `models`, provider/model, or offline. (big?)',
   ])
 })
 
@@ -179,4 +181,11 @@ test("a field of a tool that is not there is named", () => {
   const text = `workflow: [{ type: research, tools: [{ type: web_search, engine: google }] }]\n`
   expect(problemsOf(text)).toHaveLength(1)
   expect(problemsOf(text)[0]).toContain("engine")
+})
+
+test("a misspelled part of a budget is refused, with the nearest name", () => {
+  const problems = problemsOf(`workflow:
+  - { type: research, prompt: tea, tools: [{ type: documents, paths: [x] }], budget: { token: 5 } }
+`)
+  expect(JSON.stringify(problems)).toMatch(/token.*tokens/)
 })

@@ -24,7 +24,7 @@ describe("retry", () => {
     expect(prompts[3]).toContain("[a (agent: a)]:\nA\n")
   })
 
-  test("fails the workflow when none helps, and is off where nothing is said", async () => {
+  test("fails the workflow when none helps, and is off by default", async () => {
     const two = await play(step("{ max_attempts: 1, initial_delay_seconds: 0 }"), { a: [broken(), broken()] })
     expect(two).toMatchObject({ status: "failed", agents: ["a", "a"] })
     const none = await play(step("{ backoff: exponential }"), { a: [broken()] })

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { stepContext } from "./step-context.ts"
+import { stepContext } from "./nodes/records.ts"
 import { file, play } from "./steps.test-support.ts"
 
 test("the outputs of a run are one object, also when it failed", async () => {

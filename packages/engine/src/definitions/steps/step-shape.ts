@@ -1,30 +1,33 @@
-/** A steps file as it is written. What a step needs, and which fields go with which type, is checked in `read-steps.ts`. */
+/** The schema of a steps file. `read-steps.ts` checks which fields a step of each type needs and may have. */
 import { z } from "zod"
-import { agentShape, modelShape, permissionsShape, providerShape, toolsetShape } from "../agents/index.ts"
-import { RESEARCH_MODES, researchFields } from "./research-fields.ts"
-import { TEAM_MODES } from "./team-fields.ts"
+import { RESEARCH_ROLES } from "../../patterns/research/index.ts"
+import { agentShape, agentsFileFields, toolsetShape } from "../agents/index.ts"
 
 const text = z.string()
+const nonEmpty = text.min(1)
+const count = z.int().min(0).optional()
+const positive = z.int().min(1).optional()
+const amount = z.number().min(0).optional()
 
 const span = z
   .union([
     z.number().min(0),
-    text.regex(/^\s*\d+(\.\d+)?\s*(ms|s|m|h)?\s*$/, "a span of time, such as 90s or 5m"),
+    text.regex(/^\s*\d+(\.\d+)?\s*(ms|s|m|h)?\s*$/, "a duration, such as 90s or 5m"),
   ])
-  .describe('Seconds, or a text such as "90s", "5m".')
+  .describe('Seconds, or a string such as "90s" or "5m".')
 
 const retryShape = z.strictObject({
-  max_attempts: z.int().min(0).optional().describe("How often it is tried again after a failure. Default 0."),
+  max_attempts: count.describe("Retries after the first attempt. Default 0."),
   backoff: z
     .enum(["fixed", "exponential"])
     .optional()
-    .describe("Waits 1, 1, 1 s or 1, 2, 4 s. Default fixed."),
-  initial_delay_seconds: z.number().min(0).optional().describe("Seconds before the second try. Default 1."),
+    .describe("fixed waits 1, 1, 1 s; exponential waits 1, 2, 4 s. Default fixed."),
+  initial_delay_seconds: amount.describe("Seconds before the first retry. Default 1."),
   on: z
     .union([text, z.array(text)])
     .optional()
     .describe(
-      "Only errors that have one of these texts in their code or message. Default: any that another try may help.",
+      "Retries only errors whose code or message contains one of these strings. Default: every retryable error.",
     ),
 })
 
@@ -43,65 +46,94 @@ export const STEP_TYPES = [
 
 export type StepType = (typeof STEP_TYPES)[number]
 
+export const TEAM_MODES = ["sequential", "concurrent", "handoff", "group_chat", "magentic"] as const
+export const RESEARCH_MODES = ["iterative", "deep", "auto"] as const
+
+const searchShape = z.discriminatedUnion("type", [
+  z.strictObject({
+    type: z.literal("web_search"),
+    engine: z
+      .enum(["searxng", "brave", "tavily", "serper"])
+      .describe("The environment has its key or its address."),
+    results: positive.describe("Results per search. Default 5."),
+    pages: count.describe("Result pages to read. Default 2."),
+  }),
+  z.strictObject({ type: z.literal("page") }).describe("Reads one web page."),
+  z.strictObject({
+    type: z.literal("documents"),
+    paths: z.array(nonEmpty).min(1).describe("Files and folders, relative to this file."),
+    embeddings: nonEmpty.optional().describe("Also searches by meaning: offline, or provider/model."),
+    name: nonEmpty.optional().describe("The tool's name, if there are several. Default documents."),
+    description: nonEmpty.optional().describe("What the documents contain; the model chooses by it."),
+  }),
+])
+
+export type SearchData = z.infer<typeof searchShape>
+
 const stepFields = {
-  id: text.optional().describe("What templates call it. Default: the agent's name."),
+  id: text.optional().describe("The name that templates use. Default: the agent's name."),
   type: text.optional().meta({ enum: [...STEP_TYPES] }),
-  name: text.optional().describe("agent: the agent that runs."),
+  name: text.optional().describe("agent: the agent to run."),
   description: text.optional(),
   when: z
     .union([text, z.boolean()])
     .optional()
-    .describe("It runs when this holds, and is passed over when not."),
+    .describe("The step runs if this holds; otherwise it is skipped."),
   retry: retryShape.optional(),
   timeout: span.optional(),
   on_error: z
     .enum(["fail", "continue"])
     .optional()
-    .describe("continue: a failure is passed over. In a parallel block: that of its steps."),
-  loop: z.boolean().optional().describe("false: a plain step, though it is the last of a branch."),
-  prompt: text.optional().describe("Told instead of the user's prompt; human: the question."),
-  condition: z.union([text, z.boolean(), z.number()]).optional().describe("condition: what decides."),
+    .describe(
+      "continue: the workflow continues after a failure; in a parallel block, after one of its steps.",
+    ),
+  loop: z.boolean().optional().describe("false: a plain step, even as the last step of a branch."),
+  prompt: text.optional().describe("Replaces the user's prompt; human: the question."),
+  condition: z.union([text, z.boolean(), z.number()]).optional().describe("condition: the expression."),
   goto: z
     .union([text, z.int().min(0)])
     .optional()
-    .describe("The id of a step, or its place in the list, from 0."),
-  choices: z.array(z.json()).min(1).optional().describe("human: the answers there are."),
+    .describe("The id of a step, or its index in the list, from 0."),
+  choices: z.array(z.json()).min(1).optional().describe("human: the possible answers."),
   schema: z.record(text, z.json()).optional().describe("human: JSON Schema of the answer."),
   to: text.optional().describe("human, team: who is asked."),
-  default: z.json().optional().describe("human: the answer when the time is up."),
+  default: z.json().optional().describe("human: the answer after a timeout."),
   tool: text.optional().describe("tool: its name."),
-  toolset: toolsetShape.optional().describe("tool: where it is from."),
+  toolset: toolsetShape.optional().describe("tool: the toolset that has it."),
   agent: text.optional().describe("tool: the agent that has it."),
   args: z.record(text, z.json()).optional().describe("tool: its arguments, with templates."),
   file: text.optional().describe("workflow: the file."),
   over: text.optional().describe("map: the list, as an expression."),
-  concurrency: z.int().min(1).optional().describe("map: items at the same time. Default: all."),
+  concurrency: positive.describe("map: items at the same time. Default: all."),
   mode: z
     .enum([...TEAM_MODES, ...RESEARCH_MODES])
     .optional()
     .describe("team: how its agents work together; research: how deep it goes."),
   agents: z.array(text).optional().describe("team: its agents."),
   manager: text.optional().describe("team: the agent that leads a group chat or a magentic team."),
-  start: text.optional().describe("team: who has the word first. Default: the first of them."),
-  aggregate: text.optional().describe("team: the agent that makes one answer of several."),
-  terminate: text.optional().describe("team: it ends when this holds; it sees $last, $speaker, $round."),
-  autonomous: z
-    .int()
-    .min(0)
+  start: text.optional().describe("team: the first agent to speak. Default: the first of `agents`."),
+  aggregate: text.optional().describe("team: the agent that combines the answers."),
+  terminate: text.optional().describe("team: ends when this holds; sees $last, $speaker, $round."),
+  autonomous: count.describe("team: turns an agent takes alone before the user is asked."),
+  plan_review: z.boolean().optional().describe("team: a person reviews the plan first."),
+  max_rounds: positive.describe("team: maximum number of turns."),
+  max_stalls: count.describe("team: rounds without progress before the manager starts over. Default 3."),
+  max_resets: count.describe("team: how often the manager may start over. Default 5."),
+  model: nonEmpty
     .optional()
-    .describe("team: turns an agent goes on by itself before the user is asked."),
-  plan_review: z.boolean().optional().describe("team: a person sees the plan first."),
-  max_rounds: z.int().min(1).optional().describe("team: turns at the most."),
-  max_stalls: z
-    .int()
-    .min(0)
+    .describe("research: the model of its agents: a name from `models`, provider/model, or offline."),
+  models: z
+    .partialRecord(z.enum(RESEARCH_ROLES), nonEmpty)
     .optional()
-    .describe("team: rounds without progress that are let pass. Default 3."),
-  max_resets: z.int().min(0).optional().describe("team: how often the manager may start over. Default 5."),
-  ...researchFields,
+    .describe("research: other models, by role."),
+  tools: z.array(searchShape).optional().describe("research: what it searches."),
+  budget: z
+    .strictObject({ tokens: amount, seconds: amount, iterations: amount })
+    .optional()
+    .describe("research: ends the search. Default 100,000 tokens, 600 seconds, 10 iterations."),
 }
 
-/** The fields of a step that are written down once; those with steps inside them are added below. */
+/** The fields without those that hold steps, which are recursive. */
 type Fields = z.infer<z.ZodObject<typeof stepFields, z.core.$strict>>
 
 export interface StepData extends Fields {
@@ -115,42 +147,38 @@ const stepShape: z.ZodType<StepData> = z.lazy(() => {
   const list = z.array(stepShape).nullable().optional()
   return z.strictObject({
     ...stepFields,
-    true: list.describe("condition: the steps when it holds."),
-    false: list.describe("condition: the steps when it does not."),
-    steps: list.describe("parallel: the steps that run at the same time; map: those for each item."),
+    true: list.describe("condition: the steps if it holds."),
+    false: list.describe("condition: the steps if it does not hold."),
+    steps: list.describe("parallel: the steps that run at the same time; map: the steps for each item."),
     step: stepShape.optional().describe("map: the step for each item."),
   })
 })
 
-const most = z.int().min(1).optional().describe("How often a step may run in a loop. Default 100.")
+const maxLoops = positive.describe("How often a step may run in a loop. Default 100.")
 
 const workflowShape = z.strictObject({
   steps: z.array(stepShape).nullable().optional(),
-  max_loop_iterations: most,
-  overrides: z.strictObject({ max_loop_iterations: most }).optional(),
+  max_loop_iterations: maxLoops,
+  overrides: z.strictObject({ max_loop_iterations: maxLoops }).optional(),
 })
 
 export const stepsShape = z.strictObject({
   name: text.optional(),
   description: text.optional(),
   agents: z.record(text, agentShape).optional(),
-  models: z.record(text, modelShape).optional(),
-  providers: z.record(text, providerShape).optional(),
-  permissions: permissionsShape.optional(),
+  ...agentsFileFields,
   workflow: z
     .union([z.array(stepShape), workflowShape])
     .nullable()
     .optional()
     .describe("A list of steps."),
-  // Known to others, and not to us: a warning each.
   version: z.union([text, z.number()]).optional(),
   metadata: z.json().optional(),
+  // cagent's fields that have no effect here: each is reported with a warning.
   rag: z.json().optional(),
-  mcps: z.json().optional(),
   commands: z.json().optional(),
 })
 
 export type StepsData = z.infer<typeof stepsShape>
 
-/** Fields of the file that are read and do nothing here. A version and metadata change nothing anyhow. */
-export const UNSUPPORTED_FIELDS = ["rag", "mcps", "commands"] as const
+export const UNSUPPORTED_FIELDS = ["rag", "commands"] as const

@@ -1,18 +1,28 @@
-/** A step as it was read: with its id, and where it is written. */
-import type { Path } from "../document/index.ts"
+/** A step as it was read: its id, where it is written, and the expressions in it. */
+
+import type { Json } from "../../core/index.ts"
+import { type Path, textsIn } from "../../document/index.ts"
+import {
+  condition,
+  type ExpressionError,
+  expression,
+  type Reference,
+  template,
+} from "../../expressions/index.ts"
+import { tryRead } from "../dialect-input.ts"
 import type { StepData } from "./step-shape.ts"
 
 interface Common {
   readonly id: string
   /** Its id after those of the blocks it is in; `*` stands for the number of a map's item. */
   readonly path: string
-  /** The steps that it can go to, and be gone to from, have the same: those of one branch of one block. */
+  /** One branch of one block: a goto cannot leave it. */
   readonly region: string
   readonly data: StepData
   /** Where it is in the document, and in words: `step[2].true[0]`. */
   readonly at: Path
   readonly where: string
-  /** The path of the first step that was moved to just before it: who goes to it goes there. */
+  /** The first step that was moved to just before it: a goto to this step goes there. */
   readonly enteredAt?: string | undefined
 }
 
@@ -37,14 +47,14 @@ export interface MapStep extends Common {
   readonly type: "map"
   readonly over: string
   readonly body: readonly Step[]
-  /** One step makes the item's output, under the item's number. */
+  /** One step makes the output of an item. */
   readonly isSingle: boolean
 }
 
 export interface GotoStep extends Common {
   readonly type: "goto"
   readonly target: string | number
-  /** The step after it was an agent's of the same name: it is another name for the target. */
+  /** It was an agent step, whose id is an alias for the target. */
   readonly isAlias?: boolean | undefined
 }
 
@@ -54,7 +64,6 @@ interface PlainStep extends Common {
 
 export type Step = AgentStep | ConditionStep | ParallelStep | MapStep | GotoStep | PlainStep
 
-/** The lists of steps inside it. */
 export function listsIn(step: Step): readonly (readonly Step[])[] {
   switch (step.type) {
     case "condition":
@@ -68,7 +77,7 @@ export function listsIn(step: Step): readonly (readonly Step[])[] {
   }
 }
 
-/** All of them, in the order of definition, those inside after the one they are in. */
+/** All steps in the order of definition, each before those inside it. */
 export function* everyStep(steps: readonly Step[]): Generator<Step> {
   for (const step of steps) {
     yield step
@@ -76,12 +85,48 @@ export function* everyStep(steps: readonly Step[]): Generator<Step> {
   }
 }
 
-/** Whether it runs a workflow of its own. */
 export function hasWorkflow({ type }: Step): boolean {
   return type === "workflow" || type === "team" || type === "research"
 }
 
-/** Whether there is an output under its id. */
 export function hasOutput({ type }: Step): boolean {
   return type !== "condition" && type !== "goto"
+}
+
+export interface StepText {
+  readonly text: string
+  readonly at: Path
+  /** It decides whether or where to continue, so the steps that it names run first. */
+  readonly decides: boolean
+  readonly read: { readonly references: readonly Reference[] } | ExpressionError
+}
+
+type Reader = (text: string) => { readonly references: readonly Reference[] }
+
+export const asTemplate: Reader = (text) => template(text, "steps")
+const asCondition: Reader = (text) => condition(text, "steps")
+const asList: Reader = (text) => (text.includes("{{") ? asTemplate(text) : expression(text, "steps"))
+
+export function stepTexts(step: Step): readonly StepText[] {
+  const { data, at } = step
+  const found: StepText[] = []
+  const add = (field: string, value: string | boolean | undefined, reader: Reader, decides = false) => {
+    if (value === undefined) return
+    const text = String(value)
+    found.push({ text, at: [...at, field], decides, read: tryRead(text, reader) })
+  }
+  add("when", data.when, asCondition, true)
+  if (step.type === "condition" && step.condition !== "") add("condition", step.condition, asCondition, true)
+  if (step.type === "map" && step.over !== "") add("over", step.over, asList)
+  add("prompt", data.prompt, asTemplate)
+  for (const [path, text] of textsIn(data.args as Json | undefined, [...at, "args"])) {
+    found.push({ text, at: path, decides: false, read: tryRead(text, asTemplate) })
+  }
+  return found
+}
+
+/** Whether some braces contain a reference. Instructions may contain braces for other purposes. */
+export function hasTemplate(text: string): boolean {
+  const [, ...parts] = text.split("{{")
+  return parts.some((part) => /\$[A-Za-z_]/.test(part.split("}}", 1)[0] as string))
 }

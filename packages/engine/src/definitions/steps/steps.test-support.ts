@@ -1,10 +1,11 @@
 /** For tests of steps files: loads one, with a model that is scripted by agent, and runs it. */
 import { type AgentOptions, agent } from "../../agents/index.ts"
 import type { Workflow } from "../../builder/index.ts"
+import { type Diagnostic, parseDocument, Report, type SourceRange } from "../../document/index.ts"
 import { type Model, type Script, type ScriptedModel, scriptedModel } from "../../models/index.ts"
 import { agentFunctions } from "../agents/index.ts"
 import { DefinitionPaths } from "../definition-paths.ts"
-import { type Diagnostic, type Place, parseDocument, Report } from "../document/index.ts"
+import { DocumentReport } from "../dialect-input.ts"
 import { eject, link, type Plan, PlanWriter, type Ref } from "../plan/index.ts"
 import { planSteps, stepsFunctions } from "./index.ts"
 
@@ -33,7 +34,7 @@ export function tryLoad(
     const { document, diagnostics } = parseDocument(source, file)
     report.add(diagnostics)
     if (document === undefined) return undefined
-    const include = (other: string, place: Place) => {
+    const include = (other: string, place: SourceRange) => {
       const found = options.files?.[other]
       if (found === undefined) report.error("FILE_UNREADABLE", `no ${other}`, place)
       return found === undefined ? undefined : compile(found, other)
@@ -41,15 +42,16 @@ export function tryLoad(
     const read = () => undefined
     const paths = new DefinitionPaths("test.yaml", report)
     const { variables } = options
-    return planSteps({ document, report, writer, options: { variables }, paths, read, include })
+    const input = { writer, options: { variables }, paths, read, include }
+    return planSteps({ ...input, report: new DocumentReport(document, report) })
   }
   const ref = compile(text, "test.yaml")
   const { diagnostics } = report
   if (ref === undefined || report.hasErrors) return { diagnostics }
   const plan = writer.plan(ref)
   const { model } = options
-  const make = (given: AgentOptions) =>
-    agent(model === undefined ? given : { ...given, model, stream: false })
+  const make = (settings: AgentOptions) =>
+    agent(model === undefined ? settings : { ...settings, model, stream: false })
   const known = { ...functions, agent: { from: "superstep/agents", make } }
   const { workflow } = link(plan, known)
   return { workflow: workflow as Workflow<string, unknown>, diagnostics, plan, code: eject(plan, functions) }
@@ -87,7 +89,7 @@ export async function play(text: string, script: Script, prompt = "Go", options:
 }
 
 export function asked(model: ScriptedModel) {
-  const told = (role: string) =>
+  const contentsOf = (role: string) =>
     model.calls.map(({ prompt }) =>
       prompt
         .filter((message) => message.role === role)
@@ -96,8 +98,8 @@ export function asked(model: ScriptedModel) {
     )
   return {
     agents: model.calls.map(({ agent: name }) => name),
-    prompts: told("user"),
-    systems: told("system"),
+    prompts: contentsOf("user"),
+    systems: contentsOf("system"),
   }
 }
 

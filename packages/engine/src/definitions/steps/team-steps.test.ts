@@ -90,7 +90,7 @@ describe("a team step", () => {
   })
 })
 
-test("what is wrong with a team is said all at once, each at its place", () => {
+test("what is wrong with a team is reported all at once, each at its position", () => {
   const text = file(
     ["a", "boss"],
     `
@@ -109,12 +109,12 @@ test("what is wrong with a team is said all at once, each at its place", () => {
     'UNKNOWN_AGENT workflow step[3]: agent "bos" not found in agents (boss?)',
     "MISSING_FIELD workflow step[4]: team step requires agents",
     'FIELD_NOT_FOR_TYPE workflow step[5]: an agent step has no "max_rounds"',
-    "UNKNOWN_NAME There is no $lst in terminate; there are $last, $speaker, $round. ($last?)",
+    "UNKNOWN_NAME There is no $lst in terminate; use one of $last, $speaker, $round. ($last?)",
     "EXPRESSION_INVALID This expression ends too soon.",
   ])
 })
 
-test("what the team would refuse is said at its place in the file", () => {
+test("what the team would refuse is reported at its position in the file", () => {
   const text = file(
     ["a", "b", "user"],
     `
@@ -125,8 +125,8 @@ test("what the team would refuse is said at its place in the file", () => {
   )
   expect(problemsOf(text).map((line) => line.replace(/ \d+:/, " "))).toEqual([
     'TEAM_INVALID 60 workflow step[0]: "a" is in the team twice',
-    'TEAM_INVALID 62 workflow step[1]: "b" is none of its agents',
-    'TEAM_INVALID 68 workflow step[2]: the manager "a" is also one of its agents',
+    `TEAM_INVALID 62 workflow step[1]: "b" is not one of the team's agents`,
+    `TEAM_INVALID 68 workflow step[2]: the manager "a" is also one of the team's agents`,
     'TEAM_INVALID 57 workflow step[3]: an agent of a team cannot be called "user"',
   ])
 })

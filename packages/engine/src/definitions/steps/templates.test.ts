@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest"
 import { file, load, play } from "./steps.test-support.ts"
 
-/** What an agent is told by a prompt with a template in it, after steps of several kinds. */
-async function told(prompt: string, options: Parameters<typeof play>[3] = {}) {
+/** The prompt that an agent receives for one with a template in it, after steps of several kinds. */
+async function promptFor(prompt: string, options: Parameters<typeof play>[3] = {}) {
   const text = `agents:
   a: { model: offline }
   reader: { model: offline }
@@ -52,12 +52,12 @@ describe("templates", () => {
     ["{{ $steps.check.output.nothing.there }}.", "."],
     ["\\{{ $input }}", "{{ $input }}"],
   ])("%s", async (prompt, expected) => {
-    expect(await told(prompt)).toBe(expected)
+    expect(await promptFor(prompt)).toBe(expected)
   })
 
   test("look into text that is JSON, though nobody promised it", async () => {
-    expect(await told("{{ $steps.gen.output.title }}")).toBe("Tea")
-    expect(await told("{{ $steps.gen.output }}")).toBe('{"title": "Tea"}')
+    expect(await promptFor("{{ $steps.gen.output.title }}")).toBe("Tea")
+    expect(await promptFor("{{ $steps.gen.output }}")).toBe('{"title": "Tea"}')
   })
 
   test("count the steps that have an output, and look into the one they mean", async () => {
@@ -105,10 +105,10 @@ workflow:
   })
 
   test("know the run, the environment and variables that are given", async () => {
-    expect(await told("{{ $run.id }}")).toMatch(/^[0-9a-f-]{36}$/)
+    expect(await promptFor("{{ $run.id }}")).toMatch(/^[0-9a-f-]{36}$/)
     process.env.STEPS_TEST_CITY = "Ulm"
-    expect(await told("{{ $env.STEPS_TEST_CITY }}|{{ $env.STEPS_TEST_NOBODY }}")).toBe("Ulm|")
-    expect(await told("{{ $vars.tone }}", { variables: { tone: "dry" } })).toBe("dry")
+    expect(await promptFor("{{ $env.STEPS_TEST_CITY }}|{{ $env.STEPS_TEST_NOBODY }}")).toBe("Ulm|")
+    expect(await promptFor("{{ $vars.tone }}", { variables: { tone: "dry" } })).toBe("dry")
   })
 
   test("are filled in for instructions, by the step that the agent is at work in", async () => {
@@ -213,7 +213,7 @@ describe("conditions", () => {
     expect(agents).toEqual(["a"])
   })
 
-  test("without a branch that fits go on; at the end the run's output is the last step's", async () => {
+  test("without a matching branch continue; at the end the run's output is the last step's", async () => {
     const open = file(
       ["a"],
       '\n  - { type: agent, name: a }\n  - { type: condition, condition: "false", true: [] }',
@@ -230,7 +230,7 @@ describe("conditions", () => {
     })
   })
 
-  test("branches go on after the condition", async () => {
+  test("branches continue after the condition", async () => {
     const { agents } = await play(
       file(
         ["a", "b", "c"],

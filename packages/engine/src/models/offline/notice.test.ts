@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
-import { OFFLINE_NOTICE, tellOffline } from "./notice.ts"
+import { OFFLINE_NOTICE, tellOffline } from "./offline-model.ts"
 
-test("a person at a terminal is told once what answers; a pipe is not", () => {
+test("the notice is shown once, to a terminal and not to a pipe", () => {
   const written: string[] = []
   const write = (text: string | Uint8Array) => written.push(String(text)) > 0
   tellOffline({ isTTY: false, write })

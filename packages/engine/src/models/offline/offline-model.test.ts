@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
 import { calls, fillIn, generate, offer, say, system, text, used, user } from "./asking.test-support.ts"
-import { OFFLINE_NOTICE, offlineModel } from "./index.ts"
+import { OFFLINE_NOTICE, offlineModel } from "./offline-model.ts"
 
 const weather = offer("get_weather", "Current weather of a city", { city: text })
 
@@ -112,7 +112,7 @@ test.each([
   ["rules", filled("=")],
   ["dots", filled(".")],
   ["slashes", filled("a/")],
-  ["at signs", filled("a@a.")],
+  ["@ characters", filled("a@a.")],
   ["quotes", filled('"')],
   ["brackets", filled("[1] ")],
   ["spaces", filled(" ")],

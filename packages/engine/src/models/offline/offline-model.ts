@@ -1,10 +1,9 @@
 /**
- * The offline model: a deterministic stand-in that needs no key and no network, so that a workflow works for somebody who
- * has neither yet. It is not a language model. It calls a tool or takes a route that the request speaks of, fills in JSON
- * by its schema, writes a plain SELECT over tables that its prompt lists, and else quotes the sentences of its prompt that
- * answer the request best, with their sources.
+ * The offline model: a deterministic stand-in that needs no key and no network. It is not a language model. It calls a
+ * tool that the request names, fills in JSON by its schema, and otherwise quotes the sentences of its prompt that fit the
+ * request best, with their sources. It does not calculate, and it knows no prompt in particular.
  *
- * 1. The same call gives the same reply; nothing is kept from one to the next.
+ * 1. The same call gives the same reply; nothing is kept from one call to the next.
  * 2. What it says is in its prompt; where nothing is, it says so.
  * 3. A reply in JSON fits the schema that was asked for.
  */
@@ -14,47 +13,63 @@ import type {
   LanguageModelV3GenerateResult,
   LanguageModelV3Source,
 } from "@ai-sdk/provider"
-import { calledBy } from "../called-by.ts"
+import { cutText } from "../../text/index.ts"
+import { partsOf, standInUsage, streamOf } from "../call/reply-stream.ts"
 import type { Model } from "../model.ts"
-import { partsOf, streamOf } from "../stream-parts.ts"
-import { answer, type Cited } from "./answer.ts"
-import { type Chosen, chooseCalls } from "./choose-tool.ts"
-import { fillJson } from "./fill-json.ts"
-import { isSchema } from "./json-schema.ts"
-import { knowledgeOf } from "./knowledge.ts"
-import { OFFLINE_METADATA, tellOffline } from "./notice.ts"
+import { calledBy } from "../reply-cursor.ts"
+import { type Chosen, chooseCall } from "./choose-tool.ts"
+import { fillSchema } from "./fill-schema.ts"
+import { answer, type Cited, factsOf } from "./quote.ts"
 import { type Reading, readPrompt } from "./reading.ts"
-import { writeSelect } from "./write-select.ts"
+import { isSchema } from "./schema-readings.ts"
+
+const OFFLINE_METADATA = { offline: true, note: "not a language model" } as const
+
+/** For the terminal, once per process. */
+export const OFFLINE_NOTICE =
+  "The offline model answers: a deterministic stand-in that quotes its prompt, not a language model. " +
+  "For real answers name a model, for example openai/gpt-5."
+
+let isNoticeShown = false
+
+/** Prints the notice once per process, and only to a terminal. */
+export function tellOffline(
+  terminal: { readonly isTTY?: boolean | undefined; write(text: string): unknown } = process.stderr,
+): void {
+  if (isNoticeShown || !terminal.isTTY) return
+  isNoticeShown = true
+  terminal.write(`${OFFLINE_NOTICE}\n`)
+}
 
 export function offlineModel(): Model {
   return {
     specificationVersion: "v3",
     provider: "offline",
     modelId: "offline",
-    supportedUrls: {},
-    doGenerate: async (options) => reply(options),
+    // It takes any address, and fetches none.
+    supportedUrls: { "*": [/^https?:/] },
+    doGenerate: (options) => reply(options),
     doStream: async (options) => ({
-      stream: streamOf(partsOf(reply(options)), { signal: options.abortSignal }),
+      stream: streamOf(partsOf(await reply(options)), { signal: options.abortSignal }),
     }),
   }
 }
 
-function reply(options: LanguageModelV3CallOptions): LanguageModelV3GenerateResult {
+async function reply(options: LanguageModelV3CallOptions): Promise<LanguageModelV3GenerateResult> {
   tellOffline()
   options.abortSignal?.throwIfAborted()
   const reading = readPrompt(options.prompt)
-  const calls = chooseCalls(reading, options)
-  const cut =
-    calls.length > 0 ? { content: toContent(calls, reading, options), isCut: false } : say(reading, options)
-  const finish = calls.length > 0 ? "tool-calls" : cut.isCut ? "length" : "stop"
+  const call = await chooseCall(reading, options)
+  const { content, isTruncated } =
+    call === undefined
+      ? await say(reading, options)
+      : { content: [toToolCall(call, reading, options)], isTruncated: false }
+  const finish = call !== undefined ? "tool-calls" : isTruncated ? "length" : "stop"
   return {
-    content: cut.content,
+    content,
     finishReason: { unified: finish, raw: finish },
     // It counts no tokens: whoever needs a number estimates one, and marks it.
-    usage: {
-      inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
-      outputTokens: { total: undefined, text: undefined, reasoning: undefined },
-    },
+    usage: standInUsage(),
     providerMetadata: { offline: { ...OFFLINE_METADATA } },
     warnings: (options.tools ?? [])
       .filter(({ type }) => type === "provider")
@@ -62,33 +77,24 @@ function reply(options: LanguageModelV3CallOptions): LanguageModelV3GenerateResu
   }
 }
 
-interface Said {
-  readonly content: LanguageModelV3Content[]
-  readonly isCut: boolean
-}
-
-function say(reading: Reading, { responseFormat, maxOutputTokens }: LanguageModelV3CallOptions): Said {
-  if (responseFormat?.type === "json") {
-    const schema = isSchema(responseFormat.schema) ? responseFormat.schema : { type: "object" }
-    const value = fillJson(schema, knowledgeOf(reading, false), responseFormat.name)
-    // Without a schema, any JSON will do: the answer under a name.
-    const isBare = responseFormat.schema === undefined
-    return {
-      content: [{ type: "text", text: JSON.stringify(isBare ? { answer: answer(reading).text } : value) }],
-      isCut: false,
-    }
-  }
-  const select = writeSelect(reading)
-  const { text, sources } = select === undefined ? answer(reading) : { text: select, sources: [] }
-  const most = maxOutputTokens === undefined ? text.length : maxOutputTokens * CHARS_PER_TOKEN
-  const isCut = text.length > most
-  return {
-    content: [{ type: "text", text: isCut ? text.slice(0, most) : text }, ...sources.map(toSource)],
-    isCut,
-  }
-}
-
 const CHARS_PER_TOKEN = 4
+
+async function say(
+  reading: Reading,
+  { responseFormat, maxOutputTokens }: LanguageModelV3CallOptions,
+): Promise<{ content: LanguageModelV3Content[]; isTruncated: boolean }> {
+  if (responseFormat?.type === "json") {
+    const { schema, name } = responseFormat
+    // Without a schema, any JSON will do: the answer under a name.
+    const value = isSchema(schema)
+      ? (await fillSchema(schema, factsOf(reading), name)).value
+      : { answer: answer(reading).text }
+    return { content: [{ type: "text", text: JSON.stringify(value) }], isTruncated: false }
+  }
+  const { text, sources } = answer(reading)
+  const said = maxOutputTokens === undefined ? text : cutText(text, maxOutputTokens * CHARS_PER_TOKEN)
+  return { content: [{ type: "text", text: said }, ...sources.map(toSource)], isTruncated: said !== text }
+}
 
 function toSource({ number, name }: Cited): LanguageModelV3Source {
   const id = String(number)
@@ -96,22 +102,18 @@ function toSource({ number, name }: Cited): LanguageModelV3Source {
   return { type: "source", sourceType: "document", id, mediaType: "text/plain", title: name }
 }
 
-function toContent(
-  calls: readonly Chosen[],
-  reading: Reading,
+/** Its id is the same for the same call, and new within the conversation. */
+function toToolCall(
+  { name, args }: Chosen,
+  { callIds }: Reading,
   options: LanguageModelV3CallOptions,
-): LanguageModelV3Content[] {
-  const taken = new Set(reading.callIds)
+): LanguageModelV3Content {
   const { agent, ordinal = "" } = calledBy(options)
-  const place = `${agent} ${ordinal} ${options.prompt.length}`
-  return calls.map(({ name, args }) => {
-    const input = JSON.stringify(args)
-    let id = `offline_${digestOf(`${place} ${name} ${input}`)}`
-    for (let again = 2; taken.has(id); again++)
-      id = `offline_${digestOf(`${place} ${name} ${input} ${again}`)}`
-    taken.add(id)
-    return { type: "tool-call", toolCallId: id, toolName: name, input }
-  })
+  const input = JSON.stringify(args)
+  const call = `${agent} ${ordinal} ${options.prompt.length} ${name} ${input}`
+  let id = `offline_${digestOf(call)}`
+  for (let again = 2; callIds.has(id); again++) id = `offline_${digestOf(`${call} ${again}`)}`
+  return { type: "tool-call", toolCallId: id, toolName: name, input }
 }
 
 /** Short and the same each time (FNV-1a): an id, not a secret. */

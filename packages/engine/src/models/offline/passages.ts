@@ -1,10 +1,21 @@
 /**
- * Finds the passages in a text that names them: prior step outputs, tagged documents, blocks under `[1] file.md` or
- * `Source: file.md`. What is left is what somebody says or asks.
+ * Finds what can be quoted from a string: tagged documents, blocks under `[1] file.md`, `[name]:` or `Source: file.md`, tables,
+ * JSON. The rest is what the author writes or asks.
  */
-import { factLines } from "./fact-lines.ts"
-import { jsonPassages } from "./json-passages.ts"
-import { cleanSource, type Passage, passage } from "./passage.ts"
+import { parseIfJson } from "../redact.ts"
+
+/** A piece of text that can be quoted. */
+export interface Passage {
+  readonly text: string
+  /** Where it is from, as the prompt names it. */
+  readonly source?: string | undefined
+  /** The number that the prompt gives it. */
+  readonly number?: number | undefined
+  /** Sources that its sentences cite by number: `[1]` … `Sources:` `[1] file.md`. */
+  readonly cited?: ReadonlyMap<number, string> | undefined
+  /** False for earlier messages and instructions: they are quoted only where they fit the request. */
+  readonly isMaterial: boolean
+}
 
 interface Split {
   /** The text without its passages. */
@@ -12,50 +23,41 @@ interface Split {
   readonly passages: readonly Passage[]
 }
 
+/** The list of sources at the end of an answer. */
+const TRAILER =
+  /\n(?:\*\*)?(?:Sources|References)(?:\*\*)?:[ \t]*\n((?:[ \t]*[-*]?[ \t]*\[\d{1,3}\][^\n]*(?:\n|$))+)\s*$/i
+const TRAILER_REACH = 4_000
+
+export function passage(text: string, more: Partial<Passage> = {}): Passage {
+  const tail = Math.max(0, text.length - TRAILER_REACH)
+  const trailer = TRAILER.exec(text.slice(tail))
+  if (trailer === null) return { isMaterial: true, ...more, text: text.trim() }
+  const listed = [...(trailer[1] ?? "").matchAll(/\[(\d{1,3})\][ \t]*([^\n]+)/g)]
+  const cited = new Map(listed.map(([, number, name = ""]) => [Number(number), cleanSource(name)]))
+  return { isMaterial: true, ...more, text: text.slice(0, tail + trailer.index).trim(), cited }
+}
+
+function cleanSource(source: string): string {
+  return source
+    .replace(/\s{0,9}\((?:score|relevance)[^()]*\)\s*$/i, "")
+    .replace(/^["'*]{1,3}|["'*:,]{1,3}$/g, "")
+    .trim()
+}
+
+export function splitPassages(text: string): Split {
+  const tagged = takeTagged(text)
+  const blocks = takeBlocks(tagged.rest)
+  return { rest: blocks.rest.trim(), passages: [...tagged.passages, ...blocks.passages] }
+}
+
 /** Tags whose content is something to quote. */
 const OPENING =
   /<(documents?|docs?|context|source|file|passage|result|article|search_results?|snippet|chunk|evidence|data)\b([^<>]{0,500})>/gi
-const PRIOR = "--- Prior Step Outputs ---"
-const PRIOR_END = "--- End Prior Step Outputs ---"
-/** `[par/gen (agent: generator)]:`, or `[notes]:` of a step without an agent. */
-const PRIOR_STEP = /^\[[^\]\n]{1,200}(?: \(agent: [^)\n]*\)\]:[ \t]*\n?|\]:[ \t]*\n)/gm
-const HEAD_REACH = 300
 
-export function splitPassages(text: string, weight = 1): Split {
-  const passages: Passage[] = []
-  const untagged = takeTagged(takePrior(text, passages, weight), passages, weight)
-  const blocks = splitBlocks(untagged, weight)
-  return { rest: blocks.rest.trim(), passages: [...passages, ...blocks.passages] }
-}
-
-function takePrior(text: string, into: Passage[], weight: number): string {
-  const start = text.indexOf(PRIOR)
-  const end = start < 0 ? -1 : text.lastIndexOf(PRIOR_END)
-  if (end < start || start < 0) return text
-  const block = text.slice(start + PRIOR.length, end)
-  const cuts = [...block.matchAll(PRIOR_STEP)]
-  cuts.forEach((cut, index) => {
-    const until = cuts[index + 1]?.index ?? block.length
-    into.push(...output(block.slice(cut.index + cut[0].length, until).trim(), weight))
-  })
-  return `${text.slice(0, start)}\n\n${text.slice(end + PRIOR_END.length)}`
-}
-
-/** What a step has said; the output of a tool is data. */
-function output(text: string, weight: number): Passage[] {
-  if (/^[[{]/.test(text)) {
-    try {
-      return jsonPassages(JSON.parse(text), undefined, weight)
-    } catch {
-      // A text that only begins like data.
-    }
-  }
-  return [passage(text, undefined, undefined, weight)]
-}
-
-/** One pass, whatever is left open: a tag that is not closed once is not looked for again. */
-function takeTagged(text: string, into: Passage[], weight: number): string {
+function takeTagged(text: string): Split {
   const rest: string[] = []
+  const passages: Passage[] = []
+  // A tag without an end is looked for once.
   const unclosed = new Set<string>()
   const opening = new RegExp(OPENING)
   let from = 0
@@ -68,108 +70,251 @@ function takeTagged(text: string, into: Passage[], weight: number): string {
       continue
     }
     rest.push(text.slice(from, tag.index))
-    take(into, attributes, text.slice(start, end), weight)
+    passages.push(...taggedPassages(attributes, text.slice(start, end)))
     from = end + name.length + 3
     opening.lastIndex = from
   }
-  return from === 0 ? text : [...rest, text.slice(from)].join("\n\n")
+  return { rest: from === 0 ? text : [...rest, text.slice(from)].join("\n\n"), passages }
 }
 
-function take(into: Passage[], attributes: string, body: string, weight: number): void {
-  const attribute = (names: string) =>
-    new RegExp(`\\b(?:${names})\\s*=\\s*["']([^"']+)["']`, "i").exec(attributes)?.[1]
+function taggedPassages(attributes: string, body: string): Passage[] {
   const inner = /<(source|title|url)>([^<]{1,300})<\/\1>/i.exec(body)?.[2]?.trim()
   if (inner === undefined || /<document\b/i.test(body)) {
-    const within = splitPassages(body, weight)
-    if (within.passages.length > 0) {
-      into.push(...within.passages)
-      if (within.rest !== "") into.push(passage(within.rest, undefined, undefined, weight))
-      return
-    }
+    const { rest, passages } = splitPassages(body)
+    if (passages.length > 0) return rest === "" ? [...passages] : [...passages, passage(rest)]
   }
-  const source = attribute("source|name|path|file|filename|title|url|href|src") ?? inner
+  const attribute = (names: string) =>
+    new RegExp(`\\b(?:${names})\\s*=\\s*["']([^"']+)["']`, "i").exec(attributes)?.[1]
   const index = attribute("index|number|n|id")
   const number = index !== undefined && /^\d{1,3}$/.test(index) ? Number(index) : undefined
+  const source = attribute("source|name|path|file|filename|title|url|href|src") ?? inner
   const content = body
     .replace(/<(source|title|url)>[^<]{1,300}<\/\1>/gi, "")
     .replace(/<\/?[a-z_]{1,40}>/gi, "")
-  into.push(passage(content, source ?? (number === undefined ? index : undefined), number, weight))
+  return [passage(content, { source: source ?? (number === undefined ? index : undefined), number })]
 }
 
-const FILE = String.raw`[\w@./\\-]*[\w-]\.[A-Za-z][A-Za-z0-9]{0,4}(?::\d+)?(?:#[\w-]+)?`
-const URL_LIKE = String.raw`https?:\/\/[^\s\])>]+`
+const FILE = String.raw`[\w@./\\-]{0,200}[\w-]\.[A-Za-z][A-Za-z0-9]{0,4}(?::\d+)?(?:#[\w-]+)?`
+const ADDRESS = String.raw`https?:\/\/[^\s\])>]+`
 const HEADS: readonly RegExp[] = [
   // [1] file.md (score 0.8): text
   new RegExp(
-    String.raw`^\[(?<number>\d{1,3})\]\s*(?<source>${URL_LIKE}|\(?${FILE}\)?)(?:\s*\([^)\n]*\))?\s*(?:[:—–-]\s*|$)(?<text>.*)$`,
+    String.raw`^\[(?<number>\d{1,3})\]\s*(?<source>${ADDRESS}|\(?${FILE}\)?)(?:\s*\([^)\n]*\))?\s*(?:[:—–-]\s*|$)(?<text>.*)$`,
   ),
-  // [1] A title / [file.md]
+  // [1] A title
   /^\[(?<number>\d{1,3})\]\s*(?<source>[^\n.!?]{1,80}?)(?:\s*\(score [^)\n]*\))?$/,
-  new RegExp(String.raw`^\[(?<source>${URL_LIKE}|${FILE})\]\s*:?\s*(?<text>.*)$`),
-  // Source: file.md, # file.md, --- file.md ---, file.md:
+  // [file.md] text
+  new RegExp(String.raw`^\[(?<source>${ADDRESS}|${FILE})\]\s*:?\s*(?<text>.*)$`),
+  // [name]:
+  /^\[(?<name>[^\]\n]{1,200})\]:\s*$/,
+  // Source: file.md
   new RegExp(
-    String.raw`^(?:#{1,6}\s*)?(?:\*\*)?(?:source|file|document|doc|url|page|path)(?:\s*(?<number>\d{1,3}))?(?:\*\*)?\s*:\s*(?<source>${URL_LIKE}|[^\n]{1,120}?)\s*$`,
+    String.raw`^(?:#{1,6}\s*)?(?:\*\*)?(?:source|file|document|doc|url|page|path)(?:\s*(?<number>\d{1,3}))?(?:\*\*)?\s*:\s*(?<source>${ADDRESS}|[^\n]{1,120}?)\s*$`,
     "i",
   ),
-  new RegExp(String.raw`^(?:#{1,6}|-{3,}|={3,})\s*(?<source>${URL_LIKE}|${FILE})\s*(?:-{3,}|={3,})?\s*$`),
+  // # file.md, --- file.md ---
+  new RegExp(String.raw`^(?:#{1,6}|-{3,}|={3,})\s*(?<source>${ADDRESS}|${FILE})\s*(?:-{3,}|={3,})?\s*$`),
+  // file.md:
   new RegExp(String.raw`^(?<source>${FILE})\s*:\s*$`),
 ]
-/** Lines that end a block: somebody speaks again. */
-export const ASKS =
+const MAY_BE_HEAD = /^(?:\[|[#=*-]{1,6}|source|file|document|doc|url|page|path|[\w@./\\-]{1,200}\s*:$)/i
+const HEAD_REACH = 300
+/** `--- a word ---` starts or ends a part of the prompt. */
+const RULE = /^-{3,} [^\n]{1,80} -{3,}$/
+/** Labels of the request, and of material for it. */
+const ASKS =
   /^(?:#{1,6}\s*)?(?:\*\*)?(?:user(?:'s)? )?(?:question|query|goal|task|request|prompt|q)(?:\*\*)?\s*:\s*(?:\*\*)?/i
+const GIVES =
+  /^(?:#{1,6}\s*)?(?:\*\*)?(?:context|documents?|background|sources?|evidence|findings|notes?|text|article|data|(?:search )?results|passages?|excerpts?|information|email|ticket|transcript|draft|response|content|facts)(?:\*\*)?\s*:\s*(?:\*\*)?/i
+/** Instructions for a question that is asked elsewhere: nothing to quote. */
+const TELLS = /^(?:#{1,6}\s*)?(?:\*\*)?(?:instructions?|rules?)(?:\*\*)?\s*:\s*(?:\*\*)?/i
 
-function splitBlocks(text: string, weight: number): Split {
+interface Block {
+  readonly source?: string | undefined
+  readonly number?: number | undefined
+  readonly lines: string[]
+}
+
+function takeBlocks(text: string): Split {
   const rest: string[] = []
   const passages: Passage[] = []
-  let open: { source: string; number: number | undefined; lines: string[] } | undefined
+  let open: Block | undefined
   const close = () => {
-    if (open?.lines.some((line) => line.trim() !== "")) {
-      passages.push(passage(factLines(open.lines).join("\n"), open.source, open.number, weight))
-    }
+    if (open?.lines.some((line) => line.trim() !== "")) passages.push(...blockPassages(open))
     open = undefined
   }
+  // The sources that a block lists at its end are its own.
+  let isList = false
   for (const line of text.split("\n")) {
-    const head = headOf(line.trim())
-    if (head !== undefined) {
-      close()
-      open = { source: head.source, number: head.number, lines: head.text === "" ? [] : [head.text] }
-    } else if (ASKS.test(line)) {
-      close()
-      rest.push(line)
-    } else (open?.lines ?? rest).push(line)
+    isList = isList ? /^\s*[-*]?\s*\[\d/.test(line) : /^\**(?:Sources|References)\**:\s*$/i.test(line)
+    const head = isList ? undefined : headOf(line.trim())
+    if (head !== undefined || ASKS.test(line) || RULE.test(line)) close()
+    if (head !== undefined) open = head
+    else if (!RULE.test(line)) (open?.lines ?? rest).push(line)
   }
-  const asked = open === undefined ? undefined : lastQuestion(open.lines)
+  const asked = open === undefined ? undefined : takeLastQuestion(open.lines)
   close()
   if (asked !== undefined) rest.push("", asked)
   return { rest: rest.join("\n"), passages }
 }
 
-const MAY_BE_HEAD = /^(?:\[|[#=*-]{1,6}|source|file|document|doc|url|page|path|[\w@./\\-]{1,200}\s*:$)/i
-
-function headOf(line: string): { source: string; number: number | undefined; text: string } | undefined {
+function headOf(line: string): Block | undefined {
   if (!MAY_BE_HEAD.test(line)) return undefined
   const start = line.slice(0, HEAD_REACH)
   for (const head of HEADS) {
-    const { source, number, text } = head.exec(start)?.groups ?? {}
-    if (source === undefined || (text === undefined && line.length > HEAD_REACH)) continue
+    const { source, number, name, text } = head.exec(start)?.groups ?? {}
+    if ((source ?? name) === undefined || (text === undefined && line.length > HEAD_REACH)) continue
+    const first = `${text ?? ""}${line.slice(HEAD_REACH)}`
     return {
-      source: cleanSource(source),
+      source: source === undefined ? undefined : cleanSource(source),
       number: number === undefined ? undefined : Number(number),
-      text: `${text ?? ""}${line.slice(HEAD_REACH)}`,
+      lines: first === "" ? [] : [first],
     }
   }
   return undefined
 }
 
-/** A short question in a paragraph of its own at the end of the last block is not part of it: taken from the lines. */
-export function lastQuestion(lines: string[]): string | undefined {
-  let at = lines.length - 1
-  while (at > 0 && lines[at]?.trim() === "") at--
+function blockPassages({ source, number, lines }: Block): Passage[] {
+  const data = source === undefined ? parseIfJson(lines.join("\n").trim()) : undefined
+  if (data !== undefined) return jsonPassages(data)
+  const [title = "", next] = lines
+  const isTitled = source !== undefined && next !== undefined && /^[^|#]{1,200}[^|.!?:;\s]$/.test(title)
+  const marked = isTitled ? [`# ${title}`, ...lines.slice(1)] : lines
+  return [passage(tableLines(marked).join("\n"), { source, number })]
+}
+
+/** Rows of a table `a | b`, with or without outer bars, as list items with the names of their columns. */
+function tableLines(lines: readonly string[]): string[] {
+  let columns: readonly string[] | undefined
+  return lines.flatMap((line) => {
+    if (!line.includes(" | ")) {
+      columns = undefined
+      return [line]
+    }
+    const cells = line.replace(/^\s*\|\s?|\s?\|\s*$/g, "").split(" | ")
+    if (cells.every((cell) => /^[\s:|-]*$/.test(cell))) return []
+    if (columns?.length !== cells.length) {
+      columns = cells
+      return []
+    }
+    const values = columns.map((name, i) => [name.trim(), cells[i]?.trim() ?? ""] as const)
+    return [`- ${values.flatMap(([name, value]) => (value === "" ? [] : [`${name}: ${value}`])).join(", ")}`]
+  })
+}
+
+/** Takes a short question in a paragraph of its own from the end of the lines: it belongs to the request. */
+function takeLastQuestion(lines: string[]): string | undefined {
+  const at = lines.findLastIndex((line) => line.trim() !== "")
   const line = lines[at]?.trim() ?? ""
-  if (at < 1 || lines[at - 1]?.trim() !== "" || line.length > 300) return undefined
-  const isAsked =
-    line.endsWith("?") || /^(?:please|answer|summari[sz]e|explain|list|write|describe|compare)\b/i.test(line)
-  if (!isAsked) return undefined
+  if (at < 1 || lines[at - 1]?.trim() !== "" || line.length > SHORT) return undefined
+  if (!/\?$|^(?:please|answer|summari[sz]e|explain|list|write|describe|compare)\b/i.test(line))
+    return undefined
   lines.length = at
   return line
+}
+
+/** A message of this many characters is all request, unless it has passages. */
+const SHORT = 350
+const MAX_REQUEST = 2_000
+
+/** What the last message asks, and what it gives along with that. */
+export function splitRequest(text: string): { request: string; passages: readonly Passage[] } {
+  const data = parseIfJson(text)
+  if (typeof data === "object" && data !== null && !Array.isArray(data)) return splitFields(data)
+  const { rest, passages } = splitPassages(text)
+  const { asked, material } = splitLabels(rest)
+  const kept = material === "" ? passages : [...passages, passage(material)]
+  const request = asked === "" && kept.length === 0 ? rest : asked
+  if (kept.length > 0 || request.length <= SHORT)
+    return { request: request.slice(0, MAX_REQUEST), passages: kept }
+  return splitLong(request)
+}
+
+/** `Context:` … `Question:` …, in any order. Without a line that asks, what comes before the first label does. */
+function splitLabels(text: string): { asked: string; material: string } {
+  const [asks, material, loose, instructed]: [string[], string[], string[], string[]] = [[], [], [], []]
+  const isAsked = text.split("\n").some((line) => ASKS.test(line))
+  let into = loose
+  for (const line of text.split("\n")) {
+    const label = [ASKS, GIVES, ...(isAsked ? [TELLS] : [])].find((one) => one.test(line))
+    if (label !== undefined) into = label === ASKS ? asks : label === GIVES ? material : instructed
+    into.push(label === undefined ? line : line.replace(label, ""))
+  }
+  const joined = (lines: readonly string[]) => lines.join("\n").trim()
+  if (joined(asks) !== "")
+    return { asked: joined(asks), material: joined([...loose, "", ...tableLines(material)]) }
+  const last = joined(loose) === "" ? takeLastQuestion(material) : undefined
+  return { asked: last ?? joined(loose), material: joined(tableLines(material)) }
+}
+
+/** A long message without labels: its last or first paragraph asks where it is short, else its last question. */
+function splitLong(text: string): { request: string; passages: readonly Passage[] } {
+  const paragraphs = text.split(/\n\s*\n/).map((paragraph) => paragraph.trim())
+  const ends = [paragraphs.at(-1) ?? "", paragraphs[0] ?? ""]
+  const request = ends.find((one) => one !== "" && one.length <= SHORT)
+  if (request !== undefined && paragraphs.length > 1) {
+    const material = paragraphs.filter((one) => one !== request).join("\n\n")
+    return { request: request.replace(/:$/, ""), passages: [passage(material)] }
+  }
+  const sentences = text.split(/(?<=[.!?])\s+|\n+/)
+  const question = sentences.findLast((one) => one.endsWith("?")) ?? sentences[0] ?? ""
+  return { request: question.trim().slice(0, SHORT), passages: [passage(text)] }
+}
+
+const ASKING_FIELDS = "question query goal task request prompt message input topic text".split(" ")
+
+function splitFields(data: object): { request: string; passages: readonly Passage[] } {
+  const request = fieldOf(data, ASKING_FIELDS) ?? lineOf(data).slice(0, SHORT)
+  const material = Object.entries(data).filter(([, value]) => value !== request)
+  const texts = material.map(([name, value]) =>
+    typeof value === "string" ? value : lineOf({ [name]: value }),
+  )
+  return { request, passages: texts.map((text) => passage(text)) }
+}
+
+const TEXT_FIELDS = "text content snippet body output summary description excerpt answer result".split(" ")
+/** Fields that say where something is from. */
+export const PLACE_FIELDS = "url path file filename file_path uri".split(" ")
+const SOURCE_FIELDS = [...PLACE_FIELDS, "source", "link", "title"]
+const MAX_ROWS = 200
+
+/** Data as passages: one for each row of a list, with its text where it has one, else a line of its values. */
+export function jsonPassages(value: unknown, place?: string): Passage[] {
+  const lists = typeof value === "object" && value !== null ? Object.values(value).filter(isRowList) : []
+  const rows = Array.isArray(value) ? value : lists.length === 1 ? lists[0] : undefined
+  return (rows ?? [value]).slice(0, MAX_ROWS).map((row) => {
+    const text = fieldOf(row, TEXT_FIELDS)
+    const source = fieldOf(row, SOURCE_FIELDS) ?? place
+    const isText = text !== undefined && (text.length > 40 || source !== undefined)
+    return passage(isText ? text : lineOf(row), { source })
+  })
+}
+
+function isRowList(value: unknown): value is unknown[] {
+  return (
+    Array.isArray(value) && value.length > 0 && value.every((row) => typeof row === "object" && row !== null)
+  )
+}
+
+/** The first of the fields that holds text. */
+export function fieldOf(value: unknown, names: readonly string[]): string | undefined {
+  if (typeof value !== "object" || value === null) return undefined
+  const found = names.map((name) => (value as Readonly<Record<string, unknown>>)[name])
+  return found.find((one): one is string => typeof one === "string" && one.trim() !== "")?.trim()
+}
+
+/** `name: Paris, temperature: 21` */
+function lineOf(value: unknown, depth = 0): string {
+  if (value === null || value === undefined) return "none"
+  if (typeof value !== "object") return String(value).trim()
+  if (depth > 4) return "…"
+  if (Array.isArray(value))
+    return value
+      .slice(0, 20)
+      .map((item) => lineOf(item, depth + 1))
+      .join(", ")
+  const fields = Object.entries(value).map(
+    ([key, item]) => `${key.replaceAll("_", " ")}: ${lineOf(item, depth + 1)}`,
+  )
+  return fields.join(", ")
 }

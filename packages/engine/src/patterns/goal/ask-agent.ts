@@ -1,19 +1,32 @@
 /** Asks an agent of the pipeline. What a model's failure is called depends on whose it was. */
-import { coreOf } from "../../agents/agent-core.ts"
-import { runAgent } from "../../agents/agent-loop.ts"
 import { isAgent } from "../../agents/index.ts"
-import { SuperstepError } from "../../core/index.ts"
+import { coreOf, jsonAnswer, makeCore, runAgent } from "../../agents/internal.ts"
+import { isSuperstepError, SuperstepError } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
-import { isNoFailure, messageOf } from "../failure.ts"
+import { isNoFailure, messageOf } from "../failures.ts"
 import { called } from "../stage-node.ts"
 import type { GoalAgent } from "./goal-config.ts"
 
-export type Role = "Triage" | "Assistant" | "Review" | "SQL" | "Search"
+export type Role = "Triage" | "Assistant" | "Review" | "SQL" | "Graph" | "Search"
 
-/** Its answer: a text, or data where the agent has an output schema. */
-export async function askAgent(role: Role, agent: GoalAgent, text: string, ctx: Context): Promise<unknown> {
+interface AskOptions {
+  /** Ask for text, though the agent has an output schema: it is for another question. */
+  readonly isPlain?: boolean | undefined
+}
+
+/** Its answer: a string, or data where the agent has an output schema. */
+export async function askAgent(
+  role: Role,
+  agent: GoalAgent,
+  text: string,
+  ctx: Context,
+  { isPlain = false }: AskOptions = {},
+): Promise<unknown> {
   try {
-    if (isAgent(agent)) return await runAgent(coreOf(agent), text, ctx)
+    if (isAgent(agent)) {
+      const core = coreOf(agent)
+      return await runAgent(isPlain ? makeCore(core.options, undefined) : core, text, ctx)
+    }
     return (await called(agent, text, ctx)).at(-1) ?? ""
   } catch (error) {
     if (isNoFailure(error, ctx)) throw error
@@ -37,4 +50,29 @@ function agentFailed(role: Role, error: unknown): SuperstepError {
 
 export function textOf(answer: unknown): string {
   return typeof answer === "string" ? answer : JSON.stringify(answer)
+}
+
+export type JsonObject = { readonly [key: string]: unknown }
+
+/** The agent's answer as an object; undefined where it is none, or does not fit the agent's own schema. */
+export async function askJson(
+  role: Role,
+  agent: GoalAgent,
+  text: string,
+  ctx: Context,
+): Promise<JsonObject | undefined> {
+  try {
+    return jsonReply(await askAgent(role, agent, text, ctx))
+  } catch (error) {
+    if (isSuperstepError((error as Error).cause, "OUTPUT_INVALID")) return undefined
+    throw error
+  }
+}
+
+/** Undefined where an answer is no object. */
+export function jsonReply(answer: unknown): JsonObject | undefined {
+  const value = typeof answer === "string" ? jsonAnswer(answer)?.value : answer
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as JsonObject)
+    : undefined
 }

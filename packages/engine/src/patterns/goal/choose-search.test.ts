@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
-import { chooseSearch, chooseTargets } from "./choose-search.ts"
 import { databases, retriever, team } from "./goal.test-support.ts"
 import type { GoalConfig } from "./goal-config.ts"
+import { chooseSearch, chooseTargets } from "./triage.ts"
 
 const agents = team({}, ["a", "b"])
 const sql = { sql: { agent: agents.sqlAgent, databases: databases() } }

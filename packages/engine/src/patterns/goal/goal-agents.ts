@@ -1,13 +1,19 @@
 /** The agents of a configuration, by id: those of the file, and those that live elsewhere. */
 import { type Agent, isAgent } from "../../agents/index.ts"
 import { isSuperstepError } from "../../core/index.ts"
-import { type AgentData, agentFunctions, planAgents } from "../../definitions/agents/index.ts"
-import type { DefinitionPaths } from "../../definitions/definition-paths.ts"
-import { type Document, nearest, type Path, type Report } from "../../definitions/document/index.ts"
-import { withModel } from "../../definitions/given-functions.ts"
 import type { LoadOptions } from "../../definitions/index.ts"
-import { link, PlanWriter } from "../../definitions/plan/index.ts"
-import { trustedFunctions } from "../../definitions/trust/index.ts"
+import {
+  type AgentData,
+  agentFunctions,
+  type DefinitionPaths,
+  DocumentReport,
+  link,
+  PlanWriter,
+  planAgents,
+  trustedFunctions,
+  withModel,
+} from "../../definitions/internal.ts"
+import { type Document, nearest, type Path, type Report } from "../../document/index.ts"
 import type { GoalAgent } from "./goal-config.ts"
 import type { GoalData } from "./goal-shape.ts"
 
@@ -34,37 +40,33 @@ interface AgentOptions extends Pick<LoadOptions, "functions" | "model" | "trust"
 
 export type FindAgent = (id: string) => GoalAgent | undefined
 
-export class GoalAgents {
+export interface GoalAgents {
   readonly made: ReadonlyMap<string, Agent>
-  readonly #document: Document
-  readonly #report: Report
-  readonly #find: FindAgent | undefined
+  /** An unknown agent is reported at `path`, where it is named. */
+  get(id: string, path: Path): GoalAgent | undefined
+}
 
-  constructor(
-    document: Document,
-    data: GoalData,
-    report: Report,
-    options: AgentOptions,
-    find: FindAgent | undefined,
-  ) {
-    this.#document = document
-    this.#report = report
-    this.#find = find
-    this.made = madeAgents(document, data, report, options)
-  }
-
-  /** One that nobody knows is reported where it is named. */
-  get(id: string, path: Path): GoalAgent | undefined {
-    const other = Object.hasOwn(ALIASES, id) ? ALIASES[id] : undefined
-    // Agents of a file take what a person says.
-    const own = (this.made.get(id) ?? this.made.get(other ?? id)) as GoalAgent | undefined
-    const found = own ?? this.#find?.(id)
-    if (found === undefined) {
-      const message = `There is no agent "${id}": define it under \`agents\`.`
-      const place = this.#document.place(path)
-      this.#report.error("UNKNOWN_AGENT", message, place, nearest(id, this.made.keys()))
-    }
-    return found
+export function goalAgents(
+  document: Document,
+  data: GoalData,
+  report: Report,
+  options: AgentOptions,
+  find: FindAgent | undefined,
+): GoalAgents {
+  const made = madeAgents(document, data, report, options)
+  return {
+    made,
+    get(id, path) {
+      const other = Object.hasOwn(ALIASES, id) ? ALIASES[id] : undefined
+      // Agents of a file take a string.
+      const own = (made.get(id) ?? made.get(other ?? id)) as GoalAgent | undefined
+      const found = own ?? find?.(id)
+      if (found === undefined) {
+        const message = `There is no agent "${id}": define it under \`agents\`.`
+        report.error("UNKNOWN_AGENT", message, document.place(path), nearest(id, made.keys()))
+      }
+      return found
+    },
   }
 }
 
@@ -80,12 +82,9 @@ function madeAgents(
   const writer = new PlanWriter(Object.keys(functions))
   const before = report.diagnostics.length
   const planned = planAgents({
-    document,
+    report: new DocumentReport(document, report),
     agents: withInstructions(agents, data.assistants),
-    models,
-    providers,
-    permissions,
-    report,
+    file: { models, providers, permissions },
     writer,
     paths,
   })

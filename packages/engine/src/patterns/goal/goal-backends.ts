@@ -1,6 +1,6 @@
 /** What a configuration's search settings are made into. Nothing is opened before it is asked. */
 import { SuperstepError } from "../../core/index.ts"
-import type { Database, Retriever, SchemaRetriever } from "../ports.ts"
+import type { CypherQueries, Database, Retriever, SchemaRetriever, SourceRanker, Sources } from "../ports.ts"
 import type { DatabaseSettings, GraphSettings, IndexSettings } from "./goal-shape.ts"
 
 /** Opens what the settings name. Paths are those from where the configuration file was named, or absolute. */
@@ -10,7 +10,25 @@ export interface GoalBackends {
   index(settings: IndexSettings): Closable<Retriever> | Promise<Closable<Retriever>>
   /** Absent: they know no graphs. */
   graph?(settings: GraphSettings): Closable<Retriever> | Promise<Closable<Retriever>>
+  /** Absent: sources are not ranked. */
+  sourceRanker?(sources: Sources): Closable<SourceRanker> | Promise<Closable<SourceRanker>>
 }
+
+/** One thing that a configuration searches. */
+export type ConfiguredSource =
+  | {
+      readonly kind: "database"
+      readonly id: string
+      readonly type: DatabaseSettings["type"]
+      /** Opens it, or returns what is open. It is closed with the configuration. */
+      open(): Promise<Database>
+    }
+  | {
+      readonly kind: "documents" | "graph"
+      /** The index, the documents or the type of the graph. */
+      readonly id: string
+      open(): Promise<Retriever>
+    }
 
 type Closable<T> = T & { close?(): Promise<void> | void }
 
@@ -31,6 +49,8 @@ type LoadBackends = () => GoalBackends | Promise<GoalBackends>
 
 /** What was opened, to be closed with the configuration. */
 export class OpenBackends {
+  /** All that was made so far, open or not. */
+  readonly sources: ConfiguredSource[] = []
   readonly #load: LoadBackends
   readonly #opened = new Set<Promise<{ close?(): Promise<void> | void }>>()
 
@@ -41,11 +61,16 @@ export class OpenBackends {
   database(settings: DatabaseSettings): Database {
     const { id, name = id, type } = settings
     const open = this.#once(async () => (await this.#load()).database(settings))
+    this.sources.push({ kind: "database", id, type, open })
     return {
       id,
       name,
       kind: type,
       schema: async (options) => (await open()).schema(options),
+      async profile(options) {
+        const opened = await open()
+        return opened.profile?.(options) ?? { tables: await opened.schema(options) }
+      },
       query: async (sql, options) => (await open()).query(sql, options),
     }
   }
@@ -58,17 +83,36 @@ export class OpenBackends {
     }
   }
 
+  /** Ranks nothing where the back ends do not. */
+  sourceRanker(sources: Sources): SourceRanker {
+    const open = this.#once(async (): Promise<Closable<SourceRanker>> => {
+      const backends = await this.#load()
+      return (await backends.sourceRanker?.(sources)) ?? { rank: async () => ({ sources: [], failed: [] }) }
+    })
+    return { rank: async (goal, options) => (await open()).rank(goal, options) }
+  }
+
   index(settings: IndexSettings): Retriever {
-    return this.#retriever(settings.index, async () => (await this.#load()).index(settings))
+    const name = settings.index ?? settings.documents?.join(", ") ?? "documents"
+    return this.#retriever("documents", name, async () => (await this.#load()).index(settings)).retriever
   }
 
   graph(settings: GraphSettings): Retriever {
-    return this.#retriever(settings.type, async () => {
+    const { retriever, open } = this.#retriever("graph", settings.type, async () => {
       const { graph } = await this.#load()
       if (graph !== undefined) return await graph(settings)
       const text = `The back ends of this configuration cannot open a graph (${settings.type}).`
       throw new SuperstepError("BACKENDS_MISSING", text, { retryable: false })
     })
+    const cypher: CypherQueries = {
+      schema: async (options) => (await (await open()).cypher?.schema(options)) ?? "",
+      async query(query, options) {
+        const opened = await open()
+        if (opened.cypher !== undefined) return await opened.cypher.query(query, options)
+        throw new Error(`the graph ${opened.name} takes no Cypher`)
+      },
+    }
+    return { ...retriever, cypher }
   }
 
   async close(): Promise<void> {
@@ -78,9 +122,20 @@ export class OpenBackends {
     await closeAll(opened.map((opening) => async () => (await opening.catch(() => undefined))?.close?.()))
   }
 
-  #retriever(name: string, make: () => Promise<Closable<Retriever>>): Retriever {
+  #retriever(kind: "documents" | "graph", name: string, make: () => Promise<Closable<Retriever>>) {
     const open = this.#once(make)
-    return { name, search: async (query, options) => (await open()).search(query, options) }
+    this.sources.push({ kind, id: name, open })
+    let opened: Retriever | undefined
+    const retriever: Retriever = {
+      name,
+      async search(query, options) {
+        opened = await open()
+        return await opened.search(query, options)
+      },
+      describe: async (options) => (await (await open()).describe?.(options)) ?? name,
+      skipped: () => opened?.skipped?.() ?? [],
+    }
+    return { retriever, open }
   }
 
   /** One that failed is tried anew. */

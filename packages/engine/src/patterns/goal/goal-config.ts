@@ -1,9 +1,9 @@
 /** What the goal pipeline is made of: its agents, where it looks things up, and how far it goes. */
 import { SuperstepError } from "../../core/index.ts"
 import type { Callable } from "../../runtime/index.ts"
-import type { Database, Retriever, SchemaRetriever } from "../ports.ts"
+import type { Database, Retriever, SchemaRetriever, SourceRanker } from "../ports.ts"
 
-/** An agent, or any workflow that takes a text and gives one. */
+/** An agent, or any workflow from a string to a string. */
 export type GoalAgent = Callable<string, unknown>
 
 /** A collection that is searched, or an agent that searches by itself and answers with what it found. */
@@ -14,21 +14,25 @@ export interface GoalConfig {
   readonly name?: string | undefined
   /** Says what a goal is about. */
   readonly triage: GoalAgent
-  /** Those who answer. A goal for several of them is answered by all, in this order; any other by the first. */
+  /** The agents that answer. A goal for several of them is answered by all, in this order; any other by the first. */
   readonly assistants: readonly GoalAgent[]
   readonly reviewer: GoalAgent
   /** Databases for schema detection. Default: those of `sql`. */
   readonly databases?: SchemaRetriever | undefined
+  /** Ranks sources of all kinds, in place of schema detection. The triage agent chooses among the best. */
+  readonly ranker?: SourceRanker | undefined
   readonly sql?: SqlSearch | undefined
   readonly graph?: GoalSearch | undefined
+  /** Writes Cypher over the graph, where the graph takes queries. Absent: the graph is searched only. */
+  readonly cypher?: GoalAgent | undefined
   /** False: the graph is there and is not searched. Default true. */
   readonly useGraphSearch?: boolean | undefined
   readonly vector?: GoalSearch | undefined
-  /** Results of a search of the graph or the index at the most. Default 10. */
+  /** Maximum results of a search of the graph or the index. Default 10. */
   readonly results?: number | undefined
   /** Every goal goes to all assistants. */
   readonly multiRouteAlways?: boolean | undefined
-  /** Reviews of an answer at the most. Default 1; 0: answers are not reviewed. */
+  /** Maximum reviews of an answer. Default 1; 0: answers are not reviewed. */
   readonly maxReviewPasses?: number | undefined
 }
 
@@ -46,6 +50,10 @@ export function isRetriever(search: GoalSearch): search is Retriever {
   return "search" in search && typeof search.search === "function"
 }
 
+export function searchesGraph({ graph, useGraphSearch = true }: GoalConfig): boolean {
+  return graph !== undefined && useGraphSearch
+}
+
 export function checkGoalConfig(config: GoalConfig): void {
   const { triage, assistants, reviewer, maxReviewPasses = 1, results = 10 } = config
   const refuse = (reason: string) => new SuperstepError("GOAL_INVALID", reason, { retryable: false })
@@ -58,7 +66,7 @@ export function checkGoalConfig(config: GoalConfig): void {
   for (const agent of assistants as readonly GoalAgent[]) {
     const other = byName.get(agent.name)
     if (other !== undefined && other !== agent) {
-      throw refuse(`Two assistants have the name "${agent.name}"; answers are told apart by it.`)
+      throw refuse(`Two assistants have the name "${agent.name}"; answers are distinguished by it.`)
     }
     byName.set(agent.name, agent)
   }

@@ -1,9 +1,23 @@
 /** A configuration file of the goal pipeline: its fields, and the other names that they go by. */
 import { z } from "zod"
-import { agentShape, modelShape, permissionsShape, providerShape } from "../../definitions/agents/index.ts"
+import { agentShape, modelShape, permissionsShape, providerShape } from "../../definitions/internal.ts"
 
 const text = z.string()
 const path = text.describe("Beside the configuration file, unless it is absolute.")
+
+const excludedColumns = z
+  .array(
+    text.regex(/^[^.]+(?:\.[^.]+){1,2}$/, {
+      message: 'Write table.column, such as "patients.ssn" or "*.password".',
+    }),
+  )
+  .optional()
+  .describe("Columns whose values are not looked at, as table.column; * stands for any part of a name.")
+
+const unsafeRole = z
+  .boolean()
+  .optional()
+  .describe("True: ask even as a role that can do more than read. What a model writes runs with its rights.")
 
 const databaseShape = z.discriminatedUnion("type", [
   z.strictObject({
@@ -16,23 +30,56 @@ const databaseShape = z.discriminatedUnion("type", [
       .array(text)
       .optional()
       .describe("Functions of the database that queries may call, as schema.name."),
+    exclude_columns: excludedColumns,
+    allow_unsafe_role: unsafeRole,
+  }),
+  z.strictObject({
+    type: z.literal("mysql"),
+    id: text,
+    name: text.optional(),
+    url: text.describe("mysql://user:password@host/database, MySQL or MariaDB, as a user who may only read."),
+    allow_unsafe_role: unsafeRole,
+    exclude_columns: excludedColumns,
+  }),
+  z.strictObject({
+    type: z.literal("sqlite"),
+    id: text,
+    name: text.optional(),
+    file: path.describe("A SQLite database. It is only read."),
+    exclude_columns: excludedColumns,
   }),
   z
     .strictObject({
       type: z.literal("csv"),
       id: text,
       name: text.optional(),
-      files: z.array(path).min(1).optional().describe("CSV, JSON or Parquet files."),
+      files: z.array(path).min(1).optional().describe("CSV, TSV, JSON, Parquet or Excel files."),
       folder: path.optional().describe("All such files in it and below."),
+      exclude_columns: excludedColumns,
     })
     .refine(({ files, folder }) => (files === undefined) !== (folder === undefined), {
       message: "Name the `files`, or their `folder`.",
     }),
 ])
 
-const indexShape = z.strictObject({
-  index: path.describe("A file that `superstep index add` has made."),
-})
+const indexShape = z
+  .strictObject({
+    index: path.optional().describe("A file that `superstep index add` has made."),
+    documents: z
+      .array(path)
+      .min(1)
+      .optional()
+      .describe("Files and folders of documents. Their index is made and updated when it is first searched."),
+    embeddings: text
+      .optional()
+      .describe("Of the documents: offline, openai/MODEL or ollama/MODEL. An index keeps its first choice."),
+  })
+  .refine(({ index, documents }) => (index === undefined) !== (documents === undefined), {
+    message: "Name an `index`, or the `documents`.",
+  })
+  .refine(({ index, embeddings }) => index === undefined || embeddings === undefined, {
+    message: "An `index` has the embeddings that it was made with: leave out `embeddings`.",
+  })
 
 const graphSearchShape = z.discriminatedUnion("type", [
   z.strictObject({
@@ -49,7 +96,7 @@ const searchShape = z.strictObject({
   databases: z.array(databaseShape).optional(),
   vector: indexShape.optional(),
   graph: graphSearchShape.optional(),
-  results: z.int().min(1).optional().describe("Results of the index or the graph at the most. Default 10."),
+  results: z.int().min(1).optional().describe("Maximum results of the index or the graph. Default 10."),
 })
 
 export const goalShape = z.strictObject({

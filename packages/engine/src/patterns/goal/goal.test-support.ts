@@ -1,10 +1,20 @@
-/** Agents of a script, databases and indexes in memory, and a run as a test looks at it. */
+/** Scripted agents, in-memory databases and indexes, and a run with its events, logs and nodes. */
 import { agent } from "../../agents/index.ts"
 import { shown } from "../../agents/stand-ins.test-support.ts"
 import type { Json } from "../../core/index.ts"
 import { type Script, type ScriptEntry, scriptedModel } from "../../models/index.ts"
 import type { RunEvent, RunResult } from "../../runtime/index.ts"
-import type { Database, Found, QueryResult, Retriever, SchemaRetriever, Table } from "../ports.ts"
+import type {
+  Database,
+  Found,
+  QueryResult,
+  RankedSource,
+  Retriever,
+  SchemaRetriever,
+  SourceRanker,
+  Table,
+} from "../ports.ts"
+import { INSTRUCTIONS } from "./answer/answer-lane.ts"
 import type { GoalConfig } from "./goal-config.ts"
 import { sequentialGoal } from "./sequential-goal.ts"
 
@@ -16,8 +26,8 @@ export const ACCEPT: ScriptEntry = { json: { decision: "accept", reason: "good" 
 
 type Team = Pick<GoalConfig, "triage" | "assistants" | "reviewer"> & {
   readonly sqlAgent: GoalConfig["triage"]
-  /** What an agent was told, call by call. */
-  told(agent: string): string[]
+  /** The prompts that an agent received, one per call. */
+  prompts(agent: string): string[]
   readonly callers: () => string[]
 }
 
@@ -31,7 +41,7 @@ export function team(script: Record<string, readonly ScriptEntry[]>, assistants 
     reviewer: make("reviewer"),
     sqlAgent: make("sql"),
     assistants: assistants.map(make),
-    told: (name) =>
+    prompts: (name) =>
       model.calls.flatMap((call, i) => (call.agent === name ? [shown(model, i).join("\n")] : [])),
     callers: () => model.calls.map((call) => call.agent),
   }
@@ -61,6 +71,8 @@ interface DatabaseOptions {
   readonly kind?: Database["kind"]
   readonly tables?: readonly Table[]
   readonly answer?: QueryResult | Error | undefined
+  /** One for each query; after the last, `answer`. */
+  readonly answers?: readonly (QueryResult | Error)[] | undefined
 }
 
 export type AskedDatabase = Database & { readonly queries: string[] }
@@ -68,6 +80,7 @@ export type AskedDatabase = Database & { readonly queries: string[] }
 export function database(id: string, options: DatabaseOptions = {}): AskedDatabase {
   const { kind = "postgresql", answer = rows(["n"], [[7]]) } = options
   const tables = options.tables ?? [{ name: "lamps", columns: [{ name: "n", type: "integer" }] }]
+  const answers = [...(options.answers ?? [])]
   const queries: string[] = []
   return {
     id,
@@ -77,8 +90,9 @@ export function database(id: string, options: DatabaseOptions = {}): AskedDataba
     schema: async () => tables,
     query: async (sql, { rows: most } = {}) => {
       queries.push(`${sql} [${most}]`)
-      if (answer instanceof Error) throw answer
-      return answer
+      const reply = answers.shift() ?? answer
+      if (reply instanceof Error) throw reply
+      return reply
     },
   }
 }
@@ -101,6 +115,20 @@ export function databases(...list: readonly Database[]): SchemaRetriever {
   }
 }
 
+/** Ranks the sources as they come: `kind id score`. */
+export function ranker(...sources: readonly `${RankedSource["kind"]} ${string} ${number}`[]): SourceRanker {
+  return {
+    rank: async () => ({
+      sources: sources.map((source): RankedSource => {
+        const [kind, id = "", score] = source.split(" ")
+        const of = { kind: kind as RankedSource["kind"], id, name: `The ${id}`, score: Number(score) }
+        return { ...of, reason: `words of ${id}`, summary: `values of ${id}` }
+      }),
+      failed: [],
+    }),
+  }
+}
+
 export type AskedRetriever = Retriever & { readonly queries: string[] }
 
 export function retriever(name: string, found: readonly Found[] | Error = []): AskedRetriever {
@@ -114,6 +142,12 @@ export function retriever(name: string, found: readonly Found[] | Error = []): A
       return found
     },
   }
+}
+
+/** What an assistant is shown, each piece of evidence as its lines after the number. */
+export function shownEvidence(...pieces: readonly string[]): string {
+  const blocks = pieces.map((text, i) => `<document index="${i + 1}">\n[${i + 1}] ${text}\n</document>`)
+  return [...blocks, INSTRUCTIONS].join("\n\n")
 }
 
 export const LAMPS: Found = { text: "There are 7 lamps.", score: 0.8312, source: "stock.md:3" }

@@ -5,7 +5,7 @@ import { pureModel } from "../../agents/stand-ins.test-support.ts"
 import { type Model, scriptedModel } from "../../models/index.ts"
 import type { Run } from "../../runtime/index.ts"
 import { crashTest } from "../../testing/index.ts"
-import { team } from "./goal.test-support.ts"
+import { team, triaged } from "./goal.test-support.ts"
 import {
   type GraphGoalConfig,
   goalWorkflow,
@@ -33,7 +33,7 @@ function config(model: Model, more: Partial<GraphGoalConfig> = {}): GraphGoalCon
 }
 
 const answers = (text: string) => scriptedModel([text])
-/** Asked, and silent. */
+/** Asks, and gets no answer. */
 function hangs(asked?: () => void): Model {
   const wait = () => {
     asked?.()
@@ -57,7 +57,7 @@ describe("a graph definition", () => {
     expect(model.calls).toHaveLength(1)
   })
 
-  test("takes a text, and nothing else, with a graph or without", async () => {
+  test("accepts only a string, with or without a graph", async () => {
     for (const more of [{}, { fallback: false }, { definition: "nowhere.json" }]) {
       const run = runGraphWorkflow(config(answers("x"), more), 5 as never)
       await expect(run).rejects.toMatchObject({ code: "INPUT_INVALID" })
@@ -82,6 +82,20 @@ describe("a graph definition", () => {
     const { logs, outputs } = await logsOf(config(fails()))
     expect(outputs).toEqual(["from the chain"])
     expect(logs[0]).toMatch(/^error: The graph failed; the pipeline answers\. .*400/s)
+  })
+
+  test("that fails leaves what the chain's answer lacks in the state of the run", async () => {
+    const triage = triaged({ intents: ["ai_search"], preferred_agent: "vector" })
+    const databases = {
+      listDatabases: async () => {
+        throw new Error("no connection")
+      },
+      findBestDatabase: async () => undefined,
+    }
+    const goal = config(fails(), { ...team({ triage: [triage], a: ["x"] }), databases })
+    const { outputs, state } = await graphWorkflow(goal).run("go")
+    expect(outputs).toEqual(["Incomplete: databases: no connection\n\nx"])
+    expect(state.incomplete).toEqual([{ source: "databases", reason: "no connection" }])
   })
 
   test("past its step limit is a failure too", async () => {

@@ -1,6 +1,6 @@
 /**
- * A goal answered by a graph definition. Where the graph cannot be loaded, is not valid or does not come to its end, the
- * log says so, and the goal pipeline answers.
+ * A goal answered by a graph definition. If the graph cannot be loaded, is invalid or does not finish, the reason is logged
+ * and the goal pipeline answers.
  */
 import { z } from "zod"
 import { node, type Workflow, workflow } from "../../builder/index.ts"
@@ -13,12 +13,12 @@ import {
   printProblems,
 } from "../../definitions/index.ts"
 import { channel, type RunOptions, replace } from "../../runtime/index.ts"
-import { messageOf } from "../failure.ts"
+import { incomplete, messageOf, passOn } from "../failures.ts"
 import { workflowStage } from "../stage-node.ts"
+import { goalRoutes, sources, uncited } from "./answer/goal-sources.ts"
 import { textOf } from "./ask-agent.ts"
 import type { GoalConfig } from "./goal-config.ts"
-import { answerOf } from "./run-answer.ts"
-import { runSequentialGoal, sequentialGoal } from "./sequential-goal.ts"
+import { answerOf, type GoalAnswered, goalPipeline, sequentialGoal, writeBasis } from "./sequential-goal.ts"
 
 export interface GraphGoalConfig extends GoalConfig {
   /** The graph: a file, or its text. */
@@ -50,20 +50,27 @@ export function graphWorkflow(config: GraphGoalConfig): GoalWorkflow {
   if (!loaded.ok && !fallback)
     throw new SuperstepError("DEFINITION_INVALID", loaded.reason, { retryable: false })
   const description = "Answers a goal by a graph definition."
-  const builder = workflow(name, { description, state: [goal] })
+  const builder = workflow(name, { description, state: [goal, incomplete, sources, goalRoutes, uncited] })
   const built =
     loaded.ok && !fallback
       ? builder.start(graphStage(loaded.definition)).build()
-      : withChain(loaded, config, builder)
+      : withChain(loaded, config, builder as unknown as ReturnType<typeof workflow>)
   const close = async () => await graph?.close()
   return Object.freeze({ ...(built as Workflow<string, string>), close })
 }
 
 function withChain(loaded: Loaded, config: GraphGoalConfig, builder: ReturnType<typeof workflow>) {
-  const chain = workflowStage<Answer, string, string, string>("chain", sequentialGoal(config), {
-    input: (_, ctx) => ctx.state.get(goal),
-    output: ([text]) => text ?? "",
-  })
+  const chain = workflowStage<Answer, string, GoalAnswered, string>(
+    "chain",
+    goalPipeline(config, (answer) => answer),
+    {
+      input: (_, ctx) => ctx.state.get(goal),
+      output(answers, ctx) {
+        for (const answer of answers) writeBasis(answer, ctx)
+        return passOn(answers, ctx)
+      },
+    },
+  )
   if (!loaded.ok) {
     const unusable = node({
       id: "graph",
@@ -93,7 +100,7 @@ function graphStage({ workflow: graph }: Definition) {
   })
 }
 
-/** What failed is on record: after a restart the pipeline goes on, and the graph is not run again. */
+/** The failure is recorded: after a restart the pipeline continues, and the graph does not run again. */
 function tryingStage({ workflow: graph }: Definition) {
   return workflowStage<string, string, unknown, Answer>("graph", graph, {
     schema: takenText,
@@ -103,7 +110,7 @@ function tryingStage({ workflow: graph }: Definition) {
     },
     output: (outputs) => ({ text: resultOf(outputs) }),
     failed(error, ctx) {
-      // Nobody else could go on either.
+      // The pipeline could not continue either.
       ctx.checkBudget()
       ctx.log("error", `The graph failed; the pipeline answers. ${messageOf(error)}`)
       return {}
@@ -139,23 +146,18 @@ function load({ definition: source, load: options }: GraphGoalConfig): Loaded {
   }
 }
 
+/** Returns the graph workflow or the pipeline, as `useGraphExecution` decides. */
+export function goalWorkflow(config: GraphGoalConfig): GoalWorkflow {
+  if (usesGraph(config)) return graphWorkflow(config)
+  return Object.freeze({ ...sequentialGoal(config), close: async () => undefined })
+}
+
 export async function runGraphWorkflow(
   config: GraphGoalConfig,
   goalText: string,
   options?: RunOptions,
 ): Promise<string> {
-  const graph = graphWorkflow(config)
-  try {
-    return await answerOf(graph.run(goalText, options))
-  } finally {
-    await graph.close()
-  }
-}
-
-/** The graph or the pipeline, as the switch says. */
-export function goalWorkflow(config: GraphGoalConfig): GoalWorkflow {
-  if (usesGraph(config)) return graphWorkflow(config)
-  return Object.freeze({ ...sequentialGoal(config), close: async () => undefined })
+  return await runAndClose(graphWorkflow(config), goalText, options)
 }
 
 export async function runGoal(
@@ -163,13 +165,20 @@ export async function runGoal(
   goalText: string,
   options?: RunOptions,
 ): Promise<string> {
-  const run = usesGraph(config) ? runGraphWorkflow : runSequentialGoal
-  return await run(config, goalText, options)
+  return await runAndClose(goalWorkflow(config), goalText, options)
+}
+
+async function runAndClose(graph: GoalWorkflow, goalText: string, options?: RunOptions): Promise<string> {
+  try {
+    return await answerOf(graph.run(goalText, options))
+  } finally {
+    await graph.close()
+  }
 }
 
 export function usesGraph({ useGraphExecution, definition, load: options }: GraphGoalConfig): boolean {
   if (useGraphExecution !== undefined) return useGraphExecution
-  const { USE_GRAPH_EXECUTION: said } = options?.env ?? process.env
-  if (said !== undefined && said.trim() !== "") return /^(?:1|true|yes|on)$/i.test(said.trim())
+  const { USE_GRAPH_EXECUTION: setting } = options?.env ?? process.env
+  if (setting !== undefined && setting.trim() !== "") return /^(?:1|true|yes|on)$/i.test(setting.trim())
   return definition !== undefined
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest"
 import type { Diagnostic } from "../../definitions/index.ts"
 import { scriptedModel } from "../../models/index.ts"
 import type { Retriever } from "../ports.ts"
-import { database, databases, LAMPS, retriever } from "./goal.test-support.ts"
+import { database, databases, LAMPS, ranker, retriever, rows } from "./goal.test-support.ts"
 import type { GoalBackends } from "./goal-backends.ts"
 import { type GraphGoalConfig, goalWorkflow, runGoal } from "./graph-workflow.ts"
 import { isGoalConfig, type LoadGoalOptions, loadGoalConfig } from "./load-goal-config.ts"
@@ -20,14 +20,14 @@ function load(text: string, options: LoadGoalOptions = {}, file = "shop/goal.yam
   return loadGoalConfig({ file, text }, { env: {}, ...options })
 }
 
-function told({ severity, code, place, suggestion }: Diagnostic): string {
+function summarize({ severity, code, place, suggestion }: Diagnostic): string {
   const where = place === undefined ? "" : ` ${place.line}:${place.column}`
   return `${severity} ${code}${where}${suggestion === undefined ? "" : ` ${suggestion}?`}`
 }
 
 function configOf(text: string, options?: LoadGoalOptions) {
   const { goal, diagnostics } = load(text, options)
-  expect(diagnostics.map(told)).toEqual([])
+  expect(diagnostics.map(summarize)).toEqual([])
   if (goal === undefined) throw new Error("there is no configuration")
   return goal.config
 }
@@ -66,10 +66,10 @@ describe("agent ids", () => {
     expect(ids("assistants: [asst_1]", { agent })).toEqual(["reviewer"])
   })
 
-  test("one that nobody knows is an error at its place, with the nearest", () => {
+  test("an unknown agent is an error at its position, with the nearest name", () => {
     const { diagnostics, goal } = load(`${AGENTS}assistants:\n  - dask\nreviewer: rev`)
     expect(goal).toBeUndefined()
-    expect(diagnostics.map(told)).toEqual(["error UNKNOWN_AGENT 9:11", "error UNKNOWN_AGENT 8:5 desk?"])
+    expect(diagnostics.map(summarize)).toEqual(["error UNKNOWN_AGENT 9:11", "error UNKNOWN_AGENT 8:5 desk?"])
   })
 })
 
@@ -99,14 +99,14 @@ describe("settings", () => {
     })
   })
 
-  test("a variable without a value is an error where it stands; what agents are told is left alone", () => {
+  test("a variable without a value is an error at its position; agent instructions are not expanded", () => {
     const { diagnostics } = load(`${AGENTS}assistants: [desk]\nname: a \${SHOP} b`)
-    expect(diagnostics.map(told)).toEqual(["error VARIABLE_MISSING 8:9"])
+    expect(diagnostics.map(summarize)).toEqual(["error VARIABLE_MISSING 8:9"])
   })
 
   test("a number of results is one too", () => {
-    const text = "assistants: [desk]\nsearch: { results: '${MOST}' }"
-    expect(configOf(`${AGENTS}${text}`, { env: { MOST: "3" } }).results).toBe(3)
+    const text = "assistants: [desk]\nsearch: { results: '${MAX}' }"
+    expect(configOf(`${AGENTS}${text}`, { env: { MAX: "3" } }).results).toBe(3)
   })
 
   test("a default stands in for a variable that is empty, and `--set` comes before the environment", () => {
@@ -132,11 +132,11 @@ describe("settings", () => {
     if (!text.includes("type:")) expect(diagnostics[0]?.message).toContain("${DB}")
   })
 
-  test("a field that is not there, a wrong value and a field under two names are told at once", () => {
+  test("a missing field, a wrong value and a field under two names are all reported at once", () => {
     const { diagnostics } = load(
       `${AGENTS}assistants: [desk]\nreporter_ids: [desk]\nmax_review_pases: 1\nfallback: perhaps`,
     )
-    expect(diagnostics.map(told)).toEqual([
+    expect(diagnostics.map(summarize)).toEqual([
       "error DUPLICATE_KEY 8:1",
       "error WRONG_TYPE 10:11",
       "error UNKNOWN_FIELD 9:1 max_review_passes?",
@@ -151,7 +151,7 @@ describe("settings", () => {
     ])
   })
 
-  test("it is told from other documents", () => {
+  test("a goal configuration is distinguished from other documents", () => {
     const is = (text: string) => isGoalConfig({ file: "a.yaml", text })
     expect(is("reporter_ids: []")).toBe(true)
     expect([is("agents: {}"), is("[1]"), is("{")]).toEqual([false, false, false])
@@ -197,33 +197,82 @@ search:
     expect(diagnostics).toEqual([])
     expect(asked).toEqual([])
     expect(await runGoal(goal?.config as never, "how many lamps?")).toBe("seven")
-    expect(asked).toEqual([{ type: "postgresql", id: "shop", url: "postgresql://reader@localhost/shop" }])
+    // The index says what it has when triage lists the sources.
+    expect(asked).toEqual([
+      { index: "shop/docs.db" },
+      { type: "postgresql", id: "shop", url: "postgresql://reader@localhost/shop" },
+    ])
     await goal?.config.sql?.databases.listDatabases().then((list) => list[1]?.schema())
     await (goal as unknown as { config: { vector: Retriever } }).config.vector.search("x")
-    expect(asked.slice(1)).toEqual([
-      { type: "csv", id: "files", folder: "shop/data" },
-      { index: "shop/docs.db" },
-    ])
+    expect(asked.slice(2)).toEqual([{ type: "csv", id: "files", folder: "shop/data" }])
     await goal?.close()
     expect(asked.filter((one) => one === "closed")).toHaveLength(3)
   })
 
+  test("with a graph agent, it writes Cypher over the graph; sources are ranked by the back ends", async () => {
+    const queries: string[] = []
+    const ranked: unknown[] = []
+    const choice = { json: { source: 3, reason: "people" } }
+    const model = scriptedModel({
+      triage: [{ json: { intents: ["ai_search"], confidence: 1, rationale: "x" } }, choice],
+      sql: ["MATCH (n) RETURN n"],
+      desk: ["seven [1]"],
+      reviewer: [{ json: { decision: "accept" } }],
+    })
+    const cypher = {
+      schema: async () => "(:Lamp)",
+      query: async (query: string) => {
+        queries.push(query)
+        return rows(["n"], [[7]])
+      },
+    }
+    const more: Partial<GoalBackends> = {
+      graph: () => ({ ...retriever("graph"), cypher }),
+      sourceRanker: (sources) => {
+        ranked.push(
+          sources.databases.map(({ id }) => id),
+          sources.documents?.name,
+          sources.graph?.name,
+        )
+        return ranker("database shop 0.3", "documents docs 0.2", "graph neo4j 0.1")
+      },
+    }
+    const { goal, diagnostics } = load(SEARCH.replace("sql_agent", "graph_agent"), {
+      backends: () => ({ ...backends([])(), ...more }) as GoalBackends,
+      model: () => model,
+    })
+    expect(diagnostics).toEqual([])
+    const { outputs, state } = await goalWorkflow(goal?.config as never).run("how many lamps?").result
+    expect(outputs).toEqual(["seven [1]"])
+    expect(queries).toEqual(["MATCH (n) RETURN n"])
+    expect(ranked).toEqual([["shop", "files"], "shop/docs.db", "neo4j"])
+    expect(state.sources[0]).toMatchObject({ kind: "graph", query: "MATCH (n) RETURN n", citedBy: ["desk"] })
+  })
+
   test("need back ends", () => {
-    expect(load(SEARCH).diagnostics.map(told)).toEqual(["error BACKENDS_MISSING 9:1"])
+    expect(load(SEARCH).diagnostics.map(summarize)).toEqual(["error BACKENDS_MISSING 9:1"])
   })
 
   test("files or a folder", () => {
     const text = (which: string) =>
       `${AGENTS}assistants: [desk]\nsearch:\n  databases:\n    - { type: csv, id: a${which} }`
-    const of = (which: string) => load(text(which), { backends: backends([]) }).diagnostics.map(told)
+    const of = (which: string) => load(text(which), { backends: backends([]) }).diagnostics.map(summarize)
     expect(of(", files: [a.csv]")).toEqual([])
     expect(of("")).toEqual(["error INVALID_VALUE 10:7"])
     expect(of(", files: [a.csv], folder: b")).toEqual(["error INVALID_VALUE 10:7"])
   })
 
+  test("excluded columns are written as table.column", () => {
+    const text = (columns: string) =>
+      `${AGENTS}assistants: [desk]\nsearch:\n  databases:\n    - { type: csv, id: a, folder: b, exclude_columns: [${columns}] }`
+    const of = (columns: string) => load(text(columns), { backends: backends([]) }).diagnostics.map(summarize)
+    expect(of('patients.ssn, "*.password", hr.staff.pay')).toEqual([])
+    expect(of("ssn")).toEqual(["error BAD_FORMAT 10:56"])
+  })
+
   test("two databases of one id are an error where the second is", () => {
     const text = `${AGENTS}assistants: [desk]\nsearch:\n  databases:\n    - { type: csv, id: a, folder: b }\n    - { type: csv, id: a, folder: c }`
-    expect(load(text, { backends: backends([]) }).diagnostics.map(told)).toEqual([
+    expect(load(text, { backends: backends([]) }).diagnostics.map(summarize)).toEqual([
       "error DUPLICATE_DATABASE 11:24",
     ])
   })
@@ -267,7 +316,7 @@ search:
 
   test("a SQL agent without databases is a warning", () => {
     const { goal, diagnostics } = load(`${AGENTS}assistants: [desk]\nsql_agent: sql`)
-    expect(diagnostics.map(told)).toEqual(["warning NO_DATABASES 8:12"])
+    expect(diagnostics.map(summarize)).toEqual(["warning NO_DATABASES 8:12"])
     expect(goal?.config.sql).toBeUndefined()
   })
 })
@@ -283,7 +332,7 @@ describe("a graph", () => {
     })
   const reads = (text: string) => (file: string) => {
     if (file === "shop/graph.json") return text
-    throw new Error(`nobody should read ${file}`)
+    throw new Error(`unexpected read of ${file}`)
   }
 
   test("has the agents and the settings of the configuration", async () => {

@@ -2,8 +2,14 @@
 import { basename, dirname, extname, isAbsolute, join, normalize } from "node:path"
 import type { Agent } from "../../agents/index.ts"
 import type { Json, SuperstepError } from "../../core/index.ts"
-import { environmentOf } from "../../definitions/definition.ts"
-import { DefinitionPaths } from "../../definitions/definition-paths.ts"
+import type { DefinitionText, LoadOptions } from "../../definitions/index.ts"
+import {
+  checkTrust,
+  DefinitionPaths,
+  environmentOf,
+  secretReference,
+  splitSecrets,
+} from "../../definitions/internal.ts"
 import {
   type Diagnostic,
   type Document,
@@ -11,13 +17,10 @@ import {
   parseDocument,
   Report,
   readShape,
-} from "../../definitions/document/index.ts"
-import type { DefinitionText, LoadOptions } from "../../definitions/index.ts"
-import { secretReference, toldApart } from "../../definitions/secret-variables.ts"
-import { checkTrust } from "../../definitions/trust/index.ts"
+} from "../../document/index.ts"
 import { fileError, readTextFile } from "../../files/index.ts"
-import { type FindAgent, GoalAgents, withAliases } from "./goal-agents.ts"
-import { closeAll, type GoalBackends, OpenBackends } from "./goal-backends.ts"
+import { type FindAgent, type GoalAgents, goalAgents, withAliases } from "./goal-agents.ts"
+import { type ConfiguredSource, closeAll, type GoalBackends, OpenBackends } from "./goal-backends.ts"
 import type { GoalAgent, GoalConfig } from "./goal-config.ts"
 import { type GoalData, goalShape, OTHER_NAMES } from "./goal-shape.ts"
 import { type GraphGoalConfig, usesGraph } from "./graph-workflow.ts"
@@ -39,6 +42,8 @@ export interface GoalFile {
   readonly name: string
   readonly config: GraphGoalConfig
   readonly agents: ReadonlyMap<string, Agent>
+  /** What it searches, in the order of the file. */
+  readonly sources: readonly ConfiguredSource[]
   /** As it came in. */
   readonly data: Json
   /** Closes what its toolsets and searches have opened. */
@@ -52,8 +57,11 @@ export interface LoadedGoal {
   readonly sources: ReadonlyMap<string, string>
 }
 
-export function loadGoalConfig(source: string | DefinitionText, given: LoadGoalOptions = {}): LoadedGoal {
-  const options = { ...given, ...toldApart(given) }
+export function loadGoalConfig(
+  source: string | DefinitionText,
+  callerOptions: LoadGoalOptions = {},
+): LoadedGoal {
+  const options = { ...callerOptions, ...splitSecrets(callerOptions) }
   const { file, text } =
     typeof source === "string" ? { file: source, text: readText(source, options) } : source
   const report = new Report()
@@ -71,7 +79,7 @@ export function loadGoalConfig(source: string | DefinitionText, given: LoadGoalO
   return report.hasErrors ? nothing() : { goal, ...nothing() }
 }
 
-/** Whether a text is a configuration of the goal pipeline, right or wrong. */
+/** Whether a document is meant as a configuration of the goal pipeline, valid or not. */
 export function isGoalConfig({ file, text }: DefinitionText): boolean {
   const { data } = parseDocument(text, file).document ?? {}
   if (typeof data !== "object" || data === null || Array.isArray(data)) return false
@@ -112,23 +120,26 @@ function checkPaths({ file, place }: Document, data: GoalData, paths: Definition
   if (definition !== undefined) paths.from(file, definition, place(["graph_definition"]))
   const { databases = [], vector, graph } = data.search ?? {}
   for (const [i, one] of databases.entries()) {
-    if (one.type !== "csv") continue
     const at = ["search", "databases", i]
+    if (one.type === "sqlite") check(one.file, [...at, "file"])
+    if (one.type !== "csv") continue
     check(one.folder, [...at, "folder"])
     for (const [n, path] of (one.files ?? []).entries()) check(path, [...at, "files", n])
   }
   check(vector?.index, ["search", "vector", "index"])
+  for (const [n, path] of (vector?.documents ?? []).entries())
+    check(path, ["search", "vector", "documents", n])
   if (graph?.type === "ladybug") check(graph.path, ["search", "graph", "path"])
 }
 
 function readGoal(document: Document, report: Report, options: LoadGoalOptions): GoalFile | undefined {
   const paths = new DefinitionPaths(document.file, report, options.cwd, options.trust)
-  const { document: settled, told } = settledDocument(document, lookupIn(options), report)
+  const { document: settled, inFileTerms } = settledDocument(document, lookupIn(options), report)
   if (options.trust === "none") checkTrust(settled, paths, report, options.cwd)
   const { value: data, diagnostics } = readShape(settled, goalShape)
-  report.add(diagnostics.map(told))
+  report.add(diagnostics.map(inFileTerms))
   if (data === undefined) return undefined
-  const agents = new GoalAgents(settled, data, report, { ...options, paths }, options.agent)
+  const agents = goalAgents(settled, data, report, { ...options, paths }, options.agent)
   checkPaths(settled, data, paths)
   const opened = new OpenBackends(options.backends ?? missingBackends)
   if (data.search !== undefined && options.backends === undefined && needsBackends(data)) {
@@ -145,6 +156,7 @@ function readGoal(document: Document, report: Report, options: LoadGoalOptions):
     name,
     config: { ...config, name, ...graphPart(settled, data, options) },
     agents: agents.made,
+    sources: opened.sources,
     data: document.data,
     close: () =>
       closeAll([() => opened.close(), ...[...agents.made.values()].map((one) => () => one.close())]),
@@ -180,16 +192,28 @@ function configOf(
     const message = "The SQL agent has nothing to ask: name databases under `search`."
     report.warning("NO_DATABASES", message, place(["sql_agent"]))
   }
-  const graph = graphSettings === undefined ? graphAgent : opened.graph(withPaths(file, graphSettings))
-  const vector = index === undefined ? vectorAgent : opened.index(withPaths(file, index))
+  const graphSearch = graphSettings && opened.graph(withPaths(file, graphSettings))
+  const documents = index && opened.index(withPaths(file, index))
+  const [graph, vector] = [graphSearch ?? graphAgent, documents ?? vectorAgent]
+  const isGraphUsed = data.use_graph_search ?? true
   if (triage === undefined || reviewer === undefined || assistants.includes(undefined)) return undefined
   return {
     triage,
     reviewer,
     assistants: assistants as GoalAgent[],
     ...(databases !== undefined && { databases }),
+    // Documents and a graph are searched together: there is nothing to choose.
+    ...(list.length > 0 && {
+      ranker: opened.sourceRanker({
+        databases: list,
+        documents,
+        graph: isGraphUsed ? graphSearch : undefined,
+      }),
+    }),
     ...(agent !== undefined && databases !== undefined && { sql: { agent, databases } }),
     ...(graph !== undefined && { graph }),
+    // An agent beside a graph writes its queries; by itself it is the search.
+    ...(graphSearch !== undefined && graphAgent !== undefined && { cypher: graphAgent }),
     ...(vector !== undefined && { vector }),
     ...(results !== undefined && { results }),
     useGraphSearch: data.use_graph_search,
@@ -251,13 +275,14 @@ function missingBackends(): never {
 /** The files that settings name, found beside the configuration. */
 function withPaths<T extends object>(file: string, settings: T): T {
   const entries = Object.entries(settings).map(([name, value]) => {
-    if (name === "files") return [name, (value as string[]).map((path) => beside(file, path))]
+    if (name === "files" || name === "documents")
+      return [name, (value as string[]).map((path) => beside(file, path))]
     return [name, PATHS.has(name) ? beside(file, value as string) : value]
   })
   return Object.fromEntries(entries) as T
 }
 
-const PATHS: ReadonlySet<string> = new Set(["folder", "index", "path"])
+const PATHS: ReadonlySet<string> = new Set(["folder", "file", "index", "path"])
 
 function beside(file: string, path: string): string {
   return isAbsolute(path) ? path : join(dirname(file), path)

@@ -1,13 +1,23 @@
 import { describe, expect, test } from "vitest"
 import { node, workflow } from "../../builder/index.ts"
-import { toMermaid } from "../../pictures/index.ts"
+import { toMermaid } from "../../diagrams/index.ts"
 import type { Run } from "../../runtime/index.ts"
-import type { AskOptions } from "../ports.ts"
-import { ACCEPT, database, databases, LAMPS, retriever, team, triaged, watched } from "./goal.test-support.ts"
+import type { AskOptions, Found } from "../ports.ts"
+import {
+  ACCEPT,
+  database,
+  databases,
+  LAMPS,
+  retriever,
+  shownEvidence,
+  team,
+  triaged,
+  watched,
+} from "./goal.test-support.ts"
 import { runSequentialGoal, sequentialGoal } from "./sequential-goal.ts"
 
 describe("triage", () => {
-  test("an answer that is not such JSON is no error: unknown, 0, parse_error, and the run goes on", async () => {
+  test("an answer that is not valid triage JSON is not an error: unknown, 0, parse_error, and the run continues", async () => {
     for (const said of [
       "no idea",
       '["ai_search"]',
@@ -64,7 +74,21 @@ describe("triage", () => {
     expect(nodes.includes("csv")).toBe(kind === "csv")
   })
 
-  test("a failure of detection is logged, and changes nothing", async () => {
+  test("an answer from documents of which some could not be read opens with them", async () => {
+    const agents = team({
+      triage: [triaged({ intents: ["ai_search"], preferred_agent: "vector" })],
+      a: ["Seven."],
+    })
+    const skipped = [{ source: "docs/scan.pdf", reason: "it has no text" }]
+    const { result } = await watched({
+      ...agents,
+      vector: { ...retriever("docs", [LAMPS]), skipped: () => skipped },
+    })
+    expect(result.outputs).toEqual(["Incomplete: docs/scan.pdf: it has no text\n\nSeven."])
+    expect(result.state.incomplete).toEqual(skipped)
+  })
+
+  test("a failure of detection does not fail the run, and the answer reports it", async () => {
     const agents = team({
       triage: [triaged({ intents: ["ai_search"], preferred_agent: "vector" })],
       a: ["x"],
@@ -75,9 +99,49 @@ describe("triage", () => {
       },
       findBestDatabase: async () => undefined,
     }
-    const { result, logs } = await watched({ ...agents, databases: broken })
-    expect(result.outputs).toEqual(["x"])
+    const { result, logs, events } = await watched({ ...agents, databases: broken })
+    expect(result.outputs).toEqual(["Incomplete: databases: nobody there\n\nx"])
+    expect(result.state.incomplete).toEqual([{ source: "databases", reason: "nobody there" }])
+    expect(events).toContainEqual(
+      expect.objectContaining({
+        name: "goal.incomplete",
+        data: { source: "databases", reason: "nobody there" },
+      }),
+    )
     expect(logs).toContain("warn: Schema detection failed: nobody there")
+  })
+
+  test("the answer reports databases that could not be asked, also where another one fits", async () => {
+    const failed = [{ source: "The crm", reason: "connection refused" }]
+    const shop = database("shop")
+    const found = { database: shop, score: 1, reason: "lamps", failed }
+    const list = { listDatabases: async () => [shop], findBestDatabase: async () => found }
+    for (const intents of [["ai_search"], ["chat"]]) {
+      const agents = team({
+        triage: [triaged({ intents, preferred_agent: "sql" })],
+        sql: ["SELECT n FROM lamps"],
+        a: ["Seven."],
+      })
+      const { result } = await watched({ ...agents, sql: { agent: agents.sqlAgent, databases: list } })
+      expect(result.outputs).toEqual(["Incomplete: The crm: connection refused\n\nSeven."])
+      expect(result.state.incomplete).toEqual(failed)
+    }
+  })
+
+  test("a problem that several assistants meet is reported once", async () => {
+    const agents = team(
+      { triage: [triaged({ intents: ["multi"], preferred_agent: "sql" })], a: ["A."], b: ["B."] },
+      ["a", "b"],
+    )
+    const broken = {
+      listDatabases: async () => [],
+      findBestDatabase: async () => {
+        throw new Error("nobody there")
+      },
+    }
+    const sql = { agent: agents.sqlAgent, databases: broken }
+    const { result } = await watched({ ...agents, sql })
+    expect(result.state.incomplete).toEqual([{ source: "databases", reason: "nobody there" }])
   })
 })
 
@@ -105,13 +169,13 @@ describe("targets", () => {
 })
 
 describe("per target", () => {
-  test("each does its own search, and is told the goal and what was found", async () => {
+  test("each assistant runs its own search and receives the goal and the results", async () => {
     const agents = team({ a: ["1"], b: ["2"] }, ["a", "b"])
     const docs = retriever("docs", [LAMPS])
     await runSequentialGoal({ ...agents, vector: docs, multiRouteAlways: true }, "how many lamps?")
     expect(docs.queries).toEqual(["how many lamps?", "how many lamps?"])
-    expect(agents.told("b")).toEqual([
-      "user: Question: how many lamps?\n\nContext:\n[1] stock.md:3 (score 0.831)\nThere are 7 lamps.",
+    expect(agents.prompts("b")).toEqual([
+      `user: Question: how many lamps?\n\nContext:\n${shownEvidence("stock.md:3 (score 0.831)\nThere are 7 lamps.")}`,
     ])
   })
 
@@ -135,7 +199,7 @@ describe("per target", () => {
   test("where nothing is found the context is empty", async () => {
     const agents = team({ a: ["x"] })
     await runSequentialGoal(agents, "go")
-    expect(agents.told("a")).toEqual(["user: Question: go\n\nContext:\n"])
+    expect(agents.prompts("a")).toEqual(["user: Question: go\n\nContext:\n"])
   })
 
   test("where the graph has nothing the index is searched, and if that fails there is no context", async () => {
@@ -143,18 +207,18 @@ describe("per target", () => {
     const found = team({ a: ["x"] })
     const { nodes } = await watched({ ...found, graph, vector: retriever("v", [LAMPS]) })
     expect(nodes).toContain("vector")
-    expect(found.told("a")[0]).toContain("There are 7 lamps.")
+    expect(found.prompts("a")[0]).toContain("There are 7 lamps.")
     const failed = team({ a: ["x"] })
     const { result } = await watched({ ...failed, graph, vector: retriever("v", new Error("locked")) })
     expect(result.outputs).toEqual(['Incomplete: documents: The vector search of "v" failed: locked.\n\nx'])
-    expect(failed.told("a")).toEqual(["user: Question: how many lamps?\n\nContext:\n"])
+    expect(failed.prompts("a")).toEqual(["user: Question: how many lamps?\n\nContext:\n"])
   })
 
   test("a graph that cannot be searched is logged, and the index is searched; without one the run fails", async () => {
     const graph = retriever("g", new Error("unreachable"))
     const agents = team({ a: ["x"] })
     const { logs } = await watched({ ...agents, graph, vector: retriever("v", [LAMPS]) })
-    expect(agents.told("a")[0]).toContain("There are 7 lamps.")
+    expect(agents.prompts("a")[0]).toContain("There are 7 lamps.")
     expect(logs).toContain('warn: The graph search of "g" failed: unreachable.')
     const { result } = await watched({ ...team({ a: ["x"] }), graph })
     expect(result.error?.message).toBe('The graph search of "g" failed: unreachable.')
@@ -166,19 +230,20 @@ describe("per target", () => {
       .build()
     const agents = team({ a: ["x"] })
     await watched({ ...agents, graph: blank, vector: retriever("v", [LAMPS]) })
-    expect(agents.told("a")[0]).toContain("There are 7 lamps.")
+    expect(agents.prompts("a")[0]).toContain("There are 7 lamps.")
     const nothing = team({ a: ["x"] })
     await watched({ ...nothing, vector: blank })
-    expect(nothing.told("a")).toEqual(["user: Question: how many lamps?\n\nContext:\n"])
+    expect(nothing.prompts("a")).toEqual(["user: Question: how many lamps?\n\nContext:\n"])
   })
 
-  test("results come at most so many, with score and source, and none is cut inside a character", async () => {
+  test("results are limited in number, have score and source, and are never cut inside a character", async () => {
     const long = { ...LAMPS, title: "Stock", text: `${"x".repeat(3_999)}💡💡` }
     const agents = team({ a: ["x"] })
     await watched({ ...agents, vector: retriever("v", [long, LAMPS, LAMPS]), results: 2 })
-    const [told = ""] = agents.told("a")
-    expect(told).toContain(`[1] stock.md:3 (score 0.831)\nStock\n${"x".repeat(3_999)}…\n\n[2] `)
-    expect(told).not.toContain("[3]")
+    const [prompt = ""] = agents.prompts("a")
+    expect(prompt).toContain(`[1] stock.md:3 (score 0.831)\nStock\n${"x".repeat(3_999)}…\n</document>`)
+    expect(prompt).toContain("[2] stock.md:3")
+    expect(prompt).not.toContain("[3]")
   })
 
   test("a run that is cancelled stops its searches", async () => {
@@ -198,12 +263,19 @@ describe("per target", () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true])
   })
 
-  test("where the graph has something the index is not searched", async () => {
-    const vector = retriever("v", [LAMPS])
+  test("the graph and the index are searched together, and merged by rank", async () => {
+    const found = (source: string, score: number): Found => ({ text: `lamps of ${source}`, score, source })
+    // Their scores cannot be compared.
+    const graph = retriever("g", [found("g1", 90), found("g2", 80)])
+    const vector = retriever("v", [found("v1", 0.9), found("v2", 0.8)])
     const agents = team({ a: ["x"] })
-    await watched({ ...agents, graph: retriever("g", [{ ...LAMPS, text: "Ann sells lamps." }]), vector })
-    expect(agents.told("a")[0]).toContain("Ann sells lamps.")
-    expect(vector.queries).toEqual([])
+    const { result } = await watched({ ...agents, graph, vector, results: 3 })
+    const places = agents.prompts("a")[0]?.match(/(?<=^\[\d\] )\w+/gm)
+    expect(places).toEqual(["g1", "v1", "g2"])
+    expect(result.state.routes).toEqual([
+      { target: "a", by: "graph", source: "g", outcome: "found" },
+      { target: "a", by: "vector", source: "v", outcome: "found" },
+    ])
   })
 
   test("an empty answer becomes an apology, without review", async () => {
@@ -211,7 +283,7 @@ describe("per target", () => {
     expect(await runSequentialGoal(agents, "go")).toBe(
       "I apologize, but I couldn't generate a response. Please try rephrasing your question.",
     )
-    expect(agents.told("reviewer")).toEqual([])
+    expect(agents.prompts("reviewer")).toEqual([])
   })
 })
 
@@ -232,7 +304,7 @@ describe("errors", () => {
     await expect(runSequentialGoal(team(script), "go")).rejects.toMatchObject({ message })
   })
 
-  test("an agent may be any workflow that takes a text, and its failure is told alike", async () => {
+  test("an agent can be any workflow that takes a string, and its failure is reported the same way", async () => {
     const fails = node("fails", () => {
       throw new Error("boom")
     })
@@ -272,7 +344,7 @@ describe("errors", () => {
 test("its stages are nodes: it can be drawn, lanes and all", () => {
   const agents = team({ a: ["x"], reviewer: [ACCEPT] })
   const sql = { agent: agents.sqlAgent, databases: databases(database("shop")) }
-  const picture = toMermaid(sequentialGoal({ ...agents, sql, graph: retriever("g"), vector: retriever("v") }))
+  const diagram = toMermaid(sequentialGoal({ ...agents, sql, graph: retriever("g"), vector: retriever("v") }))
   for (const stage of [
     "triage",
     "detect",
@@ -287,6 +359,6 @@ test("its stages are nodes: it can be drawn, lanes and all", () => {
     "assistant",
     "review",
   ]) {
-    expect(picture).toContain(stage)
+    expect(diagram).toContain(stage)
   }
 })

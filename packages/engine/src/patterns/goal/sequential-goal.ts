@@ -1,78 +1,157 @@
 /** The goal pipeline: triage, schema detection, search choice, then a lane per target, and one text at the end. */
 import { z } from "zod"
 import { node, type Workflow, workflow } from "../../builder/index.ts"
-import { channel, type RunOptions, replace } from "../../runtime/index.ts"
+import { SuperstepError } from "../../core/index.ts"
+import { loadModule } from "../../core/internal.ts"
+import { type Context, channel, type Run, type RunOptions, replace } from "../../runtime/index.ts"
+import { type Answered, distinct, incomplete, incompleteText } from "../failures.ts"
 import { agentStage, workflowStage } from "../stage-node.ts"
-import { answerLane, type LaneAnswer, type LaneInput } from "./answer-lane.ts"
-import { chooseSearch, chooseTargets, type SearchChoice } from "./choose-search.ts"
-import { detectSchema } from "./detect-schema.ts"
+import { answerLane, type LaneAnswer } from "./answer/answer-lane.ts"
+import { type GoalBasis, goalRoutes, sources, uncited } from "./answer/goal-sources.ts"
+import { type Detected, detectSources } from "./choose-source.ts"
 import { checkGoalConfig, type GoalConfig } from "./goal-config.ts"
-import { incomplete, incompleteText } from "./incomplete.ts"
-import { answerOf } from "./run-answer.ts"
-import { type Triage, triage, wantsDetection } from "./triage.ts"
+import { knownSources } from "./known-sources.ts"
+import { askedAtOf } from "./search/ask-database.ts"
+import type { Candidate } from "./search/search-plan.ts"
+import type { LaneInput } from "./search/search-stages.ts"
+import {
+  chooseSearch,
+  chooseTargets,
+  DATABASES,
+  type LastSource,
+  type SearchChoice,
+  type Triage,
+  triage,
+  wantsDetection,
+} from "./triage.ts"
 
-interface Chosen {
-  readonly triage: Triage
+interface Chosen extends Detected {
   readonly search: SearchChoice
 }
 
 const goal = channel("goal", replace(""))
 
 export function sequentialGoal(config: GoalConfig): Workflow<string, string> {
+  return goalPipeline(config, ({ text }) => text) as Workflow<string, string>
+}
+
+const followUp = z.object({
+  text: z.string(),
+  lastSource: z.object({ kind: z.enum(["database", "documents"]), source: z.string() }).optional(),
+})
+
+/** A question of a conversation that continues the one before it. */
+export type FollowUp = Readonly<z.infer<typeof followUp>>
+
+/** A follow-up asks the source of the last answer first, unless the sources were ranked without it. */
+function preferring(
+  search: SearchChoice,
+  { triage: found, candidates }: Detected,
+  { sql }: GoalConfig,
+): SearchChoice {
+  const { lastSource } = found
+  if (lastSource === undefined) return search
+  if (lastSource.kind === "documents") return search.by === "sql" ? { by: "vector" } : search
+  const isRanked =
+    candidates === undefined || candidates.some((one) => one.kind === "database" && isNamed(one, lastSource))
+  return sql !== undefined && isRanked ? { by: "sql", database: lastSource.source } : search
+}
+
+function isNamed({ database }: Extract<Candidate, { kind: "database" }>, { source }: LastSource): boolean {
+  return database.id === source || database.name === source
+}
+
+/** An answer with what it lacks, and what it is based on. */
+export interface GoalAnswered extends Answered, GoalBasis {}
+
+/** `finish` makes the output of the answer. */
+export function goalPipeline<Out>(
+  config: GoalConfig,
+  finish: (answer: GoalAnswered) => Out,
+): Workflow<string | FollowUp, Out> {
   checkGoalConfig(config)
   const { name = "sequential-goal" } = config
-  const databases = config.databases ?? config.sql?.databases
+  const canDetect = (config.ranker ?? config.databases ?? config.sql) !== undefined
+  const asksWhen = config.sql !== undefined || config.cypher !== undefined
   const triaging = agentStage(
     "triage",
-    async (text: string, ctx): Promise<Triage> => {
+    async (asked: string | FollowUp, ctx): Promise<Triage> => {
+      const { text, lastSource } = typeof asked === "string" ? { text: asked } : asked
       ctx.state.write(goal, text)
-      const found = await triage(config.triage, text, ctx)
+      const known = await knownSources(config, ctx)
+      const found = await triage(config.triage, text, known, ctx)
       ctx.emit("goal.triaged", found)
-      return found
+      return lastSource === undefined ? found : { ...found, lastSource }
     },
-    { input: z.string() },
+    { input: z.union([z.string(), followUp]) },
   )
-  const choose = node("choose", (triaged: Triage, ctx): Chosen => {
-    const search = chooseSearch(triaged, config)
+  const choose = node("choose", (found: Triage | Detected, ctx): Chosen => {
+    const detected = "triage" in found ? found : { triage: found }
+    const search = preferring(chooseSearch(detected.triage, config), detected, config)
     ctx.emit("goal.chosen", search)
-    return { triage: triaged, search }
+    return { ...detected, search }
   })
-  const targets = node("targets", ({ triage: triaged, search }: Chosen, ctx): readonly LaneInput[] =>
-    chooseTargets(triaged, config).map((target) => ({ goal: ctx.state.get(goal), target, search })),
-  )
+  const targets = node("targets", async (chosen: Chosen, ctx): Promise<readonly LaneInput[]> => {
+    const { triage: triaged, search, candidates } = chosen
+    const askedAt = asksWhen ? await ctx.step("asked at", () => askedAtOf(ctx.clock.now())) : undefined
+    const more = {
+      ...(candidates !== undefined && { candidates }),
+      ...(askedAt !== undefined && { askedAt }),
+    }
+    const asked = ctx.state.get(goal)
+    return chooseTargets(triaged, config).map((one) => ({ goal: asked, target: one, search, ...more }))
+  })
   const target = workflowStage<LaneInput, LaneInput, LaneAnswer, LaneAnswer>("target", answerLane(config), {
     input: (input) => input,
     output: ([answer]) => answer as LaneAnswer,
   })
-  const stitch = node("stitch", (answers: readonly LaneAnswer[], ctx): string => {
-    const problems = answers.flatMap((answer) => answer.incomplete)
-    ctx.state.write(incomplete, problems)
-    return incompleteText(problems) + stitched(answers)
+  const stitch = node("stitch", async (answers: readonly LaneAnswer[], ctx): Promise<string> => {
+    const known = ctx.state.get(incomplete)
+    // A search that finds no database for the reason that the ranking reported of one adds nothing.
+    const found = answers
+      .flatMap((answer) => answer.incomplete)
+      .filter(({ source, reason }) => source !== DATABASES || !known.some((one) => one.reason === reason))
+    const added = distinct([...known, ...found]).slice(known.length)
+    const problems = [...known, ...added]
+    const { withBasis } = await loadModule(() => import("./answer/number-sources.ts"))
+    const { texts, ...basis } = withBasis(answers)
+    ctx.state.write(incomplete, added)
+    writeBasis(basis, ctx)
+    const text = incompleteText(problems) + stitched(answers, texts)
+    // The builder cannot see that `Out` is JSON.
+    return finish({ text, incomplete: problems, ...basis }) as string
   })
 
   const pipeline = workflow(name, {
     description: "Answers a goal: triage, search, assistants, review.",
-    state: [goal, incomplete],
+    state: [goal, incomplete, sources, goalRoutes, uncited],
   }).start(triaging)
-  if (databases === undefined) pipeline.edge(triaging, choose)
+  if (!canDetect) pipeline.edge(triaging, choose)
   else {
     const detect = node("detect", (triaged: Triage, ctx) =>
-      detectSchema(databases, ctx.state.get(goal), triaged, ctx),
+      detectSources(config, ctx.state.get(goal), triaged, ctx),
     )
     pipeline
       .switch(triaging, [{ when: wantsDetection, to: detect, label: "ai_search or unknown" }], choose)
       .edge(detect, choose)
   }
-  return pipeline.edge(choose, targets).map(targets, target, stitch).output(stitch).build() as Workflow<
-    string,
-    string
-  >
+  return pipeline
+    .edge(choose, targets)
+    .map(targets, target, stitch)
+    .output(stitch)
+    .build() as unknown as Workflow<string | FollowUp, Out>
 }
 
-function stitched(answers: readonly LaneAnswer[]): string {
-  const [first, ...others] = answers
-  if (first !== undefined && others.length === 0) return first.text
-  return answers.map(({ target, text }) => `### AssistantAgent=${target}\n${text}`).join("\n\n---\n\n")
+/** The basis of an answer is state of the run, and an event for who watches. */
+export function writeBasis(basis: GoalBasis, ctx: Context): void {
+  ctx.state.write(sources, basis.sources)
+  ctx.state.write(goalRoutes, basis.routes)
+  ctx.state.write(uncited, basis.uncited)
+}
+
+function stitched(answers: readonly LaneAnswer[], texts: readonly string[]): string {
+  if (texts.length === 1) return texts[0] as string
+  return answers.map(({ target }, i) => `### AssistantAgent=${target}\n${texts[i]}`).join("\n\n---\n\n")
 }
 
 export async function runSequentialGoal(
@@ -81,4 +160,17 @@ export async function runSequentialGoal(
   options?: RunOptions,
 ): Promise<string> {
   return await answerOf(sequentialGoal(config).run(goalText, options))
+}
+
+/** The text of a run. Throws the run's own error unchanged. */
+export async function answerOf(run: Run<string>): Promise<string> {
+  const { status, outputs, error, requests, runId } = await run.result
+  if (status === "completed") return outputs.at(-1) ?? ""
+  if (error !== undefined) throw error
+  const [question] = requests
+  throw new SuperstepError(
+    "RUN_WAITING",
+    `Run ${runId} waits for an answer${question === undefined ? "" : ` to "${question.prompt}"`}. Run the workflow itself, with a store, to answer and continue.`,
+    { run: runId, retryable: false },
+  )
 }

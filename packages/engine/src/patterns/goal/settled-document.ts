@@ -3,15 +3,15 @@
  * those of the file, and messages say the variable, not what it holds: that may be a secret.
  */
 import type { Json } from "../../core/index.ts"
-import type { Diagnostic, Document, Path, Report } from "../../definitions/document/index.ts"
-import { quoted } from "../../definitions/document/shape-words.ts"
-import { variables } from "../../definitions/expressions/index.ts"
+import type { Diagnostic, Document, Path, Report } from "../../document/index.ts"
+import { quotedValue } from "../../document/index.ts"
+import { variables } from "../../expressions/index.ts"
 import { COUNTS, FLAGS, OTHER_NAMES } from "./goal-shape.ts"
 
 export interface Settled {
   readonly document: Document
   /** With variables as they are written in the file. */
-  told(diagnostic: Diagnostic): Diagnostic
+  inFileTerms(diagnostic: Diagnostic): Diagnostic
 }
 
 /** `path` is where the variable is written. */
@@ -19,9 +19,9 @@ export type Lookup = (name: string, path: Path) => string | undefined
 
 export function settledDocument(document: Document, lookup: Lookup, report: Report): Settled {
   const { data } = document
-  const filling = new Filling(document, lookup, report)
-  const told = (one: Diagnostic) => ({ ...one, message: filling.asWritten(one.message) })
-  if (typeof data !== "object" || data === null || Array.isArray(data)) return { document, told }
+  const { fill, asWritten } = filler(document, lookup, report)
+  const inFileTerms = (one: Diagnostic) => ({ ...one, message: asWritten(one.message) })
+  if (typeof data !== "object" || data === null || Array.isArray(data)) return { document, inFileTerms }
   const written = new Map<string, string>()
   const settled: Record<string, Json> = {}
   for (const [key, value] of Object.entries(data as Record<string, Json>)) {
@@ -33,54 +33,43 @@ export function settledDocument(document: Document, lookup: Lookup, report: Repo
       continue
     }
     written.set(name, key)
-    settled[name] = meant(name, filling.filled(value, [key]))
+    settled[name] = meant(name, fill(value, [key]))
   }
   const pathIn = ([first, ...rest]: Path): Path =>
     first === undefined ? [] : [written.get(String(first)) ?? first, ...rest]
   const place: Document["place"] = (path, part) => document.place(pathIn(path), part)
-  return { document: { ...document, data: settled, place }, told }
+  return { document: { ...document, data: settled, place }, inFileTerms }
 }
 
-class Filling {
-  readonly #document: Document
-  readonly #lookup: Lookup
-  readonly #report: Report
-  /** What texts with variables have become, and what is written in their place, both as messages quote them. */
-  readonly #quotes = new Map<string, string>()
+/** Fills in variables; `asWritten` puts them back into messages that quote their values. */
+function filler(document: Document, lookup: Lookup, report: Report) {
+  /** Filled strings and what is written in their place, both as messages quote them. */
+  const quotes = new Map<string, string>()
 
-  constructor(document: Document, lookup: Lookup, report: Report) {
-    this.#document = document
-    this.#lookup = lookup
-    this.#report = report
-  }
-
-  filled(value: Json, path: Path): Json {
-    if (typeof value === "string") return isProse(path) ? value : this.#text(value, path)
-    if (Array.isArray(value)) return value.map((one: Json, i) => this.filled(one, [...path, i]))
-    if (typeof value !== "object" || value === null) return value
-    const entries = Object.entries(value as Record<string, Json>)
-    return Object.fromEntries(entries.map(([key, one]) => [key, this.filled(one, [...path, key])]))
-  }
-
-  asWritten(message: string): string {
-    return [...this.#quotes].reduce(
-      (text, [filled, written]) => text.replaceAll(filled, () => written),
-      message,
-    )
-  }
-
-  #text(value: string, path: Path): string {
-    const { text, missing } = variables(value, (name) => this.#lookup(name, path))
+  function fillText(value: string, path: Path): string {
+    const { text, missing } = variables(value, (name) => lookup(name, path))
     for (const { name, start, end } of missing) {
       const message = `There is no value for \${${name}}: set it in the environment, or write \${${name}:-default}.`
-      this.#report.error("VARIABLE_MISSING", message, this.#document.place(path, { from: start, to: end }))
+      report.error("VARIABLE_MISSING", message, document.place(path, { from: start, to: end }))
     }
-    if (text !== value && text !== "") this.#quotes.set(quoted(text), quoted(value))
+    if (text !== value && text !== "") quotes.set(quotedValue(text), quotedValue(value))
     return text
   }
+
+  function fill(value: Json, path: Path): Json {
+    if (typeof value === "string") return isProse(path) ? value : fillText(value, path)
+    if (Array.isArray(value)) return value.map((one: Json, i) => fill(one, [...path, i]))
+    if (typeof value !== "object" || value === null) return value
+    const entries = Object.entries(value as Record<string, Json>)
+    return Object.fromEntries(entries.map(([key, one]) => [key, fill(one, [...path, key])]))
+  }
+
+  const asWritten = (message: string) =>
+    [...quotes].reduce((text, [filled, written]) => text.replaceAll(filled, () => written), message)
+  return { fill, asWritten }
 }
 
-/** What agents are told may have a dollar sign in it. Of an agent, its models are settings. */
+/** Instructions of agents may contain a dollar sign. Only an agent's models are settings. */
 function isProse([section, , field]: Path): boolean {
   return section === "agents" && field !== undefined && field !== "model" && field !== "fallback"
 }

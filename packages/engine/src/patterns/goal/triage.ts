@@ -1,10 +1,10 @@
 /** What a goal is about, as the triage agent says it. */
 import { z } from "zod"
-import { isSuperstepError } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
-import { askAgent } from "./ask-agent.ts"
-import type { GoalAgent } from "./goal-config.ts"
-import { type JsonObject, jsonReply } from "./json-reply.ts"
+import { reportIncomplete, tried } from "../failures.ts"
+import type { Database, SchemaRetriever } from "../ports.ts"
+import { askJson } from "./ask-agent.ts"
+import type { GoalAgent, GoalConfig } from "./goal-config.ts"
 
 const triageShape = z.object({
   intents: z.array(z.string()),
@@ -16,26 +16,40 @@ const triageShape = z.object({
   preferred_agent: z.string().optional(),
 })
 
-export type Triage = Readonly<z.infer<typeof triageShape>>
+export type Triage = Readonly<z.infer<typeof triageShape>> & {
+  /** Of a conversation: the source of the last answer, which is asked first. */
+  readonly lastSource?: LastSource | undefined
+}
 
-export async function triage(agent: GoalAgent, goal: string, ctx: Context): Promise<Triage> {
-  const answer = await askAgent("Triage", agent, triagePrompt(goal), ctx).catch((error: unknown) => {
-    // An agent with a schema of its own has asked again, in vain.
-    if (isSuperstepError((error as Error).cause, "OUTPUT_INVALID")) return undefined
-    throw error
-  })
-  const read = triageShape.safeParse(withoutNulls(jsonReply(answer)))
+/** The name of a database; documents and graphs are searched together. */
+export interface LastSource {
+  readonly kind: "database" | "documents"
+  readonly source: string
+}
+
+/** `sources` are those that exist, one line each. */
+export async function triage(
+  agent: GoalAgent,
+  goal: string,
+  sources: readonly string[],
+  ctx: Context,
+): Promise<Triage> {
+  const data = await askJson("Triage", agent, triagePrompt(goal, sources), ctx)
+  // Models write null for what they leave open.
+  const fields = Object.entries(data ?? {}).filter(([, value]) => value !== null)
+  const read = triageShape.safeParse(data && Object.fromEntries(fields))
   if (read.success) return read.data
   ctx.log("warn", "The triage agent's answer is not the JSON that was asked for; the goal counts as unknown.")
   return { intents: ["unknown"], confidence: 0, rationale: "parse_error" }
 }
 
-function triagePrompt(goal: string): string {
+function triagePrompt(goal: string, sources: readonly string[]): string {
   return [
     "Say what this goal is about.",
     'Answer with JSON alone: { "intents": [text, …], "confidence": 0 to 1, "rationale": text }.',
     "Intents: ai_search (it is to be looked up), multi (several assistants are to answer), unknown.",
     'Where you know it, add "database_id", "database_type" and "preferred_agent": sql, csv or vector.',
+    ...(sources.length === 0 ? [] : ["", "Sources:", ...sources]),
     "",
     `Goal: ${goal}`,
   ].join("\n")
@@ -45,7 +59,73 @@ export function wantsDetection({ intents }: Triage): boolean {
   return intents.includes("ai_search") || intents.includes("unknown")
 }
 
-/** Models write null for what they leave open. */
-function withoutNulls(data: JsonObject | undefined): JsonObject | undefined {
-  return data && Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null))
+/** Names the source of a failure that does not belong to one database. */
+export const DATABASES = "databases"
+
+/** The agent for a database of this kind. */
+export const PREFERRED: Readonly<Record<Database["kind"], string>> = {
+  postgresql: "sql",
+  mysql: "sql",
+  sqlite: "sql",
+  csv: "csv",
+  other: "vector",
+}
+
+/** Finds the database that a goal is about. A database that cannot be asked does not fail the run: the answer reports it. */
+export async function detectSchema(
+  databases: SchemaRetriever,
+  goal: string,
+  triaged: Triage,
+  ctx: Context,
+): Promise<Triage> {
+  const { signal } = ctx
+  const detected = await tried(ctx, "detect the schema", async () => {
+    const known = await databases.listDatabases({ signal })
+    const best = await databases.findBestDatabase(goal, { signal })
+    if (best === undefined) return { known: known.map(({ id }) => id), best: null, failed: [] }
+    const { id, kind } = best.database
+    const { score, reason, failed = [] } = best
+    return { known: known.map((one) => one.id), best: { id, kind, score, reason }, failed }
+  })
+  if (!detected.ok) {
+    ctx.log("warn", `Schema detection failed: ${detected.reason}`)
+    reportIncomplete(ctx, DATABASES, detected.reason)
+    return triaged
+  }
+  const { known, best, failed = [] } = detected.value
+  for (const { source, reason } of failed) reportIncomplete(ctx, source, reason)
+  if (best === null) {
+    ctx.log("info", "No database fits the goal.", { known })
+    return triaged
+  }
+  ctx.log("info", `The database "${best.id}" fits the goal best: ${best.reason}`, { known, ...best })
+  return {
+    ...triaged,
+    database_type: best.kind,
+    database_id: best.id,
+    preferred_agent: PREFERRED[best.kind],
+  }
+}
+
+export interface SearchChoice {
+  readonly by: "sql" | "graph" | "vector"
+  /** Absent: the SQL agent finds out itself. */
+  readonly database?: string | undefined
+}
+
+export function chooseSearch(triage: Triage, config: GoalConfig): SearchChoice {
+  const { preferred_agent: preferred, database_id: database } = triage
+  const { sql, graph, useGraphSearch = true } = config
+  if (sql !== undefined && (preferred === "sql" || preferred === "csv")) {
+    return { by: "sql", ...(database !== undefined && { database }) }
+  }
+  // The graph does not have what is in the files.
+  if (preferred === "csv") return { by: "vector" }
+  return { by: graph !== undefined && useGraphSearch ? "graph" : "vector" }
+}
+
+/** The ids of the assistants that answer. */
+export function chooseTargets({ intents }: Triage, config: GoalConfig): string[] {
+  const ids = config.assistants.map(({ name }) => name)
+  return intents.includes("multi") || config.multiRouteAlways === true ? ids : ids.slice(0, 1)
 }

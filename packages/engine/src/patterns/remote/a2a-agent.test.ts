@@ -1,9 +1,12 @@
 import type { ServerResponse } from "node:http"
 import { afterEach, describe, expect, test } from "vitest"
-import { dyingStore } from "../../runtime/thread.test-support.ts"
+import { dyingStore } from "../../runtime/journal/thread.test-support.ts"
 import { memoryStore } from "../../stores/index.ts"
+import { telemetry } from "../../telemetry/index.ts"
+import { recorder } from "../../telemetry/recorder.test-support.ts"
+import { a2aAgent } from "./a2a-agent.ts"
+import type { A2aAgentOptions } from "./a2a-client.ts"
 import { type A2aScript, type A2aServer, a2aServer } from "./a2a-server.test-support.ts"
-import { type A2aAgentOptions, a2aAgent } from "./index.ts"
 import { gatedClock, quickClock } from "./quick-clock.test-support.ts"
 
 const servers: A2aServer[] = []
@@ -26,7 +29,7 @@ describe.each([
   ["1", ["SendMessage", "GetTask", "GetTask"]],
   ["0", ["message/send", "tasks/get", "tasks/get"]],
 ] as const)("version %s", (version, expected) => {
-  test("an answer at once is the answer", async () => {
+  test("an immediate answer is the answer", async () => {
     const { server, run } = await remote({ version, reply: "hello" })
     expect((await run("Hi")).outputs).toEqual(["hello"])
     const message = server.calls[0]?.params.message
@@ -40,13 +43,13 @@ describe.each([
     expect(post?.headers["a2a-version"]).toBe(version === "1" ? "1.0" : undefined)
   })
 
-  test("a task is looked at until it is over; its artifacts are the answer", async () => {
+  test("a task is polled until it ends; its artifacts are the answer", async () => {
     const { run, methods } = await remote({ version, reply: working })
     expect((await run()).outputs).toEqual(["Because."])
     expect(methods()).toEqual(expected)
   })
 
-  test("a stream is followed, and told to those who watch", async () => {
+  test("a stream is followed and forwarded to observers", async () => {
     const reply = [
       { state: "working", artifact: "Be" },
       { state: "working", artifact: "cause." },
@@ -54,17 +57,17 @@ describe.each([
     ]
     const { agent, methods } = await remote({ version, streams: true, reply })
     const run = agent.stream("Why?", { clock: quickClock() })
-    const told: unknown[] = []
-    for await (const event of run) if (event.type === "model.delta") told.push([event.text, event.offset])
+    const deltas: unknown[] = []
+    for await (const event of run) if (event.type === "model.delta") deltas.push([event.text, event.offset])
     expect((await run).outputs).toEqual(["Because."])
-    expect(told).toEqual([
+    expect(deltas).toEqual([
       ["Be", 0],
       ["cause.", 2],
     ])
     expect(methods()).toEqual([version === "1" ? "SendStreamingMessage" : "message/stream"])
   })
 
-  test("a stream may begin with news of its task instead of the task", async () => {
+  test("a stream may begin with an update of its task instead of the task", async () => {
     const about = { taskId: "t7", contextId: "c7" }
     const status = (state: string) => ({ ...about, status: { state } })
     const update =
@@ -82,7 +85,7 @@ describe.each([
     expect(methods()).toHaveLength(1)
   })
 
-  test("one that listens again after a stream broke off hears of the end, and looks at the whole", async () => {
+  test("after a broken stream the client subscribes again, sees the end, and fetches the whole task", async () => {
     const { agent, methods } = await remote({
       version,
       streams: true,
@@ -94,10 +97,10 @@ describe.each([
       instead: (method, response) => /stream/i.test(method) && breakOff(response, version),
     })
     const run = agent.stream("Why?", { clock: quickClock() })
-    const told: unknown[] = []
-    for await (const event of run) if (event.type === "model.delta") told.push([event.text, event.offset])
+    const deltas: unknown[] = []
+    for await (const event of run) if (event.type === "model.delta") deltas.push([event.text, event.offset])
     expect((await run).outputs).toEqual(["Because."])
-    expect(told).toEqual([
+    expect(deltas).toEqual([
       ["Be", 0],
       ["cause.", 2],
     ])
@@ -108,7 +111,7 @@ describe.each([
     )
   })
 
-  test("when it asks back, a person answers, and the same task goes on", async () => {
+  test("when the agent asks a question, a person answers and the same task continues", async () => {
     const reply = [
       { state: "input-required", note: "Which one?" },
       { state: "completed", note: "The red one." },
@@ -157,14 +160,12 @@ function leaving() {
 }
 
 describe("a task", () => {
-  test("that fails there fails here, with what it says", async () => {
+  test("that fails remotely fails here, with its message", async () => {
     const { run } = await remote({ reply: [{ state: "failed", note: "no idea" }] })
     expect((await run().result).error).toMatchObject({
       code: "REMOTE_FAILED",
       message: 'The task t1 of agent "remote" ended as failed: no idea.',
     })
-    const { run: locked } = await remote({ reply: [{ state: "auth-required" }] })
-    expect((await locked().result).error).toMatchObject({ code: "REMOTE_AUTH" })
   })
 
   test("is cancelled there when the run is cancelled here, or when it takes too long", async () => {
@@ -175,16 +176,24 @@ describe("a task", () => {
     await running.cancel("enough")
     await cancelled
     const { server: slow, run: wait } = await remote({ reply: [{ state: "working" }] }, { timeout: 5_000 })
-    const told = slow.seen("CancelTask")
+    const timedOut = slow.seen("CancelTask")
     expect((await wait().result).error).toMatchObject({ code: "REMOTE_TIME_UP" })
-    await told
+    await timedOut
   })
 
-  test("is cancelled there when it wants other credentials, or when its answer cannot be read", async () => {
-    const { server, run } = await remote({ reply: [{ state: "auth-required" }] })
-    const told = server.seen("CancelTask")
-    expect((await run().result).error).toMatchObject({ code: "REMOTE_AUTH" })
-    await told
+  test("that only says that somebody has to sign in waits for that, also if it has no words for it", async () => {
+    const { run, methods } = await remote({
+      reply: [{ state: "auth-required" }, { state: "auth-required" }, { state: "completed", note: "In." }],
+    })
+    const running = run()
+    const [request] = (await running).requests
+    expect(request?.prompt).toBe('"remote" needs you to sign in or to allow something.')
+    await running.respond(request?.id ?? "", "")
+    expect((await running).outputs).toEqual(["In."])
+    expect(methods()).toEqual(["SendMessage", "GetTask", "GetTask"])
+  })
+
+  test("is cancelled there when its answer cannot be read", async () => {
     const { server: odd, run: runOdd } = await remote({
       reply: [{ state: "working" }],
       instead(method, response) {
@@ -193,12 +202,12 @@ describe("a task", () => {
         return true
       },
     })
-    const toldToo = odd.seen("CancelTask")
+    const cancelledToo = odd.seen("CancelTask")
     expect((await runOdd().result).error).toMatchObject({ code: "REMOTE_INVALID" })
-    await toldToo
+    await cancelledToo
   })
 
-  test("is cancelled there when it cannot be looked at, after all attempts", async () => {
+  test("is cancelled there when polling fails after all attempts", async () => {
     let looks = 0
     const { server, run } = await remote(
       {
@@ -212,9 +221,9 @@ describe("a task", () => {
       },
       { pollEvery: 10 },
     )
-    const told = server.seen("CancelTask")
+    const cancelled = server.seen("CancelTask")
     expect((await run().result).error).toMatchObject({ code: "REMOTE_STATUS_503" })
-    await told
+    await cancelled
     expect(looks).toBe(18)
     expect(server.calls.filter(({ method }) => method === "CancelTask")).toHaveLength(1)
   })
@@ -223,15 +232,15 @@ describe("a task", () => {
     const { server, run } = await remote({ reply: [{ state: "input-required", note: "Which?" }] })
     const running = run()
     expect((await running).requests).toHaveLength(1)
-    const told = server.seen("CancelTask")
+    const cancelled = server.seen("CancelTask")
     await running.cancel("enough")
-    await told
+    await cancelled
     const { run: runBad, methods } = await remote({ reply: [{ state: "working" }, { state: "rejected" }] })
     expect((await runBad().result).error).toMatchObject({ code: "REMOTE_FAILED" })
     expect(methods()).toEqual(["SendMessage", "GetTask"])
   })
 
-  test("is looked at again after an internal error there, and given up when it is not known any more", async () => {
+  test("is polled again after an internal error there, and abandoned when it is unknown", async () => {
     const failing = (code: number, times: number): A2aScript => {
       let left = times
       return {
@@ -252,7 +261,7 @@ describe("a task", () => {
     })
   })
 
-  test("whose stream breaks off, and that cannot be listened to again, is looked at", async () => {
+  test("whose stream breaks off, and that does not support subscribing again, is polled", async () => {
     const { run, methods } = await remote({
       streams: true,
       reply: [{ state: "working" }, { state: "completed", artifact: "Because." }],
@@ -263,7 +272,7 @@ describe("a task", () => {
   })
 
   test.each([true, false])(
-    "whose stream says nothing in time is let go of: no connection stays open (headers: %s)",
+    "whose stream sends nothing in time is abandoned: no connection stays open (headers: %s)",
     async (isBegun) => {
       const { left, gone } = leaving()
       const clock = gatedClock(500)
@@ -285,7 +294,7 @@ describe("a task", () => {
     },
   )
 
-  test("whose stream does not come to its end in time is cancelled, and the connection let go of", async () => {
+  test("whose stream does not end in time is cancelled, and the connection is closed", async () => {
     const { left, gone } = leaving()
     const { server, run } = await remote(
       {
@@ -302,12 +311,12 @@ describe("a task", () => {
       },
       { timeout: 5_000 },
     )
-    const told = server.seen("CancelTask")
+    const cancelled = server.seen("CancelTask")
     expect((await run().result).error).toMatchObject({ code: "REMOTE_TIME_UP" })
-    await Promise.all([left, told])
+    await Promise.all([left, cancelled])
   })
 
-  test("goes on in another process by its id, and is not sent again", async () => {
+  test("continues in another process by its id, and is not sent again", async () => {
     let isHeld = true
     const { server, agent, methods } = await remote({
       reply: working,
@@ -352,7 +361,7 @@ describe("a task", () => {
     },
   )
 
-  test("that streams is listened to again in another process, and not sent again", async () => {
+  test("that streams is subscribed to again in another process, and not sent again", async () => {
     const { server, agent, methods } = await remote({
       streams: true,
       subscribes: true,
@@ -380,12 +389,12 @@ describe("a task", () => {
 })
 
 describe("a card", () => {
-  test("is looked for at the old place too", async () => {
+  test("is looked up at the old address too", async () => {
     const { run } = await remote({ version: "0", reply: "hello", cardPath: "/.well-known/agent.json" })
     expect((await run()).outputs).toEqual(["hello"])
   })
 
-  test("that names another place is not followed, unless the user names it", async () => {
+  test("that names another endpoint is not followed, unless the user names it", async () => {
     const card = { supportedInterfaces: [{ url: "http://evil.example/rpc", protocolBinding: "JSONRPC" }] }
     const { run } = await remote({ card })
     expect((await run().result).error).toMatchObject({
@@ -398,7 +407,7 @@ describe("a card", () => {
     expect((await direct.run("Hi")).outputs).toEqual(["hello"])
   })
 
-  test("without JSON-RPC, or that is none, or is not there, is a clear error", async () => {
+  test("without JSON-RPC, that is invalid, or that is missing, is a clear error", async () => {
     const grpc = { supportedInterfaces: [{ url: "http://127.0.0.1", protocolBinding: "GRPC" }] }
     expect((await (await remote({ card: grpc })).run().result).error?.code).toBe("REMOTE_UNSUPPORTED")
     expect((await (await remote({ card: { capabilities: 3 } })).run().result).error?.code).toBe(
@@ -407,11 +416,11 @@ describe("a card", () => {
     const { run } = await remote({ cardPath: "/elsewhere" })
     expect((await run().result).error).toMatchObject({
       code: "REMOTE_NO_CARD",
-      message: expect.stringContaining("say with endpoint where the agent is spoken to"),
+      message: expect.stringContaining("or the agent's address as endpoint"),
     })
   })
 
-  test("is found beside a path and a query; whose agent it is goes along with every request", async () => {
+  test("is found with a path and a query; every request names the tenant", async () => {
     const { server } = await remote({ reply: working, cardPath: "/team/.well-known/agent-card.json?key=k1" })
     server.card = (place) => ({
       supportedInterfaces: [
@@ -423,16 +432,16 @@ describe("a card", () => {
     expect(server.calls.map(({ params }) => params.tenant)).toEqual(["acme", "acme", "acme"])
   })
 
-  test("that is kept from us says what to do", async () => {
+  test("that requires credentials says what to do", async () => {
     const { agent } = await remote({ cardStatus: 401 })
     expect((await agent.run("Hi").result).error).toMatchObject({
       code: "REMOTE_STATUS_401",
-      message: expect.stringContaining("Give a token, or headers, that it takes."),
+      message: expect.stringContaining("Pass a token or headers that it accepts."),
     })
   })
 })
 
-test("what is no A2A is a clear error: a JSON-RPC error, no result, an unknown state, a stream that is too large", async () => {
+test("an answer that is not valid A2A is a clear error: a JSON-RPC error, no result, an unknown state, a stream that is too large", async () => {
   const errorOf = async (body: string, script: A2aScript = {}, options = {}, type = "application/json") => {
     const { run } = await remote(
       {
@@ -479,14 +488,22 @@ test("what is no A2A is a clear error: a JSON-RPC error, no result, an unknown s
   expect((await errorOf("", streams, {}, "text/event-stream"))?.code).toBe("REMOTE_INVALID")
 })
 
-test("addresses and numbers that make no sense are refused", () => {
+test("a trace that the user passes in headers is the one that is sent", async () => {
+  const traceparent = `00-${"1".repeat(32)}-${"2".repeat(16)}-01`
+  const { server, agent } = await remote({ reply: "hello" }, { headers: { Traceparent: traceparent } })
+  const { tracer, meter } = recorder()
+  await agent.run("Hi", { telemetry: telemetry({ tracer, meter }) })
+  expect(server.asked.map(({ headers }) => headers.traceparent)).toEqual([traceparent, traceparent])
+})
+
+test("invalid addresses and numbers are rejected", () => {
   expect(() => a2aAgent({ url: "weather.example" })).toThrow(
     'Agent "a2a": url is an address such as https://agents.example, not "weather.example".',
   )
   expect(() => a2aAgent({ url: "file:///etc/passwd" })).toThrow("url is an address")
   expect(() => a2aAgent({ url: "https://a.example", endpoint: "/rpc" })).toThrow("endpoint is an address")
   expect(() => a2aAgent({ url: "https://me:pw@a.example", name: "a" })).toThrow(
-    'Agent "a": url has a password in it. Give it as token, or in headers.',
+    'Agent "a": url has a password in it. Pass it as token, or in headers.',
   )
   expect(() => a2aAgent({ url: "https://me:pw@a.example" })).toThrow(/^Agent "a2a": url has a password in it/)
   expect(() => a2aAgent({ url: "me:pw@a.example" })).toThrow(/^Agent "a2a": url is an address such as \S+\.$/)

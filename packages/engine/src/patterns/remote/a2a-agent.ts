@@ -1,45 +1,18 @@
-/**
- * An agent that speaks A2A: found by its card, sent a message, and followed until its task is over, by its stream or by
- * looking. When it asks back, a person answers.
- */
+/** An agent that speaks A2A. Its task is followed to the end by its stream or by polling; a person answers its questions. */
 import type { Context } from "../../runtime/index.ts"
 import { findCard } from "./a2a-card.ts"
-import { A2aClient, type TaskView } from "./a2a-client.ts"
-import { type A2aVersion, isUnderWay } from "./a2a-wire.ts"
-import {
-  type Asked,
-  checkedUrl,
-  poll,
-  type RemoteAgent,
-  type RemoteOptions,
-  remoteAgent,
-  type Token,
-  whileUnderWay,
-} from "./remote-agent.ts"
+import { type A2aAgentOptions, A2aClient } from "./a2a-client.ts"
+import { isEnded, isSame, type TaskView } from "./a2a-wire.ts"
+import { type Asked, checkedUrl, poll, type RemoteAgent, remoteAgent, whileUnderWay } from "./remote-agent.ts"
 import { fault } from "./remote-request.ts"
 
-export interface A2aAgentOptions extends RemoteOptions {
-  /** Of the agent, or of its card. */
-  readonly url: string
-  /** Where it is spoken to, without asking its card. */
-  readonly endpoint?: string | undefined
-  /** The protocol's version at `endpoint`: `1` for 1.x, `0` for 0.2 and 0.3. Default `1`. */
-  readonly version?: A2aVersion | undefined
-  readonly token?: Token | undefined
-  /** Sent with every request: keys of other kinds. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
-  /** False: it is looked at now and then, though it could stream. */
-  readonly stream?: boolean | undefined
-  /** Whom its questions are for, as your inbox knows people. */
-  readonly to?: string | undefined
-}
-
 export function a2aAgent(options: A2aAgentOptions): RemoteAgent {
-  const { url, pollEvery = 1_000, timeout = 600_000, to } = options
+  const { url } = options
   const { hostname } = checkedUrl(options.name ?? "a2a", "url", url)
   const { name = hostname } = options
   if (options.endpoint !== undefined) checkedUrl(name, "endpoint", options.endpoint)
-  return remoteAgent(name, options, async (asked, ctx) => {
+  const remote = { provider: "a2a", url: options.endpoint ?? url }
+  return remoteAgent(name, options, remote, async (asked, ctx) => {
     const place = await ctx.step("card", async () => {
       const { endpoint, version = "1", stream } = options
       if (endpoint !== undefined) return { endpoint, version, streams: stream === true }
@@ -50,36 +23,75 @@ export function a2aAgent(options: A2aAgentOptions): RemoteAgent {
       options,
       ctx,
     )
-    let view: TaskView | undefined
-    let said = questionText(asked)
+    let answered: TaskView | undefined
+    let text = questionText(asked)
     for (let turn = 1; ; turn++) {
-      const began = await ctx.step("began", () => ctx.clock.now())
-      // The same when it has to be sent again, so that the agent can tell.
-      const message = { text: said, messageId: `${ctx.idempotencyKey}:${turn}`, ...ids(view) }
-      const sent = await ctx.step("send", () => client.send(message))
-      if ("answer" in sent) return sent.answer
-      const { id } = sent
-      const until = began + timeout
-      const what = `The task ${id} of agent "${name}"`
-      const cancel = (signal: AbortSignal) => client.cancel(id, signal)
-      const seen = await whileUnderWay(ctx, cancel, async () => {
-        const last = await ctx.step("task", async () => {
-          const streamed = await client.follow(id, { until, what })
-          if (streamed !== undefined) return streamed
-          return await poll(ctx, { every: pollEvery, until, what }, async () => {
-            const looked = await client.task(id)
-            return isUnderWay(looked.state) ? undefined : looked
-          })
-        })
-        if (last.state === "completed") return { answer: last.answer }
-        if (last.state !== "input-required") throw ended(last, what)
-        return { view: last, said: await askPerson(ctx, last, name, to) }
+      let isFirst = false
+      const began = await ctx.step("began", () => {
+        isFirst = true
+        return ctx.clock.now()
       })
+      // The same id when it is sent again, so that the agent recognizes it.
+      const message = { text, messageId: `${ctx.idempotencyKey}:${turn}`, ...ids(answered) }
+      const sent = await ctx.step("send", async () => {
+        if (answered?.state === "auth-required" && (text === "" || (await hasMovedOn(client, answered)))) {
+          return { id: answered.id }
+        }
+        return (isFirst ? undefined : await client.find(message)) ?? (await client.send(message, answered))
+      })
+      if ("answer" in sent) return sent.answer
+      const seen = await followed(client, sent.id, { began, answered, name, options, ctx })
       if ("answer" in seen) return seen.answer
-      view = seen.view
-      said = seen.said
+      answered = seen.view
+      text = seen.reply
     }
   })
+}
+
+interface Turn {
+  readonly began: number
+  /** The status of the task that this turn answered. */
+  readonly answered: TaskView | undefined
+  readonly name: string
+  readonly options: A2aAgentOptions
+  readonly ctx: Context
+}
+
+/** Follows a task until it completes, or until it needs a person, who replies. */
+async function followed(
+  client: A2aClient,
+  id: string,
+  { began, answered, name, options, ctx }: Turn,
+): Promise<{ readonly answer: string } | { readonly view: TaskView; readonly reply: string }> {
+  const { pollEvery = 1_000, timeout = 600_000, to } = options
+  const until = began + timeout
+  const what = `The task ${id} of agent "${name}"`
+  return await whileUnderWay(
+    ctx,
+    (signal) => client.cancel(id, signal),
+    async () => {
+      const last = await ctx.step("task", async () => {
+        const streamed = await client.follow(id, { until, what, answered })
+        if (streamed !== undefined) return streamed
+        return await poll(ctx, { every: pollEvery, until, what }, async () => {
+          const looked = await client.task(id)
+          return isEnded(looked, answered) ? looked : undefined
+        })
+      })
+      const { state, note } = last
+      if (state === "completed") return { answer: last.answer }
+      if (state === "input-required" || state === "auth-required") {
+        return { view: last, reply: await askPerson(ctx, last, name, to) }
+      }
+      const why = note === "" ? "" : `: ${note}`
+      throw fault("REMOTE_FAILED", `${what} ended as ${state}${why}.`, false)
+    },
+  )
+}
+
+/** A person who has signed in where the agent asked for it has no need to report that to the agent. */
+async function hasMovedOn(client: A2aClient, answered: TaskView): Promise<boolean> {
+  return !isSame(await client.task(answered.id), answered)
 }
 
 function questionText({ before, question }: Asked): string {
@@ -95,23 +107,14 @@ function ids(view: TaskView | undefined) {
 
 async function askPerson(
   ctx: Context,
-  view: TaskView,
+  { state, note }: TaskView,
   agent: string,
   to: string | undefined,
 ): Promise<string> {
-  const prompt = view.note === "" ? `"${agent}" asks for more.` : view.note
-  const answer = await ctx.ask<unknown>({ prompt, data: { agent }, to })
-  return typeof answer === "string" ? answer : JSON.stringify(answer)
-}
-
-function ended({ state, note }: TaskView, what: string) {
-  const why = note === "" ? "" : `: ${note}`
-  if (state === "auth-required") {
-    return fault(
-      "REMOTE_AUTH",
-      `${what} wants other credentials${why}. Give them as token or headers.`,
-      false,
-    )
-  }
-  return fault("REMOTE_FAILED", `${what} ended as ${state}${why}.`, false)
+  const isAuth = state === "auth-required"
+  const asks = isAuth ? `"${agent}" needs you to sign in or to allow something.` : `"${agent}" asks for more.`
+  const answer = await ctx.ask<unknown>({ prompt: note === "" ? asks : note, data: { agent, state }, to })
+  if (typeof answer === "string") return answer
+  // "Done", for one who signed in: there is nothing to tell the agent.
+  return isAuth && (answer === true || answer === null) ? "" : JSON.stringify(answer)
 }

@@ -1,4 +1,4 @@
-/** An agent's card: where it is spoken to, in which version, and whether it streams. */
+/** Reads an agent card: the endpoint, the protocol version, and whether the agent streams. */
 import { z } from "zod"
 import { isSuperstepError, type Json } from "../../core/index.ts"
 import type { A2aVersion } from "./a2a-wire.ts"
@@ -8,7 +8,7 @@ export interface A2aPlace {
   readonly endpoint: string
   readonly version: A2aVersion
   readonly streams: boolean
-  /** Whose agent it is, where several share an address. */
+  /** The tenant, where several share one address. */
   readonly tenant?: string | undefined
 }
 
@@ -40,7 +40,7 @@ export async function findCard(url: string, get: (address: string) => Promise<Js
       if (!isSuperstepError(error, "REMOTE_STATUS_404")) throw error
     }
   }
-  const text = `There is no agent card at ${placeOf(url)}. Give the card's own address as url, or say with endpoint where the agent is spoken to.`
+  const text = `There is no agent card at ${placeOf(url)}. Pass the card's own address as url, or the agent's address as endpoint.`
   throw fault("REMOTE_NO_CARD", text, false)
 }
 
@@ -54,8 +54,8 @@ function addressesOf(url: string): readonly string[] {
   })
 }
 
-function readCard(given: Json, url: string): A2aPlace {
-  const read = card.safeParse(given)
+function readCard(json: Json, url: string): A2aPlace {
+  const read = card.safeParse(json)
   if (!read.success) {
     const reason = z.prettifyError(read.error).replace(/\s+/g, " ")
     throw fault("REMOTE_INVALID", `The agent card of ${placeOf(url)} cannot be read: ${reason}`, false)
@@ -81,17 +81,17 @@ function readCard(given: Json, url: string): A2aPlace {
   return { endpoint: sameOrigin(endpoint, url), version: "0", streams }
 }
 
-/** Before 1.0: the main address, unless that is for another transport. */
-function oldEndpoint(given: z.infer<typeof card>, isOurs: (binding: string) => boolean): string | undefined {
-  const { url, preferredTransport = "JSONRPC", additionalInterfaces = [] } = given
+/** Before 1.0: the main address, unless it uses another transport. */
+function oldEndpoint(parsed: z.infer<typeof card>, isOurs: (binding: string) => boolean): string | undefined {
+  const { url, preferredTransport = "JSONRPC", additionalInterfaces = [] } = parsed
   if (url !== undefined && isOurs(preferredTransport)) return url
   return additionalInterfaces.find(({ transport }) => isOurs(transport))?.url
 }
 
-/** A card is not taken at its word about somebody else: keys go where the user said. */
+/** Keys go only to the origin that the user named, whatever the card says. */
 function sameOrigin(endpoint: string, url: string): string {
   const found = URL.canParse(endpoint, url) ? new URL(endpoint, url) : undefined
   if (found?.origin === new URL(url).origin) return found.href
-  const text = `The card at ${placeOf(url)} names another place to speak to: ${endpoint}. Give it as endpoint if you trust it.`
+  const text = `The card at ${placeOf(url)} names another endpoint: ${endpoint}. Pass it as endpoint if you trust it.`
   throw fault("REMOTE_ELSEWHERE", text, false)
 }

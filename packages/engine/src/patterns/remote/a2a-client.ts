@@ -1,62 +1,66 @@
-/** Speaks A2A over JSON-RPC with one agent, in one task of a run. */
+/** An A2A client over JSON-RPC for one agent, in one task of a run. */
 import { isSuperstepError, type Json } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
-import { withTimeLimit } from "../../tools/index.ts"
-import type { A2aAgentOptions } from "./a2a-agent.ts"
+import { pause, withTimeLimit } from "../../tools/index.ts"
 import type { A2aPlace } from "./a2a-card.ts"
-import { TaskReader } from "./a2a-task.ts"
+import { openResults, type ResultStream, readAll, resultOf } from "./a2a-stream.ts"
 import {
   type A2aMethod,
+  type A2aVersion,
+  hasMessage,
+  isEnded,
   METHODS,
   type Outgoing,
   type Params,
   readResult,
   sendParams,
-  type TaskState,
-  taskBegun,
+  type TaskNews,
+  TaskReader,
+  type TaskView,
+  taskWithMessage,
 } from "./a2a-wire.ts"
-import { eventData } from "./event-stream.ts"
-import { bearer, timeUp } from "./remote-agent.ts"
-import {
-  fault,
-  parseJson,
-  quoted,
-  type RemoteRequest,
-  readText,
-  requestJson,
-  requestStream,
-} from "./remote-request.ts"
+import { type RemoteOptions, type RemoteToken, requestTo, timeUp } from "./remote-agent.ts"
+import { fault, type RemoteRequest, requestJson } from "./remote-request.ts"
 
-/** Where a task is. */
-export interface TaskView {
-  readonly id: string
-  readonly contextId?: string | undefined
-  readonly state: TaskState
-  /** What the agent says about its state: its question, or why it failed. */
-  readonly note: string
-  readonly answer: string
+export interface A2aAgentOptions extends RemoteOptions {
+  /** The address of the agent, or of its card. */
+  readonly url: string
+  /** The agent's endpoint. Its card is not fetched. */
+  readonly endpoint?: string | undefined
+  /** The protocol's version at `endpoint`: `1` for 1.x, `0` for 0.2 and 0.3. Default `1`. */
+  readonly version?: A2aVersion | undefined
+  readonly token?: RemoteToken | undefined
+  /** Sent with every request, for example other kinds of credentials. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** False: the agent is polled even if it can stream. */
+  readonly stream?: boolean | undefined
+  /** Who receives its questions, as named in your inbox. */
+  readonly to?: string | undefined
 }
 
-/** An answer at once, or a task that is under way or over. */
+/** An immediate answer, or a task that is running or finished. */
 export type Sent = { readonly answer: string } | { readonly id: string }
 
-/** How long a task may take, and what it is called when it takes longer. */
+/** How long a task may take, and how the error names it when it takes longer. */
 interface Following {
   readonly until: number
   readonly what: string
+  /** The status of the task that was answered last. */
+  readonly answered?: TaskView | undefined
 }
 
-interface ResultStream {
-  next(): Promise<IteratorResult<Json, undefined>>
-  /** Reads no further, and waits for nothing. */
-  close(): void
-}
+/** How far back a message is looked for: newest tasks, and the newest messages of each. */
+const LISTED = 50
+const HISTORY = 100
+
+/** A task whose stream is read is looked at so much more rarely than one that is polled. */
+const POLLS_PER_LOOK = 30
 
 export class A2aClient {
   readonly #place: A2aPlace
   readonly #options: A2aAgentOptions
   readonly #ctx: Context
-  /** The stream that began with what was sent. It is lost with the process, and then the task is looked at. */
+  /** The stream that the sent message opened. It is lost with the process; the task is then polled. */
   #stream: ResultStream | undefined
   #reader: TaskReader | undefined
 
@@ -67,16 +71,17 @@ export class A2aClient {
   }
 
   static async get(url: string, options: A2aAgentOptions, ctx: Context): Promise<Json> {
-    return await requestJson({ method: "GET", ...(await requestOf(url, options, ctx)) })
+    return await requestJson({ method: "GET", ...(await requestTo(url, options, ctx)) })
   }
 
-  async send(message: Outgoing): Promise<Sent> {
+  /** `answered` is the status of the task that the message answers. */
+  async send(message: Outgoing, answered?: TaskView): Promise<Sent> {
     const params = sendParams(this.#place.version, message)
     this.#reader = undefined
-    if (!this.#place.streams) return this.#sent(await this.#call("send", params))
+    if (!this.#place.streams) return this.#sent(await this.#call("send", params), answered)
     const stream = await this.#open("stream", params)
     try {
-      const sent = this.#sent(await this.#first(stream))
+      const sent = this.#sent(await this.#first(stream), answered)
       if ("id" in sent) this.#stream = stream
       else stream.close()
       return sent
@@ -86,16 +91,34 @@ export class A2aClient {
     }
   }
 
-  #sent(given: Json): Sent {
-    const result = readResult(given)
+  #sent(json: Json, answered: TaskView | undefined): Sent {
+    const result = readResult(json)
     if (result.kind === "message") return { answer: result.text }
-    const task = taskBegun(result)
-    this.#reader = new TaskReader(task, this.#tell())
-    this.#reader.take(result)
-    return { id: task.id }
+    this.#reader = TaskReader.from(result, this.#tell(), answered)
+    return { id: this.#reader.view.id }
   }
 
-  /** Tells those who watch what the agent writes, as it comes. */
+  /**
+   * Looks for a message that may have been sent before: with its task, or, since version 1.0, among the newest tasks. Undefined
+   * if it is not there, or if the agent does not say.
+   */
+  async find({ taskId, messageId }: Outgoing): Promise<Sent | undefined> {
+    try {
+      if (taskId !== undefined) {
+        const task = await this.#call("get", { id: taskId, historyLength: HISTORY })
+        return hasMessage(task, messageId) ? { id: taskId } : undefined
+      }
+      if (this.#place.version === "0") return undefined
+      const listed = await this.#call("list", { pageSize: LISTED, historyLength: HISTORY })
+      const id = taskWithMessage(listed, messageId)
+      return id === undefined ? undefined : { id }
+    } catch (error) {
+      if (!isSuperstepError(error) || error.retryable === true) throw error
+      return undefined
+    }
+  }
+
+  /** Streams what the agent writes to observers. */
   #tell(): (text: string, offset: number) => void {
     const { name: agent } = this.#options
     return (text, offset) => {
@@ -103,25 +126,25 @@ export class A2aClient {
     }
   }
 
-  /** To the end of its stream; undefined when there is none, or it broke off before the task's end. */
+  /** Reads the stream to its end. Undefined if there is none, or if it broke off before the task ended. */
   async follow(id: string, following: Following): Promise<TaskView | undefined> {
     const reader = this.#reader
     const stream = this.#stream
     this.#reader = undefined
     this.#stream = undefined
-    const ended = stream === undefined ? undefined : await this.#read(stream, reader, following)
+    const ended = stream === undefined ? undefined : await this.#read(id, stream, reader, following)
     const view = ended ?? reader?.end()
     if (view === undefined && this.#place.streams) await this.#rejoin(id, following)
     return view
   }
 
   /**
-   * Listens again to a task that is under way: after a crash, or when the stream broke off. What came in between may be
-   * missing, so the task is looked at in the end; an agent that cannot do this is looked at all the while.
+   * Subscribes again to a running task after a crash or a broken stream. Events in between may be missing, so the task is
+   * fetched at the end. An agent that does not support this is polled instead.
    */
   async #rejoin(id: string, following: Following): Promise<void> {
     try {
-      await this.#read(await this.#open("subscribe", { id }), undefined, following)
+      await this.#read(id, await this.#open("subscribe", { id }), undefined, following)
     } catch (error) {
       const isRemote = isSuperstepError(error) && error.code.startsWith("REMOTE_")
       if (!isRemote || error.code === "REMOTE_TIME_UP") throw error
@@ -129,19 +152,34 @@ export class A2aClient {
   }
 
   async #read(
+    id: string,
     stream: ResultStream,
     begun: TaskReader | undefined,
-    { until, what }: Following,
+    { until, what, answered }: Following,
   ): Promise<TaskView | undefined> {
     const { clock, signal } = this.#ctx
     const timedOut = () => timeUp(what)
     const milliseconds = Math.max(0, until - clock.now())
+    const begin = (incoming: TaskNews) => TaskReader.from(incoming, this.#tell(), answered)
+    const over = new AbortController()
     try {
       return await withTimeLimit({ clock, milliseconds, signal, timedOut }, () =>
-        readAll(stream, begun, this.#tell()),
+        Promise.race([readAll(stream, begun, begin), this.#watch(id, answered, over.signal)]),
       )
     } finally {
+      over.abort()
       stream.close()
+    }
+  }
+
+  /** Looks at the task from time to time: a stream may miss its end, or be dead without saying so. */
+  async #watch(id: string, answered: TaskView | undefined, over: AbortSignal): Promise<TaskView> {
+    const { pollEvery = 1_000 } = this.#options
+    const { clock } = this.#ctx
+    for (;;) {
+      await pause(clock, pollEvery * POLLS_PER_LOOK, over)
+      const view = await this.task(id).catch(() => undefined)
+      if (view !== undefined && isEnded(view, answered)) return view
     }
   }
 
@@ -149,7 +187,7 @@ export class A2aClient {
     const result = readResult(await this.#call("get", { id }))
     if (result.kind !== "task")
       throw fault("REMOTE_INVALID", "The agent did not answer with the task.", false)
-    return new TaskReader(result, () => undefined).view
+    return TaskReader.from(result, () => undefined).view
   }
 
   async cancel(id: string, signal: AbortSignal): Promise<void> {
@@ -161,21 +199,17 @@ export class A2aClient {
     return resultOf(request, await requestJson(request))
   }
 
-  async #request(method: A2aMethod, given: Params, signal = this.#ctx.signal): Promise<RemoteRequest> {
+  async #request(method: A2aMethod, base: Params, signal = this.#ctx.signal): Promise<RemoteRequest> {
     const { endpoint, version, tenant } = this.#place
-    const params = tenant === undefined ? given : { ...given, tenant }
-    const { headers, ...request } = await requestOf(endpoint, this.#options, this.#ctx)
+    const params = tenant === undefined ? base : { ...base, tenant }
+    const { headers, ...request } = await requestTo(endpoint, this.#options, this.#ctx)
     const versioned = version === "1" ? { "A2A-Version": "1.0", ...headers } : headers
     const body = { jsonrpc: "2.0", id: method, method: METHODS[version][method], params }
     return { ...request, headers: versioned, body, signal }
   }
 
   async #open(method: "stream" | "subscribe", params: Params): Promise<ResultStream> {
-    const request = await this.#request(method, params)
-    const headers = { accept: "text/event-stream", ...request.headers }
-    const { response, close } = await requestStream({ ...request, headers })
-    const given = results(response, request)
-    return { next: () => given.next(), close }
+    return await openResults(await this.#request(method, params))
   }
 
   async #first(stream: ResultStream): Promise<Json> {
@@ -189,57 +223,4 @@ export class A2aClient {
     if (done) throw fault("REMOTE_INVALID", "The agent's stream ended before it began.", true)
     return value
   }
-}
-
-async function readAll(
-  stream: ResultStream,
-  begun: TaskReader | undefined,
-  tell: (text: string, offset: number) => void,
-): Promise<TaskView | undefined> {
-  let reader = begun
-  while (reader?.end() === undefined) {
-    try {
-      const { done, value } = await stream.next()
-      if (done) return undefined
-      const incoming = readResult(value)
-      if (reader === undefined && incoming.kind !== "message") {
-        reader = new TaskReader(taskBegun(incoming), tell)
-      }
-      reader?.take(incoming)
-    } catch (error) {
-      // A stream that broke off says nothing about the task; what the agent itself says wrong does.
-      if (error instanceof TypeError || (error as { code?: unknown }).code === "UND_ERR_SOCKET")
-        return undefined
-      throw error
-    }
-  }
-  return reader.end()
-}
-
-async function* results(response: Response, request: RemoteRequest): AsyncGenerator<Json, undefined> {
-  const read = (text: string) => resultOf(request, parseJson(request, text))
-  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream")
-  // One that cannot stream after all may answer at once.
-  if (isStream !== true) return yield read(await readText(request, response))
-  for await (const data of eventData(response, request)) yield read(data)
-}
-
-async function requestOf(url: string, options: A2aAgentOptions, ctx: Context) {
-  const { token, headers, requestTimeout: timeout = 30_000, maxBytes = 2_000_000 } = options
-  const { clock, signal } = ctx
-  return { url, headers: { ...headers, ...(await bearer(token)) }, timeout, maxBytes, clock, signal }
-}
-
-/** As a status of 500: it may go better the next time. */
-const INTERNAL_ERROR = -32603
-
-function resultOf(request: RemoteRequest, answer: Json): Json {
-  const { result, error } = (answer ?? {}) as { result?: Json; error?: { code?: unknown; message?: unknown } }
-  if (error !== undefined && error !== null) {
-    const said = quoted(request, String(error.message))
-    const text = `The agent answered with error ${String(error.code)}: ${said}`
-    throw fault("REMOTE_REFUSED", text, error.code === INTERNAL_ERROR)
-  }
-  if (result === undefined) throw fault("REMOTE_INVALID", "The agent's answer is not JSON-RPC.", false)
-  return result
 }

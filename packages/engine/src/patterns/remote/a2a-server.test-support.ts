@@ -1,4 +1,4 @@
-/** An agent that speaks A2A over real HTTP, in either version, by a script. */
+/** A scripted A2A agent over real HTTP, in either protocol version. */
 import type { ServerResponse } from "node:http"
 import { type LoopbackServer, loopbackServer } from "../../tools/loopback-server.test-support.ts"
 import type { A2aVersion } from "./a2a-wire.ts"
@@ -6,11 +6,11 @@ import type { A2aVersion } from "./a2a-wire.ts"
 export interface A2aScript {
   readonly version?: A2aVersion
   readonly streams?: boolean
-  /** Whether a task that is under way can be listened to again. */
+  /** Whether clients can subscribe again to a running task. */
   readonly subscribes?: boolean
-  /** What is sent for a message: a text is an answer at once; a list are the states of the task, look by look. */
+  /** The reply to a message: a string is an immediate answer; a list holds the task's states, one per poll. */
   readonly reply?: string | readonly ScriptedState[]
-  /** Something else instead of the answer; true when it was given. */
+  /** Replaces the answer; returns true if it responded. */
   instead?(method: string, response: ServerResponse): boolean
   readonly card?: object
   readonly cardPath?: string
@@ -21,7 +21,7 @@ type ScriptedState = { readonly state: string; readonly note?: string; readonly 
 
 export interface A2aServer extends LoopbackServer {
   readonly url: string
-  /** The calls it got: method, and what is told apart by. */
+  /** The calls it received: method and identifying fields. */
   readonly calls: { method: string; params: Record<string, unknown> }[]
   seen(method: string): Promise<void>
   /** More of the card, where it needs to know the place. */

@@ -1,5 +1,6 @@
 /** A2A messages as they go over the wire: those of version 1.0, and those of 0.2 and 0.3, which many agents still speak. */
 import type { Json } from "../../core/index.ts"
+import { clipped } from "../../text/index.ts"
 import { fault } from "./remote-request.ts"
 
 export type A2aVersion = "0" | "1"
@@ -12,6 +13,7 @@ export const METHODS: Readonly<Record<A2aVersion, Readonly<Record<A2aMethod, str
     get: "tasks/get",
     subscribe: "tasks/resubscribe",
     cancel: "tasks/cancel",
+    list: "tasks/list",
   },
   "1": {
     send: "SendMessage",
@@ -19,10 +21,11 @@ export const METHODS: Readonly<Record<A2aVersion, Readonly<Record<A2aMethod, str
     get: "GetTask",
     subscribe: "SubscribeToTask",
     cancel: "CancelTask",
+    list: "ListTasks",
   },
 }
 
-export type A2aMethod = "send" | "stream" | "get" | "subscribe" | "cancel"
+export type A2aMethod = "send" | "stream" | "get" | "subscribe" | "cancel" | "list"
 
 export type Params = { readonly [key: string]: Json }
 
@@ -33,7 +36,7 @@ export interface Outgoing {
   readonly contextId?: string | undefined
 }
 
-/** It does not wait for the task's end: the task's id is to be on record first. */
+/** Returns before the task ends, so that the task's id can be recorded first. */
 export function sendParams(version: A2aVersion, { text, messageId, taskId, contextId }: Outgoing): Params {
   const ids = {
     messageId,
@@ -49,35 +52,46 @@ export function sendParams(version: A2aVersion, { text, messageId, taskId, conte
   return { message, configuration: { acceptedOutputModes, blocking: false } }
 }
 
-export type TaskState =
-  | "submitted"
-  | "working"
-  | "input-required"
-  | "auth-required"
-  | "completed"
-  | "failed"
-  | "canceled"
-  | "rejected"
+const STATES = [
+  "submitted",
+  "working",
+  "input-required",
+  "auth-required",
+  "completed",
+  "failed",
+  "canceled",
+  "rejected",
+] as const
 
-export function isUnderWay(state: TaskState): boolean {
+type TaskState = (typeof STATES)[number]
+
+function isUnderWay(state: TaskState): boolean {
   return state === "submitted" || state === "working"
 }
 
 /** What an agent sends, whatever the version. */
-export type Incoming =
+type Incoming =
   | { readonly kind: "message"; readonly text: string }
   | IncomingTask
-  | { readonly kind: "status"; readonly of: TaskIds; readonly state: TaskState; readonly note: string }
+  | ({ readonly kind: "status"; readonly of: TaskIds } & Status)
   | { readonly kind: "artifact"; readonly of: TaskIds; readonly artifact: Artifact; readonly isMore: boolean }
 
-export interface IncomingTask {
+/** What an agent sends about a task. */
+export type TaskNews = Exclude<Incoming, { kind: "message" }>
+
+interface IncomingTask extends Status {
   readonly kind: "task"
   readonly id: string
   readonly contextId: string | undefined
-  readonly state: TaskState
-  /** What it says about its state. */
-  readonly note: string
   readonly artifacts: readonly Artifact[]
+}
+
+interface Status {
+  readonly state: TaskState
+  /** Its message: the agent's question, or why it failed. */
+  readonly note: string
+  /** Identifies it among the task's statuses. Absent: the agent says neither when it was, nor which message it has. */
+  readonly status?: string | undefined
 }
 
 /** Which task an update is about. */
@@ -91,16 +105,16 @@ interface Artifact {
   readonly text: string
 }
 
-/** Reads a result. In version 1.0 it says under which name it comes; before, in its `kind`. */
+/** Reads a result. Version 1.0 wraps it in a named field; earlier versions name it in `kind`. */
 export function readResult(result: unknown): Incoming {
-  const given = record(result)
-  const named = ["message", "task", "statusUpdate", "artifactUpdate"].find((name) => name in given)
+  const fields = record(result)
+  const named = ["message", "task", "statusUpdate", "artifactUpdate"].find((name) => name in fields)
   const kinds: Readonly<Record<string, string>> = {
     "status-update": "statusUpdate",
     "artifact-update": "artifactUpdate",
   }
-  const kind = typeof given.kind === "string" ? (kinds[given.kind] ?? given.kind) : (named ?? "task")
-  const body = typeof given.kind === "string" || named === undefined ? given : record(given[named])
+  const kind = typeof fields.kind === "string" ? (kinds[fields.kind] ?? fields.kind) : (named ?? "task")
+  const body = typeof fields.kind === "string" || named === undefined ? fields : record(fields[named])
   switch (kind) {
     case "message":
       return { kind: "message", text: partsText(body.parts) }
@@ -117,11 +131,11 @@ export function readResult(result: unknown): Incoming {
   }
 }
 
-/** A stream should begin with its task; some begin with news of it, which name it. */
-export function taskBegun(incoming: Exclude<Incoming, { kind: "message" }>): IncomingTask {
+/** A stream should begin with its task; some begin with an update that names the task. */
+function taskBegun(incoming: TaskNews): IncomingTask {
   if (incoming.kind === "task") return incoming
   const { id, contextId } = incoming.of
-  if (id === undefined) throw invalid("news of a task without its id")
+  if (id === undefined) throw invalid("a task update without the task's id")
   return { kind: "task", id, contextId, state: "working", note: "", artifacts: [] }
 }
 
@@ -129,8 +143,8 @@ function taskOf({ taskId, contextId }: Fields): TaskIds {
   return { id: idOf(taskId), contextId: idOf(contextId) }
 }
 
-function idOf(given: unknown): string | undefined {
-  return typeof given === "string" && given !== "" ? given : undefined
+function idOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined
 }
 
 function readTask(task: Fields): Incoming {
@@ -145,19 +159,8 @@ function readTask(task: Fields): Incoming {
   }
 }
 
-const STATES: readonly TaskState[] = [
-  "submitted",
-  "working",
-  "input-required",
-  "auth-required",
-  "completed",
-  "failed",
-  "canceled",
-  "rejected",
-]
-
-function readStatus(status: unknown): { readonly state: TaskState; readonly note: string } {
-  const { state, message } = record(status)
+function readStatus(json: unknown): Status {
+  const { state, message, timestamp } = record(json)
   // TASK_STATE_INPUT_REQUIRED is input-required.
   const plain = String(state)
     .replace(/^TASK_STATE_/, "")
@@ -166,10 +169,22 @@ function readStatus(status: unknown): { readonly state: TaskState; readonly note
     .replace("cancelled", "canceled")
   const known = STATES.find((one) => one === plain)
   if (known === undefined) throw invalid(`the state ${JSON.stringify(state) ?? "of nothing"}`)
-  return {
-    state: known,
-    note: message === undefined || message === null ? "" : partsText(record(message).parts),
-  }
+  const { parts, messageId } = message === undefined || message === null ? {} : record(message)
+  const status = [timestamp, messageId].filter((one) => typeof one === "string" && one !== "").join(" ")
+  return { state: known, note: partsText(parts), ...(status === "" ? {} : { status }) }
+}
+
+/** Whether the agent has stored the message with the task. */
+export function hasMessage(task: unknown, messageId: string): boolean {
+  const { history } = record(task)
+  return Array.isArray(history) && history.some((one) => record(one).messageId === messageId)
+}
+
+/** The id of the task that the message began, if it is among the listed ones. */
+export function taskWithMessage(listed: unknown, messageId: string): string | undefined {
+  const { tasks } = record(listed)
+  const found = Array.isArray(tasks) ? tasks.find((task) => hasMessage(task, messageId)) : undefined
+  return found === undefined ? undefined : idOf(record(found).id)
 }
 
 function readArtifact(artifact: unknown): Artifact {
@@ -195,9 +210,130 @@ type Fields = Readonly<Record<string, unknown>>
 
 function record(value: unknown): Fields {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields
-  throw invalid(value === undefined ? "nothing" : JSON.stringify(value).slice(0, 100))
+  throw invalid(value === undefined ? "nothing" : clipped(JSON.stringify(value), 100))
 }
 
 function invalid(what: string) {
-  return fault("REMOTE_INVALID", `The agent answered something else than A2A: ${what}.`, false)
+  return fault("REMOTE_INVALID", `The agent's answer is not valid A2A: ${what}.`, false)
+}
+
+/** Where a task is. */
+export interface TaskView extends Status {
+  readonly id: string
+  readonly contextId?: string | undefined
+  readonly answer: string
+}
+
+/** Whether two statuses are the same one, as far as the agent identifies them. */
+export function isSame(one: Status, other: Status): boolean {
+  return one.state === other.state && one.status === other.status
+}
+
+/**
+ * Whether the task still has the status that was answered: the agent has yet to react. An agent that does not identify its
+ * statuses may ask the same question again; one that waits for somebody to sign in only keeps waiting.
+ */
+function isUnchanged(view: Status, answered: Status | undefined): boolean {
+  if (answered === undefined || !isSame(view, answered)) return false
+  return answered.status !== undefined || answered.state === "auth-required"
+}
+
+/** Whether the task is over, or needs somebody. `answered` is the status that was answered last. */
+export function isEnded(view: Status, answered: Status | undefined): boolean {
+  return !isUnderWay(view.state) && !isUnchanged(view, answered)
+}
+
+/**
+ * Assembles a task from what the agent sends: its state, and its artifacts piece by piece. After an answer, agents first send
+ * the task as it was when they asked: only what they send after that says where the task is.
+ */
+export class TaskReader {
+  #view: Omit<TaskView, "answer">
+  #isBefore: boolean
+  readonly #answered: TaskView | undefined
+  readonly #artifacts = new Map<string, string>()
+  readonly #tell: (text: string, offset: number) => void
+  #offset = 0
+
+  private constructor(task: IncomingTask, tell: (text: string, offset: number) => void, answered?: TaskView) {
+    this.#tell = tell
+    this.#answered = answered
+    this.#view = viewOf(task)
+    this.#isBefore = answered?.id === task.id && isSame(task, answered)
+    this.#begin(task)
+  }
+
+  /** From the first thing that the agent sends about a task: the task, or an update that names it. */
+  static from(
+    incoming: TaskNews,
+    tell: (text: string, offset: number) => void,
+    answered?: TaskView,
+  ): TaskReader {
+    const reader = new TaskReader(taskBegun(incoming), tell, answered)
+    if (incoming.kind !== "task") reader.take(incoming)
+    return reader
+  }
+
+  take(incoming: Incoming): void {
+    switch (incoming.kind) {
+      case "task":
+        this.#view = viewOf(incoming)
+        this.#isBefore = isUnchanged(incoming, this.#answered)
+        this.#begin(incoming)
+        break
+      case "status": {
+        // Some agents report a failure under another id; the stream is about one task.
+        const { of: _of, kind: _kind, ...status } = incoming
+        const { id, contextId } = this.#view
+        this.#view = { id, ...(contextId === undefined ? {} : { contextId }), ...status }
+        this.#isBefore = false
+        break
+      }
+      case "artifact": {
+        const { id, text } = incoming.artifact
+        const before = incoming.isMore ? (this.#artifacts.get(id) ?? "") : ""
+        this.#artifacts.set(id, before + text)
+        this.#add(text)
+        break
+      }
+      case "message":
+        this.#view = { ...this.#view, state: "completed", note: incoming.text }
+        this.#isBefore = false
+        break
+    }
+  }
+
+  #begin({ artifacts }: IncomingTask): void {
+    for (const { id, text } of artifacts) {
+      const before = this.#artifacts.get(id) ?? ""
+      this.#artifacts.set(id, text)
+      if (text.startsWith(before)) this.#add(text.slice(before.length))
+    }
+  }
+
+  #add(text: string): void {
+    this.#tell(text, this.#offset)
+    this.#offset += text.length
+  }
+
+  /** The answer is in the task's artifacts, or in its status message if it has none. */
+  get view(): TaskView {
+    const text = [...this.#artifacts.values()].filter((one) => one !== "").join("\n\n")
+    return { ...this.#view, answer: text === "" ? this.#view.note : text }
+  }
+
+  /** Undefined while the task is running. */
+  end(): TaskView | undefined {
+    return this.#isBefore || isUnderWay(this.#view.state) ? undefined : this.view
+  }
+}
+
+function viewOf({ id, contextId, state, note, status }: IncomingTask): Omit<TaskView, "answer"> {
+  return {
+    id,
+    ...(contextId === undefined ? {} : { contextId }),
+    state,
+    note,
+    ...(status === undefined ? {} : { status }),
+  }
 }

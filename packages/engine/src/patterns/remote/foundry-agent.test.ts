@@ -1,10 +1,13 @@
 import type { ServerResponse } from "node:http"
+import { SpanKind } from "@opentelemetry/api"
 import { afterEach, describe, expect, test } from "vitest"
-import { dyingStore } from "../../runtime/thread.test-support.ts"
+import { dyingStore } from "../../runtime/journal/thread.test-support.ts"
 import { memoryStore } from "../../stores/index.ts"
+import { telemetry } from "../../telemetry/index.ts"
+import { recorder } from "../../telemetry/recorder.test-support.ts"
 import { sequential } from "../teams/index.ts"
+import { type FoundryAgentOptions, foundryAgent } from "./foundry-agent.ts"
 import { type FoundryScript, type FoundryServer, foundryServer } from "./foundry-server.test-support.ts"
-import { type FoundryAgentOptions, foundryAgent } from "./index.ts"
 import { quickClock } from "./quick-clock.test-support.ts"
 
 const servers: FoundryServer[] = []
@@ -30,6 +33,28 @@ async function foundry(script: FoundryScript = {}, options: Partial<FoundryAgent
 }
 
 describe("an agent of Azure AI Foundry", () => {
+  test("continues the run's trace; without telemetry it receives none", async () => {
+    const { tracer, meter, span } = recorder()
+    const traced = { clock: quickClock(), telemetry: telemetry({ tracer, meter }), runId: "r" }
+    const { server, agent } = await foundry()
+    await agent.run("Why?", traced)
+    const call = span("invoke_agent expert")
+    const { traceId, spanId } = call.spanContext()
+    const sent = new Set(server.asked.map(({ headers }) => headers.traceparent))
+    expect(sent).toEqual(new Set([`00-${traceId}-${spanId}-01`]))
+    expect(call.kind).toBe(SpanKind.CLIENT)
+    expect(call.attributes).toMatchObject({
+      "gen_ai.operation.name": "invoke_agent",
+      "gen_ai.provider.name": "azure.ai.foundry",
+      "server.address": "127.0.0.1",
+      "superstep.run.id": "r",
+    })
+    // Off means that nothing is sent.
+    const { server: plain, agent: untraced } = await foundry()
+    await untraced.run("Why?", { clock: quickClock() })
+    expect(new Set(plain.asked.map(({ headers }) => headers.traceparent))).toEqual(new Set([undefined]))
+  })
+
   test("gets a thread, a message and a run, which is looked at until it is over; its messages are the answer", async () => {
     const { server, agent, asked } = await foundry({}, { instructions: "Be brief." })
     const { outputs, usage } = await agent.run("Why?", { clock: quickClock() })
@@ -66,7 +91,7 @@ describe("an agent of Azure AI Foundry", () => {
     expect((await team.run("Why?", { clock: quickClock() })).outputs).toEqual(["Answer to: Why?"])
   })
 
-  test("gets a long conversation whole, though a thread begins with 32 messages at the most", async () => {
+  test("receives a long conversation in full, although a thread starts with at most 32 messages", async () => {
     const { server, agent, asked } = await foundry()
     const said = Array.from({ length: 35 }, (_, i) => ({
       role: i % 2 === 0 ? "user" : "assistant",
@@ -77,7 +102,7 @@ describe("an agent of Azure AI Foundry", () => {
     expect(asked().filter((one) => one === "POST /threads/thread_1/messages")).toHaveLength(3)
   })
 
-  test("is heard to its end, when it says more than one page of messages", async () => {
+  test("returns all messages when there is more than one page of them", async () => {
     const { agent, asked } = await foundry({ says: 230 })
     const [answer] = (await agent.run("Why?", { clock: quickClock() })).outputs as string[]
     expect(answer?.split("\n\n")).toEqual(Array.from({ length: 230 }, (_, i) => `part ${i + 1}`))
@@ -94,16 +119,16 @@ describe("an agent of Azure AI Foundry", () => {
     await cancelled
   })
 
-  test("is cancelled when it takes too long, or asks for what cannot be given", async () => {
+  test("is cancelled when it takes too long or asks for something unavailable", async () => {
     const { server, agent } = await foundry({ status: () => "queued" }, { timeout: 5_000 })
     const cancelled = server.seen("POST", /\/cancel$/)
     const { error } = await agent.run("Why?", { clock: quickClock() }).result
     expect(error).toMatchObject({ code: "REMOTE_TIME_UP" })
     await cancelled
     const other = await foundry({ status: () => "requires_action" })
-    const told = other.server.seen("POST", /\/cancel$/)
+    const otherCancelled = other.server.seen("POST", /\/cancel$/)
     expect((await other.agent.run("Why?").result).error).toMatchObject({ code: "REMOTE_NEEDS_ACTION" })
-    await told
+    await otherCancelled
   })
 
   test("a run that fails there fails here, with the reason", async () => {
@@ -128,7 +153,7 @@ describe("an agent of Azure AI Foundry", () => {
 })
 
 describe("after a crash", () => {
-  test("another process goes on with the run that is under way, which nobody cancels", async () => {
+  test("another process continues with the running run, which is not cancelled", async () => {
     const held: ServerResponse[] = []
     const { server, agent } = await foundry({
       instead(method, path, response) {
@@ -174,7 +199,7 @@ describe("after a crash", () => {
     expect(deaths).toBeGreaterThanOrEqual(7)
   })
 
-  test("what was begun, though the answer was lost, is found and not begun again", async () => {
+  test("a remote object whose creation response was lost is found, not created again", async () => {
     let lost = 0
     const { server, agent } = await foundry({
       instead(method, path, response) {
@@ -211,7 +236,7 @@ describe("bad answers", () => {
     return true
   }
 
-  test("no JSON, another shape, too large, a refusal that repeats the token: each is a clear error", async () => {
+  test("not JSON, the wrong shape, too large, a refusal that repeats the token: each is a clear error", async () => {
     const errorOf = async (status: number, body: string, options = {}) => {
       const { agent } = await foundry({ instead: answering(status, body) }, options)
       return (await agent.run("Why?", { clock: quickClock() }).result).error
@@ -228,7 +253,7 @@ describe("bad answers", () => {
     expect(await errorOf(302, "")).toMatchObject({ code: "REMOTE_STATUS_302" })
   })
 
-  test("a look that fails for a while is no end; one request that hangs is given up, and tried again", async () => {
+  test("a poll that fails for a while does not end the run; a request that hangs is abandoned and retried", async () => {
     let bad = 0
     const { agent } = await foundry({
       instead(method, path, response) {
@@ -251,7 +276,7 @@ describe("bad answers", () => {
   })
 })
 
-test("an endpoint that is no address is refused", () => {
+test("an endpoint that is not a URL is rejected", () => {
   const made = (endpoint: string) => () => foundryAgent({ endpoint, agentId: "asst_1", token: "t" })
   expect(made("shop")).toThrow('Agent "asst_1": endpoint is an address such as https://agents.example')
 })

@@ -1,29 +1,29 @@
-/** An agent of Azure AI Foundry, by its id: a thread, a message, a run that is looked at until it is over, its messages. */
+/** An Azure AI Foundry agent, by its id: create a thread, a message and a run, poll the run until it ends, read its messages. */
 import { z } from "zod"
 import type { Json, Usage } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
 import {
-  bearer,
   beginOnce,
   checkedUrl,
   poll,
   type RemoteAgent,
   type RemoteOptions,
+  type RemoteToken,
   remoteAgent,
-  type Token,
+  requestTo,
   whileUnderWay,
 } from "./remote-agent.ts"
 import { fault, requestJson } from "./remote-request.ts"
 
 export interface FoundryAgentOptions extends RemoteOptions {
-  /** Of the project: `https://<resource>.services.ai.azure.com/api/projects/<project>`. */
+  /** The project's endpoint: `https://<resource>.services.ai.azure.com/api/projects/<project>`. */
   readonly endpoint: string
   readonly agentId: string
-  /** An access token for `https://ai.azure.com/.default`; better a function that gets a fresh one. */
-  readonly token: Token
+  /** An access token for `https://ai.azure.com/.default`, or, better, a function that returns a fresh one. */
+  readonly token: RemoteToken
   /** Default `v1`. */
   readonly apiVersion?: string | undefined
-  /** Told to the agent after its own instructions. */
+  /** Appended to the agent's own instructions. */
   readonly instructions?: string | undefined
 }
 
@@ -52,23 +52,24 @@ const messages = z.object({
 type Run = z.infer<typeof run>
 type StoredMessage = z.infer<typeof messages>["data"][number]
 
-/** A thread can begin with so many messages. */
-const MOST_FIRST = 32
-/** By which a message is found again, whose answer was lost. */
+/** Maximum messages that a thread can be created with. */
+const MAX_FIRST = 32
+/** Identifies a message whose creation response was lost. */
 const MARK = "superstep_message"
 
 export function foundryAgent(options: FoundryAgentOptions): RemoteAgent {
   const { agentId, name = agentId, instructions, pollEvery = 1_000, timeout = 600_000 } = options
   checkedUrl(name, "endpoint", options.endpoint)
-  return remoteAgent(name, options, async ({ before, question }, ctx) => {
+  const remote = { provider: "azure.ai.foundry", url: options.endpoint }
+  return remoteAgent(name, options, remote, async ({ before, question }, ctx) => {
     const call = caller(options, ctx)
     const began = await ctx.step("began", () => ctx.clock.now())
     const thread = await ctx.step("thread", async () => {
-      const earlier = before.slice(0, MOST_FIRST).map(({ role, text }) => ({ role, content: text }))
+      const earlier = before.slice(0, MAX_FIRST).map(({ role, text }) => ({ role, content: text }))
       return (await call(created, "/threads", { body: earlier.length === 0 ? {} : { messages: earlier } })).id
     })
     const at = `/threads/${encodeURIComponent(thread)}`
-    const later = [...before.slice(MOST_FIRST), { role: "user", text: question }]
+    const later = [...before.slice(MAX_FIRST), { role: "user", text: question }]
     for (const [i, { role, text: content }] of later.entries()) {
       const metadata = { [MARK]: String(i) }
       await beginOnce(
@@ -117,33 +118,27 @@ interface CallOptions {
 type Call = <T>(shape: z.ZodType<T>, path: string, options?: CallOptions) => Promise<T>
 
 function caller(options: FoundryAgentOptions, ctx: Context): Call {
-  const { endpoint, token, apiVersion = "v1", requestTimeout = 30_000, maxBytes = 2_000_000 } = options
+  const { endpoint, apiVersion = "v1" } = options
   return async (shape, path, { body, query = {}, signal = ctx.signal } = {}) => {
     const search = new URLSearchParams({ "api-version": apiVersion, ...query })
-    const answer = await requestJson({
-      method: body === undefined ? "GET" : "POST",
-      url: `${endpoint.replace(/(?<!\/)\/+$/, "")}${path}?${search}`,
-      headers: await bearer(token),
-      body,
-      timeout: requestTimeout,
-      maxBytes,
-      clock: ctx.clock,
-      signal,
-    })
+    const url = `${endpoint.replace(/(?<!\/)\/+$/, "")}${path}?${search}`
+    const request = await requestTo(url, options, ctx)
+    const method = body === undefined ? "GET" : "POST"
+    const answer = await requestJson({ ...request, method, body, signal })
     const read = shape.safeParse(answer)
     if (read.success) return read.data
     const reason = z.prettifyError(read.error).replace(/\s+/g, " ")
-    throw fault("REMOTE_INVALID", `Azure AI Foundry answered something else than expected: ${reason}`, false)
+    throw fault("REMOTE_INVALID", `Azure AI Foundry returned an unexpected answer: ${reason}`, false)
   }
 }
 
-const MOST_PAGES = 50
+const MAX_PAGES = 50
 
-/** What the run said, page by page. */
+/** The messages of the run, page by page. */
 async function allMessages(call: Call, path: string, run_id: string): Promise<readonly StoredMessage[]> {
   const found: StoredMessage[] = []
   let after: { after?: string } = {}
-  for (let page = 0; page < MOST_PAGES; page++) {
+  for (let page = 0; page < MAX_PAGES; page++) {
     const query = { run_id, order: "asc", limit: "100", ...after }
     const { data, has_more, last_id } = await call(messages, path, { query })
     found.push(...data)
@@ -155,13 +150,13 @@ async function allMessages(call: Call, path: string, run_id: string): Promise<re
 
 const UNDER_WAY = new Set(["queued", "in_progress", "cancelling"])
 
-/** Undefined while it is under way. */
+/** Undefined while the run is in progress. */
 function finished(found: Run, what: string): Run | undefined {
   const { status, last_error, incomplete_details } = found
   if (UNDER_WAY.has(status)) return undefined
   if (status === "completed") return found
   if (status === "requires_action") {
-    const text = `${what} asks for the result of a function or for an approval, which can only be given where it lives. Take such tools from the agent.`
+    const text = `${what} requires a function result or an approval, which can only be provided in Azure AI Foundry. Remove such tools from the agent.`
     throw fault("REMOTE_NEEDS_ACTION", text, false)
   }
   const why = last_error?.message ?? incomplete_details?.reason

@@ -1,4 +1,4 @@
-/** Speaks as much of Azure AI Foundry's agents as a client needs, over real HTTP. */
+/** Implements the part of the Azure AI Foundry agents API that the client needs, over real HTTP. */
 import type { ServerResponse } from "node:http"
 import { type LoopbackServer, loopbackServer } from "../../tools/loopback-server.test-support.ts"
 
@@ -14,18 +14,18 @@ export interface FoundryServer extends LoopbackServer {
   readonly endpoint: string
   readonly runs: { id: string; assistant_id: string; status: string; polls: number }[]
   readonly messages: StoredMessage[]
-  /** Resolves when it was asked for that. */
+  /** Resolves when such a request has arrived. */
   seen(method: string, path: RegExp): Promise<void>
 }
 
 export interface FoundryScript {
-  /** What a run's status is at its n-th look, from 1. */
+  /** A run's status at its n-th poll, from 1. */
   status?(look: number): string
-  /** Something else instead of the answer; true when it was given. */
+  /** Replaces the answer; returns true if it responded. */
   instead?(method: string, path: string, response: ServerResponse): boolean
   readonly error?: { code: string; message: string }
   readonly incomplete?: { reason: string }
-  /** How many messages a run says. Default 1. */
+  /** Number of messages a run produces. Default 1. */
   readonly says?: number
 }
 
@@ -93,9 +93,9 @@ export async function foundryServer(script: FoundryScript = {}): Promise<Foundry
     const path = pathname.replace("/api/projects/p", "")
     const isElse = script.instead?.(method, path, response) === true
     if (!isElse) {
-      const given = answer(method, path, searchParams, body === "" ? {} : JSON.parse(body))
-      response.writeHead(given === undefined ? 404 : 200, { "content-type": "application/json" })
-      response.end(JSON.stringify(given ?? { error: { message: "not found" } }))
+      const result = answer(method, path, searchParams, body === "" ? {} : JSON.parse(body))
+      response.writeHead(result === undefined ? 404 : 200, { "content-type": "application/json" })
+      response.end(JSON.stringify(result ?? { error: { message: "not found" } }))
     }
     for (const one of waiting) if (one.method === method && one.path.test(path)) one.resolve()
   })

@@ -16,7 +16,7 @@ export function quickClock(short = 10_000): Clock {
   }
 }
 
-/** The same, but waits of one length end when the test says so: those that are under way, and those that come after. */
+/** The same, but waits of one length end when the test says so: current ones and later ones. */
 export function gatedClock(length: number): Clock & { endWaits(): void; endNextWaits(): void } {
   const quick = quickClock()
   const waiting = new Set<() => void>()

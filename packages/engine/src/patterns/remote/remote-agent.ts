@@ -1,50 +1,70 @@
 /**
- * What agents that live elsewhere have in common. Each is a workflow of one node, so it is used wherever an agent is: in a
- * team, as a node, as a tool.
+ * What remote agents have in common. Each is a workflow of one node, so it can be used wherever an agent can: in a team, as
+ * a node, as a tool.
  *
- * R1 the ids of what was begun elsewhere are on record: another process goes on with it, and does not begin it again.
- * R2 what nobody wants any more is cancelled there; a run that only changes its process is not.
- * R3 whatever is waited for is waited for on the run's clock, and not longer than it may take.
+ * R1 the ids of remote work are recorded: another process continues with it and does not start it again.
+ * R2 remote work is cancelled when its result is no longer needed, but not when the run moves to another process.
+ * R3 every wait uses the run's clock and has a time limit.
  */
-import { inputMessages } from "../../agents/conversation.ts"
+import { inputMessages, traceAgent } from "../../agents/internal.ts"
 import { node, type Workflow, workflow } from "../../builder/index.ts"
 import { isSuperstepError, SuperstepError } from "../../core/index.ts"
 import type { Message } from "../../models/index.ts"
-import { messageText } from "../../models/prompt-text.ts"
-import type { Context } from "../../runtime/index.ts"
+import { messageText } from "../../models/internal.ts"
+import { type Context, type RemoteAgentInfo, telemetryOf } from "../../runtime/index.ts"
 import { pause } from "../../tools/index.ts"
-import { fault } from "./remote-request.ts"
+import { fault, type RemoteRequest } from "./remote-request.ts"
 
-/** A text, or a conversation whose last message is the question. */
+/** A string, or a conversation whose last message is the question. */
 export type RemoteInput = string | { readonly messages: readonly unknown[] }
 
 export type RemoteAgent = Workflow<RemoteInput, string>
 
 export interface RemoteOptions {
-  /** Its name here. */
+  /** The agent's name in this process. */
   readonly name?: string | undefined
-  /** What it is good for: others decide by it whether to ask. */
+  /** What the agent does. Other agents use it to decide whether to call this one. */
   readonly description?: string | undefined
-  /** Milliseconds between two looks at how far it is. Default 1,000. */
+  /** Milliseconds between two polls. Default 1,000. */
   readonly pollEvery?: number | undefined
-  /** Milliseconds for the whole of it, waiting for people aside. Default 600,000. */
+  /** Milliseconds for the whole call, not counting waits for people. Default 600,000. */
   readonly timeout?: number | undefined
   /** Milliseconds for one request. Default 30,000. */
   readonly requestTimeout?: number | undefined
-  /** Bytes of one answer at the most. Default 2,000,000. */
+  /** Maximum bytes of one answer. Default 2,000,000. */
   readonly maxBytes?: number | undefined
 }
 
-/** A text, or a function that gets one: tokens run out. */
-export type Token = string | (() => string | Promise<string>)
+/** A token, or a function that returns a fresh one. */
+export type RemoteToken = string | (() => string | Promise<string>)
 
-export async function bearer(token: Token | undefined): Promise<Readonly<Record<string, string>>> {
-  if (token === undefined) return {}
-  return { authorization: `Bearer ${typeof token === "string" ? token : await token()}` }
+interface Credentials extends RemoteOptions {
+  readonly token?: RemoteToken | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
+/** A request with an agent's limits and credentials. */
+export async function requestTo(url: string, options: Credentials, ctx: Context): Promise<RemoteRequest> {
+  const { token, requestTimeout: timeout = 30_000, maxBytes = 2_000_000 } = options
+  const headers = {
+    ...traceHeader(options.headers, ctx),
+    ...options.headers,
+    ...(token !== undefined && {
+      authorization: `Bearer ${typeof token === "string" ? token : await token()}`,
+    }),
+  }
+  return { url, headers, timeout, maxBytes, clock: ctx.clock, signal: ctx.signal }
+}
+
+/** Lets the agent continue the trace of this run, unless the user sends a trace of their own. */
+function traceHeader(headers: Credentials["headers"], ctx: Context): { readonly traceparent?: string } {
+  const trace = telemetryOf(ctx)?.trace
+  const isGiven = Object.keys(headers ?? {}).some((name) => name.toLowerCase() === "traceparent")
+  return trace === undefined || isGiven ? {} : { traceparent: trace }
 }
 
 export interface Asked {
-  /** What was said before. */
+  /** The conversation before the question. */
   readonly before: readonly { readonly role: "user" | "assistant"; readonly text: string }[]
   readonly question: string
 }
@@ -52,6 +72,7 @@ export interface Asked {
 export function remoteAgent(
   name: string,
   options: RemoteOptions,
+  remote: RemoteAgentInfo,
   answer: (asked: Asked, ctx: Context) => Promise<string>,
 ): RemoteAgent {
   const { description } = options
@@ -62,9 +83,10 @@ export function remoteAgent(
   }
   const ask = node({
     id: "ask",
-    // Steps that are on record are not done again: what is tried again is the request that failed.
+    // Recorded steps are not repeated: a retry repeats only the request that failed.
     retry: { attempts: ATTEMPTS, backoff: "exponential" },
-    run: (input: RemoteInput, ctx) => answer(askedBy(input), ctx),
+    run: (input: RemoteInput, ctx) =>
+      traceAgent({ name, description, remote }, ctx, (traced) => answer(askedBy(input), traced)),
   })
   return workflow(name, { description }).start(ask).build()
 }
@@ -75,16 +97,16 @@ function refused(name: string, reason: string): SuperstepError {
   return new SuperstepError("AGENT_INVALID", `Agent "${name}": ${reason}`)
 }
 
-/** Where an agent lives, as the user says it. */
-export function checkedUrl(name: string, option: string, given: string): URL {
-  const url = URL.canParse(given) ? new URL(given) : undefined
+/** Parses an agent's address as the user wrote it. */
+export function checkedUrl(name: string, option: string, address: string): URL {
+  const url = URL.canParse(address) ? new URL(address) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    // What may be a password is not repeated.
-    const seen = String(given).includes("@") ? "" : `, not "${String(given)}"`
+    // The address may contain a password.
+    const seen = String(address).includes("@") ? "" : `, not "${String(address)}"`
     throw refused(name, `${option} is an address such as https://agents.example${seen}.`)
   }
   if (url.username === "" && url.password === "") return url
-  throw refused(name, `${option} has a password in it. Give it as token, or in headers.`)
+  throw refused(name, `${option} has a password in it. Pass it as token, or in headers.`)
 }
 
 function askedBy(input: RemoteInput): Asked {
@@ -103,7 +125,7 @@ function askedBy(input: RemoteInput): Asked {
   return { before: said.slice(0, -1), question: last.text }
 }
 
-/** Begins something elsewhere (R1). Where an attempt before this one may have begun it, `find` looks first. */
+/** Starts remote work (R1). If an earlier attempt may have started it, `find` looks for it first. */
 export async function beginOnce<T>(
   ctx: Context,
   name: string,
@@ -118,7 +140,7 @@ export async function beginOnce<T>(
   return await ctx.step(name, async () => (isFirst ? undefined : await find()) ?? (await begin()))
 }
 
-/** While something is under way elsewhere: when nobody wants it any more, it is told (R2). */
+/** Cancels remote work when its result is no longer needed (R2). */
 export async function whileUnderWay<T>(
   ctx: Context,
   cancel: (signal: AbortSignal) => Promise<unknown>,
@@ -141,26 +163,26 @@ export async function whileUnderWay<T>(
 
 const CANCEL_TIME = 5_000
 
-/** It may be under way there still, and nobody looks at it again. One that ended by itself needs no word. */
+/** Whether the remote work may still be running while this run has stopped waiting for it. */
 function isGivenUp(error: unknown, attempt: number): boolean {
   if (!isSuperstepError(error) || !error.code.startsWith("REMOTE_")) return false
   const isTriedAgain = error.retryable === true && attempt < ATTEMPTS
   return !isTriedAgain && error.code !== "REMOTE_FAILED"
 }
 
-/** The run goes on in another process. */
+/** The run continues in another process. */
 function isLeft(reason: unknown): boolean {
   return reason instanceof Error && reason.cause !== undefined
 }
 
 export interface Polling {
   readonly every: number
-  /** By the run's clock. */
+  /** On the run's clock. */
   readonly until: number
   readonly what: string
 }
 
-/** Looks again and again (R3). A look that fails for a while is no end. */
+/** Polls until there is a result (R3). Temporary failures do not end it. */
 export async function poll<T>(
   ctx: Context,
   polling: Polling,
@@ -174,7 +196,7 @@ export async function poll<T>(
       if (found !== undefined) return found
       failures = 0
     } catch (error) {
-      if (!isSuperstepError(error) || error.retryable !== true || ++failures > MOST_FAILURES) throw error
+      if (!isSuperstepError(error) || error.retryable !== true || ++failures > MAX_FAILURES) throw error
     }
     const left = until - clock.now()
     if (left <= 0) throw timeUp(what)
@@ -182,7 +204,7 @@ export async function poll<T>(
   }
 }
 
-const MOST_FAILURES = 5
+const MAX_FAILURES = 5
 
 export function timeUp(what: string): SuperstepError {
   return fault("REMOTE_TIME_UP", `${what} took too long, and was cancelled.`, false)

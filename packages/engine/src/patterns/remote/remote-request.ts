@@ -1,9 +1,11 @@
 /**
- * Requests to an agent that lives elsewhere: JSON over HTTP. The user names the address, so it may be anywhere; but no
- * answer takes longer, or is larger, than it may be, and what is secret in the headers does not come back in an error.
+ * Requests to a remote agent: JSON over HTTP. The user names the address, so any host is allowed. Every response has a time
+ * limit and a size limit, and secrets in the headers never appear in an error.
  */
+import { createParser } from "eventsource-parser"
 import { type Json, SuperstepError } from "../../core/index.ts"
 import type { Clock } from "../../runtime/index.ts"
+import { clipped } from "../../text/index.ts"
 import { headerSecrets, Masking, withTimeLimit } from "../../tools/index.ts"
 
 export interface RemoteRequest {
@@ -11,7 +13,7 @@ export interface RemoteRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Json | undefined
-  /** Milliseconds until the whole answer, or the beginning of a stream, must be there. */
+  /** Milliseconds until the whole response, or the start of a stream, must have arrived. */
   readonly timeout: number
   readonly maxBytes: number
   readonly clock: Clock
@@ -30,11 +32,11 @@ export async function requestJson(request: RemoteRequest): Promise<Json> {
 
 interface Streamed {
   readonly response: Response
-  /** Lets go of the connection, also while something is read from it. */
+  /** Closes the connection, even during a read. */
   close(): void
 }
 
-/** The answer as it comes, once it has begun. Whoever takes it sees to its size and time, and closes it. */
+/** The response as a stream, once it has begun. The caller limits its size and time, and closes it. */
 export async function requestStream(request: RemoteRequest): Promise<Streamed> {
   const closing = new AbortController()
   const close = () => closing.abort()
@@ -54,19 +56,15 @@ export function parseJson(request: Pick<RemoteRequest, "url" | "headers">, text:
   try {
     return JSON.parse(text) as Json
   } catch {
-    const said = quoted(request, text)
+    const said = maskedExcerpt(request, text)
     throw fault("REMOTE_INVALID", `${placeOf(request.url)} did not answer with JSON: ${said}`, false)
   }
 }
 
-/** What was answered, as an error may show it: in short, and without what is secret in the headers. */
-export function quoted({ headers }: Pick<RemoteRequest, "headers">, text: string): string {
+/** A response as an error may show it: shortened, and without the secrets of the headers. */
+export function maskedExcerpt({ headers }: Pick<RemoteRequest, "headers">, text: string): string {
   const line = Masking.of(headerSecrets(headers)).text(text).replace(/\s+/g, " ").trim()
-  return line === "" ? "nothing" : line.length > 300 ? `${line.slice(0, 300)}…` : line
-}
-
-export function tooLarge({ url, maxBytes }: Pick<RemoteRequest, "url" | "maxBytes">): SuperstepError {
-  return fault("REMOTE_TOO_LARGE", `The answer of ${placeOf(url)} is larger than ${maxBytes} bytes.`, false)
+  return line === "" ? "nothing" : clipped(line, 300)
 }
 
 export function fault(code: string, text: string, retryable: boolean, cause?: unknown): SuperstepError {
@@ -88,7 +86,7 @@ async function send(request: RemoteRequest, signal: AbortSignal): Promise<Respon
       method,
       headers: { accept: "application/json", ...content, ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      // A redirect would take the headers along to somebody whom nobody named.
+      // A redirect would send the headers to a host that the user did not name.
       redirect: "manual",
       signal,
     })
@@ -99,16 +97,22 @@ async function send(request: RemoteRequest, signal: AbortSignal): Promise<Respon
   }
 }
 
-/** The whole body, as long as it is not too large. */
+async function* bodyOf(request: RemoteRequest, response: Response): AsyncGenerator<Uint8Array> {
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    if (size > request.maxBytes) {
+      const text = `The answer of ${placeOf(request.url)} is larger than ${request.maxBytes} bytes.`
+      throw fault("REMOTE_TOO_LARGE", text, false)
+    }
+    yield chunk
+  }
+}
+
 export async function readText(request: RemoteRequest, response: Response): Promise<string> {
   const chunks: Uint8Array[] = []
-  let size = 0
   try {
-    for await (const chunk of response.body ?? []) {
-      size += chunk.length
-      if (size > request.maxBytes) throw tooLarge(request)
-      chunks.push(chunk)
-    }
+    for await (const chunk of bodyOf(request, response)) chunks.push(chunk)
   } catch (error) {
     if (error instanceof SuperstepError || request.signal.aborted) throw error
     throw fault("REMOTE_UNREACHABLE", `The answer of ${placeOf(request.url)} broke off.`, true, error)
@@ -116,16 +120,30 @@ export async function readText(request: RemoteRequest, response: Response): Prom
   return Buffer.concat(chunks).toString("utf8")
 }
 
+/** The data of each server-sent event. */
+export async function* eventData(request: RemoteRequest, response: Response): AsyncGenerator<string> {
+  const data: string[] = []
+  const parser = createParser({ onEvent: (event) => data.push(event.data) })
+  const decoder = new TextDecoder()
+  for await (const chunk of bodyOf(request, response)) {
+    parser.feed(decoder.decode(chunk, { stream: true }))
+    yield* data.splice(0)
+  }
+  // Some servers leave out the empty line at the end.
+  parser.feed("\n\n")
+  yield* data
+}
+
 const AGAIN = new Set([408, 409, 425, 429])
 
 function badStatus(request: RemoteRequest, status: number, text: string): SuperstepError {
   const retryable = AGAIN.has(status) || status >= 500
-  const said = `${placeOf(request.url)} answered ${status}: ${quoted(request, text)}`
-  const advice = status === 401 || status === 403 ? " Give a token, or headers, that it takes." : ""
+  const said = `${placeOf(request.url)} answered ${status}: ${maskedExcerpt(request, text)}`
+  const advice = status === 401 || status === 403 ? " Pass a token or headers that it accepts." : ""
   return fault(`REMOTE_STATUS_${status}`, said + advice, retryable)
 }
 
-/** Without its query, which may have keys in it. */
+/** The address without its query, which may contain keys. */
 export function placeOf(url: string): string {
   return url.replace(/[?#].*$/, "")
 }

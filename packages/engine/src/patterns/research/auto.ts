@@ -1,15 +1,16 @@
 /** Research whose question says how deep it goes: one search to the end, or a report in sections. */
 import { z } from "zod"
+import { agent } from "../../agents/index.ts"
 import { type Workflow, workflow } from "../../builder/index.ts"
-import type { Context } from "../../runtime/index.ts"
-import { isNoFailure, messageOf } from "../failure.ts"
+import type { Context, RunOptions } from "../../runtime/index.ts"
+import { incomplete, isNoFailure, messageOf } from "../failures.ts"
 import { agentStage, workflowStage } from "../stage-node.ts"
-import { deepResearch } from "./deep.ts"
-import { modeByWords, type ResearchMode } from "./detect-mode.ts"
-import { iterativeResearch } from "./iterative.ts"
-import { type ResearchAgents, researchAgents, tryAsk } from "./research-agents.ts"
-import type { ModeAnswer } from "./research-answers.ts"
-import type { DeepResearchOptions } from "./research-options.ts"
+import { deepReport } from "./deep.ts"
+import { INSTRUCTIONS, type ResearchAgents, researchAgents, tryAsk } from "./research-agents.ts"
+import { modeSchema } from "./research-answers.ts"
+import { type FinishedReport, iterativeReport } from "./research-loop.ts"
+import type { DeepResearchOptions, Models } from "./research-options.ts"
+import { REPORT } from "./research-state.ts"
 
 interface Chosen {
   readonly mode: ResearchMode
@@ -26,26 +27,37 @@ export function autoResearch(options: DeepResearchOptions): Workflow<string, str
     async (query, ctx) => ({ mode: await modeOf(query, agents, ctx), query }),
     { input: question },
   )
-  const part = (id: ResearchMode, inner: Workflow<string, string>) =>
-    workflowStage<Chosen, string, string, string>(id, inner, {
+  const part = (id: ResearchMode, inner: Workflow<string, FinishedReport>) =>
+    workflowStage<Chosen, string, FinishedReport, string>(id, inner, {
       input: ({ query }) => query,
-      output: ([report = ""]) => report,
+      output: passOn,
     })
-  const deep = part("deep", deepResearch(rest))
-  return workflow(name, { description: "Answers a question with a report, as deep as it asks for." })
+  const whole = (report: FinishedReport) => report
+  const deep = part("deep", deepReport(rest, whole))
+  const description = "Answers a question with a report, as deep as it asks for."
+  return workflow(name, { description, state: [REPORT, incomplete] })
     .start(mode)
     .switch(
       mode,
       [{ when: (chosen) => chosen.mode === "deep", to: deep, label: "deep" }],
-      part("iterative", iterativeResearch(rest)),
+      part("iterative", iterativeReport(rest, whole)),
     )
     .build()
+}
+
+/** The text; what the report is as data becomes state of the run. */
+function passOn([finished]: readonly FinishedReport[], ctx: Context): string {
+  if (finished === undefined) return ""
+  const { text, report } = finished
+  ctx.state.write(REPORT, report)
+  if (report.incomplete.length > 0) ctx.state.write(incomplete, report.incomplete)
+  return text
 }
 
 /** As `detectResearchMode` does, on the run's record. */
 async function modeOf(query: string, agents: ResearchAgents, ctx: Context): Promise<ResearchMode> {
   try {
-    const answer = await tryAsk<ModeAnswer>(agents("mode"), `Question: ${query}`, ctx)
+    const answer = await tryAsk<{ mode: ResearchMode }>(agents("mode"), `Question: ${query}`, ctx)
     return answer?.mode ?? modeByWords(query)
   } catch (error) {
     if (isNoFailure(error, ctx)) throw error
@@ -54,4 +66,35 @@ async function modeOf(query: string, agents: ResearchAgents, ctx: Context): Prom
     })
     return modeByWords(query)
   }
+}
+
+export type ResearchMode = "iterative" | "deep"
+
+/** Asked of the model; where that fails, or its answer cannot be read, the words of the question decide. */
+export async function detectResearchMode(
+  query: string,
+  model: Models,
+  options: RunOptions = {},
+): Promise<ResearchMode> {
+  const parser = agent({
+    name: "mode",
+    model,
+    instructions: INSTRUCTIONS.mode,
+    output: modeSchema,
+    repairs: 0,
+  })
+  try {
+    const { outputs } = await parser.run(`Question: ${query}`, options)
+    return outputs[0]?.mode ?? modeByWords(query)
+  } catch (error) {
+    if (options.signal?.aborted) throw error
+    return modeByWords(query)
+  }
+}
+
+const DEEP =
+  /\b(?:reports?|sections?|chapters?|comprehensive|in[- ]depth|deep dive|detailed (?:analysis|study|review)|(?:literature|systematic) review|overview of|survey of|state of the art|landscape|market (?:analysis|research|study)|compare and contrast|pros and cons|history and)\b/i
+
+function modeByWords(query: string): ResearchMode {
+  return DEEP.test(query) ? "deep" : "iterative"
 }

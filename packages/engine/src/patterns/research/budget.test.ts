@@ -4,13 +4,14 @@ import { scriptedModel } from "../../models/index.ts"
 import type { Clock } from "../../runtime/index.ts"
 import { memoryStore } from "../../stores/index.ts"
 import { manualClock } from "../../testing/index.ts"
-import { iterativeResearch } from "./iterative.ts"
 import { COMPLETE, scripted, tea, verdict, type Watched, watched, web } from "./research.test-support.ts"
+import { iterativeResearch } from "./research-loop.ts"
 import type { ResearchBudget, ResearchOptions } from "./research-options.ts"
 
 const research = (options: ResearchOptions, budget: ResearchBudget, clock = manualClock()) =>
   watched(iterativeResearch({ ...options, budget }).stream("What is tea?", { clock }))
 
+const GAP = { research_complete: false, outstanding_gaps: ["x"] }
 const usage = (input: number) => ({ usage: { input, output: 0 } })
 const errors = ({ research: events }: Watched) =>
   events.filter(({ type }) => type === "error").map(({ message }) => message)
@@ -20,7 +21,7 @@ const after = ({ research: events }: Watched) => {
   return types.slice(types.indexOf("error"))
 }
 
-/** Answers after an hour of this clock. */
+/** Answers after an hour on this clock. */
 function scriptedAt(clock: Clock) {
   return scriptedModel([{ json: {}, delay: 3_600_000 }], { clock })
 }
@@ -49,7 +50,7 @@ describe("a breach takes the run to the writer, then it is complete", () => {
     expect(run.result.status).toBe("completed")
   })
 
-  test("iterations: 10 where nothing else is said", async () => {
+  test("iterations: 10 by default", async () => {
     const { options } = scripted()
     const run = await watched(iterativeResearch(options).stream("What is tea?"))
     expect(run.nodes.filter((node) => node === "think")).toHaveLength(10)
@@ -58,22 +59,22 @@ describe("a breach takes the run to the writer, then it is complete", () => {
   test("tokens: checked before every node, and reached counts (>=)", async () => {
     const { options } = scripted({
       thinker: [{ text: "hmm", ...usage(40) }],
-      gap: [{ json: {}, ...usage(60) }],
+      gap: [{ json: GAP, ...usage(60) }],
     })
     const run = await research(options, { tokens: 100 })
     expect(run.nodes).toEqual(["question", "think", "gap", "budget", "write"])
     expect(errors(run)).toEqual(["Budget exceeded: tokens"])
     const more = scripted({
       thinker: [{ text: "hmm", ...usage(40) }],
-      gap: [{ json: {}, ...usage(60) }],
-      selector: [{ json: {}, ...usage(1) }],
+      gap: [{ json: GAP, ...usage(60) }],
+      selector: [{ json: { tasks: [] }, ...usage(1) }],
     })
     expect((await research(more.options, { tokens: 101 })).nodes).toContain("select")
   })
 
   test.each([
     ["gap", "thinker", { text: "hmm" }],
-    ["select", "gap", { json: { research_complete: false, outstanding_gaps: ["x"] } }],
+    ["select", "gap", { json: GAP }],
     ["search", "selector", { json: { tasks: [{ agent: "web_search", query: "tea" }] } }],
     ["think", "judge", { json: verdict(false) }],
   ])("tokens: checked before the node %s", async (node, agent, answer) => {
@@ -96,13 +97,13 @@ describe("a breach takes the run to the writer, then it is complete", () => {
     expect(run.report).toContain("1. [On tea]")
   })
 
-  test("tokens: 100,000 where nothing else is said", async () => {
+  test("tokens: 100,000 by default", async () => {
     const { options } = scripted({ thinker: [{ text: "hmm", ...usage(100_000) }] })
     const run = await watched(iterativeResearch(options).stream("What is tea?"))
     expect(errors(run)).toEqual(["Budget exceeded: tokens"])
   })
 
-  test("time: 600 s where nothing else is said, and what is under way is stopped", async () => {
+  test("time: 600 s by default, and running work is stopped", async () => {
     const clock = manualClock()
     const { options } = scripted()
     const running = watched(
@@ -116,7 +117,7 @@ describe("a breach takes the run to the writer, then it is complete", () => {
     expect(run.result.status).toBe("completed")
   })
 
-  test("time: a search that hangs is given up, and what the others found is written about", async () => {
+  test("time: a search that hangs is abandoned, and the report uses the results of the others", async () => {
     const clock = manualClock()
     let begun: () => void = () => undefined
     const both = new Promise<void>((resolve) => {
@@ -153,7 +154,7 @@ describe("a breach takes the run to the writer, then it is complete", () => {
     ])
   })
 
-  test("several: all that are used up are named, in one order", async () => {
+  test("several: all exhausted budgets are named, in a fixed order", async () => {
     const clock = manualClock()
     const { options } = scripted()
     const judge = settingClock(clock, 11_000)
@@ -168,18 +169,21 @@ describe("a breach takes the run to the writer, then it is complete", () => {
     const run = await research(options, { tokens: 0, seconds: 0, iterations: 0 })
     expect(run.nodes).toEqual(["question", "budget", "write"])
     expect(errors(run)).toEqual(["Budget exceeded: tokens, time, iterations"])
-    expect(run.report).toBe("# Tea\n\nTea is a drink.\n")
+    const reason = "Budget exceeded: tokens, time, iterations"
+    expect(run.result.state.incomplete).toEqual([{ source: "research", reason }])
+    const marked = "Tea is a drink. *(no source)*\n\nNo source is cited for 1 of 1 statements.\n"
+    expect(run.report).toBe(`Incomplete: research: ${reason}\n\n# Tea\n\n${marked}`)
   })
 })
 
-test("the way to the writer is not looked at: a research that is done is no breach", async () => {
+test("the route to the writer is not checked: finished research is not a breach", async () => {
   const { options } = scripted({ gap: [{ ...(COMPLETE as object), ...usage(1_000) }] })
   const run = await research(options, { tokens: 1_000 })
   expect(run.nodes).toEqual(["question", "think", "gap", "write"])
   expect(errors(run)).toEqual([])
 })
 
-describe("limits that a run is given beside lead to the writer too", () => {
+describe("limits set on the run lead to the writer too", () => {
   test.each([
     ["tokens", { budget: { tokens: 1 } }, "Budget exceeded: tokens"],
     ["money", { budget: { modelCalls: 2 } }, "Budget exceeded: modelCalls"],
@@ -213,7 +217,7 @@ test("limits that let nothing start say so", async () => {
 })
 
 describe("time", () => {
-  test("in which the run was stopped is not counted: it goes on with what it had left (B4)", async () => {
+  test("during which the run was stopped does not count: it continues with what it had left (B4)", async () => {
     const [clock, later] = [manualClock(), manualClock()]
     const store = memoryStore()
     let begun: () => void = () => undefined
@@ -255,12 +259,12 @@ describe("time", () => {
 
 describe("usage", () => {
   test("is what the provider reports, and an estimate that is marked where it reports none", async () => {
-    const told = scripted({
+    const reporting = scripted({
       thinker: [{ text: "hmm", usage: { input: 10, output: 5 } }],
       gap: [{ json: { research_complete: true, outstanding_gaps: [] }, usage: { input: 20, output: 5 } }],
       writer: [{ text: "done", usage: { input: 30, output: 5 } }],
     })
-    const reported = await watched(iterativeResearch(told.options).stream("What is tea?"))
+    const reported = await watched(iterativeResearch(reporting.options).stream("What is tea?"))
     expect(reported.result.usage).toMatchObject({ inputTokens: 60, outputTokens: 15, modelCalls: 3 })
     expect(reported.result.usage.estimatedCalls).toBeUndefined()
     const { options } = scripted({ gap: [COMPLETE] })

@@ -1,38 +1,41 @@
 /** The sections of a deep research: each runs a loop of its own, with its share of the budget, and gives a draft. */
 import { z } from "zod"
 import type { Node, Workflow } from "../../builder/index.ts"
-import { loadModule } from "../../core/module-load.ts"
 import { type Callable, type Channel, type Context, channel, merge, replace } from "../../runtime/index.ts"
-import { isNoFailure, messageOf } from "../failure.ts"
+import { type Incomplete, incomplete, isNoFailure, messageOf } from "../failures.ts"
 import { called } from "../stage-node.ts"
-import type { Source } from "./report.ts"
+import type { DraftedSection, SectionDraft } from "./report/finish-report.ts"
 import type { ResearchAgents } from "./research-agents.ts"
 import type { PlannerAnswer, SectionPlan } from "./research-answers.ts"
 import { atOnce, breachText, shareOf, stopwatch, usedUp } from "./research-budget.ts"
 import { researchLoop } from "./research-loop.ts"
 import type { DeepResearchOptions } from "./research-options.ts"
 import { assignmentOf } from "./research-prompts.ts"
-import { BREACH, EVIDENCE, type Limits, SPENT, sourceKey } from "./research-state.ts"
+import { BREACH, EVIDENCE, type Limits, SPENT } from "./research-state.ts"
+import { SEARCHES, SharedSearches } from "./shared-searches.ts"
 
 /** To a section's loop. */
 interface SectionInput extends SectionPlan {
   readonly background: string
   readonly limits: Limits
+  /** See `Assignment`. */
+  readonly section: string
 }
 
-interface SectionDraft {
-  readonly text: string
-  readonly sources: readonly Source[]
+interface FinishedDraft extends SectionDraft {
+  readonly incomplete: readonly Incomplete[]
 }
 
 /** A draft, or why there is none. */
-type SectionResult = { readonly draft: SectionDraft } | { readonly reason: string }
+type SectionResult = { readonly draft: FinishedDraft } | { readonly reason: string }
 
 export interface SectionWay extends SectionPlan {
   readonly index: number
   readonly of: number
   /** Its share of them. */
   readonly tokens: number
+  /** The same for all sections: they share their searches. */
+  readonly room?: string | undefined
 }
 
 export interface SectionDone {
@@ -54,57 +57,76 @@ export const SECTIONS: Channel<
 function sectionLoop(
   options: DeepResearchOptions,
   agents: ResearchAgents,
-): Workflow<SectionInput, SectionDraft> {
-  return researchLoop<SectionInput, SectionDraft>(
+  shared: SharedSearches,
+): Workflow<SectionInput, FinishedDraft> {
+  return researchLoop<SectionInput, FinishedDraft>(
     {
       name: "section-research",
       description: "Researches one section of a report.",
       input: z.looseObject({ title: z.string(), key_question: z.string() }),
-      assign: ({ title, key_question, background, limits }) => ({
+      assign: ({ title, key_question, background, limits, section }) => ({
         query: key_question,
         title,
         background,
         limits,
+        section,
       }),
-      finish: (text, ctx) => ({
-        text,
-        sources: ctx.state.get(EVIDENCE).map(({ url, title }) => ({ url, title })),
-      }),
+      search: ({ section }) => shared.searchOf(section),
+      finish: (text, shown, ctx) => {
+        const sources = ctx.state.get(EVIDENCE).map(({ text: _, tool: __, ...source }) => source)
+        const others = sources.filter((_, i) => !shown.has(i))
+        return {
+          text,
+          sources: sources.map((source, i) => (shown.has(i) ? source : null)),
+          ...(others.length > 0 && { others }),
+          incomplete: ctx.state.get(incomplete),
+        }
+      },
     },
     options,
     agents,
   )
 }
 
-/** Runs a section's loop in a workflow of its own: its state is nobody else's. */
+/** Runs a section's loop in its own workflow, so that its state is isolated. */
 export function sectionNode(
   options: DeepResearchOptions,
   agents: ResearchAgents,
 ): Node<SectionWay, SectionDone> {
-  const loop = sectionLoop(options, agents)
+  // What is missing from the start is the whole report's.
+  const shared = new SharedSearches()
+  const loop = sectionLoop({ ...options, incomplete: undefined }, agents, shared)
   const run = async (way: SectionWay, ctx: Context): Promise<SectionDone> => {
     const { index, of, title, key_question } = way
+    const searches = shared.join(way.room ?? ctx.runId, ctx)
     const elapsed = stopwatch(ctx)
-    const keep = (result: SectionResult) => {
+    const keep = async (result: SectionResult) => {
+      ctx.state.write(SEARCHES, await searches.leave())
       ctx.state.write(SECTIONS, { [index]: result })
       ctx.state.write(SPENT, elapsed() / atOnce(options, of))
     }
-    const lost = (reason: string): SectionDone => {
-      keep({ reason })
+    const lost = async (reason: string): Promise<SectionDone> => {
+      await keep({ reason })
       return { index, title, reason }
     }
-    // On record: after a restart the section goes on with what it was given.
-    const { limits, parts } = await ctx.step("share", () => shareNow(options, way, ctx))
-    if (parts.length > 0) return lost(breachText(parts))
-    const background = ctx.state.get(PLAN)?.background_context ?? ""
     try {
-      const [draft] = await called(loop, { title, key_question, background, limits }, ctx)
-      if (draft === undefined || draft.text === "") return lost("it gave no text")
-      keep({ draft })
+      // Recorded: after a restart the section continues with the same share.
+      const { limits, parts } = await ctx.step("share", () => shareNow(options, way, ctx))
+      if (parts.length > 0) return await lost(breachText(parts))
+      const background = ctx.state.get(PLAN)?.background_context ?? ""
+      const [draft] = await called(
+        loop,
+        { title, key_question, background, limits, section: searches.id },
+        ctx,
+      )
+      if (draft === undefined || draft.text === "") return await lost("it gave no text")
+      await keep({ draft })
       return { index, title }
     } catch (error) {
       if (isNoFailure(error, ctx)) throw error
-      return lost(messageOf(error))
+      return await lost(messageOf(error))
+    } finally {
+      await searches.leave()
     }
   }
   const definition: Node["definition"] = {
@@ -121,30 +143,24 @@ function shareNow(options: DeepResearchOptions, way: SectionWay, ctx: Context) {
   return { limits: shareOf(options, total, way, ctx), parts: usedUp(ctx, total) }
 }
 
-/** The sections in the order of the outline, with numbers of sources that are one list for all. */
-export async function reportParts(
-  ctx: Context,
-): Promise<{ readonly texts: string[]; readonly sources: readonly Source[] }> {
-  // With a parser of Markdown, which nothing else needs.
-  const { failedSection, sectionText } = await loadModule(() => import("./section-text.ts"))
+/** What each section of the outline came to, and what it lacks. */
+export function draftedSections(ctx: Context): {
+  readonly sections: readonly DraftedSection[]
+  readonly problems: readonly Incomplete[]
+} {
   const results = ctx.state.get(SECTIONS)
   const outline = ctx.state.get(PLAN)?.report_outline ?? []
-  const sources: Source[] = []
-  const numbers = new Map<string, number>()
-  const numberOf = (source: Source): number => {
-    const known = numbers.get(sourceKey(source.url))
-    if (known !== undefined) return known
-    const number = sources.push(source)
-    numbers.set(sourceKey(source.url), number)
-    return number
-  }
-  const texts = outline.map(({ title }, index) => {
-    const result = results[index]
-    if (result === undefined) return failedSection(title, ctx.state.get(BREACH) ?? "it was not reached")
-    if ("reason" in result) return failedSection(title, result.reason)
-    // Also those that it does not cite: a report that cites nothing lists them all.
-    result.draft.sources.forEach(numberOf)
-    return sectionText(title, result.draft, numberOf)
+  const problems: Incomplete[] = []
+  const sections = outline.map(({ title }, index): DraftedSection => {
+    const result = results[index] ?? { reason: ctx.state.get(BREACH) ?? "it was not reached" }
+    if ("reason" in result) {
+      problems.push({ source: `section "${title}"`, reason: result.reason })
+      return { title, reason: result.reason }
+    }
+    for (const { source, reason } of result.draft.incomplete) {
+      problems.push({ source: source === "research" ? `section "${title}"` : source, reason })
+    }
+    return { title, draft: result.draft }
   })
-  return { texts, sources }
+  return { sections, problems }
 }

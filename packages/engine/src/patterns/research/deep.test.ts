@@ -15,7 +15,7 @@ const plan = (...titles: string[]): ScriptEntry => ({
   },
 })
 
-/** A model that answers by what it is asked, so that sections may come in any order. */
+/** A model whose answer depends on the prompt, so that sections may run in any order. */
 function team(answers: Partial<Record<string, (last: string) => string>> = {}, titles = ["Green", "Black"]) {
   const answer: Record<string, (last: string) => string> = {
     planner: () => JSON.stringify((plan(...titles) as { json: unknown }).json),
@@ -32,7 +32,7 @@ function team(answers: Partial<Record<string, (last: string) => string>> = {}, t
 
 const topicOf = (last: string) => /What about (\w+)\?/.exec(last)?.[1] ?? "nothing"
 
-/** Each topic has a page of its own, and one that all have. */
+/** Each topic has its own page and one that all topics share. */
 const library = () =>
   web((query) => ({
     output: query,
@@ -44,21 +44,30 @@ const library = () =>
 
 const GREEN_AND_BLACK = `# All of tea
 
+## Summary
+
 Both are tea [1][2].
 
-# Green
+## Contents
+
+1. [Green](#green)
+2. [Black](#black)
+
+## Green
 
 Green is a tea [1]. Tea is a drink [3].
 
-# Black
+## Black
 
 Black is a tea [2]. Tea is a drink [3].
 
-# Sources
+## Sources
 
-1. [Green](<https://t.example/Green>)
-2. [Black](<https://t.example/Black>)
-3. [Tea](<https://t.example/tea>)
+| No. | Title | Author | Date | Location | Cited |
+| --: | --- | --- | --- | --- | --: |
+| 1 | Green |  |  | [t.example/Green](<https://t.example/Green>) | 2× |
+| 2 | Black |  |  | [t.example/Black](<https://t.example/Black>) | 2× |
+| 3 | Tea |  |  | [t.example/tea](<https://t.example/tea>) | 2× |
 `
 
 describe("a deep research", () => {
@@ -69,7 +78,7 @@ describe("a deep research", () => {
     expect(run.report).toBe(GREEN_AND_BLACK)
   })
 
-  test("has its sections at work at the same time, each in a state of its own", async () => {
+  test("runs its sections concurrently, each with its own state", async () => {
     const seen: string[] = []
     let both: () => void = () => undefined
     const met = new Promise<void>((resolve) => {
@@ -81,20 +90,56 @@ describe("a deep research", () => {
       await met
       return { output: query, sources: [{ url: `https://t.example/${query}`, text: `On ${query}.` }] }
     })
-    const told: string[] = []
+    const prompts: string[] = []
     const model = team({
       judge: (last) => {
-        told.push(last)
+        prompts.push(last)
         return JSON.stringify(verdict(true))
       },
     })
     await deepResearch({ model, tools: [meeting] }).run("Tea?")
-    expect(told).toHaveLength(2)
-    for (const last of told) expect(last.includes("On Green") && last.includes("On Black")).toBe(false)
-    expect(told[0]).toContain("<context>\nTea is old.\n</context>")
+    expect(prompts).toHaveLength(2)
+    for (const last of prompts) expect(last.includes("On Green") && last.includes("On Black")).toBe(false)
+    expect(prompts[0]).toContain("<context>\nTea is old.\n</context>")
   })
 
-  test("has a failed section in its own place, with the reason", async () => {
+  test("makes a search that several sections ask for once, and all of them get its evidence", async () => {
+    const prompts: string[] = []
+    const found = library()
+    const model = team({
+      selector: (last) =>
+        JSON.stringify({
+          tasks: [
+            { agent: "web_search", query: last.includes("Green") ? "Leaves" : " leaves" },
+            { agent: "web_search", query: topicOf(last) },
+          ],
+        }),
+      judge: (last) => {
+        prompts.push(last)
+        return JSON.stringify(verdict(prompts.length > 2))
+      },
+    })
+    const { usage } = await deepResearch({ model, tools: [found] }).run("Tea?")
+    expect(found.queries.map((query) => query.trim().toLowerCase()).sort()).toEqual([
+      "black",
+      "green",
+      "leaves",
+    ])
+    expect(usage.toolCalls).toBe(3)
+    for (const prompt of prompts) expect(prompt).toMatch(/On \s*leaves\./i)
+  })
+
+  test("that runs its sections one after the other makes no search of an earlier one again", async () => {
+    const found = library()
+    const model = team({
+      selector: () => JSON.stringify({ tasks: [{ agent: "web_search", query: "tea" }] }),
+    })
+    const run = deepResearch({ model, tools: [found], concurrency: 1 }).run("Tea?")
+    expect((await run).usage.toolCalls).toBe(1)
+    expect(found.queries).toEqual(["tea"])
+  })
+
+  test("shows a failed section in its place, with the reason", async () => {
     const model = team({
       thinker: (last) => {
         if (last.includes("Black")) throw new Error("the model is gone")
@@ -108,17 +153,17 @@ describe("a deep research", () => {
         calling: { retry: { attempts: 1 } as never },
       }).stream("Tea?"),
     )
-    expect(run.report).toContain("\n# Green\n\nGreen is a tea [1].")
-    expect(run.report).toMatch(/\n# Black\n\n\[Research failed: .*the model is gone.*\]\n/)
-    expect(run.report.indexOf("# Green")).toBeLessThan(run.report.indexOf("# Black"))
-    expect(run.told.some((text) => text.startsWith("error: Research failed: "))).toBe(true)
+    expect(run.report).toContain("\n## Green\n\nGreen is a tea [1].")
+    expect(run.report).toMatch(/\n## Black\n\n\[Research failed: .*the model is gone.*\]\n/)
+    expect(run.report.indexOf("## Green")).toBeLessThan(run.report.indexOf("## Black"))
+    expect(run.log.some((text) => text.startsWith("error: Research failed: "))).toBe(true)
     expect(run.result.status).toBe("completed")
   })
 
-  test("has a section in its place whose writer wrote nothing", async () => {
+  test("shows a section whose writer wrote nothing in its place", async () => {
     const model = team({ writer: (last) => (last.includes("Black") ? " " : "Green [1].") })
     const { report } = await watched(deepResearch({ model, tools: [library()] }).stream("Tea?"))
-    expect(report).toContain("# Green\n\nGreen [1].\n\n# Black\n\n[Research failed: it gave no text]\n")
+    expect(report).toContain("## Green\n\nGreen [1].\n\n## Black\n\n[Research failed: it gave no text]\n")
   })
 
   test("with a plan that cannot be read is one section on the whole question", async () => {
@@ -128,11 +173,11 @@ describe("a deep research", () => {
       selector: () => "{",
     })
     const { report } = await watched(deepResearch({ model, tools: [library()] }).stream("What about Tea?"))
-    expect(report).toContain("# What about Tea?\n\nBoth are tea [1].")
-    expect(report).toContain("# What about Tea?\n\nTea is a drink [1].")
+    expect(report).toContain("# What about Tea?\n\n## Summary\n\nBoth are tea [1].")
+    expect(report).toContain("## What about Tea?\n\nTea is a drink [1].")
   })
 
-  test("gives a section without a title its question for one, and takes ten sections at the most", async () => {
+  test("uses the question as title for a section without one, and has at most ten sections", async () => {
     const outline = [
       { title: " \n ", key_question: "What about\nGreen?" },
       ...Array.from({ length: 14 }, (_, i) => ({ title: `S${i}`, key_question: "What about Tea?" })),
@@ -142,11 +187,12 @@ describe("a deep research", () => {
       deepResearch({ model: team({ planner }), tools: [library()] }).stream("Tea?"),
     )
     expect(report).toMatch(/^# Tea\?\n/)
-    expect(report).toContain("\n# What about Green?\n")
-    expect(report.match(/^# /gm)).toHaveLength(1 + 10 + 1)
+    expect(report).toContain("\n## What about Green?\n")
+    // With summary, contents and sources.
+    expect(report.match(/^## /gm)).toHaveLength(2 + 10 + 1)
   })
 
-  test("has no links but those of its sources, whoever wrote them", async () => {
+  test("has no links but those of its sources, no matter which agent wrote them", async () => {
     const model = team({
       writer: (last) => `${topicOf(last)} [1], [x](https://evil.example), ![y](https://evil.example/y).`,
       synthesizer: () =>
@@ -154,31 +200,31 @@ describe("a deep research", () => {
     })
     const { report } = await watched(deepResearch({ model, tools: [library()] }).stream("Tea?"))
     expect(report).not.toContain("evil")
-    expect(report).toContain("All in all [1], see z and tea [2].")
+    expect(report).toContain("All in all [1], see z and tea.")
     expect(report).toContain("# Green\n\nGreen [1], x, y.")
   })
 
   test("shows the synthesizer the sections under the numbers of the whole report", async () => {
-    let told = ""
+    let prompt = ""
     const model = team({
       synthesizer: (last) => {
-        told = last
+        prompt = last
         return "Done."
       },
     })
     await deepResearch({ model, tools: [library()] }).run("Tea?")
-    expect(told).toContain("# Green\n\nGreen is a tea [1]. Tea is a drink [2].")
-    expect(told).toContain("# Black\n\nBlack is a tea [3]. Tea is a drink [2].")
+    expect(prompt).toContain("# Green\n\nGreen is a tea [1]. Tea is a drink [2].")
+    expect(prompt).toContain("# Black\n\nBlack is a tea [3]. Tea is a drink [2].")
   })
 
-  test("keeps a section that is called like a list of sources", async () => {
+  test("keeps a section whose title is that of a source list", async () => {
     const model = team({ synthesizer: () => "All in all [1].\n\n## References\n\n- mine" }, ["Sources"])
     const { report } = await watched(deepResearch({ model, tools: [library()] }).stream("Tea?"))
-    expect(report).toContain("All in all [1].\n\n# Sources\n\nSources is a tea [1].")
+    expect(report).toContain("## Sources\n\nSources is a tea [1].")
     expect(report).not.toContain("mine")
   })
 
-  test("keeps sections that are worked on at the same time to so many", async () => {
+  test("limits the number of concurrent sections", async () => {
     let [most, now] = [0, 0]
     const counting = web(async (query) => {
       most = Math.max(most, ++now)
@@ -236,7 +282,7 @@ describe("the budget of a deep research", () => {
     ])
   })
 
-  test("ends a section alone, which is written about all the same", async () => {
+  test("ends only that section, which is still written", async () => {
     const run = await watched(
       deepResearch({
         model: team(never),
@@ -244,8 +290,14 @@ describe("the budget of a deep research", () => {
         sectionBudget: { iterations: 1 },
       }).stream("Tea?"),
     )
-    expect(run.told.filter((text) => text === "error: Budget exceeded: iterations")).toHaveLength(2)
-    expect(run.report).toBe(GREEN_AND_BLACK)
+    expect(run.log.filter((text) => text === "error: Budget exceeded: iterations")).toHaveLength(2)
+    const problems = ["Green", "Black"].map((title) => ({
+      source: `section "${title}"`,
+      reason: "Budget exceeded: iterations",
+    }))
+    const lines = problems.map(({ source, reason }) => `Incomplete: ${source}: ${reason}`)
+    expect(run.report).toBe(`${lines.join("\n\n")}\n\n${GREEN_AND_BLACK}`)
+    expect(run.result.state.incomplete).toEqual(problems)
   })
 
   test("does not let a section pay for another: its tokens are its own", async () => {
@@ -267,12 +319,12 @@ describe("the budget of a deep research", () => {
       deepResearch({ model: team(), tools: [library()], budget: { tokens: 15 } }).stream("Tea?"),
     )
     expect(run.nodes).toEqual(["question", "plan", "budget", "synthesize"])
-    expect(run.told).toContain("error: Budget exceeded: tokens")
+    expect(run.log).toContain("error: Budget exceeded: tokens")
     expect(run.report).toContain("# Green\n\n[Research failed: Budget exceeded: tokens]")
     expect(run.result.status).toBe("completed")
   })
 
-  test("that the run is given beside ends it with what there is", async () => {
+  test("set on the run ends it with the results so far", async () => {
     const run = await watched(
       deepResearch({
         model: team(never),

@@ -1,35 +1,40 @@
 /**
- * Deep research: an outline, one loop per section, all at the same time and each with its share of the budget, and one
- * report. A section that fails says so in its place.
+ * Deep research: an outline, one loop per section, and one report. The sections run concurrently, each with its share of the
+ * budget. The report shows the reason in place of a section that fails.
  */
 import { z } from "zod"
 import { type LimitNotice, type Node, node, type Workflow, workflow } from "../../builder/index.ts"
-import { loadModule } from "../../core/module-load.ts"
+import { loadModule } from "../../core/internal.ts"
 import type { Context } from "../../runtime/index.ts"
+import { clipped } from "../../text/index.ts"
+import { incomplete } from "../failures.ts"
 import { agentStage } from "../stage-node.ts"
 import {
+  draftedSections,
   PLAN,
-  reportParts,
   SECTIONS,
   type SectionDone,
   type SectionWay,
   sectionNode,
 } from "./deep-sections.ts"
-import { askText, type ResearchAgents, researchAgents, tryAsk } from "./research-agents.ts"
+import { askOrReport, askText, type ResearchAgents, researchAgents } from "./research-agents.ts"
 import type { PlannerAnswer } from "./research-answers.ts"
 import {
-  type BudgetPart,
-  breachOfRun,
-  breachText,
+  beginResearch,
+  recordBreach,
+  reportMissing,
   stopwatch,
   tokenShare,
   totalOf,
   usedUp,
   withinTime,
 } from "./research-budget.ts"
+import type { FinishedReport } from "./research-loop.ts"
 import { checkResearchOptions, type DeepResearchOptions } from "./research-options.ts"
 import { assignmentOf, tagged } from "./research-prompts.ts"
-import { ASSIGNMENT, type Assignment, BREACH, SPENT } from "./research-state.ts"
+import { ASSIGNMENT, type Assignment, BREACH, REPORT, SPENT } from "./research-state.ts"
+import { oneLine } from "./search-key.ts"
+import { SEARCHES } from "./shared-searches.ts"
 
 interface PlanWay {
   readonly to: "plan" | "sections" | "budget" | "synthesize"
@@ -37,12 +42,20 @@ interface PlanWay {
   readonly message?: string | undefined
 }
 
-const MOST_SECTIONS = 10
-const LONGEST_TITLE = 150
+const MAX_SECTIONS = 10
+const MAX_TITLE_LENGTH = 150
 const SUPERSTEPS = 1_000
 
-/** Gives a report in Markdown. */
+/** Returns a report in Markdown; the state has it as data, as `report`. */
 export function deepResearch(options: DeepResearchOptions): Workflow<string, string> {
+  return deepReport(options, ({ text }) => text)
+}
+
+/** `finish` makes the output of the report. */
+export function deepReport<Out>(
+  options: DeepResearchOptions,
+  finish: (report: FinishedReport) => Out,
+): Workflow<string, Out> {
   checkResearchOptions(options)
   const { name = "deep-research", concurrency } = options
   const agents = researchAgents(options, "section")
@@ -50,25 +63,25 @@ export function deepResearch(options: DeepResearchOptions): Workflow<string, str
     id: "question",
     input: z.string().min(1),
     run: (query: string, ctx): PlanWay => {
-      const assignment: Assignment = { query, limits: totalOf(options) }
-      ctx.state.write(ASSIGNMENT, assignment)
+      const assignment = beginResearch({ query, limits: totalOf(options) }, options, ctx)
       return onward("plan", ctx, assignment)
     },
   })
   const plan = agentStage("plan", planning(agents))
-  const budget = node("budget", (given: PlanWay | LimitNotice, ctx): PlanWay => {
-    const message = "to" in given ? breachText(given.parts ?? []) : breachOfRun(given, ownBreach(ctx))
-    ctx.state.write(BREACH, message)
-    return { to: "synthesize", message }
+  const budget = node("budget", (cause: PlanWay | LimitNotice, ctx): PlanWay => {
+    return { to: "synthesize", message: recordBreach(cause, 0, ctx) }
   })
   const sections = node("sections", (_: PlanWay, ctx): readonly SectionWay[] => {
     const outline = ctx.state.get(PLAN)?.report_outline ?? []
     const of = outline.length
     const tokens = tokenShare(assignmentOf(ctx), of, ctx)
-    return outline.map((section, index) => ({ ...section, index, of, tokens }))
+    const room = ctx.idempotencyKey
+    return outline.map((section, index) => ({ ...section, index, of, tokens, room }))
   })
   const section = sectionNode(options, agents)
-  const synthesize = agentStage("synthesize", synthesizing(agents))
+  const synthesize = agentStage("synthesize", async (_: unknown, ctx) =>
+    finish(await synthesized(agents, ctx)),
+  )
   const spent = {
     when: ({ to }: PlanWay) => to === "budget",
     to: budget as Node<PlanWay, PlanWay>,
@@ -76,18 +89,18 @@ export function deepResearch(options: DeepResearchOptions): Workflow<string, str
   }
   return workflow(name, {
     description: "Answers a question with a report in sections, each researched by itself.",
-    state: [ASSIGNMENT, PLAN, SECTIONS, SPENT, BREACH],
+    state: [ASSIGNMENT, PLAN, SECTIONS, SEARCHES, SPENT, BREACH, REPORT, incomplete],
     schedule: "flow",
     limits: { supersteps: SUPERSTEPS },
   })
     .start(question)
     .switch(question, [spent], plan)
     .switch(plan, [spent], sections)
-    .map(sections, section, synthesize as Node<readonly SectionDone[], string>, { concurrency })
+    .map(sections, section, synthesize as Node<readonly SectionDone[], Out>, { concurrency })
     .edge(budget as Node<PlanWay, PlanWay>, synthesize)
     .onLimit(budget as Node<LimitNotice, PlanWay>)
     .output(synthesize)
-    .build() as unknown as Workflow<string, string>
+    .build() as unknown as Workflow<string, Out>
 }
 
 function planning(agents: ResearchAgents) {
@@ -96,7 +109,7 @@ function planning(agents: ResearchAgents) {
     const { query } = assignment
     const elapsed = stopwatch(ctx)
     const asked = await withinTime(ctx, assignment, (inside) =>
-      tryAsk<PlannerAnswer>(agents("planner"), `Question: ${query}`, inside),
+      askOrReport<PlannerAnswer>(agents("planner"), `Question: ${query}`, inside),
     )
     const seconds = elapsed()
     ctx.state.write(SPENT, seconds)
@@ -104,8 +117,8 @@ function planning(agents: ResearchAgents) {
     const { background_context, report_outline, report_title } = asked.value ?? wholeAsOne(query)
     ctx.state.write(PLAN, {
       background_context,
-      report_outline: report_outline.slice(0, MOST_SECTIONS).map(({ title, key_question }) => ({
-        title: onOneLine(title) || onOneLine(key_question),
+      report_outline: report_outline.slice(0, MAX_SECTIONS).map(({ title, key_question }) => ({
+        title: clipped(oneLine(title) || oneLine(key_question), MAX_TITLE_LENGTH),
         key_question,
       })),
       report_title: titleOf(report_title, query),
@@ -114,7 +127,7 @@ function planning(agents: ResearchAgents) {
   }
 }
 
-/** The outline where there is none. */
+/** The outline to use when the planner returns none. */
 function wholeAsOne(query: string): PlannerAnswer {
   return {
     background_context: "",
@@ -128,34 +141,30 @@ function onward(to: PlanWay["to"], ctx: Context, assignment: Assignment, seconds
   return parts.length === 0 ? { to } : { to: "budget", parts }
 }
 
-function ownBreach(ctx: Context): BudgetPart[] {
-  const assignment = ctx.state.get(ASSIGNMENT)
-  return assignment === undefined ? [] : usedUp(ctx, assignment)
+async function synthesized(agents: ResearchAgents, ctx: Context): Promise<FinishedReport> {
+  const { query } = assignmentOf(ctx)
+  const { finishDeepReport, joinSections, reportMarkdown } = await loadModule(
+    () => import("./report/finish-report.ts"),
+  )
+  const { sections, problems } = draftedSections(ctx)
+  const joined = joinSections(sections)
+  const prompt = [...joined.texts.map((text) => tagged("context", text)), `Question: ${query}`]
+  const opening = await askText(agents("synthesizer"), prompt.join("\n\n"), ctx)
+  for (const { source, reason } of problems) reportMissing(ctx, source, reason)
+  const report = finishDeepReport({
+    question: query,
+    title: ctx.state.get(PLAN)?.report_title ?? titleOf("", query),
+    opening,
+    joined,
+    incomplete: [...ctx.state.get(incomplete), ...problems],
+  })
+  ctx.state.write(REPORT, report)
+  return { text: reportMarkdown(report), report }
 }
 
-function synthesizing(agents: ResearchAgents) {
-  return async (_: unknown, ctx: Context): Promise<string> => {
-    const { query } = assignmentOf(ctx)
-    const plan = ctx.state.get(PLAN)
-    const { ownWords, withSources } = await loadModule(() => import("./report.ts"))
-    const { texts, sources } = await reportParts(ctx)
-    const prompt = [...texts.map((text) => tagged("context", text)), `Question: ${query}`]
-    const opening = await askText(agents("synthesizer"), prompt.join("\n\n"), ctx)
-    const text = [
-      `# ${plan?.report_title ?? onOneLine(query)}`,
-      ownWords(opening.replace(/^# [^\n]*\n+/, ""), sources).trim(),
-      ...texts,
-    ]
-    return withSources(text.join("\n\n"), sources, 1)
-  }
-}
-
-/** A title that is none, the question is. */
-function titleOf(given: string, query: string): string {
-  const title = onOneLine(given)
-  return title === "" || title.length > LONGEST_TITLE ? onOneLine(query) : title
-}
-
-function onOneLine(text: string): string {
-  return text.replace(/\s+/g, " ").trim()
+/** Falls back to the question if the title is empty or too long. */
+function titleOf(proposed: string, query: string): string {
+  const title = oneLine(proposed)
+  const isFit = title !== "" && title.length <= MAX_TITLE_LENGTH
+  return isFit ? title : clipped(oneLine(query), MAX_TITLE_LENGTH)
 }

@@ -1,7 +1,7 @@
 /** Spec 3, mode detection: asked of the parser agent, by keywords when that fails. */
 import { describe, expect, test } from "vitest"
 import { scriptedModel } from "../../models/index.ts"
-import { detectResearchMode } from "./detect-mode.ts"
+import { detectResearchMode } from "./auto.ts"
 
 test.each(["iterative", "deep"] as const)("the model says %s", async (mode) => {
   const model = scriptedModel({ mode: [{ json: { mode } }] })

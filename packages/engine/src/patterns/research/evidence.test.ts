@@ -1,8 +1,8 @@
 import { expect, test } from "vitest"
 import { manualClock } from "../../testing/index.ts"
-import { searchEvidence } from "./evidence-search.ts"
-import { iterativeResearch } from "./iterative.ts"
+import { searchEvidence } from "./evidence.ts"
 import { scripted, verdict, web } from "./research.test-support.ts"
+import { iterativeResearch } from "./research-loop.ts"
 import type { TextEmbeddings } from "./research-options.ts"
 
 const evidence = (...texts: string[]) =>
@@ -24,11 +24,11 @@ const many = () => ({
   output: "found",
   sources: Array.from({ length: 12 }, (_, i) => ({
     url: `https://t.example/${i}`,
-    text: `${i === 11 ? "dried leaves" : "rye"} ${"x".repeat(4_000)}`,
+    text: `${i === 11 ? "dried leaves" : `rye ${i}`} ${"x".repeat(4_000)}`,
   })),
 })
 
-test("where there is more than an agent can be shown, it is shown what fits best, under the same numbers", async () => {
+test("when there is more evidence than an agent can be shown, it sees the best matches under the same numbers", async () => {
   const { options, asked } = scripted({ judge: [{ json: verdict(true) }] }, [web(many)])
   await iterativeResearch({ ...options, embeddings }).run("What is tea?")
   const shown = [...(asked("writer")[0] ?? "").matchAll(/<document index=\\"(\d+)\\"/g)].map(([, n]) =>
@@ -37,14 +37,14 @@ test("where there is more than an agent can be shown, it is shown what fits best
   expect(shown).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 12])
 })
 
-test("embeddings that fail are done without", async () => {
+test("evidence is ranked by words when embeddings fail", async () => {
   const { options } = scripted({ judge: [{ json: verdict(true) }] }, [web(many)])
   const failing = { embed: () => Promise.reject(new Error("no")) }
   const { status } = await iterativeResearch({ ...options, embeddings: failing }).run("What is tea?")
   expect(status).toBe("completed")
 })
 
-test("a text is compared in every pass, and paid for once", async () => {
+test("a passage is compared in every pass but embedded only once", async () => {
   const asked: string[] = []
   const counting: TextEmbeddings = {
     embed: async (texts) => {
@@ -58,7 +58,7 @@ test("a text is compared in every pass, and paid for once", async () => {
   expect(new Set(asked).size).toBe(asked.length)
 })
 
-test("embeddings that do not listen end with the time of the research", async () => {
+test("embeddings that ignore the signal end when the time of the research is up", async () => {
   const clock = manualClock()
   let begun: () => void = () => undefined
   const isBegun = new Promise<void>((resolve) => {
@@ -80,7 +80,7 @@ test("embeddings that do not listen end with the time of the research", async ()
   expect([status, state.breach]).toEqual(["completed", "Budget exceeded: time"])
 })
 
-test("too few vectors are as good as none: words decide", async () => {
+test("too few vectors count as none: words decide", async () => {
   const { options, asked } = scripted({ judge: [{ json: verdict(true) }] }, [web(many)])
   const few = { embed: async () => [[1]] }
   await iterativeResearch({ ...options, embeddings: few }).run("Where are leaves dried?")

@@ -1,9 +1,16 @@
 /** Research: from a question to a report with its sources. */
-export { autoResearch } from "./auto.ts"
+export { autoResearch, detectResearchMode, type ResearchMode } from "./auto.ts"
 export { deepResearch } from "./deep.ts"
-export { detectResearchMode, type ResearchMode } from "./detect-mode.ts"
-export { type EvidenceSearchOptions, searchEvidence } from "./evidence-search.ts"
-export { iterativeResearch } from "./iterative.ts"
+export { type EvidenceSearchOptions, searchEvidence } from "./evidence.ts"
+export type { ReportClaim } from "./report/claims.ts"
+export type {
+  ReportSection,
+  ReportSource,
+  ReportText,
+  ResearchReport,
+  ResearchSource,
+} from "./report/report.ts"
+export { reportHtml } from "./report/report-page.ts"
 export type { JudgeAnswer, ResearchTask } from "./research-answers.ts"
 export {
   type ResearchEvent,
@@ -12,6 +19,7 @@ export {
   type ResearchSection,
   researchEvents,
 } from "./research-events.ts"
+export { iterativeResearch } from "./research-loop.ts"
 export {
   type DeepResearchOptions,
   type Models,

@@ -1,14 +1,11 @@
 /**
  * What the agents of a research answer, as JSON. A model is asked for the whole form; what it leaves out and is not needed
- * is filled in. An answer that cannot be read is undefined, and never kills a run: whoever asked goes on without it.
+ * is filled in. An answer that cannot be read goes back to the model once. After that it is reported, and never fails a run:
+ * the asking node continues without it, and nothing of it becomes a query.
  */
 import { z } from "zod"
 import type { Schema } from "../../runtime/index.ts"
-
-export interface GapAnswer {
-  readonly research_complete: boolean
-  readonly outstanding_gaps: readonly string[]
-}
+import { isQuery } from "./search-key.ts"
 
 /** A search, by the tool agent that is to make it. */
 export interface ResearchTask {
@@ -16,10 +13,6 @@ export interface ResearchTask {
   readonly agent: string
   readonly query: string
   readonly entity_website?: string | undefined
-}
-
-export interface SelectorAnswer {
-  readonly tasks: readonly ResearchTask[]
 }
 
 export interface JudgeAnswer {
@@ -31,27 +24,12 @@ export interface JudgeAnswer {
   readonly reasoning: string
 }
 
-export interface SectionPlan {
-  readonly title: string
-  readonly key_question: string
-}
-
-export interface PlannerAnswer {
-  readonly background_context: string
-  readonly report_outline: readonly SectionPlan[]
-  readonly report_title: string
-}
-
-export interface ModeAnswer {
-  readonly mode: "iterative" | "deep"
-}
-
 const text = z.string()
 const texts = z.array(z.string())
 /** A field that a model may leave out, or say that it has none. */
 const orNone = text.nullish().transform((given) => (given?.trim() ? given : undefined))
 
-export const gapSchema: Schema<GapAnswer> = answerSchema(
+export const gapSchema = answerSchema(
   z.object({ research_complete: z.boolean(), outstanding_gaps: texts }),
   z.object({
     research_complete: z.boolean(),
@@ -60,16 +38,18 @@ export const gapSchema: Schema<GapAnswer> = answerSchema(
 )
 
 /** A name that is none of the tools' is read too: the task says so, and not the run. */
-export function selectorSchema(tools: readonly string[]): Schema<SelectorAnswer> {
+export function selectorSchema(tools: readonly string[]) {
   const agent = z.enum(tools as [string, ...string[]])
   const task = z.object({ gap: text.nullable(), agent, query: text, entity_website: text.nullable() })
   return answerSchema(z.object({ tasks: z.array(task) }), tasksRead)
 }
 
+const query = text.refine(isQuery, "a query is a few words on one line, and nothing else")
+
 const tasksRead = z.object({
   tasks: z.array(
     z
-      .object({ gap: orNone, agent: text, query: text, entity_website: orNone })
+      .object({ gap: orNone, agent: text, query, entity_website: orNone })
       .transform(({ gap, agent, query, entity_website }) => ({
         agent,
         query,
@@ -97,15 +77,15 @@ export const judgeSchema: Schema<JudgeAnswer> = answerSchema(
       next_search_queries: texts.catch([]),
       reasoning: text.catch(""),
     })
-    .transform((given) => ({
-      ...given,
-      recommendation: given.recommendation ?? (given.sufficient ? "synthesize" : "continue"),
+    .transform((verdict) => ({
+      ...verdict,
+      recommendation: verdict.recommendation ?? (verdict.sufficient ? "synthesize" : "continue"),
     })),
 )
 
 const section = z.object({ title: text.min(1), key_question: text.min(1) })
 
-export const plannerSchema: Schema<PlannerAnswer> = answerSchema(
+export const plannerSchema = answerSchema(
   z.object({ background_context: text, report_outline: z.array(section), report_title: text }),
   z.object({
     background_context: text.catch(""),
@@ -114,9 +94,15 @@ export const plannerSchema: Schema<PlannerAnswer> = answerSchema(
   }),
 )
 
-export const modeSchema: Schema<ModeAnswer> = z.object({ mode: z.enum(["iterative", "deep"]) })
+export const modeSchema = z.object({ mode: z.enum(["iterative", "deep"]) })
 
-/** Providers that hold a model to a schema want every field named; a reader takes less. */
-function answerSchema<T>(asked: z.ZodType, read: z.ZodType): Schema<T> {
-  return { "~standard": { ...asked["~standard"], validate: read["~standard"].validate } } as Schema<T>
+type Answer<S> = S extends Schema<infer T> ? T : never
+export type GapAnswer = Answer<typeof gapSchema>
+export type SelectorAnswer = Answer<ReturnType<typeof selectorSchema>>
+export type PlannerAnswer = Answer<typeof plannerSchema>
+export type SectionPlan = PlannerAnswer["report_outline"][number]
+
+/** Providers that enforce a schema require every field; the reader tolerates missing ones. */
+function answerSchema<Read extends z.ZodType>(asked: z.ZodType, read: Read): Schema<z.infer<Read>> {
+  return { "~standard": { ...asked["~standard"], validate: read["~standard"].validate } } as never
 }

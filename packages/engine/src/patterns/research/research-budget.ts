@@ -1,24 +1,26 @@
 /**
  * What a research may use. It is looked at before every node that is not the last one, so that the writer always runs: at
- * the end of the node before, as what that one used is on record then, and a restart decides the same.
+ * the end of the previous node, as its usage is recorded by then, and a restart decides the same.
  *
  * B1 a part is used up when as much as its limit is used, or more.
  * B2 tokens are those of this workflow alone: a section does not pay for another.
- * B3 time also ends what is under way; what was found until then stays.
- * B4 time is that in which the nodes are at work: a run that was stopped, and goes on a day later, has what it had left.
+ * B3 the time limit also ends running work; results so far stay.
+ * B4 time is that in which the nodes are at work: a run that was stopped, and resumes a day later, has what it had left.
  */
 import type { LimitNotice } from "../../builder/index.ts"
 import { SuperstepError } from "../../core/index.ts"
-import { Deadline } from "../../models/stopping.ts"
+import { Deadline } from "../../models/internal.ts"
 import type { Context } from "../../runtime/index.ts"
+import { reportIncomplete } from "../failures.ts"
 import {
   type DeepResearchOptions,
   ITERATIONS,
   type ResearchBudget,
+  type ResearchOptions,
   SECONDS,
   TOKENS,
 } from "./research-options.ts"
-import { type Assignment, type Limits, SPENT } from "./research-state.ts"
+import { ASSIGNMENT, type Assignment, BREACH, type Limits, SPENT } from "./research-state.ts"
 
 export type BudgetPart = "tokens" | "time" | "iterations"
 
@@ -41,14 +43,14 @@ export function tokenShare({ limits }: Assignment, sections: number, ctx: Contex
   return Math.floor((tokensLeft(limits, ctx) * FOR_SECTIONS) / sections)
 }
 
-/** Who asks for a share: the section at `index`, `of` so many. */
+/** The section that requests a share: number `index` of `of`. */
 export interface Sharing {
   readonly index: number
   readonly of: number
   readonly tokens: number
 }
 
-/** A section's share: its part of the tokens, and of the time, which those that go on at the same time use together. */
+/** A section's share: its part of the tokens, and of the time, which concurrent sections use together. */
 export function shareOf(
   options: DeepResearchOptions,
   { limits }: Assignment,
@@ -103,8 +105,8 @@ export function breachText(parts: readonly string[]): string {
 
 const ORDER: readonly string[] = ["tokens", "time", "iterations"]
 
-/** What was used up where the engine itself stopped the run, by limits that it was given for this run. */
-export function breachOfRun({ code, message }: LimitNotice, own: readonly BudgetPart[]): string {
+/** What was used up where the engine itself stopped the run, by the run's own limits. */
+function breachOfRun({ code, message }: LimitNotice, own: readonly BudgetPart[]): string {
   const named = /^Budget exceeded: (.+)$/.exec(message)?.[1]?.split(", ") ?? []
   const parts = new Set<string>([...own, ...named, ...(code === "RUN_TIMEOUT" ? ["time"] : [])])
   if (parts.size === 0) return message
@@ -112,7 +114,34 @@ export function breachOfRun({ code, message }: LimitNotice, own: readonly Budget
   return breachText([...ORDER.filter((part) => parts.has(part)), ...others])
 }
 
-/** Work that stops when the time is up; undefined when it was (B3). What is on record of it counts all the same. */
+/** Records what is asked, and what is missing before anything is searched. */
+export function beginResearch(assignment: Assignment, options: ResearchOptions, ctx: Context): Assignment {
+  ctx.state.write(ASSIGNMENT, assignment)
+  for (const { source, reason } of options.incomplete ?? []) reportMissing(ctx, source, reason)
+  return assignment
+}
+
+export function reportMissing(ctx: Context, source: string, reason: string): void {
+  reportIncomplete(ctx, source, reason, "research.incomplete")
+}
+
+/** Records that the budget is used up, as found by a node's own check or by the engine's limits. */
+export function recordBreach(
+  cause: LimitNotice | { readonly to: string; readonly parts?: readonly string[] | undefined },
+  passes: number,
+  ctx: Context,
+): string {
+  const assignment = ctx.state.get(ASSIGNMENT)
+  const message =
+    "to" in cause
+      ? breachText(cause.parts ?? [])
+      : breachOfRun(cause, assignment === undefined ? [] : usedUp(ctx, assignment, passes))
+  ctx.state.write(BREACH, message)
+  reportMissing(ctx, "research", message)
+  return message
+}
+
+/** Runs work that stops when the time is up; undefined if it was (B3). The steps it recorded still count. */
 export async function withinTime<T>(
   ctx: Context,
   { limits }: Assignment,

@@ -3,9 +3,9 @@ import { expect, test } from "vitest"
 import { pastEvents } from "../../history/index.ts"
 import { memoryStore } from "../../index.ts"
 import { deepResearch } from "./deep.ts"
-import { iterativeResearch } from "./iterative.ts"
 import { scripted, verdict } from "./research.test-support.ts"
 import { type ResearchEvent, researchEvents } from "./research-events.ts"
+import { iterativeResearch } from "./research-loop.ts"
 
 async function all(events: AsyncIterable<ResearchEvent>): Promise<ResearchEvent[]> {
   const list: ResearchEvent[] = []
@@ -25,7 +25,7 @@ test("are an async iterator with message, data, iteration and time, from started
     ["judge_complete", 1, "The evidence does not suffice yet"],
     ["looping", 2, "Pass 2"],
     ["searching", 2, 'Searching: web_search "tea"'],
-    ["search_complete", 2, "0 new sources"],
+    ["search_complete", 2, "0 new sources, 1 search made before"],
     ["judging", 2, "Judging the evidence"],
     ["judge_complete", 2, "The evidence suffices"],
     ["synthesizing", 2, "Writing the report"],

@@ -1,6 +1,6 @@
 /**
- * The events of a research, for those who show it: a projection of the run's one stream of events, live or from a store.
- * Nothing is kept for it; whoever has the events of a run has these.
+ * The events of a research, for user interfaces: a projection of the run's event stream, live or from a store. Nothing is
+ * stored for it: the events of a run are enough.
  */
 import { addUsage, type Json, type Usage } from "../../core/index.ts"
 import type { RunEvent } from "../../runtime/index.ts"
@@ -46,9 +46,9 @@ export async function* researchEvents(
   for await (const event of events) yield* projection.add(event)
 }
 
-type Given = Pick<ResearchEvent, "type" | "message"> & Partial<Pick<ResearchEvent, "data" | "iteration">>
+type Projected = Pick<ResearchEvent, "type" | "message"> & Partial<Pick<ResearchEvent, "data" | "iteration">>
 
-/** Takes the events of a run one by one, and says what each is to a research. */
+/** Translates the events of a run, one by one, into research events. */
 export class ResearchProjection {
   readonly #sections = new Map<string, ResearchSection>()
   /** The pass that each workflow of the run is in. */
@@ -57,16 +57,16 @@ export class ResearchProjection {
   #report: Json | undefined
 
   add(event: RunEvent): ResearchEvent[] {
-    const given = this.#read(event)
-    if (given === undefined) return []
+    const projected = this.#read(event)
+    if (projected === undefined) return []
     const frame = event.path.join("/")
     const section = this.#sections.get(frame)
-    const { type, message, data = {}, iteration = this.#passes.get(frame) ?? 0 } = given
+    const { type, message, data = {}, iteration = this.#passes.get(frame) ?? 0 } = projected
     const where = section === undefined ? {} : { section: section as unknown as Json }
     return [{ type, message, data: { ...data, ...where }, iteration, time: event.at }]
   }
 
-  #read(event: RunEvent): Given | undefined {
+  #read(event: RunEvent): Projected | undefined {
     const isRun = event.path.length === 0
     switch (event.type) {
       case "run.started":
@@ -99,16 +99,16 @@ export class ResearchProjection {
     task,
     input,
     attempt,
-  }: Extract<RunEvent, { type: "task.started" }>): Given | undefined {
+  }: Extract<RunEvent, { type: "task.started" }>): Projected | undefined {
     const frame = path.join("/")
-    const given = isRecord(input) ? input : {}
+    const fields = isRecord(input) ? input : {}
     if (node === "section") {
-      const { index, of, title } = given as unknown as { index: number; of: number; title: string }
+      const { index, of, title } = fields as unknown as { index: number; of: number; title: string }
       this.#sections.set([...path, `${node}#${task}`].join("/"), { number: index + 1, of, title })
       return undefined
     }
     if (attempt > 1) return undefined
-    const way = given as unknown as Partial<Way>
+    const way = fields as unknown as Partial<Way>
     if (node === "think") {
       const iteration = (way.iteration ?? 0) + 1
       this.#passes.set(frame, iteration)
@@ -133,7 +133,7 @@ export class ResearchProjection {
     }
   }
 
-  #ended({ status, error }: Extract<RunEvent, { type: "run.finished" }>): Given {
+  #ended({ status, error }: Extract<RunEvent, { type: "run.finished" }>): Projected {
     const usage = this.#usage as { readonly [key: string]: Json }
     if (status === "completed") {
       return { type: "complete", message: "Research complete", data: { report: this.#report ?? null, usage } }
@@ -149,16 +149,22 @@ export class ResearchProjection {
 
 const WRITERS = new Set(["write", "synthesize"])
 
-function finished(node: string, sent: Json | undefined): Given | undefined {
+function finished(node: string, sent: Json | undefined): Projected | undefined {
   if (!isRecord(sent)) return undefined
-  const { found = 0, failed = 0, reasons, verdict, message } = sent as unknown as Partial<Way>
+  const { found = 0, failed = 0, reasons, repeated = 0, verdict, message } = sent as unknown as Partial<Way>
   switch (node) {
     case "search": {
       const lost = failed === 0 ? "" : `, ${counted(failed, "search", "searches")} failed`
+      const again = repeated === 0 ? "" : `, ${counted(repeated, "search", "searches")} made before`
       return {
         type: "search_complete",
-        message: `${counted(found, "new source", "new sources")}${lost}`,
-        data: { sources: found, failed, ...(reasons !== undefined && { reasons }) },
+        message: `${counted(found, "new source", "new sources")}${lost}${again}`,
+        data: {
+          sources: found,
+          failed,
+          ...(reasons !== undefined && { reasons }),
+          ...(repeated > 0 && { repeated }),
+        },
       }
     }
     case "judge":

@@ -1,19 +1,33 @@
 /**
  * The loop of a research: think, find the gap, choose searches, search, judge, until the evidence suffices or the budget is
- * spent; then write. What was found and said is in the state, written once; messages only say where to go.
+ * spent; then write. Results are in the state, written once; messages only carry the route.
  *
  * L1 the budget is looked at before every node but the writer, which always runs.
- * L2 an answer that cannot be read, and a search that fails, never end the run.
+ * L2 an answer that cannot be read, and a search that fails, never end the run; both are reported.
+ * L3 a search that an earlier pass made is not made again.
  */
+import { z } from "zod"
 import { type LimitNotice, type Node, node, type Workflow, workflow } from "../../builder/index.ts"
+import { loadModule } from "../../core/internal.ts"
 import type { Context, Schema } from "../../runtime/index.ts"
 import { cutText } from "../../text/index.ts"
+import { incomplete } from "../failures.ts"
 import { agentStage } from "../stage-node.ts"
-import { rememberedEmbeddings } from "./remembered-embeddings.ts"
-import { askText, type ResearchAgents, tryAsk } from "./research-agents.ts"
+import { rememberedEmbeddings, shownEvidence } from "./evidence.ts"
+import type { ResearchReport } from "./report/report.ts"
+import { askOrReport, askText, type ResearchAgents, researchAgents, tryAsk } from "./research-agents.ts"
 import type { GapAnswer, JudgeAnswer, ResearchTask, SelectorAnswer } from "./research-answers.ts"
-import { type BudgetPart, breachOfRun, breachText, stopwatch, usedUp, withinTime } from "./research-budget.ts"
-import type { ResearchOptions } from "./research-options.ts"
+import {
+  type BudgetPart,
+  beginResearch,
+  limitsOf,
+  recordBreach,
+  reportMissing,
+  stopwatch,
+  usedUp,
+  withinTime,
+} from "./research-budget.ts"
+import { checkResearchOptions, type ResearchOptions } from "./research-options.ts"
 import { assignmentOf, judgePrompt, progressPrompt, selectPrompt, writePrompt } from "./research-prompts.ts"
 import {
   ASSIGNMENT,
@@ -21,15 +35,16 @@ import {
   BREACH,
   CONVERSATION,
   EVIDENCE,
+  REPORT,
   SPENT,
   VERDICTS,
   withEvidence,
 } from "./research-state.ts"
 import { WEB_SEARCH } from "./research-tools.ts"
-import { runTasks } from "./run-tasks.ts"
-import { shownEvidence } from "./shown-evidence.ts"
+import { type MakeSearch, recordedSearch, runTasks } from "./run-tasks.ts"
+import { isQuery, oneLine, searchKey } from "./search-key.ts"
 
-/** From node to node. `iteration` counts passes from 1; what else there is tells those who watch. */
+/** From node to node. `iteration` counts passes from 1; the optional fields are for observers. */
 export interface Way {
   readonly to: "think" | "gap" | "select" | "search" | "judge" | "budget" | "write"
   readonly iteration: number
@@ -41,6 +56,8 @@ export interface Way {
   readonly failed?: number | undefined
   /** Why they failed, each once. */
   readonly reasons?: readonly string[] | undefined
+  /** Searches that an earlier pass made: they are not made again. */
+  readonly repeated?: number | undefined
   readonly verdict?: JudgeAnswer | undefined
   readonly message?: string | undefined
 }
@@ -49,15 +66,17 @@ export interface Loop<In, Out> {
   readonly name: string
   readonly description: string
   readonly input: Schema
-  /** What is asked, from what the workflow was given. */
+  /** The assignment, from the workflow's input. */
   assign(input: In): Assignment
-  /** What comes out, from what the writer wrote. */
-  finish(text: string, ctx: Context): Out | Promise<Out>
+  /** Default: each search is a step of its pass. */
+  search?(assignment: Assignment): MakeSearch
+  /** What comes out, from what the writer wrote and the evidence that it was shown: places in the list, from 0. */
+  finish(text: string, shown: ReadonlySet<number>, ctx: Context): Out | Promise<Out>
 }
 
 /** Searches in one pass. */
-const MOST_TASKS = 10
-const LONGEST_REASON = 500
+const MAX_TASKS = 10
+const MAX_REASON_LENGTH = 500
 // The budget counts passes.
 const SUPERSTEPS = 1_000_000
 
@@ -70,32 +89,33 @@ export function researchLoop<In, Out>(
     id: "question",
     input: loop.input as Schema<In>,
     run: (input: In, ctx): Way => {
-      const assignment = loop.assign(input)
-      ctx.state.write(ASSIGNMENT, assignment)
+      const assignment = beginResearch(loop.assign(input), options, ctx)
       return onward({ to: "think", iteration: 0 }, ctx, assignment)
     },
   })
   const embeddings = options.embeddings && rememberedEmbeddings(options.embeddings)
-  const { think, gap, select, search, judge } = passNodes({ ...options, embeddings }, agents)
-  const budget = node("budget", (given: Way | LimitNotice, ctx): Way => {
-    const message = "to" in given ? breachText(given.parts ?? []) : breachOfRun(given, ownBreach(ctx))
-    ctx.state.write(BREACH, message)
-    return { to: "write", iteration: "to" in given ? given.iteration : lastPass(ctx), message }
+  const { think, gap, select, search, judge } = passNodes(
+    { ...options, embeddings, search: loop.search ?? (() => recordedSearch) },
+    agents,
+  )
+  const budget = node("budget", (cause: Way | LimitNotice, ctx): Way => {
+    const message = recordBreach(cause, ctx.state.get(VERDICTS).length, ctx)
+    return { to: "write", iteration: "to" in cause ? cause.iteration : lastPass(ctx), message }
   })
   const write = agentStage("write", async (_: Way, ctx): Promise<Out> => {
-    const evidence = await shownEvidence(ctx, assignmentOf(ctx).query, embeddings)
-    return loop.finish(await askText(agents("writer"), writePrompt(ctx, evidence), ctx), ctx)
+    const { text, shown } = await shownEvidence(ctx, assignmentOf(ctx).query, embeddings)
+    return loop.finish(await askText(agents("writer"), writePrompt(ctx, text), ctx), shown, ctx)
   })
   const to = (name: Way["to"]) => (way: Way) => way.to === name
   const spent = { when: to("budget"), to: budget as Node<Way, Way>, label: "budget" }
   const done = (label: string) => ({ when: to("write"), to: write, label })
   return workflow(loop.name, {
     description: loop.description,
-    state: [ASSIGNMENT, EVIDENCE, CONVERSATION, VERDICTS, SPENT, BREACH],
+    state: [ASSIGNMENT, EVIDENCE, CONVERSATION, VERDICTS, SPENT, BREACH, REPORT, incomplete],
     schedule: "flow",
     limits: { supersteps: SUPERSTEPS },
   })
-    .start(question)
+    .start(question as Node<never, Way>)
     .switch(question, [spent], think)
     .switch(think, [spent], gap)
     .switch(gap, [spent, done("complete")], select)
@@ -108,7 +128,11 @@ export function researchLoop<In, Out>(
     .build() as unknown as Workflow<In, Out>
 }
 
-function passNodes(options: ResearchOptions, agents: ResearchAgents) {
+interface PassOptions extends ResearchOptions {
+  search(assignment: Assignment): MakeSearch
+}
+
+function passNodes(options: PassOptions, agents: ResearchAgents) {
   const { tools, embeddings } = options
   const think = stage("think", async ({ iteration: before }, ctx) => {
     const iteration = before + 1
@@ -117,46 +141,77 @@ function passNodes(options: ResearchOptions, agents: ResearchAgents) {
     return { to: "gap", iteration }
   })
   const gap = stage("gap", async ({ iteration }, ctx) => {
-    const answer = await tryAsk<GapAnswer>(agents("gap"), progressPrompt(ctx), ctx)
+    const answer = await askOrReport<GapAnswer>(agents("gap"), progressPrompt(ctx), ctx)
     if (answer?.research_complete) return { to: "write", iteration }
     const first = answer?.outstanding_gaps.find((one) => one.trim() !== "")
-    const named = first ?? `Continue research on: ${assignmentOf(ctx).query}`
+    const named = first ?? continued(assignmentOf(ctx).query)
     ctx.state.write(CONVERSATION, { iteration, gap: named })
     return { to: "select", iteration, gap: named }
   })
   const select = stage("select", async ({ iteration, gap: named = "" }, ctx) => {
-    const answer = await tryAsk<SelectorAnswer>(agents("selector"), selectPrompt(ctx, named, tools), ctx)
-    const chosen = withoutRepeats(answer?.tasks ?? []).slice(0, MOST_TASKS)
-    const tasks = chosen.length > 0 ? chosen : [plainSearch(options, named)]
+    const answer = await askOrReport<SelectorAnswer>(agents("selector"), selectPrompt(ctx, named, tools), ctx)
+    const chosen = withoutRepeats(answer?.tasks ?? []).slice(0, MAX_TASKS)
+    const tasks = chosen.length > 0 ? chosen : [plainSearch(options, named, ctx)]
     return { to: "search", iteration, tasks }
   })
   const search = stage(
     "search",
     async ({ iteration, tasks = [] }, ctx) => {
-      const results = await runTasks(tasks, tools, ctx)
+      const made = ctx.state.get(CONVERSATION).filter((one) => one.iteration !== iteration)
+      const search = options.search(assignmentOf(ctx))
+      const results = await runTasks(tasks, { tools, made, search }, ctx)
       const evidence = results.flatMap((one) => one.evidence)
       const known = ctx.state.get(EVIDENCE)
       if (evidence.length > 0) ctx.state.write(EVIDENCE, evidence)
       ctx.state.write(CONVERSATION, {
         iteration,
-        tool_calls: tasks.map(({ agent, query }) => ({ agent, query })),
+        tool_calls: tasks.map(({ agent, query, entity_website }, i) => ({
+          agent,
+          query,
+          ...(entity_website !== undefined && { entity_website }),
+          ...(results[i]?.isFailed && { failed: true as const }),
+        })),
         findings: results.map(({ output }) => output),
       })
+      const lost = results.flatMap(({ isFailed, output }, i) => {
+        if (!isFailed) return []
+        const reason = cutText(output, MAX_REASON_LENGTH)
+        reportMissing(ctx, sourceOf(tasks[i]), reason)
+        return [reason]
+      })
+      // Every search of the same documents skips the same files: they are reported once.
+      const reported = new Set(ctx.state.get(incomplete).map(({ source }) => source))
+      for (const { source, reason } of results.flatMap((one) => one.incomplete ?? [])) {
+        if (reported.has(source)) continue
+        reported.add(source)
+        reportMissing(ctx, source, reason)
+      }
       const found = withEvidence(known, evidence).length - known.length
-      const lost = results.filter((one) => one.isFailed).map(({ output }) => cutText(output, LONGEST_REASON))
-      const reasons = lost.length === 0 ? {} : { reasons: [...new Set(lost)] }
-      return { to: "judge", iteration, found, failed: lost.length, ...reasons }
+      const repeated = results.filter(({ isRepeated }) => isRepeated).length
+      return {
+        to: "judge",
+        iteration,
+        found,
+        failed: lost.length,
+        ...(lost.length > 0 && { reasons: [...new Set(lost)] }),
+        ...(repeated > 0 && { repeated }),
+      }
     },
     "tool",
   )
   const judge = stage("judge", async ({ iteration }, ctx) => {
-    const evidence = await shownEvidence(ctx, assignmentOf(ctx).query, embeddings)
-    const answer = await tryAsk<JudgeAnswer>(agents("judge"), judgePrompt(ctx, evidence), ctx)
+    const { text } = await shownEvidence(ctx, assignmentOf(ctx).query, embeddings)
+    const answer = await askOrReport<JudgeAnswer>(agents("judge"), judgePrompt(ctx, text), ctx)
     const verdict = answer ?? GO_ON
     ctx.state.write(VERDICTS, [verdict])
     return { to: verdict.sufficient ? "write" : "think", iteration, verdict }
   })
   return { think, gap, select, search, judge }
+}
+
+/** Which search it was. */
+function sourceOf(task: ResearchTask | undefined): string {
+  return task === undefined ? "search" : `${task.agent} "${cutText(task.query, 200)}"`
 }
 
 const GO_ON: JudgeAnswer = {
@@ -193,25 +248,67 @@ function onward(way: Way, ctx: Context, assignment: Assignment, seconds = 0): Wa
   return parts.length === 0 ? way : { ...way, to: "budget", parts }
 }
 
-/** What is used up of the research's own budget. */
-function ownBreach(ctx: Context): BudgetPart[] {
-  const assignment = ctx.state.get(ASSIGNMENT)
-  return assignment === undefined ? [] : usedUp(ctx, assignment, ctx.state.get(VERDICTS).length)
-}
-
 /** Searches with words, each once: most engines are paid by the search. */
 function withoutRepeats(tasks: readonly ResearchTask[]): ResearchTask[] {
-  const keyOf = ({ agent, query, entity_website: site = "" }: ResearchTask) =>
-    JSON.stringify([agent, query.trim(), site])
-  const keys = tasks.map(keyOf)
+  const keys = tasks.map(searchKey)
   return tasks.filter(({ query }, i) => query.trim() !== "" && keys.indexOf(keys[i] as string) === i)
 }
 
-function plainSearch({ tools }: ResearchOptions, query: string): ResearchTask {
+/** For the gap, or for the question where the gap is no query. */
+function plainSearch({ tools }: ResearchOptions, gap: string, ctx: Context): ResearchTask {
   const tool = tools.find(({ name }) => name === WEB_SEARCH) ?? tools[0]
-  return { agent: tool?.name ?? WEB_SEARCH, query }
+  const { query } = assignmentOf(ctx)
+  const isFit = isQuery(gap) && gap !== continued(query)
+  return { agent: tool?.name ?? WEB_SEARCH, query: isFit ? gap : oneLine(query) }
+}
+
+/** The gap where none can be read. */
+function continued(query: string): string {
+  return `Continue research on: ${query}`
 }
 
 function lastPass(ctx: Context): number {
   return ctx.state.get(CONVERSATION).at(-1)?.iteration ?? 0
+}
+
+/** A report in Markdown, and as data. */
+export interface FinishedReport {
+  readonly text: string
+  readonly report: ResearchReport
+}
+
+/** Gives a report in Markdown; the state has it as data, as `report`. */
+export function iterativeResearch(options: ResearchOptions): Workflow<string, string> {
+  return iterativeReport(options, ({ text }) => text)
+}
+
+/** `finish` makes the output of the report. */
+export function iterativeReport<Out>(
+  options: ResearchOptions,
+  finish: (report: FinishedReport) => Out,
+): Workflow<string, Out> {
+  checkResearchOptions(options)
+  const { name = "iterative-research", budget } = options
+  return researchLoop<string, Out>(
+    {
+      name,
+      description: "Answers a question with a report: gaps are found and closed until the evidence suffices.",
+      input: z.string().min(1),
+      assign: (query) => ({ query, limits: limitsOf(budget) }),
+      finish: async (text, shown, ctx) => {
+        const { finishReport, reportMarkdown } = await loadModule(() => import("./report/finish-report.ts"))
+        const report = finishReport({
+          question: assignmentOf(ctx).query,
+          text,
+          evidence: ctx.state.get(EVIDENCE),
+          isShown: (place) => shown.has(place),
+          incomplete: ctx.state.get(incomplete),
+        })
+        ctx.state.write(REPORT, report)
+        return finish({ text: reportMarkdown(report), report })
+      },
+    },
+    options,
+    researchAgents(options, "report"),
+  )
 }

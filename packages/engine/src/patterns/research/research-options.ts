@@ -2,6 +2,8 @@
 import type { AgentOptions } from "../../agents/index.ts"
 import { SuperstepError } from "../../core/index.ts"
 import type { ModelRef } from "../../models/index.ts"
+import { nearest } from "../../text/index.ts"
+import type { Incomplete } from "../failures.ts"
 import type { ResearchTool } from "./research-tools.ts"
 
 export const RESEARCH_ROLES = [
@@ -29,6 +31,8 @@ export interface ResearchOptions {
   /** What can be searched, `web_search` first where there is one; the selector chooses by their descriptions. */
   readonly tools: readonly ResearchTool[]
   readonly budget?: ResearchBudget | undefined
+  /** What is missing from the sources before the research begins, such as documents that could not be read. */
+  readonly incomplete?: readonly Incomplete[] | undefined
   /** Finds evidence by meaning where there is more of it than a model is shown; without them, by words. */
   readonly embeddings?: TextEmbeddings | undefined
 }
@@ -80,9 +84,14 @@ export function checkResearchOptions(options: DeepResearchOptions): void {
   }
 }
 
+const PARTS: readonly string[] = ["tokens", "seconds", "iterations"]
+
 function checkPart(name: string, value: unknown): void {
-  if (!/\.(?:tokens|seconds|iterations)$/.test(name)) {
-    throw invalid(`there is no ${name}; a budget has tokens, seconds and iterations.`)
+  const [option = "", part = ""] = name.split(".")
+  if (!PARTS.includes(part)) {
+    const meant = nearest(part, PARTS)
+    const hint = meant === undefined ? "" : `; did you mean "${option}.${meant}"?`
+    throw invalid(`there is no ${name}; a budget has tokens, seconds and iterations${hint || "."}`)
   }
   if (value === undefined || (Number.isFinite(value) && (value as number) >= 0)) return
   throw invalid(`${name} is a number of at least 0, not ${String(value)}.`)

@@ -13,9 +13,9 @@ import {
 import type { ResearchTool } from "./research-tools.ts"
 
 /** About 6,000 tokens. */
-const MOST_HISTORY = 24_000
-const MOST_FINDING = 1_500
-const MOST_SAID = 2_000
+const MAX_HISTORY = 24_000
+const MAX_FINDING = 1_500
+const MAX_FINDINGS = 2_000
 
 export function assignmentOf(ctx: Context): Assignment {
   const assignment = ctx.state.get(ASSIGNMENT)
@@ -52,15 +52,15 @@ export function judgePrompt(ctx: Context, evidence: string): string {
 
 export function writePrompt(ctx: Context, evidence: string): string {
   const { query, title } = assignmentOf(ctx)
-  const said = ctx.state
+  const results = ctx.state
     .get(CONVERSATION)
     .flatMap(({ findings = [] }) => findings)
     .filter((text) => text !== "")
-  const isBare = ctx.state.get(EVIDENCE).length === 0 && said.length > 0
+  const isBare = ctx.state.get(EVIDENCE).length === 0 && results.length > 0
   return parts(
     background(ctx),
     evidence,
-    isBare ? `What the searches said:\n${tagged("result", cutText(said.join("\n"), MOST_SAID))}` : "",
+    isBare ? `Search results:\n${tagged("result", cutText(results.join("\n"), MAX_FINDINGS))}` : "",
     `Question: ${query}${title === undefined ? "" : ` (for the section "${title}")`}`,
   )
 }
@@ -82,7 +82,7 @@ function history(ctx: Context): string {
     .map(passText)
     .filter((text) => text !== "")
   const kept: string[] = []
-  let room = MOST_HISTORY
+  let room = MAX_HISTORY
   for (const text of passes.reverse()) {
     room -= text.length
     if (room < 0 && kept.length > 0) break
@@ -94,23 +94,23 @@ function history(ctx: Context): string {
 function passText({ thoughts = "", gap, tool_calls: calls = [], findings = [] }: Iteration): string {
   const found = findings.map((text, i) => {
     const { agent = "", query = "" } = calls[i] ?? {}
-    return tagged("result", cutText(text, MOST_FINDING), { tool: agent, query })
+    return tagged("result", cutText(text, MAX_FINDING), { tool: agent, query })
   })
   const searched = findings.length === 0 || gap === undefined ? "" : `The gap was: ${gap}`
   return parts(thoughts === "" ? "" : tagged("context", thoughts), searched, ...found)
 }
 
-/** What a stranger wrote, between tags that it cannot close itself. */
+/** Untrusted text between tags that it cannot close. */
 export function tagged(
   name: "context" | "document" | "result",
   text: string,
   attributes: Readonly<Record<string, string>> = {},
 ): string {
-  const given = Object.entries(attributes).map(
+  const rendered = Object.entries(attributes).map(
     ([key, value]) => ` ${key}="${value.replace(/["<>\n]/g, " ")}"`,
   )
   const safe = text.replace(/<(\/?)(context|document|result)\b/gi, "<$1 $2")
-  return `<${name}${given.join("")}>\n${safe.trim()}\n</${name}>`
+  return `<${name}${rendered.join("")}>\n${safe.trim()}\n</${name}>`
 }
 
 function parts(...texts: readonly string[]): string {

@@ -1,6 +1,8 @@
 /** What a research knows. It is state of the run, or of a section's part of it: no two ever see each other's. */
 import { add, append, type Channel, channel, reducer, replace } from "../../runtime/index.ts"
+import type { ResearchReport } from "./report/report.ts"
 import type { JudgeAnswer } from "./research-answers.ts"
+import { sourceKey } from "./source-key.ts"
 
 /** Something that was found, and what it can be cited by. */
 export interface Evidence {
@@ -10,6 +12,9 @@ export interface Evidence {
   readonly text: string
   /** The tool that found it. */
   readonly tool: string
+  /** Of the source, where it says so. */
+  readonly author?: string | undefined
+  readonly date?: string | undefined
 }
 
 /** One pass of the loop. */
@@ -18,13 +23,15 @@ export interface Iteration {
   readonly thoughts?: string | undefined
   readonly gap?: string | undefined
   readonly tool_calls?: readonly ToolCallMade[] | undefined
-  /** What the tools said, in the order of the calls. */
+  /** Outputs of the tools, in the order of the calls. */
   readonly findings?: readonly string[] | undefined
 }
 
 export interface ToolCallMade {
   readonly agent: string
   readonly query: string
+  readonly entity_website?: string | undefined
+  readonly failed?: true | undefined
 }
 
 /** What is asked, and how long. */
@@ -34,6 +41,8 @@ export interface Assignment {
   readonly title?: string | undefined
   readonly background?: string | undefined
   readonly limits: Limits
+  /** Whose searches it shares: what `SharedSearches` knows its section by. */
+  readonly section?: string | undefined
 }
 
 /** A part that is not there is not limited. */
@@ -56,7 +65,7 @@ export const CONVERSATION: Channel<readonly Iteration[], Iteration> = channel(
   "conversation",
   reducer("research.conversation", withIteration, [] as readonly Iteration[]),
 )
-/** The judge's word on each pass that is done. */
+/** The judge's verdict on each completed pass. */
 export const VERDICTS: Channel<readonly JudgeAnswer[], readonly JudgeAnswer[]> = channel(
   "verdicts",
   append<JudgeAnswer>(),
@@ -66,32 +75,40 @@ export const SPENT: Channel<number, number> = channel("spent", add())
 /** Why the search ended before it was done. */
 export const BREACH: Channel<string | undefined, string> = channel("breach", replace<string>())
 
-/** What is known already keeps its number; of two texts of the same page the longer one stays. */
+/** The report as data; the output is the same report in Markdown. */
+export const REPORT: Channel<ResearchReport | undefined, ResearchReport> = channel(
+  "report",
+  replace<ResearchReport>(),
+)
+
+/** Characters from which on the same text is the same source, whatever its address. */
+const MIN_SAME_TEXT = 200
+
+/**
+ * What is known already keeps its number. Of two texts of the same page the longer one stays. A page that has the text of
+ * another one is a copy of it, and no source of its own.
+ */
 export function withEvidence(
   current: readonly Evidence[] | undefined,
   more: readonly Evidence[],
 ): readonly Evidence[] {
   const all = [...(current ?? [])]
-  const places = new Map(all.map(({ url }, i) => [sourceKey(url), i]))
+  const places = new Map(all.flatMap((one, i) => keysOf(one).map((key) => [key, i] as const)))
   for (const one of more) {
-    const key = sourceKey(one.url)
-    const place = places.get(key)
+    const keys = keysOf(one)
+    const place = keys.map((key) => places.get(key)).find((found) => found !== undefined)
     const known = place === undefined ? undefined : all[place]
-    if (place === undefined || known === undefined) places.set(key, all.push(one) - 1)
-    else if (one.text.length > known.text.length) all[place] = { ...known, text: one.text }
+    if (place === undefined || known === undefined) {
+      const added = all.push(one) - 1
+      for (const key of keys) places.set(key, added)
+    } else if (one.text.length > known.text.length) all[place] = { ...one, ...known, text: one.text }
   }
   return all
 }
 
-/** The same page under addresses that differ in nothing that matters. */
-export function sourceKey(url: string): string {
-  if (!/^https?:/i.test(url) || !URL.canParse(url)) return url
-  const address = new URL(url)
-  address.hash = ""
-  for (const name of [...address.searchParams.keys()]) {
-    if (/^utm_/i.test(name)) address.searchParams.delete(name)
-  }
-  return address.href.replace(/\/$/, "")
+function keysOf({ url, text }: Evidence): string[] {
+  const words = text.replace(/\s+/g, " ").trim()
+  return [sourceKey(url), ...(words.length < MIN_SAME_TEXT ? [] : [`text ${words}`])]
 }
 
 function withIteration(

@@ -2,10 +2,9 @@ import { describe, expect, test } from "vitest"
 import { pageReader, webSearch } from "../../tools/index.ts"
 import { loopbackServer } from "../../tools/loopback-server.test-support.ts"
 import type { PageReader, Retriever, WebSearch } from "../ports.ts"
-import { excerptOf } from "./excerpt.ts"
-import { iterativeResearch } from "./iterative.ts"
 import { scripted, verdict } from "./research.test-support.ts"
-import { documentsTool, pageTool, type ResearchTool, webSearchTool } from "./research-tools.ts"
+import { iterativeResearch } from "./research-loop.ts"
+import { documentsTool, excerptOf, pageTool, type ResearchTool, webSearchTool } from "./research-tools.ts"
 
 const call = {
   signal: new AbortController().signal,
@@ -58,7 +57,7 @@ describe("web search", () => {
 describe("the page reader", () => {
   test("reads entity_website, or an address in the query", async () => {
     const tool = pageTool(reader)
-    const of = async (given: ReturnType<typeof task>) => (await tool.run(given, call)).sources[0]?.url
+    const of = async (query: ReturnType<typeof task>) => (await tool.run(query, call)).sources[0]?.url
     expect(await of(task("prices", "https://a.example"))).toBe("https://a.example/end")
     expect(await of(task("prices", "a.example"))).toBe("https://a.example/end")
     expect(await of(task("prices", "a.example:8080/x"))).toBe("https://a.example:8080/x/end")
@@ -66,6 +65,34 @@ describe("the page reader", () => {
     expect(await of(task("Read https://b.example/x."))).toBe("https://b.example/x/end")
     expect(await tool.run(task("prices"), call)).toMatchObject({ sources: [] })
   })
+})
+
+test("authors and dates come with the sources, the page's own before the engine's", async () => {
+  const dated: WebSearch = {
+    name: "dated",
+    search: async () => [
+      { title: "T", url: "https://t.example/a", snippet: "s", date: "2020" },
+      { title: "U", url: "https://t.example/b", snippet: "s", date: "2021" },
+    ],
+  }
+  const stating: PageReader = {
+    read: async (url) => ({ url, title: "P", text: "Tea.", author: "Ada", date: "2026-03-14" }),
+  }
+  const { sources } = await webSearchTool({ search: dated, reader: stating, pages: 1 }).run(task("tea"), call)
+  expect(sources).toMatchObject([{ author: "Ada", date: "2026-03-14" }, { date: "2021" }])
+  expect((await pageTool(stating).run(task("tea", "https://t.example"), call)).sources).toMatchObject([
+    { author: "Ada", date: "2026-03-14" },
+  ])
+  const notes: Retriever = {
+    name: "notes",
+    search: async () => [{ text: "Tea.", score: 1, source: "tea.md:1", author: "Grace", date: "2026" }],
+  }
+  const { options, asked } = scripted({ judge: [{ json: verdict(true) }] }, [
+    { ...documentsTool(notes), name: "web_search" },
+  ])
+  const { outputs } = await iterativeResearch(options).run("What is tea?")
+  expect(outputs[0]).toContain("1. tea.md:1, Grace, 2026\n")
+  expect(asked("writer")[0]).toContain('author=\\"Grace\\" date=\\"2026\\"')
 })
 
 test("own documents are found with their places", async () => {
@@ -148,7 +175,7 @@ describe("a research over a search engine on this machine", () => {
     ["500", 500, "oops", "SearXNG answered 500: it is out of order."],
     ["429", 429, "{}", "SearXNG answered 429: too many requests."],
     ["HTML", 200, "<html>hello", "SearXNG answered with a web page instead of JSON."],
-  ])("goes on when that answers with %s, and says what was wrong", async (_, status, body, message) => {
+  ])("continues when that answers with %s, and reports the problem", async (_, status, body, message) => {
     const server = await loopbackServer((__, response) => response.writeHead(status).end(body))
     const result = await research(
       webSearchTool({ search: webSearch("searxng", { url: `http://127.0.0.1:${server.port}` }) }),

@@ -1,7 +1,8 @@
-/** What a research can search: tool agents, which a task names. One that fails gives an error text, and the run goes on. */
+/** What a research can search: tool agents, which a task names. One that fails gives an error message, and the run continues. */
 import type { Clock } from "../../runtime/index.ts"
+import { isInPair } from "../../text/index.ts"
+import { scoresOf } from "../../text/internal.ts"
 import type { PageReader, Retriever, WebResult, WebSearch } from "../ports.ts"
-import { excerptOf } from "./excerpt.ts"
 import type { ResearchTask } from "./research-answers.ts"
 
 export interface ResearchTool {
@@ -20,6 +21,8 @@ export interface ResearchCall {
 export interface ToolFinding {
   readonly output: string
   readonly sources: readonly ToolSource[]
+  /** What the tool could not look at: the report says so. */
+  readonly incomplete?: readonly { readonly source: string; readonly reason: string }[] | undefined
 }
 
 export interface ToolSource {
@@ -28,6 +31,9 @@ export interface ToolSource {
   readonly title?: string | undefined
   /** What it says to the task. Absent: the tool's output is all there is. */
   readonly text?: string | undefined
+  /** Who wrote it, and when: 2026-03-14, where known. */
+  readonly author?: string | undefined
+  readonly date?: string | undefined
 }
 
 export const WEB_SEARCH = "web_search"
@@ -49,15 +55,23 @@ export interface WebSearchToolOptions {
 
 export function webSearchTool(options: WebSearchToolOptions): ResearchTool {
   const { search, reader, results = RESULTS, pages = PAGES_READ } = options
-  const whole = async ({ url, title, snippet }: WebResult, query: string, signal: AbortSignal) => {
+  const asFound = ({ url, title, snippet, date }: WebResult) => ({
+    url,
+    title,
+    text: snippet,
+    ...facts({ date }),
+  })
+  const whole = async (result: WebResult, query: string, signal: AbortSignal) => {
+    const found = asFound(result)
     try {
-      const page = await reader?.read(url, { signal })
-      const text = page === undefined ? "" : excerptOf(page.text, query, EXCERPT)
-      return { url, title, text: text === "" ? snippet : text }
+      const page = await reader?.read(result.url, { signal })
+      if (page === undefined) return found
+      const text = excerptOf(page.text, query, EXCERPT)
+      return { ...found, ...facts(page), ...(text !== "" && { text }) }
     } catch (error) {
       if (signal.aborted) throw error
       // A page that cannot be read still has what the engine says of it.
-      return { url, title, text: snippet }
+      return found
     }
   }
   return {
@@ -67,11 +81,7 @@ export function webSearchTool(options: WebSearchToolOptions): ResearchTool {
       const found = await search.search(query, { limit: results, signal })
       if (found.length === 0) return { output: `Nothing was found on the web for "${query}".`, sources: [] }
       const sources = await Promise.all(
-        found.map((result, i) =>
-          i < pages
-            ? whole(result, query, signal)
-            : Promise.resolve({ url: result.url, title: result.title, text: result.snippet }),
-        ),
+        found.map((result, i) => (i < pages ? whole(result, query, signal) : asFound(result))),
       )
       return { output: sources.map(asText).join("\n\n"), sources }
     },
@@ -90,8 +100,9 @@ export function pageTool(reader: PageReader): ResearchTool {
       }
       // A host with its port looks like a scheme, so only one that is written out counts.
       const full = /^[a-z][a-z0-9+.-]*:(?:\/\/|[^\d])/i.test(address) ? address : `https://${address}`
-      const { url, title, text } = await reader.read(full, { signal })
-      const source = { url, title, text: excerptOf(text, query, 2 * EXCERPT) }
+      const page = await reader.read(full, { signal })
+      const { url, title, text } = page
+      const source = { url, title, text: excerptOf(text, query, 2 * EXCERPT), ...facts(page) }
       return { output: asText(source), sources: [source] }
     },
   }
@@ -108,18 +119,58 @@ export function documentsTool(
     description,
     async run({ query }, { signal }) {
       const found = await documents.search(query, { limit: PASSAGES, signal })
+      const incomplete = documents.skipped?.()
       if (found.length === 0)
-        return { output: `Nothing was found in ${documents.name} for "${query}".`, sources: [] }
-      const sources = found.map(({ source, title, text }) => ({
-        url: source,
-        title: title ?? source,
-        text: excerptOf(text, query, EXCERPT),
+        return { output: `Nothing was found in ${documents.name} for "${query}".`, sources: [], incomplete }
+      const sources = found.map((one) => ({
+        url: one.source,
+        title: one.title ?? one.source,
+        text: excerptOf(one.text, query, EXCERPT),
+        ...facts(one),
       }))
-      return { output: sources.map(asText).join("\n\n"), sources }
+      return { output: sources.map(asText).join("\n\n"), sources, incomplete }
     },
   }
 }
 
+/** Who wrote it and when, where that is known. */
+function facts({ author, date }: { author?: string | undefined; date?: string | undefined }) {
+  return { ...(author !== undefined && { author }), ...(date !== undefined && { date }) }
+}
+
 function asText({ title, url, text }: { title: string; url: string; text: string }): string {
   return `${title}${title === url ? "" : ` (${url})`}\n${text}`
+}
+
+/** Paragraphs that fit the query best, in their own order. Text that is short enough stays whole. */
+export function excerptOf(text: string, query: string, most: number): string {
+  const whole = text.trim()
+  if (whole.length <= most) return whole
+  const paragraphs = whole.split(/\n{2,}/).flatMap((one) => pieces(one.trim(), most))
+  const scores = scoresOf(query, paragraphs)
+  const best = paragraphs.map((_, i) => i).sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || a - b)
+  const chosen: number[] = []
+  let length = 0
+  for (const i of best) {
+    const size = (paragraphs[i]?.length ?? 0) + 2
+    if (length + size > most) continue
+    chosen.push(i)
+    length += size
+  }
+  return chosen
+    .sort((a, b) => a - b)
+    .map((i) => paragraphs[i])
+    .join("\n\n")
+}
+
+/** A paragraph in pieces, each short enough to leave room for others. */
+function pieces(paragraph: string, most: number): string[] {
+  const size = Math.max(1, Math.floor(most / 3))
+  const parts: string[] = []
+  for (let at = 0; at < paragraph.length; ) {
+    const end = at + size + (isInPair(paragraph, at + size) ? 1 : 0)
+    parts.push(paragraph.slice(at, end))
+    at = end
+  }
+  return parts
 }

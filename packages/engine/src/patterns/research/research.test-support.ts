@@ -1,4 +1,4 @@
-/** A research with agents of a script and a web that a test writes. */
+/** Research with scripted agents and a fake web. */
 import type { Json } from "../../core/index.ts"
 import { type Script, type ScriptEntry, scriptedModel } from "../../models/index.ts"
 import type { Run, RunEvent, RunResult } from "../../runtime/index.ts"
@@ -9,7 +9,7 @@ import type { ResearchTool, ToolFinding } from "./research-tools.ts"
 
 type Entries = Readonly<Record<string, readonly ScriptEntry[]>>
 
-/** Where nothing else is written: always a gap, a search for it, never enough. */
+/** The default script: always a gap, a search for it, never enough. */
 const SCRIPT: Entries = {
   thinker: [{ text: "hmm", repeat: true }],
   gap: [{ json: { research_complete: false, outstanding_gaps: ["what is tea?"] }, repeat: true }],
@@ -35,7 +35,7 @@ export interface Web extends ResearchTool {
   readonly queries: string[]
 }
 
-/** A tool whose findings are given, or follow from the query. */
+/** A tool whose findings depend on the query. */
 export function web(
   find: (query: string) => ToolFinding | Promise<ToolFinding> = tea,
   name = "web_search",
@@ -74,8 +74,8 @@ export interface Watched {
   readonly report: string
   readonly events: readonly RunEvent[]
   readonly research: readonly ResearchEvent[]
-  /** `type: message` of what is no piece of text. */
-  readonly told: readonly string[]
+  /** `type: message` of every event but streamed text. */
+  readonly log: readonly string[]
   /** Nodes that ran, in order. */
   readonly nodes: readonly string[]
 }
@@ -91,7 +91,7 @@ export async function watched(run: Run<string>): Promise<Watched> {
     report: result.outputs[0] ?? "",
     events,
     research,
-    told: research
+    log: research
       .filter(({ type }) => type !== "streaming")
       .map(({ type, message }) => `${type}: ${message}`),
     nodes: events.flatMap((event) => (event.type === "task.started" ? [event.node] : [])),

@@ -1,61 +1,118 @@
-/** The searches of one pass: all at the same time, each a recorded step with a result of its own, also where it fails. */
+/** The searches of one pass: all at the same time, each with a result of its own, also where it fails. */
 import { SuperstepError } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
 import { cutText, plainText } from "../../text/index.ts"
 import { untilAborted } from "../../tools/index.ts"
+import type { Incomplete } from "../failures.ts"
 import type { ResearchTask } from "./research-answers.ts"
-import type { Evidence } from "./research-state.ts"
-import type { ResearchTool, ToolFinding } from "./research-tools.ts"
+import type { Evidence, Iteration } from "./research-state.ts"
+import type { ResearchCall, ResearchTool, ToolFinding } from "./research-tools.ts"
+import { oneLine, searchKey } from "./search-key.ts"
 
 export interface TaskResult {
   readonly output: string
   readonly evidence: readonly Evidence[]
   readonly isFailed: boolean
+  readonly incomplete?: readonly Incomplete[] | undefined
+  /** An earlier pass made this search: its evidence is known. */
+  readonly isRepeated?: true | undefined
 }
 
-/** What one tool's word may have in characters, so that the state of a run stays small. */
-const MOST_OUTPUT = 8_000
-const MOST_TEXT = 8_000
-const MOST_TITLE = 300
-const MOST_SOURCES = 20
+/** Makes a search whose tool exists. */
+export type MakeSearch = (search: Search, ctx: Context) => Promise<TaskResult>
 
+export interface Search {
+  readonly tool: ResearchTool
+  readonly task: ResearchTask
+  /** How often it failed for this asker before. */
+  readonly failures: number
+  /** Ends before the run's where time is limited. */
+  readonly signal: AbortSignal
+}
+
+/** Characters of one tool's output, so that the state of a run stays small. */
+const MAX_OUTPUT = 8_000
+const MAX_TEXT = 8_000
+const MAX_TITLE = 300
+const MAX_AUTHOR = 100
+const MAX_SOURCES = 20
+const MAX_SKIPPED = 20
+
+/** A search that an earlier pass made, and that did not fail, is not made again. */
 export async function runTasks(
   tasks: readonly ResearchTask[],
-  tools: readonly ResearchTool[],
+  { tools, made, search }: Searching,
   ctx: Context,
 ): Promise<TaskResult[]> {
+  const earlier = earlierSearches(made)
   return await Promise.all(
-    tasks.map((task, i) => runTask(task, tools, ctx.scope(`task ${i + 1}`), ctx.signal)),
+    tasks.map(async (task, i): Promise<TaskResult> => {
+      const tool = tools.find(({ name }) => name === task.agent)
+      if (tool === undefined) {
+        const names = tools.map(({ name }) => name).join(", ")
+        return failed(`There is no tool agent "${task.agent}"; there are ${names}.`)
+      }
+      const { output, failures = 0 } = earlier.get(searchKey(task)) ?? {}
+      if (output !== undefined) return { output, evidence: [], isFailed: false, isRepeated: true }
+      return await search({ tool, task, failures, signal: ctx.signal }, ctx.scope(`task ${i + 1}`))
+    }),
   )
 }
 
-async function runTask(
-  task: ResearchTask,
-  tools: readonly ResearchTool[],
-  ctx: Context,
-  signal: AbortSignal,
-): Promise<TaskResult> {
-  const tool = tools.find(({ name }) => name === task.agent)
-  if (tool === undefined) {
-    const names = tools.map(({ name }) => name).join(", ")
-    return failed(`There is no tool agent "${task.agent}"; there are ${names}.`)
+export interface Searching {
+  readonly tools: readonly ResearchTool[]
+  /** The passes so far. */
+  readonly made: readonly Iteration[]
+  readonly search: MakeSearch
+}
+
+interface Earlier {
+  /** Of the one that did not fail. */
+  readonly output?: string | undefined
+  readonly failures: number
+}
+
+function earlierSearches(made: readonly Iteration[]): ReadonlyMap<string, Earlier> {
+  const earlier = new Map<string, Earlier>()
+  for (const { tool_calls: calls = [], findings = [] } of made) {
+    for (const [i, call] of calls.entries()) {
+      const key = searchKey(call)
+      const { output, failures } = earlier.get(key) ?? { failures: 0 }
+      if (call.failed) earlier.set(key, { output, failures: failures + 1 })
+      else earlier.set(key, { output: output ?? findings[i] ?? "", failures })
+    }
   }
-  return await ctx.step(
+  return earlier
+}
+
+/** As a recorded step of the pass itself. */
+export const recordedSearch: MakeSearch = ({ tool, task, signal }, ctx) =>
+  ctx.step(
     tool.name,
-    async () => {
-      try {
-        signal.throwIfAborted()
-        const found = await untilAborted(tool.run(task, { signal, clock: ctx.clock }), signal)
-        return bounded(tool.name, found)
-      } catch (error) {
-        // The run itself is over, or goes on elsewhere: there is nobody to read a result.
-        if (ctx.signal.aborted) throw error
-        const reason = error instanceof Error ? error.message : String(error)
-        return failed(cutText(plainText(`${tool.name} failed: ${reason}`), MOST_OUTPUT))
-      }
-    },
+    // When the run is over, or continues elsewhere, the result is not used.
+    () => runTool(tool, task, { signal, clock: ctx.clock }, ctx.signal),
     { usage: () => ({ toolCalls: 1 }) },
   )
+
+/** A failure is a result too, unless `over` says that nobody wants one any more. */
+export async function runTool(
+  tool: ResearchTool,
+  task: ResearchTask,
+  call: ResearchCall,
+  over: AbortSignal,
+): Promise<TaskResult> {
+  try {
+    call.signal.throwIfAborted()
+    return bounded(tool.name, await untilAborted(tool.run(task, call), call.signal))
+  } catch (error) {
+    if (over.aborted) throw error
+    return searchFailed(tool, error)
+  }
+}
+
+export function searchFailed({ name }: ResearchTool, error: unknown): TaskResult {
+  const reason = error instanceof Error ? error.message : String(error)
+  return failed(cutText(plainText(`${name} failed: ${reason}`), MAX_OUTPUT))
 }
 
 function failed(output: string): TaskResult {
@@ -64,26 +121,40 @@ function failed(output: string): TaskResult {
 
 /** What users' own tools give is looked at before it is taken in. */
 function bounded(tool: string, found: ToolFinding): TaskResult {
-  const { output, sources } = found
+  const { output, sources, incomplete = [] } = found
   if (typeof output !== "string" || !Array.isArray(sources)) {
-    throw new SuperstepError("TOOL_RESULT_INVALID", "a tool gives { output, sources }, a text and a list.")
+    throw new SuperstepError("TOOL_RESULT_INVALID", "a tool gives { output, sources }, a string and a list.")
   }
-  const evidence = sources.slice(0, MOST_SOURCES).flatMap(({ url, title, text }): Evidence[] => {
+  const evidence = sources.slice(0, MAX_SOURCES).flatMap(({ url, title, text, author, date }): Evidence[] => {
     if (typeof url !== "string" || url.trim() === "") return []
-    const said = text ?? output
     return [
       {
         url: plainText(url.trim()),
-        title: cutText(
-          plainText(title ?? url)
-            .replace(/\s+/g, " ")
-            .trim(),
-          MOST_TITLE,
-        ),
-        text: cutText(plainText(said), MOST_TEXT),
+        title: shortText(title ?? url, MAX_TITLE),
+        text: cutText(plainText(text ?? output), MAX_TEXT),
         tool,
+        ...optional("author", author, MAX_AUTHOR),
+        ...optional("date", date, MAX_AUTHOR),
       },
     ]
   })
-  return { output: cutText(plainText(output), MOST_OUTPUT), evidence, isFailed: false }
+  const skipped = incomplete.slice(0, MAX_SKIPPED).map(({ source, reason }) => ({
+    source: cutText(plainText(String(source)), MAX_TITLE),
+    reason: cutText(plainText(String(reason)), MAX_TITLE),
+  }))
+  return {
+    output: cutText(plainText(output), MAX_OUTPUT),
+    evidence,
+    isFailed: false,
+    ...(skipped.length === 0 ? {} : { incomplete: skipped }),
+  }
+}
+
+function shortText(text: string, most: number): string {
+  return cutText(oneLine(plainText(text)), most)
+}
+
+function optional(name: "author" | "date", value: unknown, most: number): { author?: string; date?: string } {
+  const text = typeof value === "string" ? shortText(value, most) : ""
+  return text === "" ? {} : { [name]: text }
 }

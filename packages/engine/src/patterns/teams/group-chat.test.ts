@@ -8,7 +8,7 @@ import { cast, teamEvents } from "./team-play.test-support.ts"
 const say = (text: string) => ({ text, repeat: true }) as const
 
 describe("who speaks next", () => {
-  test("is in turn where nobody chooses, up to the most rounds", async () => {
+  test("rotates by default, up to the maximum number of rounds", async () => {
     const { a, b } = cast({ a: [say("A")], b: [say("B")] }, ["a", "b"])
     const { outputs, state } = await groupChat({ agents: [a, b], maxRounds: 3 }).run("Go")
     expect(outputs).toEqual(["A"])
@@ -16,13 +16,13 @@ describe("who speaks next", () => {
     expect(state.team).toEqual({ round: 3, speaker: "a", ended: "rounds" })
   })
 
-  test("is what the function says; nobody ends it; one who is not there fails it", async () => {
+  test("is the one the function returns; undefined ends the chat; an unknown name fails it", async () => {
     const { model, a, b } = cast({ a: [say("A")], b: [say("B")] }, ["a", "b"])
     const asked: unknown[] = []
     const team = groupChat({
       agents: [a, b],
-      select: ({ said, round, members, last }) => {
-        asked.push([said.length, round, members, last])
+      select: ({ messages, round, members, last }) => {
+        asked.push([messages.length, round, members, last])
         return round < 2 ? "b" : undefined
       },
     })
@@ -32,7 +32,7 @@ describe("who speaks next", () => {
       [2, 1, ["a", "b"], "b"],
       [3, 2, ["a", "b"], "b"],
     ])
-    expect(shown(model, 1)).toEqual(["user: Go", "assistant: B", "user: Go on."])
+    expect(shown(model, 1)).toEqual(["user: Go", "assistant: B", "user: Continue."])
     const { error } = await groupChat({ agents: [a, b], select: () => "c" }).run("Go").result
     expect(error?.message).toContain('has no member "c"; it has "a", "b"')
   })
@@ -70,7 +70,7 @@ describe("a manager", () => {
     expect((state.said as { speaker: string }[]).at(-1)).toEqual({ speaker: "boss", text: "B, then A" })
   })
 
-  test("that names nobody of the team is asked again; one that cannot say it at all is passed over", async () => {
+  test("that names no member is asked again; one that never names a member is replaced by rotation", async () => {
     const { model, a, boss } = cast(
       { a: ["A", "A2"], boss: [choose("x"), choose("a"), { text: "well", repeat: 3 }] },
       ["a", "boss"],
@@ -141,4 +141,27 @@ test("numbers that make no sense are refused", () => {
   expect(() => groupChat({ agents: [a], maxRounds: 0 })).toThrow(
     "maxRounds is a whole number of at least 1, not 0",
   )
+})
+
+test("a chat that ends before anybody wrote something fails, and says why it ended", async () => {
+  const { a, b } = cast({ a: ["", ""], b: [""] }, ["a", "b"])
+  const failed = async (options: Partial<Parameters<typeof groupChat>[0]>) => {
+    const run = groupChat({ name: "talk", agents: [a, b], ...options }).stream("Go")
+    const events = teamEvents(run)
+    const { status, outputs, error } = await run.result
+    return { status, outputs, error, last: (await events).at(-1) }
+  }
+  expect(await failed({ select: () => undefined })).toMatchObject({
+    status: "failed",
+    outputs: [],
+    error: {
+      code: "TEAM_NO_ANSWER",
+      message:
+        'Team "talk" ended after 0 turns without an answer: nobody was chosen to speak next, and no member wrote anything.',
+    },
+    last: "ended answered 0",
+  })
+  const { error } = await failed({ maxRounds: 1 })
+  expect(error?.message).toContain("ended after 1 turn without an answer: its rounds were used up")
+  expect((await failed({ terminate: () => true })).error?.message).toContain("terminate returned true")
 })

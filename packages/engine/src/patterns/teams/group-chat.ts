@@ -3,7 +3,7 @@
  * agent, or in turn.
  */
 import { z } from "zod"
-import { runAgent } from "../../agents/agent-loop.ts"
+import { runAgent } from "../../agents/internal.ts"
 import { node } from "../../builder/index.ts"
 import { isSuperstepError } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
@@ -33,10 +33,10 @@ import {
   teamBuilder,
   type Word,
 } from "./team.ts"
-import { INPUT, lastWord, SAID, type Said, transcript, viewOf } from "./transcript.ts"
+import { INPUT, lastWord, MESSAGES, type TeamMessage, transcript, viewOf } from "./transcript.ts"
 
 export interface Choosing {
-  readonly said: readonly Said[]
+  readonly messages: readonly TeamMessage[]
   /** Turns so far. */
   readonly round: number
   readonly members: readonly string[]
@@ -56,7 +56,7 @@ export interface GroupChatOptions extends TeamOptions {
   readonly select?: SelectSpeaker | undefined
   /** An agent that chooses the next speaker, or ends the conversation with an answer of its own. */
   readonly manager?: SomeAgent | undefined
-  /** Turns at the most. Default 20. */
+  /** Maximum turns. Default 20. */
   readonly maxRounds?: number | undefined
   readonly terminate?: Terminate | undefined
 }
@@ -67,7 +67,7 @@ interface Choice {
   readonly to?: string | undefined
   readonly note?: string | undefined
   /** What ends the conversation. */
-  readonly answer?: Said | undefined
+  readonly answer?: TeamMessage | undefined
 }
 
 export function groupChat(options: GroupChatOptions): Team {
@@ -86,22 +86,22 @@ export function groupChat(options: GroupChatOptions): Team {
   const chair = node("#chair", async ({ from }: Back, ctx): Promise<Word | undefined> => {
     const state = ctx.state.get(TEAM)
     const { round } = state
-    const spoken = ctx.state.get(SAID)
+    const spoken = ctx.state.get(MESSAGES)
     if (round > 0 && (await isTerminated(ctx, terminate, round))) {
-      return finish(ctx, state, "terminated", lastWord(spoken)) as undefined
+      return finish(ctx, name, state, "terminated", lastWord(spoken)) as undefined
     }
-    if (round >= maxRounds) return finish(ctx, state, "rounds", lastWord(spoken)) as undefined
-    const { to, note, answer } = await choose({ said: transcript(ctx), round, members, last: from }, ctx)
+    if (round >= maxRounds) return finish(ctx, name, state, "rounds", lastWord(spoken)) as undefined
+    const { to, note, answer } = await choose({ messages: transcript(ctx), round, members, last: from }, ctx)
     if (answer !== undefined) say(ctx, answer, round)
     if (to === undefined) {
-      return finish(ctx, state, "answered", answer?.text ?? lastWord(spoken)) as undefined
+      return finish(ctx, name, state, "answered", answer?.text ?? lastWord(spoken)) as undefined
     }
     return give(ctx, state, memberOf(name, agents, to).name, note)
   })
   const builder = teamBuilder("group-chat", options, [TEAM])
   const begin = beginNode()
   builder.start(begin).edge(begin, chair)
-  return seat<string>({ builder, members: agents, table: chair }).build() as unknown as Team
+  return seat({ name, builder, members: agents, table: chair })
 }
 
 type Choose = (choosing: Choosing, ctx: Context) => Promise<Choice>
@@ -115,13 +115,13 @@ function byManager(manager: SomeAgent, agents: readonly Member[], otherwise: Sel
   const schema = z.object({
     is_finished: z.boolean().describe("Whether the conversation has what the user asked for."),
     next_speaker: z.enum(names).nullable().describe("Who speaks next; null when it is finished."),
-    instruction: z.string().nullable().describe("What the next speaker is told, if anything."),
+    instruction: z.string().nullable().describe("An instruction for the next speaker, if any."),
     answer: z.string().nullable().describe("The answer for the user, when it is finished."),
   })
   const core = answering(manager, schema)
   const question = `You lead this conversation. Its members:\n${roster(agents)}\n\nDecide who speaks next, or that the conversation is finished. Answer with JSON alone: is_finished, next_speaker, instruction, answer.`
   return async (choosing, ctx) => {
-    const messages = viewOf(manager.name, ctx.state.get(INPUT), ctx.state.get(SAID), question)
+    const messages = viewOf(manager.name, ctx.state.get(INPUT), ctx.state.get(MESSAGES), question)
     let choice: z.infer<typeof schema>
     try {
       choice = (await runAgent(core, { messages }, ctx)) as typeof choice

@@ -43,7 +43,7 @@ describe("hand-offs", () => {
     ])
   })
 
-  test("start where they are told to, and go along the routes there are", async () => {
+  test("start at the configured agent and follow the defined routes", async () => {
     const { model, a, b, c } = cast({ b: [to("c")], c: ["done"] }, ["a", "b", "c"])
     const team = handoff({
       agents: [a, b, c],
@@ -82,7 +82,7 @@ describe("hand-offs", () => {
 })
 
 describe("one that answers without handing over", () => {
-  test("asks the user, who goes on, or ends it with an empty answer", async () => {
+  test("asks the user, who continues it, or ends it with an empty answer", async () => {
     const { model, a } = cast({ a: ["Which one?", "That one it is."] }, ["a"])
     const run = handoff({ agents: [a], to: "customer" }).run("I want one.")
     const [first] = (await run).requests
@@ -106,12 +106,12 @@ describe("one that answers without handing over", () => {
     expect((await run.result).state.team).toMatchObject({ ended: "user" })
   })
 
-  test("goes on by itself as many turns as it may; then the user is asked", async () => {
+  test("continues by itself for its number of turns; then the user is asked", async () => {
     const { model, a } = cast({ a: ["1", "2", "3", "4", "5", "6"] }, ["a"])
     const run = handoff({ agents: [a], autonomous: { turns: 2 } }).run("Go")
     const [request] = (await run).requests
     expect(model.calls).toHaveLength(3)
-    expect(shown(model, 1).at(-1)).toContain("Go on by yourself")
+    expect(shown(model, 1).at(-1)).toContain("Continue by yourself")
     expect(shown(model, 2)).toHaveLength(4)
     await run.respond(request?.id ?? "", "more")
     expect((await run).requests).toHaveLength(1)
@@ -129,7 +129,7 @@ describe("one that answers without handing over", () => {
     expect(state.team).toMatchObject({ ended: "rounds", round: 4 })
   })
 
-  test("a budget that is used up ends it with what was said last; with nothing said, at the limit", async () => {
+  test("an exhausted budget ends it with the last message; without messages, at the limit", async () => {
     const { a } = cast({ a: [{ text: "so far", repeat: true }] }, ["a"])
     const { outputs, state } = await handoff({ agents: [a], autonomous: {}, budget: { modelCalls: 3 } }).run(
       "Go",
@@ -141,7 +141,7 @@ describe("one that answers without handing over", () => {
   })
 })
 
-test("the time a team may take goes on while the user is asked; then what was said last is the answer", async () => {
+test("the team's time limit includes waits for the user; when it ends, the last message is the answer", async () => {
   const { a } = cast({ a: ["Which one?"] }, ["a"])
   const clock = manualClock()
   const run = handoff({ agents: [a], timeout: 60_000 }).run("I want one.", { clock })
@@ -171,7 +171,7 @@ test("processes die anywhere: the conversation ends the same, and no reply is pa
   expect(crashes).toBeGreaterThan(30)
 })
 
-test("a conversation that waits for the user goes on in another process", async () => {
+test("a conversation that waits for the user continues in another process", async () => {
   const store = memoryStore()
   const { model, a } = cast({ a: ["Which?", "Fine."] }, ["a"])
   const team = handoff({ agents: [a] })
@@ -181,4 +181,20 @@ test("a conversation that waits for the user goes on in another process", async 
   await run.respond((await run).requests[0]?.id ?? "", "")
   expect((await run.result).outputs).toEqual(["Fine."])
   expect(model.calls).toHaveLength(2)
+})
+
+test("a conversation in which agents only hand over, or that the user ends unanswered, fails and says so", async () => {
+  const { a, b } = cast({ a: [to("b"), to("b")], b: [to("a"), to("a")] }, ["a", "b"])
+  const { status, error } = await handoff({ agents: [a, b], maxRounds: 3 }).run("Go").result
+  expect(status).toBe("failed")
+  expect(error).toMatchObject({
+    code: "TEAM_NO_ANSWER",
+    message:
+      'Team "handoff" ended after 3 turns without an answer: its rounds were used up, and no member wrote anything.',
+  })
+  const { mute } = cast({ mute: [""] }, ["mute"])
+  const run = handoff({ agents: [mute], name: "desk" }).run("Go")
+  const [request] = (await run).requests
+  await run.respond(request?.id ?? "", "")
+  expect((await run.result).error?.message).toContain("the user ended the conversation")
 })

@@ -1,9 +1,10 @@
 /**
  * Agents that hand the conversation to each other, with a tool `handoff_to_<name>` for each. One that answers without
- * handing over goes on by itself, as many turns as it may; then the user is asked.
+ * handing over continues by itself for the turns it may take; then the user is asked.
  */
-import { handoffTools } from "../../agents/hand-off.ts"
+
 import type { Agent } from "../../agents/index.ts"
+import { handoffTools } from "../../agents/internal.ts"
 import { node } from "../../builder/index.ts"
 import type { Context } from "../../runtime/index.ts"
 import { checkMembers, type Member, teamInvalid } from "./member.ts"
@@ -25,31 +26,31 @@ import {
   teamBuilder,
   type Word,
 } from "./team.ts"
-import { answerText, lastWord, SAID, USER } from "./transcript.ts"
+import { answerText, lastWord, MESSAGES, USER } from "./transcript.ts"
 
 export interface HandoffOptions extends TeamOptions {
   readonly agents: readonly Member[]
-  /** Who has the word first. Default: the first of them. */
+  /** Who speaks first. Default: the first of them. */
   readonly start?: Member | string | undefined
   /** Whom each one can hand over to, by name. Default: to all others. */
   readonly routes?: Readonly<Record<string, readonly string[]>> | undefined
   readonly terminate?: Terminate | undefined
-  /** An agent that answers goes on by itself, so many turns, before the user is asked. Default: the user is asked at once. */
+  /** Turns for which an agent continues by itself before the user is asked. Default: the user is asked at once. */
   readonly autonomous?:
     | { readonly turns?: number | undefined; readonly prompt?: string | undefined }
     | undefined
   /** Turns of all agents together; after the last one the team is done. Default 100. */
   readonly maxRounds?: number | undefined
-  /** Whom the user's questions are for, as your inbox knows people. */
+  /** Who receives the questions to the user, as named in your inbox. */
   readonly to?: string | undefined
 }
 
 const TURNS = 50
 const ROUNDS = 100
-const ON = "Nobody has answered. Go on by yourself: do what is left, hand over, or say that you are done."
+const ON = "There is no answer. Continue by yourself: do what is left, hand over, or say that you are done."
 
 interface HandoffState extends TeamState {
-  /** Turns since somebody else had a word. */
+  /** Turns since another speaker's message. */
   readonly alone?: number | undefined
 }
 
@@ -68,7 +69,7 @@ export function handoff(options: HandoffOptions): Team {
     const state: HandoffState = ctx.state.get(TEAM)
     if (from === undefined) return give(ctx, { ...state, alone: 0 }, first)
     const end = (why: "terminated" | "user" | "rounds") =>
-      finish(ctx, state, why, lastWord(ctx.state.get(SAID))) as undefined
+      finish(ctx, name, state, why, lastWord(ctx.state.get(MESSAGES))) as undefined
     if (await isTerminated(ctx, terminate, state.round)) return end("terminated")
     if (state.round >= maxRounds) return end("rounds")
     if (next !== undefined) return give(ctx, { ...state, alone: 0 }, next)
@@ -76,25 +77,26 @@ export function handoff(options: HandoffOptions): Team {
     if (alone <= turns) return give(ctx, { ...state, alone }, from, autonomous?.prompt ?? ON)
     const answer = await askUser(ctx, from, to)
     if (answer.trim() === "") return end("user")
-    const said = { speaker: USER, text: answer }
-    say(ctx, said, state.round)
-    if (await isTerminated(ctx, terminate, state.round, [said])) return end("terminated")
+    const reply = { speaker: USER, text: answer }
+    say(ctx, reply, state.round)
+    if (await isTerminated(ctx, terminate, state.round, [reply])) return end("terminated")
     return give(ctx, { ...state, alone: 0 }, from)
   })
   const builder = teamBuilder("handoff", options, [TEAM])
   const begin = beginNode()
   builder.start(begin).edge(begin, desk)
-  return seat<string>({
+  return seat({
+    name,
     builder,
     members: agents,
     table: desk,
     handsTo: (one) => routes.get(one.name) ?? [],
-  }).build() as unknown as Team
+  })
 }
 
-/** What the agent said is the question. An empty answer ends the conversation. */
+/** The agent's last message is the question. An empty answer ends the conversation. */
 async function askUser(ctx: Context, speaker: string, to: string | undefined): Promise<string> {
-  const prompt = lastWord(ctx.state.get(SAID)) ?? `${speaker} waits for an answer.`
+  const prompt = lastWord(ctx.state.get(MESSAGES)) ?? `${speaker} waits for an answer.`
   return answerText(await ctx.ask<unknown>({ prompt, data: { speaker }, to }))
 }
 
@@ -111,7 +113,7 @@ function routesOf(team: string, { agents, routes }: HandoffOptions): ReadonlyMap
   )
 }
 
-/** Names are made to fit what providers take, so two may become one. */
+/** Tool names are shortened to what providers accept, so two may collide. */
 function checkToolNames(team: string, others: readonly Member[]): void {
   const taken = new Map<string, string>()
   for (const [i, { name: tool }] of handoffTools(others as readonly Agent[]).entries()) {

@@ -1,12 +1,10 @@
-/** Teams: several agents at one task, as an ordinary workflow that takes a text or a conversation. */
-export { type Aggregate, type ConcurrentOptions, concurrent } from "./concurrent.ts"
+/** Teams: several agents at one task, as an ordinary workflow that takes a string or a conversation. */
 export { type Choosing, type GroupChatOptions, groupChat, type SelectSpeaker } from "./group-chat.ts"
 export { type HandoffOptions, handoff } from "./handoff.ts"
 export type { Finding, ProgressLedger } from "./ledger.ts"
+export type { PlanAnswer } from "./magentic.ts"
 export { type MagenticOptions, magentic } from "./magentic.ts"
-export type { PlanAnswer } from "./magentic-manager.ts"
-export type { Member, SomeAgent } from "./member.ts"
-export { type PersonOptions, person } from "./person.ts"
-export { sequential } from "./sequential.ts"
+export { isTeamsOwn, type Member, type PersonOptions, person, type SomeAgent } from "./member.ts"
+export { type Aggregate, type ConcurrentOptions, concurrent, sequential } from "./single-pass.ts"
 export type { Ended, Team, TeamOptions, TeamState, Terminate } from "./team.ts"
-export type { Said, TeamInput } from "./transcript.ts"
+export type { TeamInput, TeamMessage } from "./transcript.ts"

@@ -1,6 +1,8 @@
 /** What a magentic manager writes down: facts and a plan for the task, and, every round, where the work stands. */
 import { z } from "zod"
-import type { Schema } from "../../runtime/index.ts"
+import { type Channel, type Context, channel, replace, type Schema } from "../../runtime/index.ts"
+import type { TeamState } from "./team.ts"
+import { MESSAGES, type TeamMessage } from "./transcript.ts"
 
 /** Where the work stands, as the manager sees it. */
 export interface ProgressLedger {
@@ -24,7 +26,7 @@ const FIELDS = [
   "instruction_or_question",
 ] as const
 
-/** Findings with their reasons; an answer without one is taken too. Of a request that is satisfied nobody has to go on. */
+/** Findings with their reasons; an answer without one is accepted too. A satisfied request needs no next speaker. */
 export function progressSchema(members: readonly string[]): Schema<ProgressLedger> {
   const found = <T extends z.ZodType>(answer: T) => z.object({ reason: z.string(), answer })
   const shape = z.object({
@@ -34,24 +36,24 @@ export function progressSchema(members: readonly string[]): Schema<ProgressLedge
     next_speaker: found(z.enum(members as [string, ...string[]])),
     instruction_or_question: found(z.string()),
   })
-  const nobody = found(z.string()).catch({ reason: "", answer: "" })
-  const satisfied = shape.extend({ next_speaker: nobody, instruction_or_question: nobody })
+  const optional = found(z.string()).catch({ reason: "", answer: "" })
+  const satisfied = shape.extend({ next_speaker: optional, instruction_or_question: optional })
   const validate = (value: unknown) => {
-    const given = withReasons(value)
-    const { answer } = (given.is_request_satisfied ?? {}) as { answer?: unknown }
-    return (answer === true ? satisfied : shape)["~standard"].validate(given)
+    const ledger = withReasons(value)
+    const { answer } = (ledger.is_request_satisfied ?? {}) as { answer?: unknown }
+    return (answer === true ? satisfied : shape)["~standard"].validate(ledger)
   }
   return { "~standard": { ...shape["~standard"], validate } } as Schema<ProgressLedger>
 }
 
 function withReasons(value: unknown): Readonly<Record<string, unknown>> {
   if (typeof value !== "object" || value === null) return {}
-  const given = value as Readonly<Record<string, unknown>>
-  const entries = FIELDS.filter((field) => field in given).map((field) => {
-    const found = given[field]
+  const fields = value as Readonly<Record<string, unknown>>
+  const entries = FIELDS.filter((field) => field in fields).map((field) => {
+    const found = fields[field]
     const isBare = typeof found === "boolean" || typeof found === "string"
     if (isBare) return [field, { reason: "", answer: found }]
-    // A reason that is missing is no reason to ask again.
+    // A missing reason does not warrant asking again.
     return [field, typeof found === "object" && found !== null ? { reason: "", ...found } : found]
   })
   return Object.fromEntries(entries)
@@ -59,7 +61,7 @@ function withReasons(value: unknown): Readonly<Record<string, unknown>> {
 
 export function factsPrompt(before: string | undefined): string {
   if (before === undefined) {
-    return "Before anybody starts: write down what is known about this request. Four short lists: facts that it states; facts to look up, and where; facts to work out; guesses. No plan yet."
+    return "Before the work starts: write down what is known about this request. Four short lists: facts that it states; facts to look up, and where; facts to work out; guesses. No plan yet."
   }
   return `The work has got stuck and starts over. Bring the list of facts up to date with what has been learned since: correct it, add to it, turn guesses into facts where they were confirmed.\n\nThe list so far:\n${before}`
 }
@@ -88,10 +90,10 @@ export function ledgerText(team: string, facts: string, plan: string): string {
 export function progressPrompt(team: string): string {
   return `The team:\n${team}\n\nWhere does the work stand? Answer with JSON alone, an object with these fields, each { "reason": why, "answer": … }:
 - is_request_satisfied: true when the request is answered in full.
-- is_in_loop: true when the same is said or tried again and again.
+- is_in_loop: true when the team repeats the same statements or attempts.
 - is_progress_being_made: true when the last turns brought the answer nearer.
-- next_speaker: the name of the member who goes on.
-- instruction_or_question: what that member is told or asked, with all it needs to know.`
+- next_speaker: the name of the member who speaks next.
+- instruction_or_question: the instruction or question for that member, with everything it needs to know.`
 }
 
 export function answerPrompt(reason: "answered" | "rounds" | "resets"): string {
@@ -100,4 +102,31 @@ export function answerPrompt(reason: "answered" | "rounds" | "resets"): string {
       ? ""
       : `The work ends here, as it has used up its ${reason}. Say what is missing where something is.\n\n`
   return `${why}Answer the user's request now, from what was found. Speak to the user: nothing about the team or how it worked.`
+}
+
+export interface MagenticState extends TeamState {
+  readonly stalls: number
+  readonly resets: number
+  /** Number of messages when the plan was made: the team works with later ones. */
+  readonly since: number
+  /** The last progress ledger that could be read. */
+  readonly progress?: ProgressLedger | undefined
+}
+
+/** Uses the same state key as every team. */
+export const MAGENTIC: Channel<MagenticState, MagenticState> = channel(
+  "team",
+  replace<MagenticState>({ round: 0, stalls: 0, resets: 0, since: 0 }),
+)
+
+export interface TaskLedger {
+  readonly facts?: string | undefined
+  readonly plan?: string | undefined
+}
+
+export const LEDGER: Channel<TaskLedger, TaskLedger> = channel("ledger", replace<TaskLedger>({}))
+
+/** Messages since the plan was made. */
+export function talkSince(ctx: Context): readonly TeamMessage[] {
+  return ctx.state.get(MESSAGES).slice(ctx.state.get(MAGENTIC).since)
 }

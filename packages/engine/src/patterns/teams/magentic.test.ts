@@ -8,9 +8,9 @@ import { tool } from "../../tools/index.ts"
 import { type MagenticOptions, magentic } from "./index.ts"
 import { cast, teamEvents } from "./team-play.test-support.ts"
 
-/** A progress ledger: what is said of it, or else a round like any other. */
-function ledger(next: string, given: { done?: boolean; loop?: boolean; progress?: boolean } = {}) {
-  const { done = false, loop = false, progress = true } = given
+/** A progress ledger: an ordinary round unless `fields` says otherwise. */
+function ledger(next: string, fields: { done?: boolean; loop?: boolean; progress?: boolean } = {}) {
+  const { done = false, loop = false, progress = true } = fields
   const found = <T>(answer: T) => ({ reason: "because", answer })
   return {
     json: {
@@ -56,7 +56,7 @@ describe("the manager", () => {
     expect(shown(model, 2)[1]).toBe(
       "user: ledger: The team:\n- a: the a\n- b: the b\n\nWhat is known:\nF\n\nThe plan:\nP",
     )
-    // A member sees the request, what others said, and what it is told.
+    // A member sees the request, the messages of others, and its instruction.
     expect(shown(model, 5)).toEqual([
       "user: How much?",
       "user: manager: b, go",
@@ -152,7 +152,7 @@ describe("stalls", () => {
     expect(stalls).toEqual([0, 0, 1, 2, 1, 1, 1])
   })
 
-  test("above the most there may be: facts and plan anew, and the conversation starts over", async () => {
+  test("above the maximum: new facts, a new plan, and the conversation starts over", async () => {
     const four = [stuck.json, stuck.json, stuck.json, stuck.json].map((json) => ({ json }))
     const { model, workflow } = team([
       "F",
@@ -207,19 +207,19 @@ describe("stalls", () => {
   })
 })
 
-test("after the most rounds there is an answer all the same", async () => {
+test("there is an answer even after the maximum number of rounds", async () => {
   const { workflow } = team(["F", "P", ledger("a"), ledger("b"), "so far"], { maxRounds: 2 })
   const { outputs, state } = await workflow.run("Go")
   expect(outputs).toEqual(["so far"])
   expect(state.team).toMatchObject({ ended: "rounds", round: 2 })
 })
 
-test("a budget that is used up ends it with what was said last", async () => {
+test("an exhausted budget ends it with the last message", async () => {
   const { workflow } = team(["F", "P", ledger("b"), ledger("a")], { budget: { modelCalls: 4 } })
   const { outputs, state } = await workflow.run("Go")
   expect(outputs).toEqual(["B"])
   expect(state.team).toMatchObject({ ended: "limit", round: 1 })
-  // What the manager told a member is no answer.
+  // The manager's instruction to a member is not an answer.
   const early = team(["F", "P", ledger("b")], { budget: { modelCalls: 3 } })
   const result = await early.workflow.run("Go").result
   expect(result).toMatchObject({ status: "limit", outputs: [], error: { code: "BUDGET_EXCEEDED" } })
@@ -250,7 +250,7 @@ test("an approved tool of a member runs in the middle of the team", async () => 
   expect(state.said).toContainEqual({ speaker: "payer", text: "It is paid." })
 })
 
-test("a team without members, or whose manager is none or is one of them, is refused", () => {
+test("rejects a team without members, or whose manager is not an agent or is one of the members", () => {
   const { a, manager } = cast({ "*": [] }, ["a", "manager"])
   expect(() => magentic({ manager, agents: [] })).toThrow('Team "magentic": give it at least one agent.')
   expect(() => magentic({ manager: undefined as never, agents: [a] })).toThrow("its manager is an agent.")
@@ -282,7 +282,7 @@ describe("plan review", () => {
     expect(state.ledger).toEqual({ facts: "F", plan: "P3" })
   })
 
-  test("a plan that a person writes without accepting the manager's is told to the manager", async () => {
+  test("a plan that a person writes without accepting the manager's is passed to the manager", async () => {
     const { model, workflow } = team(["F", "P1", "P2", ledger("a", { done: true }), "ok"], {
       planReview: true,
     })
@@ -314,7 +314,7 @@ test("processes die anywhere, with a review, a stall and a reset: it ends the sa
       return JSON.stringify(ledger("a", { progress: isAgain, done: turn > 1 }).json)
     }
     if (last.includes("starts over")) return "F2"
-    if (last.includes("Before anybody starts")) return "F1"
+    if (last.includes("Before the work starts")) return "F1"
     return last.includes("short plan") ? "P" : "the answer"
   })
   const member = (name: string) => agent({ name, model, stream: false })

@@ -1,24 +1,59 @@
 /**
- * A manager and a team. The manager writes down facts and a plan, then, round by round, where the work stands and who goes
- * on. A round without progress, or in a loop, counts as a stall; one with progress takes a stall back. Above the most there
- * may be, the manager starts over, with what was learned and another plan.
+ * A manager and a team. The manager writes facts and a plan, then decides in each round how far the work is and who is next.
+ * A round without progress, or in a loop, is a stall; one with progress takes a stall back. After too many stalls the manager
+ * starts over with what was learned and another plan.
  *
- * G1 the same is asked of the manager in one task each: facts, plan, progress, answer. So each is a checkpoint.
+ * G1 facts, plan, progress and answer are tasks of their own, so each is a checkpoint.
  * G2 a progress ledger that cannot be read, after the manager's repairs, is a stall.
  * G3 there is always an answer: also when rounds or resets are used up.
  */
-import { managerNodes } from "./magentic-manager.ts"
-import { LEDGER, MAGENTIC, talkSince } from "./magentic-state.ts"
-import { checkManager, checkMembers, type Member, roster, type SomeAgent } from "./member.ts"
-import { beginNode, checkCount, seat, type Team, type TeamOptions, teamBuilder } from "./team.ts"
+import { z } from "zod"
+import { type AgentCore, runAgent } from "../../agents/internal.ts"
+import { node } from "../../builder/index.ts"
+import { isSuperstepError } from "../../core/index.ts"
+import type { Context } from "../../runtime/index.ts"
+import {
+  answerPrompt,
+  factsPrompt,
+  LEDGER,
+  ledgerText,
+  MAGENTIC,
+  type MagenticState,
+  type ProgressLedger,
+  planPrompt,
+  progressPrompt,
+  progressSchema,
+  talkSince,
+} from "./ledger.ts"
+import {
+  answering,
+  checkManager,
+  checkMembers,
+  type Member,
+  memberNode,
+  roster,
+  type SomeAgent,
+  type TeamNode,
+} from "./member.ts"
+import {
+  beginNode,
+  checkCount,
+  say,
+  seat,
+  type Team,
+  type TeamOptions,
+  teamBuilder,
+  type Word,
+} from "./team.ts"
+import { INPUT, MESSAGES, type TeamMessage, viewOf } from "./transcript.ts"
 
 export interface MagenticOptions extends TeamOptions {
-  /** Plans, looks after progress, and answers. */
+  /** Plans, tracks progress, and answers. */
   readonly manager: SomeAgent
   readonly agents: readonly Member[]
-  /** Stalls that are let pass; one more, and the manager starts over. Default 3. */
+  /** Stalls that are tolerated; after one more, the manager starts over. Default 3. */
   readonly maxStalls?: number | undefined
-  /** Rounds at the most, over all plans. Default 50. */
+  /** Maximum rounds, over all plans. Default 50. */
   readonly maxRounds?: number | undefined
   /** How often the manager may start over. Default 5. */
   readonly maxResets?: number | undefined
@@ -54,11 +89,188 @@ export function magentic(options: MagenticOptions): Team {
       .switch(review, [{ when: isRefused, to: plan, label: "not accepted" }], progress)
   }
   const others = [facts, answer, progress]
-  return seat<string>({
+  return seat({
+    name,
     builder,
     members: agents,
     table: progress,
     others,
-    said: talkSince,
-  }).build() as unknown as Team
+    visible: talkSince,
+  })
+}
+
+interface Managing {
+  readonly manager: SomeAgent
+  readonly members: readonly string[]
+  /** The members and their descriptions. */
+  readonly team: string
+  readonly maxStalls: number
+  readonly maxRounds: number
+  readonly maxResets: number
+  /** Who reviews plans; undefined: plans are not reviewed. */
+  readonly reviewer: { readonly to?: string | undefined } | undefined
+}
+
+type Why = "answered" | "rounds" | "resets"
+interface Feedback {
+  readonly feedback?: string | undefined
+}
+
+function managerNodes(managing: Managing) {
+  const { manager, team, reviewer } = managing
+  const writer = answering(manager, undefined)
+  const write = async (ctx: Context, visible: readonly TeamMessage[], prompt: string) =>
+    (await ask(writer, ctx, visible, prompt)) as string
+
+  const facts = memberNode(
+    manager,
+    async (_, ctx) => {
+      const before = ctx.state.get(LEDGER)
+      const text = await write(ctx, talk(ctx, team), factsPrompt(before.facts))
+      ctx.state.write(LEDGER, { ...before, facts: text })
+      return {}
+    },
+    "#facts",
+  )
+  const plan = memberNode(
+    manager,
+    async ({ feedback }: Feedback, ctx: Context) => {
+      const { facts: known = "", plan: before } = ctx.state.get(LEDGER)
+      const visible = feedback === undefined ? talk(ctx, team) : []
+      const text = await write(ctx, visible, planPrompt({ team, facts: known, before, feedback }))
+      ctx.state.write(LEDGER, { facts: known, plan: text })
+      ctx.state.write(MAGENTIC, { ...ctx.state.get(MAGENTIC), since: ctx.state.get(MESSAGES).length })
+      ctx.emit("team.plan", {
+        speaker: manager.name,
+        round: ctx.state.get(MAGENTIC).round,
+        facts: known,
+        plan: text,
+      })
+      return {}
+    },
+    "#plan",
+  )
+  const answer = memberNode(
+    manager,
+    async ({ note }: Word, ctx: Context) => {
+      const why = note as Why
+      const text = await write(ctx, talk(ctx, team), answerPrompt(why))
+      const state = ctx.state.get(MAGENTIC)
+      say(ctx, { speaker: manager.name, text }, state.round)
+      ctx.state.write(MAGENTIC, { ...state, ended: why })
+      ctx.emit("team.ended", { reason: why, round: state.round })
+      return text
+    },
+    "#answer",
+  )
+  const review = reviewer === undefined ? undefined : reviewNode(manager.name, reviewer.to)
+  return { facts, plan, review, progress: progressNode(managing), answer }
+}
+
+/** A misspelled field would approve a plan unread. */
+const planAnswer = z.strictObject({
+  approve: z.boolean().describe("Whether the team may follow the plan."),
+  plan: z.string().optional().describe("Another plan to follow instead."),
+  feedback: z.string().optional().describe("What is wrong with it: the manager plans again."),
+})
+
+/** A person's answer to a plan. */
+export type PlanAnswer = z.infer<typeof planAnswer>
+
+function reviewNode(speaker: string, to: string | undefined): TeamNode {
+  return node("#review", async (_, ctx): Promise<Feedback> => {
+    const { facts = "", plan = "" } = ctx.state.get(LEDGER)
+    const data = { speaker, facts, plan }
+    const answer = await ctx.ask({ prompt: `Follow this plan?\n\n${plan}`, data, schema: planAnswer, to })
+    if (!answer.approve) return { feedback: feedbackOf(answer) }
+    if (answer.plan !== undefined) ctx.state.write(LEDGER, { facts, plan: answer.plan })
+    return {}
+  })
+}
+
+function feedbackOf({ feedback, plan }: PlanAnswer): string {
+  const wanted = plan === undefined ? [] : [`A plan that is nearer to what is wanted:\n${plan}`]
+  const reasons = feedback === undefined ? wanted : [feedback, ...wanted]
+  return reasons.length === 0 ? "It is not what is wanted." : reasons.join("\n\n")
+}
+
+function progressNode(managing: Managing): TeamNode {
+  const { manager, members, team, maxStalls, maxRounds, maxResets } = managing
+  const judge = answering(manager, progressSchema(members))
+  const run = async (_: unknown, ctx: Context): Promise<Word> => {
+    const before = ctx.state.get(MAGENTIC)
+    if (before.round >= maxRounds) return end("rounds")
+    const round = before.round + 1
+    const ledger = await judged(judge, ctx, talk(ctx, team), progressPrompt(team))
+    if (ledger !== undefined) ctx.emit("team.progress", { speaker: manager.name, round, ...ledger })
+    const stalls = stallsAfter(before.stalls, ledger)
+    const state: MagenticState = { ...before, round, stalls, ...(ledger && { progress: ledger }) }
+    const keep = (changed: Partial<MagenticState> = {}) => ctx.state.write(MAGENTIC, { ...state, ...changed })
+    if (ledger?.is_request_satisfied.answer) {
+      keep({ stalls: before.stalls })
+      return end("answered")
+    }
+    if (stalls > maxStalls) {
+      if (before.resets >= maxResets) {
+        keep()
+        return end("resets")
+      }
+      keep({ stalls: 0, resets: before.resets + 1 })
+      ctx.emit("team.reset", { speaker: manager.name, round, resets: before.resets + 1 })
+      return { to: "#facts" }
+    }
+    if (ledger === undefined) {
+      keep()
+      return { to: "#progress" }
+    }
+    const next = ledger.next_speaker.answer
+    keep({ speaker: next })
+    say(ctx, { speaker: manager.name, text: ledger.instruction_or_question.answer }, round)
+    return { to: next }
+  }
+  return memberNode(manager, run, "#progress")
+}
+
+function end(why: Why): Word {
+  return { to: "#answer", note: why }
+}
+
+/** Increases on no progress, on a loop, and on an unreadable ledger (G2); decreases otherwise. */
+function stallsAfter(stalls: number, ledger: ProgressLedger | undefined): number {
+  const isStalled = ledger === undefined || ledger.is_in_loop.answer || !ledger.is_progress_being_made.answer
+  return isStalled ? stalls + 1 : Math.max(0, stalls - 1)
+}
+
+async function judged(
+  judge: AgentCore,
+  ctx: Context,
+  visible: readonly TeamMessage[],
+  prompt: string,
+): Promise<ProgressLedger | undefined> {
+  try {
+    return (await ask(judge, ctx, visible, prompt)) as ProgressLedger
+  } catch (error) {
+    if (!isSuperstepError(error) || error.code !== "OUTPUT_INVALID") throw error
+    ctx.log("warn", `"${judge.name}" returned no readable progress ledger; that counts as a stall.`, {
+      reason: error.message,
+    })
+    return undefined
+  }
+}
+
+async function ask(
+  core: AgentCore,
+  ctx: Context,
+  visible: readonly TeamMessage[],
+  prompt: string,
+): Promise<unknown> {
+  const messages = viewOf(core.name, ctx.state.get(INPUT), visible, prompt)
+  return await runAgent(core, { messages }, ctx)
+}
+
+/** What the manager sees when it decides: its ledger, and the messages since the plan. */
+function talk(ctx: Context, team: string): readonly TeamMessage[] {
+  const { facts, plan } = ctx.state.get(LEDGER)
+  if (facts === undefined || plan === undefined) return []
+  return [{ speaker: "ledger", text: ledgerText(team, facts, plan) }, ...talkSince(ctx)]
 }

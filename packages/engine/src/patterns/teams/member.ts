@@ -1,31 +1,37 @@
-/** Who works in a team: agents, and workflows that are used as agents, those that live elsewhere among them. */
-import { type AgentCore, coreOf, makeCore } from "../../agents/agent-core.ts"
-import { runPart } from "../../agents/agent-loop.ts"
-import { toolTable } from "../../agents/agent-tools.ts"
-import { handoffTools } from "../../agents/hand-off.ts"
+/** The members of a team: agents, and workflows used as agents, remote agents included. */
 import { type Agent, isAgent } from "../../agents/index.ts"
-import type { Node, Workflow } from "../../builder/index.ts"
+import { type AgentCore, coreOf, handoffTools, makeCore, runPart, toolTable } from "../../agents/internal.ts"
+import { type Node, node, type Workflow, workflow } from "../../builder/index.ts"
 import { SuperstepError } from "../../core/index.ts"
 import type { Callable, Context, Schema } from "../../runtime/index.ts"
-import { asText, INPUT, inputSaid, type Said, USER, viewOf } from "./transcript.ts"
+import {
+  answerText,
+  asText,
+  INPUT,
+  inputTranscript,
+  type TeamInput,
+  type TeamMessage,
+  USER,
+  viewOf,
+} from "./transcript.ts"
 
 // biome-ignore lint/suspicious/noExplicitAny: a team hands over text and takes any answer, whatever the types say.
 export type SomeAgent = Agent<any, any>
 
-/** An agent; or a workflow that takes a text, which gets the conversation as one. Its last output is its answer. */
+/** An agent, or a workflow that takes the conversation as one string. Its last output is its answer. */
 // biome-ignore lint/suspicious/noExplicitAny: as above.
 export type Member = SomeAgent | Workflow<any, any>
 
-/** Any: a team's wiring is its own, and made here. */
-// biome-ignore lint/suspicious/noExplicitAny: as said above.
+/** Untyped: the team's wiring is internal. */
+// biome-ignore lint/suspicious/noExplicitAny: as above.
 export type TeamNode = Node<any, any>
 
 export interface Turn {
-  /** What the member sees of what was said, the input aside. */
-  readonly said: readonly Said[]
-  /** Told at the end, to this member alone. */
+  /** The messages that the member sees, besides the input. */
+  readonly visible: readonly TeamMessage[]
+  /** A final message that only this member sees. */
   readonly note?: string | undefined
-  /** Whom it can hand the conversation to. */
+  /** The members it can hand the conversation to. */
   readonly others?: readonly Member[] | undefined
 }
 
@@ -37,34 +43,34 @@ export interface Spoken {
 
 /** The member's turn: one agent's part, or one run of its workflow. */
 export async function speak(member: Member, turn: Turn, ctx: Context): Promise<Spoken> {
-  const { said, note, others = [] } = turn
+  const { visible, note, others = [] } = turn
   if (!isAgent(member)) {
-    const told = note === undefined ? [] : [{ speaker: USER, text: note }]
-    const text = asText([...inputSaid(ctx), ...said, ...told])
+    const notes = note === undefined ? [] : [{ speaker: USER, text: note }]
+    const text = asText([...inputTranscript(ctx), ...visible, ...notes])
     const outputs = await ctx.call(member as Callable<string, unknown>, text)
     return { answer: outputs.at(-1) ?? "" }
   }
-  const messages = viewOf(member.name, ctx.state.get(INPUT), said, note)
+  const messages = viewOf(member.name, ctx.state.get(INPUT), visible, note)
   const agents = others as readonly Agent[]
   const core = withHandoffs(withoutThread(coreOf(member as unknown as Agent)), agents)
   const { answer, to } = await runPart(core, { messages }, ctx, new Set(agents))
   return { answer, to: to?.name }
 }
 
-/** The team keeps the conversation: the agent's own, where it has one, is left alone. */
+/** The team keeps the conversation, so the agent's own thread is not used. */
 function withoutThread(core: AgentCore): AgentCore {
   if (core.options.messages === undefined) return core
   return { ...core, options: { ...core.options, messages: undefined } }
 }
 
-/** Those it has already are not given twice. */
+/** Adds hand-off tools that the agent does not have. */
 function withHandoffs(core: AgentCore, others: readonly Agent[]): AgentCore {
   if (others.length === 0) return core
   const more = handoffTools(others)
   return {
     ...core,
-    async tools(ctx) {
-      const { byName, instructions } = await core.tools(ctx)
+    async tools(ctx, input) {
+      const { byName, instructions } = await core.tools(ctx, input)
       const added = more.filter(({ name }) => !byName.has(name))
       return toolTable(core.name, [...byName.values(), ...added], instructions)
     },
@@ -77,7 +83,7 @@ export function answering(agent: SomeAgent, output: Schema | undefined): AgentCo
   return makeCore({ ...options, messages: undefined }, output)
 }
 
-/** A node of the team, with the policies that the agent brings along. */
+/** A node of the team, with the agent's policies. */
 export function memberNode(
   member: Member,
   run: (message: never, ctx: Context) => unknown,
@@ -95,7 +101,7 @@ export function teamInvalid(team: string, reason: string): SuperstepError {
   return new SuperstepError("TEAM_INVALID", `Team "${team}": ${reason}`)
 }
 
-/** At least one, each under a name of its own, and none that the team needs itself. */
+/** Requires at least one member, each with a unique name that is not reserved. */
 export function checkMembers(team: string, members: readonly Member[], isOnce = true): void {
   if (!Array.isArray(members) || members.length === 0) throw teamInvalid(team, "give it at least one agent.")
   const names = new Set<string>()
@@ -115,12 +121,12 @@ export function checkMembers(team: string, members: readonly Member[], isOnce = 
   }
 }
 
-/** A name that means something else in a team. */
+/** Whether the team reserves the name. */
 export function isTeamsOwn(name: string): boolean {
   return name === USER || name.startsWith("#")
 }
 
-/** An agent that is no member. */
+/** Requires an agent that is not a member. */
 export function checkManager(team: string, manager: SomeAgent, members: readonly Member[]): void {
   if (!isAgent(manager)) throw teamInvalid(team, "its manager is an agent.")
   checkMembers(team, [manager])
@@ -129,9 +135,26 @@ export function checkManager(team: string, manager: SomeAgent, members: readonly
   throw teamInvalid(team, text)
 }
 
-/** Who is who, for those who choose. */
+/** The members and their descriptions, for a prompt. */
 export function roster(members: readonly Member[]): string {
   return members
     .map(({ name, description }) => `- ${name}${description === undefined ? "" : `: ${description}`}`)
     .join("\n")
+}
+
+export interface PersonOptions {
+  readonly name: string
+  /** Other members use it to decide whether to ask this person. */
+  readonly description?: string | undefined
+  /** Who receives the question, as named in your inbox. Default: the name. */
+  readonly to?: string | undefined
+}
+
+/** A person as a member: asked when it is their turn. Their answer becomes their message. */
+export function person({ name, description, to = name }: PersonOptions): Workflow<TeamInput, string> {
+  const ask = node("ask", async (input: TeamInput, ctx) => {
+    const prompt = typeof input === "string" ? input : JSON.stringify(input.messages)
+    return answerText(await ctx.ask<unknown>({ prompt, to }))
+  })
+  return workflow(name, { description }).start(ask).build()
 }

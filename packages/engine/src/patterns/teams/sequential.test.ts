@@ -7,7 +7,7 @@ import { scriptedModel } from "../../models/index.ts"
 import { concurrent, sequential } from "./index.ts"
 import { cast, teamEvents } from "./team-play.test-support.ts"
 
-test("each one sees all that was said before, under the speakers' names; the last answer is the team's", async () => {
+test("each member sees all earlier messages under the speakers' names; the last answer is the team's", async () => {
   const { model, writer, critic } = cast({ writer: ["draft", "final"], critic: ["too short"] }, [
     "writer",
     "critic",
@@ -79,7 +79,7 @@ test("a team is a member of another team", async () => {
   expect(state.said).toMatchObject([{ speaker: "inner" }, { speaker: "c" }])
 })
 
-test("concurrent: all at the same time, with the input alone; by default what each one said, in order", async () => {
+test("concurrent: all members run at the same time and see only the input; the default result is their messages, in order", async () => {
   const { model, a, b } = cast({ a: ["A"], b: ["B"] }, ["a", "b"])
   const { outputs } = await concurrent([b, a]).run("Go")
   expect(outputs).toEqual([
@@ -113,7 +113,7 @@ test("concurrent: a member that fails ends the team, or is left out", async () =
   expect((await alone.run("Go").result).error?.code).toBe("TEAM_FAILED")
 })
 
-test("a team without members, or with two of one name, is refused", () => {
+test("rejects a team without members, or with two of the same name", () => {
   const { a, user } = cast({ "*": [] }, ["a", "user"])
   expect(() => sequential([])).toThrow('Team "sequential": give it at least one agent.')
   expect(() => concurrent([a, a])).toThrow('two members are called "a"')

@@ -1,7 +1,6 @@
 /**
- * What teams have in common. Most of them go round a table: a node in the middle gives the word to one member, which has
- * its turn in a task of its own and gives the word back. So every turn is a checkpoint, and who comes next is decided in
- * one place.
+ * What teams have in common. In most of them a node in the middle, the table, gives each turn to one member. The turn is a
+ * task of its own, so it is a checkpoint, and one place decides who is next.
  */
 import { type LimitNotice, node, type Workflow, type WorkflowBuilder, workflow } from "../../builder/index.ts"
 import { type Budget, SuperstepError } from "../../core/index.ts"
@@ -11,10 +10,10 @@ import {
   INPUT,
   keepInput,
   lastWord,
-  SAID,
-  type Said,
-  saidBy,
+  MESSAGES,
+  messageBy,
   type TeamInput,
+  type TeamMessage,
   transcript,
 } from "./transcript.ts"
 
@@ -22,21 +21,21 @@ export interface TeamOptions {
   /** The workflow's name. Default: what kind of team it is. */
   readonly name?: string | undefined
   readonly description?: string | undefined
-  /** The most that a run may use, and milliseconds it may take, people's time included, unless it is given its own. */
+  /** The run's budget, and its time limit in milliseconds, which includes waits for people. A run can set its own. */
   readonly budget?: Budget | undefined
   readonly timeout?: number | undefined
 }
 
-/** Ends the conversation when it holds; asked after every turn. */
-export type Terminate = (said: readonly Said[], round: number) => boolean | Promise<boolean>
+/** Ends the conversation when it returns true; called after every turn. */
+export type Terminate = (messages: readonly TeamMessage[], round: number) => boolean | Promise<boolean>
 
-/** Where the team is: in the run's state under `team`. */
+/** The team's progress, in the run's state under `team`. */
 export interface TeamState {
   /** Turns so far. */
   readonly round: number
-  /** Who has the word, or had it last. */
+  /** The current or last speaker. */
   readonly speaker?: string | undefined
-  /** Why it is over. */
+  /** Why the conversation ended. */
   readonly ended?: Ended | undefined
 }
 
@@ -50,7 +49,7 @@ export interface Word {
   readonly note?: string | undefined
 }
 
-/** Back to the table; undefined fields where the team begins. */
+/** Back to the table; the fields are undefined at the start. */
 export interface Back {
   readonly from?: string | undefined
   /** The member it handed over to. */
@@ -67,10 +66,10 @@ export function teamBuilder(
 ): WorkflowBuilder {
   const { name = kind, description, budget, timeout } = options
   const limits = { supersteps: SUPERSTEPS }
-  return workflow(name, { description, budget, timeout, limits, state: [INPUT, SAID, ...state] })
+  return workflow(name, { description, budget, timeout, limits, state: [INPUT, MESSAGES, ...state] })
 }
 
-/** Takes the input down. */
+/** Records the input. */
 export function beginNode(): TeamNode {
   return node("#begin", (input: TeamInput, ctx): Back => {
     keepInput(input, ctx)
@@ -79,27 +78,29 @@ export function beginNode(): TeamNode {
 }
 
 export interface Table {
+  /** The team's name. */
+  readonly name: string
   readonly builder: WorkflowBuilder
   readonly members: readonly Member[]
   /** The node in the middle. */
   readonly table: TeamNode
-  /** Other nodes that it can go to. */
+  /** Other nodes that the table can route to. */
   readonly others?: readonly TeamNode[] | undefined
-  /** What a member sees when it has the word. Default: all that was said. */
-  readonly said?: ((ctx: Context) => readonly Said[]) | undefined
-  /** Whom a member can hand over to. */
+  /** The messages that a member sees in its turn. Default: all. */
+  readonly visible?: ((ctx: Context) => readonly TeamMessage[]) | undefined
+  /** The members that a member can hand over to. */
   readonly handsTo?: ((member: Member) => readonly Member[]) | undefined
 }
 
-/** Wires the table with its members. The start is the caller's. */
-export function seat<Out>({ builder, members, table, others = [], said, handsTo }: Table) {
+/** Wires the table with its members. The caller adds the start. */
+export function seat({ name, builder, members, table, others = [], visible, handsTo }: Table): Team {
   const seats = members.map((member) =>
     memberNode(member, async ({ note }: Word, ctx: Context): Promise<Back> => {
       const { round } = ctx.state.get(TEAM)
       ctx.emit("team.turn", { speaker: member.name, round })
-      const seen = said === undefined ? ctx.state.get(SAID) : said(ctx)
-      const { answer, to } = await speak(member, { said: seen, note, others: handsTo?.(member) }, ctx)
-      say(ctx, saidBy(member.name, answer), round)
+      const seen = visible === undefined ? ctx.state.get(MESSAGES) : visible(ctx)
+      const { answer, to } = await speak(member, { visible: seen, note, others: handsTo?.(member) }, ctx)
+      say(ctx, messageBy(member.name, answer), round)
       if (to !== undefined) ctx.emit("team.handoff", { speaker: member.name, to, round })
       return to === undefined ? { from: member.name } : { from: member.name, to }
     }),
@@ -111,33 +112,52 @@ export function seat<Out>({ builder, members, table, others = [], said, handsTo 
   for (const one of seats) builder.edge(one, table)
   const names = new Set(members.map((one) => one.name))
   const limit = node("#limit", ({ code, message }: LimitNotice, ctx) => {
-    // What a manager tells a member is no answer.
-    const answer = lastWord(ctx.state.get(SAID).filter(({ speaker }) => names.has(speaker)))
+    // A manager's instruction to a member is not an answer.
+    const answer = lastWord(ctx.state.get(MESSAGES).filter(({ speaker }) => names.has(speaker)))
     if (answer === undefined) throw new SuperstepError(code, message, { limit: true, retryable: false })
-    finish(ctx, ctx.state.get(TEAM), "limit", answer)
+    finish(ctx, name, ctx.state.get(TEAM), "limit", answer)
   })
-  return builder.onLimit(limit) as unknown as WorkflowBuilder<TeamInput, Out, never>
+  return builder.onLimit(limit).build() as unknown as Team
 }
 
 function isWord(message: unknown): boolean {
   return typeof message === "object" && message !== null && "to" in message
 }
 
-/** Takes down what was said. One who hands over without a word has said nothing. */
-export function say(ctx: Context, said: Said, round: number): void {
-  if (said.text === "") return
-  ctx.state.write(SAID, [said])
-  ctx.emit("team.message", { speaker: said.speaker, round, text: said.text })
+/** Records a message, unless it is empty: a member may hand over without one. */
+export function say(ctx: Context, message: TeamMessage, round: number): void {
+  if (message.text === "") return
+  ctx.state.write(MESSAGES, [message])
+  ctx.emit("team.message", { speaker: message.speaker, round, text: message.text })
 }
 
-/** The team is done; its answer is the output. */
-export function finish(ctx: Context, state: TeamState, ended: Ended, answer: string | undefined): void {
+/** The team is done; its answer is the output. One without an answer fails: nobody takes it for a team that did its work. */
+export function finish(
+  ctx: Context,
+  team: string,
+  state: TeamState,
+  ended: Exclude<Ended, "resets">,
+  answer: string | undefined,
+): void {
   ctx.state.write(TEAM, { ...state, ended })
   ctx.emit("team.ended", { reason: ended, round: state.round })
-  if (answer !== undefined) ctx.output(answer)
+  if (answer === undefined) {
+    const turns = state.round === 1 ? "1 turn" : `${state.round} turns`
+    const text = `Team "${team}" ended after ${turns} without an answer: ${WHY[ended]}, and no member wrote anything.`
+    throw new SuperstepError("TEAM_NO_ANSWER", text, { retryable: false })
+  }
+  ctx.output(answer)
 }
 
-/** Gives the word to a member. */
+const WHY: Readonly<Record<Exclude<Ended, "resets">, string>> = {
+  answered: "nobody was chosen to speak next",
+  terminated: "terminate returned true",
+  user: "the user ended the conversation",
+  rounds: "its rounds were used up",
+  limit: "a limit was reached",
+}
+
+/** Gives the next turn to a member. */
 export function give<S extends TeamState>(ctx: Context, state: S, to: string, note?: string): Word {
   ctx.state.write(TEAM, { ...state, round: state.round + 1, speaker: to })
   return note === undefined ? { to } : { to, note }
@@ -147,12 +167,12 @@ export async function isTerminated(
   ctx: Context,
   terminate: Terminate | undefined,
   round: number,
-  more: readonly Said[] = [],
+  more: readonly TeamMessage[] = [],
 ): Promise<boolean> {
   return terminate !== undefined && (await terminate([...transcript(ctx), ...more], round))
 }
 
-/** A whole number from 1 on, or from 0. */
+/** Requires a whole number of at least `least`. */
 export function checkCount(team: string, option: string, value: number | undefined, least = 1): void {
   if (value === undefined || (Number.isSafeInteger(value) && value >= least)) return
   throw teamInvalid(team, `${option} is a whole number of at least ${least}, not ${String(value)}.`)

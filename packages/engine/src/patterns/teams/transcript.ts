@@ -1,17 +1,17 @@
 /**
- * What was said in a team, kept once in the run's state, and shown to each member from its own point of view: what it said
- * itself is its own, what others said comes under their names.
+ * The messages of a team, kept once in the run's state. Each member sees its own messages as its own, and those of others
+ * under their names.
  */
-import { inputMessages, userText } from "../../agents/conversation.ts"
+import { inputMessages, userText } from "../../agents/internal.ts"
 import type { Json } from "../../core/index.ts"
 import type { Message } from "../../models/index.ts"
-import { messageText } from "../../models/prompt-text.ts"
+import { messageText } from "../../models/internal.ts"
 import { append, type Context, channel, replace } from "../../runtime/index.ts"
 
-/** A text, or a conversation that is there already. */
+/** A string, or an existing conversation. */
 export type TeamInput = string | { readonly messages: readonly unknown[] }
 
-export interface Said {
+export interface TeamMessage {
   /** The member's name; `user` for the person whom the team works for. */
   readonly speaker: string
   readonly text: string
@@ -21,31 +21,32 @@ export interface Said {
 
 export const USER = "user"
 
-export const INPUT = channel("input", replace<readonly Message[]>([]))
-export const SAID = channel("said", append<Said>())
+// The model's types allow binary data in a message; here it is base64 text, and anything else is refused when written.
+export const INPUT = channel<readonly Message[], readonly Message[]>("input", replace([]) as never)
+export const MESSAGES = channel("said", append<TeamMessage>())
 
 export function keepInput(input: unknown, ctx: Context): void {
   ctx.state.write(INPUT, inputMessages(input))
 }
 
-export function saidBy(speaker: string, answer: unknown): Said {
+export function messageBy(speaker: string, answer: unknown): TeamMessage {
   if (typeof answer === "string") return { speaker, text: answer }
   const data = (answer ?? null) as Json
   return { speaker, text: JSON.stringify(data), data }
 }
 
-/** What a person answered. */
+/** A person's answer as text. */
 export function answerText(answer: unknown): string {
   if (typeof answer === "string") return answer
   return answer === null || answer === undefined ? "" : JSON.stringify(answer)
 }
 
-/** From the input on. */
-export function transcript(ctx: Context): readonly Said[] {
-  return [...inputSaid(ctx), ...ctx.state.get(SAID)]
+/** The whole conversation, including the input. */
+export function transcript(ctx: Context): readonly TeamMessage[] {
+  return [...inputTranscript(ctx), ...ctx.state.get(MESSAGES)]
 }
 
-export function inputSaid(ctx: Context): readonly Said[] {
+export function inputTranscript(ctx: Context): readonly TeamMessage[] {
   return ctx.state.get(INPUT).flatMap((message) => {
     const { role } = message
     if (role !== "user" && role !== "assistant") return []
@@ -54,34 +55,34 @@ export function inputSaid(ctx: Context): readonly Said[] {
 }
 
 /**
- * The conversation as a member's model sees it, with what only this member is told at its end. The last word is never its
- * own: a model would go on with its sentence.
+ * The conversation as a member's model sees it, with a note for this member alone at its end. The last message is never its
+ * own: a model would continue its sentence.
  */
 export function viewOf(
   member: string,
   input: readonly Message[],
-  said: readonly Said[],
+  visible: readonly TeamMessage[],
   note?: string,
 ): Message[] {
-  const messages = [...input, ...said.map((one) => asMessage(one, member))]
+  const messages = [...input, ...visible.map((one) => asMessage(one, member))]
   const last = messages.at(-1)
-  const ending = note ?? (last === undefined || last.role === "assistant" ? "Go on." : undefined)
+  const ending = note ?? (last === undefined || last.role === "assistant" ? "Continue." : undefined)
   return ending === undefined ? messages : [...messages, userText(ending)]
 }
 
-function asMessage({ speaker, text }: Said, member: string): Message {
+function asMessage({ speaker, text }: TeamMessage, member: string): Message {
   if (speaker === member) return { role: "assistant", content: [{ type: "text", text }] }
   return userText(speaker === USER ? text : `${speaker}: ${text}`)
 }
 
-/** The same for those who take one text. */
-export function asText(said: readonly Said[]): string {
-  const [only] = said
-  if (said.length === 1 && only !== undefined) return only.text
-  return said.map(({ speaker, text }) => `${speaker}: ${text}`).join("\n\n")
+/** The conversation as one string, for members that take a string. */
+export function asText(messages: readonly TeamMessage[]): string {
+  const [only] = messages
+  if (messages.length === 1 && only !== undefined) return only.text
+  return messages.map(({ speaker, text }) => `${speaker}: ${text}`).join("\n\n")
 }
 
-/** What a member of the team said last. */
-export function lastWord(said: readonly Said[]): string | undefined {
-  return said.findLast(({ speaker }) => speaker !== USER)?.text
+/** The last message of a member. */
+export function lastWord(messages: readonly TeamMessage[]): string | undefined {
+  return messages.findLast(({ speaker }) => speaker !== USER)?.text
 }

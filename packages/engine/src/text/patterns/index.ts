@@ -1,4 +1,4 @@
-/** Regular expressions that take linear time: for patterns of definitions, of schemas and of strangers. */
-export { compilePattern, type Pattern } from "./pattern-program.ts"
+/** Regular expressions that take linear time: for patterns from definitions, schemas and models. */
+export { compilePattern, isFound, type Pattern } from "./pattern-program.ts"
 export { PatternError } from "./pattern-reader.ts"
-export { isFound } from "./pattern-search.ts"
+export { patternSamples } from "./pattern-sample.ts"

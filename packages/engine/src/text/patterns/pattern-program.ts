@@ -1,18 +1,34 @@
-/** A pattern as a small program. Running it takes time in proportion to the text, whatever the pattern is. */
-import { type CharacterNode, PatternError, type PatternNode, PatternReader } from "./pattern-reader.ts"
+/**
+ * Compiles a pattern to a small program, and runs it over a string: all states at once, one character after the other,
+ * without backtracking. The time is proportional to the length of the string, whatever the pattern is.
+ */
+import {
+  type CharacterNode,
+  isWord,
+  PatternError,
+  type PatternNode,
+  PatternReader,
+} from "./pattern-reader.ts"
 
-export type Instruction =
-  | CharacterNode
-  | { readonly kind: "split"; readonly first: number; readonly second: number }
-  | { readonly kind: "start" | "end" | "boundary" | "inside" | "match" }
+type Assertion = "start" | "end" | "boundary" | "inside"
+/** `next` is the index of the instruction to continue with. */
+type CharacterInstruction = CharacterNode & { readonly next: number }
+type Instruction =
+  | CharacterInstruction
+  | { readonly kind: Assertion; readonly next: number }
+  | { readonly kind: "split"; readonly next: readonly number[] }
+  | { readonly kind: "match" }
 
-export type Program = readonly Instruction[]
+interface Program {
+  readonly instructions: readonly Instruction[]
+  readonly start: number
+}
 
 export interface Pattern {
   readonly program: Program
-  /** What must hold at the start of the text, or must not. */
+  /** What must match at the start of the string, or must not. */
   readonly conditions: readonly { readonly program: Program; readonly isNegated: boolean }[]
-  /** Instructions in all. */
+  /** Number of all instructions. */
   readonly size: number
 }
 
@@ -26,81 +42,119 @@ export interface PatternLimits {
 /** Throws `PatternError`. */
 export function compilePattern(source: string, limits: PatternLimits): Pattern {
   if (source.length > limits.length) throw new PatternError(`it is longer than ${limits.length} characters`)
-  const { node, conditions: read } = new PatternReader(source).read()
-  const program = programOf(node, limits)
-  const conditions = read.map(({ node: one, isNegated }) => ({ program: programOf(one, limits), isNegated }))
-  return {
-    program,
-    conditions,
-    size: conditions.reduce((sum, one) => sum + one.program.length, program.length),
+  const read = new PatternReader(source).read()
+  const program = compile(read.node, limits.instructions)
+  const conditions = read.conditions.map(({ node, isNegated }) => ({
+    program: compile(node, limits.instructions),
+    isNegated,
+  }))
+  const size = [program, ...conditions.map((one) => one.program)].reduce(
+    (sum, { instructions }) => sum + instructions.length,
+    0,
+  )
+  return { program, conditions, size }
+}
+
+/** Each part is compiled with the index of what comes after it, so from the end to the start. */
+function compile(pattern: PatternNode, maxInstructions: number): Program {
+  const instructions: Instruction[] = [{ kind: "match" }]
+
+  const add = (instruction: Instruction): number => {
+    if (instructions.length < maxInstructions) return instructions.push(instruction) - 1
+    throw new PatternError(
+      `it is too large: it has more than ${maxInstructions} states. Use fewer or smaller {n,m}`,
+    )
+  }
+
+  const before = (next: number, node: PatternNode): number => {
+    if (node.kind === "sequence") return node.nodes.reduceRight(before, next)
+    if (node.kind === "either")
+      return add({ kind: "split", next: node.nodes.map((one) => before(next, one)) })
+    if (node.kind !== "repeat") return add({ ...node, next })
+    let start = next
+    if (node.max === Number.POSITIVE_INFINITY) {
+      const targets = [next]
+      start = add({ kind: "split", next: targets })
+      targets.push(before(start, node.node))
+    } else {
+      for (let i = node.min; i < node.max; i++) {
+        start = add({ kind: "split", next: [before(start, node.node), next] })
+      }
+    }
+    for (let i = 0; i < node.min; i++) {
+      const repeated = before(start, node.node)
+      // An empty pattern adds nothing however often: `(((){9999}){9999}){9999}` would take days.
+      if (repeated === start) break
+      start = repeated
+    }
+    return start
+  }
+
+  const start = before(0, pattern)
+  return { instructions, start }
+}
+
+/**
+ * Whether the pattern is found anywhere in the string. `spend` is called for every character with the number of states tried
+ * there; it stops the search by throwing.
+ */
+export function isFound(
+  { program, conditions }: Pattern,
+  text: string,
+  spend: (tries: number) => void,
+): boolean {
+  const holds = conditions.every((one) => search(text, one.program, spend) !== one.isNegated)
+  return holds && search(text, program, spend)
+}
+
+function search(text: string, { instructions, start }: Program, spend: (tries: number) => void): boolean {
+  /** The position at which a state was last reached: it is followed once there. */
+  const reachedAt = new Int32Array(instructions.length).fill(-1)
+  const pending: number[] = []
+  let states: number[] = []
+  let isMatch = false
+  let tries = 0
+
+  /** Adds a state and all states that follow it without a character. */
+  const reach = (first: number, at: number) => {
+    pending.push(first)
+    for (let state = pending.pop(); state !== undefined; state = pending.pop()) {
+      if (reachedAt[state] === at) continue
+      reachedAt[state] = at
+      tries++
+      const instruction = instructions[state] as Instruction
+      if (instruction.kind === "match") isMatch = true
+      else if (instruction.kind === "character") states.push(state)
+      else if (instruction.kind === "split") for (const one of instruction.next) pending.push(one)
+      else if (holdsAt(instruction.kind, text, at)) pending.push(instruction.next)
+    }
+  }
+
+  // A pattern that starts with ^ and has no state left cannot start again later.
+  const isAnchored = instructions[start]?.kind === "start"
+  for (let at = 0; ; ) {
+    reach(start, at)
+    if (isMatch) return true
+    if (at >= text.length) return false
+    const code = text.codePointAt(at) as number
+    at += code > 0xffff ? 2 : 1
+    const current = states
+    states = []
+    for (const state of current) {
+      const { cost, accepts, next } = instructions[state] as CharacterInstruction
+      tries += cost
+      if (accepts(code)) reach(next, at)
+    }
+    spend(1 + tries)
+    tries = 0
+    if (isAnchored && states.length === 0) return isMatch
   }
 }
 
-function programOf(node: PatternNode, { instructions: most }: PatternLimits): Program {
-  const emitter = new Emitter(most)
-  emitter.emit(node)
-  emitter.push({ kind: "match" })
-  return emitter.program
-}
-
-class Emitter {
-  readonly program: Instruction[] = []
-  readonly #most: number
-
-  constructor(most: number) {
-    this.#most = most
-  }
-
-  push(instruction: Instruction): number {
-    if (this.program.length >= this.#most) {
-      throw new PatternError(
-        `it is too large: it has more than ${this.#most} states. Use fewer or smaller {n,m}`,
-      )
-    }
-    return this.program.push(instruction) - 1
-  }
-
-  emit(node: PatternNode): void {
-    if (node.kind === "sequence") for (const part of node.nodes) this.emit(part)
-    else if (node.kind === "either") this.#either(node.nodes)
-    else if (node.kind === "repeat") this.#repeat(node)
-    else this.push(node)
-  }
-
-  #either(nodes: readonly PatternNode[]): void {
-    const { program } = this
-    const jumps: number[] = []
-    nodes.forEach((node, i) => {
-      const isLast = i === nodes.length - 1
-      const split = isLast ? -1 : this.push({ kind: "match" })
-      this.emit(node)
-      if (isLast) return
-      jumps.push(this.push({ kind: "match" }))
-      program[split] = { kind: "split", first: split + 1, second: program.length }
-    })
-    for (const jump of jumps) program[jump] = { kind: "split", first: program.length, second: program.length }
-  }
-
-  #repeat({ node, least, most }: Extract<PatternNode, { kind: "repeat" }>): void {
-    const { program } = this
-    const start = program.length
-    for (let i = 0; i < least; i++) {
-      this.emit(node)
-      // An empty pattern emits nothing however often: `(((){9999}){9999}){9999}` would take days.
-      if (program.length === start) break
-    }
-    if (most === Number.POSITIVE_INFINITY) {
-      const split = this.push({ kind: "match" })
-      this.emit(node)
-      const back = this.push({ kind: "split", first: split, second: split })
-      program[split] = { kind: "split", first: split + 1, second: back + 1 }
-      return
-    }
-    const splits: number[] = []
-    for (let i = least; i < most; i++) {
-      splits.push(this.push({ kind: "match" }))
-      this.emit(node)
-    }
-    for (const split of splits) program[split] = { kind: "split", first: split + 1, second: program.length }
-  }
+function holdsAt(assertion: Assertion, text: string, at: number): boolean {
+  if (assertion === "start") return at === 0
+  if (assertion === "end") return at === text.length
+  // Outside of the string, charCodeAt is NaN.
+  const isBoundary = isWord(text.charCodeAt(at - 1)) !== isWord(text.charCodeAt(at))
+  return isBoundary === (assertion === "boundary")
 }

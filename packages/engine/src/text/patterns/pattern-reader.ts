@@ -1,12 +1,14 @@
 /**
- * Reads regular expressions that can be matched in linear time: text, `.`, `[a-z]`, `\d \w \s \b \p{L} \u00e9`, `( )`,
- * `(?: )`, `(?<name> )`, `|`, `* + ? {n,m}` (lazy or not makes no difference to whether a text matches), `^ $`, `(?i)` at the
+ * Parses regular expressions that can be matched in linear time: characters, `.`, `[a-z]`, `\d \w \s \b \p{L} \u00e9`, `( )`,
+ * `(?: )`, `(?<name> )`, `|`, `* + ? {n,m}` (lazy or not makes no difference to whether a string matches), `^ $`, `(?i)` at the
  * start, and look-ahead directly after a leading `^`, as in `^(?=.*\d)(?!.*\s).{8,}$`. They mean what they mean in
  * ECMAScript with the flag `u`. Refused: other look-around and back-references, which have no linear algorithm.
  */
+type Accepts = (code: number) => boolean
+
 export interface CharacterNode {
   readonly kind: "character"
-  readonly accepts: (code: number) => boolean
+  readonly accepts: Accepts
   /** How many tests `accepts` makes. */
   readonly cost: number
 }
@@ -16,16 +18,11 @@ export type PatternNode =
   | { readonly kind: "start" | "end" | "boundary" | "inside" }
   | { readonly kind: "sequence"; readonly nodes: readonly PatternNode[] }
   | { readonly kind: "either"; readonly nodes: readonly PatternNode[] }
-  | {
-      readonly kind: "repeat"
-      readonly node: PatternNode
-      readonly least: number
-      readonly most: number
-    }
+  | { readonly kind: "repeat"; readonly node: PatternNode; readonly min: number; readonly max: number }
 
 export interface ReadPattern {
   readonly node: PatternNode
-  /** Look-ahead at the start of the text: each must match there, or must not. */
+  /** Look-ahead at the start of the string: each must match there, or must not. */
   readonly conditions: readonly { readonly node: PatternNode; readonly isNegated: boolean }[]
 }
 
@@ -34,86 +31,67 @@ export class PatternError extends Error {}
 
 const MAX_NESTING = 64
 
-const NOTHING: PatternNode = { kind: "sequence", nodes: [] }
 const START: PatternNode = { kind: "start" }
-const character = (accepts: (code: number) => boolean, cost = 1): PatternNode => ({
-  kind: "character",
-  accepts,
-  cost,
-})
-const isDigit = (code: number) => code >= 48 && code <= 57
-export const isWord = (code: number): boolean =>
+const character = (accepts: Accepts, cost = 1): PatternNode => ({ kind: "character", accepts, cost })
+
+const isDigit: Accepts = (code) => code >= 48 && code <= 57
+export const isWord: Accepts = (code) =>
   isDigit(code) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122) || code === 95
-const isSpace = (code: number) => /\s/.test(String.fromCodePoint(code))
-const SETS: Readonly<Record<string, (code: number) => boolean>> = {
+const SETS: Readonly<Record<string, Accepts>> = {
   d: isDigit,
   D: (code) => !isDigit(code),
   w: isWord,
   W: (code) => !isWord(code),
-  s: isSpace,
-  S: (code) => !isSpace(code),
 }
-const CONTROLS: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", f: "\f", v: "\v" }
 
-const MAX_NAME = 64
-const CODE_POINT =
-  /^(?:([dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\{([0-9a-fA-F]{1,6})\}|([0-9a-fA-F]{4}))/
-
-function propertyTest(name: string): RegExp | undefined {
-  try {
-    return new RegExp(`^\\p${name}$`, "u")
-  } catch {
-    return undefined
-  }
+const TIMES = /([*+?])|\{(\d{1,4})(,?)(\d{0,4})\}/y
+const UNBOUNDED = Number.POSITIVE_INFINITY
+const SIGNS: Readonly<Record<string, { min: number; max: number }>> = {
+  "*": { min: 0, max: UNBOUNDED },
+  "+": { min: 1, max: UNBOUNDED },
+  "?": { min: 0, max: 1 },
 }
+
+/** After a backslash: a set of characters. */
+const SET_ESCAPE = /[dDwWsS]|[pP]\{\w{1,62}(?:=\w{1,62})?\}/y
+/** After a backslash: a surrogate pair, `\u{1f375}`, `\u00e9` or `\x41`, `\cA`, `\0`, `\n`, or the character itself. */
+const ESCAPE =
+  /u([dD][89abAB][\da-fA-F]{2})\\u([dD][c-fC-F][\da-fA-F]{2})|u\{([\da-fA-F]{1,6})\}|(?:u([\da-fA-F]{4})|x([\da-fA-F]{2}))|c([A-Za-z])|(0)(?!\d)|([nrtfv])|([^A-Za-z0-9])/uy
+const CONTROLS: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, f: 12, v: 11 }
 
 export class PatternReader {
-  readonly #characters: readonly string[]
+  readonly #source: string
   readonly #ignoresCase: boolean
   #at = 0
   #depth = 0
 
   constructor(pattern: string) {
-    this.#characters = [...pattern]
-    this.#ignoresCase = pattern.startsWith("(?i)")
-    if (this.#ignoresCase) this.#at = 4
+    this.#source = pattern
+    this.#ignoresCase = this.#match(/\(\?i\)/y) !== null
   }
 
   read(): ReadPattern {
     const conditions = this.#conditions()
     const node = conditions.length === 0 ? this.#either() : this.#afterConditions()
-    if (this.#at < this.#characters.length) throw this.#error(`")" closes nothing`)
+    if (this.#at < this.#source.length) throw this.#error(`")" closes nothing`)
     return { node, conditions }
   }
 
-  /** `^(?=…)(?!…)`: all of them look at the same place, so each is a pattern by itself. */
+  /** `^(?=…)(?!…)`: all of them look at the start, so each is a pattern by itself. */
   #conditions(): ReadPattern["conditions"] {
     const conditions: { node: PatternNode; isNegated: boolean }[] = []
-    const start = this.#at
-    if (!this.#takes("^")) return conditions
-    for (let sign = this.#lookAhead(); sign !== undefined; sign = this.#lookAhead()) {
-      this.#at += 3
-      const node = this.#either()
-      if (!this.#takes(")")) throw this.#error(`"(" is never closed`)
-      conditions.push({ node: { kind: "sequence", nodes: [START, node] }, isNegated: sign === "!" })
+    if (this.#match(/\^(?=\(\?[=!])/y) === null) return conditions
+    for (let open = this.#match(/\(\?([=!])/y); open !== null; open = this.#match(/\(\?([=!])/y)) {
+      const node: PatternNode = { kind: "sequence", nodes: [START, this.#toBracket()] }
+      conditions.push({ node, isNegated: open[1] === "!" })
     }
-    if (conditions.length === 0) this.#at = start
     return conditions
-  }
-
-  #lookAhead(): string | undefined {
-    const [open, question, sign] = this.#characters.slice(this.#at, this.#at + 3)
-    return open === "(" && question === "?" && (sign === "=" || sign === "!") ? sign : undefined
   }
 
   #afterConditions(): PatternNode {
     const node = this.#sequence()
     if (this.#next() === "|") throw this.#error('put alternatives after a look-ahead in a group: "(?:a|b)"')
     return { kind: "sequence", nodes: [START, node] }
-  }
-
-  #error(reason: string): PatternError {
-    return new PatternError(`${reason} (at character ${Math.min(this.#at, this.#characters.length) + 1})`)
   }
 
   #either(): PatternNode {
@@ -126,10 +104,8 @@ export class PatternReader {
 
   #sequence(): PatternNode {
     const nodes: PatternNode[] = []
-    while (this.#at < this.#characters.length && this.#next() !== "|" && this.#next() !== ")") {
-      nodes.push(this.#repeated(this.#atom()))
-    }
-    return nodes.length === 0 ? NOTHING : { kind: "sequence", nodes }
+    while (!["", "|", ")"].includes(this.#next())) nodes.push(this.#repeated(this.#atom()))
+    return { kind: "sequence", nodes }
   }
 
   #repeated(node: PatternNode): PatternNode {
@@ -140,24 +116,23 @@ export class PatternReader {
     return { kind: "repeat", node, ...times }
   }
 
-  #times(): { least: number; most: number } | undefined {
-    if (this.#takes("*")) return { least: 0, most: Number.POSITIVE_INFINITY }
-    if (this.#takes("+")) return { least: 1, most: Number.POSITIVE_INFINITY }
-    if (this.#takes("?")) return { least: 0, most: 1 }
-    if (this.#next() !== "{") return undefined
-    const end = this.#characters.indexOf("}", this.#at)
-    const range = /^\{(\d{1,4})(,?)(\d{0,4})\}$/.exec(this.#characters.slice(this.#at, end + 1).join(""))
-    if (range === null) throw this.#error(`"{" starts a number of times, like {2} or {2,4}; \\{ is the sign`)
-    this.#at = end + 1
-    const least = Number(range[1])
-    const most = range[2] === "" ? least : range[3] === "" ? Number.POSITIVE_INFINITY : Number(range[3])
-    if (most < least) throw this.#error("the numbers in { } are in the wrong order")
-    return { least, most }
+  #times(): { min: number; max: number } | undefined {
+    const found = this.#match(TIMES)
+    if (found === null) {
+      if (this.#next() !== "{") return undefined
+      throw this.#error(`"{" starts a number of times, like {2} or {2,4}; \\{ is the character`)
+    }
+    const [, sign, from, comma, to] = found
+    if (sign !== undefined) return SIGNS[sign]
+    const min = Number(from)
+    const max = comma === "" ? min : to === "" ? UNBOUNDED : Number(to)
+    if (max < min) throw this.#error("the numbers in { } are in the wrong order")
+    return { min, max }
   }
 
   #atom(): PatternNode {
-    const sign = this.#take()
-    switch (sign) {
+    const char = this.#take()
+    switch (char) {
       case "(":
         return this.#brackets()
       case "[":
@@ -165,152 +140,143 @@ export class PatternReader {
       case ".":
         return character((code) => code !== 10 && code !== 13 && code !== 0x2028 && code !== 0x2029)
       case "^":
-        return { kind: "start" }
+        return START
       case "$":
         return { kind: "end" }
-      case "\\":
-        return this.#escape()
-      case "*":
-      case "+":
-      case "?":
-      case "{":
-        throw this.#error(`"${sign}" repeats nothing`)
+      case "\\": {
+        if (this.#takes("b")) return { kind: "boundary" }
+        if (this.#takes("B")) return { kind: "inside" }
+        const escaped = this.#escaped()
+        return character(typeof escaped === "number" ? this.#exactly(escaped) : escaped)
+      }
       default:
-        return character(this.#exactly(sign))
+        if ("*+?{".includes(char)) throw this.#error(`"${char}" repeats nothing`)
+        return character(this.#exactly(codeOf(char)))
     }
   }
 
   #brackets(): PatternNode {
-    if (this.#takes("?") && !this.#takes(":")) this.#groupName()
+    if (this.#takes("?") && !this.#takes(":") && this.#match(/<[\p{L}_$][\p{L}\p{N}_$]{0,61}>/uy) === null) {
+      throw this.#error(
+        "look-around (but for look-ahead right after a leading ^) and flags inside a pattern are not supported, as they cannot be matched in linear time",
+      )
+    }
+    return this.#toBracket()
+  }
+
+  #toBracket(): PatternNode {
     const node = this.#either()
     if (!this.#takes(")")) throw this.#error(`"(" is never closed`)
     return node
   }
 
-  #groupName(): void {
-    const rest = this.#characters.slice(this.#at, this.#at + MAX_NAME).join("")
-    const name = /^<[\p{L}_$][\p{L}\p{N}_$]*>/u.exec(rest)?.[0]
-    if (name === undefined) {
-      throw this.#error(
-        "look-around (but for look-ahead right after a leading ^) and flags inside a pattern are not supported, as they cannot be matched in linear time",
-      )
-    }
-    this.#at += [...name].length
-  }
-
-  #escape(): PatternNode {
-    if (this.#next() === "b" || this.#next() === "B") {
-      return { kind: this.#take() === "b" ? "boundary" : "inside" }
-    }
-    return character(this.#escaped())
-  }
-
-  #escaped(): (code: number) => boolean {
-    const sign = this.#take()
-    if (sign === "p" || sign === "P") return this.#property(sign === "P")
-    const set = Object.hasOwn(SETS, sign) ? SETS[sign] : undefined
-    return set ?? this.#exactly(this.#escapedSign(sign))
-  }
-
-  /** `\p{L}`, by the tables of the runtime: one character is tested at a time. */
-  #property(isNegated: boolean): (code: number) => boolean {
-    const rest = this.#characters.slice(this.#at, this.#at + MAX_NAME).join("")
-    const name = /^\{[A-Za-z0-9_=]+\}/.exec(rest)?.[0]
-    const test = name === undefined ? undefined : propertyTest(name)
-    if (name === undefined || test === undefined) {
-      throw this.#error("\\p is followed by the name of a Unicode property, such as \\p{L}")
-    }
-    this.#at += name.length
-    return (code) => test.test(String.fromCodePoint(code)) !== isNegated
-  }
-
-  #escapedSign(sign: string): string {
-    if (Object.hasOwn(CONTROLS, sign)) return CONTROLS[sign] as string
-    if (sign === "u" || sign === "x") return this.#codePoint(sign)
-    if (sign === "0" && !/[0-9]/.test(this.#next())) return "\0"
-    if (sign === "c" && /[A-Za-z]/.test(this.#next()))
-      return String.fromCharCode(this.#take().charCodeAt(0) % 32)
-    if (/[1-9k]/.test(sign)) {
-      throw this.#error("back-references are not supported, as they cannot be matched in linear time")
-    }
-    if (sign === "" || /[A-Za-z0-9]/.test(sign)) throw this.#error(`"\\${sign}" is not supported`)
-    return sign
-  }
-
-  /** `\x41`, `\u00e9`, `\u{1f375}`, or a surrogate pair. */
-  #codePoint(sign: "u" | "x"): string {
-    const rest = this.#characters.slice(this.#at, this.#at + 12).join("")
-    const form = sign === "x" ? /^([0-9a-fA-F]{2})/ : CODE_POINT
-    const [written, pair, braces, four] = form.exec(rest) ?? []
-    if (written === undefined) throw this.#error(`"\\${sign}" is followed by the number of a character`)
-    this.#at += written.length
-    if (sign === "u" && pair !== undefined) {
-      return String.fromCharCode(...pair.split("\\u").map((part) => Number.parseInt(part, 16)))
-    }
-    const code = Number.parseInt((sign === "x" ? pair : (braces ?? four)) ?? "", 16)
-    if (code > 0x10ffff) throw this.#error("there is no character with this number")
-    return String.fromCodePoint(code)
-  }
-
   #set(): PatternNode {
     const isNegated = this.#takes("^")
-    const parts: ((code: number) => boolean)[] = []
-    while (this.#next() !== "]" || parts.length === 0) {
-      if (this.#next() === "") throw this.#error(`"[" is never closed`)
-      parts.push(this.#setPart())
-    }
-    this.#take()
+    const parts: Accepts[] = []
+    // A "]" in the first place is the character.
+    do parts.push(this.#setPart())
+    while (!this.#takes("]"))
     return character((code) => parts.some((accepts) => accepts(code)) !== isNegated, parts.length)
   }
 
-  #setPart(): (code: number) => boolean {
-    const sign = this.#take()
-    if (sign === "\\" && (Object.hasOwn(SETS, this.#next()) || /[pP]/.test(this.#next())))
-      return this.#escaped()
-    const first = sign === "\\" ? this.#signInSet() : sign
-    const isRange = this.#next() === "-" && (this.#characters[this.#at + 1] ?? "]") !== "]"
-    if (!isRange) return this.#exactly(first)
-    this.#take()
-    const end = this.#take()
-    const last = end === "\\" ? this.#signInSet() : end
-    const [low, high] = [first.codePointAt(0) ?? 0, last.codePointAt(0) ?? 0]
-    if (low > high) throw this.#error(`the range ${first}-${last} is in the wrong order`)
-    return this.#inAnyCase((code) => code >= low && code <= high)
+  #setPart(): Accepts {
+    const low = this.#setElement()
+    if (typeof low !== "number") return low
+    if (this.#match(/-(?=[^\]])/y) === null) return this.#exactly(low)
+    const high = this.#setElement()
+    if (typeof high === "number" && low <= high) {
+      return this.#inAnyCase((code) => code >= low && code <= high)
+    }
+    throw this.#error("a range goes from a character to a later one, like a-z")
   }
 
-  /** In brackets `\b` is the backspace. */
-  #signInSet(): string {
-    return this.#takes("b") ? "\b" : this.#escapedSign(this.#take())
+  #setElement(): number | Accepts {
+    if (this.#next() === "") throw this.#error(`"[" is never closed`)
+    if (!this.#takes("\\")) return codeOf(this.#take())
+    // In brackets `\b` is the backspace.
+    return this.#takes("b") ? 8 : this.#escaped()
   }
 
-  #exactly(sign: string): (code: number) => boolean {
-    const wanted = sign.codePointAt(0)
-    return this.#inAnyCase((code) => code === wanted)
+  #escaped(): number | Accepts {
+    const set = this.#match(SET_ESCAPE)?.[0]
+    if (set !== undefined) return SETS[set] ?? this.#nativeSet(set)
+    const found = this.#match(ESCAPE)
+    if (found === null) throw this.#badEscape(this.#take())
+    const [, high, low, braces, four, two, control, zero, letter, char = ""] = found
+    if (high !== undefined) return codeOf(String.fromCharCode(Number(`0x${high}`), Number(`0x${low}`)))
+    const hex = braces ?? four ?? two
+    const code = Number.parseInt(hex ?? "0", 16)
+    if (code > 0x10ffff) throw this.#error("there is no character with this number")
+    if (hex !== undefined || zero !== undefined) return code
+    if (control !== undefined) return codeOf(control) % 32
+    return letter === undefined ? codeOf(char) : (CONTROLS[letter] ?? 0)
   }
 
-  #inAnyCase(accepts: (code: number) => boolean): (code: number) => boolean {
-    if (!this.#ignoresCase) return accepts
-    return (code) => {
-      const character = String.fromCodePoint(code)
-      return [code, character.toLowerCase().codePointAt(0), character.toUpperCase().codePointAt(0)].some(
-        (variant) => variant !== undefined && accepts(variant),
-      )
+  /** `\s` or `\p{L}`, by the tables of the runtime: one character is tested at a time. */
+  #nativeSet(name: string): Accepts {
+    try {
+      const pattern = new RegExp(`^\\${name}$`, "u")
+      return (code) => pattern.test(String.fromCodePoint(code))
+    } catch {
+      throw this.#badEscape("p")
     }
   }
 
+  #badEscape(char: string): PatternError {
+    if (/[pP]/.test(char)) {
+      return this.#error("\\p is followed by the name of a Unicode property, such as \\p{L}")
+    }
+    if (/[ux]/.test(char)) return this.#error(`"\\${char}" is followed by the number of a character`)
+    if (/[1-9k]/.test(char)) {
+      return this.#error("back-references are not supported, as they cannot be matched in linear time")
+    }
+    return this.#error(`"\\${char}" is not supported`)
+  }
+
+  #exactly(wanted: number): Accepts {
+    return this.#inAnyCase((code) => code === wanted)
+  }
+
+  #inAnyCase(accepts: Accepts): Accepts {
+    if (!this.#ignoresCase) return accepts
+    return (code) => {
+      const char = String.fromCodePoint(code)
+      return accepts(code) || accepts(codeOf(char.toLowerCase())) || accepts(codeOf(char.toUpperCase()))
+    }
+  }
+
+  #error(reason: string): PatternError {
+    const { length } = [...this.#source.slice(0, this.#at)]
+    return new PatternError(`${reason} (at character ${length + 1})`)
+  }
+
+  /** Reads what a sticky expression matches here. */
+  #match(expression: RegExp): RegExpExecArray | null {
+    expression.lastIndex = this.#at
+    const found = expression.exec(this.#source)
+    this.#at += found?.[0].length ?? 0
+    return found
+  }
+
+  /** The next character; empty at the end. */
   #next(): string {
-    return this.#characters[this.#at] ?? ""
+    const code = this.#source.codePointAt(this.#at)
+    return code === undefined ? "" : String.fromCodePoint(code)
   }
 
   #take(): string {
-    const sign = this.#next()
-    this.#at++
-    return sign
+    const char = this.#next()
+    this.#at += char.length
+    return char
   }
 
-  #takes(sign: string): boolean {
-    if (this.#next() !== sign) return false
-    this.#at++
+  #takes(char: string): boolean {
+    if (this.#next() !== char) return false
+    this.#at += char.length
     return true
   }
+}
+
+function codeOf(char: string): number {
+  return char.codePointAt(0) ?? 0
 }

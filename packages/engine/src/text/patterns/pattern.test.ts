@@ -109,7 +109,7 @@ describe("a pattern", () => {
     },
   )
 
-  it("stops where whoever pays for it says so", () => {
+  it("stops when the caller's budget is used up", () => {
     const spend = () => {
       throw new Error("enough")
     }

@@ -1,8 +1,7 @@
 import { createOpenAI } from "@ai-sdk/openai"
 import { describe, expect, test } from "vitest"
-import { namedEmbeddings } from "./named-embeddings.ts"
 import { offlineEmbeddings } from "./offline-embeddings.ts"
-import { type EmbeddingModel, providerEmbeddings } from "./provider-embeddings.ts"
+import { type EmbeddingModel, namedEmbeddings, providerEmbeddings } from "./provider-embeddings.ts"
 
 function model(
   answer: (values: string[], call: number) => number[][] | Error,
@@ -16,15 +15,15 @@ function model(
     supportsParallelCalls: true,
     async doEmbed({ values }) {
       calls.push(values)
-      const given = answer(values, calls.length)
-      if (given instanceof Error) throw given
-      return { embeddings: given }
+      const result = answer(values, calls.length)
+      if (result instanceof Error) throw result
+      return { embeddings: result }
     },
   }
 }
 
 describe("a provider's embeddings", () => {
-  test("are asked for in calls that the model takes, and come in the order of the texts", async () => {
+  test("are requested in batches that the model accepts, and returned in the order of the texts", async () => {
     const provider = model((values) => values.map((value) => [Number(value), 0]))
     const embeddings = providerEmbeddings(provider)
     expect(embeddings).toMatchObject({ name: "test/m", dimensions: undefined })
@@ -111,7 +110,7 @@ test("offline embeddings put near what means about the same", async () => {
   }
 })
 
-test("embeddings are found by their name, or it is said which there are", async () => {
+test("embeddings are found by name; the error for an unknown name lists the known ones", async () => {
   expect((await namedEmbeddings("offline")).name).toBe("energetic-ai/embeddings-en")
   const env = { OPENAI_API_KEY: "none" }
   expect((await namedEmbeddings("openai/text-embedding-3-small", { env })).name).toBe(

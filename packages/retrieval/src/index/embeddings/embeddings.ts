@@ -1,5 +1,7 @@
 /** Texts as vectors: near in meaning, near in space. */
-import { SuperstepError } from "@superstep/engine"
+
+import type { SuperstepError } from "@superstep/engine"
+import { fatal } from "../../errors.ts"
 
 export interface Embeddings {
   /** Of the model: an index takes vectors of one model only. */
@@ -33,13 +35,11 @@ export async function embedAll(
 function unit(embeddings: Embeddings, vector: Float32Array): Float32Array {
   let sum = 0
   for (const value of vector) sum += value * value
-  if (!Number.isFinite(sum)) throw odd(embeddings, "a vector with something that is no number")
+  if (!Number.isFinite(sum)) throw odd(embeddings, "a vector with a value that is not a number")
   const length = Math.sqrt(sum)
   return length === 0 ? vector : vector.map((value) => value / length)
 }
 
 function odd({ name }: Embeddings, what: string): SuperstepError {
-  return new SuperstepError("EMBEDDINGS_INVALID", `The embeddings "${name}" gave ${what}.`, {
-    retryable: false,
-  })
+  return fatal("EMBEDDINGS_INVALID", `The embeddings "${name}" gave ${what}.`)
 }

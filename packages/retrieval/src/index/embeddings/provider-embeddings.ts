@@ -1,6 +1,10 @@
-/** Embeddings of a provider's model, in calls of the size that it takes, a few at a time, tried again when it is busy. */
+/** Embeddings of a provider's model, in calls of the size that it takes, a few at a time, retried when it is busy. */
+
 import { SuperstepError } from "@superstep/engine"
+import { invalidOption, messageOf } from "../../errors.ts"
+import { optionalPackage } from "../../packages.ts"
 import type { Embeddings } from "./embeddings.ts"
+import { OFFLINE_EMBEDDINGS, offlineEmbeddings } from "./offline-embeddings.ts"
 
 /** The AI SDK's embedding models (EmbeddingModelV3, and V2) are such. */
 export interface EmbeddingModel {
@@ -19,15 +23,15 @@ export interface ProviderEmbeddingsOptions {
   readonly name?: string | undefined
   /** Calls at the same time. Default 4, or 1 where the model says so. */
   readonly parallel?: number | undefined
-  /** How often a call is made at the most. Default 5. */
+  /** Maximum attempts of a call. Default 5. */
   readonly attempts?: number | undefined
-  /** Waits so many milliseconds before the next attempt. */
+  /** Waits before the next attempt, in milliseconds. */
   readonly wait?: ((milliseconds: number, signal?: AbortSignal) => Promise<void>) | undefined
 }
 
-const MOST_PER_CALL = 128
+const MAX_PER_CALL = 128
 const FIRST_WAIT = 1_000
-const LONGEST_WAIT = 60_000
+const MAX_WAIT = 60_000
 
 export function providerEmbeddings(
   model: EmbeddingModel,
@@ -58,7 +62,7 @@ export function providerEmbeddings(
       return dimensions
     },
     async embed(texts, signal) {
-      const size = Math.max(1, Math.min(MOST_PER_CALL, (await model.maxEmbeddingsPerCall) ?? MOST_PER_CALL))
+      const size = Math.max(1, Math.min(MAX_PER_CALL, (await model.maxEmbeddingsPerCall) ?? MAX_PER_CALL))
       const isParallel = await model.supportsParallelCalls
       const batches: string[][] = []
       for (let at = 0; at < texts.length; at += size) batches.push(texts.slice(at, at + size))
@@ -70,7 +74,7 @@ export function providerEmbeddings(
           try {
             vectors[mine] = [...(await call(batches[mine] as string[], signal))]
           } catch (error) {
-            // Nobody pays for the rest.
+            // The remaining batches are not paid for.
             next = batches.length
             throw error
           }
@@ -93,15 +97,67 @@ function waitFor(error: unknown, attempt: number): number {
   const headers = (error as { responseHeaders?: Record<string, string> }).responseHeaders ?? {}
   const seconds = Number(headers["retry-after"])
   const asked = seconds > 0 ? seconds * 1_000 : FIRST_WAIT * 2 ** (attempt - 1)
-  return Math.min(asked, LONGEST_WAIT)
+  return Math.min(asked, MAX_WAIT)
 }
 
 function failed({ provider, modelId }: EmbeddingModel, cause: unknown): SuperstepError {
-  const why = cause instanceof Error ? cause.message : String(cause)
+  const why = messageOf(cause)
   return new SuperstepError("EMBEDDINGS_FAILED", `${provider}/${modelId} did not embed: ${why}`, { cause })
 }
 
 async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
   const { setTimeout } = await import("node:timers/promises")
   await setTimeout(milliseconds, undefined, { signal })
+}
+
+/** Embeddings by name, for settings and command lines: `offline`, or a provider's model. */
+export interface NamedEmbeddingsOptions {
+  /** Where keys are. Default: the environment of the process. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
+}
+
+type Maker = (model: string, env: Readonly<Record<string, string | undefined>>) => Promise<EmbeddingModel>
+
+const PROVIDERS: Readonly<Record<string, Maker>> = {
+  async openai(model, env) {
+    const apiKey = env.OPENAI_API_KEY
+    if (!apiKey) throw unknown(`"openai/${model}" needs a key: set OPENAI_API_KEY`)
+    const { createOpenAI } = await load<{
+      createOpenAI(options: object): { embedding(id: string): EmbeddingModel }
+    }>("@ai-sdk/openai")
+    const baseURL = env.OPENAI_BASE_URL
+    return createOpenAI({ apiKey, ...(baseURL && { baseURL }) }).embedding(model)
+  },
+
+  async ollama(model, env) {
+    const { createOllama } = await load<{
+      createOllama(options: object): { embedding(id: string): EmbeddingModel }
+    }>("ollama-ai-provider-v2")
+    const baseURL = env.OLLAMA_BASE_URL
+    return createOllama({ ...(baseURL && { baseURL }) }).embedding(model)
+  },
+}
+
+/** Named as requested: an index stores the name to open its embeddings again. */
+export async function namedEmbeddings(
+  name: string,
+  options: NamedEmbeddingsOptions = {},
+): Promise<Embeddings> {
+  const { env = process.env } = options
+  if (name === "offline" || name === OFFLINE_EMBEDDINGS) return offlineEmbeddings()
+  const slash = name.indexOf("/")
+  const [provider, model] = [name.slice(0, Math.max(0, slash)), name.slice(slash + 1)]
+  const make = Object.hasOwn(PROVIDERS, provider) ? PROVIDERS[provider] : undefined
+  if (make === undefined || model === "") {
+    throw unknown(`There are no embeddings "${name}": write offline, openai/MODEL or ollama/MODEL`)
+  }
+  return providerEmbeddings(await make(model, env), { name })
+}
+
+function load<T>(name: string): Promise<T> {
+  return optionalPackage<T>(name, "These embeddings")
+}
+
+function unknown(what: string): SuperstepError {
+  return invalidOption(`${what}.`)
 }

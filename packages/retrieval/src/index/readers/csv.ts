@@ -3,7 +3,7 @@
  * found and understood alone. Rows that are broken are read as far as they go.
  */
 import type { Part } from "../chunks.ts"
-import type { TextSource } from "./lines.ts"
+import type { TextSource } from "./text-file.ts"
 
 interface Row {
   readonly cells: readonly string[]
@@ -12,10 +12,10 @@ interface Row {
 }
 
 /** What is held of a row, whatever the file is. */
-const MOST_COLUMNS = 10_000
-const LONGEST_ROW = 256 * 1_024
+const MAX_COLUMNS = 10_000
+const MAX_ROW_LENGTH = 256 * 1_024
 /** A quote that is never closed must not take the rest of the file. */
-const LONGEST_QUOTED = 64 * 1_024
+const MAX_QUOTED_LENGTH = 64 * 1_024
 
 export async function* readCsv(
   source: TextSource,
@@ -56,7 +56,7 @@ async function* rowsOf(
   for await (const piece of source.pieces(signal)) {
     if (parser === undefined) {
       before += piece
-      if (delimiter === undefined && !/[\r\n]/.test(before) && before.length < LONGEST_QUOTED) continue
+      if (delimiter === undefined && !/[\r\n]/.test(before) && before.length < MAX_QUOTED_LENGTH) continue
       parser = rowParser(delimiter ?? likelyDelimiter(before))
       yield* parser.take(before)
     } else yield* parser.take(piece)
@@ -68,7 +68,7 @@ async function* rowsOf(
 /** What the first line has most of, outside quotes. */
 function likelyDelimiter(text: string): string {
   const first = (/^[^\r\n]*/.exec(text)?.[0] ?? "").replace(/"[^"]*"/g, "")
-  const counts = [",", ";", "\t", "|"].map((sign) => [first.split(sign).length, sign] as const)
+  const counts = [",", ";", "\t", "|"].map((character) => [first.split(character).length, character] as const)
   return counts.reduce((best, one) => (one[0] > best[0] ? one : best))[1]
 }
 
@@ -89,12 +89,12 @@ function rowParser(delimiter: string): RowParser {
   let isReturn = false
 
   const endCell = () => {
-    if (cells.length < MOST_COLUMNS) cells.push(cell)
+    if (cells.length < MAX_COLUMNS) cells.push(cell)
     cell = ""
   }
-  const add = (sign: string) => {
-    if (held >= LONGEST_ROW) return
-    cell += sign
+  const add = (character: string) => {
+    if (held >= MAX_ROW_LENGTH) return
+    cell += character
     held += 1
   }
   function* endRow(): Generator<Row> {
@@ -107,33 +107,33 @@ function rowParser(delimiter: string): RowParser {
 
   function* take(text: string): Generator<Row> {
     isTaken = true
-    for (const sign of text) {
-      if (isReturn && sign !== "\n") {
+    for (const character of text) {
+      if (isReturn && character !== "\n") {
         line += 1
         yield* endRow()
       }
-      isReturn = sign === "\r" && state !== "quoted"
-      if (sign === "\n") line += 1
+      isReturn = character === "\r" && state !== "quoted"
+      if (character === "\n") line += 1
       if (state === "quoted") {
         quoted += 1
-        if (sign === '"') state = "quote"
-        else add(sign)
-        if (quoted > LONGEST_QUOTED && sign === "\n") {
+        if (character === '"') state = "quote"
+        else add(character)
+        if (quoted > MAX_QUOTED_LENGTH && character === "\n") {
           state = "plain"
           yield* endRow()
         }
-      } else if (state === "quote" && sign === '"') {
+      } else if (state === "quote" && character === '"') {
         add('"')
         state = "quoted"
       } else {
         state = "plain"
-        if (sign === '"' && cell.trim() === "") {
+        if (character === '"' && cell.trim() === "") {
           cell = ""
           quoted = 0
           state = "quoted"
-        } else if (sign === delimiter) endCell()
-        else if (sign === "\n") yield* endRow()
-        else if (sign !== "\r") add(sign)
+        } else if (character === delimiter) endCell()
+        else if (character === "\n") yield* endRow()
+        else if (character !== "\r") add(character)
       }
     }
   }

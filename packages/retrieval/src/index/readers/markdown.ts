@@ -1,12 +1,14 @@
 /** Markdown: headings become the titles of what is below them, with those above ("Guide › Install"). */
-import type { Part } from "../chunks.ts"
-import { type Line, linesOf, type TextSource } from "./lines.ts"
+import { cutText } from "@superstep/engine/text"
+import type { DocumentPart, Part } from "../chunks.ts"
+import { FrontMatter } from "./front-matter.ts"
+import { type Line, linesOf, type TextSource } from "./text-file.ts"
 
 const HEADING = /^ {0,3}(#{1,6})[ \t]/
 const FENCE = /^ {0,3}(`{3,}|~{3,})/
-const LONGEST_TITLE = 200
+const MAX_TITLE_LENGTH = 200
 /** What is looked at of a heading. */
-const LONGEST_HEADING = 1_000
+const MAX_HEADING_LENGTH = 1_000
 
 export async function* readMarkdown(
   source: TextSource,
@@ -15,8 +17,9 @@ export async function* readMarkdown(
     readonly hasLines?: boolean
     readonly signal?: AbortSignal | undefined
   } = {},
-): AsyncGenerator<Part> {
+): AsyncGenerator<DocumentPart> {
   const { hasLines = true, signal } = options
+  const frontMatter = new FrontMatter()
   const headings: string[] = []
   let fence: string | undefined
   /** A heading with nothing below it so far. */
@@ -24,6 +27,8 @@ export async function* readMarkdown(
   const titleNow = () => titleOf([options.title, ...headings])
   yield { section: { title: titleNow() } }
   for await (const { text, line, isCut } of linesOf(source, signal)) {
+    const facts = frontMatter.take(text)
+    if (facts !== undefined) yield { facts }
     fence = fenceAfter(text, fence)
     const heading = fence === undefined ? headingOf(text) : undefined
     if (heading === undefined) {
@@ -55,14 +60,14 @@ function fenceAfter(text: string, fence: string | undefined): string | undefined
 function headingOf(text: string): { readonly level: number; readonly name: string } | undefined {
   const [begin, marks = ""] = HEADING.exec(text) ?? []
   if (begin === undefined) return undefined
-  const name = text.slice(begin.length, begin.length + LONGEST_HEADING).trim()
+  const name = text.slice(begin.length, begin.length + MAX_HEADING_LENGTH).trim()
   let end = name.length
   while (name[end - 1] === "#") end -= 1
   const isClosed = end === 0 || /\s/.test(name[end - 1] as string)
   return { level: marks.length, name: plain(isClosed ? name.slice(0, end) : name) }
 }
 
-/** Text that has no marks for anybody. */
+/** Plain text, without markup. */
 export async function* readText(source: TextSource, signal?: AbortSignal): AsyncGenerator<Part> {
   for await (const { text, line, isCut } of linesOf(source, signal)) yield part({ text, line, isCut })
 }
@@ -71,7 +76,7 @@ function part({ text, line, isCut }: Line): Part {
   return { text: isCut ? text : `${text}\n`, line }
 }
 
-/** Without links and emphasis, which nobody searches for. */
+/** Without links and emphasis, which are useless for search. */
 function plain(heading: string): string {
   return heading
     .replace(/!?\[([^[\]]*)\]\([^()]*\)/g, "$1")
@@ -83,5 +88,5 @@ function titleOf(names: readonly (string | undefined)[]): string | undefined {
   const path = names.filter((name) => name !== undefined && name !== "")
   // A page's title is often its first heading again.
   const title = path.filter((name, at) => name !== path[at - 1]).join(" › ")
-  return title === "" ? undefined : title.slice(0, LONGEST_TITLE)
+  return title === "" ? undefined : cutText(title, MAX_TITLE_LENGTH)
 }

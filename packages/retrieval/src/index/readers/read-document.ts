@@ -1,14 +1,16 @@
-/** Which reader a document is for, and what it is not for: told in a few words, that go on after the document's name. */
+/** Reads documents by their type. Error messages continue a sentence that begins with the document's name. */
+
 import { readFile } from "node:fs/promises"
 import { extname } from "node:path"
 import { SuperstepError } from "@superstep/engine"
+import { calendarDate, cutText } from "@superstep/engine/text"
 import { htmlToText } from "@superstep/engine/tools"
-import type { Part } from "../chunks.ts"
+import { fatal } from "../../errors.ts"
+import { optionalPackage } from "../../packages.ts"
+import type { DocumentFacts, DocumentPart } from "../chunks.ts"
 import { readCsv } from "./csv.ts"
-import type { Contents } from "./encoding.ts"
-import { changed, fileText, givenText, type TextSource } from "./lines.ts"
 import { readMarkdown, readText } from "./markdown.ts"
-import { readPdf } from "./pdf.ts"
+import { type Contents, changed, fileText, type TextSource, textSource } from "./text-file.ts"
 
 export type DocumentType = "text" | "markdown" | "html" | "csv" | "pdf"
 
@@ -34,8 +36,9 @@ const BY_EXTENSION: Readonly<Record<string, DocumentType>> = {
 /** These are read as a whole. */
 const LARGEST_HTML = 32 * 1_024 * 1_024
 const LARGEST_PDF = 256 * 1_024 * 1_024
+const MAX_AUTHOR_LENGTH = 100
 
-/** By its name; undefined: nothing that is known, which is text if somebody asks for it. */
+/** By its name. Undefined: an unknown type, which is read as text if the file is named explicitly. */
 export function typeOf(path: string): DocumentType | undefined {
   return BY_EXTENSION[extname(path).toLowerCase()]
 }
@@ -44,7 +47,7 @@ export async function* readFileParts(
   path: string,
   contents: Contents,
   signal?: AbortSignal,
-): AsyncGenerator<Part> {
+): AsyncGenerator<DocumentPart> {
   const type = typeOf(path) ?? "text"
   if (type === "pdf" || contents.head.toString("latin1", 0, 5) === "%PDF-") {
     yield* readPdf(await whole(path, contents, LARGEST_PDF, signal), signal)
@@ -61,15 +64,15 @@ export async function* readFileParts(
   yield* readTextual(type, fileText(path, contents, encoding), delimiter, signal)
 }
 
-export async function* readGivenParts(
+export async function* readTextParts(
   text: string,
   type: Exclude<DocumentType, "pdf">,
   signal?: AbortSignal,
-): AsyncGenerator<Part> {
-  // Lines of a text that was given are nowhere to be looked up.
+): AsyncGenerator<DocumentPart> {
+  // Line numbers of a string lead nowhere.
   const parts =
-    type === "html" ? readPage(text, signal) : readTextual(type, givenText(text), undefined, signal)
-  for await (const part of parts) yield "section" in part ? part : { text: part.text }
+    type === "html" ? readPage(text, signal) : readTextual(type, textSource(text), undefined, signal)
+  for await (const part of parts) yield "text" in part ? { text: part.text } : part
 }
 
 function readTextual(
@@ -77,14 +80,15 @@ function readTextual(
   source: TextSource,
   delimiter: string | undefined,
   signal: AbortSignal | undefined,
-): AsyncIterable<Part> {
+): AsyncIterable<DocumentPart> {
   if (type === "csv") return readCsv(source, { delimiter, signal })
   return type === "markdown" ? readMarkdown(source, { signal }) : readText(source, signal)
 }
 
-function readPage(html: string, signal: AbortSignal | undefined): AsyncIterable<Part> {
-  const { title, text } = htmlToText(html)
-  return readMarkdown(givenText(text), { title, hasLines: false, signal })
+async function* readPage(html: string, signal: AbortSignal | undefined): AsyncGenerator<DocumentPart> {
+  const { title, text, author, date } = await htmlToText(html)
+  yield { facts: { author, date } }
+  yield* readMarkdown(textSource(text), { title, hasLines: false, signal })
 }
 
 async function whole(
@@ -112,5 +116,84 @@ function charsetOf({ head, encoding }: Contents): string | undefined {
 }
 
 function unreadable(what: string): SuperstepError {
-  return new SuperstepError("DOCUMENT_UNREADABLE", what, { retryable: false })
+  return fatal("DOCUMENT_UNREADABLE", what)
+}
+
+/** The little of unpdf that is used. */
+interface Unpdf {
+  getDocumentProxy(data: Uint8Array, options: { verbosity: number }): Promise<PdfDocument>
+}
+
+interface PdfDocument {
+  readonly numPages: number
+  getPage(page: number): Promise<PdfPage>
+  getMetadata?(): Promise<{ readonly info?: { readonly Author?: unknown; readonly CreationDate?: unknown } }>
+  destroy?(): Promise<void>
+}
+
+interface PdfPage {
+  getTextContent(): Promise<{
+    readonly items: readonly { readonly str?: string; readonly hasEOL?: boolean }[]
+  }>
+  cleanup?(): unknown
+}
+
+/** It would write to the console by itself. */
+const ERRORS_ONLY = 0
+
+async function* readPdf(bytes: Uint8Array, signal?: AbortSignal): AsyncGenerator<DocumentPart> {
+  const { getDocumentProxy } = await optionalPackage<Unpdf>("unpdf", "Reading PDF")
+  const document = await getDocumentProxy(bytes, { verbosity: ERRORS_ONLY }).catch((error: unknown) => {
+    throw pdfError(error)
+  })
+  let hasText = false
+  try {
+    yield { facts: await pdfFacts(document) }
+    for (let page = 1; page <= document.numPages; page++) {
+      signal?.throwIfAborted()
+      const text = await pageText(document, page)
+      if (text.trim() === "") continue
+      hasText = true
+      yield { section: {} }
+      yield { text, page }
+    }
+  } finally {
+    await document.destroy?.()
+  }
+  if (!hasText) {
+    throw new SuperstepError(
+      "DOCUMENT_UNREADABLE",
+      "it has no text, only images: make it searchable (OCR) first",
+    )
+  }
+}
+
+async function pdfFacts(document: PdfDocument): Promise<DocumentFacts> {
+  // Properties that cannot be read say nothing about the text.
+  const { info = {} } = (await document.getMetadata?.().catch(() => undefined)) ?? {}
+  const author = cutText(
+    String(info.Author ?? "")
+      .replace(/\s+/g, " ")
+      .trim(),
+    MAX_AUTHOR_LENGTH,
+  )
+  return { author: author === "" ? undefined : author, date: calendarDate(String(info.CreationDate ?? "")) }
+}
+
+async function pageText(document: PdfDocument, number: number): Promise<string> {
+  try {
+    const page = await document.getPage(number)
+    const { items } = await page.getTextContent()
+    page.cleanup?.()
+    return items.map(({ str = "", hasEOL = false }) => (hasEOL ? `${str}\n` : str)).join("")
+  } catch (error) {
+    throw pdfError(error)
+  }
+}
+
+function pdfError(error: unknown): SuperstepError {
+  const { name, message } = error as Error
+  const what =
+    name === "PasswordException" ? "it needs a password" : `it is no PDF that can be read (${message})`
+  return fatal("DOCUMENT_UNREADABLE", what, error)
 }

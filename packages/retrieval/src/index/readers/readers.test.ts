@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest"
-import type { Part } from "../chunks.ts"
+import type { DocumentPart } from "../chunks.ts"
 import { readCsv } from "./csv.ts"
-import { examinePieces } from "./encoding.ts"
-import { givenText, linesOf, type TextSource } from "./lines.ts"
 import { readMarkdown } from "./markdown.ts"
+import { examinePieces, linesOf, type TextSource, textSource } from "./text-file.ts"
 
 async function all<T>(some: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = []
@@ -56,18 +55,19 @@ test("lines are the same in whatever pieces they come, and one without an end is
   for (const size of [1, 2, 5, 100]) {
     expect((await all(linesOf(inPieces(text, size)))).map((one) => [one.text, one.line])).toEqual(lines)
   }
-  const long = await all(linesOf(givenText("word ".repeat(20_000))))
+  const long = await all(linesOf(textSource("word ".repeat(20_000))))
   expect(long.length).toBeGreaterThan(3)
   expect(Math.max(...long.map((one) => one.text.length))).toBeLessThanOrEqual(16 * 1_024)
   expect(long.map((one) => one.text).join("")).toBe("word ".repeat(20_000))
 })
 
 describe("Markdown", () => {
-  const titles = (parts: Part[]) => parts.flatMap((part) => ("section" in part ? [part.section.title] : []))
+  const titles = (parts: DocumentPart[]) =>
+    parts.flatMap((part) => ("section" in part ? [part.section.title] : []))
 
   test("has the headings as titles, with those above", async () => {
     const text = "# A\n## B `code` [link](x)\n### C\n## D\n#### E\n# F\n"
-    expect(titles(await all(readMarkdown(givenText(text))))).toEqual([
+    expect(titles(await all(readMarkdown(textSource(text))))).toEqual([
       undefined,
       "A",
       "A › B code link",
@@ -78,14 +78,32 @@ describe("Markdown", () => {
     ])
   })
 
+  test.each([
+    ["---\nauthor: Ada Lovelace\ndate: 2026-03-14\n---\n# A", { author: "Ada Lovelace", date: "2026-03-14" }],
+    [
+      "---\nauthors: [Ada, 'Grace']\npublished: March 14, 2026\n...\n",
+      { author: "Ada, Grace", date: "2026-03-14" },
+    ],
+    ["---\nauthors:\n  - name: Ada\n  - Grace\ntags:\n  - tea\n---\n", { author: "Ada, Grace" }],
+    ['---\r\nDate: "2026"\r\n---\r\n', { date: "2026" }],
+    ["---\ntitle: x\n---\n", undefined],
+    ["text\n---\nauthor: Ada\n---\n", undefined],
+    ["---\nauthor: Ada\nno end", undefined],
+  ])("has the author and the date of its front matter: %j", async (text, expected) => {
+    const parts = await all(readMarkdown(textSource(text)))
+    expect(parts.flatMap((part) => ("facts" in part ? [part.facts] : []))).toEqual(
+      expected === undefined ? [] : [expected],
+    )
+  })
+
   test("takes what is in a block of code for code, which only a bare fence ends", async () => {
     const text = "# A\n```sh\n# not a title\n~~~\n```js\n# nor this\n```\n# B\n"
-    expect(titles(await all(readMarkdown(givenText(text))))).toEqual([undefined, "A", "B"])
+    expect(titles(await all(readMarkdown(textSource(text))))).toEqual([undefined, "A", "B"])
   })
 
   test("has a heading with nothing below it as text, so that it is found", async () => {
     const texts = async (text: string) =>
-      (await all(readMarkdown(givenText(text)))).flatMap((part) =>
+      (await all(readMarkdown(textSource(text)))).flatMap((part) =>
         "text" in part && part.text.trim() !== "" ? [`${part.line} ${part.text.trim()}`] : [],
       )
     expect(await texts("# A\n\n## B\n\n## C\ntext\n# D\n")).toEqual(["3 B", "6 text", "7 D"])
@@ -95,7 +113,7 @@ describe("Markdown", () => {
   test("is read in no more time than its length asks for, whatever is in it", async () => {
     // Each took minutes or longer with one expression for the whole line.
     for (const line of [`# ${" ".repeat(16_000)}x`, `# ${"#".repeat(16_000)}x`, `# ${"[".repeat(16_000)}`]) {
-      expect(titles(await all(readMarkdown(givenText(`${line}\n`.repeat(20)))))).toHaveLength(21)
+      expect(titles(await all(readMarkdown(textSource(`${line}\n`.repeat(20)))))).toHaveLength(21)
     }
   })
 })
@@ -135,7 +153,7 @@ describe("a table in text", () => {
     expect(await rows("only,names")).toEqual([])
   })
 
-  test("does not lose the rest of the file to a quote that nobody closes", async () => {
+  test("does not lose the rest of the file to an unclosed quote", async () => {
     const text = `a,b\n1,"open\n${"2,x\n".repeat(30_000)}`
     const found = await rows(text)
     expect(found.length).toBeGreaterThan(10_000)

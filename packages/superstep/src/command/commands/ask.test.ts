@@ -33,6 +33,35 @@ describe("superstep ask", () => {
     expect(stderr).toContain("✓ triage")
   })
 
+  it("prints the sources with their queries below the answer, and what was searched", async () => {
+    const config = `${CONFIG}sql_agent: expert
+search: { databases: [{ type: csv, id: stock, files: [lamps.csv] }] }
+`
+    const script = `triage: [{ json: { intents: [chat], confidence: 1, rationale: x, preferred_agent: csv } }]
+expert: ["SELECT n FROM lamps WHERE kind = 'desk'"]
+desk: ["Seven [1], or eight [4]."]
+reviewer: [{ json: { decision: accept } }]
+`
+    const data = { "lamps.csv": "kind,n\ndesk,7\nwall,9\n" }
+    const io = { files: { ...files, ...data, "shop.yaml": config, "script.yaml": script } }
+    const { stdout, stderr } = await superstep([...asking, "--quiet"], io)
+    expect(stdout).toBe(
+      "Seven [1], or eight.\n\nSources:\n  [1] stock (csv) (1 row)\n      SELECT n FROM lamps WHERE kind = 'desk'\n",
+    )
+    expect(stderr).toBe("")
+    const events = (await superstep([...asking, "--json"], io)).stdout.trim().split("\n")
+    const written = events.map((line) => JSON.parse(line)).filter(({ type }) => type === "state.written")
+    expect(written.find(({ key }) => key === "sources").value).toMatchObject([
+      { number: 1, kind: "database", query: "SELECT n FROM lamps WHERE kind = 'desk'", rows: [[7]] },
+    ])
+  })
+
+  it("says on stderr that an answer has no source", async () => {
+    const { stdout, stderr } = await superstep([...asking, "--quiet"], { files })
+    expect(stdout).toBe("seven lamps\n")
+    expect(stderr).toContain("The answer cites no source")
+  })
+
   it("fills in variables", async () => {
     const config = CONFIG.replace("reporter_ids", "multiRouteAlways: true\nreporter_ids")
     const args = [...asking, "--set", "ASSISTANTS=desk,expert"]
@@ -41,6 +70,24 @@ describe("superstep ask", () => {
       "### AssistantAgent=desk\nseven lamps\n\n---\n\n### AssistantAgent=expert\nseven, and a half\n",
     )
   })
+
+  it.each(["ask", "exec"])(
+    "%s reports a database that is down, and exits with 1 under --strict",
+    async (name) => {
+      const down = `${CONFIG}sql_agent: expert
+search: { databases: [{ type: postgresql, id: shop, url: "postgresql://reader@127.0.0.1:1/shop" }] }
+`
+      const io = { files: { ...files, "shop.yaml": down } }
+      const [, ...args] = asking
+      const { code, stdout, stderr } = await superstep([name, ...args], io)
+      expect(code).toBe(0)
+      if (name === "ask") expect(stdout).toMatch(/^Incomplete: shop: The database shop .*ECONNREFUSED/)
+      else expect(stderr).toMatch(/^incomplete: shop: The database shop /m)
+      // Once, though it was looked at for the ranking and for the search.
+      if (name === "ask") expect(stdout.match(/^Incomplete: .*/gm)).toHaveLength(1)
+      expect((await superstep([name, ...args, "--strict"], io)).code).toBe(1)
+    },
+  )
 
   it("tells all that is wrong with the configuration, and exits with 2", async () => {
     const config = CONFIG.replace("reporter_ids", "max_review_pases: 1\nreviewer: reviwer\nreporters")
@@ -64,7 +111,7 @@ describe("superstep ask", () => {
       const { code, stdout, stderr } = await superstep(args, { files: withGraph, stdin })
       expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
       expect(stderr.replace(/\s+/g, " ")).toContain(
-        'Say what you want to know: superstep ask CONFIG "…", or - to read it from stdin.',
+        'Write a question: superstep ask CONFIG "…", or - to read it from stdin.',
       )
     }
     const { stdout } = await superstep(asking, { files: withGraph })
@@ -130,7 +177,9 @@ describe("superstep ask", () => {
     expect(failed.stderr.replace(/\s+/g, " ")).toContain(
       "Please check your model access and agent configuration.",
     )
-    writeFileSync(join(io.cwd, "script.yaml"), SCRIPT)
+    // The call that failed was made: a script continues after it.
+    const answers = SCRIPT.replace('["seven lamps"]', '["no", "seven lamps"]')
+    writeFileSync(join(io.cwd, "script.yaml"), answers)
     const again = await superstep(["runs", "retry", "lamps"], io)
     expect({ code: again.code, stdout: again.stdout }).toEqual({ code: 0, stdout: "seven lamps\n" })
   })

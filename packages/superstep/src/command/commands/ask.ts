@@ -1,12 +1,12 @@
-/** `superstep ask CONFIG GOAL`: a goal, answered by the pipeline of a configuration. */
-import type { Runtime } from "@superstep/engine"
+/** `superstep ask`: answers a question over your own data, by a configuration or by the sources that flags name. */
+import { existsSync } from "node:fs"
+import { resolve } from "node:path"
+import type { RunResult } from "@superstep/engine"
 import { Command } from "commander"
-import { isInteractive } from "../answerers.ts"
-import { attend } from "../attend.ts"
-import { chooseModels } from "../choose-models.ts"
-import type { Cli } from "../cli.ts"
-import type { DefinitionFlags } from "../common-flags.ts"
+import { type Cli, EXIT, isInteractive } from "../cli.ts"
 import {
+  complete,
+  type DefinitionFlags,
   modelFlag,
   type OutputFlags,
   outputFlags,
@@ -15,53 +15,138 @@ import {
   type StoreFlags,
   storeFlags,
   variableFlags,
-} from "../common-flags.ts"
-import { EXIT } from "../exit-codes.ts"
-import { openGoal } from "../open-goal.ts"
-import { openStore, storeNotices } from "../open-store.ts"
-import { readInput } from "../read-prompt.ts"
-import { usageError } from "../usage-error.ts"
-import { startOptions } from "./run.ts"
+} from "../flags.ts"
+import { embeddingsFlag } from "../open/document-index.ts"
+import { askSettings, cacheFlag, hasSources, type SourceFlags, sourceFlags } from "../open/source-flags.ts"
+import { type UseOptions, type WorkflowSource, withWorkflow } from "../open/workflow.ts"
+import { usageError } from "../print/errors.ts"
+import { readInput } from "../run/read-input.ts"
+import { runWorkflow, starting, startOptions } from "../run/run-workflow.ts"
+import { printText, sanitizeLine } from "../terminal/terminal.ts"
 
-type Flags = OutputFlags &
-  StoreFlags &
-  RunFlags &
-  Pick<DefinitionFlags, "model" | "set" | "setSecret" | "untrusted">
+type Flags = OutputFlags & StoreFlags & RunFlags & DefinitionFlags & SourceFlags & { readonly cache?: string }
 
-export function command(cli: Cli): Command {
-  const made = new Command()
-    .description("Answers a question over your own data: triage, search, assistants, review.")
-    .argument("<config>", "which agents and which data: YAML or JSON")
-    .argument("[goal]", "what you want to know; - reads it from stdin")
-    .action((config: string, goal: string | undefined, flags: Flags) => ask(config, goal, flags, cli))
-    .addHelpText("after", '\nFor example:\n  superstep ask shop.yaml "How many lamps are in stock?"')
-  for (const add of [variableFlags, modelFlag, runFlags, storeFlags, outputFlags]) add(made)
-  return made
+function askCommand(cli: Cli): Command {
+  const command = new Command()
+    .description("Answer a question over your own data: triage, search, assistants, review.")
+    .argument("[file]", "the agents and the data, as YAML or JSON; leave it out to name the data with flags")
+    .argument("[question]", "the question; - reads it from stdin")
+    .option("--chat", "ask follow-up questions; with --thread ID, continue a conversation")
+    .action((first: string | undefined, second: string | undefined, flags: Flags) =>
+      ask(first, second, flags, cli),
+    )
+  return complete(
+    command,
+    [sourceFlags, embeddingsFlag, cacheFlag, variableFlags, modelFlag, runFlags, storeFlags, outputFlags],
+    [
+      'superstep ask "How many lamps are in stock?" --csv data --docs handbook',
+      'superstep ask "Who ordered most?" --db postgresql://reader@localhost/shop',
+      'superstep ask shop.yaml "How many lamps are in stock?"',
+      "superstep ask shop.yaml --chat",
+    ],
+    "superstep init goal creates such a file. superstep sources check shows what your sources hold, and what is wrong with them.",
+  )
 }
 
-async function ask(config: string, goal: string | undefined, flags: Flags, cli: Cli): Promise<void> {
-  // Before anything is read, or paid for.
-  if (goal === undefined ? !isInteractive(cli) : goal.trim() === "") throw goalMissing()
-  const chosen = await chooseModels(flags, cli)
-  const opened = await openGoal(config, cli, flags, chosen)
-  try {
-    const input = await readInput(goal, opened, cli)
+async function ask(
+  first: string | undefined,
+  second: string | undefined,
+  flags: Flags,
+  cli: Cli,
+): Promise<void> {
+  const { file, question } = wordsOf(first, second, flags, cli)
+  if (flags.chat) return await chat(file, question, flags, cli)
+  // Before anything is read or paid for.
+  if (question === undefined ? !isInteractive(cli) : question.trim() === "") throw questionMissing()
+  const { source, flags: used } = sourceOf(file, flags, cli)
+  await withWorkflow(source, cli, { flags: used }, async (opened, store) => {
+    const input = await readInput(question, opened, cli)
     if (input === undefined) return cli.exit(EXIT.cancelled)
-    if (String(input).trim() === "") throw goalMissing()
-    const store = await openStore(flags.store, cli.io.cwd, storeNotices(cli))
-    try {
-      const begin = (runtime: Runtime) => ({
-        run: runtime.stream(opened.workflow, input as never, startOptions(flags, opened)),
-      })
-      cli.exit(await attend(cli, { opened, store, flags, begin }))
-    } finally {
-      await store.close()
-    }
-  } finally {
-    await opened.close()
-  }
+    if (String(input).trim() === "") throw questionMissing()
+    if ((await opened.prepare?.()) === false) return cli.exit(EXIT.cancelled)
+    const begin = starting(opened, input, startOptions(flags, opened))
+    cli.exit((await runWorkflow(cli, { opened, store: await store(), flags, begin })).code)
+  })
 }
 
-function goalMissing(): Error {
-  return usageError('Say what you want to know: superstep ask CONFIG "…", or - to read it from stdin.')
+async function chat(
+  file: string | undefined,
+  question: string | undefined,
+  flags: Flags,
+  cli: Cli,
+): Promise<void> {
+  if (flags.runId !== undefined)
+    throw usageError("--run-id is for one question. A conversation has a --thread.")
+  if (flags.strict) throw usageError("--strict is for one question. Leave out --chat.")
+  if (question === "-") throw usageError("A conversation reads its questions from stdin without -.")
+  const { source, flags: used } = sourceOf(file, flags, cli)
+  await withWorkflow(source, cli, { flags: used }, async (opened, store) => {
+    if ((await opened.prepare?.()) === false) return cli.exit(EXIT.cancelled)
+    const { converse } = await import("../run/converse.ts")
+    const onResult = flags.quiet || flags.json ? undefined : (result: RunResult) => printAsked(result, cli)
+    cli.exit(
+      await converse(cli, opened, await store(), flags, { first: question, isSpoken: false, onResult }),
+    )
+  })
 }
+
+/** What a follow-up was taken for: a wrong reading would be hidden in the answer. */
+function printAsked({ state }: RunResult, { err }: Cli): void {
+  const { question, standalone } = (state.asked ?? {}) as Partial<Record<string, unknown>>
+  if (typeof standalone !== "string" || standalone === question) return
+  printText(err, sanitizeLine(`Asked as: ${standalone}`), { paint: err.paint.dim })
+}
+
+interface Words {
+  readonly file?: string | undefined
+  readonly question?: string | undefined
+}
+
+/** Which of the words is the file. */
+function wordsOf(first: string | undefined, second: string | undefined, flags: Flags, { io }: Cli): Words {
+  const isFile = (word: string | undefined) =>
+    word !== undefined &&
+    (/\.(?:ya?ml|json)$/i.test(word) || (word !== "-" && existsSync(resolve(io.cwd, word))))
+  if (hasSources(flags)) {
+    const file = second === undefined ? undefined : [first, second].find(isFile)
+    if (file !== undefined) {
+      throw usageError(`${file} names its own data. Leave out the file, or --docs, --csv and --db.`)
+    }
+    if (second !== undefined) throw usageError("Write the question in quotes, as one word of the command.")
+    return { question: first }
+  }
+  if (second !== undefined && !isFile(first) && isFile(second)) return { file: second, question: first }
+  if (first === undefined || (second === undefined && !isFile(first))) throw nothingToAsk(first)
+  return { file: first, question: second }
+}
+
+/** Passwords of addresses become secrets, which the run does not store. */
+function sourceOf(
+  file: string | undefined,
+  flags: Flags,
+  { io }: Cli,
+): { readonly source: WorkflowSource; readonly flags: UseOptions["flags"] } {
+  if (file !== undefined) {
+    if (flags.embeddings !== undefined) throw usageError("--embeddings is for --docs. A file names its own.")
+    return { source: { goal: file }, flags }
+  }
+  if (flags.untrusted) throw usageError("--untrusted is for files. You name this data yourself.")
+  const { settings, secrets } = askSettings(flags, io)
+  const setSecret = { ...flags.setSecret, ...secrets }
+  const has = Object.keys(setSecret).length > 0
+  return { source: { ask: settings }, flags: { ...flags, ...(has && { setSecret }) } }
+}
+
+function questionMissing(): Error {
+  return usageError('Write a question: superstep ask CONFIG "…", or - to read it from stdin.')
+}
+
+function nothingToAsk(question: string | undefined): Error {
+  const what = question === undefined ? '"…"' : "QUESTION"
+  return usageError(
+    `There is no data to ask. Name some: superstep ask ${what} --docs FOLDER, --csv FOLDER or --db URL. ` +
+      "Or write a file: superstep init goal creates one.",
+  )
+}
+
+export const commands = { ask: askCommand }

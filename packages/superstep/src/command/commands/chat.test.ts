@@ -36,10 +36,10 @@ describe("superstep chat", () => {
       stdin: "/help\n/nothing\n",
     })
     expect(stderr).toContain("/joke   Something funny")
-    expect(stderr).toContain("There is no /nothing")
+    expect(stderr).toContain("Unknown command /nothing")
   })
 
-  it("goes on with a thread in another process", async () => {
+  it("continues a thread in another process", async () => {
     const io = testIo({ files, stdin: "Hello\n" })
     await superstep(["chat", "helper.yaml", "--thread", "ada", ...model], io)
     const { stdout } = await superstep(
@@ -80,17 +80,25 @@ describe("superstep chat", () => {
       const io = testIo({ files: { "steps.yaml": steps }, stdin: "Hello\n" })
       const { code, stdout, stderr } = await superstep([name, "steps.yaml", ...others, "--quiet"], io)
       expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
-      expect(stderr).toMatch(/^superstep: steps keeps nothing from one run to the next: /)
+      expect(stderr).toMatch(/^superstep: steps keeps nothing between runs\. /)
       expect(existsSync(join(io.cwd, ".superstep"))).toBe(false)
     },
   )
+
+  it("refuses --strict, which is for single runs", async () => {
+    const { code, stderr } = await superstep(["chat", "helper.yaml", "--strict", ...model], { files })
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining("unknown option '--strict'"),
+    })
+  })
 
   it("is many runs, so that none of them has a name; one that has is a single run", async () => {
     const refused = await superstep(["chat", "helper.yaml", "--run-id", "r", ...model], { files })
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("unknown option '--run-id'") })
     const io = testIo({ files, terminals: ["stdin", "stderr"] })
     const running = superstep(["run", "helper.yaml", "--run-id", "r", ...model], io)
-    await io.seen('What is "helper" to do?')
+    await io.seen('Prompt for "helper":')
     io.stdin.write("Hello\r")
     expect(await running).toMatchObject({ code: 0, stdout: "One.\n" })
   })

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { COMMANDS } from "../commands.ts"
+import { COMMANDS } from "../dispatch.ts"
 import { superstep, type TestIo, testIo } from "../test-io.test-support.ts"
 
 function has(shell: string): boolean {
@@ -18,8 +18,8 @@ function has(shell: string): boolean {
 function offered(io: TestIo, ...words: readonly string[]): string[] {
   const line = words.map((word) => `'${word}'`).join(" ")
   const text = `source "$1"; COMP_WORDS=(superstep ${line}); COMP_CWORD=${words.length}; _superstep; printf '%s\\n' "\${COMPREPLY[@]}"`
-  const given = execFileSync("bash", ["-c", text, "bash", join(io.cwd, "completion")], { encoding: "utf8" })
-  return given.split("\n").filter((word) => word !== "")
+  const printed = execFileSync("bash", ["-c", text, "bash", join(io.cwd, "completion")], { encoding: "utf8" })
+  return printed.split("\n").filter((word) => word !== "")
 }
 
 async function scriptFile(): Promise<TestIo> {
@@ -39,7 +39,7 @@ describe.skipIf(!has("bash"))("bash completes", () => {
     expect(offered(io, "storage", "")).toEqual(["report", "prune"])
   })
 
-  test("flags of the command that is there, and their values", async () => {
+  test("flags of the command, and their values", async () => {
     const io = await scriptFile()
     expect(offered(io, "runs", "events", "x", "--fo")).toEqual(["--follow"])
     expect(offered(io, "runs", "--st")).toEqual(["--status", "--store"])

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { type Database, openSqliteFile } from "@superstep/store-sqlite/shared"
+import { type Database, openSqliteFile } from "@superstep/store-sqlite/internal"
 import { describe, expect, test } from "vitest"
 import { superstep, type TestIo } from "../test-io.test-support.ts"
 import { FILE, withRuns } from "./stored-runs.test-support.ts"
@@ -31,7 +31,7 @@ function lines(text: string): Record<string, unknown>[] {
 }
 
 describe("superstep doctor --store", () => {
-  test("says that a sound store is sound, and how much was looked at", async () => {
+  test("reports that an intact store is intact, and how much was checked", async () => {
     const io = await withRuns({ a: "x", b: "ask" })
     for (const args of [["--store"], ["--store", `sqlite:${STORE}`]]) {
       const { code, stdout } = await superstep(["doctor", ...args, "--json"], io)
@@ -39,7 +39,7 @@ describe("superstep doctor --store", () => {
       expect(lines(stdout).at(-1)).toMatchObject({
         state: "ok",
         what: "integrity",
-        is: expect.stringMatching(/^2 runs and \d+ records are sound$/),
+        is: expect.stringMatching(/^2 runs and \d+ records are intact$/),
       })
     }
   })
@@ -85,7 +85,7 @@ describe("superstep runs salvage", () => {
     expect((await superstep(["doctor", "--store", "sqlite:new.db", "--json"], io)).code).toBe(0)
   })
 
-  test("of a sound store exits with 0; with --json each run is a line", async () => {
+  test("of an intact store exits with 0; with --json each run is a line", async () => {
     const io = await withRuns({ a: "x" })
     const { code, stdout } = await superstep(["runs", "salvage", "--to", "sqlite:new.db", "--json"], io)
     expect(code).toBe(0)

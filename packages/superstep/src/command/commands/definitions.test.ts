@@ -25,7 +25,7 @@ describe("superstep run of a definition", () => {
     expect(stderr).toMatch(/^✓ draft .*\n✓ review .*\ncompleted in .* tokens · \$0\nrun /)
   })
 
-  it("needs a prompt where agents are told something", async () => {
+  it("needs a prompt if it has agents", async () => {
     const { code, stderr } = await superstep(["run", "story.yaml", "--model", "offline"], { files })
     expect({ code, stderr: stderr.includes("story needs a prompt") }).toEqual({ code: 2, stderr: true })
   })
@@ -33,7 +33,7 @@ describe("superstep run of a definition", () => {
   it("asks for the prompt at a terminal", async () => {
     const io = testIo({ files, terminals: ["stdin", "stderr"] })
     const running = superstep(["run", "story.yaml", "--model", "scripted:script.yaml"], io)
-    await io.seen('What is "story" to do?')
+    await io.seen('Prompt for "story":')
     io.stdin.write("A story.\r")
     expect(await running).toMatchObject({ code: 0, stdout: "Too short.\n" })
   })
@@ -64,7 +64,7 @@ describe("superstep run of a definition", () => {
   it("has no use for --agents, which is for graphs, and says so", async () => {
     const { code, stderr } = await superstep(["run", "story.yaml", "x", "--agents", "others.yaml"], { files })
     expect(code).toBe(2)
-    expect(stderr).toBe("superstep: --agents is for a graph; story.yaml has its agents itself.\n")
+    expect(stderr).toBe("superstep: --agents is for graphs: story.yaml defines its own agents.\n")
   })
 
   it("tells all that is wrong, underlined, and makes no store for it", async () => {
@@ -112,7 +112,7 @@ describe("models", () => {
   it("are asked for by the variable that is missing, where another key is set", async () => {
     const { code, stderr } = await run([], { OPENAI_API_KEY: "sk-secret-value" })
     expect(code).toBe(2)
-    expect(stderr.replace(/\n */g, " ")).toContain('Agent "critic" needs a key: set ANTHROPIC_API_KEY.')
+    expect(stderr.replace(/\n */g, " ")).toContain('Agent "critic" needs a key. Set ANTHROPIC_API_KEY.')
     expect(stderr).toContain("--model offline")
     expect(stderr).not.toContain("sk-secret-value")
   })
@@ -122,7 +122,7 @@ describe("models", () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: "Too short.\n" })
     const own = await run(["--model", "critic=scripted:script.yaml"])
     expect(own.code).toBe(2)
-    expect(own.stderr.replace(/\n */g, " ")).toContain('Agent "writer" needs a key: set OPENAI_API_KEY.')
+    expect(own.stderr.replace(/\n */g, " ")).toContain('Agent "writer" needs a key. Set OPENAI_API_KEY.')
   })
 
   it.each([
@@ -132,22 +132,22 @@ describe("models", () => {
     [["--model", "nosuch/x"], 'There is no provider "nosuch"'],
     [["--model", "openai/gpt-5"], "openai/gpt-5 needs a key: set the environment variable OPENAI_API_KEY."],
     [["--model", "critic=openai-compatible/x"], "openai-compatible/x needs a base URL"],
-  ])("that cannot be are told: %s", async (flags, reason) => {
+  ])("that cannot be used are reported: %s", async (flags, reason) => {
     const { code, stderr } = await run(flags)
     expect(code).toBe(2)
     expect(stderr.replace(/\n */g, " ")).toContain(reason)
   })
 
-  it("of a definition that cannot be asked are told before anything runs, with their agent", async () => {
+  it("of a definition that cannot be called are reported before anything runs, with their agent", async () => {
     const text = STORY.replace("anthropic/claude-opus-4-5", "nosuch/x").replace("openai/gpt-5", "offline")
     const io = testIo({ files: { "story.yaml": text } })
     const { code, stderr } = await superstep(["run", "story.yaml", "x"], io)
     expect(code).toBe(2)
-    expect(stderr).toMatch(/^superstep: Agent "critic": There is no provider "nosuch"/)
+    expect(stderr).toMatch(/^superstep: Agent "critic": There is no provider "nosuch"/m)
     expect(existsSync(join(io.cwd, ".superstep"))).toBe(false)
   })
 
-  it("that lack a key are told once for each agent, however often the file is loaded", async () => {
+  it("that lack a key are reported once for each agent, however often the file is loaded", async () => {
     // A research makes it load a second time, with the functions of another package.
     const text = `${STORY}  - { id: look, type: research, model: offline, tools: [{ type: documents, paths: [notes.md] }] }\n`
     const { stderr } = await superstep(["run", "story.yaml", "x"], {
@@ -248,7 +248,7 @@ workflow: [ { type: agent, name: writer } ]
     return { ...ended, isWritten: existsSync(file) }
   }
 
-  it("refuses tools that need consent, and the agent is told", async () => {
+  it("refuses tools that need approval, and the agent sees it", async () => {
     expect(await withTools([])).toMatchObject({ code: 0, stdout: "Done.\n", isWritten: false })
   })
 
@@ -294,7 +294,7 @@ describe("superstep validate", () => {
   })
 })
 
-describe("pictures, code and schemas of a definition", () => {
+describe("diagrams, code and schemas of a definition", () => {
   it.each([
     ["mermaid", "flowchart"],
     ["dot", "digraph"],
@@ -322,7 +322,7 @@ describe("pictures, code and schemas of a definition", () => {
     expect(readFileSync(join(io.cwd, "story.mmd"), "utf8")).toContain("flowchart")
   })
 
-  it("superstep eject writes TypeScript, and not over a file unless it is told to", async () => {
+  it("superstep eject writes TypeScript, and overwrites a file only with --force", async () => {
     const io = testIo({ files })
     const { stdout } = await superstep(["eject", "story.yaml"], io)
     expect(stdout).toContain('import { workflow } from "superstep"')
@@ -334,6 +334,40 @@ describe("pictures, code and schemas of a definition", () => {
   it.each(["steps", "graph"])("superstep schema %s is a JSON Schema", async (dialect) => {
     const { stdout } = await superstep(["schema", dialect])
     expect(JSON.parse(stdout)).toMatchObject({ $schema: expect.stringContaining("draft-07"), type: "object" })
+  })
+
+  it("superstep eject says why a is a goal configuration cannot be ejected", async () => {
+    const text = "agents: { a: { model: offline } }\ntriage: a\nassistants: [a]\nreviewer: a\n"
+    const { code, stderr } = await superstep(["eject", "goal.yaml"], { files: { "goal.yaml": text } })
+    expect([code, stderr]).toEqual([2, expect.stringContaining("is a goal configuration")])
+  })
+
+  it("graph, eject and schema print data with --json, one line each", async () => {
+    const io = testIo({ files })
+    const graph = await superstep(["graph", "story.yaml", "--json"], io)
+    expect(graph.stdout.trim()).not.toContain("\n")
+    const data = JSON.parse(graph.stdout)
+    expect(data).toMatchObject({ name: "story", hash: expect.stringMatching(/^[0-9a-f]{16}$/) })
+    expect(data.nodes.map(({ id }: { id: string }) => id)).toEqual(
+      expect.arrayContaining(["draft", "review"]),
+    )
+    expect(data.edges.length).toBeGreaterThan(0)
+
+    const code = await superstep(["eject", "story.yaml"], io)
+    const ejected = await superstep(["eject", "story.yaml", "--json"], io)
+    expect(JSON.parse(ejected.stdout)).toEqual({ workflow: "story", dialect: "steps", code: code.stdout })
+    const written = await superstep(["eject", "story.yaml", "--json", "--out", "out.ts"], io)
+    const file = join(io.cwd, "out.ts")
+    expect(JSON.parse(written.stdout)).toEqual({ workflow: "story", dialect: "steps", file })
+    expect(readFileSync(file, "utf8")).toBe(code.stdout)
+
+    const [schema, line] = [
+      await superstep(["schema", "steps"], io),
+      await superstep(["schema", "steps", "--json"], io),
+    ]
+    expect(line.stdout.trim()).not.toContain("\n")
+    expect(JSON.parse(line.stdout)).toEqual(JSON.parse(schema.stdout))
+    expect((await superstep(["graph", "story.yaml", "--json", "--format", "dot"], io)).code).toBe(2)
   })
 
   it("superstep schema knows no other dialect", async () => {

@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { nodeVersion } from "../health.ts"
 import { superstep, testIo } from "../test-io.test-support.ts"
+import { nodeVersion } from "./doctor-checks.ts"
 
 const SECRET = "sk-not-to-be-seen"
 
@@ -11,9 +11,9 @@ describe("superstep doctor", () => {
     const { code, stdout } = await superstep(["doctor"], { env: { OPENAI_API_KEY: SECRET } })
     expect(code).toBe(0)
     expect(stdout).toMatch(/^ok {4}node +\d+\.\d+/)
-    expect(stdout).toMatch(/ok {4}store +.*is made\s+by the first run/)
+    expect(stdout).toMatch(/ok {4}store +.*,\s+created\s+by the\s+first run/)
     expect(stdout).toMatch(/ok {4}openai +OPENAI_API_KEY is set/)
-    expect(stdout).toMatch(/ok {4}run +two steps/)
+    expect(stdout).toMatch(/ok {4}run +loaded and executed two steps/)
     expect(stdout).not.toContain(SECRET)
     for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80)
   })
@@ -33,8 +33,10 @@ describe("superstep doctor", () => {
   })
 
   it("knows which Node is too old", () => {
-    expect(nodeVersion("20.18.3")).toMatchObject({ state: "fail", todo: "Use Node 20.19 or later." })
-    expect(nodeVersion("24.0.0").state).toBe("ok")
+    const todo = "Use Node 22.12 or later, or 20.19 or later of Node 20."
+    for (const old of ["18.20.8", "20.18.3", "21.7.3", "22.11.0"])
+      expect(nodeVersion(old)).toMatchObject({ state: "fail", todo })
+    for (const good of ["20.19.0", "22.12.0", "24.0.0"]) expect(nodeVersion(good).state).toBe("ok")
   })
 })
 

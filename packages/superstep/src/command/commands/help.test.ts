@@ -1,7 +1,6 @@
 import { expect, test } from "vitest"
-import { COMMANDS } from "../commands.ts"
-import { load } from "../dispatch.ts"
-import { terminal } from "../terminal.ts"
+import { COMMANDS, loadCommand } from "../dispatch.ts"
+import { terminal } from "../terminal/terminal.ts"
 import { superstep, testIo } from "../test-io.test-support.ts"
 
 async function commandLines(): Promise<string[][]> {
@@ -15,7 +14,7 @@ async function commandLines(): Promise<string[][]> {
   }
   const lines = await Promise.all(
     COMMANDS.map(async (entry) => {
-      const below = (await load(entry, cli)).commands.map((command) => [entry.name, command.name()])
+      const below = (await loadCommand(entry, cli)).commands.map((command) => [entry.name, command.name()])
       return [[entry.name], ...below]
     }),
   )
@@ -27,7 +26,7 @@ test("every command has a help that fits 80 columns, with an example", async () 
     const { code, stdout, stderr } = await superstep([...line, "--help"])
     expect([line, code, stderr]).toEqual([line, 0, ""])
     expect(stdout).toContain(`Usage: superstep ${line.join(" ")}`)
-    expect([line, stdout.includes("For example")]).toEqual([line, true])
+    expect([line, stdout.includes("Examples:")]).toEqual([line, true])
     const long = stdout.split("\n").filter((one) => one.length > 80)
     expect([line, long]).toEqual([line, []])
   }
@@ -48,5 +47,5 @@ test.each([
   const { code, stderr } = await superstep([command, word])
   expect(code).toBe(2)
   const said = stderr.replace(/\s+/g, " ")
-  expect(said).toContain(`superstep: There is no command "superstep ${command} ${word}". There are: ${names}`)
+  expect(said).toContain(`superstep: Unknown command "superstep ${command} ${word}". Available: ${names}`)
 })

@@ -1,12 +1,23 @@
-/** `superstep inbox`: open questions over all runs, the oldest first. */
+/**
+ * `superstep inbox` lists open questions, and `superstep respond` answers one. A run that another process executes continues
+ * there. A run that no process executes continues here if its definition is found; otherwise the answer is stored, and is
+ * delivered when the run resumes.
+ */
+import { type Delivery, type Json, type OpenRequest, Runtime, type StoredRun } from "@superstep/engine"
 import { Command } from "commander"
-import { storeFlagOf } from "../attend.ts"
-import type { Cli } from "../cli.ts"
-import { type OutputFlags, outputFlags, parseCount, type StoreFlags, storeFlags } from "../common-flags.ts"
-import { jsonLine } from "../json-line.ts"
-import type { OpenStore } from "../open-store.ts"
-import { printQuestion } from "../question-text.ts"
-import { useStore } from "../use-store.ts"
+import { type Cli, EXIT, isInteractive } from "../cli.ts"
+import { complete, type OutputFlags, outputFlags, parseCount, type StoreFlags, storeFlags } from "../flags.ts"
+import { type OpenStore, onStore, storeFlagOf, withStore } from "../open/store.ts"
+import { findsItsWorkflow } from "../open/workflow.ts"
+import { usageError } from "../print/errors.ts"
+import { expectedAnswer, printQuestion } from "../print/question.ts"
+import { livingHolder } from "../print/run-overview.ts"
+import { userOf } from "../run/answerers.ts"
+import { findRun, shortId, typedId } from "../run/find-run.ts"
+import { readAnswer, readJsonAnswer } from "../run/read-answer.ts"
+import { type ResumeFlags, resume, resumeFlags } from "../run/resume.ts"
+import { jsonText, printJsonLines, sanitizeLine } from "../terminal/terminal.ts"
+import { RUN_ID } from "./runs-show.ts"
 
 interface InboxFlags extends OutputFlags, StoreFlags {
   readonly to?: string | undefined
@@ -14,27 +25,25 @@ interface InboxFlags extends OutputFlags, StoreFlags {
   readonly limit: number
 }
 
-export function command(cli: Cli): Command {
-  const made = new Command()
-    .description("Questions of all runs that wait for an answer, the oldest first.")
-    .option("--to <who>", "those for this person or role")
-    .option("--workflow <name>", "those of one workflow")
-    .option("--limit <n>", "how many", parseCount, 50)
-    .addHelpText("after", "\nFor example:\n  superstep inbox --to accounting")
-    .action((flags: InboxFlags) => useStore(cli, flags, (store) => show(cli, store, flags)))
-  return outputFlags(storeFlags(made))
+function inboxCommand(cli: Cli): Command {
+  const command = new Command()
+    .description("List the open questions of all runs, oldest first.")
+    .option("--to <who>", "list only questions for this person or role")
+    .option("--workflow <name>", "list only questions of this workflow")
+    .option("--limit <n>", "list at most n questions", parseCount, 50)
+    .action(onStore(cli, list))
+  return complete(command, [storeFlags, outputFlags], "superstep inbox --to accounting")
 }
 
-async function show({ out, err }: Cli, store: OpenStore, flags: InboxFlags): Promise<void> {
+async function list({ out, err }: Cli, store: OpenStore, flags: InboxFlags): Promise<void> {
   const { to, workflow, limit, json, quiet } = flags
   const found = await store.requests({ to, workflow, limit: limit + 1 })
   const shown = found.slice(0, limit)
-  if (json) {
-    for (const request of shown) out.line(jsonLine(request))
-    return
-  }
+  if (json) return printJsonLines(out, shown)
   if (shown.length === 0 && !quiet)
-    err.line(to === undefined && workflow === undefined ? "Nobody is asked anything." : "No question fits.")
+    err.line(
+      to === undefined && workflow === undefined ? "There are no open questions." : "No question matches.",
+    )
   const now = Date.now()
   for (const [i, request] of shown.entries()) {
     if (i > 0) out.line()
@@ -42,3 +51,115 @@ async function show({ out, err }: Cli, store: OpenStore, flags: InboxFlags): Pro
   }
   if (found.length > limit && !quiet) err.line(err.paint.dim(`There are more: --limit ${limit * 5}`))
 }
+
+interface RespondFlags extends ResumeFlags {
+  readonly jsonAnswer?: string | undefined
+  readonly by?: string | undefined
+}
+
+function respondCommand(cli: Cli): Command {
+  const command = new Command()
+    .description("Answer a question of a run. The run then continues.")
+    .argument("<run>", RUN_ID)
+    .argument("[request]", "the question's id; optional if there is only one")
+    .argument("[answer]", "the answer: text, a number, yes or no")
+    .option("--json-answer <json>", "answer with JSON")
+    .option("--by <who>", "record who answers")
+    .action((run: string, request: string | undefined, answer: string | undefined, flags: RespondFlags) =>
+      withStore(cli, flags, (store) => respond(cli, store, { run, request, answer }, flags)),
+    )
+  return complete(
+    command,
+    [resumeFlags, storeFlags, outputFlags],
+    ["superstep respond 4f2a91c0 yes", "superstep respond 4f2a91c0 r1 yes --by Ada"],
+    "Without an answer, you are asked at the terminal. List the questions: superstep inbox",
+  )
+}
+
+interface Arguments {
+  readonly run: string
+  readonly request: string | undefined
+  readonly answer: string | undefined
+}
+
+async function respond(cli: Cli, store: OpenStore, args: Arguments, flags: RespondFlags): Promise<void> {
+  const run = await findRun(store, args.run)
+  const { request, answer } = await findRequest(store, run, args, flags)
+  const value = await answerTo(cli, request, answer, flags)
+  if (value === undefined) return cli.exit(EXIT.cancelled)
+  const options = { by: flags.by ?? userOf(cli) }
+  const isExecuting = (await livingHolder(store, run)) !== undefined
+  if (!isExecuting && (flags.file !== undefined || (await findsItsWorkflow(cli, store, run)))) {
+    return await resume(cli, store, run, flags, {
+      first: async (claimed) => void (await claimed.respond(request.id, value, options)),
+    })
+  }
+  const runtime = new Runtime({ store, workflows: [], recover: false })
+  let delivery: Delivery
+  try {
+    delivery = await runtime.respond(run.runId, request.id, value, options)
+  } finally {
+    await runtime.close()
+  }
+  const isStored = delivery === "stored"
+  const { err } = cli
+  if (flags.json) {
+    const stored = isStored ? { stored: true } : {}
+    cli.out.line(jsonText({ runId: run.runId, request: request.id, answered: true, ...stored }))
+  } else if (flags.quiet) return
+  else if (isStored) {
+    err.line("The answer is stored. It is delivered when the run resumes. To resume it here:")
+    err.line(`  superstep runs resume ${typedId(run.runId)} --file FILE${storeFlagOf(flags)}`)
+  } else err.line(`Answered. Run ${shortId(run.runId)} continues in its process.`)
+}
+
+/** Ids that the engine makes: such a word is never an answer. */
+const REQUEST_ID = /(?:^|\/)r\d+$/
+
+/** If there is only one question, its id is optional. */
+async function findRequest(
+  store: OpenStore,
+  { runId, status }: StoredRun,
+  { request: id, answer }: Arguments,
+  { jsonAnswer }: RespondFlags,
+): Promise<{ readonly request: OpenRequest; readonly answer: string | undefined }> {
+  const open = await store.requests({ runId })
+  const request = open.find((one) => one.id === id)
+  if (request !== undefined) return { request, answer }
+  const [only, ...others] = open
+  if (only !== undefined && others.length === 0) {
+    if (id === undefined) return { request: only, answer }
+    const isAnswer = answer === undefined && jsonAnswer === undefined && !REQUEST_ID.test(id)
+    if (isAnswer) return { request: only, answer: id }
+  }
+  const name = shortId(runId)
+  if (open.length === 0) throw usageError(`Run ${name} is ${status}, and has no open question.`)
+  const ids = open.map((one) => one.id).join(", ")
+  const what = id === undefined ? "has several open questions" : `has no open question "${sanitizeLine(id)}"`
+  throw usageError(`Run ${name} ${what}. Open: ${sanitizeLine(ids)}.`)
+}
+
+/** Undefined if the person cancels. */
+async function answerTo(
+  cli: Cli,
+  request: OpenRequest,
+  text: string | undefined,
+  { jsonAnswer }: RespondFlags,
+): Promise<Json | undefined> {
+  if (text !== undefined && jsonAnswer !== undefined) {
+    throw usageError("There are two answers. Write either text or --json-answer.")
+  }
+  if (jsonAnswer !== undefined) return readJsonAnswer(jsonAnswer)
+  if (text !== undefined) return await readAnswer(text, request)
+  if (!isInteractive(cli)) {
+    throw usageError(
+      `Write an answer to "${sanitizeLine(request.prompt)}". An answer is ${expectedAnswer(request)}.`,
+    )
+  }
+  const { askPerson } = await import("../terminal/ask-person.ts")
+  const { stdin: input, stderr: output } = cli.io
+  const answered = await askPerson(request, { input, output, signal: new AbortController().signal })
+  return answered.kind === "answer" ? (answered.value as Json) : undefined
+}
+
+export const commands = { inbox: inboxCommand, respond: respondCommand }

@@ -28,9 +28,9 @@ describe("superstep index", () => {
     expect(found.stdout).toBe("docs/guide.md:5  Guide › Install\n  Run the installer.\n")
     const listed = await superstep(["index", "list"], io)
     expect(listed.stdout).toMatch(/docs\/guide\.md +1 +\d+ B +\d+s\ndocs\/people\.csv/)
-    expect(listed.stderr).toMatch(/^2 documents, 2 chunks, .*, found by words\.\n$/)
-    expect((await superstep(["index", "rm", "docs/guide.md"], io)).stderr).toBe("Took out 1 document.\n")
-    expect((await superstep(["index", "search", "installer"], io)).stderr).toBe("Nothing is found.\n")
+    expect(listed.stderr).toMatch(/^2 documents, 2 chunks, .*, searched by words\.\n$/)
+    expect((await superstep(["index", "rm", "docs/guide.md"], io)).stderr).toBe("Removed 1 document.\n")
+    expect((await superstep(["index", "search", "installer"], io)).stderr).toBe("Nothing matches.\n")
     expect((await superstep(["index", "rm", "docs/guide.md"], io)).code).toBe(2)
   })
 
@@ -40,7 +40,12 @@ describe("superstep index", () => {
     expect(stderr).toBe("")
     expect(lines(stdout)).toMatchObject([{ added: 2, unchanged: 0, problems: [] }])
     expect(lines((await superstep(["index", "search", "ada", "--json"], io)).stdout)).toEqual([
-      { text: "name: Ada; city: London", score: expect.any(Number), source: "docs/people.csv:2" },
+      {
+        text: "name: Ada; city: London",
+        score: expect.any(Number),
+        relevance: expect.any(Number),
+        source: "docs/people.csv:2",
+      },
     ])
     expect(lines((await superstep(["index", "list", "--json"], io)).stdout)).toMatchObject([
       { source: "docs/guide.md", chunks: 1 },
@@ -49,7 +54,7 @@ describe("superstep index", () => {
     expect(lines((await superstep(["index", "rm", "docs", "--json"], io)).stdout)).toEqual([{ removed: 2 }])
   })
 
-  it("takes up changes only, and with --prune what is gone", async () => {
+  it("reads only changes, and with --prune removes what is gone", async () => {
     const io = withDocuments()
     await superstep(["index", "add", "docs"], io)
     writeFileSync(join(io.cwd, "docs", "guide.md"), "Another guide.\n")
@@ -70,27 +75,27 @@ describe("superstep index", () => {
     writeFileSync(join(io.cwd, "broken.pdf"), "%PDF-1.4")
     const { code, stderr } = await superstep(["index", "add", "broken.pdf"], io)
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^broken\.pdf is left out: it is no PDF that can be read/)
+    expect(stderr).toMatch(/^Skipped broken\.pdf: it is no PDF that can be read/)
   })
 
   it("makes no index for a path that is not there", async () => {
     const io = withDocuments()
     expect(await superstep(["index", "add", "docs", "nowhere"], io)).toMatchObject({
       code: 2,
-      stderr: "superstep: Cannot add nowhere: there is no such file or folder.\n",
+      stderr: "superstep: Cannot add nowhere: no such file or folder.\n",
     })
     expect(existsSync(join(io.cwd, ".superstep"))).toBe(false)
   })
 
-  it("takes out all that is there of what is named, and says what is not; a folder may be the whole one", async () => {
+  it("removes what it has of the named documents, and reports the others; a folder may be the whole one", async () => {
     const io = withDocuments()
     await superstep(["index", "add", "docs"], io)
     expect(await superstep(["index", "rm", "no.md", "docs/guide.md", "", "--json"], io)).toMatchObject({
       code: 2,
       stdout: '{"removed":1}\n',
-      stderr: 'superstep: There is no document "no.md", "" in the index: see superstep index\n  list.\n',
+      stderr: 'superstep: The index has no document "no.md", "". See superstep index list.\n',
     })
-    expect((await superstep(["index", "rm", "."], io)).stderr).toBe("Took out 1 document.\n")
+    expect((await superstep(["index", "rm", "."], io)).stderr).toBe("Removed 1 document.\n")
   })
 
   it("leaves one file behind", async () => {
@@ -113,7 +118,18 @@ describe("superstep index", () => {
     })
   })
 
-  it("finds by meaning with embeddings, and goes on to use those that it began with", async () => {
+  it("embeds a new index with the model that is configured or installed, unless it is none", async () => {
+    const env = { SUPERSTEP_EMBEDDINGS: "" }
+    const list = async (...flags: string[]) => {
+      const io = { ...withDocuments(), env }
+      await superstep(["index", "add", "docs", ...flags], io)
+      return (await superstep(["index", "list"], io)).stderr
+    }
+    expect(await list()).toContain("by words and by meaning")
+    expect(await list("--embeddings", "none")).toMatch(/by words(?! and)/)
+  })
+
+  it("finds by meaning with embeddings, and keeps those that it began with", async () => {
     const io = withDocuments()
     expect((await superstep(["index", "add", "docs", "--embeddings", "offline"], io)).code).toBe(0)
     const { stdout } = await superstep(

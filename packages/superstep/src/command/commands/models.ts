@@ -1,46 +1,36 @@
-/** `superstep models`: which providers can be used here, and what a model costs. Keys are never shown. */
+/** `superstep models`: which providers are ready, and what a model costs. Keys are never shown. */
 import { Command } from "commander"
 import type { Cli } from "../cli.ts"
-import { type OutputFlags, outputFlags } from "../common-flags.ts"
-import { installedVersion } from "../installed.ts"
-import { jsonLine } from "../json-line.ts"
-import { hasKey, KNOWN_PROVIDERS } from "../providers.ts"
-import { printTable } from "../table.ts"
+import { complete, type OutputFlags, outputFlags } from "../flags.ts"
+import { hasKey, installedVersion, KNOWN_PROVIDERS } from "../open/providers.ts"
+import { printTable } from "../print/table.ts"
+import { printJsonLines } from "../terminal/terminal.ts"
 
-export function command(cli: Cli): Command {
-  const made = new Command()
-    .description("Providers: whether their package is installed and their key is set. With names: prices.")
-    .argument("[names...]", "models, as provider/model, whose prices are asked for")
+function modelsCommand(cli: Cli): Command {
+  const command = new Command()
+    .description("List providers, their packages and keys. With names of models: print their prices.")
+    .argument("[names...]", "models, as provider/model")
     .action((names: readonly string[], flags: OutputFlags) =>
       names.length > 0 ? prices(names, flags, cli) : providers(flags, cli),
     )
-    .addHelpText(
-      "after",
-      "\nFor example:\n  superstep models\n  superstep models openai/gpt-5 anthropic/claude-opus-4-5",
-    )
-  return outputFlags(made)
+  return complete(
+    command,
+    [outputFlags],
+    ["superstep models", "superstep models openai/gpt-5 anthropic/claude-opus-4-5"],
+  )
 }
 
-function providers(flags: OutputFlags, cli: Cli): void {
-  const { env, cwd } = cli.io
-  const rows = KNOWN_PROVIDERS.map(({ name, package: wanted, variable }) => {
+function providers({ json }: OutputFlags, { io, out }: Cli): void {
+  const { env, cwd } = io
+  const rows = KNOWN_PROVIDERS.map(({ name: provider, package: wanted, variable }) => {
     const version = installedVersion(wanted, cwd)
     const key = variable === undefined ? undefined : hasKey(env, variable)
-    return {
-      provider: name,
-      package: wanted,
-      version,
-      variable,
-      hasKey: key,
-      isReady: version !== undefined && key !== false,
-    }
+    const isReady = version !== undefined && key !== false
+    return { provider, package: wanted, version, variable, hasKey: key, isReady }
   })
-  if (flags.json) {
-    for (const row of rows) cli.out.line(jsonLine(row))
-    return
-  }
+  if (json) return printJsonLines(out, rows)
   printTable(
-    cli.out,
+    out,
     [{ title: "PROVIDER" }, { title: "PACKAGE" }, { title: "KEY" }, { title: "" }],
     [
       ...rows.map(({ provider, package: wanted, version, variable, hasKey: key, isReady }) => [
@@ -52,22 +42,19 @@ function providers(flags: OutputFlags, cli: Cli): void {
       ["offline", "built in", "not needed", "✓"],
     ],
   )
-  cli.out.line()
-  cli.out.line(cli.out.paint.dim("superstep models PROVIDER/MODEL tells what a model costs."))
+  out.line()
+  out.line(out.paint.dim("To see what a model costs: superstep models PROVIDER/MODEL"))
 }
 
-async function prices(names: readonly string[], flags: OutputFlags, cli: Cli): Promise<void> {
+async function prices(names: readonly string[], { json }: OutputFlags, { out }: Cli): Promise<void> {
   const { priceTable } = await import("@superstep/engine/models")
   const table = priceTable()
   const rows = names.map((name) => ({ model: name, price: table.priceOf(name) }))
-  if (flags.json) {
-    for (const row of rows) cli.out.line(jsonLine(row))
-    return
-  }
+  if (json) return printJsonLines(out, rows)
   const dollars = (amount: number | undefined) =>
     amount === undefined ? "" : `$${Number(amount.toFixed(4))}`
   printTable(
-    cli.out,
+    out,
     [
       { title: "MODEL", canShrink: true },
       { title: "INPUT", align: "right" },
@@ -80,6 +67,8 @@ async function prices(names: readonly string[], flags: OutputFlags, cli: Cli): P
         : [model, dollars(price.input), dollars(price.output), dollars(price.cacheRead)],
     ),
   )
-  cli.out.line()
-  cli.out.line(cli.out.paint.dim("US dollars per million tokens, at the standard rate."))
+  out.line()
+  out.line(out.paint.dim("US dollars per million tokens, at the standard rate."))
 }
+
+export const commands = { models: modelsCommand }

@@ -101,7 +101,7 @@ describe("apply", () => {
     expect((await superstep(["export", "clerk"], io)).code).toBe(2)
   })
 
-  test("steps are not kept, and a model with settings has no place beside an agent", async () => {
+  test("steps are not stored, nor agents whose model has settings", async () => {
     const io = office()
     writeFileSync(join(io.cwd, "steps.yaml"), `${agents}workflow:\n  - { type: agent, name: clerk }\n`)
     expect(await superstep(["apply", "steps.yaml"], io)).toMatchObject({
@@ -112,18 +112,19 @@ describe("apply", () => {
       join(io.cwd, "warm.yaml"),
       agents.replace("model: offline }", "model: offline, temperature: 1 }"),
     )
-    expect((await superstep(["apply", "warm.yaml"], io)).stderr).toContain('has "temperature"')
+    const { stderr } = await superstep(["apply", "warm.yaml"], io)
+    expect(stderr.replace(/\s+/g, " ")).toContain('which sets "temperature"')
   })
 })
 
 describe("diff", () => {
-  test("tells what apply would change, with exit code 1; nothing, with 0", async () => {
+  test("shows what apply would change, with exit code 1; nothing, with 0", async () => {
     const io = office()
     await superstep(["apply", "desk.json", "--agents", "agents.yaml"], io)
     expect(await superstep(["diff", "desk.json"], io)).toEqual({
       code: 0,
       stdout: "",
-      stderr: "desk.json is as it is in the store.\n",
+      stderr: "desk.json matches the store.\n",
     })
     change(io, (text) => text.replace('"name":"Desk"', '"name":"Front desk"'))
     expect(await superstep(["diff", "desk.json"], io)).toMatchObject({
@@ -159,17 +160,17 @@ describe("export", () => {
     expect(agent.stdout).toContain("model: offline/offline")
   })
 
-  test("of what is not there tells what is", async () => {
+  test("of an unknown id names those in the store", async () => {
     const io = office()
     await superstep(["apply", "agents.yaml"], io)
     const { code, stderr } = await superstep(["export", "nope"], io)
     expect(code).toBe(2)
-    expect(stderr.replace(/\s+/g, " ")).toContain('no agent "nope". Its agents: clerk, boss.')
+    expect(stderr.replace(/\s+/g, " ")).toContain('or agent "nope". Its agents: clerk, boss.')
   })
 })
 
 describe("delete", () => {
-  test("takes definitions and agents out, not while they are used", async () => {
+  test("deletes definitions and agents, but not while they are used", async () => {
     const io = office()
     await superstep(["apply", "desk.json", "--agents", "agents.yaml"], io)
     expect(await superstep(["delete", "boss"], io)).toMatchObject({
@@ -185,12 +186,12 @@ describe("delete", () => {
     expect((await superstep(["delete", "desk"], io)).code).toBe(2)
   })
 
-  test("is refused while runs are in flight, unless it is forced", async () => {
+  test("is refused while runs are unfinished, unless it is forced", async () => {
     const io = office()
     await superstep(["apply", "desk.json", "--agents", "agents.yaml"], io)
     const { node, workflow } = await import("@superstep/engine")
     const waiting = workflow("desk")
-      .start(node("ask", (_: string, ctx) => ctx.ask<string>("Go on?")))
+      .start(node("ask", (_: string, ctx) => ctx.ask<string>("Continue?")))
       .build()
     const store = openFile(io)
     const runtime = new Runtime({ store, workflows: [waiting] })
@@ -199,12 +200,12 @@ describe("delete", () => {
     await store.close()
     expect(await superstep(["delete", "desk"], io)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("has 1 run in flight"),
+      stderr: expect.stringContaining("has 1 active run"),
     })
     expect(await superstep(["delete", "desk", "--force"], io)).toEqual({
       code: 0,
       stdout: "",
-      stderr: "Deleted desk.\n  1 run in flight cannot go on.\n",
+      stderr: "Deleted desk.\n  1 unfinished run cannot continue.\n",
     })
   })
 })

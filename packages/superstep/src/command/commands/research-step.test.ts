@@ -34,12 +34,13 @@ it("takes another model for one of the research's agents", async () => {
   const { code, stdout } = await superstep([...asking, ...model], withNotes())
   expect({ code, stdout }).toEqual({
     code: 0,
-    stdout: "# Tea\n\n## Sources\n\n1. Tea (flows/notes/tea.md:3)\n\n",
+    // It cites nothing, so what was found is listed as read.
+    stdout: "# Tea\n\n## Also read\n\n- Tea (flows/notes/tea.md:3)\n\n",
   })
-  const stranger = await superstep([...asking, "--model", "riter=offline"], withNotes())
-  expect(stranger.code).toBe(2)
-  expect(stranger.stderr).toContain('there is no agent "riter"')
-  expect(stranger.stderr.replace(/\s+/g, " ")).toContain("thinker, gap, selector, judge, writer")
+  const unknown = await superstep([...asking, "--model", "riter=offline"], withNotes())
+  expect(unknown.code).toBe(2)
+  expect(unknown.stderr).toContain('there is no agent "riter"')
+  expect(unknown.stderr.replace(/\s+/g, " ")).toContain("thinker, gap, selector, judge, writer")
 })
 
 it("says that documents are missing before anything runs", async () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
@@ -27,6 +27,103 @@ function withDocuments(script = SCRIPT): TestIo {
 const asking = ["research", "What is tea?", "--docs", "docs", "--model", "scripted:script.yaml"]
 const REPORT = "# Tea\n\nTea is a drink [1].\n\n## Sources\n\n1. Tea (docs/tea.md:3)\n"
 
+/** A program that prints what a browser would: it is found as `chromium`. */
+function withBrowser(io: TestIo, script: string): void {
+  mkdirSync(join(io.cwd, "bin"))
+  const path = join(io.cwd, "bin", "chromium")
+  writeFileSync(path, `#!${process.execPath}\n${script}\n`)
+  chmodSync(path, 0o755)
+}
+
+const PRINTS = `const fs = require("node:fs")
+const [target] = process.argv.filter((one) => one.startsWith("--print-to-pdf=")).map((one) => one.slice(15))
+fs.writeFileSync(target, "%PDF-1.7 " + fs.readFileSync(new URL(process.argv.at(-1)), "utf8"))`
+
+describe("superstep research --format", () => {
+  const withPath = () => {
+    const io = withDocuments()
+    return { ...io, env: { ...io.env, PATH: join(io.cwd, "bin") } }
+  }
+
+  it("prints the report as data", async () => {
+    const { code, stdout } = await superstep([...asking, "--format", "json"], withDocuments())
+    expect(code).toBe(0)
+    const report = JSON.parse(stdout)
+    expect(report).toMatchObject({
+      question: "What is tea?",
+      title: "Tea",
+      sections: [{ text: "Tea is a drink [1].", claims: [{ text: "Tea is a drink.", sources: [1] }] }],
+      sources: [{ number: 1, title: "Tea", url: "docs/tea.md:3", cited: 1 }],
+      alsoRead: [],
+      statements: { total: 1, withoutSource: 0 },
+      incomplete: [],
+      usage: { modelCalls: 5, toolCalls: 1 },
+    })
+    expect(report.run).toMatch(/^[0-9a-f-]{36}$/)
+  })
+
+  it("writes a page, also where only the name of the file says so", async () => {
+    for (const flags of [
+      ["--format", "html", "--out", "report"],
+      ["--out", "report.html"],
+    ]) {
+      const io = withDocuments()
+      const { code, stdout } = await superstep([...asking, ...flags], io)
+      expect({ code, stdout }).toEqual({ code: 0, stdout: "" })
+      const page = readFileSync(join(io.cwd, flags.at(-1) ?? ""), "utf8")
+      expect(page).toMatch(/^<!doctype html>/)
+      expect(page).toContain('<p>Tea is a drink <a href="#source-1">[1]</a>.</p>')
+    }
+    const { stdout } = await superstep([...asking, "--format", "html"], withDocuments())
+    expect(stdout).toContain("<h1>Tea</h1>")
+  })
+
+  it("writes a PDF with the browser on the PATH", async () => {
+    const io = withPath()
+    withBrowser(io, PRINTS)
+    const { code, stderr } = await superstep([...asking, "--out", "report.pdf"], io)
+    expect(stderr).toContain("Wrote the report to report.pdf.")
+    expect(code).toBe(0)
+    expect(readFileSync(join(io.cwd, "report.pdf"), "utf8")).toMatch(/^%PDF-1\.7 <!doctype html>/)
+  })
+
+  it("says what to do where there is no browser or no file for a PDF, before anything is paid for", async () => {
+    const io = withPath()
+    const none = await superstep([...asking, "--format", "pdf", "--out", "report.pdf"], io)
+    expect(none).toMatchObject({ code: 2, stdout: "" })
+    expect(none.stderr.replace(/\s+/g, " ")).toContain("PDF needs Chromium, Chrome or Edge")
+    expect(none.stderr).not.toContain("Research on")
+    expect(existsSync(join(io.cwd, ".superstep"))).toBe(false)
+    const nowhere = await superstep([...asking, "--format", "pdf"], withDocuments())
+    expect(nowhere).toMatchObject({ code: 2, stdout: "" })
+    expect(nowhere.stderr).toContain("--format pdf needs a file: add --out report.pdf.")
+  })
+
+  it("prints the report, which is paid for, where the browser fails", async () => {
+    const io = withPath()
+    withBrowser(io, 'console.error("no display")\nprocess.exit(4)')
+    const { code, stdout, stderr } = await superstep([...asking, "--out", "report.pdf"], io)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: `${REPORT}\n` })
+    expect(stderr.replace(/\s+/g, " ")).toContain("it ended with code 4: no display.")
+    expect(existsSync(join(io.cwd, "report.pdf"))).toBe(false)
+  })
+
+  it("writes a stored run in another format, and asks no model again", async () => {
+    const io = withDocuments()
+    expect((await superstep([...asking, "--run-id", "tea"], io)).code).toBe(0)
+    // Nothing is left of the script: a call would fail.
+    writeFileSync(join(io.cwd, "script.yaml"), "writer: []\n")
+    const { code, stdout } = await superstep([...asking, "--run-id", "tea", "--format", "json"], io)
+    expect({ code, run: JSON.parse(stdout).run }).toEqual({ code: 0, run: "tea" })
+  })
+
+  it("refuses to mix the run's events with a report on stdout", async () => {
+    const { code, stderr } = await superstep([...asking, "--json", "--format", "html"], withDocuments())
+    expect(code).toBe(2)
+    expect(stderr.replace(/\s+/g, " ")).toContain("write the report to a file with --out report.html.")
+  })
+})
+
 describe("superstep research", () => {
   it("has the report on stdout, and what it is at on stderr", async () => {
     const { code, stdout, stderr } = await superstep(asking, withDocuments())
@@ -45,15 +142,17 @@ completed `)
     const { code, stdout, stderr } = await superstep([...asking, "--out", "report.md"], io)
     expect({ code, stdout }).toEqual({ code: 0, stdout: "" })
     expect(readFileSync(join(io.cwd, "report.md"), "utf8")).toBe(REPORT)
-    expect(stderr).toContain("The report is in report.md.")
+    expect(stderr).toContain("Wrote the report to report.md.")
     const nowhere = await superstep([...asking, "--out", "no/report.md"], withDocuments())
     expect(nowhere).toMatchObject({ code: 2, stdout: "" })
-    expect(nowhere.stderr).toContain("Cannot write no/report.md: there is no such folder.")
+    expect(nowhere.stderr).toContain("Cannot write no/report.md: no such folder.")
   })
 
   it("shows a deep one section by section", async () => {
     const { stdout, stderr } = await superstep([...asking, "--deep"], withDocuments())
-    expect(stdout).toContain("# All of tea\n\nBoth are tea.\n\n# Green\n\nTea is a drink [1].\n\n# Black\n\n")
+    expect(stdout).toContain(
+      "# All of tea\n\n## Summary\n\nBoth are tea. *(no source)*\n\n## Contents\n\n1. [Green](#green)\n2. [Black](#black)\n\n## Green\n\nTea is a drink [1].\n\n## Black\n\n",
+    )
     expect(stderr).toContain('· [1/2 Green] pass 1: Searching: documents "tea"')
     expect(stderr).toContain("✓ [2/2 Black] pass 1: The evidence suffices")
     expect(stderr).toContain("· Putting the report together")
@@ -61,7 +160,7 @@ completed `)
 
   it("lets the model choose with --auto", async () => {
     const { stderr, stdout } = await superstep([...asking, "--auto"], withDocuments())
-    expect(stderr).toContain("The research is deep.")
+    expect(stderr).toContain("Research mode: deep.")
     expect(stdout).toContain("# All of tea")
   })
 
@@ -71,10 +170,30 @@ completed `)
       [...asking, "--budget", "iterations=2"],
       withDocuments(script),
     )
-    expect({ code, stdout }).toEqual({ code: 0, stdout: `${REPORT}\n` })
+    const line = "Incomplete: research: Budget exceeded: iterations"
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${line}\n\n${REPORT}\n` })
     expect(stderr).toContain("↻ Pass 2")
     expect(stderr).toContain("! Budget exceeded: iterations")
     expect((await superstep([...asking, "--budget", "passes=2"], withDocuments())).code).toBe(2)
+    const unpriced = [...asking, "--budget", "iterations=2,usd=1,allowUnpriced"]
+    expect((await superstep(unpriced, withDocuments())).code).toBe(0)
+  })
+
+  it("exits with 1 under --strict where the report is incomplete, and only there", async () => {
+    const script = SCRIPT.replace("sufficient: true", "sufficient: false")
+    const cut = await superstep([...asking, "--strict", "--budget", "iterations=2"], withDocuments(script))
+    expect(cut.code).toBe(1)
+    expect(cut.stdout).toContain(REPORT)
+    const whole = await superstep([...asking, "--strict"], withDocuments())
+    expect({ code: whole.code, stdout: whole.stdout }).toEqual({ code: 0, stdout: `${REPORT}\n` })
+  })
+
+  it("names documents that could not be read in the report, and under --strict by its exit code", async () => {
+    const io = withDocuments()
+    writeFileSync(join(io.cwd, "docs", "broken.pdf"), "no PDF at all")
+    const { code, stdout } = await superstep([...asking, "--strict"], io)
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^Incomplete: docs\/broken\.pdf: skipped: /)
   })
 
   it("gives the run's events with --json, and nothing but the report with --quiet", async () => {
@@ -92,16 +211,16 @@ completed `)
     })
   })
 
-  it("says what to do where there is nothing to search, or what is named is not there", async () => {
+  it("says what to do if there is nothing to search, or a document is missing", async () => {
     const none = await superstep(["research", "What is tea?", "--model", "offline"])
     expect(none.code).toBe(2)
-    expect(none.stderr.replace(/\s+/g, " ")).toContain("Give documents with --docs PATH, or set SEARXNG_URL")
+    expect(none.stderr.replace(/\s+/g, " ")).toContain("Name documents with --docs PATH, or set SEARXNG_URL")
     const gone = await superstep(["research", "What is tea?", "--docs", "gone", "--model", "offline"])
     expect(gone.code).toBe(2)
-    expect(gone.stderr).toContain("Cannot read gone: there is no such file or folder.")
+    expect(gone.stderr).toContain("Cannot read gone: no such file or folder.")
   })
 
-  it("goes on with a run that failed, by runs retry", async () => {
+  it("continues a failed run with runs retry", async () => {
     const io = withDocuments(
       SCRIPT.replace('writer: [{ text: "# Tea', 'writer: [{ error: { code: 400 } }, { text: "# Tea'),
     )
@@ -112,7 +231,7 @@ completed `)
     expect({ code: again.code, stdout: again.stdout }).toEqual({ code: 0, stdout: `${REPORT}\n` })
   })
 
-  it("goes on with a deep one that was stopped, and still says which section and pass it is at", async () => {
+  it("resumes a deep research, and still shows its sections and passes", async () => {
     const io = withDocuments(SCRIPT.replace("sufficient: true }", "sufficient: true }, delay: 3600000"))
     const stopped = superstep([...asking, "--deep", "--run-id", "tea"], io)
     await io.seen("✓ [1/2 Green] pass 1: 1 new source")
@@ -122,13 +241,13 @@ completed `)
     writeFileSync(join(io.cwd, "script.yaml"), SCRIPT)
     const { code, stdout, stderr } = await superstep(["runs", "resume", "tea"], io)
     expect(code).toBe(0)
-    expect(stdout).toContain("# All of tea\n\nBoth are tea.\n\n# Green\n\nTea is a drink [1].")
+    expect(stdout).toContain("## Green\n\nTea is a drink [1].")
     expect(stderr).toContain("✓ [1/2 Green] pass 1: The evidence suffices")
     expect(stderr).toContain('· [2/2 Black] pass 1: Writing the section "Black"')
     expect(stderr).not.toContain("Searching")
   })
 
-  it("goes on with a run over many documents", async () => {
+  it("resumes a run over many documents", async () => {
     const io = withDocuments(
       SCRIPT.replace('writer: [{ text: "# Tea', 'writer: [{ error: { code: 400 } }, { text: "# Tea'),
     )
@@ -146,7 +265,7 @@ completed `)
       const none = await superstep(argv, withDocuments())
       expect(none.code).toBe(2)
       expect(none.stderr.replace(/\s+/g, " ")).toBe(
-        'superstep: Say what you want to know: superstep research "…", or - to read it from stdin. ',
+        'superstep: Write a question: superstep research "…", or - to read it from stdin. ',
       )
     }
     const folder = await superstep([...asking, "--out", "docs"], withDocuments())
@@ -165,7 +284,7 @@ completed `)
   it("says which key the engine of --search needs", async () => {
     const { code, stderr } = await superstep([...asking, "--search", "brave"], withDocuments())
     expect(code).toBe(2)
-    expect(stderr).toContain("superstep: --search brave needs BRAVE_API_KEY in the environment.")
+    expect(stderr).toContain("superstep: --search brave needs the environment variable BRAVE_API_KEY.")
   })
 
   it("reads the question from stdin", async () => {

@@ -13,7 +13,7 @@ const [greet, ask, slow, odd] = [
 ]
 
 describe("superstep run", () => {
-  it("has the answer on stdout, and how it went on stderr", async () => {
+  it("has the answer on stdout, and the progress on stderr", async () => {
     const { code, stdout, stderr } = await superstep(["run", greet, "Ada"])
     expect({ code, stdout }).toEqual({ code: 0, stdout: "Hello Ada!\n" })
     expect(stderr.split("\n")).toEqual([
@@ -23,6 +23,30 @@ describe("superstep run", () => {
       expect.stringMatching(/^run [0-9a-f-]{36}$/),
       "",
     ])
+  })
+
+  it("warns of a run that completes without an output, and says where its messages went", async () => {
+    const join = await superstep(["run", moduleFile("starved"), "x", "--quiet"])
+    expect(join).toMatchObject({ code: 0, stdout: "" })
+    expect(join.stderr).toContain(
+      "warning: The run completed without an output, and 1 message was not delivered:",
+    )
+    expect(join.stderr.replace(/\s+/g, " ")).toContain(
+      'from "left" to "both": nothing more can reach the join: the join of "both" still waits for "right"',
+    )
+    const nowhere = await superstep(["run", moduleFile("starved"), "nowhere", "--json"])
+    expect(nowhere.stdout).toContain('"message.undelivered"')
+    expect(nowhere.stderr.replace(/\s+/g, " ")).toContain(
+      'from "start": the condition to "left" did not hold',
+    )
+  })
+
+  it("warns the same way when the messages were lost in a sub-workflow", async () => {
+    const { code, stderr } = await superstep(["run", moduleFile("starved-below"), "nowhere", "--quiet"])
+    expect(code).toBe(0)
+    expect(stderr.replace(/\s+/g, " ")).toContain(
+      'in starved#1: from "start": the condition to "left" did not hold',
+    )
   })
 
   it("says nothing but the answer with --quiet", async () => {
@@ -78,7 +102,7 @@ describe("what a run is given", () => {
   it.each([new Uint8Array([0xff, 0xfe, 1]), "a\0b"])("is text: binary is refused", async (stdin) => {
     const { code, stderr } = await superstep(["run", greet, "-"], { stdin })
     expect(code).toBe(2)
-    expect(stderr).toContain("What is on stdin is no text")
+    expect(stderr).toContain("Stdin is not text")
   })
 
   it("is JSON where the module takes no text", async () => {
@@ -100,7 +124,7 @@ describe("what a run is given", () => {
 })
 
 describe("the end of a run", () => {
-  it("is 1 for a failure, with its reason and how to go on", async () => {
+  it("is 1 for a failure, with its reason and how to continue", async () => {
     const { code, stdout, stderr } = await superstep(["run", odd, '{"fail":"It broke."}', "--quiet"])
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
     expect(stderr).toMatch(/^superstep: failed at act: It broke\.\n/)
@@ -140,7 +164,7 @@ describe("the end of a run", () => {
 })
 
 describe("a run that asks", () => {
-  it("asks the person at the terminal, again where the answer does not fit, and goes on", async () => {
+  it("asks the person at the terminal, again if the answer is invalid, and continues", async () => {
     const io = testIo({ terminals: ["stdin", "stderr"], env: { USER: "ada" } })
     const running = superstep(["run", ask, "x"], io)
     await io.seen("Which colour?")
@@ -184,7 +208,7 @@ describe("a module with an agent", () => {
 })
 
 describe("Ctrl-C", () => {
-  it("lets go of the run, says how to go on with it, and leaves it to be taken up", async () => {
+  it("releases the run, says how to resume it, and leaves it to be claimed", async () => {
     const io = testIo()
     const running = superstep(["run", slow, "x"], io)
     await io.seen("✓ first")
@@ -200,7 +224,7 @@ describe("Ctrl-C", () => {
     await store.close()
   })
 
-  it("leaves the run alone when the command is called again: it is gone on with when somebody says so", async () => {
+  it("leaves the run alone when the command is called again: it resumes on request", async () => {
     const io = testIo()
     const running = superstep(["run", slow, "x", "--run-id", "left"], io)
     await io.seen("✓ first")
@@ -237,9 +261,9 @@ describe("Ctrl-C", () => {
 
 describe("what cannot be run", () => {
   it.each([
-    ["a module that is not there", "nope.ts", "Cannot read nope.ts: there is no such file."],
-    ["a name that is nothing", "nope", "there is no such file, and no definition of that name"],
-    ["a module without a workflow", moduleFile("empty"), "has no workflow as its default export"],
+    ["a missing module", "nope.ts", "Cannot read nope.ts: no such file."],
+    ["an unknown name", "nope", "no such file, and no definition with this id in the store"],
+    ["a module without a workflow", moduleFile("empty"), "does not export a workflow"],
   ])("%s is a matter of usage", async (_, file, reason) => {
     const io = testIo()
     const { code, stdout, stderr } = await superstep(["run", file, "x"], io)
@@ -257,7 +281,7 @@ describe("what cannot be run", () => {
     const io = testIo({ files: { [file]: text } })
     const { code, stderr } = await superstep(["run", file, "x"], io)
     expect(code).toBe(2)
-    expect(stderr.replace(/\s+/g, " ")).toContain(`${file} cannot be loaded: `)
+    expect(stderr.replace(/\s+/g, " ")).toContain(`Cannot load ${file}: `)
     expect(stderr.replace(/\s+/g, " ")).toContain(reason)
     expect(stderr).not.toContain("    at ")
   })
@@ -269,10 +293,10 @@ describe("what cannot be run", () => {
   })
 
   it.each([
-    ["no such kind", "mongo:x", 'There is no store "mongo:x"'],
+    ["no such kind", "mongo:x", 'Unknown store "mongo:x"'],
     ["not a database", "sqlite:junk.db", "is not a SQLite database"],
     ["a folder", "sqlite:.", "is a folder"],
-  ])("a store that cannot be opened is told: %s", async (_, store, reason) => {
+  ])("a store that cannot be opened is reported: %s", async (_, store, reason) => {
     const io = testIo()
     writeFileSync(join(io.cwd, "junk.db"), "no database".repeat(100))
     const { code, stderr } = await superstep(["run", greet, "x", "--store", store], io)

@@ -1,14 +1,11 @@
-/** `superstep run FILE [PROMPT | -]`. */
-import type { Runtime } from "@superstep/engine"
+/** `superstep run`, `superstep exec` and `superstep chat`: execute a workflow for a person, for a script, as a conversation. */
+import type { RunResult } from "@superstep/engine"
 import { Command } from "commander"
-import { isInteractive } from "../answerers.ts"
-import { attend } from "../attend.ts"
-import { checkThread } from "../check-thread.ts"
-import type { Cli } from "../cli.ts"
+import { type Cli, EXIT, isInteractive } from "../cli.ts"
 import {
+  complete,
   type DefinitionFlags,
   definitionFlags,
-  limitsOf,
   modelFlag,
   type OutputFlags,
   outputFlags,
@@ -16,52 +13,114 @@ import {
   runFlags,
   type StoreFlags,
   storeFlags,
-} from "../common-flags.ts"
-import { EXIT } from "../exit-codes.ts"
-import type { OpenedWorkflow } from "../open-workflow.ts"
-import { readInput } from "../read-prompt.ts"
-import { withWorkflow } from "../with-workflow.ts"
+  turnFlags,
+} from "../flags.ts"
+import { checkThread } from "../open/opened-workflow.ts"
+import { withWorkflow } from "../open/workflow.ts"
+import { spokenText } from "../print/progress/spoken-text.ts"
+import { jsonEvents } from "../print/progress/watcher.ts"
+import { refusingTools } from "../run/answerers.ts"
+import { inputOf, readInput } from "../run/read-input.ts"
+import { runWorkflow, starting, startOptions } from "../run/run-workflow.ts"
+import { jsonText, sanitize } from "../terminal/terminal.ts"
 
-export type AllRunFlags = OutputFlags & StoreFlags & DefinitionFlags & RunFlags
+type Flags = OutputFlags & StoreFlags & DefinitionFlags & RunFlags
 
-export function command(cli: Cli): Command {
-  const made = new Command()
-    .description("Runs a workflow from YAML, JSON or a TypeScript module, or talks to an agent.")
-    .argument("<file>", "a definition, a module, or the id of a definition in the store")
-    .argument("[prompt]", "what it is to do; - reads it from stdin")
-    .action((file: string, prompt: string | undefined, flags: AllRunFlags) => run(file, prompt, flags, cli))
-    .addHelpText(
-      "after",
-      '\nFor example:\n  superstep run story.yaml "a story about the sea"\n  git diff | superstep run review.yaml - --budget usd=0.5',
-    )
-  for (const add of [definitionFlags, modelFlag, runFlags, storeFlags, outputFlags]) add(made)
-  return made
+const FILE = "a definition, a module, or the id of a definition in the store"
+const PROMPT = "the prompt; - reads it from stdin"
+
+function runCommand(cli: Cli): Command {
+  const command = new Command()
+    .description("Run a workflow from YAML, JSON or a TypeScript module, or talk to an agent.")
+    .argument("<file>", FILE)
+    .argument("[prompt]", PROMPT)
+    .action((file: string, prompt: string | undefined, flags: Flags) => run(file, prompt, flags, cli))
+  return complete(
+    command,
+    [definitionFlags, modelFlag, runFlags, storeFlags, outputFlags],
+    [
+      'superstep run story.yaml "a story about the sea"',
+      "git diff | superstep run review.yaml - --budget usd=0.5",
+    ],
+  )
 }
 
-async function run(file: string, prompt: string | undefined, flags: AllRunFlags, cli: Cli): Promise<void> {
+async function run(file: string, prompt: string | undefined, flags: Flags, cli: Cli): Promise<void> {
   await withWorkflow(file, cli, { flags }, async (opened, store) => {
     if (flags.thread !== undefined) checkThread(opened)
-    const isTalk =
+    const isChat =
       opened.definition?.dialect === "agents" && prompt === undefined && flags.runId === undefined
-    if (isTalk && isInteractive(cli)) {
-      const { converse } = await import("../converse.ts")
+    if (isChat && isInteractive(cli)) {
+      const { converse } = await import("../run/converse.ts")
       return cli.exit(await converse(cli, opened, await store(), flags))
     }
     const input = await readInput(prompt, opened, cli)
     if (input === undefined) return cli.exit(EXIT.cancelled)
-    const begin = (runtime: Runtime) => ({
-      run: runtime.stream(opened.workflow, input as never, startOptions(flags, opened)),
-    })
-    cli.exit(await attend(cli, { opened, store: await store(), flags, begin }))
+    const begin = starting(opened, input, startOptions(flags, opened))
+    cli.exit((await runWorkflow(cli, { opened, store: await store(), flags, begin })).code)
   })
 }
 
-export function startOptions(flags: RunFlags, { definition, labels }: OpenedWorkflow) {
-  const { runId, thread } = flags
-  return {
-    ...limitsOf(flags, definition?.dialect),
-    ...(runId !== undefined && { runId }),
-    ...(thread !== undefined && { thread }),
-    labels,
-  }
+function execCommand(cli: Cli): Command {
+  const command = new Command()
+    .description("Run a workflow in a script: agents' text on stdout, outputs of steps on stderr.")
+    .argument("<file>", FILE)
+    .argument("[prompt]", PROMPT)
+    .action((file: string, prompt: string | undefined, flags: Flags) => exec(file, prompt, flags, cli))
+  return complete(
+    command,
+    [definitionFlags, modelFlag, runFlags, storeFlags, outputFlags],
+    'echo "Translate this" | superstep exec publish.yaml - > text.md',
+    "No questions are asked. Tools that need approval are refused, unless --yolo or the file's permissions allow them. A run with an open question waits (exit code 3).",
+  )
 }
+
+async function exec(file: string, prompt: string | undefined, flags: Flags, cli: Cli): Promise<void> {
+  const { out } = cli
+  await withWorkflow(file, cli, { flags, isScript: true }, async (opened, store) => {
+    if (flags.thread !== undefined) checkThread(opened)
+    const input = await inputOf(prompt, opened, cli)
+    const spoken = spokenText((text) => out.write(out.isTerminal ? sanitize(text) : text))
+    const { code } = await runWorkflow(cli, {
+      opened,
+      store: await store(),
+      flags,
+      begin: starting(opened, input, startOptions(flags, opened)),
+      watcher: flags.json ? jsonEvents(out) : spoken,
+      answerer: refusingTools(cli),
+      async onResult(result) {
+        if (!flags.quiet) await printContext(cli, result)
+        // Models that do not stream, and workflows without agents, have printed nothing.
+        return spoken.hasSpoken
+      },
+    })
+    cli.exit(code)
+  })
+}
+
+/** The outputs of all steps, also of a run that failed. */
+async function printContext({ err }: Cli, { state, outputs }: RunResult): Promise<void> {
+  const { stepContext } = await import("@superstep/engine/definitions")
+  err.line("--- Step Context ---")
+  err.line(jsonText(Array.isArray(state.steps) ? stepContext(state) : { outputs }, 2))
+}
+
+function chatCommand(cli: Cli): Command {
+  const command = new Command()
+    .description("Talk to an agent or to a graph. The conversation continues from run to run.")
+    .argument("<file>", FILE)
+    .action((file: string, flags: Flags) =>
+      withWorkflow(file, cli, { flags }, async (opened, store) => {
+        checkThread(opened)
+        const { converse } = await import("../run/converse.ts")
+        cli.exit(await converse(cli, opened, await store(), flags))
+      }),
+    )
+  return complete(
+    command,
+    [definitionFlags, modelFlag, turnFlags, storeFlags, outputFlags],
+    "superstep chat helper.yaml --thread ada",
+  )
+}
+
+export const commands = { run: runCommand, exec: execCommand, chat: chatCommand }

@@ -1,7 +1,8 @@
-import { rmSync, writeFileSync } from "node:fs"
+import { renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Runtime } from "@superstep/engine"
+import { type Context, node, Runtime, workflow } from "@superstep/engine"
 import { describe, expect, test } from "vitest"
+import { z } from "zod"
 import { superstep, type TestIo, testIo } from "../test-io.test-support.ts"
 import review from "./review-flow.test-support.ts"
 import { FILE, openFile, withRuns } from "./stored-runs.test-support.ts"
@@ -73,11 +74,11 @@ describe("commands on several runs", () => {
 })
 
 describe("runs rm", () => {
-  test("removes runs that are over, asks before, and leaves those in flight", async () => {
+  test("removes finished runs, asks before, and leaves unfinished ones", async () => {
     const io = await withRuns({ a: "x", b: "ask" })
     expect(await superstep(["runs", "rm", "a"], io)).toMatchObject({
       code: 2,
-      stderr: "superstep: Remove run a for good? Nobody is here to answer: add --yes.\n",
+      stderr: "superstep: Remove run a permanently? Add --yes to confirm.\n",
     })
     const { code, stderr } = await superstep(["runs", "rm", "a", "b", "--yes"], io)
     expect(code).toBe(1)
@@ -93,14 +94,14 @@ describe("runs rm", () => {
     const io = await withRuns({ a: "x" }, { terminals: ["stdin", "stderr"] })
     Object.assign(io.stdin, { setRawMode: () => undefined })
     const removing = superstep(["runs", "rm", "a"], io)
-    await io.seen("Remove run a for good?")
+    await io.seen("Remove run a permanently?")
     io.stdin.write(key)
     expect((await removing).code).toBe(code)
     expect((await rowsOf(io)).map(({ runId }) => runId)).toEqual(left)
   })
 })
 
-describe("a run goes on", () => {
+describe("a run continues", () => {
   test("resume: here, from the file that it came from, to its next question", async () => {
     const io = await withRuns({ a: "ask" })
     const { code, stderr } = await superstep(["runs", "resume", "a"], io)
@@ -128,11 +129,11 @@ describe("a run goes on", () => {
     const { code, stderr } = await superstep(["runs", "resume", "short"], io)
     expect([code, stderr.replace(/\s+/g, " ")]).toEqual([
       2,
-      "superstep: Run short is over: limit. With more of --budget, --max-steps or --timeout it goes on where it stopped: superstep runs retry short --budget usd=… ",
+      "superstep: Run short is stopped at a limit. Continue it with a higher --budget, --max-steps or --timeout: superstep runs retry short --budget usd=… ",
     ])
   })
 
-  test("retry: with a larger budget a run goes on where it stopped, and pays nothing twice", async () => {
+  test("retry: with a larger budget a run continues where it stopped, and pays nothing twice", async () => {
     const io = testIo({ files: { "two.yaml": TWO_STEPS } })
     const flags = ["--run-id", "short", "--budget", "tokens=20", "--quiet"]
     const stopped = await superstep(["run", "two.yaml", "go", ...flags], io)
@@ -199,14 +200,14 @@ describe("a run goes on", () => {
     await runtime.start(review, "ask", { runId: "held", labels: { file: FILE } })
     const { code, stderr } = await superstep(["runs", "resume", "held"], io)
     expect(code).toBe(2)
-    expect(stderr).toContain(`Run held is at work in process ${process.pid} on `)
+    expect(stderr).toContain(`Run held is being executed by process ${process.pid} on `)
     expect(stderr).toContain("\n  superstep runs events held --follow\n")
     expect((await superstep(["runs", "resume", "held", "--take-over"], io)).code).toBe(3)
     await runtime.close()
     await store.close()
   })
 
-  test("respond: the answer is taken, and the run goes on here to its end", async () => {
+  test("respond: the answer is delivered, and the run continues here to its end", async () => {
     const io = await withRuns({ a: "ask" })
     const { code, stdout } = await superstep(["respond", "a", "r1", "yes", "--by", "Ada"], io)
     expect([code, stdout]).toEqual([0, "published ask: yes\n"])
@@ -217,14 +218,76 @@ describe("a run goes on", () => {
     })
   })
 
-  test("respond: a run of another process goes on there", async () => {
+  test("respond: an answer to a run that no process executes is checked and stored, and leaves no holder", async () => {
+    const io = await withRuns({})
+    const store = openFile(io)
+    const asks = workflow("amount")
+      .start(
+        node("amount", (_: number, ctx: Context) => ctx.ask({ prompt: "How much?", schema: z.number() })),
+      )
+      .build()
+    const runtime = new Runtime({ store, workflows: [asks] })
+    await runtime.start(asks, 1, { runId: "left" })
+    await runtime.close()
+    const wrong = await superstep(["respond", "left", "r1", "many"], io)
+    expect(wrong.code).not.toBe(0)
+    expect(wrong.stderr).toContain('The answer to request "r1" of run "left" does not fit')
+    expect((await superstep(["inbox"], io)).stdout).toContain("How much?")
+    const { code, stderr } = await superstep(["respond", "left", "r1", "5"], io)
+    expect(code).toBe(0)
+    expect(stderr).toContain("The answer is stored. It is delivered when the run resumes.")
+    expect((await superstep(["inbox"], io)).stdout).toBe("")
+    expect(await store.holders()).toEqual([])
+    const worker = new Runtime({ store, workflows: [asks] })
+    await worker.recover()
+    expect((await worker.get("left")).outputs).toEqual([5])
+    await worker.close()
+    await store.close()
+  })
+
+  test("respond: an answer to a run whose definition is no longer where it was is checked and stored", async () => {
+    const files = {
+      "flow.yaml": `agents: { clerk: { model: offline } }
+workflow: [{ id: ok, type: human, prompt: "Publish?", choices: [publish, drop] }]
+`,
+    }
+    const io = testIo({ files })
+    expect((await superstep(["exec", "flow.yaml", "go", "--run-id", "left"], io)).code).toBe(3)
+    renameSync(join(io.cwd, "flow.yaml"), join(io.cwd, "moved"))
+    const wrong = await superstep(["respond", "left", "r1", "--json-answer", '"maybe"'], io)
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("does not fit")])
+    const { code, stderr } = await superstep(["respond", "left", "r1", "drop"], io)
+    expect([code, stderr]).toEqual([0, expect.stringContaining("The answer is stored")])
+    expect((await superstep(["inbox"], io)).stdout).toBe("")
+    renameSync(join(io.cwd, "moved"), join(io.cwd, "flow.yaml"))
+    expect(await superstep(["runs", "resume", "left", "--quiet"], io)).toMatchObject({
+      code: 0,
+      stdout: "drop\n",
+    })
+  })
+
+  test("a command leaves no holder in the store", async () => {
+    const io = await withRuns({ a: "ask", b: "ask" })
+    const store = openFile(io)
+    for (const args of [
+      ["respond", "a", "yes"],
+      ["runs", "cancel", "b"],
+      ["runs", "events", "a"],
+    ]) {
+      expect((await superstep(args, io)).code).toBe(0)
+      expect(await store.holders()).toEqual([])
+    }
+    await store.close()
+  })
+
+  test("respond: a run of another process continues there", async () => {
     const io = await withRuns({})
     const store = openFile(io)
     const runtime = new Runtime({ store, workflows: [review] })
     const run = runtime.start(review, "ask", { runId: "held" })
     await run
     const { code, stderr } = await superstep(["respond", "held", "r1", "sure"], io)
-    expect([code, stderr]).toEqual([0, "Answered. Run held goes on where it is at work.\n"])
+    expect([code, stderr]).toEqual([0, "Answered. Run held continues in its process.\n"])
     expect((await run).outputs).toEqual(["published ask: sure"])
     await runtime.close()
     await store.close()
@@ -246,23 +309,25 @@ describe("a run goes on", () => {
     })
   })
 
-  test("respond: without an answer, and nobody to ask, says what fits", async () => {
+  test("respond: without an answer, and nobody to ask, names the expected answer", async () => {
     const io = await withRuns({ a: "ask" })
     expect(await superstep(["respond", "a"], io)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("An answer is a text."),
+      stderr: expect.stringContaining("An answer is text."),
     })
     expect((await superstep(["respond", "a", "r9", "x"], io)).stderr).toContain(
       'Run a has no open question "r9". Open: r1.',
     )
-    expect((await superstep(["respond", "a", "r1", "--json-answer", "{"], io)).stderr).toContain("is no JSON")
+    expect((await superstep(["respond", "a", "r1", "--json-answer", "{"], io)).stderr).toContain(
+      "is not JSON",
+    )
   })
 
   test("retry: what failed runs again, as a new run with the same past", async () => {
     const io = await withRuns({ bad: "fail" })
     const { code, stderr } = await superstep(["runs", "retry", "bad"], io)
     expect(code).toBe(1)
-    expect(stderr).toMatch(/run \S+, which goes on from bad/)
+    expect(stderr).toMatch(/run \S+, which continues bad/)
     const [made] = await rowsOf(io)
     expect(made).toMatchObject({ status: "failed", forkOf: { runId: "bad" } })
     const { stdout } = await superstep(["runs", "events", made.runId], io)
@@ -271,7 +336,7 @@ describe("a run goes on", () => {
     expect(stdout.match(/task\.failed +check#2/g)).toHaveLength(1)
   })
 
-  test("retry: of a run that has not failed is refused, unless it is told from where", async () => {
+  test("retry: of a run that has not failed is refused without --from", async () => {
     const io = await withRuns({ a: "x" })
     expect(await superstep(["runs", "retry", "a"], io)).toMatchObject({
       code: 2,
@@ -291,7 +356,7 @@ describe("a run goes on", () => {
     const { stdout } = await superstep(["runs", "fork", "a", "--at", "1", "--json"], io)
     const [made] = await rowsOf(io)
     const all = await superstep(["runs", "events", made.runId, "--json"], io)
-    // What is told while it goes on is all that came after the fork.
+    // The events are all those after the fork.
     expect(stdout).toBe(all.stdout.slice(all.stdout.indexOf("\n", all.stdout.indexOf("run.forked")) + 1))
   })
 
@@ -309,6 +374,46 @@ describe("a run goes on", () => {
     expect((await superstep(["runs", "fork", "a", "--set-state", "nope=1"], io)).stderr).toContain(
       "no channel of workflow",
     )
+  })
+
+  test("fork: with another answer, from where the question was open", async () => {
+    const io = await withRuns({ a: "ask" })
+    await superstep(["respond", "a", "yes"], io)
+    const { code, stdout } = await superstep(["runs", "fork", "a", "--answer", "no=never"], io)
+    expect([code, stdout]).toEqual([0, "published ask: no=never\n"])
+    const named = await superstep(["runs", "fork", "a", "--answer", "r1=later"], io)
+    expect(named.stdout).toBe("published ask: later\n")
+    expect((await superstep(["runs", "show", "a"], io)).stdout).toContain("published ask: yes")
+    const twice = await superstep(["runs", "fork", "a", "--answer", "r1=a", "--answer", "r1=b"], io)
+    expect([twice.code, twice.stderr]).toEqual([2, expect.stringContaining("twice")])
+  })
+
+  test("fork: an answer to a run that never asked is refused, and makes no run", async () => {
+    const io = await withRuns({ a: "x" })
+    const { code, stderr } = await superstep(["runs", "fork", "a", "--answer", "yes"], io)
+    expect([code, stderr]).toEqual([2, expect.stringContaining("Run a asked no question.")])
+    expect(await rowsOf(io)).toHaveLength(1)
+  })
+
+  test("fork: an answer that does not fit its question is refused, and makes no run", async () => {
+    const text = "workflow: [{ id: q, type: human, prompt: Ship it?, choices: [ship, hold] }]\n"
+    const io = testIo({ files: { "ask.yaml": text } })
+    await superstep(["run", "ask.yaml", "x", "--run-id", "a"], io)
+    await superstep(["respond", "a", "ship"], io)
+    const { code, stderr } = await superstep(["runs", "fork", "a", "--answer", "maybe"], io)
+    expect([code, stderr]).toEqual([2, expect.stringContaining("question r1 is invalid: must be one of")])
+    expect(await rowsOf(io)).toHaveLength(1)
+    expect((await superstep(["runs", "fork", "a", "--answer", "hold"], io)).code).toBe(0)
+  })
+
+  test("fork: with another input, from the start", async () => {
+    const io = await withRuns({ a: "x" })
+    const { code, stdout } = await superstep(["runs", "fork", "a", "--input", "y"], io)
+    expect([code, stdout]).toEqual([0, "published y\n"])
+    const [made] = await rowsOf(io)
+    expect(made).toMatchObject({ forkOf: { runId: "a" } })
+    const both = await superstep(["runs", "fork", "a", "--input", "y", "--at", "1"], io)
+    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining("Remove --at")])
   })
 
   test("replay: the same definition does the same", async () => {
@@ -365,7 +470,7 @@ describe("inbox", () => {
       expect(await superstep(["inbox", flag, "nobody"], io)).toEqual({
         code: 0,
         stdout: "",
-        stderr: "No question fits.\n",
+        stderr: "No question matches.\n",
       })
     const more = await superstep(["inbox", "--limit", "1"], io)
     expect(more.stdout).not.toContain("ask two")
@@ -388,19 +493,19 @@ workflow:
     return io
   }
 
-  test("stops what is in flight, and says what can be done", async () => {
+  test("stops the run, and says what can be done", async () => {
     const io = await waiting()
     writeFileSync(join(io.cwd, "story.yaml"), story("other"))
     const refused = await superstep(["runs", "resume", "s"], io)
     expect(refused.code).toBe(2)
-    expect(refused.stderr).toContain("add\n  --accept-changes")
+    expect(refused.stderr).toContain("with nodes matched by name, add --accept-changes.")
     expect(refused.stderr).toContain("superstep runs cancel s")
     const { code, stdout } = await superstep(["respond", "s", "r1", "yes", "--accept-changes", "--quiet"], io)
     expect(code).toBe(0)
     expect(stdout).not.toBe("")
   })
 
-  test("is told by a replay, with exit code 1", async () => {
+  test("is reported by a replay, with exit code 1", async () => {
     const io = await waiting()
     expect((await superstep(["respond", "s", "r1", "yes", "--quiet"], io)).code).toBe(0)
     expect((await superstep(["runs", "replay", "s"], io)).code).toBe(0)
@@ -427,13 +532,13 @@ workflow:
     expect((await rowsOf(io)).map(({ runId }) => runId)).toEqual(["s"])
   })
 
-  test("in a file of another name is told how to be taken for the same", async () => {
+  test("in a file of another name gets the advice to set its name", async () => {
     const io = await waiting()
     writeFileSync(join(io.cwd, "new.yaml"), story("first"))
     const { code, stderr } = await superstep(["runs", "resume", "s", "--file", "new.yaml", "--quiet"], io)
     expect([code, stderr.replace(/\s+/g, " ")]).toEqual([
       2,
-      'superstep: Run s is of workflow "story", and new.yaml has "new". Name another file with --file; or, if this is the one, write its name into it: name: story ',
+      'superstep: Run s belongs to workflow "story", but new.yaml defines "new". Name another file with --file. If this is the right file, set its name: story ',
     ])
     writeFileSync(join(io.cwd, "new.yaml"), `name: story\n${story("first")}`)
     expect((await superstep(["respond", "s", "yes", "--file", "new.yaml", "--quiet"], io)).code).toBe(0)

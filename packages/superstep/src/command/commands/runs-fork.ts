@@ -1,82 +1,168 @@
-/** `superstep runs fork`: a new run that shares the past of another one up to a superstep, and goes on from there. */
-import { fork, type Json, type StoredRun } from "@superstep/engine"
+/** `superstep runs fork`: a new run that shares the past of another one up to a superstep. */
+import { fork, type Json, type Store, type StoredRequest, type StoredRun } from "@superstep/engine"
 import { Command, InvalidArgumentError } from "commander"
 import type { Cli } from "../cli.ts"
-import { type BoundFlags, boundFlags, limitsOf, outputFlags, storeFlags } from "../common-flags.ts"
-import { findRun, shortId } from "../find-run.ts"
-import { type GoOnFlags, goOn, goOnFlags } from "../go-on.ts"
-import { jsonLine } from "../json-line.ts"
-import type { OpenStore } from "../open-store.ts"
-import { withMaxSteps } from "../run-labels.ts"
-import { useStore } from "../use-store.ts"
-import { parseSuperstep } from "./runs-state.ts"
+import {
+  type BoundFlags,
+  boundFlags,
+  complete,
+  limitsOf,
+  outputFlags,
+  parseWhole,
+  storeFlags,
+  strictFlag,
+} from "../flags.ts"
+import type { OpenedWorkflow } from "../open/opened-workflow.ts"
+import { withMaxSteps } from "../open/run-labels.ts"
+import { type OpenStore, withStore } from "../open/store.ts"
+import { usageError } from "../print/errors.ts"
+import { viewOf } from "../print/run-overview.ts"
+import { userOf } from "../run/answerers.ts"
+import { findRun, shortId } from "../run/find-run.ts"
+import { answerProblem, parseJson, readAnswer } from "../run/read-answer.ts"
+import { type ResumeFlags, resume, resumeFlags } from "../run/resume.ts"
+import { jsonText, sanitizeLine } from "../terminal/terminal.ts"
+import { RUN_ID } from "./runs-show.ts"
 
-interface ForkFlags extends GoOnFlags, BoundFlags {
+interface ForkFlags extends ResumeFlags, BoundFlags {
   readonly at?: number | undefined
+  readonly answer?: readonly string[] | undefined
+  readonly input?: string | undefined
   readonly setState?: Readonly<Record<string, Json>> | undefined
   readonly run: boolean
 }
 
 export function forkCommand(cli: Cli): Command {
   const command = new Command("fork")
-    .description("a new run with the past of this one up to a superstep")
-    .argument("<run>", "its id; the beginning or the end of it is enough")
-    .option("--at <n>", "after that superstep; 0 is its start. Default: its last one", parseSuperstep)
+    .description("start a new run with the past of this one up to a superstep")
+    .argument("<run>", RUN_ID)
+    .option("--at <n>", "fork after superstep n; 0 is the start (default: the last one)", parseWhole)
+    .option("--set-state <key=value>", "change a value in the state: JSON or text; repeatable", parseState)
     .option(
-      "--set-state <key=value>",
-      "another value in its state: JSON, or a text; again for more",
-      parseState,
+      "--answer <[request=]answer>",
+      "answer a question differently, from where it was open; repeatable",
+      (text: string, before: readonly string[] = []) => [...before, text],
     )
-    .option("--no-run", "only make it, and print its id")
-    .addHelpText("after", "\nFor example:\n  superstep runs fork 4f2a91c0 --at 2 --set-state tone=kind")
+    .option("--input <input>", "start again with another input: text, or JSON if the run's input is JSON")
+    .option("--no-run", "create the run without executing it, and print its id")
     .action((id: string, flags: ForkFlags) =>
-      useStore(cli, flags, async (store) => {
+      withStore(cli, flags, async (store) => {
+        checkFlags(flags)
         const run = await findRun(store, id)
-        const of = (dialect?: string) => forked(cli, store, run, flags, dialect)
+        const make = (dialect?: string) => makeFork(cli, store, run, flags, dialect)
         if (flags.run) {
-          await goOn(cli, store, run, flags, { of: ({ definition }) => of(definition?.dialect) })
-        } else {
-          const runId = await of()
-          cli.out.line(flags.json ? jsonLine({ runId }) : runId)
+          const options = { makeRun: ({ definition }: OpenedWorkflow) => make(definition?.dialect) }
+          return await resume(cli, store, run, flags, options)
         }
+        const runId = await make()
+        cli.out.line(flags.json ? jsonText({ runId }) : runId)
       }),
     )
-  for (const add of [boundFlags, goOnFlags, storeFlags, outputFlags]) add(command)
-  return command
+  return complete(
+    command,
+    [boundFlags, strictFlag, resumeFlags, storeFlags, outputFlags],
+    [
+      "superstep runs fork 4f2a91c0 --at 2 --set-state tone=kind",
+      "superstep runs fork 4f2a91c0 --answer r1=no",
+      'superstep runs fork 4f2a91c0 --input "Write about tea."',
+    ],
+  )
 }
 
-async function forked(
-  { err }: Cli,
+async function makeFork(
+  cli: Cli,
   store: OpenStore,
   origin: StoredRun,
   flags: ForkFlags,
   dialect: string | undefined,
 ): Promise<string> {
-  const { at, setState: state, quiet, run } = flags
-  const { runId } = origin
-  const made = await fork(store, runId, {
+  const { at, setState: state, answer, input } = flags
+  const made = await fork(store, origin.runId, {
     ...limitsOf(flags, dialect),
     at: at === undefined ? undefined : { superstep: at },
     state,
+    ...(input !== undefined && { input: await forkInput(store, origin, input) }),
+    ...(answer !== undefined && { answers: await forkAnswers(store, origin, answer), by: userOf(cli) }),
     labels: withMaxSteps(origin, flags),
   })
-  if (!quiet && run) err.line(err.paint.dim(`run ${made}, a fork of ${shortId(runId)}`))
+  const { err } = cli
+  if (!flags.quiet && flags.run) err.line(err.paint.dim(`run ${made}, a fork of ${shortId(origin.runId)}`))
   return made
 }
 
-/** A value that is JSON is taken as such; anything else is a text. */
+function checkFlags({ input, at, answer }: ForkFlags): void {
+  if (input === undefined || (at === undefined && answer === undefined)) return
+  throw usageError(
+    `--input starts the workflow from the beginning. Remove ${at === undefined ? "--answer" : "--at"}.`,
+  )
+}
+
+/** A value is JSON if it parses, and text otherwise. */
 function parseState(
   text: string,
   before: Readonly<Record<string, Json>> = {},
 ): Readonly<Record<string, Json>> {
   const equals = text.indexOf("=")
   if (equals < 1) throw new InvalidArgumentError("Write --set-state key=value.")
-  const [key, written] = [text.slice(0, equals), text.slice(equals + 1)]
-  let value: Json = written
-  try {
-    value = JSON.parse(written) as Json
-  } catch {
-    // It is a text.
+  const [key, value] = [text.slice(0, equals), text.slice(equals + 1)]
+  const parsed = parseJson(value)
+  return { ...before, [key]: parsed === undefined ? value : parsed }
+}
+
+const ANY = ["open", "answered", "expired", "withdrawn"] as const
+
+/** Each is `REQUEST=ANSWER`, or the answer alone if the run asked once. By the id of the question. */
+async function forkAnswers(
+  store: Pick<Store, "requests">,
+  { runId }: StoredRun,
+  texts: readonly string[],
+): Promise<Readonly<Record<string, Json>>> {
+  const asked = await store.requests({ runId, outcome: ANY })
+  const answers: Record<string, Json> = {}
+  for (const text of texts) {
+    const { request, answer } = answerTo(asked, text, runId)
+    const id = sanitizeLine(request.id)
+    if (Object.hasOwn(answers, request.id)) throw usageError(`--answer answers question ${id} twice.`)
+    const value = await readAnswer(answer, request)
+    const problem = request.schema === undefined ? undefined : await answerProblem(value, request.schema)
+    if (problem !== undefined) throw usageError(`The answer to question ${id} is invalid: ${problem}.`)
+    answers[request.id] = value
   }
-  return { ...before, [key]: value }
+  return answers
+}
+
+function answerTo(
+  asked: readonly StoredRequest[],
+  text: string,
+  runId: string,
+): { readonly request: StoredRequest; readonly answer: string } {
+  // An answer may contain `=` too: what is before it must be a question's id.
+  for (let equals = text.indexOf("="); equals > 0; equals = text.indexOf("=", equals + 1)) {
+    const request = asked.find(({ id }) => id === text.slice(0, equals))
+    if (request !== undefined) return { request, answer: text.slice(equals + 1) }
+  }
+  const [only, ...others] = asked
+  if (only !== undefined && others.length === 0) return { request: only, answer: text }
+  const name = shortId(runId)
+  if (only === undefined) throw usageError(`Run ${name} asked no question. Remove --answer.`)
+  const ids = asked.map(({ id }) => id).join(", ")
+  throw usageError(
+    `Run ${name} asked several questions: ${sanitizeLine(ids)}. Write --answer REQUEST=ANSWER.`,
+  )
+}
+
+/** Text if the run's own input is text, and JSON otherwise. */
+async function forkInput(store: Store, { runId }: StoredRun, text: string): Promise<Json> {
+  const { input } = await viewOf(store, runId)
+  if (input === undefined || typeof input === "string") return text
+  const value = parseJson(text)
+  if (value !== undefined) return value
+  throw usageError(
+    `The input of run ${shortId(runId)} is not text. Write --input as JSON, for example ${example(input)}.`,
+  )
+}
+
+function example(input: Json): string {
+  const text = JSON.stringify(input)
+  return text.length <= 60 ? sanitizeLine(text) : Array.isArray(input) ? "'[…]'" : "'{…}'"
 }

@@ -1,17 +1,21 @@
-/** `superstep runs list`: the newest runs, each in a line. */
+/** `superstep runs list`: the newest runs, one per line. */
 import { isSuperstepError, type StoredRun, type Usage } from "@superstep/engine"
 import { Command, InvalidArgumentError } from "commander"
-import { age, shortCost, shortTokens } from "../amounts.ts"
 import type { Cli } from "../cli.ts"
-import { type OutputFlags, outputFlags, parseCount, type StoreFlags, storeFlags } from "../common-flags.ts"
-import { findRun, shortId, typedId } from "../find-run.ts"
-import { jsonLine } from "../json-line.ts"
-import { shownStatus } from "../living-holder.ts"
-import type { OpenStore } from "../open-store.ts"
-import { stepsOf, viewOf } from "../run-overview.ts"
-import { paintStatus, type ShownStatus, STATUSES } from "../status-paint.ts"
-import { printTable } from "../table.ts"
-import { useStore } from "../use-store.ts"
+import { complete, type OutputFlags, outputFlags, parseCount, type StoreFlags, storeFlags } from "../flags.ts"
+import { type OpenStore, onStore } from "../open/store.ts"
+import { age, shortCost, shortTokens } from "../print/figures.ts"
+import {
+  paintStatus,
+  type ShownStatus,
+  STATUSES,
+  shownStatus,
+  stepsOf,
+  viewOf,
+} from "../print/run-overview.ts"
+import { printTable } from "../print/table.ts"
+import { findRun, shortId, typedId } from "../run/find-run.ts"
+import { jsonText } from "../terminal/terminal.ts"
 
 interface ListFlags extends OutputFlags, StoreFlags {
   readonly status?: readonly ShownStatus[] | undefined
@@ -22,35 +26,42 @@ interface ListFlags extends OutputFlags, StoreFlags {
 
 export function listCommand(cli: Cli): Command {
   const command = new Command("list")
-    .description("the newest runs, each in a line")
-    .option("--status <status>", `${STATUSES.join(", ")}; several with commas`, parseStatus)
-    .option("--workflow <name>", "those of one workflow")
-    .option("--before <run>", "those older than this run, as the last of a page")
-    .option("--limit <n>", "how many", parseCount, 20)
-    .addHelpText("after", "\nFor example:\n  superstep runs list --status waiting,failed --limit 50")
-    .action((flags: ListFlags) => useStore(cli, flags, (store) => list(cli, store, flags)))
-  return outputFlags(storeFlags(command))
+    .description("list the newest runs")
+    .option(
+      "--status <status>",
+      `list only runs with this status: ${STATUSES.join(", ")}; repeatable`,
+      parseStatus,
+    )
+    .option("--workflow <name>", "list only runs of this workflow")
+    .option("--before <run>", "list only runs older than this one, such as the last of a page")
+    .option("--limit <n>", "list at most n runs", parseCount, 20)
+    .action(onStore(cli, list))
+  return complete(
+    command,
+    [storeFlags, outputFlags],
+    "superstep runs list --status waiting,failed --limit 50",
+  )
 }
 
 function parseStatus(text: string, before: readonly ShownStatus[] = []): readonly ShownStatus[] {
   const words = text.split(",").map((word) => word.trim())
   const wrong = words.find((word) => !STATUSES.includes(word as ShownStatus))
-  if (wrong !== undefined) throw new InvalidArgumentError(`A status is one of ${STATUSES.join(", ")}.`)
+  if (wrong !== undefined) throw new InvalidArgumentError(`Write one of ${STATUSES.join(", ")}.`)
   return [...before, ...(words as ShownStatus[])]
 }
 
 async function list({ out, err }: Cli, store: OpenStore, flags: ListFlags): Promise<void> {
   const { status, workflow, limit, json, quiet } = flags
   const before = flags.before === undefined ? undefined : (await findRun(store, flags.before)).runId
-  const found = await listed(store, { status, workflow, before, limit: limit + 1 })
+  const found = await runsOf(store, { status, workflow, before, limit: limit + 1 })
   const shown = found.slice(0, limit)
   if (json) {
-    for await (const one of withFigures(store, shown)) out.line(jsonLine(runData(one)))
+    for await (const one of withFigures(store, shown)) out.line(jsonText(runData(one)))
     return
   }
   if (shown.length === 0) {
     const isAll = status === undefined && workflow === undefined && before === undefined
-    if (!quiet) err.line(isAll ? "There are no runs." : "No run fits.")
+    if (!quiet) err.line(isAll ? "There are no runs." : "No run matches.")
     return
   }
   const rows: string[][] = []
@@ -77,8 +88,8 @@ async function list({ out, err }: Cli, store: OpenStore, flags: ListFlags): Prom
 type Query = Omit<NonNullable<Parameters<OpenStore["runs"]>[0]>, "status"> &
   Pick<ListFlags, "status"> & { readonly limit: number }
 
-/** Stores know no `stopped`: pages of runs are read until enough of them stand as was asked. */
-async function listed(store: OpenStore, { status, ...query }: Query): Promise<StoredRun[]> {
+/** Stores do not know `stopped`: pages are read until enough runs have the status. */
+async function runsOf(store: OpenStore, { status, ...query }: Query): Promise<StoredRun[]> {
   const stored = status && [...new Set(status.map((one) => (one === "stopped" ? "running" : one)))]
   const found: StoredRun[] = []
   let { before } = query
@@ -99,11 +110,11 @@ interface RunFigures {
   readonly usage: Usage
 }
 
-/** One after the other: the journals of many runs at once may be large. */
+/** One at a time: the journals of many runs may be large. */
 async function* withFigures(store: OpenStore, runs: readonly StoredRun[]): AsyncGenerator<RunFigures> {
   for (const run of runs) {
     const view = await viewOf(store, run.runId).catch((error) => {
-      // Somebody has removed it meanwhile.
+      // It was removed in the meantime.
       if (isSuperstepError(error, "RUN_UNKNOWN")) return undefined
       throw error
     })

@@ -55,13 +55,13 @@ describe("runs list", () => {
       { runId: "b", status: "failed", steps: 2 },
     ])
     const none = await superstep(["runs", "list", "--workflow", "other"], io)
-    expect(none).toMatchObject({ code: 0, stdout: "", stderr: "No run fits.\n" })
+    expect(none).toMatchObject({ code: 0, stdout: "", stderr: "No run matches.\n" })
     const limited = await superstep(["runs", "list", "--limit", "1"], io)
     expect(limited.stdout.trim().split("\n")).toHaveLength(2)
     expect(limited.stderr).toBe("There are more: --before c, or --limit 5\n")
     expect(await superstep(["runs", "list", "--status", "done"], io)).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/A status is\s+one\s+of\s+running,\s+waiting/),
+      stderr: expect.stringMatching(/Write\s+one\s+of\s+running,\s+waiting/),
     })
   })
 
@@ -79,7 +79,7 @@ describe("runs list", () => {
     expect(seen).toEqual(["e", "d", "c", "b", "a"])
     expect(await superstep(["runs", "--before", "a"], io)).toMatchObject({
       code: 0,
-      stderr: "No run fits.\n",
+      stderr: "No run matches.\n",
     })
     expect((await superstep(["runs", "--before", "nope"], io)).code).toBe(2)
   })
@@ -109,7 +109,7 @@ describe("runs show", () => {
     fits(stdout)
   })
 
-  test("tells why a run failed and how to go on; what steers a terminal is only shown", async () => {
+  test("shows why a run failed and how to continue; control characters are only shown", async () => {
     const io = await withRuns({ bad: "fail" })
     const { stdout } = await superstep(["runs", "show", "bad"], io)
     expect(stdout).toContain('ERROR: the check found ␛[31mred␛[0m (at node "check")')
@@ -118,21 +118,21 @@ describe("runs show", () => {
   })
 
   test("tells what it was given, on few lines", async () => {
-    const io = await withRuns({ one: `a text\nof ${"many ".repeat(100)}words` })
+    const io = await withRuns({ one: `text\nof ${"many ".repeat(100)}words` })
     const { stdout } = await superstep(["runs", "show", "one"], io)
-    expect(stdout).toMatch(/^ {2}input {5}a text of many many .*$/m)
+    expect(stdout).toMatch(/^ {2}input {5}text of many many .*$/m)
     expect(stdout.match(/^ {12}many many/gm)?.length).toBe(2)
     fits(stdout)
   })
 
-  test("of a run that nobody has at work says so, and how to go on with it", async () => {
+  test("of a run that no process executes says so, and how to resume it", async () => {
     const io = await withRuns({ a: "ask" })
     await superstep(["runs", "fork", "a", "--at", "1", "--no-run"], io)
     const store = openFile(io)
     const [run] = await store.runs({ limit: 1 })
     const { runId = "", token = 0 } = run ?? {}
     const look = () => superstep(["runs", "show", runId], io)
-    const gone = /at work +nowhere: no process has it[\s\S]*\nGo on with it: superstep runs resume \S+\n$/
+    const gone = /process +none\n[\s\S]*\nResume it: superstep runs resume \S+\n$/
     expect((await look()).stdout).toMatch(gone)
     // Of a process that was killed; no process has such an id.
     const here = await thisHolder()
@@ -142,8 +142,8 @@ describe("runs show", () => {
     await store.beat({ ...here, id: "alive" })
     await store.claim(runId, token + 1, "alive")
     const { stdout } = await look()
-    expect(stdout).toContain(`in process ${process.pid} on ${hostname()}`)
-    expect(stdout).not.toContain("Go on with it")
+    expect(stdout).toContain(`process   ${process.pid} on ${hostname()}`)
+    expect(stdout).not.toContain("Resume it")
     await store.close()
   })
 
@@ -160,18 +160,20 @@ describe("runs show", () => {
     })
   })
 
-  test("of a run that is not there, or of several, is refused", async () => {
+  test("of an unknown run, or of several, is refused", async () => {
     const io = await withRuns({ "run-a": "x", "run-b": "x" })
     expect(await superstep(["runs", "show", "nope"], io)).toEqual({
       code: 2,
       stdout: "",
-      stderr: 'superstep: The store has no run "nope". See:\n  superstep runs list\n',
+      stderr: 'superstep: No run matches "nope". List the runs:\n  superstep runs list\n',
     })
-    expect((await superstep(["runs", "show", "run"], io)).stderr).toContain("fits several runs: run-b, run-a")
+    expect((await superstep(["runs", "show", "run"], io)).stderr).toContain(
+      'Several runs match "run": run-b, run-a',
+    )
     const other = await superstep(["runs", "show", "x", "--store", "postgres:x"], io)
     expect(other).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('There is no store "postgres:x"'),
+      stderr: expect.stringContaining('Unknown store "postgres:x"'),
     })
   })
 })
@@ -197,7 +199,7 @@ describe("runs events", () => {
     expect(JSON.parse(late.stdout)).toEqual(events.at(-1))
     expect(
       (await superstep(["runs", "events", "one", "--after", "x"], io)).stderr.replace(/\s+/g, " "),
-    ).toContain("It is a whole number of at least 0.")
+    ).toContain("Write a whole number of at least 0.")
   })
 
   test("of a run at work elsewhere are followed until it is over", async () => {

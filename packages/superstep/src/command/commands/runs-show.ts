@@ -1,51 +1,130 @@
-/** `superstep runs show`: how a run stands, what it did and used, what it waits for and what came of it. */
-import type { StoredRun } from "@superstep/engine"
+/** `superstep runs show`, `events` and `state`: what one run did. */
+import { history, pastEvents, type RunEvent, Runtime, type StoredRun } from "@superstep/engine"
 import { openRequests, type RunView } from "@superstep/engine/protocol"
 import { Command } from "commander"
-import { storeFlagOf } from "../attend.ts"
-import type { Cli } from "../cli.ts"
-import { type OutputFlags, outputFlags, type StoreFlags, storeFlags } from "../common-flags.ts"
-import { findRun } from "../find-run.ts"
-import { jsonLine } from "../json-line.ts"
-import { livingHolder, shownStatus } from "../living-holder.ts"
-import type { OpenStore } from "../open-store.ts"
-import { nodesOf, stepsOf, viewOf } from "../run-overview.ts"
-import { printRun } from "../run-report.ts"
-import { useStore } from "../use-store.ts"
+import { type Cli, EXIT } from "../cli.ts"
+import { complete, type OutputFlags, outputFlags, parseWhole, type StoreFlags, storeFlags } from "../flags.ts"
+import { type OpenStore, onStore, storeFlagOf } from "../open/store.ts"
+import { eventLine } from "../print/event-line.ts"
+import { counted } from "../print/figures.ts"
+import { livingHolder, nodesOf, shownStatus, stepsOf, viewOf } from "../print/run-overview.ts"
+import { printRun } from "../print/run-report.ts"
+import { findRun } from "../run/find-run.ts"
+import { jsonText } from "../terminal/terminal.ts"
+
+export const RUN_ID = "the run's id; its beginning or end is enough"
 
 type ShowFlags = OutputFlags & StoreFlags
 
 export function showCommand(cli: Cli): Command {
   const command = new Command("show")
-    .description("how a run stands, what it did, what it used")
-    .argument("<run>", "its id; the beginning or the end of it is enough")
-    .addHelpText("after", "\nFor example:\n  superstep runs show 4f2a91c0")
-    .action((id: string, flags: ShowFlags) => useStore(cli, flags, (store) => show(cli, store, id, flags)))
-  return outputFlags(storeFlags(command))
+    .description("show the status, the nodes, the usage and the outputs of a run")
+    .argument("<run>", RUN_ID)
+    .action(onStore(cli, show))
+  return complete(command, [storeFlags, outputFlags], "superstep runs show 4f2a91c0")
 }
 
 async function show({ out }: Cli, store: OpenStore, id: string, flags: ShowFlags): Promise<void> {
   const run = await findRun(store, id)
   const view = await viewOf(store, run.runId)
-  if (flags.json) return out.line(jsonLine({ ...runData(run, view), status: await shownStatus(store, run) }))
-  const now = Date.now()
+  if (flags.json) return out.line(jsonText({ ...runData(run, view), status: await shownStatus(store, run) }))
   const holder = await livingHolder(store, run)
-  printRun(out, { run, view, holder, now, storeFlag: storeFlagOf(flags) })
+  printRun(out, { run, view, holder, now: Date.now(), storeFlag: storeFlagOf(flags) })
 }
 
 function runData(run: StoredRun, view: RunView) {
   const { runId, workflow, status, createdAt, updatedAt, thread, key, labels, forkOf, pinned } = run
-  const { input, error, outputs, state, usage, usageByAgent, usageByModel, superstep } = view
+  const { startedAt, finishedAt, superstep: supersteps } = view
+  const { input, error, outputs, state, usage, usageByAgent, usageByModel } = view
   return {
     ...{ runId, workflow, status, createdAt, updatedAt, thread, key, labels, forkOf, pinned },
-    ...{
-      startedAt: view.startedAt,
-      finishedAt: view.finishedAt,
-      steps: stepsOf(view),
-      supersteps: superstep,
-    },
+    ...{ startedAt, finishedAt, steps: stepsOf(view), supersteps },
     ...{ input, outputs, state, error, usage, usageByAgent, usageByModel },
     nodes: nodesOf(view, updatedAt),
     requests: openRequests(view),
   }
+}
+
+interface EventsFlags extends ShowFlags {
+  readonly follow?: true | undefined
+  readonly after: number
+}
+
+export function eventsCommand(cli: Cli): Command {
+  const command = new Command("events")
+    .description("print the events of a run; --follow attaches to a run in any process")
+    .argument("<run>", RUN_ID)
+    .option("--follow", "continue until the run ends")
+    .option("--after <seq>", "print only events after this number", parseWhole, 0)
+    .action(onStore(cli, events))
+  return complete(
+    command,
+    [storeFlags, outputFlags],
+    "superstep runs events 4f2a91c0 --follow --json | jq .type",
+  )
+}
+
+async function events(cli: Cli, store: OpenStore, id: string, flags: EventsFlags): Promise<void> {
+  const { runId } = await findRun(store, id)
+  const { out } = cli
+  const print = (event: RunEvent) => out.line(flags.json ? jsonText(event) : eventLine(event, out))
+  if (flags.follow) return await follow(cli, store, runId, flags.after, print)
+  for (const event of await pastEvents(store, runId, flags.after)) print(event)
+}
+
+/** Until the run ends, or Ctrl-C. The run is not affected. */
+async function follow(
+  cli: Cli,
+  store: OpenStore,
+  runId: string,
+  after: number,
+  print: (event: RunEvent) => void,
+): Promise<void> {
+  const runtime = new Runtime({ store, workflows: [], recover: false })
+  const stream = runtime.get(runId).events({ after })
+  let stopListening: (() => void) | undefined
+  const interrupted = new Promise<undefined>((resolve) => {
+    stopListening = cli.io.onInterrupt(() => resolve(undefined))
+  })
+  try {
+    for (;;) {
+      const next = await Promise.race([stream.next(), interrupted])
+      if (next === undefined) return cli.exit(EXIT.cancelled)
+      if (next.done) return
+      print(next.value)
+    }
+  } finally {
+    stopListening?.()
+    await runtime.close()
+  }
+}
+
+interface StateFlags extends ShowFlags {
+  readonly at?: number | undefined
+}
+
+export function stateCommand(cli: Cli): Command {
+  const command = new Command("state")
+    .description("print the shared state as JSON, now or after a superstep")
+    .argument("<run>", RUN_ID)
+    .option("--at <n>", "print the state after superstep n; 0 is the start", parseWhole)
+    .action(onStore(cli, state))
+  return complete(command, [storeFlags, outputFlags], "superstep runs state 4f2a91c0 --at 3")
+}
+
+async function state({ out, err }: Cli, store: OpenStore, id: string, flags: StateFlags): Promise<void> {
+  const { runId, seq } = await findRun(store, id)
+  const { stateAt } = await history(store, runId)
+  const found = await stateAt(flags.at === undefined ? { seq } : { superstep: flags.at })
+  if (flags.json) return out.line(jsonText(found))
+  const { superstep, status, tasks, requests } = found
+  if (!flags.quiet) {
+    const more = [
+      ...(tasks.length > 0 ? [counted(tasks.length, "active task")] : []),
+      ...(requests.length > 0 ? [counted(requests.length, "open question")] : []),
+    ]
+    const when = flags.at === undefined ? `superstep ${superstep}` : `after superstep ${flags.at}`
+    err.line(err.paint.dim([when, status, ...more].join(", ")))
+  }
+  out.line(jsonText(found.state, 2))
 }

@@ -1,29 +1,25 @@
-/** `superstep runs`: what runs did, and what is to become of them. */
+/** `superstep runs`: lists, inspects, resumes and removes runs. */
 import { Command } from "commander"
 import type { Cli } from "../cli.ts"
-import { cancelCommand } from "./runs-cancel.ts"
-import { eventsCommand } from "./runs-events.ts"
+import { helpText } from "../flags.ts"
+import { diffCommand, replayCommand } from "./runs-compare.ts"
+import { cancelCommand, releaseCommand, rmCommand } from "./runs-end.ts"
 import { forkCommand } from "./runs-fork.ts"
 import { listCommand } from "./runs-list.ts"
-import { releaseCommand } from "./runs-release.ts"
-import { replayCommand } from "./runs-replay.ts"
-import { resumeCommand } from "./runs-resume.ts"
-import { retryCommand } from "./runs-retry.ts"
-import { rmCommand } from "./runs-rm.ts"
+import { resumeCommand, retryCommand } from "./runs-resume.ts"
 import { salvageCommand } from "./runs-salvage.ts"
-import { showCommand } from "./runs-show.ts"
-import { stateCommand } from "./runs-state.ts"
+import { eventsCommand, showCommand, stateCommand } from "./runs-show.ts"
 
-export function command(cli: Cli): Command {
-  const made = new Command()
-    .description("Runs of the store: what they did, and how to go on with them.")
-    .addHelpText("after", "\nFor example:\n  superstep runs\n  superstep runs show 4f2a91c0")
+function runsCommand(cli: Cli): Command {
+  const command = new Command()
+    .description("List, inspect, resume and remove the runs of a store.")
+    .addHelpText("after", helpText(["superstep runs", "superstep runs show 4f2a91c0"]))
     .addCommand(listCommand(cli), { isDefault: true })
-  for (const below of [showCommand, eventsCommand, stateCommand, resumeCommand, cancelCommand]) {
-    made.addCommand(below(cli))
-  }
-  for (const below of [releaseCommand, retryCommand, forkCommand, replayCommand, rmCommand, salvageCommand]) {
-    made.addCommand(below(cli))
-  }
-  return made
+  const inspect = [showCommand, eventsCommand, stateCommand]
+  const change = [resumeCommand, cancelCommand, releaseCommand, retryCommand, forkCommand]
+  const others = [replayCommand, diffCommand, rmCommand, salvageCommand]
+  for (const below of [...inspect, ...change, ...others]) command.addCommand(below(cli))
+  return command
 }
+
+export const commands = { runs: runsCommand }

@@ -104,7 +104,7 @@ describe.each([
 })
 
 describe("a secret from the environment", () => {
-  it("is read again when the run goes on, and asked for where it is gone", async () => {
+  it("is read again when the run resumes, and requested if it is missing", async () => {
     const io = testIo({ env: { DEPLOY: VALUE } })
     writeFileSync(join(io.cwd, "flow.yaml"), steps("DEPLOY", io.cwd))
     expect(

@@ -1,4 +1,4 @@
-/** No model silently stands in for another: who asks without a key is told what to set, unless a person looks on. */
+/** No model silently stands in for another: a call without a key reports what to set, unless a person sees the output. */
 import { describe, expect, it } from "vitest"
 import { moduleFile } from "../modules/index.test-support.ts"
 import { superstep, type TestIoOptions } from "../test-io.test-support.ts"
@@ -25,14 +25,14 @@ describe("without a key", () => {
   ])("%s exits with 2 and says what to set", async (_, argv, terminals) => {
     const { code, stdout, stderr } = await superstep(argv, { files, terminals })
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
-    expect(flat(stderr)).toContain("set OPENAI_API_KEY")
+    expect(flat(stderr)).toContain("Set OPENAI_API_KEY")
     expect(flat(stderr)).toContain("--model offline")
   })
 
-  it("a module's agent makes the command exit with 2 as well", async () => {
+  it("a module's agent makes the CLI exit with 2 as well", async () => {
     const { code, stdout, stderr } = await superstep(["exec", moduleFile("agent"), "Hello", "--quiet"])
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
-    expect(flat(stderr)).toContain("set OPENAI_API_KEY")
+    expect(flat(stderr)).toContain("Set OPENAI_API_KEY")
   })
 
   it("at a terminal the stand-in is announced before anything else", async () => {
@@ -59,6 +59,16 @@ describe("an agent that names no model", () => {
     expect(flat(stderr)).toContain('Agent "clerk" needs a model')
   })
 
+  it("is refused in a script, also where a module loads the definition", async () => {
+    const argv = ["exec", moduleFile("unnamed"), "x", "--quiet"]
+    const { code, stdout, stderr } = await superstep(argv)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+    expect(flat(stderr)).toContain("names no model")
+    const script = { "script.yaml": "- Hello.\n" }
+    const chosen = await superstep([...argv, "--model", "scripted:script.yaml"], { files: script })
+    expect(chosen).toMatchObject({ code: 0, stdout: "Hello.\n" })
+  })
+
   it("is answered by the offline model at a terminal, announced first", async () => {
     const argv = ["run", "f.yaml", "x", "--no-color"]
     const { code, stderr } = await superstep(argv, { files: unnamed, terminals: terminal })
@@ -73,8 +83,8 @@ it("an agent that no step uses needs no key, and announces nothing", async () =>
     "name: other",
   )
   const argv = ["run", "f.yaml", "Hello", "--model", "other=scripted:script.yaml"]
-  const given = { "f.yaml": text, "script.yaml": "- Hello.\n" }
-  const { code, stdout, stderr } = await superstep(argv, { files: given })
+  const others = { "f.yaml": text, "script.yaml": "- Hello.\n" }
+  const { code, stdout, stderr } = await superstep(argv, { files: others })
   expect({ code, stdout }).toEqual({ code: 0, stdout: "Hello.\n" })
   expect(stderr).not.toContain("offline")
 })

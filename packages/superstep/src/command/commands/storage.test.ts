@@ -58,7 +58,7 @@ describe("storage prune", () => {
     expect(dry).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Would remove 2 runs, /) })
     expect(await superstep(["storage", "prune", "--keep", "1"], io)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("add --yes"),
+      stderr: expect.stringContaining("Add --yes"),
     })
     const gone = await superstep(["storage", "prune", "--keep", "1", "--yes", "--json"], io)
     expect(JSON.parse(gone.stdout)).toMatchObject({ count: 2 })
@@ -77,7 +77,7 @@ describe("storage prune", () => {
     const io = await withRuns({})
     expect(await superstep(["storage", "prune", "--yes"], io)).toMatchObject({
       code: 2,
-      stderr: "superstep: Say what may go: --older 30d, --keep 1000, or both.\n",
+      stderr: "superstep: Choose what to remove: --older 30d, --keep 1000, or both.\n",
     })
     expect((await superstep(["storage", "prune", "--older", "soon"], io)).code).toBe(2)
     expect((await superstep(["storage", "prune", "--keep", "-1"], io)).code).toBe(2)

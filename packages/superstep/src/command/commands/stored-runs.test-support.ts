@@ -1,4 +1,5 @@
 /** A store with runs in the folder of a test, as commands find it. */
+
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Runtime, type Store } from "@superstep/engine"

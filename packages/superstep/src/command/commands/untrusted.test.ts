@@ -15,7 +15,7 @@ workflow: [{ type: agent, name: a, prompt: "Say: hello." }]
 `
 const ASKING = `agents: { a: { model: offline } }
 workflow:
-  - { type: human, id: ok, prompt: "Go on?" }
+  - { type: human, id: ok, prompt: "Continue?" }
   - { type: agent, name: a, prompt: "Say: hello." }
 `
 
@@ -28,7 +28,7 @@ describe("--untrusted", () => {
       expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
       expect(stderr).toContain("shell.yaml:2:43")
       expect(stderr).toContain("shell.yaml:4:37")
-      expect(stderr.match(/the file is\s+not\s+trusted/g)).toHaveLength(2)
+      expect(stderr.match(/the file is\s+untrusted/g)).toHaveLength(2)
     },
   )
 
@@ -59,11 +59,11 @@ search: { databases: [{ type: postgresql, id: d, url: "postgresql://10.0.0.1/x" 
     const { code, stderr } = await superstep(["run", "evil.mjs", "x", "--untrusted"], io)
     expect([code, stderr.replace(/\s+/g, " ")]).toEqual([
       2,
-      expect.stringContaining("is a module, which is code"),
+      expect.stringContaining("is a module, and --untrusted cannot restrict code"),
     ])
   })
 
-  it("stays with a run that goes on", async () => {
+  it("stays with a resumed run", async () => {
     const io = testIo({ files: { "flow.yaml": ASKING } })
     expect((await superstep(["run", "flow.yaml", "x", "--untrusted", "--run-id", "r1"], io)).code).toBe(3)
     writeFileSync(
@@ -77,14 +77,12 @@ search: { databases: [{ type: postgresql, id: d, url: "postgresql://10.0.0.1/x" 
 })
 
 describe("validate", () => {
-  it("does not run a module, and says that it was not checked", async () => {
+  it("does not run a module, and reports that it was not checked, without a ✓", async () => {
     const files = { "m.mjs": "globalThis.validateHasRunIt = true\nexport default 1" }
     const io = testIo({ files })
     const { code, stdout, stderr } = await superstep(["validate", "m.mjs"], io)
-    expect([code, stdout]).toEqual([0, expect.stringContaining("module, not checked")])
-    expect(stderr.replace(/\s+/g, " ")).toContain(
-      "m.mjs is a module: it was not checked, as that would run it.",
-    )
+    expect([code, stdout]).toEqual([0, "- m.mjs  module, not checked\n"])
+    expect(stderr.replace(/\s+/g, " ")).toContain("m.mjs is a module, and checking it would run it.")
     expect("validateHasRunIt" in globalThis).toBe(false)
     const json = await superstep(["validate", "m.mjs", "--json"], io)
     expect(JSON.parse(json.stdout)).toMatchObject({ file: "m.mjs", severity: "warning", code: "NOT_CHECKED" })

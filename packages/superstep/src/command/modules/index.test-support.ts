@@ -1,7 +1,17 @@
 /** Where the modules for tests of the command are. */
 import { fileURLToPath } from "node:url"
 
-export type ModuleName = "agent" | "ask" | "chatty" | "empty" | "greet" | "odd" | "slow"
+export type ModuleName =
+  | "agent"
+  | "ask"
+  | "chatty"
+  | "empty"
+  | "greet"
+  | "odd"
+  | "slow"
+  | "starved"
+  | "unnamed"
+  | "starved-below"
 
 export function moduleFile(name: ModuleName): string {
   return fileURLToPath(new URL(`./${name}-module.test-support.ts`, import.meta.url))

@@ -1,4 +1,4 @@
-/** For tests of the command: a step that goes on until it is stopped, after one that is done. */
+/** For tests of the CLI: a step that runs until it is stopped, after one that finishes. */
 import { node, workflow } from "@superstep/engine"
 
 export default workflow("slow")

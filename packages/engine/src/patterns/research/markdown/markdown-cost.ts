@@ -1,6 +1,6 @@
 /**
  * What it may cost to parse Markdown. The parser takes the square of the number of brackets in a paragraph, and of the
- * number of quotes and lists that are nested in one line. A text that would take too long keeps its words and loses its markup.
+ * number of quotes and lists that are nested in one line. Text that would take too long keeps its words and loses its markup.
  */
 
 /** Estimates in microseconds, measured on hostile texts: about a second. */
@@ -31,9 +31,9 @@ export function isCheapMarkdown(text: string): boolean {
   return true
 }
 
-function count(text: string, sign: string): number {
+function count(text: string, character: string): number {
   let found = 0
-  for (let at = text.indexOf(sign); at >= 0; at = text.indexOf(sign, at + 1)) found++
+  for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) found++
   return found
 }
 
@@ -53,7 +53,7 @@ const LOOK_ALIKES: Readonly<Record<string, string>> = {
 /** Plain text that no parser finds links, HTML or code in, by construction. */
 export function withoutMarkup(text: string): string {
   return text
-    .replace(/[[\]<>`~\\&@|]/g, (sign) => LOOK_ALIKES[sign] ?? "")
+    .replace(/[[\]<>`~\\&@|]/g, (character) => LOOK_ALIKES[character] ?? "")
     .replace(/\/\//g, "⁄⁄")
     .replace(/www\./gi, "www ")
     .split(/\r\n?|\n/)

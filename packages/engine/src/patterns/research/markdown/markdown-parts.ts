@@ -11,6 +11,7 @@ import { gfmFootnote } from "micromark-extension-gfm-footnote"
 import { gfmTable } from "micromark-extension-gfm-table"
 import { decodeString } from "micromark-util-decode-string"
 import type { Event, Extension, Token, TokenType } from "micromark-util-types"
+import { isCheapMarkdown } from "./markdown-cost.ts"
 
 export interface Range {
   readonly start: number
@@ -25,8 +26,24 @@ interface LinkPart extends Range {
   readonly target: string | undefined
 }
 
+interface Heading extends Range {
+  readonly level: number
+  /** Its words; undefined for one without any. */
+  readonly content: Range | undefined
+}
+
+/** Text that says something: a paragraph, also in a list, or a table with rows. */
+interface TextBlock extends Range {
+  /** How many lists it is in. */
+  readonly depth: number
+  /** Where text can be added to it. */
+  readonly markAt: number
+}
+
 export interface MarkdownParts {
   readonly code: readonly Range[]
+  readonly headings: readonly Heading[]
+  readonly blocks: readonly TextBlock[]
   readonly links: readonly LinkPart[]
   /** `[name]: address`. */
   readonly definitions: readonly Range[]
@@ -65,7 +82,9 @@ export function markdownParts(text: string, dialect: MarkdownDialect): MarkdownP
 }
 
 const CODE = new Set<TokenType>(["codeFenced", "codeIndented", "codeText"])
-/** What is in these is no text. */
+const LISTS = new Set<TokenType>(["listOrdered", "listUnordered"])
+const HEADING_TEXTS = new Set<TokenType>(["atxHeadingText", "setextHeadingText"])
+/** Tokens whose content is not text. */
 const OPAQUE = new Set<string>([
   ...CODE,
   "htmlFlow",
@@ -100,6 +119,8 @@ interface OpenLink {
 
 class Reading implements MarkdownParts {
   readonly code: Range[] = []
+  readonly headings: Heading[] = []
+  readonly blocks: TextBlock[] = []
   readonly links: LinkPart[] = []
   readonly definitions: Range[] = []
   readonly footnotes: Range[] = []
@@ -112,6 +133,9 @@ class Reading implements MarkdownParts {
   readonly #links: OpenLink[] = []
   #opaque = 0
   #fences: string[] = []
+  #lists = 0
+  #content: Range | undefined
+  #lastCell: number | undefined
 
   constructor(source: string) {
     this.#source = source
@@ -138,6 +162,10 @@ class Reading implements MarkdownParts {
     }
     if (this.#opaque === 0) this.#part(token, range)
     if (OPAQUE.has(token.type)) this.#opaque++
+    if (LISTS.has(token.type)) this.#lists++
+    else if (HEADING_TEXTS.has(token.type)) this.#content = range
+    else if (token.type === "tableHead") this.#lastCell = undefined
+    else if (token.type === "tableContent") this.#lastCell = range.end
   }
 
   #part(token: Token, range: Range): void {
@@ -157,12 +185,29 @@ class Reading implements MarkdownParts {
   #leave(token: Token): void {
     this.#open.pop()
     if (OPAQUE.has(token.type)) this.#opaque--
+    if (LISTS.has(token.type)) this.#lists--
     if (token.type === "codeFenced") this.#leaveFenced(token)
+    this.#leaveBlock(token)
     if (token.type !== "link" && token.type !== "image") return
     const { label, target } = this.#links.pop() ?? {}
     const { start, end } = rangeOf(token)
     const inside = label ?? { start: end, end }
     this.links.push({ kind: token.type, start, end, label: inside, target })
+  }
+
+  #leaveBlock(token: Token): void {
+    const range = rangeOf(token)
+    if (token.type === "atxHeading" || token.type === "setextHeading") {
+      const mark = /^#{1,6}/.exec(this.#source.slice(range.start, range.end))?.[0]
+      const level =
+        token.type === "atxHeading" ? (mark?.length ?? 1) : this.#source[range.end - 1] === "=" ? 1 : 2
+      this.headings.push({ ...range, level, content: this.#content })
+      this.#content = undefined
+    } else if (token.type === "paragraph") {
+      this.blocks.push({ ...range, depth: this.#lists, markAt: range.end })
+    } else if (token.type === "tableBody" && this.#lastCell !== undefined) {
+      this.blocks.push({ ...range, depth: this.#lists, markAt: this.#lastCell })
+    }
   }
 
   #leaveFenced(token: Token): void {
@@ -175,4 +220,31 @@ class Reading implements MarkdownParts {
 
 function rangeOf({ start, end }: Token): Range {
   return { start: start.offset, end: end.offset }
+}
+
+/** Changes what is not code. */
+export function outsideCode(text: string, change: (plain: string) => string): string {
+  let changed = ""
+  let at = 0
+  for (const { start, end } of codeIn(text)) {
+    changed += change(text.slice(at, start)) + text.slice(start, end)
+    at = end
+  }
+  return changed + change(text.slice(at))
+}
+
+/** As long as the text, its lines at the same places, with nothing to be read where there is code. */
+export function codeMasked(text: string): string {
+  let masked = ""
+  let at = 0
+  for (const { start, end } of codeIn(text)) {
+    masked += text.slice(at, start) + text.slice(start, end).replace(/[^\n]/g, "x")
+    at = end
+  }
+  return masked + text.slice(at)
+}
+
+/** Text that is too costly to parse loses its markup anyway. */
+function codeIn(text: string): readonly Range[] {
+  return isCheapMarkdown(text) ? markdownParts(text, "github").code : []
 }

@@ -1,7 +1,8 @@
 import fc from "fast-check"
 import MarkdownIt from "markdown-it"
 import { describe, expect, test } from "vitest"
-import { finishReport } from "../report.ts"
+import { finishReport, reportMarkdown } from "../report/finish-report.ts"
+import type { ResearchSource } from "../report/report.ts"
 import { isCheapMarkdown, withoutMarkup } from "./markdown-cost.ts"
 import { safeMarkdown } from "./safe-markdown.ts"
 
@@ -29,9 +30,13 @@ function activeIn(text: string): string[] {
   )
 }
 
+function reportOf(text: string, evidence: readonly ResearchSource[]): string {
+  return reportMarkdown(finishReport({ question: "Q?", text, evidence, isShown: () => true, incomplete: [] }))
+}
+
 const isOwn = (target: string) => target.startsWith("#")
 
-describe("what a model writes has no link that leads out, no picture and no HTML (S1, S2)", () => {
+describe("text from a model has no external link, no image and no HTML (S1, S2)", () => {
   test.each([
     ["a nested link", "[a [b](javascript:x) c](javascript:y)", "a b c"],
     ["a link nested deep", `${"[".repeat(5)}a${"](javascript:x)".repeat(5)}`, "a"],
@@ -40,14 +45,14 @@ describe("what a model writes has no link that leads out, no picture and no HTML
     ["a reference in a quote, defined in a list", "> [b]\n\n- [b]: data:text/html,x", "> [b]\n\n- "],
     ["an entity in the scheme", "[a](java&#115;cript:x)", "a"],
     ["a control character in the scheme", "[a](java&Tab;script:x)", "a"],
-    ["percent signs in the scheme", "[a](%6aavascript:x)", "a"],
+    ["percent-encoding in the scheme", "[a](%6aavascript:x)", "a"],
     ["a backslash in the address", "[a](\\/\\/evil.example)", "a"],
     ["an address without scheme", "[a](//evil.example)", "a"],
     ["a relative address", "[a](/x?q=secret)", "a"],
     ["angle brackets", "[a](<javascript:x y>)", "a"],
     ["a line break before the address", "[a](\njavascript:x\n'title'\n)", "a"],
-    ["a picture in a link", "[![a](https://evil.example/1)](https://evil.example/2)", "a"],
-    ["a link in a picture", "![a [b](javascript:x)](https://evil.example/1)", "a b"],
+    ["an image in a link", "[![a](https://evil.example/1)](https://evil.example/2)", "a"],
+    ["a link in an image", "![a [b](javascript:x)](https://evil.example/1)", "a b"],
     ["an autolink", "<javascript:alert(1)>", "`javascript:alert(1)`"],
     ["an autolink of mail", "<a@evil.example>", "`a@evil.example`"],
     ["a bare address", "See https://evil.example/x.", "See `https://evil.example/x`."],
@@ -116,7 +121,7 @@ test("a report of them links to its sources alone", () => {
   const source = { url: "https://a.example/", title: "A" }
   fc.assert(
     fc.property(hostile, hostile, (text, title) => {
-      const report = finishReport(text, [source, { url: "notes.md", title }])
+      const report = reportOf(text, [source, { url: "notes.md", title, author: title, date: title }])
       const outward = activeIn(report).filter((target) => !isOwn(target) && target !== source.url)
       expect(outward).toEqual([])
     }),
@@ -124,7 +129,7 @@ test("a report of them links to its sources alone", () => {
   )
 })
 
-describe("a text that is too costly to parse", () => {
+describe("text that is too costly to parse", () => {
   test.each([
     "[",
     "]",
@@ -144,7 +149,7 @@ describe("a text that is too costly to parse", () => {
     expect(isCheapMarkdown(text)).toBe(false)
     const safe = safeMarkdown(text)
     expect(safe).not.toMatch(/[[\]<>`@]|\/\/|www\./)
-    finishReport(text, [])
+    reportOf(text, [])
   })
 
   test("has nothing that a parser would find", () => {

@@ -1,13 +1,13 @@
 /**
- * What a model writes, without links: it may name addresses that nobody found, and a page that it read may have told it to.
- * A picture is loaded by whoever shows the report, so its address can carry away what stands in it. The words stay.
+ * Removes links from text that a model wrote. The model may invent addresses, or a page that it read may have asked for them.
+ * A viewer of the report loads its images, so an image address can leak the report's content. The words stay.
  *
- * S1 no dialect that the result is read in has a link (but to a heading of the text itself), a picture, a definition of a link
+ * S1 in no Markdown dialect does the result have a link (but to a heading of the text itself), an image, a definition of a link
  *    or of a footnote, or HTML but for tags that lay out text.
- * S2 addresses that are written out are code, which nobody makes a link of.
+ * S2 addresses that are written out become code, which no viewer turns into a link, but for those that the caller knows.
  *
  * Parts are changed where the parser found them, and the result is parsed again until it holds: taking one link out can make
- * another one. A text for which that does not end soon, or that is too costly to parse, loses all of its markup.
+ * another one. Text that does not settle soon, or that is too costly to parse, loses all of its markup.
  */
 import { decodeString } from "micromark-util-decode-string"
 import { isCheapMarkdown, withoutMarkup } from "./markdown-cost.ts"
@@ -15,7 +15,7 @@ import { type MarkdownDialect, type MarkdownParts, markdownParts, type Range } f
 
 interface Edit extends Range {
   readonly text: string
-  /** A line that is gone with its line break. */
+  /** Whether the line break is removed too. */
   readonly isLine?: boolean
 }
 
@@ -25,13 +25,20 @@ export type NumberOf = (url: string) => number | undefined
 const MAX_ROUNDS = 10
 const DIALECTS: readonly MarkdownDialect[] = ["github", "commonmark"]
 
+/** Whether an address may stay as it is written. */
+export type IsKnownAddress = (address: string) => boolean
+
 /** A link to one of the sources becomes its number. */
-export function safeMarkdown(source: string, numberOf: NumberOf = () => undefined): string {
+export function safeMarkdown(
+  source: string,
+  numberOf: NumberOf = () => undefined,
+  isKnown: IsKnownAddress = () => false,
+): string {
   let text = source.replace(/\uFEFF/g, "").replace(/\r\n?/g, "\n")
   for (let round = 0; round < MAX_ROUNDS && isCheapMarkdown(text); round++) {
     const before = text
     for (const dialect of DIALECTS) {
-      const edits = editsOf(text, markdownParts(text, dialect), { numberOf, isStrict: round > 2 })
+      const edits = editsOf(text, markdownParts(text, dialect), { numberOf, isKnown, isStrict: round > 2 })
       text = applied(text, edits)
     }
     if (text === before) return closed(text)
@@ -39,7 +46,7 @@ export function safeMarkdown(source: string, numberOf: NumberOf = () => undefine
   return withoutMarkup(text)
 }
 
-/** A code block that never ends would take in what is written below it. */
+/** Closes an unclosed code block, which would swallow the text below it. */
 function closed(text: string): string {
   const { openFence } = markdownParts(text, "github")
   return openFence === undefined ? text : `${text.replace(/\n$/, "")}\n${openFence}`
@@ -47,25 +54,30 @@ function closed(text: string): string {
 
 interface Policy {
   readonly numberOf: NumberOf
-  /** Whether brackets that could become those of a link are escaped. */
+  readonly isKnown: IsKnownAddress
+  /** Whether to escape brackets that could become a link. */
   readonly isStrict: boolean
 }
 
-function editsOf(text: string, parts: MarkdownParts, { numberOf, isStrict }: Policy): Edit[] {
+function editsOf(text: string, parts: MarkdownParts, { numberOf, isKnown, isStrict }: Policy): Edit[] {
   const found = [
     ...linkEdits(text, parts, numberOf),
     ...parts.definitions.map((range) => withItsLine(text, range)),
     ...parts.footnotes.map(({ start }) => ({ start, end: start + 1, text: "\\[" })),
     ...parts.autolinks.map((range) => autolinkEdit(text, range)),
     ...htmlEdits(text, parts),
-    ...addressEdits(text, parts),
+    ...addressEdits(text, parts, isKnown),
     // A stray backtick would begin code together with one of those that are written around an address; and parsers do not
     // agree on which of three backticks belong together.
-    ...signEdits(text, parts, /`/g, () => "&#96;"),
+    ...characterEdits(text, parts, /`/g, () => "&#96;"),
   ]
   if (isStrict && found.length > 0) {
     const marks = citationRanges(text)
-    found.push(...signEdits(text, parts, /[[\]]/g, (sign, at) => (marks.has(at) ? sign : `\\${sign}`)))
+    found.push(
+      ...characterEdits(text, parts, /[[\]]/g, (character, at) =>
+        marks.has(at) ? character : `\\${character}`,
+      ),
+    )
   }
   return found
 }
@@ -112,8 +124,8 @@ function htmlEdits(text: string, { html }: MarkdownParts): Edit[] {
   return html.flatMap(({ start, end, isBlock }) => {
     const source = text.slice(start, end)
     if (!isBlock && LAYOUT.test(source) && !isAlone(text, { start, end })) return []
-    const signs = isBlock ? [...source.matchAll(/</g)].map(({ index }) => index) : [0]
-    return signs.map((at) => ({ start: start + at, end: start + at + 1, text: "&lt;" }))
+    const characters = isBlock ? [...source.matchAll(/</g)].map(({ index }) => index) : [0]
+    return characters.map((at) => ({ start: start + at, end: start + at + 1, text: "&lt;" }))
   })
 }
 
@@ -129,18 +141,23 @@ const ADDRESS =
   /(?:\b[a-z][a-z0-9+.-]{0,30}:)?\/\/[^\s<>"'`|\\/][^\s<>"'`|\\]*|\bwww\.[^\s<>"'`|\\]+|[\w.+-]{1,64}@[\w-]{1,64}\.[\w-]+(?:\.[\w-]+)*/giu
 
 /** Each run of text that has no markup in it: addresses in it become code. */
-function addressEdits(text: string, { text: pieces }: MarkdownParts): Edit[] {
+function addressEdits(text: string, { text: pieces }: MarkdownParts, isKnown: IsKnownAddress): Edit[] {
   const edits: Edit[] = []
   for (let i = 0; i < pieces.length; ) {
     const run = [pieces[i++] as MarkdownParts["text"][number]]
     while (pieces[i]?.start === run.at(-1)?.end) run.push(pieces[i++] as MarkdownParts["text"][number])
     const [start, end] = [run[0]?.start ?? 0, run.at(-1)?.end ?? 0]
-    edits.push(...runEdits(text, { start, end }, run))
+    edits.push(...runEdits(text, { start, end }, run, isKnown))
   }
   return edits
 }
 
-function runEdits(text: string, { start, end }: Range, run: MarkdownParts["text"]): Edit[] {
+function runEdits(
+  text: string,
+  { start, end }: Range,
+  run: MarkdownParts["text"],
+  isKnown: IsKnownAddress,
+): Edit[] {
   const raw = text.slice(start, end)
   const found = addressesIn(raw)
   const isEscaped = run.some(({ kind }) => kind === "escaped")
@@ -155,14 +172,14 @@ function runEdits(text: string, { start, end }: Range, run: MarkdownParts["text"
     while ((ranges[next]?.end ?? Number.POSITIVE_INFINITY) <= one.start) next++
     return kind === "address" && (ranges[next]?.start ?? Number.POSITIVE_INFINITY) >= one.end
   })
-  return [...ranges, ...missed].map((range) => ({
-    start: range.start,
-    end: range.end,
-    text: asCode(text, range.start, range.end, text.slice(range.start, range.end)),
-  }))
+  return [...ranges, ...missed].flatMap((range) => {
+    const address = text.slice(range.start, range.end)
+    if (isKnown(address)) return []
+    return [{ start: range.start, end: range.end, text: asCode(text, range.start, range.end, address) }]
+  })
 }
 
-function addressesIn(text: string): { at: number; address: string }[] {
+export function addressesIn(text: string): { at: number; address: string }[] {
   return [...text.matchAll(ADDRESS)].flatMap(({ 0: found, index }) => {
     let length = found.length
     while (length > 0 && ".,;:!?)]}*_".includes(found[length - 1] as string)) length--
@@ -170,7 +187,7 @@ function addressesIn(text: string): { at: number; address: string }[] {
   })
 }
 
-/** A text whose addresses were hidden in escapes and entities, written anew. */
+/** Rewrites text whose addresses were hidden in escapes and entities. */
 function rewritten(shown: string, addresses: readonly { at: number; address: string }[]): string {
   const literal = (part: string) => part.replace(/[!-/:-@[-`{-~]/g, String.raw`\$&`).replace(/\s+/g, " ")
   let [text, at] = ["", 0]
@@ -187,19 +204,19 @@ function asCode(text: string, start: number, end: number, address: string): stri
   return `${/[`\\]/.test(before) ? " " : ""}\`${address}\`${after === "`" ? " " : ""}`
 }
 
-/** Signs in plain text, one by one. */
-function signEdits(
+/** Characters in plain text, one by one. */
+function characterEdits(
   text: string,
   { text: pieces }: MarkdownParts,
-  signs: RegExp,
-  change: (sign: string, at: number) => string,
+  characters: RegExp,
+  change: (character: string, at: number) => string,
 ): Edit[] {
   return pieces.flatMap(({ start, end, kind }) =>
     kind !== "data"
       ? []
-      : [...text.slice(start, end).matchAll(signs)].flatMap(({ 0: sign, index }) => {
-          const [at, changed] = [start + index, change(sign, start + index)]
-          return changed === sign ? [] : [{ start: at, end: at + 1, text: changed }]
+      : [...text.slice(start, end).matchAll(characters)].flatMap(({ 0: character, index }) => {
+          const [at, changed] = [start + index, change(character, start + index)]
+          return changed === character ? [] : [{ start: at, end: at + 1, text: changed }]
         }),
   )
 }

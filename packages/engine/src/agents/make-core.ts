@@ -1,0 +1,217 @@
+/** Makes an agent's core: checks the options, and prepares the models and the tools. */
+import { type Json, SuperstepError } from "../core/index.ts"
+import type { Context, Schema } from "../runtime/index.ts"
+import { budgetProblem, unknownPart } from "../runtime/internal.ts"
+import { checkApproval, type Tool, type Toolset } from "../tools/index.ts"
+import { transferTool } from "./agent-as-tool.ts"
+import {
+  type Agent,
+  type AgentCore,
+  type AgentRefs,
+  CORE,
+  type Handoff,
+  type HandoffRefs,
+  type SomeAgentOptions,
+} from "./agent-core.ts"
+import { checkOptionNames } from "./agent-option-names.ts"
+import { guardrailsProblem } from "./guardrails.ts"
+import { handoffOf, handoffTools } from "./hand-off.ts"
+import { historyProblem } from "./history-policy.ts"
+import { loadModels } from "./load-models.ts"
+import { hooksOf, hooksProblem } from "./middleware.ts"
+import { choiceProblem } from "./step-plan.ts"
+import { stopProblem } from "./stop-when.ts"
+import { outputFormat } from "./structured-output.ts"
+import type { OfferedTool, ToolTable } from "./tool-table.ts"
+import { unenforcedSchemas } from "./unenforced-schemas.ts"
+
+export function makeCore(options: SomeAgentOptions, output: Schema | undefined): AgentCore {
+  checkOptions(options)
+  const { name, description, handoffs = [], subAgents = [], history } = options
+  const tools = typeof options.tools === "function" ? [] : (options.tools ?? [])
+  const plain = tools.filter((one): one is Tool => !isToolset(one))
+  const agentTools = (): Tool[] => {
+    const subs = resolveRefs(name, "subAgents", subAgents)
+    return [
+      ...handoffTools(resolveHandoffs(name, handoffs), options.handoffTools),
+      ...(subs.length === 0 ? [] : [transferTool(subs)]),
+    ]
+  }
+  let known: ToolTable | undefined
+  const fixed = () => {
+    known ??= toolTable(name, [...plain, ...agentTools()])
+    return known
+  }
+  // Two tools of one name are found here, before anything runs, unless other agents are yet to be made.
+  if (typeof handoffs !== "function" && typeof subAgents !== "function") fixed()
+  const models = loadModels(options.model)
+  const format = outputFormat(name, output)
+  const writer = typeof history === "object" && history.kind === "summarise" ? history.model : undefined
+  return {
+    name,
+    description,
+    options,
+    output: format,
+    models,
+    warnings: unenforcedSchemas(name, options.model, format, plain),
+    summariser: writer === undefined ? models : loadModels(writer),
+    namedModels: new Map(Object.entries(options.models ?? {}).map(([key, one]) => [key, loadModels(one)])),
+    hooks: hooksOf(options),
+    handoffs: () => resolveHandoffs(name, handoffs).map(({ agent }) => agent),
+    tools(ctx, input) {
+      if (typeof options.tools === "function")
+        return chosenTools(name, options.tools, agentTools(), ctx, input)
+      return plain.length === tools.length ? fixed() : openTools(name, tools, agentTools(), ctx)
+    },
+  }
+}
+
+function resolveRefs(agent: string, option: string, refs: AgentRefs): readonly Agent[] {
+  const found: unknown = typeof refs === "function" ? refs() : refs
+  if (Array.isArray(found) && found.every(isAgent)) return found
+  const text = `Agent "${agent}": ${option} is a list of agents, or a function that returns one.`
+  throw new SuperstepError("AGENT_INVALID", text, { retryable: false })
+}
+
+function resolveHandoffs(agent: string, refs: HandoffRefs): readonly Handoff[] {
+  const found: unknown = typeof refs === "function" ? refs() : refs
+  const isRef = (one: unknown) => isAgent(one) || isAgent(Object(one).agent)
+  if (Array.isArray(found) && found.every(isRef)) return found.map(handoffOf)
+  const text = `Agent "${agent}": handoffs is a list of agents or of { agent, payload, filter }, or a function that returns one.`
+  throw new SuperstepError("AGENT_INVALID", text, { retryable: false })
+}
+
+function isAgent(one: unknown): one is Agent {
+  return typeof one === "object" && one !== null && CORE in one
+}
+
+export function isToolset(tool: Tool | Toolset): tool is Toolset {
+  return "tools" in tool && typeof tool.tools === "function"
+}
+
+export function toolTable(
+  agent: string,
+  tools: readonly Tool[],
+  instructions: readonly string[] = [],
+): ToolTable {
+  const byName = new Map<string, Tool>()
+  for (const tool of tools) {
+    if (byName.has(tool.name)) {
+      const text = `Agent "${agent}" has two tools named "${tool.name}"; give one of them another name.`
+      throw new SuperstepError("TOOL_NAME_TAKEN", text, { retryable: false })
+    }
+    byName.set(tool.name, tool)
+  }
+  return {
+    byName,
+    offered: tools.length === 0 ? undefined : tools.map(asOffered),
+    hasSecrets: tools.some(({ secret = [] }) => secret.length > 0),
+    instructions,
+  }
+}
+
+function asOffered({ name, description, parameters, provider }: Tool): OfferedTool {
+  if (provider !== undefined) return { type: "provider", name, id: provider.id, args: provider.args }
+  return { type: "function", name, description, inputSchema: parameters as never }
+}
+
+/** Opens the toolsets for a task, in order. */
+async function openTools(
+  agent: string,
+  listed: readonly (Tool | Toolset)[],
+  agentTools: readonly Tool[],
+  ctx: Context,
+): Promise<ToolTable> {
+  const tools: Tool[] = []
+  const instructions: string[] = []
+  for (const one of listed) {
+    if (!isToolset(one)) {
+      tools.push(one)
+      continue
+    }
+    tools.push(...(await one.tools(ctx)))
+    if (one.instructions !== undefined) instructions.push(one.instructions)
+  }
+  return toolTable(agent, [...tools, ...agentTools], instructions)
+}
+
+/** The tools that a function returns for a task: in their recorded order, and only those on record. */
+async function chosenTools(
+  agent: string,
+  choose: Extract<SomeAgentOptions["tools"], (...args: never) => unknown>,
+  agentTools: readonly Tool[],
+  ctx: Context,
+  input: unknown,
+): Promise<ToolTable> {
+  const made = await choose(input as never, ctx)
+  if (!Array.isArray(made)) {
+    throw new SuperstepError("AGENT_INVALID", `Agent "${agent}": tools returned no list of tools.`, {
+      retryable: false,
+    })
+  }
+  const { byName, instructions } = await openTools(agent, made, [], ctx)
+  const names = await ctx.step(`tools:${agent}`, () => [...byName.keys()])
+  const kept = names.map((name) => {
+    const tool = byName.get(name)
+    if (tool !== undefined) return tool
+    const text = `Agent "${agent}" began its task with the tool "${name}", and its tools function no longer returns it. Return the same tools for the same input.`
+    throw new SuperstepError("TOOL_UNKNOWN", text, { retryable: false })
+  })
+  return toolTable(agent, [...kept, ...agentTools], instructions)
+}
+
+function checkOptions(options: SomeAgentOptions): void {
+  const { name, model, limits = {}, repairs, onTruncated, instructions, approval, history } = options
+  const refuse = (reason: string) => new SuperstepError("AGENT_INVALID", `Agent "${String(name)}": ${reason}`)
+  if (typeof name !== "string" || name === "") throw refuse("give it a name, a string that is not empty.")
+  if (model === undefined || (Array.isArray(model) && model.length === 0)) {
+    throw refuse('give it a model: a name such as "openai/gpt-5", a model object, or "offline".')
+  }
+  if (instructions !== undefined && typeof instructions !== "string" && typeof instructions !== "function") {
+    throw refuse("instructions are a string, or a function of the input that returns one.")
+  }
+  if (repairs !== undefined && !(Number.isSafeInteger(repairs) && repairs >= 0)) {
+    throw refuse(`repairs is a whole number of at least 0, not ${repairs}.`)
+  }
+  if (onTruncated !== undefined && !["fail", "continue", "accept"].includes(onTruncated)) {
+    throw refuse(`onTruncated is "fail", "continue" or "accept", not ${JSON.stringify(onTruncated)}.`)
+  }
+  checkOptionNames(options, refuse)
+  const problem =
+    historyProblem(history) ??
+    rulesProblem(approval) ??
+    budgetProblem(options.budget) ??
+    limitProblem(options.onLimit) ??
+    hooksProblem(options) ??
+    guardrailsProblem(options.guardrails) ??
+    choiceProblem(options.toolChoice) ??
+    stopProblem(options.stopWhen) ??
+    continueProblem(options)
+  if (problem !== undefined) throw refuse(/[.?]$/.test(problem) ? problem : `${problem}.`)
+  for (const [limit, value] of Object.entries(limits as Record<string, Json | undefined>)) {
+    if (!LIMITS.has(limit)) throw refuse(unknownPart("limits", limit, LIMITS))
+    if (limit === "allowUnpriced" && typeof value === "boolean") continue
+    if (value !== undefined && !(typeof value === "number" && value >= 0)) {
+      throw refuse(`limits.${limit} is a number of at least 0, not ${JSON.stringify(value)}.`)
+    }
+  }
+}
+
+function continueProblem({ continueWith, messages }: SomeAgentOptions): string | undefined {
+  if (continueWith === undefined || continueWith === "first") return undefined
+  if (continueWith !== "last") return 'continueWith is "first" or "last"'
+  return messages === undefined ? 'continueWith: "last" needs a conversation: give it messages' : undefined
+}
+
+function limitProblem(onLimit: unknown): string | undefined {
+  if (onLimit === undefined || onLimit === "fail" || onLimit === "answer") return undefined
+  return `onLimit is "fail" or "answer", not ${JSON.stringify(onLimit)}`
+}
+
+function rulesProblem(approval: unknown): string | undefined {
+  if (approval === undefined) return undefined
+  if (typeof approval === "object") return checkApproval(approval)
+  return "approval is { deny, allow, ask }, rules for all its tools; a single tool has an approval of its own."
+}
+
+const LIMITS = new Set(["modelCalls", "toolCalls", "tokens", "usd", "iterations", "seconds", "allowUnpriced"])

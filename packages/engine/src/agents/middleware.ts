@@ -1,0 +1,234 @@
+/**
+ * Hooks around the steps of an agent. Middleware is a list of them; the hooks among an agent's own options come first.
+ *
+ * W1 what the hooks of one kind decide together is one record: a resumed run makes the same request, byte for byte, and
+ *    does not call them again for a step that is on record.
+ * W2 without a hook of a kind there is no record.
+ * W3 a hook that throws fails the task, as a handler does.
+ */
+import { type Json, SuperstepError, type Usage } from "../core/index.ts"
+import type { Message, ModelReply } from "../models/index.ts"
+import type { AgentStep, Context } from "../runtime/index.ts"
+import type { Tool } from "../tools/index.ts"
+import { maskArgs } from "../tools/internal.ts"
+import { inputMessages, readObject, type ToolCall, textOf, toolCallsOf } from "./conversation.ts"
+import { asPlan, planProblem, type StepPlan } from "./step-plan.ts"
+
+// biome-ignore lint/suspicious/noConfusingVoidType: a hook without a return statement decides nothing.
+type Decided<T> = T | undefined | void | Promise<T | undefined | void>
+
+/** What every hook gets to see. */
+export interface HookInfo {
+  readonly agent: string
+  /** Which model call of the conversation it is, from 1. */
+  readonly step: number
+  /** The input of the task. */
+  readonly input: unknown
+  /** The steps before this one. */
+  readonly steps: readonly AgentStep[]
+  readonly ctx: Context
+}
+
+export interface PrepareInfo extends HookInfo {
+  /** The conversation so far. */
+  readonly messages: readonly Message[]
+  /** The names of the agent's tools. */
+  readonly tools: readonly string[]
+}
+
+export interface RequestInfo extends HookInfo {
+  /** What the model is about to see, its instructions included. */
+  readonly messages: readonly Message[]
+}
+
+/** Messages to send instead; or the text of a reply, without asking the model. */
+export type BeforeModel = { readonly messages: readonly Message[] } | { readonly reply: string }
+
+export interface ReplyInfo extends HookInfo {
+  readonly text: string
+  readonly calls: readonly { readonly id: string; readonly name: string; readonly args: unknown }[]
+  readonly finishReason: ModelReply["finish"]
+  readonly model: string
+  readonly usage: Usage
+}
+
+/** Another text in the place of the model's; or what to tell the model, which is asked again. */
+export type AfterModel = { readonly text: string } | { readonly retry: string }
+
+export interface ToolCallInfo extends HookInfo {
+  readonly tool: string
+  readonly id: string
+  /** As the model wrote them; secret ones are masked. */
+  readonly args: unknown
+}
+
+/** The call is refused, made with other arguments, or not made and answered with this result. */
+export type OnToolCall = { readonly deny: string } | { readonly args: object } | { readonly result: unknown }
+
+export interface Middleware {
+  /** Chooses the model, the tools and the instructions of the next model call. */
+  readonly prepareStep?: ((info: PrepareInfo) => Decided<StepPlan>) | undefined
+  /** Sees the request last; may change its messages or answer it. */
+  readonly beforeModel?: ((info: RequestInfo) => Decided<BeforeModel>) | undefined
+  /** Sees the reply first; may change its text or ask again. */
+  readonly afterModel?: ((info: ReplyInfo) => Decided<AfterModel>) | undefined
+  /** Decides about a tool call, before approval rules do. Nothing: the call continues. */
+  readonly onToolCall?: ((info: ToolCallInfo) => Decided<OnToolCall>) | undefined
+}
+
+type HookName = keyof Middleware
+
+/** The options that are hooks, and the list of more. */
+export interface HookOptions extends Middleware {
+  readonly middleware?: readonly Middleware[] | undefined
+}
+
+export function hooksOf(options: HookOptions & { readonly name: string }): Hooks | undefined {
+  const all: readonly Middleware[] = [options, ...(options.middleware ?? [])]
+  const used = all.filter((one) => HOOKS.some((name) => one[name] !== undefined))
+  return used.length === 0 ? undefined : new Hooks(options.name, used)
+}
+
+const HOOKS: readonly HookName[] = ["prepareStep", "beforeModel", "afterModel", "onToolCall"]
+
+/** What is wrong with an agent's hooks, or undefined. */
+export function hooksProblem(options: HookOptions): string | undefined {
+  const { middleware = [] } = options
+  if (!Array.isArray(middleware))
+    return "middleware is a list of { prepareStep, beforeModel, afterModel, onToolCall }"
+  for (const one of [options, ...middleware] as readonly Middleware[]) {
+    for (const name of HOOKS) {
+      if (one[name] !== undefined && typeof one[name] !== "function") return `${name} is a function`
+    }
+    if (one === options) continue
+    const other = Object.keys(one).find((name) => !HOOKS.includes(name as HookName) && name !== "name")
+    if (other !== undefined) return `middleware has no "${other}"; it has ${HOOKS.join(", ")}`
+  }
+  return undefined
+}
+
+export class Hooks {
+  readonly #agent: string
+  readonly #all: readonly Middleware[]
+
+  constructor(agent: string, all: readonly Middleware[]) {
+    this.#agent = agent
+    this.#all = all
+  }
+
+  /** Later hooks have the last word, part by part. */
+  async prepareStep(info: PrepareInfo): Promise<StepPlan> {
+    const decided = await this.#recorded("prepareStep", info, async () => {
+      let plan: StepPlan = {}
+      for (const hook of this.#hooks("prepareStep")) {
+        const own = await hook(info)
+        if (own === undefined || own === null) continue
+        this.#check("prepareStep", planProblem(own))
+        plan = { ...plan, ...own }
+      }
+      return plan
+    })
+    return asPlan(decided as Json)
+  }
+
+  /** Each sees what the one before it left. The first that answers ends it. */
+  async beforeModel(info: RequestInfo): Promise<BeforeModel | undefined> {
+    return (await this.#recorded("beforeModel", info, async () => {
+      let messages: readonly Message[] | undefined
+      for (const hook of this.#hooks("beforeModel")) {
+        const own = this.#object("beforeModel", await hook({ ...info, messages: messages ?? info.messages }))
+        if (own === undefined) continue
+        if ("reply" in own && typeof own.reply === "string") return own
+        const isValid = "messages" in own && Array.isArray(own.messages)
+        this.#check("beforeModel", isValid ? undefined : "it returns { messages } or { reply }, or nothing")
+        messages = inputMessages(own)
+      }
+      return messages === undefined ? undefined : { messages }
+    })) as BeforeModel | undefined
+  }
+
+  /** Each sees what the one before it left. The first that asks again ends it. */
+  async afterModel(info: HookInfo, reply: ModelReply): Promise<AfterModel | undefined> {
+    return (await this.#recorded("afterModel", info, async () => {
+      const calls = toolCallsOf(reply).map(({ id, name, args }) => ({ id, name, args: readObject(args) }))
+      let text: string | undefined
+      for (const hook of this.#hooks("afterModel")) {
+        const { finish: finishReason, model, usage } = reply
+        const about = { ...info, text: text ?? textOf(reply), calls, finishReason, model, usage }
+        const own = this.#object("afterModel", await hook(about))
+        if (own === undefined) continue
+        if ("retry" in own && typeof own.retry === "string") return own
+        const isValid = "text" in own && typeof own.text === "string"
+        this.#check("afterModel", isValid ? undefined : "it returns { text } or { retry }, or nothing")
+        text = (own as { text: string }).text
+      }
+      return text === undefined ? undefined : { text }
+    })) as AfterModel | undefined
+  }
+
+  /** Each sees the arguments that the one before it left. The first that refuses or answers ends it. */
+  async onToolCall(
+    info: HookInfo,
+    tool: Tool,
+    { id, args: written }: ToolCall,
+  ): Promise<OnToolCall | undefined> {
+    if (this.#hooks("onToolCall").length === 0) return undefined
+    // Recorded once for each call, whatever the order in which parallel calls come.
+    return (await info.ctx.step(`onToolCall:${tool.name}:${id}`, async () => {
+      let args: object | undefined
+      for (const hook of this.#hooks("onToolCall")) {
+        const shown = args ?? maskArgs(readObject(written) as Json, tool.secret)
+        const own = this.#object("onToolCall", await hook({ ...info, tool: tool.name, id, args: shown }))
+        if (own === undefined) continue
+        if ("deny" in own && typeof own.deny === "string") return own
+        if ("result" in own) return { result: own.result ?? null }
+        const isValid = "args" in own && typeof own.args === "object" && own.args !== null
+        this.#check(
+          "onToolCall",
+          isValid ? undefined : "it returns { deny }, { args } or { result }, or nothing",
+        )
+        args = this.#withoutSecrets(tool, (own as { args: object }).args)
+      }
+      return args === undefined ? null : { args }
+    })) as OnToolCall | undefined
+  }
+
+  /** What a hook decides is recorded, so it cannot set a secret. */
+  #withoutSecrets(tool: Tool, args: object): object {
+    const masked = maskArgs(args as Json, tool.secret)
+    const isSame = JSON.stringify(masked) === JSON.stringify(args)
+    const names = (tool.secret ?? []).join(", ")
+    this.#check(
+      "onToolCall",
+      isSame ? undefined : `it cannot set the secret arguments of "${tool.name}" (${names})`,
+    )
+    return args
+  }
+
+  async #recorded(name: HookName, { ctx }: HookInfo, decide: () => Promise<unknown>): Promise<unknown> {
+    if (this.#hooks(name).length === 0) return undefined
+    return (await ctx.step(name, decide)) ?? undefined
+  }
+
+  #hooks<Name extends HookName>(name: Name): NonNullable<Middleware[Name]>[] {
+    return this.#all.flatMap((one) => {
+      const hook = one[name] as ((info: never) => unknown) | undefined
+      return hook === undefined
+        ? []
+        : [((info: never) => hook.call(one, info)) as NonNullable<Middleware[Name]>]
+    })
+  }
+
+  // biome-ignore lint/suspicious/noConfusingVoidType: as above.
+  #object<T>(hook: HookName, decided: T | undefined | void): T | undefined {
+    if (decided === undefined || decided === null) return undefined
+    this.#check(hook, typeof decided === "object" ? undefined : "it returns an object, or nothing")
+    return decided as T
+  }
+
+  #check(hook: HookName, problem: string | undefined): void {
+    if (problem === undefined) return
+    const text = `${hook} of agent "${this.#agent}": ${problem}${problem.endsWith("?") ? "" : "."}`
+    throw new SuperstepError("HOOK_INVALID", text, { retryable: false })
+  }
+}

@@ -1,0 +1,41 @@
+import { expect, test } from "vitest"
+import { Fifo } from "./collections.ts"
+
+test("gives back in the order it took", () => {
+  const fifo = new Fifo<number>()
+  for (const n of [1, 2, 3]) fifo.push(n)
+  expect([fifo.shift(), fifo.shift()]).toEqual([1, 2])
+  fifo.push(4)
+  expect([fifo.shift(), fifo.shift(), fifo.shift()]).toEqual([3, 4, undefined])
+})
+
+test("knows its size and lists what it holds without giving it away", () => {
+  const fifo = new Fifo<string>()
+  expect(fifo.size).toBe(0)
+  for (const s of ["a", "b", "c"]) fifo.push(s)
+  fifo.shift()
+  expect([...fifo]).toEqual(["b", "c"])
+  expect(fifo.size).toBe(2)
+})
+
+test("is empty after clear, and can be used again", () => {
+  const fifo = new Fifo<number>()
+  fifo.push(1)
+  fifo.clear()
+  expect(fifo.size).toBe(0)
+  expect(fifo.shift()).toBeUndefined()
+  fifo.push(2)
+  expect(fifo.shift()).toBe(2)
+})
+
+test("stays in order when it grows and shrinks past its compaction", () => {
+  const fifo = new Fifo<number>()
+  let pushed = 0
+  let shifted = 0
+  for (let round = 0; round < 50; round++) {
+    for (let i = 0; i < 300; i++) fifo.push(pushed++)
+    for (let i = 0; i < 280; i++) expect(fifo.shift()).toBe(shifted++)
+    expect(fifo.size).toBe(pushed - shifted)
+  }
+  expect([...fifo]).toEqual(Array.from({ length: pushed - shifted }, (_, i) => shifted + i))
+})

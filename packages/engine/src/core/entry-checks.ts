@@ -1,0 +1,107 @@
+/**
+ * Whether an entry fits the state it meets. All of this is asked before anything changes: an entry that does not
+ * fit throws, and leaves the machine as it was.
+ */
+
+import type { TaskFinished } from "./entries.ts"
+import { SuperstepError } from "./errors.ts"
+import type { Graph, GraphNode } from "./graph.ts"
+import type { TaskId } from "./ids.ts"
+import type { Route, Send } from "./messages.ts"
+import { writeProblem } from "./reducers.ts"
+import type { MachineState, Task } from "./state.ts"
+
+export function isLive(m: MachineState): boolean {
+  return m.status === "running" || m.status === "waiting"
+}
+
+/** The task whose handler is at work or waits; M1: one that is over takes no more entries. */
+export function workingTask(m: MachineState, id: TaskId): Task {
+  const task = m.tasks.get(id)
+  if (task === undefined) {
+    throw new SuperstepError(
+      "TASK_NOT_LIVE",
+      `Task ${id} is over or never was; its run takes no entry for it (M1).`,
+    )
+  }
+  if (task.status !== "running" && task.status !== "parked") {
+    throw new SuperstepError(
+      "TASK_NOT_RUNNING",
+      `Task ${id} is ${task.status}; it takes no entry before it runs.`,
+    )
+  }
+  return task
+}
+
+/** A task waits for one thing under one key, and has one record under it. */
+export function checkKeyFree(task: Task, key: string): void {
+  if (task.memo?.has(key) || task.failures?.has(key)) {
+    throw new SuperstepError("STEP_RECORDED", `"${key}" of task ${task.id} is on record already.`)
+  }
+  if (task.waits?.has(key)) {
+    throw new SuperstepError("ALREADY_WAITING", `Task ${task.id} waits under "${key}" already.`)
+  }
+}
+
+export function checkWaiting(task: Task, key: string, kind: "timer" | "call" | "request"): void {
+  if (task.waits?.get(key)?.kind === kind) return
+  throw new SuperstepError("NOT_WAITING", `Task ${task.id} waits for no ${kind} under "${key}".`)
+}
+
+/**
+ * Names in routes and writes must be the graph's. The one target of the one message, which is what most tasks
+ * have, is remembered, so that it is looked up once.
+ */
+export function checkFinished(m: MachineState, task: Task, { sends, writes }: TaskFinished): void {
+  for (let i = 0; i < sends.length; i++) checkRoute(m.graph, task, sends[i] as Send)
+  if (writes === undefined) return
+  for (const [key, value] of writes) {
+    const channel = m.graph.channels.get(key)
+    if (channel === undefined) throw unknown(m.graph, `channel "${key}"`)
+    const problem = writeProblem(channel.reducer, value)
+    if (problem !== undefined) throw new SuperstepError("WRITE_INVALID", `Channel "${key}": ${problem}.`)
+  }
+}
+
+function checkRoute(graph: Graph, task: Task, { route, value }: Send): void {
+  const { nodes, joins, maps } = route
+  if (nodes !== undefined) {
+    for (let i = 0; i < nodes.length; i++) task.target = targetNamed(graph, task.node, nodes[i] as string)
+  }
+  if (joins !== undefined) checkJoins(graph, task, joins)
+  if (maps === undefined) return
+  for (const worker of maps) {
+    if (!graph.maps.has(worker)) throw unknown(graph, `map over "${worker}"`)
+    if (!Array.isArray(value))
+      throw new SuperstepError("MAP_NEEDS_LIST", `The map over "${worker}" takes a list.`)
+  }
+}
+
+function checkJoins(graph: Graph, task: Task, joins: NonNullable<Route["joins"]>): void {
+  for (const id of joins) {
+    if (!graph.joinIndex.get(id)?.sources.has(task.node.id))
+      throw unknown(graph, `join "${id}" from "${task.node.id}"`)
+  }
+}
+
+/** Most nodes have few targets: looking through them is quicker than looking up a name. */
+function targetNamed(graph: Graph, { targets }: GraphNode, id: string): GraphNode {
+  for (let i = 0; i < targets.length && i < 4; i++) {
+    const target = targets[i] as GraphNode
+    if (target.id === id) return target
+  }
+  return nodeNamed(graph, id)
+}
+
+export function nodeNamed(graph: Graph, id: string): GraphNode {
+  const node = graph.nodes[graph.index.get(id) ?? -1]
+  if (node === undefined) throw unknown(graph, `node "${id}"`)
+  return node
+}
+
+export function unknown(graph: Graph, what: string): SuperstepError {
+  return new SuperstepError(
+    "GRAPH_CHANGED",
+    `The run's record names the ${what}, which workflow "${graph.name}" does not have.`,
+  )
+}

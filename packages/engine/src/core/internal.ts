@@ -1,0 +1,13 @@
+/** What other layers of the engine use besides the public entry. */
+export { type Adjacency, cycles, reachable } from "./analysis.ts"
+export { Fifo, LazyMap, LazySet } from "./collections.ts"
+export { isIntent } from "./entries.ts"
+export { failedAs, terminalError } from "./errors.ts"
+export { omitUndefined } from "./json.ts"
+export { loadModule, modulesLoaded } from "./module-load.ts"
+export { freezeData, ownJson } from "./own-json.ts"
+export { canonicalJson, isRecord } from "./reducers.ts"
+export { retryDelay } from "./retry.ts"
+export { digest, graphDifference, nestedDifference } from "./signature.ts"
+export { type BudgetPart, exhausted, NO_USAGE, usageWithout } from "./usage.ts"
+export { RUN_TIMER, splitName } from "./waiting.ts"

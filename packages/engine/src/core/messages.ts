@@ -1,0 +1,92 @@
+/** What moves through a run and what it waits for, as entries, events and snapshots name it. */
+import type { ErrorData } from "./errors.ts"
+import type { JoinId, NodeId, RequestId, TaskId } from "./ids.ts"
+import type { Json } from "./json.ts"
+
+export type RunStatus = "running" | "waiting" | "completed" | "failed" | "cancelled" | "limit"
+export type FinalStatus = Exclude<RunStatus, "running" | "waiting">
+
+/**
+ * `queued`: waits for a free place. `backoff`: waits for its next attempt. `parked`: waits for a person, a timer or a
+ * sub-workflow. `over`: finished, failed for good or dropped.
+ */
+export type TaskStatus = "queued" | "running" | "backoff" | "parked" | "over"
+
+/** Where one message goes: nodes, joins, maps (by their worker), the run's outputs, or nowhere for a reason. */
+export interface Route {
+  readonly nodes?: readonly NodeId[] | undefined
+  readonly joins?: readonly JoinId[] | undefined
+  readonly maps?: readonly NodeId[] | undefined
+  readonly output?: boolean | undefined
+  /** It is the result of an item, for the map that the task works for. */
+  readonly result?: boolean | undefined
+  /** The value is a failure, for joins that settle. */
+  readonly failed?: boolean | undefined
+  /** Why it goes nowhere. */
+  readonly reason?: string | undefined
+}
+
+export interface Send {
+  readonly value: Json
+  readonly route: Route
+}
+
+/** A message that reached nobody, and why. */
+export interface Undelivered {
+  /** Set where it happened in a sub-workflow: which one, as in the `path` of its events. */
+  readonly path?: readonly string[] | undefined
+  readonly from?: NodeId | undefined
+  readonly to?: NodeId | undefined
+  readonly reason: string
+  readonly value: Json
+}
+
+/** A question to a person. */
+export interface RequestSpec {
+  readonly prompt: string
+  /** What the person needs to see to answer. */
+  readonly data?: Json | undefined
+  /** JSON Schema of the answer, where it is known. */
+  readonly schema?: Json | undefined
+  /** Whom it is for. */
+  readonly to?: string | undefined
+  /** Milliseconds since the epoch after which it passes to the first of `escalate`; after the last, see `default`. */
+  readonly deadline?: number | undefined
+  readonly escalate?: readonly Escalation[] | undefined
+  /** The answer when the last deadline has passed; without one the request expires. */
+  readonly default?: Json | undefined
+}
+
+/** Who is asked when nobody answered in time, and how long they have. */
+export interface Escalation {
+  readonly to: string
+  readonly timeout?: number | undefined
+}
+
+/** A question that is open. */
+export interface OpenRequest {
+  readonly id: RequestId
+  readonly node: NodeId
+  readonly task: TaskId
+  readonly prompt: string
+  /** Whom it is for. */
+  readonly to?: string | undefined
+  readonly data?: Json | undefined
+  readonly schema?: Json | undefined
+  readonly openedAt: number
+  readonly deadline?: number | undefined
+  /** Who is asked next, should nobody answer in time. */
+  readonly escalate?: readonly Escalation[] | undefined
+  readonly default?: Json | undefined
+}
+
+/** What a task waits for. */
+export type Wait =
+  | { readonly kind: "request"; readonly request: RequestId }
+  | { readonly kind: "timer"; readonly until: number }
+  | { readonly kind: "call"; readonly workflow: string; readonly number?: number | undefined }
+
+/** How something that a task waited for ended. */
+export type WaitOutcome =
+  | { readonly ok: true; readonly value: Json }
+  | { readonly ok: false; readonly error: ErrorData }

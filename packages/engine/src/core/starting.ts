@@ -1,0 +1,71 @@
+/** How a run begins: with an input, or as a fork, with the past of another run. */
+
+import { pushSized } from "./collections.ts"
+import { startNext } from "./commit.ts"
+import { emit, watched } from "./emit.ts"
+import type { RunForked, RunStarted } from "./entries.ts"
+import { unknown } from "./entry-checks.ts"
+import { SuperstepError } from "./errors.ts"
+import type { GraphNode } from "./graph.ts"
+import { type Json, omitUndefined } from "./json.ts"
+import { ownCopy } from "./reducers.ts"
+import { lendAll, type MachineState } from "./state.ts"
+import { addFirstTask } from "./tasks.ts"
+import { RUN_TIMER, setTimer } from "./waiting.ts"
+
+export function startRun(m: MachineState, entry: RunStarted): void {
+  if (m.hasStarted) throw new SuperstepError("RUN_STARTED", `Run "${entry.runId}" was started before.`)
+  m.hasStarted = true
+  m.startedAt = entry.at
+  m.limits = { ...m.graph.spec.limits, ...omitUndefined(entry.limits) }
+  m.budget = entry.budget
+  for (const { key, initial } of m.graph.channels.values())
+    if (initial !== undefined) m.shared.set(key, ownCopy(initial))
+  for (const [key, value] of Object.entries(entry.state ?? {}))
+    if (value !== undefined) m.shared.set(key, ownCopy(value))
+  if (watched(m)) {
+    const state = m.shared.size === 0 ? {} : { state: Object.fromEntries(lendAll(m)) }
+    emit(m, { type: "run.started", workflow: entry.workflow, input: entry.input, ...state })
+  }
+  if (entry.deadline !== undefined) setTimer(m, RUN_TIMER, entry.deadline)
+  const task = addFirstTask(m, m.graph.nodes[m.graph.start] as GraphNode, entry.input)
+  if (entry.trace !== undefined) task.traces = [entry.trace]
+  startNext(m)
+}
+
+export function forkRun(m: MachineState, entry: RunForked): void {
+  const { runId, from, state, later } = entry
+  const changed = Object.entries(state ?? {}).filter((pair): pair is [string, Json] => pair[1] !== undefined)
+  for (const [key] of changed) if (!m.graph.channels.has(key)) throw unknown(m.graph, `channel "${key}"`)
+  m.runId = runId
+  m.startedAt += later
+  for (const [key, value] of changed) m.shared.set(key, ownCopy(value))
+  for (const [timer, at] of m.timers) {
+    m.timers.set(timer, at + later)
+    m.out = pushSized(m.out, { type: "timer", timer, at: at + later })
+  }
+  changeBounds(m, entry)
+  for (const [id, request] of m.requests) {
+    const { deadline } = request
+    const moved = deadline === undefined ? request : Object.freeze({ ...request, deadline: deadline + later })
+    m.requests.set(id, moved)
+    m.out = pushSized(m.out, { type: "request", request: moved })
+  }
+  for (const task of m.tasks.values()) {
+    for (const [key, wait] of task.waits ?? []) {
+      if (wait.kind === "timer") task.waits?.set(key, { ...wait, until: wait.until + later })
+    }
+  }
+  if (watched(m)) {
+    const written = changed.length === 0 ? {} : { state: Object.fromEntries(changed) }
+    emit(m, { type: "run.forked", from, later, ...written })
+  }
+}
+
+function changeBounds(m: MachineState, { limits, budget, deadline }: RunForked): void {
+  if (limits !== undefined) m.limits = { ...m.limits, ...omitUndefined(limits) }
+  if (budget !== undefined) m.budget = { ...m.budget, ...omitUndefined(budget) }
+  // What was too much before may not be now: it is looked at again before anything starts.
+  if (limits !== undefined || budget !== undefined) m.breach = undefined
+  if (deadline !== undefined) setTimer(m, RUN_TIMER, deadline)
+}

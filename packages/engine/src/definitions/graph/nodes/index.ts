@@ -1,0 +1,35 @@
+/** The functions that make the nodes of a graph. Plans call them, and ejected code imports them. */
+export { type ChatAgentOptions, type ChatToolsOptions, chatAgent, chatTools } from "./chat-nodes.ts"
+export type { GraphEdge } from "./edges.ts"
+export { chatChannels, type GraphInfo, type GraphOptions, graphChannels, graphInfo } from "./graph-info.ts"
+export type { GraphNodeOptions } from "./graph-node.ts"
+export { type GraphHandoffOptions, graphHandoff } from "./handoff-node.ts"
+export {
+  type GraphMergeOptions,
+  type GraphParallelOptions,
+  graphMerge,
+  graphParallel,
+  type MergeValuesOptions,
+} from "./merge-nodes.ts"
+export type { GraphInputOptions } from "./node-input.ts"
+export {
+  type GraphConditionalOptions,
+  type GraphDecisionOptions,
+  type GraphFanoutOptions,
+  type GraphLoopOptions,
+  graphConditional,
+  graphDecision,
+  graphFanout,
+  graphLoop,
+} from "./routing-nodes.ts"
+export { type GraphEndOptions, type GraphStartOptions, graphEnd, graphStart } from "./start-and-end.ts"
+export { graphText, leadsTo } from "./visit.ts"
+export {
+  type GraphStateOptions,
+  type GraphToolOptions,
+  type GraphWorkOptions,
+  graphAgent,
+  graphState,
+  graphTool,
+  graphWorkflow,
+} from "./work-nodes.ts"

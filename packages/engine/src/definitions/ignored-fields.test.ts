@@ -1,0 +1,184 @@
+/** What a definition says and nothing looks at, or what names nothing: a warning with its place. */
+import { describe, expect, test } from "vitest"
+import { loadDefinition } from "./load.ts"
+
+function problemsOf(text: string, options: Parameters<typeof loadDefinition>[1] = {}): string[] {
+  const { diagnostics } = loadDefinition({ file: "test.yaml", text }, { env: {}, ...options })
+  return diagnostics.map(
+    ({ severity, code, place, suggestion }) =>
+      `${severity} ${code} ${place?.line}:${place?.column}${suggestion === undefined ? "" : ` (${suggestion}?)`}`,
+  )
+}
+
+const WORKFLOW = "workflow:\n  - { type: agent, name: a }\n"
+
+describe("fields that do nothing", () => {
+  test("provider_opts in snake case", () => {
+    const text = `models:
+  m: { provider: anthropic, model: x, provider_opts: { thinking_budget: 5, effort: low } }
+agents:
+  a: { model: m }
+${WORKFLOW}`
+    expect(problemsOf(text)).toEqual(["warning NOT_SUPPORTED 2:73 (thinkingBudget?)"])
+  })
+
+  test("a model of a toolset", () => {
+    const text = `agents:
+  a: { model: offline, toolsets: [{ type: think, model: openai/gpt-5 }] }
+${WORKFLOW}`
+    expect(problemsOf(text)).toEqual([expect.stringMatching(/^warning NOT_SUPPORTED 2:/)])
+  })
+
+  test("fields of a file with agents alone", () => {
+    expect(problemsOf("agents:\n  a: { model: offline }\nrag: {}\n")).toEqual(["warning NOT_SUPPORTED 3:1"])
+  })
+})
+
+describe("names that fit nothing", () => {
+  test("providers, where models are named and where they are described", () => {
+    const text = `models:
+  m: { provider: antropic, model: x }
+agents:
+  a: { model: m }
+  b: { model: opnai/gpt-5 }
+  c: { model: openai/gpt-5 }
+${WORKFLOW}`
+    expect(problemsOf(text)).toEqual([
+      "warning UNKNOWN_PROVIDER 2:18 (anthropic?)",
+      "warning UNKNOWN_PROVIDER 5:15 (openai?)",
+    ])
+  })
+
+  test("tools that are kept, allowed or denied", () => {
+    const text = `permissions: { deny: [writ_file, "read_*"] }
+agents:
+  a:
+    model: offline
+    permissions: { allow: [think, "shel:cmd=ls"] }
+    toolsets:
+      - { type: think }
+      - { type: filesystem, tools: [read_file, red_file] }
+      - { type: shell }
+${WORKFLOW}`
+    expect(problemsOf(text)).toEqual([
+      "warning UNKNOWN_TOOL 5:35 (shell?)",
+      "warning UNKNOWN_TOOL 8:48 (read_file?)",
+      "warning UNKNOWN_TOOL 1:23 (write_file?)",
+    ])
+  })
+
+  test("not where the tools are a server's, which nobody has asked yet", () => {
+    const text = `agents:
+  a:
+    model: offline
+    permissions: { deny: [anything] }
+    toolsets: [{ type: openapi, url: "https://api.example.com/openapi.json" }]
+${WORKFLOW}`
+    expect(problemsOf(text)).toEqual([])
+  })
+})
+
+describe("outputs that are not there yet", () => {
+  const agents = "agents:\n  a: { model: offline }\n"
+  test("of later steps, of steps in other branches, of the block around", () => {
+    const text = `${agents}workflow:
+  - { id: one, type: agent, name: a, prompt: "{{ $steps.two.output }}" }
+  - { id: two, type: agent, name: a, prompt: "{{ $steps.one.output }}" }
+  - type: parallel
+    id: par
+    steps:
+      - { id: x, type: agent, name: a, prompt: "{{ $steps.y.output }} {{ $steps.one.output }}" }
+      - { id: y, type: agent, name: a, prompt: "{{ $steps.par.output }}" }
+`
+    expect(problemsOf(text)).toEqual([
+      "warning STEP_NOT_BEFORE 4:50",
+      "warning STEP_NOT_BEFORE 9:52",
+      "warning STEP_NOT_BEFORE 10:52",
+    ])
+  })
+
+  test("but not in a loop, where a later step has run before", () => {
+    const text = `${agents}workflow:
+  - { id: one, type: agent, name: a, prompt: "{{ $steps.two.output }}" }
+  - { id: two, type: agent, name: a }
+  - { type: condition, condition: "{{ $steps.two.output == 'again' }}", true: [{ goto: one }] }
+`
+    expect(problemsOf(text)).toEqual([])
+  })
+})
+
+describe("mcps", () => {
+  const text = `mcps:
+  search: { command: my-search, args: [--stdio] }
+agents:
+  a: { model: offline, toolsets: [{ type: mcp, ref: search }] }
+`
+  test.each([
+    ["steps", `${text}${WORKFLOW}`],
+    ["agents", text],
+  ])("are what a toolset's ref names, in a file with %s", (_, source) => {
+    const made: unknown[] = []
+    const functions = {
+      mcpToolset: {
+        from: "superstep/mcp",
+        make: (address: unknown) => {
+          made.push(address)
+          return { name: "search", tools: async () => [] }
+        },
+      },
+    }
+    const { diagnostics } = loadDefinition(
+      { file: "t.yaml", text: source },
+      { functions: functions as never },
+    )
+    expect(diagnostics).toEqual([])
+    expect(made).toEqual([{ name: "search", command: "my-search", args: ["--stdio"] }])
+  })
+
+  test("that cannot be used are reported at their place", () => {
+    expect(problemsOf(`${text.replace("command:", "comand:")}${WORKFLOW}`)).toEqual([
+      "error TOOLSET_INVALID 2:11",
+    ])
+  })
+
+  test("are refused in a file that is not trusted", () => {
+    expect(problemsOf(`${text}${WORKFLOW}`, { trust: "none" })).toContainEqual(
+      expect.stringMatching(/^error UNTRUSTED 4:/),
+    )
+  })
+})
+
+describe("the agents of a graph", () => {
+  const graph = `id: g
+name: g
+entrypointNodeId: n
+nodes:
+  - { id: n, workflowId: g, nodeType: AGENT, nodeName: N, agentId: a }
+edges:
+  - { id: e, workflowId: g, sourceNodeId: n, targetNodeId: null, conditionType: ALWAYS, conditionValue: null }
+`
+  test("are checked as in any other file", () => {
+    const text = `${graph}models:
+  m: { provider: antropic, model: x, provider_opts: { thinking_budget: 5 } }
+agents:
+  a: { model: m, permissions: { deny: [writ_file] } }
+`
+    expect(problemsOf(text)).toEqual([
+      "warning UNKNOWN_PROVIDER 9:18 (anthropic?)",
+      "warning NOT_SUPPORTED 9:72 (thinkingBudget?)",
+      "warning UNKNOWN_TOOL 11:40",
+    ])
+  })
+
+  test("do not get the offline model where theirs is misspelled", () => {
+    const text = `${graph}models: { fast: { provider: openai, model: gpt-5 } }\nagents:\n  a: { model: fats }\n`
+    expect(problemsOf(text)).toEqual(["error UNKNOWN_MODEL 10:15 (fast?)"])
+    const { definition } = loadDefinition({ file: "test.yaml", text }, { env: {} })
+    expect(definition).toBeUndefined()
+  })
+
+  test("that another file has are checked there", () => {
+    const read = (file: string) => (file.endsWith("agents.yaml") ? "agents:\n  a: { model: gpt5 }\n" : graph)
+    expect(problemsOf(graph, { agents: "agents.yaml", read } as never)).toEqual(["error UNKNOWN_MODEL 2:15"])
+  })
+})

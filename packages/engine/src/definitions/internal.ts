@@ -1,0 +1,17 @@
+/** What other layers of the engine use besides the public entry. */
+export {
+  type AgentData,
+  agentFunctions,
+  agentShape,
+  modelShape,
+  permissionsShape,
+  planAgents,
+  providerShape,
+} from "./agents/index.ts"
+export { checkTrust, trustedFunctions } from "./check-trust.ts"
+export { environmentOf } from "./definition.ts"
+export { DefinitionPaths } from "./definition-paths.ts"
+export { DocumentReport } from "./dialect-input.ts"
+export { withModel } from "./dialects.ts"
+export { link, PlanWriter } from "./plan/index.ts"
+export { secretReference, splitSecrets } from "./variables.ts"

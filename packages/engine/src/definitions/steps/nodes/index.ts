@@ -1,0 +1,31 @@
+/** The functions that make the nodes of a steps workflow. Plans call them, and ejected code imports them. */
+export {
+  type BoxStepOptions,
+  boxEnd,
+  boxStep,
+  type MapStartOptions,
+  mapEnd,
+  mapStart,
+  parallelEnd,
+  parallelStart,
+  passStep,
+  stepsEnd,
+} from "./block-steps.ts"
+export { type MapItem, type StepRecord, type StepsInput, stepsState } from "./records.ts"
+export { type LayoutEntry, type StepList, type StepListOptions, stepList } from "./step-list.ts"
+export type { StepLoopOptions, StepNodeOptions, StepToken } from "./step-node.ts"
+export { stepsText } from "./step-scope.ts"
+export {
+  type AgentStepOptions,
+  agentStep,
+  type ConditionStepOptions,
+  conditionStep,
+  type HumanStepOptions,
+  holds,
+  humanStep,
+  type ToolStepOptions,
+  teamEnds,
+  toolStep,
+  type WorkflowStepOptions,
+  workflowStep,
+} from "./work-steps.ts"

@@ -1,0 +1,143 @@
+/** Team steps: which fields go with which mode, and the call that makes the team's workflow. */
+import { nearest } from "../../document/index.ts"
+import { condition, ExpressionError } from "../../expressions/index.ts"
+import { isTeamsOwn } from "../../patterns/teams/index.ts"
+import type { PlannedAgents } from "../agents/index.ts"
+import { type DocumentReport, tryRead } from "../dialect-input.ts"
+import { type Arg, type Call, call } from "../plan/index.ts"
+import { TEAM_ROOTS } from "./nodes/work-steps.ts"
+import { hasTemplate, type Step } from "./step.ts"
+import { type StepData, TEAM_MODES } from "./step-shape.ts"
+
+/** Undefined if the mode is missing, which is already reported. */
+export function teamCall(
+  { id, data, at }: Step,
+  agents: PlannedAgents,
+  report: DocumentReport,
+): Call | undefined {
+  const { manager, start, aggregate, terminate, autonomous, plan_review, to } = data
+  const { max_rounds: maxRounds, max_stalls: maxStalls, max_resets: maxResets } = data
+  const ref = (name: string | undefined) => (name === undefined ? undefined : agents.get(name)?.ref)
+  for (const { name, at: field } of teamAgents(data)) {
+    // A team is a workflow of its own: its agents see other steps only through its prompt.
+    if (!hasTemplate(agents.get(name)?.data.instruction ?? "")) continue
+    const message = `The instruction of agent "${name}" has templates, which are empty in a team; use the team's prompt.`
+    report.warning("TEMPLATE_IN_TEAM", message, [...at, ...field])
+  }
+  const members = (data.agents ?? []).flatMap((name) => ref(name) ?? [])
+  const ends = terminate === undefined ? undefined : checkedEnd(terminate, [...at, "terminate"], report)
+  const common = { name: id }
+  const options = { ...common, agents: members, maxRounds, terminate: ends }
+  switch (teamMode(data)) {
+    case "sequential":
+      return call("sequential", members, common)
+    case "concurrent":
+      return call("concurrent", members, { ...common, aggregate: ref(aggregate) })
+    case "handoff": {
+      const alone = autonomous === undefined ? undefined : { turns: autonomous }
+      return call("handoff", { ...options, start: ref(start), autonomous: alone, to })
+    }
+    case "group_chat":
+      return call("groupChat", { ...options, manager: ref(manager) })
+    case "magentic": {
+      const planReview = plan_review && to !== undefined ? { to } : plan_review
+      const limits = { maxRounds, maxStalls, maxResets }
+      return call("magentic", { ...common, manager: ref(manager), agents: members, ...limits, planReview })
+    }
+    case undefined:
+      return undefined
+  }
+}
+
+function checkedEnd(text: string, at: Step["at"], report: DocumentReport): Arg {
+  const read = tryRead(text, (one) => condition(one, "steps"))
+  if (read instanceof ExpressionError) {
+    report.invalidExpression(read, at)
+    return undefined
+  }
+  const names = TEAM_ROOTS.map((one) => `$${one}`)
+  for (const { root, start, end } of read.references) {
+    if (TEAM_ROOTS.some((one) => one === root)) continue
+    const message = `There is no $${root} in terminate; use one of ${names.join(", ")}.`
+    report.error("UNKNOWN_NAME", message, at, nearest(`$${root}`, names), { from: start, to: end })
+  }
+  return call("teamEnds", text)
+}
+
+type TeamMode = (typeof TEAM_MODES)[number]
+
+export const TEAM_FIELDS: readonly (keyof StepData)[] = [
+  "mode",
+  "agents",
+  "manager",
+  "start",
+  "aggregate",
+  "terminate",
+  "to",
+  "autonomous",
+  "plan_review",
+  "max_rounds",
+  "max_stalls",
+  "max_resets",
+]
+
+const FIELDS: Readonly<Record<TeamMode, readonly (keyof StepData)[]>> = {
+  sequential: [],
+  concurrent: ["aggregate"],
+  handoff: ["start", "terminate", "to", "autonomous", "max_rounds"],
+  group_chat: ["manager", "terminate", "max_rounds"],
+  magentic: ["manager", "plan_review", "to", "max_rounds", "max_stalls", "max_resets"],
+}
+
+/** Undefined if it is missing or unknown. */
+export function teamMode({ mode }: StepData): TeamMode | undefined {
+  return TEAM_MODES.find((one) => one === mode)
+}
+
+export function strangeTeamFields(data: StepData): (keyof StepData)[] {
+  const mode = teamMode(data)
+  if (mode === undefined) return []
+  const known: readonly (keyof StepData)[] = ["mode", "agents", ...FIELDS[mode]]
+  return TEAM_FIELDS.filter((field) => data[field] !== undefined && !known.includes(field))
+}
+
+export function missingTeamField({ mode, agents, manager }: StepData): string | undefined {
+  if (mode === undefined) return "mode"
+  if (!agents?.length) return "agents"
+  return mode === "magentic" && !manager ? "manager" : undefined
+}
+
+interface Named {
+  readonly name: string
+  readonly at: readonly (string | number)[]
+}
+
+/** What makes a team invalid. Unknown agents are reported elsewhere. */
+export function teamProblems(
+  data: StepData,
+  known: readonly string[],
+): readonly { readonly at: Named["at"]; readonly message: string }[] {
+  const { agents = [], manager, start, mode } = data
+  const refused = teamAgents(data).filter(({ name }) => isTeamsOwn(name))
+  const again =
+    mode === "sequential" ? [] : [...agents.entries()].filter(([i, name]) => agents.indexOf(name) < i)
+  return [
+    ...refused.map(({ name, at }) => ({ at, message: `an agent of a team cannot be called "${name}"` })),
+    ...again.map(([i, name]) => ({ at: ["agents", i], message: `"${name}" is in the team twice` })),
+    ...(manager !== undefined && agents.includes(manager)
+      ? [{ at: ["manager"], message: `the manager "${manager}" is also one of the team's agents` }]
+      : []),
+    ...(start !== undefined && known.includes(start) && !agents.includes(start)
+      ? [{ at: ["start"], message: `"${start}" is not one of the team's agents` }]
+      : []),
+  ]
+}
+
+export function teamAgents(data: StepData): readonly Named[] {
+  const members = (data.agents ?? []).map((name, i) => ({ name, at: ["agents", i] }))
+  const others = (["manager", "start", "aggregate"] as const).flatMap((field) => {
+    const name = data[field]
+    return name === undefined ? [] : [{ name, at: [field] }]
+  })
+  return [...members, ...others]
+}

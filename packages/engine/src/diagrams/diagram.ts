@@ -1,0 +1,267 @@
+/**
+ * What a diagram shows of a graph, before any syntax: shapes, arrows, and a frame around each nested workflow.
+ * Ids are made up here (n0, n1, …), so that no name in a graph can break the text of its diagram. The same
+ * graph gives the same diagram.
+ */
+import type {
+  EdgeGroup,
+  FanInEdge,
+  Graph,
+  GraphNode,
+  MapEdge,
+  NodeId,
+  SwitchCase,
+  SwitchEdge,
+} from "../core/index.ts"
+
+/** A workflow, or the graph of one. */
+export type Drawable = Graph | { readonly program: { readonly graph: Graph } }
+
+/** What a drawing shows of a graph. */
+export interface Diagram {
+  readonly name: string
+  readonly parts: readonly (Shape | Frame)[]
+  readonly arrows: readonly Arrow[]
+}
+
+/** What a shape looks like: the marks, and one look for each sort of node. */
+export type Look =
+  | "start"
+  | "output"
+  | "limit"
+  | "box"
+  | "agent"
+  | "tool"
+  | "human"
+  | "handoff"
+  | "state"
+  | "workflow"
+  | "end"
+  | "choice"
+  | "bar"
+
+export interface Shape {
+  readonly kind: Look
+  readonly id: string
+  readonly label: string
+  /** The kind of the node, where it says more than that it is a node. */
+  readonly caption: string
+  /** The worker of a map: it runs once per item. */
+  readonly many: boolean
+}
+
+/** A nested workflow: arrows to it lead to its start, arrows from it leave its output. */
+export interface Frame {
+  readonly kind: "frame"
+  readonly id: string
+  /** The id of the node, and the name of the workflow where that is another. */
+  readonly label: string
+  readonly node: string
+  readonly many: boolean
+  readonly diagram: Diagram
+  /** The shapes inside that arrows to and from it end at. */
+  readonly entry: string
+  readonly exit: string
+}
+
+export interface Arrow {
+  readonly from: string
+  readonly to: string
+  /** Dashed: the way is taken for some messages only, or in an emergency. */
+  readonly style: "solid" | "dashed" | "error"
+  readonly label: string
+}
+
+/** Which shapes stand for a node: a nested workflow is entered and left at different ones. */
+interface Ends {
+  readonly entry: string
+  readonly exit: string
+}
+
+interface Sketch {
+  readonly graph: Graph
+  readonly newId: () => string
+  readonly parts: (Shape | Frame)[]
+  readonly arrows: Arrow[]
+  readonly ends: Map<NodeId, Ends>
+  /** Drawn when the first arrow leads there. */
+  output: string | undefined
+}
+
+/** Kinds of nodes with a look of their own. Any other is a box. */
+const LOOKS: ReadonlyMap<string, Look> = new Map<string, Look>([
+  ["agent", "agent"],
+  ["tool", "tool"],
+  ["human", "human"],
+  ["handoff", "handoff"],
+  ["state", "state"],
+  ["workflow", "workflow"],
+  ["end", "end"],
+  ["condition", "choice"],
+  ["decision", "choice"],
+  ["loop", "choice"],
+  ["parallel", "bar"],
+  ["merge", "bar"],
+  ["map", "bar"],
+])
+
+/** The same graph gives the same diagram. */
+export function diagramOf(drawable: Drawable): Diagram {
+  let ids = 0
+  const graph = "program" in drawable ? drawable.program.graph : drawable
+  return finished(sketch(graph, () => `n${ids++}`))
+}
+
+function finished({ graph, parts, arrows }: Sketch): Diagram {
+  return { name: graph.name, parts, arrows }
+}
+
+function sketch(graph: Graph, newId: () => string): Sketch {
+  const s: Sketch = { graph, newId, parts: [], arrows: [], ends: new Map(), output: undefined }
+  const start = addShape(s, "start", "start")
+  for (const node of graph.nodes) s.ends.set(node.id, addNode(s, node))
+  connect(s, start, entry(s, (graph.nodes[graph.start] as GraphNode).id))
+  for (const group of graph.spec.edges) addGroup(s, group)
+  for (const node of graph.nodes) {
+    // What a worker returns belongs to its map, whatever the list of outputs says.
+    if (node.isOutput && !node.isWorker) connect(s, exit(s, node.id), output(s))
+  }
+  const atLimit = graph.onLimit === undefined ? undefined : graph.nodes[graph.onLimit]
+  if (atLimit !== undefined) connect(s, addShape(s, "limit", "limit"), entry(s, atLimit.id), "", "dashed")
+  return s
+}
+
+function addNode(s: Sketch, node: GraphNode): Ends {
+  const { nested, kind } = node.spec
+  if (nested === undefined) {
+    const caption = kind === "node" ? "" : kind
+    const id = addShape(s, LOOKS.get(kind) ?? "box", node.id, caption, node.isWorker)
+    return { entry: id, exit: id }
+  }
+  const id = s.newId()
+  const inner = sketch(nested, s.newId)
+  const ends = { entry: (inner.parts[0] as Shape).id, exit: output(inner) }
+  const label = node.id === nested.name ? node.id : `${node.id}\n${nested.name}`
+  s.parts.push({
+    kind: "frame",
+    id,
+    label,
+    node: node.id,
+    many: node.isWorker,
+    diagram: finished(inner),
+    ...ends,
+  })
+  return ends
+}
+
+function addGroup(s: Sketch, group: EdgeGroup): void {
+  switch (group.kind) {
+    case "single": {
+      const label = words(group.label ?? (group.conditional ? "when" : ""), atMost(group.max))
+      return connect(s, exit(s, group.from), entry(s, group.to), label)
+    }
+    case "fan-out": {
+      const label = group.label ?? (group.selective ? "select" : "")
+      const style = group.selective ? "dashed" : "solid"
+      for (const to of group.to) connect(s, exit(s, group.from), entry(s, to), label, style)
+      return
+    }
+    case "fan-in": {
+      const join = addShape(s, "bar", joinLabel(group))
+      for (const from of group.from) connect(s, exit(s, from), join)
+      return connect(s, join, entry(s, group.to))
+    }
+    case "switch":
+      return addSwitch(s, group)
+    case "map":
+      return addMap(s, group)
+    case "error":
+      return connect(s, exit(s, group.from), entry(s, group.to), "error", "error")
+  }
+}
+
+function joinLabel({ join, from, timeout }: FanInEdge): string {
+  const policy = join.kind === "quorum" ? `${join.count} of ${from.length}` : join.kind
+  return words(`join ${policy}`, timeout === undefined ? "" : `timeout ${timeout} ms`)
+}
+
+function addSwitch(s: Sketch, group: SwitchEdge): void {
+  const loop = isLoop(s.graph, group)
+  const shape = choiceOf(s, group.from) ?? addShape(s, "choice", loop ? "loop" : "switch")
+  if (shape !== exit(s, group.from)) connect(s, exit(s, group.from), shape)
+  for (const [i, one] of group.cases.entries()) {
+    const name = one.conditional ? (loop ? "again" : `case ${i + 1}`) : loop ? "exit" : "default"
+    connect(s, shape, one.to === undefined ? output(s) : entry(s, one.to), caseLabel(one, name))
+  }
+}
+
+/** A node that looks like a choice is the shape of its switch, unless it has several. */
+function choiceOf(s: Sketch, id: NodeId): string | undefined {
+  const node = s.graph.nodes[s.graph.index.get(id) as number] as GraphNode
+  const switches = node.out.filter(({ kind }) => kind === "switch")
+  const isChoice = node.spec.nested === undefined && LOOKS.get(node.spec.kind) === "choice"
+  return isChoice && switches.length === 1 ? exit(s, id) : undefined
+}
+
+/** The builder makes a loop of a switch: one case that goes back, and the way out. */
+function isLoop(graph: Graph, { from, cases }: SwitchEdge): boolean {
+  const again = cases.filter((one) => one.conditional)
+  const to = again.length === 1 ? again[0]?.to : undefined
+  const source = graph.nodes[graph.index.get(from) as number] as GraphNode
+  return to !== undefined && source.counted.get(to)?.back === true
+}
+
+function caseLabel({ label, max }: SwitchCase, name: string): string {
+  const cap = atMost(max)
+  return words(label === undefined || label === cap ? name : label, cap)
+}
+
+function addMap(s: Sketch, { from, worker, to, concurrency, settle }: MapEdge): void {
+  const spec = s.graph.nodes[s.graph.index.get(worker) as number]?.spec
+  const limit = concurrency ?? spec?.concurrency
+  const items = words("×n", limit === undefined ? "" : `concurrency ${limit}`)
+  connect(s, exit(s, from), entry(s, worker), items)
+  const results = words("list", settle ? "settled" : "")
+  connect(s, exit(s, worker), to === undefined ? output(s) : entry(s, to), results)
+}
+
+function addShape(s: Sketch, kind: Look, label: string, caption = "", many = false): string {
+  const id = s.newId()
+  s.parts.push({ kind, id, label, caption, many })
+  return id
+}
+
+function connect(s: Sketch, from: string, to: string, label = "", style: Arrow["style"] = "solid"): void {
+  s.arrows.push({ from, to, style, label })
+}
+
+function entry(s: Sketch, id: NodeId): string {
+  return (s.ends.get(id) as Ends).entry
+}
+
+function exit(s: Sketch, id: NodeId): string {
+  return (s.ends.get(id) as Ends).exit
+}
+
+function output(s: Sketch): string {
+  s.output ??= addShape(s, "output", "output")
+  return s.output
+}
+
+function atMost(max: number | undefined): string {
+  return max === undefined ? "" : `at most ${max}`
+}
+
+function words(...parts: readonly string[]): string {
+  return parts.filter((part) => part.trim() !== "").join(", ")
+}
+
+/** Which part each end of an arrow belongs to: itself, or the frame that it lies in. */
+export function partsByEnd({ parts }: Diagram): ReadonlyMap<string, Shape | Frame> {
+  const ends = new Map<string, Shape | Frame>()
+  for (const part of parts) {
+    ends.set(part.id, part)
+    if (part.kind === "frame") ends.set(part.entry, part).set(part.exit, part)
+  }
+  return ends
+}

@@ -1,0 +1,280 @@
+/** Data of a document against a zod schema: the typed value, or what is wrong with it and where. And the schema itself, for editors. */
+import { z } from "zod"
+import type { Json } from "../core/index.ts"
+import { nearest } from "../text/index.ts"
+import { type Diagnostic, Report } from "./diagnostic.ts"
+import type { Document } from "./parse-document.ts"
+import { either, fieldName, kindFound, kindWanted, limitSentence, oneOf, quotedValue } from "./shape-words.ts"
+import type { Path } from "./source-range.ts"
+import { judgeUnion } from "./union-branch.ts"
+
+/** Maximum suggestions: each costs time, and more are not useful. */
+const MAX_SUGGESTED = 100
+
+/** A zod issue, and what was noted about it while zod still knew the schema. */
+type Issue = z.core.$ZodIssue & { readonly knownKeys?: readonly string[]; readonly ownWords?: boolean }
+
+/**
+ * Checks what is at `path` of the document. A schema's own messages are kept. A custom issue may bring a code
+ * and a suggestion of its own: `params: { code, suggestion }`. Where unknown fields are all that is wrong, the value
+ * without them is returned too, so that later checks can run.
+ */
+export function readShape<T>(
+  document: Document,
+  schema: z.ZodType<T>,
+  path: Path = [],
+): { readonly value?: T; readonly diagnostics: readonly Diagnostic[] } {
+  const result = schema.safeParse(valueAt(document.data, path), { error: noteSchema, jitless: true })
+  if (result.success) return { value: result.data, diagnostics: [] }
+  const report = new ShapeReport(document)
+  report.addIssues(result.error.issues, path)
+  const diagnostics = report.finish()
+  if (diagnostics.some(({ code }) => code !== "UNKNOWN_FIELD")) return { diagnostics }
+  const known = schema.safeParse(valueAt(without(document.data, report.unknown), path), { jitless: true })
+  return known.success ? { value: known.data, diagnostics } : { diagnostics }
+}
+
+function without(data: Json, paths: readonly Path[]): Json {
+  const rest = structuredClone(data)
+  for (const path of paths) {
+    const owner = valueAt(rest, path.slice(0, -1))
+    if (typeof owner === "object" && owner !== null) Reflect.deleteProperty(owner, path.at(-1) ?? "")
+  }
+  return rest
+}
+
+/** Called by zod for every issue without a message of the schema's: what is set here stays on the issue. */
+function noteSchema(issue: z.core.$ZodRawIssue): string {
+  const notes: Record<string, unknown> = issue
+  notes.ownWords = true
+  if (issue.code === "unrecognized_keys") notes.knownKeys = keysOf(issue.inst)
+  // For a string where a whole number is wanted, zod says "number".
+  if (issue.code === "invalid_type" && isWhole(issue.inst)) notes.expected = "int"
+  return ""
+}
+
+function keysOf(schema: unknown): string[] {
+  const { def } = (schema as z.core.$ZodType)._zod
+  if ("shape" in def && typeof def.shape === "object" && def.shape !== null) return Object.keys(def.shape)
+  const keyType = "keyType" in def ? (def.keyType as z.core.$ZodType) : undefined
+  return [...(keyType?._zod.values ?? [])].map(String)
+}
+
+function isWhole(schema: unknown): boolean {
+  const def: object | undefined = (schema as z.core.$ZodType | undefined)?._zod.def
+  return def !== undefined && "format" in def && def.format === "safeint"
+}
+
+function valueAt(data: Json, path: Path): Json | undefined {
+  let value: unknown = data
+  for (const part of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, part)) return undefined
+    value = (value as Record<string, unknown>)[part]
+  }
+  return value as Json | undefined
+}
+
+class ShapeReport {
+  readonly #document: Document
+  readonly #report = new Report()
+  /** Fields that the schema does not have. */
+  readonly unknown: Path[] = []
+  /** The right names of fields that are misspelt. */
+  readonly #misspelt = new Set<string>()
+  readonly #missing: { readonly path: Path; readonly message: string }[] = []
+
+  constructor(document: Document) {
+    this.#document = document
+  }
+
+  /** A misspelt field is not reported as missing, too. */
+  finish(): readonly Diagnostic[] {
+    for (const { path, message } of this.#missing) {
+      if (!this.#misspelt.has(JSON.stringify(path))) this.#error("MISSING_FIELD", message, path)
+    }
+    return this.#report.diagnostics
+  }
+
+  addIssues(issues: readonly Issue[], base: Path): void {
+    for (const issue of issues) this.#addIssue(issue, join(base, issue.path))
+  }
+
+  #addIssue(issue: Issue, path: Path): void {
+    switch (issue.code) {
+      case "unrecognized_keys":
+        for (const key of issue.keys) this.#unknownField(issue, [...path, key])
+        return
+      case "invalid_union":
+        return this.#union(issue, path)
+      case "invalid_type":
+        return this.#misfit(issue, path, [issue.expected], [])
+      case "invalid_value":
+        return this.#misfit(issue, path, [], issue.values)
+      case "invalid_key": {
+        const reason = issue.issues.map((inner) => limitSentence(inner, "The key", path.at(-1))).join(" ")
+        return this.#error("BAD_KEY", schemaMessage(issue) ?? reason, path, "key")
+      }
+      case "custom": {
+        const { code, suggestion } = (issue.params ?? {}) as Record<string, unknown>
+        const place = this.#document.place(path)
+        const word = typeof suggestion === "string" ? suggestion : undefined
+        const message = schemaMessage(issue) ?? `${fieldName(path)} is not valid.`
+        return this.#report.error(typeof code === "string" ? code : "INVALID_VALUE", message, place, word)
+      }
+      default: {
+        const code = issue.code === "invalid_format" ? "BAD_FORMAT" : "OUT_OF_RANGE"
+        const message =
+          schemaMessage(issue) ?? limitSentence(issue, fieldName(path), valueAt(this.#document.data, path))
+        return this.#error(code, message, path)
+      }
+    }
+  }
+
+  #unknownField(issue: Issue, path: Path): void {
+    const key = String(path.at(-1))
+    const known = issue.knownKeys ?? []
+    const list =
+      known.length > 0 ? ` Known are: ${known.slice(0, 20).join(", ")}${known.length > 20 ? ", …" : ""}.` : ""
+    const owner = path.slice(0, -1)
+    const suggestion = this.unknown.length < MAX_SUGGESTED ? this.#meantBy(key, known, owner) : undefined
+    if (suggestion !== undefined) this.#misspelt.add(JSON.stringify([...owner, suggestion]))
+    const where = owner.length > 0 ? ` in ${inSentence(owner)}` : ""
+    const message =
+      schemaMessage(issue) ?? `There is no field \`${key}\`${where}.${suggestion === undefined ? list : ""}`
+    this.unknown.push(path)
+    this.#error("UNKNOWN_FIELD", message, path, "key", suggestion)
+  }
+
+  /** Of the fields that are not there yet. */
+  #meantBy(key: string, known: readonly string[], owner: Path): string | undefined {
+    return nearest(
+      key,
+      known.filter((name) => valueAt(this.#document.data, [...owner, name]) === undefined),
+    )
+  }
+
+  #union(issue: Issue & { code: "invalid_union" }, path: Path): void {
+    const message = schemaMessage(issue)
+    if (message !== undefined) return this.#error("INVALID_VALUE", message, path)
+    // Reported at the discriminator's path, with the values it may have.
+    if (issue.discriminator !== undefined && issue.errors.length === 0) {
+      return this.#misfit(issue, path, [], "options" in issue ? (issue.options ?? []) : [])
+    }
+    if (issue.inclusive === false) {
+      return this.#error(
+        "INVALID_VALUE",
+        `${fieldName(path)} fits several forms; it must fit exactly one.`,
+        path,
+      )
+    }
+    const finding = judgeUnion(issue.errors)
+    if (finding.kind === "branch") this.addIssues(finding.issues, path)
+    else this.#misfit(issue, join(path, finding.path), finding.types, finding.values)
+  }
+
+  /** Not there at all, of another kind, or none of the values it may have. */
+  #misfit(issue: Issue, path: Path, types: readonly string[], values: readonly unknown[]): void {
+    const kinds = types.map(kindWanted)
+    const wanted = either(values.length > 0 ? [...kinds, oneOf(values)] : kinds)
+    const found = valueAt(this.#document.data, path)
+    const name = fieldName(path)
+    if (found === undefined) {
+      const must = wanted === "" ? "." : `; it must be ${wanted}.`
+      this.#missing.push({ path, message: schemaMessage(issue) ?? `${name} is missing${must}` })
+      return
+    }
+    const words = values.filter((value) => typeof value === "string")
+    if (typeof found === "string" && words.length > 0) {
+      const message = schemaMessage(issue) ?? `${name} must be ${wanted}, not ${quotedValue(found)}.`
+      return this.#error("NOT_ONE_OF", message, path, "value", nearest(found, words))
+    }
+    const code = types.length === 0 && typeof found !== "object" ? "NOT_ONE_OF" : "WRONG_TYPE"
+    const not = found === null ? "but it is empty" : `not ${kindFound(found)}`
+    const message =
+      schemaMessage(issue) ?? `${name} must be ${wanted === "" ? "something else" : wanted}, ${not}.`
+    this.#error(code, message, path, "value", meantByType(found, types))
+  }
+
+  #error(
+    code: string,
+    message: string,
+    path: Path,
+    part: "key" | "value" = "value",
+    suggestion?: string,
+  ): void {
+    this.#report.error(code, message, this.#document.place(path, part), suggestion)
+  }
+}
+
+function join(base: Path, path: readonly PropertyKey[]): Path {
+  return [...base, ...path.map((part) => (typeof part === "symbol" ? String(part) : part))]
+}
+
+/** The message that the schema itself has for this. */
+function schemaMessage(issue: Issue): string | undefined {
+  return issue.ownWords || issue.message === "" ? undefined : issue.message
+}
+
+function inSentence(path: Path): string {
+  const name = fieldName(path)
+  return name.startsWith("Item") ? name.toLowerCase() : name
+}
+
+/** The way to write what was probably meant: `yes` is a string in YAML 1.2, and so is "5". */
+function meantByType(found: Json, types: readonly string[]): string | undefined {
+  if (typeof found === "string") {
+    if (types.includes("boolean")) return BOOLEANS.get(found.toLowerCase())
+    const number = types.includes("number") || types.includes("int")
+    return number && /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(found) ? found : undefined
+  }
+  const scalar = typeof found === "number" || typeof found === "boolean"
+  return scalar && types.includes("string") ? JSON.stringify(String(found)) : undefined
+}
+
+const BOOLEANS = new Map([
+  ["true", "true"],
+  ["yes", "true"],
+  ["on", "true"],
+  ["false", "false"],
+  ["no", "false"],
+  ["off", "false"],
+])
+
+/** A schema for editors. Draft 7 is what VS Code's JSON and YAML support, and most other editors, understand in full. */
+export function jsonSchemaFor(
+  schema: z.ZodType,
+  { id, title }: { readonly id: string; readonly title: string },
+): Record<string, unknown> {
+  const { $schema, ...body } = z.toJSONSchema(schema, {
+    target: "draft-7",
+    // What people write, before defaults and transforms.
+    io: "input",
+    unrepresentable: "any",
+    override: ({ jsonSchema }) => tidy(jsonSchema),
+  })
+  return { $schema, $id: id, title, ...(withPlainReferences(body) as object) }
+}
+
+/** zod wraps some references (`{ allOf: [{ $ref }] }`), although nothing stands beside them. */
+function withPlainReferences(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(withPlainReferences)
+  if (typeof part !== "object" || part === null) return part
+  const entries = Object.entries(part)
+  const [first] = entries
+  if (entries.length === 1 && first?.[0] === "allOf" && Array.isArray(first[1]) && first[1].length === 1) {
+    return withPlainReferences(first[1][0])
+  }
+  return Object.fromEntries(entries.map(([key, value]) => [key, withPlainReferences(value)]))
+}
+
+/** Removes noise from an editor's hints. */
+function tidy(schema: z.core.JSONSchema.BaseSchema): void {
+  // z.int() bounds every whole number by what a double holds exactly.
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum
+  // Keys are always strings.
+  const keys = schema.propertyNames
+  if (typeof keys === "object" && Object.keys(keys).length === 1 && keys.type === "string") {
+    delete schema.propertyNames
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * Finding a string in another. JavaScript's own search takes the product of both lengths for a part that nearly
+ * matches everywhere, so it is used for short parts only.
+ */
+import type { Work } from "./evaluation.ts"
+
+const SHORT = 32
+
+/** The offset where `part` is found first, at `from` or behind it, or -1. */
+export function firstOffset(text: string, part: string, from: number, work: Work): number {
+  if (isShort(text, part, work)) return text.indexOf(part, from)
+  for (const found of matchesOf(text, part, from)) return found
+  return -1
+}
+
+/** The offset where `part` is found last, at `from` or before it, or -1. */
+export function lastOffset(text: string, part: string, from: number, work: Work): number {
+  if (isShort(text, part, work)) return text.lastIndexOf(part, from)
+  let last = -1
+  for (const found of matchesOf(text, part, 0)) {
+    if (found > from) break
+    last = found
+  }
+  return last
+}
+
+/** What is between the separators. An empty one parts every character from the next. */
+export function splitBy(text: string, separator: string, work: Work): readonly string[] {
+  work.spend(text.length)
+  if (separator === "") return [...text]
+  if (isShort(text, separator, work)) return text.split(separator)
+  const parts: string[] = []
+  let start = 0
+  for (const found of matchesOf(text, separator, 0)) {
+    if (found < start) continue
+    parts.push(text.slice(start, found))
+    start = found + separator.length
+  }
+  parts.push(text.slice(start))
+  return parts
+}
+
+/** Pays for the search. */
+function isShort(text: string, part: string, work: Work): boolean {
+  if (part.length > SHORT) {
+    work.spendOnCharacters(text.length + part.length)
+    return false
+  }
+  work.spendOnText(text.length * Math.max(1, part.length))
+  return true
+}
+
+/** Every place where `part` is, also when they overlap: by Knuth, Morris and Pratt, who never go back in the text. */
+function* matchesOf(text: string, part: string, from: number): Generator<number> {
+  const borders = bordersOf(part)
+  let matched = 0
+  for (let at = from; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    while (matched > 0 && part.charCodeAt(matched) !== unit) matched = borders[matched - 1] as number
+    if (part.charCodeAt(matched) === unit) matched++
+    if (matched < part.length) continue
+    yield at - matched + 1
+    matched = borders[matched - 1] as number
+  }
+}
+
+/** For each beginning of the part, how much of it is also its end: what still matches when the next character does not. */
+function bordersOf(part: string): Int32Array {
+  const borders = new Int32Array(part.length)
+  let length = 0
+  for (let at = 1; at < part.length; at++) {
+    const unit = part.charCodeAt(at)
+    while (length > 0 && part.charCodeAt(length) !== unit) length = borders[length - 1] as number
+    if (part.charCodeAt(length) === unit) length++
+    borders[at] = length
+  }
+  return borders
+}

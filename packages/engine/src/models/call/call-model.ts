@@ -1,0 +1,361 @@
+/**
+ * Calls a model until there is a reply: retries where that may help, falls back to the next model, and waits as long as a
+ * provider asks only where no other model is left.
+ *
+ * Invariants:
+ * C1 a reply comes whole from one attempt: nothing of an attempt that failed is in it.
+ * C2 when the signal fires, the call and its pending request end at once.
+ * C3 every request counts from the moment it is sent. What failed attempts cost is in the reply's usage, or, with a meter,
+ *    there by model; tokens that no provider reported are estimated.
+ * C4 no error carries a key, a header or a prompt.
+ */
+
+import type { LanguageModelV3CallOptions, LanguageModelV3StreamPart } from "@ai-sdk/provider"
+import { addUsage, SuperstepError } from "../../core/index.ts"
+import { type Clock, systemClock } from "../../runtime/index.ts"
+import {
+  type Model,
+  type ModelCall,
+  type ModelReply,
+  modelName,
+  providerOf,
+  type ReplyDelta,
+} from "../model.ts"
+import { defaultPrices, type PriceTable } from "../prices.ts"
+import { estimateInput, RequestUsage } from "../usage.ts"
+import { wireCall } from "../wire/wire-call.ts"
+import { type CallFailure, callFailure, providerError } from "./call-failure.ts"
+import { CallMeter } from "./call-meter.ts"
+import { Deadline, orStopped, pause, stopError } from "./deadline.ts"
+import type { ProviderLimits } from "./provider-limits.ts"
+import { replyOf } from "./reply.ts"
+import { StreamedReply } from "./reply-stream.ts"
+import { retryWindows } from "./retry-windows.ts"
+
+export interface ModelRetry {
+  /** How often each model is tried in all. Default 3. */
+  readonly attempts?: number | undefined
+  /** Milliseconds before the second attempt; doubled for each one after. Default 1,000. */
+  readonly delay?: number | undefined
+  /** No wait is longer; a model that asks for more is skipped. Default 60,000. */
+  readonly maxDelay?: number | undefined
+}
+
+export interface CallModelOptions {
+  readonly signal: AbortSignal
+  /** Gets the reply as it comes; the model is then asked for a stream. */
+  readonly onDelta?: ((delta: ReplyDelta) => void) | undefined
+  /** Knows at any time what the call has used. With it, the reply's usage is that of its own request alone. */
+  readonly meter?: CallMeter | undefined
+  /** Called before every request but the first: the moment to look at a budget. What it throws ends the call. */
+  readonly beforeRetry?: (() => Promise<void> | undefined) | undefined
+  /** Gets what went wrong with each attempt, also where another one or another model helps. */
+  readonly onAttemptFailed?: ((error: SuperstepError) => void) | undefined
+  readonly retry?: ModelRetry | undefined
+  /** Milliseconds for everything: all attempts, of all models, and the waits between them. */
+  readonly timeout?: number | undefined
+  /** Milliseconds until an attempt says something. With this or the next, the model is asked for a stream. */
+  readonly firstTokenTimeout?: number | undefined
+  /** Milliseconds in which something more has to come, once an attempt has begun to say something. */
+  readonly idleTimeout?: number | undefined
+  readonly clock?: Clock | undefined
+  readonly prices?: PriceTable | undefined
+  readonly limits?: ProviderLimits | undefined
+  /** From 0 to 1, for the waits: many that failed together must not come back together. */
+  readonly random?: (() => number) | undefined
+}
+
+export async function callModel(
+  models: readonly Model[],
+  call: ModelCall,
+  options: CallModelOptions,
+): Promise<ModelReply> {
+  const { timeout, clock = systemClock } = options
+  const deadline = timeout === undefined ? undefined : new Deadline(options.signal, clock)
+  if (timeout !== undefined) deadline?.set(timeout, () => timeIsUp(models, timeout))
+  const { onDelta, onAttemptFailed, beforeRetry, retry, firstTokenTimeout, idleTimeout, limits } = options
+  const { prices = defaultPrices(), random = Math.random, meter = new CallMeter() } = options
+  // Always the same shape: every call reads it.
+  const trying: Trying = {
+    signal: deadline?.signal ?? options.signal,
+    clock,
+    onDelta,
+    meter,
+    onAttemptFailed,
+    beforeRetry,
+    retry,
+    firstTokenTimeout,
+    idleTimeout,
+    prices,
+    limits,
+    random,
+  }
+  try {
+    const reply = await firstReply(models, call, trying)
+    if (options.meter !== undefined) return reply
+    return { ...reply, usage: meter.dropped.reduce((sum, { usage }) => addUsage(sum, usage), reply.usage) }
+  } finally {
+    deadline?.close()
+  }
+}
+
+/** The options of a call with their defaults. */
+type Trying = Omit<CallModelOptions, "timeout"> & {
+  readonly clock: Clock
+  readonly prices: PriceTable
+  readonly random: () => number
+  readonly meter: CallMeter
+}
+
+/** A model that may still answer. */
+interface Candidate {
+  readonly model: Model
+  readonly name: string
+  attempts: number
+  /** When it may be asked again. */
+  at: number
+  error: SuperstepError | undefined
+}
+
+/** One model after the other, each with its retries. One that asks for patience (Retry-After) comes after the others. */
+async function firstReply(models: readonly Model[], call: ModelCall, trying: Trying): Promise<ModelReply> {
+  const { clock, signal, random, retry: { attempts = 3, delay = 1_000, maxDelay = 60_000 } = {} } = trying
+  const windows = retryWindows(clock)
+  const all = models.map((model) => candidateOf(model, windows))
+  const { next, waiting } = inOrder(all, clock.now(), maxDelay)
+  let isFirst = true
+  for (let one = next.shift(); one !== undefined; one = next.shift() ?? (await earliest(waiting, trying))) {
+    for (;;) {
+      const allowed = isFirst ? undefined : trying.beforeRetry?.()
+      if (allowed !== undefined) await allowed
+      isFirst = false
+      const tried = await tryOnce(one.model, call, trying, maxDelay)
+      if ("content" in tried) {
+        windows.close(one.name)
+        return tried
+      }
+      const { retry, fallback, after } = tried
+      const error = tried.error(one.name, ++one.attempts)
+      one.error = error
+      trying.onAttemptFailed?.(error)
+      if (after !== undefined) windows.open(one.name, after)
+      const mayRetry = one.attempts < attempts && retry && (after === undefined || after <= maxDelay)
+      if (!mayRetry && !fallback) throw failed(all)
+      if (!mayRetry) break
+      if (after !== undefined && next.length + waiting.length > 0) {
+        one.at = clock.now() + after
+        waiting.push(one)
+        break
+      }
+      await pause(after ?? varied(Math.min(delay * 2 ** (one.attempts - 1), maxDelay), random), clock, signal)
+    }
+  }
+  throw failed(all)
+}
+
+function candidateOf(model: Model, windows: ReturnType<typeof retryWindows>): Candidate {
+  const name = modelName(model)
+  return { model, name, attempts: 0, at: windows.until(name) ?? 0, error: undefined }
+}
+
+/** Models that asked an earlier call for patience come last. Where all of them did, the first to be free is asked now. */
+function inOrder(
+  all: readonly Candidate[],
+  now: number,
+  maxDelay: number,
+): { readonly next: Candidate[]; readonly waiting: Candidate[] } {
+  const next = all.filter(({ at }) => at <= now)
+  const waiting = all.filter(({ at }) => at > now)
+  if (next.length === 0) return { next: waiting.sort((one, other) => one.at - other.at), waiting: [] }
+  // Nobody waits that long: it is asked when no other has answered.
+  for (const one of waiting) if (one.at - now > maxDelay) one.at = 0
+  return { next, waiting }
+}
+
+/** The model that may be asked again first, when that is; undefined if there is none. */
+async function earliest(waiting: Candidate[], { clock, signal }: Trying): Promise<Candidate | undefined> {
+  const [first] = waiting.sort((one, other) => one.at - other.at)
+  if (first === undefined) return undefined
+  waiting.shift()
+  const left = first.at - clock.now()
+  if (left > 0) await pause(left, clock, signal)
+  return first
+}
+
+/** Part of the wait that varies. */
+const JITTER = 0.25
+
+function varied(milliseconds: number, random: () => number): number {
+  return Math.round(milliseconds * (1 - JITTER * random()))
+}
+
+/** One attempt, within the limits of the provider. */
+async function tryOnce(
+  model: Model,
+  call: ModelCall,
+  trying: Trying,
+  maxDelay: number,
+): Promise<ModelReply | CallFailure> {
+  const { limits, clock, signal, meter, prices } = trying
+  if (signal.aborted) throw stopError(signal)
+  const entering = limits?.enter(providerOf(model), estimateInput(call), signal)
+  const slot = entering === undefined ? undefined : await entering
+  let used: number | undefined
+  let hold: number | undefined
+  const request = new RequestUsage(modelName(model), call, prices)
+  meter.begin(request)
+  try {
+    const reply = await attempt(model, call, trying, request)
+    meter.end()
+    used = (reply.usage.inputTokens ?? 0) + (reply.usage.outputTokens ?? 0)
+    return reply
+  } catch (error) {
+    const failure = callFailure(error, clock.now())
+    meter.drop(signal.aborted ? request.sofar() : request.after(failure))
+    if (signal.aborted) throw stopError(signal)
+    // Those behind it in the queue would be refused as well. What nobody waits for holds nobody.
+    if (failure.retry && failure.after !== undefined && failure.after <= maxDelay) hold = failure.after
+    return failure
+  } finally {
+    slot?.leave(used, hold)
+  }
+}
+
+function failed(all: readonly Candidate[]): SuperstepError {
+  const errors = all.flatMap(({ error }) => error ?? [])
+  const last = errors.at(-1)
+  if (last === undefined) {
+    const text = 'There is no model to call. Give at least one, such as "openai/gpt-5" or "offline".'
+    return new SuperstepError("MODEL_MISSING", text, { retryable: false })
+  }
+  if (errors.length === 1) return last
+  const list = errors.map(({ message }) => message).join(" ")
+  const retryable = errors.some((error) => error.retryable === true)
+  const text = `None of ${errors.length} models answered. ${list}`
+  // A shorter prompt may help.
+  const code = errors.some((error) => error.code === "CONTEXT_OVERFLOW") ? "CONTEXT_OVERFLOW" : "MODEL_FAILED"
+  return new SuperstepError(code, text, { cause: last, retryable })
+}
+
+function timeIsUp(models: readonly Model[], timeout: number): SuperstepError {
+  const names = models.map(modelName).join(", ")
+  const text = `The call of ${names} took longer than ${timeout} ms. Give it more time, or a faster model.`
+  return new SuperstepError("MODEL_TIMEOUT", text, { retryable: true })
+}
+
+/** The reply of one model, or what went wrong. Only a stream shows that a model has begun and continues. */
+function attempt(model: Model, call: ModelCall, trying: Trying, request: RequestUsage): Promise<ModelReply> {
+  const { onDelta, firstTokenTimeout, idleTimeout } = trying
+  const isStreamed = onDelta !== undefined || firstTokenTimeout !== undefined || idleTimeout !== undefined
+  return isStreamed ? stream(model, call, trying, request) : generate(model, call, trying, request)
+}
+
+async function generate(
+  model: Model,
+  call: ModelCall,
+  { signal, prices }: Trying,
+  request: RequestUsage,
+): Promise<ModelReply> {
+  const answer = await orStopped(model.doGenerate(callOptions(model, call, signal)), signal)
+  const reply = replyOf(model, call, answer, prices)
+  if (!isFailed(reply)) return reply
+  request.reported = reply.usage
+  throw endedInError()
+}
+
+async function stream(
+  model: Model,
+  call: ModelCall,
+  options: Trying,
+  request: RequestUsage,
+): Promise<ModelReply> {
+  const { signal, prices, onDelta } = options
+  const deadline = deadlineOf(model, options)
+  const streamed = new StreamedReply(onDelta)
+  request.stream = streamed
+  const stopped = deadline?.signal ?? signal
+  try {
+    const opening = model.doStream(callOptions(model, call, stopped))
+    const started = await orStopped(opening, stopped, ({ stream }) => stream.cancel())
+    await read(started.stream, streamed, stopped, () => extendDeadline(model, deadline, options))
+    const reply = replyOf(model, call, streamed.answer(), prices)
+    if (isFailed(reply)) throw endedInError()
+    return reply
+  } catch (error) {
+    // A call that was stopped reports nothing more.
+    if (!signal.aborted) streamed.retract()
+    throw error
+  } finally {
+    deadline?.close()
+  }
+}
+
+function deadlineOf(
+  model: Model,
+  { firstTokenTimeout, idleTimeout, signal, clock }: Trying,
+): Deadline | undefined {
+  if (firstTokenTimeout === undefined && idleTimeout === undefined) return undefined
+  const deadline = new Deadline(signal, clock)
+  if (firstTokenTimeout !== undefined) {
+    deadline.set(firstTokenTimeout, () => tooSlow(model, "did not begin to answer", firstTokenTimeout))
+  }
+  return deadline
+}
+
+/** The model has begun to answer, or sent more. */
+function extendDeadline(model: Model, deadline: Deadline | undefined, { idleTimeout }: Trying): void {
+  if (idleTimeout === undefined) deadline?.clear()
+  else deadline?.set(idleTimeout, () => tooSlow(model, "stopped in the middle of its answer", idleTimeout))
+}
+
+async function read(
+  parts: ReadableStream<LanguageModelV3StreamPart>,
+  streamed: StreamedReply,
+  signal: AbortSignal,
+  onPart: () => void,
+): Promise<void> {
+  const reader = parts.getReader()
+  // A pending read ends with this at once, also where the provider does not heed its signal.
+  const stop = () => reader.cancel(signal.reason).catch(() => undefined)
+  signal.addEventListener("abort", stop, { once: true })
+  let hasBegun = false
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (signal.aborted) throw stopError(signal)
+      if (done) return
+      const isContent = streamed.take(value)
+      hasBegun ||= isContent
+      if (hasBegun) onPart()
+    }
+  } catch (error) {
+    stop()
+    throw signal.aborted ? stopError(signal) : error
+  } finally {
+    signal.removeEventListener("abort", stop)
+  }
+}
+
+function isFailed({ finish, content }: ModelReply): boolean {
+  return finish === "error" && !content.some(({ type }) => type === "text" || type === "tool-call")
+}
+
+function endedInError(): Error {
+  return providerError({ message: "It ended with an error, and without an answer.", retryable: true }, "")
+}
+
+/** Scripts, cassettes and the offline model read the caller; a provider reads only its own options. */
+function callOptions(
+  model: Model,
+  { caller, ...asked }: ModelCall,
+  signal: AbortSignal,
+): LanguageModelV3CallOptions {
+  const { agent, ordinal } = caller
+  const providerOptions = { ...asked.providerOptions, superstep: { agent, ordinal } }
+  return wireCall(model, { ...asked, abortSignal: signal, providerOptions })
+}
+
+function tooSlow(model: Model, what: string, milliseconds: number): SuperstepError {
+  const text = `${modelName(model)} ${what} for ${milliseconds} ms. Give it more time, or a fallback model.`
+  return new SuperstepError("MODEL_TIMEOUT", text, { retryable: true })
+}

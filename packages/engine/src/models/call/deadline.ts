@@ -1,0 +1,94 @@
+/** How a call ends before its model does: its caller stops it, or its time is up. */
+import { isSuperstepError, SuperstepError } from "../../core/index.ts"
+import type { Clock } from "../../runtime/index.ts"
+
+/** The error of a stopped call: the reason of its signal, where that is an error of ours. */
+export function stopError(signal: AbortSignal): SuperstepError {
+  const { reason } = signal
+  if (isSuperstepError(reason)) return reason
+  const text = "The model call was stopped by its caller."
+  return new SuperstepError("CANCELLED", text, { cause: reason, retryable: false })
+}
+
+/**
+ * The work's result, or the signal's error if that comes first: a model that ignores its signal blocks nobody. `late`
+ * disposes of a result that still arrives.
+ */
+export function orStopped<T>(
+  work: PromiseLike<T>,
+  signal: AbortSignal,
+  late?: (value: T) => Promise<void>,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(stopError(signal))
+    if (signal.aborted) stop()
+    else signal.addEventListener("abort", stop, { once: true })
+    const done = () => signal.removeEventListener("abort", stop)
+    work.then(
+      (value) => {
+        done()
+        if (signal.aborted) late?.(value).catch(() => undefined)
+        resolve(value)
+      },
+      (error) => {
+        done()
+        reject(signal.aborted ? stopError(signal) : error)
+      },
+    )
+  })
+}
+
+export function pause(milliseconds: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(stopError(signal))
+    const stop = () => {
+      takeBack()
+      reject(stopError(signal))
+    }
+    const takeBack = clock.setTimer(clock.now() + milliseconds, () => {
+      signal.removeEventListener("abort", stop)
+      resolve()
+    })
+    signal.addEventListener("abort", stop, { once: true })
+  })
+}
+
+/** A signal that fires with its parent, or when time is up. Close it, or its parent keeps it alive. */
+export class Deadline {
+  readonly #clock: Clock
+  readonly #parent: AbortSignal
+  readonly #controller = new AbortController()
+  readonly #onParent: () => void
+  #takeBack: (() => void) | undefined
+
+  constructor(parent: AbortSignal, clock: Clock) {
+    this.#clock = clock
+    this.#parent = parent
+    this.#onParent = () => this.#controller.abort(parent.reason)
+    if (parent.aborted) this.#onParent()
+    else parent.addEventListener("abort", this.#onParent, { once: true })
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  /** Time is up in so many milliseconds, whatever was set before. */
+  set(milliseconds: number, error: () => SuperstepError): void {
+    this.clear()
+    this.#takeBack = this.#clock.setTimer(this.#clock.now() + milliseconds, () => {
+      this.#takeBack = undefined
+      this.#controller.abort(error())
+    })
+  }
+
+  clear(): void {
+    this.#takeBack?.()
+    this.#takeBack = undefined
+  }
+
+  close(): void {
+    this.clear()
+    this.#parent.removeEventListener("abort", this.#onParent)
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * How much is asked of a provider at once and in a minute, over everything that shares the limits.
+ *
+ * Invariants:
+ * L1 first come, first served: nobody overtakes, so a large call is not starved by small ones.
+ * L2 a call that leaves the queue or ends frees its place, once.
+ * L3 a call that is larger than a minute's tokens is let in when nothing else is in that minute.
+ * L4 when the provider asks one call to be left alone, nobody is let in until then.
+ */
+import { SuperstepError } from "../../core/index.ts"
+import { type Clock, systemClock } from "../../runtime/index.ts"
+import { stopError } from "./deadline.ts"
+
+export interface ProviderLimit {
+  /** Calls at the same time. */
+  readonly concurrency?: number | undefined
+  /** Calls begun within any 60 seconds. */
+  readonly perMinute?: number | undefined
+  /** Tokens, input and output, of the calls begun within any 60 seconds; estimated until the reply tells. */
+  readonly tokensPerMinute?: number | undefined
+}
+
+export interface ProviderLimits {
+  /** Waits for a place. Undefined for a provider without limits. */
+  enter(provider: string, tokens: number, signal: AbortSignal): Promise<LimitedPlace> | undefined
+}
+
+export interface LimitedPlace {
+  /**
+   * The call is over. `tokens` is what it used, where that is known; `hold` are milliseconds in which the provider does not
+   * want to be asked, by anybody.
+   */
+  leave(tokens?: number, hold?: number): void
+}
+
+export interface ProviderLimitsOptions {
+  readonly clock?: Clock | undefined
+}
+
+/** By provider: `{ openai: { concurrency: 8, perMinute: 500 } }`. */
+export function providerLimits(
+  limits: Readonly<Record<string, ProviderLimit>>,
+  { clock = systemClock }: ProviderLimitsOptions = {},
+): ProviderLimits {
+  const gates = new Map<string, Gate>()
+  for (const [provider, limit] of Object.entries(limits)) {
+    check(provider, limit)
+    gates.set(provider, new Gate(limit, clock))
+  }
+  return { enter: (provider, tokens, signal) => gates.get(provider)?.enter(tokens, signal) }
+}
+
+const MINUTE = 60_000
+
+interface Begun {
+  readonly at: number
+  tokens: number
+}
+
+interface Waiting {
+  readonly tokens: number
+  readonly letIn: (begun: Begun) => void
+}
+
+class Gate {
+  readonly #limit: ProviderLimit
+  readonly #clock: Clock
+  readonly #queue: Waiting[] = []
+  /** Calls of the last minute, the oldest first. */
+  #begun: Begun[] = []
+  #held: { readonly from: number; readonly until: number } | undefined
+  #atWork = 0
+  #takeBack: (() => void) | undefined
+
+  constructor(limit: ProviderLimit, clock: Clock) {
+    this.#limit = limit
+    this.#clock = clock
+  }
+
+  enter(tokens: number, signal: AbortSignal): Promise<LimitedPlace> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(stopError(signal))
+      const giveUp = () => {
+        this.#queue.splice(this.#queue.indexOf(waiting), 1)
+        reject(stopError(signal))
+        this.#admit()
+      }
+      const letIn = (begun: Begun) => {
+        signal.removeEventListener("abort", giveUp)
+        resolve({ leave: once((used, hold) => this.#leave(begun, used, hold)) })
+      }
+      const waiting: Waiting = { tokens, letIn }
+      this.#queue.push(waiting)
+      signal.addEventListener("abort", giveUp, { once: true })
+      this.#admit()
+    })
+  }
+
+  #leave(begun: Begun, used: number | undefined, hold: number | undefined): void {
+    this.#atWork--
+    if (used !== undefined) begun.tokens = used
+    if (hold !== undefined) this.#hold(hold)
+    this.#admit()
+  }
+
+  #hold(milliseconds: number): void {
+    const now = this.#clock.now()
+    const until = now + milliseconds
+    const isLonger = this.#held === undefined || until > this.#held.until || now < this.#held.from
+    if (isLonger) this.#held = { from: now, until }
+  }
+
+  #admit(): void {
+    this.#takeBack?.()
+    this.#takeBack = undefined
+    const now = this.#clock.now()
+    // A clock that was set back must not keep anyone out.
+    this.#begun = this.#begun.filter(({ at }) => at <= now && now - at < MINUTE)
+    if (this.#held !== undefined && (now >= this.#held.until || now < this.#held.from)) this.#held = undefined
+    for (let next = this.#queue[0]; next !== undefined; next = this.#queue[0]) {
+      if (this.#atWork >= (this.#limit.concurrency ?? Number.POSITIVE_INFINITY)) return
+      if (this.#held !== undefined) return this.#lookAgain(this.#held.until)
+      const [oldest] = this.#begun
+      if (oldest !== undefined && !this.#hasRoom(next.tokens)) return this.#lookAgain(oldest.at + MINUTE)
+      this.#queue.shift()
+      const begun = { at: now, tokens: next.tokens }
+      this.#begun.push(begun)
+      this.#atWork++
+      next.letIn(begun)
+    }
+  }
+
+  #hasRoom(tokens: number): boolean {
+    const { perMinute, tokensPerMinute } = this.#limit
+    if (perMinute !== undefined && this.#begun.length >= perMinute) return false
+    if (tokensPerMinute === undefined) return true
+    const used = this.#begun.reduce((sum, begun) => sum + begun.tokens, 0)
+    return used === 0 || used + tokens <= tokensPerMinute
+  }
+
+  #lookAgain(at: number): void {
+    this.#takeBack = this.#clock.setTimer(at, () => this.#admit())
+  }
+}
+
+function once(leave: (tokens?: number, hold?: number) => void): LimitedPlace["leave"] {
+  let isOver = false
+  return (tokens, hold) => {
+    if (isOver) return
+    isOver = true
+    leave(tokens, hold)
+  }
+}
+
+function check(provider: string, limit: ProviderLimit): void {
+  for (const [name, value] of Object.entries(limit)) {
+    const isKnown = name === "concurrency" || name === "perMinute" || name === "tokensPerMinute"
+    if (isKnown && (value === undefined || (Number.isSafeInteger(value) && value >= 1))) continue
+    const text = isKnown
+      ? `The limit "${name}" of provider "${provider}" must be a whole number of at least 1.`
+      : `"${name}" is not a limit of a provider; the limits are concurrency, perMinute and tokensPerMinute.`
+    throw new SuperstepError("LIMIT_INVALID", text, { retryable: false })
+  }
+}

@@ -1,0 +1,290 @@
+/** From the parts of a stream to a reply, and from a reply to the parts of a stream. */
+import type {
+  LanguageModelV3Content,
+  LanguageModelV3GenerateResult,
+  LanguageModelV3StreamPart,
+  LanguageModelV3Usage,
+  SharedV3ProviderMetadata,
+  SharedV3Warning,
+} from "@ai-sdk/provider"
+import { omitUndefined } from "../../core/internal.ts"
+import type { ReplyDelta } from "../model.ts"
+import { providerError } from "./call-failure.ts"
+import type { Answer } from "./reply.ts"
+
+type Finish = Extract<LanguageModelV3StreamPart, { type: "finish" }>
+type Tool = NonNullable<ReplyDelta["tool"]>
+
+/** Text or reasoning that is still growing. */
+interface Block {
+  type: "text" | "reasoning"
+  text: string
+  providerMetadata?: SharedV3ProviderMetadata
+}
+
+/**
+ * Assembles a reply from a stream, and sends each piece to `onDelta`. A stream that ends without a reason was cut off:
+ * nothing of it may become a reply.
+ */
+export class StreamedReply {
+  readonly #onDelta: ((delta: ReplyDelta) => void) | undefined
+  readonly #content: LanguageModelV3Content[] = []
+  readonly #blocks = new Map<string, Block>()
+  readonly #tools = new Map<string, Tool & { sent: number }>()
+  readonly #sent = { text: 0, reasoning: 0 }
+  #received = ""
+  #warnings: readonly SharedV3Warning[] = []
+  #finish: Finish | undefined
+
+  constructor(onDelta: ((delta: ReplyDelta) => void) | undefined) {
+    this.#onDelta = onDelta
+  }
+
+  /** Everything received, of every kind. */
+  get received(): string {
+    return this.#received
+  }
+
+  /** What the provider reports at the end. */
+  get usage(): Finish["usage"] | undefined {
+    return this.#finish?.usage
+  }
+
+  /** True when the part is content of the reply. */
+  take(part: LanguageModelV3StreamPart): boolean {
+    switch (part.type) {
+      case "text-start":
+      case "reasoning-start":
+        this.#block(part)
+        return false
+      case "text-delta":
+      case "reasoning-delta":
+        this.#grow(part)
+        return true
+      case "text-end":
+      case "reasoning-end":
+        this.#block(part)
+        this.#blocks.delete(keyOf(part))
+        return false
+      case "tool-input-start":
+        if (part.providerExecuted !== true) {
+          this.#tools.set(part.id, { id: part.id, name: part.toolName, sent: 0 })
+        }
+        return true
+      case "tool-input-delta":
+        this.#sendTool(part.id, part.delta)
+        return true
+      case "tool-call":
+        this.#call(part)
+        return true
+      case "file":
+      case "source":
+      case "tool-result":
+        this.#content.push(part)
+        return true
+      case "stream-start":
+        this.#warnings = part.warnings
+        return false
+      case "finish":
+        this.#finish = part
+        return false
+      case "error":
+        // Any value: call-failure.ts recognizes it by its fields.
+        throw part.error
+      default:
+        return false
+    }
+  }
+
+  answer(): Answer {
+    const finish = this.#finish
+    // A provider that does not notice a cut-off stream reports "other", without a reason of the server.
+    if (
+      finish === undefined ||
+      (finish.finishReason.unified === "other" && finish.finishReason.raw === undefined)
+    ) {
+      const message = "The stream broke off: it ended without a reason."
+      throw providerError({ message, retryable: true }, "")
+    }
+    const { finishReason, usage, providerMetadata } = finish
+    return { content: this.#content, finishReason, usage, providerMetadata, warnings: this.#warnings }
+  }
+
+  /** Withdraws what was sent: the reply starts over, or is void. */
+  retract(): void {
+    if (this.#sent.text > 0) this.#onDelta?.({ kind: "text", text: "", offset: 0 })
+    if (this.#sent.reasoning > 0) this.#onDelta?.({ kind: "reasoning", text: "", offset: 0 })
+    for (const { id, name, sent } of this.#tools.values()) {
+      if (sent > 0) this.#onDelta?.({ kind: "tool", text: "", offset: 0, tool: { id, name } })
+    }
+  }
+
+  /** The block that the part belongs to, with what the part adds to its metadata. */
+  #block(part: Extract<LanguageModelV3StreamPart, { type: `${"text" | "reasoning"}-${string}` }>): Block {
+    const key = keyOf(part)
+    let block = this.#blocks.get(key)
+    if (block === undefined) {
+      block = { type: part.type.startsWith("text") ? "text" : "reasoning", text: "" }
+      this.#blocks.set(key, block)
+      this.#content.push(block)
+    }
+    if (part.providerMetadata !== undefined) {
+      block.providerMetadata = merged(block.providerMetadata, part.providerMetadata)
+    }
+    return block
+  }
+
+  #grow(part: Extract<LanguageModelV3StreamPart, { type: "text-delta" | "reasoning-delta" }>): void {
+    const block = this.#block(part)
+    if (part.delta === "") return
+    block.text += part.delta
+    this.#received += part.delta
+    const offset = this.#sent[block.type]
+    this.#sent[block.type] = offset + part.delta.length
+    this.#onDelta?.({ kind: block.type, text: part.delta, offset })
+  }
+
+  #sendTool(id: string, text: string): void {
+    const tool = this.#tools.get(id)
+    if (tool === undefined || text === "") return
+    const offset = tool.sent
+    tool.sent += text.length
+    this.#received += text
+    this.#onDelta?.({ kind: "tool", text, offset, tool: { id, name: tool.name } })
+  }
+
+  #call(part: Extract<LanguageModelV3StreamPart, { type: "tool-call" }>): void {
+    this.#content.push(part)
+    if (part.providerExecuted === true) return
+    const known = this.#tools.get(part.toolCallId)
+    if (known === undefined)
+      this.#tools.set(part.toolCallId, { id: part.toolCallId, name: part.toolName, sent: 0 })
+    // Some give the arguments only when they are whole.
+    if (known === undefined || known.sent === 0) this.#sendTool(part.toolCallId, part.input)
+  }
+}
+
+function keyOf({ type, id }: { readonly type: string; readonly id: string }): string {
+  return `${type.startsWith("text") ? "text" : "reasoning"}:${id}`
+}
+
+/** Signatures and ids come in pieces, each under the provider's name. */
+function merged(
+  before: SharedV3ProviderMetadata | undefined,
+  more: SharedV3ProviderMetadata,
+): SharedV3ProviderMetadata {
+  const all = { ...before }
+  for (const [provider, values] of Object.entries(more)) all[provider] = { ...all[provider], ...values }
+  return all
+}
+
+/** No piece is longer, so that text without spaces comes in pieces too. */
+const MAX_PIECE_LENGTH = 24
+
+/** A whole reply as a provider would stream it: text word by word, the arguments of tool calls in pieces. */
+export function partsOf(result: LanguageModelV3GenerateResult): LanguageModelV3StreamPart[] {
+  const parts: LanguageModelV3StreamPart[] = [{ type: "stream-start", warnings: result.warnings }]
+  if (result.response !== undefined) {
+    const { id, timestamp, modelId } = result.response
+    parts.push({ type: "response-metadata", ...omitUndefined({ id, timestamp, modelId }) })
+  }
+  for (const [index, content] of result.content.entries())
+    parts.push(...partsOfContent(content, String(index)))
+  const { finishReason, usage, providerMetadata } = result
+  parts.push({ type: "finish", finishReason, usage, ...(providerMetadata ? { providerMetadata } : {}) })
+  return parts
+}
+
+function partsOfContent(content: LanguageModelV3Content, id: string): LanguageModelV3StreamPart[] {
+  if (content.type === "text" || content.type === "reasoning") {
+    const { type, text, providerMetadata } = content
+    return [
+      { type: `${type}-start`, id },
+      ...pieces(text).map((delta): LanguageModelV3StreamPart => ({ type: `${type}-delta`, id, delta })),
+      { type: `${type}-end`, id, ...(providerMetadata ? { providerMetadata } : {}) },
+    ]
+  }
+  if (content.type !== "tool-call") return [content]
+  const { toolCallId, toolName, input, providerExecuted } = content
+  return [
+    { type: "tool-input-start", id: toolCallId, toolName, ...(providerExecuted && { providerExecuted }) },
+    ...pieces(input).map(
+      (delta): LanguageModelV3StreamPart => ({ type: "tool-input-delta", id: toolCallId, delta }),
+    ),
+    { type: "tool-input-end", id: toolCallId },
+    content,
+  ]
+}
+
+/** At least two of what can be cut, never through the middle of a character. */
+function pieces(text: string): string[] {
+  const found = (text.match(/\S+\s*|\s+/g) ?? []).flatMap((word) => cut(word, MAX_PIECE_LENGTH))
+  return found.length === 1 ? cut(text, Math.ceil([...text].length / 2)) : found
+}
+
+function cut(text: string, length: number): string[] {
+  if (text.length <= length) return [text]
+  const characters = [...text]
+  const found: string[] = []
+  for (let at = 0; at < characters.length; at += length)
+    found.push(characters.slice(at, at + length).join(""))
+  return found
+}
+
+/** The usage of a stand-in, as far as it has one. */
+export function standInUsage(input?: number, output?: number): LanguageModelV3Usage {
+  return {
+    inputTokens: { total: input, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+    outputTokens: { total: output, text: undefined, reasoning: undefined },
+  }
+}
+
+/** One part per pull. `broken` is the error the stream breaks off with; an abort ends it at once. */
+export function streamOf(
+  parts: readonly LanguageModelV3StreamPart[],
+  { signal, broken }: { signal?: AbortSignal | undefined; broken?: unknown } = {},
+): ReadableStream<LanguageModelV3StreamPart> {
+  let next = 0
+  return new ReadableStream(
+    {
+      pull(controller) {
+        const part = parts[next++]
+        if (signal?.aborted) controller.error(signal.reason)
+        else if (part !== undefined) controller.enqueue(part)
+        else if (broken !== undefined) controller.error(broken)
+        else controller.close()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** The same stream, observed part by part. It reads only when it is read; `onEnd` gets the error of a stream that breaks. */
+export function tapped(
+  stream: ReadableStream<LanguageModelV3StreamPart>,
+  onPart: (part: LanguageModelV3StreamPart) => void,
+  { onEnd, onCancel }: { onEnd?: (error?: unknown) => void; onCancel?: () => void } = {},
+): ReadableStream<LanguageModelV3StreamPart> {
+  const reader = stream.getReader()
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = await reader.read().catch((error: unknown) => {
+          onEnd?.(error ?? new Error("the stream broke off"))
+          throw error
+        })
+        if (!done) {
+          onPart(value)
+          return controller.enqueue(value)
+        }
+        onEnd?.()
+        controller.close()
+      },
+      cancel(reason) {
+        onCancel?.()
+        return reader.cancel(reason)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}

@@ -1,0 +1,172 @@
+/**
+ * Records a model's requests and replies, and replays them: a test calls the real model once, and never again. Replies reach
+ * the caller as they arrive; recordings, those of errors and broken streams included, contain no secrets.
+ */
+import { basename, resolve } from "node:path"
+import type { LanguageModelV3CallOptions, LanguageModelV3StreamPart } from "@ai-sdk/provider"
+import { isSuperstepError, SuperstepError } from "../../core/index.ts"
+import { streamOf, tapped } from "../call/reply-stream.ts"
+import { ADAPTING, type Model, modelName } from "../model.ts"
+import { type CassetteSecrets, SecretStripper } from "../redact.ts"
+import { calledBy, callerName } from "../reply-cursor.ts"
+import { wireCall } from "../wire/wire-call.ts"
+import { addRecording, readCassette, repairCassette, startCassette } from "./cassette-file.ts"
+import {
+  type RecordedReply,
+  type ReplayedReply,
+  recordedError,
+  recordedResult,
+  recordedStream,
+  replayed,
+} from "./cassette-reply.ts"
+import {
+  type Asked,
+  type CassetteMatch,
+  type Recording,
+  RecordingFinder,
+  recordedRequest,
+} from "./recording-finder.ts"
+
+export interface CassetteOptions extends CassetteSecrets {
+  /**
+   * `record` starts the file afresh and asks the model every time; `replay` never asks it; `auto`, the default, replays
+   * existing recordings and records what comes after. Models that share a file are wrapped before the first call.
+   */
+  readonly mode?: "record" | "replay" | "auto" | undefined
+  /** `strict`, the default: the same requests in the same order. `lenient`: the best recording that fits. */
+  readonly match?: CassetteMatch | undefined
+}
+
+/**
+ * A function returns the model when it is needed: a replay needs neither it nor its key. As its name is not known before,
+ * its recordings are not distinguished from those of another model for the same agent in the same file.
+ */
+export type CassetteModel = Model | (() => Model | Promise<Model>)
+
+export function cassette(file: string, model: CassetteModel, options: CassetteOptions = {}): Model {
+  const { mode = "auto", match = "strict" } = options
+  check("mode", mode, ["record", "replay", "auto"])
+  check("match", match, ["strict", "lenient"])
+  const path = resolve(file)
+  const recordings = load(file, path, mode)
+  const secrets = new SecretStripper(options)
+  const finder = new RecordingFinder(recordings, match)
+  let wrapped = typeof model === "function" ? undefined : model
+  let calls = recordings.reduce((most, { call }) => Math.max(most, call + 1), 0)
+
+  const ask = (call: LanguageModelV3CallOptions): Asked => ({
+    ...calledBy(call),
+    ...(typeof model === "function" ? {} : { model: modelName(model) }),
+    request: recordedRequest(call, secrets),
+  })
+
+  /** The recorded reply, or undefined when the model is to be asked. */
+  const recorded = (asked: Asked): ReplayedReply | undefined => {
+    if (mode === "record") return undefined
+    const found = finder.find(asked)
+    if ("recording" in found) return replayed(found.recording.reply, `cassette:${basename(file)}`)
+    if (mode === "auto" && found.atEnd) return undefined
+    throw miss(file, asked, found.why, match)
+  }
+
+  const keep = (from: Model, number: number, asked: Asked, reply: RecordedReply): void => {
+    const { agent, ordinal, request } = asked
+    const caller = { agent, ...(ordinal === undefined ? {} : { ordinal }) }
+    const recording: Recording = { call: number, ...caller, model: modelName(from), request, reply }
+    addRecording(path, recording)
+    finder.add(recording, asked)
+  }
+
+  /** Asks the model. Its failure is recorded, unless the caller stopped it or it is an error of ours. */
+  const asking = async <T>(
+    call: LanguageModelV3CallOptions,
+    asked: Asked,
+    make: (from: Model, keepReply: (reply: RecordedReply) => void) => PromiseLike<T>,
+  ): Promise<T> => {
+    const number = calls++
+    wrapped ??= await (model as () => Model | Promise<Model>)()
+    const from = wrapped
+    try {
+      return await make(from, (reply) => keep(from, number, asked, reply))
+    } catch (error) {
+      if (!call.abortSignal?.aborted && !isSuperstepError(error)) {
+        keep(from, number, asked, { error: recordedError(error, secrets) })
+      }
+      throw error
+    }
+  }
+
+  return {
+    ...ADAPTING,
+    specificationVersion: "v3",
+    get provider() {
+      return wrapped?.provider ?? recordings[0]?.model.split("/", 1)[0] ?? "cassette"
+    },
+    get modelId() {
+      const recordedName = recordings[0]?.model
+      return wrapped?.modelId ?? recordedName?.slice(recordedName.indexOf("/") + 1) ?? basename(file)
+    },
+    get supportedUrls() {
+      return wrapped?.supportedUrls ?? {}
+    },
+    async doGenerate(call) {
+      call.abortSignal?.throwIfAborted()
+      const asked = ask(call)
+      const reply = recorded(asked)
+      if (reply === undefined) {
+        return asking(call, asked, async (from, keepReply) => {
+          const result = await from.doGenerate(wireCall(from, call))
+          keepReply(recordedResult(result, secrets))
+          return result
+        })
+      }
+      return reply.whole()
+    },
+    async doStream(call) {
+      call.abortSignal?.throwIfAborted()
+      const asked = ask(call)
+      const reply = recorded(asked)
+      if (reply !== undefined) {
+        return { stream: streamOf(reply.parts, { signal: call.abortSignal, broken: reply.broken }) }
+      }
+      return asking(call, asked, async (from, keepReply) => {
+        const streamed = await from.doStream(wireCall(from, call))
+        const parts: LanguageModelV3StreamPart[] = []
+        const onEnd = (broken?: unknown) => {
+          if (!call.abortSignal?.aborted) keepReply(recordedStream(parts, broken, secrets))
+        }
+        const onCancel = () => {
+          // A reader that leaves after the finish or an error has read it all.
+          if (parts.some(({ type }) => type === "finish" || type === "error")) onEnd()
+        }
+        const stream = tapped(streamed.stream, (part) => parts.push(part), { onEnd, onCancel })
+        return { ...streamed, stream }
+      })
+    },
+  }
+}
+
+function load(file: string, path: string, mode: CassetteOptions["mode"]): readonly Recording[] {
+  const recordings = mode === "record" ? undefined : readCassette(path)
+  if (recordings === undefined && mode === "replay") {
+    const text = `There is no cassette ${file}. Record it once with mode: "record".`
+    throw new SuperstepError("CASSETTE_MISSING", text, { retryable: false })
+  }
+  if (mode === "replay") return recordings ?? []
+  if (recordings === undefined) startCassette(path)
+  else repairCassette(path)
+  return recordings ?? []
+}
+
+function check(name: string, value: string, known: readonly string[]): void {
+  if (known.includes(value)) return
+  const message = `The ${name} of a cassette is ${known.join(", ")}, not ${JSON.stringify(value)}.`
+  throw new SuperstepError("CASSETTE_INVALID", message, { retryable: false })
+}
+
+function miss(file: string, { agent, ordinal }: Asked, why: string, match: CassetteMatch): SuperstepError {
+  const which = ordinal === undefined ? "" : ` for call ${ordinal + 1}`
+  const advice = match === "strict" ? ', or use match: "lenient"' : ""
+  const text = `The cassette ${file} has no reply${which} of ${callerName(agent)}. ${why} Record it again with mode: "record"${advice}.`
+  return new SuperstepError("CASSETTE_MISS", text, { retryable: false, fatal: true })
+}

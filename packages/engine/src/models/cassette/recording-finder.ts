@@ -1,0 +1,256 @@
+/**
+ * Which recording answers a request.
+ *
+ * Strict: the next one of the caller, and only if its request is the same. Each agent has its own order, because agents
+ * that work in parallel come in a different one every time.
+ * Lenient: the same request; else the same agent's call with the same ordinal, or one with the same last user message. Of
+ * those that fit as well, one that has not been used.
+ */
+
+import { createHash } from "node:crypto"
+import type { LanguageModelV3CallOptions } from "@ai-sdk/provider"
+import type { Json } from "../../core/index.ts"
+import { canonicalJson } from "../../core/internal.ts"
+import { clipped } from "../../text/index.ts"
+import { type Message, messageText, quotedExcerpt } from "../model.ts"
+import type { SecretStripper } from "../redact.ts"
+import { type CalledBy, ReplyCursor } from "../reply-cursor.ts"
+import type { RecordedReply } from "./cassette-reply.ts"
+
+export type CassetteMatch = "strict" | "lenient"
+
+export interface Recording {
+  /** In the order in which the calls were made; lines come in the order in which they ended. */
+  readonly call: number
+  readonly agent: string
+  readonly ordinal?: number | undefined
+  /** `provider/model`. */
+  readonly model: string
+  readonly request: RecordedRequest
+  readonly reply: RecordedReply
+}
+
+export interface Asked extends CalledBy {
+  /** `provider/model`, when it is known. */
+  readonly model?: string | undefined
+  readonly request: RecordedRequest
+}
+
+type Found =
+  | { readonly recording: Recording }
+  /** Nothing was recorded from here on. */
+  | { readonly atEnd: true; readonly why: string }
+  /** What was recorded is something else. */
+  | { readonly atEnd: false; readonly why: string }
+
+export class RecordingFinder {
+  readonly #recordings: Recording[]
+  readonly #match: CassetteMatch
+  readonly #cursors = new Map<string, ReplyCursor>()
+  readonly #used = new Set<Recording>()
+  readonly #calls = new Map<string, number>()
+
+  constructor(recordings: readonly Recording[], match: CassetteMatch) {
+    this.#recordings = [...recordings]
+    this.#match = match
+  }
+
+  find(asked: Asked): Found {
+    return this.#match === "strict" ? this.#next(asked) : this.#fitting(asked)
+  }
+
+  /** A call that has just been recorded: it is not to answer a later one. */
+  add(recording: Recording, asked: Asked): void {
+    this.#recordings.push(recording)
+    this.#used.add(recording)
+    this.#cursor(asked).advancePast(this.#of(asked).length - 1)
+  }
+
+  #of({ agent, model }: Asked): Recording[] {
+    return this.#recordings.filter(
+      (recording) => recording.agent === agent && (model === undefined || recording.model === model),
+    )
+  }
+
+  #cursor({ agent }: Asked): ReplyCursor {
+    const cursor = this.#cursors.get(agent) ?? new ReplyCursor()
+    this.#cursors.set(agent, cursor)
+    return cursor
+  }
+
+  #next(asked: Asked): Found {
+    const own = this.#of(asked)
+    const cursor = this.#cursor(asked)
+    const index = cursor.indexFor(asked.ordinal, (calls) => {
+      const found = own.findIndex(({ ordinal }) => ordinal !== undefined && ordinal >= calls)
+      return found < 0 ? own.length : found
+    })
+    const recording = own[index]
+    if (recording === undefined) return { atEnd: true, why: this.#nothingLike(asked, own) }
+    if (recording.request.hash !== asked.request.hash) {
+      const why = `Call ${index + 1} on it is another: ${difference(recording.request, asked.request)}.`
+      return { atEnd: false, why }
+    }
+    cursor.advancePast(index)
+    return { recording }
+  }
+
+  #fitting(asked: Asked): Found {
+    const { agent, model, request } = asked
+    const ordinal = asked.ordinal ?? this.#calls.get(agent) ?? 0
+    this.#calls.set(agent, (this.#calls.get(agent) ?? 0) + 1)
+    const said = lastUserMessage(request)
+    let best: { readonly recording: Recording; readonly score: number } | undefined
+    for (const recording of this.#recordings) {
+      if (model !== undefined && recording.model !== model) continue
+      const isSame = recording.request.hash === request.hash
+      const isTurn = recording.agent === agent && (recording.ordinal ?? recording.call) === ordinal
+      const isSaid = said !== undefined && lastUserMessage(recording.request) === said
+      if (!isSame && !isTurn && !isSaid) continue
+      const score =
+        (isSame ? 32 : 0) +
+        (isTurn ? 16 : 0) +
+        (isSaid ? 8 : 0) +
+        (recording.agent === agent ? 4 : 0) +
+        (this.#used.has(recording) ? 0 : 1)
+      // Of equally used ones the last: a call that was retried succeeded in the end.
+      const isBetter = best === undefined || score > best.score || (score === best.score && score % 2 === 0)
+      if (isBetter) best = { recording, score }
+    }
+    if (best === undefined) return { atEnd: true, why: this.#nothingLike(asked, this.#of(asked)) }
+    this.#used.add(best.recording)
+    return { recording: best.recording }
+  }
+
+  #nothingLike(asked: Asked, own: readonly Recording[]): string {
+    const nearest = nearestTo(asked.request, own.length > 0 ? own : this.#recordings)
+    const has = `It has ${own.length} of ${this.#recordings.length} calls by this caller`
+    if (nearest === undefined) return `${has}.`
+    return `${has}; against the nearest, ${difference(nearest.request, asked.request)}.`
+  }
+}
+
+/** The one that shares the most messages with a request. */
+function nearestTo(request: RecordedRequest, recordings: readonly Recording[]): Recording | undefined {
+  const hashes = new Set(request.messages.map(({ hash }) => hash))
+  let nearest: Recording | undefined
+  let most = -1
+  for (const recording of recordings) {
+    const { messages } = recording.request
+    const shared = messages.filter(({ hash }) => hashes.has(hash)).length
+    const closeness = shared - Math.abs(messages.length - request.messages.length) / 1_000
+    if (closeness > most) {
+      nearest = recording
+      most = closeness
+    }
+  }
+  return nearest
+}
+
+/** A hash to recognize the request by, and enough of it to show what has changed. */
+export interface RecordedRequest {
+  readonly hash: string
+  readonly messages: readonly RecordedMessage[]
+  /** Hash by name. */
+  readonly tools: Readonly<Record<string, string>>
+  /** Everything else that was asked for. */
+  readonly settings: Readonly<Record<string, Json>>
+}
+
+interface RecordedMessage {
+  readonly role: string
+  readonly hash: string
+  /** The beginning, and more of the last ones: every request has all the messages before it in it. */
+  readonly text: string
+}
+
+const LAST = 3
+const MAX_LENGTH = 1_000
+const MAX_BEFORE_LENGTH = 80
+
+/** Without what differs between machines: headers, signals, the caller. */
+export function recordedRequest(
+  options: LanguageModelV3CallOptions,
+  secrets: SecretStripper,
+): RecordedRequest {
+  const { prompt, tools = [], headers: _, abortSignal: _signal, includeRawChunks: _raw, ...rest } = options
+  const { superstep: _caller, ...providerOptions } = rest.providerOptions ?? {}
+  const messages = prompt.map((message, index) => {
+    const clean = secrets.json(message, hashBytes)
+    // Still a message, but for its secrets; what several parts say together is looked at once more.
+    const text = secrets.text(messageText(clean as unknown as Message))
+    const most = index >= prompt.length - LAST ? MAX_LENGTH : MAX_BEFORE_LENGTH
+    const hash = short(clean)
+    return { role: message.role, hash, text: clipped(text, most) }
+  })
+  const settings = secrets.json({ ...rest, providerOptions }, hashBytes) as Record<string, Json>
+  if (Object.keys(providerOptions).length === 0) delete settings.providerOptions
+  const { responseFormat } = settings as { responseFormat?: { readonly schema?: Json } }
+  if (responseFormat?.schema !== undefined) {
+    settings.responseFormat = { ...responseFormat, schema: short(responseFormat.schema) }
+  }
+  const request = {
+    messages,
+    tools: Object.fromEntries(tools.map((tool) => [tool.name, short(secrets.json(tool, hashBytes))])),
+    settings,
+  }
+  const identity = { ...request, messages: messages.map(({ role, hash }) => [role, hash]) }
+  return { hash: sha256(canonical(identity)).slice(0, 32), ...request }
+}
+
+function lastUserMessage({ messages }: RecordedRequest): string | undefined {
+  return messages.findLast(({ role }) => role === "user")?.hash
+}
+
+/** What has changed between two requests, in words; of their messages, the first difference. */
+function difference(then: RecordedRequest, now: RecordedRequest): string {
+  const found: string[] = []
+  const length = Math.max(then.messages.length, now.messages.length)
+  for (let index = 0; index < length && found.length === 0; index++) {
+    const [was, is] = [then.messages[index], now.messages[index]]
+    if (was?.hash === is?.hash && was?.role === is?.role) continue
+    const number = `message ${index + 1}`
+    if (was === undefined) found.push(`${number} is new: ${printed(is)}`)
+    else if (is === undefined) found.push(`${number} is gone: ${printed(was)}`)
+    else found.push(`${number} was ${printed(was, is)} and is ${printed(is, was)}`)
+  }
+  for (const name of new Set([...Object.keys(then.tools), ...Object.keys(now.tools)])) {
+    if (then.tools[name] === now.tools[name]) continue
+    const how =
+      then.tools[name] === undefined ? "is new" : now.tools[name] === undefined ? "is gone" : "has changed"
+    found.push(`tool "${name}" ${how}`)
+  }
+  for (const name of new Set([...Object.keys(then.settings), ...Object.keys(now.settings)])) {
+    const [was, is] = [canonical(then.settings[name]), canonical(now.settings[name])]
+    if (was !== is) found.push(`${name} was ${clipped(was, 120)} and is ${clipped(is, 120)}`)
+  }
+  return found.join("; ") || "nothing visible: the cassette may have been edited"
+}
+
+/** Starts shortly before the first character that differs. */
+function printed(message: RecordedMessage | undefined, other?: RecordedMessage): string {
+  if (message === undefined) return "nothing"
+  let same = 0
+  if (other !== undefined) {
+    while (same < message.text.length && message.text[same] === other.text[same]) same++
+  }
+  const from = same > 40 && same < message.text.length ? same - 20 : 0
+  return `${quotedExcerpt(`${from > 0 ? "…" : ""}${message.text.slice(from)}`, 120)} (${message.role})`
+}
+
+function short(value: Json): string {
+  return sha256(canonical(value)).slice(0, 12)
+}
+
+function sha256(text: string | Uint8Array): string {
+  return createHash("sha256").update(text).digest("hex")
+}
+
+/** An image is recognized by its hash, and not kept. */
+function hashBytes(bytes: Uint8Array): Json {
+  return { bytes: sha256(bytes) }
+}
+
+function canonical(value: Json | undefined): string {
+  return value === undefined ? "not set" : canonicalJson(value)
+}

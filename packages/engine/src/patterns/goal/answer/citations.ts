@@ -1,0 +1,34 @@
+/**
+ * An answer with verified citations.
+ *
+ * C1 it cites only evidence that its writer was shown; other numbers are taken out.
+ * C2 a list of sources that the model wrote is taken out: the sources are data of the run.
+ * C3 it has no image and no link. An address stays if the evidence has it, letter by letter.
+ */
+import { addressesIn, citedIn, ownWords } from "../../research/internal-markdown.ts"
+import type { Evidence } from "./evidence.ts"
+
+export interface Verified {
+  readonly text: string
+  /** Numbers of the evidence, in the order in which the text cites them. */
+  readonly cited: readonly number[]
+}
+
+/** Data in place of text is not changed: no viewer takes it for Markdown. */
+export function verifiedAnswer(answer: string, evidence: readonly Evidence[], isData = false): Verified {
+  const known = (number: number) => number >= 1 && number <= evidence.length
+  if (isData) return { text: answer, cited: citedIn(answer).filter(known) }
+  const citable = evidence.map(({ location, title = "" }) => ({ url: location, title }))
+  const addresses = knownAddresses(evidence)
+  const own = ownWords(answer, citable, (address) => addresses.has(address))
+  return { text: own === answer ? answer : own.trim(), cited: citedIn(own).filter(known) }
+}
+
+function knownAddresses(evidence: readonly Evidence[]): ReadonlySet<string> {
+  const values = evidence.flatMap(({ location, text = "", rows = [] }) => [
+    location,
+    text,
+    ...rows.flat().map((value) => (typeof value === "string" ? value : JSON.stringify(value))),
+  ])
+  return new Set(values.flatMap((value) => addressesIn(value).map(({ address }) => address)))
+}

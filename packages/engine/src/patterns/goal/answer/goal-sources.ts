@@ -1,0 +1,31 @@
+/** What an answer of the whole pipeline is based on, as data: its sources, the searches that were made, and who cites nothing. */
+import { append, type Channel, channel } from "../../../runtime/index.ts"
+import type { GoalRoute } from "../search/search-stages.ts"
+import type { Evidence } from "./evidence.ts"
+
+/** Evidence that an assistant was shown, under the number that the answer cites it by. */
+export interface GoalSource extends Evidence {
+  readonly number: number
+  /** The assistants whose answers cite it. */
+  readonly citedBy: readonly string[]
+}
+
+export interface GoalBasis {
+  readonly sources: readonly GoalSource[]
+  readonly routes: readonly GoalRoute[]
+  /** The assistants whose answers cite no source. */
+  readonly uncited: readonly string[]
+}
+
+export const sources: Channel<readonly GoalSource[], readonly GoalSource[], "sources"> = channel(
+  "sources",
+  append<GoalSource>(),
+)
+export const goalRoutes: Channel<readonly GoalRoute[], readonly GoalRoute[], "routes"> = channel(
+  "routes",
+  append<GoalRoute>(),
+)
+export const uncited: Channel<readonly string[], readonly string[], "uncited"> = channel(
+  "uncited",
+  append<string>(),
+)

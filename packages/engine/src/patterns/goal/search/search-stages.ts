@@ -1,0 +1,252 @@
+/**
+ * The searches of a lane. Each makes the next attempts of the plan, until one finds something or another stage is to continue.
+ * What was found, and what was tried, is in the lane's state.
+ */
+import { node } from "../../../builder/index.ts"
+import { append, type Context, channel, replace } from "../../../runtime/index.ts"
+import { isNoFailure, messageOf, reportIncomplete } from "../../failures.ts"
+import { agentStage } from "../../stage-node.ts"
+import type { Evidence } from "../answer/evidence.ts"
+import { type GoalConfig, type GoalSearch, isRetriever, type SqlSearch } from "../goal-config.ts"
+import type { SearchChoice } from "../triage.ts"
+import { type AskedAt, askDatabase, type SourceOutcome } from "./ask-database.ts"
+import { askGraph } from "./ask-graph.ts"
+import { csvDatabases, databaseFor } from "./find-database.ts"
+import { isOffline } from "./matching-rows.ts"
+import { type FoundPassages, mergeByRank, searchPassages } from "./search-passages.ts"
+import { type Attempt, type Candidate, type DatabaseName, type SearchStage, stageOf } from "./search-plan.ts"
+
+export interface LaneInput {
+  readonly goal: string
+  readonly target: string
+  readonly search: SearchChoice
+  /** Sources that may answer, the likeliest first. */
+  readonly candidates?: readonly Candidate[] | undefined
+  readonly askedAt?: AskedAt | undefined
+}
+
+/** Which search gave the evidence that comes first. */
+export type FoundBy = SearchStage | "nothing"
+
+/** A source that was searched, in the order of the attempts. */
+export interface GoalRoute {
+  /** The assistant that it was for. */
+  readonly target: string
+  readonly by: SearchStage
+  /** What was searched, by its name. */
+  readonly source?: string | undefined
+  readonly outcome: SourceOutcome["outcome"]
+  readonly reason?: string | undefined
+}
+
+/** Where the lane continues. */
+export interface Searched {
+  readonly to: SearchStage | "assistant"
+}
+
+export const asked = channel("asked", replace<LaneInput>({ goal: "", target: "", search: { by: "vector" } }))
+const plan = channel("plan", replace<readonly Attempt[]>([]))
+export const evidence = channel("evidence", replace<readonly Evidence[]>([]))
+export const foundBy = channel("foundBy", replace<FoundBy>("nothing"))
+export const routes = channel("routes", append<GoalRoute>())
+/** What the graph has, until the documents are searched too. */
+const inGraph = channel("inGraph", replace<readonly Evidence[]>([]))
+/** The ids of the databases that were asked. */
+const databasesAsked = channel("databasesAsked", replace<readonly string[]>([]))
+export const searchState = [asked, plan, evidence, foundBy, routes, inGraph, databasesAsked] as const
+
+/** Each costs a model call, or several. */
+const MAX_DATABASES = 4
+const RESULTS = 10
+
+/** Where the lane goes with what is left of the plan. */
+export function nextStage(
+  rest: readonly Attempt[],
+  search: SearchChoice,
+  config: GoalConfig,
+  ctx: Context,
+): Searched {
+  ctx.state.write(plan, rest)
+  return { to: stageOf(rest, search, config) ?? "assistant" }
+}
+
+function report(by: SearchStage, source: string | undefined, found: SourceOutcome, ctx: Context): void {
+  const { target } = ctx.state.get(asked)
+  const isFound = found.outcome === "found"
+  const reason = found.outcome === "found" ? undefined : found.reason
+  const name = source === undefined ? {} : { source }
+  const { outcome } = found
+  ctx.state.write(routes, [{ target, by, ...name, outcome, ...(reason !== undefined && { reason }) }])
+  ctx.emit("goal.searched", { target, by, isFound, ...name })
+  const text = isFound ? `The ${by} search answered.` : `The ${by} search has nothing.`
+  ctx.log("info", text, { target, by, ...name })
+}
+
+/** Asks the databases at the head of the plan that belong to this stage. */
+export function databaseStage(stage: "sql" | "csv", sql: SqlSearch, config: GoalConfig) {
+  return agentStage(stage, async (_: Searched, ctx): Promise<Searched> => {
+    const { goal, search, askedAt } = ctx.state.get(asked)
+    const ids = [...ctx.state.get(databasesAsked)]
+    const known = [...ctx.state.get(evidence)]
+    let rest = ctx.state.get(plan)
+    for (;;) {
+      rest = await resolved(stage, rest, ids, sql, ctx)
+      const [next, ...others] = rest
+      if (next?.kind !== "database" || stageOf(rest, search, config) !== stage) break
+      rest = others
+      const { database } = next
+      if (ids.length >= MAX_DATABASES) {
+        ctx.log("info", `"${database.name}" is not asked: ${MAX_DATABASES} others were.`, {
+          database: database.id,
+        })
+        continue
+      }
+      ids.push(database.id)
+      // Each under its own name, so that after a restart each finds its own records.
+      const found = await askDatabase(sql, database, goal, askedAt, ctx.scope(database.id))
+      reportDatabase(database, found, ctx)
+      report(stage, database.name, found, ctx)
+      if (found.outcome !== "found") continue
+      known.push(...found.evidence)
+      ctx.state.write(evidence, known)
+      ctx.state.write(foundBy, stage)
+      if (found.isDoubtful !== true) {
+        rest = []
+        break
+      }
+    }
+    ctx.state.write(databasesAsked, ids)
+    return nextStage(rest, search, config, ctx)
+  })
+}
+
+/** The plan with databases at its head, where this stage finds them itself. */
+async function resolved(
+  stage: "sql" | "csv",
+  attempts: readonly Attempt[],
+  ids: readonly string[],
+  sql: SqlSearch,
+  ctx: Context,
+): Promise<readonly Attempt[]> {
+  const { goal } = ctx.state.get(asked)
+  const [next, ...rest] = attempts
+  if (next?.kind === "best database" && stage === "sql") {
+    const database = await databaseFor(sql, goal, next.wanted, ctx)
+    if (database === null) report("sql", undefined, { outcome: "nothing", reason: "no database fits" }, ctx)
+    return withDatabases(database === null ? [] : [database], rest, ids)
+  }
+  if (next?.kind === "files" && stage === "csv") {
+    const files = await csvDatabases(sql, ctx)
+    if (files.length === 0)
+      report("csv", undefined, { outcome: "nothing", reason: "there are no files" }, ctx)
+    return withDatabases(files, rest, ids)
+  }
+  return attempts
+}
+
+/** Each database once. */
+function withDatabases(
+  databases: readonly DatabaseName[],
+  rest: readonly Attempt[],
+  ids: readonly string[],
+): readonly Attempt[] {
+  const isNew = (one: Attempt) =>
+    one.kind !== "database" || databases.every(({ id }) => id !== one.database.id)
+  const fresh = databases.filter(({ id }) => !ids.includes(id))
+  return [...fresh.map((database) => ({ kind: "database" as const, database })), ...rest.filter(isNew)]
+}
+
+function reportDatabase(
+  { id, name }: Pick<DatabaseName, "id" | "name">,
+  found: SourceOutcome,
+  ctx: Context,
+): void {
+  if (found.outcome !== "found") {
+    ctx.log("info", `"${name}" has nothing: ${found.reason}`, { database: id })
+    if (found.outcome === "failed") reportIncomplete(ctx, name, found.reason)
+    return
+  }
+  const [{ kind, rows = [], query = "" } = {} as Evidence] = found.evidence
+  ctx.log("info", `"${name}" answered with ${rows.length === 1 ? "a row" : `${rows.length} rows`}.`, {
+    database: id,
+    [kind === "graph" ? "cypher" : "sql"]: query,
+    rows: rows.length,
+  })
+}
+
+/** Searches the graph, and queries it. The documents are searched next, and the two are merged there. */
+export function graphStage(graph: GoalSearch, config: GoalConfig) {
+  return agentStage("graph", async (_: Searched, ctx): Promise<Searched> => {
+    const { search } = ctx.state.get(asked)
+    const hasNext = config.vector !== undefined || search.by === "sql" || ctx.state.get(plan).length > 1
+    const queried = await queriedGraph(graph, config, ctx)
+    const found = await passagesOf("graph", graph, hasNext || queried.length > 0, config, ctx)
+    ctx.state.write(inGraph, [...queried, ...found])
+    return { to: "vector" }
+  })
+}
+
+async function queriedGraph(
+  graph: GoalSearch,
+  { cypher: agent }: GoalConfig,
+  ctx: Context,
+): Promise<readonly Evidence[]> {
+  const queries = isRetriever(graph) ? graph.cypher : undefined
+  if (agent === undefined || queries === undefined || (await isOffline(agent))) return []
+  const { name } = graph
+  const found = await askGraph(name, queries, agent, ctx.state.get(asked), ctx.scope("cypher"))
+  reportDatabase({ id: name, name }, found, ctx)
+  report("graph", name, found, ctx)
+  return found.outcome === "found" ? found.evidence : []
+}
+
+/** Searches the documents, and merges what the graph has with it. */
+export function vectorStage(config: GoalConfig) {
+  return node("vector", async (_: Searched, ctx): Promise<Searched> => {
+    const { search } = ctx.state.get(asked)
+    const [, ...rest] = ctx.state.get(plan)
+    const { sql, vector, results = RESULTS } = config
+    const index = search.by === "sql" ? (sql?.vector ?? vector) : vector
+    const hasNext = search.by !== "vector" || rest.length > 0
+    const documents = index === undefined ? [] : await passagesOf("vector", index, hasNext, config, ctx)
+    const merged = mergeByRank([ctx.state.get(inGraph), documents]).slice(0, results)
+    const [first] = merged
+    if (first === undefined) return nextStage(rest, search, config, ctx)
+    ctx.state.write(evidence, [...ctx.state.get(evidence), ...merged])
+    ctx.state.write(foundBy, first.kind === "graph" ? "graph" : "vector")
+    return nextStage([], search, config, ctx)
+  })
+}
+
+/** Where something else is searched too, a failure counts as no results, and the answer reports it. */
+async function passagesOf(
+  stage: "graph" | "vector",
+  search: GoalSearch,
+  hasNext: boolean,
+  { results = RESULTS }: GoalConfig,
+  ctx: Context,
+): Promise<readonly Evidence[]> {
+  const { goal } = ctx.state.get(asked)
+  const [attempt] = ctx.state.get(plan)
+  const isChosen = stage === "vector" && attempt?.kind === "documents" && attempt.isChosen === true
+  let found: FoundPassages
+  try {
+    found = await searchPassages(stage, search, { goal, limit: results, isChosen }, ctx)
+  } catch (error) {
+    if (!hasNext || isNoFailure(error, ctx)) throw error
+    const reason = messageOf(error)
+    ctx.log("warn", reason)
+    reportIncomplete(ctx, stage === "graph" ? "graph" : "documents", reason)
+    report(stage, search.name, { outcome: "failed", reason }, ctx)
+    return []
+  }
+  report(stage, search.name, outcomeOf(found), ctx)
+  return found.evidence
+}
+
+function outcomeOf({ evidence: found, unrelated }: FoundPassages): SourceOutcome {
+  if (found.length > 0) return { outcome: "found", evidence: found }
+  if (unrelated === 0) return { outcome: "nothing", reason: "no passage fits" }
+  const what = unrelated === 1 ? "1 passage is" : `${unrelated} passages are`
+  return { outcome: "unrelated", reason: `${what} about something else` }
+}

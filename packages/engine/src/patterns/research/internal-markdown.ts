@@ -1,0 +1,4 @@
+/** What needs a parser of Markdown. Import it where it is used: most programs never load the parser. */
+export { addressesIn } from "./markdown/safe-markdown.ts"
+export { citedIn, mapCitations } from "./report/citations.ts"
+export { ownWords } from "./report/own-words.ts"

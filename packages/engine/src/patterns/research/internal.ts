@@ -1,0 +1,2 @@
+/** What other patterns use besides the public entry. */
+export { tagged } from "./research-prompts.ts"

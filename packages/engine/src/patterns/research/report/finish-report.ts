@@ -1,0 +1,113 @@
+/** From what the agents of a research wrote to its report. Loads a parser of Markdown, which nothing else needs. */
+import type { Incomplete } from "../../failures.ts"
+import { oneLine } from "../search-key.ts"
+import { citedIn, mapCitations } from "./citations.ts"
+import { nested, titleText, withTitle } from "./headings.ts"
+import { type Citable, ownWords } from "./own-words.ts"
+import { composeReport, type ResearchReport, type ResearchSource, SourceList } from "./report.ts"
+
+export { reportMarkdown } from "./report-markdown.ts"
+
+/** What one writer wrote, with its title as the first heading. */
+export function finishReport(parts: {
+  readonly question: string
+  readonly text: string
+  /** All of it. */
+  readonly evidence: readonly ResearchSource[]
+  /** Whether the writer was shown the evidence at this place. */
+  readonly isShown: (place: number) => boolean
+  readonly incomplete: readonly Incomplete[]
+}): ResearchReport {
+  const { question, text, evidence, isShown, incomplete } = parts
+  const citable = evidence.map((one, i) => (isShown(i) ? one : undefined))
+  const { title, body } = withTitle(ownWords(text, citable), (level) => level === 1)
+  return composeReport({
+    question,
+    ...(title !== undefined && { title: withoutCitations(title) }),
+    sections: [{ text: nested(body, 2) }],
+    evidence,
+    incomplete,
+  })
+}
+
+/** The draft of a section, or why there is none. */
+export interface DraftedSection {
+  readonly title: string
+  readonly draft?: SectionDraft | undefined
+  readonly reason?: string | undefined
+}
+
+export interface SectionDraft {
+  readonly text: string
+  /** By their number; null for one that the writer was not shown. */
+  readonly sources: readonly (ResearchSource | null)[]
+  /** Those that the writer was not shown. */
+  readonly others?: readonly ResearchSource[] | undefined
+}
+
+/** The sections in their order, with numbers of sources that are one list for all. */
+export interface JoinedSections {
+  readonly sections: readonly { readonly title: string; readonly text: string; readonly failed?: string }[]
+  readonly evidence: readonly ResearchSource[]
+  /** As the synthesizer reads them. */
+  readonly texts: readonly string[]
+}
+
+export function joinSections(drafted: readonly DraftedSection[]): JoinedSections {
+  const list = new SourceList()
+  const sections = drafted.map(({ title, draft, reason = "it gave no text" }) => {
+    if (draft === undefined) return failedSection(title, reason)
+    return { title: titleText(title), text: sectionText(title, draft, list) }
+  })
+  const texts = sections.map(({ title, text }) => `## ${title}\n\n${text}`)
+  // Behind those that are cited.
+  for (const { draft } of drafted) {
+    for (const source of [...(draft?.sources ?? []), ...(draft?.others ?? [])]) if (source) list.add(source)
+  }
+  return { sections, evidence: list.all, texts }
+}
+
+function sectionText(title: string, { text, sources }: SectionDraft, list: SourceList): string {
+  // A deeper heading belongs to the text, unless it repeats the title.
+  const isTitle = (level: number, words: string) => level === 1 || words.toLowerCase() === title.toLowerCase()
+  const { body } = withTitle(ownWords(text, sources), isTitle)
+  return mapCitations(nested(body, 3), (local) => {
+    const source = sources[local - 1]
+    return source ? list.add(source) : undefined
+  })
+}
+
+function failedSection(title: string, reason: string) {
+  const failed = oneLine(reason)
+  const text = `[Research failed: ${titleText(failed)}]`
+  return { title: titleText(title), text, failed }
+}
+
+/** The report of a deep research: what the synthesizer wrote, and the sections. */
+export function finishDeepReport(parts: {
+  readonly question: string
+  readonly title: string
+  readonly opening: string
+  readonly joined: JoinedSections
+  readonly incomplete: readonly Incomplete[]
+}): ResearchReport {
+  const { question, title, opening, joined, incomplete } = parts
+  const { sections, evidence, texts } = joined
+  // It saw no other numbers than those of the sections.
+  const seen = new Set(texts.flatMap(citedIn))
+  const citable: Citable = evidence.map((one, i) => (seen.has(i + 1) ? one : undefined))
+  const { body } = withTitle(ownWords(opening, citable), (level) => level === 1)
+  return composeReport({
+    question,
+    title: titleText(title),
+    summary: nested(body, 3),
+    sections,
+    evidence,
+    incomplete,
+  })
+}
+
+/** In its place: elsewhere its words could be other markup. */
+function withoutCitations(title: string): string {
+  return mapCitations(`# ${title}`, () => undefined).replace(/^#\s*/, "")
+}

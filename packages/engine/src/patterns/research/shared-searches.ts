@@ -1,0 +1,236 @@
+/**
+ * Searches that the sections of a deep research share. Sections have states of their own, so an identical search is found
+ * here: it runs once in a run, and whoever asks gets the same evidence.
+ *
+ * Q1 a search is known by its tool, its words and its page (`searchKey`). One that failed runs again for a section that it
+ *    failed for, and then for all of those.
+ * Q2 a result is on record, as a step of a section that waits for it, before anybody receives it. After a restart the
+ *    records of all sections are back before anything is searched; those of sections that are done are in the state.
+ * Q3 the end of a section does not end a search that another one waits for.
+ */
+import { type Channel, type Context, channel, merge } from "../../runtime/index.ts"
+import { untilAborted } from "../../tools/index.ts"
+import {
+  type MakeSearch,
+  recordedSearch,
+  runTool,
+  type Search,
+  searchFailed,
+  type TaskResult,
+} from "./run-tasks.ts"
+import { searchKey } from "./search-key.ts"
+
+/** By their keys: what the sections that are done have searched. */
+export const SEARCHES: Channel<Readonly<Record<string, TaskResult>>, Record<string, TaskResult>> = channel(
+  "searches",
+  merge<Record<string, TaskResult>>({}),
+)
+
+/** Characters of results that a section leaves to the others in the state. */
+const MAX_LEFT = 2_000_000
+
+interface Found {
+  readonly key: string
+  readonly result: TaskResult
+}
+
+/** One per workflow; sections of the same run of it are in one room. */
+export class SharedSearches {
+  readonly #rooms = new Map<string, Room>()
+  readonly #members = new Map<string, Member>()
+
+  /** Called at the beginning of a section's task, before anything is awaited. `room` is the same for all its sections. */
+  join(room: string, ctx: Context): Member {
+    const open = this.#rooms.get(room)
+    // A section that begins again is of a run that was stopped: what was not recorded there is not known here.
+    const joined = open === undefined || open.joined.has(ctx.idempotencyKey) ? new Room() : open
+    joined.joined.add(ctx.idempotencyKey)
+    this.#rooms.set(room, joined)
+    for (const [key, result] of Object.entries(ctx.state.get(SEARCHES))) joined.known.set(key, result)
+    const member = new Member(joined, ctx, () => {
+      if (this.#members.get(member.id) === member) this.#members.delete(member.id)
+      if (joined.members.size === 0 && this.#rooms.get(room) === joined) this.#rooms.delete(room)
+    })
+    this.#members.set(member.id, member)
+    return member
+  }
+
+  /** For the loop of a section, which knows the id of its member. */
+  searchOf(id: string | undefined): MakeSearch {
+    const member = id === undefined ? undefined : this.#members.get(id)
+    return member === undefined ? recordedSearch : (search, ctx) => member.search(search, ctx)
+  }
+}
+
+const ENDED = Symbol("ended")
+
+/** A section: it asks for searches, and records results. */
+class Member {
+  readonly id: string
+  readonly #room: Room
+  readonly #ctx: Context
+  readonly #onClose: () => void
+  readonly #recording: Promise<void>
+  readonly #queue: Found[] = []
+  readonly #left: Record<string, TaskResult> = {}
+  #size = 0
+  #isClosed = false
+  #wake: () => void = () => undefined
+  #caughtUp: () => void = () => undefined
+  /** Until the records of an earlier process are replayed. */
+  readonly ready: Promise<void>
+
+  constructor(room: Room, ctx: Context, onClose: () => void) {
+    this.id = ctx.idempotencyKey
+    this.#room = room
+    this.#ctx = ctx.scope("searches")
+    this.#onClose = onClose
+    this.ready = new Promise((resolve) => {
+      this.#caughtUp = resolve
+    })
+    room.members.add(this)
+    this.#recording = this.#record()
+  }
+
+  async search({ tool, task, failures, signal }: Search, ctx: Context): Promise<TaskResult> {
+    const key = `${failures} ${searchKey(task)}`
+    try {
+      return await this.#room.search(key, this, signal, (own) =>
+        runTool(tool, task, { signal: own, clock: ctx.clock }, own),
+      )
+    } catch (error) {
+      if (ctx.signal.aborted) throw error
+      return searchFailed(tool, error)
+    }
+  }
+
+  /** Whether it will record the result. */
+  take(found: Found): boolean {
+    if (this.#isClosed) return false
+    this.#queue.push(found)
+    this.#wake()
+    return true
+  }
+
+  /** One record after the other, in an order that a replay repeats. */
+  async #record(): Promise<void> {
+    try {
+      for (;;) {
+        const usage = () => ({ toolCalls: 1 })
+        const { key, result } = await this.#ctx.step("search", () => this.#next(), { usage })
+        this.#size += key.length + result.output.length
+        for (const { text, title } of result.evidence) this.#size += text.length + title.length
+        if (this.#size <= MAX_LEFT) this.#left[key] = result
+        this.#room.publish(key, result)
+      }
+    } catch (error) {
+      this.#close()
+      if (error !== ENDED) this.#room.fail(error)
+    } finally {
+      this.#caughtUp()
+    }
+  }
+
+  /** Asked for when no record is left to be replayed. */
+  async #next(): Promise<Found> {
+    this.#caughtUp()
+    for (;;) {
+      const found = this.#queue.shift()
+      if (found !== undefined) return found
+      if (this.#isClosed) throw ENDED
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+  }
+
+  #close(): void {
+    this.#isClosed = true
+    this.#room.members.delete(this)
+    this.#wake()
+  }
+
+  /** What it leaves to the sections that begin later. */
+  async leave(): Promise<Record<string, TaskResult>> {
+    this.#close()
+    await this.#recording
+    this.#onClose()
+    return this.#left
+  }
+}
+
+interface UnderWay {
+  readonly stop: AbortController
+  readonly result: Promise<TaskResult>
+  readonly settle: (result: TaskResult) => void
+  readonly fail: (error: unknown) => void
+  /** One entry for each that waits. */
+  readonly waiting: Set<{ readonly member: Member }>
+}
+
+class Room {
+  /** Ids of all members, also of those that have left. */
+  readonly joined = new Set<string>()
+  readonly members = new Set<Member>()
+  readonly known = new Map<string, TaskResult>()
+  readonly #underWay = new Map<string, UnderWay>()
+
+  async search(
+    key: string,
+    member: Member,
+    signal: AbortSignal,
+    run: (signal: AbortSignal) => Promise<TaskResult>,
+  ): Promise<TaskResult> {
+    await untilAborted(Promise.all([...this.members].map(({ ready }) => ready)), signal)
+    const known = this.known.get(key)
+    if (known !== undefined) return known
+    const search = this.#underWay.get(key) ?? this.#start(key, run)
+    const waiter = { member }
+    search.waiting.add(waiter)
+    try {
+      return await untilAborted(search.result, signal)
+    } finally {
+      search.waiting.delete(waiter)
+      if (search.waiting.size === 0) this.#abandon(key, search)
+    }
+  }
+
+  #start(key: string, run: (signal: AbortSignal) => Promise<TaskResult>): UnderWay {
+    const { promise, resolve, reject } = withResolvers<TaskResult>()
+    const waiting: UnderWay["waiting"] = new Set()
+    const search = { stop: new AbortController(), result: promise, settle: resolve, fail: reject, waiting }
+    this.#underWay.set(key, search)
+    run(search.stop.signal).then((result) => {
+      // Whoever waits for it records it; if nobody does, nobody needs it.
+      for (const { member } of search.waiting) if (member.take({ key, result })) return
+      this.#abandon(key, search)
+    }, reject)
+    return search
+  }
+
+  #abandon(key: string, search: UnderWay): void {
+    if (this.#underWay.get(key) === search) this.#underWay.delete(key)
+    search.stop.abort()
+  }
+
+  publish(key: string, result: TaskResult): void {
+    this.known.set(key, result)
+    this.#underWay.get(key)?.settle(result)
+    this.#underWay.delete(key)
+  }
+
+  fail(error: unknown): void {
+    for (const { fail } of this.#underWay.values()) fail(error)
+    this.#underWay.clear()
+  }
+}
+
+function withResolvers<T>() {
+  let [resolve, reject]: [(value: T) => void, (error: unknown) => void] = [() => undefined, () => undefined]
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes
+    reject = no
+  })
+  promise.catch(() => undefined)
+  return { promise, resolve, reject }
+}

@@ -1,0 +1,136 @@
+/**
+ * Write-ahead: entries become durable in order, and what follows from an entry is released after it (M2).
+ * Entries that come while a write is under way go together in the next one. Without a store, or with one that
+ * answers at once, nothing is ever queued.
+ */
+import type { Entry } from "../../core/index.ts"
+import { fromUser, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
+import type { JournalRecord, Store } from "../ports/store.ts"
+import type { Lease, RunChange } from "../ports/stored.ts"
+import type { RunRow } from "./run-row.ts"
+
+export class Journal<Held> {
+  readonly #store: Store | undefined
+  #lease: Lease | undefined
+  readonly #row: RunRow | undefined
+  readonly #release: (held: Held) => void
+  readonly #onLost: (error: unknown, dropped: readonly Held[]) => void
+  #seq = 0
+  #pending: JournalRecord[] = []
+  #held: Held[] = []
+  /** What the write under way releases. */
+  #inFlight: Held[] = []
+  #writing = false
+  #grouping = false
+  #lost = false
+
+  constructor(
+    store: Store | undefined,
+    row: RunRow | undefined,
+    release: (held: Held) => void,
+    onLost: (error: unknown, dropped: readonly Held[]) => void,
+  ) {
+    this.#store = store
+    this.#row = row
+    this.#release = release
+    this.#onLost = onLost
+  }
+
+  /** Writes under the lease, after the record with this number. */
+  open(lease: Lease, seq: number): void {
+    this.#lease = lease
+    this.#seq = seq
+  }
+
+  /** The number of the last entry that was written, durable or not. */
+  get seq(): number {
+    return this.#seq
+  }
+
+  /** Takes and releases nothing more. */
+  close(): void {
+    this.#lost = true
+    this.#held = []
+    this.#inFlight = []
+  }
+
+  get isIdle(): boolean {
+    return !this.#writing && this.#pending.length === 0
+  }
+
+  /** Stores an entry, and releases what is held back for it once it is durable. */
+  write(frame: string, entry: Entry, events: number, held: Held): void {
+    if (this.#store === undefined) return this.#release(held)
+    if (this.#lost) return
+    this.#pending.push({ seq: ++this.#seq, frame, entry, events })
+    this.#held.push(held)
+    if (!this.#writing && !this.#grouping) this.#flush(this.#store)
+  }
+
+  /** What is written meanwhile becomes durable together, or not at all. */
+  group(write: () => void): void {
+    if (this.#grouping) return write()
+    this.#grouping = true
+    try {
+      write()
+    } finally {
+      this.#grouping = false
+    }
+    if (!this.#writing && this.#store !== undefined) this.#flush(this.#store)
+  }
+
+  /** Releases it once everything written so far is durable. */
+  afterwards(held: Held): void {
+    if (this.#lost) return
+    if (this.isIdle) this.#release(held)
+    else if (this.#pending.length === 0) this.#inFlight.push(held)
+    else this.#held.push(held)
+  }
+
+  #flush(store: Store): void {
+    while (this.#pending.length > 0 && !this.#lost && !this.#writing) {
+      const records = this.#pending
+      this.#inFlight = this.#held
+      this.#pending = []
+      this.#held = []
+      let written: MaybePromise<unknown>
+      let change: RunChange | undefined
+      this.#writing = true
+      try {
+        const before = (records[0] as JournalRecord).seq - 1
+        change = this.#row?.take()
+        written = fromUser<unknown>(store.append(this.#lease as Lease, before, records, change))
+      } catch (error) {
+        return this.#lose(error)
+      }
+      if (isPromise(written)) {
+        written.then(
+          () => {
+            this.#wrote(change)
+            if (!this.#writing) this.#flush(store)
+          },
+          (error) => this.#lose(error),
+        )
+        return
+      }
+      this.#wrote(change)
+    }
+  }
+
+  #wrote(change: RunChange | undefined): void {
+    if (change !== undefined) this.#row?.wrote(change)
+    const held = this.#inFlight
+    this.#inFlight = []
+    this.#writing = false
+    for (const one of held) this.#release(one)
+  }
+
+  /** The store took no more: nothing that followed may happen. */
+  #lose(error: unknown): void {
+    this.#lost = true
+    const dropped = [...this.#inFlight, ...this.#held]
+    this.#held = []
+    this.#inFlight = []
+    this.#onLost(error, dropped)
+  }
+}

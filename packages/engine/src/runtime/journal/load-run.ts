@@ -1,0 +1,214 @@
+/**
+ * A run read back from its store, from the latest snapshot and what was journaled after it; and when such snapshots are
+ * saved: every so many entries, if at least twice the state was journaled since the last one. So all snapshots together
+ * are a fraction of the journal, and a state that only grows, which is as quick to read from its journal, costs none.
+ */
+import {
+  type Graph,
+  graphData,
+  type Json,
+  Machine,
+  type MachineSnapshot,
+  type RequestId,
+  type RunId,
+  SuperstepError,
+} from "../../core/index.ts"
+import { freezeData } from "../../core/internal.ts"
+import { outerId } from "../ports/events.ts"
+import { isPromise } from "../ports/maybe-promise.ts"
+import type { JournalRecord, Snapshot, Store } from "../ports/store.ts"
+import type { Lease } from "../ports/stored.ts"
+import { childKey, type FrameStart, GraphCache, JournalFold, prepareRecord } from "./journal-fold.ts"
+
+export interface LoadedFrame {
+  readonly started: FrameStart
+  readonly machine: Machine
+}
+
+export interface LoadedRun {
+  readonly runId: RunId
+  readonly seq: number
+  /** After which record it was saved last; 0: never. */
+  readonly savedSeq: number
+  /** When its last entry was made. */
+  readonly at: number
+  readonly events: number
+  /** The run itself, under the empty key, and the sub-workflows that it waits for. */
+  readonly frames: ReadonlyMap<string, LoadedFrame>
+  /** Answered requests of sub-workflows that are over. */
+  readonly answered: readonly RequestId[]
+}
+
+/** A run at one place in its journal, as the store keeps it. */
+export interface RunSnapshot {
+  readonly version: 1
+  readonly at: number
+  readonly events: number
+  readonly frames: readonly SavedFrame[]
+  readonly answered: readonly RequestId[]
+}
+
+interface SavedFrame {
+  readonly key: string
+  readonly graph: string
+  readonly started: FrameStart
+  readonly machine: MachineSnapshot
+}
+
+/** The run with these frames, after its last record. */
+export function snapshotOf(
+  at: number,
+  events: number,
+  frames: readonly (readonly [string, LoadedFrame])[],
+  answered: readonly RequestId[],
+): RunSnapshot {
+  const saved = frames.map(([key, { started, machine }]) => {
+    return { key, graph: graphData(machine.graph).hash, started, machine: machine.snapshot() }
+  })
+  return { version: 1, at, events, frames: saved, answered }
+}
+
+/** Graphs that are at hand need not be read. Undefined for a run that the store does not know. */
+export async function loadRun(store: Store, runId: RunId, known?: Graph): Promise<LoadedRun | undefined> {
+  const saved = await store.snapshot(runId)
+  return fold(store, runId, saved, await store.read(runId, saved?.seq ?? 0), known)
+}
+
+/** The run as it was after these records of it, the first one included. */
+export function foldRecords(
+  store: Pick<Store, "graph" | "thread">,
+  runId: RunId,
+  records: readonly JournalRecord[],
+): Promise<LoadedRun | undefined> {
+  return fold(store, runId, undefined, records, undefined)
+}
+
+async function fold(
+  store: Pick<Store, "graph" | "thread">,
+  runId: RunId,
+  saved: Snapshot | undefined,
+  records: readonly JournalRecord[],
+  known: Graph | undefined,
+): Promise<LoadedRun | undefined> {
+  const last = records.at(-1)
+  if (last === undefined && saved === undefined) return undefined
+  const graphs = new GraphCache(store, known)
+  const journal = new JournalFold(runId, graphs, false)
+  const snapshot = saved === undefined ? undefined : freezeData(checkVersion(runId, saved.data))
+  const answered = new Set(snapshot?.answered)
+  for (const { key, graph, started, machine } of snapshot?.frames ?? []) {
+    const restored = Machine.restore(await graphs.get(graph), machine)
+    journal.restore(key, started, restored)
+    if (key !== "") for (const id of restored.answered()) answered.add(outerId(key, id))
+  }
+  for (const record of records) {
+    const prepared = prepareRecord(store, graphs, record)
+    const { frame: key, entry } = record
+    journal.add(isPromise(prepared) ? await prepared : prepared)
+    if (entry.type === "request.answered" && key !== "") answered.add(outerId(key, entry.request))
+  }
+  return {
+    runId,
+    seq: last?.seq ?? saved?.seq ?? 0,
+    savedSeq: saved?.seq ?? 0,
+    at: last?.entry.at ?? snapshot?.at ?? 0,
+    events: last?.events ?? snapshot?.events ?? 0,
+    frames: waitedFor(journal.frames),
+    answered: [...answered],
+  }
+}
+
+/** The run, and those below it whose callers still wait for them. */
+export function waitedFor<F extends Pick<LoadedFrame, "machine">>(
+  frames: ReadonlyMap<string, F>,
+): Map<string, F> {
+  const live = new Map<string, F>()
+  const add = (key: string) => {
+    const frame = frames.get(key)
+    if (frame === undefined) return
+    live.set(key, frame)
+    for (const { id, attempt, waits } of frame.machine.tasks()) {
+      for (const [wait, { kind }] of waits ?? []) if (kind === "call") add(childKey(key, id, attempt, wait))
+    }
+  }
+  add("")
+  return live
+}
+
+function checkVersion(runId: RunId, data: Json): RunSnapshot {
+  const snapshot = data as unknown as RunSnapshot
+  if (snapshot.version === 1) return snapshot
+  const text = `The snapshot of run "${runId}" has version ${snapshot.version}; this library reads version 1. Use a newer library.`
+  throw new SuperstepError("SNAPSHOT_VERSION", text)
+}
+
+/** Entries between snapshots, at the least. */
+const EVERY = 250
+/** How often over its own size must have been journaled: to read it back must be less than to read that. */
+const SHARE = 2
+
+const intervals = new WeakMap<Store, number>()
+
+/** For tests of recovery: the runs of this store are saved every so many entries, whatever that costs. */
+export function saveEvery(store: Store, entries: number): void {
+  intervals.set(store, entries)
+}
+
+export class Snapshots {
+  readonly #store: Store
+  readonly #every: number
+  readonly #share: number
+  /** The last one: after which record, and how large the journal was then, as far as that is known. */
+  #last = { seq: 0, journal: 0 }
+  #next: number
+  #saving = false
+
+  constructor(store: Store) {
+    const interval = intervals.get(store)
+    this.#store = store
+    this.#every = interval ?? EVERY
+    this.#share = interval === undefined ? SHARE : 0
+    this.#next = this.#every
+  }
+
+  /** The run was saved after this record; 0: never. */
+  resumeFrom(seq: number): void {
+    this.#last = { seq, journal: 0 }
+    this.#next = seq + this.#every
+  }
+
+  isDue(seq: number): boolean {
+    return seq >= this.#next && !this.#saving
+  }
+
+  /** Saves the state after the record `seq`, once that is durable, if it pays. What fails is tried again later. */
+  save(lease: Lease, seq: number, snapshot: RunSnapshot, afterDurable: (then: () => void) => void): void {
+    this.#saving = true
+    this.#next = seq + this.#every
+    afterDurable(() => {
+      this.#write(lease, seq, snapshot)
+        .catch(() => undefined)
+        .finally(() => {
+          this.#saving = false
+        })
+    })
+  }
+
+  async #write(lease: Lease, seq: number, snapshot: RunSnapshot): Promise<void> {
+    const size = JSON.stringify(snapshot).length * this.#share
+    const run = size === 0 ? undefined : await this.#store.run(lease.runId)
+    const grown = (run?.bytes ?? 0) - this.#last.journal
+    const { seq: before } = this.#last
+    const perRecord = grown / Math.max(seq - before, 1)
+    if (size > grown) return this.#wait(seq, before, size, perRecord)
+    const { journal } = await this.#store.saveSnapshot(lease, { seq, data: snapshot as unknown as Json })
+    this.#last = { seq, journal }
+    this.#wait(seq, seq, size, perRecord)
+  }
+
+  /** Until the journal since `from` has grown by so much, going by what a record adds. */
+  #wait(seq: number, from: number, size: number, perRecord: number): void {
+    const needed = perRecord > 0 ? Math.ceil(size / perRecord) : 0
+    this.#next = Math.max(seq + this.#every, from + needed)
+  }
+}

@@ -1,0 +1,119 @@
+/** The events of a run once more, from its journal: for those who join late or come back. */
+import { type Entry, type Graph, graphData, type RunId, SuperstepError } from "../../core/index.ts"
+import { freezeData } from "../../core/internal.ts"
+import { type RunEvent, withOuterIds } from "../ports/events.ts"
+import { isPromise } from "../ports/maybe-promise.ts"
+import type { JournalRecord, Store } from "../ports/store.ts"
+import { GraphCache, JournalFold, prepareRecord } from "./journal-fold.ts"
+
+/** Events numbered above `after`. The store has the graphs; `known` need not be read. */
+export function replayEvents(
+  store: Pick<Store, "graph" | "thread">,
+  records: readonly JournalRecord[],
+  after: number,
+  known?: Graph,
+): Promise<RunEvent[]> {
+  return new EventReplay(store, known).add(records, after)
+}
+
+/** The same of a journal that grows: each record is folded once. */
+export class EventReplay {
+  readonly #store: Pick<Store, "graph" | "thread">
+  readonly #graphs: GraphCache
+  #journal: JournalFold | undefined
+  #runId: RunId | undefined
+  #seq = 0
+
+  constructor(store: Pick<Store, "graph" | "thread">, known?: Graph) {
+    this.#store = store
+    this.#graphs = new GraphCache(store, known)
+  }
+
+  /** The number of the last event of the records so far. */
+  get seq(): number {
+    return this.#seq
+  }
+
+  /** How many frames it holds: the run, and the sub-workflows that are still called. */
+  get frameCount(): number {
+    return this.#journal?.frames.size ?? 0
+  }
+
+  /** Of the records that follow on those before; the first time, from the first record on. */
+  async add(records: readonly JournalRecord[], after: number): Promise<RunEvent[]> {
+    const events: RunEvent[] = []
+    this.#runId ??= runIdOf(records)
+    this.#journal ??= new JournalFold(this.#runId, this.#graphs, true)
+    const runId = this.#runId
+    for (const record of records) {
+      const prepared = prepareRecord(this.#store, this.#graphs, record)
+      const { frame, effects } = this.#journal.add(isPromise(prepared) ? await prepared : prepared)
+      const { key, path } = frame
+      for (const effect of effects) {
+        if (effect.type !== "emit" || ++this.#seq <= after) continue
+        const { at } = record.entry
+        const event = { runId, seq: this.#seq, at, path, ...withOuterIds(key, effect.event) }
+        events.push(freezeData(event))
+      }
+      this.#seq = record.events
+    }
+    return events
+  }
+}
+
+/** A fork's past has the fork's own id. */
+function runIdOf(records: readonly JournalRecord[]): RunId {
+  for (let i = records.length - 1; i >= 0; i--) {
+    const { entry } = records[i] as JournalRecord
+    if (entry.type === "run.forked" || (entry.type === "run.started" && i === 0)) return entry.runId
+  }
+  return ""
+}
+
+const MAX_RECORDS = 1_000
+
+/**
+ * The first records of a run without a store: whoever iterates it a little later gets every event from the first. They
+ * cost memory, so a run that is awaited and not iterated drops them.
+ */
+export class EarlyRecords {
+  #records: JournalRecord[] | undefined = []
+  readonly #graphs: Graph[] = []
+  #isRead = false
+  #isAwaited = false
+
+  add(frame: string, entry: Entry, events: number): void {
+    if (this.#records === undefined) return
+    // Code that awaits the run and then iterates it, in one go, has begun to read before the next record comes.
+    const isUnwanted = this.#isAwaited && !this.#isRead
+    if (isUnwanted || this.#records.length === MAX_RECORDS) this.#records = undefined
+    else this.#records.push({ seq: this.#records.length + 1, frame, entry, events })
+  }
+
+  /** A frame of the run has this graph. */
+  addGraph(graph: Graph): void {
+    if (this.#records !== undefined && !this.#graphs.includes(graph)) this.#graphs.push(graph)
+  }
+
+  /** Somebody awaits the run. */
+  await(): void {
+    this.#isAwaited = true
+  }
+
+  /** Somebody iterates the run. */
+  read(): void {
+    this.#isRead = true
+  }
+
+  async events(runId: string): Promise<RunEvent[]> {
+    if (this.#records === undefined) throw eventsGone(runId)
+    const graphs = new Map(this.#graphs.map(graphData).map(({ hash, data }) => [hash, data]))
+    const store = { graph: (hash: string) => graphs.get(hash), thread: () => ({ version: 0, state: {} }) }
+    return await new EventReplay(store).add([...this.#records], 0)
+  }
+}
+
+function eventsGone(runId: string): SuperstepError {
+  const text = `Run ${runId} keeps no journal, and its first events are gone: it was awaited before it was iterated, or has made more than ${MAX_RECORDS} records since. Iterate it first, start it with stream(), or with a store.`
+  return new SuperstepError("NO_STORE", text, { run: runId })
+}

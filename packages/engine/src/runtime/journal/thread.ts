@@ -1,0 +1,68 @@
+/**
+ * Threads: state that lasts from run to run. A run of a thread starts with what the thread has in the workflow's persistent
+ * channels, and adds to it when it completes, in the write that ends it. Until then no other run may have the thread.
+ */
+import { type Graph, type Json, type Machine, SuperstepError, writeProblem } from "../../core/index.ts"
+import { canonicalJson, freezeData } from "../../core/internal.ts"
+import type { ThreadWrite } from "../ports/stored.ts"
+
+/** A thread as a run found it. */
+export interface ThreadAtStart {
+  readonly id: string
+  readonly version: number
+  readonly state: { readonly [key: string]: Json }
+}
+
+export function checkThread(
+  graph: Graph,
+  thread: string,
+  state: { readonly [key: string]: unknown } = {},
+): void {
+  const lasting = lastingKeys(graph)
+  if (lasting.length === 0) {
+    const text = `Workflow "${graph.name}" has no persistent channel, so thread "${thread}" would keep nothing. Declare one with channel(key, kind, { persist: true }).`
+    throw new SuperstepError("OPTION_INVALID", text)
+  }
+  const both = lasting.find((key) => state[key] !== undefined)
+  if (both === undefined) return
+  const text = `Bad run option: state.${both} comes from thread "${thread}"; it cannot be given as well.`
+  throw new SuperstepError("OPTION_INVALID", text)
+}
+
+/** Of what a thread holds, what this workflow's channels take. */
+export function lastingState(graph: Graph, state: ThreadAtStart["state"]): { [key: string]: Json } {
+  const known = lastingKeys(graph).filter((key) => state[key] !== undefined)
+  return Object.fromEntries(known.map((key) => [key, freezeData(state[key] as Json)]))
+}
+
+/** Another workflow, or another version, may have left what this one's channels do not take. */
+export function checkThreadState(graph: Graph, { id, state }: ThreadAtStart): void {
+  for (const [key, value] of Object.entries(lastingState(graph, state))) {
+    const problem = writeProblem(graph.channels.get(key)?.reducer ?? "replace", value)
+    if (problem === undefined) continue
+    const text = `Thread "${id}" has under "${key}" what the channel of workflow "${graph.name}" does not take: ${problem}.`
+    throw new SuperstepError("OPTION_INVALID", text)
+  }
+}
+
+/** What the run adds. Of a list that only grows, the new items alone: a turn costs what it adds. */
+export function threadWrites(machine: Machine, { state }: ThreadAtStart): ThreadWrite[] {
+  return lastingKeys(machine.graph).flatMap((key): ThreadWrite[] => {
+    const value = machine.state(key)
+    const before = state[key]
+    if (value === undefined) return []
+    const reducer = machine.graph.channels.get(key)?.reducer
+    if ((reducer === "append" || reducer === "union") && Array.isArray(value)) {
+      const length = Array.isArray(before) ? before.length : 0
+      if (value.length >= length) {
+        return value.length === length ? [] : [{ key, kind: "append", value: value.slice(length) }]
+      }
+    }
+    if (before !== undefined && canonicalJson(before) === canonicalJson(value)) return []
+    return [{ key, kind: "set", value }]
+  })
+}
+
+function lastingKeys({ channels }: Graph): string[] {
+  return [...channels.values()].filter(({ lasting }) => lasting).map(({ key }) => key)
+}

@@ -1,0 +1,217 @@
+/** Those who watch a run: each gets every event in order, under one numbering for the whole run. */
+import type { MachineEvent, RunId } from "../../core/index.ts"
+import { freezeData } from "../../core/internal.ts"
+import { type LiveEvent, type RunEvent, withOuterIds } from "../ports/events.ts"
+import type { LiveListener, LiveQuery, LiveSubscription } from "../ports/live-channel.ts"
+import { EventStream } from "./event-stream.ts"
+
+/** Where an event comes from: a run, or a workflow nested in it. */
+interface Source {
+  readonly key: string
+  readonly path: readonly string[]
+}
+
+export class Watchers {
+  readonly #runId: RunId
+  readonly #onChange: () => void
+  #streams: Set<EventStream> | undefined
+  /** Absent where nobody outside of the host can watch the run. */
+  readonly #audience: LiveAudience | undefined
+  readonly #recent: RecentEvents | undefined
+  /** The number of the last event that was due, watched or not. */
+  #last = 0
+
+  /** `isShared`: others than its caller can watch the run. `keepsRecent`: somebody may begin to watch a little later. */
+  constructor(
+    runId: RunId,
+    { isShared, keepsRecent }: { readonly isShared: boolean; readonly keepsRecent: boolean },
+    onChange: () => void,
+  ) {
+    this.#runId = runId
+    this.#onChange = onChange
+    if (isShared || keepsRecent) this.#recent = new RecentEvents()
+    if (isShared && this.#recent !== undefined) this.#audience = new LiveAudience(this.#recent, onChange)
+  }
+
+  /** Somebody watches now: journaled events are made. */
+  get any(): boolean {
+    return this.hasStreams || this.#audience?.any === true
+  }
+
+  /** Somebody watches now, or may come at any time to a run whose events travel: live events are made. */
+  get mayHaveAny(): boolean {
+    return this.#audience !== undefined || this.hasStreams
+  }
+
+  get hasStreams(): boolean {
+    return this.#streams !== undefined && this.#streams.size > 0
+  }
+
+  /** Live events are made for those who come a little later. */
+  get keepsRecent(): boolean {
+    return this.#recent !== undefined
+  }
+
+  /** Lets somebody follow who reads journaled events from the store. */
+  follow(query: LiveQuery, listener: LiveListener): LiveSubscription {
+    if (this.#audience !== undefined) return this.#audience.add(query, listener, this.#last)
+    listener({ type: "closed", reason: "left" })
+    return { leave: () => undefined }
+  }
+
+  add(): EventStream {
+    const stream: EventStream = new EventStream(() => {
+      this.#streams?.delete(stream)
+      this.#onChange()
+    })
+    this.#streams ??= new Set()
+    this.#streams.add(stream)
+    this.#onChange()
+    return stream
+  }
+
+  emit({ key, path }: Source, seq: number, at: number, event: MachineEvent): void {
+    this.#last = seq
+    this.#push({ runId: this.#runId, seq, at, path, ...withOuterIds(key, event) })
+    this.#audience?.reached(seq)
+  }
+
+  /** Live events are not numbered: they have the number of the last one that was. */
+  emitLive({ path }: Source, at: number, event: LiveEvent): void {
+    if (!this.hasStreams && !this.keepsRecent) return
+    const made: RunEvent = { runId: this.#runId, seq: this.#last, at, path, ...event }
+    this.#push(made)
+    this.#recent?.push(made)
+    this.#audience?.event(made)
+  }
+
+  /** Live events of the last moment with this number or a higher one. */
+  recent(seq: number): readonly RunEvent[] {
+    return this.#recent?.since(seq) ?? []
+  }
+
+  /** How many live events are forgotten, if one of those has this number or a higher one. */
+  missedSince(seq: number): number {
+    return this.#recent?.missedSince(seq) ?? 0
+  }
+
+  /** Events up to this number are out, whether or not somebody was there to see them. */
+  advanceTo(seq: number): void {
+    if (seq <= this.#last) return
+    this.#last = seq
+    this.#audience?.reached(seq)
+  }
+
+  end(): void {
+    for (const stream of this.#streams ?? []) stream.end()
+    this.#streams = undefined
+    this.#audience?.close("over")
+  }
+
+  fail(error: unknown): void {
+    for (const stream of this.#streams ?? []) stream.fail(error)
+    this.#streams = undefined
+    this.leave()
+  }
+
+  /** The run is no longer executed here: those who follow it look for it elsewhere. */
+  leave(): void {
+    this.#audience?.close("left")
+  }
+
+  /** All watchers get the same event, and parts of it are the machine's: none of them can change either (V1). */
+  #push(event: RunEvent): void {
+    if (this.#streams?.size === 1 && HAS_OWNED_PARTS.has(event.type)) {
+      if (event.type === "task.finished") {
+        freezeData(event.sends)
+        freezeData(event.settled)
+      }
+    } else freezeData(event)
+    for (const stream of this.#streams ?? []) stream.push(event)
+  }
+}
+
+/**
+ * Events that a run makes for every task. But for what a task sends and its error, their parts are values that the run owns,
+ * frozen long since: a lone watcher gets the event itself, to do with it as it likes. Freezing that too costs as much as
+ * making it.
+ */
+const HAS_OWNED_PARTS: ReadonlySet<RunEvent["type"]> = new Set<RunEvent["type"]>([
+  "task.started",
+  "task.finished",
+  "superstep.started",
+  "superstep.committed",
+])
+
+/** Followers in this and other processes. They read journaled events from the store, and get live events from here. */
+class LiveAudience {
+  readonly #listeners = new Set<LiveListener>()
+  readonly #recent: RecentEvents
+  readonly #onChange: () => void
+
+  constructor(recent: RecentEvents, onChange: () => void) {
+    this.#recent = recent
+    this.#onChange = onChange
+  }
+
+  get any(): boolean {
+    return this.#listeners.size > 0
+  }
+
+  /** `reached` is the number of the last journaled event. */
+  add({ from }: LiveQuery, listener: LiveListener, reached: number): LiveSubscription {
+    listener({ type: "opened", missed: from === undefined ? 0 : this.#recent.missedSince(from) })
+    if (from !== undefined) for (const event of this.#recent.since(from)) listener({ type: "event", event })
+    listener({ type: "reached", seq: reached })
+    this.#listeners.add(listener)
+    this.#onChange()
+    return {
+      leave: () => {
+        if (this.#listeners.delete(listener)) this.#onChange()
+      },
+    }
+  }
+
+  event(event: RunEvent): void {
+    for (const listener of this.#listeners) listener({ type: "event", event })
+  }
+
+  reached(seq: number): void {
+    for (const listener of this.#listeners) listener({ type: "reached", seq })
+  }
+
+  close(reason: "over" | "left"): void {
+    const listeners = [...this.#listeners]
+    this.#listeners.clear()
+    for (const listener of listeners) listener({ type: "closed", reason })
+  }
+}
+
+/** At least so many are kept, at most twice as many: cutting costs as much as they are many. */
+const RECENT = 128
+
+/** The last live events of a run, for watchers that begin only after the run has begun. */
+class RecentEvents {
+  #events: RunEvent[] = []
+  #forgotten = 0
+  /** The number of the last one that was forgotten. */
+  #forgottenAt = -1
+
+  push(event: RunEvent): void {
+    this.#events.push(event)
+    if (this.#events.length <= 2 * RECENT) return
+    const cut = this.#events.splice(0, this.#events.length - RECENT)
+    this.#forgotten += cut.length
+    this.#forgottenAt = cut.at(-1)?.seq ?? this.#forgottenAt
+  }
+
+  /** Those with this number or a higher one. */
+  since(seq: number): readonly RunEvent[] {
+    return this.#events.filter((event) => event.seq >= seq)
+  }
+
+  /** How many are forgotten, if one of those has this number or a higher one. */
+  missedSince(seq: number): number {
+    return this.#forgottenAt >= seq ? this.#forgotten : 0
+  }
+}

@@ -1,0 +1,277 @@
+/**
+ * A run that this process does not execute: another one does, or it is only in the store. It polls the store for progress,
+ * sends commands to the holder by mail, and claims the run when nobody holds it.
+ */
+import {
+  DEFAULT_VALUE_BYTES,
+  isSuperstepError,
+  type Json,
+  type RequestId,
+  type RunId,
+  SuperstepError,
+} from "../../core/index.ts"
+import { loadRun } from "../journal/load-run.ts"
+import type { Clock } from "../ports/clock.ts"
+import type { RunEvent } from "../ports/events.ts"
+import type { MaybePromise } from "../ports/maybe-promise.ts"
+import { runOver } from "../ports/store.ts"
+import { hasEnded, type Mail, type StoredRun } from "../ports/stored.ts"
+import { ownValue } from "../ports/values.ts"
+import { newRunId, type OnBusy, type RunResult } from "../run/options.ts"
+import { loadedResult } from "../run/result.ts"
+import type { RunHost } from "../run/run-host.ts"
+import { cancelFree, runQuarantined, runUnknown } from "./claim-run.ts"
+import { FollowedEvents, type FollowedEventsOptions, LOOK } from "./followed-events.ts"
+import type { Keeper } from "./keeper.ts"
+
+/** How asking a run here ends when the run has left this process. */
+const LEFT = ["RUN_TAKEN", "RUN_EVICTED"]
+const ANY = ["open", "delivering", "answered", "expired", "withdrawn"] as const
+/** Milliseconds until mail that nobody took is reported. */
+const MAIL_PATIENCE = 30_000
+
+/** `taken`: the run has the answer. `stored`: it waits in the store for a process that executes the run. */
+export type Delivery = "taken" | "stored"
+
+export class FollowedRun {
+  readonly id: RunId
+  readonly #keeper: Keeper
+  readonly #clock: Clock
+  readonly #claim: (run: StoredRun) => Promise<RunHost | undefined>
+
+  /** `claim` brings the run into this process, or returns undefined if it cannot. */
+  constructor(
+    id: RunId,
+    keeper: Keeper,
+    clock: Clock,
+    claim: (run: StoredRun) => Promise<RunHost | undefined>,
+  ) {
+    this.id = id
+    this.#keeper = keeper
+    this.#clock = clock
+    this.#claim = claim
+  }
+
+  /** The run, if it is executed here by now. */
+  #here(): MaybePromise<RunHost | undefined> {
+    return this.#keeper.hostAfterGate(this.id)
+  }
+
+  async #row(): Promise<StoredRun> {
+    const { store } = this.#keeper
+    const row = await store.run(this.id)
+    if (row !== undefined) return row
+    // It may have been started here a moment ago.
+    await this.#keeper.stored(this.id)
+    const stored = await store.run(this.id)
+    if (stored === undefined) throw runUnknown(this.id)
+    return stored
+  }
+
+  #look(): Promise<void> {
+    return new Promise((resolve) => this.#clock.setTimer(this.#clock.now() + LOOK, resolve))
+  }
+
+  /** The result, once the run is over or waits for a person. */
+  async result(): Promise<RunResult> {
+    for (;;) {
+      const here = await this.#here()
+      if (here !== undefined) return await here.result()
+      const row = await this.#row()
+      if (hasEnded(row)) return await this.#fold()
+      if (row.status === "quarantined") throw runQuarantined(row)
+      if (this.#isDue(row) && !(await this.#keeper.isHeldElsewhere(row))) {
+        const host = await this.#claim(row)
+        if (host !== undefined) return await host.result()
+      } else if (row.status === "waiting" && (row.holder === undefined || !row.executing)) {
+        const open = await this.#keeper.store.requests({ runId: this.id, limit: 1 })
+        if (open.length > 0) return await this.#fold()
+      }
+      await this.#look()
+    }
+  }
+
+  #isDue({ status, wakeAt, holder }: StoredRun): boolean {
+    if (holder !== undefined) return true
+    return wakeAt === undefined ? status === "running" : wakeAt <= this.#clock.now()
+  }
+
+  async #fold(): Promise<RunResult> {
+    const run = await loadRun(this.#keeper.store, this.id)
+    if (run === undefined) throw runUnknown(this.id)
+    return loadedResult(run)
+  }
+
+  /** The answer is taken by whoever executes the run; where nobody does, it is checked, and stored for whoever will. */
+  async respond(request: RequestId, value: Json, by: string | undefined): Promise<Delivery> {
+    return await this.#ask({ type: "answer", request, value, by }, (host, mail) =>
+      host.respond(request, value, by, mail),
+    )
+  }
+
+  async cancel(reason: string | undefined): Promise<void> {
+    await this.#ask({ type: "cancel", reason }, (host, mail) => host.cancel(reason, mail))
+  }
+
+  /** Asks the run here, or by mail where it is. Whichever record carries the mail's id has the command carried out. */
+  async #ask(
+    command: Mail["command"],
+    act: (host: RunHost, mail: string) => Promise<void>,
+  ): Promise<Delivery> {
+    const mail = newRunId()
+    const host = await this.#awake()
+    if (host !== undefined) {
+      try {
+        await act(host, mail)
+        return "taken"
+      } catch (error) {
+        // It left this process before the record was durable: whoever has it now is asked.
+        if (!LEFT.some((code) => isSuperstepError(error, code))) throw error
+      }
+    }
+    if (command.type === "answer") {
+      // Whoever executes the run checks the answer against the run's own limit; what is posted is bounded too.
+      const limit = { runId: this.id, valueBytes: DEFAULT_VALUE_BYTES }
+      ownValue(command.value, limit, () => `The answer to "${command.request}"`)
+      await this.#checkAnswer(command)
+    }
+    return await this.#write(mail, command)
+  }
+
+  /** By what the store knows of the question: whoever executes the run has the schema that it was asked with. */
+  async #checkAnswer({ request: id, value }: Extract<Mail["command"], { type: "answer" }>): Promise<void> {
+    const all = await this.#keeper.store.requests({ runId: this.id, outcome: ANY })
+    const request = all.find((one) => one.id === id)
+    if (request === undefined) {
+      const open = all.filter(({ outcome }) => outcome === "open").map((one) => `"${one.id}"`)
+      const text = `Run "${this.id}" has no open request "${id}". Open: ${open.join(", ") || "none"}.`
+      throw new SuperstepError("REQUEST_UNKNOWN", text, { run: this.id })
+    }
+    if (request.outcome === "delivering" || request.outcome === "answered") {
+      const text = `Request "${id}" of run "${this.id}" was answered before; an answer cannot be changed.`
+      throw new SuperstepError("REQUEST_ANSWERED", text, { run: this.id })
+    }
+    if (request.outcome !== "open") {
+      const text = `Request "${id}" of run "${this.id}" is no longer open: ${request.outcome}.`
+      throw new SuperstepError("REQUEST_UNKNOWN", text, { run: this.id })
+    }
+    const { schema } = request
+    const problem = schema === undefined ? undefined : await this.#keeper.schemaProblem?.(schema, value)
+    if (problem === undefined) return
+    const text = `The answer to request "${id}" of run "${this.id}" does not fit: ${problem}. Nothing was taken; answer again.`
+    throw new SuperstepError("REQUEST_INVALID", text, { run: this.id })
+  }
+
+  /** Here, unless another process has it. */
+  async #awake(): Promise<RunHost | undefined> {
+    const here = await this.#here()
+    if (here !== undefined) return here
+    const row = await this.#row()
+    if (hasEnded(row)) throw runOver(row)
+    if (row.status === "quarantined") throw runQuarantined(row)
+    return (await this.#keeper.isHeldElsewhere(row)) ? undefined : await this.#claim(row)
+  }
+
+  async #write(id: string, command: Mail["command"]): Promise<Delivery> {
+    const { store } = this.#keeper
+    const at = this.#clock.now()
+    const { seq } = await this.#row()
+    await store.post({ id, runId: this.id, at, command })
+    for (;;) {
+      const outcome = await store.mailOutcome(id)
+      if (outcome?.ok) return "taken"
+      if (outcome !== undefined) throw new SuperstepError(outcome.code, outcome.message, { run: this.id })
+      if (this.#clock.now() - at > MAIL_PATIENCE) throw mailUnread(this.id)
+      if (command.type === "answer" && (await this.#isLeft())) return "stored"
+      await this.#look()
+      // Its holder may have died meanwhile; whoever claims it reads the mail.
+      const row = await this.#row()
+      if (hasEnded(row)) {
+        await this.#checkCarriedOut(id, seq, row)
+        return "taken"
+      }
+      if (row.status === "quarantined") throw runQuarantined(row)
+      const here = await this.#here()
+      if (here === undefined && !(await this.#keeper.isHeldElsewhere(row))) await this.#claim(row)
+      if (this.#keeper.host(this.id) !== undefined) await this.#keeper.deliver()
+    }
+  }
+
+  /** Nobody alive holds the run, and it cannot be executed here: its mail waits for whoever claims it. */
+  async #isLeft(): Promise<boolean> {
+    const row = await this.#row()
+    if (hasEnded(row) || row.status === "quarantined") return false
+    if ((await this.#here()) !== undefined || (await this.#keeper.isHeldElsewhere(row))) return false
+    return (await this.#claim(row)) === undefined && (await this.#row()).holder === undefined
+  }
+
+  /** The run ended before anybody read the mail, or because of it: the record that carries its id says which. */
+  async #checkCarriedOut(id: string, postedAfter: number, row: StoredRun): Promise<void> {
+    const { store } = this.#keeper
+    const outcome = await store.mailOutcome(id)
+    if (outcome !== undefined && !outcome.ok)
+      throw new SuperstepError(outcome.code, outcome.message, { run: this.id })
+    if (outcome !== undefined) return
+    const records = await store.read(this.id, postedAfter)
+    if (!records.some(({ entry }) => "mail" in entry && entry.mail === id)) throw runOver(row)
+  }
+
+  /** Journaled events after that number, and live ones as they come, until the run is over. */
+  events(options: FollowedEventsOptions): AsyncGenerator<RunEvent, void, undefined> {
+    return new FollowedEvents(this.id, this.#keeper, this.#clock, options).events(() => this.#row())
+  }
+}
+
+function mailUnread(runId: RunId): SuperstepError {
+  const text = `Nobody took the mail to run "${runId}" within ${MAIL_PATIENCE / 1_000} s. It is kept: a process that has the workflow delivers it when it runs.`
+  return new SuperstepError("MAIL_UNREAD", text, { run: runId })
+}
+
+export interface ThreadTurn {
+  readonly thread: string
+  readonly onBusy: OnBusy
+  /** The run that waits: it never waits for itself, which it may find there when it is started again. */
+  readonly runId: RunId
+  readonly key: string | undefined
+}
+
+/** Resolves when the thread is free. Somebody else may be faster: then starting the run is THREAD_BUSY. */
+export async function threadTurn(turn: ThreadTurn, keeper: Keeper, clock: Clock): Promise<void> {
+  const { thread, onBusy, runId, key } = turn
+  for (;;) {
+    const [busy] = await keeper.store.runs({
+      thread,
+      status: ["running", "waiting", "quarantined"],
+      limit: 1,
+    })
+    if (busy === undefined || busy.runId === runId || (key !== undefined && busy.key === key)) return
+    if (onBusy === "interrupt") await interrupt(busy, thread, keeper, clock)
+    await over(busy.runId, keeper, clock)
+  }
+}
+
+async function interrupt(run: StoredRun, thread: string, keeper: Keeper, clock: Clock): Promise<void> {
+  const reason = `interrupted by another message of thread "${thread}"`
+  if (await cancelFree(keeper, run, reason, clock.now())) return
+  try {
+    await new FollowedRun(run.runId, keeper, clock, async () => undefined).cancel(reason)
+  } catch (error) {
+    // It ended by itself meanwhile.
+    if (!isSuperstepError(error, "RUN_OVER")) throw error
+  }
+}
+
+async function over(runId: RunId, keeper: Keeper, clock: Clock): Promise<void> {
+  for (;;) {
+    const row = await keeper.store.run(runId)
+    if (row === undefined || hasEnded(row)) return
+    keeper.checkOpen()
+    await new Promise<void>((resolve) => {
+      const cancel = clock.setTimer(clock.now() + LOOK, resolve)
+      keeper.host(runId)?.onFinish(() => {
+        cancel()
+        resolve()
+      })
+    })
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * How live events, which are in no journal, reach watchers outside of the process that executes a run. A store offers a
+ * channel beside its tables; whoever holds runs serves it, and whoever follows a run subscribes with its holder.
+ *
+ * Invariants:
+ * L1 Signals of a subscription arrive in the order in which they were sent. A signal may be lost only where a `live.gap`
+ *    event stands in its place, or with the whole connection.
+ * L2 `reached` is sent when the journaled events up to that number are durable, so a watcher finds them in the store. A
+ *    live event has the number of the journaled event before it, and implies `reached` for that number.
+ * L3 Sending never waits for a watcher. What a slow one cannot take is dropped and counted.
+ * L4 Only what watchers in the executing process see is sent: secrets are masked before that.
+ */
+import type { RunId } from "../../core/index.ts"
+import type { RunEvent } from "./events.ts"
+
+export interface LiveChannel {
+  /** Admits watchers to the runs of a holder until it is closed. Costs nothing noticeable while nobody watches. */
+  serve(holder: string, watch: WatchLive): LiveService
+  /** Watches a run that the holder executes. The last signal is `closed`, unless the watcher leaves first. */
+  subscribe(holder: string, query: LiveQuery, listener: LiveListener): LiveSubscription
+}
+
+/** Opens a subscription in the process that executes the run. The listener is never called after `leave`. */
+export type WatchLive = (query: LiveQuery, listener: LiveListener) => LiveSubscription
+
+export interface LiveQuery {
+  readonly runId: RunId
+  /** Also recent live events with this number or a higher one. Absent: only those from now on. */
+  readonly from?: number | undefined
+}
+
+export type LiveListener = (signal: LiveSignal) => void
+
+export type LiveSignal =
+  /** The subscription has begun. `missed` recent live events that were asked for are gone. */
+  | { readonly type: "opened"; readonly missed: number }
+  | { readonly type: "event"; readonly event: RunEvent }
+  | { readonly type: "reached"; readonly seq: number }
+  /** `over`: the run has ended. `left`: it is not executed there. `lost`: the connection failed, or there was none. */
+  | { readonly type: "closed"; readonly reason: "over" | "left" | "lost" }
+
+export interface LiveSubscription {
+  leave(): void
+}
+
+export interface LiveService {
+  close(): void
+}
+
+/** A channel within one process. */
+export function localChannel(): LiveChannel {
+  const holders = new Map<string, WatchLive>()
+  return {
+    serve(holder, watch) {
+      holders.set(holder, watch)
+      return {
+        close() {
+          if (holders.get(holder) === watch) holders.delete(holder)
+        },
+      }
+    },
+    subscribe(holder, query, listener) {
+      const watch = holders.get(holder)
+      if (watch !== undefined) return watch(query, listener)
+      listener({ type: "closed", reason: "lost" })
+      return { leave: () => undefined }
+    },
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * Whether a run executes something: tasks at work, steps of handlers, a place to execute in where the process has a
+ * limited number of them. The row in the store says the same, so that other processes see which runs only wait.
+ */
+import type { RunRow } from "../journal/run-row.ts"
+import { deferred, isPromise } from "../ports/maybe-promise.ts"
+import type { Store } from "../ports/store.ts"
+import type { Idle, Lease } from "../ports/stored.ts"
+
+/** The run, as far as its activity depends on it. */
+interface ActiveRun {
+  readonly store: Store | undefined
+  readonly row: RunRow | undefined
+  readonly lease: Lease | undefined
+  readonly failure: unknown
+  readonly isOver: boolean
+  readonly isStored: boolean
+  /** Effects are being carried out. */
+  readonly isDraining: boolean
+  /** Sub-workflows that were read back and are not called again yet. */
+  readonly restored: { readonly size: number }
+  wakeAt(): number | undefined
+  hasCaughtUp(): boolean
+  afterDurable(callback: () => void): void
+}
+
+/** A run that queues for a place executes nothing, and is due at once for whoever has a place. */
+const QUEUED = { wakeAt: () => undefined }
+
+/** Runs when every promise that follows from settled ones is settled. Taken at load time: tests may fake timers. */
+const { nextTick } = process
+
+export class Activity {
+  readonly #run: ActiveRun
+  readonly #places: Pick<Places, "take" | "leave"> | undefined
+  #busyFrames = 0
+  /** Steps under way in handlers, parked ones too. */
+  #steps = 0
+  /** Set while the run queues for a place. */
+  #queueing: ReturnType<typeof deferred> | undefined
+  /** Whether it still needs its place is about to be checked. */
+  #isLeaving = false
+
+  constructor(run: ActiveRun, places: Pick<Places, "take" | "leave"> | undefined) {
+    this.#run = run
+    this.#places = places
+  }
+
+  get isBusy(): boolean {
+    return this.#busyFrames > 0
+  }
+  get isQueued(): boolean {
+    return this.#queueing !== undefined
+  }
+  /** Whether nothing of the run executes, as far as is known here. */
+  get isIdle(): boolean {
+    return this.#busyFrames === 0 && this.#steps === 0 && this.#run.restored.size === 0
+  }
+
+  changeBusy(by: 1 | -1): void {
+    this.#busyFrames += by
+    if (by === -1) this.leavePlaceLater()
+  }
+
+  /** A step beside a task that waits is in no record: it is written to the row that the run executes. */
+  changeSteps(by: 1 | -1): void {
+    const wasIdle = this.isIdle
+    this.#steps += by
+    if (wasIdle && by === 1 && this.#run.row?.isIdle) this.#writeIdle(false)
+  }
+
+  /** Puts into the row what the next record finds. */
+  follow(row: RunRow): void {
+    const { isIdle } = this
+    if (!isIdle && this.place() !== undefined) row.setIdle(true, QUEUED)
+    else row.setIdle(isIdle, this.#run)
+  }
+
+  /** A restored run that waits again has written nothing: its row still says that it executes. */
+  noteIdle(): void {
+    const { row, isOver } = this.#run
+    if (row?.isIdle === false && this.isIdle && !isOver && this.#run.hasCaughtUp()) {
+      this.#writeIdle({ wakeAt: this.#run.wakeAt() })
+    }
+  }
+
+  #writeIdle(idle: Idle | false): void {
+    const { row, lease, failure, store } = this.#run
+    if (lease === undefined || failure !== undefined) return
+    row?.noteIdle(idle)
+    const written = store?.setIdle(lease, idle)
+    // Nothing depends on it: the next record says the same.
+    if (isPromise(written)) written.catch(() => undefined)
+  }
+
+  // Places
+
+  /** Undefined when the run has a place, or needs none: it is over, or the process executes any number of runs. */
+  place(): Promise<void> | undefined {
+    if (this.#places === undefined || this.#run.isOver || this.#run.failure !== undefined) return undefined
+    if (this.#queueing === undefined) {
+      if (this.#places.take(this, () => this.#gotPlace())) return undefined
+      this.#queueing = deferred()
+      if (this.#run.isStored && this.#run.row?.isIdle === false) this.#writeIdle({})
+    }
+    return this.#queueing.promise
+  }
+
+  #gotPlace(): void {
+    const queueing = this.#queueing
+    this.#queueing = undefined
+    this.#run.afterDurable(() => {
+      if (this.#run.row?.isIdle && !this.isIdle) this.#writeIdle(false)
+    })
+    queueing?.resolve()
+  }
+
+  /** Gives the place back; a run that queues, and is over or stopped, is let through. */
+  leavePlace(): void {
+    this.#places?.leave(this)
+    this.#queueing?.resolve()
+    this.#queueing = undefined
+  }
+
+  /** A handler whose step ended may be about to begin another: the place is kept if it does. */
+  leavePlaceLater(): void {
+    if (this.#places === undefined || this.#isLeaving || !this.#executesNothing()) return
+    this.#isLeaving = true
+    nextTick(() => {
+      this.#isLeaving = false
+      if (this.#executesNothing()) this.leavePlace()
+    })
+  }
+
+  #executesNothing(): boolean {
+    return this.#busyFrames === 0 && this.#steps === 0 && !this.#run.isDraining && !this.isQueued
+  }
+}
+
+/**
+ * How many runs may execute in a process at the same time. A run takes a place before anything of it executes, and gives it
+ * back when it waits or is over. Those that find none queue in order. Sub-workflows execute in the place of their run.
+ *
+ * Invariants:
+ * P1 Never more than `limit` runs have a place.
+ * P2 Places are assigned in the order in which runs ask for them.
+ */
+export class Places {
+  readonly #limit: number
+  readonly #taken = new Set<object>()
+  /** In order; a run is in it once. */
+  readonly #queue = new Map<object, () => void>()
+  #closed = false
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** True: the run has a place. False: it queues, and `onPlace` is called when it has one. */
+  take(run: object, onPlace: () => void): boolean {
+    if (this.#taken.has(run)) return true
+    if (this.#queue.has(run)) return false
+    if (this.#closed || this.#taken.size >= this.#limit || this.#queue.size > 0) {
+      this.#queue.set(run, onPlace)
+      return false
+    }
+    this.#taken.add(run)
+    return true
+  }
+
+  /** The run needs no place any more, whether it has one or queues for one. */
+  leave(run: object): void {
+    this.#queue.delete(run)
+    if (!this.#taken.delete(run)) return
+    this.#fill()
+  }
+
+  #fill(): void {
+    for (const [run, onPlace] of this.#queue) {
+      if (this.#closed || this.#taken.size >= this.#limit) return
+      this.#queue.delete(run)
+      this.#taken.add(run)
+      onPlace()
+    }
+  }
+
+  get free(): number {
+    return this.#limit - this.#taken.size
+  }
+  get queued(): number {
+    return this.#queue.size
+  }
+
+  /** Nobody who queues gets a place any more. */
+  close(): void {
+    this.#closed = true
+  }
+}

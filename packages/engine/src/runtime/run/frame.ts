@@ -1,0 +1,592 @@
+/**
+ * One workflow within a run: its machine, and the carrying out of what the machine asks for. A run is a root
+ * frame; a sub-workflow is a frame below the task that called it.
+ */
+
+import {
+  addUsage,
+  type CallFinished,
+  type Effect,
+  type Entry,
+  type ErrorData,
+  type GraphNode,
+  type Left,
+  Machine,
+  type OpenRequest,
+  type RequestId,
+  type RunStarted,
+  type SourcedUsage,
+  type StepStarted,
+  type SuperstepError,
+  type Task,
+  type TaskFailed,
+  type TaskId,
+  type TimerId,
+  toErrorData,
+  type Usage,
+  type UsageReserved,
+  type WaitOutcome,
+} from "../../core/index.ts"
+import { LazySet, NO_USAGE, RUN_TIMER } from "../../core/internal.ts"
+import { childKey, type FrameStart, pathPart, startedAs } from "../journal/journal-fold.ts"
+import type { Reducer } from "../ports/channel.ts"
+import type { LiveEvent } from "../ports/events.ts"
+import { outerId } from "../ports/events.ts"
+import { Signal } from "../ports/maybe-promise.ts"
+import type { Program } from "../ports/program.ts"
+import type { RunTelemetry } from "../ports/telemetry.ts"
+import type { Schema } from "../ports/values.ts"
+import { ownValue } from "../ports/values.ts"
+import type { Adopted } from "./graph-change.ts"
+import type { RestoredCalls } from "./restored-calls.ts"
+import { rememberThrown } from "./result.ts"
+import type { Call } from "./task-calls.ts"
+import { attemptOf, type TaskFrame } from "./task-run.ts"
+
+/** The task that waits for a sub-workflow. */
+export interface Caller extends Call {
+  readonly frame: Frame
+}
+
+type TaskHost = TaskFrame["host"]
+
+/** What drives the frames of a run. */
+export interface FrameHost extends TaskHost {
+  readonly isObserved: boolean
+  /** Sub-workflows that were read back and whose callers have not called them again yet. */
+  readonly restored: Pick<RestoredCalls, "prepare" | "refuseRemoved">
+  /** How often tasks ended that sub-workflows may have been working for. */
+  cuts: number
+  frame(key: string): Frame | undefined
+  addFrame(frame: Frame): void
+  removeFrame(frame: Frame): void
+  startTelemetry(path: readonly string[], entry: FrameStart, resumed: boolean): RunTelemetry | undefined
+  /** Journals an entry, then carries out the effects that follow from it (M2). */
+  commit(frame: Frame, entry: Entry, effects: readonly Effect[], events: number): void
+  /** Carries out effects that follow from no entry. */
+  enqueue(frame: Frame, effects: readonly Effect[]): void
+  call(program: Program, entry: RunStarted, caller: Caller): void
+  clearTimer(frame: Frame, timer: TimerId): void
+  emitLive(frame: Frame, event: LiveEvent): void
+  report(frame: Frame, task: Task, error: SuperstepError): void
+  respond(id: RequestId, value: unknown, by: string): Promise<void>
+  /** Closes the requests of a sub-workflow that nobody waits for any more. */
+  withdrawRequests(frame: Frame): void
+  /** The run may have a result now. */
+  checkResult(): void
+  /** The root frame is over. */
+  finish(): void
+  /** The run cannot continue. */
+  stop(error: unknown): void
+}
+
+export class Frame implements TaskFrame {
+  readonly host: FrameHost
+  readonly program: Program
+  readonly machine: Machine
+  /** Names the frame within its run's journal; empty for the root. */
+  readonly key: string
+  readonly path: readonly string[]
+  readonly caller: Caller | undefined
+  readonly telemetry: RunTelemetry | undefined
+  readonly started: FrameStart
+  /** It was started by another process, so times from then mean little. */
+  readonly isRestored: boolean
+  #thrown: { readonly entry: TaskFailed; readonly thrown: unknown } | undefined
+  #busy = false
+  /** The budget of a caller does not allow what a task here needs. */
+  #isCallersLimit = false
+  /** Its caller has the outcome, or no longer waits for it. */
+  #reported = false
+  /** The host's `cuts` when every caller was last seen to wait for this frame. */
+  #attachedAt = -1
+  readonly #offered = new LazySet<RequestId>()
+  readonly #changes = new Signal()
+
+  private constructor(
+    host: FrameHost,
+    program: Program,
+    machine: Machine,
+    caller: Caller | undefined,
+    started: FrameStart,
+    telemetry: RunTelemetry | undefined,
+    isRestored: boolean,
+  ) {
+    this.host = host
+    this.program = program
+    this.machine = machine
+    this.caller = caller
+    this.key = caller === undefined ? "" : frameKey(caller)
+    this.path = framePath(caller)
+    this.started = started
+    this.telemetry = telemetry
+    this.isRestored = isRestored
+  }
+
+  /** `lasting`: first values of state that the thread keeps, so the journal does not repeat them. */
+  static start(
+    host: FrameHost,
+    program: Program,
+    asked: RunStarted,
+    caller: Caller | undefined,
+    lasting?: RunStarted["state"],
+  ): Frame {
+    const telemetry = host.startTelemetry(framePath(caller), asked, false)
+    const entry = telemetry?.trace === undefined ? asked : { ...asked, trace: telemetry.trace }
+    const full = lasting === undefined ? entry : { ...entry, state: { ...lasting, ...entry.state } }
+    const { machine, effects } = Machine.start(program.graph, full, host.isObserved)
+    const frame = new Frame(host, program, machine, caller, startedAs(entry), telemetry, false)
+    host.addFrame(frame)
+    frame.#follow(entry, effects, 0)
+    return frame
+  }
+
+  /** With the machine that its journal left, on the program's graph. */
+  static restore(
+    host: FrameHost,
+    program: Program,
+    started: FrameStart,
+    { machine, changed }: Adopted,
+    caller: Caller | undefined,
+  ): Frame {
+    machine.observe(host.isObserved)
+    const telemetry = machine.isOver() ? undefined : host.startTelemetry(framePath(caller), started, true)
+    const frame = new Frame(host, program, machine, caller, started, telemetry, true)
+    host.addFrame(frame)
+    if (changed !== undefined) {
+      host.commit(frame, { type: "graph.changed", at: host.now(), ...changed }, [], 0)
+    }
+    return frame
+  }
+
+  /** After a restore: starts what is to run. */
+  resume(): void {
+    if (this.machine.isOver()) return this.finish()
+    this.#track()
+    const effects = this.machine.resume()
+    this.#reduce(effects)
+    this.host.enqueue(this, effects)
+    for (const request of this.machine.requests()) this.#offer(request)
+  }
+
+  /** Takes an entry: the machine first, then the journal, then what follows from it. */
+  apply(entry: Entry): void {
+    // Its caller is over, though its handlers are not aborted yet: nothing of it counts any more.
+    if (this.caller !== undefined && this.isAbandoned()) return
+    if (this.host.paidSteps.size > 0) this.#noteBefore(entry)
+    const before = this.machine.eventCount
+    const hold = this.caller === undefined ? undefined : this.#holdOf(entry)
+    const cuts = this.#endsWaiting(entry)
+    let effects: Effect[]
+    try {
+      effects = this.machine.apply(entry)
+    } catch (error) {
+      // An entry that the machine refuses is a fault of the driver: the run stops, loudly.
+      return this.host.stop(error)
+    }
+    if (this.#thrown !== undefined) this.#noteThrown()
+    if (cuts || effects.some(({ type }) => type === "abort")) this.host.cuts++
+    const { caller } = this
+    if (caller === undefined) this.#follow(entry, effects, before)
+    else this.host.together(() => this.#followBelow(caller, entry, effects, before, hold))
+    if (this.#changes.isAwaited) this.#changes.notify()
+  }
+
+  /** The reservation that an entry makes or replaces, by the name that callers use. */
+  #holdOf(entry: Entry): string | undefined {
+    switch (entry.type) {
+      case "step.started":
+        return holdName(this, entry.task, entry.key)
+      case "step.recorded":
+        return entry.settles === true ? holdName(this, entry.task, entry.key) : undefined
+      case "usage.reserved":
+        return entry.hold
+      case "usage.recorded": {
+        const { task, settles } = entry
+        if (settles === undefined) return undefined
+        return this.machine.wasStarted(task, settles) ? holdName(this, task, settles) : settles
+      }
+      default:
+        return undefined
+    }
+  }
+
+  /** What a sub-workflow uses and reserves counts for its callers too, before anything else of it starts. */
+  #followBelow(
+    caller: Caller,
+    entry: Entry,
+    effects: Effect[],
+    eventsBefore: number,
+    hold: string | undefined,
+  ): void {
+    this.#follow(entry, effects, eventsBefore)
+    if (entry.type === "step.started" || entry.type === "usage.reserved") {
+      caller.frame.#holdUsage(caller.task, hold as string, entry)
+    } else if ("usage" in entry && entry.usage !== undefined) {
+      const { usage } = entry
+      const used = "source" in entry ? [{ usage, source: entry.source }, ...(entry.also ?? [])] : [{ usage }]
+      caller.frame.addUsage(caller.task, used, hold)
+    }
+    if (entry.type === "request.opened" || (entry.type === "task.finished" && entry.requests !== undefined)) {
+      for (const request of this.machine.requests()) this.#offer(request)
+    }
+  }
+
+  /** Whether a caller of this frame no longer waits for it. */
+  isAbandoned(): boolean {
+    const { cuts } = this.host
+    // Up to the nearest frame that is known to be waited for: a deep one is not checked anew for every entry.
+    for (let frame: Frame = this; frame.caller !== undefined; frame = frame.caller.frame) {
+      if (frame.#attachedAt === cuts) break
+      const { caller } = frame
+      if (caller.frame.machine.task(caller.task)?.attempt !== caller.attempt) return true
+    }
+    for (let frame: Frame = this; frame.caller !== undefined; frame = frame.caller.frame) {
+      if (frame.#attachedAt === cuts) break
+      frame.#attachedAt = cuts
+    }
+    return false
+  }
+
+  /** Whether the entry is about a task that waits for something, maybe for a sub-workflow. */
+  #endsWaiting(entry: Entry): boolean {
+    switch (entry.type) {
+      case "task.finished":
+      case "task.failed":
+      case "task.rejected":
+        return (this.machine.task(entry.task)?.waits?.size ?? 0) > 0
+      default:
+        return false
+    }
+  }
+
+  /** A caller may answer a sub-workflow's question itself; the nearest one that can is asked first. */
+  #offer(request: OpenRequest): void {
+    if (this.#offered.has(request.id)) return
+    this.#offered.add(request.id)
+    let { caller } = this
+    while (caller !== undefined && caller.onRequest === undefined) caller = caller.frame.caller
+    if (caller?.onRequest === undefined) return
+    const { onRequest } = caller
+    this.host.changeBusy(1)
+    const answered = async () => {
+      const answer = await onRequest(request)
+      if (answer === undefined || this.machine.request(request.id) === undefined) return
+      await this.host.respond(outerId(this.key, request.id), answer, `node "${caller.node}"`)
+    }
+    answered()
+      .catch((thrown) => {
+        // Unless somebody else has answered.
+        if (this.machine.request(request.id) !== undefined) this.#answerFailed(request, thrown)
+      })
+      .finally(() => {
+        this.host.changeBusy(-1)
+        this.host.checkResult()
+      })
+  }
+
+  #answerFailed(request: OpenRequest, thrown: unknown): void {
+    if (this.machine.isOver()) return
+    const cause = toErrorData(thrown)
+    const message = `The caller's answer to "${request.prompt}" failed: ${cause.message}`
+    this.#fail({ code: cause.code, message, cause }, thrown)
+  }
+
+  #follow(entry: Entry, effects: Effect[], eventsBefore: number): void {
+    this.#track()
+    const events = this.machine.eventCount - eventsBefore
+    if (this.program.reducers.size === 0) return this.host.commit(this, entry, effects, events)
+    // What the entry started comes after the reduction it asked for.
+    this.host.together(() => {
+      this.host.commit(this, entry, effects, events)
+      this.#reduce(effects)
+    })
+  }
+
+  /** Reports to the host when the frame begins or stops to execute tasks. */
+  #track(): void {
+    const { machine } = this
+    // A sub-workflow that is over counts until its caller has the outcome: the run does not rest in between.
+    const busy = machine.isBusy() || (this.caller !== undefined && machine.isOver() && !this.#reported)
+    if (busy === this.#busy) return
+    this.#busy = busy
+    this.host.changeBusy(busy ? 1 : -1)
+  }
+
+  addUsage(task: TaskId, used: readonly SourcedUsage[], settles?: string): void {
+    if (this.machine.isOver()) return
+    const [{ usage, source } = { usage: NO_USAGE, source: undefined }, ...others] = used
+    const also = others.length === 0 ? undefined : Object.freeze(others)
+    this.apply({ type: "usage.recorded", at: this.host.now(), task, usage, source, also, settles })
+  }
+
+  /** The entry may end tasks of this workflow besides the one that it is about: their calls record what they have used. */
+  #noteBefore(entry: Entry): void {
+    const { machine } = this
+    switch (entry.type) {
+      case "run.cancelled":
+      case "run.failed":
+        return this.noteSpent()
+      case "timer.fired":
+        return entry.timer === RUN_TIMER ? this.noteSpent() : undefined
+      case "usage.recorded": {
+        const used = [entry, ...(entry.also ?? [])].reduce(sumOf, NO_USAGE)
+        return machine.isOverBudgetWith(used) ? this.noteSpent() : undefined
+      }
+      case "task.failed":
+        return machine.willRetry(entry.task, entry.error) ? undefined : this.noteSpent(undefined, true)
+      case "task.finished": {
+        const isOver = machine.isOverBudgetWith(entry.usage ?? NO_USAGE)
+        return isOver ? this.noteSpent(undefined, true) : undefined
+      }
+      default:
+        return undefined
+    }
+  }
+
+  /** Work under way is stopped in a moment, all or that of a task: its calls record what they have used so far. */
+  noteSpent(task?: TaskId, mayContinue = false): void {
+    for (const step of [...this.host.paidSteps]) if (step.isWithin(this, task)) step.noteSpent(mayContinue)
+  }
+
+  #holdUsage(task: TaskId, hold: string, reserved: StepStarted | UsageReserved): void {
+    if (this.machine.isOver()) return
+    const { usage, source, isRaise, spent } = reserved
+    this.apply({ type: "usage.reserved", at: this.host.now(), task, hold, usage, source, isRaise, spent })
+  }
+
+  /** Reducers are pure and answer at once, so that nothing comes between the commit and its reduction. */
+  #reduce(effects: readonly Effect[]): void {
+    for (const effect of effects) {
+      if (effect.type !== "reduce") continue
+      const at = this.host.now()
+      try {
+        const reduce = this.program.reducers.get(effect.reducer) as Reducer
+        let value = effect.current
+        for (const write of effect.writes) value = reduce(value, write)
+        const owned = ownValue(value, this.host, () => "What it returned")
+        this.apply({ type: "state.reduced", at, key: effect.key, value: owned })
+      } catch (error) {
+        const cause = toErrorData(error)
+        const message = `The reducer "${effect.reducer}" of channel "${effect.key}" failed: ${cause.message}`
+        return this.#fail({ code: "REDUCER_FAILED", message, cause }, error)
+      }
+    }
+  }
+
+  // For tasks: budgets, calls, live events
+
+  budgetProblem(node: GraphNode): ErrorData | undefined {
+    for (let frame: Frame | undefined = this; frame !== undefined; frame = frame.caller?.frame) {
+      const problem = frame.machine.overBudget
+      if (problem === undefined) continue
+      this.#noteLimitOf(frame)
+      return problem
+    }
+    return this.machine.nodeOverBudget(node)
+  }
+
+  reservationProblem(task: TaskId, replaces: string | undefined, usage: Usage): ErrorData | undefined {
+    const problem = this.machine.reservationProblem(task, replaces, usage)
+    if (problem !== undefined) return problem
+    const hold = replaces === undefined ? undefined : holdName(this, task, replaces)
+    for (let { caller } = this; caller !== undefined; caller = caller.frame.caller) {
+      const above = caller.frame.machine.reservationProblem(caller.task, hold, usage)
+      if (above === undefined) continue
+      this.#noteLimitOf(caller.frame)
+      return above
+    }
+    return undefined
+  }
+
+  /** What reaches a limit here because of a caller's budget is a limit for the callers in between as well. */
+  #noteLimitOf(above: Frame): void {
+    for (
+      let frame: Frame | undefined = this;
+      frame !== undefined && frame !== above;
+      frame = frame.caller?.frame
+    )
+      frame.#isCallersLimit = true
+  }
+
+  prepareCall(call: Call, program: Program): string {
+    const key = frameKey({ ...call, frame: this })
+    this.host.restored.prepare(key, program)
+    return key
+  }
+
+  call(call: Call, program: Program, entry: RunStarted): void {
+    this.host.call(program, entry, { ...call, frame: this })
+  }
+
+  abandonCall(key: string, left?: ErrorData): void {
+    this.host.frame(key)?.abandon("its caller is over", left)
+  }
+
+  refuseRemovedCall(task: Task, call: string, instead?: string): void {
+    this.host.restored.refuseRemoved(this, task, call, instead)
+  }
+
+  emitLive(event: LiveEvent): void {
+    this.host.emitLive(this, event)
+  }
+
+  report(task: Task, error: SuperstepError): void {
+    this.host.report(this, task, error)
+  }
+
+  #fail(error: ErrorData & { readonly cause: ErrorData }, thrown: unknown): void {
+    rememberThrown(error.cause, thrown)
+    this.apply({ type: "run.failed", at: this.host.now(), error })
+  }
+
+  /** An attempt has failed. Where that ends the frame, whoever learns of it gets what was thrown. */
+  failTask(entry: TaskFailed, thrown: unknown): void {
+    this.#thrown = { entry, thrown }
+    this.apply(entry)
+    this.#thrown = undefined
+  }
+
+  /** The machine is over because of what was thrown just now: the error it ended with is that one's data. */
+  #noteThrown(): void {
+    const { error } = this.machine
+    if (this.#thrown === undefined || error === undefined) return
+    const { entry, thrown } = this.#thrown
+    const isSame = error.code === entry.error.code && error.message === entry.error.message
+    if (isSame && error.attempt === entry.attempt) rememberThrown(error, thrown)
+  }
+
+  fireTimer(timer: string): void {
+    if (!this.machine.hasTimer(timer)) return
+    const left = timer === RUN_TIMER ? this.#leftWork() : []
+    const kept = left.length === 0 ? {} : { left }
+    this.apply({ type: "timer.fired", at: this.host.now(), timer, ...kept })
+  }
+
+  /** The run's time is up: what its tasks leave behind. */
+  #leftWork(): (readonly [TaskId, Left])[] {
+    return [...this.machine.tasks()].flatMap((task) => {
+      const left = attemptOf(task)?.left(undefined)
+      return left === undefined ? [] : [[task.id, left] as const]
+    })
+  }
+
+  cancel(reason: string | undefined, mail?: string): void {
+    if (this.machine.isOver()) return
+    const at = this.host.now()
+    this.apply({ type: "run.cancelled", at, reason, ...(mail === undefined ? {} : { mail }) })
+  }
+
+  /** The machine is over: the caller gets the outcome. */
+  finish(): void {
+    const { machine, caller } = this
+    this.telemetry?.end(machine.status, machine.error, machine.usage)
+    if (caller === undefined) return this.host.finish()
+    this.host.removeFrame(this)
+    this.host.together(() => {
+      const { frame, task, key, attempt } = caller
+      if (frame.machine.task(task)?.attempt === attempt) {
+        const at = this.host.now()
+        const outcome = this.#outcome()
+        frame.apply({ type: "call.finished", at, task, key, outcome, ...this.#undelivered(outcome) })
+      }
+      this.#reported = true
+      this.#track()
+    })
+  }
+
+  #outcome(): WaitOutcome {
+    const { machine } = this
+    if (machine.status === "completed") return { ok: true, value: Object.freeze([...machine.outputs]) }
+    const cause = machine.error as ErrorData
+    const message = `Sub-workflow "${machine.graph.name}" ended as ${machine.status}: ${cause.message}`
+    const limit = machine.status === "limit" && this.#isCallersLimit ? { limit: true } : {}
+    return { ok: false, error: { code: cause.code, message, cause, retryable: cause.retryable, ...limit } }
+  }
+
+  /** M5 across workflows: the caller's result names what a call left undelivered. A call that failed is a failure. */
+  #undelivered({ ok }: WaitOutcome): Pick<CallFinished, "undelivered"> {
+    const { undelivered } = this.machine
+    if (!ok || undelivered.length === 0) return {}
+    return { undelivered: undelivered.map((message) => Object.freeze({ path: this.path, ...message })) }
+  }
+
+  /**
+   * What an answer to a request must fit: the waiting handler's schema, or the node's. After a restart the handler
+   * may not have asked again yet: then this waits for it.
+   */
+  async answerSchema(request: OpenRequest): Promise<Schema | undefined> {
+    for (;;) {
+      const task = this.machine.task(request.task)
+      const asker = task && attemptOf(task)
+      if (task === undefined || !isAskedInline(task, request)) {
+        return this.program.nodes[this.program.graph.index.get(request.node) as number]?.onAnswer?.schema
+      }
+      if (asker?.holds(request)) return asker.answerSchema(request)
+      if (this.machine.request(request.id) === undefined || this.machine.isOver()) return undefined
+      await this.#changes.wait()
+    }
+  }
+
+  /** Whether every handler waits again for what its task waits for, after a restart. */
+  hasCaughtUp(): boolean {
+    for (const task of this.machine.tasks()) {
+      if (task.status === "parked" && !attemptOf(task)?.isWaiting()) return false
+    }
+    return true
+  }
+
+  /** A handler waits for something now, or something else has changed. */
+  changed(): void {
+    if (this.#changes.isAwaited) this.#changes.notify()
+    this.host.checkResult()
+  }
+
+  /** Its caller is over: it stops, and nothing more of it is journaled. */
+  abandon(reason: string, left?: ErrorData): void {
+    this.#abortAll(reason, left)
+    this.host.withdrawRequests(this)
+    for (const timer of this.machine.timers()) this.host.clearTimer(this, timer)
+    this.telemetry?.end("cancelled", { code: "CANCELLED", message: reason }, this.machine.usage)
+    if (this.#busy) this.host.changeBusy(-1)
+    this.#busy = false
+    this.#reported = true
+    this.host.removeFrame(this)
+  }
+
+  /** The run cannot continue here. Another process may claim it, and counts what it used. */
+  stop(error: ErrorData): void {
+    this.#abortAll("the run could not continue", error)
+    this.telemetry?.end("failed", error, {})
+  }
+
+  #abortAll(reason: string, left?: ErrorData): void {
+    for (const task of this.machine.tasks()) attemptOf(task)?.abort(reason, left)
+  }
+}
+
+function sumOf(total: Usage, { usage }: SourcedUsage): Usage {
+  return addUsage(total, usage)
+}
+
+function isAskedInline(task: Task, request: OpenRequest): boolean {
+  for (const wait of task.waits?.values() ?? [])
+    if (wait.kind === "request" && wait.request === request.id) return true
+  return false
+}
+
+const ROOT: readonly string[] = Object.freeze([])
+
+function framePath(caller: Caller | undefined): readonly string[] {
+  if (caller === undefined) return ROOT
+  return Object.freeze([...caller.frame.path, pathPart(caller.node, caller.task, caller.number)])
+}
+
+/** How the callers of a frame name what a step of it has reserved. */
+function holdName({ key }: Frame, task: TaskId, step: string): string {
+  return `${key} ${task}:${step}`
+}
+
+export function frameKey(caller: Caller): string {
+  return childKey(caller.frame.key, caller.task, caller.attempt, caller.key)
+}

@@ -1,0 +1,97 @@
+/** The result of a run, and the errors that it ends with. */
+import {
+  type ErrorData,
+  fromErrorData,
+  type Machine,
+  type OpenRequest,
+  type RunId,
+  SuperstepError,
+} from "../../core/index.ts"
+import { failedAs } from "../../core/internal.ts"
+import type { LoadedRun } from "../journal/load-run.ts"
+import { outerId } from "../ports/events.ts"
+import type { RunResult } from "./options.ts"
+
+export function resultOf(
+  runId: RunId,
+  machine: Machine,
+  requests: readonly OpenRequest[],
+  agents: RunResult["agents"] = [],
+): RunResult {
+  const status = machine.isOver() ? machine.status : "waiting"
+  const result: RunResult = {
+    runId,
+    status: status as RunResult["status"],
+    outputs: [...machine.outputs],
+    state: machine.allState(),
+    ...(machine.error === undefined ? {} : { error: endingError(machine.error) }),
+    requests,
+    undelivered: [...machine.undelivered],
+    usage: machine.usage,
+    supersteps: machine.superstep,
+  }
+  // Not enumerable: it holds whole conversations, and is no part of what the journal says about the run.
+  return agents.length === 0 ? result : Object.defineProperty(result, "agents", { value: agents })
+}
+
+/** The result of a run that this process does not execute. */
+export function loadedResult({ runId, frames }: LoadedRun): RunResult {
+  const { machine } = frames.get("") as { machine: Machine }
+  return resultOf(runId, machine, requestsOf(frames))
+}
+
+/** The open questions of all frames, under ids that are unique in the run. */
+export function requestsOf(frames: Iterable<[string, { readonly machine: Machine }]>): OpenRequest[] {
+  return [...frames].flatMap(([key, { machine }]) =>
+    machine.requests().map((request) => ({ ...request, id: outerId(key, request.id) })),
+  )
+}
+
+/** What awaiting a run throws when it did not complete. */
+export class RunError extends SuperstepError {
+  /** What the run produced before it ended. */
+  declare readonly result: RunResult
+
+  constructor(result: RunResult) {
+    const error = result.error as SuperstepError
+    const { code, node, attempt } = error
+    const where = node === undefined ? "" : ` at node "${node}"`
+    const tries = attempt !== undefined && attempt > 1 ? `, attempt ${attempt}` : ""
+    super(code, `Run ${result.runId} ended as ${result.status}${where}${tries}: ${error.message}`, {
+      ...(error.cause === undefined ? {} : { cause: error.cause }),
+      ...(node === undefined ? {} : { node }),
+      ...(attempt === undefined ? {} : { attempt }),
+    })
+    if (this.name === "SuperstepError") this.name = "RunError"
+    // Not enumerable: it is not printed with the error.
+    Object.defineProperty(this, "result", { value: result, enumerable: false })
+  }
+}
+
+/** `names`: what the context had when the run was started. */
+export function contextMissing(runId: RunId, names: readonly string[]): SuperstepError {
+  const had = names.length === 0 ? "" : ` with ${names.map((name) => `"${name}"`).join(", ")}`
+  const text = `Run ${runId} needs its context${had}, which is never recorded. Pass it as \`context\` to run, to resume, or as a function to the Runtime.`
+  return new SuperstepError("CONTEXT_MISSING", text, { retryable: false, fatal: true, run: runId })
+}
+
+const originals = new WeakMap<ErrorData, Error>()
+
+/** Remembers the error that became this data. The journal keeps neither class nor stack, so it is known only here. */
+export function rememberThrown(data: ErrorData, thrown: unknown): void {
+  if (!(thrown instanceof Error)) return
+  originals.set(data, thrown)
+  if (data.node !== undefined) failedAs(thrown, data)
+}
+
+/** The error for this data. Its causes are those that were thrown here, where they are known. */
+export function errorOf(data: ErrorData): SuperstepError {
+  return fromErrorData(data, (cause) => originals.get(cause) ?? errorOf(cause))
+}
+
+/** Why a run ended. The failure of a task has as its cause what the task's handler threw. */
+function endingError(data: ErrorData): SuperstepError {
+  if (data.attempt === undefined) return errorOf(data)
+  const { node: _, attempt: __, ...thrown } = data
+  return fromErrorData({ ...data, cause: thrown }, () => originals.get(data) ?? errorOf(thrown))
+}

@@ -1,0 +1,348 @@
+/**
+ * A run in this process, as those use it who await, watch, answer or cancel it, and the keeper that holds it. Its
+ * `Driver` runs it.
+ */
+import {
+  type Entry,
+  type Machine,
+  type OpenRequest,
+  type RequestId,
+  type RunId,
+  type RunStarted,
+  SuperstepError,
+  type TimerId,
+} from "../../core/index.ts"
+import type { EventStream } from "../journal/event-stream.ts"
+import { gapAt } from "../journal/event-stream.ts"
+import type { LoadedRun } from "../journal/load-run.ts"
+import type { ThreadAtStart } from "../journal/thread.ts"
+import type { RunEvent } from "../ports/events.ts"
+import type { LiveListener, LiveQuery, LiveSubscription } from "../ports/live-channel.ts"
+import { deferred } from "../ports/maybe-promise.ts"
+import type { Program } from "../ports/program.ts"
+import { runOver, type Store } from "../ports/store.ts"
+import type { Lease, RunCreated } from "../ports/stored.ts"
+import {
+  Driver,
+  type DriverKeeper,
+  type DriverOptions,
+  type DriverOwner,
+  type RestoreOptions,
+} from "./driver.ts"
+import { Frame } from "./frame.ts"
+import type { RunResult } from "./options.ts"
+import { resultOf } from "./result.ts"
+
+export interface HostOptions extends DriverOptions {
+  readonly keeper?: HostKeeper | undefined
+}
+
+/** The keeper of the process, as a run uses it. */
+export interface HostKeeper extends DriverKeeper {
+  /** The run has stopped here with the error, and another process may continue it. */
+  releaseStopped(host: RunHost, error: unknown): Promise<void>
+}
+
+/** A workflow of the run, as others use it. */
+interface HostedFrame {
+  readonly machine: Machine
+  readonly program: Program
+  apply(entry: Entry): void
+  fireTimer(timer: TimerId): void
+  cancel(reason: string | undefined, mail?: string): void
+}
+
+/** Runs when every promise that follows from settled ones is settled. Taken at load time: tests may fake timers. */
+const { nextTick } = process
+
+export class RunHost implements DriverOwner {
+  readonly runId: RunId
+  readonly store: Store | undefined
+  readonly #driver: Driver
+  readonly #keeper: HostKeeper | undefined
+  #waiters: ((result: RunResult) => void)[] = []
+  /** Whether it waits for a person is about to be checked. */
+  #isChecking = false
+  #finishers: (() => void)[] = []
+  #onIdle: (() => void) | undefined
+  #evicted = false
+  #wasObserved = false
+  #hasFinished = false
+
+  constructor(options: HostOptions) {
+    this.runId = options.runId
+    this.store = options.store
+    this.#keeper = options.keeper
+    this.#driver = new Driver(options, this)
+  }
+
+  get root(): HostedFrame {
+    return this.#driver.root
+  }
+  get lease(): Lease | undefined {
+    return this.#driver.lease
+  }
+  /** The store has its first record. */
+  get isStored(): boolean {
+    return this.#driver.isStored
+  }
+  /** How many records came of it here that are no intents, durable or not. */
+  get progress(): number {
+    return this.#driver.progress
+  }
+  get isOver(): boolean {
+    return this.#driver.isOver
+  }
+  /** Whether it waits for a place to execute in. */
+  get isQueued(): boolean {
+    return this.#driver.activity.isQueued
+  }
+  get isBusy(): boolean {
+    return this.#driver.activity.isBusy
+  }
+  get isDurable(): boolean {
+    return this.#driver.isDurable
+  }
+  /** Whether somebody in this process has awaited or watched it. */
+  get wasObserved(): boolean {
+    return this.#wasObserved
+  }
+  get isEvicted(): boolean {
+    return this.#evicted
+  }
+  /** Why it cannot continue, if so. */
+  get failure(): unknown {
+    return this.#driver.failure
+  }
+  now(): number {
+    return this.#driver.now()
+  }
+  frame(key: string): HostedFrame | undefined {
+    return this.#driver.frame(key)
+  }
+  /** Resolves when everything so far is durable; rejects when it will never be. */
+  durable(): Promise<void> {
+    return this.#driver.durable()
+  }
+
+  // Beginning
+
+  /** A new run, to be written under the lease. */
+  create(lease: Lease, created: RunCreated, thread?: ThreadAtStart): void {
+    this.#driver.create(lease, created, thread)
+  }
+
+  /** `state`: first values that the thread keeps. `cancelled`: why no handler may run. */
+  start(program: Program, entry: RunStarted, state?: RunStarted["state"], cancelled?: string): void {
+    const driver = this.#driver
+    driver.together(() => {
+      Frame.start(driver, program, entry, undefined, state)
+      if (cancelled !== undefined) driver.root.cancel(cancelled)
+    })
+    driver.afterDurable(() => {
+      driver.isStored = true
+    })
+  }
+
+  /** Continues a run that was read back. */
+  restore(program: Program, run: LoadedRun, options: RestoreOptions): void {
+    this.#driver.restore(program, run, options)
+  }
+
+  /** What its handlers read as `context`. */
+  setContext(context: unknown): void {
+    this.#driver.context = context
+  }
+
+  // Watching
+
+  watch(): EventStream {
+    this.#wasObserved = true
+    const { watchers, failure, isOver } = this.#driver
+    const stream = watchers.add()
+    if (failure !== undefined) watchers.fail(failure)
+    else if (isOver) watchers.end()
+    return stream
+  }
+
+  /** Live events of the last moment after this number; a gap stands for those that are gone. */
+  recentAfter(after: number): readonly RunEvent[] {
+    const { watchers, runId } = this.#driver
+    const recent = watchers.recent(after + 1)
+    const missed = watchers.missedSince(after + 1)
+    if (missed === 0) return recent
+    // Whoever rejoins has seen some of those that are gone: how many is unknown.
+    const lost = after > 0 ? undefined : missed
+    return [gapAt({ runId, seq: Math.max(1, after), at: this.now() }, lost), ...recent]
+  }
+
+  /** Somebody is about to iterate the run from its first event. */
+  keepEarlyEvents(): void {
+    this.#driver.early?.read()
+  }
+
+  /** The journaled events so far of a run without a store; NO_STORE when they are gone. */
+  async earlyEvents(): Promise<readonly RunEvent[]> {
+    return (await this.#driver.early?.events(this.runId)) ?? []
+  }
+
+  /** Watches from another process: live events, and the numbers that the journal has reached. */
+  follow(query: LiveQuery, listener: LiveListener): LiveSubscription {
+    const { watchers, failure } = this.#driver
+    const subscription = watchers.follow(query, listener)
+    if (failure !== undefined) watchers.leave()
+    // A run whose last record is not durable yet has events to come.
+    else if (this.#hasFinished) watchers.end()
+    return subscription
+  }
+
+  // People
+
+  requests(): OpenRequest[] {
+    return this.#driver.requests.list()
+  }
+
+  /** Takes an answer, if it fits; `mail` brought it. Resolves when it is durable. */
+  respond(id: RequestId, value: unknown, by: string | undefined, mail?: string): Promise<void> {
+    return this.#driver.respond(id, value, by, mail)
+  }
+
+  /** Ends the run; `mail` asked for it. Resolves when that is durable. */
+  async cancel(reason: string | undefined, mail?: string): Promise<void> {
+    if (this.failure !== undefined) throw this.failure
+    if (this.isOver) throw runOver({ runId: this.runId, status: this.root.machine.status })
+    this.root.cancel(reason, mail)
+    await this.durable()
+  }
+
+  // The result
+
+  /** The result, once the run is over or waits for a person. Rejects only when the run could not continue at all. */
+  result(): Promise<RunResult> {
+    this.#wasObserved = true
+    const { failure, rejects, early } = this.#driver
+    early?.await()
+    if (failure !== undefined) {
+      return this.#driver.lostError().then((error) => {
+        throw error
+      })
+    }
+    return new Promise((resolve, reject) => {
+      if (this.#hasEnded()) return resolve(this.#currentResult())
+      rejects.add(reject)
+      this.#waiters.push((result) => {
+        rejects.delete(reject)
+        resolve(result)
+      })
+      this.checkResult()
+    })
+  }
+
+  #hasEnded(): boolean {
+    return this.isOver && this.#driver.isQuiet
+  }
+
+  /** It waits for a person, and nothing else of it is under way: no task, no step, no sub-workflow. */
+  #isWaiting(): boolean {
+    return this.#driver.isAtRest && this.requests().length > 0
+  }
+
+  /**
+   * Resolves those who await the run once it is over or waits for a person. A handler that asks, or whose step ends, may
+   * be about to ask again or to begin a step: a run counts as waiting only if it does not.
+   */
+  checkResult(): void {
+    if (this.#waiters.length === 0 || !this.#driver.isQuiet) return
+    if (this.isOver) this.#resolveWaiters()
+    else if (!this.#isChecking && this.#isWaiting()) {
+      this.#isChecking = true
+      const { entries } = this.#driver
+      nextTick(() => {
+        this.#isChecking = false
+        if (this.#driver.entries === entries && this.#isWaiting()) this.#resolveWaiters()
+        else this.checkResult()
+      })
+    }
+  }
+
+  #resolveWaiters(): void {
+    const waiters = this.#waiters
+    this.#waiters = []
+    for (const resolve of waiters) resolve(this.#currentResult())
+  }
+
+  #currentResult(): RunResult {
+    return resultOf(this.runId, this.root.machine, this.requests(), this.#driver.reports())
+  }
+
+  // The end
+
+  onFinish(callback: () => void): void {
+    this.#finishers.push(callback)
+  }
+
+  finished(): void {
+    this.#hasFinished = true
+    if (this.failure !== undefined) this.#waiters = []
+    for (const callback of this.#finishers) callback()
+    this.#finishers = []
+  }
+
+  /** The run cannot continue: nothing more follows, and everyone who waits gets the error. */
+  stop(error: unknown): void {
+    this.#driver.stop(error)
+  }
+
+  /** The run cannot continue in this process, and is free for others: who awaits it gets the error once it is. */
+  release(error: unknown): void {
+    const { promise, resolve } = deferred()
+    this.#driver.stop(error, promise)
+    const release = async () => this.#keeper?.releaseStopped(this, error)
+    release().then(resolve, resolve)
+  }
+
+  // Unloading
+
+  /** Called whenever nothing is left to do but to wait. */
+  onIdle(callback: () => void): void {
+    this.#onIdle = callback
+  }
+
+  idle(): void {
+    this.#onIdle?.()
+  }
+
+  /** Writes to the row that a restored run only waits again. */
+  noteIdle(): void {
+    this.#driver.activity.noteIdle()
+  }
+
+  /** Whether every handler waits again for what its task waits for, after a restart. */
+  hasCaughtUp(): boolean {
+    return this.#driver.hasCaughtUp()
+  }
+
+  /** The keys of sub-workflows whose callers have not called them again yet, after a restart. */
+  uncalled(): string[] {
+    return [...this.#driver.restored].map(([key]) => key)
+  }
+
+  /** When it continues by itself. */
+  wakeAt(): number | undefined {
+    return this.#driver.wakeAt()
+  }
+
+  /** Whether it does nothing but wait, and nobody here waits for it. */
+  isDormant(): boolean {
+    const { failure, isAtRest, watchers, rejects } = this.#driver
+    if (failure !== undefined || !isAtRest || !this.hasCaughtUp()) return false
+    return rejects.size === 0 && !watchers.hasStreams
+  }
+
+  /** Drops everything in memory, as if the process had died. The run continues from its journal, here or elsewhere. */
+  evict(): void {
+    const text = `Run ${this.runId} was unloaded while it waited; it continues from its journal.`
+    this.#evicted = true
+    this.#driver.drop(new SuperstepError("RUN_EVICTED", text))
+  }
+}

@@ -1,0 +1,114 @@
+/** The open questions of a run and of everything below it, under ids that are unique in the run. */
+import { type Json, type OpenRequest, type RequestId, SuperstepError } from "../../core/index.ts"
+import { outerId } from "../ports/events.ts"
+import { ownValue, type ValueLimit, validate } from "../ports/values.ts"
+import type { Frame } from "./frame.ts"
+import type { RestoredCalls } from "./restored-calls.ts"
+import { requestsOf } from "./result.ts"
+
+/** The run, as answers use it. */
+interface RequestHost extends ValueLimit {
+  readonly failure: unknown
+  readonly isOver: boolean
+  readonly restored: Pick<RestoredCalls, "called">
+  lostError(): Promise<unknown>
+  changeBusy(by: 1 | -1): void
+  checkResult(): void
+  durable(): Promise<void>
+}
+
+export class RunRequests {
+  readonly #host: RequestHost
+  readonly #frames: ReadonlyMap<string, Frame>
+  /** Answered requests of sub-workflows that are over. */
+  #answered: Set<RequestId> | undefined
+
+  constructor(host: RequestHost, frames: ReadonlyMap<string, Frame>) {
+    this.#host = host
+    this.#frames = frames
+  }
+
+  list(): OpenRequest[] {
+    return requestsOf(this.#frames)
+  }
+
+  /** A frame is over: that its requests were answered stays known. */
+  remember(frame: Frame): void {
+    for (const id of frame.machine.answered()) {
+      this.#answered ??= new Set()
+      this.#answered.add(outerId(frame.key, id))
+    }
+  }
+
+  /** The same, from before a restart. */
+  rememberAnswered(ids: readonly RequestId[]): void {
+    if (ids.length > 0) this.#answered = new Set([...(this.#answered ?? []), ...ids])
+  }
+
+  answeredBelow(): RequestId[] {
+    return [...(this.#answered ?? [])]
+  }
+
+  /** Takes an answer, if it fits; `mail` brought it. Resolves when it is durable. */
+  async respond(id: RequestId, value: unknown, by: string | undefined, mail?: string): Promise<void> {
+    const host = this.#host
+    if (host.failure !== undefined) throw host.failure
+    const owned = ownValue(value, host, () => `The answer to request "${id}"`)
+    // An answer under way is work under way: whoever awaits the run now gets what follows from it.
+    host.changeBusy(1)
+    try {
+      // After a restart, the sub-workflow that asked may not have been called again yet.
+      const frame = id.slice(0, Math.max(id.lastIndexOf("/"), 0))
+      await host.restored.called(frame, () => host.failure !== undefined || host.isOver)
+      if (host.failure !== undefined) throw await host.lostError()
+      await this.#answer(id, owned, by, mail)
+    } finally {
+      host.changeBusy(-1)
+      host.checkResult()
+    }
+    await host.durable()
+  }
+
+  /** Validates an answer, then takes it: at most once (M7). */
+  async #answer(id: RequestId, value: Json, by: string | undefined, mail: string | undefined): Promise<void> {
+    const { frame, request } = this.#find(id)
+    const schema = await frame.answerSchema(request)
+    const checked = schema === undefined ? undefined : await validate(schema, value)
+    if (checked?.ok === false) {
+      const text = `The answer to request "${id}" does not fit: ${checked.reason}. Nothing was taken; answer again.`
+      throw new SuperstepError("REQUEST_INVALID", text)
+    }
+    // Somebody else may have answered meanwhile.
+    this.#find(id)
+    const at = frame.host.now()
+    frame.apply({
+      type: "request.answered",
+      at,
+      request: request.id,
+      value,
+      by,
+      ...(mail === undefined ? {} : { mail }),
+    })
+  }
+
+  #find(id: RequestId): { frame: Frame; request: OpenRequest } {
+    const slash = id.lastIndexOf("/")
+    const frame = this.#frames.get(slash < 0 ? "" : id.slice(0, slash))
+    const inner = id.slice(slash + 1)
+    const request = frame?.machine.request(inner)
+    if (frame !== undefined && request !== undefined) return { frame, request }
+    const root = this.#frames.get("")?.machine
+    const over = root?.isOver() ? ` Run "${this.#host.runId}" is finished: ${root.status}.` : ""
+    if (frame?.machine.wasAnswered(inner) || this.#answered?.has(id)) {
+      const text = `Request "${id}" was answered before; an answer cannot be changed.${over}`
+      throw new SuperstepError("REQUEST_ANSWERED", text, { run: this.#host.runId })
+    }
+    if (over !== "") {
+      const text = `Request "${id}" is no longer open.${over} A finished run takes no answers.`
+      throw new SuperstepError("REQUEST_UNKNOWN", text, { run: this.#host.runId })
+    }
+    const open = this.list().map((one) => `"${one.id}"`)
+    const text = `Run ${this.#host.runId} has no open request "${id}". Open: ${open.join(", ") || "none"}.`
+    throw new SuperstepError("REQUEST_UNKNOWN", text)
+  }
+}

@@ -1,0 +1,538 @@
+/** A run as its caller holds it: await it, watch it, answer it, cancel it. It may be at work here or elsewhere. */
+
+import { isSuperstepError, type Json, type RequestId, type RunId, SuperstepError } from "../../core/index.ts"
+import { canonicalJson } from "../../core/internal.ts"
+import { EventMerge } from "../journal/event-merge.ts"
+import type { EventStream } from "../journal/event-stream.ts"
+import { replayEvents } from "../journal/replay-events.ts"
+import { checkThreadState, lastingState, type ThreadAtStart } from "../journal/thread.ts"
+import {
+  type ContextOf,
+  claimAndRestoreRun,
+  type RunEnvironment,
+  restoreRun,
+  runQuarantined,
+  runUnknown,
+} from "../lease/claim-run.ts"
+import { type Delivery, FollowedRun, type ThreadTurn, threadTurn } from "../lease/followed-run.ts"
+import { type Keeper, keeperOf, runHeld } from "../lease/keeper.ts"
+import { type Clock, systemClock } from "../ports/clock.ts"
+import { isLive, type RunEvent } from "../ports/events.ts"
+import { andThen, fromUser, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
+import type { AnyState, Program } from "../ports/program.ts"
+import { runTaken } from "../ports/store.ts"
+import { hasEnded, type StoredRun } from "../ports/stored.ts"
+import { currentTelemetry } from "../ports/telemetry.ts"
+import { ownValue } from "../ports/values.ts"
+import type { ResumeOptions, RunOptions, RunResult } from "./options.ts"
+import { newRunId } from "./options.ts"
+import { RunError } from "./result.ts"
+import { RunHost } from "./run-host.ts"
+import {
+  checkInput,
+  checkResumeOptions,
+  ownInput,
+  ownOptions,
+  portProblem,
+  runStarted,
+  valueBytesOf,
+} from "./start.ts"
+
+const NEVER = () => {}
+
+/** Brings a run into this process. */
+type ClaimRun = (run: StoredRun) => Promise<RunHost | undefined>
+
+/**
+ * A promise that can be awaited again: a run that waited for a person has another result after the answer. So `then` asks
+ * the run, and the promise underneath never settles: a run that nobody awaits raises no unhandled rejection.
+ */
+export class Run<Out = unknown, State = AnyState>
+  extends Promise<RunResult<Out, State>>
+  implements AsyncIterable<RunEvent>
+{
+  /** What `catch` and `finally` return is an ordinary promise. */
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise
+  }
+
+  /** Undefined for a run that this process can only follow. */
+  readonly #program: Program | undefined
+  readonly #clock: Clock
+  readonly #keeper: Keeper | undefined
+  readonly #claim: ClaimRun
+  readonly #isFollowed: boolean
+  #id: RunId
+  #host: RunHost | undefined
+  /** Set when the run is not, or no longer, at work here. */
+  #elsewhere: FollowedRun | undefined
+  #stream: EventStream | undefined
+  /** Resolves when the run has begun; rejects when it could not. Undefined: it began at once. */
+  #begun: Promise<void> | undefined
+
+  private constructor(program: Program | undefined, id: RunId, environment: HandleEnvironment) {
+    super(NEVER)
+    this.#program = program
+    this.#id = id
+    this.#clock = environment.clock
+    this.#keeper = environment.keeper
+    this.#isFollowed = environment.claim !== undefined
+    this.#claim =
+      environment.claim ??
+      ((run) => claimAndRestoreRun(program as Program, run, environment as RunEnvironment))
+  }
+
+  get id(): RunId {
+    return this.#id
+  }
+
+  /** `kept` has a runtime's own ways to hold and to claim runs; by default the run has those of its store. */
+  static start<Out, State = AnyState>(
+    program: Program,
+    input: unknown,
+    options: RunOptions,
+    streaming: boolean,
+    kept?: Kept,
+  ): Run<Out, State> {
+    const problem = portProblem(options)
+    if (problem !== undefined) return Run.#refused(program, problem)
+    const environment = environmentOf(options, kept)
+    const run = new Run<Out, State>(program, options.runId ?? newRunId(), environment)
+    const named = options.store !== undefined && (options.runId !== undefined || options.key !== undefined)
+    const { thread, onBusy = "reject" } = options
+    const waits = options.store !== undefined && thread !== undefined && onBusy !== "reject"
+    const keepsEarly = options.store === undefined && !streaming
+    const openHost = () => {
+      run.#host = new RunHost({
+        runId: run.id,
+        store: options.store,
+        labels: options.labels,
+        ...environment,
+        keepsEarly,
+      })
+      // Watched before anything starts: a model call that begins unwatched is not streamed.
+      if (streaming) run.#stream = run.#host.watch()
+    }
+    openHost()
+    run.#begin(() => {
+      const own = ownOptions(program, options)
+      const owned = ownInput(program, input, valueBytesOf(program, own.limits))
+      const start = () =>
+        andThen(fromUser(checkInput(program, owned)), () =>
+          andThen(environment.keeper?.admit(), () =>
+            andThen(threadAtStart(own), (thread) =>
+              andThen(run.#contextAtStart(own, environment.contextOf), (context) =>
+                run.#startHere(owned, own, thread, context),
+              ),
+            ),
+          ),
+        )
+      const begin = () => (named ? run.#startOrJoin(start, owned) : start())
+      if (!waits) return begin()
+      return run.#startInTurn({ thread, onBusy, runId: run.id, key: options.key }, begin, openHost)
+    }, options.signal)
+    if (run.#begun !== undefined) environment.keeper?.begins(run.id, run.#begun)
+    return run
+  }
+
+  /** A run that cannot begin: whoever awaits it gets the problem. */
+  static #refused<Out, State>(program: Program, problem: Error): Run<Out, State> {
+    const environment = environmentOf({})
+    const run = new Run<Out, State>(program, newRunId(), environment)
+    run.#host = new RunHost({ runId: run.id, store: undefined, ...environment })
+    run.#begin(() => Promise.reject(problem), undefined)
+    return run
+  }
+
+  /** One after another: whoever waits for a thread here starts in the order in which they came. */
+  async #startInTurn(turn: ThreadTurn, begin: () => MaybePromise<void>, again: () => void): Promise<void> {
+    const keeper = this.#keeper as Keeper
+    await keeper.pass(`thread ${turn.thread}`, async () => {
+      for (;;) {
+        await threadTurn(turn, keeper, this.#clock)
+        try {
+          await begin()
+          return await this.#host?.durable()
+        } catch (error) {
+          // Another process was faster.
+          if (!isSuperstepError(error, "THREAD_BUSY")) throw error
+          again()
+        }
+      }
+    })
+  }
+
+  /** Starting a run that exists already is joining it: it starts once. */
+  #startOrJoin(start: () => MaybePromise<void>, input: Json): MaybePromise<void> {
+    const keeper = this.#keeper as Keeper
+    return keeper.pass(this.id, () =>
+      keeper.host(this.id) === undefined ? this.#orJoin(start(), input) : this.#join(this.id, input),
+    )
+  }
+
+  #contextAtStart({ thread, labels }: RunOptions, contextOf: ContextOf | undefined): MaybePromise<unknown> {
+    const { name: workflow } = (this.#program as Program).graph
+    return contextOf && fromUser(contextOf({ runId: this.id, workflow, thread, labels }))
+  }
+
+  #startHere(input: Json, options: RunOptions, thread: ThreadAtStart | undefined, context: unknown): void {
+    const host = this.#host as RunHost
+    host.setContext(context)
+    const program = this.#program as Program
+    if (thread !== undefined) checkThreadState(program.graph, thread)
+    const entry = runStarted(program, this.id, input, host.now(), {
+      state: options.state,
+      limits: options.limits,
+      timeout: options.timeout ?? program.timeout,
+      budget: options.budget ?? program.budget,
+      thread: thread && { id: thread.id, version: thread.version },
+      context,
+    })
+    if (this.#keeper !== undefined) {
+      const { workflow, graph } = entry
+      host.create(
+        this.#keeper.newLease(this.id),
+        {
+          workflow,
+          graph,
+          key: options.key,
+          labels: options.labels,
+          thread: thread?.id,
+          threadVersion: thread?.version,
+        },
+        thread,
+      )
+      this.#keeper.add(host)
+    }
+    const state = thread && lastingState(program.graph, thread.state)
+    host.start(program, entry, state, options.signal?.aborted ? reasonOf(options.signal) : undefined)
+  }
+
+  #orJoin(started: MaybePromise<void>, input: Json): MaybePromise<void> {
+    const host = this.#host as RunHost
+    if (!isPromise(started) && host.failure === undefined && host.isDurable) return
+    const durable = async () => {
+      await started
+      await host.durable()
+    }
+    return durable().catch(async (error) => {
+      const isThere = isSuperstepError(error, "RUN_EXISTS") || isSuperstepError(error, "KEY_TAKEN")
+      if (!isThere) throw error
+      await this.#join(error.run ?? this.id, input)
+    })
+  }
+
+  async #join(id: RunId, input: Json): Promise<void> {
+    const { store } = this.#keeper as Keeper
+    const [first] = await store.read(id, 0, 1)
+    const entry = first?.entry
+    const { name } = (this.#program as Program).graph
+    if (
+      entry?.type !== "run.started" ||
+      entry.workflow !== name ||
+      canonicalJson(entry.input) !== canonicalJson(input)
+    ) {
+      const text = `There is a run "${id}" already, and it is not this one: another workflow, or another input. Choose another id or key.`
+      throw new SuperstepError("RUN_EXISTS", text, { run: id })
+    }
+    this.#id = id
+    // It watched a run that never started; the events of the one that exists are in the store.
+    await this.#stream?.return()
+    this.#stream = undefined
+    this.#follow()
+  }
+
+  #follow(): FollowedRun {
+    this.#host = undefined
+    this.#elsewhere ??= new FollowedRun(this.id, this.#keeper as Keeper, this.#clock, this.#claim)
+    return this.#elsewhere
+  }
+
+  /** Continues a run from its journal. */
+  static resume<Out, State = AnyState>(
+    program: Program,
+    runId: RunId,
+    options: ResumeOptions,
+    kept?: Kept,
+  ): Run<Out, State> {
+    const problem = portProblem(options)
+    if (problem !== undefined) return Run.#refused(program, problem)
+    const environment = environmentOf(options, kept)
+    const run = new Run<Out, State>(program, runId, environment)
+    run.#begin(async () => {
+      checkResumeOptions(options)
+      if (environment.keeper === undefined) throw runUnknown(runId)
+      run.#host = await resumed(program, runId, environment as RunEnvironment, options.takeOver ?? false)
+    }, options.signal)
+    return run
+  }
+
+  /** A run of a runtime's store, wherever it is. */
+  static follow<Out, State = AnyState>(runId: RunId, environment: HandleEnvironment): Run<Out, State> {
+    const run = new Run<Out, State>(undefined, runId, environment)
+    run.#follow()
+    return run
+  }
+
+  #begin(begin: () => Promise<void> | void, signal: AbortSignal | undefined): void {
+    try {
+      const begun = begin()
+      if (isPromise(begun)) this.#begun = begun as Promise<void>
+    } catch (error) {
+      this.#begun = Promise.reject(error)
+    }
+    // Whoever awaits the run gets the error; a run that nobody awaits must not bring the process down.
+    this.#begun?.catch((error) => this.#stream?.fail(error))
+    if (signal !== undefined) this.#followSignal(signal)
+  }
+
+  #followSignal(signal: AbortSignal): void {
+    const onAbort = () => this.cancel(reasonOf(signal))
+    if (signal.aborted) return onAbort()
+    signal.addEventListener("abort", onAbort, { once: true })
+    const leave = () => signal.removeEventListener("abort", onAbort)
+    const whenOver = () => this.#host?.onFinish(leave)
+    if (this.#begun === undefined) whenOver()
+    else this.#begun.then(whenOver, leave)
+  }
+
+  /**
+   * The result, once the run is over or waits for a person. It does not reject for a run that failed, was
+   * cancelled or hit a limit: look at `status`.
+   */
+  get result(): Promise<RunResult<Out, State>> {
+    const result = () =>
+      this.#current()
+        .result()
+        .catch((error) => {
+          // It continues elsewhere: a runtime's runs are followed there.
+          if (!this.#isFollowed || !isSuperstepError(error, "RUN_TAKEN")) throw error
+          return this.#follow().result()
+        }) as Promise<RunResult<Out, State>>
+    return this.#begun === undefined ? result() : this.#begun.then(result)
+  }
+
+  /** The run here, or what follows it elsewhere. */
+  #current(): RunHost | FollowedRun {
+    if (this.#host === undefined || this.#host.isEvicted) return this.#follow()
+    return this.#host
+  }
+
+  /** Awaiting a run returns its result, or throws a RunError when it failed, was cancelled or hit a limit. */
+  // biome-ignore lint/suspicious/noThenProperty: a run is awaited like any other asynchronous work.
+  override then<A = RunResult<Out, State>, B = never>(
+    onResult?: ((result: RunResult<Out, State>) => A | PromiseLike<A>) | null,
+    onError?: ((error: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    return this.result
+      .then((result) => {
+        if (result.status !== "completed" && result.status !== "waiting")
+          throw new RunError(result as RunResult)
+        return result
+      })
+      .then(onResult, onError)
+  }
+
+  /** Ends the run at once; the signals of its handlers are aborted. A run that is over stays as it is. */
+  cancel(reason?: string): void {
+    const cancel = () => {
+      const current = this.#current()
+      if (current instanceof RunHost) current.root.cancel(reason)
+      // Whoever awaits the run sees what became of it.
+      else current.cancel(reason).catch(() => undefined)
+    }
+    if (this.#begun === undefined) cancel()
+    else this.#begun.then(cancel, () => undefined)
+  }
+
+  /** The same, and resolves when that is on record, wherever the run is at work. */
+  async cancelled(reason?: string): Promise<void> {
+    await this.#begun
+    await this.#wherever((run) => run.cancel(reason))
+  }
+
+  /**
+   * Answers an open request. Rejects, and takes nothing, when the id is unknown or answered or the value does not fit.
+   * `stored`: no process executes the run, and the answer waits for one that does.
+   */
+  async respond(
+    id: RequestId,
+    value: unknown,
+    options: { readonly by?: string | undefined } = {},
+  ): Promise<Delivery> {
+    // Copied before anything is awaited: the caller may reuse it. The process that takes it knows its size limit.
+    const anySize = { runId: this.id, valueBytes: Number.POSITIVE_INFINITY }
+    const owned = ownValue(value, anySize, () => `The answer to request "${id}"`)
+    if (this.#begun !== undefined) await this.#begun
+    return await this.#wherever(async (run) => (await run.respond(id, owned, options.by)) ?? "taken")
+  }
+
+  /** A run that was taken over while it was asked has not taken what it was asked for: it is asked where it is now. */
+  async #wherever<T>(ask: (run: RunHost | FollowedRun) => Promise<T>): Promise<T> {
+    try {
+      return await ask(this.#current())
+    } catch (error) {
+      if (!isSuperstepError(error, "RUN_TAKEN") || this.#keeper === undefined) throw error
+      return await ask(this.#follow())
+    }
+  }
+
+  /** Journaled and live events from now on; with `after`, first those that came after that number, from the journal. */
+  async *events(
+    options: { readonly after?: number | undefined } = {},
+  ): AsyncGenerator<RunEvent, void, undefined> {
+    await this.#begun
+    const { after } = options
+    const host = this.#current()
+    if (host instanceof FollowedRun) {
+      const from = after ?? (await this.#lastEvent())
+      yield* host.events({ after: from, isFromNow: after === undefined, graph: this.#program?.graph })
+      return
+    }
+    if (after === undefined) yield* host.watch()
+    else yield* this.#eventsHere(host, after, () => this.#past(host, after))
+  }
+
+  /** What came before somebody watched, merged with what comes. */
+  async *#eventsHere(
+    host: RunHost,
+    after: number,
+    past: () => Promise<readonly RunEvent[]>,
+  ): AsyncGenerator<RunEvent, void, undefined> {
+    const merge = new EventMerge(after)
+    for (const event of host.recentAfter(after)) merge.addLive(event)
+    const stream = host.watch()
+    try {
+      const events = await past()
+      let last = events.at(-1)?.seq ?? after
+      merge.addJournaled(events, last)
+      const add = (event: RunEvent) => {
+        if (isLive(event)) merge.addLive(event)
+        else if (event.seq > last) {
+          last = event.seq
+          merge.addJournaled([event], last)
+        }
+      }
+      for (const event of stream.taken()) add(event)
+      for (;;) {
+        for (let event = merge.next(); event !== undefined; event = merge.next()) yield event
+        const { value, done } = await stream.next()
+        if (done) return
+        add(value)
+      }
+    } finally {
+      await stream.return()
+    }
+  }
+
+  async #past(host: RunHost, after: number): Promise<RunEvent[]> {
+    const { store } = host
+    if (store === undefined) {
+      throw new SuperstepError(
+        "NO_STORE",
+        `Run ${this.id} keeps no journal, so past events are gone; start it with a store.`,
+      )
+    }
+    // What has happened and is not written yet would be missed.
+    await host.durable()
+    return replayEvents(store, await store.read(this.id, 0), after, this.#program?.graph)
+  }
+
+  async #lastEvent(): Promise<number> {
+    const store = this.#keeper?.store
+    const row = await store?.run(this.id)
+    if (store === undefined || row === undefined) return 0
+    const records = await store.read(this.id, row.seq - 1)
+    return records.at(-1)?.events ?? 0
+  }
+
+  /** Every event from the first. A run without a store must be iterated before it is awaited: see `stream`. */
+  [Symbol.asyncIterator](): AsyncIterator<RunEvent> {
+    this.#host?.keepEarlyEvents()
+    // A named run may turn out to exist already, and is then another one than was watched.
+    return this.#stream === undefined || this.#begun !== undefined ? this.#fromFirst() : this.#stream
+  }
+
+  async *#fromFirst(): AsyncGenerator<RunEvent, void, undefined> {
+    await this.#begun
+    const host = this.#host
+    if (this.#stream !== undefined) yield* this.#stream
+    else if (host === undefined || host.store !== undefined) yield* this.events({ after: 0 })
+    else yield* this.#eventsHere(host, 0, () => host.earlyEvents())
+  }
+}
+
+function reasonOf(signal: AbortSignal): string {
+  return signal.reason instanceof Error ? signal.reason.message : String(signal.reason)
+}
+
+/** A runtime's own ways to hold and to claim runs, and to make their contexts. */
+type Kept = Pick<HandleEnvironment, "keeper" | "claim" | "contextOf">
+
+interface HandleEnvironment extends Omit<RunEnvironment, "keeper"> {
+  readonly keeper: Keeper | undefined
+  readonly claim?: ClaimRun | undefined
+}
+
+function environmentOf(
+  { store, clock, telemetry, context, onGraphChange }: RunOptions & Pick<ResumeOptions, "onGraphChange">,
+  kept?: Kept,
+): HandleEnvironment {
+  return {
+    keeper: kept?.keeper ?? (store && keeperOf(store)),
+    claim: kept?.claim,
+    clock: clock ?? systemClock,
+    telemetry: telemetry ?? currentTelemetry(),
+    onGraphChange,
+    contextOf: kept?.contextOf ?? (context === undefined ? undefined : () => context),
+  }
+}
+
+/** What the thread of the run has so far. */
+function threadAtStart({ thread, store }: RunOptions): MaybePromise<ThreadAtStart | undefined> {
+  if (thread === undefined) return undefined
+  if (store === undefined) {
+    throw new SuperstepError(
+      "OPTION_INVALID",
+      `Thread "${thread}" needs a store: run(input, { store, thread }).`,
+    )
+  }
+  return andThen(fromUser(store.thread(thread)), (found) => ({ id: thread, ...found }))
+}
+
+/** The run in this process. One that another process executes is RUN_HELD, once it is clear that its holder lives. */
+async function resumed(
+  program: Program,
+  runId: RunId,
+  environment: RunEnvironment,
+  takeOver: boolean,
+): Promise<RunHost> {
+  const { keeper, clock } = environment
+  let seen: number | undefined
+  for (;;) {
+    const here = await keeper.hostAfterGate(runId)
+    if (here !== undefined && !takeOver) return sameProgram(here, program)
+    here?.stop(runTaken(runId))
+    const row = await keeper.store.run(runId)
+    if (row === undefined) throw runUnknown(runId)
+    if (hasEnded(row)) return await restoreRun(program, row, undefined, environment)
+    if (row.status === "quarantined") throw runQuarantined(row)
+    const holder = takeOver ? undefined : await keeper.isHeldElsewhere(row)
+    if (holder === undefined) {
+      const host = await claimAndRestoreRun(program, row, environment)
+      if (host !== undefined) return sameProgram(host, program)
+    } else {
+      const isAlive = keeper.watch.isHere(holder) || (seen !== undefined && holder.beat !== seen)
+      if (isAlive) throw runHeld(runId, holder)
+      seen = holder.beat
+      await new Promise<void>((resolve) => clock.setTimer(clock.now() + 250, resolve))
+    }
+  }
+}
+
+/** A run that is executed here already is not started a second time: whoever resumes it gets the one that is here. */
+function sameProgram(host: RunHost, program: Program): RunHost {
+  if (host.root.program === program) return host
+  const text = `Run "${host.runId}" is being executed by this process, with another version of workflow "${program.graph.name}". Wait for it, or resume it with takeOver: true.`
+  throw new SuperstepError("RUN_HELD", text, { run: host.runId })
+}

@@ -1,0 +1,278 @@
+/** The first entry of a run: its input checked, its limits resolved to data. */
+import {
+  BUDGET_PARTS,
+  DEFAULT_VALUE_BYTES,
+  graphData,
+  type Json,
+  type Limits,
+  printJsonProblem,
+  type RunId,
+  type RunStarted,
+  SuperstepError,
+  signatureOf,
+  writeProblem,
+} from "../../core/index.ts"
+import { nearest } from "../../text/index.ts"
+import { checkThread } from "../journal/thread.ts"
+import type { Program, ProgramNode } from "../ports/program.ts"
+import { labelsProblem } from "../ports/stored.ts"
+import { ownGiven, validate } from "../ports/values.ts"
+import type { ResumeOptions, RunOptions } from "./options.ts"
+import { isOptions, type OptionNames, shown, unknownOption } from "./options.ts"
+
+export function runStarted(
+  program: Program,
+  runId: RunId,
+  input: Json,
+  at: number,
+  options: Pick<RunOptions, "limits" | "budget" | "state" | "timeout"> & {
+    readonly trace?: string | undefined
+    readonly thread?: RunStarted["thread"]
+    readonly context?: unknown
+  },
+): RunStarted {
+  const { graph } = program
+  return {
+    type: "run.started",
+    at,
+    runId,
+    workflow: graph.name,
+    signature: signatureOf(graph).hash,
+    graph: graphData(graph).hash,
+    input,
+    state: options.state as RunStarted["state"],
+    limits: options.limits,
+    budget: options.budget,
+    deadline: options.timeout === undefined ? undefined : at + options.timeout,
+    trace: options.trace,
+    thread: options.thread,
+    ...(options.context === undefined ? {} : { context: contextNames(options.context) }),
+  }
+}
+
+function contextNames(context: unknown): readonly string[] {
+  return isOptions(context) ? Object.keys(context) : []
+}
+
+/** The largest single value that a run of the program takes. */
+export function valueBytesOf({ graph }: Program, limits?: Limits): number {
+  return limits?.valueBytes ?? graph.spec.limits?.valueBytes ?? DEFAULT_VALUE_BYTES
+}
+
+/** The run's own copy of its input. Throws VALUE_TOO_LARGE when it is too large, INPUT_INVALID when it is no JSON. */
+export function ownInput(program: Program, input: unknown, valueBytes: number): Json {
+  return ownGiven(
+    input,
+    valueBytes,
+    () => `The input of workflow "${program.graph.name}"`,
+    (problem) => inputInvalid(program, printJsonProblem(problem)),
+  )
+}
+
+/** Rejects with INPUT_INVALID when no handler of the start node takes the input. */
+export function checkInput(program: Program, input: Json): Promise<void> | undefined {
+  const { handlers } = program.nodes[program.graph.start] as ProgramNode
+  if (handlers.some((handler) => handler.schema === undefined)) return undefined
+  return findHandler(program, handlers, input)
+}
+
+async function findHandler(
+  program: Program,
+  handlers: ProgramNode["handlers"],
+  input: unknown,
+): Promise<void> {
+  const reasons: string[] = []
+  for (const { schema } of handlers) {
+    if (schema === undefined) return
+    const checked = await validate(schema, input)
+    if (checked.ok) return
+    reasons.push(checked.reason)
+  }
+  throw inputInvalid(program, reasons.join(" | "))
+}
+
+function inputInvalid({ graph }: Program, reason: string): SuperstepError {
+  const start = graph.nodes[graph.start]?.id
+  return new SuperstepError(
+    "INPUT_INVALID",
+    `Workflow "${graph.name}" does not take this input: ${reason} (start node "${start}").`,
+  )
+}
+
+const LIMITS = new Set(["supersteps", "visits", "loops", "concurrency", "valueBytes"])
+const BUDGET = new Set<string>([...BUDGET_PARTS, "allowUnpriced"])
+
+/**
+ * The options as the run keeps them. They come from callers that may not be typed, so they are checked before anything
+ * starts; and callers may use them again, so what the run reads later is copied.
+ */
+export function ownOptions(program: Program, options: RunOptions): RunOptions {
+  checkNames(options)
+  const { state, thread, labels } = options
+  for (const name of ["runId", "key", "thread"] as const) {
+    const value = options[name]
+    if (value !== undefined && (typeof value !== "string" || value === "")) {
+      throw optionInvalid(`${name} must be a non-empty string, not ${JSON.stringify(value)}`)
+    }
+  }
+  checkOnBusy(options)
+  checkBounds(options)
+  const badLabels = labels === undefined ? undefined : labelsProblem(labels)
+  if (badLabels !== undefined) throw optionInvalid(badLabels)
+  if (thread !== undefined) checkThread(program.graph, thread, state)
+  const valueBytes = valueBytesOf(program, options.limits)
+  return {
+    ...options,
+    labels: labels && { ...labels },
+    limits: options.limits && Object.freeze({ ...options.limits }),
+    budget: options.budget && Object.freeze({ ...options.budget }),
+    state: state && ownState(program, state, valueBytes),
+  }
+}
+
+function ownState(
+  program: Program,
+  state: NonNullable<RunOptions["state"]>,
+  valueBytes: number,
+): { readonly [key: string]: Json } {
+  const entries = Object.entries(state)
+  return Object.freeze(
+    Object.fromEntries(entries.map(([key, value]) => [key, ownChannel(program, key, value, valueBytes)])),
+  )
+}
+
+const RUN: OptionNames<RunOptions> = {
+  runId: true,
+  key: true,
+  thread: true,
+  onBusy: true,
+  labels: true,
+  context: true,
+  signal: true,
+  limits: true,
+  timeout: true,
+  budget: true,
+  state: true,
+  store: true,
+  clock: true,
+  telemetry: true,
+}
+const RESUME: OptionNames<ResumeOptions> = {
+  store: true,
+  context: true,
+  signal: true,
+  clock: true,
+  telemetry: true,
+  onGraphChange: true,
+  takeOver: true,
+}
+
+function checkNames(options: RunOptions): void {
+  const unknown = unknownOption(options, RUN)
+  if (unknown !== undefined) throw optionInvalid(unknown)
+  for (const name of ["limits", "budget", "state", "labels"] as const) {
+    const value = options[name]
+    if (value !== undefined && !isOptions(value)) {
+      throw optionInvalid(`${name} must be an object, not ${shown(value)}`)
+    }
+  }
+}
+
+/** What is wrong with what a run or a resumption is to work with. Until it is known to be right, none of it is used. */
+export function portProblem(options: Pick<RunOptions, "signal" | "store" | "clock">): Error | undefined {
+  if (!isOptions(options)) return optionInvalid(`the options must be an object, not ${shown(options)}`)
+  const { signal, store, clock } = options
+  if (clock !== undefined && typeof clock?.now !== "function") {
+    return optionInvalid(`clock must be a clock, such as systemClock, not ${shown(clock)}`)
+  }
+  if (signal !== undefined && typeof signal?.addEventListener !== "function") {
+    return optionInvalid(`signal must be an AbortSignal, not ${shown(signal)}`)
+  }
+  if (store !== undefined && typeof store?.append !== "function") {
+    return optionInvalid(`store must be a store, such as memoryStore(), not ${shown(store)}`)
+  }
+  return undefined
+}
+
+export function checkResumeOptions(options: ResumeOptions): void {
+  const problem = unknownOption(options, RESUME) ?? policyProblem(options.onGraphChange)
+  if (problem !== undefined) throw optionInvalid(problem)
+}
+
+export function policyProblem(policy: unknown): string | undefined {
+  if (policy === undefined || policy === "fail" || policy === "continue" || typeof policy === "function")
+    return undefined
+  return `onGraphChange must be "fail", "continue" or a function, not ${shown(policy)}`
+}
+
+const ON_BUSY: readonly unknown[] = ["reject", "queue", "interrupt"]
+
+function checkOnBusy({ onBusy, thread }: RunOptions): void {
+  if (onBusy === undefined) return
+  if (!ON_BUSY.includes(onBusy))
+    throw optionInvalid(`onBusy must be "reject", "queue" or "interrupt", not ${JSON.stringify(onBusy)}`)
+  if (thread === undefined) throw optionInvalid("onBusy needs a thread")
+}
+
+/** How far a run may go. */
+export type RunBounds = Pick<RunOptions, "limits" | "budget" | "timeout">
+
+export function checkBounds({ limits, budget, timeout }: RunBounds): void {
+  for (const [name, value] of Object.entries({ ...limits })) {
+    if (!LIMITS.has(name)) throw optionInvalid(unknownPart("limits", name, LIMITS))
+    if (value !== undefined && !(Number.isInteger(value) && value >= 1)) {
+      throw optionInvalid(`limits.${name} must be a whole number of at least 1, not ${value}`)
+    }
+  }
+  const problem = budgetProblem(budget)
+  if (problem !== undefined) throw optionInvalid(problem)
+  checkAmount("timeout", timeout)
+}
+
+/** What is wrong with a budget, or undefined. */
+export function budgetProblem(budget: object | undefined): string | undefined {
+  for (const [name, value] of Object.entries({ ...budget })) {
+    if (!BUDGET.has(name)) return unknownPart("budget", name, BUDGET)
+    if (value === undefined) continue
+    if (name === "allowUnpriced" && typeof value !== "boolean")
+      return `budget.${name} must be true or false, not ${shown(value)}`
+    if (name !== "allowUnpriced" && !isAmount(value))
+      return `budget.${name} must be a number of at least 0, not ${shown(value)}`
+  }
+  return undefined
+}
+
+/** An unknown name, with the one that was probably meant. */
+export function unknownPart(part: string, name: string, known: ReadonlySet<string>): string {
+  const meant = nearest(name, known)
+  const hint = meant === undefined ? "" : `; did you mean "${meant}"?`
+  return `${part} has no "${name}"; it has ${[...known].join(", ")}${hint}`
+}
+
+function isAmount(value: unknown): boolean {
+  return Number.isFinite(value) && (value as number) >= 0
+}
+
+function checkAmount(name: string, value: unknown): void {
+  if (value === undefined || isAmount(value)) return
+  throw optionInvalid(`${name} must be a number of at least 0, not ${value}`)
+}
+
+function ownChannel({ graph }: Program, key: string, value: unknown, valueBytes: number): Json {
+  const channel = graph.channels.get(key)
+  if (channel === undefined)
+    throw optionInvalid(`state has "${key}", which is no channel of workflow "${graph.name}"`)
+  const owned = ownGiven(
+    value,
+    valueBytes,
+    () => `state.${key} of a run of workflow "${graph.name}"`,
+    (problem) => optionInvalid(`state.${key} cannot be stored: ${printJsonProblem(problem)}`),
+  )
+  const misfit = writeProblem(channel.reducer, owned)
+  if (misfit !== undefined) throw optionInvalid(`state.${key}: ${misfit}`)
+  return owned
+}
+
+function optionInvalid(message: string): SuperstepError {
+  return new SuperstepError("OPTION_INVALID", `Bad run option: ${message}${message.endsWith("?") ? "" : "."}`)
+}

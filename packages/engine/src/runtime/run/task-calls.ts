@@ -1,0 +1,158 @@
+/**
+ * The sub-workflows that an attempt calls. Each is journaled before it starts. After a restart the handler must make the
+ * calls again that its task waits for; a changed handler that does not would leave those sub-workflows behind.
+ */
+import type {
+  Entry,
+  ErrorData,
+  Json,
+  Machine,
+  NodeId,
+  OpenRequest,
+  RunId,
+  RunStarted,
+  Task,
+  TaskId,
+} from "../../core/index.ts"
+import { Signal } from "../ports/maybe-promise.ts"
+import type { Callable, Program } from "../ports/program.ts"
+import { CALLED_FROM, type TracedCallOptions } from "./context.ts"
+import { runStarted } from "./start.ts"
+
+/** One call of a sub-workflow. */
+export interface Call {
+  readonly task: TaskId
+  readonly node: NodeId
+  readonly attempt: number
+  readonly key: string
+  /** Which of the attempt's calls it is, from 1. */
+  readonly number: number
+  readonly onRequest?: ((request: OpenRequest) => unknown) | undefined
+}
+
+/** The frame, as calls use it. */
+export interface CallFrame {
+  readonly host: {
+    readonly runId: RunId
+    /** A handler must make the calls again that its task waits for. */
+    readonly requiresCalls: boolean
+    now(): number
+    armTimer(at: number, callback: () => void): () => void
+    changeBusy(by: 1 | -1): void
+    afterDurable(callback: () => void): void
+    together(act: () => void): void
+  }
+  readonly machine: Machine
+  apply(entry: Entry): void
+  /** Checks the program against the sub-workflow that is under way, if there is one. Returns the key of its frame. */
+  prepareCall(call: Call, program: Program): string
+  /** Starts the sub-workflow, or restores it as its journal left it. */
+  call(call: Call, program: Program, entry: RunStarted): void
+  abandonCall(key: string, left?: ErrorData): void
+  /** The handler does not make a call again that its task waits for: the run is released unchanged. */
+  refuseRemovedCall(task: Task, call: string, instead?: string): void
+}
+
+/** The attempt, as its calls and operations use it. */
+export interface Attempt {
+  isOver(): boolean
+  /** The handler returned or threw. */
+  hasReturned(): boolean
+  /** The handler waits for something external from now on; it no longer does. */
+  onWait(): void
+  onResume(): void
+  trace(): string | undefined
+}
+
+/** Milliseconds in which a handler must have made the recorded calls again. */
+const CALL_PATIENCE = 5_000
+
+export class TaskCalls {
+  readonly #frame: CallFrame
+  readonly #task: Task
+  readonly #number: number
+  readonly #attempt: Attempt
+  /** The keys of the frames that were started. */
+  readonly #frames = new Set<string>()
+  /** The keys of the calls that the handler has made, recorded or not. */
+  readonly #made = new Set<string>()
+  #count = 0
+  /** The handler has made all recorded calls, or is stopped. */
+  readonly #allMade = new Signal()
+
+  constructor(frame: CallFrame, task: Task, number: number, attempt: Attempt) {
+    this.#frame = frame
+    this.#task = task
+    this.#number = number
+    this.#attempt = attempt
+  }
+
+  /** The handler makes this call. Returns its number: a call that was made before a restart keeps the one it had. */
+  note(key: string): number {
+    this.#made.add(key)
+    if (this.#allMade.isAwaited && this.missing() === undefined) this.noteAllMade()
+    const next = ++this.#count
+    const wait = this.#frame.machine.isWaitingFor(this.#task.id, key)
+    return (wait?.kind === "call" ? wait.number : undefined) ?? next
+  }
+
+  noteAllMade(): void {
+    this.#allMade.notify()
+  }
+
+  /** The key of a recorded call that the handler has not made again. Undefined if the run may continue without it. */
+  missing(): string | undefined {
+    if (!this.#frame.host.requiresCalls) return undefined
+    for (const [key, { kind }] of this.#task.waits ?? []) {
+      if (kind === "call" && !this.#made.has(key)) return key
+    }
+    return undefined
+  }
+
+  /** Before a new call: waits until the recorded ones are made. Parts of a handler may run at different speeds. */
+  async recordedMade(instead: string): Promise<void> {
+    const { host } = this.#frame
+    const disarm = host.armTimer(host.now() + CALL_PATIENCE, () => {
+      const key = this.missing()
+      if (key === undefined || this.#attempt.isOver()) return
+      this.#frame.refuseRemovedCall(this.#task, key, instead)
+    })
+    await this.#allMade.wait()
+    disarm()
+  }
+
+  start(
+    { name, program }: Callable,
+    input: Json,
+    key: string,
+    number: number,
+    options: TracedCallOptions | undefined,
+  ): void {
+    const { host, machine } = this.#frame
+    const { id: task, node } = this.#task
+    const onRequest = options?.onRequest
+    const call: Call = { task, node: node.id, attempt: this.#number, key, number, onRequest }
+    this.#frames.add(this.#frame.prepareCall(call, program))
+    // The sub-workflow is about to start: until then the run counts as busy.
+    host.changeBusy(1)
+    if (machine.isWaitingFor(task, key) === undefined) {
+      this.#frame.apply({ type: "call.started", at: host.now(), task, key, workflow: name, number })
+    }
+    const entry = runStarted(program, host.runId, input, host.now(), {
+      timeout: program.timeout,
+      budget: program.budget,
+      trace: options?.[CALLED_FROM]?.() ?? this.#attempt.trace(),
+    })
+    host.afterDurable(() =>
+      host.together(() => {
+        if (!this.#attempt.isOver()) this.#frame.call(call, program, entry)
+        host.changeBusy(-1)
+      }),
+    )
+  }
+
+  /** Sub-workflows end with the attempt that called them. */
+  abandon(left?: ErrorData): void {
+    for (const key of this.#frames) this.#frame.abandonCall(key, left)
+  }
+}

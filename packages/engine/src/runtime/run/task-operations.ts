@@ -1,0 +1,558 @@
+/**
+ * What a handler does beside returning a value. Messages, writes and questions are collected and become part of
+ * the task's one entry. Steps, and what the handler waits for, are journaled at once: when the handler runs again,
+ * after a failure or in another process, the record answers.
+ */
+import {
+  addUsage,
+  type ErrorData,
+  fromErrorData,
+  type GraphNode,
+  type Json,
+  type NodeId,
+  type OpenRequest,
+  type RequestSpec,
+  type Route,
+  type SourcedUsage,
+  SuperstepError,
+  type Task,
+  type TaskId,
+  type Usage,
+  type WaitOutcome,
+  writeProblem,
+} from "../../core/index.ts"
+import type { Channel } from "../ports/channel.ts"
+import type { LiveEvent } from "../ports/events.ts"
+import { isPromise } from "../ports/maybe-promise.ts"
+import type {
+  Callable,
+  CallOptions,
+  Context,
+  Delta,
+  LogLevel,
+  PaidStep,
+  PartialOutput,
+  Program,
+  Question,
+  SendOptions,
+  StepOptions,
+  ToolProgress,
+} from "../ports/program.ts"
+import { ownValue, type Schema, validate } from "../ports/values.ts"
+import { type OptionNames, unknownOption } from "./options.ts"
+import { checkDefault, isSpan, requestSpec, spanInvalid } from "./question.ts"
+import { errorOf } from "./result.ts"
+import { checkInput, ownInput } from "./start.ts"
+import { overBudget, ownSource, ownSpent, ownUsage, type StepFrame, StepStart } from "./step-start.ts"
+import { type Attempt, type CallFrame, TaskCalls } from "./task-calls.ts"
+
+interface Outgoing {
+  readonly value: Json
+  readonly to?: NodeId | undefined
+  /** Set where nothing is left to decide. */
+  readonly route?: Route | undefined
+}
+
+/** A promise that the handler holds. */
+interface Held {
+  readonly resolve: (value: Json) => void
+  readonly reject: (error: unknown) => void
+  readonly schema: Schema | undefined
+}
+
+/** The frame, as the operations of a task use it. */
+export interface OperationsFrame extends StepFrame, CallFrame {
+  readonly host: StepFrame["host"] &
+    CallFrame["host"] & {
+      readonly valueBytes: number
+      /** No step may run. */
+      readonly isProbe: boolean
+      /** Undefined while something new may start; otherwise resolves when that may have changed. */
+      sure(): Promise<void> | undefined
+      /** A step begins or ends. */
+      changeSteps(by: 1 | -1): void
+      /** A handler or a step of the node is called now. */
+      enter(node: NodeId): void
+    }
+  readonly program: Program
+  /** `settles`: the reservation that this replaces. */
+  addUsage(task: TaskId, used: readonly SourcedUsage[], settles?: string): void
+  /** Which budget is used up, of the node, the workflow or one that called it. */
+  budgetProblem(node: GraphNode): ErrorData | undefined
+  /** A handler waits for something now. */
+  changed(): void
+  emitLive(event: LiveEvent): void
+  /** Reports a mistake of a handler to watchers and to the runtime. */
+  report(task: Task, error: SuperstepError): void
+}
+
+const SEND: OptionNames<SendOptions> = { to: true }
+const CALL: OptionNames<CallOptions> = { onRequest: true }
+const STEP: OptionNames<StepOptions<unknown>> = {
+  usage: true,
+  source: true,
+  also: true,
+  spent: true,
+}
+
+export const OUTPUT: Route = Object.freeze({ output: true })
+
+export class TaskOperations {
+  readonly #frame: OperationsFrame
+  readonly #task: Task
+  readonly #number: number
+  readonly #attempt: Attempt
+  outgoing: Outgoing[] | undefined
+  writes: [string, Json][] | undefined
+  localWrites: [string, Json][] | undefined
+  requests: RequestSpec[] | undefined
+  usage: Usage | undefined
+  #keys: HandlerKeys | undefined
+  #held: Map<string, Held> | undefined
+  #calls: TaskCalls | undefined
+  #controller: AbortController | undefined
+  #stopped: SuperstepError | undefined
+
+  constructor(frame: OperationsFrame, task: Task, number: number, attempt: Attempt) {
+    this.#frame = frame
+    this.#task = task
+    this.#number = number
+    this.#attempt = attempt
+  }
+
+  /** Keys for what the handler does outside of any scope. */
+  get keys(): HandlerKeys {
+    this.#keys ??= new HandlerKeys()
+    return this.#keys
+  }
+
+  // Collected until the task finishes
+
+  send(message: unknown, options: SendOptions | undefined): void {
+    this.checkOpen("ctx.send")
+    if (options !== undefined) this.#checkNames("ctx.send", options, SEND)
+    const to = options?.to
+    const value = this.#own(message, () => `What "${this.#node}" sent`)
+    this.#add({ value, to: typeof to === "object" ? to.id : to })
+  }
+
+  output(value: unknown): void {
+    this.checkOpen("ctx.output")
+    this.#add({ value: this.#own(value, () => `An output of "${this.#node}"`), route: OUTPUT })
+  }
+
+  /** A message whose `to` is misspelled would go along every edge. */
+  #checkNames<Options extends object>(call: string, options: Options, known: OptionNames<Options>): void {
+    const unknown = unknownOption(options, known)
+    if (unknown === undefined) return
+    const text = `${call} of "${this.#node}": ${unknown}${unknown.endsWith("?") ? "" : "."}`
+    throw new SuperstepError("OPTION_INVALID", text, { retryable: false })
+  }
+
+  #own(value: unknown, what: () => string): Json {
+    return ownValue(value, this.#frame.host, what)
+  }
+
+  #add(message: Outgoing): void {
+    this.outgoing ??= []
+    this.outgoing.push(message)
+  }
+
+  state(): Context["state"] {
+    return {
+      get: <T>(channel: Channel<T, never>) => this.#frame.machine.state(this.#channel(channel.key).key) as T,
+      write: <W>(channel: Channel<unknown, W>, value: W) => this.#write(channel.key, value),
+    }
+  }
+
+  #channel(key: string) {
+    const { channels, name } = this.#frame.program.graph
+    const known = channels.get(key)
+    if (known !== undefined) return known
+    const names = [...channels.keys()].map((one) => `"${one}"`).join(", ") || "none"
+    const text = `Workflow "${name}" has no channel "${key}" in its state; it has ${names}. Add it to workflow(…, { state: […] }).`
+    throw new SuperstepError("UNKNOWN_CHANNEL", text, { retryable: false })
+  }
+
+  #write(key: string, value: unknown): void {
+    this.checkOpen("ctx.state.write")
+    const { reducer } = this.#channel(key)
+    const owned = this.#own(value, () => `What "${this.#node}" wrote to channel "${key}"`)
+    const problem = writeProblem(reducer, owned)
+    if (problem !== undefined) {
+      const text = `"${this.#node}" wrote to channel "${key}": ${problem}.`
+      throw new SuperstepError("WRITE_INVALID", text, { retryable: false })
+    }
+    this.writes ??= []
+    this.writes.push([key, owned])
+  }
+
+  local(): Context["local"] {
+    return {
+      get: <T>(key: string) => this.#readLocal(key) as T | undefined,
+      set: (key: string, value: unknown) => {
+        this.checkOpen("ctx.local.set")
+        const owned = this.#own(value, () => `What "${this.#node}" kept under "${key}"`)
+        this.localWrites ??= []
+        this.localWrites.push([key, owned])
+      },
+    }
+  }
+
+  /** A task sees its own writes to its node's state. */
+  #readLocal(key: string): Json | undefined {
+    const own = this.localWrites?.findLast(([written]) => written === key)
+    return own === undefined ? this.#frame.machine.local(this.#task.node, key) : own[1]
+  }
+
+  use(usage: Usage): void {
+    this.checkOpen("ctx.use")
+    this.usage = addUsage(this.usage ?? {}, ownUsage(usage))
+  }
+
+  request(question: string | Question): void {
+    this.checkOpen("ctx.request")
+    if (this.#frame.program.nodes[this.#task.node.index]?.onAnswer === undefined) {
+      const text = `"${this.#node}" asks without waiting, so it needs an onAnswer handler; or use ctx.ask.`
+      throw new SuperstepError("NO_ANSWER_HANDLER", text, { retryable: false })
+    }
+    const answer = this.#frame.program.nodes[this.#task.node.index]?.onAnswer?.schema
+    if (typeof question !== "string" && answer !== undefined && question.default !== undefined) {
+      const checked = validate(answer, question.default)
+      // A schema that takes its time is left to the moment of the answer.
+      if (!isPromise(checked)) checkDefault(question, checked)
+    }
+    this.requests ??= []
+    this.requests.push(this.#requestSpec(question))
+  }
+
+  checkBudget(): void {
+    const problem = this.#frame.budgetProblem(this.#task.node)
+    if (problem !== undefined) throw overBudget(problem)
+  }
+
+  // Emitted at once, and not journaled
+
+  delta(delta: Delta): void {
+    this.#frame.emitLive({ type: "model.delta", task: this.#task.id, node: this.#node, ...delta })
+  }
+
+  partial({ call, value, agent }: PartialOutput): void {
+    const by = agent === undefined ? {} : { agent }
+    const owned = this.#own(value, () => `The partial output of "${this.#node}"`)
+    this.#frame.emitLive({
+      type: "output.partial",
+      task: this.#task.id,
+      node: this.#node,
+      call,
+      value: owned,
+      ...by,
+    })
+  }
+
+  progress({ tool: { id, name }, data, agent }: ToolProgress): void {
+    const owned = this.#ownData(data, () => `The progress of tool "${name}"`)
+    const by = agent === undefined ? {} : { agent }
+    const event = {
+      type: "tool.progress",
+      task: this.#task.id,
+      node: this.#node,
+      tool: { id, name },
+    } as const
+    this.#frame.emitLive({ ...event, ...owned, ...by })
+  }
+
+  emit(name: string, data: unknown): void {
+    this.checkOpen("ctx.emit")
+    const owned = this.#ownData(data, () => `The event "${name}" of "${this.#node}"`)
+    this.#frame.emitLive({ type: "custom", task: this.#task.id, node: this.#node, name, ...owned })
+  }
+
+  log(level: LogLevel, message: string, data: unknown): void {
+    const owned = this.#ownData(data, () => `The log entry "${message}" of "${this.#node}"`)
+    this.#frame.emitLive({ type: "log", task: this.#task.id, node: this.#node, level, message, ...owned })
+  }
+
+  #ownData(data: unknown, what: () => string): { readonly data?: Json } {
+    return data === undefined ? {} : { data: this.#own(data, what) }
+  }
+
+  // Journaled at once
+
+  async step<T>(
+    keys: HandlerKeys,
+    name: string,
+    run: (step: PaidStep) => T | Promise<T>,
+    options: StepOptions<T> = {},
+  ): Promise<T> {
+    this.#checkNames("ctx.step", options, STEP)
+    const key = keys.next("step", name)
+    const { memo } = this.#task
+    if (memo?.has(key)) return memo.get(key) as T
+    this.#checkActive()
+    if (this.#frame.host.isProbe) return await new Promise<never>(() => undefined)
+    // K4: whoever lost the run while it was stopped must not begin another effect. Nor does one without a place.
+    for (let sure = this.#frame.host.sure(); sure !== undefined; sure = this.#frame.host.sure()) {
+      await sure
+      this.#checkActive()
+    }
+    const attempt = { isOver: () => this.#attempt.isOver(), checkActive: () => this.#checkActive() }
+    const start = new StepStart(this.#frame, this.#task, key, attempt, options.spent)
+    let result: T
+    try {
+      result = await this.#underWay(() => run(start))
+    } catch (error) {
+      if (options.spent !== undefined) this.#countSpent(options.spent(), key, start)
+      throw error
+    } finally {
+      start.end()
+    }
+    this.#checkActive()
+    // A step without a result is recorded as null, and returns null here too.
+    const value = this.#own(result ?? null, () => `The result of step "${name}" of "${this.#node}"`)
+    // What was reserved stays counted unless the step says what it really used.
+    const used = options.usage?.(result)
+    const usage = used === undefined ? start.reserved : ownUsage(used)
+    const source = usage === undefined ? undefined : ownSource(options.source?.(result))
+    const listed = ownSpent(options.also?.(result) ?? [])
+    const also = listed.length === 0 ? undefined : listed
+    const { host } = this.#frame
+    const at = host.now()
+    const settles = start.reserved === undefined ? undefined : true
+    const task = this.#task.id
+    this.#frame.apply({ type: "step.recorded", at, task, key, value, usage, source, also, settles })
+    await host.durable()
+    return value as T
+  }
+
+  /** What a step that failed has used takes the place of what it had reserved. */
+  #countSpent(
+    spent: ReturnType<NonNullable<StepOptions<never>["spent"]>>,
+    key: string,
+    { reserved }: StepStart,
+  ): void {
+    if (this.#attempt.isOver()) return
+    const used = ownSpent(spent)
+    if (used.length === 0 && reserved === undefined) return
+    this.#frame.addUsage(this.#task.id, used, reserved === undefined ? undefined : key)
+  }
+
+  /** A run is not unloaded in the middle of a step. */
+  async #underWay<T>(run: () => T | Promise<T>): Promise<T> {
+    const { host } = this.#frame
+    host.changeSteps(1)
+    host.enter(this.#node)
+    try {
+      return await run()
+    } finally {
+      host.changeSteps(-1)
+    }
+  }
+
+  async ask<Answer>(keys: HandlerKeys, question: string | Question<Answer>): Promise<Answer> {
+    const key = keys.next("ask")
+    const schema = typeof question === "string" ? undefined : question.schema
+    if (typeof question !== "string" && schema !== undefined && question.default !== undefined) {
+      checkDefault(question, await validate(schema, question.default))
+    }
+    const answer = await this.#wait(key, schema, () => {
+      const request = this.#requestSpec(question)
+      const at = this.#frame.host.now()
+      this.#frame.apply({ type: "request.opened", at, task: this.#task.id, key, request })
+    })
+    if (schema === undefined) return answer as Answer
+    const checked = await validate(schema, answer)
+    if (checked.ok) return checked.value as Answer
+    const text = `The answer on record for "${this.#node}" does not fit its schema any more: ${checked.reason}`
+    throw new SuperstepError("REQUEST_INVALID", text, { retryable: false })
+  }
+
+  #requestSpec(question: string | Question): RequestSpec {
+    const onAnswer = this.#frame.program.nodes[this.#task.node.index]?.onAnswer
+    return requestSpec(question, onAnswer?.schema, this.#frame.host)
+  }
+
+  async sleep(keys: HandlerKeys, milliseconds: number): Promise<void> {
+    if (!isSpan(milliseconds)) throw spanInvalid(`What "${this.#node}" was to sleep`, milliseconds)
+    const key = keys.next("sleep")
+    await this.#wait(key, undefined, () => {
+      const at = this.#frame.host.now()
+      this.#frame.apply({ type: "timer.set", at, task: this.#task.id, key, until: at + milliseconds })
+    })
+  }
+
+  async call<In, Out>(
+    keys: HandlerKeys,
+    workflow: Callable<In, Out>,
+    input: In,
+    options: CallOptions | undefined,
+  ): Promise<Out[]> {
+    if (options !== undefined) this.#checkNames("ctx.call", options, CALL)
+    const key = keys.next("call", workflow.name)
+    const calls = this.#taskCalls()
+    const number = calls.note(key)
+    const { memo, failures } = this.#task
+    const isOpen = !memo?.has(key) && !failures?.has(key)
+    const owned = isOpen ? ownInput(workflow.program, input, this.#frame.host.valueBytes) : null
+    if (isOpen) await checkInput(workflow.program, owned)
+    const isNew = isOpen && !this.#task.waits?.has(key)
+    if (isNew && calls.missing() !== undefined) {
+      await calls.recordedMade(workflow.name)
+      this.#checkActive()
+    }
+    const outputs = await this.#wait(key, undefined, () => calls.start(workflow, owned, key, number, options))
+    return outputs as unknown as Out[]
+  }
+
+  #taskCalls(): TaskCalls {
+    this.#calls ??= new TaskCalls(this.#frame, this.#task, this.#number, this.#attempt)
+    return this.#calls
+  }
+
+  /** The key of a recorded call that the handler has not made again, where it must. */
+  missingCall(): string | undefined {
+    return this.#taskCalls().missing()
+  }
+
+  /** Sub-workflows end with the attempt that called them. */
+  abandonCalls(left?: ErrorData): void {
+    this.#calls?.abandon(left)
+  }
+
+  /** Waits for the outside: on record already, or open since before a restart, or opened now. */
+  #wait(key: string, schema: Schema | undefined, open: () => void): Promise<Json> {
+    const { memo, failures } = this.#task
+    if (memo?.has(key)) return Promise.resolve(memo.get(key) as Json)
+    const failure = failures?.get(key)
+    if (failure !== undefined) return Promise.reject(errorOf(failure))
+    return new Promise((resolve, reject) => {
+      this.#checkActive()
+      this.#held ??= new Map()
+      this.#held.set(key, { resolve, reject, schema })
+      this.#attempt.onWait()
+      this.#frame.changed()
+      const wait = this.#frame.machine.isWaitingFor(this.#task.id, key)
+      if (wait !== undefined && wait.kind !== "call") return
+      try {
+        // A call that was under way before a restart is made again: its journal answers for what it did.
+        open()
+      } catch (error) {
+        this.#held.delete(key)
+        if (this.#held.size === 0) this.#attempt.onResume()
+        reject(error)
+      }
+    })
+  }
+
+  /** True when the handler waits for nothing else. */
+  resume(key: string, outcome: WaitOutcome): boolean {
+    const held = this.#held?.get(key)
+    if (held === undefined) return false
+    this.#held?.delete(key)
+    if (outcome.ok) held.resolve(outcome.value)
+    else held.reject(errorOf(outcome.error))
+    return this.#held?.size === 0
+  }
+
+  holdsAll(): boolean {
+    for (const key of this.#task.waits?.keys() ?? []) if (!this.#held?.has(key)) return false
+    return true
+  }
+
+  /** The promise that the handler holds for the answer to a request. */
+  heldFor(request: OpenRequest): Held | undefined {
+    for (const [key, wait] of this.#task.waits ?? []) {
+      if (wait.kind === "request" && wait.request === request.id) return this.#held?.get(key)
+    }
+    return undefined
+  }
+
+  // Being stopped
+
+  signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.#stopped !== undefined) this.#controller.abort(this.#stopped)
+    return this.#controller.signal
+  }
+
+  /** `left` is the cause if the run continues elsewhere: the handler must not undo what it began. */
+  stop(reason: string, left?: ErrorData): void {
+    this.#stopped = this.#stop(reason, left)
+    this.#controller?.abort(this.#stopped)
+    const held = this.#held
+    this.#held = undefined
+    for (const { reject } of held?.values() ?? []) reject(this.#stopped)
+    this.#calls?.noteAllMade()
+  }
+
+  #stop(reason: string, left?: ErrorData): SuperstepError {
+    const text = `Task ${this.#task.id} of node "${this.#node}" was stopped: ${reason}.`
+    const cause = left === undefined ? {} : { cause: fromErrorData(left) }
+    return new SuperstepError("CANCELLED", text, { retryable: false, ...cause })
+  }
+
+  #checkActive(): void {
+    if (!this.#attempt.isOver()) return
+    if (this.#stopped !== undefined) throw this.#stopped
+    throw this.#attempt.hasReturned()
+      ? this.#returned("A step or wait ended")
+      : this.#stop("its attempt is over")
+  }
+
+  /** What a handler does once it has returned has no place to go: its task's one entry is made. */
+  checkOpen(call: string): void {
+    if (!this.#attempt.hasReturned()) return
+    const error = this.#returned(`${call} was called`)
+    this.#frame.report(this.#task, error)
+    throw error
+  }
+
+  #returned(what: string): SuperstepError {
+    const { runId } = this.#frame.host
+    const text = `${what} after the handler of node "${this.#node}" had returned (run ${runId}, task ${this.#task.id}), so it has no effect. An await is missing: await every promise in the handler, or return it.`
+    return new SuperstepError("HANDLER_RETURNED", text, { retryable: false, node: this.#node, run: runId })
+  }
+
+  get #node(): NodeId {
+    return this.#task.node.id
+  }
+}
+
+/**
+ * Keys for what a handler does. What is used under one name a second time is numbered, in the order of the calls; a scope
+ * counts for itself, so that parts of a handler that run at the same time do not take each other's records.
+ */
+export class HandlerKeys {
+  readonly #scope: string
+  #counts: Map<string, number> | undefined
+  #scopes: Map<string, HandlerKeys> | undefined
+
+  constructor(scope = "") {
+    this.#scope = scope
+  }
+
+  next(kind: "step" | "ask" | "sleep" | "call", name = ""): string {
+    this.#counts ??= new Map()
+    const used = `${kind}:${name}`
+    const count = (this.#counts.get(used) ?? 0) + 1
+    this.#counts.set(used, count)
+    const full = joined(this.#scope, name)
+    return `${kind}${count === 1 ? "" : `#${count}`}${full === "" ? "" : `:${full}`}`
+  }
+
+  /** The same one for the same name. */
+  scope(name: string): HandlerKeys {
+    this.#scopes ??= new Map()
+    let scope = this.#scopes.get(name)
+    if (scope === undefined) {
+      scope = new HandlerKeys(joined(this.#scope, name))
+      this.#scopes.set(name, scope)
+    }
+    return scope
+  }
+}
+
+function joined(scope: string, name: string): string {
+  if (scope === "") return name
+  return name === "" ? scope : `${scope}/${name}`
+}

@@ -1,0 +1,585 @@
+/**
+ * One attempt at a task: calls the handler, and turns its end into one journal entry. Nothing that a handler does
+ * is visible before that entry (M3). What it does beside returning a value is kept by its `TaskOperations`, which most
+ * tasks never need.
+ */
+import {
+  type ErrorData,
+  fromErrorData,
+  type Json,
+  type Left,
+  type Machine,
+  type NodeId,
+  type OpenRequest,
+  type RunId,
+  type Send,
+  SuperstepError,
+  type Task,
+  type TaskFailed,
+  type TaskId,
+  toErrorData,
+  type WaitOutcome,
+} from "../../core/index.ts"
+import { freezeData } from "../../core/internal.ts"
+import type { AgentReport } from "../ports/agent-report.ts"
+import type { Clock } from "../ports/clock.ts"
+import { fromUser, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
+import {
+  type BoundHandler,
+  type Context,
+  MultiOutput,
+  type ProgramNode,
+  type SendOptions,
+} from "../ports/program.ts"
+import type { Labels } from "../ports/stored.ts"
+import type { RunTelemetry, TaskInfo, TaskOutcome, TaskTelemetry } from "../ports/telemetry.ts"
+import { ownValue, type Schema, type Validated, validate } from "../ports/values.ts"
+import { contextWith, ENDED_CALLS, LEAVES, type LeftWork, REPORT, TELEMETRY } from "./context.ts"
+import { contextMissing } from "./result.ts"
+import { groupsTaken } from "./router.ts"
+import { type HandlerKeys, type OperationsFrame, OUTPUT, TaskOperations } from "./task-operations.ts"
+
+/** The frame, as its tasks use it. */
+export interface TaskFrame extends OperationsFrame {
+  readonly host: OperationsFrame["host"] & {
+    readonly labels: Labels
+    readonly clock: Clock
+    /** What the run was started or resumed with; undefined without one. */
+    readonly context: unknown
+    addReport(task: string, attempt: number, report: AgentReport): void
+    /** The frame of the run itself. */
+    readonly root: { readonly machine: Machine }
+    /** Whether live events reach anybody, now or in a moment. */
+    readonly mayBeWatched: boolean
+  }
+  readonly key: string
+  readonly telemetry: RunTelemetry | undefined
+  /** It was started by another process, so times from then mean little. */
+  readonly isRestored: boolean
+  failTask(entry: TaskFailed, thrown: unknown): void
+  /** Calls of the task, under way and about to be stopped, record what they have used so far. */
+  noteSpent(task: TaskId): void
+}
+
+export class TaskRun implements Context {
+  readonly #frame: TaskFrame
+  readonly #task: Task
+  readonly #program: ProgramNode
+  readonly attempt: number
+  #over = false
+  #returned = false
+  #operations: TaskOperations | undefined
+  #timeLimit: TimeLimit | undefined
+  #telemetry: TaskTelemetry | undefined
+  #leave: ((error: unknown) => LeftWork) | undefined
+
+  constructor(frame: TaskFrame, task: Task) {
+    this.#frame = frame
+    this.#task = task
+    this.#program = frame.program.nodes[task.node.index] as ProgramNode
+    this.attempt = task.attempt
+    task.attachment = this
+  }
+
+  start(): void {
+    const program = this.#program
+    const { telemetry, host } = this.#frame
+    if (telemetry !== undefined) this.#telemetry = telemetry.startTask(this.#taskInfo())
+    const { timeout } = this.#task.node.spec
+    if (timeout !== undefined) this.#timeLimit = new TimeLimit(host, timeout, () => this.#timeUp(timeout))
+    if (program.only !== undefined && this.#task.answers === undefined)
+      this.#invoke(program.only, this.#task.message)
+    else this.#choose(handlersFor(program, this.#task), 0, [])
+  }
+
+  /** The first handler whose schema accepts the message takes it, as its schema reads it. */
+  #choose(handlers: readonly BoundHandler[], at: number, reasons: readonly string[]): void {
+    const handler = handlers[at]
+    if (handler === undefined) return this.#reject(reasons)
+    if (handler.schema === undefined) return this.#invoke(handler, this.#task.message)
+    this.#check(handler.schema, this.#task.message, (result) => {
+      if (result.ok) this.#invoke(handler, result.value)
+      else this.#choose(handlers, at + 1, [...reasons, result.reason])
+    })
+  }
+
+  /** Validates, now or later; a schema that throws fails the attempt. */
+  #check(schema: Schema, value: unknown, then: (result: Validated) => void): void {
+    let result: MaybePromise<Validated>
+    try {
+      result = validate(schema, value)
+    } catch (error) {
+      return this.#fail(error)
+    }
+    if (isPromise(result)) result.then(then, (error) => this.#fail(error))
+    else then(result)
+  }
+
+  #reject(reasons: readonly string[]): void {
+    if (!this.#end()) return
+    const why = reasons.length === 0 ? "the node has no handler for it" : [...new Set(reasons)].join(" | ")
+    const reason = `no handler takes it: ${why}`
+    this.#endTelemetry({ error: { code: "UNDELIVERED", message: reason } })
+    this.#frame.apply({ type: "task.rejected", at: this.#frame.host.now(), task: this.#task.id, reason })
+  }
+
+  #invoke(handler: BoundHandler, message: unknown): void {
+    let result: unknown
+    try {
+      const telemetry = this.#telemetry
+      const request = this.#task.answers as never
+      if (telemetry === undefined) result = handler.run(message as never, this, request)
+      else result = telemetry.within(() => handler.run(message as never, this, request))
+    } catch (error) {
+      return this.#threw(error)
+    }
+    result = fromUser(result)
+    if (isPromise(result)) {
+      result.then(
+        (value) => this.#succeed(value),
+        (error) => this.#threw(error),
+      )
+    } else this.#succeed(result)
+  }
+
+  #succeed(value: unknown): void {
+    this.#returned = true
+    if (this.#isObsolete()) return
+    if (this.#omitsCall()) return
+    const { output } = this.#program
+    if (output === undefined || value === undefined) return this.#route(value)
+    this.#check(output, value, (result) => {
+      if (result.ok) return this.#route(result.value)
+      const text = `"${this.node}" returned what its output schema refuses: ${result.reason}`
+      this.#fail(new SuperstepError("OUTPUT_INVALID", text))
+    })
+  }
+
+  /** True if the handler returned without a call that its task waits for: the run is released. */
+  #omitsCall(): boolean {
+    const key = this.#frame.host.requiresCalls ? this.#operate().missingCall() : undefined
+    if (key !== undefined) this.#frame.refuseRemovedCall(this.#task, key)
+    return key !== undefined
+  }
+
+  #threw(error: unknown): void {
+    this.#returned = true
+    this.#fail(error)
+  }
+
+  /** Decides where every message goes, and finishes. */
+  #route(value: unknown): void {
+    let sends: MaybePromise<readonly Send[]>
+    try {
+      sends = this.#sends(value)
+    } catch (error) {
+      return this.#fail(error)
+    }
+    if (isPromise(sends)) {
+      sends.then(
+        (list) => this.#finish(list, undefined),
+        (error) => this.#fail(error),
+      )
+    } else this.#finish(sends, undefined)
+  }
+
+  /** Messages keep the order in which they were sent; what is returned comes last. */
+  #sends(value: unknown): MaybePromise<readonly Send[]> {
+    if (this.#operations?.outgoing !== undefined || value instanceof MultiOutput)
+      return this.#manySends(value)
+    return value === undefined ? NONE : this.#oneSend(this.#message(value))
+  }
+
+  #oneSend(value: Json): MaybePromise<readonly Send[]> {
+    const route = this.#program.router.route(value, true, this.#frame.machine)
+    return isPromise(route) ? route.then((decided) => [{ value, route: decided }]) : [{ value, route }]
+  }
+
+  async #manySends(value: unknown): Promise<readonly Send[]> {
+    const { router } = this.#program
+    const { machine } = this.#frame
+    const sends: Send[] = []
+    for (const { value, to, route } of this.#operations?.outgoing ?? []) {
+      const decided =
+        route ?? (to === undefined ? router.route(value, false, machine) : router.routeTo(to, value, machine))
+      sends.push({ value, route: isPromise(decided) ? await decided : decided })
+    }
+    const returned = value === undefined ? [] : value instanceof MultiOutput ? value.values : [value]
+    for (const one of returned) sends.push(...(await this.#oneSend(this.#message(one))))
+    return sends
+  }
+
+  /** What is returned, as the message it becomes. */
+  #message(value: unknown): Json {
+    const owned = ownValue(value, this.#frame.host, () => `What "${this.node}" returned`)
+    return this.#failsAsValue() ? Object.freeze({ ok: true, value: owned }) : owned
+  }
+
+  #finish(sends: readonly Send[], settled: ErrorData | undefined): void {
+    if (!this.#end()) return
+    const telemetry = this.#telemetry
+    const operations = this.#operations
+    const at = this.#frame.host.now()
+    const task = this.#task.id
+    // Most tasks return a value and do nothing else: their entries are kept small.
+    if (operations === undefined && telemetry === undefined && settled === undefined) {
+      return this.#frame.apply({ type: "task.finished", at, task, sends })
+    }
+    if (telemetry !== undefined) this.#trace(telemetry, sends, settled)
+    const kept = settled === undefined ? operations : undefined
+    this.#frame.apply({
+      type: "task.finished",
+      at,
+      task,
+      sends,
+      writes: kept?.writes,
+      local: kept?.localWrites,
+      requests: kept?.requests,
+      usage: operations?.usage,
+      settled,
+      trace: telemetry?.trace,
+    })
+  }
+
+  #trace(telemetry: TaskTelemetry, sends: readonly Send[], error: ErrorData | undefined): void {
+    for (const { route } of sends) {
+      // `ctx.output` bypasses the edges.
+      if (route === OUTPUT) continue
+      for (const { kind, targets } of groupsTaken(this.#task.node, route)) telemetry.routed(kind, targets)
+    }
+    this.#endTelemetry({ error })
+  }
+
+  #endTelemetry(outcome: TaskOutcome): void {
+    const usage = this.#operations?.usage
+    this.#telemetry?.end(usage === undefined ? outcome : { ...outcome, usage })
+  }
+
+  /** A final failure of a task that settles becomes a value; the machine decides about every other one. */
+  #fail(thrown: unknown): void {
+    if (this.#isObsolete()) return
+    const error = toErrorData(thrown)
+    const retried = this.#frame.machine.willRetry(this.#task.id, error)
+    if (this.#failsAsValue() && !error.fatal && !retried) return this.#sendFailure(error)
+    const left = error.limit && !retried ? this.left(thrown) : undefined
+    this.#end()
+    this.#endTelemetry({ error, retried })
+    this.#frame.failTask(
+      {
+        type: "task.failed",
+        at: this.#frame.host.now(),
+        task: this.#task.id,
+        attempt: this.attempt,
+        error,
+        usage: this.#operations?.usage,
+        trace: this.#telemetry?.trace,
+        left,
+      },
+      thrown,
+    )
+  }
+
+  /** M3: of a failed attempt nothing goes out but the failure. */
+  #sendFailure(error: ErrorData): void {
+    const value = freezeData({
+      ok: false,
+      error: { ...error, node: this.node, attempt: this.attempt },
+    }) as unknown as Json
+    const fatal = (cause: unknown) =>
+      this.#fail(new SuperstepError("EDGE_FAILED", toErrorData(cause).message, { cause, fatal: true }))
+    let sends: MaybePromise<readonly Send[]>
+    try {
+      sends = this.#oneSend(value)
+    } catch (cause) {
+      return fatal(cause)
+    }
+    if (isPromise(sends)) sends.then((list) => this.#finish(list, error), fatal)
+    else this.#finish(sends, error)
+  }
+
+  #failsAsValue(): boolean {
+    return this.#task.map?.map.group.settle === true || this.#task.node.spec.onError === "settle"
+  }
+
+  #timeUp(timeout: number): void {
+    if (this.#isObsolete()) return
+    this.#fail(new SuperstepError("TIMEOUT", `Node "${this.node}" took longer than ${timeout} ms.`))
+    this.#operate().stop(`it took longer than ${timeout} ms`)
+  }
+
+  /** True once: the attempt is over, whatever else its handler still does. */
+  #end(): boolean {
+    if (this.#isObsolete()) return false
+    // What it still has under way is stopped.
+    if (this.#frame.host.paidSteps.size > 0) this.#frame.noteSpent(this.#task.id)
+    this.#close()
+    return true
+  }
+
+  #close(left?: ErrorData): void {
+    this.#over = true
+    this.#timeLimit?.stop()
+    this.#operations?.abandonCalls(left)
+    if (this.#task.attachment === this) this.#task.attachment = undefined
+  }
+
+  #isObsolete(): boolean {
+    return this.#over || this.#task.status === "over" || this.#task.attempt !== this.attempt
+  }
+
+  // For the frame
+
+  /** What stays of its work when a limit ends it; undefined where it leaves nothing, or nothing that can be stored. */
+  left(error: unknown): Left | undefined {
+    if (this.#leave === undefined) return undefined
+    const { writes = [], notice } = this.#leave(error)
+    const what = () => `What "${this.node}" leaves at a limit`
+    try {
+      return {
+        writes: writes.map(([key, value]) => [key, ownValue(value, this.#frame.host, what)] as const),
+        notice: ownValue(notice ?? {}, this.#frame.host, what) as { readonly [key: string]: Json },
+      }
+    } catch (problem) {
+      this.#frame.report(this.#task, fromErrorData(toErrorData(problem)))
+      return undefined
+    }
+  }
+
+  /** The machine drops the result, or the run has `left` this process: the handler is aborted, and not awaited. */
+  abort(reason: string, left?: ErrorData): void {
+    if (this.#over) return
+    this.#close(left)
+    this.#endTelemetry({ error: { code: "CANCELLED", message: reason } })
+    this.#operate().stop(reason, left)
+  }
+
+  /** The outcome that the handler waited for. */
+  resume(key: string, outcome: WaitOutcome): void {
+    if (this.#operations?.resume(key, outcome)) this.#timeLimit?.go()
+  }
+
+  /** Whether the handler waits for everything that its task waits for. */
+  isWaiting(): boolean {
+    return this.#operations?.holdsAll() ?? false
+  }
+  /** Whether the handler waits for the answer to this request. */
+  holds(request: OpenRequest): boolean {
+    return this.#operations?.heldFor(request) !== undefined
+  }
+  answerSchema(request: OpenRequest): Schema | undefined {
+    return this.#operations?.heldFor(request)?.schema
+  }
+
+  #operate(): TaskOperations {
+    this.#operations ??= new TaskOperations(this.#frame, this.#task, this.attempt, {
+      isOver: () => this.#isObsolete(),
+      hasReturned: () => this.#returned,
+      onWait: () => this.#timeLimit?.stop(),
+      onResume: () => this.#timeLimit?.go(),
+      trace: () => this.#telemetry?.trace,
+    })
+    return this.#operations
+  }
+
+  #taskInfo(): TaskInfo {
+    const { id, node, superstep, traces, knownAt } = this.#task
+    const { host, isRestored } = this.#frame
+    return {
+      task: id,
+      node: node.id,
+      kind: node.spec.kind,
+      attempt: this.attempt,
+      superstep,
+      causes: traces ?? [],
+      queuedMs: this.attempt > 1 || isRestored ? undefined : host.now() - knownAt,
+    }
+  }
+
+  /** For what is traced inside the task: agents, models, tools. */
+  get [TELEMETRY](): TaskTelemetry | undefined {
+    return this.#telemetry
+  }
+
+  // For the handler
+
+  get runId(): RunId {
+    return this.#frame.host.runId
+  }
+  get labels(): Labels {
+    return this.#frame.host.labels
+  }
+  get node(): NodeId {
+    return this.#task.node.id
+  }
+  get task(): TaskId {
+    return this.#task.id
+  }
+  get idempotencyKey(): string {
+    const { key, host } = this.#frame
+    return key === "" ? `${host.runId}:${this.task}` : `${host.runId}:${key}:${this.task}`
+  }
+  get signal(): AbortSignal {
+    return this.#operate().signal()
+  }
+  get budget(): Context["budget"] {
+    const { claimed, budgetLeft } = this.#frame.host.root.machine
+    return { used: claimed, left: budgetLeft }
+  }
+  get state(): Context["state"] {
+    return this.#operate().state()
+  }
+  get local(): Context["local"] {
+    return this.#operate().local()
+  }
+  // Functions of their own, so that a handler may take them out of its context: `(message, { step, send }) => …`.
+  get send(): Context["send"] {
+    return (message: unknown, options?: SendOptions) => this.#operate().send(message, options)
+  }
+  get output(): Context["output"] {
+    return (value: unknown) => this.#operate().output(value)
+  }
+  get checkBudget(): Context["checkBudget"] {
+    return () => this.#operate().checkBudget()
+  }
+  get usedBy(): Context["usedBy"] {
+    return (agent) => this.#frame.host.root.machine.usageOf(agent)
+  }
+  get context(): unknown {
+    const { context, runId } = this.#frame.host
+    if (context === undefined) throw contextMissing(runId, [])
+    return context
+  }
+  get [REPORT](): (report: AgentReport) => void {
+    return (report) => this.#frame.host.addReport(`${this.#frame.key} ${this.#task.id}`, this.attempt, report)
+  }
+  get [LEAVES](): (leave: (error: unknown) => LeftWork) => void {
+    return (leave) => {
+      this.#leave = leave
+    }
+  }
+  /** For models that answer by a list: how many calls of the agent were answered before. */
+  get [ENDED_CALLS](): (agent: string) => number {
+    return (agent) => this.#frame.host.root.machine.endedCallsOf(agent)
+  }
+  get usedHere(): Context["usedHere"] {
+    return this.#frame.machine.usage
+  }
+  get isWatched(): boolean {
+    return this.#frame.host.mayBeWatched
+  }
+  get delta(): Context["delta"] {
+    return (delta) => this.#operate().delta(delta)
+  }
+  get partial(): Context["partial"] {
+    return (output) => this.#operate().partial(output)
+  }
+  get progress(): Context["progress"] {
+    return (progress) => this.#operate().progress(progress)
+  }
+  get emit(): Context["emit"] {
+    return (name, data) => this.#operate().emit(name, data)
+  }
+  get log(): Context["log"] {
+    return (level, message, data) => this.#operate().log(level, message, data)
+  }
+  get use(): Context["use"] {
+    return (usage) => this.#operate().use(usage)
+  }
+  get request(): Context["request"] {
+    return (question) => this.#operate().request(question)
+  }
+  get ask(): Context["ask"] {
+    return this.#scoped().ask
+  }
+  get sleep(): Context["sleep"] {
+    return this.#scoped().sleep
+  }
+  get step(): Context["step"] {
+    return this.#scoped().step
+  }
+  get call(): Context["call"] {
+    return this.#scoped().call
+  }
+  get scope(): Context["scope"] {
+    return this.#scoped().scope
+  }
+  get clock(): Context["clock"] {
+    return this.#frame.host.clock
+  }
+
+  /** What is recorded under keys: the handler's own, or those of a part of it. */
+  #scoped(
+    keys: HandlerKeys = this.#operate().keys,
+  ): Pick<Context, "ask" | "sleep" | "step" | "call" | "scope"> {
+    const operations = this.#operate()
+    return {
+      ask: (question) => unlistened(operations, "ctx.ask", () => operations.ask(keys, question)),
+      sleep: (milliseconds) =>
+        unlistened(operations, "ctx.sleep", () => operations.sleep(keys, milliseconds)),
+      step: (name, run, options) =>
+        unlistened(operations, "ctx.step", () => operations.step(keys, name, run, options)),
+      call: (workflow, input, options) =>
+        unlistened(operations, "ctx.call", () => operations.call(keys, workflow, input, options)),
+      scope: (name) => contextWith(this, this.#scoped(keys.scope(name))),
+    }
+  }
+}
+
+/** The attempt at the task that runs in this process. */
+export function attemptOf({ attachment }: Task): TaskRun | undefined {
+  return attachment as TaskRun | undefined
+}
+
+const NONE: readonly Send[] = []
+
+/**
+ * A handler may hold a promise it does not await yet: when its task is stopped, that must not end the process. What is begun
+ * after the handler returned is a mistake, and its rejection is left for the process to report.
+ */
+function unlistened<T>(operations: TaskOperations, call: string, begin: () => Promise<T>): Promise<T> {
+  try {
+    operations.checkOpen(call)
+  } catch (error) {
+    return Promise.reject(error)
+  }
+  const promise = begin()
+  promise.catch(() => undefined)
+  return promise
+}
+
+/** Answers go to the node's answer handler, every other message to the others. */
+function handlersFor({ handlers, onAnswer }: ProgramNode, task: Task): readonly BoundHandler[] {
+  if (task.answers === undefined) return handlers
+  return onAnswer === undefined ? [] : [onAnswer]
+}
+
+type Timing = Pick<TaskFrame["host"], "now" | "armTimer">
+
+/** How long an attempt may take. The time the task waits for something external does not count. */
+class TimeLimit {
+  readonly #host: Timing
+  readonly #onUp: () => void
+  #left: number
+  #since = 0
+  #disarm: (() => void) | undefined
+
+  constructor(host: Timing, milliseconds: number, onUp: () => void) {
+    this.#host = host
+    this.#left = milliseconds
+    this.#onUp = onUp
+    this.go()
+  }
+
+  go(): void {
+    if (this.#disarm !== undefined) return
+    this.#since = this.#host.now()
+    this.#disarm = this.#host.armTimer(this.#since + this.#left, this.#onUp)
+  }
+
+  stop(): void {
+    if (this.#disarm === undefined) return
+    this.#disarm()
+    this.#disarm = undefined
+    this.#left = Math.max(0, this.#left - Math.max(0, this.#host.now() - this.#since))
+  }
+}

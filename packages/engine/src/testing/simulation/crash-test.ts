@@ -1,0 +1,135 @@
+/**
+ * Kills a workflow's process everywhere. First a day without faults; then, at every write of that day, a process that
+ * dies before the write is durable, one that dies right after it, and one that dies when what follows has begun; then
+ * days on which the seed chooses: several processes die, or are only slow, handlers end in any order, writes are late.
+ * Every run is resumed until it ends, and must end as the first one did; no finished task and no recorded step may run
+ * again, which the simulator sees to.
+ */
+
+import { usageWithout } from "../../core/internal.ts"
+import type { OptionNames } from "../../runtime/internal.ts"
+import {
+  COMPARED,
+  type ComparedOptions,
+  compareDays,
+  endOf,
+  isOrdered,
+  type Repetition,
+  sorted,
+} from "./compared-days.ts"
+import {
+  type CrashPoint,
+  checkTestOptions,
+  type Faults,
+  type Simulation,
+  type WorkflowSource,
+} from "./simulate-options.ts"
+
+export interface CrashTestOptions extends ComparedOptions {
+  /** How many days of the seed's choice follow. Default 200. */
+  readonly seeds?: number | undefined
+  /** The seed of the first day; the days of the seed's choice count on from it. Default 1. */
+  readonly seed?: number | undefined
+  /**
+   * What must be the same, for workflows whose outcome depends on the order of things. By default the status, the
+   * error's code, the outputs, the state and the usage, but for that of calls which a crash cut off; in flow mode, where
+   * messages are delivered as they come, lists in any order.
+   */
+  readonly compare?: ((simulation: Simulation) => unknown) | undefined
+  /** Called after every simulated run. */
+  readonly onProgress?: ((progress: CrashProgress) => void) | undefined
+}
+
+export interface CrashProgress {
+  /** Simulated runs so far, and in all. */
+  readonly done: number
+  readonly total: number
+  readonly crashes: number
+}
+
+export interface CrashReport {
+  /** How all of them ended: what `compare` gave. */
+  readonly outcome: unknown
+  /** Writes of the run without faults: a process died at each of them. */
+  readonly writes: number
+  /** Simulated runs. */
+  readonly runs: number
+  readonly crashes: number
+  /** Handlers that were begun more than once for one task, because their process died. */
+  readonly repeated: readonly Repetition[]
+}
+
+const SEEDS = 200
+const BAD_DAY: Faults = { crash: 3, takeOver: 0.2, duplicateTimers: 0.1 }
+
+const CRASH_TEST: OptionNames<CrashTestOptions> = {
+  ...COMPARED,
+  seeds: true,
+  seed: true,
+  compare: true,
+  onProgress: true,
+}
+
+/** Rejects with CRASH_TEST_FAILED: the error names the seed, where the process died, and the line that repeats it. */
+export async function crashTest<In, Out>(
+  workflow: WorkflowSource<In, Out>,
+  input: In,
+  options: CrashTestOptions = {},
+): Promise<CrashReport> {
+  checkTestOptions("crashTest", options, CRASH_TEST)
+  const {
+    seeds = SEEDS,
+    seed: first = 1,
+    compare = outcomeOf(isOrdered(workflow)),
+    onProgress,
+    ...compared
+  } = options
+  const { status: _, before: __, effects: ___, ...rest } = compared
+  const days = compareDays(
+    workflow,
+    input,
+    { ...compared, compare },
+    {
+      code: "CRASH_TEST_FAILED",
+      text: ({ seed, faults }, what, replay) =>
+        `Seed ${seed}, ${crashOf(faults)}: ${what}\nReplay it: ${replay}`,
+    },
+  )
+  const { writes } = await days.first({ ...rest, seed: first })
+  const bad = [
+    ...crashPoints(writes).map((point) => ({ ...rest, faults: { crash: [point] }, seed: first })),
+    ...Array.from({ length: seeds }, (_, i) => ({ ...rest, faults: BAD_DAY, seed: first + i })),
+  ]
+  const total = 1 + bad.length
+  onProgress?.({ done: 1, total, crashes: 0 })
+  for (const [i, day] of bad.entries()) {
+    await days.next(day)
+    onProgress?.({ done: i + 2, total, crashes: days.report().crashes })
+  }
+  return { ...days.report(), writes: writes.length, runs: total }
+}
+
+/** By the length of the journal after each write. */
+function crashPoints(writes: readonly number[]): CrashPoint[] {
+  return writes.flatMap((end): CrashPoint[] => [{ before: end }, { after: end }, end])
+}
+
+function outcomeOf(inOrder: boolean): (simulation: Simulation) => unknown {
+  const end = endOf(inOrder)
+  return (simulation) => {
+    const { result, lost } = simulation
+    const state = Object.entries(result.state).map(([key, value]) => [key, inOrder ? value : sorted(value)])
+    return { ...end(simulation), state: Object.fromEntries(state), usage: usageWithout(result.usage, lost) }
+  }
+}
+
+function crashOf(faults: Faults | undefined): string {
+  const crash = faults?.crash
+  if (crash === undefined) return "without faults"
+  if (typeof crash === "number") return "crashes where the seed chose"
+  const [point] = crash as readonly [CrashPoint]
+  if (typeof point === "number") return `crash when the journal had ${point} record${point === 1 ? "" : "s"}`
+  return "before" in point
+    ? `crash before record ${point.before} was durable`
+    : `crash right after record ${point.after} was durable`
+}

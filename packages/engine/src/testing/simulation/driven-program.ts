@@ -1,0 +1,283 @@
+/**
+ * A program whose handlers and steps end when the simulator says so, and fail where it says so. Its graph is
+ * the same, so journals of the one fit the other. It also looks on: a handler may run only for a task that the
+ * journal knows (M2), in the attempt that it knows (M8), once per process, and not when its end is on record (M1).
+ * What a handler does with its input and its records is left to handler-watch.ts.
+ */
+
+import { SuperstepError } from "../../core/index.ts"
+import { type BoundHandler, type Context, type Program, programNode } from "../../runtime/index.ts"
+import { HandlerKeys } from "../../runtime/internal.ts"
+import { type HandlerWatch, watchHandler } from "./handler-watch.ts"
+import type { Random } from "./random.ts"
+import type { Execution } from "./simulate-options.ts"
+import type { SimulatedJournal } from "./simulated-journal.ts"
+import type { SimulatedProcess } from "./simulated-process.ts"
+import { tamper } from "./tamper.ts"
+
+export interface DriverEnvironment {
+  readonly executions: Executions
+  /** How often each step's function was called, by frame, task and key; over all processes. */
+  readonly steps: Map<string, number>
+  readonly runId: string
+  readonly random: Random
+  readonly journal: SimulatedJournal
+  readonly process: SimulatedProcess
+  /** How likely an attempt fails that would be tried again. */
+  readonly fail: number
+  /** Whether what handlers handed over is changed afterwards. */
+  readonly changeSent: boolean
+  readonly onBroken: (problem: string) => void
+}
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
+
+/** By task, over all processes. */
+export type Executions = Map<string, Writable<Execution>>
+
+export class Driver {
+  readonly #world: DriverEnvironment
+  readonly #programs = new WeakMap<Program, Program>()
+  /** The attempts that this process has begun. */
+  readonly #begun = new Set<string>()
+  /** What handlers handed over: theirs, until the engine has taken it. */
+  #handedOver: unknown[] = []
+
+  constructor(world: DriverEnvironment) {
+    this.#world = world
+  }
+
+  /** Changes what handlers handed over. Called when the engine has taken all of it. */
+  changeSent(): void {
+    const values = this.#handedOver
+    this.#handedOver = []
+    for (const value of values) tamper(value)
+  }
+
+  /** V1: a handler must not be able to change a value of the engine. */
+  #refuseChange<T>(ctx: Context, what: string, value: T): T {
+    const [where] = tamper(value).changed
+    if (where !== undefined) {
+      this.#world.onBroken(`"${ctx.node}" (task ${ctx.task}) could change ${what} at ${where} (V1)`)
+    }
+    return value
+  }
+
+  drive(program: Program): Program {
+    const known = this.#programs.get(program)
+    if (known !== undefined) return known
+    this.#world.journal.knows(program)
+    const driven: Program = {
+      ...program,
+      nodes: program.nodes.map((one) =>
+        programNode(
+          one.node,
+          {
+            handlers: one.handlers.map((handler) => this.#handler(handler, one.node.spec.retry)),
+            onAnswer: one.onAnswer && this.#handler(one.onAnswer, one.node.spec.retry),
+            output: one.output,
+          },
+          one.router,
+        ),
+      ),
+    }
+    this.#programs.set(program, driven)
+    return driven
+  }
+
+  #handler(handler: BoundHandler, retry: Retry): BoundHandler {
+    return { ...handler, run: (message, ctx, request) => this.#call(handler, message, ctx, request, retry) }
+  }
+
+  #call(handler: BoundHandler, message: never, ctx: Context, request: never, retry: Retry): unknown {
+    const world = this.#world
+    const { execution, watch } = this.#begin(ctx, message)
+    const fault = faultFor(world, ctx, retry)
+    if (fault?.when === "before") throw fault.error
+    const handed: unknown[] = []
+    let hasEnded = false
+    const end = async () => {
+      if (hasEnded) return
+      hasEnded = true
+      execution.completions++
+      await world.process.turn("handler")
+    }
+    // What a schema made of the message is the handler's own.
+    if (handler.schema === undefined) this.#refuseChange(ctx, "its message", message)
+    this.#refuseChange(ctx, "the request", request)
+    const hold = async (ended: Promise<unknown>): Promise<unknown> => {
+      try {
+        const value = await watched(watch, ended)
+        if (fault !== undefined) throw fault.error
+        await end()
+        this.#ended(handed, value)
+        return value
+      } catch (error) {
+        await end()
+        throw error
+      }
+    }
+    const result = this.#run(handler, message, this.#context(ctx, watch, handed), request, watch)
+    if (result instanceof Promise || fault !== undefined || world.random.chance(0.7)) {
+      return hold(Promise.resolve(result))
+    }
+    watch.returned()
+    execution.completions++
+    this.#ended(handed, result)
+    return result
+  }
+
+  #run(handler: BoundHandler, message: never, ctx: Context, request: never, watch: HandlerWatch): unknown {
+    try {
+      return handler.run(message, ctx, request)
+    } catch (error) {
+      watch.threw()
+      throw error
+    }
+  }
+
+  /** The handler is done with what it handed over. */
+  #ended(handed: readonly unknown[], result: unknown): void {
+    if (this.#world.changeSent) this.#handedOver.push(...handed, result)
+  }
+
+  #begin(
+    ctx: Context,
+    message: unknown,
+  ): { readonly execution: Writable<Execution>; readonly watch: HandlerWatch } {
+    const { executions, process, journal, onBroken, runId } = this.#world
+    const { node, task, attempt } = ctx
+    const frame = frameOf(ctx, runId)
+    const name = `"${node}" (task ${task}${frame === "" ? "" : ` of ${frame}`}, attempt ${attempt})`
+    const key = `${frame} ${task}`
+    const none = { calls: 0, completions: 0, repetitions: 0 }
+    const execution = executions.get(key) ?? { node, task, frame, ...none }
+    executions.set(key, execution)
+    execution.calls++
+    // What a slow process does not know, it cannot heed: its writes are refused.
+    if (process.isSlow) return { execution, watch: watchHandler(name, message, new Set(), onBroken) }
+    const watch = watchHandler(name, message, journal.keysOf(frame, task, attempt), onBroken)
+    if (this.#begun.has(`${key} ${attempt}`)) onBroken(`${name} is begun twice in one process (M1)`)
+    this.#begun.add(`${key} ${attempt}`)
+    const recorded = journal.attemptOf(frame, task)
+    if (journal.hasEnded(frame, task)) {
+      execution.repetitions++
+      onBroken(`${name} runs again although its end is on record (M1)`)
+    } else if (recorded === undefined) {
+      onBroken(`${name} runs although the journal does not know it yet (M2)`)
+    } else if (recorded !== attempt) {
+      onBroken(`${name} runs although the journal has attempt ${recorded} (M8)`)
+    }
+    return { execution, watch }
+  }
+
+  /** The context with its steps and calls driven too. */
+  #context(
+    ctx: Context,
+    watch: HandlerWatch,
+    handed: unknown[],
+    keys: HandlerKeys = new HandlerKeys(),
+  ): Context {
+    const received = <T>(what: string, promise: Promise<T>): Promise<T> => {
+      const seen = promise.then((value) => this.#refuseChange(ctx, what, value))
+      // A handler may hold it without awaiting it, as it may hold what the engine gives.
+      seen.catch(() => undefined)
+      return seen
+    }
+    const own: Partial<Context> = {
+      step: (name, run, options) => {
+        const key = keys.next("step", name)
+        watch.asks(key)
+        return received(
+          `the result of step "${name}"`,
+          ctx.step(name, (paid) => this.#step(ctx, key, () => run(paid)), options),
+        )
+      },
+      ask: (question) => {
+        watch.asks(keys.next("ask"))
+        const answer = ctx.ask(question)
+        // What a schema made of the answer is the handler's own.
+        const isOwn = typeof question === "object" && question.schema !== undefined
+        return isOwn ? answer : received("an answer", answer)
+      },
+      sleep: (milliseconds) => {
+        watch.asks(keys.next("sleep"))
+        return ctx.sleep(milliseconds)
+      },
+      call: (workflow, input, options) => {
+        watch.asks(keys.next("call", workflow.name))
+        const driven = { ...workflow, program: this.drive(workflow.program) }
+        return received("the outputs of a call", ctx.call(driven, input, options))
+      },
+      scope: (name) => this.#context(ctx.scope(name), watch, handed, keys.scope(name)),
+      send: (message: unknown, options: never) => {
+        ctx.send(message, options)
+        handed.push(message)
+      },
+      output: (value: unknown) => {
+        ctx.output(value)
+        handed.push(value)
+      },
+      state: {
+        get: (channel) => this.#refuseChange(ctx, `channel "${channel.key}"`, ctx.state.get(channel)),
+        write: (channel, value) => {
+          ctx.state.write(channel, value)
+          handed.push(value)
+        },
+      },
+    }
+    return new Proxy(ctx, {
+      get(_, property) {
+        if (Object.hasOwn(own, property)) return own[property as keyof Context]
+        const value = Reflect.get(ctx, property, ctx)
+        return typeof value === "function" ? value.bind(ctx) : value
+      },
+    })
+  }
+
+  async #step<T>(ctx: Context, key: string, run: () => T | Promise<T>): Promise<T> {
+    const world = this.#world
+    const frame = frameOf(ctx, world.runId)
+    const name = `${frame} ${ctx.task} ${key}`
+    world.steps.set(name, (world.steps.get(name) ?? 0) + 1)
+    if (!world.process.isSlow && world.journal.hasStep(frame, ctx.task, key)) {
+      world.onBroken(`"${key}" of "${ctx.node}" (task ${ctx.task}) runs again although it is on record (M1)`)
+    }
+    try {
+      return await run()
+    } finally {
+      await world.process.turn("step")
+    }
+  }
+}
+
+async function watched(watch: HandlerWatch, ended: Promise<unknown>): Promise<unknown> {
+  try {
+    const value = await ended
+    watch.returned()
+    return value
+  } catch (error) {
+    watch.threw()
+    throw error
+  }
+}
+
+type Retry = Program["nodes"][number]["node"]["spec"]["retry"]
+
+/** Only an attempt that is followed by another may fail: the run's outcome is to stay the same. */
+function faultFor(
+  { random, fail }: DriverEnvironment,
+  ctx: Context,
+  retry: Retry,
+): { when: "before" | "after"; error: SuperstepError } | undefined {
+  if (fail === 0 || retry === undefined || ctx.attempt >= retry.attempts || !random.chance(fail))
+    return undefined
+  const code = retry.on?.[0] ?? "SIMULATED_FAULT"
+  const error = new SuperstepError(code, `Attempt ${ctx.attempt} of "${ctx.node}" fails, by the simulator.`)
+  return { when: random.chance(0.5) ? "before" : "after", error }
+}
+
+/** The idempotency key is the run's id, the frame where there is one, and the task. */
+function frameOf({ idempotencyKey, task }: Context, runId: string): string {
+  return idempotencyKey.slice(runId.length + 1, -`:${task}`.length)
+}

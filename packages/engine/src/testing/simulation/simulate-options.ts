@@ -1,0 +1,126 @@
+/** The options of a simulation, the faults that it can make, and its result. */
+import { type NodeId, type OpenRequest, SuperstepError, type TaskId, type Usage } from "../../core/index.ts"
+import type { Callable, JournalRecord, RunOptions, RunResult } from "../../runtime/index.ts"
+import { isOptions, type OptionNames, shown, unknownOption } from "../../runtime/internal.ts"
+
+/**
+ * Where a process dies: when the journal has so many records, whatever it is at then. Or in the middle of the write
+ * of that record: `before` it is durable, or `after`, when nothing has followed from it yet.
+ */
+export type CrashPoint = number | { readonly before: number } | { readonly after: number }
+
+export interface Faults {
+  /**
+   * How many times the process dies at most, at moments that the seed chooses; or where the first process dies, the
+   * second, and so on. The run is resumed each time.
+   */
+  readonly crash?: number | readonly CrashPoint[] | undefined
+  /**
+   * How likely, from 0 to 1, a process that the seed would have die is only slow: another one takes the run over, and
+   * this one continues too, until what it writes is refused.
+   */
+  readonly takeOver?: number | undefined
+  /**
+   * How likely, from 0 to 1, an attempt fails that the node's policy tries again. A node that needs all its
+   * attempts for failures of its own fails for good then.
+   */
+  readonly fail?: number | undefined
+  /** How likely, from 0 to 1, a timer fires a second time. */
+  readonly duplicateTimers?: number | undefined
+  /**
+   * Handlers change what they returned, sent and wrote, once the engine has taken it. For workflows whose handlers make new
+   * values each time: one that returns a constant would find it changed.
+   */
+  readonly changeSent?: boolean | undefined
+  /** How likely, from 0 to 1, the clock is set back, by up to an hour, before anything that happens. */
+  readonly clockBack?: number | undefined
+}
+
+/**
+ * A workflow, or a function that builds it. The function is called for every simulated process, as a new process would
+ * build its workflow again: use it where the workflow holds something that is used up or remembers, such as a
+ * `scriptedModel`.
+ */
+export type WorkflowSource<In, Out> = Callable<In, Out> | (() => Callable<In, Out>)
+
+export interface SimulateOptions {
+  readonly seed: number
+  readonly faults?: Faults | undefined
+  /** Answers questions, whenever the seed says; undefined leaves one open. It is asked again after a crash. */
+  readonly answers?: ((request: OpenRequest) => unknown) | undefined
+  /**
+   * `idle`, the default: time passes only when there is nothing else to do, as if handlers took none.
+   * `anytime`: a timer may come before a handler that is at work ends, so node timeouts strike.
+   */
+  readonly timers?: "idle" | "anytime" | undefined
+  readonly run?: Pick<RunOptions, "limits" | "timeout" | "budget" | "state" | "thread"> | undefined
+}
+
+export interface Simulation<Out = unknown> {
+  readonly seed: number
+  readonly result: RunResult<Out>
+  readonly journal: readonly JournalRecord[]
+  /** How long the journal was after each write. */
+  readonly writes: readonly number[]
+  /** Per task: how often its handler was called, ran to its end, and was called though its end was on record. */
+  readonly executions: readonly Execution[]
+  /** The part of `result.usage` of calls that a crash or a stop cut off: reserved, and never settled. */
+  readonly lost: Usage
+  /** How often a step's function ran again, because its process died before the result was durable. */
+  readonly repeatedSteps: number
+  /** Processes that died, or that lost the run to another one. */
+  readonly crashes: number
+}
+
+/** The workflow as one process has it. */
+export function built<In, Out>(source: WorkflowSource<In, Out>): Callable<In, Out> {
+  return typeof source === "function" ? source() : source
+}
+
+/** What a task's handler did over the whole simulation, in all processes. */
+export interface Execution {
+  readonly node: NodeId
+  readonly task: TaskId
+  /** The sub-workflow it belongs to; empty for the run itself. */
+  readonly frame: string
+  /** How often the handler was called. */
+  readonly calls: number
+  /** How often it ran to its end, well or not. */
+  readonly completions: number
+  /** How often it was called although the task's end was on record: never, by M1. */
+  readonly repetitions: number
+}
+
+const FAULTS: OptionNames<Faults> = {
+  crash: true,
+  takeOver: true,
+  fail: true,
+  duplicateTimers: true,
+  changeSent: true,
+  clockBack: true,
+}
+export const SIMULATE: OptionNames<SimulateOptions> = {
+  seed: true,
+  faults: true,
+  answers: true,
+  timers: true,
+  run: true,
+}
+/** A misspelled fault would test less than it seems to: names are checked before anything runs. */
+export function checkTestOptions<Options extends object>(
+  call: string,
+  options: Options,
+  known: OptionNames<Options>,
+): void {
+  const { faults } = options as { readonly faults?: unknown }
+  if (faults !== undefined && !isOptions(faults)) {
+    throw invalid(call, `faults must be an object such as { crash: 3 }, not ${shown(faults)}`)
+  }
+  const unknown = unknownOption(options, known) ?? unknownOption(faults ?? {}, FAULTS)
+  if (unknown !== undefined) throw invalid(call, unknown)
+}
+
+function invalid(call: string, reason: string): SuperstepError {
+  const text = `${call}: ${reason}${reason.endsWith("?") ? "" : "."}`
+  return new SuperstepError("OPTION_INVALID", text)
+}

@@ -1,0 +1,394 @@
+/**
+ * One simulated run, from its start to its end through any number of processes. Everything that could happen in
+ * one order or another waits for its turn, and the seed says whose turn it is: a write that becomes durable, a
+ * handler or step that ends, an answer, a timer, the death of the process.
+ *
+ * It leaves to its parts: what is durable (SimulatedJournal), what dies with a process (SimulatedProcess), when
+ * user code ends (Driver). It checks: M1, M2, M6, M7, M8, that the run neither stops short nor continues after its
+ * end, that watchers saw what the journal gives, and that no code outside can change a value of the run (V1).
+ */
+
+import { isSuperstepError, type OpenRequest, SuperstepError } from "../../core/index.ts"
+import {
+  type JournalRecord,
+  type Program,
+  Run,
+  type RunEvent,
+  type RunResult,
+  replayEvents,
+} from "../../runtime/index.ts"
+import { isLive } from "../../runtime/internal.ts"
+import { memoryStore } from "../../stores/index.ts"
+import { settled } from "../manual-clock.ts"
+import { Driver, type Executions } from "./driven-program.ts"
+import { type Random, seededRandom } from "./random.ts"
+import {
+  built,
+  checkTestOptions,
+  SIMULATE,
+  type SimulateOptions,
+  type Simulation,
+  type WorkflowSource,
+} from "./simulate-options.ts"
+import { difference, SimulatedJournal } from "./simulated-journal.ts"
+import { SimulatedProcess, type Turn } from "./simulated-process.ts"
+import { tamper } from "./tamper.ts"
+
+/**
+ * Rejects with INVARIANT_BROKEN when the engine breaks what a journal promises, or a handler does: it changes its input or
+ * what it sent, or starts again and does not ask for what it has on record. Rejects with SIMULATION_STUCK when a handler
+ * waits for something that the simulator does not drive.
+ */
+export async function simulate<In, Out>(
+  workflow: WorkflowSource<In, Out>,
+  input: In,
+  options: SimulateOptions,
+): Promise<Simulation<Out>> {
+  checkTestOptions("simulate", options, SIMULATE)
+  return await new SimulatedRun<Out>(() => built(workflow).program, input, options).result()
+}
+
+const RUN_ID = "simulated"
+const MAX_TURNS = 100_000
+/** How likely the process dies before any one turn, as long as it may. */
+const CRASH_RATE = 0.12
+/** One of these many entries lie between two snapshots, as the seed chooses. */
+const SNAPSHOTS = [1, 2, 5, 1_000]
+const HOUR = 3_600_000
+
+class SimulatedRun<Out> {
+  /** Builds the program of one process. */
+  readonly #build: () => Program
+  #program!: Program
+  readonly #input: unknown
+  readonly #options: SimulateOptions
+  readonly #random: Random
+  readonly #journal: SimulatedJournal
+  readonly #rows = memoryStore()
+  readonly #dead = new Set<string>()
+  readonly #time = { now: 0 }
+  readonly #events: string[] = []
+  readonly #executions: Executions = new Map()
+  readonly #steps = new Map<string, number>()
+  readonly #snapshots: number
+  readonly #declined = new Set<string>()
+  #process!: SimulatedProcess
+  #driver!: Driver
+  /** Processes that have lost the run and do not know yet. */
+  #slow: SimulatedProcess[] = []
+  #run!: Run<Out>
+  /** Answered in this process, and those to be tried again when something else has happened. */
+  #answering = new Set<string>()
+  #tooEarly = new Set<string>()
+  /** Answers that are durable, and those of them that this process has not been asked to take again. */
+  readonly #answered = new Set<string>()
+  #toAnswerAgain = new Set<string>()
+  #crashes = 0
+  #turns = 0
+  #broken: string | undefined
+  #failure: { readonly error: unknown } | undefined
+
+  constructor(build: () => Program, input: unknown, options: SimulateOptions) {
+    this.#build = build
+    this.#input = input
+    this.#options = options
+    this.#random = seededRandom(options.seed)
+    this.#snapshots = SNAPSHOTS[this.#random.below(SNAPSHOTS.length)] as number
+    this.#journal = new SimulatedJournal(this.#onBroken)
+  }
+
+  async result(): Promise<Simulation<Out>> {
+    this.#begin()
+    return this.#report(await this.#atRest())
+  }
+
+  readonly #onBroken = (problem: string): void => {
+    this.#broken ??= problem
+  }
+
+  #check(): void {
+    if (this.#failure !== undefined) throw this.#failure.error
+    if (this.#broken !== undefined) throw new SuperstepError("INVARIANT_BROKEN", this.#broken)
+  }
+
+  /** Starts the run in a process of its own, or resumes it from the store. Sometimes a watcher is attached. */
+  #begin(): void {
+    const { faults = {}, run } = this.#options
+    const world = { random: this.#random, journal: this.#journal, onBroken: this.#onBroken }
+    const process = new SimulatedProcess({
+      ...world,
+      rows: this.#rows,
+      dead: this.#dead,
+      time: this.#time,
+      duplicateTimers: faults.duplicateTimers ?? 0,
+      snapshots: this.#snapshots,
+      death: typeof faults.crash === "object" ? faults.crash[this.#crashes] : undefined,
+    })
+    const driver = new Driver({
+      ...world,
+      executions: this.#executions,
+      steps: this.#steps,
+      runId: RUN_ID,
+      process,
+      fail: faults.fail ?? 0,
+      changeSent: faults.changeSent ?? false,
+    })
+    this.#driver = driver
+    this.#program = this.#build()
+    const program = driver.drive(this.#program)
+    const watched = this.#random.chance(0.5)
+    const { store, clock } = process
+    this.#process = process
+    this.#run =
+      this.#journal.length === 0
+        ? Run.start(program, this.#input, { ...run, runId: RUN_ID, store, clock }, watched)
+        : Run.resume(program, RUN_ID, { store, clock, takeOver: this.#slow.length > 0 })
+    if (watched) void this.#watch(this.#run)
+  }
+
+  async #watch(run: Run<Out>): Promise<void> {
+    try {
+      for await (const event of run) {
+        this.#events.push(JSON.stringify(event))
+        for (const part of Object.values(event)) this.#refuseChange("a watcher", "an event", part)
+      }
+    } catch (error) {
+      if (run === this.#run) this.#failure ??= { error }
+    }
+  }
+
+  /** V1: whoever gets a value of the run may try to change it. */
+  #refuseChange(who: string, what: string, value: unknown): void {
+    const [where] = tamper(value).changed
+    if (where !== undefined) this.#onBroken(`${who} could change ${what} at ${where} (V1)`)
+  }
+
+  async #atRest(): Promise<RunResult<Out>> {
+    for (;;) {
+      const result = await this.#untilAtRest()
+      if (result !== undefined) return result
+    }
+  }
+
+  /** Takes turn after turn. The result when nothing is left to happen; undefined after a crash. */
+  async #untilAtRest(): Promise<RunResult<Out> | undefined> {
+    for (;;) {
+      await settled()
+      this.#driver.changeSent()
+      this.#check()
+      if (this.#process.isDoomed) return this.#crash()
+      const turns = this.#nextTurns()
+      if (turns.length === 0) return this.#settledResult()
+      if (++this.#turns > MAX_TURNS) throw stuck(`it has not ended after ${MAX_TURNS} turns`)
+      if (this.#isTimeToCrash()) return this.#crash()
+      this.#take(turns[this.#random.below(turns.length)] as Turn)
+    }
+  }
+
+  /** Time stands still while there is something else to do, unless timers may come at any time. */
+  #nextTurns(): Turn[] {
+    const turns = [...this.#process.turns, ...this.#answers(), ...this.#slow.flatMap((slow) => slow.turns)]
+    if (turns.length > 0 && this.#options.timers !== "anytime") return turns
+    const timers = this.#isOver() ? [] : this.#process.dueTimers
+    if (timers.length === 0) return turns
+    return [...turns, ...timers, ...this.#slow.flatMap((slow) => slow.dueTimers)]
+  }
+
+  #take(turn: Turn): void {
+    const { clockBack = 0 } = this.#options.faults ?? {}
+    if (clockBack > 0 && this.#random.chance(clockBack)) this.#time.now -= this.#random.below(HOUR)
+    if (turn.kind !== "answer") this.#tooEarly.clear()
+    turn.take()
+  }
+
+  #isOver(): boolean {
+    return this.#journal.root?.isOver() === true
+  }
+
+  // Crashes
+
+  #isTimeToCrash(): boolean {
+    const { crash = 0 } = this.#options.faults ?? {}
+    if (typeof crash === "object") return false
+    return this.#crashes < crash && !this.#isOver() && this.#random.chance(CRASH_RATE)
+  }
+
+  /** The process is dead, or it has lost the run: another one resumes it. */
+  #crash(): undefined {
+    const { takeOver = 0 } = this.#options.faults ?? {}
+    const { isDoomed, holdsRun } = this.#process
+    const isSlow = !isDoomed && holdsRun && takeOver > 0 && this.#random.chance(takeOver)
+    this.#crashes++
+    if (isSlow) {
+      this.#process.isSlow = true
+      this.#slow.push(this.#process)
+    } else this.#process.die()
+    this.#answering = new Set()
+    this.#tooEarly = new Set()
+    this.#toAnswerAgain = new Set(this.#answered)
+    this.#begin()
+  }
+
+  // Answers
+
+  #answers(): Turn[] {
+    if (this.#options.answers === undefined) return []
+    const open = this.#journal
+      .requests()
+      .filter(({ id }) => !this.#answering.has(id) && !this.#declined.has(id) && !this.#tooEarly.has(id))
+    return [
+      ...open.map((request) => () => void this.#answer(this.#run, request)),
+      ...[...this.#toAnswerAgain].map((id) => () => void this.#answerAgain(this.#run, id)),
+    ].map((take) => ({ kind: "answer", take }))
+  }
+
+  async #answer(run: Run<Out>, request: OpenRequest): Promise<void> {
+    const { id } = request
+    this.#answering.add(id)
+    try {
+      const value = await this.#options.answers?.(request)
+      if (value === undefined) {
+        this.#declined.add(id)
+        return
+      }
+      await run.respond(id, value)
+      this.#answered.add(id)
+      await this.#answerAgain(run, id)
+    } catch (error) {
+      if (run === this.#run) this.#answerRefused(id, error)
+    }
+  }
+
+  /** M7, and after a restart too: a late answer is refused with REQUEST_ANSWERED. */
+  async #answerAgain(run: Run<Out>, id: string): Promise<void> {
+    this.#toAnswerAgain.delete(id)
+    try {
+      await run.respond(id, "again")
+      this.#onBroken(`request "${id}" takes a second answer (M7)`)
+    } catch (error) {
+      if (run !== this.#run || isSuperstepError(error, "REQUEST_ANSWERED")) return
+      this.#onBroken(
+        `request "${id}" was answered, and a second answer is refused with ${String(error)} (M7)`,
+      )
+    }
+  }
+
+  /** A sub-workflow's question is unknown until its caller has called again; its deadline may have come first. */
+  #answerRefused(id: string, error: unknown): void {
+    if (isSuperstepError(error, "REQUEST_ANSWERED")) return
+    if (!isSuperstepError(error, "REQUEST_UNKNOWN")) this.#failure ??= { error }
+    this.#answering.delete(id)
+    this.#tooEarly.add(id)
+  }
+
+  // The end
+
+  async #settledResult(): Promise<RunResult<Out>> {
+    let result: RunResult<Out> | undefined
+    this.#run.result.then(
+      (value) => (result = value),
+      (error) => (this.#failure ??= { error }),
+    )
+    await settled()
+    this.#check()
+    if (result === undefined) throw stuck("nothing is left to happen, and it is neither over nor waiting")
+    // What agents report is of the process that executed them: no journal has it.
+    const { agents: _, ...lasting } = result
+    return lasting
+  }
+
+  async #report(result: RunResult<Out>): Promise<Simulation<Out>> {
+    const journal = this.#journal.records()
+    const crashes = this.#crashes
+    this.#compareWithJournal(result)
+    for (const value of [...result.outputs, ...Object.values(result.state), ...result.undelivered])
+      this.#refuseChange("the caller", "the result", value)
+    await this.#compareEvents(journal)
+    await this.#compareThread(result)
+    if (this.#isOver()) await this.#startOnceMore(result)
+    this.#check()
+    return {
+      seed: this.#options.seed,
+      result,
+      journal,
+      writes: [...this.#journal.ends],
+      executions: [...this.#executions.values()],
+      lost: this.#journal.root?.lost ?? {},
+      repeatedSteps: [...this.#steps.values()].reduce((sum, times) => sum + times - 1, 0),
+      crashes,
+    }
+  }
+
+  /** M6: what the run says of itself is what its journal gives. */
+  #compareWithJournal(result: RunResult<Out>): void {
+    const { root } = this.#journal
+    if (root === undefined) return this.#onBroken("the run has a result and no journal (M6)")
+    const folded = {
+      status: root.isOver() ? root.status : "waiting",
+      outputs: root.outputs,
+      state: root.allState(),
+      undelivered: root.undelivered,
+      usage: root.usage,
+      supersteps: root.superstep,
+      requests: this.#journal.requests(),
+      error: root.error?.code,
+    }
+    // What agents did is known in the process alone.
+    const { runId: _, error, agents: __, ...reported } = result
+    const differences = difference({ ...reported, error: error?.code }, folded)
+    if (differences !== undefined) this.#onBroken(`the run and its journal do not agree (M6): ${differences}`)
+  }
+
+  /** A thread has what a run left in it that completed or reached a limit, once. */
+  async #compareThread({ status, state }: RunResult<Out>): Promise<void> {
+    const { thread } = this.#options.run ?? {}
+    if (thread === undefined) return
+    const { channels } = this.#program.graph
+    const lasting = Object.entries(state).filter(([key]) => channels.get(key)?.lasting)
+    const isKept = status === "completed" || status === "limit"
+    const expected = isKept ? Object.fromEntries(lasting) : {}
+    const differences = difference((await this.#rows.thread(thread)).state, expected)
+    if (differences !== undefined)
+      this.#onBroken(`thread "${thread}" is not as the run left it: ${differences}`)
+  }
+
+  /** Whoever watched has seen what a replay of the journal shows. */
+  async #compareEvents(journal: readonly JournalRecord[]): Promise<void> {
+    if (this.#events.length === 0) return
+    const replayed = new Map<number, RunEvent>()
+    for (const event of await replayEvents(this.#rows, journal, 0, this.#program.graph)) {
+      replayed.set(event.seq, event)
+    }
+    for (const text of this.#events) {
+      const event = JSON.parse(text) as RunEvent
+      const other = replayed.get(event.seq)
+      if (isLive(event) || other === undefined) continue
+      const differences = difference(event, other)
+      if (differences !== undefined) {
+        this.#onBroken(`event ${event.seq} was seen otherwise than the journal gives it: ${differences}`)
+      }
+    }
+  }
+
+  /** A run that is over stays as it is, however often it is resumed. */
+  async #startOnceMore(result: RunResult<Out>): Promise<void> {
+    const { length } = this.#journal
+    this.#process.die()
+    this.#begin()
+    const again = await this.#atRest()
+    const differences = difference(
+      { ...again, error: again.error?.code, agents: undefined },
+      { ...result, error: result.error?.code, agents: undefined },
+    )
+    if (differences !== undefined)
+      this.#onBroken(`resumed after its end, the run differs (M6): ${differences}`)
+    if (this.#journal.length !== length) this.#onBroken("resumed after its end, the run journals more (M1)")
+  }
+}
+
+function stuck(why: string): SuperstepError {
+  return new SuperstepError(
+    "SIMULATION_STUCK",
+    `The simulated run is stuck: ${why}. Handlers must wait with ctx (sleep, ask, step), not for real time or IO.`,
+  )
+}

@@ -1,0 +1,74 @@
+/** The words of a string, for searching: without case, accents and the most common endings, in any script. */
+
+const WORD = /[\p{L}\p{N}]+/gu
+/** Scripts written without spaces: pairs of characters stand in for words. */
+const UNSPACED = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]+$/u
+const ASCII = /^\p{ASCII}*$/u
+
+export function wordsOf(text: string): string[] {
+  if (ASCII.test(text)) return (text.toLowerCase().match(/[a-z0-9]+/g) ?? []).map(stem)
+  const plain = text
+    .normalize("NFKD")
+    .replace(/\p{M}+/gu, "")
+    .toLowerCase()
+  return (plain.match(WORD) ?? []).flatMap((word) => (UNSPACED.test(word) ? pairsOf(word) : [stem(word)]))
+}
+
+function pairsOf(word: string): string[] {
+  const characters = [...word]
+  if (characters.length === 1) return characters
+  return characters.slice(1).map((character, index) => `${characters[index]}${character}`)
+}
+
+/** English endings. Words of other languages lose little, because query and text are cut alike. */
+function stem(word: string): string {
+  if (word.length > 5 && word.endsWith("ing")) return undoubled(word.slice(0, -3))
+  if (word.length > 4 && word.endsWith("ies")) return `${word.slice(0, -3)}y`
+  if (word.length > 4 && (word.endsWith("es") || word.endsWith("ed"))) return undoubled(word.slice(0, -2))
+  if (word.length > 3 && word.endsWith("s") && !word.endsWith("ss")) return word.slice(0, -1)
+  if (word.length > 4 && word.endsWith("e")) return word.slice(0, -1)
+  return word
+}
+
+/** `shipp` → `ship`, `cancell` → `cancel`. */
+function undoubled(stem: string): string {
+  const isDoubled = stem.length > 3 && /([bdgmnprt])\1$/.test(stem)
+  return isDoubled || (stem.length > 5 && stem.endsWith("ll")) ? stem.slice(0, -1) : stem
+}
+
+/** How well each string matches the query; rare words count more. 0 if no word occurs. */
+export function scoresOf(query: string, texts: readonly string[]): number[] {
+  const wanted = [...new Set(wordsOf(query))]
+  const found = texts.map((text) => new Set(wordsOf(text)))
+  const weights = wanted.map((word) => {
+    const often = found.filter((words) => words.has(word)).length
+    return often === 0 ? 0 : Math.log(1 + texts.length / often)
+  })
+  return found.map((words) =>
+    wanted.reduce((sum, word, index) => sum + (words.has(word) ? (weights[index] ?? 0) : 0), 0),
+  )
+}
+
+const STOP_WORDS = new Set(
+  wordsOf(
+    "a an the and or but if then else of in on at by to from for with without into onto as is are was were be been being " +
+      "am do does did done has have had having will would shall should can could may might must not no nor so than that " +
+      "this these those there here it its itself he she him her his hers they them their theirs we us our ours you your " +
+      "yours i me my mine what which who whom whose when where why how all any both each few more most other some such " +
+      "only own same too very just also about please tell give let make s t d ll m o re ve get got want need like know " +
+      "hi hello one much many long often",
+  ),
+)
+
+/** The distinct words that carry meaning, in order. */
+export function tellingWords(text: string): string[] {
+  return [...new Set(wordsOf(text))].filter((word) => !STOP_WORDS.has(word))
+}
+
+/** `getUserName`, `get_user-name` → `get User Name`. */
+export function spaced(name: string): string {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .replace(/[^\p{L}\p{N}]+/gu, " ")
+    .trim()
+}

@@ -1,0 +1,132 @@
+/** Reads and replaces one regular file inside a confined root. */
+import { randomUUID } from "node:crypto"
+import { constants, type Stats } from "node:fs"
+import { type FileHandle, lstat, mkdir, open, rename, rm } from "node:fs/promises"
+import type { SuperstepError } from "../../core/index.ts"
+import { terminalError } from "../../core/internal.ts"
+import { type ConfinedRoot, type EnteredDirectory, fileError, type LocatedPath } from "./confined-root.ts"
+
+const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NONBLOCK } = constants
+const O_NOFOLLOW = constants.O_NOFOLLOW ?? 0
+const CHUNK = 65_536
+
+export async function readBytes(root: ConfinedRoot, target: LocatedPath, maxBytes: number): Promise<Buffer> {
+  const { name, parents } = fileName(target)
+  const directory = await root.enter(parents)
+  try {
+    return await readIn(directory, name, target.path, maxBytes)
+  } finally {
+    await directory.close()
+  }
+}
+
+/** The whole file, if it is a regular one and not too large. */
+export async function readIn(
+  directory: EnteredDirectory,
+  name: string,
+  shown: string,
+  maxBytes: number,
+): Promise<Buffer> {
+  const handle = await openRegular(directory.at(name), shown)
+  try {
+    const { size } = await handle.stat()
+    if (size > maxBytes) throw tooLarge(shown, size, maxBytes)
+    // A file may grow while it is read, and some report 0 and have more: what is read counts.
+    const chunks: Buffer[] = []
+    let total = 0
+    for (;;) {
+      const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(CHUNK), 0, CHUNK, null)
+      if (bytesRead === 0) return Buffer.concat(chunks)
+      total += bytesRead
+      if (total > maxBytes) throw tooLarge(shown, total, maxBytes)
+      chunks.push(buffer.subarray(0, bytesRead))
+    }
+  } catch (error) {
+    throw fileError(error, shown)
+  } finally {
+    await handle.close()
+  }
+}
+
+async function openRegular(path: string, shown: string): Promise<FileHandle> {
+  const explain = (error: unknown) => Promise.reject(fileError(error, shown))
+  // Checked before it is opened, where the system cannot refuse links, and after, because it may have been swapped.
+  const before = await lstat(path).catch(explain)
+  if (!before.isFile()) throw notFile(shown)
+  const handle = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(explain)
+  const after = await handle.stat()
+  if (after.isFile() && after.ino === before.ino && after.dev === before.dev) return handle
+  await handle.close()
+  throw notFile(shown)
+}
+
+/**
+ * Creates or replaces a file atomically: others see the old content or the new, never half of it. Creates the directories on
+ * the way.
+ */
+export async function writeBytes(
+  root: ConfinedRoot,
+  target: LocatedPath,
+  bytes: Buffer,
+): Promise<"created" | "replaced"> {
+  const { name, parents } = fileName(target)
+  const directory = await makeAndEnter(root, parents)
+  const temporary = directory.at(`.${randomUUID()}.tmp`)
+  try {
+    const old = await lstat(directory.at(name)).catch(() => undefined)
+    if (old !== undefined && !old.isFile()) throw notFile(target.path)
+    await writeNew(temporary, bytes, old)
+    await rename(temporary, directory.at(name))
+    return old === undefined ? "created" : "replaced"
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => undefined)
+    throw fileError(error, target.path)
+  } finally {
+    await directory.close()
+  }
+}
+
+async function writeNew(path: string, bytes: Buffer, old: Stats | undefined): Promise<void> {
+  // A file that only its owner could read stays so while it is written.
+  const mode = old === undefined ? 0o666 : 0o600
+  const handle = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode)
+  try {
+    await handle.writeFile(bytes)
+    if (old !== undefined) await handle.chmod(old.mode & 0o777)
+  } finally {
+    await handle.close()
+  }
+}
+
+async function makeAndEnter(root: ConfinedRoot, parts: readonly string[]): Promise<EnteredDirectory> {
+  let entered = await root.enter([])
+  for (const part of parts) {
+    const parent = entered
+    try {
+      await mkdir(parent.at(part)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== "EEXIST") throw fileError(error, parts.join("/"))
+      })
+      entered = await parent.enter(part)
+    } finally {
+      await parent.close()
+    }
+  }
+  return entered
+}
+
+function fileName({ path, parts }: LocatedPath): {
+  readonly name: string
+  readonly parents: readonly string[]
+} {
+  const name = parts.at(-1)
+  if (name === undefined) throw notFile(path)
+  return { name, parents: parts.slice(0, -1) }
+}
+
+function notFile(path: string): SuperstepError {
+  return terminalError("NOT_A_FILE", `"${path || "."}" is not a regular file.`)
+}
+
+function tooLarge(path: string, size: number, limit: number): SuperstepError {
+  return terminalError("FILE_TOO_LARGE", `"${path}" has ${size} bytes or more; the limit is ${limit}.`)
+}

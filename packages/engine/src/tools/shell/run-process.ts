@@ -1,0 +1,184 @@
+/**
+ * Runs one command in a process group of its own, with bounded output; nothing of it is left when it is over. The caller
+ * decides which commands may run.
+ *
+ * P1 No shell between: `command` gets `args` as they are.
+ * P2 When the signal aborts, the whole group gets SIGTERM, and SIGKILL after the grace time.
+ * P3 When the command ends, what it left running in its group is killed.
+ * P4 It gets only the environment in `env`, and nothing of ours.
+ * P5 When its time is up, or it writes without end, its group is ended as in P2, and what it wrote is the result.
+ * P6 When our process exits, the remaining groups are killed.
+ */
+import { type ChildProcess, spawn } from "node:child_process"
+import { delimiter, isAbsolute, resolve as resolvePath } from "node:path"
+import type { SuperstepError } from "../../core/index.ts"
+import { terminalError } from "../../core/internal.ts"
+import { isWithin } from "../../files/index.ts"
+import { type Clock, systemClock } from "../../runtime/index.ts"
+import { BoundedOutput } from "./bounded-output.ts"
+
+export interface ProcessOptions {
+  readonly command: string
+  readonly args?: readonly string[] | undefined
+  readonly cwd?: string | undefined
+  readonly env: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
+  /** Its input. Absent: none. */
+  readonly stdin?: string | undefined
+  /** Bytes to keep of each of its two outputs: half of them from the start, half from the end. Default 50,000. */
+  readonly maxOutput?: number | undefined
+  /** Milliseconds that it may take. Absent: unlimited. */
+  readonly timeout?: number | undefined
+  readonly clock?: Clock | undefined
+}
+
+export interface ProcessResult {
+  /** Null if a signal ended it. */
+  readonly code: number | null
+  readonly signal: string | null
+  readonly stdout: BoundedOutput
+  readonly stderr: BoundedOutput
+  /** Why it was ended early. */
+  readonly stopped?: "timeout" | "output"
+}
+
+/** Milliseconds from SIGTERM to SIGKILL, and for the last output of a command that has exited. */
+const GRACE = 2_000
+const MAX_OUTPUT = 50_000
+/** A command that writes this many times what is kept is ended. */
+const FLOOD = 200
+
+export function runProcess(options: ProcessOptions): Promise<ProcessResult> {
+  const { command, args = [], cwd, env, signal, stdin, maxOutput = MAX_OUTPUT, clock = systemClock } = options
+  if (signal.aborted) return Promise.reject(signal.reason)
+  return new Promise((resolve, reject) => {
+    let child: ChildProcess
+    try {
+      child = spawn(command, args, { cwd, env, detached: true, stdio: "pipe", windowsHide: true })
+    } catch (error) {
+      // Arguments that no process can take, such as a string with a NUL.
+      reject(notStarted(command, cwd, error))
+      return
+    }
+    const stdout = new BoundedOutput(maxOutput)
+    const stderr = new BoundedOutput(maxOutput)
+    let disarm: (() => void) | undefined
+    let stopped: ProcessResult["stopped"]
+
+    const closeOutputs = () => {
+      child.stdout?.destroy()
+      child.stderr?.destroy()
+    }
+    const over = () => {
+      disarm?.()
+      disarmTimeout?.()
+      signal.removeEventListener("abort", stop)
+      running.delete(child)
+      if (running.size === 0) process.removeListener("exit", endAll)
+    }
+    const stopFor = (why: "timeout" | "output") => {
+      if (stopped !== undefined || signal.aborted) return
+      stopped = why
+      stop()
+    }
+    const stop = () => {
+      if (hasExited(child)) return closeOutputs()
+      endGroup(child, "SIGTERM")
+      disarm?.()
+      disarm = clock.setTimer(clock.now() + GRACE, () => endGroup(child, "SIGKILL"))
+    }
+    signal.addEventListener("abort", stop, { once: true })
+    const disarmTimeout =
+      options.timeout === undefined
+        ? undefined
+        : clock.setTimer(clock.now() + options.timeout, () => stopFor("timeout"))
+    if (running.size === 0) process.on("exit", endAll)
+    running.add(child)
+
+    let written = 0
+    const keepIn = (output: BoundedOutput) => (chunk: Buffer) => {
+      output.add(chunk)
+      written += chunk.length
+      if (written > FLOOD * maxOutput) stopFor("output")
+    }
+    child.stdout?.on("data", keepIn(stdout))
+    child.stderr?.on("data", keepIn(stderr))
+    // A command may close the pipe before it has read all of its input.
+    child.stdin?.on("error", () => undefined)
+    child.stdin?.end(stdin)
+
+    child.once("error", (error) => {
+      over()
+      reject(signal.aborted ? signal.reason : notStarted(command, cwd, error))
+    })
+    child.once("exit", () => {
+      endGroup(child, "SIGKILL")
+      disarm?.()
+      // What has left the group may hold the pipes open without end; they are not waited for.
+      disarm = clock.setTimer(clock.now() + GRACE, closeOutputs)
+    })
+    child.once("close", (code, by) => {
+      over()
+      if (signal.aborted) reject(signal.reason)
+      else resolve({ code, signal: by, stdout, stderr, ...(stopped && { stopped }) })
+    })
+  })
+}
+
+/** Running commands, which end with our process. */
+const running = new Set<ChildProcess>()
+
+function endAll(): void {
+  for (const child of running) endGroup(child, "SIGKILL")
+}
+
+function hasExited(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null
+}
+
+function endGroup(child: ChildProcess, signal: "SIGTERM" | "SIGKILL"): void {
+  if (child.pid === undefined) return
+  try {
+    // Windows has no process groups: there the command alone is ended.
+    if (process.platform === "win32") child.kill(signal)
+    else process.kill(-child.pid, signal)
+  } catch {
+    // The group is empty.
+  }
+}
+
+function notStarted(command: string, cwd: string | undefined, cause: unknown): SuperstepError {
+  const { code } = cause as { code?: unknown }
+  const where = cwd === undefined ? "" : ` in ${cwd}`
+  const message = cause instanceof Error ? cause.message : String(cause)
+  const reason = code === "ENOENT" ? "there is no such command or directory." : message
+  return terminalError("PROCESS_NOT_STARTED", `"${command}" could not be started${where}: ${reason}`, cause)
+}
+
+/** What commands commonly need. Our keys and tokens are not among it. */
+const PLAIN_VARIABLES = "PATH HOME USER LOGNAME SHELL LANG LC_ALL LC_CTYPE TZ TMPDIR".split(" ")
+const WINDOWS_VARIABLES = "SystemRoot ComSpec PATHEXT TEMP TMP USERPROFILE".split(" ")
+
+/** Our environment without what may be secret; `more` names further variables to pass on. */
+export function plainEnvironment(more: readonly string[] = []): Record<string, string> {
+  const system = process.platform === "win32" ? WINDOWS_VARIABLES : []
+  const env: Record<string, string> = {}
+  for (const name of [...PLAIN_VARIABLES, ...system, ...more]) {
+    const value = process.env[name]
+    if (value !== undefined) env[name] = value
+  }
+  return env
+}
+
+/**
+ * A PATH without relative entries and without directories that the agent may write to: a program that it wrote itself must
+ * not pass for one of the system's.
+ */
+export function programPath(path: string, writable: readonly string[]): string {
+  const isWritable = (entry: string) =>
+    writable.some((directory) => isWithin(resolvePath(directory), resolvePath(entry)))
+  return path
+    .split(delimiter)
+    .filter((entry) => isAbsolute(entry) && !isWritable(entry))
+    .join(delimiter)
+}

@@ -1,0 +1,47 @@
+import { expect, test } from "vitest"
+import { Turns } from "./connections.ts"
+
+function held() {
+  let release!: () => void
+  const work = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  return { work: () => work, release }
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+test("work waits for a place, in order, and a failure gives its place back", async () => {
+  const turns = new Turns(1)
+  const first = held()
+  const done: string[] = []
+  const all = [
+    turns.take(undefined, () => first.work().then(() => done.push("first"))),
+    turns
+      .take(undefined, async () => {
+        done.push("second")
+        throw new Error("no")
+      })
+      .catch(() => undefined),
+    turns.take(undefined, async () => done.push("third")),
+  ]
+  await settled()
+  expect(done).toEqual([])
+  first.release()
+  await Promise.all(all)
+  expect(done).toEqual(["first", "second", "third"])
+})
+
+test("one who leaves while waiting does not keep the place", async () => {
+  const turns = new Turns(1)
+  const first = held()
+  const running = turns.take(undefined, first.work)
+  const controller = new AbortController()
+  const left = turns.take(controller.signal, () => Promise.reject(new Error("must not run")))
+  const after = turns.take(undefined, async () => "ran")
+  controller.abort(new Error("left"))
+  await expect(left).rejects.toThrow("left")
+  first.release()
+  await running
+  expect(await after).toBe("ran")
+})

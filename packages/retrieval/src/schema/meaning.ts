@@ -1,0 +1,232 @@
+/**
+ * How near a question is to tables and texts in meaning. Models differ in what their numbers mean, so each is calibrated with
+ * topics and words of everyday life: 0 is as near as what has nothing to do with each other, 1 as near as what belongs
+ * together. Vectors are kept by the digest of their text, on disk too where there is a folder for them.
+ */
+import { join } from "node:path"
+import { digestOf, readCache, writeCache } from "../cache-file.ts"
+import { fatal } from "../errors.ts"
+import { type Embeddings, embedAll } from "../index/embeddings/embeddings.ts"
+import { FORMS, RELATED_WORDS, TOPICS } from "./calibration-topics.ts"
+
+export interface Meaning {
+  /** How near the question is to the nearest of the texts: 0 or less is not at all, 1 very near. */
+  nearness(
+    goal: string,
+    kind: "table" | "passage",
+    texts: readonly string[],
+    signal?: AbortSignal,
+  ): Promise<number>
+  /** For each of the words how near it is to the nearest of the terms, from 0 to 1. */
+  wordNearness(words: readonly string[], terms: readonly string[], signal?: AbortSignal): Promise<number[]>
+  /** What the question asks for, from -1, an explanation, to 1, figures. */
+  form(goal: string, signal?: AbortSignal): Promise<number>
+  /** Writes what was embedded since the last time. */
+  keep(): Promise<void>
+}
+
+/** Vectors that are held, and kept on disk. */
+const MAX_VECTORS = 5_000
+/** Texts embedded at a time: what is made stays made when the caller leaves. */
+const BATCH = 32
+const VERSION = 1
+
+interface Scale {
+  /** What has nothing to do with each other. */
+  readonly none: number
+  /** What belongs together. */
+  readonly near: number
+}
+
+interface Scales {
+  readonly table: Scale
+  readonly passage: Scale
+  readonly word: Scale
+}
+
+export function meaningOf(embeddings: Embeddings, cache: string | undefined): Meaning {
+  const store = vectorStore(embeddings, cache)
+  let scales: Promise<Scales> | undefined
+
+  async function calibrated(): Promise<Scales> {
+    scales ??= calibrate(store.vectors)
+    scales.catch(() => {
+      scales = undefined
+    })
+    return await scales
+  }
+
+  return {
+    async nearness(goal, kind, texts, signal) {
+      if (texts.length === 0) return 0
+      const { [kind]: scale } = await calibrated()
+      const [question, ...passages] = await store.vectors([goal, ...texts], signal)
+      return scaled(scale, Math.max(...passages.map((one) => likeness(question as Float32Array, one))))
+    },
+    async wordNearness(words, terms, signal) {
+      if (terms.length === 0) return words.map(() => 0)
+      const { word: scale } = await calibrated()
+      const all = await store.vectors([...words, ...terms], signal)
+      const known = all.slice(words.length)
+      return all
+        .slice(0, words.length)
+        .map((word) => scaled(scale, Math.max(...known.map((term) => likeness(word, term)))))
+    },
+    async form(goal, signal) {
+      const [question] = await store.vectors([goal], signal)
+      const { figures, explanations } = FORMS
+      const [ones, others] = [await store.vectors(figures, signal), await store.vectors(explanations, signal)]
+      const lead = nearest(question as Float32Array, ones) - nearest(question as Float32Array, others)
+      return Math.max(-1, Math.min(1, lead / CLEAR))
+    },
+    keep: store.keep,
+  }
+}
+
+/** The mean likeness of the nearest few. */
+function nearest(vector: Float32Array, others: readonly Float32Array[]): number {
+  const found = others.map((other) => likeness(vector, other)).sort((a, b) => b - a)
+  return mean(found.slice(0, FEW))
+}
+
+const FEW = 3
+/** A lead of this much is clear. */
+const CLEAR = 0.2
+
+function scaled({ none, near }: Scale, value: number): number {
+  return near > none ? Math.max(0, Math.min(1, (value - none) / (near - none))) : 0
+}
+
+type Vectors = (texts: readonly string[], signal?: AbortSignal) => Promise<Float32Array[]>
+
+async function calibrate(vectors: Vectors): Promise<Scales> {
+  const of = (key: keyof (typeof TOPICS)[number]) => vectors(TOPICS.map((topic) => topic[key]))
+  const [figures, tables] = [await of("figures"), await of("table")]
+  const [explanations, passages] = [await of("explanation"), await of("passage")]
+  const [ones, others] = [0, 1].map((side) => vectors(RELATED_WORDS.map((pair) => pair[side] as string)))
+  return {
+    table: scaleOf(figures, tables),
+    passage: scaleOf(explanations, passages),
+    word: wordScale((await ones) as Float32Array[], (await others) as Float32Array[]),
+  }
+}
+
+/** Row by row the two belong together. */
+function scaleOf(ones: readonly Float32Array[], others: readonly Float32Array[]): Scale {
+  const { own, apart } = pairs(ones, others)
+  return { none: mean(apart), near: mean(own) }
+}
+
+/** Single words are near each other by chance more often: what is unrelated reaches up to nearly all of such pairs. */
+function wordScale(ones: readonly Float32Array[], others: readonly Float32Array[]): Scale {
+  const { own, apart } = pairs(ones, others)
+  const sorted = apart.sort((a, b) => a - b)
+  return { none: sorted[Math.floor(0.97 * sorted.length)] ?? 1, near: mean(own) }
+}
+
+function pairs(ones: readonly Float32Array[], others: readonly Float32Array[]) {
+  const own = ones.map((one, i) => likeness(one, others[i] as Float32Array))
+  const apart = ones.flatMap((one, i) =>
+    others.filter((_, k) => k !== i).map((other) => likeness(one, other)),
+  )
+  return { own, apart }
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length)
+}
+
+function likeness(one: Float32Array, other: Float32Array): number {
+  let sum = 0
+  for (let i = 0; i < one.length; i += 1) sum += (one[i] as number) * (other[i] as number)
+  return sum
+}
+
+function vectorStore(embeddings: Embeddings, cache: string | undefined) {
+  const path = cache && join(cache, `vectors-${digestOf(embeddings.name)}.json`)
+  const known = new Map<string, Float32Array>()
+  let reading: Promise<void> | undefined
+  let isChanged = false
+
+  async function read(): Promise<void> {
+    const data = path === undefined ? undefined : await readCache(path)
+    const { version, name, vectors } = (data ?? {}) as {
+      version?: unknown
+      name?: unknown
+      vectors?: unknown
+    }
+    if (version !== VERSION || name !== embeddings.name || typeof vectors !== "object") return
+    for (const [digest, text] of Object.entries(vectors ?? {})) {
+      const vector = decoded(text)
+      const [first] = known.values()
+      if (vector !== undefined && vector.length === (first?.length ?? vector.length))
+        known.set(digest, vector)
+    }
+  }
+
+  async function make(texts: ReadonlyMap<string, string>, signal: AbortSignal | undefined): Promise<void> {
+    const digests = [...texts.keys()]
+    for (let at = 0; at < digests.length; at += BATCH) {
+      const batch = digests.slice(at, at + BATCH)
+      const made = await embedAll(
+        embeddings,
+        batch.map((digest) => texts.get(digest) as string),
+        undefined,
+        signal,
+      )
+      // Another model of the same name: what it made before cannot be compared.
+      const [old] = known.values()
+      if (old !== undefined && old.length !== made[0]?.length) known.clear()
+      for (const [i, digest] of batch.entries()) known.set(digest, made[i] as Float32Array)
+      isChanged = true
+    }
+  }
+
+  return {
+    async vectors(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]> {
+      reading ??= read()
+      await reading
+      const digests = texts.map((text) => digestOf(text))
+      const wanted = new Map(digests.map((digest, i) => [digest, texts[i] as string]))
+      for (let tries = 0; ; tries += 1) {
+        const missing = [...wanted].filter(([digest]) => !known.has(digest))
+        if (missing.length === 0) break
+        if (tries > 1)
+          throw fatal(
+            "EMBEDDINGS_INVALID",
+            `The embeddings "${embeddings.name}" gave vectors of different lengths.`,
+          )
+        await make(new Map(missing), signal)
+      }
+      const found = digests.map((digest) => known.get(digest) as Float32Array)
+      // The latest stay.
+      for (const [i, digest] of digests.entries()) {
+        known.delete(digest)
+        known.set(digest, found[i] as Float32Array)
+      }
+      for (const digest of known.keys()) {
+        if (known.size <= MAX_VECTORS) break
+        known.delete(digest)
+      }
+      return found
+    },
+    async keep(): Promise<void> {
+      if (path === undefined || !isChanged) return
+      isChanged = false
+      const vectors = Object.fromEntries([...known].map(([digest, vector]) => [digest, encoded(vector)]))
+      await writeCache(path, { version: VERSION, name: embeddings.name, vectors })
+    },
+  }
+}
+
+function encoded(vector: Float32Array): string {
+  return Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString("base64")
+}
+
+function decoded(text: unknown): Float32Array | undefined {
+  if (typeof text !== "string") return undefined
+  const bytes = new Uint8Array(Buffer.from(text, "base64"))
+  if (bytes.length === 0 || bytes.length % 4 !== 0) return undefined
+  const vector = new Float32Array(bytes.buffer)
+  return vector.every(Number.isFinite) ? vector : undefined
+}

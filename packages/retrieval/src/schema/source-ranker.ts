@@ -1,0 +1,160 @@
+/**
+ * Ranks databases, documents and graphs for a question.
+ *
+ * score = relevance × fit. The relevance of a source is how well it covers the words of the question (passages.ts) and, where
+ * there are embeddings, how near it is in meaning (meaning.ts). The fit is whether its kind has what the question asks for:
+ * figures are in tables, explanations in texts (question.ts). Nothing is opened before the first ranking.
+ */
+import type {
+  AskOptions,
+  RankedSource,
+  SourceRanker,
+  SourceRanking,
+  Sources,
+} from "@superstep/engine/patterns"
+import { messageOf } from "../errors.ts"
+import type { Embeddings } from "../index/embeddings/embeddings.ts"
+import { type Candidate, lookAtDatabase, lookInto } from "./candidates.ts"
+import { compareMeaning } from "./compare-meaning.ts"
+import { type Meaning, meaningOf } from "./meaning.ts"
+import { coverage, wordWeights } from "./passages.ts"
+import { type Question, readQuestion } from "./question.ts"
+
+export interface SourceRankerOptions {
+  /** Ranks by meaning too. Called when a ranking first needs them. */
+  readonly embeddings?: Embeddings | (() => Promise<Embeddings | undefined>) | undefined
+  /** A folder where vectors are kept from one process to the next. Default: they are not. */
+  readonly cache?: string | undefined
+}
+
+/** What nearness of meaning counts beside the words, which count 1. */
+const NEAR = 0.2
+/** What the form of the question counts by its words, and by its meaning. */
+const FORM = { words: 0.7, meaning: 0.6 }
+/** What is left of the score of a source whose kind does not fit the form. */
+const UNFIT = 0.25
+const MAX_PLACES = 5
+
+export function sourceRanker(sources: Sources, options: SourceRankerOptions = {}): SourceRanker {
+  const rank = candidateRanker(options)
+  return {
+    async rank(goal, ask = {}): Promise<SourceRanking> {
+      const { ranked, failed } = await rank(sources, goal, ask)
+      return {
+        sources: ranked.map(({ candidate, score, near, trouble }) => {
+          const { kind, id, name, summary } = candidate
+          return { kind, id, name, score, reason: `${reasonOf(candidate, near, trouble)}.`, summary }
+        }),
+        failed: failed.map(({ source, error }) => ({ source, reason: messageOf(error) })),
+      }
+    },
+  }
+}
+
+export interface RankedCandidate {
+  readonly candidate: Candidate
+  readonly score: number
+  readonly near?: number | undefined
+  /** Why the embeddings could not be asked. */
+  readonly trouble?: string | undefined
+}
+
+export interface CandidateRanking {
+  readonly ranked: readonly RankedCandidate[]
+  readonly failed: readonly { readonly source: string; readonly error: unknown }[]
+}
+
+export function candidateRanker({ embeddings, cache }: SourceRankerOptions) {
+  let loading: Promise<Meaning | undefined> | undefined
+  const load = async () => {
+    const found = typeof embeddings === "function" ? await embeddings() : embeddings
+    return found && meaningOf(found, cache)
+  }
+  return async (sources: Sources, goal: string, ask: AskOptions): Promise<CandidateRanking> => {
+    const question = readQuestion(goal)
+    const asked = [...lookAt(sources, goal, question, ask)]
+    const settled = await Promise.allSettled(asked.map(([, looked]) => looked))
+    ask.signal?.throwIfAborted()
+    const candidates = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []))
+    const failed = settled.flatMap((one, i) =>
+      one.status === "rejected" ? [{ source: asked[i]?.[0] ?? "", error: one.reason as unknown }] : [],
+    )
+    loading ??= load()
+    // What cannot be loaded now may be later.
+    const meaning = await loading.catch((error) => {
+      loading = undefined
+      return messageOf(error)
+    })
+    const ranked =
+      typeof meaning === "string"
+        ? (await rankCandidates(undefined, goal, question, candidates, ask)).map((one) => ({
+            ...one,
+            trouble: meaning,
+          }))
+        : await rankCandidates(meaning, goal, question, candidates, ask)
+    return { ranked, failed }
+  }
+}
+
+function* lookAt(
+  { databases, documents, graph }: Sources,
+  goal: string,
+  question: Question,
+  ask: AskOptions,
+): Generator<readonly [name: string, looked: Promise<Candidate>]> {
+  for (const one of databases) yield [one.name, lookAtDatabase(one, question, ask)]
+  if (documents !== undefined) yield [documents.name, lookInto("documents", documents, goal, question, ask)]
+  if (graph !== undefined) yield [graph.name, lookInto("graph", graph, goal, question, ask)]
+}
+
+async function rankCandidates(
+  meaning: Meaning | undefined,
+  goal: string,
+  question: Question,
+  candidates: readonly Candidate[],
+  ask: AskOptions,
+): Promise<RankedCandidate[]> {
+  const {
+    strengths,
+    near,
+    form: meant,
+    trouble,
+  } = await compareMeaning(meaning, goal, question, candidates, ask)
+  const weights = wordWeights(question.words.length, strengths.flat())
+  const form = formOf(question, meant)
+  return candidates
+    .map((candidate, i) => {
+      const words = coverage(weights, strengths[i] ?? [])
+      const relevance = near[i] === undefined ? words : (words + NEAR * near[i]) / (1 + NEAR)
+      return { candidate, score: relevance * fitOf(form, candidate.kind), near: near[i], trouble }
+    })
+    .sort((one, other) => other.score - one.score)
+}
+
+/** From -1, an explanation, to 1, figures. */
+function formOf({ form }: Question, meant = 0): number {
+  const said = { figures: 1, open: 0, explanation: -1 }[form]
+  return Math.max(-1, Math.min(1, FORM.words * said + FORM.meaning * meant))
+}
+
+/** Figures are in tables, explanations in texts; graphs have both. */
+function fitOf(form: number, kind: RankedSource["kind"]): number {
+  if (kind === "graph") return (1 + UNFIT) / 2
+  const share = (1 + (kind === "database" ? form : -form)) / 2
+  return UNFIT + (1 - UNFIT) * share
+}
+
+export function reasonOf(
+  { name, places }: Candidate,
+  near: number | undefined,
+  trouble: string | undefined,
+): string {
+  const shown = places.slice(0, MAX_PLACES)
+  const more = places.length - shown.length
+  return [
+    shown.length === 0 ? `${name} has no word of the question` : shown.join("; "),
+    more > 0 ? `; and ${more} more` : "",
+    near === undefined ? "" : `; its meaning is near by ${near.toFixed(2)}`,
+    trouble === undefined ? "" : `; not compared by meaning: ${trouble}`,
+  ].join("")
+}

@@ -1,0 +1,199 @@
+/**
+ * Where the words of a question occur in a table: in its names, comments, values and ranges. Each word counts once, by its
+ * strongest match. A phrase is stronger than a word, a word than an abbreviation, that than a part of a word; the same is
+ * stronger in a table's name than in a column's.
+ */
+import type { Column, Table } from "@superstep/engine/patterns"
+import { isTelling, singular, splitWords, stemOf, wordsOfName } from "../words.ts"
+import { initialsOf, standsFor } from "./abbreviations.ts"
+import type { Question } from "./question.ts"
+
+type Place = "table" | "column"
+type How = "phrase" | "word" | "short" | "part" | "comment" | "value" | "inValue" | "range"
+
+export interface Match {
+  /** The place in `question.words` of the word. */
+  readonly word: number
+  readonly strength: number
+  readonly how: How
+  readonly table: string
+  /** Undefined: it is about the table itself. */
+  readonly column?: string | undefined
+}
+
+const STRENGTH: Readonly<Record<"phrase" | "word" | "short" | "part", Readonly<Record<Place, number>>>> = {
+  phrase: { table: 1, column: 0.85 },
+  word: { table: 0.7, column: 0.5 },
+  short: { table: 0.65, column: 0.45 },
+  part: { table: 0.3, column: 0.15 },
+}
+/** For a table that has the word alone as its name: `orders` before `order_items`. */
+const ALONE = 0.05
+const COMMENT = 0.45
+/** A whole value of several words, or of one. */
+const VALUES = 1
+const VALUE = 0.75
+const IN_VALUE = 0.3
+/** A year among the dates of a column, or a number among its numbers. */
+const YEAR = 0.35
+const NUMBER = 0.1
+const SHORTEST_PART = 4
+
+/** The matches of a table, by the places of the words. A word without one is missing. */
+export type TableMatches = ReadonlyMap<number, Match>
+
+export function tableMatcher(question: Question): (table: Table) => TableMatches {
+  const pieces = pieceMatcher(question)
+  return (table) => {
+    const best = new Map<number, Match>()
+    const offer = (match: Omit<Match, "table">) => {
+      const known = best.get(match.word)
+      if (match.strength > (known?.strength ?? 0)) best.set(match.word, { ...match, table: table.name })
+    }
+    for (const match of nameMatches(question, pieces, table.name, "table")) offer(match)
+    for (const match of commentMatches(question, table.description)) offer(match)
+    for (const column of table.columns) {
+      const own = [
+        ...nameMatches(question, pieces, column.name, "column"),
+        ...commentMatches(question, column.description),
+        ...valueMatches(question, column),
+        ...rangeMatches(question, column),
+      ]
+      for (const match of own) offer({ ...match, column: column.name })
+    }
+    return best
+  }
+}
+
+type Found = Omit<Match, "table">
+
+interface PieceMatch {
+  readonly words: readonly number[]
+  readonly how: "word" | "short" | "part"
+  /** Of the strength. */
+  readonly share: number
+}
+
+/** Names share their pieces: each is compared once, as questions can be long and tables many. */
+function pieceMatcher({ words, all }: Question): (piece: string) => readonly PieceMatch[] {
+  const known = new Map<string, readonly PieceMatch[]>()
+  const wordAt = new Map(words.map(({ at }, place) => [at, place]))
+  const compare = (piece: string): readonly PieceMatch[] => {
+    const stem = stemOf(piece)
+    const matches: PieceMatch[] = []
+    for (const [place, word] of words.entries()) {
+      if (word.text === piece) matches.push({ words: [place], how: "word", share: 1 })
+      else if (word.stem === stem) matches.push({ words: [place], how: "word", share: 0.9 })
+      else {
+        const share = standsFor(piece, word.text)
+        if (share > 0) matches.push({ words: [place], how: "short", share })
+        if (isPart(word.text, piece)) matches.push({ words: [place], how: "part", share: 1 })
+      }
+    }
+    const initials = initialsOf(piece, all)?.flatMap((at) => wordAt.get(at) ?? [])
+    if (initials !== undefined && initials.length > 1) {
+      matches.push({ words: initials, how: "short", share: piece.length === 2 ? 0.7 : 1 })
+    }
+    return matches
+  }
+  return (piece) => {
+    let found = known.get(piece)
+    if (found === undefined) {
+      found = compare(piece)
+      known.set(piece, found)
+    }
+    return found
+  }
+}
+
+function* nameMatches(
+  { words }: Question,
+  pieces: (piece: string) => readonly PieceMatch[],
+  name: string,
+  place: Place,
+): Generator<Found> {
+  const names = namesOf(name)
+  const spoken = words.map(({ text }) => text)
+  for (const own of names) {
+    // As in the question: "date of birth" is a date_of_birth.
+    const phrase = own.filter(isTelling)
+    const start = phrase.length > 1 ? startOf(spoken, phrase) : -1
+    if (start < 0) continue
+    for (const i of phrase.keys()) yield { word: start + i, how: "phrase", strength: STRENGTH.phrase[place] }
+  }
+  for (const piece of names[0] as readonly string[]) {
+    const isAlone = place === "table" && names.some((own) => own.length === 1 && own[0] === piece)
+    for (const { words: found, how, share } of pieces(piece)) {
+      const strength = STRENGTH[how][place] * share + (isAlone && how !== "part" ? ALONE : 0)
+      for (const word of found) yield { word, how, strength }
+    }
+  }
+}
+
+function* commentMatches({ words }: Question, comment: string | undefined): Generator<Found> {
+  if (comment === undefined) return
+  const stems = new Set(splitWords(comment).map(stemOf))
+  for (const [word, { stem }] of words.entries()) {
+    if (stems.has(stem)) yield { word, how: "comment", strength: COMMENT }
+  }
+}
+
+function* valueMatches({ all, words }: Question, { values = [] }: Column): Generator<Found> {
+  for (const value of values) {
+    const own = splitWords(value).map(singular)
+    const telling = own.filter(isTelling)
+    if (telling.length === 0) continue
+    const start = startOf(all, own)
+    for (const [word, { text, at }] of words.entries()) {
+      if (start >= 0 && at >= start && at < start + own.length) {
+        yield { word, how: "value", strength: telling.length > 1 ? VALUES : VALUE }
+      } else if (text.length >= SHORTEST_PART && own.includes(text))
+        yield { word, how: "inValue", strength: IN_VALUE }
+    }
+  }
+}
+
+function* rangeMatches({ words }: Question, { range }: Column): Generator<Found> {
+  if (range === undefined) return
+  const [smallest, largest] = range
+  for (const [word, { text }] of words.entries()) {
+    if (!/^\d{1,15}$/.test(text)) continue
+    const isYear = /^(?:19|20)\d\d$/.test(text)
+    if (isYear && typeof smallest === "string" && typeof largest === "string") {
+      if (smallest.slice(0, 4) <= text && text <= largest.slice(0, 4))
+        yield { word, how: "range", strength: YEAR }
+    } else if (typeof smallest === "number" && typeof largest === "number") {
+      if (smallest <= Number(text) && Number(text) <= largest) yield { word, how: "range", strength: NUMBER }
+    }
+  }
+}
+
+/** A name's words, with its schema's and without: `sales.orders` is also `orders`. */
+function namesOf(name: string): string[][] {
+  const last = name.match(/\.("(?:[^"]|"")*"|[^."]+)$/)?.[1]
+  return last === undefined ? [wordsOfName(name)] : [wordsOfName(name), wordsOfName(last)]
+}
+
+function startOf(words: readonly string[], phrase: readonly string[]): number {
+  return words.findIndex((_, start) => phrase.every((word, index) => words[start + index] === word))
+}
+
+function isPart(word: string, other: string): boolean {
+  const [short, long] = word.length < other.length ? [word, other] : [other, word]
+  return short.length >= SHORTEST_PART && long.includes(short)
+}
+
+/** Where a word was found. Values are not named: the reason of a ranking may be logged. */
+export function matchText({ word, how, table, column }: Match, { words }: Question): string {
+  const place = column === undefined ? `the table ${table}` : `the column ${column} of ${table}`
+  if (how === "value" || how === "inValue") return `a value of ${place} is in it`
+  if (how === "range") return `a number of it is in the range of ${place}`
+  const verb = {
+    phrase: "is of",
+    word: "is a word of",
+    short: "may be short in",
+    part: "is like a part of",
+    comment: "is in the comment on",
+  }[how]
+  return `"${words[word]?.text}" ${verb} ${place}`
+}

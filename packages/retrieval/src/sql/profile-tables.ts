@@ -1,0 +1,176 @@
+/**
+ * A bounded look at the data of tables: row counts, values of text columns, ranges, a few rows. Each table takes two queries,
+ * which go the way of every other query. A profile that runs out of time or size keeps what it has and says so.
+ */
+import type { Json } from "@superstep/engine"
+import type {
+  AskOptions,
+  Column,
+  DatabaseProfile,
+  QueryOptions,
+  QueryResult,
+  Table,
+} from "@superstep/engine/patterns"
+import { clipped, KEY_PATTERNS } from "@superstep/engine/text"
+import { type IsExcluded, type SampledColumn, sampledColumns } from "./sampled-columns.ts"
+
+export interface ProfileTablesOptions extends AskOptions {
+  readonly isExcluded: IsExcluded
+  /** Milliseconds for all tables. */
+  readonly timeout: number
+  readonly now?: (() => number) | undefined
+}
+
+type Query = (sql: string, options: QueryOptions) => Promise<QueryResult>
+
+const MAX_TABLES = 150
+const MAX_COLUMNS = 60
+const MAX_ROWS = 2_000
+const MAX_BYTES = 4_000_000
+/** Milliseconds of one query. */
+const QUERY_TIMEOUT = 3_000
+/** Rows past which a table is not read as a whole for its ranges. */
+const MAX_COUNTED = 2_000_000
+const MAX_VALUES = 200
+/** Characters of all values of a profile. */
+const MAX_CHARACTERS = 400_000
+/** Longer texts are running text, and no values that a question names. */
+const MAX_VALUE = 80
+const SAMPLE_ROWS = 3
+/** Queries at the same time. */
+const PARALLEL = 2
+
+export async function profileTables(
+  tables: readonly Table[],
+  query: Query,
+  { isExcluded, timeout, signal, now = () => performance.now() }: ProfileTablesOptions,
+): Promise<DatabaseProfile> {
+  const end = now() + timeout
+  const profiled: Table[] = [...tables]
+  let [next, characters, isLate, isLarge, failed] = [0, 0, false, false, 0]
+  const work = async () => {
+    while (next < tables.length) {
+      const mine = next
+      next += 1
+      const table = tables[mine] as Table
+      isLarge ||= mine >= MAX_TABLES || characters >= MAX_CHARACTERS
+      isLate ||= now() >= end
+      if (isLarge || isLate) return
+      const limit = () => Math.max(1, Math.min(QUERY_TIMEOUT, Math.floor(end - now())))
+      const columns = sampledColumns(table, isExcluded, MAX_COLUMNS)
+      try {
+        profiled[mine] = await profileTable(table, columns, (sql, options) =>
+          query(sql, { ...options, timeout: limit(), signal }),
+        )
+      } catch {
+        // A view that does not work, a table that is locked: the others are looked at all the same.
+        signal?.throwIfAborted()
+        failed += 1
+      }
+      characters += sizeOf(profiled[mine] as Table)
+    }
+  }
+  await Promise.all(Array.from({ length: PARALLEL }, work))
+  const reasons = [
+    ...(isLate ? [`its tables could not all be looked at within ${timeout} ms`] : []),
+    ...(isLarge ? ["it has more values than a profile keeps"] : []),
+    ...(failed > 0 ? [`${failed} of ${tables.length} tables could not be read`] : []),
+  ]
+  return { tables: profiled, ...(reasons.length > 0 && { incomplete: reasons.join("; ") }) }
+}
+
+async function profileTable(
+  table: Table,
+  sampled: readonly SampledColumn[],
+  query: (sql: string, options: QueryOptions) => Promise<QueryResult>,
+): Promise<Table> {
+  const measured = sampled.filter(({ kind }) => kind === "number" || kind === "date")
+  const isLong = (table.rowCount ?? 0) > MAX_COUNTED
+  // One that takes too long leaves the ranges to the rows that are read.
+  const whole = isLong
+    ? undefined
+    : await query(rangesOf(table, measured), { rows: 1 }).catch(() => undefined)
+  const read =
+    sampled.length === 0
+      ? []
+      : (await query(rowsOf(table, sampled), { rows: MAX_ROWS, bytes: MAX_BYTES })).rows
+  const [count, ...ends] = whole?.rows[0] ?? []
+  const looks = new Map<Column, Partial<Column>>()
+  for (const [i, { column, kind }] of sampled.entries()) {
+    const values = read.map((row) => row[i] ?? null)
+    if (kind === "text" || kind === "label") looks.set(column, valuesOf(values))
+    else {
+      const at = 2 * measured.findIndex((one) => one.column === column)
+      const range = ends.length > at + 1 ? [ends[at], ends[at + 1]] : endsOf(values)
+      if (range[0] != null && range[1] != null) looks.set(column, { range: [range[0], range[1]] })
+    }
+  }
+  return {
+    ...table,
+    columns: table.columns.map((column) => ({ ...column, ...looks.get(column) })),
+    ...(typeof count === "number" && { rowCount: count }),
+    ...(read.length > 0 && { sample: read.slice(0, SAMPLE_ROWS).map((row) => sampleRow(sampled, row)) }),
+  }
+}
+
+function rangesOf({ name }: Table, measured: readonly SampledColumn[]): string {
+  const ends = measured.flatMap(({ column }) => [`min(${column.name})`, `max(${column.name})`])
+  return `SELECT ${["count(*)", ...ends].join(", ")} FROM ${name}`
+}
+
+function rowsOf({ name }: Table, sampled: readonly SampledColumn[]): string {
+  const columns = sampled.map(({ column, kind }) =>
+    // One more than is kept shows what is longer.
+    kind === "text" ? `substr(${column.name}, 1, ${MAX_VALUE + 1})` : column.name,
+  )
+  return `SELECT ${columns.join(", ")} FROM ${name} LIMIT ${MAX_ROWS}`
+}
+
+/** The most frequent first; none of a column that has mostly running text. */
+function valuesOf(values: readonly Json[]): Partial<Column> {
+  const counts = new Map<string, number>()
+  let long = 0
+  for (const value of values) {
+    if (typeof value !== "string" || value.trim() === "") continue
+    if (value.length > MAX_VALUE) long += 1
+    else counts.set(value, (counts.get(value) ?? 0) + 1)
+  }
+  const known = [...counts].filter(([value]) => !isKey(value)).sort(([, one], [, other]) => other - one)
+  const short = known.reduce((sum, [, count]) => sum + count, 0)
+  if (short === 0 || long > short) return {}
+  return { values: known.slice(0, MAX_VALUES).map(([value]) => value), distinct: known.length }
+}
+
+function isKey(value: string): boolean {
+  return KEY_PATTERNS.some(([pattern]) => value.search(pattern) >= 0)
+}
+
+function endsOf(values: readonly Json[]): readonly [Json, Json] | readonly [] {
+  const known = values.filter((value) => typeof value === "number" || typeof value === "string").sort(compare)
+  const [first, last] = [known[0], known.at(-1)]
+  return first === undefined || last === undefined ? [] : [first, last]
+}
+
+function compare(one: Json, other: Json): number {
+  const [a, b] = [Number(one), Number(other)]
+  // Dates are written so that their text is in their order.
+  if (Number.isNaN(a) || Number.isNaN(b)) return String(one) < String(other) ? -1 : 1
+  return a - b
+}
+
+function sampleRow(sampled: readonly SampledColumn[], row: readonly Json[]): Record<string, Json> {
+  return Object.fromEntries(
+    sampled.map(({ column }, i) => {
+      const value = row[i] ?? null
+      if (typeof value !== "string") return [column.name, value]
+      return [column.name, isKey(value) ? null : clipped(value, MAX_VALUE)]
+    }),
+  )
+}
+
+function sizeOf({ columns }: Table): number {
+  return columns.reduce(
+    (sum, { values = [] }) => sum + values.reduce((total, value) => total + value.length, 0),
+    0,
+  )
+}

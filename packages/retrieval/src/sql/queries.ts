@@ -1,0 +1,44 @@
+/** Limits of queries, and what can be wrong with one in words that a model can act on. Retrying helps with none of these. */
+
+import type { SuperstepError } from "@superstep/engine"
+import type { QueryOptions } from "@superstep/engine/patterns"
+import { fatal, wholeNumber } from "../errors.ts"
+import type { KnownLimits } from "./rows.ts"
+
+export interface QueryLimits {
+  /** Maximum rows. Default 1,000. */
+  readonly rows?: number | undefined
+  /** Maximum bytes of the rows as JSON. Default 1 MB. */
+  readonly bytes?: number | undefined
+  /** Maximum milliseconds. Default 10,000. */
+  readonly timeout?: number | undefined
+}
+
+const DEFAULTS: KnownLimits = { rows: 1_000, bytes: 1_000_000, timeout: 10_000 }
+
+/** A query's own limits come first, then those of the database. */
+export function limitsOf(query: QueryOptions | undefined, database: QueryLimits | undefined): KnownLimits {
+  const of = (name: keyof KnownLimits) =>
+    wholeNumber(name, query?.[name] ?? database?.[name] ?? DEFAULTS[name])
+  return { rows: of("rows"), bytes: of("bytes"), timeout: of("timeout") }
+}
+
+/** It is not one plain SELECT, or asks for what it may not have. */
+export function refused(why: string, cause?: unknown): SuperstepError {
+  return fatal("QUERY_REFUSED", `The query was refused: ${why}.`, cause)
+}
+
+/** The database does not understand it, or cannot work it out. */
+export function failed(why: string, cause?: unknown): SuperstepError {
+  return fatal("QUERY_FAILED", `The query failed: ${why}`, cause)
+}
+
+export function timedOut(milliseconds: number, cause?: unknown): SuperstepError {
+  const message = `The query was ended after ${milliseconds} ms: ask for less, or give it a longer \`timeout\`.`
+  return fatal("QUERY_TIMEOUT", message, cause)
+}
+
+/** `what` is a database or a graph, by its id. */
+export function closed(what: string): SuperstepError {
+  return fatal("DATABASE_CLOSED", `The ${what} is closed.`)
+}

@@ -1,0 +1,145 @@
+/** A SQLite file as a database that a model may ask: only read, in a process of its own, within limits. */
+import { stat } from "node:fs/promises"
+import { resolve } from "node:path"
+import type { SuperstepError } from "@superstep/engine"
+import type { AskOptions, Database, QueryOptions, QueryResult, Table } from "@superstep/engine/patterns"
+import { libsqlPath } from "@superstep/store-sqlite/internal"
+import { digestOf } from "../cache-file.ts"
+import { ChildProgram, ProgramEnded } from "../child-program.ts"
+import { fatal, messageOf, wholeNumber } from "../errors.ts"
+import { programBeside } from "../packages.ts"
+import { cachedProfile, type Fingerprint, type ProfileOptions } from "./cached-profile.ts"
+import { profileTables } from "./profile-tables.ts"
+import { closed, failed, limitsOf, type QueryLimits, refused, timedOut } from "./queries.ts"
+import type { KnownLimits } from "./rows.ts"
+import { checkSqliteSelect } from "./sqlite-guard.ts"
+import { SelectRefused } from "./strict-select.ts"
+
+export interface SqliteOptions {
+  readonly id: string
+  /** What people call it. Default: the id. */
+  readonly name?: string | undefined
+  readonly file: string
+  readonly limits?: QueryLimits | undefined
+  /** Megabytes that a query may take. Default 512. */
+  readonly memory?: number | undefined
+  /** How `profile` looks at the data. */
+  readonly profile?: ProfileOptions | undefined
+}
+
+export type SqliteRequest =
+  | { readonly do: "schema" }
+  | { readonly do: "query"; readonly sql: string; readonly limits: KnownLimits }
+
+export type SqliteReply =
+  | { readonly ok: readonly Table[] | QueryResult }
+  | { readonly error: "refused" | "failed"; readonly message: string }
+
+/** The program's only argument, as JSON. */
+export interface SqliteSettings {
+  readonly file: string
+  /** The module of `libsql`; absent: Node's own SQLite. */
+  readonly driver?: string | undefined
+  /** Bytes. */
+  readonly memory: number
+}
+
+/** What a query that is late gets to end by itself. */
+const GRACE = 500
+/** The schema of a large file on a slow disk. */
+const SCHEMA_TIMEOUT = 30_000
+
+export function sqliteDatabase(options: SqliteOptions): Database {
+  const { id, name = id, file } = options
+  const memory = wholeNumber("memory", options.memory ?? 512) * 1_000_000
+  let program: ChildProgram<SqliteRequest, SqliteReply> | undefined
+  let isClosed = false
+
+  async function ask<R extends SqliteRequest>(request: R, limit: number, signal?: AbortSignal) {
+    if (isClosed) throw closed(`database ${id}`)
+    await checkFile(file)
+    program ??= new ChildProgram(programBeside(import.meta.url, "sqlite-process"), {
+      file,
+      driver: driverPath(),
+      memory,
+    } satisfies SqliteSettings)
+    const reply = await program.ask(request, { timeout: limit + GRACE, signal }).catch((error) => {
+      throw error instanceof ProgramEnded ? ended(error, limit, id) : error
+    })
+    if ("ok" in reply) return reply.ok as R extends { do: "schema" } ? readonly Table[] : QueryResult
+    if (reply.error === "refused") throw refused(reply.message)
+    if (reply.message === "out of memory") throw tooMuchMemory(memory)
+    throw request.do === "schema" || /not a database/.test(reply.message)
+      ? unreadable(file, reply.message)
+      : failed(reply.message)
+  }
+
+  const schema = (asked?: AskOptions) => ask({ do: "schema" }, SCHEMA_TIMEOUT, asked?.signal)
+  const query = async (sql: string, asked?: QueryOptions) => {
+    const limits = limitsOf(asked, options.limits)
+    // Again in the process, which knows the modules of its SQLite.
+    try {
+      checkSqliteSelect(sql)
+    } catch (error) {
+      throw error instanceof SelectRefused ? refused(error.message) : error
+    }
+    return await ask({ do: "query", sql, limits }, limits.timeout, asked?.signal)
+  }
+  const profile = cachedProfile({
+    identity: JSON.stringify(["sqlite", resolve(file)]),
+    options: options.profile,
+    fingerprint: () => fingerprintOf(file),
+    look: async (limits) => profileTables(await schema(), query, limits),
+  })
+  return {
+    id,
+    name,
+    kind: "sqlite",
+    schema,
+    profile,
+    query,
+    async close() {
+      isClosed = true
+      program?.close()
+    },
+  }
+}
+
+/** libsql first: it is the same for every version of Node. */
+function driverPath(): string | undefined {
+  try {
+    return libsqlPath()
+  } catch (error) {
+    if (process.getBuiltinModule?.("node:sqlite") !== undefined) return undefined
+    throw error
+  }
+}
+
+/** Its size and time of change, and those of what was not yet written into it: any difference counts. */
+async function fingerprintOf(file: string): Promise<Fingerprint> {
+  const seen = [file, `${file}-wal`].map(async (path) => {
+    const found = await stat(path).catch(() => undefined)
+    return [found?.size, found?.mtimeMs]
+  })
+  return { shape: digestOf(await Promise.all(seen)), parts: {} }
+}
+
+async function checkFile(file: string): Promise<void> {
+  const found = await stat(file).catch((error) => {
+    throw unreadable(file, error.code === "ENOENT" ? "there is no such file" : messageOf(error))
+  })
+  if (!found.isFile()) throw unreadable(file, "it is not a file")
+}
+
+function unreadable(file: string, why: string): SuperstepError {
+  return fatal("FILE_UNREADABLE", `${file} cannot be read: ${why.replace(/\.$/, "")}.`)
+}
+
+function ended({ why, exit }: ProgramEnded, limit: number, id: string): SuperstepError {
+  if (why === "closed") return closed(`database ${id}`)
+  return why === "late" ? timedOut(limit) : failed(`SQLite ended because of it (${exit}).`)
+}
+
+function tooMuchMemory(memory: number): SuperstepError {
+  return failed(`it took more memory than the ${Math.round(memory / 1_000_000)} MB it may.`)
+}

@@ -1,0 +1,94 @@
+/**
+ * How values stand in columns, and how columns are selected and read.
+ *
+ * A name (an id, a workflow, a key …) is stored as it would stand between JSON's quotes, so that a lone surrogate or a
+ * NUL, which SQLite's TEXT does not hold, survives. Text is read as bytes, because libsql ends the process over text that
+ * is not UTF-8, which damage produces. Numbers are cast, because damage turns them into text too.
+ */
+import { corrupt, type Subject } from "./errors.ts"
+
+export function toText(name: string): string {
+  return JSON.stringify(name).slice(1, -1)
+}
+
+export function toTextOrNull(name: string | undefined): string | null {
+  return name === undefined ? null : toText(name)
+}
+
+/** For `json_each(?)`. */
+export function toTextList(names: readonly string[]): string {
+  return JSON.stringify([...new Set(names)].map(toText))
+}
+
+function fromText(text: string): string {
+  return JSON.parse(`"${text}"`)
+}
+
+/** For messages: a damaged name is shown as it is stored. */
+export function shownName(text: string): string {
+  try {
+    return fromText(text)
+  } catch {
+    return text
+  }
+}
+
+/** What the drivers return for `jsonBytes`. */
+export type JsonBytes = ArrayBuffer | Uint8Array
+
+/** A column of a SELECT. */
+export function jsonBytes(column: string): string {
+  return `CAST(${column} AS BLOB)`
+}
+
+/** The kinds of columns. A time is a number that may have a fraction. A question mark: the column may be null. */
+type Kind = "text" | "integer" | "time" | "text?" | "integer?" | "time?"
+type Columns = { readonly [name: string]: Kind }
+
+const TYPES: { readonly [kind: string]: string } = { text: "BLOB", integer: "INTEGER", time: "NUMERIC" }
+
+/** The columns of a SELECT from the table, each under its own name. */
+export function selected(table: string, columns: Columns): string {
+  return Object.entries(columns)
+    .map(([name, kind]) => `CAST(${table}.${name} AS ${TYPES[kind.replace("?", "")]}) AS ${name}`)
+    .join(", ")
+}
+
+type ValueOf<K extends Kind> = K extends `${infer Type}?`
+  ? (Type extends "text" ? JsonBytes : number) | null
+  : K extends "text"
+    ? JsonBytes
+    : number
+
+/** A row that `selected` selects. */
+export type Row<C extends Columns> = { readonly [Name in keyof C]: ValueOf<C[Name]> }
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+export function decodeText(bytes: JsonBytes, subject: Subject): string {
+  return readable(() => decoder.decode(bytes), subject, "it is no text")
+}
+
+export function decodeTextOrNull(bytes: JsonBytes | null, subject: Subject): string | null {
+  return bytes === null ? null : decodeText(bytes, subject)
+}
+
+export function decodeName(bytes: JsonBytes, subject: Subject): string {
+  return parseName(decodeText(bytes, subject), subject)
+}
+
+export function parseName(text: string, subject: Subject): string {
+  return readable(() => fromText(text), subject, "it is no name")
+}
+
+export function parseJson(bytes: JsonBytes, subject: Subject): unknown {
+  return readable(() => JSON.parse(decoder.decode(bytes)), subject, "it is not JSON")
+}
+
+function readable<T>(read: () => T, subject: Subject, problem: string): T {
+  try {
+    return read()
+  } catch (error) {
+    throw corrupt(subject, problem, error)
+  }
+}

@@ -1,0 +1,105 @@
+/** `--store`: the store of runs and definitions. */
+import { existsSync, mkdirSync, writeFileSync } from "node:fs"
+import { dirname, join, resolve } from "node:path"
+import type { RegistryStore, Store } from "@superstep/engine"
+import type { Cli } from "../cli.ts"
+import { usageError } from "../print/errors.ts"
+import { sanitizeLine, shellWord } from "../terminal/terminal.ts"
+
+export type OpenStore = Store & RegistryStore
+
+interface StoreAddress {
+  readonly kind: "sqlite" | "memory"
+  /** As it is shown and written: `sqlite:…`. */
+  readonly url: string
+  /** Of the file, absolute. */
+  readonly path?: string | undefined
+}
+
+export const DEFAULT_PATH = ".superstep/superstep.db"
+
+export function storeAddress(url = `sqlite:${DEFAULT_PATH}`, cwd: string): StoreAddress {
+  if (url === "memory:" || url === "memory") return { kind: "memory", url: "memory:" }
+  const path = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(url)?.[1]
+  if (path === undefined) {
+    throw usageError(`Unknown store "${url}". Write --store sqlite:PATH, or --store memory: to keep nothing.`)
+  }
+  return { kind: "sqlite", url, path: resolve(cwd, path) }
+}
+
+/** Creates the SQLite file if it is missing. */
+export async function openStore(
+  url: string | undefined,
+  cwd: string,
+  onNotice?: (line: string) => void,
+): Promise<OpenStore> {
+  const { path } = storeAddress(url, cwd)
+  if (path === undefined) {
+    const { memoryStore } = await import("@superstep/engine")
+    return memoryStore()
+  }
+  const { sqliteStore } = await import("@superstep/store-sqlite")
+  if (url === undefined) makeIgnoredFolder(dirname(path))
+  return sqliteStore({
+    path,
+    ...(onNotice !== undefined && { onNotice: ({ message }) => onNotice(message) }),
+  })
+}
+
+interface StoreChoice {
+  readonly store?: string | undefined
+  readonly quiet?: true | undefined
+}
+
+/** Opens the store, and prints its notices, for example that it waits for another process. */
+export function storeOf({ io, err }: Cli, { store }: StoreChoice): Promise<OpenStore> {
+  return openStore(store, io.cwd, (line) => err.line(err.paint.dim(sanitizeLine(line))))
+}
+
+/** For commands that only read: a missing store is not created, and is empty. */
+export async function withStore<T>(
+  cli: Cli,
+  flags: StoreChoice,
+  use: (store: OpenStore) => Promise<T>,
+): Promise<T> {
+  const { err, io } = cli
+  const { path, url } = storeAddress(flags.store, io.cwd)
+  const isMissing = path !== undefined && !existsSync(path)
+  if (isMissing && !flags.quiet) {
+    err.line(err.paint.dim(`There is no store at ${url} yet. To use another one, add --store.`))
+  }
+  const store = await storeOf(cli, isMissing ? { store: "memory:" } : flags)
+  try {
+    return await use(store)
+  } finally {
+    await store.close()
+  }
+}
+
+/** The action of a command that only reads: `work` gets the store before the arguments and the flags of the command. */
+export function onStore<Args extends unknown[]>(
+  cli: Cli,
+  work: (cli: Cli, store: OpenStore, ...args: Args) => Promise<void>,
+): (...args: unknown[]) => Promise<void> {
+  // Commander adds the command itself as the last argument.
+  return (...args) => {
+    const own = args.slice(0, -1) as Args
+    return withStore(cli, own.at(-1) as StoreChoice, (store) => work(cli, store, ...own))
+  }
+}
+
+/** For suggested commands. */
+export function storeFlagOf({ store }: StoreChoice): string {
+  return store === undefined ? "" : ` --store ${shellWord(store)}`
+}
+
+/** The folder of the default store: not under version control. */
+export function makeIgnoredFolder(folder: string): void {
+  try {
+    // Runs contain what people and models wrote: other users of the machine are kept out.
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx" })
+  } catch {
+    // It exists, or the store itself reports the problem.
+  }
+}

@@ -1,0 +1,117 @@
+/** The result of a run: the answer on stdout; on stderr why there is none, and how to continue. */
+import type { OpenRequest, RunResult } from "@superstep/engine"
+import type { Cli } from "../cli.ts"
+import { printText, sanitize, sanitizeLine, shellWord } from "../terminal/terminal.ts"
+import { causeLines, errorLines } from "./errors.ts"
+import { counted } from "./figures.ts"
+
+export interface PrintEndedOptions {
+  /** Stdout has nothing but JSON. */
+  readonly json?: true | undefined
+  readonly isKept: boolean
+  /** ` --store …`, unless the store is the default one. */
+  readonly storeFlag: string
+  /** The answer was printed as it streamed. */
+  readonly isShown?: boolean | undefined
+}
+
+export function printEnded(
+  cli: Cli,
+  runId: string,
+  result: RunResult | undefined,
+  options: PrintEndedOptions,
+): void {
+  const { json, isKept, storeFlag, isShown } = options
+  const { err } = cli
+  const id = shellWord(runId)
+  if (result === undefined) {
+    err.line("Stopped. The run is stored. Resume it:")
+    return err.line(`  superstep runs resume ${id}${storeFlag}`)
+  }
+  if (result.status === "completed") {
+    if (!json && !isShown) printOutputs(cli, result)
+    return printUndelivered(cli, result)
+  }
+  if (result.status === "waiting") return printOpen(cli, result.requests, id, options)
+  printFailure(cli, result)
+  if (result.status === "cancelled") return
+  const more = LIMIT_FLAGS[result.error?.code ?? ""]
+  if (!isKept) {
+    if (more !== undefined) err.line(`  Raise the limit with ${more}.`)
+    return
+  }
+  const isFailed = result.status === "failed"
+  const next = isFailed
+    ? ", or retry it from where it failed"
+    : more && ", or continue it with a higher limit"
+  err.line(`Inspect the run${next ?? ""}:`)
+  err.line(`  superstep runs show ${id}${storeFlag}`)
+  if (isFailed) err.line(`  superstep runs retry ${id}${storeFlag}`)
+  else if (more !== undefined) err.line(`  superstep runs retry ${id} ${more}${storeFlag}`)
+}
+
+export function printOutputs({ out }: Cli, { outputs }: RunResult): void {
+  for (const output of outputs) {
+    const text = typeof output === "string" ? output : JSON.stringify(output, undefined, 2)
+    // A pipe receives it unchanged.
+    out.line(out.isTerminal ? sanitize(text ?? "null") : (text ?? "null"))
+  }
+}
+
+const MAX_UNDELIVERED = 5
+
+/**
+ * A run that completes without an output, or that leaves messages in a join, probably did not do what its author intended.
+ * If there is an output, a message that no condition let through, which has no target, is nothing unusual.
+ */
+function printUndelivered({ err }: Cli, { outputs, undelivered }: RunResult): void {
+  const stuck = outputs.length === 0 ? undelivered : undelivered.filter(({ to }) => to !== undefined)
+  if (stuck.length === 0) return
+  const what = outputs.length === 0 ? "The run completed without an output" : "The run completed"
+  const were = stuck.length === 1 ? "was" : "were"
+  err.line(
+    `${err.paint.magenta("warning:")} ${what}, and ${counted(stuck.length, "message")} ${were} not delivered:`,
+  )
+  for (const { path, from, to, reason } of stuck.slice(0, MAX_UNDELIVERED)) {
+    const where = path === undefined ? "" : `in ${path.join(" > ")}: `
+    const route =
+      `${where}${from === undefined ? "" : `from "${from}"`}${to === undefined ? "" : ` to "${to}"`}`.trim()
+    printText(err, sanitize(`${route}: ${reason}`), { indent: 2 })
+  }
+  if (stuck.length > MAX_UNDELIVERED) err.line(`  … and ${stuck.length - MAX_UNDELIVERED} more`)
+}
+
+/** The flags that raise a limit. */
+const LIMIT_FLAGS: Readonly<Record<string, string>> = {
+  BUDGET_EXCEEDED: "--budget tokens=…,usd=…",
+  CONVERGENCE: "--max-steps N",
+  STEP_LIMIT: "--max-steps N",
+  RUN_TIMEOUT: "--timeout TIME",
+}
+
+function printFailure({ err, isVerbose }: Cli, { error, status }: RunResult): void {
+  if (error === undefined) return
+  const where = error.node === undefined ? "" : ` at ${sanitizeLine(error.node)}`
+  const word = status === "limit" ? "limit reached" : status
+  for (const line of errorLines(sanitize(`${word}${where}: ${error.message}`), err)) err.line(line)
+  for (const line of causeLines(error, err)) err.line(line)
+  if (isVerbose && error.stack !== undefined) err.line(sanitize(error.stack))
+}
+
+function printOpen(
+  { err }: Cli,
+  requests: readonly OpenRequest[],
+  run: string,
+  { isKept, storeFlag }: PrintEndedOptions,
+): void {
+  err.line("The run waits for an answer:")
+  for (const { id, prompt, to } of requests) {
+    const whom = to === undefined ? "" : ` (for ${sanitizeLine(to)})`
+    printText(err, sanitize(`${id}${whom}: ${prompt}`), { indent: 2 })
+  }
+  if (!isKept) return err.line("It was in memory only, and is lost. Keep runs with --store sqlite:PATH.")
+  err.line(`Answer ${requests.length === 1 ? "it" : "them"}, and the run continues:`)
+  for (const { id } of requests) err.line(`  superstep respond ${run} ${shellWord(id)} ANSWER${storeFlag}`)
+  err.line("Or answer at a terminal:")
+  err.line(`  superstep runs resume ${run}${storeFlag}`)
+}

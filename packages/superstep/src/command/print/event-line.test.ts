@@ -1,0 +1,40 @@
+import type { RunEvent } from "@superstep/engine"
+import { expect, test } from "vitest"
+import type { Paint } from "../terminal/terminal.ts"
+import { eventLine } from "./event-line.ts"
+
+const plain = (text: string) => text
+const screen = {
+  width: 80,
+  paint: { bold: plain, dim: plain, red: plain, green: plain, magenta: plain } satisfies Paint,
+}
+const envelope = { runId: "r", seq: 7, at: Date.UTC(2024, 0, 1, 3, 4, 5, 678), path: [] }
+
+test("an event says when, where, and the gist of it", () => {
+  const failed: RunEvent = {
+    ...envelope,
+    type: "task.failed",
+    task: 3,
+    node: "gen",
+    attempt: 1,
+    error: { code: "X", message: "no answer" },
+    retryAt: envelope.at + 2_000,
+    path: ["outer#1"],
+  }
+  expect(eventLine(failed, screen)).toBe(
+    "03:04:05.678     7  task.failed      outer#1 > gen#3 no answer (retry in 2.0 s)",
+  )
+})
+
+test("a line is a line, however long and whatever is in it", () => {
+  const output: RunEvent = {
+    ...envelope,
+    type: "output",
+    task: 1,
+    node: "n",
+    value: `two\nlines \u001b[31m${"x".repeat(300)}`,
+  }
+  const line = eventLine(output, screen)
+  expect(line).toMatch(/^03:04:05\.678 {5}7 {2}output {11}n#1 two lines ␛\[31mx+…$/)
+  expect(line).toHaveLength(80)
+})

@@ -1,0 +1,61 @@
+import { PassThrough } from "node:stream"
+import type { Json, OpenRequest } from "@superstep/engine"
+import { describe, expect, test } from "vitest"
+import { terminal } from "../terminal/terminal.ts"
+import { expectedAnswer, printQuestion } from "./question.ts"
+
+const approval = { kind: "tool-approval", agent: "a", tool: "shell", call: "1", args: { cmd: "ls" } }
+
+describe("the expected answer in words", () => {
+  test.each<[Json | undefined, string]>([
+    [undefined, "text"],
+    [{ type: "string" }, "text"],
+    [{ type: "boolean" }, "yes or no"],
+    [{ type: "integer" }, "a whole number"],
+    [{ enum: ["red", 2] }, "one of red, 2"],
+    [{ const: "ok" }, "ok"],
+    [
+      { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] },
+      'yes, no, or JSON that matches {"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}',
+    ],
+    [{ type: "array" }, 'JSON that matches {"type":"array"}'],
+    [{ anyOf: [] }, 'JSON that matches {"anyOf":[]}'],
+    [true, "JSON that matches true"],
+  ])("%j: %s", (schema, text) => {
+    expect(expectedAnswer({ schema })).toBe(text)
+  })
+
+  test("whether a tool may run is yes or no", () => {
+    expect(expectedAnswer({ schema: { type: "object" }, data: approval })).toBe("yes or no")
+  })
+})
+
+function printed(request: Partial<OpenRequest>, storeFlag = ""): string {
+  const stream = new PassThrough().setEncoding("utf8")
+  const open = { id: "r1", node: "n", task: 1, prompt: "Continue?", openedAt: 0, runId: "run", ...request }
+  printQuestion(terminal(stream), open, { now: 60_000, storeFlag })
+  return stream.read() as string
+}
+
+test("a question tells whom it is for, its time, and how it is answered", () => {
+  expect(
+    printed({ to: "Ada", deadline: 120_000, schema: { enum: ["red", "blue"] } }, " --store sqlite:x"),
+  ).toBe(
+    `  n, to Ada, 1m old, 1m left
+    Continue?
+    An answer is one of red, blue.
+    superstep respond run r1 red --store sqlite:x
+`,
+  )
+  expect(printed({ deadline: 1 })).toContain("expired")
+})
+
+test("a question of a nested workflow has an id that a shell takes as it is", () => {
+  expect(printed({ id: "2:call 1/r1" })).toContain("respond run '2:call 1/r1' ")
+})
+
+test("untrusted text cannot control the terminal, and fits the width", () => {
+  const text = printed({ prompt: "\u001b[2J".repeat(60), data: { long: "x".repeat(2_000) } })
+  expect(text).not.toContain("\u001b")
+  for (const line of text.split("\n")) expect(line.length).toBeLessThanOrEqual(80)
+})

@@ -1,0 +1,108 @@
+/** Executes an opened workflow in this process: shows its progress, asks the person, and prints the result. */
+import type { GraphChangePolicy, Run, RunEvent, RunResult, Runtime, StartOptions } from "@superstep/engine"
+import { type Cli, EXIT, type ExitCode } from "../cli.ts"
+import { limitsOf, type OutputFlags, type RunFlags, type StoreFlags } from "../flags.ts"
+import type { OpenedWorkflow } from "../open/opened-workflow.ts"
+import { type OpenStore, storeAddress, storeFlagOf } from "../open/store.ts"
+import { printEnded } from "../print/ended.ts"
+import { printBasis } from "../print/goal-basis.ts"
+import { hiddenIn, plainProgress } from "../print/progress/plain-progress.ts"
+import { jsonEvents, silent, type Watcher } from "../print/progress/watcher.ts"
+import { allowingTools, promptAnswerer } from "./answerers.ts"
+import { incompleteOf, noticeIncomplete, printIncomplete } from "./incomplete.ts"
+import { type Answerer, superviseRun } from "./supervise.ts"
+
+/** Starts or resumes the run. In an object, because awaiting a run yields its result. */
+export type Begin = (runtime: Runtime) => Begun | Promise<Begun>
+
+interface Begun {
+  readonly run: Run<unknown>
+  /** For a resumed run: its last event before. Absent: all events from now on are watched. */
+  readonly after?: number | undefined
+}
+
+/** Starts a new run. */
+export function starting(
+  { workflow, labels }: OpenedWorkflow,
+  input: unknown,
+  options: Omit<StartOptions, "labels">,
+): Begin {
+  return (runtime) => ({ run: runtime.stream(workflow, input as never, { ...options, labels }) })
+}
+
+export function startOptions(flags: RunFlags, { definition }: OpenedWorkflow) {
+  const { runId, thread } = flags
+  return { ...limitsOf(flags, definition?.dialect), runId, thread }
+}
+
+export interface RunWorkflowOptions {
+  readonly opened: OpenedWorkflow
+  readonly store: OpenStore
+  readonly flags: OutputFlags & StoreFlags & Pick<RunFlags, "yolo" | "strict">
+  readonly begin: Begin
+  readonly onGraphChange?: GraphChangePolicy | undefined
+  /** The earlier events of a resumed run. */
+  readonly past?: readonly RunEvent[] | undefined
+  /** Default: the progress of the run. */
+  readonly watcher?: Watcher | undefined
+  /** Default: the person at the terminal. */
+  readonly answerer?: Answerer | undefined
+  /** Cancel the run at Ctrl-C, although it is stored. */
+  readonly cancelAtInterrupt?: boolean | undefined
+  /** Called with the result before it is printed. Returns true if the answer was printed already. */
+  readonly onResult?: ((result: RunResult) => boolean | Promise<boolean>) | undefined
+}
+
+export interface Ended {
+  /** Undefined if the run was released at Ctrl-C. */
+  readonly result: RunResult | undefined
+  readonly code: ExitCode
+}
+
+export async function runWorkflow(cli: Cli, options: RunWorkflowOptions): Promise<Ended> {
+  const { flags, onResult } = options
+  const isKept = storeAddress(flags.store, cli.io.cwd).kind !== "memory"
+  const watcher = noticeIncomplete(options.watcher ?? (await progressOf(cli, options)))
+  const { runId, result, code } = await execute(cli, watcher, isKept, options)
+  const isShown = (result !== undefined && (await onResult?.(result))) === true
+  printEnded(cli, runId, result, { json: flags.json, isKept, storeFlag: storeFlagOf(flags), isShown })
+  if (result?.status === "completed" && !flags.json) printBasis(cli, result, flags.quiet)
+  const problems = incompleteOf(result, watcher)
+  printIncomplete(cli, problems, isShown ? [] : (result?.outputs ?? []))
+  return { result, code: flags.strict && problems.length > 0 ? EXIT.failed : code }
+}
+
+async function execute(cli: Cli, watcher: Watcher, isKept: boolean, options: RunWorkflowOptions) {
+  const { opened, store, flags, begin, onGraphChange, answerer = promptAnswerer(cli) } = options
+  const { Runtime } = await import("@superstep/engine")
+  // A command executes the run that it was called for; orphaned runs are for `runs resume`.
+  const runtime = new Runtime({ store, workflows: [opened.workflow], recover: false, onGraphChange })
+  try {
+    const { run, after } = await begin(runtime)
+    const ended = await superviseRun(cli, {
+      run,
+      after,
+      watcher,
+      answerer: flags.yolo ? allowingTools(answerer) : answerer,
+      isKept: isKept && options.cancelAtInterrupt !== true,
+    })
+    return { runId: run.id, ...ended }
+  } catch (error) {
+    watcher.end?.(undefined)
+    throw error
+  } finally {
+    await runtime.close()
+  }
+}
+
+/** Live on a terminal, in lines elsewhere, as JSON, or not at all. */
+async function progressOf(cli: Cli, { flags, opened, past }: RunWorkflowOptions): Promise<Watcher> {
+  if (flags.json) return jsonEvents(cli.out)
+  if (flags.quiet) return silent
+  if (opened.progress !== undefined && !flags.verbose) return opened.progress(cli.err, past)
+  const isHidden = hiddenIn(opened.workflow)
+  if (!cli.err.isTerminal || flags.verbose)
+    return plainProgress(cli.err, { past, isHidden, isVerbose: flags.verbose === true })
+  const { LiveProgress } = await import("../print/progress/live-progress.ts")
+  return new LiveProgress(cli.err, { past, isHidden })
+}

@@ -1,0 +1,109 @@
+import { PassThrough } from "node:stream"
+import type { OpenRequest } from "@superstep/engine"
+import { describe, expect, it } from "vitest"
+import { askPerson } from "./ask-person.ts"
+
+const [ENTER, DOWN, CTRL_C] = ["\r", "\x1B[B", "\x03"]
+
+/** Answers a question by pressing keys, one after the other, each when what it answers is on the screen. */
+async function asked(
+  question: Partial<OpenRequest>,
+  ...keys: readonly (readonly [seen: string, keys: string[]])[]
+) {
+  const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined })
+  const output = Object.assign(new PassThrough(), { isTTY: true, columns: 80, rows: 24 })
+  let screen = ""
+  let step = 0
+  output.setEncoding("utf8").on("data", (text: string) => {
+    screen += text
+    const [seen, pressed] = keys[step] ?? []
+    if (seen === undefined || !screen.includes(seen)) return
+    step++
+    screen = ""
+    setImmediate(() => {
+      for (const key of pressed ?? []) input.write(key)
+    })
+  })
+  const shown: string[] = []
+  output.on("data", (text: string) => shown.push(text))
+  const request = { id: "r1", node: "n", task: 1, prompt: "Well?", openedAt: 0, ...question }
+  const answer = await askPerson(request, { input, output, signal: new AbortController().signal, by: "ada" })
+  return { answer, screen: shown.join("") }
+}
+
+const answered = (value: unknown) => ({ kind: "answer", value, by: "ada" })
+
+describe("a question at the terminal", () => {
+  it("takes text", async () => {
+    expect((await asked({}, ["Well?", ["yes", ENTER]])).answer).toEqual(answered("yes"))
+  })
+
+  it("offers the choices there are", async () => {
+    const schema = { enum: ["red", { mix: 1 }, "green"] }
+    expect((await asked({ schema }, ["Well?", [DOWN, ENTER]])).answer).toEqual(answered({ mix: 1 }))
+    const constants = { oneOf: [{ const: "a" }, { const: "b" }] }
+    expect((await asked({ schema: constants }, ["Well?", [DOWN, ENTER]])).answer).toEqual(answered("b"))
+  })
+
+  it("is yes or no where the answer is", async () => {
+    expect((await asked({ schema: { type: "boolean" } }, ["Well?", ["n"]])).answer).toEqual(answered(false))
+  })
+
+  it("is yes or no where that is all that the answer must have, with a reason after no", async () => {
+    const properties = { approve: { type: "boolean" }, feedback: { type: "string" } }
+    const schema = { type: "object", properties, required: ["approve"] }
+    expect((await asked({ schema }, ["Well?", ["y"]])).answer).toEqual(answered({ approve: true }))
+    const no = await asked({ schema }, ["Well?", ["n"]], ["Why not?", ["too dear", ENTER]])
+    expect(no.answer).toEqual(answered({ approve: false, feedback: "too dear" }))
+  })
+
+  it("takes a number, and asks again for what is none", async () => {
+    const { answer, screen } = await asked(
+      { schema: { type: "integer" } },
+      ["Well?", ["x", ENTER]],
+      ["Enter a whole number.", ["\b", "7", ENTER]],
+    )
+    expect(answer).toEqual(answered(7))
+    expect(screen).toContain("Enter a whole number.")
+  })
+
+  it("takes JSON where the answer has parts", async () => {
+    const schema = { type: "object" }
+    expect((await asked({ schema }, ["Well?", ['{"a":[1]}', ENTER]])).answer).toEqual(answered({ a: [1] }))
+  })
+
+  it("shows what it is about, without letting that steer the terminal", async () => {
+    const { screen } = await asked({ data: { note: "\x1B[2Jlook" }, to: "ops" }, ["Well?", [ENTER]])
+    expect(screen).toContain("(for ops)")
+    expect(screen).not.toContain("\x1B[2Jlook")
+  })
+
+  it("is left with Ctrl-C", async () => {
+    expect((await asked({}, ["Well?", [CTRL_C]])).answer).toEqual({ kind: "interrupt" })
+  })
+})
+
+describe("whether a tool may run", () => {
+  const data = { kind: "tool-approval", agent: "clerk", tool: "pay", call: "c1", args: { amount: 5 } }
+
+  it("shows its arguments, and takes yes", async () => {
+    const { answer, screen } = await asked({ data }, ['" to call "', [ENTER]])
+    expect(answer).toEqual(answered({ approve: true }))
+    expect(screen).toContain('"amount": 5')
+  })
+
+  it("takes other arguments", async () => {
+    const edited = ["\b", ',"to":"bob"}', ENTER]
+    const { answer } = await asked({ data }, ['" to call "', [DOWN, ENTER]], ["Arguments, as JSON", edited])
+    expect(answer).toEqual(answered({ approve: true, args: { amount: 5, to: "bob" } }))
+  })
+
+  it("takes no, with a reason for the agent", async () => {
+    const { answer } = await asked(
+      { data },
+      ['" to call "', [DOWN, DOWN, ENTER]],
+      ["Why not?", ["too dear", ENTER]],
+    )
+    expect(answer).toEqual(answered({ approve: false, reason: "too dear" }))
+  })
+})

@@ -1,0 +1,60 @@
+// Finds words that this project does not use, and says what to write instead. `npm run words [path …]`; all tracked files
+// without arguments. Identifiers count: `toldAsText` is found as well as "is told".
+import { execFileSync } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { resolve } from "node:path"
+
+const root = resolve(import.meta.dirname, "..")
+
+/** @type {[RegExp, string][]} */
+const retired = [
+  [/\btold\b|\bTold|told(?=[A-Z])/, "reported, shown, passed, sent"],
+  [
+    /\b(is|are|be|been|was|were|it|they|as) said\b(?! (by|to))|\bsaid so\b|\bSaid[A-Z]|\bsaid(?=[A-Z(:])/,
+    "reported, named, stated",
+  ],
+  [/\bthe given\b|\bgiven(?=[A-Z(.:]|,? =)/, "the argument's name, passed, explicit"],
+  [/\bsigns\b/, "characters"],
+  [/\ba text\b|\bA text\b/, "a string, text"],
+  [/\bat the most\b/i, "at most"],
+  [/\bthat (is|was|are) there\b/i, "existing"],
+  [/\bgo(es|ing)? on\b(?! (to|with the same))/i, "continue, resume"],
+  [/\bwent on\b/i, "continued, resumed"],
+  [/\bmended\b/i, "fixed"],
+  [/\btake[ns]? up\b|\btook up\b/i, "claim, restore"],
+  [/\bput(s|ting)? aside\b/i, "unload"],
+  [/\bcomes? to\b(?! (life|mind))/i, "result in, reach"],
+  [/\bfor ever\b/i, "forever, without bound"],
+  [/\bstrangers?\b/i, "untrusted input, other people"],
+  [/\bthe command says\b|\bthe command `superstep`/i, "the CLI"],
+  [/\b(MOST|LEAST|LONGEST|DEEPEST)_/, "MAX_, MIN_"],
+  [/\bpictures?\b/i, "diagram"],
+]
+
+/** Files whose words are not ours to choose, or are data. */
+const excluded = /(^|\/)(package-lock\.json|LICENSE|.*\.api\.md)$|^bench\/results\/|^scripts\/words\.mjs$/
+const included = /\.(ts|mjs|md|yaml|yml|json)$/
+
+const paths = process.argv.slice(2)
+const files = execFileSync("git", ["ls-files", "--", ...paths], { cwd: root, encoding: "utf8" })
+  .split("\n")
+  .filter((file) => included.test(file) && !excluded.test(file))
+
+let found = 0
+for (const file of files) {
+  const lines = readFileSync(resolve(root, file), "utf8").split("\n")
+  for (const [index, line] of lines.entries()) {
+    // `words: allow` marks a line that quotes a retired word on purpose.
+    if (line.includes("words: allow")) continue
+    for (const [pattern, instead] of retired) {
+      const match = pattern.exec(line)
+      if (match === null) continue
+      found += 1
+      console.log(`${file}:${index + 1}:${match.index + 1}: "${match[0]}" → ${instead}`)
+    }
+  }
+}
+if (found > 0) {
+  console.log(`${found} retired words`)
+  process.exitCode = 1
+}
