@@ -296,6 +296,22 @@ describe("an answer", () => {
     expect(await store.runs({})).toHaveLength(1)
   })
 
+  test("that does not match its question is refused, and no run is created", async () => {
+    const store = textStore()
+    const asks = node("asks", async (_: number, ctx) =>
+      ctx.ask({ prompt: "How many?", schema: z.object({ count: z.number().max(9) }) }),
+    )
+    const built = workflow("w").start(asks).build()
+    await built.run(1, { store, runId: "r" })
+    await expect(fork(store, "r", { answers: { r1: { count: 10 } }, runId: "f" })).rejects.toMatchObject({
+      code: "REQUEST_INVALID",
+      message: expect.stringMatching(/^The answer to request "r1" of run "r" does not match: .*count/),
+    })
+    expect(await store.runs({})).toHaveLength(1)
+    await fork(store, "r", { answers: { r1: { count: 9 } }, runId: "f" })
+    expect((await built.resume("f", { store })).outputs).toEqual([{ count: 9 }])
+  })
+
   test("leaves other questions open, with as long to go", async () => {
     const store = textStore()
     const clock = manualClock(0)

@@ -16,7 +16,7 @@ import {
   type TaskId,
   writeProblem,
 } from "../core/index.ts"
-import { omitUndefined } from "../core/internal.ts"
+import { loadModule, omitUndefined } from "../core/internal.ts"
 import {
   type Clock,
   foldRecords,
@@ -68,7 +68,7 @@ export interface ForkOptions extends ForkBounds {
   readonly state?: { readonly [key: string]: unknown } | undefined
   /** Another input: the workflow from its start, with the first state, limits and budget that the run had. */
   readonly input?: unknown
-  /** Answers to questions that are open there, by request id. They are checked when the run continues. */
+  /** Answers to questions that are open there, by request id. One that does not match its question is REQUEST_INVALID. */
   readonly answers?: { readonly [request: RequestId]: unknown } | undefined
   /** Who answers. */
   readonly by?: string | undefined
@@ -168,8 +168,9 @@ async function forkAfter(store: Store, journal: Journal, seq: number, options: F
     made.add(key, { type: "run.forked", at, runId, from, ...changed, later: Math.max(0, at - past.at) })
   }
   for (const [id, answer] of Object.entries(answers)) {
-    const { key, request } = findOpen(past, id)
+    const { key, request, schema } = findOpen(past, id)
     const value = ownOption(answer, `answers["${id}"]`, options.limits?.valueBytes ?? root.valueBytes)
+    if (schema !== undefined) await checkAnswer(parent, id, schema, value)
     made.add(key, { type: "request.answered", at, request, value, ...(by === undefined ? {} : { by }) })
   }
   const { workflow } = started
@@ -239,11 +240,23 @@ function firstEntry({ records }: Journal): RunStarted {
   return (records[0] as Journal["records"][number]).entry as RunStarted
 }
 
-function findOpen(past: LoadedRun, id: RequestId): { key: string; request: RequestId } {
+async function checkAnswer(runId: RunId, id: RequestId, schema: Json, value: Json): Promise<void> {
+  const { answerProblem } = await loadModule(() => import("../tools/index.ts"))
+  const problem = await answerProblem(schema, value)
+  if (problem === undefined) return
+  const text = `The answer to request "${id}" of run "${runId}" does not match: ${problem}. No run was created.`
+  throw new SuperstepError("REQUEST_INVALID", text, { run: runId })
+}
+
+function findOpen(
+  past: LoadedRun,
+  id: RequestId,
+): { readonly key: string; readonly request: RequestId; readonly schema: Json | undefined } {
   const slash = id.lastIndexOf("/")
   const key = slash < 0 ? "" : id.slice(0, slash)
   const request = id.slice(slash + 1)
-  if (past.frames.get(key)?.machine.request(request) !== undefined) return { key, request }
+  const found = past.frames.get(key)?.machine.request(request)
+  if (found !== undefined) return { key, request, schema: found.schema }
   const open = requestsOf(past.frames).map((one) => `"${one.id}"`)
   const text = `Run "${past.runId}" has no open request "${id}" at record ${past.seq}. Open: ${open.join(", ") || "none"}.`
   throw new SuperstepError("REQUEST_UNKNOWN", text, { run: past.runId })

@@ -41,7 +41,6 @@ import {
   type StoredRequest,
   type StoredRun,
   systemClock,
-  validate,
 } from "../runtime/index.ts"
 import { type GraphConflict, graphConflicts } from "./graph-check.ts"
 import {
@@ -80,7 +79,7 @@ export class Runtime {
       hasThread: options.recover !== false,
       onProblem: options.onProblem,
     })
-    this.#keeper.schemaProblem = schemaProblem
+    this.#keeper.answerProblem = answerProblem
     const { onGraphChange, context: contextOf } = options
     this.#environment = { keeper: this.#keeper, clock, telemetry, onGraphChange, contextOf }
     this.#sweeper = new Sweeper(this.#environment, this.#programs, {
@@ -336,9 +335,7 @@ function notRegistered(name: string, known: Program | undefined): SuperstepError
   return new SuperstepError("WORKFLOW_UNKNOWN", text)
 }
 
-/** Patterns that cannot be matched in linear time are left to the schema that the question was asked with. */
-async function schemaProblem(schema: Json, value: Json): Promise<string | undefined> {
-  const { jsonSchema, withoutUncheckedPatterns } = await loadModule(() => import("../tools/index.ts"))
-  const checked = await validate(jsonSchema(withoutUncheckedPatterns(schema).schema), value)
-  return checked.ok ? undefined : checked.reason
+async function answerProblem(schema: Json, value: Json): Promise<string | undefined> {
+  const tools = await loadModule(() => import("../tools/index.ts"))
+  return await tools.answerProblem(schema, value)
 }

@@ -36,7 +36,7 @@ export {
   webSearch,
   webSearchFromEnv,
 } from "./http/web-search.ts"
-export { checkJsonSchema, jsonSchema } from "./json-schema.ts"
+export { answerProblem, checkJsonSchema, jsonSchema } from "./json-schema.ts"
 export { type MemoryOptions, memory } from "./memory/memory.ts"
 export { type Memory, type MemoryStore, memoryFile } from "./memory/memory-file.ts"
 export type {

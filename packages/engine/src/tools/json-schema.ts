@@ -7,9 +7,10 @@ import type { Ajv, ErrorObject, Options } from "ajv"
 import type { Json, SuperstepError } from "../core/index.ts"
 import { isRecord, loadModule, terminalError } from "../core/internal.ts"
 import type { Schema } from "../runtime/index.ts"
+import { validate } from "../runtime/internal.ts"
 import { clipped } from "../text/index.ts"
 import type { Checker, CheckWork } from "./schema-checker.ts"
-import { schemaProblems, TooMuchWork } from "./schema-limits.ts"
+import { schemaProblems, TooMuchWork, withoutUncheckedPatterns } from "./schema-limits.ts"
 
 /**
  * Checks values against a JSON Schema: draft 2020-12, or 2019-09, 07, 06 if `$schema` names it. Throws `SCHEMA_INVALID` if the
@@ -17,7 +18,7 @@ import { schemaProblems, TooMuchWork } from "./schema-limits.ts"
  */
 export function jsonSchema<Output = unknown>(schema: Json): Schema<Output> {
   checkLimits(schema)
-  const validate = async (value: unknown) => {
+  const checkValue = async (value: unknown) => {
     const { check, work } = await compiled(schema)
     try {
       work.start()
@@ -32,7 +33,7 @@ export function jsonSchema<Output = unknown>(schema: Json): Schema<Output> {
   const standard = {
     version: 1 as const,
     vendor: "superstep",
-    validate,
+    validate: checkValue,
     jsonSchema: { input: () => schema, output: () => schema },
   }
   return { "~standard": standard }
@@ -45,6 +46,15 @@ const TOO_DEEP = "is nested too deep to be checked, or the schema refers to itse
 /** Throws `SCHEMA_INVALID` if values cannot be checked against it. */
 export async function checkJsonSchema(schema: Json): Promise<void> {
   await compiled(schema)
+}
+
+/**
+ * Why an answer does not match the schema of its question, as the end of a sentence. Patterns that cannot be matched in
+ * linear time are left to the run, which has the schema that the question was asked with.
+ */
+export async function answerProblem(schema: Json, value: Json): Promise<string | undefined> {
+  const checked = await validate(jsonSchema(withoutUncheckedPatterns(schema).schema), value)
+  return checked.ok ? undefined : checked.reason
 }
 
 /** As long as the schema exists: the tools of a server are created anew for each task, from the same schemas. */

@@ -156,7 +156,7 @@ export class FollowedRun {
       throw new SuperstepError("REQUEST_UNKNOWN", text, { run: this.id })
     }
     const { schema } = request
-    const problem = schema === undefined ? undefined : await this.#keeper.schemaProblem?.(schema, value)
+    const problem = schema === undefined ? undefined : await this.#keeper.answerProblem?.(schema, value)
     if (problem === undefined) return
     const text = `The answer to request "${id}" of run "${this.id}" does not fit: ${problem}. Nothing was taken; answer again.`
     throw new SuperstepError("REQUEST_INVALID", text, { run: this.id })

@@ -62,8 +62,8 @@ export class Keeper {
   trial: Promise<void> | undefined
   /** Called for every run that it holds. */
   onHold: ((host: RunHost) => void) | undefined
-  /** Why a value does not fit a JSON Schema. Absent: only the process that executes a run checks answers. */
-  schemaProblem: ((schema: Json, value: Json) => Promise<string | undefined>) | undefined
+  /** Why an answer does not match the JSON Schema of its question. Absent: only the process that executes a run checks answers. */
+  answerProblem: ((schema: Json, value: Json) => Promise<string | undefined>) | undefined
   /** Releases a run that cannot continue here, with the error. By default it is free as it was. */
   onStopped: ((lease: Lease, error: unknown) => Promise<void>) | undefined
   #noLonger: (() => void) | undefined

@@ -72,11 +72,8 @@ export async function readAnswer(
 
 /** Why a value does not match a question's schema; undefined if it does. */
 export async function answerProblem(value: Json, schema: Json): Promise<string | undefined> {
-  const { jsonSchema, withoutUncheckedPatterns } = await import("@superstep/engine/tools")
-  // What cannot be checked here is checked by the run, with its own schema.
-  const shape = jsonSchema(withoutUncheckedPatterns(schema).schema)["~standard"]
-  const { issues } = await shape.validate(value)
-  return issues?.map(({ message }) => message).join("; ")
+  const tools = await import("@superstep/engine/tools")
+  return await tools.answerProblem(schema, value)
 }
 
 function* readings(text: string, word: string): Generator<Json> {
