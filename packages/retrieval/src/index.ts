@@ -27,16 +27,16 @@ export {
   type Rerank,
 } from "./index/document-index.ts"
 export { type Documents, type DocumentsInOptions, documentsIn } from "./index/documents-in.ts"
-export { defaultEmbeddings } from "./index/embeddings/default-embeddings.ts"
 export type { Embeddings } from "./index/embeddings/embeddings.ts"
-export { offlineEmbeddings } from "./index/embeddings/offline-embeddings.ts"
 export {
+  defaultEmbeddings,
   type EmbeddingModel,
   type NamedEmbeddingsOptions,
   namedEmbeddings,
   type ProviderEmbeddingsOptions,
   providerEmbeddings,
-} from "./index/embeddings/provider-embeddings.ts"
+} from "./index/embeddings/named-embeddings.ts"
+export { offlineEmbeddings } from "./index/embeddings/offline-embeddings.ts"
 export type { DocumentType } from "./index/readers/read-document.ts"
 export type { EmbeddedWith } from "./index/vectors.ts"
 export { type MemoryIndexOptions, memoryIndex, type OwnerMemoryIndex } from "./memory/memory-index.ts"

@@ -4,9 +4,8 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { GraphDatabase, GraphQuestion, GraphRelationship, PropertyGraphNode } from "./graph-database.ts"
 import { foundInTime } from "./graph-database.ts"
-import { graphRetriever } from "./graph-retriever.ts"
+import { graphQuestion, graphRetriever, scoredNodes } from "./graph-retriever.ts"
 import { graphText } from "./graph-text.ts"
-import { graphQuestion, scoredNodes } from "./graph-words.ts"
 
 const thing = (id: string, label: string, name: string, more = {}): PropertyGraphNode => ({
   id,

@@ -22,9 +22,8 @@ import {
 import { CHUNK_SIZE, type ChunkOptions } from "./chunks.ts"
 import { type DocumentRow, documentTable } from "./documents.ts"
 import { type Embeddings, embedAll } from "./embeddings/embeddings.ts"
-import { type FoundFiles, findFiles } from "./find-files.ts"
-import { openIndexFile } from "./index-file.ts"
-import { INDEX_VERSION } from "./index-schema.ts"
+import { INDEX_VERSION, openIndexFile } from "./index-file.ts"
+import { type FoundFiles, findFiles } from "./readers/read-document.ts"
 import { searcher } from "./search.ts"
 import { type EmbeddedWith, embeddedWith, mustMatch } from "./vectors.ts"
 

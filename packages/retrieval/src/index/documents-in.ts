@@ -8,9 +8,8 @@ import { makeOwnFolder } from "../cache-file.ts"
 import { fatal } from "../errors.ts"
 import type { AddProgress } from "./add-documents.ts"
 import { type DocumentIndex, documentIndex } from "./document-index.ts"
-import { defaultEmbeddings, NO_EMBEDDINGS } from "./embeddings/default-embeddings.ts"
 import type { Embeddings } from "./embeddings/embeddings.ts"
-import { namedEmbeddings } from "./embeddings/provider-embeddings.ts"
+import { defaultEmbeddings, NO_EMBEDDINGS, namedEmbeddings } from "./embeddings/named-embeddings.ts"
 
 export interface DocumentsInOptions {
   /** The folder that relative paths are in. Default: the working folder. */

@@ -13,8 +13,7 @@ import { preparedOnce, type Statement } from "@superstep/store-sqlite/internal"
 import { fatal } from "../errors.ts"
 import { spaced } from "../words.ts"
 import type { Chunk, DocumentFacts } from "./chunks.ts"
-import type { IndexFile } from "./index-file.ts"
-import { MAX_CHUNKS, SIGNS } from "./index-schema.ts"
+import { type IndexFile, MAX_CHUNKS, SIGNS } from "./index-file.ts"
 import { signBits, toSteps } from "./vectors.ts"
 
 export interface DocumentRow {

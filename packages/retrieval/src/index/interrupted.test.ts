@@ -10,8 +10,7 @@ import { expect, onTestFinished, test } from "vitest"
 import { documentIndex } from "./document-index.ts"
 import { documentTable } from "./documents.ts"
 import { freshFolder, meaningEmbeddings, openIndex, put } from "./index.test-support.ts"
-import { openIndexFile } from "./index-file.ts"
-import { SIGNS } from "./index-schema.ts"
+import { openIndexFile, SIGNS } from "./index-file.ts"
 
 const numbered = (count: number, word = "cat") =>
   Array.from({ length: count }, (_, i) => `Paragraph p${i} has a ${word} in it. `.repeat(15)).join("\n\n")

@@ -10,7 +10,6 @@
  * and 5 of 32.
  */
 import type { preparedOnce } from "@superstep/store-sqlite/internal"
-import { scaledRelevance as scaled } from "../relevance-scale.ts"
 import { queryWords } from "../words.ts"
 import { likeness, type Point } from "./vectors.ts"
 
@@ -38,9 +37,9 @@ export function relevanceOf(
   const relevance = ids.map((id): readonly [number, number] => {
     const share = shares.get(id) ?? 0
     const vector = meaning?.vectors.get(id)
-    if (meaning === undefined || vector === undefined) return [id, scaled(share, LIMIT.onlyWords)]
+    if (meaning === undefined || vector === undefined) return [id, scaledRelevance(share, LIMIT.onlyWords)]
     const sum = Math.max(0, centredCosine(meaning.point, vector)) + WEIGHT_OF_WORDS * share
-    return [id, Math.max(scaled(sum, LIMIT.both), scaled(share, LIMIT.manyWords))]
+    return [id, Math.max(scaledRelevance(sum, LIMIT.both), scaledRelevance(share, LIMIT.manyWords))]
   })
   return new Map(relevance)
 }
@@ -76,4 +75,10 @@ function dot(a: Float32Array, b: Float32Array): number {
   let sum = 0
   for (let i = 0; i < a.length; i++) sum += (a[i] as number) * (b[i] as number)
   return sum
+}
+
+/** Relevance as `Found` has it: 0 to 1, with 0.5 where what is found begins to be about the question. */
+export function scaledRelevance(value: number, limit: number): number {
+  const share = value < limit ? (0.5 * value) / limit : 0.5 + (0.5 * (value - limit)) / (1 - limit)
+  return Math.round(Math.min(1, Math.max(0, share)) * 1_000) / 1_000
 }

@@ -9,9 +9,7 @@
  * S4 At most `mostHeld` bytes are held.
  */
 import { preparedOnce } from "@superstep/store-sqlite/internal"
-import { corrupt } from "./index-errors.ts"
-import type { IndexFile } from "./index-file.ts"
-import { onlyReady, SIGNS } from "./index-schema.ts"
+import { corrupt, type IndexFile, onlyReady, SIGNS } from "./index-file.ts"
 
 /** Bytes. */
 const MAX_HELD = 64 * 1_024 * 1_024

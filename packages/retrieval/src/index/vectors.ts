@@ -2,8 +2,7 @@
 
 import { fatal } from "../errors.ts"
 import type { Embeddings } from "./embeddings/embeddings.ts"
-import { corrupt } from "./index-errors.ts"
-import type { IndexFile } from "./index-file.ts"
+import { corrupt, type IndexFile } from "./index-file.ts"
 
 export interface EmbeddedWith {
   readonly name: string

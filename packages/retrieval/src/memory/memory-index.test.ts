@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { openSqliteFile } from "@superstep/store-sqlite/internal"
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest"
 import type { Embeddings } from "../index/embeddings/embeddings.ts"
-import { SIGNS } from "../index/index-schema.ts"
+import { SIGNS } from "../index/index-file.ts"
 import { type MemoryIndexOptions, memoryIndex } from "./memory-index.ts"
 
 let folder: string

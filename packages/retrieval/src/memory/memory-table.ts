@@ -4,8 +4,7 @@ import type { OwnedMemory, Remembered } from "@superstep/engine/tools"
 import { preparedOnce } from "@superstep/store-sqlite/internal"
 import { insertChunk, insertVector } from "../index/documents.ts"
 import { type Embeddings, embedAll } from "../index/embeddings/embeddings.ts"
-import type { IndexFile } from "../index/index-file.ts"
-import { MAX_CHUNKS, SIGNS } from "../index/index-schema.ts"
+import { type IndexFile, MAX_CHUNKS, SIGNS } from "../index/index-file.ts"
 import { embeddedWith, remember, type Space } from "../index/vectors.ts"
 
 interface NewMemory {

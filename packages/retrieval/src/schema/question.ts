@@ -1,4 +1,6 @@
 /** A question as sources are ranked for it: its words in the forms in which they are compared, its numbers, and its form. */
+
+import type { Found } from "@superstep/engine/patterns"
 import { isTelling, singular, splitWords, stemOf } from "../words.ts"
 
 interface QuestionWord {
@@ -44,4 +46,69 @@ function formOf(text: string): Question["form"] {
   const [figures, explanation] = [FIGURES.test(goal), EXPLANATION.test(goal)]
   if (figures === explanation) return "open"
   return figures ? "figures" : "explanation"
+}
+
+// How well a source covers a question. A source has passages: the tables of a database, the texts that a search of documents
+// or a graph finds. A question is covered by the words that occur in them, each by its strength there and its rarity: a word
+// in many passages of all sources says little about which source is meant. Half of the coverage is that of the best single
+// passage, as an answer is mostly in one place.
+
+/** For each place of a word of the question its strength, from 0 to 1; places without a match are missing. */
+export type Strengths = ReadonlyMap<number, number>
+
+/** From this strength on a word occurs in a passage. */
+const OCCURS = 0.25
+
+/** How much each word of a question counts, given the passages of all sources. */
+export function wordWeights(words: number, passages: Iterable<Strengths>): number[] {
+  const counts = new Array<number>(words).fill(0)
+  for (const passage of passages) {
+    for (const [word, strength] of passage) if (strength >= OCCURS) counts[word] = (counts[word] ?? 0) + 1
+  }
+  return counts.map((count) => 1 / (1 + Math.log(Math.max(1, count))))
+}
+
+/** From 0 to 1. */
+export function coverage(weights: readonly number[], passages: readonly Strengths[]): number {
+  const total = weights.reduce((sum, weight) => sum + weight, 0)
+  if (total === 0 || passages.length === 0) return 0
+  const together = new Map<number, number>()
+  let best = 0
+  for (const passage of passages) {
+    let sum = 0
+    for (const [word, strength] of passage) {
+      sum += strength * (weights[word] ?? 0)
+      together.set(word, Math.max(strength, together.get(word) ?? 0))
+    }
+    best = Math.max(best, sum)
+  }
+  let whole = 0
+  for (const [word, strength] of together) whole += strength * (weights[word] ?? 0)
+  return (0.5 * whole + 0.5 * best) / total
+}
+
+// Where the words of a question occur in what a search has found.
+
+/** As strong as a column's name; in a title, or beside the word that it is beside in the question, nearly as a table's. */
+const IN_TEXT = 0.5
+const TOGETHER = 0.65
+/** Texts are compared by their beginnings. */
+const MAX_COMPARED = 8_000
+
+export function textMatches(
+  { words }: Question,
+  { text, title = "" }: Pick<Found, "text" | "title">,
+): Strengths {
+  const stems = splitWords(text.slice(0, MAX_COMPARED)).map(stemOf)
+  const known = new Set(stems)
+  const pairs = new Set(stems.slice(1).map((stem, i) => `${stems[i]} ${stem}`))
+  const titled = new Set(splitWords(title).map(stemOf))
+  const strengths = new Map<number, number>()
+  for (const [place, { stem }] of words.entries()) {
+    const [before, after] = [words[place - 1]?.stem, words[place + 1]?.stem]
+    const isTogether = pairs.has(`${before} ${stem}`) || pairs.has(`${stem} ${after}`)
+    if (titled.has(stem) || isTogether) strengths.set(place, TOGETHER)
+    else if (known.has(stem)) strengths.set(place, IN_TEXT)
+  }
+  return strengths
 }

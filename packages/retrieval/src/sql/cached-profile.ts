@@ -7,7 +7,7 @@ import type { AskOptions, DatabaseProfile } from "@superstep/engine/patterns"
 import { untilAborted } from "@superstep/engine/tools"
 import { digestOf, readCache, writeCache } from "../cache-file.ts"
 import { wholeNumber } from "../errors.ts"
-import { excludedColumns, type IsExcluded } from "./sampled-columns.ts"
+import { excludedColumns, type IsExcluded } from "./profile-tables.ts"
 
 export interface ProfileOptions {
   /** Columns that are not looked into, as `table.column` or `schema.table.column` with `*` for any part of a name. Columns named like a secret never are. */

@@ -1,13 +1,12 @@
 /** Files made into tables of a DuckDB database, which is then only read. Runs in a process of its own. */
 import { createReadStream, createWriteStream } from "node:fs"
-import { rm } from "node:fs/promises"
+import { rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { pipeline } from "node:stream/promises"
 import type { DuckDBConnection } from "@duckdb/node-api"
 import type { Table } from "@superstep/engine/patterns"
 import { clipped } from "@superstep/engine/text"
 import type { LoadedTable, Source } from "./duckdb-child.ts"
-import { sheetsOf } from "./excel-sheets.ts"
 import { sqlName } from "./rows.ts"
 
 /** `folder` is for copies. */
@@ -159,4 +158,64 @@ function problemOf(error: unknown): string {
 /** It is not the file's fault. */
 function isPassing(error: unknown): boolean {
   return /^(?:IO|Out of Memory|FATAL|INTERNAL) Error/i.test(error instanceof Error ? error.message : "")
+}
+
+// The sheets of an Excel workbook as CSV files, for DuckDB to read. Runs in DuckDB's process: a workbook can be a zip bomb.
+
+interface Sheet {
+  readonly sheet: string
+  readonly data: readonly (readonly unknown[])[]
+}
+
+type ReadWorkbook = (path: string) => Promise<readonly Sheet[]>
+
+const MAX_SHEETS = 100
+
+/** The first sheet with cells is a table with the file's name; the others add their own. */
+async function sheetsOf(
+  { path, table }: Pick<Source, "path" | "table">,
+  folder: string,
+): Promise<readonly Pick<Source, "path" | "table">[]> {
+  // Not by a name that bundlers see: the package is optional, and the parent has made sure that it is installed.
+  const name = "read-excel-file/node"
+  const { default: read } = (await import(
+    /* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ name
+  )) as { default: ReadWorkbook }
+  const sheets = (await read(path)).filter(({ data }) => data.some((row) => row.some(hasValue)))
+  if (sheets.length === 0) throw new Error("no sheet has cells")
+  const taken = new Set<string>()
+  const written = []
+  for (const [i, { sheet, data }] of sheets.slice(0, MAX_SHEETS).entries()) {
+    let own = i === 0 ? table : `${table}_${plain(sheet)}`
+    for (let n = 2; taken.has(own); n += 1) own = `${table}_${plain(sheet)}_${n}`
+    taken.add(own)
+    const file = join(folder, `${own}.sheet.csv`)
+    const rows = data.filter((row) => row.some(hasValue))
+    await writeFile(file, rows.map((row) => `${row.map(cellText).join(",")}\n`).join(""))
+    written.push({ path: file, table: own })
+  }
+  return written
+}
+
+function hasValue(value: unknown): boolean {
+  return value !== null && value !== undefined && value !== ""
+}
+
+function plain(name: string): string {
+  return name
+    .normalize("NFC")
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, "_")
+    .replace(/^_|_$/g, "")
+}
+
+function cellText(value: unknown): string {
+  if (!hasValue(value)) return ""
+  // Workbooks have no time zones: a day is one that begins at midnight.
+  if (value instanceof Date)
+    return value
+      .toISOString()
+      .replace(/T00:00:00\.000Z$/, "")
+      .replace(/\.000Z$/, "")
+  return typeof value === "string" ? `"${value.replaceAll('"', '""')}"` : String(value)
 }

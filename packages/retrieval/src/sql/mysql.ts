@@ -19,8 +19,7 @@ import {
   tablesOf,
   unsafeUser,
 } from "./mysql-catalog.ts"
-import { checkMysqlSelect } from "./mysql-guard.ts"
-import { type Connection, type Driver, readOnly, runSelect } from "./mysql-query.ts"
+import { type Connection, checkMysqlSelect, type Driver, readOnly, runSelect } from "./mysql-query.ts"
 import { profileTables } from "./profile-tables.ts"
 import { closed, failed, limitsOf, type QueryLimits, refused } from "./queries.ts"
 import { SelectRefused } from "./strict-select.ts"

@@ -16,10 +16,17 @@ import {
   tablesOf,
   unsafeRole,
 } from "./postgres-catalog.ts"
-import { type Address, isConnectionLost, queryError, unreachable } from "./postgres-errors.ts"
 import { checkFunctions, whyRefusedInPostgres } from "./postgres-functions.ts"
 import { loadSqlParser, type SqlParser } from "./postgres-parse.ts"
-import { cleanUp, type Line, runReadOnly } from "./postgres-query.ts"
+import {
+  type Address,
+  cleanUp,
+  isConnectionLost,
+  type Line,
+  queryError,
+  runReadOnly,
+  unreachable,
+} from "./postgres-query.ts"
 import { referencesOf } from "./postgres-references.ts"
 import { profileTables } from "./profile-tables.ts"
 import { closed, limitsOf, type QueryLimits } from "./queries.ts"

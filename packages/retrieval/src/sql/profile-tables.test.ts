@@ -1,7 +1,6 @@
 import type { QueryResult, Table } from "@superstep/engine/patterns"
 import { describe, expect, test } from "vitest"
-import { profileTables } from "./profile-tables.ts"
-import { excludedColumns } from "./sampled-columns.ts"
+import { excludedColumns, profileTables } from "./profile-tables.ts"
 
 const column = (name: string, type = "text") => ({ name, type })
 const rows = (...list: QueryResult["rows"]): QueryResult => ({ columns: [], rows: list, isCut: false })

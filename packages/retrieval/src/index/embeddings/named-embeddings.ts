@@ -1,10 +1,9 @@
 /** Embeddings of a provider's model, in calls of the size that it takes, a few at a time, retried when it is busy. */
-
 import { SuperstepError } from "@superstep/engine"
 import { invalidOption, messageOf } from "../../errors.ts"
 import { optionalPackage } from "../../packages.ts"
 import type { Embeddings } from "./embeddings.ts"
-import { OFFLINE_EMBEDDINGS, offlineEmbeddings } from "./offline-embeddings.ts"
+import { hasOfflineEmbeddings, OFFLINE_EMBEDDINGS, offlineEmbeddings } from "./offline-embeddings.ts"
 
 /** The AI SDK's embedding models (EmbeddingModelV3, and V2) are such. */
 export interface EmbeddingModel {
@@ -160,4 +159,19 @@ function load<T>(name: string): Promise<T> {
 
 function unknown(what: string): SuperstepError {
   return invalidOption(`${what}.`)
+}
+
+// The embeddings that are used where none are named: the configured ones, else the offline model if it is installed.
+
+/** By words alone. */
+export const NO_EMBEDDINGS = "none"
+
+/** A name for `namedEmbeddings`; undefined where there is no model, or none is wanted. Loads nothing. */
+export function defaultEmbeddings(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): string | undefined {
+  const configured = env.SUPERSTEP_EMBEDDINGS
+  if (configured === NO_EMBEDDINGS) return undefined
+  if (configured !== undefined && configured !== "") return configured
+  return hasOfflineEmbeddings() ? "offline" : undefined
 }

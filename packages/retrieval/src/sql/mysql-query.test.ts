@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { mysqlDatabase } from "./mysql.ts"
 import { faultsOf } from "./mysql-catalog.ts"
-import { checkMysqlSelect } from "./mysql-guard.ts"
+import { checkMysqlSelect } from "./mysql-query.ts"
 
 describe("what may be asked of MySQL", () => {
   test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { defaultEmbeddings } from "./default-embeddings.ts"
+import { defaultEmbeddings } from "./named-embeddings.ts"
 
 test("the configured embeddings come first, then the offline model that is installed; none is none", () => {
   expect(defaultEmbeddings({ SUPERSTEP_EMBEDDINGS: "openai/text-embedding-3-small" })).toBe(

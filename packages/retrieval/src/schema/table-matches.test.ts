@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { initialsOf, standsFor } from "./abbreviations.ts"
+import { initialsOf, standsFor } from "./table-matches.ts"
 
 test.each([
   ["pat", "patient"],
