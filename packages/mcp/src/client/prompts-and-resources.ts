@@ -15,8 +15,8 @@ import { type Json, SuperstepError } from "@superstep/engine"
 import { type Approval, type Tool, tool } from "@superstep/engine/tools"
 import type { Connection } from "./connection.ts"
 import type { McpServer } from "./mcp-server.ts"
+import { resourceOf, toolValue } from "./mcp-tool.ts"
 import { everyPage } from "./tool-list.ts"
-import { resourceOf, toolValue } from "./tool-value.ts"
 
 export interface ReadOptions {
   readonly signal?: AbortSignal | undefined

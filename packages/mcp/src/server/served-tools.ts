@@ -9,8 +9,7 @@ import {
   SuperstepError,
   type Workflow,
 } from "@superstep/engine"
-import { RESULT_SCHEMA } from "./call-result.ts"
-import { type CallExtra, RunCalls, type RunPolicies } from "./run-calls.ts"
+import { type CallExtra, RESULT_SCHEMA, RunCalls, type RunPolicies } from "./run-calls.ts"
 
 export interface ServedWorkflow {
   readonly workflow: Workflow

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { failureText, toolValue } from "./tool-value.ts"
+import { failureText, toolValue } from "./mcp-tool.ts"
 
 const text = (content: string) => ({ type: "text" as const, text: content })
 
