@@ -2,7 +2,6 @@
 import { Argument, Command } from "commander"
 import type { Cli } from "../cli.ts"
 import { helpText } from "../flags.ts"
-import { bashCompletion, type CommandNode, fishCompletion, zshCompletion } from "./completion-scripts.ts"
 
 const SCRIPTS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion }
 
@@ -61,4 +60,165 @@ function nodeOf(command: Command, path: readonly string[], summary = command.des
     flags: [...(below[0]?.flags.filter(({ name }) => name !== "--help") ?? []), ...flags, help],
     choices: first?.argChoices ?? [],
   }
+}
+
+// Completion scripts for bash, zsh and fish. A word that is neither a command nor a flag is a file.
+
+/** A command with its flags and choices, as data. */
+interface CommandNode {
+  /** `["runs", "list"]`; empty for the CLI itself. */
+  readonly path: readonly string[]
+  readonly summary: string
+  readonly below: readonly CommandNode[]
+  readonly flags: readonly Flag[]
+  /** The values of its first argument, if it has choices. */
+  readonly choices: readonly string[]
+}
+
+interface Flag {
+  /** `--json`. */
+  readonly name: string
+  readonly summary: string
+  readonly takesValue: boolean
+  readonly choices: readonly string[]
+}
+
+/** The node and all below it, from the top. */
+function* allNodes(node: CommandNode): Generator<CommandNode> {
+  yield node
+  for (const below of node.below) yield* allNodes(below)
+}
+
+/** The words that are not flags. */
+function wordsOf({ below, choices }: CommandNode): readonly string[] {
+  return [...below.map(({ path }) => path.at(-1) as string), ...choices]
+}
+
+/** The path of every command, as shell patterns. */
+function pathsOf(nodes: readonly CommandNode[]): string {
+  return nodes
+    .filter(({ path }) => path.length > 0)
+    .map(({ path }) => `"${path.join(" ")}"`)
+    .join("|")
+}
+
+/** A shell case for every flag that takes a value. */
+function valueCases(nodes: readonly CommandNode[], action: (choices: readonly string[]) => string): string {
+  return nodes
+    .flatMap(({ path, flags }) =>
+      flags.filter(({ takesValue }) => takesValue).map((flag) => ({ path, ...flag })),
+    )
+    .map(({ path, name, choices }) => `    "${path.join(" ")}|${name}") ${action(choices)} ;;`)
+    .join("\n")
+}
+
+function bashCompletion(tree: CommandNode): string {
+  const nodes = [...allNodes(tree)]
+  const words = nodes.map((node) => {
+    const flags = node.flags.map(({ name }) => name).join(" ")
+    return `    "${node.path.join(" ")}") words="${wordsOf(node).join(" ")}"; flags="${flags}" ;;`
+  })
+  return `# Completion of superstep for bash: source <(superstep completion bash)
+_superstep() {
+  local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD-1]}"
+  local path="" next i words="" flags="" values="" isValue=""
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    next="\${path:+$path }\${COMP_WORDS[i]}"
+    case "$next" in
+      ${pathsOf(nodes)}) path="$next" ;;
+    esac
+  done
+  case "$path|$prev" in
+${valueCases(nodes, (choices) => `values="${choices.join(" ")}"; isValue=1`)}
+  esac
+  case "$path" in
+${words.join("\n")}
+  esac
+  if [[ -n "$isValue" ]]; then
+    words="$values"
+  elif [[ "$cur" == -* ]]; then
+    words="$flags"
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+}
+complete -o bashdefault -o default -F _superstep superstep
+`
+}
+
+function zshCompletion(tree: CommandNode): string {
+  const nodes = [...allNodes(tree)]
+  const cases = nodes.map((node) => {
+    const flags = node.flags.map(({ name, summary }) => described(name, summary))
+    const words = [
+      ...node.below.map(({ path, summary }) => described(path.at(-1) as string, summary)),
+      ...node.choices.map((choice) => described(choice, "")),
+    ]
+    return `    "${node.path.join(" ")}")
+      flags=(${flags.join(" ")})
+      words_=(${words.join(" ")}) ;;`
+  })
+  return `#compdef superstep
+# Completion of superstep for zsh: source <(superstep completion zsh)
+_superstep() {
+  local path_="" next i
+  local -a flags words_
+  for ((i = 2; i < CURRENT; i++)); do
+    next="\${path_:+$path_ }\${words[i]}"
+    case "$next" in
+      ${pathsOf(nodes)}) path_="$next" ;;
+    esac
+  done
+  case "$path_|\${words[CURRENT-1]}" in
+${valueCases(nodes, (choices) => (choices.length === 0 ? "_files; return" : `compadd ${choices.join(" ")}; return`))}
+  esac
+  case "$path_" in
+${cases.join("\n")}
+  esac
+  if [[ "\${words[CURRENT]}" == -* ]]; then
+    _describe -o flag flags
+  else
+    (( \${#words_} )) && _describe word words_
+    [[ -n "$path_" ]] && _files
+  fi
+}
+compdef _superstep superstep
+`
+}
+
+/** A colon ends the word, a quote ends the string. */
+function described(word: string, summary: string): string {
+  const text = summary.replaceAll("\\", "\\\\").replaceAll(":", "\\:").replaceAll("'", "'\\''")
+  return `'${word.replaceAll(":", "\\:")}${text === "" ? "" : `:${text}`}'`
+}
+
+function fishCompletion(tree: CommandNode): string {
+  const lines = ["# Completion of superstep for fish: superstep completion fish | source"]
+  for (const node of allNodes(tree)) {
+    const when = conditionOf(node)
+    for (const below of node.below) {
+      lines.push(
+        `complete -c superstep -f -n ${when} -a ${below.path.at(-1)} -d ${shellQuoted(below.summary)}`,
+      )
+    }
+    if (node.choices.length > 0) {
+      lines.push(`complete -c superstep -f -n ${when} -a ${shellQuoted(node.choices.join(" "))}`)
+    }
+    for (const { name, summary, takesValue, choices } of node.flags) {
+      const value = choices.length > 0 ? ` -x -a ${shellQuoted(choices.join(" "))}` : takesValue ? " -r" : ""
+      lines.push(`complete -c superstep -n ${when} -l ${name.slice(2)}${value} -d ${shellQuoted(summary)}`)
+    }
+  }
+  return `${lines.join("\n")}\n`
+}
+
+/** True for this command, and not for one below it. */
+function conditionOf(node: CommandNode): string {
+  if (node.path.length === 0) return "__fish_use_subcommand"
+  const seen = node.path.map((name) => `__fish_seen_subcommand_from ${name}`)
+  const below = node.below.length === 0 ? [] : [`not __fish_seen_subcommand_from ${wordsOf(node).join(" ")}`]
+  return shellQuoted([...seen, ...below].join("; and "))
+}
+
+function shellQuoted(text: string): string {
+  return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`
 }

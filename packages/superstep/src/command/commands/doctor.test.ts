@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { superstep, testIo } from "../test-io.test-support.ts"
-import { nodeVersion } from "./doctor-checks.ts"
+import { nodeVersion } from "./doctor.ts"
 
 const SECRET = "sk-not-to-be-seen"
 

@@ -1,14 +1,16 @@
 /** `superstep doctor`: checks the installation and the store, and says how to fix what is wrong. */
-import { existsSync } from "node:fs"
+import { accessSync, constants, existsSync, mkdtempSync, rmSync, statfsSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
 import { isSuperstepError } from "@superstep/engine"
 import { Command } from "commander"
-import { type Cli, EXIT } from "../cli.ts"
+import { type Cli, EXIT, type Io } from "../cli.ts"
 import { complete, type OutputFlags, outputFlags } from "../flags.ts"
-import { DEFAULT_PATH, storeAddress } from "../open/store.ts"
-import { counted } from "../print/figures.ts"
+import { hasKey, installedVersion, KNOWN_PROVIDERS } from "../open/providers.ts"
+import { DEFAULT_PATH, openStore, storeAddress } from "../open/store.ts"
+import { counted, duration } from "../print/figures.ts"
 import { progressBar } from "../print/progress-bar.ts"
 import { jsonText, padded, printText, sanitizeLine } from "../terminal/terminal.ts"
-import { type Finding, findings } from "./doctor-checks.ts"
 
 interface DoctorFlags extends OutputFlags {
   /** True for the default store. */
@@ -97,3 +99,192 @@ async function* storeFindings(
 }
 
 export const commands = { doctor: doctorCommand }
+
+// The checks of `superstep doctor`. They leave nothing behind.
+
+interface Finding {
+  readonly state: "ok" | "warn" | "fail"
+  readonly what: string
+  readonly is: string
+  /** How to fix it. */
+  readonly todo?: string | undefined
+}
+
+const MIN_DISK = 100_000_000
+
+async function* findings(io: Io, store: string | undefined): AsyncGenerator<Finding> {
+  yield nodeVersion(process.versions.node)
+  yield await driver()
+  yield* storeState(io, store)
+  yield disk(io, store)
+  yield* providers(io)
+  yield typescript(io.cwd, process.versions.node)
+  yield mcp(io.cwd)
+  yield await selfTest()
+}
+
+export function nodeVersion(version: string): Finding {
+  // As `engines` in package.json.
+  const isEnough = isAtLeast(version, 22, 12) || (version.startsWith("20.") && isAtLeast(version, 20, 19))
+  return {
+    state: isEnough ? "ok" : "fail",
+    what: "node",
+    is: version,
+    todo: isEnough ? undefined : "Use Node 22.12 or later, or 20.19 or later of Node 20.",
+  }
+}
+
+function isAtLeast(version: string, major: number, minor: number): boolean {
+  const [first = 0, second = 0] = version.split(".").map(Number)
+  return first > major || (first === major && second >= minor)
+}
+
+/** Makes a temporary store. */
+async function driver(): Promise<Finding> {
+  const what = "sqlite"
+  const folder = mkdtempSync(join(tmpdir(), "superstep-doctor-"))
+  try {
+    const { sqliteStore } = await import("@superstep/store-sqlite")
+    await sqliteStore({ path: join(folder, "try.db") }).close()
+    const isBuiltIn = process.getBuiltinModule("node:sqlite") !== undefined
+    return { state: "ok", what, is: isBuiltIn ? "node:sqlite, built in" : "libsql" }
+  } catch (error) {
+    return { state: "fail", what, is: messageOf(error), todo: "Use Node 22.13 or later, which has SQLite." }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function* storeState({ cwd }: Io, url: string | undefined): AsyncGenerator<Finding> {
+  const what = "store"
+  try {
+    const { path } = storeAddress(url, cwd)
+    if (path === undefined) return yield { state: "ok", what, is: "in memory: nothing is kept" }
+    if (!existsSync(path)) return yield missingStore(path)
+    const store = await openStore(url, cwd)
+    const { runs } = await Promise.resolve(store.report()).finally(() => store.close())
+    const count = Object.values(runs).reduce((sum, one) => sum + one, 0)
+    yield { state: "ok", what, is: `${path}, ${counted(count, "run")}, writable` }
+    const { quarantined = 0 } = runs
+    if (quarantined === 0) return
+    const is = `${quarantined} quarantined: each process that executed them died`
+    const todo = "superstep runs list --status quarantined, then superstep runs release RUN."
+    yield { state: "warn", what: "runs", is, todo }
+  } catch (error) {
+    const todo = "Repair it, or choose another store with --store sqlite:PATH."
+    yield { state: "fail", what, is: messageOf(error), todo }
+  }
+}
+
+function missingStore(path: string): Finding {
+  const folder = existingFolder(dirname(path))
+  try {
+    accessSync(folder, constants.W_OK)
+    return { state: "ok", what: "store", is: `${path}, created by the first run` }
+  } catch {
+    const todo = "Change its permissions, or choose another store with --store sqlite:PATH."
+    return { state: "fail", what: "store", is: `${folder} is not writable`, todo }
+  }
+}
+
+function existingFolder(path: string): string {
+  let folder = path
+  while (!existsSync(folder)) folder = dirname(folder)
+  return folder
+}
+
+/** Where the store is. */
+function disk({ cwd }: Io, url: string | undefined): Finding {
+  let path: string | undefined
+  try {
+    path = storeAddress(url, cwd).path
+  } catch {
+    // `storeState` reports the address.
+  }
+  const { bavail, bsize } = statfsSync(existingFolder(path ?? cwd))
+  const free = bavail * bsize
+  const isEnough = free >= MIN_DISK
+  return {
+    state: isEnough ? "ok" : "warn",
+    what: "disk",
+    is: `${(free / 1e9).toFixed(1)} GB free`,
+    todo: isEnough ? undefined : "Free some space: a run stops if its journal cannot be written.",
+  }
+}
+
+function* providers({ env, cwd }: Io): Generator<Finding> {
+  let isAnyReady = false
+  for (const { name, package: wanted, variable } of KNOWN_PROVIDERS) {
+    if (variable === undefined || !hasKey(env, variable)) continue
+    const version = installedVersion(wanted, cwd)
+    if (version === undefined) {
+      yield {
+        state: "warn",
+        what: name,
+        is: `${variable} is set, its package is missing`,
+        todo: `npm i ${wanted}`,
+      }
+    } else {
+      isAnyReady = true
+      yield { state: "ok", what: name, is: `${variable} is set, ${wanted} ${version}` }
+    }
+  }
+  if (isAnyReady) return
+  const todo = "Set OPENAI_API_KEY or ANTHROPIC_API_KEY. See superstep models."
+  yield { state: "warn", what: "models", is: "no key is set: only the offline model can answer", todo }
+}
+
+function typescript(cwd: string, version: string): Finding {
+  const what = "modules"
+  if (isAtLeast(version, 22, 18)) return { state: "ok", what, is: "Node runs TypeScript" }
+  const tsx = installedVersion("tsx", cwd)
+  if (tsx !== undefined) return { state: "ok", what, is: `tsx ${tsx} runs TypeScript` }
+  const todo = "npm i -D tsx, or use Node 22.18 or later."
+  return { state: "warn", what, is: "TypeScript modules cannot run", todo }
+}
+
+function mcp(cwd: string): Finding {
+  const version = installedVersion("@superstep/mcp", cwd)
+  if (version !== undefined) return { state: "ok", what: "mcp", is: `@superstep/mcp ${version}` }
+  const todo = "npm i @superstep/mcp, for toolsets of type mcp."
+  return { state: "ok", what: "mcp", is: "@superstep/mcp is not installed", todo }
+}
+
+const TWO_STEPS = `
+agents:
+  one: { model: offline, instruction: Say something. }
+  two: { model: offline, instruction: Say it again. }
+workflow:
+  - { type: agent, name: one }
+  - { type: agent, name: two }
+`
+
+async function selfTest(): Promise<Finding> {
+  const what = "run"
+  const started = performance.now()
+  try {
+    const { loadDefinition } = await import("@superstep/engine/definitions")
+    const { tellOffline } = await import("@superstep/engine/models")
+    tellOffline({ isTTY: true, write: () => true })
+    const { definition, diagnostics } = loadDefinition({ file: "self-test.yaml", text: TWO_STEPS })
+    if (definition === undefined) throw new Error(diagnostics[0]?.message)
+    const { status, error } = await definition.workflow.run("Hello.").result
+    if (status !== "completed") throw error
+    return {
+      state: "ok",
+      what,
+      is: `loaded and executed two steps in ${duration(performance.now() - started)}`,
+    }
+  } catch (error) {
+    return {
+      state: "fail",
+      what,
+      is: messageOf(error),
+      todo: "Reinstall superstep. If that does not help, report it.",
+    }
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,13 +1,37 @@
 /** `superstep runs`: lists, inspects, resumes and removes runs. */
-import { Command } from "commander"
-import type { Cli } from "../cli.ts"
-import { helpText } from "../flags.ts"
+
+import { resolve } from "node:path"
+import { isSuperstepError, type StoredRun, type Usage } from "@superstep/engine"
+import { Command, InvalidArgumentError } from "commander"
+import { type Cli, EXIT } from "../cli.ts"
+import {
+  complete,
+  helpText,
+  type OutputFlags,
+  outputFlags,
+  parseCount,
+  type StoreFlags,
+  storeFlags,
+} from "../flags.ts"
+import { type OpenStore, onStore, storeAddress } from "../open/store.ts"
+import { usageError } from "../print/errors.ts"
+import { age, counted, shortCost, shortTokens } from "../print/figures.ts"
+import { progressBar } from "../print/progress-bar.ts"
+import {
+  paintStatus,
+  type ShownStatus,
+  STATUSES,
+  shownStatus,
+  stepsOf,
+  viewOf,
+} from "../print/run-overview.ts"
+import { printTable } from "../print/table.ts"
+import { findRun, shortId, typedId } from "../run/find-run.ts"
+import { jsonText, sanitizeLine } from "../terminal/terminal.ts"
 import { diffCommand, replayCommand } from "./runs-compare.ts"
 import { cancelCommand, releaseCommand, rmCommand } from "./runs-end.ts"
 import { forkCommand } from "./runs-fork.ts"
-import { listCommand } from "./runs-list.ts"
 import { resumeCommand, retryCommand } from "./runs-resume.ts"
-import { salvageCommand } from "./runs-salvage.ts"
 import { eventsCommand, showCommand, stateCommand } from "./runs-show.ts"
 
 function runsCommand(cli: Cli): Command {
@@ -23,3 +47,172 @@ function runsCommand(cli: Cli): Command {
 }
 
 export const commands = { runs: runsCommand }
+
+// `superstep runs list`: the newest runs, one per line.
+
+interface ListFlags extends OutputFlags, StoreFlags {
+  readonly status?: readonly ShownStatus[] | undefined
+  readonly workflow?: string | undefined
+  readonly before?: string | undefined
+  readonly limit: number
+}
+
+function listCommand(cli: Cli): Command {
+  const command = new Command("list")
+    .description("list the newest runs")
+    .option(
+      "--status <status>",
+      `list only runs with this status: ${STATUSES.join(", ")}; repeatable`,
+      parseStatus,
+    )
+    .option("--workflow <name>", "list only runs of this workflow")
+    .option("--before <run>", "list only runs older than this one, such as the last of a page")
+    .option("--limit <n>", "list at most n runs", parseCount, 20)
+    .action(onStore(cli, list))
+  return complete(
+    command,
+    [storeFlags, outputFlags],
+    "superstep runs list --status waiting,failed --limit 50",
+  )
+}
+
+function parseStatus(text: string, before: readonly ShownStatus[] = []): readonly ShownStatus[] {
+  const words = text.split(",").map((word) => word.trim())
+  const wrong = words.find((word) => !STATUSES.includes(word as ShownStatus))
+  if (wrong !== undefined) throw new InvalidArgumentError(`Write one of ${STATUSES.join(", ")}.`)
+  return [...before, ...(words as ShownStatus[])]
+}
+
+async function list({ out, err }: Cli, store: OpenStore, flags: ListFlags): Promise<void> {
+  const { status, workflow, limit, json, quiet } = flags
+  const before = flags.before === undefined ? undefined : (await findRun(store, flags.before)).runId
+  const found = await runsOf(store, { status, workflow, before, limit: limit + 1 })
+  const shown = found.slice(0, limit)
+  if (json) {
+    for await (const one of withFigures(store, shown)) out.line(jsonText(runData(one)))
+    return
+  }
+  if (shown.length === 0) {
+    const isAll = status === undefined && workflow === undefined && before === undefined
+    if (!quiet) err.line(isAll ? "There are no runs." : "No run matches.")
+    return
+  }
+  const rows: string[][] = []
+  const now = Date.now()
+  for await (const one of withFigures(store, shown)) rows.push(cellsOf(one, now))
+  printTable(
+    out,
+    [
+      { title: "ID", canShrink: true },
+      { title: "WORKFLOW", canShrink: true },
+      { title: "STATUS", paint: (text) => paintStatus(text, out.paint) },
+      { title: "AGE", align: "right" },
+      { title: "STEPS", align: "right" },
+      { title: "TOKENS", align: "right" },
+      { title: "COST", align: "right" },
+    ],
+    rows,
+  )
+  const last = shown.at(-1)
+  if (found.length <= limit || last === undefined || quiet) return
+  err.line(err.paint.dim(`There are more: --before ${typedId(last.runId)}, or --limit ${limit * 5}`))
+}
+
+type Query = Omit<NonNullable<Parameters<OpenStore["runs"]>[0]>, "status"> &
+  Pick<ListFlags, "status"> & { readonly limit: number }
+
+/** Stores do not know `stopped`: pages are read until enough runs have the status. */
+async function runsOf(store: OpenStore, { status, ...query }: Query): Promise<StoredRun[]> {
+  const stored = status && [...new Set(status.map((one) => (one === "stopped" ? "running" : one)))]
+  const found: StoredRun[] = []
+  let { before } = query
+  for (;;) {
+    const page = await store.runs({ ...query, before, status: stored })
+    for (const run of page) {
+      if (status === undefined || status.includes(await shownStatus(store, run))) found.push(run)
+    }
+    before = page.at(-1)?.runId
+    if (page.length < query.limit || found.length >= query.limit) return found.slice(0, query.limit)
+  }
+}
+
+interface RunFigures {
+  readonly status: ShownStatus
+  readonly run: StoredRun
+  readonly steps: number
+  readonly usage: Usage
+}
+
+/** One at a time: the journals of many runs may be large. */
+async function* withFigures(store: OpenStore, runs: readonly StoredRun[]): AsyncGenerator<RunFigures> {
+  for (const run of runs) {
+    const view = await viewOf(store, run.runId).catch((error) => {
+      // It was removed in the meantime.
+      if (isSuperstepError(error, "RUN_UNKNOWN")) return undefined
+      throw error
+    })
+    if (view !== undefined)
+      yield { run, status: await shownStatus(store, run), steps: stepsOf(view), usage: view.usage }
+  }
+}
+
+function cellsOf({ run, status, steps, usage }: RunFigures, now: number): string[] {
+  const { runId, workflow, createdAt } = run
+  const figures = [age(now - createdAt), String(steps), shortTokens(usage), shortCost(usage)]
+  return [shortId(runId), workflow, status, ...figures]
+}
+
+function runData({ run, status, ...figures }: RunFigures) {
+  const { runId, workflow, createdAt, updatedAt, thread, key, labels, forkOf, pinned } = run
+  const more = { thread, key, labels, forkOf, pinned }
+  return { runId, workflow, status, createdAt, updatedAt, ...figures, ...more }
+}
+
+// `superstep runs salvage`: recovers what is readable of a damaged store into a new file.
+
+interface SalvageFlags extends OutputFlags, StoreFlags {
+  readonly to: string
+}
+
+function salvageCommand(cli: Cli): Command {
+  const command = new Command("salvage")
+    .description("recover what is readable of a damaged store into a new file")
+    .requiredOption("--to <file>", "write the new store to this file, which must not exist")
+    .action((flags: SalvageFlags) => salvage(cli, flags))
+  return complete(
+    command,
+    [storeFlags, outputFlags],
+    "superstep runs salvage --store sqlite:damaged.db --to recovered.db",
+    "Intact runs are copied whole. A run with a damaged record is cut before it and quarantined: releasing it repeats what came after the cut. The damaged file is not changed.",
+  )
+}
+
+async function salvage(cli: Cli, flags: SalvageFlags): Promise<void> {
+  const { out, io } = cli
+  const { path } = storeAddress(flags.store, io.cwd)
+  if (path === undefined) throw usageError("There is nothing to recover in memory. Add --store sqlite:PATH.")
+  const to = resolve(io.cwd, flags.to.replace(/^sqlite:/, ""))
+  const { salvageStore } = await import("@superstep/store-sqlite/internal")
+  const bar = progressBar(cli.err)
+  const { whole, cut, lost, problems } = await salvageStore({
+    from: path,
+    to,
+    onRun(run, share) {
+      if (flags.json) return out.line(jsonText(run))
+      if (run.outcome === "whole" && run.reason === undefined) {
+        if (!flags.quiet) bar.show(share, run.runId ?? "")
+        return
+      }
+      bar.clear()
+      const name = run.runId === undefined ? "A run" : sanitizeLine(run.runId)
+      const outcome = run.outcome === "cut" ? `cut after record ${run.seq} of ${run.of}` : run.outcome
+      out.line(`${name}: ${outcome}. ${sanitizeLine(run.reason ?? "")}`)
+    },
+  }).finally(bar.clear)
+  if (flags.json) out.line(jsonText({ whole, cut, lost, problems, to }))
+  else {
+    for (const problem of problems) out.line(sanitizeLine(problem))
+    if (!flags.quiet) out.line(`${to}: ${counted(whole, "run")} whole, ${cut} cut, ${lost} lost.`)
+  }
+  if (cut + lost + problems.length > 0) cli.exit(EXIT.failed)
+}

@@ -10,8 +10,8 @@ import {
   outputFlags,
   variableFlags,
 } from "../flags.ts"
-import { type CheckedSource, checkSources, type SourceProblem } from "../open/check-sources.ts"
 import { embeddingsFlag } from "../open/document-index.ts"
+import { type CheckedSource, checkSources, type SourceProblem } from "../open/goal-sources.ts"
 import { askSettings, cacheFlag, hasSources, type SourceFlags, sourceFlags } from "../open/source-flags.ts"
 import { definitionError, printLoaded, usageError } from "../print/errors.ts"
 import { counted } from "../print/figures.ts"

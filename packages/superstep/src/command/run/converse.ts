@@ -1,14 +1,15 @@
 /** A conversation on a thread: one run for each message. */
+
+import { createInterface } from "node:readline"
 import type { Json, RunResult } from "@superstep/engine"
 import type { Definition } from "@superstep/engine/definitions"
-import { type Cli, EXIT, type ExitCode } from "../cli.ts"
+import { type Cli, EXIT, type ExitCode, type Io } from "../cli.ts"
 import type { OutputFlags, RunFlags, StoreFlags } from "../flags.ts"
 import type { OpenedWorkflow } from "../open/opened-workflow.ts"
 import { type OpenStore, storeAddress } from "../open/store.ts"
 import { duration, spent } from "../print/figures.ts"
 import { spokenText } from "../print/progress/spoken-text.ts"
 import { jsonEvents } from "../print/progress/watcher.ts"
-import { messageSource } from "../terminal/message-source.ts"
 import { padded, sanitize, type Terminal } from "../terminal/terminal.ts"
 import { isRecord } from "./read-answer.ts"
 import { runWorkflow, starting, startOptions } from "./run-workflow.ts"
@@ -161,4 +162,68 @@ function readTyped(line: string, { commands }: ChatSettings): Typed {
   if (command !== undefined) return { kind: "message", text: [command.instruction, rest].join(" ").trim() }
   if (name === "help") return { kind: "help" }
   return name === "exit" || name === "quit" ? { kind: "exit" } : { kind: "unknown", name }
+}
+
+// The messages of a chat: from a line editor at a terminal, or the lines of a pipe.
+
+export interface MessageSource {
+  /** Undefined: there are no more. */
+  next(): Promise<string | undefined>
+  close(): void
+}
+
+function messageSource(io: Io, prompt: string): MessageSource {
+  return io.stdin.isTTY === true ? typedMessages(io, prompt) : pipedMessages(io)
+}
+
+/**
+ * A line editor for each message, so that the keyboard is free for questions in between. Pasted text arrives as several
+ * lines at once, and is one message; so is a line that ends with a backslash, with the next one.
+ */
+function typedMessages({ stdin, stderr }: Io, prompt: string): MessageSource {
+  let history: string[] = []
+  return {
+    next: () =>
+      new Promise((resolve) => {
+        const lines: string[] = []
+        let message: string | undefined
+        const editor = createInterface({ input: stdin, output: stderr, terminal: true, history, prompt })
+        const done = () => {
+          const last = lines.at(-1)
+          if (last?.endsWith("\\")) {
+            lines[lines.length - 1] = last.slice(0, -1)
+            editor.setPrompt("… ")
+            return editor.prompt()
+          }
+          message = lines.join("\n")
+          editor.close()
+        }
+        editor.on("history", (lived) => {
+          history = [...lived]
+        })
+        editor.on("line", (line) => {
+          lines.push(line)
+          const count = lines.length
+          setImmediate(() => {
+            if (lines.length === count) done()
+          })
+        })
+        editor.on("SIGINT", () => editor.close())
+        editor.on("close", () => resolve(message))
+        editor.prompt()
+      }),
+    close: () => undefined,
+  }
+}
+
+function pipedMessages({ stdin }: Io): MessageSource {
+  const editor = createInterface({ input: stdin, crlfDelay: Number.POSITIVE_INFINITY })
+  const lines = editor[Symbol.asyncIterator]()
+  return {
+    async next() {
+      const { value, done } = await lines.next()
+      return done ? undefined : value
+    },
+    close: () => editor.close(),
+  }
 }

@@ -8,8 +8,8 @@ import { printEnded } from "../print/ended.ts"
 import { printBasis } from "../print/goal-basis.ts"
 import { hiddenIn, plainProgress } from "../print/progress/plain-progress.ts"
 import { jsonEvents, silent, type Watcher } from "../print/progress/watcher.ts"
+import { printText, sanitize } from "../terminal/terminal.ts"
 import { allowingTools, promptAnswerer } from "./answerers.ts"
-import { incompleteOf, noticeIncomplete, printIncomplete } from "./incomplete.ts"
 import { type Answerer, superviseRun } from "./supervise.ts"
 
 /** Starts or resumes the run. In an object, because awaiting a run yields its result. */
@@ -105,4 +105,53 @@ async function progressOf(cli: Cli, { flags, opened, past }: RunWorkflowOptions)
     return plainProgress(cli.err, { past, isHidden, isVerbose: flags.verbose === true })
   const { LiveProgress } = await import("../print/progress/live-progress.ts")
   return new LiveProgress(cli.err, { past, isHidden })
+}
+
+// What an answer lacks, as the workflow reports it: shown to the person, and a failure with `--strict`.
+
+export interface NoticingWatcher extends Watcher {
+  /** `SOURCE: REASON`, each once. */
+  readonly noticed: ReadonlySet<string>
+}
+
+/** Also notices what a called workflow lacks: the run does not see its state, but receives its events. */
+function noticeIncomplete(watcher: Watcher): NoticingWatcher {
+  const noticed = new Set<string>()
+  return {
+    noticed,
+    event(event: RunEvent) {
+      if (event.type === "custom" && event.name.endsWith(".incomplete")) noticed.add(problemText(event.data))
+      watcher.event(event)
+    },
+    pause: () => watcher.pause?.(),
+    resume: () => watcher.resume?.(),
+    end: (result) => watcher.end?.(result),
+  }
+}
+
+/** For a completed run: what its state reports, and what was noticed while it executed. */
+function incompleteOf(result: RunResult | undefined, { noticed }: NoticingWatcher): readonly string[] {
+  if (result?.status !== "completed") return []
+  const { incomplete } = result.state
+  const own = Array.isArray(incomplete) ? incomplete.map(problemText) : []
+  return [...new Set([...own, ...noticed])]
+}
+
+/** On stderr, unless the printed answer contains it. */
+function printIncomplete({ err }: Cli, problems: readonly string[], shown: readonly unknown[]): void {
+  const text = plain(shown.map((one) => (typeof one === "string" ? one : JSON.stringify(one))).join("\n"))
+  for (const problem of problems) {
+    if (text.includes(plain(problem))) continue
+    printText(err, sanitize(problem), { label: `${err.paint.magenta("incomplete:")} `, indent: 2 })
+  }
+}
+
+function problemText(data: unknown): string {
+  const { source, reason } = (data ?? {}) as { readonly source?: unknown; readonly reason?: unknown }
+  return [source, reason].filter((one) => typeof one === "string" && one !== "").join(": ") || "a source"
+}
+
+/** A report in Markdown escapes what a reason quotes. */
+function plain(text: string): string {
+  return text.replace(/[\\`\s]+/g, "")
 }

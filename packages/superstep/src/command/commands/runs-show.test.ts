@@ -1,7 +1,7 @@
 import type { RunEvent } from "@superstep/engine"
 import { expect, test } from "vitest"
 import type { Paint } from "../terminal/terminal.ts"
-import { eventLine } from "./event-line.ts"
+import { eventLine } from "./runs-show.ts"
 
 const plain = (text: string) => text
 const screen = {
