@@ -28,8 +28,30 @@ export { jsonSchemas } from "./dialects.ts"
 export * from "./graph/nodes/index.ts"
 export { type DefinitionText, loadDefinition } from "./load.ts"
 export { functionsFrom, type PlanFunction, type PlanFunctions } from "./plan/index.ts"
-// biome-ignore lint/performance/noReExportAll: the public functions of the registry are listed once, in its index.
-export * from "./registry/index.ts"
-// biome-ignore lint/performance/noReExportAll: as for graphs.
+export { type DefinitionChange, diffAgents, diffDefinition, type FieldChange } from "./registry/diff.ts"
+export {
+  agentData,
+  agentRow,
+  agentRows,
+  type DefinitionRows,
+  documentOf,
+  rowsOf,
+} from "./registry/document-rows.ts"
+export type { JsonRecord } from "./registry/record-parts.ts"
+export {
+  type Applied,
+  type AppliedAgent,
+  type ApplyOptions,
+  applyAgents,
+  applyDefinition,
+  exportDefinition,
+  type Outcome,
+  type Removed,
+  type RemoveOptions,
+  removeAgent,
+  removeDefinition,
+  runnableDefinition,
+} from "./registry/registry.ts"
+// biome-ignore lint/performance/noReExportAll: the public functions of a dialect are listed once, in its nodes.
 export * from "./steps/nodes/index.ts"
 export { type StepContext, type StepOutput, stepContext } from "./steps/nodes/records.ts"

@@ -2,8 +2,14 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { node, workflow } from "../builder/index.ts"
 import { compileGraph } from "../core/index.ts"
+import { cellWidth } from "../text/index.ts"
+import type { Pen } from "./blocks.ts"
+import { ASCII, canvasLines, UNICODE } from "./canvas.ts"
+import { type Diagram, diagramOf, partsByEnd } from "./diagram.ts"
 import { toText } from "./index.ts"
+import { textLines } from "./labels.ts"
 import { randomWorkflow } from "./random-workflow.test-support.ts"
+import { distinctNames, drawTree } from "./text.ts"
 
 const step = (id: string) => node(id, (text: string) => text)
 
@@ -214,5 +220,122 @@ describe("toText", () => {
   it("lets no name move the cursor or turn a line around", () => {
     const text = toText(workflow("w").start(step("a\u001b[2J\u202eb\u0007\u200b")).build())
     expect(text).toContain("│ a\ufffd[2J\ufffdb\ufffd\ufffd")
+  })
+})
+
+const pen: Pen = { symbols: UNICODE, ascii: false, maxWidth: 80 }
+
+function tree(diagram: Diagram, width = 80, with_ = pen): string[] {
+  return canvasLines(drawTree(diagram, width, with_), false)
+}
+
+/** Each line that an arrow has, below the name of the part it leaves. */
+function rowsOf(lines: readonly string[]): string[] {
+  const current = new Map<number, string>()
+  return lines.flatMap((line) => {
+    const indent = /^(?:│ {2}| {3})*/.exec(line)?.[0].length as number
+    const [, sign = "", text = ""] = /^([├└]─ |↓ |)(.*)$/.exec(line.slice(indent)) as RegExpExecArray
+    const parent = current.get(indent)
+    const isReference = /(?:^|: )(?:→|↺ back to) /.test(text)
+    const name = text.split(": ").at(-1) as string
+    if (!isReference && sign !== "") current.set(indent + (sign === "↓ " ? 0 : sign.length), name)
+    if (sign === "" && !isReference) current.set(indent, name)
+    return sign === "" && !isReference ? [] : [`${parent} | ${text.replace(/(→|↺ back to) /, "")}`]
+  })
+}
+
+function arrowsOf(diagram: Diagram): string[] {
+  const ends = partsByEnd(diagram)
+  const names = distinctNames(diagram, pen)
+  const name = (end: string) => names.get(ends.get(end) as Diagram["parts"][number])
+  return diagram.arrows.map(({ from, to, label }) => {
+    const text = textLines(label, 1_000, false).join(" ")
+    return `${name(from)} | ${text === "" ? "" : `${text}: `}${name(to)}`
+  })
+}
+
+describe("a tree", () => {
+  it("goes down a chain, indents at branches, refers to what it has, and says what goes back", () => {
+    const [draft, review, publish] = [step("draft"), step("review"), step("publish")]
+    const file = node("file", (kept: unknown) => String(kept))
+    const drawn = workflow("revise")
+      .chain(draft, review)
+      .switch(
+        review,
+        [
+          { when: () => true, to: draft, label: "weak" },
+          { when: () => true, to: publish, label: "good" },
+        ],
+        file,
+      )
+      .onError(publish, file)
+      .onLimit(file)
+      .output(publish, file)
+      .build()
+    expect(tree(diagramOf(drawn))).toEqual([
+      "( start )",
+      "↓ draft",
+      "↓ review",
+      "↓ < switch >",
+      "├─ weak: ↺ back to draft",
+      "├─ good: publish",
+      "│  ├─ error: file",
+      "│  │  ↓ ( output )",
+      "│  └─ → ( output )",
+      "└─ default: → file",
+      "",
+      "( limit )",
+      "→ file",
+    ])
+    expect(tree(diagramOf(drawn), 80, { ...pen, symbols: ASCII, ascii: true })).toEqual([
+      "( start )",
+      "v draft",
+      "v review",
+      "v < switch >",
+      "|- weak: ^ back to draft",
+      "|- good: publish",
+      "|  |- error: file",
+      "|  |  v ( output )",
+      "|  `- -> ( output )",
+      "`- default: -> file",
+      "",
+      "( limit )",
+      "-> file",
+    ])
+  })
+
+  it("wraps what is too long, under its own indent", () => {
+    const drawn = workflow("w").chain(step("a"), step("check whether the customer may have it")).build()
+    expect(tree(diagramOf(drawn), 24)).toEqual([
+      "( start )",
+      "↓ a",
+      "↓ check whether the",
+      "  customer may have it",
+      "↓ ( output )",
+    ])
+  })
+
+  it("has a line for every arrow and names every part, whatever the graph", () => {
+    fc.assert(
+      fc.property(fc.nat(100_000), fc.integer({ min: 1, max: 60 }), (seed, size) => {
+        const diagram = diagramOf(randomWorkflow(seed, size, 0))
+        expect(rowsOf(tree(diagram, 2_000)).toSorted()).toEqual(arrowsOf(diagram).toSorted())
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it("continues further down when there is too little room, and stays within its width", () => {
+    const ids = Array.from({ length: 31 }, (_, i) => i)
+    const { graph } = compileGraph({
+      name: "deep",
+      start: "n0",
+      nodes: ids.flatMap((i) => [`n${i}`, `m${i}`]).map((id) => ({ id, kind: "node" })),
+      edges: ids.map((i) => ({ kind: "fan-out", from: `n${i}`, to: [i < 30 ? `n${i + 1}` : "m0", `m${i}`] })),
+    })
+    const lines = tree(diagramOf(graph), 40)
+    expect(lines.filter((line) => line.includes("..."))).not.toEqual([])
+    for (let i = 0; i < 30; i++) expect(lines.some((line) => line.endsWith(`─ m${i}`))).toBe(true)
+    for (const line of lines) expect(cellWidth(line)).toBeLessThanOrEqual(40)
   })
 })

@@ -1,11 +1,19 @@
 /** A workflow as text for a terminal: boxes and lines where they fit, else an indented tree. */
 
-import type { Pen } from "./blocks.ts"
+import { cellWidth } from "../text/index.ts"
+import { type Pen, shapeName } from "./blocks.ts"
 import { drawBoxes } from "./boxes.ts"
-import { ASCII, type Canvas, canvasLines, put, UNICODE } from "./canvas.ts"
-import { type Diagram, type Drawable, diagramOf, type Frame } from "./diagram.ts"
-import { textLines } from "./labels.ts"
-import { drawTree } from "./tree.ts"
+import { ASCII, type Canvas, canvasLines, lineTone, NORTH, put, SOUTH, toneOf, UNICODE } from "./canvas.ts"
+import {
+  type Arrow,
+  type Diagram,
+  type Drawable,
+  diagramOf,
+  type Frame,
+  partsByEnd,
+  type Shape,
+} from "./diagram.ts"
+import { textLines, wrap } from "./labels.ts"
 
 export interface TextOptions {
   /** Columns of the terminal; fewer than 24 count as 24. Default 80. */
@@ -71,4 +79,133 @@ function withoutFrames(diagram: Diagram): Diagram {
   const end = (id: string) => box.get(id) ?? id
   const arrows = diagram.arrows.map((arrow) => ({ ...arrow, from: end(arrow.from), to: end(arrow.to) }))
   return { ...diagram, parts, arrows }
+}
+
+// A diagram as an indented tree. A line down continues with the only way on; several ways on are branches. Every
+// part is spelled out once; where it is met again stands a reference to it, and what goes back says so.
+
+type Part = Shape | Frame
+
+/** A part whose ways on are still to be written. */
+interface Root {
+  readonly part: Part
+  /** Those on the way to it: to lead there is to go back. */
+  readonly path: ReadonlySet<Part>
+  readonly continued: boolean
+}
+
+interface Indent {
+  /** Before the first line, and before the others of the same row. */
+  readonly first: string
+  readonly rest: string
+}
+
+interface Tree {
+  readonly diagram: Diagram
+  readonly ends: ReadonlyMap<string, Part>
+  readonly names: ReadonlyMap<Part, string>
+  readonly width: number
+  readonly pen: Pen
+  readonly canvas: Canvas
+  readonly met: Set<Part>
+  /** Those that continue further down, for want of room. */
+  readonly waiting: Root[]
+}
+
+export function drawTree(diagram: Diagram, width: number, pen: Pen): Canvas {
+  const ends = partsByEnd(diagram)
+  const names = distinctNames(diagram, pen)
+  const tree: Tree = { diagram, ends, names, width, pen, canvas: [], met: new Set(), waiting: [] }
+  // The start comes first; whatever no arrow leads to begins a tree of its own, and last what is left.
+  const led = new Set(
+    diagram.arrows.filter(({ from, to }) => ends.get(from) !== ends.get(to)).map(({ to }) => ends.get(to)),
+  )
+  const roots = diagram.parts.filter((part, i) => i === 0 || !led.has(part))
+  for (const part of [...roots, ...diagram.parts]) {
+    if (!tree.met.has(part)) begin(tree, { part, path: new Set(), continued: false })
+  }
+  return tree.canvas
+}
+
+function begin(tree: Tree, root: Root): void {
+  for (let next: Root | undefined = root; next !== undefined; next = tree.waiting.shift()) {
+    const { part, path, continued } = next
+    const name = tree.names.get(part) as string
+    if (tree.canvas.length > 0) tree.canvas.push([])
+    tree.met.add(part)
+    row(tree, { first: "", rest: "" }, continued ? `... ${name}` : name, part, "solid")
+    descend(tree, part, "", path)
+  }
+}
+
+function waysOn({ diagram, ends }: Tree, part: Part): Arrow[] {
+  return diagram.arrows.filter(({ from }) => ends.get(from) === part)
+}
+
+/** The only way on again and again, down to the first part with several. */
+function descend(tree: Tree, from: Part, prefix: string, before: ReadonlySet<Part>): void {
+  const path = new Set(before)
+  for (let part: Part | undefined = from; part !== undefined; ) {
+    path.add(part)
+    const on: Arrow[] = waysOn(tree, part)
+    const [only] = on
+    if (on.length !== 1 || only === undefined) {
+      for (const [i, arrow] of on.entries()) branch(tree, arrow, i === on.length - 1, prefix, path)
+      return
+    }
+    // A bare reference has a symbol of its own.
+    const bare = labelOf(tree, only) === "" && tree.met.has(tree.ends.get(only.to) as Part)
+    const first = bare ? prefix : `${prefix}${tree.pen.symbols.chain} `
+    part = lead(tree, only, { first, rest: `${prefix}  ` }, path)
+  }
+}
+
+function branch(tree: Tree, arrow: Arrow, last: boolean, prefix: string, path: ReadonlySet<Part>): void {
+  const { symbols } = tree.pen
+  const first = `${prefix}${last ? symbols.lastBranch : symbols.branch} `
+  const rest = `${prefix}${last ? " " : symbols.joints[NORTH | SOUTH]}  `
+  const part = lead(tree, arrow, { first, rest }, path)
+  if (part === undefined) return
+  if (rest.length <= tree.width / 2 || waysOn(tree, part).length === 0) return descend(tree, part, rest, path)
+  put(tree.canvas, 0, tree.canvas.length, `${rest}${symbols.chain} ...`, "dim")
+  tree.waiting.push({ part, path, continued: true })
+}
+
+/** Writes what an arrow leads to; returns it where its ways on belong below it. */
+function lead(tree: Tree, arrow: Arrow, indent: Indent, path: ReadonlySet<Part>): Part | undefined {
+  const part = tree.ends.get(arrow.to) as Part
+  const { symbols } = tree.pen
+  const again = tree.met.has(part)
+  const reference = again ? `${path.has(part) ? symbols.back : symbols.refer} ` : ""
+  const label = labelOf(tree, arrow)
+  const text = `${label === "" ? "" : `${label}: `}${reference}${tree.names.get(part)}`
+  tree.met.add(part)
+  row(tree, indent, text, part, arrow.style)
+  return again ? undefined : part
+}
+
+function row({ canvas, width }: Tree, indent: Indent, text: string, part: Part, style: Arrow["style"]): void {
+  for (const [i, line] of wrap(text, width - cellWidth(indent.rest), cellWidth).entries()) {
+    const start = i === 0 ? indent.first : indent.rest
+    const y = canvas.length
+    put(canvas, 0, y, start, lineTone(style))
+    put(canvas, cellWidth(start), y, line, style === "error" ? "red" : toneOf(part.kind))
+  }
+}
+
+function labelOf({ pen }: Tree, { label }: Arrow): string {
+  return textLines(label, Number.POSITIVE_INFINITY, pen.ascii).join(" ")
+}
+
+/** Names by which a reference can only mean one part. */
+export function distinctNames({ parts }: Diagram, pen: Pen): ReadonlyMap<Part, string> {
+  const used = new Map<string, number>()
+  const names = new Map<Part, string>()
+  for (const part of parts) {
+    const name = shapeName(part, pen)
+    const count = (used.get(name) ?? 0) + 1
+    used.set(name, count)
+    names.set(part, count === 1 ? name : `${name} #${count}`)
+  }
+  return names
 }

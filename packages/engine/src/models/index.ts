@@ -1,5 +1,5 @@
 /** Models: the port, how one is called, and stand-ins for tests and for newcomers. */
-export { CallMeter, type ModelUsage } from "./call/call-meter.ts"
+
 export { type CallModelOptions, callModel, type ModelRetry } from "./call/call-model.ts"
 export {
   type LimitedPlace,
@@ -45,12 +45,19 @@ export {
 } from "./prices.ts"
 export type { CassetteSecrets } from "./redact.ts"
 export { type CalledBy, calledBy } from "./reply-cursor.ts"
-export type { Script, ScriptEntry, ScriptError, ScriptReply, ScriptToolCall } from "./script/script.ts"
-export { scriptFromFile, scriptFromYaml } from "./script/script-yaml.ts"
+export {
+  type Script,
+  type ScriptEntry,
+  type ScriptError,
+  type ScriptReply,
+  type ScriptToolCall,
+  scriptFromFile,
+  scriptFromYaml,
+} from "./script/script.ts"
 export {
   type ScriptedCall,
   type ScriptedModel,
   type ScriptedModelOptions,
   scriptedModel,
 } from "./script/scripted-model.ts"
-export { estimateInput, estimateTokens } from "./usage.ts"
+export { CallMeter, estimateInput, estimateTokens, type ModelUsage } from "./usage.ts"

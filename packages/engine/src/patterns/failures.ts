@@ -1,9 +1,12 @@
 /** Failures that a pattern continues from: what counts as one, and how an answer reports it. */
 import { isSuperstepError } from "../core/index.ts"
 import { append, type Channel, type Context, channel } from "../runtime/index.ts"
-import { type Incomplete, incompleteLines } from "./incomplete.ts"
 
-export type { Incomplete }
+/** What an answer lacks: a source that failed, a budget that ran out. */
+export interface Incomplete {
+  readonly source: string
+  readonly reason: string
+}
 
 /** A limit, or the end of the run: no source failed, and nothing replaces it. */
 export function isNoFailure(error: unknown, ctx: Context): boolean {
@@ -74,4 +77,9 @@ export async function tried<T>(ctx: Context, name: string, run: () => Promise<T>
       }
     }
   })
+}
+
+/** One for each problem, however often it occurred. */
+export function incompleteLines(problems: readonly Incomplete[]): readonly string[] {
+  return [...new Set(problems.map(({ source, reason }) => `Incomplete: ${source}: ${reason}`))]
 }

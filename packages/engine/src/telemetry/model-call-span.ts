@@ -16,9 +16,7 @@ import type {
   ModelCallTelemetry,
 } from "../runtime/index.ts"
 import * as attr from "./attributes.ts"
-import * as genAi from "./gen-ai-attributes.ts"
-import type { TelemetrySink } from "./instruments.ts"
-import { openTelemetry } from "./open-telemetry.ts"
+import { openTelemetry, type TelemetrySink } from "./open-telemetry.ts"
 
 /** The span that a call is below. */
 interface ModelCallParent {
@@ -28,7 +26,7 @@ interface ModelCallParent {
   open(): Context
 }
 
-const CHAT = { [genAi.OPERATION]: "chat" }
+const CHAT = { [attr.OPERATION]: "chat" }
 
 export class ModelCallSpan implements ModelCallTelemetry {
   readonly #sink: TelemetrySink
@@ -53,10 +51,10 @@ export class ModelCallSpan implements ModelCallTelemetry {
     const attributes = {
       ...run,
       ...CHAT,
-      ...genAi.modelAttributes(call),
-      ...genAi.settingsAttributes(call.settings),
-      [genAi.AGENT_NAME]: call.agent,
-      [genAi.OUTPUT_TYPE]: call.isJson ? "json" : "text",
+      ...attr.modelAttributes(call),
+      ...attr.settingsAttributes(call.settings),
+      [attr.AGENT_NAME]: call.agent,
+      [attr.OUTPUT_TYPE]: call.isJson ? "json" : "text",
     }
     this.#span = sink.tracer.startSpan(
       `chat ${call.model}`,
@@ -76,23 +74,23 @@ export class ModelCallSpan implements ModelCallTelemetry {
     if (asked.provider !== provider || asked.model !== model) {
       this.#span.updateName(`chat ${asked.model}`)
       this.#span.setAttributes({
-        ...genAi.modelAttributes(asked),
-        ...genAi.settingsAttributes(asked.settings),
+        ...attr.modelAttributes(asked),
+        ...attr.settingsAttributes(asked.settings),
       })
     }
     this.#asked = asked
     this.#answer = undefined
     this.#firstChunk = undefined
     this.#attempts++
-    if (isStreamed) this.#span.setAttribute(genAi.REQUEST_STREAM, true)
+    if (isStreamed) this.#span.setAttribute(attr.REQUEST_STREAM, true)
     this.#attemptedAt = this.#sink.now()
     return openTelemetry().context.with(this.#context, ask)
   }
 
   attemptFailed(error: ErrorData): void {
-    this.#span.addEvent(genAi.ATTEMPT_FAILED, {
-      ...genAi.modelAttributes(this.#asked),
-      [genAi.ATTEMPT]: this.#attempts,
+    this.#span.addEvent(attr.ATTEMPT_FAILED, {
+      ...attr.modelAttributes(this.#asked),
+      [attr.ATTEMPT]: this.#attempts,
       [attr.ERROR_TYPE]: attr.errorType(error),
       "exception.message": error.message,
     })
@@ -110,10 +108,10 @@ export class ModelCallSpan implements ModelCallTelemetry {
     if (this.#ended) return
     this.#ended = true
     const span = this.#span
-    span.setAttribute(genAi.ATTEMPTS, this.#attempts)
-    if (this.#answer !== undefined) span.setAttributes(genAi.answerAttributes(this.#answer))
-    if (this.#firstChunk !== undefined) span.setAttribute(genAi.FIRST_CHUNK, this.#firstChunk)
-    span.setAttributes({ [genAi.INSTRUCTIONS]: instructions, [genAi.INPUT]: input, [genAi.OUTPUT]: output })
+    span.setAttribute(attr.ATTEMPTS, this.#attempts)
+    if (this.#answer !== undefined) span.setAttributes(attr.answerAttributes(this.#answer))
+    if (this.#firstChunk !== undefined) span.setAttribute(attr.FIRST_CHUNK, this.#firstChunk)
+    span.setAttributes({ [attr.INSTRUCTIONS]: instructions, [attr.INPUT]: input, [attr.OUTPUT]: output })
     attr.markEnded(span, error)
     span.end()
     this.#count(error)
@@ -122,15 +120,15 @@ export class ModelCallSpan implements ModelCallTelemetry {
   #count(error: ErrorData | undefined): void {
     const { modelDuration, modelFirstChunk, modelTokens } = this.#sink.instruments
     const { model, tokens } = this.#answer ?? {}
-    const measured: Attributes = { ...CHAT, ...this.#workflow, ...genAi.modelAttributes(this.#asked) }
-    if (model !== undefined) measured[genAi.RESPONSE_MODEL] = model
+    const measured: Attributes = { ...CHAT, ...this.#workflow, ...attr.modelAttributes(this.#asked) }
+    if (model !== undefined) measured[attr.RESPONSE_MODEL] = model
     const failed = error === undefined ? {} : { [attr.ERROR_TYPE]: attr.errorType(error) }
     modelDuration.record(this.#seconds(this.#startedAt), { ...measured, ...failed })
     if (this.#firstChunk !== undefined) modelFirstChunk.record(this.#firstChunk, measured)
     if (tokens?.input !== undefined)
-      modelTokens.record(tokens.input, { ...measured, [genAi.TOKEN_KIND]: "input" })
+      modelTokens.record(tokens.input, { ...measured, [attr.TOKEN_KIND]: "input" })
     if (tokens?.output !== undefined) {
-      modelTokens.record(tokens.output, { ...measured, [genAi.TOKEN_KIND]: "output" })
+      modelTokens.record(tokens.output, { ...measured, [attr.TOKEN_KIND]: "output" })
     }
   }
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { providerName } from "./gen-ai-attributes.ts"
+import { providerName } from "./attributes.ts"
 
 it.each([
   ["openai.responses", "openai"],

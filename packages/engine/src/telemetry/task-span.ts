@@ -21,10 +21,8 @@ import type {
   ToolCallTelemetry,
 } from "../runtime/index.ts"
 import * as attr from "./attributes.ts"
-import * as genAi from "./gen-ai-attributes.ts"
-import type { TelemetrySink } from "./instruments.ts"
 import { ModelCallSpan } from "./model-call-span.ts"
-import { formatTraceparent, openTelemetry } from "./open-telemetry.ts"
+import { formatTraceparent, openTelemetry, type TelemetrySink } from "./open-telemetry.ts"
 
 /** What a task needs from its run. */
 export interface RunSpanScope {
@@ -59,7 +57,7 @@ export class TaskSpan implements TaskTelemetry, ParentSpan {
     this.sink = sink
     this.#workflow = workflow
     this.#node = task.node
-    const conversation = thread === undefined ? {} : { [genAi.CONVERSATION]: thread }
+    const conversation = thread === undefined ? {} : { [attr.CONVERSATION]: thread }
     this.run = { [attr.WORKFLOW_NAME]: workflow, [attr.RUN_ID]: runId, ...conversation }
     const attributes = {
       ...this.run,
@@ -200,10 +198,10 @@ class WorkSpan implements ParentSpan, AgentTelemetry, ToolCallTelemetry {
 
   static ofAgent(parent: ParentSpan, { agent, description, remote }: AgentInfo): WorkSpan {
     const attributes = {
-      [genAi.OPERATION]: "invoke_agent",
-      [genAi.AGENT_NAME]: agent,
-      [genAi.AGENT_DESCRIPTION]: description,
-      ...(remote === undefined ? {} : genAi.remoteAttributes(remote)),
+      [attr.OPERATION]: "invoke_agent",
+      [attr.AGENT_NAME]: agent,
+      [attr.AGENT_DESCRIPTION]: description,
+      ...(remote === undefined ? {} : attr.remoteAttributes(remote)),
     }
     const kind = { isAgent: true, isRemote: remote !== undefined }
     return new WorkSpan(parent, `invoke_agent ${agent}`, attributes, kind, parent.isOpen)
@@ -211,12 +209,12 @@ class WorkSpan implements ParentSpan, AgentTelemetry, ToolCallTelemetry {
 
   static ofTool(parent: ParentSpan, { tool, description, id, agent, isResumed }: ToolCallInfo): WorkSpan {
     const attributes = {
-      [genAi.OPERATION]: "execute_tool",
-      [genAi.TOOL_NAME]: tool,
-      [genAi.TOOL_TYPE]: "function",
-      [genAi.TOOL_DESCRIPTION]: description,
-      [genAi.TOOL_CALL_ID]: id,
-      [genAi.AGENT_NAME]: agent,
+      [attr.OPERATION]: "execute_tool",
+      [attr.TOOL_NAME]: tool,
+      [attr.TOOL_TYPE]: "function",
+      [attr.TOOL_DESCRIPTION]: description,
+      [attr.TOOL_CALL_ID]: id,
+      [attr.AGENT_NAME]: agent,
     }
     return new WorkSpan(parent, `execute_tool ${tool}`, attributes, { isAgent: false }, !isResumed)
   }
@@ -260,7 +258,7 @@ class WorkSpan implements ParentSpan, AgentTelemetry, ToolCallTelemetry {
   startModelCall(call: ModelCallInfo): ModelCallTelemetry {
     const started = new ModelCallSpan(this, call)
     // An agent's models may be loaded on first use: which one it is shows here.
-    if (!this.#hasModel) this.#open?.span.setAttributes(genAi.modelAttributes(call))
+    if (!this.#hasModel) this.#open?.span.setAttributes(attr.modelAttributes(call))
     this.#hasModel = true
     return started
   }
@@ -271,7 +269,7 @@ class WorkSpan implements ParentSpan, AgentTelemetry, ToolCallTelemetry {
     if (this.#open === undefined) return
     const { span } = this.#open
     const { error, args, result } = "code" in outcome ? { error: outcome } : outcome
-    span.setAttributes({ [genAi.TOOL_ARGS]: args, [genAi.TOOL_RESULT]: result })
+    span.setAttributes({ [attr.TOOL_ARGS]: args, [attr.TOOL_RESULT]: result })
     attr.markEnded(span, error)
     span.end()
   }

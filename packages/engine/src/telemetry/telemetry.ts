@@ -1,11 +1,19 @@
 /** OpenTelemetry spans and metrics of workflows and their runs. */
-import type { Meter, Tracer } from "@opentelemetry/api"
-import { type Graph, hopsOf, signatureOf } from "../core/index.ts"
-import type { Telemetry } from "../runtime/index.ts"
+
+import type { Context, Link, Meter, Span, Tracer } from "@opentelemetry/api"
+import { type ErrorData, type Graph, hopsOf, type RunStatus, signatureOf, type Usage } from "../core/index.ts"
+import type { RunInfo, RunTelemetry, TaskTelemetry, Telemetry } from "../runtime/index.ts"
 import * as attr from "./attributes.ts"
-import { makeInstruments, type TelemetrySink } from "./instruments.ts"
-import { type OpenTelemetryApi, openTelemetry, setOpenTelemetry } from "./open-telemetry.ts"
-import { RunSpan } from "./run-span.ts"
+import {
+  formatTraceparent,
+  makeInstruments,
+  type OpenTelemetryApi,
+  openTelemetry,
+  parseTraceparent,
+  setOpenTelemetry,
+  type TelemetrySink,
+} from "./open-telemetry.ts"
+import { type RunSpanScope, type StartedTask, TaskSpan } from "./task-span.ts"
 
 export interface TelemetryOptions {
   /** Makes the spans. Default: the global tracer provider's. */
@@ -62,4 +70,102 @@ function reportBuild(tracer: Tracer, graph: Graph): void {
     [attr.WORKFLOW_SIGNATURE]: signatureOf(graph).hash,
   }
   tracer.startSpan("workflow.build", { attributes }).end()
+}
+
+// One workflow of a run: a span below the task that called it, below the caller's own span, or, when the run is
+// resumed, below that of its first life, so that all its lives are one trace.
+//
+// R1 the span ends once, and only then is it counted.
+// R2 what a run used is counted at the end of the run itself: its total includes sub-workflows and earlier lives.
+
+class RunSpan implements RunTelemetry, RunSpanScope {
+  readonly sink: TelemetrySink
+  readonly context: Context
+  readonly trace: string | undefined
+  readonly #info: RunInfo
+  readonly #span: Span
+  readonly #startedAt: number
+  #ended = false
+
+  constructor(sink: TelemetrySink, info: RunInfo) {
+    this.sink = sink
+    this.#info = info
+    const active = openTelemetry().context.active()
+    const parent = info.parent === undefined ? undefined : parseTraceparent(info.parent)
+    const below =
+      parent === undefined
+        ? active
+        : openTelemetry().trace.setSpanContext(active, { ...parent, isRemote: info.resumed })
+    const attributes = {
+      [attr.WORKFLOW_NAME]: info.workflow,
+      [attr.RUN_ID]: info.runId,
+      [attr.RUN_PATH]: info.path.join("/"),
+      [attr.RUN_RESUMED]: info.resumed,
+    }
+    const links = parent === undefined ? [] : linksToResumer(info, active)
+    this.#span = sink.tracer.startSpan("workflow.run", { attributes, links }, below)
+    this.context = openTelemetry().trace.setSpan(below, this.#span)
+    this.trace = formatTraceparent(this.#span.spanContext())
+    this.#startedAt = sink.now()
+  }
+
+  get runId(): string {
+    return this.#info.runId
+  }
+  get workflow(): string {
+    return this.#info.workflow
+  }
+  get thread(): string | undefined {
+    return this.#info.thread
+  }
+
+  startTask(task: StartedTask): TaskTelemetry {
+    return new TaskSpan(this, task, this.#linksTo(task.causes))
+  }
+
+  /** The cause of a run's first task is the run, in this life or its first: not a task to link to. */
+  #linksTo(causes: readonly string[]): Link[] {
+    const links: Link[] = []
+    for (const cause of causes) {
+      if (cause === this.trace || cause === this.#info.parent) continue
+      const span = parseTraceparent(cause)
+      if (span !== undefined) links.push({ context: span })
+    }
+    return links
+  }
+
+  end(status: RunStatus, error: ErrorData | undefined, usage: Usage): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#span.setAttribute(attr.RUN_STATUS, status)
+    this.#span.setAttributes(attr.usageAttributes(usage))
+    if (error !== undefined) {
+      if (status === "cancelled") attr.markCancelled(this.#span, error)
+      else attr.markFailed(this.#span, error)
+    }
+    this.#span.end()
+    this.#count(status, usage)
+  }
+
+  #count(status: RunStatus, usage: Usage): void {
+    const { instruments, now } = this.sink
+    const workflow = { [attr.WORKFLOW_NAME]: this.workflow }
+    const nested = this.#info.path.length > 0
+    const ended = { ...workflow, [attr.RUN_STATUS]: status, [attr.RUN_NESTED]: nested }
+    instruments.runs.add(1, ended)
+    instruments.runDuration.record(now() - this.#startedAt, ended)
+    if (nested) return
+    const { inputTokens, outputTokens, usd } = usage
+    if (inputTokens !== undefined)
+      instruments.tokens.add(inputTokens, { ...workflow, [attr.TOKEN_TYPE]: "input" })
+    if (outputTokens !== undefined)
+      instruments.tokens.add(outputTokens, { ...workflow, [attr.TOKEN_TYPE]: "output" })
+    if (usd !== undefined) instruments.cost.add(usd, workflow)
+  }
+}
+
+/** A resumed run belongs to its first life's trace; whoever resumed it is linked. */
+function linksToResumer({ resumed, path }: RunInfo, active: Context): Link[] {
+  const resumer = openTelemetry().trace.getSpanContext(active)
+  return resumed && path.length === 0 && resumer !== undefined ? [{ context: resumer }] : []
 }

@@ -1,5 +1,5 @@
 /** Strings: terminal width, safe printing and storing, cutting, spelling suggestions, secrets. Imports nothing. */
-export { cellsOf, cellWidth, graphemes } from "./cells.ts"
+export { cellsOf, cellWidth, graphemes, wrapText } from "./cells.ts"
 export { clipped, cutText, isInPair } from "./cut.ts"
 export { calendarDate } from "./dates.ts"
 export { nearest } from "./nearest.ts"
@@ -12,4 +12,3 @@ export {
   type SecretPattern,
   secretAssignment,
 } from "./secrets.ts"
-export { wrapText } from "./wrap.ts"

@@ -20,7 +20,7 @@ import {
   webFetch,
 } from "../../tools/index.ts"
 import { functionsFrom, type PlanFunctions } from "../plan/index.ts"
-import { expressionGuardrail } from "./expression-guardrail.ts"
+import { expressionGuardrail } from "./guardrails.ts"
 
 export const agentFunctions: PlanFunctions = {
   ...functionsFrom("superstep/agents", { agent, conversation, judge, lastItems, patternGuardrail }),

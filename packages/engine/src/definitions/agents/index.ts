@@ -10,7 +10,7 @@ export {
   type ToolsetData,
   toolsetShape,
 } from "./agent-shape.ts"
-export { type ExpressionGuardrailOptions, expressionGuardrail } from "./expression-guardrail.ts"
+export { type ExpressionGuardrailOptions, expressionGuardrail } from "./guardrails.ts"
 export { type ModelNames, modelArg } from "./model-args.ts"
 export { type PlannedAgent, type PlannedAgents, planAgents, toolsetAgent } from "./plan-agents.ts"
 export { agentToolNames } from "./tool-names.ts"

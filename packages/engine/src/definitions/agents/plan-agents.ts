@@ -19,7 +19,7 @@ import {
   type ToolsetData,
   UNSUPPORTED_AGENT_FIELDS,
 } from "./agent-shape.ts"
-import { guardrailsArg } from "./guardrail-calls.ts"
+import { guardrailsArg } from "./guardrails.ts"
 import { checkModels, type ModelNames, modelArg } from "./model-args.ts"
 import { agentToolNames, checkPatterns, checkPermissions, ourToolName, toolNames } from "./tool-names.ts"
 import { toolsetCall } from "./toolset-calls.ts"

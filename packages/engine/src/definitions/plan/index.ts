@@ -13,8 +13,9 @@ export {
   type Plan,
   type PlanFunction,
   type PlanFunctions,
+  PlanWriter,
   Ref,
   reachable,
   SUPERSTEPS,
+  WorkflowWriter,
 } from "./plan.ts"
-export { PlanWriter, WorkflowWriter } from "./plan-writer.ts"

@@ -9,12 +9,11 @@ import { finalizeFlow } from "./finalize-flow.ts"
 import { drawFlow, stepIndex } from "./flow.ts"
 import { Layout, type LayoutEntry } from "./nodes/step-list.ts"
 import { orderSteps } from "./order-steps.ts"
+import { researchCall, teamCall } from "./pattern-steps.ts"
 import { planFlow } from "./plan-flow.ts"
 import { readSteps } from "./read-steps.ts"
-import { researchCall } from "./research-step.ts"
 import { asTemplate, everyStep, hasTemplate, type Step, stepTexts } from "./step.ts"
 import { type StepData, type StepsData, stepsShape, UNSUPPORTED_FIELDS } from "./step-shape.ts"
-import { teamCall } from "./team-step.ts"
 
 /** Undefined if there are errors, which are reported. */
 export function planSteps(input: DialectInput): Ref | undefined {

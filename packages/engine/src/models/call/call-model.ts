@@ -22,15 +22,13 @@ import {
   type ReplyDelta,
 } from "../model.ts"
 import { defaultPrices, type PriceTable } from "../prices.ts"
-import { estimateInput, RequestUsage } from "../usage.ts"
+import { CallMeter, estimateInput, RequestUsage } from "../usage.ts"
 import { wireCall } from "../wire/wire-call.ts"
 import { type CallFailure, callFailure, providerError } from "./call-failure.ts"
-import { CallMeter } from "./call-meter.ts"
 import { Deadline, orStopped, pause, stopError } from "./deadline.ts"
-import type { ProviderLimits } from "./provider-limits.ts"
+import { type ProviderLimits, retryWindows } from "./provider-limits.ts"
 import { replyOf } from "./reply.ts"
 import { StreamedReply } from "./reply-stream.ts"
-import { retryWindows } from "./retry-windows.ts"
 
 export interface ModelRetry {
   /** How often each model is tried in all. Default 3. */

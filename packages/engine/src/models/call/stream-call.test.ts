@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { manualClock, settled } from "../../testing/index.ts"
 import type { Model, ReplyDelta } from "../model.ts"
 import { priceTable } from "../prices.ts"
-import { CallMeter } from "./call-meter.ts"
+import { CallMeter } from "../usage.ts"
 import { type CallModelOptions, callModel } from "./call-model.ts"
 import {
   ASKED,

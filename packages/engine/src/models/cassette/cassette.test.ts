@@ -1,4 +1,12 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import {
+  appendFileSync,
+  chmodSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import {
@@ -6,13 +14,14 @@ import {
   type LanguageModelV3CallOptions,
   type LanguageModelV3StreamPart,
 } from "@ai-sdk/provider"
-import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest"
 import { callModel } from "../call/call-model.ts"
 import { apiError, drivenModel, FINISH, textDelta } from "../call/driven-model.test-support.ts"
 import type { Message, Model } from "../model.ts"
 import type { Script } from "../script/script.ts"
 import { scriptedModel } from "../script/scripted-model.ts"
-import { type CassetteOptions, cassette } from "./cassette.ts"
+import { addRecording, type CassetteOptions, cassette, repairCassette, startCassette } from "./cassette.ts"
+import type { Recording } from "./recording-finder.ts"
 
 let folder: string
 let file: string
@@ -478,4 +487,47 @@ describe("the file", () => {
       expect.objectContaining({ code: "CASSETTE_INVALID" }),
     )
   })
+})
+
+const noModes = process.platform === "win32"
+const umask = process.umask()
+const mode = (path: string) => statSync(path).mode & 0o777
+
+afterEach(() => {
+  process.umask(umask)
+  vi.restoreAllMocks()
+})
+
+function freshFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), "superstep-cassette-"))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, "calls.jsonl")
+}
+
+describe.skipIf(noModes)("the file of a cassette (needs file modes: not on Windows)", () => {
+  test("is for its owner alone, whatever the umask", () => {
+    process.umask(0)
+    const file = freshFile()
+    startCassette(file)
+    addRecording(file, { call: 1 } as Recording)
+    expect(mode(file)).toBe(0o600)
+  })
+
+  test.each([startCassette, repairCassette])(
+    "that others can read is tightened before it is written, with a warning: $name",
+    (write) => {
+      const warnings = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined)
+      const file = freshFile()
+      writeFileSync(file, '{"cassette":1}\n')
+      chmodSync(file, 0o644)
+      write(file)
+      expect(mode(file)).toBe(0o600)
+      expect(warnings.mock.calls).toEqual([
+        [
+          `${file} could be read by others: its mode was 0644, and is 0600 now.`,
+          expect.objectContaining({ code: "FILE_PERMISSIONS" }),
+        ],
+      ])
+    },
+  )
 })

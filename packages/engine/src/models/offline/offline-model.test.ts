@@ -153,3 +153,177 @@ test.each([
     expect(spent / 1_000).toBeLessThan(1_500)
   }
 })
+
+const tools = [
+  offer("get_weather", "Current weather of a city", { city: text }),
+  offer("read_file", "Reads a file", { path: text }),
+  offer("write_file", "Writes a file", { path: text, content: text }),
+  offer("web_search", "Searches the web", { query: text, limit: { type: "integer" } }, ["query"]),
+  offer("calculate", "Evaluates an arithmetic expression", { expression: text }),
+  offer("think", "Use this to think about the question step by step.", { thought: text }),
+]
+
+test.each([
+  ["What's the weather in New York?", ["get_weather", { city: "New York" }]],
+  ["Read notes/todo.md and src/a.ts", ["read_file", { path: "notes/todo.md" }]],
+  ["Write the file a.md", ["write_file", { path: "a.md", content: "Write the file a.md" }]],
+  ['Search the web for "green tea" with limit 5', ["web_search", { query: "green tea", limit: 5 }]],
+])(
+  "a tool that the request names is called, with arguments from the request: %s",
+  async (request, expected) => {
+    expect(await calls(request, tools)).toEqual([expected])
+  },
+)
+
+test.each([
+  "Read the file",
+  "Tell me a joke",
+  "What do you think about life?",
+  "Is it going to rain in Paris?",
+  "Hello",
+  "",
+])(
+  "no tool is called that the request does not speak of, nor one whose arguments would be made up: %s",
+  async (request) => {
+    expect(await calls(request, tools)).toEqual([])
+  },
+)
+
+test("a call that was made is not made again (1); what it gave is the answer", async () => {
+  const prompt = [
+    user("What's the weather in Paris?"),
+    ...used("get_weather", { city: "Paris" }, "Sunny, 21 °C"),
+  ]
+  expect(await calls(prompt, tools)).toEqual([])
+  expect(await say(prompt, { tools })).toBe("Sunny, 21 °C")
+})
+
+test("the second thing that is asked for comes after the first", async () => {
+  const prompt = [
+    user("What's the weather in Paris, and read notes.md"),
+    ...used("get_weather", { city: "Paris" }, "Sunny"),
+  ]
+  expect(await calls([prompt[0] as never], tools)).toHaveLength(1)
+  const [first] = await calls([prompt[0] as never], tools)
+  const next = await calls(
+    first?.[0] === "get_weather"
+      ? prompt
+      : [prompt[0] as never, ...used("read_file", { path: "notes.md" }, "Buy tea.")],
+    tools,
+  )
+  expect([first?.[0], next[0]?.[0]].sort()).toEqual(["get_weather", "read_file"])
+})
+
+test("a new message may ask for the same again", async () => {
+  const prompt = [
+    user("What's the weather in Paris?"),
+    ...used("get_weather", { city: "Paris" }, "Sunny"),
+    user("And the weather in Paris now?"),
+  ]
+  expect(await calls(prompt, tools)).toEqual([["get_weather", { city: "Paris" }]])
+})
+
+test("a conversation with itself ends: every round calls something new or answers", async () => {
+  const prompt = [user("Read a.md, b.md and c.md, search the web for tea, and tell the weather in Rome")]
+  const made = new Set<string>()
+  for (let round = 0; round < 20; round++) {
+    const { content } = await generate(prompt, { tools })
+    const called = content.filter((part) => part.type === "tool-call")
+    if (called.length === 0) break
+    for (const { toolName, toolCallId, input } of called) {
+      expect(made).not.toContain(`${toolName} ${input}`)
+      made.add(`${toolName} ${input}`)
+      prompt.push(...used(toolName, JSON.parse(input), `Result of ${toolName}.`, toolCallId))
+    }
+  }
+  expect([...made].map((call) => call.split(" ")[0]).sort()).toEqual([
+    "get_weather",
+    "read_file",
+    "read_file",
+    "read_file",
+    "web_search",
+  ])
+})
+
+test("what must be called is called, what may not be is not", async () => {
+  expect(await calls("Hello", tools, { type: "required" })).toHaveLength(1)
+  expect(await calls("Hello", tools, { type: "tool", toolName: "web_search" })).toEqual([
+    ["web_search", { query: "Hello" }],
+  ])
+  expect(await calls("What's the weather in Paris?", tools, { type: "none" })).toEqual([])
+})
+
+const route = offer(
+  "route",
+  "Where to go next. billing: invoices and refunds; tech: crashes and login problems; sales: new orders",
+  {
+    next: { type: "string", enum: ["billing", "tech", "sales"] },
+  },
+)
+
+test.each([
+  ["A question for billing", "billing"],
+  ["There are login problems", "tech"],
+])("a route is taken that the request names, or two words of its description: %s", async (request, next) => {
+  expect(await calls(request, [route])).toEqual([["route", { next }]])
+})
+
+const handoffs = [
+  offer(
+    "handoff_to_billing",
+    'Hands the conversation over to the agent "billing", who answers from here on. Payments and invoices.',
+  ),
+  offer(
+    "handoff_to_tech",
+    'Hands the conversation over to the agent "tech", who answers from here on. Fixes bugs.',
+  ),
+]
+
+test("a hand-off goes to the agent that the request names, and to nobody when it names nobody", async () => {
+  const desk = system("You are the receptionist.")
+  expect(await calls([desk, user("Is an invoice paid for all payments?")], handoffs)).toEqual([
+    ["handoff_to_billing", {}],
+  ])
+  expect(await calls([desk, user("Ask tech about it")], handoffs)).toEqual([["handoff_to_tech", {}]])
+  expect(await calls([desk, user("Hello")], handoffs)).toEqual([])
+})
+
+test("whoever took over keeps it, and still has their own tools", async () => {
+  const back = offer(
+    "handoff_to_reception",
+    'Hands the conversation over to the agent "reception". Greets people, billing and tech requests.',
+  )
+  const refund = offer("refund_charge", "Refunds a charge")
+  const prompt = [
+    system("You handle billing, charges and refunds."),
+    user("I was charged twice, refund it"),
+    ...used("handoff_to_billing", {}, "Handed over."),
+  ]
+  expect(await calls(prompt, [back, refund])).toEqual([["refund_charge", {}]])
+})
+
+test("a task is given to the sub-agent that it concerns", async () => {
+  const transfer = offer(
+    "transfer_task",
+    "Gives a task to another agent and returns its answer. Agents:\n- poet: writes poems and songs\n- coder: writes programs",
+    {
+      agent: { type: "string", enum: ["poet", "coder"] },
+      task: text,
+      expected_output: text,
+    },
+  )
+  expect(await calls("Let the coder write a program that sorts", [transfer])).toMatchObject([
+    ["transfer_task", { agent: "coder", task: "Let the coder write a program that sorts" }],
+  ])
+})
+
+test("ids of calls are new in their conversation, and the same for the same call", async () => {
+  const ids = async (prompt: Parameters<typeof generate>[0]) =>
+    (await generate(prompt, { tools })).content.flatMap((part) =>
+      part.type === "tool-call" ? [part.toolCallId] : [],
+    )
+  const [first = ""] = await ids("What's the weather in Paris?")
+  expect(await ids("What's the weather in Paris?")).toEqual([first])
+  const again = [...used("get_weather", {}, "", first).slice(0, 2), user("What's the weather in Paris?")]
+  expect(await ids(again)).not.toContain(first)
+})

@@ -1,6 +1,6 @@
 /** Scripts for the scripted model: their types, and the check of every entry. */
-
 import { type Json, jsonProblem, printJsonProblem, SuperstepError } from "../../core/index.ts"
+import { readTextFile } from "../../files/index.ts"
 
 /** For whoever calls, in the order of the calls; or for each agent by name, with `*` for all others. */
 export type Script = readonly ScriptEntry[] | Readonly<Record<string, readonly ScriptEntry[]>>
@@ -59,10 +59,10 @@ export interface ReadEntry extends Omit<ScriptReply, "when" | "repeat"> {
 type Path = readonly (string | number)[]
 
 /** The position in its file of a value of a script, by the value's path. */
-export type WrittenAt = (path: Path) => string | undefined
+type WrittenAt = (path: Path) => string | undefined
 
 /** The key under which an entry from a file has its position. */
-export const AT = Symbol.for("superstep.script.at")
+const AT = Symbol.for("superstep.script.at")
 
 /** The entries by agent; those of a plain list are under `*`. */
 export function readScript(
@@ -270,4 +270,62 @@ function kindOf(value: unknown): string {
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value)
+}
+
+// Scripts out of YAML. Entries know the line they are written on, and so does every complaint.
+
+/** Up to 10 MB; a relative path starts from `cwd`. */
+export async function scriptFromFile(file: string, cwd?: string): Promise<Script> {
+  return await scriptFromYaml(readTextFile(file, { maxBytes: 10_000_000, cwd }), file)
+}
+
+/** Loads the YAML package when it is called, not before. `file` is for messages only: nothing is read from it. */
+export async function scriptFromYaml(text: string, file = "script"): Promise<Script> {
+  const { isNode, LineCounter, parseDocument } = await import("yaml")
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
+  const [problem] = [...document.errors, ...document.warnings]
+  if (problem !== undefined)
+    throw unreadable(`${file}:${lines.linePos(problem.pos[0]).line}`, problem.message, problem)
+
+  const writtenAt: WrittenAt = (path) => {
+    // A missing value, such as a name, is reported at the line of what it is missing from.
+    for (let length = path.length; length >= 0; length--) {
+      const node = document.getIn(path.slice(0, length), true)
+      if (isNode(node) && node.range) return `${file}:${lines.linePos(node.range[0]).line}`
+    }
+    return file
+  }
+
+  let data: unknown
+  try {
+    data = document.toJS({ maxAliasCount: 100 })
+  } catch (error) {
+    throw unreadable(file, error instanceof Error ? error.message : String(error), error)
+  }
+  readScript(data, writtenAt)
+  const located = (entries: readonly ScriptEntry[], path: readonly (string | number)[]): ScriptEntry[] =>
+    entries.map((entry, index) => {
+      const at = writtenAt([...path, index])
+      return Object.defineProperty(typeof entry === "string" ? { text: entry } : { ...entry }, AT, {
+        value: at,
+      })
+    })
+  // Checked by readScript.
+  const script = data as Script
+  if (isList(script)) return located(script, [])
+  return Object.fromEntries(
+    Object.entries(script).map(([agent, entries]) => [agent, located(entries, [agent])]),
+  )
+}
+
+function isList(script: Script): script is readonly ScriptEntry[] {
+  return Array.isArray(script)
+}
+
+function unreadable(where: string, why: string, cause: unknown): SuperstepError {
+  return new SuperstepError("SCRIPT_INVALID", `The script cannot be read: ${why} (${where})`, {
+    cause,
+    retryable: false,
+  })
 }

@@ -2,9 +2,24 @@
  * A call in the form that a model's provider takes: schemas, files, reasoning, ids. Stand-ins that stand between the engine
  * and a provider, such as cassettes, get calls as they are, and adapt what they pass on: a recording does not depend on it.
  */
-import type { LanguageModelV3CallOptions } from "@ai-sdk/provider"
-import { adaptsCalls, type Model } from "../model.ts"
-import { wirePrompt, wireThinking } from "./wire-prompt.ts"
+import { createHash } from "node:crypto"
+import type {
+  LanguageModelV3CallOptions,
+  LanguageModelV3FilePart,
+  LanguageModelV3TextPart,
+  LanguageModelV3ToolResultOutput,
+} from "@ai-sdk/provider"
+import { SuperstepError } from "../../core/index.ts"
+import { omitUndefined } from "../../core/internal.ts"
+import {
+  adaptsCalls,
+  interfaceOf,
+  type Message,
+  type Model,
+  type ModelInterface,
+  modelName,
+  settingsOf,
+} from "../model.ts"
 import { wireSchemas } from "./wire-schema.ts"
 
 export function wireCall(model: Model, options: LanguageModelV3CallOptions): LanguageModelV3CallOptions {
@@ -19,5 +34,280 @@ export function wireCall(model: Model, options: LanguageModelV3CallOptions): Lan
     ...options,
     prompt: [...prompt],
     ...wireSchemas(model, { responseFormat, tools, providerOptions }),
+  }
+}
+
+// The messages of a call in the form that its provider takes. A conversation is plain data that any model may continue;
+// what only one provider understands is adapted here, right before the request.
+//
+// W1 reasoning goes back to the model that wrote it alone, unchanged, and never without what it led to.
+// W2 a call that the provider made itself goes back to that provider alone.
+// W3 files have the form that the interface takes; where it takes none, the call fails before a request is made.
+// W4 ids of tool calls have characters and a length that every provider accepts.
+
+type Assistant = Extract<Message, { role: "assistant" }>
+type Part = Assistant["content"][number]
+
+function wirePrompt(model: Model, prompt: readonly Message[]): Message[] {
+  const name = modelName(model)
+  const via = interfaceOf(model)
+  const messages = prompt.flatMap((message): Message[] => {
+    const { own, writer } = withoutMark(message)
+    switch (own.role) {
+      case "system":
+        return [own]
+      case "user": {
+        const content = own.content.map((part) => (part.type === "file" ? fileFor(model, via, part) : part))
+        return [{ ...own, content: via === "messages" ? withoutBlanks(content) : content }]
+      }
+      case "assistant": {
+        const content = assistantParts(own.content, via, writer === undefined || writer === name)
+        return content.length === 0 ? [] : [{ ...own, content }]
+      }
+      case "tool":
+        return resultMessages(own, via)
+    }
+  })
+  return via === "messages" ? userFirst(messages) : messages
+}
+
+/** Anthropic takes instructions at the start alone, and a conversation that begins with the user. */
+function userFirst(messages: readonly Message[]): Message[] {
+  const system = messages.filter(({ role }) => role === "system")
+  const rest = messages.filter(({ role }) => role !== "system")
+  const start: Message = { role: "user", content: [{ type: "text", text: "(The conversation begins.)" }] }
+  return [...system, ...(rest[0]?.role === "assistant" ? [start] : []), ...rest]
+}
+
+type UserContent = Extract<Message, { role: "user" }>["content"]
+
+/** Anthropic refuses text without a character. */
+function withoutBlanks(content: UserContent): UserContent {
+  const written = content.filter((part) => part.type !== "text" || part.text.trim() !== "")
+  return written.length === 0 ? [{ type: "text", text: "(empty)" }] : written
+}
+
+/** The engine's own mark, which says who wrote a message, stays here. */
+function withoutMark(message: Message): { readonly own: Message; readonly writer: unknown } {
+  const { providerOptions } = message
+  if (providerOptions?.superstep === undefined) return { own: message, writer: undefined }
+  const { superstep, ...rest } = providerOptions
+  const options = Object.keys(rest).length === 0 ? undefined : rest
+  return { own: omitUndefined({ ...message, providerOptions: options }) as Message, writer: superstep.model }
+}
+
+function assistantParts(content: readonly Part[], via: ModelInterface, isOwn: boolean): Part[] {
+  const parts = content.flatMap((part): Part[] => {
+    if (part.type === "reasoning") return isOwn ? [part] : []
+    if (isProviders(part)) return isOwn && via !== "chat" ? [part] : []
+    if (part.type === "text" && part.text.trim() === "" && via === "messages") return []
+    const kept = isOwn ? part : withoutOptions(part)
+    return [kept.type === "tool-call" ? { ...kept, toolCallId: portableId(kept.toolCallId, via) } : kept]
+  })
+  // Reasoning that led to nothing: the reply was cut off.
+  while (parts.at(-1)?.type === "reasoning") parts.pop()
+  return parts
+}
+
+/** Part of a call that the provider executed. */
+function isProviders(part: Part): boolean {
+  return part.type === "tool-result" || (part.type === "tool-call" && part.providerExecuted === true)
+}
+
+/** Ids of items at the provider that wrote the part. */
+function withoutOptions(part: Part): Part {
+  const { providerOptions: _, ...rest } = part
+  return rest as Part
+}
+
+function resultMessages(message: Extract<Message, { role: "tool" }>, via: ModelInterface): Message[] {
+  const files: UserContent = []
+  const content = message.content.map((part) => {
+    if (part.type !== "tool-result") return part
+    const { output, aside } = resultFor(via, part.output)
+    files.push(...aside)
+    return { ...part, toolCallId: portableId(part.toolCallId, via), output }
+  })
+  const results: Message = { ...message, content }
+  return files.length === 0 ? [results] : [results, { role: "user", content: files }]
+}
+
+const MAX_ID = 40
+const PORTABLE = /^[A-Za-z0-9_-]{1,40}$/
+
+/** Ids come from whichever model made the call; not every provider accepts those of another. */
+function portableId(id: string, via: ModelInterface): string {
+  if (via === "other" || PORTABLE.test(id)) return id
+  const mark = createHash("sha256").update(id).digest("hex").slice(0, 8)
+  return `${id.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, MAX_ID - mark.length - 1)}_${mark}`
+}
+
+type ProviderOptions = LanguageModelV3CallOptions["providerOptions"]
+
+/**
+ * Anthropic refuses to think on in a turn whose thinking is missing, be it that another model began the turn or that the
+ * thinking held a secret: such a turn ends without thinking.
+ */
+function wireThinking(
+  model: Model,
+  prompt: readonly Message[],
+  options: ProviderOptions,
+): { readonly prompt: readonly Message[]; readonly providerOptions: ProviderOptions } {
+  const isOn = thinkingOf(options) ?? thinkingOf(settingsOf(model).providerOptions)
+  if (interfaceOf(model) !== "messages" || isOn !== "enabled" || prompt.at(-1)?.role !== "tool") {
+    return { prompt, providerOptions: options }
+  }
+  const asked = prompt.findLastIndex(({ role }) => role === "user")
+  const first = prompt.find(({ role }, at) => at > asked && role === "assistant") as Assistant | undefined
+  const [start] = first?.content ?? []
+  if (start?.type === "reasoning" && start.providerOptions?.anthropic !== undefined) {
+    return { prompt, providerOptions: options }
+  }
+  const rest = prompt.map((message, at): Message => {
+    if (at <= asked || message.role !== "assistant") return message
+    return { ...message, content: message.content.filter(({ type }) => type !== "reasoning") }
+  })
+  const anthropic = { ...options?.anthropic, thinking: { type: "disabled" } }
+  return { prompt: rest, providerOptions: { ...options, anthropic } }
+}
+
+function thinkingOf(options: ProviderOptions): unknown {
+  const { thinking } = options?.anthropic ?? {}
+  return typeof thinking === "object" && thinking !== null && "type" in thinking ? thinking.type : undefined
+}
+
+// Images, documents and audio in the form that an interface takes.
+
+type FilePart = LanguageModelV3FilePart
+type TextPart = LanguageModelV3TextPart
+type ContentPart = Extract<LanguageModelV3ToolResultOutput, { type: "content" }>["value"][number]
+
+const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/*"]
+const PDF = "application/pdf"
+const AUDIO = ["audio/wav", "audio/mp3", "audio/mpeg"]
+
+type Types = readonly string[]
+
+/** What an interface takes inline, what it fetches from an address, and what it knows by the id of a file at OpenAI. */
+const TAKEN: Readonly<Record<Exclude<ModelInterface, "other">, { inline: Types; urls: Types; ids: Types }>> =
+  {
+    responses: { inline: [...IMAGES, PDF], urls: [...IMAGES, PDF], ids: [...IMAGES, PDF] },
+    chat: { inline: [...IMAGES, PDF, ...AUDIO], urls: IMAGES, ids: [PDF] },
+    messages: { inline: [...IMAGES, PDF], urls: [...IMAGES, PDF], ids: [] },
+  }
+
+const FILE_ID = /^file-[A-Za-z0-9_-]+$/
+
+/** Text reaches every model; what else it is given must be of a type that its interface takes. */
+function fileFor(model: Model, via: ModelInterface, part: FilePart): FilePart | TextPart {
+  const file = { ...part, data: dataOf(part.data) }
+  const isUrl = file.data instanceof URL
+  if (via === "other") {
+    if (!isUrl || fetches(model, file)) return file
+    throw unsupported(model, `${nameOf(file)} by its address`, "Give its bytes.")
+  }
+  const isId = typeof file.data === "string" && FILE_ID.test(file.data)
+  if (!isUrl && !isId && isText(file.mediaType)) return { type: "text", text: textOf(file) }
+  const { inline, urls, ids } = TAKEN[via]
+  const taken = isUrl ? urls : isId ? ids : inline
+  if (taken.includes(file.mediaType)) return file
+  if (isId) throw unsupported(model, `${nameOf(file)} by its id at OpenAI`, "Give its bytes.")
+  const types = taken.filter((type) => !type.endsWith("*")).join(", ")
+  throw unsupported(
+    model,
+    isUrl ? `${nameOf(file)} by its address` : nameOf(file),
+    `It takes ${types}, and text.`,
+  )
+}
+
+/** Addresses are strings in a conversation, which is plain data. */
+function dataOf(data: FilePart["data"]): FilePart["data"] {
+  if (typeof data !== "string") return data
+  if (/^https?:\/\//i.test(data)) return new URL(data)
+  return data
+}
+
+function fetches({ supportedUrls }: Model, { data, mediaType }: FilePart): boolean {
+  // Not a promise in the packages that are known; where it is one, the package decides.
+  if ("then" in supportedUrls) return true
+  return Object.entries(supportedUrls as Record<string, RegExp[]>).some(([type, patterns]) => {
+    const isType =
+      type === "*" || type === "*/*" || type === mediaType || type === `${mediaType.split("/")[0]}/*`
+    return isType && patterns.some((pattern) => pattern.test(String(data)))
+  })
+}
+
+function isText(mediaType: string): boolean {
+  return (
+    /^text\/|^application\/(?:json|xml|yaml|x-yaml|javascript|csv)$|\+(?:json|xml)$/.test(mediaType) &&
+    mediaType !== "image/svg+xml"
+  )
+}
+
+function textOf({ data, filename }: FilePart): string {
+  const bytes = typeof data === "string" ? Buffer.from(data, "base64") : (data as Uint8Array)
+  const text = new TextDecoder().decode(bytes)
+  return filename === undefined ? text : `${filename}:\n\n${text}`
+}
+
+function nameOf({
+  filename,
+  mediaType,
+}: {
+  readonly filename?: string | undefined
+  readonly mediaType: string
+}): string {
+  return filename === undefined ? `a file of type ${mediaType}` : `the file "${filename}" (${mediaType})`
+}
+
+function unsupported(model: Model, what: string, advice: string): SuperstepError {
+  const text = `${modelName(model)} cannot take ${what}. ${advice}`
+  return new SuperstepError("MODEL_MEDIA_UNSUPPORTED", text, { retryable: false })
+}
+
+/** A tool's result, and the files that must follow it in a message of the user where results are text alone. */
+function resultFor(
+  via: ModelInterface,
+  output: LanguageModelV3ToolResultOutput,
+): { readonly output: LanguageModelV3ToolResultOutput; readonly aside: readonly (FilePart | TextPart)[] } {
+  if (output.type !== "content" || via === "other") return { output, aside: [] }
+  if (via !== "chat")
+    return { output: { type: "content", value: output.value.map((part) => readable(via, part)) }, aside: [] }
+  const aside: FilePart[] = []
+  const lines = output.value.map((part) => {
+    const text = readable(via, part)
+    if (text.type === "text") return text.text
+    const file = fileOf(text)
+    if (file === undefined) return "[a file that this model cannot read]"
+    aside.push(file)
+    return `[${nameOf(file)}: it follows below]`
+  })
+  return { output: { type: "text", value: lines.join("\n") }, aside }
+}
+
+/** A file that the interface does not take becomes text: its content, or that it is there. */
+function readable(via: Exclude<ModelInterface, "other">, part: ContentPart): ContentPart {
+  const file = fileOf(part)
+  if (file === undefined) return part
+  const isUrl = file.data instanceof URL
+  if (!isUrl && isText(file.mediaType)) return { type: "text", text: textOf(file) }
+  if (TAKEN[via][isUrl ? "urls" : "inline"].includes(file.mediaType)) return part
+  return { type: "text", text: `[${nameOf(file)}, which this model cannot read]` }
+}
+
+function fileOf(part: ContentPart): FilePart | undefined {
+  switch (part.type) {
+    case "image-data":
+    case "file-data": {
+      const { data, mediaType } = part
+      const filename = "filename" in part ? part.filename : undefined
+      return { type: "file", data, mediaType, ...(filename !== undefined && { filename }) }
+    }
+    case "image-url":
+      return { type: "file", data: new URL(part.url), mediaType: "image/*" }
+    case "file-url":
+      return { type: "file", data: new URL(part.url), mediaType: PDF }
+    default:
+      return undefined
   }
 }

@@ -1,8 +1,7 @@
 /** The schemas of a call in the form that its provider takes, and the way back for what a model wrote. */
 import type { LanguageModelV3CallOptions, LanguageModelV3FunctionTool } from "@ai-sdk/provider"
 import type { Json } from "../../core/index.ts"
-import { type Model, type ModelRef, providerOf } from "../model.ts"
-import { interfaceOf } from "./model-interface.ts"
+import { interfaceOf, type Model, type ModelRef, providerOf } from "../model.ts"
 import { rootedSchema, type StrictLimits, type StrictSchema, strictSchema } from "./strict-schema.ts"
 
 type Given = Pick<LanguageModelV3CallOptions, "responseFormat" | "tools" | "providerOptions">

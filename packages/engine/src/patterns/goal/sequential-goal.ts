@@ -6,11 +6,11 @@ import { loadModule } from "../../core/internal.ts"
 import { type Context, channel, type Run, type RunOptions, replace } from "../../runtime/index.ts"
 import { type Answered, distinct, incomplete, incompleteText } from "../failures.ts"
 import { agentStage, workflowStage } from "../stage-node.ts"
-import { answerLane, type LaneAnswer } from "./answer/answer-lane.ts"
+import { answerLane } from "./answer/answer-lane.ts"
+import type { LaneAnswer } from "./answer/goal-sources.ts"
 import { type GoalBasis, goalRoutes, sources, uncited } from "./answer/goal-sources.ts"
-import { type Detected, detectSources } from "./choose-source.ts"
+import { type Detected, detectSources, knownSources } from "./choose-source.ts"
 import { checkGoalConfig, type GoalConfig } from "./goal-config.ts"
-import { knownSources } from "./known-sources.ts"
 import { askedAtOf } from "./search/ask-database.ts"
 import type { Candidate } from "./search/search-plan.ts"
 import type { LaneInput } from "./search/search-stages.ts"
@@ -113,7 +113,7 @@ export function goalPipeline<Out>(
       .filter(({ source, reason }) => source !== DATABASES || !known.some((one) => one.reason === reason))
     const added = distinct([...known, ...found]).slice(known.length)
     const problems = [...known, ...added]
-    const { withBasis } = await loadModule(() => import("./answer/number-sources.ts"))
+    const { withBasis } = await loadModule(() => import("./answer/citations.ts"))
     const { texts, ...basis } = withBasis(answers)
     ctx.state.write(incomplete, added)
     writeBasis(basis, ctx)

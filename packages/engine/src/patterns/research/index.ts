@@ -2,7 +2,7 @@
 export { autoResearch, detectResearchMode, type ResearchMode } from "./auto.ts"
 export { deepResearch } from "./deep.ts"
 export { type EvidenceSearchOptions, searchEvidence } from "./evidence.ts"
-export type { ReportClaim } from "./report/claims.ts"
+export type { ReportClaim } from "./report/citations.ts"
 export type {
   ReportSection,
   ReportSource,

@@ -1,4 +1,3 @@
 /** What needs a parser of Markdown. Import it where it is used: most programs never load the parser. */
 export { addressesIn } from "./markdown/safe-markdown.ts"
-export { citedIn, mapCitations } from "./report/citations.ts"
-export { ownWords } from "./report/own-words.ts"
+export { citedIn, mapCitations, ownWords } from "./report/citations.ts"

@@ -2,7 +2,7 @@
 import { add, append, type Channel, channel, reducer, replace } from "../../runtime/index.ts"
 import type { ResearchReport } from "./report/report.ts"
 import type { JudgeAnswer } from "./research-answers.ts"
-import { sourceKey } from "./source-key.ts"
+import { sourceKey } from "./search-key.ts"
 
 /** Something that was found, and what it can be cited by. */
 export interface Evidence {

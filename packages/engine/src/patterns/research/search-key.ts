@@ -1,5 +1,4 @@
 /** Which searches are the same, and what can be searched for. */
-import { sourceKey } from "./source-key.ts"
 
 /** The same for searches that differ in nothing that an engine looks at: capitals, spaces, forms of a character. */
 export function searchKey(search: {
@@ -23,4 +22,20 @@ export function isQuery(text: string): boolean {
 
 export function oneLine(text: string): string {
   return text.replace(/\s+/g, " ").trim()
+}
+
+/** What counters of visits add to addresses. */
+const TRACKING = /^(?:utm_.*|fbclid|gclid|dclid|msclkid|mc_[ce]id|igshid)$/i
+
+/** The same page under addresses that differ in nothing that matters. */
+export function sourceKey(url: string): string {
+  if (!/^https?:/i.test(url) || !URL.canParse(url)) return url
+  const address = new URL(url)
+  address.hash = ""
+  for (const name of [...address.searchParams.keys()]) {
+    if (TRACKING.test(name)) address.searchParams.delete(name)
+  }
+  address.searchParams.sort()
+  const { host, pathname, search } = address
+  return `https://${host.replace(/^www\./, "")}${pathname.replace(/\/+$/, "")}${search}`
 }

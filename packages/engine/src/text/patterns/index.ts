@@ -1,4 +1,3 @@
 /** Regular expressions that take linear time: for patterns from definitions, schemas and models. */
-export { compilePattern, isFound, type Pattern } from "./pattern-program.ts"
+export { compilePattern, isFound, type Pattern, patternSamples } from "./pattern.ts"
 export { PatternError } from "./pattern-reader.ts"
-export { patternSamples } from "./pattern-sample.ts"

@@ -1,6 +1,6 @@
 import fc from "fast-check"
-import { describe, expect, it } from "vitest"
-import { compilePattern, isFound, PatternError } from "./index.ts"
+import { describe, expect, it, test } from "vitest"
+import { compilePattern, isFound, PatternError, patternSamples } from "./index.ts"
 
 const LIMITS = { length: 1_000, instructions: 1_000 }
 const matches = (text: string, pattern: string, spend: (tries: number) => void = () => {}) =>
@@ -148,4 +148,28 @@ describe("a pattern", () => {
       { numRuns: 2_000 },
     )
   })
+})
+
+test.each([
+  "^[A-Z]{3}-\\d{4}$",
+  "^(foo|bar)[a-c]?$",
+  "^#[0-9a-fA-F]{6}$",
+  "^(?:\\d{3}\\.){2}x{1,3}$",
+  "^\\p{Lu}\\p{L}*$",
+  "^[^\\s]+$",
+  "^é+$",
+])("samples of %s match it, and differ", (source) => {
+  const samples = patternSamples(source, 0, 5)
+  expect(samples.length).toBeGreaterThan(0)
+  expect(new Set(samples).size).toBe(samples.length)
+  for (const sample of samples) expect(sample).toMatch(new RegExp(source, "u"))
+})
+
+test("a sample is as long as it has to be, where the pattern allows it", () => {
+  expect(patternSamples("^[a-z]+$", 300, 5).some((sample) => sample.length >= 300)).toBe(true)
+})
+
+test("a pattern that cannot be read has none, and a large one ends", () => {
+  expect(patternSamples("(", 0, 5)).toEqual([])
+  expect(patternSamples("^((a{1000}){1000}){1000}$", 0, 2)[0]?.length).toBeLessThan(100_000)
 })

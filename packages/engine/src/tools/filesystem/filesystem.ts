@@ -6,9 +6,8 @@ import { terminalError } from "../../core/internal.ts"
 import type { Approval } from "../approval.ts"
 import { objectInput, type Tool, type Toolset, tool } from "../tool.ts"
 import { type ConfinedRoot, confinedRoot, type LocatedPath } from "./confined-root.ts"
-import { readBytes, writeBytes } from "./file.ts"
+import { decodeText, type Edit, editText, linesOf, readBytes, writeBytes } from "./file.ts"
 import { findPaths, findText, listEntries, type Walk } from "./search.ts"
-import { decodeText, type Edit, editText, linesOf } from "./text.ts"
 
 export interface FilesystemOptions {
   /** The directory; nothing outside of it is read or written. */

@@ -5,8 +5,7 @@ import { isSuperstepError } from "../../core/index.ts"
 import { cutText } from "../../text/index.ts"
 import { namesGlob } from "../glob.ts"
 import { type ConfinedRoot, type EnteredDirectory, fileError, type LocatedPath } from "./confined-root.ts"
-import { readIn } from "./file.ts"
-import { decodeText } from "./text.ts"
+import { decodeText, readIn } from "./file.ts"
 
 export interface Walk {
   readonly root: ConfinedRoot

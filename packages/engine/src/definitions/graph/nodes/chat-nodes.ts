@@ -10,9 +10,8 @@ import type { Message } from "../../../models/index.ts"
 import { type Tool, tool } from "../../../tools/index.ts"
 import type { DefinitionNode } from "../../definition-node.ts"
 import { jsonIn } from "../../json-values.ts"
-import type { GraphEdge } from "./edges.ts"
 import { type GraphInfo, LAST_CALLER, LAST_TOOL, MESSAGES, NEXT } from "./graph-info.ts"
-import { type GraphNodeOptions, type Leave, makeNode, memberWork } from "./graph-node.ts"
+import { type GraphEdge, type GraphNodeOptions, type Leave, makeNode, memberWork } from "./graph-node.ts"
 import type { Visit } from "./visit.ts"
 
 export interface ChatAgentOptions extends GraphNodeOptions {

@@ -1,10 +1,11 @@
 /** What all nodes of a graph share: they check the run's limits, write their output, and pass the turn on. */
 import { createHash } from "node:crypto"
 import { isSuperstepError, type Json, type NodeId, SuperstepError, toErrorData } from "../../../core/index.ts"
+import { type Condition, condition } from "../../../expressions/index.ts"
 import type { Callable, Context } from "../../../runtime/index.ts"
 import { type DefinitionNode, definitionNode } from "../../definition-node.ts"
 import { type Footprint, type GraphInfo, OPEN_LANES, OUTPUTS, STEPS, TRAIL, VALUES } from "./graph-info.ts"
-import { type GraphToken, type Lane, type Reason, Visit } from "./visit.ts"
+import { type GraphToken, type Lane, type Overlay, type Reason, Visit } from "./visit.ts"
 
 export interface GraphNodeOptions {
   /** Its name, if that is not its id. */
@@ -184,5 +185,50 @@ export async function memberWork<T>(visit: Visit, work: () => T | Promise<T>): P
     if (isSuperstepError(error) && (error.limit === true || error.fatal === true)) throw error
     visit.ctx.log("warn", `"${visit.id}" failed and has no result: ${toErrorData(error).message}`)
     return null
+  }
+}
+
+// Which edges of a node are followed.
+
+export interface GraphEdge {
+  /** Null ends the run. */
+  readonly to: NodeId | null
+  readonly when?: string | undefined
+}
+
+interface ReadEdge {
+  readonly to: NodeId | null
+  readonly holds: ((visit: Visit, overlay: Overlay) => boolean) | undefined
+}
+
+export type Follow = (visit: Visit, overlay: Overlay) => readonly NodeId[] | "end"
+
+function readEdges(edges: readonly GraphEdge[]): readonly ReadEdge[] {
+  return edges.map(({ to, when }) => ({ to, holds: when === undefined ? undefined : holding(when) }))
+}
+
+export function holding(text: string): (visit: Visit, overlay: Overlay) => boolean {
+  const read: Condition = condition(text, "graph")
+  return (visit, overlay) => read.holds(visit.scope(read.references, overlay))
+}
+
+export function followAll(edges: readonly GraphEdge[] = []): Follow {
+  const read = readEdges(edges)
+  return (visit, overlay) => {
+    const taken = read.filter(({ holds }) => holds === undefined || holds(visit, overlay))
+    const to = [...new Set(taken.flatMap((edge) => edge.to ?? []))]
+    return to.length === 0 ? "end" : to
+  }
+}
+
+/** The first edge whose condition holds, else the one without a condition. */
+export function followFirst(id: NodeId, edges: readonly GraphEdge[]): Follow {
+  const read = readEdges(edges)
+  return (visit, overlay) => {
+    const taken =
+      read.find(({ holds }) => holds?.(visit, overlay)) ?? read.find(({ holds }) => holds === undefined)
+    if (taken !== undefined) return taken.to === null ? "end" : [taken.to]
+    const text = `No condition after "${id}" holds. Add an edge without a condition as the default.`
+    throw new SuperstepError("NO_EDGE_HOLDS", text, { retryable: false })
   }
 }

@@ -9,9 +9,8 @@ import type { Message } from "../../../models/index.ts"
 import type { Context } from "../../../runtime/index.ts"
 import { type DefinitionNode, definitionNode } from "../../definition-node.ts"
 import { lastWords, words } from "./chat-nodes.ts"
-import { followAll, type GraphEdge } from "./edges.ts"
 import { type GraphInfo, LAST_CALLER, MESSAGES, NEXT, STEPS } from "./graph-info.ts"
-import { type GraphNodeOptions, leave } from "./graph-node.ts"
+import { followAll, type GraphEdge, type GraphNodeOptions, leave } from "./graph-node.ts"
 import { type GraphToken, isToken, type Reason, Visit } from "./visit.ts"
 
 export interface GraphHandoffOptions extends GraphNodeOptions {

@@ -1,8 +1,7 @@
 /** The functions that make the nodes of a graph. Plans call them, and ejected code imports them. */
 export { type ChatAgentOptions, type ChatToolsOptions, chatAgent, chatTools } from "./chat-nodes.ts"
-export type { GraphEdge } from "./edges.ts"
 export { chatChannels, type GraphInfo, type GraphOptions, graphChannels, graphInfo } from "./graph-info.ts"
-export type { GraphNodeOptions } from "./graph-node.ts"
+export type { GraphEdge, GraphNodeOptions } from "./graph-node.ts"
 export { type GraphHandoffOptions, graphHandoff } from "./handoff-node.ts"
 export {
   type GraphMergeOptions,
@@ -15,14 +14,17 @@ export type { GraphInputOptions } from "./node-input.ts"
 export {
   type GraphConditionalOptions,
   type GraphDecisionOptions,
+  type GraphEndOptions,
   type GraphFanoutOptions,
   type GraphLoopOptions,
+  type GraphStartOptions,
   graphConditional,
   graphDecision,
+  graphEnd,
   graphFanout,
   graphLoop,
+  graphStart,
 } from "./routing-nodes.ts"
-export { type GraphEndOptions, type GraphStartOptions, graphEnd, graphStart } from "./start-and-end.ts"
 export { graphText, leadsTo } from "./visit.ts"
 export {
   type GraphStateOptions,

@@ -7,9 +7,16 @@ import type { DefinitionNode, SubWorkflow } from "../../definition-node.ts"
 import { plainJson } from "../../json-values.ts"
 import { toolCaller } from "../../tool-call.ts"
 import { words } from "./chat-nodes.ts"
-import { type Follow, followAll, type GraphEdge } from "./edges.ts"
 import { type GraphInfo, MESSAGES, VALUES } from "./graph-info.ts"
-import { type GraphNodeOptions, type Leave, makeNode, memberWork } from "./graph-node.ts"
+import {
+  type Follow,
+  followAll,
+  type GraphEdge,
+  type GraphNodeOptions,
+  type Leave,
+  makeNode,
+  memberWork,
+} from "./graph-node.ts"
 import { type GraphInputOptions, pathOf, readInput, readOutputs } from "./node-input.ts"
 import { writePath } from "./state-paths.ts"
 import type { GraphToken, Visit } from "./visit.ts"

@@ -5,8 +5,9 @@
  * C2 a list of sources that the model wrote is taken out: the sources are data of the run.
  * C3 it has no image and no link. An address stays if the evidence has it, letter by letter.
  */
-import { addressesIn, citedIn, ownWords } from "../../research/internal-markdown.ts"
+import { addressesIn, citedIn, mapCitations, ownWords } from "../../research/internal-markdown.ts"
 import type { Evidence } from "./evidence.ts"
+import type { GoalBasis, LaneAnswer } from "./goal-sources.ts"
 
 export interface Verified {
   readonly text: string
@@ -31,4 +32,33 @@ function knownAddresses(evidence: readonly Evidence[]): ReadonlySet<string> {
     ...rows.flat().map((value) => (typeof value === "string" ? value : JSON.stringify(value))),
   ])
   return new Set(values.flatMap((value) => addressesIn(value).map(({ address }) => address)))
+}
+
+// Numbers the sources of all assistants as one list, and their citations with them.
+
+export interface GoalTexts extends GoalBasis {
+  /** Of each answer, in order. */
+  readonly texts: readonly string[]
+}
+
+/** The answers of all assistants, numbered as one: a source that several were shown is one source. */
+export function withBasis(answers: readonly LaneAnswer[]): GoalTexts {
+  const list: { evidence: Evidence; key: string; citedBy: string[] }[] = []
+  const texts = answers.map(({ target, text, evidence, cited = [] }) => {
+    const places = evidence.map((one) => {
+      const key = JSON.stringify([one.kind, one.source, one.location, one.query, one.text, one.rows])
+      const known = list.findIndex((other) => other.key === key)
+      return known >= 0 ? known : list.push({ evidence: one, key, citedBy: [] }) - 1
+    })
+    for (const number of cited) list[places[number - 1] ?? -1]?.citedBy.push(target)
+    const isSame = places.every((place, i) => place === i)
+    const numberOf = (number: number) => (places[number - 1] ?? number - 1) + 1
+    return isSame ? text : mapCitations(text, numberOf)
+  })
+  return {
+    texts,
+    sources: list.map(({ evidence, citedBy }, i) => ({ number: i + 1, ...evidence, citedBy })),
+    routes: answers.flatMap(({ routes }) => routes),
+    uncited: answers.flatMap(({ target, cited }) => (cited?.length === 0 ? [target] : [])),
+  }
 }

@@ -1,7 +1,22 @@
 /** What an answer of the whole pipeline is based on, as data: its sources, the searches that were made, and who cites nothing. */
 import { append, type Channel, channel } from "../../../runtime/index.ts"
-import type { GoalRoute } from "../search/search-stages.ts"
+import type { Incomplete } from "../../failures.ts"
+import type { FoundBy, GoalRoute } from "../search/search-stages.ts"
 import type { Evidence } from "./evidence.ts"
+
+/** The answer of one assistant. */
+export interface LaneAnswer {
+  readonly target: string
+  readonly text: string
+  readonly foundBy: FoundBy
+  /** What the assistant was shown, numbered from 1. */
+  readonly evidence: readonly Evidence[]
+  /** The numbers that the text cites; absent where there is no answer that could. */
+  readonly cited?: readonly number[] | undefined
+  readonly routes: readonly GoalRoute[]
+  /** Sources that could not be asked. */
+  readonly incomplete: readonly Incomplete[]
+}
 
 /** Evidence that an assistant was shown, under the number that the answer cites it by. */
 export interface GoalSource extends Evidence {

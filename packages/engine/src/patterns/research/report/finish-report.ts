@@ -1,9 +1,8 @@
 /** From what the agents of a research wrote to its report. Loads a parser of Markdown, which nothing else needs. */
 import type { Incomplete } from "../../failures.ts"
 import { oneLine } from "../search-key.ts"
-import { citedIn, mapCitations } from "./citations.ts"
+import { type Citable, citedIn, mapCitations, ownWords } from "./citations.ts"
 import { nested, titleText, withTitle } from "./headings.ts"
-import { type Citable, ownWords } from "./own-words.ts"
 import { composeReport, type ResearchReport, type ResearchSource, SourceList } from "./report.ts"
 
 export { reportMarkdown } from "./report-markdown.ts"

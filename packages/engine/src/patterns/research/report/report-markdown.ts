@@ -1,5 +1,5 @@
 /** A report in Markdown. */
-import { incompleteLines } from "../../incomplete.ts"
+import { incompleteLines } from "../../failures.ts"
 import { withoutMarkup } from "../markdown/markdown-cost.ts"
 import { safeMarkdown } from "../markdown/safe-markdown.ts"
 import { oneLine } from "../search-key.ts"

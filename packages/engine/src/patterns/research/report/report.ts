@@ -10,9 +10,8 @@
 import type { Incomplete } from "../../failures.ts"
 import { withoutMarkup } from "../markdown/markdown-cost.ts"
 import { safeMarkdown } from "../markdown/safe-markdown.ts"
-import { sourceKey } from "../source-key.ts"
-import { citationCounts, mapCitations } from "./citations.ts"
-import { markedClaims, type ReportClaim } from "./claims.ts"
+import { sourceKey } from "../search-key.ts"
+import { citationCounts, mapCitations, markedClaims, type ReportClaim } from "./citations.ts"
 
 /** What can be cited. */
 export interface ResearchSource {

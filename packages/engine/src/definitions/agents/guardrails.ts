@@ -1,12 +1,11 @@
 /** The guardrails of an agent in a definition, as calls that make them. */
-import { patternGuardrail } from "../../agents/index.ts"
-import { isSuperstepError } from "../../core/index.ts"
+import { type Guardrail, patternGuardrail } from "../../agents/index.ts"
+import { isSuperstepError, type Json } from "../../core/index.ts"
 import { nearest, type Path } from "../../document/index.ts"
 import { condition, ExpressionError } from "../../expressions/index.ts"
 import { type DocumentReport, tryRead } from "../dialect-input.ts"
 import { type Arg, call, definedArgs, later, type Ref } from "../plan/index.ts"
 import type { GuardrailData } from "./agent-shape.ts"
-import { GUARDRAIL_ROOTS } from "./expression-guardrail.ts"
 
 interface GuardrailsInput {
   readonly report: DocumentReport
@@ -68,5 +67,31 @@ function checkExpression(text: string, at: Path, report: DocumentReport): void {
     if (GUARDRAIL_ROOTS.some((one) => one === root)) continue
     const message = `There is no $${root} in a guardrail; use one of ${names.join(", ")}.`
     report.error("UNKNOWN_NAME", message, at, nearest(`$${root}`, names), { from: start, to: end })
+  }
+}
+
+// A guardrail by an expression.
+
+export interface ExpressionGuardrailOptions
+  extends Pick<Guardrail, "name" | "on" | "parallel" | "tools" | "onTrip"> {
+  /** A condition over `$text`, `$value`, `$agent` and `$tool`. */
+  readonly expression: string
+  /** Default: that the expression does not hold. */
+  readonly reason?: string | undefined
+}
+
+/** What the expression can refer to. */
+const GUARDRAIL_ROOTS = ["text", "value", "agent", "tool"] as const
+
+/** Trips when the expression does not hold. */
+export function expressionGuardrail(options: ExpressionGuardrailOptions): Guardrail {
+  const { expression, reason = `it does not fulfil ${expression}`, ...guardrail } = options
+  const read = condition(expression, "steps")
+  return {
+    ...guardrail,
+    check({ text, value, agent, tool = "" }) {
+      const values = new Map(Object.entries({ text, value, agent, tool }))
+      return read.holds((root) => values.get(root) as Json | undefined) ? undefined : reason
+    },
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { scoresOf, wordsOf } from "./words.ts"
+import { scoresOf, sentencesIn, wordsOf } from "./prose.ts"
 
 test("words are found without case, accents and endings", () => {
   expect(wordsOf("The Café's deployments")).toEqual(wordsOf("the cafe s deployment"))
@@ -25,4 +25,31 @@ test("a rare word counts more than a common one", () => {
 test("saying a word more often does not help", () => {
   const [once, often] = scoresOf("tea", ["tea", "tea tea tea tea"])
   expect(once).toBe(often)
+})
+
+test("sentences end at their marks, with the numbers of their sources, and not at abbreviations", () => {
+  expect(
+    sentencesIn("Dr. Ada came at 3.5 pm. [1] She left, e.g. by train! Why? 东京很大。巴黎也大。"),
+  ).toEqual(["Dr. Ada came at 3.5 pm. [1]", "She left, e.g. by train!", "Why?", "东京很大。", "巴黎也大。"])
+})
+
+test("a wrapped line continues; headings, list items, rows and relationships stand alone", () => {
+  const text = `# Storks
+White storks build their nests on roofs, on chimneys
+and on poles. They come back
+in March.
+
+- name: VW ID. Buzz, fuel: electric
+- frogs
+Ada -[LEADS]-> Aurora (Project) {aim: a tent that weighs little}
+Bob -[WORKS_ON]-> Aurora`
+  expect(sentencesIn(text)).toEqual([
+    "# Storks",
+    "White storks build their nests on roofs, on chimneys and on poles.",
+    "They come back in March.",
+    "- name: VW ID. Buzz, fuel: electric",
+    "- frogs",
+    "Ada -[LEADS]-> Aurora (Project) {aim: a tent that weighs little}",
+    "Bob -[WORKS_ON]-> Aurora",
+  ])
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import type { Message } from "../model.ts"
-import { scriptFromYaml } from "./script-yaml.ts"
+import { scriptFromYaml } from "./script.ts"
 import { scriptedModel } from "./scripted-model.ts"
 
 function user(text: string): Message {

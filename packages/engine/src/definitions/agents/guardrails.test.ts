@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { agent } from "../../agents/index.ts"
 import { scriptedModel } from "../../models/index.ts"
-import { expressionGuardrail } from "./expression-guardrail.ts"
+import { expressionGuardrail } from "./guardrails.ts"
 
 test("an expression sees the text, the value and the agent, and trips where it does not hold", async () => {
   const run = (expression: string, input: unknown) => {

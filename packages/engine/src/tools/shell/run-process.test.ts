@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { BoundedOutput } from "./bounded-output.ts"
+import { BoundedOutput } from "./run-process.ts"
 
 test("keeps what is short enough as it is, however it came", () => {
   fc.assert(

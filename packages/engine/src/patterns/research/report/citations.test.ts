@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { markedClaims } from "./claims.ts"
+import { markedClaims } from "./citations.ts"
 
 const marked = (text: string) => markedClaims(text).text
 const sourcesOf = (text: string) => markedClaims(text).claims.map(({ sources }) => sources)
