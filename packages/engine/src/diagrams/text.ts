@@ -81,8 +81,8 @@ function withoutFrames(diagram: Diagram): Diagram {
   return { ...diagram, parts, arrows }
 }
 
-// A diagram as an indented tree. A line down continues with the only way on; several ways on are branches. Every
-// part is spelled out once; where it is met again stands a reference to it, and what goes back says so.
+// The indented tree. A single successor continues on the next line; several are branches. Every part is drawn once and
+// referenced afterwards; an arrow that goes back is marked.
 
 type Part = Shape | Frame
 

@@ -1,4 +1,4 @@
-/** Parses source text into a document (its data, and the source range of each part), or reports why it cannot. */
+/** Parses source text into a document (its data, and the source range of each part) or reports why it cannot, and prints data as source text. */
 
 import { Scalar, visit, Document as YamlDocument } from "yaml"
 import type { Json } from "../core/index.ts"
@@ -133,7 +133,7 @@ function find(root: Written, path: Path): Found {
   return { value, entry, whole: true }
 }
 
-// Data as the content of a file, which reads back as the same data.
+// Prints data as YAML or JSON that parses to the same data.
 
 /** Characters that no text file contains as they are: all controls but tab and line breaks; U+FFFD is what other encodings decode to. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point

@@ -122,7 +122,7 @@ function styleOf({ color, width = 80 }: PrintOptions): Style {
 
 // A line of source with an underline, cut around the place when it is too long.
 
-export interface Excerpt {
+interface Excerpt {
   readonly source: string
   /** Spaces before the underline. */
   readonly indent: number

@@ -227,7 +227,7 @@ export function quotedExcerpt(text: string, maxLength = 200): string {
   return `"${clipped(line, maxLength)}"`
 }
 
-// The interface that a model is called through: providers differ in what they take.
+// The interface of a model: providers differ in what they accept.
 
 /**
  * `responses` and `chat` are OpenAI's and those of compatible servers, `messages` is Anthropic's. Others get calls as they

@@ -189,8 +189,8 @@ function count(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined
 }
 
-// What a model call has used so far: by the attempts that came to nothing, each with its model, and by the request that is
-// under way. Every request counts from the moment it is sent.
+// Meters a model call: the usage of its failed attempts, each with its model, and of the request in flight. Every request
+// counts from the moment it is sent.
 
 /** What a model used. */
 export interface ModelUsage {

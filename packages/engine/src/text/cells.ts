@@ -1,4 +1,4 @@
-/** Splits a string into graphemes, and measures how many terminal cells it takes. */
+/** Terminal cells: splits a string into graphemes, measures its width, and wraps it into lines. */
 
 /** Created on first use: creating it takes longer than the rest of the import. */
 let segmenter: Intl.Segmenter | undefined
@@ -31,8 +31,6 @@ export function cellWidth(text: string): number {
   if (NARROW.test(text)) return text.length
   return graphemes(text).reduce((sum, one) => sum + cellsOf(one), 0)
 }
-
-// Wraps text into lines of at most `width` terminal cells.
 
 /**
  * Breaks at spaces. Line breaks stay, and the lines of an indented paragraph keep its indent. A word wider than a line is

@@ -1,4 +1,4 @@
-/** The words of a string, for searching: without case, accents and the most common endings, in any script. */
+/** Prose for searching: words without case, accents and the most common endings, in any script; and sentences. */
 
 const WORD = /[\p{L}\p{N}]+/gu
 /** Scripts written without spaces: pairs of characters stand in for words. */
@@ -73,8 +73,6 @@ export function spaced(name: string): string {
     .trim()
 }
 
-// Splits text into sentences, list items, table rows and headings.
-
 /** Lines longer than this count as wrapped: their sentence continues on the next line. */
 const WRAPPED = 50
 const BLOCK_START = /^\s*(?:[-*+•#>|[]|\d{1,3}[.)]\s)/
@@ -87,6 +85,7 @@ const SENTENCE_END = /[.!?]["'”’»)\]]{0,3}(?:[ \t]{0,2}\[\d{1,3}\]){0,9}(?=
 const ABBREVIATION =
   /(?:^|[\s(])(?:[A-Z]|e\.g|i\.e|etc|vs|cf|approx|no|nr|mr|mrs|ms|dr|prof|st|inc|ltd|jr|sr|fig|sec)\.$/i
 
+/** Splits text into sentences, list items, table rows and headings. */
 export function sentencesIn(text: string): string[] {
   return unwrapped(text).flatMap((line) => {
     if (ROW.test(line)) return [line.trim()]

@@ -1,4 +1,4 @@
-/** One tool of a server as a tool of an agent. */
+/** One tool of a server as a tool of an agent, and its results as data that a model can read. */
 import {
   type CallToolResult,
   CallToolResultSchema,
@@ -131,8 +131,6 @@ function progressText({ progress, total, message }: Progress): string {
 function numbers({ progress, total }: Progress): Json {
   return total === undefined ? { progress } : { progress, total }
 }
-
-// The result of a server's tool as data that a model can read.
 
 /**
  * Structured content unchanged, text as text, several blocks as a list. Servers repeat structured content as text for older

@@ -1,4 +1,4 @@
-/** Searches a graph: finds the nodes that a question speaks of, and gives them with what is around them. */
+/** Searches a graph: finds the nodes that a question mentions, and returns them with their relationships. */
 import type { Found, Retriever, SearchOptions } from "@superstep/engine/patterns"
 import { wholeNumber } from "../errors.ts"
 import { scaledRelevance } from "../index/relevance.ts"
@@ -135,7 +135,7 @@ function byWords(
     .map(({ relationship }) => relationship)
 }
 
-// How well a node of a graph fits a question, by the words that both have.
+// Scores the nodes of a graph by the words that they share with the question.
 
 const FEWEST_LETTERS = 3
 const MAX_WORDS = 32

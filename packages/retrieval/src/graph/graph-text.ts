@@ -1,4 +1,4 @@
-/** A node with what is around it, as text for a prompt: one line a fact. */
+/** A graph as text for a prompt: a node with its relationships, one fact per line, and the schema as Cypher patterns. */
 import type { Json } from "@superstep/engine"
 import type { Column } from "@superstep/engine/patterns"
 import { clipped } from "@superstep/engine/text"
@@ -102,7 +102,7 @@ function oneLine(text: string): string {
   return text.replace(/\s+/g, " ").trim()
 }
 
-// What is in a graph, as Cypher patterns for a model that writes a query.
+// The schema, for a model that writes a query.
 
 const MAX_LINES = 200
 const MAX_LISTED_PROPERTIES = 40

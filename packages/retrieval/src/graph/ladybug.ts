@@ -143,9 +143,9 @@ export interface LadybugSettings {
   readonly memory: number
 }
 
-// Our own queries of a Ladybug graph: what is in it, nodes by their texts, their relationships.
+// Built-in queries: the schema, nodes by their text, their relationships.
 
-export type AskLadybug = (
+type AskLadybug = (
   cypher: string,
   params: Readonly<Record<string, Json>>,
   signal: AbortSignal | undefined,

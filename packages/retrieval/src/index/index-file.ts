@@ -1,3 +1,7 @@
+/**
+ * The file of an index: opened with sqlite-vec where that is installed, read and written in transactions; the errors that this
+ * can result in; and its schema, by version.
+ */
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path"
 import { isSuperstepError, SuperstepError } from "@superstep/engine"
 import { requireFrom, requireOptional } from "@superstep/engine/packages"
@@ -51,8 +55,6 @@ function fromSqlite(path: string, error: unknown): SuperstepError {
       return new SuperstepError("INDEX_FAILED", `The index ${path} failed: ${why}.`, { cause: error })
   }
 }
-
-// The file of an index: opened with sqlite-vec where that is installed, read and written in transactions.
 
 export interface IndexFile {
   readonly path: string

@@ -101,7 +101,7 @@ export async function lookInto(
   }
 }
 
-// What is in a source, in words: for a model's prompt, and to be embedded.
+// Summarizes a source in words, for a prompt and for embeddings.
 
 const MAX_TABLES = 12
 const MAX_COLUMNS = 16

@@ -1,4 +1,4 @@
-/** A question as sources are ranked for it: its words in the forms in which they are compared, its numbers, and its form. */
+/** A question as sources are ranked for it: its words in the forms in which they are compared, its numbers, and its form; and how well passages cover it. */
 
 import type { Found } from "@superstep/engine/patterns"
 import { isTelling, singular, splitWords, stemOf } from "../words.ts"
@@ -86,8 +86,6 @@ export function coverage(weights: readonly number[], passages: readonly Strength
   for (const [word, strength] of together) whole += strength * (weights[word] ?? 0)
   return (0.5 * whole + 0.5 * best) / total
 }
-
-// Where the words of a question occur in what a search has found.
 
 /** As strong as a column's name; in a title, or beside the word that it is beside in the question, nearly as a table's. */
 const IN_TEXT = 0.5

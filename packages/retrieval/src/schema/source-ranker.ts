@@ -1,9 +1,9 @@
 /**
  * Ranks databases, documents and graphs for a question.
  *
- * score = relevance × fit. The relevance of a source is how well it covers the words of the question (passages.ts) and, where
+ * score = relevance × fit. The relevance of a source is how well it covers the words of the question (question.ts) and, where
  * there are embeddings, how near it is in meaning (meaning.ts). The fit is whether its kind has what the question asks for:
- * figures are in tables, explanations in texts (question.ts). Nothing is opened before the first ranking.
+ * figures are in tables, explanations in texts. Nothing is opened before the first ranking.
  */
 import type {
   AskOptions,
@@ -157,9 +157,9 @@ export function reasonOf(
   ].join("")
 }
 
-// What embeddings add to a ranking: how near each source is, and words that a table only has in other words.
+// What embeddings add to a ranking: the distance of each source, and synonyms of the names in a table.
 
-export interface Compared {
+interface Compared {
   /** The strengths of the passages of each candidate, with what is only meant. */
   readonly strengths: readonly (readonly Strengths[])[]
   /** How near each candidate is; empty where there are no embeddings. */

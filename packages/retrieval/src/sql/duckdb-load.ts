@@ -1,4 +1,4 @@
-/** Files made into tables of a DuckDB database, which is then only read. Runs in a process of its own. */
+/** Loads files into tables of a DuckDB database, which is read-only afterwards. Runs in its own process. */
 import { createReadStream, createWriteStream } from "node:fs"
 import { rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -160,7 +160,7 @@ function isPassing(error: unknown): boolean {
   return /^(?:IO|Out of Memory|FATAL|INTERNAL) Error/i.test(error instanceof Error ? error.message : "")
 }
 
-// The sheets of an Excel workbook as CSV files, for DuckDB to read. Runs in DuckDB's process: a workbook can be a zip bomb.
+// Converts the sheets of an Excel workbook to CSV files. It runs in DuckDB's process because a workbook can be a zip bomb.
 
 interface Sheet {
   readonly sheet: string

@@ -1,5 +1,5 @@
 /**
- * One query on one connection of MySQL or MariaDB.
+ * One query on one connection of MySQL or MariaDB, and the guard that decides which queries run.
  *
  * M1 The driver sends one statement (multipleStatements is off), which the guard has read as one SELECT.
  * M2 It runs in a read-only transaction that is rolled back, under an sql_mode that the guard knows.
@@ -121,8 +121,8 @@ function toJson(value: unknown, field: Field | undefined): Json {
   return typeof value === "number" && !Number.isFinite(value) ? String(value) : (value as Json)
 }
 
-// SQL for MySQL and MariaDB: one SELECT without variables, without files and locks, that calls only functions on the list.
-// Stored functions and those of plug-ins are not on it.
+// The guard: one SELECT without variables, files and locks, that calls only listed functions. Stored functions and those of
+// plug-ins are not listed.
 
 const FUNCTIONS: ReadonlySet<string> = new Set(
   (

@@ -175,7 +175,7 @@ function sizeOf({ columns }: Table): number {
   )
 }
 
-// Which columns a profile looks into, and how. Columns that are excluded or named like a secret are never read.
+// Selects the columns to sample. Columns that are excluded or named like a secret are never read.
 
 type ColumnKind = "text" | "label" | "number" | "date"
 

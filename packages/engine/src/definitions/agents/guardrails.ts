@@ -1,4 +1,4 @@
-/** The guardrails of an agent in a definition, as calls that make them. */
+/** The guardrails of an agent in a definition: the calls that create them, and the guardrail that an expression defines. */
 import { type Guardrail, patternGuardrail } from "../../agents/index.ts"
 import { isSuperstepError, type Json } from "../../core/index.ts"
 import { nearest, type Path } from "../../document/index.ts"
@@ -69,8 +69,6 @@ function checkExpression(text: string, at: Path, report: DocumentReport): void {
     report.error("UNKNOWN_NAME", message, at, nearest(`$${root}`, names), { from: start, to: end })
   }
 }
-
-// A guardrail by an expression.
 
 export interface ExpressionGuardrailOptions
   extends Pick<Guardrail, "name" | "on" | "parallel" | "tools" | "onTrip"> {

@@ -100,8 +100,8 @@ export function isTemplate(text: string, vars: Readonly<Record<string, unknown>>
   return references.every(({ root }) => ROOTS.includes(root) || Object.hasOwn(vars, root))
 }
 
-// Checks the template of a merge: what it does not fill would be a hole in the output, or stand there in braces. Other
-// templates are prompts, where a model reads around either.
+// Checks the template of a merge: a placeholder that nothing fills would stay in the output as a gap or in braces. Other
+// templates are prompts, where a model tolerates either.
 
 const ALWAYS = ["goal", "latest", "outputs", "results", "state", "steps"]
 const OF_CHATS = ["next", "lastCaller", "lastTool"]

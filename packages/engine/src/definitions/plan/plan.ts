@@ -147,7 +147,7 @@ export function reachable({ values, main }: Plan): ReadonlySet<string> {
   return found
 }
 
-// Writes a plan: gives every value a TypeScript identifier, and keeps the order of the calls.
+// Writing a plan: every value gets a TypeScript identifier, and calls keep their order.
 
 export class PlanWriter {
   readonly #values: (PlannedCall | PlannedWorkflow)[] = []

@@ -1,4 +1,4 @@
-/** Team steps: which fields go with which mode, and the call that makes the team's workflow. */
+/** Steps that run a pattern: checks their fields, and writes the call that creates the workflow of a team or a research. */
 
 import { dirname, isAbsolute, join } from "node:path"
 import { nearest } from "../../document/index.ts"
@@ -145,7 +145,7 @@ export function teamAgents(data: StepData): readonly Named[] {
   return [...members, ...others]
 }
 
-// Research steps: the call that makes the workflow.
+// Research steps.
 
 interface PlanningResearch {
   readonly writer: PlanWriter

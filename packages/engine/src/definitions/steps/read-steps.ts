@@ -217,7 +217,7 @@ function kindOf(type: StepType, data: StepData): string {
   return `${type === "agent" ? "an" : "a"} ${type} step`
 }
 
-// Which fields go with which type of step, and which it must have.
+// The fields that each type of step accepts and requires.
 
 const ANY = ["id", "type", "name", "description", "when"] as const
 const RUN = ["retry", "timeout", "on_error"] as const

@@ -1,11 +1,11 @@
 /**
- * How much is asked of a provider at once and in a minute, over everything that shares the limits.
+ * Limits the calls to a provider: how many at once and per minute, across everything that shares the limits.
  *
  * Invariants:
  * L1 first come, first served: nobody overtakes, so a large call is not starved by small ones.
  * L2 a call that leaves the queue or ends frees its place, once.
  * L3 a call that is larger than a minute's tokens is let in when nothing else is in that minute.
- * L4 when the provider asks one call to be left alone, nobody is let in until then.
+ * L4 when the provider answers one call with `Retry-After`, no call is admitted until then.
  */
 import { SuperstepError } from "../../core/index.ts"
 import { type Clock, systemClock } from "../../runtime/index.ts"
@@ -163,8 +163,8 @@ function check(provider: string, limit: ProviderLimit): void {
   }
 }
 
-// Which models have asked, with `Retry-After`, to be left alone for a while: known to all calls of the process that share a
-// clock. A call with several models asks the others first.
+// Models that answered with `Retry-After`, shared by all calls of the process that use the same clock. A call with several
+// models tries the others first.
 
 interface Window {
   readonly from: number

@@ -1,4 +1,4 @@
-/** Scripts for the scripted model: their types, and the check of every entry. */
+/** Scripts for the scripted model: their types, the validation of every entry, and scripts from YAML files. */
 import { type Json, jsonProblem, printJsonProblem, SuperstepError } from "../../core/index.ts"
 import { readTextFile } from "../../files/index.ts"
 
@@ -272,7 +272,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value)
 }
 
-// Scripts out of YAML. Entries know the line they are written on, and so does every complaint.
+// Scripts from YAML. Entries know their line, and every error names it.
 
 /** Up to 10 MB; a relative path starts from `cwd`. */
 export async function scriptFromFile(file: string, cwd?: string): Promise<Script> {

@@ -1,6 +1,6 @@
 /**
- * A call in the form that a model's provider takes: schemas, files, reasoning, ids. Stand-ins that stand between the engine
- * and a provider, such as cassettes, get calls as they are, and adapt what they pass on: a recording does not depend on it.
+ * Adapts a call to the model's provider: schemas, files, reasoning, ids. Stand-ins between the engine and a provider, such as
+ * cassettes, get calls unchanged and adapt what they pass on, so a recording does not depend on the provider.
  */
 import { createHash } from "node:crypto"
 import type {
@@ -176,7 +176,7 @@ function thinkingOf(options: ProviderOptions): unknown {
   return typeof thinking === "object" && thinking !== null && "type" in thinking ? thinking.type : undefined
 }
 
-// Images, documents and audio in the form that an interface takes.
+// Images, documents and audio in the form that an interface accepts.
 
 type FilePart = LanguageModelV3FilePart
 type TextPart = LanguageModelV3TextPart

@@ -200,7 +200,7 @@ function choicePrompt(
   ].join("\n")
 }
 
-// The sources of a pipeline, one line each, for the agent that says what a question is about.
+// The sources of a pipeline, one line each, for the triage agent.
 
 const MAX_SOURCES = 30
 const MAX_LINE = 240

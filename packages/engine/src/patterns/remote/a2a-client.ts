@@ -233,7 +233,7 @@ export class A2aClient {
   }
 }
 
-// Results of JSON-RPC, one or a stream of them, and a task read from such a stream.
+// Reads the result of a JSON-RPC call, single or streamed, and a task from its stream.
 
 interface ResultStream {
   next(): Promise<IteratorResult<Json, undefined>>

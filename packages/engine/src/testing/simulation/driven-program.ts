@@ -1,8 +1,7 @@
 /**
- * A program whose handlers and steps end when the simulator says so, and fail where it says so. Its graph is
- * the same, so journals of the one fit the other. It also looks on: a handler may run only for a task that the
+ * A program whose handlers and steps end and fail when the simulator decides. Its graph is the same, so journals of
+ * either program fit the other. It also checks invariants: a handler may run only for a task that the
  * journal knows (M2), in the attempt that it knows (M8), once per process, and not when its end is on record (M1).
- * What a handler does with its input and its records is left to handler-watch.ts.
  */
 import { SuperstepError } from "../../core/index.ts"
 import { type BoundHandler, type Context, type Program, programNode } from "../../runtime/index.ts"

@@ -159,7 +159,7 @@ function holdsAt(assertion: Assertion, text: string, at: number): boolean {
   return isBoundary === (assertion === "boundary")
 }
 
-// Strings that match a pattern, built from its parts with few repetitions. Conditions are ignored: the caller checks.
+// Samples: strings that match a pattern, built from its parts with few repetitions. Assertions are ignored: the caller checks.
 
 /** Characters to try, plain ones first. */
 const ALPHABET = [

@@ -1,4 +1,4 @@
-/** Reads and replaces one regular file inside a confined root. */
+/** Reads, edits and replaces one regular file inside a confined root. */
 import { randomUUID } from "node:crypto"
 import { constants, type Stats } from "node:fs"
 import { type FileHandle, lstat, mkdir, open, rename, rm } from "node:fs/promises"

@@ -1,4 +1,4 @@
-/** Embeddings of a provider's model, in calls of the size that it takes, a few at a time, retried when it is busy. */
+/** Embeddings by name. Those of a provider are requested in batches, a few at a time, and retried when it is busy. */
 import { SuperstepError } from "@superstep/engine"
 import { invalidOption, messageOf } from "../../errors.ts"
 import { optionalPackage } from "../../packages.ts"
@@ -161,7 +161,7 @@ function unknown(what: string): SuperstepError {
   return invalidOption(`${what}.`)
 }
 
-// The embeddings that are used where none are named: the configured ones, else the offline model if it is installed.
+// The default: the configured embeddings, else the offline model if it is installed.
 
 /** By words alone. */
 export const NO_EMBEDDINGS = "none"

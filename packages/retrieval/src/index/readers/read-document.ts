@@ -1,4 +1,4 @@
-/** Reads documents by their type. Error messages continue a sentence that begins with the document's name. */
+/** Finds documents in folders, and reads them by their type. Error messages continue a sentence that begins with the document's name. */
 import { readdir, readFile, stat } from "node:fs/promises"
 import { extname, join, resolve } from "node:path"
 import { SuperstepError } from "@superstep/engine"
@@ -197,7 +197,7 @@ function pdfError(error: unknown): SuperstepError {
   return fatal("DOCUMENT_UNREADABLE", what, error)
 }
 
-// The files below folders that can be read, in a steady order.
+// Finds the readable files below folders, in a stable order.
 
 export interface FoundFiles {
   /** Absolute, each once. */

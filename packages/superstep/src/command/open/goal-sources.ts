@@ -1,4 +1,7 @@
-/** Reads the files of a goal configuration before its run, with a progress bar: tables into the cache, documents into their index. */
+/**
+ * The sources of a goal configuration. Before a run, files are loaded with a progress bar: tables into the cache, documents into
+ * their index. `superstep sources` opens each source, and reports what it holds and what is wrong with it.
+ */
 import type { ConfiguredSource, Database, GoalFile, Retriever } from "@superstep/engine/patterns"
 import type { FileDatabase, SourceProgress } from "@superstep/retrieval"
 import type { Cli } from "../cli.ts"
@@ -56,7 +59,7 @@ async function read(source: ConfiguredSource, signal: AbortSignal): Promise<void
   else await (await source.open()).describe?.({ signal })
 }
 
-// Opens each source of a goal configuration, and reports what it holds and what is wrong with it.
+// The check of `superstep sources`.
 
 export interface CheckedSource {
   /** The id of a database, the paths of documents, the type of a graph. */

@@ -166,7 +166,7 @@ function readTyped(line: string, { commands }: ChatSettings): Typed {
 
 // The messages of a chat: from a line editor at a terminal, or the lines of a pipe.
 
-export interface MessageSource {
+interface MessageSource {
   /** Undefined: there are no more. */
   next(): Promise<string | undefined>
   close(): void

@@ -107,9 +107,9 @@ async function progressOf(cli: Cli, { flags, opened, past }: RunWorkflowOptions)
   return new LiveProgress(cli.err, { past, isHidden })
 }
 
-// What an answer lacks, as the workflow reports it: shown to the person, and a failure with `--strict`.
+// Sources that an answer lacks, as the workflow reports them: printed, and a failure with `--strict`.
 
-export interface NoticingWatcher extends Watcher {
+interface NoticingWatcher extends Watcher {
   /** `SOURCE: REASON`, each once. */
   readonly noticed: ReadonlySet<string>
 }

@@ -1,4 +1,4 @@
-/** What all nodes of a graph share: they check the run's limits, write their output, and pass the turn on. */
+/** What all nodes of a graph share: they check the run's limits, write their output, and follow their edges. */
 import { createHash } from "node:crypto"
 import { isSuperstepError, type Json, type NodeId, SuperstepError, toErrorData } from "../../../core/index.ts"
 import { type Condition, condition } from "../../../expressions/index.ts"
@@ -188,7 +188,7 @@ export async function memberWork<T>(visit: Visit, work: () => T | Promise<T>): P
   }
 }
 
-// Which edges of a node are followed.
+// Selects the edges to follow.
 
 export interface GraphEdge {
   /** Null ends the run. */

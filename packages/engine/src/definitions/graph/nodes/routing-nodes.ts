@@ -1,4 +1,4 @@
-/** Where a run begins, and where the lanes of a run end. */
+/** Nodes that decide where a run begins, branches and ends. They pass their input on unchanged. */
 
 import type { Agent } from "../../../agents/index.ts"
 import { coreOf, inputMessages, runAgent } from "../../../agents/internal.ts"
@@ -94,8 +94,6 @@ function chosenOf(order: readonly NodeId[], before: Ended, ended: Ended): Ended 
 function byKey(one: Ended, other: Ended): number {
   return (one.key ?? "").localeCompare(other.key ?? "", "en", { numeric: true })
 }
-
-// Nodes that choose the route and pass their input on.
 
 export interface GraphConditionalOptions extends GraphNodeOptions {
   readonly edges: readonly GraphEdge[]

@@ -151,7 +151,7 @@ function reviewStage(reviewer: GoalAgent) {
   })
 }
 
-// What a reviewer makes of an answer.
+// The review of an answer.
 
 interface Verdict {
   readonly decision: "accept" | "revise"
@@ -160,7 +160,7 @@ interface Verdict {
   readonly revised_script: string
 }
 
-export interface Reviewed {
+interface Reviewed {
   readonly goal: string
   readonly response: string
   /** As the assistant was shown it; empty where there is none. */

@@ -1,9 +1,9 @@
 /**
- * An answer with verified citations.
+ * Verifies the citations of an answer, and numbers the sources of all assistants as one list.
  *
- * C1 it cites only evidence that its writer was shown; other numbers are taken out.
- * C2 a list of sources that the model wrote is taken out: the sources are data of the run.
- * C3 it has no image and no link. An address stays if the evidence has it, letter by letter.
+ * C1 it cites only evidence that its writer was shown; other numbers are removed.
+ * C2 a list of sources that the model wrote is removed: the sources are data of the run.
+ * C3 it has no image and no link. An address stays if the evidence has it, character by character.
  */
 import { addressesIn, citedIn, mapCitations, ownWords } from "../../research/internal-markdown.ts"
 import type { Evidence } from "./evidence.ts"
@@ -33,8 +33,6 @@ function knownAddresses(evidence: readonly Evidence[]): ReadonlySet<string> {
   ])
   return new Set(values.flatMap((value) => addressesIn(value).map(({ address }) => address)))
 }
-
-// Numbers the sources of all assistants as one list, and their citations with them.
 
 export interface GoalTexts extends GoalBasis {
   /** Of each answer, in order. */

@@ -205,7 +205,8 @@ function withoutComments(sql: string): string {
   return sql.replace(/^(?:\s+|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/, "")
 }
 
-// Which databases the SQL agent asks. A list that cannot be had fails no run: the answer reports it.
+// Selects the databases that the SQL agent queries. A list that cannot be loaded is reported in the answer and does not
+// fail the run.
 
 /** Null: there is none. */
 export async function databaseFor(

@@ -1,4 +1,7 @@
-/** Citations in Markdown: `[1]`, `[1][3]`, also as a model may write them: `[1, 3]`, `[2-4]`, `[^1]`. */
+/**
+ * Citations in Markdown: `[1]`, `[1][3]`, also as a model may write them: `[1, 3]`, `[2-4]`, `[^1]`; text reduced to what a
+ * model may write; and the claims of a report with the sources they cite.
+ */
 import { isCheapMarkdown, withoutMarkup } from "../markdown/markdown-cost.ts"
 import { codeMasked, markdownParts, outsideCode } from "../markdown/markdown-parts.ts"
 import { type IsKnownAddress, type NumberOf, safeMarkdown } from "../markdown/safe-markdown.ts"
@@ -50,8 +53,7 @@ function numbersIn(list: string): number[] {
   })
 }
 
-// What a model wrote, without what it must not write: links and images, lists of sources of its own, and citation numbers
-// that no evidence has.
+// Removes what a model must not write: links, images, its own lists of sources, and citation numbers without evidence.
 
 /** By its number, from 1; absent for evidence that cannot be cited, as the writer was not shown it. */
 export type Citable = readonly ({ readonly url: string } | undefined | null)[]
@@ -116,7 +118,7 @@ function isBareTitle(line: string, next = ""): boolean {
 }
 
 // What a report claims, and by what: a paragraph, a list item or a table is one statement, and its citations are its sources.
-// Statements that cite nothing are marked, so that a reader sees which words nobody vouches for.
+// Statements that cite nothing are marked, so that a reader sees which statements have no source.
 //
 // C1 an item is covered by the citations of the item that it is below, and of the line that introduces its list (`…:`).
 // C2 a line that introduces something, a bold line that stands for a heading, and a line without a word claim nothing.
