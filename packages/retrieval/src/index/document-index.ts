@@ -1,7 +1,7 @@
 /**
- * An index of documents in one SQLite file: found by words (FTS5) and, where there are embeddings and sqlite-vec, by meaning.
- * What is in the file is index-schema.ts's, how a document gets in and out documents.ts's and add-documents.ts's, how it is
- * found search.ts's.
+ * An index of documents in one SQLite file, searched by words (FTS5) and, with embeddings and sqlite-vec, by meaning.
+ * `index-file.ts` has the file and its schema, `documents.ts` and `add-documents.ts` add and remove documents, and `search.ts`
+ * searches them.
  */
 
 import { statSync } from "node:fs"
