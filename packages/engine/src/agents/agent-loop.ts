@@ -6,13 +6,15 @@
  * L3 the conversation follows from the input and the records: nothing of it is recorded twice.
  * L4 a provider gets a valid history, also after a history policy or a hand-off.
  */
-import { type Json, type NodeId, SuperstepError } from "../core/index.ts"
-import type { Message } from "../models/index.ts"
+import { isSuperstepError, type Json, type NodeId, SuperstepError } from "../core/index.ts"
+import type { Message, ModelReply } from "../models/index.ts"
 import type { Deadline } from "../models/internal.ts"
 import {
   type AgentReport,
   type AgentStep,
+  type Channel,
   type Context,
+  type LeftWork,
   leaveAtLimit,
   reportAgent,
 } from "../runtime/index.ts"
@@ -59,11 +61,10 @@ export function runAgent(core: AgentCore, input: unknown, ctx: Context): Promise
     const { messages: channel } = core.options
     const before = channel === undefined ? [] : validHistory(inside.state.get(channel))
     const conversation = new AgentConversation(core, input, taskScope(inside), before)
-    leaveAtLimit(inside, (error) => ({
-      writes: channel === undefined ? [] : [[channel.key, spoken(core, conversation, before)]],
-      notice: conversation.unfinished(error),
-    }))
-    const answer = await reported(conversation, inside, (trip, to) => inside.send(trip, { to }))
+    const writes = (): LeftWork["writes"] =>
+      channel === undefined ? [] : [[channel.key, spoken(core, conversation, before)]]
+    const send = (trip: GuardrailTrip, to: NodeId) => inside.send(trip, { to })
+    const answer = await reported(conversation, inside, writes, send)
     if (channel !== undefined) inside.state.write(channel, spoken(core, conversation, before))
     return answer
   })
@@ -73,8 +74,13 @@ export function runAgent(core: AgentCore, input: unknown, ctx: Context): Promise
 async function reported(
   conversation: AgentConversation,
   ctx: Context,
+  writes: (unfinished: Unfinished) => LeftWork["writes"],
   send?: (trip: GuardrailTrip, to: NodeId) => void,
 ): Promise<unknown> {
+  leaveAtLimit(ctx, (error) => {
+    const notice = conversation.unfinished(error)
+    return { notice, writes: writes(notice) }
+  })
   try {
     return await conversation.answer(send)
   } finally {
@@ -93,6 +99,15 @@ function spoken(
   return isAsBefore ? added : withSpeaker(added, lastAgent)
 }
 
+/** How far an agent had come when a limit ended its work. */
+export interface Unfinished {
+  readonly agent: string
+  readonly messages: readonly Message[]
+  /** Its last text. */
+  readonly answer?: string
+  readonly limit?: string
+}
+
 /** The result of an agent's part in a conversation that its caller keeps. */
 export interface Part {
   /** Its answer, or its text when it handed over. */
@@ -101,16 +116,21 @@ export interface Part {
   readonly to: Agent | undefined
 }
 
-/** As one of several in a conversation that the caller keeps: until it answers, or hands over to one of `others`. */
+/**
+ * As one of several in a conversation that the caller keeps: until it answers, or hands over to one of `others`. At a limit,
+ * `unfinished` gets what it did so far.
+ */
 export function runPart(
   core: AgentCore,
   input: unknown,
   ctx: Context,
   others: ReadonlySet<Agent>,
+  unfinished: Channel<unknown, readonly Unfinished[]>,
 ): Promise<Part> {
   return traceAgent(core, ctx, async (inside) => {
     const conversation = new AgentConversation(core, input, taskScope(inside), [], others)
-    return { answer: await reported(conversation, inside), to: conversation.leftTo }
+    const answer = await reported(conversation, inside, ({ limit: _, ...part }) => [[unfinished.key, [part]]])
+    return { answer, to: conversation.leftTo }
   })
 }
 
@@ -122,9 +142,27 @@ export async function runNested(core: AgentCore, input: unknown, call: ToolCallC
     const text = `Agents that give tasks to agents: "${core.name}" would be the ${MAX_DEPTH}th one inside another. Do the task here.`
     throw new SuperstepError("AGENT_DEPTH", text, { retryable: false })
   }
-  return await traceAgent(core, ctx, (inside) =>
-    new AgentConversation(core, input, { ctx: inside, signal, path, isNested: true }, []).answer(),
-  )
+  return await traceAgent(core, ctx, async (inside) => {
+    const conversation = new AgentConversation(core, input, { ctx: inside, signal, path, isNested: true }, [])
+    const end = leaveAtLimit(inside, (error) => ({ notice: conversation.unfinished(error) }))
+    try {
+      const answer = await conversation.answer()
+      end()
+      return answer
+    } catch (error) {
+      // A limit of the agent alone is a result for its caller; any other one ends the task, which then leaves all its work.
+      const isOwn = isSuperstepError(error, "AGENT_LIMIT") && !signal.aborted
+      if (isOwn || !isLimit(error)) end()
+      throw isOwn ? withLastWords(error, conversation.unfinished(error)) : error
+    }
+  })
+}
+
+/** An agent that has reached a limit of its own tells the agent that asked it what it had found out by then. */
+function withLastWords(error: SuperstepError, { answer }: Unfinished): SuperstepError {
+  if (answer === undefined) return error
+  const text = `${error.message} What it said last: ${answer}`
+  return new SuperstepError(error.code, text, { limit: true, retryable: false })
 }
 
 interface Speaker extends ActiveAgent {
@@ -155,8 +193,9 @@ class AgentConversation {
   #takenOver: ReturnType<typeof tracedTakeOver>
   /** The most tokens of the conversation that the model takes, once it turned out that there were too many. */
   #tokens: number | undefined
-  /** What this task adds to the conversation. */
-  readonly added: Message[] = []
+  readonly #added: Message[] = []
+  /** A turn whose tool calls are under way, with the results that are there. */
+  #pending: { readonly reply: ModelReply; readonly outcomes: (ToolOutcome | undefined)[] } | undefined
   /** The agent that continues the conversation outside of this task. */
   leftTo: Agent | undefined
   /** The agent that speaks, or spoke last. */
@@ -179,6 +218,11 @@ class AgentConversation {
     this.#messages = [...before]
     for (const message of inputMessages(input)) this.#add(message)
     for (const message of this.#messages) for (const id of callsOf(message)) this.#ids.add(id)
+  }
+
+  /** What this task adds to the conversation. */
+  get added(): readonly Message[] {
+    return [...this.#added, ...pendingMessages(this.#pending)]
   }
 
   report(): AgentReport {
@@ -221,13 +265,14 @@ class AgentConversation {
   }
 
   /** For the node of a limit route: how far it has come. */
-  unfinished(error: unknown): Record<string, unknown> {
-    const said = this.#messages.findLast(({ role }) => role === "assistant")
+  unfinished(error: unknown): Unfinished {
+    const messages = [...this.#messages, ...pendingMessages(this.#pending)]
+    const said = messages.findLast(({ role }) => role === "assistant")
     const answer = said === undefined ? "" : textIn(said)
     const limit = limitReached(error)
     return {
       agent: this.lastAgent,
-      messages: [...this.#messages],
+      messages,
       ...(answer === "" ? {} : { answer }),
       ...(limit === undefined ? {} : { limit }),
     }
@@ -297,7 +342,10 @@ class AgentConversation {
         continue
       }
       if (calls.length > 0) {
-        const { outcomes, edited, next, limit } = await toolTurn(active, calls, this.#unknown)
+        const made: (ToolOutcome | undefined)[] = calls.map(() => undefined)
+        this.#pending = { reply, outcomes: made }
+        const { outcomes, edited, next, limit } = await toolTurn(active, calls, this.#unknown, made)
+        this.#pending = undefined
         this.#hasCalled.add(speaker.core.name)
         this.#secrets.endCalls()
         this.#steps.push(stepOf(speaker.core.name, reply, calls, outcomes))
@@ -448,7 +496,7 @@ class AgentConversation {
   #add(message: Message | undefined): void {
     if (message === undefined) return
     this.#messages.push(message)
-    if (message.role !== "system") this.added.push(message)
+    if (message.role !== "system") this.#added.push(message)
   }
 }
 
@@ -463,6 +511,18 @@ function directResult(
     if (outcome?.ok && tools.byName.get(tool)?.returnDirect === true) return { value: outcome.value, tool }
   }
   return undefined
+}
+
+/** A turn that is not over yet: calls without a result get one that says so. */
+function pendingMessages(
+  turn: { readonly reply: ModelReply; readonly outcomes: readonly (ToolOutcome | undefined)[] } | undefined,
+): Message[] {
+  if (turn === undefined) return []
+  const calls = toolCallsOf(turn.reply)
+  const said = replyMessage(turn.reply, visibleArgs(calls, NO_ARGS))
+  const isDone = (_: unknown, i: number) => turn.outcomes[i] !== undefined
+  const done = resultsMessage(calls.filter(isDone), turn.outcomes.filter(isDone) as ToolOutcome[])
+  return said === undefined ? [] : validHistory([said, done])
 }
 
 const FINAL =

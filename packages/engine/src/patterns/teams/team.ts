@@ -15,6 +15,7 @@ import {
   type TeamInput,
   type TeamMessage,
   transcript,
+  UNFINISHED,
 } from "./transcript.ts"
 
 export interface TeamOptions {
@@ -66,7 +67,13 @@ export function teamBuilder(
 ): WorkflowBuilder {
   const { name = kind, description, budget, timeout } = options
   const limits = { supersteps: SUPERSTEPS }
-  return workflow(name, { description, budget, timeout, limits, state: [INPUT, MESSAGES, ...state] })
+  return workflow(name, {
+    description,
+    budget,
+    timeout,
+    limits,
+    state: [INPUT, MESSAGES, UNFINISHED, ...state],
+  })
 }
 
 /** Records the input. */
