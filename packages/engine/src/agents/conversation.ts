@@ -126,7 +126,9 @@ export function replyMessage(reply: ModelReply, args: ReadonlyMap<string, unknow
   }
   if (content.length === 0) return undefined
   // What a provider expects back, it takes from the model that wrote it alone.
-  const isBound = reply.content.some((part) => "providerMetadata" in part || part.type === "provider-call")
+  const isBound = reply.content.some(
+    (part) => part.type !== "source" && ("providerMetadata" in part || part.type === "provider-call"),
+  )
   const mark = { providerOptions: { superstep: { model: reply.model } } }
   return { role: "assistant", content, ...(isBound && mark) }
 }
