@@ -38,6 +38,7 @@ import {
   userText,
   validHistory,
 } from "./conversation.ts"
+import { checkFiles } from "./file-check.ts"
 import { beside, checkAll, type GuardrailTrip, guardrailsOn, inputText, Tripped } from "./guardrails.ts"
 import type { TakeOver } from "./hand-off.ts"
 import { lastSpeaker, reachableAgent, withSpeaker } from "./last-speaker.ts"
@@ -329,6 +330,8 @@ class AgentConversation {
 
   async #turns(): Promise<unknown> {
     const reader = this.#reader
+    const checked = checkFiles(this.#core, this.#input)
+    if (checked !== undefined) await checked
     let speaker = await this.#enter(this.#first())
     await this.#checkInput(false)
     for (;;) {

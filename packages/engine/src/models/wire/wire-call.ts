@@ -9,7 +9,7 @@ import type {
   LanguageModelV3TextPart,
   LanguageModelV3ToolResultOutput,
 } from "@ai-sdk/provider"
-import { SuperstepError } from "../../core/index.ts"
+import { isSuperstepError, SuperstepError } from "../../core/index.ts"
 import { omitUndefined } from "../../core/internal.ts"
 import {
   adaptsCalls,
@@ -76,6 +76,18 @@ function wirePrompt(
     }
   })
   return via === "messages" ? userFirst(messages) : messages
+}
+
+/** Why the model cannot take the files of these messages, or undefined. */
+export function mediaProblem(model: Model, messages: readonly Message[]): SuperstepError | undefined {
+  if (adaptsCalls(model)) return undefined
+  try {
+    wirePrompt(model, messages)
+  } catch (error) {
+    if (isSuperstepError(error, "MODEL_MEDIA_UNSUPPORTED")) return error
+    throw error
+  }
+  return undefined
 }
 
 /** Anthropic takes instructions at the start alone, and a conversation that begins with the user. */
