@@ -154,14 +154,15 @@ export async function runNested(core: AgentCore, input: unknown, call: ToolCallC
       // A limit of the agent alone is a result for its caller; any other one ends the task, which then leaves all its work.
       const isOwn = isSuperstepError(error, "AGENT_LIMIT") && !signal.aborted
       if (isOwn || !isLimit(error)) end()
-      throw isOwn ? withLastWords(error, conversation.unfinished(error)) : error
+      throw isOwn ? withLastWords(error, conversation) : error
     }
   })
 }
 
 /** An agent that has reached a limit of its own tells the agent that asked it what it had found out by then. */
-function withLastWords(error: SuperstepError, { answer }: Unfinished): SuperstepError {
-  if (answer === undefined) return error
+function withLastWords(error: SuperstepError, conversation: AgentConversation): SuperstepError {
+  const { answer } = conversation.unfinished(error)
+  if (answer === undefined || conversation.isGuarded) return error
   const text = `${error.message} What it said last: ${answer}`
   return new SuperstepError(error.code, text, { limit: true, retryable: false })
 }
@@ -187,6 +188,8 @@ class AgentConversation {
   /** Agents that have called a tool: their `toolChoice` has been followed. */
   readonly #hasCalled = new Set<string>()
   #modelCalls = 0
+  /** The guardrails beside the first model call have let the input pass. */
+  #isCleared = false
   /** The agent whose turn it is. */
   #speaker: Speaker | undefined
   /** The context of the agent that was asked, and the span of the one that took over. */
@@ -265,6 +268,12 @@ class AgentConversation {
     return await this.#reader.readFinal(answer, `guardrail "${guardrail}"`, this.#core)
   }
 
+  /** Whether guardrails check what its agents answer. */
+  get isGuarded(): boolean {
+    const cores = [this.#core, ...(this.#speaker === undefined ? [] : [this.#speaker.core])]
+    return cores.some(({ options }) => guardrailsOn(options.guardrails, "output").length > 0)
+  }
+
   /** For the node of a limit route: how far it has come. */
   unfinished(error: unknown): Unfinished {
     const messages = [...this.#messages, ...pendingMessages(this.#pending)]
@@ -304,6 +313,8 @@ class AgentConversation {
     const { maxOutputTokens = FINAL_TOKENS } = core.options.settings ?? {}
     const tools = { ...speaker.tools, byName: new Map(), offered: undefined }
     try {
+      // The limit came before the first reply, maybe also before the verdict beside it.
+      if (this.#steps.length === 0 && !this.#isCleared) await this.#checkInput(true)
       const { reply } = await agentStep(
         { ...speaker, tools },
         {
@@ -356,8 +367,11 @@ class AgentConversation {
         this.#add(resultsMessage(calls, outcomes))
         if (limit !== undefined) throw limit
         if (next !== undefined && this.#others?.has(next.agent)) {
+          // The others read what it says as it hands over.
+          const said = textOf(reply)
+          if (said !== "") await this.#checked(speaker, said)
           this.leftTo = next.agent
-          return textOf(reply)
+          return said
         }
         const direct = directResult(active, calls, outcomes)
         if (direct !== undefined) {
@@ -386,6 +400,7 @@ class AgentConversation {
     if (due.length === 0) return
     const subject = { agent, text: inputText(inputMessages(this.#input)), value: this.#input }
     await checkAll(this.#scope, due, subject)
+    this.#isCleared ||= parallel
   }
 
   /** The first model call, with the checks beside it; later ones as they are. */

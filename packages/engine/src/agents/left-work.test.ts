@@ -127,9 +127,14 @@ test("an agent that asked another one reads what that one said before its own li
     if (name !== "boss") return { text: "I found three.", calls: [{ name: "poke" }] }
     return at === 0 ? { calls: [{ name: "clerk", args: { input: "go" } }] } : last
   })
-  const clerk = agent({ name: "clerk", model, stream: false, tools: [poke], limits: { modelCalls: 2 } })
-  const { outputs } = await agent({ name: "boss", model, stream: false, tools: [clerk.asTool()] }).run("go")
-  expect(outputs[0]).toMatch(/limit of 2 model calls.*What it said last: I found three\./)
+  const ask = async (guardrails: AgentOptions["guardrails"]) => {
+    const limits = { modelCalls: 2 }
+    const clerk = agent({ name: "clerk", model, stream: false, tools: [poke], limits, guardrails })
+    return (await agent({ name: "boss", model, stream: false, tools: [clerk.asTool()] }).run("go")).outputs[0]
+  }
+  expect(await ask([])).toMatch(/limit of 2 model calls.*What it said last: I found three\./)
+  // What guardrails have not let pass is not passed on.
+  expect(await ask([{ name: "g", on: "output", check: () => "no" }])).not.toContain("three")
 })
 
 test("a limit after a hand-off saves the conversation in the thread of the agent that was asked", async () => {
