@@ -159,11 +159,11 @@ export async function runNested(core: AgentCore, input: unknown, call: ToolCallC
   })
 }
 
-/** An agent that has reached a limit of its own tells the agent that asked it what it had found out by then. */
+/** An agent that has reached a limit of its own passes its last text to the agent that asked it. */
 function withLastWords(error: SuperstepError, conversation: AgentConversation): SuperstepError {
   const { answer } = conversation.unfinished(error)
   if (answer === undefined || conversation.isGuarded) return error
-  const text = `${error.message} What it said last: ${answer}`
+  const text = `${error.message} Its last text: ${answer}`
   return new SuperstepError(error.code, text, { limit: true, retryable: false })
 }
 
@@ -188,8 +188,8 @@ class AgentConversation {
   /** Agents that have called a tool: their `toolChoice` has been followed. */
   readonly #hasCalled = new Set<string>()
   #modelCalls = 0
-  /** The guardrails beside the first model call have let the input pass. */
-  #isCleared = false
+  /** Guardrails that have let the input pass: `false`, those before the first model call; `true`, those beside it. */
+  readonly #cleared = new Set<boolean>()
   /** The agent whose turn it is. */
   #speaker: Speaker | undefined
   /** The context of the agent that was asked, and the span of the one that took over. */
@@ -198,7 +198,7 @@ class AgentConversation {
   /** The most tokens of the conversation that the model takes, once it turned out that there were too many. */
   #tokens: number | undefined
   readonly #added: Message[] = []
-  /** A turn whose tool calls are under way, with the results that are there. */
+  /** A turn whose tool calls are under way, with the results so far. */
   #pending: { readonly reply: ModelReply; readonly outcomes: (ToolOutcome | undefined)[] } | undefined
   /** The agent that continues the conversation outside of this task. */
   leftTo: Agent | undefined
@@ -313,8 +313,9 @@ class AgentConversation {
     const { maxOutputTokens = FINAL_TOKENS } = core.options.settings ?? {}
     const tools = { ...speaker.tools, byName: new Map(), offered: undefined }
     try {
-      // The limit came before the first reply, maybe also before the verdict beside it.
-      if (this.#steps.length === 0 && !this.#isCleared) await this.#checkInput(true)
+      // The limit came before the first reply, maybe also before the verdicts on the input.
+      for (const parallel of this.#steps.length === 0 ? [false, true] : [])
+        if (!this.#cleared.has(parallel)) await this.#checkInput(parallel)
       const { reply } = await agentStep(
         { ...speaker, tools },
         {
@@ -400,7 +401,7 @@ class AgentConversation {
     if (due.length === 0) return
     const subject = { agent, text: inputText(inputMessages(this.#input)), value: this.#input }
     await checkAll(this.#scope, due, subject)
-    this.#isCleared ||= parallel
+    this.#cleared.add(parallel)
   }
 
   /** The first model call, with the checks beside it; later ones as they are. */

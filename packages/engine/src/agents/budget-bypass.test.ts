@@ -46,7 +46,7 @@ function asking(model: ReturnType<typeof pureModel>): Middleware {
 function eager() {
   return pureModel((_, turn, name) => {
     if (name === "judge") return '{"trips": false}'
-    if (name === "adviser") return "Go on."
+    if (name === "adviser") return "Yes."
     const asks = name !== "helper" && turn % 2 === 1
     return {
       text: "x".repeat(40),

@@ -379,6 +379,23 @@ test("an agent judges, in a conversation of its own that is recorded with the ta
   }
 })
 
+test.each([true, false])(
+  "a judge that cannot give a verdict lets nothing pass, not even a final answer; parallel: %s",
+  async (parallel) => {
+    const model = pureModel((_, _turn, name) => (name === "judge" ? "Hm." : "The answer."))
+    const judging = agent({ name: "judge", model, stream: false, limits: { modelCalls: 1 } })
+    const x = agent({
+      name: "x",
+      model,
+      stream: false,
+      onLimit: "answer",
+      guardrails: [judge({ name: "j", on: "input", agent: judging, parallel })],
+    })
+    const { status, outputs, error } = await x.run("go").result
+    expect([status, outputs, error?.code]).toEqual(["limit", [], "AGENT_LIMIT"])
+  },
+)
+
 test("a pattern is matched in linear time", async () => {
   const guardrail = patternGuardrail({
     name: "cards",

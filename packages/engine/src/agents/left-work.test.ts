@@ -132,7 +132,7 @@ test("an agent that asked another one reads what that one said before its own li
     const clerk = agent({ name: "clerk", model, stream: false, tools: [poke], limits, guardrails })
     return (await agent({ name: "boss", model, stream: false, tools: [clerk.asTool()] }).run("go")).outputs[0]
   }
-  expect(await ask([])).toMatch(/limit of 2 model calls.*What it said last: I found three\./)
+  expect(await ask([])).toMatch(/limit of 2 model calls.*Its last text: I found three\./)
   // What guardrails have not let pass is not passed on.
   expect(await ask([{ name: "g", on: "output", check: () => "no" }])).not.toContain("three")
 })

@@ -139,7 +139,7 @@ function storeOf(options: ProviderOptions): unknown {
 
 /**
  * OpenAI takes the calls of its own tools, except web searches, as references to stored items alone. Without its store they
- * are told as text, and the reasoning that led to them, which must not stand without them, is left out.
+ * are sent as text, and the reasoning that led to them, which must not stand without them, is left out.
  */
 function withoutStored(content: readonly Part[]): Part[] {
   const parts: Part[] = []
