@@ -122,6 +122,15 @@ describe("the node of the limit route gets the conversation", () => {
   })
 })
 
+test("a conversation that is too large to be stored is left out, and only that one", async () => {
+  const long = tool({ name: "poke", description: "Pokes.", run: () => "poked ".repeat(300) })
+  const clerk = agent({ name: "clerk", model: restless(), stream: false, tools: [long] })
+  const boss = agent({ name: "boss", model: restless(), stream: false, tools: [clerk.asTool()] })
+  const notice = await noticed(boss, { budget: { modelCalls: 5 }, limits: { valueBytes: 4_000 } })
+  expect(notice.agent).toBe("boss")
+  expect(notice.others).toBeUndefined()
+})
+
 test("an agent that asked another one reads what that one said before its own limit", async () => {
   const model = pureModel((last, at, name) => {
     if (name !== "boss") return { text: "I found three.", calls: [{ name: "poke" }] }

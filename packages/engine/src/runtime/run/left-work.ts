@@ -8,17 +8,26 @@ interface Leaver {
   left(error: unknown): Left | undefined
 }
 
-/** Of one task: its own work first, then that of the workflows that it called. */
+/** Of one task: its own work first, then that of the workflows that it called. What cannot be stored is refused, alone. */
 export function leftByTask(
   own: readonly LeftWork[],
   below: readonly LeftNotice[],
   owned: (value: unknown) => Json,
+  refuse: (problem: unknown) => void,
 ): Left | undefined {
-  if (own.length === 0 && below.length === 0) return undefined
-  const notices = own.map(({ notice = {} }) => owned(notice) as LeftNotice)
+  const kept = own.flatMap(({ notice = {}, writes = [] }) => {
+    try {
+      const written = writes.map(([key, value]) => [key, owned(value)] as const)
+      return [{ notice: owned(notice) as LeftNotice, writes: written }]
+    } catch (problem) {
+      refuse(problem)
+      return []
+    }
+  })
+  if (kept.length === 0 && below.length === 0) return undefined
   return {
-    writes: own.flatMap(({ writes = [] }) => writes.map(([key, value]) => [key, owned(value)] as const)),
-    notice: joinNotices([...notices, ...below]),
+    writes: kept.flatMap(({ writes }) => writes),
+    notice: joinNotices([...kept.map(({ notice }) => notice), ...below]),
   }
 }
 

@@ -343,12 +343,12 @@ export class TaskRun implements Context {
     const own = [...(this.#leaves ?? [])].map((leave) => leave(error))
     const below = [...(this.#task.left ?? []), ...(this.#operations?.leftByCalls(error) ?? [])]
     const what = () => `What "${this.node}" leaves at a limit`
-    try {
-      return leftByTask(own, below, (value) => ownValue(value, this.#frame.host, what))
-    } catch (problem) {
-      this.#frame.report(this.#task, fromErrorData(toErrorData(problem)))
-      return undefined
-    }
+    return leftByTask(
+      own,
+      below,
+      (value) => ownValue(value, this.#frame.host, what),
+      (problem) => this.#frame.report(this.#task, fromErrorData(toErrorData(problem))),
+    )
   }
 
   /** The machine drops the result, or the run has `left` this process: the handler is aborted, and not awaited. */
