@@ -49,11 +49,7 @@ export function wireCall(model: Model, options: LanguageModelV3CallOptions): Lan
 type Assistant = Extract<Message, { role: "assistant" }>
 type Part = Assistant["content"][number]
 
-function wirePrompt(
-  model: Model,
-  prompt: readonly Message[],
-  providerOptions?: ProviderOptions,
-): Message[] {
+function wirePrompt(model: Model, prompt: readonly Message[], providerOptions?: ProviderOptions): Message[] {
   const name = modelName(model)
   const via = interfaceOf(model)
   const isStored = via !== "responses" || storeOf(providerOptions) !== false
