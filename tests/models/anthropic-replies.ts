@@ -50,3 +50,18 @@ export function claudeStream(stop_reason: string, ...blocks: readonly Block[]): 
     response.end()
   }
 }
+
+/** The same blocks as a stream: text and inputs in pieces, results whole. */
+export function claudeBlocks(blocks: readonly Block[], stop_reason: string): ServedReply {
+  const events = blocks.flatMap((block, index): Block[] => {
+    const stop = { type: "content_block_stop", index }
+    const start = (content_block: Block): Block => ({ type: "content_block_start", index, content_block })
+    const delta = (one: Block): Block => ({ type: "content_block_delta", index, delta: one })
+    if (block.type === "text")
+      return [start({ ...block, text: "" }), delta({ type: "text_delta", text: block.text }), stop]
+    if (block.input === undefined) return [start(block), stop]
+    const partial_json = JSON.stringify(block.input)
+    return [start({ ...block, input: {} }), delta({ type: "input_json_delta", partial_json }), stop]
+  })
+  return claudeStream(stop_reason, ...events)
+}

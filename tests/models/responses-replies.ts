@@ -3,10 +3,21 @@ import type { ServedReply } from "./model-server.ts"
 
 type Item = Readonly<Record<string, unknown>> & { readonly type: string }
 
-export const reasoningItem = (id: string, summary = ""): Item => ({
+export const reasoningItem = (id: string, summary = "", encrypted?: string): Item => ({
   type: "reasoning",
   id,
   summary: summary === "" ? [] : [{ type: "summary_text", text: summary }],
+  ...(encrypted !== undefined && { encrypted_content: encrypted }),
+})
+
+/** Code that ran at the provider. */
+export const codeItem = (id: string, code: string, outputs: readonly unknown[]): Item => ({
+  type: "code_interpreter_call",
+  id,
+  status: "completed",
+  container_id: "cntr_1",
+  code,
+  outputs,
 })
 
 export const messageItem = (id: string, text: string, annotations: readonly unknown[] = []): Item => ({
@@ -60,6 +71,15 @@ export function responds(items: readonly Item[], more: Readonly<Record<string, u
 function itemEvents(item: Item, output_index: number): object[] {
   const added = { type: "response.output_item.added", output_index, item: { ...item, status: "in_progress" } }
   const done = { type: "response.output_item.done", output_index, item }
+  if (item.type === "code_interpreter_call") {
+    const { id: item_id, code } = item
+    const about = { item_id, output_index }
+    const written = [
+      { type: "response.code_interpreter_call_code.delta", ...about, delta: code },
+      { type: "response.code_interpreter_call_code.done", ...about, code },
+    ]
+    return [{ ...added, item: { ...item, status: "in_progress", code: "", outputs: null } }, ...written, done]
+  }
   const [content] = (item.content ?? []) as readonly { text: string; annotations: readonly unknown[] }[]
   if (item.type !== "message" || content === undefined) return [added, done]
   const { text, annotations } = content

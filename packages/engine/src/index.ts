@@ -17,6 +17,7 @@ export {
   type SubWorkflowOptions,
   settle,
   type TypedHandler,
+  type UnfinishedAgent,
   type Workflow,
   type WorkflowBuilder,
   type WorkflowOptions,

@@ -42,6 +42,7 @@ export class AnthropicRules {
       () => "messages: `tool_use` ids must be unique",
     )
     checkResults(turns)
+    checkServerResults(turns)
     checkThinking(body, turns)
     checkTools(body, turns)
     const { format } = (body.output_config ?? {}) as Data
@@ -93,6 +94,8 @@ const ASSISTANT_BLOCKS = [
   "server_tool_use",
   "web_search_tool_result",
   "code_execution_tool_result",
+  "bash_code_execution_tool_result",
+  "text_editor_code_execution_tool_result",
   ...THINKING,
 ]
 
@@ -168,6 +171,29 @@ function checkResults(turns: readonly Turn[]): void {
     if (orphan !== undefined)
       refuse(
         `messages.${at}.content: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${orphan}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`,
+      )
+  }
+}
+
+/** A call that the provider made has its result in the same turn, after it; and every such result its call. */
+function checkServerResults(turns: readonly Turn[]): void {
+  for (const [at, { role, content }] of turns.entries()) {
+    if (role !== "assistant") continue
+    const open = new Map<string, string>()
+    for (const { type, id, name, tool_use_id } of content) {
+      if (type === "server_tool_use") open.set(String(id), String(name))
+      if (type === "tool_result" || !String(type).endsWith("_tool_result")) continue
+      const tool = open.get(String(tool_use_id))
+      if (type !== `${tool}_tool_result`)
+        refuse(
+          `messages.${at}.content: unexpected \`tool_use_id\` found in \`${String(type)}\` blocks: ${String(tool_use_id)}.`,
+        )
+      open.delete(String(tool_use_id))
+    }
+    const [missing] = open
+    if (missing !== undefined)
+      refuse(
+        `messages.${at}: \`${missing[1]}\` tool use with id \`${missing[0]}\` was found without a corresponding \`${missing[1]}_tool_result\` block`,
       )
   }
 }

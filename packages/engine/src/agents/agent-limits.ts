@@ -133,8 +133,8 @@ const reached = new WeakMap<Error, string>()
 
 /** Which limit it was: `limits.iterations`, `budget.tokens`, `timeout`. */
 export function limitReached(error: unknown): string | undefined {
-  if (error === undefined) return "timeout"
   if (!isSuperstepError(error)) return undefined
+  if (error.code === "RUN_TIMEOUT") return "timeout"
   const part = error.code === "BUDGET_EXCEEDED" ? /exceeded: (\w+)/.exec(error.message)?.[1] : undefined
   return part === undefined ? reached.get(error) : `budget.${part}`
 }

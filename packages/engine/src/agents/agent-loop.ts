@@ -6,13 +6,15 @@
  * L3 the conversation follows from the input and the records: nothing of it is recorded twice.
  * L4 a provider gets a valid history, also after a history policy or a hand-off.
  */
-import { type Json, type NodeId, SuperstepError } from "../core/index.ts"
-import type { Message } from "../models/index.ts"
+import { isSuperstepError, type Json, type NodeId, SuperstepError } from "../core/index.ts"
+import type { Message, ModelReply } from "../models/index.ts"
 import type { Deadline } from "../models/internal.ts"
 import {
   type AgentReport,
   type AgentStep,
+  type Channel,
   type Context,
+  type LeftWork,
   leaveAtLimit,
   reportAgent,
 } from "../runtime/index.ts"
@@ -36,6 +38,7 @@ import {
   userText,
   validHistory,
 } from "./conversation.ts"
+import { checkFiles } from "./file-check.ts"
 import { beside, checkAll, type GuardrailTrip, guardrailsOn, inputText, Tripped } from "./guardrails.ts"
 import type { TakeOver } from "./hand-off.ts"
 import { lastSpeaker, reachableAgent, withSpeaker } from "./last-speaker.ts"
@@ -59,11 +62,10 @@ export function runAgent(core: AgentCore, input: unknown, ctx: Context): Promise
     const { messages: channel } = core.options
     const before = channel === undefined ? [] : validHistory(inside.state.get(channel))
     const conversation = new AgentConversation(core, input, taskScope(inside), before)
-    leaveAtLimit(inside, (error) => ({
-      writes: channel === undefined ? [] : [[channel.key, spoken(core, conversation, before)]],
-      notice: conversation.unfinished(error),
-    }))
-    const answer = await reported(conversation, inside, (trip, to) => inside.send(trip, { to }))
+    const writes = (): LeftWork["writes"] =>
+      channel === undefined ? [] : [[channel.key, spoken(core, conversation, before)]]
+    const send = (trip: GuardrailTrip, to: NodeId) => inside.send(trip, { to })
+    const answer = await reported(conversation, inside, writes, send)
     if (channel !== undefined) inside.state.write(channel, spoken(core, conversation, before))
     return answer
   })
@@ -73,8 +75,13 @@ export function runAgent(core: AgentCore, input: unknown, ctx: Context): Promise
 async function reported(
   conversation: AgentConversation,
   ctx: Context,
+  writes: (unfinished: Unfinished) => LeftWork["writes"],
   send?: (trip: GuardrailTrip, to: NodeId) => void,
 ): Promise<unknown> {
+  leaveAtLimit(ctx, (error) => {
+    const notice = conversation.unfinished(error)
+    return { notice, writes: writes(notice) }
+  })
   try {
     return await conversation.answer(send)
   } finally {
@@ -93,6 +100,15 @@ function spoken(
   return isAsBefore ? added : withSpeaker(added, lastAgent)
 }
 
+/** How far an agent had come when a limit ended its work. */
+export interface Unfinished {
+  readonly agent: string
+  readonly messages: readonly Message[]
+  /** Its last text. */
+  readonly answer?: string
+  readonly limit?: string
+}
+
 /** The result of an agent's part in a conversation that its caller keeps. */
 export interface Part {
   /** Its answer, or its text when it handed over. */
@@ -101,16 +117,21 @@ export interface Part {
   readonly to: Agent | undefined
 }
 
-/** As one of several in a conversation that the caller keeps: until it answers, or hands over to one of `others`. */
+/**
+ * As one of several in a conversation that the caller keeps: until it answers, or hands over to one of `others`. At a limit,
+ * `unfinished` gets what it did so far.
+ */
 export function runPart(
   core: AgentCore,
   input: unknown,
   ctx: Context,
   others: ReadonlySet<Agent>,
+  unfinished: Channel<unknown, readonly Unfinished[]>,
 ): Promise<Part> {
   return traceAgent(core, ctx, async (inside) => {
     const conversation = new AgentConversation(core, input, taskScope(inside), [], others)
-    return { answer: await reported(conversation, inside), to: conversation.leftTo }
+    const answer = await reported(conversation, inside, ({ limit: _, ...part }) => [[unfinished.key, [part]]])
+    return { answer, to: conversation.leftTo }
   })
 }
 
@@ -122,9 +143,28 @@ export async function runNested(core: AgentCore, input: unknown, call: ToolCallC
     const text = `Agents that give tasks to agents: "${core.name}" would be the ${MAX_DEPTH}th one inside another. Do the task here.`
     throw new SuperstepError("AGENT_DEPTH", text, { retryable: false })
   }
-  return await traceAgent(core, ctx, (inside) =>
-    new AgentConversation(core, input, { ctx: inside, signal, path, isNested: true }, []).answer(),
-  )
+  return await traceAgent(core, ctx, async (inside) => {
+    const conversation = new AgentConversation(core, input, { ctx: inside, signal, path, isNested: true }, [])
+    const end = leaveAtLimit(inside, (error) => ({ notice: conversation.unfinished(error) }))
+    try {
+      const answer = await conversation.answer()
+      end()
+      return answer
+    } catch (error) {
+      // A limit of the agent alone is a result for its caller; any other one ends the task, which then leaves all its work.
+      const isOwn = isSuperstepError(error, "AGENT_LIMIT") && !signal.aborted
+      if (isOwn || !isLimit(error)) end()
+      throw isOwn ? withLastWords(error, conversation) : error
+    }
+  })
+}
+
+/** An agent that has reached a limit of its own passes its last text to the agent that asked it. */
+function withLastWords(error: SuperstepError, conversation: AgentConversation): SuperstepError {
+  const { answer } = conversation.unfinished(error)
+  if (answer === undefined || conversation.isGuarded) return error
+  const text = `${error.message} Its last text: ${answer}`
+  return new SuperstepError(error.code, text, { limit: true, retryable: false })
 }
 
 interface Speaker extends ActiveAgent {
@@ -148,6 +188,8 @@ class AgentConversation {
   /** Agents that have called a tool: their `toolChoice` has been followed. */
   readonly #hasCalled = new Set<string>()
   #modelCalls = 0
+  /** Guardrails that have let the input pass: `false`, those before the first model call; `true`, those beside it. */
+  readonly #cleared = new Set<boolean>()
   /** The agent whose turn it is. */
   #speaker: Speaker | undefined
   /** The context of the agent that was asked, and the span of the one that took over. */
@@ -155,8 +197,9 @@ class AgentConversation {
   #takenOver: ReturnType<typeof tracedTakeOver>
   /** The most tokens of the conversation that the model takes, once it turned out that there were too many. */
   #tokens: number | undefined
-  /** What this task adds to the conversation. */
-  readonly added: Message[] = []
+  readonly #added: Message[] = []
+  /** A turn whose tool calls are under way, with the results so far. */
+  #pending: { readonly reply: ModelReply; readonly outcomes: (ToolOutcome | undefined)[] } | undefined
   /** The agent that continues the conversation outside of this task. */
   leftTo: Agent | undefined
   /** The agent that speaks, or spoke last. */
@@ -179,6 +222,11 @@ class AgentConversation {
     this.#messages = [...before]
     for (const message of inputMessages(input)) this.#add(message)
     for (const message of this.#messages) for (const id of callsOf(message)) this.#ids.add(id)
+  }
+
+  /** What this task adds to the conversation. */
+  get added(): readonly Message[] {
+    return [...this.#added, ...pendingMessages(this.#pending)]
   }
 
   report(): AgentReport {
@@ -220,14 +268,21 @@ class AgentConversation {
     return await this.#reader.readFinal(answer, `guardrail "${guardrail}"`, this.#core)
   }
 
+  /** Whether guardrails check what its agents answer. */
+  get isGuarded(): boolean {
+    const cores = [this.#core, ...(this.#speaker === undefined ? [] : [this.#speaker.core])]
+    return cores.some(({ options }) => guardrailsOn(options.guardrails, "output").length > 0)
+  }
+
   /** For the node of a limit route: how far it has come. */
-  unfinished(error: unknown): Record<string, unknown> {
-    const said = this.#messages.findLast(({ role }) => role === "assistant")
+  unfinished(error: unknown): Unfinished {
+    const messages = [...this.#messages, ...pendingMessages(this.#pending)]
+    const said = messages.findLast(({ role }) => role === "assistant")
     const answer = said === undefined ? "" : textIn(said)
     const limit = limitReached(error)
     return {
       agent: this.lastAgent,
-      messages: [...this.#messages],
+      messages,
       ...(answer === "" ? {} : { answer }),
       ...(limit === undefined ? {} : { limit }),
     }
@@ -258,6 +313,9 @@ class AgentConversation {
     const { maxOutputTokens = FINAL_TOKENS } = core.options.settings ?? {}
     const tools = { ...speaker.tools, byName: new Map(), offered: undefined }
     try {
+      // The limit came before the first reply, maybe also before the verdicts on the input.
+      for (const parallel of this.#steps.length === 0 ? [false, true] : [])
+        if (!this.#cleared.has(parallel)) await this.#checkInput(parallel)
       const { reply } = await agentStep(
         { ...speaker, tools },
         {
@@ -284,6 +342,8 @@ class AgentConversation {
 
   async #turns(): Promise<unknown> {
     const reader = this.#reader
+    const checked = checkFiles(this.#core, this.#input)
+    if (checked !== undefined) await checked
     let speaker = await this.#enter(this.#first())
     await this.#checkInput(false)
     for (;;) {
@@ -297,7 +357,10 @@ class AgentConversation {
         continue
       }
       if (calls.length > 0) {
-        const { outcomes, edited, next, limit } = await toolTurn(active, calls, this.#unknown)
+        const made: (ToolOutcome | undefined)[] = calls.map(() => undefined)
+        this.#pending = { reply, outcomes: made }
+        const { outcomes, edited, next, limit } = await toolTurn(active, calls, this.#unknown, made)
+        this.#pending = undefined
         this.#hasCalled.add(speaker.core.name)
         this.#secrets.endCalls()
         this.#steps.push(stepOf(speaker.core.name, reply, calls, outcomes))
@@ -305,8 +368,11 @@ class AgentConversation {
         this.#add(resultsMessage(calls, outcomes))
         if (limit !== undefined) throw limit
         if (next !== undefined && this.#others?.has(next.agent)) {
+          // The others read what it says as it hands over.
+          const said = textOf(reply)
+          if (said !== "") await this.#checked(speaker, said)
           this.leftTo = next.agent
-          return textOf(reply)
+          return said
         }
         const direct = directResult(active, calls, outcomes)
         if (direct !== undefined) {
@@ -335,6 +401,7 @@ class AgentConversation {
     if (due.length === 0) return
     const subject = { agent, text: inputText(inputMessages(this.#input)), value: this.#input }
     await checkAll(this.#scope, due, subject)
+    this.#cleared.add(parallel)
   }
 
   /** The first model call, with the checks beside it; later ones as they are. */
@@ -448,7 +515,7 @@ class AgentConversation {
   #add(message: Message | undefined): void {
     if (message === undefined) return
     this.#messages.push(message)
-    if (message.role !== "system") this.added.push(message)
+    if (message.role !== "system") this.#added.push(message)
   }
 }
 
@@ -463,6 +530,18 @@ function directResult(
     if (outcome?.ok && tools.byName.get(tool)?.returnDirect === true) return { value: outcome.value, tool }
   }
   return undefined
+}
+
+/** A turn that is not over yet: calls without a result get one that says so. */
+function pendingMessages(
+  turn: { readonly reply: ModelReply; readonly outcomes: readonly (ToolOutcome | undefined)[] } | undefined,
+): Message[] {
+  if (turn === undefined) return []
+  const calls = toolCallsOf(turn.reply)
+  const said = replyMessage(turn.reply, visibleArgs(calls, NO_ARGS))
+  const isDone = (_: unknown, i: number) => turn.outcomes[i] !== undefined
+  const done = resultsMessage(calls.filter(isDone), turn.outcomes.filter(isDone) as ToolOutcome[])
+  return said === undefined ? [] : validHistory([said, done])
 }
 
 const FINAL =

@@ -8,6 +8,7 @@ import { agentTool } from "./agent-as-tool.ts"
 import { type Agent, type AgentOptions, CORE, coreOf, type SomeAgentOptions } from "./agent-core.ts"
 import { runAgent } from "./agent-loop.ts"
 import { plainInput } from "./conversation.ts"
+import { checkFiles } from "./file-check.ts"
 import { isToolset, makeCore } from "./make-core.ts"
 import { alreadyRead } from "./structured-output.ts"
 
@@ -24,7 +25,9 @@ export function agent(options: SomeAgentOptions & { readonly output?: Schema | u
   const run = (message: unknown, ctx: Context) => runAgent(core, message, ctx)
   const definition: Node["definition"] = Object.freeze({
     kind: "agent",
-    handlers: [{ schema: input as Schema | undefined, run }],
+    handlers: [
+      { schema: input as Schema | undefined, check: (message: unknown) => checkFiles(core, message), run },
+    ],
     output: alreadyRead(output),
     warnings: core.warnings,
     ...omitUndefined({ description, retry, timeout, concurrency, maxVisits, budget, onError }),
@@ -99,7 +102,12 @@ export function agentNode<In, Out, Sent = Out>(
   }
   const definition = Object.freeze({
     kind: "agent",
-    handlers: [{ run: run as never }],
+    handlers: [
+      {
+        check: (message: unknown) => (input === undefined ? checkFiles(core, message) : undefined),
+        run: run as never,
+      },
+    ],
     warnings: core.warnings,
     ...policies,
   })

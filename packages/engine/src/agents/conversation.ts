@@ -67,7 +67,25 @@ function inputInvalid(text: string): SuperstepError {
 export function plainInput<In>(input: In): In {
   const { messages } = Object(input) as { messages?: unknown }
   if (!Array.isArray(messages) || !messages.some((message) => hasBytes(Object(message).content))) return input
-  return { ...input, messages: messages.map(inputMessage) }
+  return { ...input, messages: messages.map(plainMessage) }
+}
+
+/** A message that cannot be used is left to the check of the input, as plain data. */
+function plainMessage(raw: unknown, at: number): unknown {
+  try {
+    return inputMessage(raw, at)
+  } catch {
+    return plainData(raw)
+  }
+}
+
+function plainData(value: unknown, depth = 0): unknown {
+  if (value instanceof URL) return value.href
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("base64")
+  if (value instanceof ArrayBuffer) return Buffer.from(value).toString("base64")
+  if (typeof value !== "object" || value === null || depth > 4) return value
+  if (Array.isArray(value)) return value.map((one) => plainData(one, depth + 1))
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, plainData(one, depth + 1)]))
 }
 
 /** In a part, or in what a part holds. */
@@ -126,7 +144,9 @@ export function replyMessage(reply: ModelReply, args: ReadonlyMap<string, unknow
   }
   if (content.length === 0) return undefined
   // What a provider expects back, it takes from the model that wrote it alone.
-  const isBound = reply.content.some((part) => "providerMetadata" in part || part.type === "provider-call")
+  const isBound = reply.content.some(
+    (part) => part.type !== "source" && ("providerMetadata" in part || part.type === "provider-call"),
+  )
   const mark = { providerOptions: { superstep: { model: reply.model } } }
   return { role: "assistant", content, ...(isBound && mark) }
 }

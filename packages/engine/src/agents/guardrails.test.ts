@@ -4,9 +4,10 @@ import { z } from "zod"
 import { memoryStore, node, workflow } from "../index.ts"
 import type { Model } from "../models/index.ts"
 import { scriptedModel } from "../models/script/scripted-model.ts"
-import { crashTest, settled } from "../testing/index.ts"
+import { crashTest, manualClock, settled } from "../testing/index.ts"
 import { tool } from "../tools/index.ts"
 import {
+  type AgentLimits,
   agent,
   conversation,
   type Guardrail,
@@ -237,6 +238,48 @@ describe("a parallel guardrail", () => {
     expect((await x.run("go").result).error?.message).toMatch(/the service is down/)
   })
 
+  test.each<[string, AgentLimits]>([
+    ["a limit that is reached before the first call", { iterations: 1 }],
+    ["a limit of calls", { modelCalls: 1 }],
+  ])("comes before the final answer at %s", async (_, limits) => {
+    const model = pureModel(() => "The answer.")
+    const checked: string[] = []
+    const check = async () => {
+      checked.push("input")
+      return "it is forbidden"
+    }
+    const options = { name: "x", model, stream: false, limits, onLimit: "answer" as const }
+    const x = agent({
+      ...options,
+      guardrails: [{ name: "slow", on: "input", parallel: true, check, onTrip: { answer: "no" } }],
+    })
+    expect((await x.run("go")).outputs).toEqual(["no"])
+    expect(checked).toEqual(["input"])
+    const passing = [{ name: "slow", on: "input" as const, parallel: true, check: () => undefined }]
+    expect((await agent({ ...options, guardrails: passing }).run("go")).outputs).toEqual(["The answer."])
+  })
+
+  test("that has no verdict when the agent's time is up is asked again before the final answer", async () => {
+    const clock = manualClock()
+    const { model } = held()
+    let asked = 0
+    const check = () => (++asked === 1 ? new Promise<undefined>(() => {}) : "it is forbidden")
+    const x = agent({
+      name: "x",
+      model,
+      stream: false,
+      limits: { seconds: 100 },
+      onLimit: "answer",
+      guardrails: [{ name: "slow", on: "input", parallel: true, check, onTrip: { answer: "no" } }],
+    })
+    const run = x.run("go", { clock })
+    for (let i = 0; i < 5; i++) await settled()
+    await clock.advance(90_000)
+    for (let i = 0; i < 5; i++) await settled()
+    expect((await run).outputs).toEqual(["no"])
+    expect(asked).toBe(2)
+  })
+
   test("ends with the run when that is cancelled", async () => {
     const { model, started } = held()
     const check = () => new Promise<undefined>(() => {})
@@ -335,6 +378,23 @@ test("an agent judges, in a conversation of its own that is recorded with the ta
     expect([outputs, usage.modelCalls]).toEqual([["answer to user: How do I bake?"], 2])
   }
 })
+
+test.each([true, false])(
+  "a judge that cannot give a verdict lets nothing pass, not even a final answer; parallel: %s",
+  async (parallel) => {
+    const model = pureModel((_, _turn, name) => (name === "judge" ? "Hm." : "The answer."))
+    const judging = agent({ name: "judge", model, stream: false, limits: { modelCalls: 1 } })
+    const x = agent({
+      name: "x",
+      model,
+      stream: false,
+      onLimit: "answer",
+      guardrails: [judge({ name: "j", on: "input", agent: judging, parallel })],
+    })
+    const { status, outputs, error } = await x.run("go").result
+    expect([status, outputs, error?.code]).toEqual(["limit", [], "AGENT_LIMIT"])
+  },
+)
 
 test("a pattern is matched in linear time", async () => {
   const guardrail = patternGuardrail({

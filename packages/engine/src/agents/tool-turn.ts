@@ -33,10 +33,12 @@ interface TurnResult {
   readonly limit?: SuperstepError | undefined
 }
 
+/** `made` gets the results as they come. */
 export async function toolTurn(
   active: ActiveAgent,
   calls: readonly ToolCall[],
   unknown: UnknownOutcomes,
+  made: (ToolOutcome | undefined)[] = [],
 ): Promise<TurnResult> {
   const edited = new Map<string, unknown>()
   const others = calls.length > 1 ? new AbortController() : undefined
@@ -82,11 +84,17 @@ export async function toolTurn(
     return allowed.ok ? tool.target(allowed.args) : allowed
   }
 
-  const made = await Promise.all(calls.map(outcomeOf))
+  const ends = await Promise.all(
+    calls.map(async (call, i) => {
+      const end = await outcomeOf(call)
+      if (isOutcome(end)) made[i] = end
+      return end
+    }),
+  )
   // Of several hand-offs, the first of the turn wins.
-  const next = made.find((one): one is TakeOver => !isOutcome(one))
+  const next = ends.find((one): one is TakeOver => !isOutcome(one))
   let isTaken = false
-  const outcomes = made.map((one): ToolOutcome => {
+  const outcomes = ends.map((one): ToolOutcome => {
     if (isOutcome(one)) return one
     if (isTaken)
       return failure("HANDOFF_TAKEN", `The conversation was handed over to "${next?.agent.name}" already.`)

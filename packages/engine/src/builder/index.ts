@@ -13,6 +13,7 @@ export {
   quorum,
   settle,
   type TypedHandler,
+  type UnfinishedAgent,
 } from "./wiring.ts"
 export type { Workflow } from "./workflow.ts"
 export { type WorkflowBuilder, workflow } from "./workflow-builder.ts"

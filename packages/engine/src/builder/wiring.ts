@@ -116,6 +116,15 @@ export interface LimitNotice {
   readonly agent?: string | undefined
   readonly messages?: readonly Json[] | undefined
   readonly answer?: string | undefined
+  /** Other agents that were at work: in other branches, in sub-workflows, or for that agent. */
+  readonly others?: readonly UnfinishedAgent[] | undefined
+}
+
+/** How far an agent had come when a limit ended its work. */
+export interface UnfinishedAgent {
+  readonly agent: string
+  readonly messages: readonly Json[]
+  readonly answer?: string | undefined
 }
 
 declare const join: unique symbol

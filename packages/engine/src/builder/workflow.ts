@@ -63,8 +63,9 @@ function workflowNode<In, Out>(
   const definition: NodeDefinition = {
     kind: "workflow",
     // The start node's handlers say what the workflow takes: a message they refuse is not delivered.
-    handlers: (start?.handlers ?? []).map(({ schema }) => ({
+    handlers: (start?.handlers ?? []).map(({ schema, check }) => ({
       schema: unchanged(schema),
+      check,
       run: run as Handler,
     })),
     nested: workflow as unknown as Callable,

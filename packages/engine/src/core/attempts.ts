@@ -108,6 +108,7 @@ function retry(m: MachineState, task: Task, delay: number): void {
   vacateRun(m, task)
   task.attempt++
   task.failures = undefined
+  task.left = undefined
   task.status = "backoff"
   if (delay === 0) admitToRun(m, task)
   else setTimer(m, retryTimer(task.id), m.now + delay)

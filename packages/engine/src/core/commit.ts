@@ -15,6 +15,7 @@ import type { ErrorData } from "./errors.ts"
 import { DEFAULT_SUPERSTEPS } from "./graph.ts"
 import { fireEarly, openSettlement } from "./joins.ts"
 import type { Json } from "./json.ts"
+import type { LeftNotice } from "./messages.ts"
 import { isBuiltInReducer, reduce } from "./reducers.ts"
 import { lend, type MachineState, type Task, toWrite } from "./state.ts"
 import { isBlockedExternally, startWaiting } from "./waiting.ts"
@@ -106,11 +107,25 @@ export function startNext(m: MachineState): void {
   for (const map of nextMaps) admitItems(m, map)
 }
 
-/** Ends the run, or takes its limit route. */
-export function enterLimitRoute(m: MachineState, breach: ErrorData, notice?: Left["notice"]): void {
+/** Ends the run, or takes its limit route. `own`: of the task that reached the limit. */
+export function enterLimitRoute(m: MachineState, breach: ErrorData, own?: LeftNotice): void {
   m.breach = undefined
-  reachLimit(m, breach, notice)
+  const atWork = m.entry?.atWork ?? m.leave?.(breach) ?? []
+  const notices = own === undefined ? [] : [own]
+  for (const [id, left] of atWork) {
+    writeLeft(m, m.tasks.get(id) as Task, left)
+    if (left.notice !== undefined) notices.push(left.notice)
+  }
+  reachLimit(m, breach, joinNotices(notices))
   startNext(m)
+}
+
+/** One notice of several: the first one, with all others in `others`. */
+export function joinNotices(notices: readonly LeftNotice[]): LeftNotice | undefined {
+  const [first, ...rest] = notices
+  if (first === undefined || rest.length === 0) return first
+  const others = rest.flatMap(({ others: further = [], limit: _, ...one }) => [one, ...(further as Json[])])
+  return { ...first, others: [...((first.others as Json[] | undefined) ?? []), ...others] }
 }
 
 function tooManySupersteps(m: MachineState, superstep: number): ErrorData | undefined {

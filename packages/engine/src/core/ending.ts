@@ -4,12 +4,11 @@ import { loseReservations } from "./budget.ts"
 import { pushSized } from "./collections.ts"
 import { emitOutput, reportUnrouted } from "./delivery.ts"
 import { emit, reportUndelivered, watched } from "./emit.ts"
-import type { Left } from "./entries.ts"
 import type { ErrorData } from "./errors.ts"
 import { DEFAULT_SUPERSTEPS } from "./graph.ts"
 import { missingSources, openRounds } from "./joins.ts"
 import type { Json } from "./json.ts"
-import type { FinalStatus } from "./messages.ts"
+import type { FinalStatus, LeftNotice } from "./messages.ts"
 import type { MachineState, NodeState, Task } from "./state.ts"
 import { addFirstTask } from "./tasks.ts"
 import { stopWaiting } from "./waiting.ts"
@@ -27,13 +26,16 @@ export function finishRun(m: MachineState, status: FinalStatus, error?: ErrorDat
  * A limit, the budget or the time is used up: the run is over; or, where the graph has a limit route and the run
  * has not taken it before, that route's task is what runs next.
  */
-export function reachLimit(m: MachineState, error: ErrorData, notice?: Left["notice"]): void {
+export function reachLimit(m: MachineState, error: ErrorData, notice?: LeftNotice): void {
   const { onLimit } = m.graph
   const target = m.graceUntil === undefined && onLimit !== undefined ? m.graph.nodes[onLimit] : undefined
   if (watched(m)) {
     emit(m, { type: "limit.reached", error, ...(target === undefined ? {} : { goesTo: target.id }) })
   }
-  if (target === undefined) return finishRun(m, "limit", error)
+  if (target === undefined) {
+    m.left = notice
+    return finishRun(m, "limit", error)
+  }
   stopWaiting(m)
   dropWork(m, "the run reached a limit")
   m.graceUntil = m.superstep + DEFAULT_SUPERSTEPS

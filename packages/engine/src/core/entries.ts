@@ -7,7 +7,7 @@ import type { ErrorData } from "./errors.ts"
 import type { Limits } from "./graph.ts"
 import type { RequestId, RunId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
-import type { RequestSpec, Send, Undelivered, WaitOutcome } from "./messages.ts"
+import type { LeftNotice, RequestSpec, Send, Undelivered, WaitOutcome } from "./messages.ts"
 import type { MachineSnapshot } from "./snapshot-data.ts"
 import type { Budget, SourcedUsage, Usage, UsageSource } from "./usage.ts"
 
@@ -97,8 +97,10 @@ export interface Left {
   /** Writes to channels with a built-in reducer. */
   readonly writes?: readonly (readonly [key: string, value: Json])[] | undefined
   /** Goes to the node of the limit route, beside the code and the message. */
-  readonly notice?: { readonly [key: string]: Json } | undefined
+  readonly notice?: LeftNotice | undefined
 }
+
+export type LeftByTask = readonly (readonly [task: TaskId, left: Left])[]
 
 /** No handler of the node takes the message. */
 export interface TaskRejected {
@@ -198,8 +200,6 @@ export interface TimerFired {
   readonly type: "timer.fired"
   readonly at: number
   readonly timer: TimerId
-  /** Where the run's time is up: what its tasks leave behind, by task. */
-  readonly left?: readonly (readonly [task: TaskId, left: Left])[] | undefined
 }
 
 /** A task runs a workflow of its own and waits for it. */
@@ -250,7 +250,7 @@ export function isIntent({ type }: Entry): boolean {
   return type === "step.started" || type === "usage.reserved"
 }
 
-export type Entry =
+export type Entry = (
   | RunStarted
   | RunForked
   | GraphChanged
@@ -270,3 +270,7 @@ export type Entry =
   | StateReduced
   | RunFailed
   | RunCancelled
+) & {
+  /** Where it made the run reach a limit: what the tasks that were at work leave behind. */
+  readonly atWork?: LeftByTask | undefined
+}

@@ -7,6 +7,7 @@ export type {
   Entry,
   GraphChanged,
   Left,
+  LeftByTask,
   RequestAnswered,
   RequestOpened,
   RunCancelled,
@@ -65,6 +66,7 @@ export { Machine } from "./machine.ts"
 export type {
   Escalation,
   FinalStatus,
+  LeftNotice,
   OpenRequest,
   RequestSpec,
   Route,

@@ -1,6 +1,7 @@
 /** What other layers of the engine use besides the public entry. */
 export { type Adjacency, cycles, reachable } from "./analysis.ts"
 export { Fifo, LazyMap, LazySet } from "./collections.ts"
+export { joinNotices } from "./commit.ts"
 export { isIntent } from "./entries.ts"
 export { failedAs, terminalError } from "./errors.ts"
 export { omitUndefined } from "./json.ts"

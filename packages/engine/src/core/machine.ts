@@ -27,13 +27,13 @@ import { claimed, nodeOverBudget, overBudget, reservationProblem, reserve, start
 import { askForReduction, completeCommit, settle } from "./commit.ts"
 import { emit, watched } from "./emit.ts"
 import { finishRun } from "./ending.ts"
-import type { Entry, RunStarted, StateReduced } from "./entries.ts"
+import type { Entry, LeftByTask, RunStarted, StateReduced } from "./entries.ts"
 import { isLive, workingTask } from "./entry-checks.ts"
 import { type ErrorData, SuperstepError } from "./errors.ts"
 import type { Graph, GraphNode } from "./graph.ts"
 import type { NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
 import { DEFAULT_VALUE_BYTES, type Json } from "./json.ts"
-import type { OpenRequest, RunStatus, Undelivered, Wait } from "./messages.ts"
+import type { LeftNotice, OpenRequest, RunStatus, Undelivered, Wait } from "./messages.ts"
 import { restoreState, snapshotOf } from "./snapshot.ts"
 import type { MachineSnapshot } from "./snapshot-data.ts"
 import { forkRun, startRun } from "./starting.ts"
@@ -66,6 +66,7 @@ export class Machine {
     if (!isLive(m))
       throw new SuperstepError("RUN_OVER", `Run "${m.runId}" is ${m.status}; it takes no more entries.`)
     m.out = []
+    m.entry = entry
     m.now = entry.at
     switch (entry.type) {
       case "task.finished":
@@ -152,6 +153,11 @@ export class Machine {
     this.#m.observed = observed
   }
 
+  /** `leave` is asked when an entry makes the run reach a limit; its answer belongs into that entry, as `atWork`. */
+  onLimit(leave: (breach: ErrorData) => LeftByTask): void {
+    this.#m.leave = leave
+  }
+
   /** How many events the entries so far gave. */
   get eventCount(): number {
     return this.#m.events
@@ -167,6 +173,10 @@ export class Machine {
   }
   get error(): ErrorData | undefined {
     return this.#m.error
+  }
+  /** Where a limit ended it: how far its agents had come. */
+  get left(): LeftNotice | undefined {
+    return this.#m.left
   }
   get superstep(): number {
     return this.#m.superstep

@@ -86,7 +86,17 @@ export type Wait =
   | { readonly kind: "timer"; readonly until: number }
   | { readonly kind: "call"; readonly workflow: string; readonly number?: number | undefined }
 
+/** How far the work of a task that a limit ended had come. */
+export interface LeftNotice {
+  readonly [key: string]: Json
+}
+
 /** How something that a task waited for ended. */
 export type WaitOutcome =
   | { readonly ok: true; readonly value: Json }
-  | { readonly ok: false; readonly error: ErrorData }
+  | {
+      readonly ok: false
+      readonly error: ErrorData
+      /** Of a called workflow that a limit ended: how far its agents had come. */
+      readonly left?: LeftNotice | undefined
+    }

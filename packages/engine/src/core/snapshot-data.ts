@@ -8,7 +8,7 @@ import type { ErrorData } from "./errors.ts"
 import type { Limits } from "./graph.ts"
 import type { JoinId, NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
-import type { OpenRequest, RunStatus, Send, TaskStatus, Undelivered, Wait } from "./messages.ts"
+import type { LeftNotice, OpenRequest, RunStatus, Send, TaskStatus, Undelivered, Wait } from "./messages.ts"
 import type { Budget, SourcedUsage, Usage, UsageSource } from "./usage.ts"
 
 export const SNAPSHOT_VERSION = 2
@@ -29,6 +29,7 @@ export interface TaskSnapshot {
   memo?: [string, Json][] | undefined
   starts?: string[] | undefined
   failures?: [string, ErrorData][] | undefined
+  left?: readonly LeftNotice[] | undefined
   waits?: [string, Wait][] | undefined
 }
 
@@ -99,6 +100,7 @@ export interface MachineSnapshot {
   runId: RunId
   status: RunStatus
   error?: ErrorData | undefined
+  left?: LeftNotice | undefined
   startedAt: number
   limits: Limits
   budget?: Budget | undefined

@@ -26,6 +26,7 @@ export function snapshotOf(m: MachineState): MachineSnapshot {
     runId: m.runId,
     status: m.status,
     error: m.error,
+    left: m.left,
     startedAt: m.startedAt,
     limits: m.limits,
     budget: m.budget,
@@ -89,11 +90,12 @@ export function restoreState(graph: Graph, stored: MachineSnapshot): MachineStat
   const snapshot = migrated(stored)
   const m = new MachineState(graph, snapshot.runId)
   m.hasStarted = true
-  const { status, error, startedAt, limits, budget, usage, lost = NO_USAGE } = snapshot
+  const { status, error, left, startedAt, limits, budget, usage, lost = NO_USAGE } = snapshot
   const { superstep, nextTask, nextRequest, open, parked, running, graceUntil, events } = snapshot
   Object.assign(m, {
     status,
     error,
+    left,
     startedAt,
     limits,
     budget,
@@ -159,6 +161,7 @@ function taskOut(task: Task): TaskSnapshot {
     memo: task.memo === undefined ? undefined : [...task.memo],
     starts: task.starts === undefined || task.starts.size === 0 ? undefined : [...task.starts],
     failures: task.failures === undefined ? undefined : [...task.failures],
+    left: task.left,
     waits: task.waits === undefined ? undefined : [...task.waits],
   }
 }
@@ -176,6 +179,7 @@ function taskIn(m: MachineState, data: TaskSnapshot): Task {
     memo: data.memo && new Map(data.memo),
     starts: data.starts && new Set(data.starts),
     failures: data.failures && new Map(data.failures),
+    left: data.left,
     waits: data.waits && new Map(data.waits),
   } satisfies Partial<Task>)
 }

@@ -1,7 +1,7 @@
 /** The state of a machine: plain records, written in place by the machine alone, and the effects of an entry. */
 
 import { Fifo, LazyMap, LazySet } from "./collections.ts"
-import type { TaskFinished } from "./entries.ts"
+import type { Entry, LeftByTask, TaskFinished } from "./entries.ts"
 import type { ErrorData } from "./errors.ts"
 import type { MachineEvent } from "./events.ts"
 import type { Graph, GraphMap, GraphNode, Limits } from "./graph.ts"
@@ -9,6 +9,7 @@ import type { NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import type {
   FinalStatus,
+  LeftNotice,
   OpenRequest,
   RunStatus,
   TaskStatus,
@@ -46,6 +47,8 @@ export class Task {
   starts: Set<string> | undefined = undefined
   /** Failures of what it waited for, by key, until its next attempt: a handler may have caught one and gone on. */
   failures: Map<string, ErrorData> | undefined = undefined
+  /** How far workflows had come that it called, and that a limit of its own callers ended. */
+  left: readonly LeftNotice[] | undefined = undefined
   /** What it waits for, by key. */
   waits: Map<string, Wait> | undefined = undefined
   /** Once it is over, until its superstep commits: what it sent and wrote. */
@@ -275,13 +278,19 @@ export class MachineState {
   /** Set once a limit sent the run to its limit route: the superstep at which it ends for good. */
   graceUntil: number | undefined = undefined
 
+  /** Where a limit ended it: how far its agents had come. */
+  left: LeftNotice | undefined = undefined
+
   // Of the entry being applied: its effects, its time, the limit it broke. No part of the state.
+  entry: Entry | undefined = undefined
   out: Effect[] = []
   now = 0
   breach: ErrorData | undefined = undefined
   /** What it delivered, to be started before the entry is done. */
   next: Task[] = []
   nextMaps: MapRun[] = []
+  /** The driver's own: what the tasks at work leave behind, when the entry made the run reach a limit. */
+  leave: ((breach: ErrorData) => LeftByTask) | undefined = undefined
   /** Whether anybody watches: events are counted always, and made only then. */
   observed = false
   events = 0

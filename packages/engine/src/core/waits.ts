@@ -5,7 +5,7 @@
 
 import { admitToRun, fillRun, park, unpark } from "./admission.ts"
 import { pushSized } from "./collections.ts"
-import { enterLimitRoute, settle, writeLeft } from "./commit.ts"
+import { enterLimitRoute, settle } from "./commit.ts"
 import { failureRoute } from "./delivery.ts"
 import { emit, watched } from "./emit.ts"
 import { finishRun } from "./ending.ts"
@@ -80,6 +80,7 @@ function endWait(m: MachineState, task: Task, key: string, outcome: WaitOutcome)
   } else {
     task.failures ??= new Map()
     task.failures.set(key, outcome.error)
+    if (outcome.left !== undefined && outcome.error.limit) task.left = [...(task.left ?? []), outcome.left]
   }
   m.out = pushSized(m.out, { type: "resume", task, key, outcome })
   if (task.waits?.size === 0) {
@@ -160,16 +161,11 @@ function deliverAnswer(m: MachineState, request: OpenRequest, value: Json): void
   settle(m)
 }
 
-export function fireTimer(m: MachineState, { timer, left = [] }: TimerFired): void {
+export function fireTimer(m: MachineState, { timer }: TimerFired): void {
   if (!m.timers.delete(timer)) throw new SuperstepError("TIMER_NOT_SET", `Timer "${timer}" is not set.`)
   const [kind, rest] = splitName(timer)
   if (timer === RUN_TIMER) {
-    for (const [id, one] of left) {
-      const task = m.tasks.get(id)
-      if (task !== undefined) writeLeft(m, task, one)
-    }
-    const notice = left.find(([, one]) => one.notice !== undefined)?.[1].notice
-    enterLimitRoute(m, { code: "RUN_TIMEOUT", message: "The run's time is up." }, notice)
+    enterLimitRoute(m, { code: "RUN_TIMEOUT", message: "The run's time is up." })
   } else if (kind === "retry") {
     admitToRun(m, m.tasks.get(Number(rest)) as Task)
     settle(m)

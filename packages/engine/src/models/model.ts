@@ -118,6 +118,8 @@ export type ReplyPart =
       readonly id: string
       readonly title?: string | undefined
       readonly url?: string | undefined
+      /** Where a file is at the provider, such as one that its code interpreter made. */
+      readonly providerMetadata?: Json | undefined
     }
 
 /** A piece of a reply as it comes. */

@@ -140,6 +140,7 @@ export { jsonSchemaOf, type Schema, validate } from "./ports/values.ts"
 export { calledGraphs } from "./run/called-graphs.ts"
 export {
   endedCalls,
+  type LeftWork,
   leaveAtLimit,
   reportAgent,
   telemetryOf,

@@ -104,6 +104,7 @@ function replyPart(part: LanguageModelV3Content, ids: Set<string>): ReplyPart | 
         id: part.id,
         ...(part.title === undefined ? {} : { title: part.title }),
         ...(part.sourceType === "url" ? { url: part.url } : {}),
+        ...providerMetadata(part),
       }
     default:
       return undefined

@@ -9,7 +9,7 @@ import type {
   LanguageModelV3TextPart,
   LanguageModelV3ToolResultOutput,
 } from "@ai-sdk/provider"
-import { SuperstepError } from "../../core/index.ts"
+import { isSuperstepError, SuperstepError } from "../../core/index.ts"
 import { omitUndefined } from "../../core/internal.ts"
 import {
   adaptsCalls,
@@ -26,7 +26,7 @@ export function wireCall(model: Model, options: LanguageModelV3CallOptions): Lan
   if (adaptsCalls(model)) return options
   const { prompt, providerOptions } = wireThinking(
     model,
-    wirePrompt(model, options.prompt),
+    wirePrompt(model, options.prompt, options.providerOptions),
     options.providerOptions,
   )
   const { responseFormat, tools } = options
@@ -41,16 +41,18 @@ export function wireCall(model: Model, options: LanguageModelV3CallOptions): Lan
 // what only one provider understands is adapted here, right before the request.
 //
 // W1 reasoning goes back to the model that wrote it alone, unchanged, and never without what it led to.
-// W2 a call that the provider made itself goes back to that provider alone.
+// W2 a call that the provider made itself goes back to that provider alone; as text, where the provider takes it back only
+//    from its own store and nothing is stored there.
 // W3 files have the form that the interface takes; where it takes none, the call fails before a request is made.
 // W4 ids of tool calls have characters and a length that every provider accepts.
 
 type Assistant = Extract<Message, { role: "assistant" }>
 type Part = Assistant["content"][number]
 
-function wirePrompt(model: Model, prompt: readonly Message[]): Message[] {
+function wirePrompt(model: Model, prompt: readonly Message[], providerOptions?: ProviderOptions): Message[] {
   const name = modelName(model)
   const via = interfaceOf(model)
+  const isStored = via !== "responses" || storeOf(providerOptions) !== false
   const messages = prompt.flatMap((message): Message[] => {
     const { own, writer } = withoutMark(message)
     switch (own.role) {
@@ -61,7 +63,8 @@ function wirePrompt(model: Model, prompt: readonly Message[]): Message[] {
         return [{ ...own, content: via === "messages" ? withoutBlanks(content) : content }]
       }
       case "assistant": {
-        const content = assistantParts(own.content, via, writer === undefined || writer === name)
+        const written = isStored ? own.content : withoutStored(own.content)
+        const content = assistantParts(written, via, writer === undefined || writer === name)
         return content.length === 0 ? [] : [{ ...own, content }]
       }
       case "tool":
@@ -69,6 +72,18 @@ function wirePrompt(model: Model, prompt: readonly Message[]): Message[] {
     }
   })
   return via === "messages" ? userFirst(messages) : messages
+}
+
+/** Why the model cannot take the files of these messages, or undefined. */
+export function mediaProblem(model: Model, messages: readonly Message[]): SuperstepError | undefined {
+  if (adaptsCalls(model)) return undefined
+  try {
+    wirePrompt(model, messages)
+  } catch (error) {
+    if (isSuperstepError(error, "MODEL_MEDIA_UNSUPPORTED")) return error
+    throw error
+  }
+  return undefined
 }
 
 /** Anthropic takes instructions at the start alone, and a conversation that begins with the user. */
@@ -112,6 +127,33 @@ function assistantParts(content: readonly Part[], via: ModelInterface, isOwn: bo
 /** Part of a call that the provider executed. */
 function isProviders(part: Part): boolean {
   return part.type === "tool-result" || (part.type === "tool-call" && part.providerExecuted === true)
+}
+
+function storeOf(options: ProviderOptions): unknown {
+  return options?.openai?.store ?? options?.azure?.store
+}
+
+/**
+ * OpenAI takes the calls of its own tools, except web searches, as references to stored items alone. Without its store they
+ * are sent as text, and the reasoning that led to them, which must not stand without them, is left out.
+ */
+function withoutStored(content: readonly Part[]): Part[] {
+  const parts: Part[] = []
+  for (const part of content) {
+    if (!isProviders(part) || isWebSearch(part)) {
+      parts.push(part)
+    } else if (part.type === "tool-call") {
+      while (parts.at(-1)?.type === "reasoning") parts.pop()
+      parts.push({ type: "text", text: `(Ran ${part.toolName}: ${JSON.stringify(part.input)})` })
+    } else if (part.type === "tool-result" && "value" in part.output) {
+      parts.push({ type: "text", text: `(Result: ${JSON.stringify(part.output.value)})` })
+    }
+  }
+  return parts
+}
+
+function isWebSearch(part: Part): boolean {
+  return "toolName" in part && part.toolName.startsWith("web_search")
 }
 
 /** Ids of items at the provider that wrote the part. */

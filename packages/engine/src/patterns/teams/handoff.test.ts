@@ -43,6 +43,34 @@ describe("hand-offs", () => {
     ])
   })
 
+  test("what a member says as it hands over passes its guardrails first", async () => {
+    const model = pureModel((_, _turn, name) =>
+      name === "triage"
+        ? { text: "The code is 1234.", calls: [{ name: "handoff_to_refunds" }] }
+        : "Paid back.",
+    )
+    const triage = (onTrip: "fail" | { answer: string }) =>
+      agent({
+        name: "triage",
+        model,
+        stream: false,
+        guardrails: [
+          {
+            name: "codes",
+            on: "output",
+            check: ({ text }) => (/\d/.test(text) ? "a code" : undefined),
+            onTrip,
+          },
+        ],
+      })
+    const refunds = agent({ name: "refunds", model, stream: false })
+    const terminate = () => true
+    const failing = await handoff({ agents: [triage("fail"), refunds], terminate }).run("Money!").result
+    expect([failing.error?.code, failing.state.said]).toEqual(["GUARDRAIL_TRIPPED", []])
+    const answering = handoff({ agents: [triage({ answer: "No codes." }), refunds], terminate })
+    expect((await answering.run("Money!")).outputs).toEqual(["No codes."])
+  })
+
   test("start at the configured agent and follow the defined routes", async () => {
     const { model, a, b, c } = cast({ b: [to("c")], c: ["done"] }, ["a", "b", "c"])
     const team = handoff({

@@ -11,6 +11,7 @@ import {
   inputTranscript,
   type TeamInput,
   type TeamMessage,
+  UNFINISHED,
   USER,
   viewOf,
 } from "./transcript.ts"
@@ -53,7 +54,7 @@ export async function speak(member: Member, turn: Turn, ctx: Context): Promise<S
   const messages = viewOf(member.name, ctx.state.get(INPUT), visible, note)
   const agents = others as readonly Agent[]
   const core = withHandoffs(withoutThread(coreOf(member as unknown as Agent)), agents)
-  const { answer, to } = await runPart(core, { messages }, ctx, new Set(agents))
+  const { answer, to } = await runPart(core, { messages }, ctx, new Set(agents), UNFINISHED)
   return { answer, to: to?.name }
 }
 

@@ -25,7 +25,7 @@ export function sequential(agents: readonly Member[], options: TeamOptions = {})
     )
   })
   const builder = teamBuilder("sequential", options, [])
-  return builder.chain(beginNode(), ...(nodes as [])).build() as unknown as Team<unknown>
+  return builder.chain(beginNode(agents), ...(nodes as [])).build() as unknown as Team<unknown>
 }
 
 export type Aggregate<Out> = (messages: readonly TeamMessage[], ctx: Context) => Out | Promise<Out>
@@ -69,14 +69,19 @@ export function concurrent<Out = readonly TeamMessage[]>(
   const aggregator = isAgent(aggregate)
     ? memberNode(aggregate as Member, end as never, `${aggregate.name}#aggregate`)
     : node("#aggregate", end)
-  return wired(nodes, aggregator, options) as unknown as Team<Out>
+  return wired(onError === "fail" ? agents : [], nodes, aggregator, options) as unknown as Team<Out>
 }
 
 type Answer = TeamMessage | Settled<TeamMessage>
 
-function wired(nodes: readonly TeamNode[], aggregator: TeamNode, options: TeamOptions) {
+function wired(
+  agents: readonly Member[],
+  nodes: readonly TeamNode[],
+  aggregator: TeamNode,
+  options: TeamOptions,
+) {
   const builder = teamBuilder("concurrent", options, [])
-  const begin = beginNode()
+  const begin = beginNode(agents)
   if (nodes.length === 1) return builder.chain(begin, nodes[0] as TeamNode, aggregator).build()
   return builder.start(begin).fanOut(begin, nodes).fanIn(nodes, aggregator).build()
 }

@@ -2,6 +2,8 @@
  * What teams have in common. In most of them a node in the middle, the table, gives each turn to one member. The turn is a
  * task of its own, so it is a checkpoint, and one place decides who is next.
  */
+import { type Agent, isAgent } from "../../agents/index.ts"
+import { checkFiles, coreOf } from "../../agents/internal.ts"
 import { type LimitNotice, node, type Workflow, type WorkflowBuilder, workflow } from "../../builder/index.ts"
 import { type Budget, SuperstepError } from "../../core/index.ts"
 import { type Channel, type Context, channel, replace } from "../../runtime/index.ts"
@@ -15,6 +17,7 @@ import {
   type TeamInput,
   type TeamMessage,
   transcript,
+  UNFINISHED,
 } from "./transcript.ts"
 
 export interface TeamOptions {
@@ -66,15 +69,27 @@ export function teamBuilder(
 ): WorkflowBuilder {
   const { name = kind, description, budget, timeout } = options
   const limits = { supersteps: SUPERSTEPS }
-  return workflow(name, { description, budget, timeout, limits, state: [INPUT, MESSAGES, ...state] })
+  return workflow(name, {
+    description,
+    budget,
+    timeout,
+    limits,
+    state: [INPUT, MESSAGES, UNFINISHED, ...state],
+  })
 }
 
-/** Records the input. */
-export function beginNode(): TeamNode {
-  return node("#begin", (input: TeamInput, ctx): Back => {
+/** Records the input. `all`: the members, where each of them gets to see it. */
+export function beginNode(all: readonly Member[] = []): TeamNode {
+  const agents = all.filter((one) => isAgent(one))
+  const begin = node("#begin", (input: TeamInput, ctx): Back => {
     keepInput(input, ctx)
     return {}
   })
+  const check = async (input: never) => {
+    for (const one of agents) await checkFiles(coreOf(one as unknown as Agent), input)
+  }
+  const handlers = begin.definition.handlers.map((handler) => ({ ...handler, check }))
+  return agents.length === 0 ? begin : { ...begin, definition: { ...begin.definition, handlers } }
 }
 
 export interface Table {

@@ -2,7 +2,7 @@
  * The messages of a team, kept once in the run's state. Each member sees its own messages as its own, and those of others
  * under their names.
  */
-import { inputMessages, userText } from "../../agents/internal.ts"
+import { inputMessages, type Unfinished, userText } from "../../agents/internal.ts"
 import type { Json } from "../../core/index.ts"
 import type { Message } from "../../models/index.ts"
 import { messageText } from "../../models/internal.ts"
@@ -24,6 +24,11 @@ export const USER = "user"
 // The model's types allow binary data in a message; here it is base64 text, and anything else is refused when written.
 export const INPUT = channel<readonly Message[], readonly Message[]>("input", replace([]) as never)
 export const MESSAGES = channel("said", append<TeamMessage>())
+/** What members did in turns that a limit ended. */
+export const UNFINISHED = channel<readonly Unfinished[], readonly Unfinished[]>(
+  "unfinished",
+  append<Unfinished>() as never,
+)
 
 export function keepInput(input: unknown, ctx: Context): void {
   ctx.state.write(INPUT, inputMessages(input))

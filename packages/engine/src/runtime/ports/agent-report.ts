@@ -7,6 +7,8 @@ export interface AgentSource {
   readonly id: string
   readonly title?: string | undefined
   readonly url?: string | undefined
+  /** Where a file is at the provider, such as one that its code interpreter made. */
+  readonly providerMetadata?: Json | undefined
 }
 
 /** One model call, with the tool calls that followed from it. */

@@ -24,6 +24,8 @@ export type Handler = (message: never, ctx: Context, request: never) => unknown
 
 export interface BoundHandler {
   readonly schema?: Schema | undefined
+  /** Of a start node: throws before a run starts that cannot work on its input. */
+  readonly check?: ((input: never) => Promise<void> | undefined) | undefined
   readonly run: Handler
 }
 

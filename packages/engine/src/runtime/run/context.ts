@@ -57,13 +57,15 @@ export interface LeftWork {
   /** Written to a channel. */
   readonly writes?: readonly (readonly [key: string, value: unknown])[] | undefined
   /** Goes to the node of the limit route, beside the code and the message. */
-  readonly notice?: { readonly [key: string]: unknown } | undefined
+  readonly notice?: object | undefined
 }
 
-/** `leave` is called when a limit ends the task, with the error of that limit; undefined: the run's time is up. */
-export function leaveAtLimit(ctx: Context, leave: (error: unknown) => LeftWork): void {
-  const { [LEAVES]: register } = ctx as { readonly [LEAVES]?: (leave: (error: unknown) => LeftWork) => void }
-  register?.(leave)
+export type Leave = (error: unknown) => LeftWork
+
+/** `leave` is called when a limit ends the task, with the error of that limit: until the function that is returned is. */
+export function leaveAtLimit(ctx: Context, leave: Leave): () => void {
+  const { [LEAVES]: register } = ctx as { readonly [LEAVES]?: (leave: Leave) => () => void }
+  return register?.(leave) ?? (() => undefined)
 }
 
 /** Under this a task counts how many model calls of an agent were answered: which reply of a script comes next. */

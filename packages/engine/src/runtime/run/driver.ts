@@ -31,6 +31,7 @@ import type { Store } from "../ports/store.ts"
 import type { Labels, Lease, RunCreated } from "../ports/stored.ts"
 import type { RunTelemetry, Telemetry } from "../ports/telemetry.ts"
 import { Activity, type Places } from "./activity.ts"
+import { CatchUp } from "./catch-up.ts"
 import { type Caller, Frame, type FrameHost, frameKey } from "./frame.ts"
 import { adopt, type GraphChangePolicy } from "./graph-change.ts"
 import { type CallProbe, RestoredCalls } from "./restored-calls.ts"
@@ -114,6 +115,7 @@ export class Driver implements FrameHost {
   readonly restored: RestoredCalls
   readonly early: EarlyRecords | undefined
   readonly activity: Activity
+  readonly catchUp: CatchUp
   readonly row: RunRow | undefined
   readonly isProbe: boolean
   context: unknown
@@ -161,6 +163,7 @@ export class Driver implements FrameHost {
     this.context = options.context
     this.row = store && new RunRow()
     this.#snapshots = store && new Snapshots(store)
+    this.catchUp = new CatchUp(this)
     this.activity = new Activity(this, options.keeper?.places)
     this.requests = new RunRequests(this, this.#frames)
     this.early = keepsEarly ? new EarlyRecords() : undefined
@@ -229,7 +232,10 @@ export class Driver implements FrameHost {
     this.watchers.advanceTo(events)
     this.requests.rememberAnswered(answered)
     this.row?.resumeFrom(status, thread)
-    for (const [key, frame] of frames) if (key !== "") this.restored.add(key, frame)
+    for (const [key, frame] of frames) {
+      if (key !== "") this.restored.add(key, frame)
+      for (const { id, memo } of frame.machine.tasks()) this.catchUp.begin(key, id, memo?.size ?? 0)
+    }
     this.together(() => Frame.restore(this, program, started, adopted, undefined).resume())
   }
 

@@ -2,15 +2,16 @@
  * One workflow within a run: its machine, and the carrying out of what the machine asks for. A run is a root
  * frame; a sub-workflow is a frame below the task that called it.
  */
-
 import {
   addUsage,
   type CallFinished,
   type Effect,
   type Entry,
   type ErrorData,
+  fromErrorData,
   type GraphNode,
-  type Left,
+  type LeftByTask,
+  type LeftNotice,
   Machine,
   type OpenRequest,
   type RequestId,
@@ -30,14 +31,13 @@ import {
 import { LazySet, NO_USAGE, RUN_TIMER } from "../../core/internal.ts"
 import { childKey, type FrameStart, pathPart, startedAs } from "../journal/journal-fold.ts"
 import type { Reducer } from "../ports/channel.ts"
-import type { LiveEvent } from "../ports/events.ts"
-import { outerId } from "../ports/events.ts"
+import { type LiveEvent, outerId } from "../ports/events.ts"
 import { Signal } from "../ports/maybe-promise.ts"
 import type { Program } from "../ports/program.ts"
 import type { RunTelemetry } from "../ports/telemetry.ts"
-import type { Schema } from "../ports/values.ts"
-import { ownValue } from "../ports/values.ts"
+import { ownValue, type Schema } from "../ports/values.ts"
 import type { Adopted } from "./graph-change.ts"
+import { leftByTasks, noticesOf } from "./left-work.ts"
 import type { RestoredCalls } from "./restored-calls.ts"
 import { rememberThrown } from "./result.ts"
 import type { Call } from "./task-calls.ts"
@@ -102,6 +102,8 @@ export class Frame implements TaskFrame {
   #attachedAt = -1
   readonly #offered = new LazySet<RequestId>()
   readonly #changes = new Signal()
+  /** What the entry being applied made its tasks leave behind. */
+  #atWork: LeftByTask | undefined
 
   private constructor(
     host: FrameHost,
@@ -121,6 +123,10 @@ export class Frame implements TaskFrame {
     this.started = started
     this.telemetry = telemetry
     this.isRestored = isRestored
+    machine.onLimit((breach) => {
+      this.#atWork = leftByTasks(machine, fromErrorData(breach))
+      return this.#atWork
+    })
   }
 
   /** `lasting`: first values of state that the thread keeps, so the journal does not repeat them. */
@@ -170,7 +176,8 @@ export class Frame implements TaskFrame {
   }
 
   /** Takes an entry: the machine first, then the journal, then what follows from it. */
-  apply(entry: Entry): void {
+  apply(asked: Entry): void {
+    let entry = asked
     // Its caller is over, though its handlers are not aborted yet: nothing of it counts any more.
     if (this.caller !== undefined && this.isAbandoned()) return
     if (this.host.paidSteps.size > 0) this.#noteBefore(entry)
@@ -183,6 +190,10 @@ export class Frame implements TaskFrame {
     } catch (error) {
       // An entry that the machine refuses is a fault of the driver: the run stops, loudly.
       return this.host.stop(error)
+    }
+    if (this.#atWork !== undefined) {
+      if (this.#atWork.length > 0) entry = { ...entry, atWork: this.#atWork }
+      this.#atWork = undefined
     }
     if (this.#thrown !== undefined) this.#noteThrown()
     if (cuts || effects.some(({ type }) => type === "abort")) this.host.cuts++
@@ -458,17 +469,13 @@ export class Frame implements TaskFrame {
 
   fireTimer(timer: string): void {
     if (!this.machine.hasTimer(timer)) return
-    const left = timer === RUN_TIMER ? this.#leftWork() : []
-    const kept = left.length === 0 ? {} : { left }
-    this.apply({ type: "timer.fired", at: this.host.now(), timer, ...kept })
+    const { catchUp } = this.host
+    if (timer === RUN_TIMER && catchUp.isBehind) return catchUp.afterwards(() => this.fireTimer(timer))
+    this.apply({ type: "timer.fired", at: this.host.now(), timer })
   }
 
-  /** The run's time is up: what its tasks leave behind. */
-  #leftWork(): (readonly [TaskId, Left])[] {
-    return [...this.machine.tasks()].flatMap((task) => {
-      const left = attemptOf(task)?.left(undefined)
-      return left === undefined ? [] : [[task.id, left] as const]
-    })
+  leftByCall(key: string, error: unknown): readonly LeftNotice[] {
+    return noticesOf(this.host.frame(key)?.machine, error)
   }
 
   cancel(reason: string | undefined, mail?: string): void {
@@ -501,7 +508,8 @@ export class Frame implements TaskFrame {
     const cause = machine.error as ErrorData
     const message = `Sub-workflow "${machine.graph.name}" ended as ${machine.status}: ${cause.message}`
     const limit = machine.status === "limit" && this.#isCallersLimit ? { limit: true } : {}
-    return { ok: false, error: { code: cause.code, message, cause, retryable: cause.retryable, ...limit } }
+    const error = { code: cause.code, message, cause, retryable: cause.retryable, ...limit }
+    return machine.left === undefined ? { ok: false, error } : { ok: false, error, left: machine.left }
   }
 
   /** M5 across workflows: the caller's result names what a call left undelivered. A call that failed is a failure. */

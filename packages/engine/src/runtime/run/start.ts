@@ -69,10 +69,11 @@ export function ownInput(program: Program, input: unknown, valueBytes: number): 
   )
 }
 
-/** Rejects with INPUT_INVALID when no handler of the start node takes the input. */
+/** Rejects with INPUT_INVALID when no handler of the start node takes the input; or as the one that does says. */
 export function checkInput(program: Program, input: Json): Promise<void> | undefined {
-  const { handlers } = program.nodes[program.graph.start] as ProgramNode
-  if (handlers.some((handler) => handler.schema === undefined)) return undefined
+  const { handlers, only } = program.nodes[program.graph.start] as ProgramNode
+  if (only !== undefined) return only.check?.(input as never)
+  if (handlers.some(({ schema, check }) => schema === undefined && check === undefined)) return undefined
   return findHandler(program, handlers, input)
 }
 
@@ -82,10 +83,9 @@ async function findHandler(
   input: unknown,
 ): Promise<void> {
   const reasons: string[] = []
-  for (const { schema } of handlers) {
-    if (schema === undefined) return
-    const checked = await validate(schema, input)
-    if (checked.ok) return
+  for (const { schema, check } of handlers) {
+    const checked = schema === undefined ? { ok: true as const, value: input } : await validate(schema, input)
+    if (checked.ok) return await check?.(checked.value as never)
     reasons.push(checked.reason)
   }
   throw inputInvalid(program, reasons.join(" | "))

@@ -6,6 +6,7 @@ import type {
   Entry,
   ErrorData,
   Json,
+  LeftNotice,
   Machine,
   NodeId,
   OpenRequest,
@@ -49,6 +50,7 @@ export interface CallFrame {
   /** Starts the sub-workflow, or restores it as its journal left it. */
   call(call: Call, program: Program, entry: RunStarted): void
   abandonCall(key: string, left?: ErrorData): void
+  leftByCall(key: string, error: unknown): readonly LeftNotice[]
   /** The handler does not make a call again that its task waits for: the run is released unchanged. */
   refuseRemovedCall(task: Task, call: string, instead?: string): void
 }
@@ -149,6 +151,10 @@ export class TaskCalls {
         host.changeBusy(-1)
       }),
     )
+  }
+
+  left(error: unknown): readonly LeftNotice[] {
+    return [...this.#frames].flatMap((key) => this.#frame.leftByCall(key, error))
   }
 
   /** Sub-workflows end with the attempt that called them. */

@@ -9,6 +9,7 @@ import {
   fromErrorData,
   type GraphNode,
   type Json,
+  type LeftNotice,
   type NodeId,
   type OpenRequest,
   type RequestSpec,
@@ -39,6 +40,7 @@ import type {
   ToolProgress,
 } from "../ports/program.ts"
 import { ownValue, type Schema, validate } from "../ports/values.ts"
+import type { CatchUp } from "./catch-up.ts"
 import { type OptionNames, unknownOption } from "./options.ts"
 import { checkDefault, isSpan, requestSpec, spanInvalid } from "./question.ts"
 import { errorOf } from "./result.ts"
@@ -65,6 +67,7 @@ export interface OperationsFrame extends StepFrame, CallFrame {
   readonly host: StepFrame["host"] &
     CallFrame["host"] & {
       readonly valueBytes: number
+      readonly catchUp: CatchUp
       /** No step may run. */
       readonly isProbe: boolean
       /** Undefined while something new may start; otherwise resolves when that may have changed. */
@@ -75,6 +78,7 @@ export interface OperationsFrame extends StepFrame, CallFrame {
       enter(node: NodeId): void
     }
   readonly program: Program
+  readonly key: string
   /** `settles`: the reservation that this replaces. */
   addUsage(task: TaskId, used: readonly SourcedUsage[], settles?: string): void
   /** Which budget is used up, of the node, the workflow or one that called it. */
@@ -288,7 +292,7 @@ export class TaskOperations {
     this.#checkNames("ctx.step", options, STEP)
     const key = keys.next("step", name)
     const { memo } = this.#task
-    if (memo?.has(key)) return memo.get(key) as T
+    if (memo?.has(key)) return this.#recorded(memo, key) as T
     this.#checkActive()
     if (this.#frame.host.isProbe) return await new Promise<never>(() => undefined)
     // K4: whoever lost the run while it was stopped must not begin another effect. Nor does one without a place.
@@ -323,6 +327,11 @@ export class TaskOperations {
     this.#frame.apply({ type: "step.recorded", at, task, key, value, usage, source, also, settles })
     await host.durable()
     return value as T
+  }
+
+  #recorded(memo: ReadonlyMap<string, Json>, key: string): Json {
+    this.#frame.host.catchUp.read(this.#frame.key, this.#task.id)
+    return memo.get(key) as Json
   }
 
   /** What a step that failed has used takes the place of what it had reserved. */
@@ -419,10 +428,15 @@ export class TaskOperations {
     this.#calls?.abandon(left)
   }
 
+  /** How far the sub-workflows under way have come, where a limit ends them. */
+  leftByCalls(error: unknown): readonly LeftNotice[] {
+    return this.#calls?.left(error) ?? []
+  }
+
   /** Waits for the outside: on record already, or open since before a restart, or opened now. */
   #wait(key: string, schema: Schema | undefined, open: () => void): Promise<Json> {
     const { memo, failures } = this.#task
-    if (memo?.has(key)) return Promise.resolve(memo.get(key) as Json)
+    if (memo?.has(key)) return Promise.resolve(this.#recorded(memo, key))
     const failure = failures?.get(key)
     if (failure !== undefined) return Promise.reject(errorOf(failure))
     return new Promise((resolve, reject) => {

@@ -34,7 +34,8 @@ import {
 import type { Labels } from "../ports/stored.ts"
 import type { RunTelemetry, TaskInfo, TaskOutcome, TaskTelemetry } from "../ports/telemetry.ts"
 import { ownValue, type Schema, type Validated, validate } from "../ports/values.ts"
-import { contextWith, ENDED_CALLS, LEAVES, type LeftWork, REPORT, TELEMETRY } from "./context.ts"
+import { contextWith, ENDED_CALLS, LEAVES, type Leave, REPORT, TELEMETRY } from "./context.ts"
+import { leftByTask } from "./left-work.ts"
 import { contextMissing } from "./result.ts"
 import { groupsTaken } from "./router.ts"
 import { type HandlerKeys, type OperationsFrame, OUTPUT, TaskOperations } from "./task-operations.ts"
@@ -52,7 +53,6 @@ export interface TaskFrame extends OperationsFrame {
     /** Whether live events reach anybody, now or in a moment. */
     readonly mayBeWatched: boolean
   }
-  readonly key: string
   readonly telemetry: RunTelemetry | undefined
   /** It was started by another process, so times from then mean little. */
   readonly isRestored: boolean
@@ -71,7 +71,7 @@ export class TaskRun implements Context {
   #operations: TaskOperations | undefined
   #timeLimit: TimeLimit | undefined
   #telemetry: TaskTelemetry | undefined
-  #leave: ((error: unknown) => LeftWork) | undefined
+  #leaves: Set<Leave> | undefined
 
   constructor(frame: TaskFrame, task: Task) {
     this.#frame = frame
@@ -86,6 +86,8 @@ export class TaskRun implements Context {
     const { telemetry, host } = this.#frame
     if (telemetry !== undefined) this.#telemetry = telemetry.startTask(this.#taskInfo())
     const { timeout } = this.#task.node.spec
+    const { id, memo } = this.#task
+    if (memo !== undefined) host.catchUp.begin(this.#frame.key, id, memo.size)
     if (timeout !== undefined) this.#timeLimit = new TimeLimit(host, timeout, () => this.#timeUp(timeout))
     if (program.only !== undefined && this.#task.answers === undefined)
       this.#invoke(program.only, this.#task.message)
@@ -260,6 +262,12 @@ export class TaskRun implements Context {
     if (this.#isObsolete()) return
     const error = toErrorData(thrown)
     const retried = this.#frame.machine.willRetry(this.#task.id, error)
+    const { catchUp } = this.#frame.host
+    if (error.limit && !retried) catchUp.end(this.#frame.key, this.#task.id)
+    if (error.limit && !retried && catchUp.isBehind) {
+      this.#timeLimit?.stop()
+      return catchUp.afterwards(() => this.#fail(thrown))
+    }
     if (this.#failsAsValue() && !error.fatal && !retried) return this.#sendFailure(error)
     const left = error.limit && !retried ? this.left(thrown) : undefined
     this.#end()
@@ -318,6 +326,7 @@ export class TaskRun implements Context {
 
   #close(left?: ErrorData): void {
     this.#over = true
+    if (this.#task.memo !== undefined) this.#frame.host.catchUp.end(this.#frame.key, this.#task.id)
     this.#timeLimit?.stop()
     this.#operations?.abandonCalls(left)
     if (this.#task.attachment === this) this.#task.attachment = undefined
@@ -331,18 +340,15 @@ export class TaskRun implements Context {
 
   /** What stays of its work when a limit ends it; undefined where it leaves nothing, or nothing that can be stored. */
   left(error: unknown): Left | undefined {
-    if (this.#leave === undefined) return undefined
-    const { writes = [], notice } = this.#leave(error)
+    const own = [...(this.#leaves ?? [])].map((leave) => leave(error))
+    const below = [...(this.#task.left ?? []), ...(this.#operations?.leftByCalls(error) ?? [])]
     const what = () => `What "${this.node}" leaves at a limit`
-    try {
-      return {
-        writes: writes.map(([key, value]) => [key, ownValue(value, this.#frame.host, what)] as const),
-        notice: ownValue(notice ?? {}, this.#frame.host, what) as { readonly [key: string]: Json },
-      }
-    } catch (problem) {
-      this.#frame.report(this.#task, fromErrorData(toErrorData(problem)))
-      return undefined
-    }
+    return leftByTask(
+      own,
+      below,
+      (value) => ownValue(value, this.#frame.host, what),
+      (problem) => this.#frame.report(this.#task, fromErrorData(toErrorData(problem))),
+    )
   }
 
   /** The machine drops the result, or the run has `left` this process: the handler is aborted, and not awaited. */
@@ -452,9 +458,11 @@ export class TaskRun implements Context {
   get [REPORT](): (report: AgentReport) => void {
     return (report) => this.#frame.host.addReport(`${this.#frame.key} ${this.#task.id}`, this.attempt, report)
   }
-  get [LEAVES](): (leave: (error: unknown) => LeftWork) => void {
+  get [LEAVES](): (leave: Leave) => () => void {
     return (leave) => {
-      this.#leave = leave
+      this.#leaves ??= new Set()
+      this.#leaves.add(leave)
+      return () => this.#leaves?.delete(leave)
     }
   }
   /** For models that answer by a list: how many calls of the agent were answered before. */
