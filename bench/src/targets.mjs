@@ -12,6 +12,16 @@ function overBare(section, system) {
   return cell && bare && pairedDifference(cell.samples, bare.samples)
 }
 
+/** Of a section with one size for each system. */
+function cellOf(section, system) {
+  return section?.cells.find((cell) => cell.system === system)
+}
+
+function perSize(section, system) {
+  const cell = cellOf(section, system)
+  return cell && cell.cost / cell.size
+}
+
 export const engineTargets = [
   {
     name: "chain step, times the plain loop (1,000 nodes)",
@@ -91,5 +101,17 @@ export const memoryTargets = [
     atMost: 4_000,
     measure: (sections) => cellOf(sections.idle, ours)?.cost,
     limit: (sections) => cellOf(sections.idle, "plain")?.cost,
+  },
+  {
+    name: "a value of 200 MB: most memory, times the value",
+    atMost: 2,
+    measure: ({ value }) => perSize(value, ours),
+    limit: ({ value }) => perSize(value, "plain"),
+  },
+  {
+    name: "the same on SQLite (the limit: raw inserts)",
+    atMost: 5,
+    measure: ({ value }) => perSize(value, `${ours} + sqlite`),
+    limit: ({ value }) => perSize(value, "raw"),
   },
 ]
