@@ -72,7 +72,7 @@ function skipReason(capMs, warm) {
 }
 
 /** What a pass will take, from the growth between the last two sizes; between linear and quadratic. */
-function predictedMs(warm, size) {
+export function predictedMs(warm, size) {
   const last = warm.at(-1)
   if (last === undefined) return 0
   const before = warm.at(-2)

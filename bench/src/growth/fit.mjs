@@ -18,6 +18,20 @@ export function fittedExponent(points) {
   return slope(upper.map(({ size, cost }) => [Math.log(size), Math.log(cost)]))
 }
 
+/** Linear work that meets a cold cache now and then is a little above 1. */
+export const MAX_EXPONENT = 1.1
+
+/** A line for each row that grows faster than its size, or that has too few points to know. */
+export function steepRows(rows) {
+  return rows
+    .filter(({ exponent }) => !(exponent <= MAX_EXPONENT))
+    .map(({ name, exponent }) =>
+      exponent === undefined
+        ? `${name}: too few sizes were measured to fit an exponent`
+        : `${name}: grows with exponent ${exponent.toFixed(2)}, above ${MAX_EXPONENT}`,
+    )
+}
+
 function slope(points) {
   const mean = (axis) => points.reduce((sum, point) => sum + point[axis], 0) / points.length
   const [x, y] = [mean(0), mean(1)]

@@ -5,12 +5,15 @@ import { sqliteStore } from "@superstep/store-sqlite"
 import { append, channel, node, Runtime, replace, workflow } from "superstep"
 import { loadDefinition } from "superstep/definitions"
 import { expectAnswer, itemList } from "../answers.mjs"
+import { inNewProcess } from "../child.mjs"
 import { agentSteps, toolSteps } from "../definitions/texts.mjs"
 import { makeFolder } from "../durable/folder.mjs"
+import { resume } from "../durable/systems/superstep.mjs"
 import * as manyRuns from "../store/superstep.mjs"
 import { finishing, idOf, labelsOf } from "../store/workflows.mjs"
 import * as engine from "../systems/superstep.mjs"
 
+const resumeProcess = new URL("../durable/resume-process.mjs", import.meta.url)
 const openStore = () => sqliteStore({ path: join(makeFolder(), "growth.db") })
 
 /** One node, again and again. `work` gets the number of the step. */
@@ -120,9 +123,9 @@ export const rows = {
   "state of a run that waits, resumed": {
     sizes: [10, 300, 1_000, 3_000, 10_000],
     async open(size) {
-      const { resume, wait } = await import("../durable/systems/superstep.mjs")
       const path = join(makeFolder(), "growth.db")
-      await wait(path, { steps: size, growing: true })
+      // In another process: this one would still hold the run.
+      await inNewProcess(resumeProcess, ["wait", "superstep", path, size, true])
       return async () => (await resume(path, { steps: size, growing: true })).close()
     },
   },
