@@ -5,7 +5,7 @@ import { runBench, show } from "./src/bench.mjs"
 import { inNewProcess } from "./src/child.mjs"
 import { dataFolder } from "./src/environment.mjs"
 import { fittedExponent, MAX_EXPONENT, steepRows } from "./src/growth/fit.mjs"
-import { rows } from "./src/growth/rows.mjs"
+import { families, rowNames } from "./src/growth/rows.mjs"
 import { positiveOption } from "./src/options.mjs"
 import { costText, textTable } from "./src/table.mjs"
 import { predictedMs } from "./src/timing.mjs"
@@ -22,35 +22,44 @@ const options = {
 
 const script = new URL("./src/growth/process.mjs", import.meta.url)
 
-/** The least of the samples: what else the machine does only adds to it. */
-async function leastCost(name, size, { rounds, smoke }) {
+/** Of each row the least of the samples: what else the machine does only adds to it. */
+async function leastCosts({ rows }, size, { rounds, smoke }) {
   const samples = []
   for (let round = 0; round < rounds; round++) {
-    samples.push(await inNewProcess(script, [name, size, !smoke], ["--expose-gc"]))
+    samples.push(await inNewProcess(script, [rows[0], size, !smoke], ["--expose-gc"]))
     rmSync(dataFolder, { recursive: true, force: true })
   }
-  return Math.min(...samples)
+  return rows.map((_, row) => Math.min(...samples.map((costs) => costs[row])))
 }
 
-async function measureRow(name, { sizes }, options) {
-  const points = []
-  for (const size of sizes) {
-    const before = points.map((point) => ({ size: point.size, passMs: point.cost }))
+async function measureFamily(family, options) {
+  const points = family.rows.map(() => [])
+  let measured = 0
+  for (const size of options.smoke ? [10] : family.sizes) {
+    const before = points[0].map(({ size, cost }) => ({ size, passMs: cost }))
     if (predictedMs(before, size) > options.capMs) break
-    points.push({ size, cost: await leastCost(name, size, options) })
+    const costs = await leastCosts(family, size, options)
+    for (const [row, cost] of costs.entries()) points[row].push({ size, cost })
+    measured += 1
   }
-  return { name, points, skipped: sizes.slice(points.length), exponent: fittedExponent(points) }
+  const skipped = family.sizes.slice(measured)
+  return family.rows.map((name, row) => ({
+    name,
+    points: points[row],
+    skipped,
+    exponent: fittedExponent(points[row]),
+  }))
 }
 
 async function measure(values) {
-  const chosen = Object.entries(rows).filter(([name]) => name.includes(values.only ?? ""))
-  const rounds = values.smoke ? 1 : Math.ceil(positiveOption(values.rounds, "--rounds"))
+  const { smoke, only = "" } = values
+  const chosen = families.filter(({ rows }) => rows.some((name) => name.includes(only)))
+  const rounds = smoke ? 1 : Math.ceil(positiveOption(values.rounds, "--rounds"))
   const capMs = positiveOption(values.cap, "--cap") * 1_000
   const found = []
-  for (const [name, row] of chosen) {
-    console.error(`measuring ${name} …`)
-    const sized = values.smoke ? { ...row, sizes: [10] } : row
-    found.push(await measureRow(name, sized, { rounds, capMs, smoke: values.smoke }))
+  for (const family of chosen) {
+    console.error(`measuring ${family.rows.join(", ")} …`)
+    found.push(...(await measureFamily(family, { rounds, capMs, smoke })))
   }
   const count = (number) => number.toLocaleString("en-US")
   const cells = found.map(({ name, points, skipped, exponent }) => [
@@ -67,7 +76,7 @@ async function measure(values) {
   return { partial: values.only !== undefined, rounds, sections: { growth: found } }
 }
 
-const targets = Object.keys(rows).map((name) => ({
+const targets = rowNames.map((name) => ({
   name: `growth, ${name}: exponent`,
   atMost: MAX_EXPONENT,
   measure: ({ growth }) => growth.find((row) => row.name === name)?.exponent,

@@ -22,12 +22,14 @@ export function writeResult(path, result) {
   console.log(`Written to ${path}`)
 }
 
-/** With a plus where the packages have changes that are not committed. Undefined outside of a repository. */
+/** The last one that changed the packages; with a plus where they have changes that are not committed. */
 function currentCommit() {
   const git = (...args) => execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: "pipe" }).trim()
   try {
-    return `${git("rev-parse", "--short", "HEAD")}${git("status", "--porcelain", "packages") === "" ? "" : "+"}`
+    const isClean = git("status", "--porcelain", "--", "packages") === ""
+    return `${git("log", "-1", "--format=%h", "--", "packages")}${isClean ? "" : "+"}`
   } catch {
+    // Not in a repository.
     return undefined
   }
 }

@@ -2,7 +2,7 @@
 
 /**
  * Least squares through the logarithms of size and cost, over the sizes within two decades of the largest. What the
- * smallest size costs is taken off first, so that a cost that is there at any size (starting a run, opening a file) does not
+ * smallest size costs is taken off first, so that a cost of any size (starting a run, opening a file) does not
  * make a steep curve look flat.
  * @param points `{ size, cost }`, at least three
  * @returns 1 for a cost that grows as its size does, 2 for a quadratic one

@@ -1,8 +1,10 @@
-// What grows: for each row its sizes, and what is done at a size. `open` is not in the time; the function that it returns
-// is. The cost is that of everything done, so that a row that is linear has the exponent 1.
+// What grows. A family is a list of rows that share their sizes and what is made for them: `open` is not in the time, the
+// functions that it returns are, one for each row and in this order. The cost is that of everything done, so that a row that is
+// linear has the exponent 1; `scale` says how often the measured work counts. What is `repeatable` is done until its time can
+// be distinguished from the clock's grain.
 import { join } from "node:path"
 import { sqliteStore } from "@superstep/store-sqlite"
-import { append, channel, node, Runtime, replace, workflow } from "superstep"
+import { append, channel, node, replace, workflow } from "superstep"
 import { loadDefinition } from "superstep/definitions"
 import { expectAnswer, itemList } from "../answers.mjs"
 import { inNewProcess } from "../child.mjs"
@@ -14,7 +16,6 @@ import { finishing, idOf, labelsOf } from "../store/workflows.mjs"
 import * as engine from "../systems/superstep.mjs"
 
 const resumeProcess = new URL("../durable/resume-process.mjs", import.meta.url)
-const openStore = () => sqliteStore({ path: join(makeFolder(), "growth.db") })
 
 /** One node, again and again. `work` gets the number of the step. */
 function loop(steps, work, state = []) {
@@ -32,122 +33,137 @@ function loop(steps, work, state = []) {
 
 const list = channel("list", append())
 const large = channel("large", replace())
-const items = [100, 1_000, 10_000, 30_000, 100_000]
 const steps = [10, 100, 1_000, 10_000, 30_000, 100_000]
-const runs = [1_000, 3_000, 10_000, 30_000, 100_000]
 const queried = 200
 
-/** A store with so many runs, and what is asked of it `queried` times. The cost counts as if every run were asked for. */
-function query(name) {
-  return {
-    sizes: runs,
-    scale: (size) => size / queried,
-    async open(size) {
-      const path = join(makeFolder(), "growth.db")
-      await manyRuns.finished(path, size)
-      const { queries } = await manyRuns.open(path, size)
-      return async () => {
-        for (let asked = 0; asked < queried; asked++) await queries[name]()
-      }
-    },
+/** What is asked of a store `queried` times counts as if it were asked once for each run. */
+const perRun = (size) => size / queried
+
+function times(count, ask) {
+  return async () => {
+    for (let asked = 0; asked < count; asked++) await ask(asked)
   }
 }
 
-function definition(text, sizes) {
-  return {
-    sizes,
-    open(size) {
-      const { definition } = loadDefinition({ file: "steps.yaml", text: text(size) })
-      const limits = { supersteps: 3 * size + 100 }
-      return async () =>
-        expectAnswer("status", (await definition.workflow.run("go", { limits })).status, "completed")
+/** The first function makes the store that the others ask. */
+function storeOfManyRuns(size) {
+  const path = join(makeFolder(), "growth.db")
+  let store
+  let queries
+  const query = (name) => times(queried, () => queries[name]())
+  return [
+    () => manyRuns.finished(path, size),
+    async () => {
+      ;({ queries } = await manyRuns.open(path, size))
+      await query("the newest 20")()
     },
-  }
+    query("a label of one run"),
+    query("text in one run's id"),
+    times(queried, async (asked) => {
+      store ??= sqliteStore({ path })
+      expectAnswer("run", (await store.run(idOf(asked % size))).runId, idOf(asked % size))
+    }),
+    times(queried, (added) => finishing.run(0, { store, labels: labelsOf(added) })),
+  ]
 }
 
-export const rows = {
-  "steps in a run, in memory": { sizes: steps, open: (size) => loop(size) },
-  "steps in a run, SQLite": {
+/** The state is written by the first step, and not changed by the fifty after it. */
+function stateBeside(size) {
+  const value = itemList(size).map((index) => ({ index, text: "x".repeat(20) }))
+  const write = (count, ctx) => (count === 0 ? ctx.state.write(large, value) : ctx.state.write(list, [count]))
+  return [loop(50, write, [large, list])]
+}
+
+/** In another process: this one would still hold the run. */
+async function waiting(size) {
+  const path = join(makeFolder(), "growth.db")
+  await inNewProcess(resumeProcess, ["wait", "superstep", path, size, true])
+  return [async () => (await resume(path, { steps: size, growing: true })).close()]
+}
+
+function readAndAppend(size) {
+  const work = (count, ctx) => {
+    expectAnswer("items so far", ctx.state.get(list).length, count)
+    ctx.state.write(list, [count])
+  }
+  return [loop(size, work, [list])]
+}
+
+const load = (text) => loadDefinition({ file: "steps.yaml", text })
+
+function toolStepsRun(size) {
+  const { workflow: built } = load(toolSteps(size)).definition
+  const limits = { supersteps: 3 * size + 100 }
+  return [async () => expectAnswer("status", (await built.run("go", { limits })).status, "completed")]
+}
+
+const yamlSizes = [10, 300, 1_000, 3_000, 10_000]
+
+export const families = [
+  {
+    rows: ["steps in a run, in memory"],
+    sizes: steps,
+    repeatable: true,
+    open: (size) => [loop(size)],
+  },
+  {
+    rows: ["steps in a run, SQLite"],
     sizes: steps,
     open(size) {
-      const [run, store] = [loop(size), openStore()]
-      return () => run(store)
+      const [run, store] = [loop(size), sqliteStore({ path: join(makeFolder(), "growth.db") })]
+      return [() => run(store)]
     },
   },
-  "steps that read and append one channel": {
+  {
+    rows: ["steps that read and append one channel"],
     sizes: [10, 1_000, 4_000, 16_000, 64_000],
-    open(size) {
-      const write = (count, ctx) => {
-        expectAnswer("items so far", ctx.state.get(list).length, count)
-        ctx.state.write(list, [count])
-      }
-      return loop(size, write, [list])
-    },
+    repeatable: true,
+    open: readAndAppend,
   },
-  "runs added to a store": {
-    sizes: runs,
-    open: (size) => () => manyRuns.finished(join(makeFolder(), "growth.db"), size),
+  {
+    rows: [
+      "runs added to a store",
+      "the newest runs of a store",
+      "runs of a store by label",
+      "runs of a store by text",
+      "one run of a store by id",
+      "a run added to a full store",
+    ],
+    sizes: [1_000, 3_000, 10_000, 30_000, 100_000],
+    scale: [() => 1, perRun, perRun, perRun, perRun, perRun],
+    open: storeOfManyRuns,
   },
-  "newest runs of a store": query("the newest 20"),
-  "runs of a store by label": query("a label of one run"),
-  "runs of a store by text": query("text in one run's id"),
-  "one run of a store by id": {
-    sizes: runs,
-    scale: (size) => size / queried,
-    async open(size) {
-      const path = join(makeFolder(), "growth.db")
-      await manyRuns.finished(path, size)
-      const store = sqliteStore({ path })
-      return async () => {
-        for (let asked = 0; asked < queried; asked++)
-          expectAnswer("run", (await store.run(idOf(asked % size))).runId, idOf(asked % size))
-      }
-    },
+  {
+    rows: ["levels of nesting"],
+    sizes: [10, 30, 100, 200, 400],
+    repeatable: true,
+    open: (size) => [engine.nested(size)],
   },
-  "runs added to a full store": {
-    sizes: runs,
-    scale: (size) => size / queried,
-    async open(size) {
-      const path = join(makeFolder(), "growth.db")
-      await manyRuns.finished(path, size)
-      const store = sqliteStore({ path })
-      const runtime = new Runtime({ store, workflows: [finishing], recover: false })
-      return async () => {
-        for (let added = 0; added < queried; added++)
-          await runtime.start(finishing, 0, { labels: labelsOf(added) })
-      }
-    },
-  },
-  "levels of nesting": { sizes: [10, 30, 100, 200, 400], open: (size) => engine.nested(size) },
-  "items of a fan-out": { sizes: items, open: (size) => engine.fanOut(size) },
-  "state of a run that waits, resumed": {
-    sizes: [10, 300, 1_000, 3_000, 10_000],
-    async open(size) {
-      const path = join(makeFolder(), "growth.db")
-      // In another process: this one would still hold the run.
-      await inNewProcess(resumeProcess, ["wait", "superstep", path, size, true])
-      return async () => (await resume(path, { steps: size, growing: true })).close()
-    },
-  },
-  "state that a step beside it writes": {
+  {
+    rows: ["items of a fan-out"],
     sizes: [100, 1_000, 10_000, 30_000, 100_000],
-    open(size) {
-      const value = itemList(size).map((index) => ({ index, text: "x".repeat(20) }))
-      return loop(
-        50,
-        (count, ctx) => ctx.state.write(count === 0 ? large : list, count === 0 ? value : [count]),
-        [large, list],
-      )
-    },
+    repeatable: true,
+    open: (size) => [engine.fanOut(size)],
   },
-  "steps of a definition, loaded": {
-    sizes: [10, 300, 1_000, 3_000, 10_000],
-    open: (size) => async () =>
-      expectAnswer(
-        "diagnostics",
-        loadDefinition({ file: "steps.yaml", text: agentSteps(size) }).diagnostics.length,
-        0,
-      ),
+  { rows: ["state of a waiting run, resumed"], sizes: yamlSizes, open: waiting },
+  {
+    rows: ["state beside what steps write"],
+    sizes: [100, 1_000, 10_000, 30_000, 100_000],
+    repeatable: true,
+    open: stateBeside,
   },
-  "tool steps of a definition, run": definition(toolSteps, [10, 300, 1_000, 3_000, 10_000]),
-}
+  {
+    rows: ["steps of a definition, loaded"],
+    sizes: yamlSizes,
+    repeatable: true,
+    open: (size) => [async () => expectAnswer("problems", load(agentSteps(size)).diagnostics.length, 0)],
+  },
+  {
+    rows: ["tool steps of a definition, run"],
+    sizes: yamlSizes,
+    repeatable: true,
+    open: toolStepsRun,
+  },
+]
+
+export const rowNames = families.flatMap(({ rows }) => rows)
