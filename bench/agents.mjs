@@ -7,7 +7,7 @@ import { runBench, show } from "./src/bench.mjs"
 import { inNewProcess } from "./src/child.mjs"
 import { measuredCell } from "./src/report.mjs"
 import { takeSamples } from "./src/round-robin.mjs"
-import { median, pairedDifference } from "./src/statistics.mjs"
+import { leastDifference, median } from "./src/statistics.mjs"
 import { costText, textTable } from "./src/table.mjs"
 
 const loopDelay = new URL("./src/agents/loop-delay-process.mjs", import.meta.url)
@@ -62,9 +62,14 @@ const overheads = Object.entries(ways)
     atMost: 30,
     measure({ calls }) {
       const [cell, base] = [way, over].map((system) => measuredCell(calls, system, 1))
-      return cell && base && pairedDifference(cell.samples, base.samples)
+      return cell && base && leastDifference(cell.samples, base.samples)
     },
   }))
+
+function leastDelay(section, system, what) {
+  const cell = measuredCell(section, system, manyAgents)
+  return cell && Math.min(...cell.samples.map((sample) => sample[what]))
+}
 
 const delays = [
   ["p99", 20],
@@ -72,8 +77,8 @@ const delays = [
 ].map(([what, atMost]) => ({
   name: `event loop under 1,000 durable agents, ${what} ms`,
   atMost,
-  measure: ({ loop }) => measuredCell(loop, "superstep", manyAgents)?.[what],
-  limit: ({ loop }) => measuredCell(loop, "plain", manyAgents)?.[what],
+  measure: ({ loop }) => leastDelay(loop, "superstep", what),
+  limit: ({ loop }) => leastDelay(loop, "plain", what),
 }))
 
 await runBench({

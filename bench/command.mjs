@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url"
 import { runBench, show } from "./src/bench.mjs"
 import { measuredEnvironment } from "./src/environment.mjs"
 import { measuredCell } from "./src/report.mjs"
-import { median, pairedDifference } from "./src/statistics.mjs"
+import { leastDifference, median } from "./src/statistics.mjs"
 import { costText, textTable } from "./src/table.mjs"
 
 const definition = `agents:
@@ -78,7 +78,7 @@ function takeStarts(rounds) {
 
 function over({ cells }, way) {
   const [cell, bare] = [way, BARE].map((system) => measuredCell({ cells }, system, 1))
-  return pairedDifference(cell.samples, bare.samples)
+  return leastDifference(cell.samples, bare.samples)
 }
 
 async function measure({ smoke }) {

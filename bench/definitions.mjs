@@ -3,7 +3,7 @@
 import { runBench, show } from "./src/bench.mjs"
 import { inNewProcess } from "./src/child.mjs"
 import { positiveOption } from "./src/options.mjs"
-import { measuredCell, ratioTo, timedTable } from "./src/report.mjs"
+import { leastCost, ratioTo, timedTable } from "./src/report.mjs"
 import { takeSamples } from "./src/round-robin.mjs"
 import { median } from "./src/statistics.mjs"
 
@@ -77,16 +77,16 @@ async function measure(values) {
 
 /** Cost per step at the larger size against that at the smaller. */
 function perStepGrowth(section, system, from, to) {
-  const [small, large] = [from, to].map((size) => measuredCell(section, system, size))
-  return small && large && large.cost / to / (small.cost / from)
+  const [small, large] = [from, to].map((size) => leastCost(section, system, size))
+  return small && large && large / to / (small / from)
 }
 
 const targets = [
   {
     name: "load 10,000 steps, ms",
     atMost: 1_000,
-    measure: ({ load }) => measuredCell(load, "superstep", 10_000)?.cost,
-    limit: ({ load }) => measuredCell(load, "yaml", 10_000)?.cost,
+    measure: ({ load }) => leastCost(load, "superstep", 10_000),
+    limit: ({ load }) => leastCost(load, "yaml", 10_000),
   },
   {
     name: "run 1,000 tool steps, times the same chain in TypeScript",

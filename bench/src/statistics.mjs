@@ -11,16 +11,12 @@ export function median(values) {
  * a slow minute of the machine is in both and cancels out.
  */
 export function pairedRatio(samples, baseline) {
-  return paired(samples, baseline, (sample, base) => sample / base)
-}
-
-/** The median of the differences, taken in the same way. */
-export function pairedDifference(samples, baseline) {
-  return paired(samples, baseline, (sample, base) => sample - base)
-}
-
-function paired(samples, baseline, compare) {
   const rounds = Math.min(samples.length, baseline.length)
   if (rounds === 0) return undefined
-  return median(samples.slice(0, rounds).map((sample, round) => compare(sample, baseline[round])))
+  return median(samples.slice(0, rounds).map((sample, round) => sample / baseline[round]))
+}
+
+/** Between the least samples of each: what else the machine does only adds to a time. */
+export function leastDifference(samples, baseline) {
+  return Math.min(...samples) - Math.min(...baseline)
 }
