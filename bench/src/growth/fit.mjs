@@ -2,8 +2,8 @@
 
 /**
  * Least squares through the logarithms of size and cost, over the sizes within two decades of the largest. What the
- * smallest size costs is taken off first, so that a cost of any size (starting a run, opening a file) does not
- * make a steep curve look flat.
+ * smallest size costs is taken off first, so that what any size costs (starting a run, opening a file) does not make a steep
+ * curve look flat. Where little is left then, noise is most of it: a point weighs by the square of the share that is left.
  * @param points `{ size, cost }`, at least three
  * @returns 1 for a cost that grows as its size does, 2 for a quadratic one
  */
@@ -11,11 +11,13 @@ export function fittedExponent(points) {
   const sorted = [...points].sort((a, b) => a.size - b.size)
   const [smallest, largest] = [sorted[0], sorted.at(-1)]
   const upper = sorted
-    .filter((point) => point !== smallest && point.size >= largest.size / 100)
-    .map(({ size, cost }) => ({ size: size - smallest.size, cost: cost - smallest.cost }))
-    .filter(({ cost }) => cost > 0)
-  if (upper.length < 2) return undefined
-  return slope(upper.map(({ size, cost }) => [Math.log(size), Math.log(cost)]))
+    .filter(({ size, cost }) => size > smallest.size && size >= largest.size / 100 && cost > smallest.cost)
+    .map(({ size, cost }) => ({
+      x: Math.log(size - smallest.size),
+      y: Math.log(cost - smallest.cost),
+      weight: (1 - smallest.cost / cost) ** 2,
+    }))
+  return upper.length < 2 ? undefined : slope(upper)
 }
 
 /** Linear work that meets a cold cache now and then is a little above 1. */
@@ -33,8 +35,8 @@ export function steepRows(rows) {
 }
 
 function slope(points) {
-  const mean = (axis) => points.reduce((sum, point) => sum + point[axis], 0) / points.length
-  const [x, y] = [mean(0), mean(1)]
-  const shared = points.reduce((sum, point) => sum + (point[0] - x) * (point[1] - y), 0)
-  return shared / points.reduce((sum, point) => sum + (point[0] - x) ** 2, 0)
+  const sum = (of) => points.reduce((total, point) => total + point.weight * of(point), 0)
+  const all = sum(() => 1)
+  const [meanX, meanY] = [sum(({ x }) => x) / all, sum(({ y }) => y) / all]
+  return sum(({ x, y }) => (x - meanX) * (y - meanY)) / sum(({ x }) => (x - meanX) ** 2)
 }

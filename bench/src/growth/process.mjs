@@ -19,10 +19,11 @@ function cpuMs(since) {
   return (user + system) / 1_000
 }
 
-// Small ones first, so that the code is compiled.
-const rehearsed = performance.now() + (rehearse ? 1_000 : 0)
-for (let warm = 0; warm < 20 && performance.now() < rehearsed; warm++)
-  for (const pass of await open(Math.min(100, sizes[0]))) await pass()
+// Others first, so that the code is compiled: what can be repeated at a middle size, what makes files at a small one.
+const rehearsed = performance.now() + (rehearse ? 2_000 : 0)
+const rehearsalSize = repeatable ? Math.min(1_000, sizes[2]) : Math.min(100, sizes[0])
+for (let warm = 0; warm < 50 && performance.now() < rehearsed; warm++)
+  for (const pass of await open(rehearsalSize)) await pass()
 
 const passes = await open(size)
 const costs = []
