@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// What the command costs: `superstep run` of a file with two steps, against `node` with an empty script.
+// What the command costs: `superstep run` of a file with two steps and `superstep runs list`, against `node` with an empty
+// script.
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -7,45 +8,44 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { performance } from "node:perf_hooks"
 import { fileURLToPath } from "node:url"
-import { describeEnvironment, environmentText, measuredEnvironment } from "./src/environment.mjs"
-import { judgeTargets, targetTable } from "./src/judging.mjs"
-import { resultsFile, writeResult } from "./src/results.mjs"
-import { median } from "./src/statistics.mjs"
+import { runBench, show } from "./src/bench.mjs"
+import { measuredEnvironment } from "./src/environment.mjs"
+import { measuredCell } from "./src/report.mjs"
+import { leastDifference, median } from "./src/statistics.mjs"
 import { costText, textTable } from "./src/table.mjs"
 
-const rounds = 25
-const folder = mkdtempSync(join(tmpdir(), "superstep-command-"))
-const definition = join(folder, "two-steps.yaml")
-writeFileSync(
-  definition,
-  `agents:
+const definition = `agents:
   writer: { model: offline, instruction: Write. }
   editor: { model: offline, instruction: Edit. }
 workflow:
   - { type: agent, name: writer }
   - { type: agent, name: editor }
-`,
-)
+`
 const require = createRequire(import.meta.url)
 const manifest = require.resolve("superstep/package.json")
 const command = join(dirname(manifest), require(manifest).bin.superstep)
 const empty = fileURLToPath(new URL("./src/hello/empty.mjs", import.meta.url))
-
 // What a first start keeps for the next ones.
 const compiled = join(dirname(command), "compiled")
+
+const BARE = "node, an empty script"
+const MEMORY = "superstep run, in memory"
+const DISK = "superstep run, on disk"
+const LIST = "superstep runs list"
 const FIRST = "superstep run, in memory, the first time"
 
+const file = "two-steps.yaml"
 const ways = {
-  "node, an empty script": [empty],
+  [BARE]: [empty],
   "superstep --version": [command, "--version"],
-  "superstep run, in memory": [command, "run", definition, "Storks", "--store", "memory:"],
-  "superstep run, on disk": [command, "run", definition, "Storks"],
+  [MEMORY]: [command, "run", file, "Storks", "--store", "memory:"],
+  [DISK]: [command, "run", file, "Storks"],
+  [LIST]: [command, "runs", "list"],
   // Last in each round: what it keeps is there for the next one.
-  [FIRST]: [command, "run", definition, "Storks", "--store", "memory:"],
+  [FIRST]: [command, "run", file, "Storks", "--store", "memory:"],
 }
 
-// What a first start keeps for the next ones.
-function startMs(way) {
+function startMs(way, folder) {
   if (way === FIRST) rmSync(compiled, { recursive: true, force: true })
   const start = performance.now()
   const { status, stderr } = spawnSync(process.execPath, ways[way], {
@@ -58,30 +58,55 @@ function startMs(way) {
   return elapsed
 }
 
-const names = Object.keys(ways)
-const samples = Object.fromEntries(names.map((way) => [way, []]))
-for (const way of names) startMs(way)
-for (let round = 0; round < rounds; round++) for (const way of names) samples[way].push(startMs(way))
-rmSync(folder, { recursive: true, force: true })
+function takeStarts(rounds) {
+  const folder = mkdtempSync(join(tmpdir(), "superstep-command-"))
+  try {
+    writeFileSync(join(folder, file), definition)
+    const samples = Object.fromEntries(Object.keys(ways).map((way) => [way, []]))
+    for (let round = 0; round <= rounds; round++) {
+      for (const way of Object.keys(ways)) {
+        const elapsed = startMs(way, folder)
+        // The first round brings files into the operating system's cache.
+        if (round > 0) samples[way].push(elapsed)
+      }
+    }
+    return samples
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
 
-const [bare] = names
-const medians = Object.fromEntries(names.map((way) => [way, median(samples[way])]))
-const over = (way) => median(samples[way].map((value, i) => value - samples[bare][i]))
-const environment = describeEnvironment(["superstep"])
-console.log(environmentText(environment))
-const rows = names.map((way) => [
-  way,
-  costText(medians[way], "ms"),
-  way === bare ? "" : costText(over(way), "ms"),
-])
-console.log(`\nA process from start to end\n\n${textTable(["process", "takes", "over bare node"], rows)}`)
-const targets = judgeTargets(
-  [names[2], names[3]].map((way) => ({
-    name: `${way}, ms over bare node`,
-    atMost: 150,
-    measure: () => over(way),
-  })),
-  medians,
-)
-console.log(`\nTargets\n\n${targetTable(targets)}`)
-writeResult(resultsFile("command"), { environment, medians, targets })
+function over({ cells }, way) {
+  const [cell, bare] = [way, BARE].map((system) => measuredCell({ cells }, system, 1))
+  return leastDifference(cell.samples, bare.samples)
+}
+
+async function measure({ smoke }) {
+  const samples = takeStarts(smoke ? 1 : 25)
+  const cells = Object.entries(samples).map(([system, taken]) => ({
+    system,
+    size: 1,
+    samples: taken,
+    cost: median(taken),
+  }))
+  const process = { title: "A process from start to end", unit: "ms", cells }
+  const rows = cells.map(({ system, cost }) => [
+    system,
+    costText(cost, "ms"),
+    system === BARE ? "" : costText(over(process, system), "ms"),
+  ])
+  show(process.title, textTable(["process", "takes", "over bare node"], rows))
+  return { sections: { process } }
+}
+
+const targets = [
+  [MEMORY, 80],
+  [DISK, 100],
+  [LIST, 100],
+].map(([way, atMost]) => ({
+  name: `${way}, ms over bare node`,
+  atMost,
+  measure: ({ process }) => over(process, way),
+}))
+
+await runBench({ name: "command", packages: ["superstep"], measure, targets })

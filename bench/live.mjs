@@ -10,11 +10,9 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { node, Runtime, workflow } from "superstep"
 import { sqliteStore } from "superstep/sqlite"
-import { describeEnvironment, environmentText } from "./src/environment.mjs"
-import { resultsFile, writeResult } from "./src/results.mjs"
+import { runBench, show } from "./src/bench.mjs"
 import { textTable } from "./src/table.mjs"
 
-const EVENTS = 300
 const PAUSE = 10
 /** The same in all processes of the host. */
 const now = () => performance.timeOrigin + performance.now()
@@ -33,13 +31,13 @@ const talk = node("talk", async (events, ctx) => {
 })
 const talking = workflow("talking").start(talk).build()
 
-if (process.argv[2] === "--execute") await execute(process.argv[3])
-else await measure()
+if (process.argv[2] === "--execute") await execute(process.argv[3], Number(process.argv[4]))
+else await runBench({ name: "live", packages: ["superstep"], measure })
 
-async function execute(path) {
+async function execute(path, events) {
   const store = sqliteStore({ path })
   const runtime = new Runtime({ store, workflows: [talking] })
-  const run = runtime.start(talking, EVENTS, { runId: "r" })
+  const run = runtime.start(talking, events, { runId: "r" })
   process.send({ started: true })
   await run.result
   await runtime.close()
@@ -47,13 +45,11 @@ async function execute(path) {
   process.disconnect()
 }
 
-async function measure() {
-  const environment = describeEnvironment(["superstep"])
-  console.log(environmentText(environment))
+async function measure({ smoke }) {
   const folder = mkdtempSync(join(tmpdir(), "superstep-live-"))
   try {
     const path = join(folder, "runs.db")
-    const child = fork(fileURLToPath(import.meta.url), ["--execute", path])
+    const child = fork(fileURLToPath(import.meta.url), ["--execute", path, smoke ? "10" : "300"])
     const ended = new Promise((resolve) => child.once("exit", resolve))
     const [ipc, live, journaled] = [[], [], []]
     await new Promise((resolve) => {
@@ -80,8 +76,8 @@ async function measure() {
       String(count),
       ...[p50, p99, max].map((ms) => ms.toFixed(2)),
     ])
-    console.log(textTable(["", "events", "p50 ms", "p99 ms", "max ms"], cells))
-    writeResult(resultsFile("live"), { environment, figures })
+    show("From one process to another", textTable(["", "events", "p50 ms", "p99 ms", "max ms"], cells))
+    return { figures }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -5,35 +5,25 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { parseArgs } from "node:util"
-import { describeEnvironment, environmentText, measuredEnvironment } from "./src/environment.mjs"
-import { judgeTargets, targetTable } from "./src/judging.mjs"
+import { runBench, show } from "./src/bench.mjs"
+import { measuredEnvironment } from "./src/environment.mjs"
 import { listOption, positiveOption } from "./src/options.mjs"
-import { resultsFile, writeResult } from "./src/results.mjs"
 import { measureRecall } from "./src/retrieval/recall.mjs"
 import { costText, shortNumber, textTable } from "./src/table.mjs"
 
 const measures = ["recall", "fidelity", "speed", "memory"]
-const whole = { chunks: 100_000, others: 600, megabytes: 1_024 }
+const whole = { chunks: 100_000, others: 600, answers: 40, vectors: 20_000, megabytes: 1_024 }
+const small = { chunks: 1_000, others: 0, answers: 3, vectors: 200, megabytes: 1 }
 
-const help = `Usage: node retrieval.mjs [options]
-
-  --only <list>      measures, by comma: ${measures.join(", ")}
-  --chunks <n>       for speed (default ${whole.chunks})
-  --megabytes <n>    of the file for memory, which is compared with a tenth of it (default ${whole.megabytes})
-  --out <file>       where to write the JSON (default results/retrieval.json, and only when nothing is left out)
-  --help             this text
-`
-
-const { values } = parseArgs({
-  options: {
-    only: { type: "string" },
-    chunks: { type: "string", default: String(whole.chunks) },
-    megabytes: { type: "string", default: String(whole.megabytes) },
-    out: { type: "string" },
-    help: { type: "boolean", default: false },
+const options = {
+  only: { type: "string", help: `measures, by comma: ${measures.join(", ")}` },
+  chunks: { type: "string", default: String(whole.chunks), help: "for speed" },
+  megabytes: {
+    type: "string",
+    default: String(whole.megabytes),
+    help: "of the file for memory, which is compared with a tenth of it",
   },
-})
+}
 
 /** What the measure's own process sends. */
 function inProcess(measure, folder, size) {
@@ -53,7 +43,7 @@ function inProcess(measure, folder, size) {
 
 const percent = (share) => `${Math.round(share * 100)} %`
 
-const show = {
+const printed = {
   recall({ passages, embedMs, rows }) {
     const cells = rows.map(({ mode, questions, recallAt10, recallAt1 }) => [
       mode,
@@ -128,39 +118,36 @@ const targets = [
   { name: "of the ten nearest vectors, found", atLeast: 0.95, measure: ({ fidelity }) => fidelity?.share },
 ]
 
-async function main() {
-  if (values.help) return console.log(help)
+async function measure(values) {
   const only = listOption(values.only, measures, "measure")
-  const [chunks, megabytes] = [
-    positiveOption(values.chunks, "--chunks"),
-    positiveOption(values.megabytes, "--megabytes"),
-  ]
-  const isWhole = only.length === measures.length && chunks >= whole.chunks && megabytes >= whole.megabytes
-  const environment = describeEnvironment(["@superstep/retrieval", "libsql"])
-  console.log(environmentText(environment))
+  const sizes = values.smoke
+    ? small
+    : {
+        ...whole,
+        chunks: positiveOption(values.chunks, "--chunks"),
+        megabytes: positiveOption(values.megabytes, "--megabytes"),
+      }
+  const isWhole = sizes.chunks >= whole.chunks && sizes.megabytes >= whole.megabytes
   const folder = mkdtempSync(join(tmpdir(), "superstep-retrieval-"))
-  const found = {}
+  const sections = {}
   const ways = {
-    recall: () => measureRecall(folder, whole.others),
-    fidelity: () => inProcess("fidelity", folder, 20_000),
-    speed: () => inProcess("speed", folder, chunks),
+    recall: () => measureRecall(folder, sizes),
+    fidelity: () => inProcess("fidelity", folder, sizes.vectors),
+    speed: () => inProcess("speed", folder, sizes.chunks),
     memory: async () => [
-      await inProcess("memory", folder, megabytes / 10),
-      await inProcess("memory", folder, megabytes),
+      await inProcess("memory", folder, sizes.megabytes / 10),
+      await inProcess("memory", folder, sizes.megabytes),
     ],
   }
   try {
-    for (const measure of only) {
-      found[measure] = await ways[measure]()
-      console.log(`\n${show[measure](found[measure]).join("\n\n")}`)
+    for (const name of only) {
+      sections[name] = await ways[name]()
+      show(...printed[name](sections[name]))
     }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-  const judged = judgeTargets(targets, found)
-  console.log(`\n${targetTable(judged)}\n`)
-  const out = values.out ?? (isWhole ? resultsFile("retrieval") : undefined)
-  if (out !== undefined) writeResult(out, { environment, ...found, targets: judged })
+  return { partial: only.length < measures.length || !isWhole, sections }
 }
 
-await main()
+await runBench({ name: "retrieval", options, packages: ["libsql"], measure, targets })

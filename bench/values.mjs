@@ -3,12 +3,10 @@
 // message through many nodes against copying it once.
 import { performance } from "node:perf_hooks"
 import { node, workflow } from "superstep"
-import { describeEnvironment, environmentText } from "./src/environment.mjs"
-import { resultsFile, writeResult } from "./src/results.mjs"
+import { runBench, show } from "./src/bench.mjs"
 import { median, pairedRatio } from "./src/statistics.mjs"
 import { textTable } from "./src/table.mjs"
 
-const rounds = 9
 const large = { items: Array.from({ length: 10_000 }, (_, i) => ({ id: i, text: "x".repeat(80) })) }
 const megabytes = JSON.stringify(large).length / 1e6
 
@@ -62,11 +60,13 @@ async function timed(passes, run) {
   return (performance.now() - start) / passes
 }
 
-const copies = []
-for (let i = 0; i < 5; i++) copies.push(await timed(3, async () => structuredClone(large)))
-const copyOnce = median(copies)
-const results = {}
-for (const [name, { first, next, steps, passes }] of Object.entries(measures)) {
+async function copyOnceMs() {
+  const copies = []
+  for (let i = 0; i < 5; i++) copies.push(await timed(3, async () => structuredClone(large)))
+  return median(copies)
+}
+
+async function measureOne(name, { first, next, steps, passes }, rounds) {
   const ours = chain(next, steps)
   if (JSON.stringify(await ours(first)) !== JSON.stringify(await plain(first, next, steps)))
     throw new Error(name)
@@ -77,32 +77,34 @@ for (const [name, { first, next, steps, passes }] of Object.entries(measures)) {
     // The first round warms up.
     if (round > 0) samples.push({ plain: base, superstep: run })
   }
-  results[name] = {
+  const of = (system) => samples.map((one) => one[system])
+  return {
     steps,
-    plainMs: median(samples.map((one) => one.plain)),
-    superstepMs: median(samples.map((one) => one.superstep)),
-    ratio: pairedRatio(
-      samples.map((one) => one.superstep),
-      samples.map((one) => one.plain),
-    ),
+    plainMs: median(of("plain")),
+    superstepMs: median(of("superstep")),
+    ratio: pairedRatio(of("superstep"), of("plain")),
   }
 }
 
-const environment = describeEnvironment([])
-console.log(environmentText(environment))
-console.log(
-  textTable(
-    ["message", "steps", "plain", "superstep", "ratio"],
-    Object.entries(results).map(([name, { steps, plainMs, superstepMs, ratio }]) => [
-      name,
-      String(steps),
-      `${plainMs.toFixed(3)} ms`,
-      `${superstepMs.toFixed(3)} ms`,
-      ratio.toFixed(1),
-    ]),
-  ),
-)
-console.log(
-  `structuredClone of the large message (${megabytes.toFixed(1)} MB), once: ${copyOnce.toFixed(1)} ms`,
-)
-writeResult(resultsFile("values"), { environment, megabytes, copyOnceMs: copyOnce, results })
+async function measure({ smoke }) {
+  const results = {}
+  for (const [name, one] of Object.entries(measures)) {
+    results[name] = await measureOne(name, smoke ? { ...one, steps: 10, passes: 1 } : one, smoke ? 1 : 9)
+  }
+  const rows = Object.entries(results).map(([name, { steps, plainMs, superstepMs, ratio }]) => [
+    name,
+    String(steps),
+    `${plainMs.toFixed(3)} ms`,
+    `${superstepMs.toFixed(3)} ms`,
+    ratio.toFixed(1),
+  ])
+  const copyOnce = await copyOnceMs()
+  show(
+    "Messages through a chain",
+    textTable(["message", "steps", "plain", "superstep", "ratio"], rows),
+    `structuredClone of the large message (${megabytes.toFixed(1)} MB), once: ${copyOnce.toFixed(1)} ms`,
+  )
+  return { megabytes, copyOnceMs: copyOnce, results }
+}
+
+await runBench({ name: "values", packages: ["superstep"], measure })

@@ -1,10 +1,19 @@
 // Where it is measured: what every measured process has in its environment, and what a result says of it.
 import { existsSync, readFileSync } from "node:fs"
-import { cpus } from "node:os"
+import { cpus, loadavg, totalmem } from "node:os"
+import { fileURLToPath } from "node:url"
+
+/**
+ * For database files: on the disk that this package is on, as /tmp is memory on many machines. Each program has a
+ * folder of its own, which its processes share.
+ */
+export const dataFolder =
+  process.env.BENCH_DATA ?? fileURLToPath(new URL(`../.data/${process.pid}/`, import.meta.url))
 
 /** The peers' tracing and telemetry are off. */
 export const measuredEnvironment = {
   ...process.env,
+  BENCH_DATA: dataFolder,
   NODE_ENV: "production",
   LANGCHAIN_TRACING_V2: "false",
   LANGSMITH_TRACING: "false",
@@ -29,6 +38,9 @@ export function describeEnvironment(packages) {
     ...Object.fromEntries(versions),
     cpu: cpus()[0]?.model ?? "unknown",
     cores: cpus().length,
+    memoryGb: Math.round(totalmem() / 1e9),
+    // What else the machine did in the minute before.
+    loadBefore: Number(loadavg()[0].toFixed(1)),
   }
 }
 

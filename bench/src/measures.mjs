@@ -78,6 +78,19 @@ export const timedMeasures = [
   },
 ]
 
+/** The first pass of a new process. Peers that are quadratic are left out. */
+export const coldMeasures = [
+  {
+    id: "cold",
+    title: "Fan-out and join, the first in its process: the whole pass",
+    sizeName: (size) => `${size} tasks`,
+    size: 10_000,
+    systems: ["plain", "superstep", "mastra"],
+    expected: fanOutAnswer,
+    needs: "fanOut",
+  },
+]
+
 /** Sizes are per system: a peer that is quadratic, or slow to start, is measured on fewer. */
 export const memoryMeasures = [
   {
@@ -95,4 +108,4 @@ export const memoryMeasures = [
   },
 ]
 
-export const measureIds = [...timedMeasures.map((measure) => measure.id), "start-up", "memory"]
+export const measureIds = [...timedMeasures, ...coldMeasures].map((measure) => measure.id).concat("start-up")

@@ -9,6 +9,12 @@ export function measuredCell(section, system, size) {
   )
 }
 
+/** The least of the samples: for a target in milliseconds, as what else the machine does only adds to it. */
+export function leastCost(section, system, size) {
+  const cell = measuredCell(section, system, size)
+  return cell && Math.min(...cell.samples)
+}
+
 /** How many times the cost of `baseline` the system's cost is, at one size. */
 export function ratioTo(section, system, baseline, size) {
   const cell = measuredCell(section, system, size)

@@ -9,20 +9,21 @@ import { median } from "./statistics.mjs"
 const scripts = {
   plain: "empty.mjs",
   superstep: "superstep.mjs",
+  "superstep, import alone": "superstep-import.mjs",
   langgraph: "langgraph.mjs",
   mastra: "mastra.mjs",
   xstate: "xstate.mjs",
 }
 
 /** @returns cells as in timing.mjs, cost in milliseconds */
-export async function timeStartUp(systems, { rounds, budgetMs }) {
-  const entrants = systems
-    .filter((system) => system in scripts)
+export async function timeStartUp(systems, { rounds, budgetMs, smoke }) {
+  const entrants = Object.keys(scripts)
+    .filter((name) => systems.includes(name.split(",")[0]))
     .map((system) => ({ system, samples: [], sample: () => startMs(system) }))
   // Once each unmeasured, so that files are in the operating system's cache.
   for (const entrant of entrants) await entrant.sample()
   // One start is a short time and a noisy one: more of them.
-  await takeSamples(entrants, { rounds: 3 * rounds, budgetMs })
+  await takeSamples(entrants, { rounds: smoke ? 1 : 5 * rounds, budgetMs })
   return entrants.map(({ system, samples }) => ({ system, size: 1, samples, cost: median(samples) }))
 }
 

@@ -15,3 +15,8 @@ export function pairedRatio(samples, baseline) {
   if (rounds === 0) return undefined
   return median(samples.slice(0, rounds).map((sample, round) => sample / baseline[round]))
 }
+
+/** Between the least samples of each: what else the machine does only adds to a time. */
+export function leastDifference(samples, baseline) {
+  return Math.min(...samples) - Math.min(...baseline)
+}

@@ -3,19 +3,21 @@ import { takeSamples } from "./round-robin.mjs"
 import { median } from "./statistics.mjs"
 import { TimeLimitError } from "./system-process.mjs"
 
-const warmUpMs = 1_000
-const sampleMs = 300
+/** How long a system is warmed up at each size, and how long a sample is. */
+export const unhurried = { warmUpMs: 1_000, sampleMs: 300 }
+/** For a smoke run: one pass each. */
+export const hurried = { warmUpMs: 1, sampleMs: 1 }
 
 /**
  * @returns one cell per system and size: `{ system, size, samples, cost }`, cost in microseconds per operation,
  *   or `{ system, size, skipped }` with the reason
  */
-export async function timeMeasure(measure, processes, { rounds, capMs, budgetMs }) {
+export async function timeMeasure(measure, processes, { rounds, capMs, budgetMs, pace = unhurried }) {
   const cells = []
   for (const process of processes) {
     if (measure.leaveOut?.includes(process.name)) continue
     if (!(await process.ask("functions")).includes(measure.needs)) continue
-    cells.push(...(await warmUp(measure, process, capMs)))
+    cells.push(...(await warmUp(measure, process, capMs, pace)))
   }
   // By size, so that the systems of one size are neighbours in time.
   const entrants = cells.filter((cell) => cell.skipped === undefined).sort((a, b) => a.size - b.size)
@@ -28,7 +30,7 @@ export async function timeMeasure(measure, processes, { rounds, capMs, budgetMs 
   })
 }
 
-async function warmUp(measure, process, capMs) {
+async function warmUp(measure, process, capMs, pace) {
   const cells = []
   const warm = []
   for (const size of measure.sizes) {
@@ -40,8 +42,8 @@ async function warmUp(measure, process, capMs) {
       continue
     }
     try {
-      const options = { measure: measure.id, size, warmUpMs, sampleMs }
-      const passMs = await process.ask("prepare", options, 3 * capMs + warmUpMs)
+      const options = { measure: measure.id, size, ...pace }
+      const passMs = await process.ask("prepare", options, 3 * capMs + pace.warmUpMs)
       if (passMs > capMs) cell.skipped = reason
       else cell.sample = () => process.ask("sample", { measure: measure.id, size })
       warm.push({ size, passMs })
@@ -49,7 +51,7 @@ async function warmUp(measure, process, capMs) {
       if (!(error instanceof TimeLimitError)) throw error
       cell.skipped = reason
       // The process is gone, and with it what was prepared for the smaller sizes.
-      await rewarm(measure, process, warm)
+      await rewarm(measure, process, warm, pace)
       break
     }
   }
@@ -59,8 +61,8 @@ async function warmUp(measure, process, capMs) {
   return cells
 }
 
-async function rewarm(measure, process, warm) {
-  for (const { size } of warm) await process.ask("prepare", { measure: measure.id, size, warmUpMs, sampleMs })
+async function rewarm(measure, process, warm, pace) {
+  for (const { size } of warm) await process.ask("prepare", { measure: measure.id, size, ...pace })
 }
 
 function skipReason(capMs, warm) {
@@ -70,7 +72,7 @@ function skipReason(capMs, warm) {
 }
 
 /** What a pass will take, from the growth between the last two sizes; between linear and quadratic. */
-function predictedMs(warm, size) {
+export function predictedMs(warm, size) {
   const last = warm.at(-1)
   if (last === undefined) return 0
   const before = warm.at(-2)

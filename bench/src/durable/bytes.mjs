@@ -20,7 +20,11 @@ export async function measureBytes(measure, timed, processes) {
       return cost === undefined ? [] : [{ system, size, samples: [cost], cost }]
     })
   return {
-    onDisk: { title: "Bytes on disk, closed and checkpointed", unit: "B", cells: cells("onDisk") },
+    onDisk: {
+      title: "Bytes on disk after closing, with what is left of the write-ahead log",
+      unit: "B",
+      cells: cells("onDisk"),
+    },
     written: { title: "Bytes written on the way", unit: "B", cells: cells("written") },
   }
 }

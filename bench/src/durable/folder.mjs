@@ -1,13 +1,11 @@
-// Folders for database files: on the disk that this package is on, as /tmp is memory on many machines.
+// Folders for database files.
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
-
-const data = fileURLToPath(new URL("../../.data/", import.meta.url))
+import { dataFolder } from "../environment.mjs"
 
 export function makeFolder() {
-  mkdirSync(data, { recursive: true })
-  return mkdtempSync(join(data, "run-"))
+  mkdirSync(dataFolder, { recursive: true })
+  return mkdtempSync(join(dataFolder, "run-"))
 }
 
 export function removeFolder(folder) {
@@ -16,7 +14,7 @@ export function removeFolder(folder) {
 
 /** What is left by processes that were stopped. */
 export function removeAllFolders() {
-  removeFolder(data)
+  removeFolder(dataFolder)
 }
 
 export function folderBytes(folder) {

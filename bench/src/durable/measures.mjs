@@ -67,7 +67,7 @@ export const resumeMeasures = [
     id: "resume-growing",
     title: "Resume in a new process, 1 KB of state per step: time after import",
     growing: true,
-    sizes: { 1000: resumable },
+    sizes: { 1000: resumable, 10000: ["raw", "superstep"] },
   },
 ]
 

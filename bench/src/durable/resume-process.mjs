@@ -1,6 +1,7 @@
 // A new process that makes a run that waits (`wait`), or takes one up again (`resume`) and tells how long that took.
 import { performance } from "node:perf_hooks"
 import { expectAnswer } from "../answers.mjs"
+import { answerParent } from "../child.mjs"
 import { emptyWriteAheadLog } from "./database.mjs"
 import { message } from "./message.mjs"
 import { loadSystem } from "./systems/index.mjs"
@@ -27,4 +28,4 @@ async function resume() {
 }
 
 const elapsed = await (what === "wait" ? wait() : resume())
-process.send(elapsed ?? "made", () => process.exit(0))
+answerParent(elapsed ?? "made")

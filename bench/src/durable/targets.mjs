@@ -1,6 +1,6 @@
 // What durable runs are held to.
 import { growth } from "../judging.mjs"
-import { measuredCell, ratioTo } from "../report.mjs"
+import { leastCost, measuredCell, ratioTo } from "../report.mjs"
 import { messageBytes } from "./message.mjs"
 
 const ours = "superstep"
@@ -19,19 +19,29 @@ function addedPerStep(section, system, from, to) {
 
 export const durableTargets = [
   {
+    name: "durable step, times a raw insert (100 steps)",
+    atMost: 2,
+    measure: ({ steps }) => ratioTo(steps, ours, "raw", 100),
+  },
+  {
     name: "durable step, times a raw insert (1,000 steps)",
-    atMost: 3,
+    atMost: 2,
     measure: ({ steps }) => ratioTo(steps, ours, "raw", 1_000),
   },
   {
     name: "the same against power failure, times a raw FULL insert",
-    atMost: 3,
+    atMost: 2,
     measure: ({ full }) => ratioTo(full, ours, "raw", 1_000),
   },
   {
-    name: "durable step of 1,000 concurrent runs, times a raw insert",
+    name: "durable step of 1,000 concurrent runs, times a raw group commit",
     atMost: 3,
     measure: ({ concurrent }) => ratioTo(concurrent, ours, "raw", 1_000),
+  },
+  {
+    name: "the same against power failure, times a raw FULL group commit",
+    atMost: 3,
+    measure: (sections) => ratioTo(sections["concurrent-full"], ours, "raw", 1_000),
   },
   {
     name: "durable step, times faster than LangGraph.js (1,000 steps)",
@@ -50,8 +60,8 @@ export const durableTargets = [
     limit: ({ steps }) => growth(steps, "raw", 1_000, 10_000),
   },
   {
-    name: "bytes on disk, times the payload (1,000 steps)",
-    atMost: 2,
+    name: "bytes on disk after closing, times the payload (1,000 steps)",
+    atMost: 1.6,
     measure: ({ onDisk }) => timesPayload(onDisk, ours, 1_000),
     limit: ({ onDisk }) => timesPayload(onDisk, "raw", 1_000),
   },
@@ -64,14 +74,20 @@ export const durableTargets = [
   {
     name: "resume after 1,000 steps, ms after import",
     atMost: 20,
-    measure: ({ resume }) => measuredCell(resume, ours, 1_000)?.cost,
-    limit: ({ resume }) => measuredCell(resume, "raw", 1_000)?.cost,
+    measure: ({ resume }) => leastCost(resume, ours, 1_000),
+    limit: ({ resume }) => leastCost(resume, "raw", 1_000),
   },
   {
     name: "the same with 1 KB of state per step, ms after import",
-    atMost: 20,
-    measure: (sections) => measuredCell(sections["resume-growing"], ours, 1_000)?.cost,
-    limit: (sections) => measuredCell(sections["resume-growing"], "raw", 1_000)?.cost,
+    atMost: 25,
+    measure: (sections) => leastCost(sections["resume-growing"], ours, 1_000),
+    limit: (sections) => leastCost(sections["resume-growing"], "raw", 1_000),
+  },
+  {
+    name: "the same, 10,000 steps against 1,000",
+    atMost: 10,
+    measure: (sections) => growth(sections["resume-growing"], ours, 1_000, 10_000),
+    limit: (sections) => growth(sections["resume-growing"], "raw", 1_000, 10_000),
   },
   {
     name: "resume after 100,000 steps against 1,000, state of constant size",

@@ -5,7 +5,6 @@ import { join } from "node:path"
 import { performance } from "node:perf_hooks"
 import { expectAnswer } from "../answers.mjs"
 import { answerRequests } from "../requests.mjs"
-import { emptyWriteAheadLog } from "./database.mjs"
 import { folderBytes, makeFolder, removeFolder } from "./folder.mjs"
 import { timedMeasures } from "./measures.mjs"
 import { loadSystem } from "./systems/index.mjs"
@@ -37,7 +36,6 @@ async function passMs(measure, size) {
     expectAnswer(systemName, answer, measure.expected(size))
     await session.close()
     const written = before === undefined ? undefined : writtenBytes() - before
-    emptyWriteAheadLog(path)
     bytes.set(`${measure.id} ${size}`, { onDisk: folderBytes(folder), written })
     return elapsed
   } finally {

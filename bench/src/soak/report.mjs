@@ -26,6 +26,11 @@ export const soakTargets = storeNames.flatMap((store) => [
     measure: (sections) => ratio(sections[store], "heap"),
   },
   {
+    name: `memory of the process after all runs, MB, ${store}`,
+    atMost: 150,
+    measure: (sections) => sections[store] && sections[store].marks.at(-1).rss / 1e6,
+  },
+  {
     name: `time per run, the last half against the first tenth, ${store}`,
     atMost: 1.25,
     measure: (sections) => ratio(sections[store], "microseconds"),

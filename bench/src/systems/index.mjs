@@ -8,6 +8,7 @@
 //   pending(items)  a fan-out whose workers all wait on a gate     → { finish(): Promise<checksum> }
 //   idle(runs)      runs that wait for an answer from outside      → { finish(): Promise<sum of answers> }
 // Building the graph is outside the pass: users build once and run often.
+import { isInstalled } from "../environment.mjs"
 
 /** Names in the order in which tables show them; `plain` is the limit the others are held against. */
 export const systemNames = [
@@ -28,6 +29,19 @@ const modules = {
   "langgraph functional": "./langgraph-functional.mjs",
   mastra: "./mastra.mjs",
   xstate: "./xstate.mjs",
+}
+
+const needed = {
+  langgraph: "@langchain/langgraph",
+  "langgraph functional": "@langchain/langgraph",
+  mastra: "@mastra/core",
+  xstate: "xstate",
+}
+
+/** Why a system cannot be measured here, or undefined when it can. */
+export function missing(name) {
+  const peer = needed[name]
+  return peer === undefined || isInstalled(peer) ? undefined : `${peer} is not installed`
 }
 
 /** Loads one system; only the process that measures it does so. */

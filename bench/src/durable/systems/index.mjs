@@ -28,9 +28,12 @@ export function loadSystem(name) {
   return import(modules[name])
 }
 
+const saver = "@langchain/langgraph-checkpoint-sqlite"
+const needed = { langgraph: saver, "langgraph delta": saver, mastra: "@mastra/libsql" }
+
 /** Why a system cannot be measured here, or undefined when it can. */
 export function missing(name) {
-  const saver = "@langchain/langgraph-checkpoint-sqlite"
-  if (!name.startsWith("langgraph") || isInstalled(saver)) return undefined
-  return `${saver} did not install: its better-sqlite3 has no build for this machine, and did not compile`
+  const peer = needed[name]
+  if (peer === undefined || isInstalled(peer)) return undefined
+  return `${peer} is not installed: run npm ci here. Where better-sqlite3 neither downloads nor compiles, npm leaves it out`
 }
