@@ -126,7 +126,7 @@ function failureOf(error: unknown): unknown {
 
 function carriedBy(view: View): Carried {
   const { prompt, items } = view
-  return { prompt, records: [...view.latest.values()], ...(items.length === 0 ? {} : { items }) }
+  return { prompt, records: [...view.outputs()], ...(items.length === 0 ? {} : { items }) }
 }
 
 function lastOf(records: readonly StepRecord[]): string | undefined {

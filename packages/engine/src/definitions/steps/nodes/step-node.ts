@@ -79,19 +79,20 @@ function entered(message: unknown, ctx: Context): Omit<ViewOptions, "steps" | "p
   // The step before failed with on_error: continue, so its input is this step's.
   if (isFailure(message)) return entered(message.input, ctx)
   if (isToken(message)) {
-    const { prompt = "", items = [], carried = 0 } = ctx.state.get(INPUT) ?? {}
+    const input = ctx.state.get(INPUT)
+    const { prompt = "", items = [], carried = 0 } = input ?? {}
     const own = message.item === undefined ? items : [...items, message.item]
-    return { prompt, records: ctx.state.get(RECORDS), items: own, carried }
+    return { prompt, input, records: () => ctx.state.get(RECORDS), items: own, carried }
   }
   if (isCarried(message)) {
     const { prompt, records, items = [] } = message
     ctx.state.write(INPUT, { prompt, ...(items.length === 0 ? {} : { items }), carried: records.length })
     if (records.length > 0) ctx.state.write(RECORDS, records)
-    return { prompt, records, items, carried: records.length }
+    return { prompt, records: () => records, items, carried: records.length }
   }
   const prompt = textOf(message as Json | undefined)
   ctx.state.write(INPUT, { prompt })
-  return { prompt, records: [], items: [], carried: 0 }
+  return { prompt, records: () => [], items: [], carried: 0 }
 }
 
 /** Counts runs that come from inside of the loop; entering it from outside starts again at 1. */

@@ -69,7 +69,7 @@ type Fields = Record<string, Json>
 /** `$steps`: the step that the reference names, or all steps if it names none. */
 function stepValues(view: View, [name, ...rest]: Names): Json {
   const top = (path: string) => path.split("/")[0] as string
-  const names = name === undefined ? [...view.latest.keys()].map(top) : [String(name)]
+  const names = name === undefined ? Array.from(view.outputs(), ({ id }) => top(id)) : [String(name)]
   const values = bare()
   for (const one of names) {
     const path = view.steps.layout.resolve(one, view.path)
@@ -84,7 +84,7 @@ export function valueAt(view: View, path: string, rest: Names = []): Json | unde
   const part = view.steps.layout.at(path)
   if (part?.kind === "map") return mapValue(view, path, rest)
   if (part?.kind === "block") return blockValue(view, path, part.children, rest)
-  const record = view.latest.get(path)
+  const record = view.output(path)
   if (record === undefined) return undefined
   if (record.last !== undefined) return valueAt(view, record.last, rest)
   const output = outputOf(record)
@@ -97,7 +97,7 @@ export function valueAt(view: View, path: string, rest: Names = []): Json | unde
 function blockValue(view: View, path: string, children: readonly string[], rest: Names): Json | undefined {
   const outputs = childValues(view, path, children, rest)
   const order = children.filter((id) => outputs[id] !== undefined)
-  if (order.length === 0 && !view.latest.has(path)) return undefined
+  if (order.length === 0 && view.output(path) === undefined) return undefined
   const steps = bare()
   for (const id of order) {
     const { output, agent } = outputs[id] as { readonly output: Json; readonly agent?: Json }
@@ -108,7 +108,7 @@ function blockValue(view: View, path: string, children: readonly string[], rest:
 
 /** The output of a map is the list of its items' outputs. */
 function mapValue(view: View, path: string, rest: Names): Json | undefined {
-  const record = view.latest.get(path)
+  const record = view.output(path)
   const items = (record?.order ?? itemsOf(view, path)).map(String)
   if (record === undefined && items.length === 0) return undefined
   const outputs = childValues(view, path, items, rest)
@@ -117,7 +117,7 @@ function mapValue(view: View, path: string, rest: Names): Json | undefined {
 }
 
 function itemsOf(view: View, path: string): string[] {
-  const inside = [...view.latest.keys()].filter((id) => id.startsWith(`${path}/`))
+  const inside = Array.from(view.outputs(), ({ id }) => id).filter((id) => id.startsWith(`${path}/`))
   return [...new Set(inside.map((id) => id.slice(path.length + 1).split("/")[0] as string))]
 }
 

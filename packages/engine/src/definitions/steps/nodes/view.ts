@@ -3,16 +3,20 @@
  * outputs from before the block, and those of its own branch.
  *
  * V1 What a step sees does not depend on the progress of other branches, so it is the same after a crash.
+ * V2 Records are read when something needs them: a list that was read is copied by the next write to it.
  */
 import { textOf } from "../../../expressions/index.ts"
-import type { MapItem, StepRecord } from "./records.ts"
+import { RecordIndex } from "./record-index.ts"
+import type { MapItem, StepRecord, StepsInput } from "./records.ts"
 import type { StepList } from "./step-list.ts"
 
 export interface ViewOptions {
   readonly steps: StepList
   readonly path: string
   readonly prompt: string
-  readonly records: readonly StepRecord[]
+  /** The input in the state that the records belong to. */
+  readonly input?: StepsInput | undefined
+  readonly records: () => readonly StepRecord[]
   readonly items: readonly MapItem[]
   readonly carried: number
   readonly runId: string
@@ -24,55 +28,57 @@ export class View {
   readonly prompt: string
   readonly items: readonly MapItem[]
   readonly runId: string
-  /** The number of records when the view was made. */
-  readonly count: number
-  /** How many of them are from outside of the sub-workflow. */
+  /** How many records are from outside of the sub-workflow. */
   readonly carried: number
-  readonly #records: readonly StepRecord[]
-  #latest: ReadonlyMap<string, StepRecord> | undefined
+  readonly #options: ViewOptions
+  #seen: Seen | undefined
 
   constructor(options: ViewOptions) {
-    const { steps, path, prompt, records, items, carried, runId } = options
+    const { steps, path, prompt, items, carried, runId } = options
     this.steps = steps
     this.path = path
     this.prompt = prompt
     this.items = items
     this.runId = runId
     this.carried = carried
-    // The list grows while the step runs.
-    this.count = records.length
-    this.#records = records
+    this.#options = options
   }
 
-  get latest(): ReadonlyMap<string, StepRecord> {
-    this.#latest ??= this.#visible()
-    return this.#latest
+  /** The latest output of a step. */
+  output(path: string): StepRecord | undefined {
+    const { index, records, lineage, began } = this.#read()
+    const end = endOfSeen(lineage, began, this.steps.layout.lineage(path))
+    return index.output(path, Math.min(end, records.length))
+  }
+
+  /** The latest output of every step. */
+  *outputs(): Generator<StepRecord> {
+    for (const path of this.#read().index.paths) {
+      const record = this.output(path)
+      if (record !== undefined) yield record
+    }
   }
 
   /** The path of the latest output. */
   get lastPath(): string | undefined {
-    let path: string | undefined
-    for (let i = 0; i < this.count; i++) {
-      const record = this.#records[i] as StepRecord
-      if (isDone(record)) path = record.id
-    }
-    return path
+    return this.#read().records.findLast(({ begun }) => begun !== true)?.id
   }
 
   /** The records of the sub-workflow itself. */
   get own(): readonly StepRecord[] {
-    return this.#records.slice(this.carried, this.count)
+    return this.#read().records.slice(this.carried)
   }
 
-  with(...records: readonly StepRecord[]): View {
-    return new View({ ...this, records: [...this.#records.slice(0, this.count), ...records] })
+  with(...more: readonly StepRecord[]): View {
+    const records = [...this.#read().records, ...more]
+    return new View({ ...this.#options, input: undefined, records: () => records })
   }
 
   /** The outputs of earlier steps, then the prompt. */
   promptText(own?: string): string {
     const prompt = own ?? this.prompt
     const parts: string[] = []
-    for (const { id, agent, output } of this.latest.values()) {
+    for (const { id, agent, output } of this.outputs()) {
       const text = textOf(output)
       if (text === "") continue
       parts.push(`[${id}${agent === undefined ? "" : ` (agent: ${agent})`}]:\n${text}\n\n`)
@@ -81,48 +87,38 @@ export class View {
     return `--- Prior Step Outputs ---\n\n${parts.join("")}--- End Prior Step Outputs ---\n\n${prompt}`
   }
 
-  #visible(): ReadonlyMap<string, StepRecord> {
+  #read(): Seen {
+    this.#seen ??= this.#readAll()
+    return this.#seen
+  }
+
+  #readAll(): Seen {
     const { layout } = this.steps
+    const records = this.#options.records()
+    const index = RecordIndex.of(layout, this.#options.input, records)
     const lineage = layout.lineage(this.path)
-    const began = this.#beginnings(lineage)
-    const latest = new Map<string, StepRecord>()
-    for (let i = 0; i < this.count; i++) {
-      const record = this.#records[i] as StepRecord
-      if (isDone(record) && isSeen(i, began, lineage, layout.lineage(record.id)))
-        latest.set(record.id, record)
-    }
-    const sorted = [...latest].sort(([a], [b]) => layout.compare(a, b))
-    return new Map(sorted)
-  }
-
-  /** For every block around the step, the number of records when it began. */
-  #beginnings(lineage: readonly string[]): readonly number[] {
-    const began = lineage.map(() => this.carried)
-    if (lineage.length === 0) return began
-    const blocks = new Map(lineage.map((branch, depth) => [branch.slice(0, branch.lastIndexOf(":")), depth]))
-    for (let i = this.carried; i < this.count; i++) {
-      const { id, begun } = this.#records[i] as StepRecord
-      const depth = begun ? blocks.get(id) : undefined
-      if (depth !== undefined) began[depth] = i
-    }
-    return began
+    const began = lineage.map((branch) => {
+      const block = branch.slice(0, branch.lastIndexOf(":"))
+      return Math.max(index.beginning(block, records.length) ?? 0, this.carried)
+    })
+    return { index, records, lineage, began }
   }
 }
 
-function isDone({ begun }: StepRecord): boolean {
-  return begun !== true
+interface Seen {
+  readonly index: RecordIndex
+  readonly records: readonly StepRecord[]
+  /** The branch that the step is in, for every block around it, and the number of records when that block began. */
+  readonly lineage: readonly string[]
+  readonly began: readonly number[]
 }
 
-/** Visible from inside of a block: records from before it, and those of the same branch. */
-function isSeen(
-  at: number,
-  began: readonly number[],
-  own: readonly string[],
-  other: readonly string[],
-): boolean {
+/** The first record that cannot be seen: from inside of a block, records from before it and of the same branch can. */
+function endOfSeen(own: readonly string[], began: readonly number[], other: readonly string[]): number {
+  let end = 0
   for (let depth = 0; depth < own.length; depth++) {
-    if (at < (began[depth] as number)) return true
-    if (own[depth] !== other[depth]) return false
+    end = Math.max(end, began[depth] as number)
+    if (own[depth] !== other[depth]) return end
   }
-  return true
+  return Number.POSITIVE_INFINITY
 }
