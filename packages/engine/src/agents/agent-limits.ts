@@ -27,6 +27,8 @@ export class Guard {
   readonly #limits: Budget
   /** Of the agent, which holds wherever it works: also inside another agent's call, or after a hand-off. */
   readonly #budget: Budget
+  /** Without bounds, what all pending calls have reserved is not added up. */
+  readonly #isBounded: boolean
   readonly #iterations: number
   readonly #seconds: number | undefined
   /** A part of everything is kept for a final answer. */
@@ -40,6 +42,9 @@ export class Guard {
     this.agent = agent
     this.#limits = amounts
     this.#budget = budget
+    this.#isBounded = [amounts, budget].some((bounds) =>
+      Object.values(bounds).some((most) => typeof most === "number"),
+    )
     this.#iterations = iterations
     this.#seconds = seconds
     this.#reserves = reserves
@@ -82,10 +87,12 @@ export class Guard {
 
   /** Called before a model call that is really made. Pending calls count: they have reserved. `headroom` has to stay free. */
   checkModelCall(ctx: Context, headroom: Usage = {}): void {
-    const used = addUsage(ctx.usedBy(this.agent), headroom)
-    this.#check("limits", { ...this.#limits, toolCalls: undefined }, used)
-    this.#check("budget", { ...this.#budget, toolCalls: undefined }, used)
-    this.#checkTime(ctx.clock.now())
+    if (this.#isBounded) {
+      const used = addUsage(ctx.usedBy(this.agent), headroom)
+      this.#check("limits", { ...this.#limits, toolCalls: undefined }, used)
+      this.#check("budget", { ...this.#budget, toolCalls: undefined }, used)
+    }
+    this.#checkTime(ctx)
   }
 
   /** A limit in US dollars cannot bound a call whose price is unknown. */
@@ -102,14 +109,16 @@ export class Guard {
 
   /** Called before a tool call that is really made. Pending calls count: they have reserved. */
   checkToolCall(ctx: Context): void {
-    const used = ctx.usedBy(this.agent)
-    this.#check("limits", this.#limits, used)
-    this.#check("budget", this.#budget, used)
-    this.#checkTime(ctx.clock.now())
+    if (this.#isBounded) {
+      const used = ctx.usedBy(this.agent)
+      this.#check("limits", this.#limits, used)
+      this.#check("budget", this.#budget, used)
+    }
+    this.#checkTime(ctx)
   }
 
-  #checkTime(now: number): void {
-    if (this.#deadline !== undefined && now >= this.#deadline) throw this.#timeUp()
+  #checkTime({ clock }: Context): void {
+    if (this.#deadline !== undefined && clock.now() >= this.#deadline) throw this.#timeUp()
   }
 
   #timeUp(): SuperstepError {

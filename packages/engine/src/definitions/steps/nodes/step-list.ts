@@ -143,10 +143,21 @@ export class Layout {
   }
 }
 
+const STEP: LayoutPart = { kind: "step" }
+
+/** A block may have many children, and each of them asks for it. */
+const parts = new WeakMap<object, LayoutPart>()
+
 function partOf(entry: LayoutEntry): LayoutPart {
-  if (typeof entry === "string") return { kind: "step" }
-  if ("branches" in entry) return { kind: "block", children: entry.branches.flat().map(idOf) }
-  return { kind: "map", children: [] }
+  if (typeof entry === "string") return STEP
+  const known = parts.get(entry)
+  if (known !== undefined) return known
+  const part: LayoutPart =
+    "branches" in entry
+      ? { kind: "block", children: entry.branches.flat().map(idOf) }
+      : { kind: "map", children: [] }
+  parts.set(entry, part)
+  return part
 }
 
 function idOf(entry: LayoutEntry): string {

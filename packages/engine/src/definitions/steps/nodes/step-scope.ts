@@ -95,6 +95,11 @@ export function valueAt(view: View, path: string, rest: Names = []): Json | unde
 
 /** The output of a parallel block is `{ steps, order }`. */
 function blockValue(view: View, path: string, children: readonly string[], rest: Names): Json | undefined {
+  const [field, key] = rest
+  const isOne = field === "outputs" && typeof key === "string"
+  const one = isOne ? valueAt(view, `${path}/${key}`, restAfter(rest, key)) : undefined
+  // The reference leads into one step, so the others need not be read.
+  if (isOne && one !== undefined) return fields({ outputs: fields({ [key]: one }) })
   const outputs = childValues(view, path, children, rest)
   const order = children.filter((id) => outputs[id] !== undefined)
   if (order.length === 0 && view.output(path) === undefined) return undefined
