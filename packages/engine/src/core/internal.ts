@@ -1,5 +1,5 @@
 /** What other layers of the engine use besides the public entry. */
-export { type Adjacency, cycles, reachable } from "./analysis.ts"
+export { type Adjacency, cycles, groupBy, reachable } from "./analysis.ts"
 export { Fifo, LazyMap, LazySet } from "./collections.ts"
 export { joinNotices } from "./commit.ts"
 export { isIntent } from "./entries.ts"

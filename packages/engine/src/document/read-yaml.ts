@@ -94,15 +94,15 @@ class YamlReader {
   }
 
   #scalar(node: Scalar): WrittenScalar {
-    const range = rangeOf(node)
+    const { start, end } = rangeOf(node)
     const { value } = node
     if (typeof value === "number") {
-      this.#report.checkNumber(value, node.source ?? String(value), range.start, range.end)
-      return { ...range, kind: "scalar", style: "plain", value: Number.isFinite(value) ? value : null }
+      this.#report.checkNumber(value, node.source ?? String(value), start, end)
+      return { start, end, kind: "scalar", style: "plain", value: Number.isFinite(value) ? value : null }
     }
     if (typeof value === "string")
-      return { ...range, kind: "scalar", style: STYLES.get(node.type) ?? "plain", value }
-    return { ...range, kind: "scalar", style: "plain", value: typeof value === "boolean" ? value : null }
+      return { start, end, kind: "scalar", style: STYLES.get(node.type) ?? "plain", value }
+    return { start, end, kind: "scalar", style: "plain", value: typeof value === "boolean" ? value : null }
   }
 
   #list(node: YAMLSeq): WrittenList {

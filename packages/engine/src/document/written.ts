@@ -107,12 +107,18 @@ export function dataOf(written: Written): Json {
     case "list":
       return value.items.map(dataOf)
     case "map": {
-      // Assigned, `__proto__` would be the object's prototype.
-      const entries = Array.from(value.entries, ([key, entry]) => [key, dataOf(entry.value)] as const)
-      return Object.fromEntries(entries)
+      const data: Record<string, Json> = {}
+      for (const [key, entry] of value.entries) {
+        // Assigned, `__proto__` would be the object's prototype.
+        if (key === "__proto__") Object.defineProperty(data, key, { ...FIELD, value: dataOf(entry.value) })
+        else data[key] = dataOf(entry.value)
+      }
+      return data
     }
   }
 }
+
+const FIELD = { writable: true, enumerable: true, configurable: true }
 
 /** The source of every character of a value: as it stands there, or one by one. */
 type Source = { readonly offset: number } | { readonly starts: Int32Array; readonly ends: Int32Array }

@@ -1,4 +1,5 @@
 /** Checks that the expressions of a steps file refer to steps, variables and fields that exist. */
+import { groupBy } from "../../core/internal.ts"
 import { nearest, type Path } from "../../document/index.ts"
 import { ExpressionError, type Reference } from "../../expressions/index.ts"
 import { isSecretName } from "../../text/index.ts"
@@ -38,11 +39,12 @@ export function checkReferences(input: Checking): void {
     ids: all.filter((step) => !isInside(step)).map(({ id }) => id),
     canRepeat: all.some(({ type }) => type === "goto"),
   }
-  const users = new Map<string, string[]>()
   for (const step of all) {
     for (const text of stepTexts(step)) checkText(checking, text, [step.path])
-    if (step.type === "agent") users.set(step.agent, [...(users.get(step.agent) ?? []), step.path])
   }
+  const users = groupBy(
+    all.flatMap((step) => (step.type === "agent" ? [[step.agent, step.path] as const] : [])),
+  )
   for (const [name, { instruction }] of Object.entries(input.agents)) {
     if (instruction === undefined || !hasTemplate(instruction)) continue
     const read = tryRead(instruction, asTemplate)

@@ -1,4 +1,5 @@
 /** Finishes a flow: drops unreachable nodes, refuses endless loops, and adds the nodes where routes end and join. */
+import { groupBy } from "../../core/internal.ts"
 import type { Drawing, Flow, FlowNode, Target } from "./flow.ts"
 import type { Step } from "./step.ts"
 
@@ -69,12 +70,13 @@ function isWithin({ at }: Step, places: ReadonlySet<string>): boolean {
 
 /** A loop without an exit would always reach its limit. */
 function refuseEndless(flow: Flow, { report }: Drawing): void {
-  const before = new Map<string | undefined, FlowNode[]>()
-  for (const node of flow.nodes) {
-    // The step after a map follows its end, not its worker.
-    const leads = node.out.kind === "items" ? [node.out.to.id] : targetsAfter(node).map(idOf)
-    for (const id of leads) before.set(id, [...(before.get(id) ?? []), node])
-  }
+  const before = groupBy(
+    flow.nodes.flatMap((node) => {
+      // The step after a map follows its end, not its worker.
+      const leads = node.out.kind === "items" ? [node.out.to.id] : targetsAfter(node).map(idOf)
+      return leads.map((id) => [id, node] as const)
+    }),
+  )
   const ending = new Set<FlowNode>()
   const stack = [...(before.get(undefined) ?? [])]
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
@@ -116,8 +118,10 @@ function assignJoinSources(flow: Flow): void {
     for (const target of new Set(targetsOf(node))) {
       if (target.to !== "join") continue
       const branches = leading.get(target.block) ?? []
-      branches[target.branch] = [...(branches[target.branch] ?? []), node]
       leading.set(target.block, branches)
+      const lastNodes = branches[target.branch] ?? []
+      branches[target.branch] = lastNodes
+      lastNodes.push(node)
     }
   }
   const nodes = flow.nodes.flatMap((node) => {

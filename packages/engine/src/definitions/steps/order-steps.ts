@@ -4,7 +4,7 @@
  */
 import { ExpressionError } from "../../expressions/index.ts"
 import type { DocumentReport } from "../dialect-input.ts"
-import { type AgentStep, type GotoStep, hasOutput, type Step, stepTexts } from "./step.ts"
+import { type AgentStep, decidingTexts, type GotoStep, hasOutput, type Step } from "./step.ts"
 import type { StepData } from "./step-shape.ts"
 
 export function orderSteps(list: readonly Step[], report: DocumentReport): readonly Step[] {
@@ -68,8 +68,8 @@ interface Opened {
 }
 
 function namesIn(step: Step): string[] {
-  return stepTexts(step).flatMap(({ decides, read }) => {
-    if (!decides || read instanceof ExpressionError) return []
+  return decidingTexts(step).flatMap(({ read }) => {
+    if (read instanceof ExpressionError) return []
     return read.references.flatMap(({ root, path: [name] }) =>
       root === "steps" && name !== undefined ? [String(name)] : [],
     )

@@ -128,6 +128,7 @@ function used(
   steps: readonly Step[],
   agents: Readonly<Record<string, AgentData>>,
 ): Record<string, string> {
+  if (Object.keys(aliases).length === 0) return {}
   const texts = [...everyStep(steps)].flatMap((step) => stepTexts(step).map(({ read }) => read))
   for (const { instruction = "" } of Object.values(agents)) {
     if (hasTemplate(instruction)) texts.push(tryRead(instruction, asTemplate))

@@ -96,8 +96,6 @@ export function hasOutput({ type }: Step): boolean {
 export interface StepText {
   readonly text: string
   readonly at: Path
-  /** It decides whether or where to continue, so the steps that it names run first. */
-  readonly decides: boolean
   readonly read: { readonly references: readonly Reference[] } | ExpressionError
 }
 
@@ -107,22 +105,29 @@ export const asTemplate: Reader = (text) => template(text, "steps")
 const asCondition: Reader = (text) => condition(text, "steps")
 const asList: Reader = (text) => (text.includes("{{") ? asTemplate(text) : expression(text, "steps"))
 
-export function stepTexts(step: Step): readonly StepText[] {
+/** They decide whether or where to continue, so the steps that they name run first. */
+export function decidingTexts(step: Step): StepText[] {
   const { data, at } = step
   const found: StepText[] = []
-  const add = (field: string, value: string | boolean | undefined, reader: Reader, decides = false) => {
-    if (value === undefined) return
-    const text = String(value)
-    found.push({ text, at: [...at, field], decides, read: tryRead(text, reader) })
-  }
-  add("when", data.when, asCondition, true)
-  if (step.type === "condition" && step.condition !== "") add("condition", step.condition, asCondition, true)
-  if (step.type === "map" && step.over !== "") add("over", step.over, asList)
-  add("prompt", data.prompt, asTemplate)
+  if (data.when !== undefined) found.push(textAt([...at, "when"], String(data.when), asCondition))
+  if (step.type === "condition" && step.condition !== "")
+    found.push(textAt([...at, "condition"], step.condition, asCondition))
+  return found
+}
+
+export function stepTexts(step: Step): readonly StepText[] {
+  const { data, at } = step
+  const found = decidingTexts(step)
+  if (step.type === "map" && step.over !== "") found.push(textAt([...at, "over"], step.over, asList))
+  if (data.prompt !== undefined) found.push(textAt([...at, "prompt"], data.prompt, asTemplate))
   for (const [path, text] of textsIn(data.args as Json | undefined, [...at, "args"])) {
-    found.push({ text, at: path, decides: false, read: tryRead(text, asTemplate) })
+    found.push(textAt(path, text, asTemplate))
   }
   return found
+}
+
+function textAt(at: Path, text: string, reader: Reader): StepText {
+  return { text, at, read: tryRead(text, reader) }
 }
 
 /** Whether some braces contain a reference. Instructions may contain braces for other purposes. */
