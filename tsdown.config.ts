@@ -56,10 +56,18 @@ const packages = [
   outputOptions: {
     // The sources are in the package, once.
     sourcemapExcludeSources: true,
-    // A chunk of its own, because reports, which are loaded on use, need it. If they imported the definitions for it, esbuild
-    // would put off loading zod with them, and run other users of zod before it (tests/packages/imported.long.test.ts).
     codeSplitting: {
       groups: [
+        // Every file costs a start: `superstep` is two. The first runs in browsers too.
+        {
+          name: "core",
+          test: /[\\/]src[\\/](?:(?:core|text)[\\/][^\\/]+|runtime[\\/]ports[\\/](?!private-file)[^\\/]+)\.ts$/,
+          priority: 2,
+        },
+        { name: "engine", test: /[\\/]src[\\/](?:builder|history|runtime|service|stores)[\\/]/, priority: 1 },
+        // A chunk of its own, because reports, which are loaded on use, need it. If they imported the definitions for it,
+        // esbuild would put off loading zod with them, and run other users of zod before it
+        // (tests/packages/imported.long.test.ts).
         {
           name: "for-reports",
           test: /[\\/]patterns[\\/](?:incomplete|research[\\/](?:source|search)-key)\.ts$/,
