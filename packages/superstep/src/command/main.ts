@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The `superstep` executable. For a definition it starts from one bundled file that includes the engine, which exists after
- * a build; otherwise it starts from modules, so that a user's module shares the engine with it.
+ * The `superstep` executable. Where no module of the user's is loaded, it starts from one bundled file that includes the
+ * engine, which exists after a build; otherwise it starts from modules, so that a user's module shares the engine with it.
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import module, { createRequire } from "node:module"
@@ -9,11 +9,14 @@ import { dirname, join } from "node:path"
 import { Script } from "node:vm"
 import type * as Program from "./start.ts"
 
+/** Commands that read no workflow, or only definitions. */
+const WITHOUT_MODULES = /^(?:ask|inbox|models|runs-(?:events|list|show|state)|schema|sources|storage)$/
+
 void run(process.argv.slice(2))
 
 async function run(argv: readonly string[]): Promise<void> {
-  const [command = ""] = argv
-  const bundle = isOnDefinition(argv)
+  const command = commandOf(argv)
+  const bundle = loadsNoModule(command, argv)
     ? loadWithCodeCache<typeof Program>(join(import.meta.dirname, "whole.cjs"), command)
     : undefined
   const { start } = bundle?.exports ?? (await modules())
@@ -23,11 +26,17 @@ async function run(argv: readonly string[]): Promise<void> {
   process.exit(code)
 }
 
-function isOnDefinition([command = "", ...words]: readonly string[]): boolean {
+/** `run`, `runs-show`: the words that choose what is executed. */
+function commandOf([command = "", below = ""]: readonly string[]): string {
+  if (command !== "runs") return command
+  return /^[a-z]+$/.test(below) ? `runs-${below}` : "runs-list"
+}
+
+/** Whether no module of the user's is loaded, which would have to share the engine. */
+function loadsNoModule(command: string, words: readonly string[]): boolean {
   return (
-    /^[a-z]+$/.test(command) &&
-    // Two commands load no module of the user's.
-    (/^(?:ask|sources)$/.test(command) || words.some((word) => /\.(ya?ml|json)$/i.test(word))) &&
+    /^[a-z-]+$/.test(command) &&
+    (WITHOUT_MODULES.test(command) || words.some((word) => /\.(ya?ml|json)$/i.test(word))) &&
     !words.some((word) => /\.[cm]?[jt]sx?$/i.test(word))
   )
 }
