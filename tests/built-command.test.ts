@@ -151,6 +151,16 @@ workflow:
   expect(status).toBe(0)
 })
 
+test("a command that loads no workflow uses the same file, and keeps its own compilation", () => {
+  const folder = temporaryFolder()
+  for (const file of ["command.cjs", "whole.cjs"]) copyFileSync(join(dist, file), join(folder, file))
+  const store = `sqlite:${join(folder, "runs.db")}`
+  expect(superstep(folder, "runs", "--store", store)).toMatchObject({ status: 0, stdout: "" })
+  expect(superstep(folder, "inbox", "--store", store)).toMatchObject({ status: 0, stdout: "" })
+  const kept = readdirSync(join(folder, "compiled")).map((name) => name.replace(/-v\d.*/, ""))
+  expect(kept.sort()).toEqual(["inbox", "runs-list"])
+})
+
 test("a module shares the engine with the command", () => {
   const folder = temporaryFolder()
   const module = join(folder, "telling.mjs")

@@ -119,37 +119,52 @@ export function isInNetwork(address: string, network: Network): boolean {
   return found !== undefined && contains(network, found)
 }
 
-/** Metadata services of clouds, which hand out keys to any internal caller; one of them has a public address. */
-const METADATA = [
-  // All that is local to a link: AWS has several in there, for machines, containers and pods.
-  "169.254.0.0/16",
-  "fd00:ec2::/32",
-  // Google over IPv6, Oracle, Alibaba, Azure.
-  "fd20:ce::/32",
-  "192.0.0.192",
-  "100.100.100.200",
-  "168.63.129.16",
-].map(toNetwork)
-/** IPv6 addresses that stand for an IPv4 address, which is what counts. */
-const EMBEDDED_V4 = ["::ffff:0:0/96", "64:ff9b::/96"].map(toNetwork)
-/** The public internet of IPv6, with special networks in it. */
-const V6_PUBLIC = toNetwork("2000::/3")
+interface KnownNetworks {
+  /** Metadata services of clouds, which hand out keys to any internal caller; one of them has a public address. */
+  readonly metadata: readonly Network[]
+  /** IPv6 addresses that stand for an IPv4 address, which is what counts. */
+  readonly embeddedV4: readonly Network[]
+  /** The public internet of IPv6, with special networks in it. */
+  readonly publicV6: Network
+}
+
+let known: KnownNetworks | undefined
+
+/** Read when the first address is checked: importing the module parses none. */
+function knownNetworks(): KnownNetworks {
+  known ??= {
+    metadata: [
+      // All that is local to a link: AWS has several in there, for machines, containers and pods.
+      "169.254.0.0/16",
+      "fd00:ec2::/32",
+      // Google over IPv6, Oracle, Alibaba, Azure.
+      "fd20:ce::/32",
+      "192.0.0.192",
+      "100.100.100.200",
+      "168.63.129.16",
+    ].map(toNetwork),
+    embeddedV4: ["::ffff:0:0/96", "64:ff9b::/96"].map(toNetwork),
+    publicV6: toNetwork("2000::/3"),
+  }
+  return known
+}
 
 export type AddressKind = "public" | "private" | "metadata"
 
 export function addressKind(text: string): AddressKind {
   const address = canonical(text)
   if (address === undefined) return "private"
-  if (METADATA.some((network) => contains(network, address))) return "metadata"
+  const { metadata, publicV6 } = knownNetworks()
+  if (metadata.some((network) => contains(network, address))) return "metadata"
   // ipaddr.js calls every IPv6 address that is in none of its ranges "unicast".
-  const isPublic =
-    address.range() === "unicast" && (address.kind() === "ipv4" || contains(V6_PUBLIC, address))
+  const isPublic = address.range() === "unicast" && (address.kind() === "ipv4" || contains(publicV6, address))
   return isPublic ? "public" : "private"
 }
 
 function canonical(text: string): Address | undefined {
   const address = parseAddress(text)
-  const isEmbedded = address !== undefined && EMBEDDED_V4.some((network) => contains(network, address))
+  if (address === undefined) return undefined
+  const isEmbedded = knownNetworks().embeddedV4.some((network) => contains(network, address))
   return isEmbedded ? new ipaddr.IPv4(address.toByteArray().slice(12)) : address
 }
 

@@ -16,6 +16,8 @@ export class RecordIndex {
   readonly #outputs = new Map<string, number[]>()
   readonly #beginnings = new Map<string, number[]>()
   #records: readonly StepRecord[] = []
+  /** How many of them are in the index. */
+  #count = 0
 
   /** The index that covers the records. Without an input they belong to no run, and the index is not kept. */
   static of(layout: Layout, input: StepsInput | undefined, records: readonly StepRecord[]): RecordIndex {
@@ -43,12 +45,13 @@ export class RecordIndex {
 
   /** A list only grows, so that one record tells: forks of a run share the input, and differ in records. */
   #isOf(records: readonly StepRecord[]): boolean {
-    const last = Math.min(records.length, this.#records.length) - 1
+    const last = Math.min(records.length, this.#count) - 1
     return records[last] === this.#records[last]
   }
 
   #extend(records: readonly StepRecord[]): void {
-    for (let i = this.#records.length; i < records.length; i++) {
+    if (records.length <= this.#count) return
+    for (let i = this.#count; i < records.length; i++) {
       const { id, begun } = records[i] as StepRecord
       const positions = begun ? this.#beginnings : this.#outputs
       const known = positions.get(id)
@@ -58,7 +61,8 @@ export class RecordIndex {
         if (!begun) this.#insert(id)
       }
     }
-    if (records.length > this.#records.length) this.#records = records
+    this.#records = records
+    this.#count = records.length
   }
 
   /** Most outputs come in the order of definition. */

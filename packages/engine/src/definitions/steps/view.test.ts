@@ -1,0 +1,91 @@
+import { describe, expect, test } from "vitest"
+import type { StepRecord } from "./nodes/records.ts"
+import { stepList } from "./nodes/step-list.ts"
+import { View, type ViewOptions } from "./nodes/view.ts"
+
+const steps = stepList(["a", { id: "par", branches: [["x"], ["y"]] }, "b"])
+const INPUT = { prompt: "go" }
+
+function view(path: string, records: readonly StepRecord[], more: Partial<ViewOptions> = {}): View {
+  const options = { steps, path, prompt: "go", input: INPUT, items: [], carried: 0, runId: "r" }
+  return new View({ ...options, records: () => records, ...more })
+}
+
+function seenBy(one: View): string[] {
+  return Array.from(one.outputs(), ({ id, output }) => `${id}: ${output}`)
+}
+
+const done = (id: string, output: string): StepRecord => ({ id, output })
+const begun = (id: string): StepRecord => ({ id, begun: true })
+
+describe("what a step sees", () => {
+  const records = [done("b", "0"), done("a", "1"), begun("par"), done("par/y", "2"), done("a", "3")]
+
+  test("is the latest output of each step, in the order of definition", () => {
+    expect(seenBy(view("b", records))).toEqual(["a: 3", "par/y: 2", "b: 0"])
+    expect(view("b", records).output("a")).toMatchObject({ output: "3" })
+    expect(view("b", records).output("par/x")).toBeUndefined()
+  })
+
+  test("is, in a branch of a block, what was there when the block began, and its own branch", () => {
+    expect(seenBy(view("par/x", records))).toEqual(["a: 1", "b: 0"])
+    expect(seenBy(view("par/y", records))).toEqual(["a: 1", "par/y: 2", "b: 0"])
+  })
+
+  test("stays as it was while the list grows", () => {
+    const input = { prompt: "go" }
+    const early = view("b", records.slice(0, 2), { input })
+    expect(seenBy(early)).toEqual(["a: 1", "b: 0"])
+    expect(seenBy(view("b", records, { input }))).toEqual(["a: 3", "par/y: 2", "b: 0"])
+    expect(seenBy(early)).toEqual(["a: 1", "b: 0"])
+  })
+
+  test("is its own in each of two forks, which share their beginning", () => {
+    const input = { prompt: "go" }
+    const [first] = records as [StepRecord]
+    const [one, other] = [
+      [first, done("a", "one")],
+      [first, done("a", "other")],
+    ]
+    for (const [list, last] of [
+      [one, "one"],
+      [other, "other"],
+      [one, "one"],
+    ] as const) {
+      expect(view("b", list, { input }).output("a")).toMatchObject({ output: last })
+    }
+  })
+})
+
+describe("the work of a step", () => {
+  test("does not depend on the number of records before it", () => {
+    const input = { prompt: "go" }
+    const names = Array.from({ length: 1_000 }, (_, i) => `s${i}`)
+    const long = stepList(names)
+    const records: StepRecord[] = []
+    let reads = 0
+    const counted = new Proxy(records, {
+      get(list, key) {
+        if (typeof key === "string" && /^\d+$/.test(key)) reads++
+        return Reflect.get(list, key)
+      },
+    })
+    for (const [i, name] of names.entries()) {
+      const before = names[i - 1]
+      const found = view(name, counted, { steps: long, input }).output(before ?? name)
+      expect(found?.output).toBe(before)
+      records.push(done(name, name))
+    }
+    expect(reads).toBeLessThan(10 * names.length)
+  })
+
+  test("reads no records if nothing refers to them", () => {
+    const untouched = view("b", [], {
+      records: () => {
+        throw new Error("The records were read.")
+      },
+    })
+    expect(untouched.prompt).toBe("go")
+    expect(untouched.path).toBe("b")
+  })
+})
