@@ -3,8 +3,10 @@ import { expect, test } from "vitest"
 import { z } from "zod"
 import { type Budget, node, workflow } from "../index.ts"
 import { scriptedModel } from "../models/script/scripted-model.ts"
+import type { Context } from "../runtime/index.ts"
 import { manualClock, settled } from "../testing/index.ts"
 import { tool } from "../tools/index.ts"
+import { Guard } from "./agent-limits.ts"
 import type { AgentLimits } from "./index.ts"
 import { agent } from "./index.ts"
 import { pureModel } from "./stand-ins.test-support.ts"
@@ -170,4 +172,26 @@ test("without streaming a reply is asked for whole", async () => {
   const model = pureModel(() => "hi")
   model.doStream = () => Promise.reject(new Error("no streams"))
   expect((await agent({ name: "x", model, stream: false }).run("go")).outputs).toEqual(["hi"])
+})
+
+test("what pending calls have reserved is added up only where something is bounded", () => {
+  let asked = 0
+  const ctx = {
+    clock: manualClock(),
+    usedBy: () => {
+      asked++
+      return {}
+    },
+  } as unknown as Context
+  for (const [limits, times] of [
+    [{}, 0],
+    [{ iterations: 5, seconds: 5 }, 0],
+    [{ toolCalls: 5 }, 2],
+  ] as const) {
+    asked = 0
+    const guard = new Guard("x", limits)
+    guard.checkModelCall(ctx)
+    guard.checkToolCall(ctx)
+    expect(asked).toBe(times)
+  }
 })
