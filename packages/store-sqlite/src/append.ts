@@ -6,6 +6,7 @@
 
 import {
   hasEnded,
+  isSuperstepError,
   type JournalRecord,
   type Lease,
   type RunChange,
@@ -18,6 +19,7 @@ import type { BlobTable, Body } from "./blobs.ts"
 import { checksum, SUM_AFTER_APPEND, SUM_AFTER_INTENT } from "./checksum.ts"
 import {
   decodeText,
+  decodeTextOrNull,
   type JsonBytes,
   jsonBytes,
   type Row,
@@ -27,12 +29,13 @@ import {
   toTextOrNull,
 } from "./columns.ts"
 import type { Database } from "./driver.ts"
-import { type Subject, writeFailed } from "./errors.ts"
+import { corrupt, type Subject, writeFailed } from "./errors.ts"
 import { type GraphTable, type GraphText, toGraphText } from "./graphs.ts"
-import type { JournalTable, RecordBody, SnapshotTable } from "./journals.ts"
+import { WITH_END } from "./journal-end.ts"
+import type { JournalEnd, JournalTable, RecordBody, SnapshotTable } from "./journals.ts"
 import type { MailTable } from "./mail.ts"
 import { type RequestTable, type RequestText, toRequestText } from "./requests.ts"
-import { IN_FLIGHT, type RunIdentity, runChecksum } from "./run-rows.ts"
+import { END_COLUMNS, type EndRow, IN_FLIGHT, type RunIdentity, runChecksum } from "./run-rows.ts"
 import { type ThreadTable, type ThreadText, toThreadText } from "./threads.ts"
 
 export interface Append {
@@ -63,32 +66,42 @@ export interface Tables {
   readonly mail: MailTable
 }
 
-const STANDING = {
-  head: "integer",
-  token: "integer",
-  status: "text",
-  workflow: "text",
-  thread: "text?",
-  updated_at: "time",
-} as const
+const STANDING = { token: "integer", status: "text", workflow: "text", thread: "text?" } as const
 
-type StandingRow = { readonly id: number } & Row<typeof STANDING>
+type StandingRow = { readonly id: number } & EndRow & Row<typeof STANDING>
 
-/** Why the append is refused, or undefined when it is made. */
-export function appender(database: Database, tables: Tables): (append: Append) => SuperstepError | undefined {
+/** A run that an append writes to. */
+interface Target {
+  readonly id: number
+  /** As the file has them. */
+  readonly workflow: string
+  readonly thread: string | null
+  /** Where its journal ended before. */
+  readonly end: JournalEnd
+}
+
+export interface Appender {
+  /** Why the append is refused, or undefined when it is made. */
+  make(append: Append): SuperstepError | undefined
+  /** Makes the usual append, of records only, without a look at anything else; false when it has changed nothing. */
+  follow(append: Append): boolean
+}
+
+export function appender(database: Database, tables: Tables): Appender {
   const headMover = (sum: string, cleared: string) =>
     database.prepare(
-      `UPDATE runs SET head = ?1, bytes = bytes + ?2, updated_at = coalesce(?3, updated_at), state_sum = ${sum}${cleared}
-       WHERE run_id = ?4 AND token = ?5 AND head = ?6`,
+      `UPDATE runs SET head = ?1, bytes = ?2, updated_at = ?3, state_sum = ${sum}${cleared} WHERE id = ?4`,
     )
   const moveHead = headMover(SUM_AFTER_APPEND, ", takeovers = 0, blamed = 0, trials = 0, died_with = NULL")
   const moveHeadForIntent = headMover(SUM_AFTER_INTENT, "")
-  const create = database.prepare(
+  const insert = database.prepare(
     `INSERT INTO runs (run_id, head, bytes, workflow, graph, status, key, thread, labels, fork_run, fork_seq,
        token, holder, created_at, updated_at, rested_at, sum)
-     VALUES (?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+     VALUES (?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id`,
   )
-  const findStanding = database.prepare(`SELECT id, ${selected("runs", STANDING)} FROM runs WHERE run_id = ?`)
+  const findStanding = database.prepare(
+    `SELECT runs.id, ${END_COLUMNS}, ${selected("runs", STANDING)} FROM runs ${WITH_END} WHERE runs.run_id = ?`,
+  )
   const findByKey = database.prepare(`SELECT ${jsonBytes("run_id")} AS run_id FROM runs WHERE key = ?`)
   const findInThread = database.prepare(
     `SELECT ${jsonBytes("run_id")} AS run_id FROM runs WHERE thread = ? AND ${IN_FLIGHT}`,
@@ -131,10 +144,10 @@ export function appender(database: Database, tables: Tables): (append: Append) =
     return busy === undefined ? undefined : storeErrors.threadBusy(thread as string, busy)
   }
 
-  function make(
+  function create(
     { lease, expectedSeq, records, bodies }: Append,
     created: RunCreated,
-  ): SuperstepError | undefined {
+  ): Target | SuperstepError {
     const { forkOf, thread, threadVersion } = created
     if (
       thread !== undefined &&
@@ -159,7 +172,7 @@ export function appender(database: Database, tables: Tables): (append: Append) =
       forkSeq: expectedSeq,
       createdAt: records[0]?.entry.at ?? 0,
     }
-    const { changes } = create.run(
+    const [made] = insert.all(
       run.name,
       expectedSeq + records.length,
       sizeOf(bodies),
@@ -176,39 +189,58 @@ export function appender(database: Database, tables: Tables): (append: Append) =
       at,
       at,
       runChecksum(run),
-    )
-    return changes === 0 ? obstacle(lease, created) : undefined
+    ) as { id: number }[]
+    if (made === undefined) return obstacle(lease, created) ?? storeErrors.runExists(lease.runId)
+    const target = { id: made.id, workflow: run.workflow, thread: run.thread, end: { bytes: 0, at } }
+    tables.journals.add(target.id, target.end, records, bodies)
+    return target
   }
 
-  /** The usual append: one row is changed, and one made for each record. */
-  function move(append: Append, runId: string): SuperstepError | undefined {
+  /** Adds the records, and writes where the journal ends then into the run's row. */
+  function move(append: Append, runId: string): Target | SuperstepError {
     const { lease, expectedSeq, records, bodies, change } = append
-    const at = records.at(-1)?.entry.at ?? null
-    const head = expectedSeq + records.length
+    const run = standing(runId)
+    const refused = refusal(lease, expectedSeq, run)
+    if (run === undefined || refused !== undefined) {
+      return refused ?? storeErrors.journalConflict(lease.runId, expectedSeq, 0)
+    }
+    const thread = decodeTextOrNull(run.thread, damagedRun(runId))
+    const busy = thread === null ? undefined : threadTaken(run, runId, thread, change)
+    if (busy !== undefined) return busy
+    const before = { bytes: run.bytes, at: run.updated_at }
+    const after = tables.journals.add(run.id, before, records, bodies)
     const statement = change?.intent === true ? moveHeadForIntent : moveHead
-    const { changes } = statement.run(head, sizeOf(bodies), at, runId, lease.token, expectedSeq)
-    return changes === 0 ? refusal(lease, expectedSeq, standing(runId)) : undefined
+    statement.run(expectedSeq + records.length, after.bytes, after.at, run.id)
+    return { id: run.id, workflow: decodeText(run.workflow, damagedRun(runId)), thread, end: after }
   }
 
   /** Another run may have taken the thread of a run that ended and is resumed. */
-  function threadTaken({ lease, expectedSeq, change }: Append, runId: string): SuperstepError | undefined {
+  function threadTaken(
+    run: StandingRow,
+    runId: string,
+    thread: string,
+    change: RunChange | undefined,
+  ): SuperstepError | undefined {
     const status = change?.status
     if (status === undefined || hasEnded({ status })) return undefined
-    const run = standing(runId)
-    if (
-      run === undefined ||
-      run.thread === null ||
-      !hasEnded({ status: decodeText(run.status, damagedRun(runId)) as StoredStatus })
-    ) {
-      return undefined
-    }
-    const thread = decodeText(run.thread, damagedRun(runId))
+    if (!hasEnded({ status: decodeText(run.status, damagedRun(runId)) as StoredStatus })) return undefined
     const busy = other(findInThread.all(thread), runId)
-    if (busy === undefined) return undefined
-    return refusal(lease, expectedSeq, run) ?? storeErrors.threadBusy(shownName(thread), busy)
+    return busy === undefined ? undefined : storeErrors.threadBusy(shownName(thread), busy)
   }
 
-  function apply(runId: string, run: StandingRow, change: RunChange, texts: ChangeTexts): void {
+  /** The usual append: a row for each record, and nothing else. False when there is more to it. */
+  function follow({ lease, records, bodies }: Append): boolean {
+    const name = toText(lease.runId)
+    const { token } = lease
+    const refused = records.findIndex(
+      (record, i) => !tables.journals.follow({ name, token }, record, bodies[i] as RecordBody),
+    )
+    // What follows on the first record can only be there if the file is damaged: the transaction is rolled back.
+    if (refused > 0) throw corrupt(damagedRun(name), "its journal has records after its end")
+    return refused < 0
+  }
+
+  function apply(runId: string, run: Target, change: RunChange, texts: ChangeTexts): void {
     for (const graph of texts.graphs) tables.graphs.add(run.id, graph)
     if (change.graph !== undefined) setGraph.run(toText(change.graph), run.id)
     if (change.idle !== undefined) {
@@ -216,20 +248,16 @@ export function appender(database: Database, tables: Tables): (append: Append) =
       setIdle.run(change.idle === false ? 1 : 0, wakeAt, run.id)
     }
     for (const id of change.mail ?? []) tables.mail.settle(id, { ok: true })
-    if (texts.opened.length > 0) {
-      const workflow = decodeText(run.workflow, damagedRun(runId))
-      for (const request of texts.opened) tables.requests.open({ id: run.id, name: runId, workflow }, request)
-    }
+    const { id, workflow } = run
+    for (const request of texts.opened) tables.requests.open({ id, name: runId, workflow }, request)
     for (const request of change.closed ?? []) tables.requests.close(run.id, request)
-    if (texts.thread.length > 0 && run.thread !== null) {
-      tables.threads.add(decodeText(run.thread, damagedRun(runId)), texts.thread)
-    }
+    if (texts.thread.length > 0 && run.thread !== null) tables.threads.add(run.thread, texts.thread)
     if (change.status === undefined) return
     if (!hasEnded({ status: change.status })) setStatus.run(change.status, run.id)
     else {
       const { error } = texts
       end.run(change.status, error, error === null ? null : checksum([runId], error), run.id)
-      tables.requests.withdrawAll(run.id, run.updated_at)
+      tables.requests.withdrawAll(run.id, run.end.at)
     }
   }
 
@@ -243,30 +271,39 @@ export function appender(database: Database, tables: Tables): (append: Append) =
     if (bytes > 0) addBlobBytes.run(bytes, run)
   }
 
-  return (append) => {
-    const { change, records, bodies, texts } = append
-    const runId = toText(append.lease.runId)
-    const refused = change?.created
-      ? make(append, change.created)
-      : (threadTaken(append, runId) ?? move(append, runId))
-    if (refused !== undefined) return refused
-    tables.journals.add(runId, records, bodies)
-    if (!changesMore(change) && bodies.every(({ places }) => places === null)) return undefined
-    const run = standing(runId) as StandingRow
-    keepBlobs(run.id, append)
-    if (change !== undefined) apply(runId, run, change, texts)
-    return undefined
+  return {
+    make(append) {
+      const { change, texts, lease } = append
+      const runId = toText(lease.runId)
+      if (hasRecordsOnly(append) && follow(append)) return undefined
+      const run = change?.created === undefined ? move(append, runId) : create(append, change.created)
+      if (isSuperstepError(run)) return run
+      keepBlobs(run.id, append)
+      if (change !== undefined) apply(runId, run, change, texts)
+      return undefined
+    },
+    follow: (append) => hasRecordsOnly(append) && follow(append),
   }
+}
+
+/** Whether there is nothing to write but records, of which none has a large value or a time that is no number. */
+function hasRecordsOnly({ records, bodies, change }: Append): boolean {
+  return (
+    records.length > 0 &&
+    !changesMore(change) &&
+    bodies.every(({ places }) => places === null) &&
+    records.every(({ entry }) => Number.isFinite(entry.at))
+  )
 }
 
 function damagedRun(runId: string): Subject {
   return () => `Run "${shownName(runId)}" is damaged`
 }
 
-/** Whether the change has more than the creation of the run. */
+/** Whether there is more to it than that the records are intents. */
 function changesMore(change: RunChange | undefined): boolean {
   if (change === undefined) return false
-  const { created: _, ...more } = change
+  const { intent: _, ...more } = change
   return Object.values(more).some((part) => part !== undefined)
 }
 

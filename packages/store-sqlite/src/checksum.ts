@@ -43,10 +43,10 @@ export function check(stored: number | null, found: () => number, subject: Subje
  * For rows that SQL updates in place, a trigger keeps a sum of the numbers and a copy of the strings beside the columns.
  * Both follow from their values before the update, so that a later update never hides damage.
  *
- * The sum is linear, modulo a prime: any change of one byte of one number changes it, and an append can update it without
- * reading the rest of the row.
+ * The sum is linear, modulo a prime: any change of one byte of one number changes it, and a statement can update it without
+ * the trigger.
  */
-const PRIME = 4_294_967_291
+export const PRIME = 4_294_967_291
 
 /** The numbers of a run's row that change, and their factors. */
 const FACTORS: Readonly<Record<string, number>> = {
@@ -88,10 +88,9 @@ export const RUN_IS_SOUND = `(
 
 export const REQUEST_IS_SOUND = `(requests.state IS NULL OR requests.state = ${outcomeOf("requests")})`
 
-/** The sum of a run's row after an append: ?1 its head, ?2 the bytes that it adds, ?3 its time or null. */
+/** The sum of a run's row after an append: ?1 its head, ?2 the bytes of its journal, ?3 its time. */
 const sumAfter = (cleared: string) => `(
-  state_sum + 3 * (?1 - head) + 5 * ?2${cleared}
-  + 23 * (CAST(coalesce(?3, updated_at) AS INTEGER) - CAST(updated_at AS INTEGER))
+  state_sum + 3 * (?1 - head) + 5 * (?2 - bytes)${cleared} + 23 * (CAST(?3 AS INTEGER) - CAST(updated_at AS INTEGER))
 ) % ${PRIME}`
 
 /** Which clears the suspicion that the run is under. */

@@ -17,7 +17,9 @@ import { check, checksum, recordChecksum } from "./checksum.ts"
 import { decodeText, decodeTextOrNull, parseName, type Row, selected, shownName, toText } from "./columns.ts"
 import type { Database } from "./driver.ts"
 import { corrupt, type Subject, writeFailed } from "./errors.ts"
+import { BYTES, endSum, IS_OPEN, isEndSound, nextEndSum, WITH_END } from "./journal-end.ts"
 import { runHeads } from "./runs.ts"
+import { IS_CURRENT } from "./schema.ts"
 
 const RECORD = {
   seq: "integer",
@@ -29,13 +31,36 @@ const RECORD = {
 } as const
 
 /** The columns of a SELECT from `journal`. */
-export const RECORD_COLUMNS = selected("journal", RECORD)
+export const RECORD_COLUMNS = `${selected("journal", RECORD)}, ${isEndSound("journal")} AS is_sound`
 
-export type JournalRow = Row<typeof RECORD>
+export interface JournalRow extends Row<typeof RECORD> {
+  readonly is_sound: number
+}
+
+/** Where a journal ends: the run's row says the same, or will. */
+export interface JournalEnd {
+  readonly bytes: number
+  readonly at: number
+}
 
 export interface JournalTable {
-  /** `runId` as the file has it. */
-  add(runId: string, records: readonly JournalRecord[], bodies: readonly RecordBody[]): void
+  /** Adds records after `end`; where the journal ends then. */
+  add(
+    run: number,
+    end: JournalEnd,
+    records: readonly JournalRecord[],
+    bodies: readonly RecordBody[],
+  ): JournalEnd
+  /**
+   * Adds a record after the one before it, if the run is executed under this lease and under no suspicion; false when it
+   * is not, or a newer version of the package has brought the file up to date, which has changed nothing. The run's row
+   * stays as it is (S6).
+   */
+  follow(
+    lease: { readonly name: string; readonly token: number },
+    record: JournalRecord,
+    body: RecordBody,
+  ): boolean
   /** To be called within a transaction, so that all it reads is of one moment. */
   read(runId: string, afterSeq: number, limit?: number): readonly JournalRecord[]
   /** Removes at most so many records of a run that is gone; how many there were. */
@@ -43,9 +68,18 @@ export interface JournalTable {
 }
 
 export function journalTable(database: Database, blobs: BlobTable): JournalTable {
+  const columns = "run, seq, frame, events, at, bytes, end_sum, body, blobs, sum"
   const add = database.prepare(
-    `INSERT INTO journal (run, seq, frame, events, body, blobs, sum)
-     VALUES ((SELECT id FROM runs WHERE run_id = ?), ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO journal (${columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ${endSum("?2", "?6", "?5")}, ?7, ?8, ?9)`,
+  )
+  // A record that is there already is left as it is, and a new one that has no record before it is not made.
+  const follow = database.prepare(
+    `INSERT OR IGNORE INTO journal (${columns})
+     SELECT runs.id, ?2, ?3, ?4, ?5, last.bytes + ?6, ${nextEndSum("?6", "?5")}, ?7, NULL, ?8
+     FROM runs CROSS JOIN journal AS last ON last.run = runs.id AND last.seq = ?2 - 1
+     WHERE runs.run_id = ?1 AND runs.token = ?9 AND ${IS_OPEN} AND last.end_sum IS NOT NULL
+       AND runs.takeovers = 0 AND runs.blamed = 0 AND runs.trials = 0 AND runs.died_with IS NULL
+       AND ${IS_CURRENT}`,
   )
   const heads = runHeads(database)
   const find = database.prepare(
@@ -56,12 +90,20 @@ export function journalTable(database: Database, blobs: BlobTable): JournalTable
   )
 
   return {
-    add(runId, records, bodies) {
+    add(run, end, records, bodies) {
+      let { bytes, at } = end
       for (let i = 0; i < records.length; i++) {
-        const { seq, events } = records[i] as JournalRecord
-        const { frame, text, places, sum } = bodies[i] as RecordBody
-        add.run(runId, seq, frame, events, text, places, sum)
+        const { seq, events, entry } = records[i] as JournalRecord
+        const { frame, text, places, sum, bytes: size } = bodies[i] as RecordBody
+        bytes += size
+        if (Number.isFinite(entry.at)) at = entry.at
+        add.run(run, seq, frame, events, at, bytes, text, places, sum)
       }
+      return { bytes, at }
+    },
+    follow({ name, token }, { seq, events, entry }, { frame, text, sum, bytes }) {
+      const { changes } = follow.run(name, seq, frame, events, entry.at, bytes, text, sum, token)
+      return changes !== 0
     },
     read(runId, afterSeq, limit) {
       const read = blobs.reader()
@@ -151,6 +193,7 @@ export function toRecord(name: string, row: JournalRow, subject: Subject, read: 
   const entry = read(body, places, subject) as Entry | null
   if (typeof entry?.type !== "string") throw corrupt(subject, "the record is not an entry")
   check(row.sum, () => recordChecksum(name, seq, frame, events, places, body), subject)
+  if (row.is_sound !== 1) throw corrupt(subject, "its size or time is another than the stored one")
   return { seq, frame: frame === "" ? frame : parseName(frame, subject), entry, events }
 }
 
@@ -180,7 +223,9 @@ export function toSnapshotBody(runId: string, data: Snapshot["data"]): Body {
 }
 
 export function snapshotTable(database: Database, blobs: BlobTable): SnapshotTable {
-  const findRun = database.prepare("SELECT id, bytes FROM runs WHERE run_id = ? AND token = ?")
+  const findRun = database.prepare(
+    `SELECT runs.id, ${BYTES} AS bytes FROM runs ${WITH_END} WHERE runs.run_id = ? AND runs.token = ?`,
+  )
   const findSize = database.prepare("SELECT seq, bytes FROM snapshots WHERE run = ?")
   const save = database.prepare(
     "INSERT OR REPLACE INTO snapshots (run, seq, bytes, blobs, body, sum) VALUES (?, ?, ?, ?, ?, ?)",

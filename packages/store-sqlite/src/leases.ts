@@ -13,6 +13,7 @@ import {
 } from "@superstep/engine"
 import { decodeName, type JsonBytes, jsonBytes, type Row, selected, toText, toTextList } from "./columns.ts"
 import type { Database } from "./driver.ts"
+import { END_WRITTEN, END_WRITTEN_AND_RESTED, WITH_END } from "./journal-end.ts"
 import { CLAIMABLE, IN_FLIGHT, RUN_COLUMNS, toStoredRuns } from "./run-rows.ts"
 
 export interface LeaseTable {
@@ -64,17 +65,17 @@ export function leaseTable(database: Database): LeaseTable {
      WHERE run_id = ? AND token = ? AND ${IN_FLIGHT}`,
   )
   const setIdle = database.prepare(
-    `UPDATE runs SET executing = ?, wake_at = ? WHERE run_id = ? AND token = ? AND ${IN_FLIGHT}`,
+    `UPDATE runs SET executing = ?, wake_at = ?, ${END_WRITTEN} WHERE run_id = ? AND token = ? AND ${IN_FLIGHT}`,
   )
   const release = database.prepare(
-    `UPDATE runs SET holder = NULL, wake_at = ?, rested_at = updated_at
+    `UPDATE runs SET holder = NULL, wake_at = ?, ${END_WRITTEN_AND_RESTED}
      WHERE run_id = ? AND token = ? AND ${IN_FLIGHT}`,
   )
   const absolve = database.prepare(
     `UPDATE runs SET ${UNSUSPECTED}, trials = trials + 1 WHERE run_id = ? AND token = ? AND ${IN_FLIGHT}`,
   )
   const quarantine = database.prepare(
-    `UPDATE runs SET status_before = status, status = 'quarantined', holder = NULL, wake_at = NULL, rested_at = updated_at
+    `UPDATE runs SET status_before = status, status = 'quarantined', holder = NULL, wake_at = NULL, ${END_WRITTEN_AND_RESTED}
      WHERE run_id = ? AND token = ? AND ${CLAIMABLE}`,
   )
   const unquarantine = database.prepare(
@@ -184,7 +185,7 @@ const FREE = `
         AND +runs.workflow IN (SELECT workflow FROM known) AND (runs.takeovers >= ${SUSPECT}) = ?4
     )
   SELECT ${RUN_COLUMNS} FROM (SELECT id FROM found ORDER BY updated_at, id LIMIT ?3) AS first
-  CROSS JOIN runs ON runs.id = first.id ORDER BY runs.updated_at, runs.id`
+  CROSS JOIN runs ON runs.id = first.id ${WITH_END} ORDER BY runs.updated_at, runs.id`
 
 /** ?1 whether the run is blamed, ?2 the holder that died with it. */
 const COUNT_DEATH = "UPDATE runs SET takeovers = takeovers + 1, blamed = ?1, died_with = ?2"
@@ -201,7 +202,7 @@ export const DISMISSAL = {
   /** ?3 the run's id: the run that a hung holder was stuck in. */
   countHungRun: `${COUNT_DEATH} WHERE holder = ?2 AND executing = 1 AND run_id = ?3`,
   /** ?1 the holder. */
-  freeAll: `UPDATE runs SET token = token + 1, holder = NULL, rested_at = updated_at,
+  freeAll: `UPDATE runs SET token = token + 1, holder = NULL, ${END_WRITTEN_AND_RESTED},
        wake_at = CASE executing WHEN 1 THEN 0 ELSE wake_at END
      WHERE holder = ?1`,
 } as const

@@ -21,12 +21,24 @@ describe.each(drivers)("a file opened by $name", ({ driver }) => {
 
   test("has ordinary tables and its version", () => {
     const database = open(freshPath(), driver)
-    expect(database.prepare("SELECT version FROM meta").all()).toMatchObject([{ version: 5 }])
+    expect(database.prepare("SELECT version FROM meta").all()).toMatchObject([{ version: 6 }])
     const journal = database.prepare("SELECT rowid, * FROM journal").all()
     expect(journal).toEqual([])
     // Free pages can be given back.
     expect(database.prepare("PRAGMA auto_vacuum").all()).toMatchObject([{ auto_vacuum: 2 }])
     database.close()
+  })
+
+  test("leaves no log behind when it is closed, also after others have read from it", async () => {
+    const path = freshPath()
+    const [store, other] = [openStore(path, driver), openStore(path, driver)]
+    await store.append(lease("r"), 0, records(1, 5, "x".repeat(9_000)), created())
+    expect(await other.read("r", 4)).toHaveLength(1)
+    expect(statSync(`${path}-wal`).size).toBeGreaterThan(0)
+    await store.close()
+    expect(statSync(`${path}-wal`).size).toBe(0)
+    expect(await other.read("r", 4)).toHaveLength(1)
+    await other.close()
   })
 
   test("of a later version is refused, and left as it is", () => {

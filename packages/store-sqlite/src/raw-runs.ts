@@ -3,6 +3,7 @@ import type { JournalRecord, StoredRequest, StoredRun } from "@superstep/engine"
 import { type BlobTable, type BodyReader, blobTable } from "./blobs.ts"
 import type { Database } from "./driver.ts"
 import { corrupt, readFailed } from "./errors.ts"
+import { WITH_END } from "./journal-end.ts"
 import { damaged, type JournalRow, RECORD_COLUMNS, toRecord } from "./journals.ts"
 import { REQUEST_COLUMNS, type RequestRow, toStoredRequest } from "./requests.ts"
 import { RUN_COLUMNS, toStoredRuns } from "./run-rows.ts"
@@ -36,7 +37,7 @@ export function rawRuns(database: Database): RawRuns {
     "SELECT id FROM runs INDEXED BY runs_run_id WHERE run_id >= '' ORDER BY run_id, id LIMIT ? OFFSET ?",
   )
   const findRun = database.prepare(
-    `SELECT runs.id, CAST(runs.fork_run AS INTEGER) AS fork_run, ${RUN_COLUMNS} FROM runs WHERE id = ?`,
+    `SELECT runs.id, CAST(runs.fork_run AS INTEGER) AS fork_run, ${RUN_COLUMNS} FROM runs ${WITH_END} WHERE runs.id = ?`,
   )
   const findRecord = database.prepare(`SELECT ${RECORD_COLUMNS} FROM journal WHERE run = ? AND seq = ?`)
   const findLater = database.prepare("SELECT 1 FROM journal WHERE run = ? AND seq > ? LIMIT 1")

@@ -2,6 +2,7 @@
 import type { Amount, StorageReport } from "@superstep/engine"
 import { decodeText, type JsonBytes, jsonBytes, shownName } from "./columns.ts"
 import type { Database } from "./driver.ts"
+import { BYTES, HEAD, WITH_END } from "./journal-end.ts"
 
 /** To be called within a transaction, so that its figures are of one moment. */
 export function reporter(database: Database): () => StorageReport {
@@ -14,7 +15,8 @@ export function reporter(database: Database): () => StorageReport {
     }
   }
   const journal = amount(
-    "SELECT sum(head - fork_seq) AS count, sum(bytes - blob_bytes) AS bytes FROM runs NOT INDEXED",
+    `SELECT sum(${HEAD} - runs.fork_seq) AS count, sum(${BYTES} - runs.blob_bytes) AS bytes
+     FROM runs NOT INDEXED ${WITH_END}`,
   )
   const snapshots = amount("SELECT count(*) AS count, sum(octet_length(body)) AS bytes FROM snapshots")
   const blobs = amount("SELECT count(*) AS count, sum(octet_length(body)) AS bytes FROM blobs")
@@ -23,8 +25,8 @@ export function reporter(database: Database): () => StorageReport {
     `SELECT ${jsonBytes("status")} AS name, count(*) AS runs FROM runs GROUP BY runs.status`,
   )
   const byWorkflow = database.prepare(
-    `SELECT ${jsonBytes("workflow")} AS name, count(*) AS runs, sum(runs.bytes + coalesce(snapshots.bytes, 0)) AS bytes
-     FROM runs LEFT JOIN snapshots ON snapshots.run = runs.id GROUP BY runs.workflow ORDER BY 3 DESC`,
+    `SELECT ${jsonBytes("workflow")} AS name, count(*) AS runs, sum(${BYTES} + coalesce(snapshots.bytes, 0)) AS bytes
+     FROM runs ${WITH_END} LEFT JOIN snapshots ON snapshots.run = runs.id GROUP BY runs.workflow ORDER BY 3 DESC`,
   )
   const [pageSize, pageCount, freePages] = ["page_size", "page_count", "freelist_count"].map((name) => {
     const statement = database.prepare(`PRAGMA ${name}`)

@@ -14,6 +14,7 @@ import {
   shownName,
 } from "./columns.ts"
 import { corrupt, type Subject } from "./errors.ts"
+import { BYTES, HEAD, isEndSound, UPDATED_AT } from "./journal-end.ts"
 
 export const ALL_STATUS: readonly StoredStatus[] = [
   "running",
@@ -58,10 +59,10 @@ const CHECKED = {
   created_at: "time",
 } as const
 
-/** The columns of a SELECT from `runs`, for `checkRun`. */
+/** The columns of a SELECT from `runs` with WITH_END, for `checkRun`. */
 export const RUN_CHECK_COLUMNS = `${selected("runs", CHECKED)},
   (SELECT CAST(past.run_id AS BLOB) FROM runs AS past WHERE past.id = runs.fork_run) AS fork_run_id,
-  ${RUN_IS_SOUND} AS is_sound`
+  (${RUN_IS_SOUND} AND (last.seq IS NULL OR ${isEndSound("last")})) AS is_sound`
 
 export interface RunCheckRow extends Row<typeof CHECKED> {
   readonly fork_run_id: JsonBytes | null
@@ -88,8 +89,6 @@ export function checkRun(row: RunCheckRow): RunIdentity {
 }
 
 const STATE = {
-  head: "integer",
-  bytes: "integer",
   graph: "text",
   status: "text",
   token: "integer",
@@ -102,13 +101,22 @@ const STATE = {
   error: "text?",
   error_sum: "integer?",
   wake_at: "time?",
-  updated_at: "time",
 } as const
 
-/** The columns of a SELECT from `runs`. */
-export const RUN_COLUMNS = `${RUN_CHECK_COLUMNS}, ${selected("runs", STATE)}`
+/** Where the journal of a run ends. The columns of a SELECT from `runs` with WITH_END. */
+export const END_COLUMNS = `CAST(${HEAD} AS INTEGER) AS head, CAST(${BYTES} AS INTEGER) AS bytes,
+  CAST(${UPDATED_AT} AS NUMERIC) AS updated_at`
 
-type RunRow = RunCheckRow & Row<typeof STATE>
+export interface EndRow {
+  readonly head: number
+  readonly bytes: number
+  readonly updated_at: number
+}
+
+/** The columns of a SELECT from `runs` with WITH_END. */
+export const RUN_COLUMNS = `${RUN_CHECK_COLUMNS}, ${END_COLUMNS}, ${selected("runs", STATE)}`
+
+type RunRow = RunCheckRow & EndRow & Row<typeof STATE>
 
 /** Of rows that have RUN_COLUMNS. */
 export function toStoredRuns(rows: readonly unknown[]): StoredRun[] {

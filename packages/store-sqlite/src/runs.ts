@@ -6,6 +6,7 @@ import type { RunQuery, StoredRun } from "@superstep/engine"
 import { decodeText, type JsonBytes, shownName, toText } from "./columns.ts"
 import { type Database, preparedOnce, type Value } from "./driver.ts"
 import { corrupt } from "./errors.ts"
+import { HEAD, WITH_END } from "./journal-end.ts"
 import {
   ALL_STATUS,
   checkRun,
@@ -25,7 +26,7 @@ export interface RunTable {
 
 export function runTable(database: Database): RunTable {
   const prepare = preparedOnce(database)
-  const findOne = database.prepare(`SELECT ${RUN_COLUMNS} FROM runs WHERE run_id = ?`)
+  const findOne = database.prepare(`SELECT ${RUN_COLUMNS} FROM runs ${WITH_END} WHERE run_id = ?`)
   const checkHidden = hiddenCheck(database)
   const setPinned = database.prepare("UPDATE runs SET pinned = ? WHERE run_id = ?")
 
@@ -56,7 +57,7 @@ function toSql(query: RunQuery): { sql: string; values: Value[] } {
   // SQLite does not look by what has a plus before it: a key has one run, a thread few.
   const few = key !== undefined || thread !== undefined
   if (workflow !== undefined) add(few ? "+workflow = ?" : "workflow = ?", workflow)
-  if (before !== undefined) add("id < (SELECT id FROM runs WHERE run_id = ?)", before)
+  if (before !== undefined) add("runs.id < (SELECT id FROM runs WHERE run_id = ?)", before)
   if (text !== undefined) {
     add("(instr(run_id, ?) OR instr(workflow, ?) OR coalesce(instr(key, ?), 0))", text, text, text)
   }
@@ -73,11 +74,14 @@ function toSql(query: RunQuery): { sql: string; values: Value[] } {
     }
     const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`
     values.push(limit)
-    return { sql: `SELECT ${RUN_COLUMNS} FROM runs ${where} ORDER BY id DESC LIMIT ?`, values }
+    return {
+      sql: `SELECT ${RUN_COLUMNS} FROM runs ${WITH_END} ${where} ORDER BY runs.id DESC LIMIT ?`,
+      values,
+    }
   }
   // A page of each status, and the first of them: within one status the index has the runs in order.
   const sql = `
-    SELECT ${RUN_COLUMNS} FROM json_each(?) AS wanted CROSS JOIN runs
+    SELECT ${RUN_COLUMNS} FROM json_each(?) AS wanted CROSS JOIN runs ${WITH_END}
     WHERE runs.id IN (
       SELECT id FROM runs WHERE ${[...conditions, "status = wanted.value"].join(" AND ")} ORDER BY id DESC LIMIT ?
     )
@@ -110,10 +114,10 @@ interface HeadRow extends RunCheckRow {
 }
 
 export function runHeads(database: Database): RunHeads {
-  const columns = `runs.id, CAST(runs.head AS INTEGER) AS head, CAST(runs.fork_run AS INTEGER) AS fork_run,
+  const columns = `runs.id, CAST(${HEAD} AS INTEGER) AS head, CAST(runs.fork_run AS INTEGER) AS fork_run,
     ${RUN_CHECK_COLUMNS}`
-  const findByName = database.prepare(`SELECT ${columns} FROM runs WHERE run_id = ?`)
-  const findById = database.prepare(`SELECT ${columns} FROM runs WHERE id = ?`)
+  const findByName = database.prepare(`SELECT ${columns} FROM runs ${WITH_END} WHERE run_id = ?`)
+  const findById = database.prepare(`SELECT ${columns} FROM runs ${WITH_END} WHERE runs.id = ?`)
   const isHidden = hiddenCheck(database)
 
   function toHead(row: HeadRow): RunHead {

@@ -247,9 +247,18 @@ const MIGRATIONS: readonly string[] = [
   ALTER TABLE runs ADD COLUMN error TEXT;
   ALTER TABLE runs ADD COLUMN error_sum INTEGER;
   `,
+  // Where the journal ends with a record (journal-end.ts). Older records have none: the rows of their runs have it.
+  `
+  ALTER TABLE journal ADD COLUMN at INTEGER;
+  ALTER TABLE journal ADD COLUMN bytes INTEGER;
+  ALTER TABLE journal ADD COLUMN end_sum INTEGER;
+  `,
 ]
 
 const SCHEMA_VERSION = MIGRATIONS.length
+
+/** A condition of a statement that is to change nothing in a file of another version. */
+export const IS_CURRENT = `(SELECT version FROM meta) = ${SCHEMA_VERSION}`
 
 /** Whether the file is up to date. Throws for one of a later version, or of another program. */
 export function isCurrent(database: Database, path: string): boolean {

@@ -35,6 +35,9 @@ export interface OpenFile {
   isGone(): SuperstepError | undefined
 }
 
+/** Bytes that the log keeps when it begins anew, however large a burst has made it. */
+const LOG_SIZE = 4_194_304
+
 const [PERMISSION, BUSY, READ_ONLY, CANNOT_OPEN, NOT_A_DATABASE] = [3, 5, 8, 14, 26]
 
 export function openSqliteFile(options: FileOptions): OpenFile {
@@ -95,6 +98,7 @@ function configure(database: Database, path: string, options: FileOptions): void
       )
     }
   }
+  database.exec(`PRAGMA journal_size_limit = ${LOG_SIZE}`)
   // Set in any case: drivers differ in what a connection comes up with.
   database.exec(`PRAGMA synchronous = ${options.durability === "full" ? "FULL" : "NORMAL"}`)
   // A file that is up to date is opened without the lock, which another process may hold for long.

@@ -72,10 +72,12 @@ function preparedStore(path: string, database: Database, transactions: Transacti
     async append(lease, expectedSeq, records, change) {
       const bodies = toBodies(lease.runId, expectedSeq, records)
       const texts = toChangeTexts(lease.runId, change)
+      const write = { lease, expectedSeq, records, bodies, change, texts }
       return transactions.write(
         `The journal of run "${lease.runId}"`,
-        () => append({ lease, expectedSeq, records, bodies, change, texts }),
+        () => append.make(write),
         bodies.reduce((sum, { bytes }) => sum + bytes, texts.bytes),
+        () => append.follow(write),
       )
     },
     read: (runId, afterSeq, limit) =>

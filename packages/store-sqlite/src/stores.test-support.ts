@@ -39,12 +39,18 @@ export function openStore(path: string, driver: Driver, busyTimeout = 0): Sqlite
 
 /** A store on a connection that the test has too, or on one that looks at what is asked of it. */
 export function storeOver(database: Database): SqliteStore {
-  return storeOn("", database, new Transactions(database, { mayWrite: () => undefined, busyTimeout: 0 }))
+  return storeOn("", database, unhurried(database))
+}
+
+/** Transactions that have as much time as they need, unless the test says how much. */
+export function unhurried(database: Database, maxChanging = Number.POSITIVE_INFINITY): Transactions {
+  return new Transactions(database, { mayWrite: () => undefined, busyTimeout: 0, maxChanging })
 }
 
 /** A store that says when it has committed. */
-export function committingStore(database: Database, onCommit: () => void): SqliteStore {
-  return storeOver(watched(database, { exec: (sql) => sql === "COMMIT" && onCommit() }))
+export function committingStore(database: Database, onCommit: () => void, maxChanging?: number): SqliteStore {
+  const counted = watched(database, { exec: (sql) => sql === "COMMIT" && onCommit() })
+  return storeOn("", counted, unhurried(counted, maxChanging))
 }
 
 /** From now on the file cannot grow. */

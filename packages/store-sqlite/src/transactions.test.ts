@@ -16,11 +16,12 @@ import { MAX_BYTES, MAX_WRITES } from "./transactions.ts"
 
 describe.each(drivers)("writes to a file by $name", ({ driver }) => {
   /** A store that counts its commits. */
-  function countedStore(): { store: SqliteStore; commits: () => number } {
+  function countedStore(maxChanging?: number): { store: SqliteStore; commits: () => number } {
     let commits = 0
-    const store = committingStore(open(freshPath(), driver), () => {
+    const count = () => {
       commits += 1
-    })
+    }
+    const store = committingStore(open(freshPath(), driver), count, maxChanging)
     return { store, commits: () => commits }
   }
 
@@ -47,6 +48,40 @@ describe.each(drivers)("writes to a file by $name", ({ driver }) => {
     ])
     expect(commits()).toBe(5)
     expect(await store.run("a")).toMatchObject({ seq: 3, status: "completed" })
+    await store.close()
+  })
+
+  test("that take long are made in several turns, in their order (S5)", async () => {
+    const { store, commits } = countedStore(0)
+    const appends = [0, 1, 2].map((seq) =>
+      store.append(lease("r"), seq, records(seq + 1, 1), seq === 0 ? created() : undefined),
+    )
+    let turns = 0
+    const turn = () => {
+      turns += 1
+      if (turns < 10) setImmediate(turn)
+    }
+    setImmediate(turn)
+    const turnsOf = await Promise.all(appends.map((append) => append.then(() => turns)))
+    expect(commits()).toBe(3)
+    // Others had their turns between them.
+    expect(new Set(turnsOf).size).toBe(3)
+    expect(await store.read("r", 0)).toEqual(records(1, 3))
+    await store.close()
+  })
+
+  test("that are alone again and again still let the event loop turn", async () => {
+    const { store } = countedStore()
+    await store.append(lease("r"), 0, records(1, 1), created())
+    let hasTurned = false
+    setImmediate(() =>
+      setImmediate(() => {
+        hasTurned = true
+      }),
+    )
+    let seq = 1
+    for (; !hasTurned; seq++) await store.append(lease("r"), seq, records(seq + 1, 1))
+    expect(await store.read("r", 0)).toEqual(records(1, seq))
     await store.close()
   })
 

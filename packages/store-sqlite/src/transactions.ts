@@ -1,7 +1,8 @@
 /**
  * When the file is written and read. What is written in one turn of the event loop, whatever it is and to however
  * many runs, is one transaction: a thousand runs that each finish a step wait for one commit, not for a thousand.
- * A very large turn is split into several transactions, so that none of them keeps other processes waiting for long.
+ * A very large turn is split into several transactions, so that none of them keeps the event loop or other processes
+ * waiting for long. A write that is alone, again and again, does not wait for the end of its turn.
  *
  * SQLite itself never waits for a lock here (its busy timeout is 0): a process that was stopped inside its
  * transaction would block the event loop of every other one. While the file is locked, writes stay in their queue and
@@ -25,6 +26,7 @@ interface Write {
   readonly subject: string
   readonly change: Change<unknown>
   readonly bytes: number
+  readonly alone: (() => boolean) | undefined
   readonly since: number
   readonly resolve: (result: never) => void
   readonly reject: (error: unknown) => void
@@ -37,6 +39,8 @@ export interface TransactionRules {
   mayChange?(): SuperstepError | undefined
   /** Milliseconds for which a read or write is retried while another process has the file locked. */
   readonly busyTimeout: number
+  /** Milliseconds after which a transaction makes no further changes: those wait for the next turn. Default: 5. */
+  readonly maxChanging?: number | undefined
   /** Called once for each wait for the lock that lasts. */
   onWait?(): void
   /** Who has the file locked, and what to do about it: the end of a sentence. */
@@ -56,6 +60,9 @@ export function backOff(attempt: number): number {
 /** What one transaction writes at most, unless a single write is larger. */
 export const MAX_WRITES = 1_000
 export const MAX_BYTES = 8_388_608
+const MAX_CHANGING = 5
+/** Milliseconds for which writes that are alone keep the event loop from turning. */
+const MAX_ALONE = 2
 
 /** What SQLite says of a value: too big, against a constraint, of the wrong type, out of range. The drivers say nothing. */
 const OF_A_VALUE: ReadonlySet<number | undefined> = new Set([undefined, 18, 19, 20, 25])
@@ -69,6 +76,10 @@ export class Transactions {
   readonly #rules: TransactionRules
   #waiting: Write[] = []
   #isScheduled = false
+  /** The last transaction had one write. */
+  #isAlone = false
+  /** When a transaction last began in a turn of its own. */
+  #turnedAt = 0
   /** How often the first write was tried while the file was locked. */
   #attempts = 0
   #hasNotified = false
@@ -83,12 +94,13 @@ export class Transactions {
 
   /**
    * Makes the change with the others of this turn. `subject` begins the sentence that says that it failed; `bytes` is
-   * about what it writes.
+   * about what it writes. `alone` makes the change of a transaction that has no other, with a statement that checks what
+   * `mayChange` does; false when it has changed nothing, and the change is still to be made.
    */
-  write<T>(subject: string, change: Change<T>, bytes = 0): Promise<T> {
+  write<T>(subject: string, change: Change<T>, bytes = 0, alone?: () => boolean): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#closing !== undefined) return reject(isClosed())
-      this.#waiting.push({ subject, change, bytes, since: performance.now(), resolve, reject })
+      this.#waiting.push({ subject, change, bytes, alone, since: performance.now(), resolve, reject })
       this.#schedule()
     })
   }
@@ -129,9 +141,12 @@ export class Transactions {
 
   /** Moves what is in the log into the file, as far as nobody reads it there. */
   moveLog(): void {
-    if (this.#isClosed) return
+    if (!this.#isClosed) this.#checkpoint("PASSIVE")
+  }
+
+  #checkpoint(mode: "PASSIVE" | "TRUNCATE"): void {
     try {
-      this.#database.exec("PRAGMA wal_checkpoint(PASSIVE)")
+      this.#database.exec(`PRAGMA wal_checkpoint(${mode})`)
     } catch {
       // Nothing is lost by it: whoever opens the file next reads the log.
     }
@@ -147,8 +162,8 @@ export class Transactions {
       this.#schedule()
       await drained
     }
-    // libsql does not always do so by itself.
-    this.moveLog()
+    // libsql does not always do so by itself. While another process writes or reads, the log keeps its size.
+    this.#checkpoint("TRUNCATE")
     this.#isClosed = true
     this.#database.close()
   }
@@ -156,27 +171,38 @@ export class Transactions {
   #schedule(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
-    const commit = () => {
-      this.#isScheduled = false
-      this.#commitSlice()
-      if (this.#waiting.length > 0) this.#schedule()
-      else this.#drained?.()
-    }
-    if (this.#attempts === 0) nextTurn(commit)
-    else later(commit, backOff(this.#attempts))
+    if (this.#attempts > 0) later(() => this.#commitNext(), backOff(this.#attempts))
+    else if (this.#isAlone && performance.now() - this.#turnedAt < MAX_ALONE) {
+      queueMicrotask(() => (this.#waiting.length === 1 ? this.#commitNext() : this.#commitAtEndOfTurn()))
+    } else this.#commitAtEndOfTurn()
+  }
+
+  #commitAtEndOfTurn(): void {
+    nextTurn(() => {
+      this.#turnedAt = performance.now()
+      this.#commitNext()
+    })
+  }
+
+  #commitNext(): void {
+    this.#isScheduled = false
+    this.#isAlone = this.#waiting.length === 1
+    this.#commitSlice()
+    if (this.#waiting.length > 0) this.#schedule()
+    else this.#drained?.()
   }
 
   /** Commits the first writes that wait. Those that the lock kept out wait on, unless their time is over. */
   #commitSlice(): void {
     const slice = this.#waiting.slice(0, sliceEnd(this.#waiting))
     if (slice.length === 0) return
-    const settled = this.#commitTogether(slice)
+    const { settled, isLocked } = this.#commitTogether(slice)
     if (settled > 0) {
       this.#waiting.splice(0, settled)
       this.#attempts = 0
       this.#hasNotified = false
     }
-    if (settled < slice.length) this.#wait()
+    if (isLocked) this.#wait()
   }
 
   #wait(): void {
@@ -196,42 +222,52 @@ export class Transactions {
     return performance.now() - since >= this.#rules.busyTimeout
   }
 
-  /** How many of the writes, from the first, are settled: fewer than all when the file is locked. */
-  #commitTogether(writes: readonly Write[]): number {
+  /** How many of the writes, from the first, are settled: fewer than all when the file is locked, or time is over. */
+  #commitTogether(writes: readonly Write[]): { settled: number; isLocked: boolean } {
     let results: unknown[]
     try {
       results = this.#commit(writes)
     } catch (error) {
       this.#rollBack()
-      if (isBusy(error)) return 0
+      if (isBusy(error)) return { settled: 0, isLocked: true }
       if (writes.length > 1 && (isSuperstepError(error) || OF_A_VALUE.has(resultCode(error)))) {
-        const locked = writes.findIndex((write) => this.#commitTogether([write]) === 0)
-        return locked < 0 ? writes.length : locked
+        const locked = writes.findIndex((write) => this.#commitTogether([write]).isLocked)
+        return { settled: locked < 0 ? writes.length : locked, isLocked: locked >= 0 }
       }
       for (const { subject, reject } of writes) {
         reject(isSuperstepError(error) ? error : writeFailed(`${subject} was not written`, error))
       }
-      return writes.length
+      return { settled: writes.length, isLocked: false }
     }
-    for (let i = 0; i < writes.length; i++) {
+    for (let i = 0; i < results.length; i++) {
       const { resolve, reject } = writes[i] as Write
       const result = results[i]
       if (isSuperstepError(result)) reject(result)
       else resolve(result as never)
     }
-    return writes.length
+    return { settled: results.length, isLocked: false }
   }
 
+  /** The results of the first writes: of all that there was time for. */
   #commit(turn: readonly Write[]): unknown[] {
     const refusal = this.#rules.mayWrite()
     if (refusal !== undefined) return turn.map(() => refusal)
     this.#database.exec("BEGIN IMMEDIATE")
+    if (turn.length === 1 && turn[0]?.alone?.()) {
+      this.#database.exec("COMMIT")
+      return [undefined]
+    }
     const outdated = this.#rules.mayChange?.()
     if (outdated !== undefined) {
       this.#rollBack()
       return turn.map(() => outdated)
     }
-    const results = turn.map(({ change }) => change())
+    const deadline = performance.now() + (this.#rules.maxChanging ?? MAX_CHANGING)
+    const results: unknown[] = []
+    for (const { change } of turn) {
+      results.push(change())
+      if (performance.now() >= deadline) break
+    }
     this.#database.exec("COMMIT")
     return results
   }
