@@ -166,7 +166,8 @@ export class Sweeper {
       const limit = Math.min(BATCH, this.#room())
       if (limit <= 0 || this.#closed) break
       const free = await store.free({ workflows, now, limit, suspects: false })
-      for (const run of free) await this.#claimOne(run, found)
+      // At once: what a store is asked in one turn it may answer together.
+      await Promise.all(free.map((run) => this.#claimOne(run, found)))
       if (free.length < limit) break
     }
   }

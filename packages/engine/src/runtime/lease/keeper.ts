@@ -56,6 +56,7 @@ export class Keeper {
   readonly #live = new Map<RunId, RunHost>()
   readonly #gates = new Map<RunId, Promise<unknown>>()
   readonly #delivering = new Map<RunId, Promise<void>>()
+  #toDeliver: Promise<void> | undefined
   readonly #beginning = new Map<RunId, Promise<unknown>>()
   readonly #toRelease: Lease[] = []
   /** Resolves when a run that executes alone in this process has shown that it does not kill it. */
@@ -283,7 +284,16 @@ export class Keeper {
    * Brings the runs that are here their mail. One delivery a run at a time: what comes meanwhile is brought with the
    * next. Resolves when the mail is read; a run may take its time with it.
    */
-  async deliver(): Promise<void> {
+  deliver(): Promise<void> {
+    // Whoever asks before the mail is read gets it with this delivery.
+    this.#toDeliver ??= Promise.resolve().then(() => {
+      this.#toDeliver = undefined
+      return this.#deliverAll()
+    })
+    return this.#toDeliver
+  }
+
+  async #deliverAll(): Promise<void> {
     const byRun = new Map<RunId, Mail[]>()
     for (const mail of await this.store.mail(this.id)) {
       const list = byRun.get(mail.runId)
