@@ -20,6 +20,16 @@ export function toTextList(names: readonly string[]): string {
   return JSON.stringify([...new Set(names)].map(toText))
 }
 
+/** Numbers of runs, as JSON: a statement takes them all at once. */
+export type RunNumbers = string & { readonly runs: never }
+
+export function toRunNumbers(runs: readonly number[]): RunNumbers {
+  return JSON.stringify(runs) as RunNumbers
+}
+
+/** Follows `IN`. */
+export const EACH_RUN = "(SELECT value FROM json_each(?))"
+
 function fromText(text: string): string {
   return JSON.parse(`"${text}"`)
 }

@@ -1,7 +1,7 @@
 /** The graphs that runs were made of, by their hash, each once. A graph goes with the last run that brought or names it. */
 import type { Json } from "@superstep/engine"
 import { check, checksum } from "./checksum.ts"
-import { type JsonBytes, jsonBytes, parseJson, toText } from "./columns.ts"
+import { EACH_RUN, type JsonBytes, jsonBytes, parseJson, type RunNumbers, toText } from "./columns.ts"
 import type { Database } from "./driver.ts"
 
 /** As the file has it. */
@@ -14,8 +14,8 @@ export interface GraphText {
 export interface GraphTable {
   /** Brought by that run. */
   add(run: number, graph: GraphText): void
-  /** The run is gone. */
-  release(run: number): void
+  /** The runs are gone. */
+  release(runs: RunNumbers): void
   /** Removes what no run brought or names. */
   removeUnused(): void
   find(hash: string): Json | undefined
@@ -44,7 +44,7 @@ export function graphTable(database: Database): GraphTable {
   // There are few graphs: one that is not found is looked for without the index, which may be damaged.
   const findAgain = database.prepare(`SELECT ${columns} FROM graphs NOT INDEXED WHERE hash = ?`)
   const addUse = database.prepare("INSERT OR IGNORE INTO graph_uses (hash, run) VALUES (?, ?)")
-  const removeUses = database.prepare("DELETE FROM graph_uses WHERE run = ?")
+  const removeUses = database.prepare(`DELETE FROM graph_uses WHERE run IN ${EACH_RUN}`)
   // Uses of a graph that is not counted are not known: it was there before uses were, or was salvaged.
   const removeUnused = database.prepare(
     `DELETE FROM graphs WHERE counted = 1
@@ -56,7 +56,7 @@ export function graphTable(database: Database): GraphTable {
       add.run(hash, body, sum)
       addUse.run(hash, run)
     },
-    release: (run) => void removeUses.run(run),
+    release: (runs) => void removeUses.run(runs),
     removeUnused: () => void removeUnused.run(),
     find(hash) {
       const name = toText(hash)

@@ -14,7 +14,17 @@ import {
 } from "@superstep/engine"
 import { type BlobTable, type Body, type BodyReader, toBody } from "./blobs.ts"
 import { check, checksum, recordChecksum } from "./checksum.ts"
-import { decodeText, decodeTextOrNull, parseName, type Row, selected, shownName, toText } from "./columns.ts"
+import {
+  decodeText,
+  decodeTextOrNull,
+  EACH_RUN,
+  parseName,
+  type Row,
+  type RunNumbers,
+  selected,
+  shownName,
+  toText,
+} from "./columns.ts"
 import type { Database } from "./driver.ts"
 import { corrupt, type Subject, writeFailed } from "./errors.ts"
 import { BYTES, endSum, IS_OPEN, isEndSound, nextEndSum, WITH_END } from "./journal-end.ts"
@@ -63,6 +73,8 @@ export interface JournalTable {
   ): boolean
   /** To be called within a transaction, so that all it reads is of one moment. */
   read(runId: string, afterSeq: number, limit?: number): readonly JournalRecord[]
+  /** Removes the records of runs that have few. */
+  removeAll(runs: RunNumbers): void
   /** Removes at most so many records of a run that is gone; how many there were. */
   removeSome(run: number, most: number): number
 }
@@ -85,6 +97,7 @@ export function journalTable(database: Database, blobs: BlobTable): JournalTable
   const find = database.prepare(
     `SELECT ${RECORD_COLUMNS} FROM journal WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq`,
   )
+  const removeAll = database.prepare(`DELETE FROM journal WHERE run IN ${EACH_RUN}`)
   const removeSome = database.prepare(
     "DELETE FROM journal WHERE rowid IN (SELECT rowid FROM journal WHERE run = ? LIMIT ?)",
   )
@@ -123,6 +136,7 @@ export function journalTable(database: Database, blobs: BlobTable): JournalTable
       }
       return parts.length === 1 ? (parts[0] as JournalRecord[]) : parts.reverse().flat()
     },
+    removeAll: (runs) => void removeAll.run(runs),
     removeSome: (run, most) => Number(removeSome.run(run, most).changes),
   }
 }
@@ -207,8 +221,8 @@ export interface SnapshotTable {
   save(lease: Lease, seq: number, body: Body): { bytes: number; journal: number } | SuperstepError
   /** To be called within a transaction, so that all it reads is of one moment. */
   find(runId: string): Snapshot | undefined
-  /** Its blobs go with the run's others. */
-  remove(run: number): void
+  /** Their blobs go with the others of the runs. */
+  removeAll(runs: RunNumbers): void
 }
 
 const SNAPSHOT = { seq: "integer", blobs: "text?", body: "text", sum: "integer?" } as const
@@ -234,7 +248,7 @@ export function snapshotTable(database: Database, blobs: BlobTable): SnapshotTab
     `SELECT ${selected("snapshots", SNAPSHOT)}
      FROM runs CROSS JOIN snapshots ON snapshots.run = runs.id WHERE runs.run_id = ?`,
   )
-  const remove = database.prepare("DELETE FROM snapshots WHERE run = ?")
+  const removeAll = database.prepare(`DELETE FROM snapshots WHERE run IN ${EACH_RUN}`)
 
   return {
     save({ runId, token }, seq, body) {
@@ -258,6 +272,6 @@ export function snapshotTable(database: Database, blobs: BlobTable): SnapshotTab
       check(row.sum, () => checksum([toText(runId), row.seq, places], row.body), subject)
       return { seq: row.seq, data }
     },
-    remove: (run) => void remove.run(run),
+    removeAll: (runs) => void removeAll.run(runs),
   }
 }

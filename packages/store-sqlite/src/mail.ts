@@ -4,11 +4,13 @@ import type { Lease, Mail, MailOutcome } from "@superstep/engine"
 import { check, checksum } from "./checksum.ts"
 import {
   decodeText,
+  EACH_RUN,
   type JsonBytes,
   jsonBytes,
   parseJson,
   parseName,
   type Row,
+  type RunNumbers,
   selected,
   shownName,
   toText,
@@ -33,8 +35,8 @@ export interface MailTable {
   hasOutcome(id: string): boolean
   /** Forgets it with that. */
   takeOutcome(id: string): MailOutcome | undefined
-  /** The run, named as the file has it, is gone: nobody will read what it has not read. */
-  removeAll(runId: string): void
+  /** The runs are about to go: nobody will read what they have not read. */
+  removeAll(runs: RunNumbers): void
   /** Removes some mail posted before that time whose run is gone, with its outcome; false when there is no more. */
   removeLeft(before: number): boolean
 }
@@ -66,7 +68,9 @@ export function mailTable(database: Database): MailTable {
     `DELETE FROM mail WHERE mail_id = ? AND outcome IS NOT NULL
      RETURNING ${jsonBytes("outcome")} AS outcome, CAST(outcome_sum AS INTEGER) AS sum`,
   )
-  const removeAll = database.prepare("DELETE FROM mail WHERE run_id = ? AND outcome IS NULL")
+  const removeAll = database.prepare(
+    `DELETE FROM mail WHERE outcome IS NULL AND run_id IN (SELECT run_id FROM runs WHERE id IN ${EACH_RUN})`,
+  )
 
   const removeLeft = database.prepare(
     `DELETE FROM mail WHERE id IN (
@@ -102,7 +106,7 @@ export function mailTable(database: Database): MailTable {
       check(row.sum, () => checksum([toText(id)], row.outcome), subject)
       return outcome
     },
-    removeAll: (runId) => void removeAll.run(runId),
+    removeAll: (runs) => void removeAll.run(runs),
     removeLeft: (before) => Number(removeLeft.run(before).changes) === MAIL_AT_ONCE,
   }
 }

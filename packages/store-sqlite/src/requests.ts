@@ -6,11 +6,13 @@ import {
   decodeName,
   decodeText,
   decodeTextOrNull,
+  EACH_RUN,
   type JsonBytes,
   jsonBytes,
   parseJson,
   parseName,
   type Row,
+  type RunNumbers,
   selected,
   shownName,
   toText,
@@ -30,7 +32,7 @@ export interface RequestTable {
   /** An answer to an open request is in the mail; or the run has refused it. The run's name as the file has it. */
   hold(name: string, request: string): void
   reopen(name: string, request: string): void
-  removeAll(run: number): void
+  removeAll(runs: RunNumbers): void
   /** Oldest first: in the order in which they came into this file. */
   list(query: RequestQuery): readonly StoredRequest[]
 }
@@ -91,7 +93,7 @@ export function requestTable(database: Database): RequestTable {
     `UPDATE requests SET outcome = ?1
      WHERE run = (SELECT id FROM runs WHERE run_id = ?2) AND request_id = ?3 AND +outcome = ?4`,
   )
-  const removeAll = database.prepare("DELETE FROM requests WHERE run = ?")
+  const removeAll = database.prepare(`DELETE FROM requests WHERE run IN ${EACH_RUN}`)
 
   return {
     open(run, { id, to, body }) {
@@ -104,7 +106,7 @@ export function requestTable(database: Database): RequestTable {
     withdrawAll: (run, at) => void withdrawAll.run(at, run),
     hold: (name, request) => void move.run("delivering", name, toText(request), "open"),
     reopen: (name, request) => void move.run("open", name, toText(request), "delivering"),
-    removeAll: (run) => void removeAll.run(run),
+    removeAll: (runs) => void removeAll.run(runs),
     list(query) {
       const { sql, values } = toSql(query)
       return (prepare(sql).all(...values) as RequestRow[]).map(toStoredRequest)

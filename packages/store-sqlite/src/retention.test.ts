@@ -1,6 +1,7 @@
 import { statSync } from "node:fs"
 import { describe, expect, test } from "vitest"
 import { LIMIT } from "./blobs.ts"
+import { RECORDS_AT_ONCE, RUNS_AT_ONCE } from "./retention.ts"
 import {
   alter,
   committingStore,
@@ -23,21 +24,22 @@ describe.each(drivers)("what is removed from a file by $name", ({ driver }) => {
     )
     const seen: { records: number; blobs: number; runs: number }[] = []
     const store = committingStore(database, () => seen.push(...(sizes.all() as typeof seen)))
-    await store.append(lease("long"), 0, records(1, 2_000), over())
+    await store.append(lease("long"), 0, records(1, 4 * RECORDS_AT_ONCE), over())
     const large = Array.from({ length: 35 }, (_, i) =>
       records(1 + i, 1, { text: `${i}`.repeat(LIMIT) }),
     ).flat()
     await store.append(lease("large"), 0, large, over())
-    for (let i = 0; i < 120; i++) await store.append(lease(`short ${i}`), 0, records(1, 3), over())
+    const short = Array.from({ length: 2 * RUNS_AT_ONCE }, (_, i) => `short ${i}`)
+    await Promise.all(short.map((runId) => store.append(lease(runId), 0, records(1, 3), over())))
     await store.append(lease("kept"), 0, records(1, 3), created())
 
     seen.splice(0, seen.length - 1)
-    expect(await store.prune({ keep: 0 })).toMatchObject({ count: 122 })
+    expect(await store.prune({ keep: 0 })).toMatchObject({ count: 2 * RUNS_AT_ONCE + 2 })
     for (let i = 1; i < seen.length; i++) {
       const [before, after] = [seen[i - 1], seen[i]] as [(typeof seen)[0], (typeof seen)[0]]
-      expect(before.records - after.records).toBeLessThanOrEqual(250)
+      expect(before.records - after.records).toBeLessThanOrEqual(RECORDS_AT_ONCE)
       expect(before.blobs - after.blobs).toBeLessThanOrEqual(10)
-      expect(before.runs - after.runs).toBeLessThanOrEqual(50)
+      expect(before.runs - after.runs).toBeLessThanOrEqual(RUNS_AT_ONCE)
     }
     expect(seen.at(-1)).toEqual({ records: 3, blobs: 0, runs: 1 })
     expect(await store.read("kept", 0)).toEqual(records(1, 3))
@@ -103,7 +105,7 @@ describe.each(drivers)("what is removed from a file by $name", ({ driver }) => {
   test("lets others write meanwhile", async () => {
     const path = freshPath()
     const [store, other] = [openStore(path, driver), openStore(path, driver)]
-    await store.append(lease("long"), 0, records(1, 3_000), over())
+    await store.append(lease("long"), 0, records(1, 12 * RECORDS_AT_ONCE), over())
     await other.append(lease("r"), 0, records(1, 1), created())
     let done = false
     const removal = store.remove("long").finally(() => {
@@ -124,7 +126,7 @@ describe.each(drivers)("what is removed from a file by $name", ({ driver }) => {
     let meanwhile = () => {}
     const store = committingStore(database, () => meanwhile())
     const other = openStore(path, driver)
-    for (let i = 0; i < 60; i++) await store.append(lease(`r${i}`), 0, records(1, 1), over())
+    for (let i = 0; i < RUNS_AT_ONCE + 10; i++) await store.append(lease(`r${i}`), 0, records(1, 1), over())
     let changes: Promise<unknown> | undefined
     meanwhile = () => {
       changes ??= Promise.all([
@@ -132,7 +134,7 @@ describe.each(drivers)("what is removed from a file by $name", ({ driver }) => {
         other.append(lease("fork"), 1, records(2, 1), created({ forkOf: { runId: "r4", seq: 1 } })),
       ])
     }
-    expect(await store.prune({ keep: 0 })).toMatchObject({ count: 58 })
+    expect(await store.prune({ keep: 0 })).toMatchObject({ count: RUNS_AT_ONCE + 8 })
     await changes
     expect((await store.runs({})).map(({ runId }) => runId)).toEqual(["fork", "r4", "r3"])
     expect(await store.read("fork", 0)).toEqual(records(1, 2))

@@ -1,5 +1,5 @@
 /**
- * What may go. A run is gone at once and whole; its records, which may be many, and their blobs follow in
+ * What may go. A run is gone at once and whole, with its records if they are few. Many records, and large values, follow in
  * transactions that are short, with pauses in which other processes may write. What a process that died had no time
  * for is done by the next one that removes something. Last, the file gives its free pages back, as far as it was made
  * to (sqlite-file.ts): one that is older uses them again.
@@ -7,7 +7,15 @@
 
 import type { Amount, PrunePolicy } from "@superstep/engine"
 import type { Tables } from "./append.ts"
-import { decodeText, type JsonBytes, jsonBytes, toText, toTextOrNull } from "./columns.ts"
+import {
+  decodeText,
+  EACH_RUN,
+  type JsonBytes,
+  jsonBytes,
+  toRunNumbers,
+  toText,
+  toTextOrNull,
+} from "./columns.ts"
 import type { Database } from "./driver.ts"
 import { IS_OVER } from "./run-rows.ts"
 import type { Transactions } from "./transactions.ts"
@@ -18,8 +26,8 @@ export interface Retention {
 }
 
 /** What one transaction does at most. */
-const RUNS_AT_ONCE = 50
-const RECORDS_AT_ONCE = 250
+export const RUNS_AT_ONCE = 250
+export const RECORDS_AT_ONCE = 1_000
 const BLOBS_AT_ONCE = 10
 const PAGES_AT_ONCE = 250
 
@@ -29,16 +37,15 @@ const nextTurn = setImmediate
 
 export function retention(database: Database, transactions: Transactions, tables: Tables): Retention {
   const removable = `${IS_OVER} AND NOT EXISTS (SELECT 1 FROM runs AS fork WHERE fork.fork_run = runs.id)`
-  const columns = `runs.id, ${jsonBytes("runs.run_id")} AS run_id, runs.bytes + coalesce(snapshots.bytes, 0) AS bytes`
-  const findByName = database.prepare(
-    `SELECT ${columns} FROM runs LEFT JOIN snapshots ON snapshots.run = runs.id
-     WHERE runs.run_id = ? AND ${removable}`,
+  const columns = `runs.id, runs.bytes + coalesce(snapshots.bytes, 0) AS bytes, runs.head - runs.fork_seq AS records,
+    (runs.blob_bytes > 0 OR snapshots.blobs IS NOT NULL) AS has_blobs`
+  const found = `SELECT ${columns} FROM runs LEFT JOIN snapshots ON snapshots.run = runs.id`
+  const findByName = database.prepare(`${found} WHERE runs.run_id = ? AND ${removable}`)
+  const findById = database.prepare(`${found} WHERE runs.id = ? AND runs.pinned = 0 AND ${removable}`)
+  const findAll = database.prepare(
+    `${found} WHERE runs.id IN ${EACH_RUN} AND runs.pinned = 0 AND ${removable}`,
   )
-  const findById = database.prepare(
-    `SELECT ${columns} FROM runs LEFT JOIN snapshots ON snapshots.run = runs.id
-     WHERE runs.id = ? AND runs.pinned = 0 AND ${removable}`,
-  )
-  const drop = database.prepare("DELETE FROM runs WHERE id = ?")
+  const drop = database.prepare(`DELETE FROM runs WHERE id IN ${EACH_RUN}`)
   const leave = database.prepare("INSERT INTO removed_runs (run) VALUES (?)")
   const findLeft = database.prepare("SELECT run FROM removed_runs ORDER BY run LIMIT ?")
   const done = database.prepare("DELETE FROM removed_runs WHERE run = ?")
@@ -58,14 +65,25 @@ export function retention(database: Database, transactions: Transactions, tables
   const findMode = database.prepare("PRAGMA auto_vacuum")
   const findFreePages = database.prepare("PRAGMA freelist_count")
 
-  /** The run is gone; what it leaves behind is swept later. */
-  function take({ id, run_id }: Removable): void {
-    drop.run(id)
-    leave.run(id)
-    tables.graphs.release(id)
-    tables.requests.removeAll(id)
-    tables.mail.removeAll(decodeText(run_id, () => "A run is damaged at its id"))
-    tables.snapshots.remove(id)
+  /** The runs are gone; what is much of what they leave behind is swept later. */
+  function take(runs: readonly Removable[]): void {
+    if (runs.length === 0) return
+    const all = toRunNumbers(runs.map(({ id }) => id))
+    tables.mail.removeAll(all)
+    drop.run(all)
+    tables.graphs.release(all)
+    tables.requests.removeAll(all)
+    tables.snapshots.removeAll(all)
+    const swept: number[] = []
+    let room = RECORDS_AT_ONCE
+    for (const { id, records, has_blobs } of runs) {
+      if (has_blobs === 1 || records > room) leave.run(id)
+      else {
+        room -= records
+        swept.push(id)
+      }
+    }
+    tables.journals.removeAll(toRunNumbers(swept))
   }
 
   /** Some of what removed runs left behind; false when there is nothing more. */
@@ -96,19 +114,21 @@ export function retention(database: Database, transactions: Transactions, tables
     return mode?.auto_vacuum === 0 ? 0 : (free?.freelist_count ?? 0)
   }
 
-  /** One short transaction after the other, and as much time for others. */
+  /** A short transaction, and half as much time for others. */
+  async function shortly<T>(subject: string, some: () => T): Promise<T> {
+    let took = 0
+    const result = await transactions.write(subject, () => {
+      const began = performance.now()
+      const done = some()
+      took = performance.now() - began
+      return done
+    })
+    await new Promise<void>((resume) => later(resume, Math.ceil(took / 2)))
+    return result
+  }
+
   async function repeat(subject: string, some: () => boolean): Promise<void> {
-    for (;;) {
-      let took = 0
-      const more = await transactions.write(subject, () => {
-        const began = performance.now()
-        const result = some()
-        took = performance.now() - began
-        return result
-      })
-      if (!more) return
-      await new Promise<void>((resume) => later(resume, Math.ceil(took)))
-    }
+    while (await shortly(subject, some));
   }
 
   async function cleanUp(): Promise<void> {
@@ -147,20 +167,26 @@ export function retention(database: Database, transactions: Transactions, tables
     }
   }
 
-  /** Looks at each again: it may have been pinned, forked or removed since. */
+  /** Looks at them again: each may have been pinned, forked or removed since. */
   function takeAll(ids: readonly number[]): readonly Removable[] {
-    return ids.flatMap((id) => {
-      const runs = findById.all(id) as Removable[]
-      runs.forEach(take)
-      return runs
+    const runs = findAll.all(toRunNumbers(ids)) as Removable[]
+    take(runs)
+    if (runs.length === ids.length) return runs
+    const taken = new Set(runs.map(({ id }) => id))
+    // A run whose forks have just gone, the newest first.
+    const freed = ids.flatMap((id) => {
+      const run = taken.has(id) ? [] : (findById.all(id) as Removable[])
+      take(run)
+      return run
     })
+    return [...runs, ...freed]
   }
 
   return {
     async remove(runId) {
       const removed = await transactions.write(`The removal of run "${runId}"`, () => {
         const [run] = findByName.all(toText(runId)) as Removable[]
-        if (run !== undefined) take(run)
+        if (run !== undefined) take([run])
         return run !== undefined
       })
       if (removed) await cleanUp()
@@ -173,12 +199,11 @@ export function retention(database: Database, transactions: Transactions, tables
           await new Promise((resume) => nextTurn(resume))
           continue
         }
-        const removed = await transactions.write("The removal of runs", () => takeAll(ids))
+        const removed = await shortly("The removal of runs", () => takeAll(ids))
         for (const { bytes } of removed) {
           sum.count += 1
           sum.bytes += bytes
         }
-        if (removed.length > 0) await repeat("The removal of runs", sweepSome)
       }
       const { mailBefore = policy.endedBefore } = policy
       if (mailBefore !== undefined) {
@@ -192,8 +217,9 @@ export function retention(database: Database, transactions: Transactions, tables
 
 interface Removable {
   readonly id: number
-  readonly run_id: JsonBytes
   readonly bytes: number
+  readonly records: number
+  readonly has_blobs: number
 }
 
 interface OverRow {
