@@ -1,7 +1,8 @@
 /**
  * A run read back from its store, from the latest snapshot and what was journaled after it; and when such snapshots are
- * saved: every so many entries, if at least twice the state was journaled since the last one. So all snapshots together
- * are a fraction of the journal, and a state that only grows, which is as quick to read from its journal, costs none.
+ * saved: after so many entries, if at least twice the state was journaled since the last one. So all snapshots together
+ * are a fraction of the journal, and a state that only grows costs none. A run that begins to wait may be read back soon:
+ * it is saved if as much as its state was journaled.
  */
 import {
   type Graph,
@@ -146,6 +147,8 @@ function checkVersion(runId: RunId, data: Json): RunSnapshot {
 const EVERY = 250
 /** How often over its own size must have been journaled: to read it back must be less than to read that. */
 const SHARE = 2
+/** The same for a run that waits. */
+const SHARE_AT_REST = 1
 
 const intervals = new WeakMap<Store, number>()
 
@@ -157,36 +160,46 @@ export function saveEvery(store: Store, entries: number): void {
 export class Snapshots {
   readonly #store: Store
   readonly #every: number
-  readonly #share: number
+  readonly #isAlways: boolean
   /** The last one: after which record, and how large the journal was then, as far as that is known. */
   #last = { seq: 0, journal: 0 }
   #next: number
+  #nextAtRest: number
   #saving = false
 
   constructor(store: Store) {
     const interval = intervals.get(store)
     this.#store = store
     this.#every = interval ?? EVERY
-    this.#share = interval === undefined ? SHARE : 0
+    this.#isAlways = interval !== undefined
     this.#next = this.#every
+    this.#nextAtRest = this.#every
   }
 
   /** The run was saved after this record; 0: never. */
   resumeFrom(seq: number): void {
     this.#last = { seq, journal: 0 }
     this.#next = seq + this.#every
+    this.#nextAtRest = this.#next
   }
 
-  isDue(seq: number): boolean {
-    return seq >= this.#next && !this.#saving
+  isDue(seq: number, isAtRest: boolean): boolean {
+    return seq >= (isAtRest ? this.#nextAtRest : this.#next) && !this.#saving
   }
 
   /** Saves the state after the record `seq`, once that is durable, if it pays. What fails is tried again later. */
-  save(lease: Lease, seq: number, snapshot: RunSnapshot, afterDurable: (then: () => void) => void): void {
+  save(
+    lease: Lease,
+    seq: number,
+    snapshot: RunSnapshot,
+    isAtRest: boolean,
+    afterDurable: (then: () => void) => void,
+  ): void {
     this.#saving = true
     this.#next = seq + this.#every
+    this.#nextAtRest = this.#next
     afterDurable(() => {
-      this.#write(lease, seq, snapshot)
+      this.#write(lease, seq, snapshot, isAtRest ? SHARE_AT_REST : SHARE)
         .catch(() => undefined)
         .finally(() => {
           this.#saving = false
@@ -194,13 +207,13 @@ export class Snapshots {
     })
   }
 
-  async #write(lease: Lease, seq: number, snapshot: RunSnapshot): Promise<void> {
-    const size = JSON.stringify(snapshot).length * this.#share
+  async #write(lease: Lease, seq: number, snapshot: RunSnapshot, share: number): Promise<void> {
+    const size = this.#isAlways ? 0 : JSON.stringify(snapshot).length
     const run = size === 0 ? undefined : await this.#store.run(lease.runId)
     const grown = (run?.bytes ?? 0) - this.#last.journal
     const { seq: before } = this.#last
     const perRecord = grown / Math.max(seq - before, 1)
-    if (size > grown) return this.#wait(seq, before, size, perRecord)
+    if (size * share > grown) return this.#wait(seq, before, size, perRecord)
     const { journal } = await this.#store.saveSnapshot(lease, { seq, data: snapshot as unknown as Json })
     this.#last = { seq, journal }
     this.#wait(seq, seq, size, perRecord)
@@ -208,7 +221,8 @@ export class Snapshots {
 
   /** Until the journal since `from` has grown by so much, going by what a record adds. */
   #wait(seq: number, from: number, size: number, perRecord: number): void {
-    const needed = perRecord > 0 ? Math.ceil(size / perRecord) : 0
-    this.#next = Math.max(seq + this.#every, from + needed)
+    const needed = (share: number) => (perRecord > 0 ? Math.ceil((size * share) / perRecord) : 0)
+    this.#next = Math.max(seq + this.#every, from + needed(SHARE))
+    this.#nextAtRest = Math.max(from + this.#every, from + needed(SHARE_AT_REST))
   }
 }

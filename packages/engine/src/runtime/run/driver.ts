@@ -303,7 +303,9 @@ export class Driver implements FrameHost {
       this.activity.follow(this.row)
       const work = { frame, effects, eventsBefore, eventsAfter, at: entry.at, done: 0 }
       this.#journal.write(frame.key, entry, eventsAfter, work)
-      if (this.#snapshots?.isDue(this.#journal.seq)) this.#saveSnapshot(this.#snapshots, entry.at)
+      if (this.#snapshots?.isDue(this.#journal.seq, this.row.isIdle)) {
+        this.#saveSnapshot(this.#snapshots, entry.at, this.row.isIdle)
+      }
     } else if (this.isDraining) {
       this.#work.push({ frame, effects, eventsBefore, eventsAfter, at: entry.at, done: 0 })
     } else {
@@ -482,10 +484,11 @@ export class Driver implements FrameHost {
     })
   }
 
-  #saveSnapshot(snapshots: Snapshots, at: number): void {
+  #saveSnapshot(snapshots: Snapshots, at: number, isAtRest: boolean): void {
     const frames = [...this.#frames, ...this.restored]
     const snapshot = snapshotOf(at, this.#events, frames, this.requests.answeredBelow())
-    snapshots.save(this.lease as Lease, this.#journal.seq, snapshot, (then) => this.afterDurable(then))
+    const { seq } = this.#journal
+    snapshots.save(this.lease as Lease, seq, snapshot, isAtRest, (then) => this.afterDurable(then))
   }
 
   /** The status of the run with all its sub-workflows. */
