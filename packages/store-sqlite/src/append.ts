@@ -16,7 +16,15 @@ import {
   storeErrors,
 } from "@superstep/engine"
 import type { BlobTable, Body } from "./blobs.ts"
-import { checksum, SUM_AFTER_APPEND, SUM_AFTER_INTENT } from "./checksum.ts"
+import {
+  checksum,
+  MADE_STATE,
+  MADE_SUM,
+  STATE_AFTER_END,
+  SUM_AFTER_APPEND,
+  SUM_AFTER_END,
+  SUM_AFTER_INTENT,
+} from "./checksum.ts"
 import {
   decodeText,
   decodeTextOrNull,
@@ -76,8 +84,8 @@ interface Target {
   /** As the file has them. */
   readonly workflow: string
   readonly thread: string | null
-  /** Where its journal ended before. */
-  readonly end: JournalEnd
+  /** Where its journal ends now. */
+  readonly end: JournalEnd & { readonly head: number }
 }
 
 export interface Appender {
@@ -94,10 +102,13 @@ export function appender(database: Database, tables: Tables): Appender {
     )
   const moveHead = headMover(SUM_AFTER_APPEND, ", takeovers = 0, blamed = 0, trials = 0, died_with = NULL")
   const moveHeadForIntent = headMover(SUM_AFTER_INTENT, "")
+  const columns = `run_id, head, bytes, workflow, graph, key, thread, labels, fork_run, fork_seq, token, holder, created_at,
+    updated_at, rested_at, sum, status, blob_bytes, wake_at, takeovers, pinned, executing, blamed, trials`
+  // With the sums that a trigger would write in a second step.
   const insert = database.prepare(
-    `INSERT INTO runs (run_id, head, bytes, workflow, graph, status, key, thread, labels, fork_run, fork_seq,
-       token, holder, created_at, updated_at, rested_at, sum)
-     VALUES (?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id`,
+    `WITH NEW (${columns}) AS (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', 0, NULL, 0, 0, 1, 0, 0))
+     INSERT INTO runs (${columns}, state_sum, state) SELECT ${columns}, ${MADE_SUM}, ${MADE_STATE} FROM NEW WHERE true
+     ON CONFLICT DO NOTHING RETURNING id`,
   )
   const findStanding = database.prepare(
     `SELECT runs.id, ${END_COLUMNS}, ${selected("runs", STANDING)} FROM runs ${WITH_END} WHERE runs.run_id = ?`,
@@ -109,9 +120,12 @@ export function appender(database: Database, tables: Tables): Appender {
   const setStatus = database.prepare(
     "UPDATE runs SET status = ?, error = NULL, error_sum = NULL WHERE id = ?",
   )
+  // ?1 head, ?2 bytes, ?3 time, ?4 run, ?5 status, ?6 error, ?7 its sum, ?8 whether it executes, or null
   const end = database.prepare(
-    `UPDATE runs SET status = ?, error = ?, error_sum = ?, holder = NULL, wake_at = NULL, rested_at = updated_at
-     WHERE id = ?`,
+    `UPDATE runs SET head = ?1, bytes = ?2, updated_at = ?3, rested_at = ?3, status = ?5, error = ?6, error_sum = ?7,
+       holder = NULL, wake_at = NULL, executing = coalesce(?8, executing),
+       takeovers = 0, blamed = 0, trials = 0, died_with = NULL, state_sum = ${SUM_AFTER_END}, state = ${STATE_AFTER_END}
+     WHERE id = ?4`,
   )
   const setIdle = database.prepare("UPDATE runs SET executing = ?, wake_at = ? WHERE id = ?")
   const setGraph = database.prepare("UPDATE runs SET graph = ? WHERE id = ?")
@@ -191,9 +205,9 @@ export function appender(database: Database, tables: Tables): Appender {
       runChecksum(run),
     ) as { id: number }[]
     if (made === undefined) return obstacle(lease, created) ?? storeErrors.runExists(lease.runId)
-    const target = { id: made.id, workflow: run.workflow, thread: run.thread, end: { bytes: 0, at } }
-    tables.journals.add(target.id, target.end, records, bodies)
-    return target
+    const end = tables.journals.add(made.id, { bytes: 0, at }, records, bodies)
+    const head = expectedSeq + records.length
+    return { id: made.id, workflow: run.workflow, thread: run.thread, end: { ...end, head } }
   }
 
   /** Adds the records, and writes where the journal ends then into the run's row. */
@@ -210,8 +224,14 @@ export function appender(database: Database, tables: Tables): Appender {
     const before = { bytes: run.bytes, at: run.updated_at }
     const after = tables.journals.add(run.id, before, records, bodies)
     const statement = change?.intent === true ? moveHeadForIntent : moveHead
-    statement.run(expectedSeq + records.length, after.bytes, after.at, run.id)
-    return { id: run.id, workflow: decodeText(run.workflow, damagedRun(runId)), thread, end: after }
+    // An append that ends the run writes all of its row at once.
+    if (!endsRun(change)) statement.run(expectedSeq + records.length, after.bytes, after.at, run.id)
+    return {
+      id: run.id,
+      workflow: decodeText(run.workflow, damagedRun(runId)),
+      thread,
+      end: { ...after, head: expectedSeq + records.length },
+    }
   }
 
   /** Another run may have taken the thread of a run that ended and is resumed. */
@@ -241,9 +261,12 @@ export function appender(database: Database, tables: Tables): Appender {
   }
 
   function apply(runId: string, run: Target, change: RunChange, texts: ChangeTexts): void {
-    for (const graph of texts.graphs) tables.graphs.add(run.id, graph)
-    if (change.graph !== undefined) setGraph.run(toText(change.graph), run.id)
-    if (change.idle !== undefined) {
+    for (const graph of texts.graphs) tables.graphs.add(run.id, graph, change.created?.graph)
+    if (change.graph !== undefined) {
+      tables.graphs.use(run.id)
+      setGraph.run(toText(change.graph), run.id)
+    }
+    if (change.idle !== undefined && !endsRun(change)) {
       const wakeAt = change.idle === false ? null : (change.idle.wakeAt ?? null)
       setIdle.run(change.idle === false ? 1 : 0, wakeAt, run.id)
     }
@@ -256,8 +279,11 @@ export function appender(database: Database, tables: Tables): Appender {
     if (!hasEnded({ status: change.status })) setStatus.run(change.status, run.id)
     else {
       const { error } = texts
-      end.run(change.status, error, error === null ? null : checksum([runId], error), run.id)
-      tables.requests.withdrawAll(run.id, run.end.at)
+      const { head, bytes, at } = run.end
+      const sum = error === null ? null : checksum([runId], error)
+      const executing = change.idle === undefined ? null : change.idle === false ? 1 : 0
+      end.run(head, bytes, at, run.id, change.status, error, sum, executing)
+      tables.requests.withdrawAll(run.id, at)
     }
   }
 
@@ -294,6 +320,10 @@ function hasRecordsOnly({ records, bodies, change }: Append): boolean {
     bodies.every(({ places }) => places === null) &&
     records.every(({ entry }) => Number.isFinite(entry.at))
   )
+}
+
+function endsRun(change: RunChange | undefined): boolean {
+  return change?.status !== undefined && hasEnded({ status: change.status })
 }
 
 function damagedRun(runId: string): Subject {

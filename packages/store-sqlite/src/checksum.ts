@@ -89,14 +89,26 @@ export const RUN_IS_SOUND = `(
 export const REQUEST_IS_SOUND = `(requests.state IS NULL OR requests.state = ${outcomeOf("requests")})`
 
 /** The sum of a run's row after an append: ?1 its head, ?2 the bytes of its journal, ?3 its time. */
-const sumAfter = (cleared: string) => `(
-  state_sum + 3 * (?1 - head) + 5 * (?2 - bytes)${cleared} + 23 * (CAST(?3 AS INTEGER) - CAST(updated_at AS INTEGER))
+const sumAfter = (more: string) => `(
+  state_sum + 3 * (?1 - head) + 5 * (?2 - bytes) + 23 * (CAST(?3 AS INTEGER) - CAST(updated_at AS INTEGER))${more}
 ) % ${PRIME}`
+const UNSUSPECTED = " - 17 * takeovers - 37 * blamed - 41 * trials"
 
 /** Which clears the suspicion that the run is under. */
-export const SUM_AFTER_APPEND = sumAfter(" - 17 * takeovers - 37 * blamed - 41 * trials")
+export const SUM_AFTER_APPEND = sumAfter(UNSUSPECTED)
 /** Which does not. */
 export const SUM_AFTER_INTENT = sumAfter("")
+/** With which the run ends: ?8 whether it executes, or null. */
+export const SUM_AFTER_END = sumAfter(`${UNSUSPECTED}
+  + 13 * (-1 - CAST(coalesce(wake_at, -1) AS INTEGER) % ${PRIME})
+  + 29 * (CAST(?3 AS INTEGER) - CAST(rested_at AS INTEGER)) + 31 * (coalesce(?8, executing) - executing)`)
+/** The copy of its strings then: ?5 the status. */
+export const STATE_AFTER_END = `CASE WHEN state = ${stateOf("runs")}
+  THEN ?5 || char(10) || graph || char(10) ELSE state END`
+
+/** What the triggers would write, of a row that is called NEW. */
+export const MADE_SUM = `(${sumOf("NEW")}) % ${PRIME}`
+export const MADE_STATE = stateOf("NEW")
 
 export const ROW_CHECKS = `
   CREATE TRIGGER runs_made AFTER INSERT ON runs BEGIN
@@ -116,5 +128,18 @@ export const ROW_CHECKS = `
   CREATE TRIGGER requests_closed AFTER UPDATE OF outcome, closed_at, closed_by ON requests
   WHEN OLD.state = ${outcomeOf("OLD")} BEGIN
     UPDATE requests SET state = ${outcomeOf("NEW")} WHERE id = NEW.id;
+  END;
+`
+
+/** From version 6 on, statements may write the sums themselves. */
+export const ROW_CHECKS_6 = `
+  DROP TRIGGER runs_made;
+  CREATE TRIGGER runs_made AFTER INSERT ON runs WHEN NEW.state IS NULL BEGIN
+    UPDATE runs SET state_sum = ${MADE_SUM}, state = ${MADE_STATE} WHERE id = NEW.id;
+  END;
+  DROP TRIGGER runs_changed;
+  CREATE TRIGGER runs_changed AFTER UPDATE OF status, graph, holder ON runs
+  WHEN NEW.state IS OLD.state AND OLD.state = ${stateOf("OLD")} BEGIN
+    UPDATE runs SET state = ${stateOf("NEW")} WHERE id = NEW.id;
   END;
 `

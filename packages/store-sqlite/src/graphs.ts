@@ -12,8 +12,10 @@ export interface GraphText {
 }
 
 export interface GraphTable {
-  /** Brought by that run. */
-  add(run: number, graph: GraphText): void
+  /** Brought by that run. The graph that its row names, `own`, needs no use beside that. */
+  add(run: number, graph: GraphText, own?: string): void
+  /** The row of the run is about to name another graph. */
+  use(run: number): void
   /** The runs are gone. */
   release(runs: RunNumbers): void
   /** Removes what no run brought or names. */
@@ -44,6 +46,9 @@ export function graphTable(database: Database): GraphTable {
   // There are few graphs: one that is not found is looked for without the index, which may be damaged.
   const findAgain = database.prepare(`SELECT ${columns} FROM graphs NOT INDEXED WHERE hash = ?`)
   const addUse = database.prepare("INSERT OR IGNORE INTO graph_uses (hash, run) VALUES (?, ?)")
+  const useOwn = database.prepare(
+    "INSERT OR IGNORE INTO graph_uses (hash, run) SELECT graph, id FROM runs WHERE id = ?",
+  )
   const removeUses = database.prepare(`DELETE FROM graph_uses WHERE run IN ${EACH_RUN}`)
   // Uses of a graph that is not counted are not known: it was there before uses were, or was salvaged.
   const removeUnused = database.prepare(
@@ -52,10 +57,11 @@ export function graphTable(database: Database): GraphTable {
        AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.graph = graphs.hash)`,
   )
   return {
-    add(run, { hash, body, sum }) {
+    add(run, { hash, body, sum }, own) {
       add.run(hash, body, sum)
-      addUse.run(hash, run)
+      if (own === undefined || toText(own) !== hash) addUse.run(hash, run)
     },
+    use: (run) => void useOwn.run(run),
     release: (runs) => void removeUses.run(runs),
     removeUnused: () => void removeUnused.run(),
     find(hash) {

@@ -6,7 +6,7 @@
  * body lists what was taken out of it, and where (blobs.ts). Rows of definitions have plain strings: people write them.
  */
 import type { SuperstepError } from "@superstep/engine"
-import { ROW_CHECKS } from "./checksum.ts"
+import { ROW_CHECKS, ROW_CHECKS_6 } from "./checksum.ts"
 import { type JsonBytes, jsonBytes } from "./columns.ts"
 import type { Database } from "./driver.ts"
 import { outdated, unusable } from "./errors.ts"
@@ -247,11 +247,13 @@ const MIGRATIONS: readonly string[] = [
   ALTER TABLE runs ADD COLUMN error TEXT;
   ALTER TABLE runs ADD COLUMN error_sum INTEGER;
   `,
-  // Where the journal ends with a record (journal-end.ts). Older records have none: the rows of their runs have it.
+  // Where the journal ends with a record (journal-end.ts). Older records have none: the rows of their runs have it. And the
+  // graph that the row of a run names is in `graph_uses` only if the run had another one before.
   `
   ALTER TABLE journal ADD COLUMN at INTEGER;
   ALTER TABLE journal ADD COLUMN bytes INTEGER;
   ALTER TABLE journal ADD COLUMN end_sum INTEGER;
+  ${ROW_CHECKS_6}
   `,
 ]
 
