@@ -274,7 +274,8 @@ test("a clock that goes back, in a process or from one to the next, delays what 
   const run = flow.resume("r", { store: second, clock: earlier })
   await until(() => earlier.pending > 0)
   await earlier.advance(110_000)
-  await until(async () => (await second.run("r"))?.seq === 6)
+  // It may be further by now: what comes of one timer sets the next.
+  await until(async () => ((await second.run("r"))?.seq ?? 0) >= 6)
   await earlier.advance(10_000)
   expect(await run.result).toMatchObject({ status: "completed", outputs: ["x none"] })
   const entries = (await second.read("r", 0)).map(({ entry }) => entry.type)

@@ -39,7 +39,7 @@ export interface TransactionRules {
   mayChange?(): SuperstepError | undefined
   /** Milliseconds for which a read or write is retried while another process has the file locked. */
   readonly busyTimeout: number
-  /** Milliseconds after which a transaction makes no further changes: those wait for the next turn. Default: 5. */
+  /** Milliseconds after which a transaction makes no further changes: those wait for the next turn. Default: 8. */
   readonly maxChanging?: number | undefined
   /** Called once for each wait for the lock that lasts. */
   onWait?(): void
@@ -60,7 +60,9 @@ export function backOff(attempt: number): number {
 /** What one transaction writes at most, unless a single write is larger. */
 export const MAX_WRITES = 1_000
 export const MAX_BYTES = 8_388_608
-const MAX_CHANGING = 5
+const MAX_CHANGING = 8
+/** How many writes are made between two looks at the time. */
+export const WRITES_PER_LOOK = 64
 /** Milliseconds for which writes that are alone keep the event loop from turning. */
 const MAX_ALONE = 2
 
@@ -266,7 +268,7 @@ export class Transactions {
     const results: unknown[] = []
     for (const { change } of turn) {
       results.push(change())
-      if (performance.now() >= deadline) break
+      if (results.length % WRITES_PER_LOOK === 0 && performance.now() >= deadline) break
     }
     this.#database.exec("COMMIT")
     return results
