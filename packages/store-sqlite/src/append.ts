@@ -39,7 +39,7 @@ import {
 import type { Database } from "./driver.ts"
 import { corrupt, type Subject, writeFailed } from "./errors.ts"
 import { type GraphTable, type GraphText, toGraphText } from "./graphs.ts"
-import { WITH_END } from "./journal-end.ts"
+import { isEndSound, WITH_END } from "./journal-end.ts"
 import type { JournalEnd, JournalTable, RecordBody, SnapshotTable } from "./journals.ts"
 import type { MailTable } from "./mail.ts"
 import { type RequestTable, type RequestText, toRequestText } from "./requests.ts"
@@ -76,7 +76,7 @@ export interface Tables {
 
 const STANDING = { token: "integer", status: "text", workflow: "text", thread: "text?" } as const
 
-type StandingRow = { readonly id: number } & EndRow & Row<typeof STANDING>
+type StandingRow = { readonly id: number; readonly is_sound: number } & EndRow & Row<typeof STANDING>
 
 /** A run that an append writes to. */
 interface Target {
@@ -93,9 +93,23 @@ export interface Appender {
   make(append: Append): SuperstepError | undefined
   /** Makes the usual append, of records only, without a look at anything else; false when it has changed nothing. */
   follow(append: Append): boolean
+  /** A transaction was rolled back: what is known of it is not so. */
+  forget(): void
 }
 
+/** Where a journal ends: nobody else writes to it as long as the run has this token. */
+interface KnownEnd {
+  readonly run: number
+  readonly token: number
+  head: number
+  bytes: number
+  at: number
+}
+
+const MAX_KNOWN = 10_000
+
 export function appender(database: Database, tables: Tables): Appender {
+  const ends = new Map<string, KnownEnd>()
   const headMover = (sum: string, cleared: string) =>
     database.prepare(
       `UPDATE runs SET head = ?1, bytes = ?2, updated_at = ?3, state_sum = ${sum}${cleared} WHERE id = ?4`,
@@ -111,7 +125,8 @@ export function appender(database: Database, tables: Tables): Appender {
      ON CONFLICT DO NOTHING RETURNING id`,
   )
   const findStanding = database.prepare(
-    `SELECT runs.id, ${END_COLUMNS}, ${selected("runs", STANDING)} FROM runs ${WITH_END} WHERE runs.run_id = ?`,
+    `SELECT runs.id, ${END_COLUMNS}, ${selected("runs", STANDING)}, ${isEndSound("last")} AS is_sound
+     FROM runs ${WITH_END} WHERE runs.run_id = ?`,
   )
   const findByKey = database.prepare(`SELECT ${jsonBytes("run_id")} AS run_id FROM runs WHERE key = ?`)
   const findInThread = database.prepare(
@@ -219,6 +234,8 @@ export function appender(database: Database, tables: Tables): Appender {
       return refused ?? storeErrors.journalConflict(lease.runId, expectedSeq, 0)
     }
     const thread = decodeTextOrNull(run.thread, damagedRun(runId))
+    // A later record would hide the damage.
+    if (run.is_sound !== 1) throw corrupt(damagedRun(runId), "its state is another than the stored one")
     const busy = thread === null ? undefined : threadTaken(run, runId, thread, change)
     if (busy !== undefined) return busy
     const before = { bytes: run.bytes, at: run.updated_at }
@@ -248,16 +265,33 @@ export function appender(database: Database, tables: Tables): Appender {
     return busy === undefined ? undefined : storeErrors.threadBusy(shownName(thread), busy)
   }
 
-  /** The usual append: a row for each record, and nothing else. False when there is more to it. */
-  function follow({ lease, records, bodies }: Append): boolean {
-    const name = toText(lease.runId)
-    const { token } = lease
-    const refused = records.findIndex(
-      (record, i) => !tables.journals.follow({ name, token }, record, bodies[i] as RecordBody),
-    )
-    // What follows on the first record can only be there if the file is damaged: the transaction is rolled back.
-    if (refused > 0) throw corrupt(damagedRun(name), "its journal has records after its end")
-    return refused < 0
+  /**
+   * The usual append: a row for each record, and nothing else. False when there is more to it, or where the journal ends is
+   * not known here.
+   */
+  function follow({ lease, expectedSeq, records, bodies }: Append): boolean {
+    const known = ends.get(lease.runId)
+    if (known === undefined || known.token !== lease.token || known.head !== expectedSeq) return false
+    for (let i = 0; i < records.length; i++) {
+      const record = records[i] as JournalRecord
+      const body = bodies[i] as RecordBody
+      if (tables.journals.follow(known.run, known.token, known, record, body)) {
+        known.head = record.seq
+        known.bytes += body.bytes
+        known.at = record.entry.at
+        continue
+      }
+      ends.delete(lease.runId)
+      if (i === 0) return false
+      // What follows on the first record can only be there if the file is damaged: the transaction is rolled back.
+      throw corrupt(damagedRun(toText(lease.runId)), "its journal has records after its end")
+    }
+    return true
+  }
+
+  function know({ runId, token }: Lease, run: Target): void {
+    if (ends.size >= MAX_KNOWN) ends.clear()
+    ends.set(runId, { run: run.id, token, ...run.end })
   }
 
   function apply(runId: string, run: Target, change: RunChange, texts: ChangeTexts): void {
@@ -304,11 +338,14 @@ export function appender(database: Database, tables: Tables): Appender {
       if (hasRecordsOnly(append) && follow(append)) return undefined
       const run = change?.created === undefined ? move(append, runId) : create(append, change.created)
       if (isSuperstepError(run)) return run
+      if (endsRun(change)) ends.delete(lease.runId)
+      else know(lease, run)
       keepBlobs(run.id, append)
       if (change !== undefined) apply(runId, run, change, texts)
       return undefined
     },
     follow: (append) => hasRecordsOnly(append) && follow(append),
+    forget: () => ends.clear(),
   }
 }
 

@@ -24,14 +24,9 @@ export const HEAD = "coalesce(last.seq, runs.head)"
 export const BYTES = "coalesce(last.bytes, runs.bytes)"
 export const UPDATED_AT = "coalesce(last.at, runs.updated_at)"
 
-/** Linear, as the sum of a run's row is (checksum.ts): damage to the end of one record stays visible in the next. */
+/** Linear, as the sum of a run's row is (checksum.ts). */
 export function endSum(seq: string, bytes: string, at: string): string {
   return `(3 * ${seq} + 5 * ${bytes} + 23 * CAST(${at} AS INTEGER)) % ${PRIME}`
-}
-
-/** The sum of the record that follows on `last`. */
-export function nextEndSum(bytes: string, at: string): string {
-  return `(last.end_sum + 3 + 5 * ${bytes} + 23 * (CAST(${at} AS INTEGER) - CAST(last.at AS INTEGER))) % ${PRIME}`
 }
 
 /** To be selected: 1 where the end that a record says is as it was written. */

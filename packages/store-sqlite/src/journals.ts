@@ -27,7 +27,7 @@ import {
 } from "./columns.ts"
 import type { Database } from "./driver.ts"
 import { corrupt, type Subject, writeFailed } from "./errors.ts"
-import { BYTES, endSum, IS_OPEN, isEndSound, nextEndSum, WITH_END } from "./journal-end.ts"
+import { BYTES, endSum, IS_OPEN, isEndSound, WITH_END } from "./journal-end.ts"
 import { runHeads } from "./runs.ts"
 import { IS_CURRENT } from "./schema.ts"
 
@@ -62,15 +62,11 @@ export interface JournalTable {
     bodies: readonly RecordBody[],
   ): JournalEnd
   /**
-   * Adds a record after the one before it, if the run is executed under this lease and under no suspicion; false when it
-   * is not, or a newer version of the package has brought the file up to date, which has changed nothing. The run's row
-   * stays as it is (S6).
+   * Adds a record after an end that is known, if the run is executed under this token and under no suspicion. False when it
+   * is not, or a newer version of the package has brought the file up to date: then nothing has changed. The run's row stays
+   * as it is (S6).
    */
-  follow(
-    lease: { readonly name: string; readonly token: number },
-    record: JournalRecord,
-    body: RecordBody,
-  ): boolean
+  follow(run: number, token: number, end: JournalEnd, record: JournalRecord, body: RecordBody): boolean
   /** To be called within a transaction, so that all it reads is of one moment. */
   read(runId: string, afterSeq: number, limit?: number): readonly JournalRecord[]
   /** Removes the records of runs that have few. */
@@ -84,12 +80,11 @@ export function journalTable(database: Database, blobs: BlobTable): JournalTable
   const add = database.prepare(
     `INSERT INTO journal (${columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ${endSum("?2", "?6", "?5")}, ?7, ?8, ?9)`,
   )
-  // A record that is there already is left as it is, and a new one that has no record before it is not made.
+  // A record that is there already is left as it is.
   const follow = database.prepare(
     `INSERT OR IGNORE INTO journal (${columns})
-     SELECT runs.id, ?2, ?3, ?4, ?5, last.bytes + ?6, ${nextEndSum("?6", "?5")}, ?7, NULL, ?8
-     FROM runs CROSS JOIN journal AS last ON last.run = runs.id AND last.seq = ?2 - 1
-     WHERE runs.run_id = ?1 AND runs.token = ?9 AND ${IS_OPEN} AND last.end_sum IS NOT NULL
+     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ${endSum("?2", "?6", "?5")}, ?7, NULL, ?8
+     FROM runs WHERE runs.id = ?1 AND runs.token = ?9 AND ${IS_OPEN}
        AND runs.takeovers = 0 AND runs.blamed = 0 AND runs.trials = 0 AND runs.died_with IS NULL
        AND ${IS_CURRENT}`,
   )
@@ -114,8 +109,8 @@ export function journalTable(database: Database, blobs: BlobTable): JournalTable
       }
       return { bytes, at }
     },
-    follow({ name, token }, { seq, events, entry }, { frame, text, sum, bytes }) {
-      const { changes } = follow.run(name, seq, frame, events, entry.at, bytes, text, sum, token)
+    follow(run, token, end, { seq, events, entry }, { frame, text, sum, bytes }) {
+      const { changes } = follow.run(run, seq, frame, events, entry.at, end.bytes + bytes, text, sum, token)
       return changes !== 0
     },
     read(runId, afterSeq, limit) {

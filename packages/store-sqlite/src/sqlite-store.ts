@@ -63,6 +63,7 @@ function preparedStore(path: string, database: Database, transactions: Transacti
   const threads = threadTable(database)
   const tables = { journals, blobs, graphs, requests, snapshots, threads, mail }
   const append = appender(database, tables)
+  transactions.onRollBack = append.forget
   const { remove, prune } = retention(database, transactions, tables)
   const report = reporter(database)
   const beating = new Set<KeepAlive>()

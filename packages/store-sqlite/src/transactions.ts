@@ -39,7 +39,7 @@ export interface TransactionRules {
   mayChange?(): SuperstepError | undefined
   /** Milliseconds for which a read or write is retried while another process has the file locked. */
   readonly busyTimeout: number
-  /** Milliseconds after which a transaction makes no further changes: those wait for the next turn. Default: 8. */
+  /** Milliseconds after which a transaction makes no further changes: those wait for the next turn. Default: 10. */
   readonly maxChanging?: number | undefined
   /** Called once for each wait for the lock that lasts. */
   onWait?(): void
@@ -60,9 +60,9 @@ export function backOff(attempt: number): number {
 /** What one transaction writes at most, unless a single write is larger. */
 export const MAX_WRITES = 1_000
 export const MAX_BYTES = 8_388_608
-const MAX_CHANGING = 8
+const MAX_CHANGING = 10
 /** How many writes are made between two looks at the time. */
-export const WRITES_PER_LOOK = 64
+export const WRITES_PER_LOOK = 100
 /** Milliseconds for which writes that are alone keep the event loop from turning. */
 const MAX_ALONE = 2
 
@@ -76,6 +76,8 @@ const later = setTimeout
 export class Transactions {
   readonly #database: Database
   readonly #rules: TransactionRules
+  /** Called when changes that were made are undone. */
+  onRollBack: (() => void) | undefined
   #waiting: Write[] = []
   #isScheduled = false
   /** The last transaction had one write. */
@@ -130,7 +132,7 @@ export class Transactions {
       try {
         return query()
       } finally {
-        this.#rollBack()
+        this.#endTransaction()
       }
     })
   }
@@ -275,6 +277,11 @@ export class Transactions {
   }
 
   #rollBack(): void {
+    this.onRollBack?.()
+    this.#endTransaction()
+  }
+
+  #endTransaction(): void {
     try {
       this.#database.exec("ROLLBACK")
     } catch {
