@@ -38,16 +38,15 @@ export function keepAlive(path: string, options: KeepAliveOptions): KeepAlive {
   // The event loop beats too; without the thread it does so alone.
   thread.on("error", () => undefined)
   return {
-    stop() {
-      thread.terminate().catch(() => undefined)
-    },
+    // Not terminated: libsql ends the whole process when it is interrupted while it opens a file.
+    stop: () => thread.postMessage("stop"),
   }
 }
 
 /** How the numbers in the shared memory are laid out is `LoopState` in the engine. */
 const PROGRAM = `
 "use strict"
-const { parentPort, workerData } = require("node:worker_threads")
+const { parentPort, receiveMessageOnPort, workerData } = require("node:worker_threads")
 const { path, holder, every, hungAfter, loopState, libsql, sql } = workerData
 const numbers = new Int32Array(loopState, 0, 2)
 const bytes = new Uint8Array(loopState, 8)
@@ -57,8 +56,14 @@ const BLOCKED = 1000
 const Database = libsql === undefined
   ? process.getBuiltinModule("node:sqlite").DatabaseSync
   : require(libsql)
+// Stopped before it began: the file may be gone by now.
+if (receiveMessageOnPort(parentPort) !== undefined) process.exit()
 const database = new Database(path)
 database.exec("PRAGMA busy_timeout = 2000")
+parentPort.once("message", () => {
+  database.close()
+  process.exit()
+})
 
 let turns = -1
 let turnedAt = performance.now()
