@@ -11,7 +11,7 @@ import { append, channel, node, type Store, workflow } from "superstep"
 import { manualClock } from "superstep/testing"
 import { beforeEach, expect, inject, test } from "vitest"
 import { saveEvery } from "../../packages/engine/src/runtime/journal/load-run.ts"
-import type { Database } from "../../packages/store-sqlite/src/driver.ts"
+import type { Database } from "../../packages/store-sqlite/src/file/driver.ts"
 import {
   alter,
   drivers,

@@ -1,5 +1,5 @@
 /** Stores whose process can be made to die at any statement. */
-import type { Database, Driver, Statement } from "./driver.ts"
+import type { Database, Driver, Statement } from "./file/driver.ts"
 import type { SqliteStore } from "./sqlite-store.ts"
 import { freshPath, openStore } from "./stores.test-support.ts"
 

@@ -7,10 +7,10 @@ import type {
   StoredDefinition,
   WorkflowRow,
 } from "@superstep/engine"
-import { check, checksum } from "./checksum.ts"
-import { decodeText, type JsonBytes, parseJson } from "./columns.ts"
-import type { Database, Statement, Value } from "./driver.ts"
-import { corrupt, type Subject } from "./errors.ts"
+import { check, checksum } from "./file/checksum.ts"
+import { decodeText, type JsonBytes, parseJson } from "./file/columns.ts"
+import type { Database, Statement, Value } from "./file/driver.ts"
+import { corrupt, type Subject } from "./file/errors.ts"
 
 export interface RegistryTables {
   agents(ids?: readonly string[]): readonly AgentRow[]

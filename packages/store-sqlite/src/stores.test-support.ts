@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { onTestFinished } from "vitest"
-import { type Database, type Driver, libsql, nodeSqlite } from "./driver.ts"
+import { type Database, type Driver, libsql, nodeSqlite } from "./file/driver.ts"
+import { Transactions } from "./file/transactions.ts"
 import { openDatabase } from "./open-store.ts"
 import { type SqliteStore, storeOn } from "./sqlite-store.ts"
-import { Transactions } from "./transactions.ts"
 
 export { created, lease, over, records } from "./stored-values.test-support.ts"
 

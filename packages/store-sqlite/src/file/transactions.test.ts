@@ -1,0 +1,348 @@
+import { describe, expect, test } from "vitest"
+import type { SqliteStore } from "../sqlite-store.ts"
+import {
+  committingStore,
+  created,
+  drivers,
+  fillDisk,
+  freshPath,
+  lease,
+  open,
+  openStore,
+  records,
+  storeOver,
+} from "../stores.test-support.ts"
+import { MAX_BYTES, MAX_WRITES, WRITES_PER_LOOK } from "./transactions.ts"
+
+describe.each(drivers)("writes to a file by $name", ({ driver }) => {
+  /** A store that counts its commits. */
+  function countedStore(maxChanging?: number): { store: SqliteStore; commits: () => number } {
+    let commits = 0
+    const count = () => {
+      commits += 1
+    }
+    const store = committingStore(open(freshPath(), driver), count, maxChanging)
+    return { store, commits: () => commits }
+  }
+
+  test("of one turn of the event loop are one transaction, over all runs", async () => {
+    const { store, commits } = countedStore()
+    await Promise.all(
+      Array.from({ length: 50 }, (_, i) => store.append(lease(`r${i}`), 0, records(1, 2), created())),
+    )
+    expect(commits()).toBe(1)
+    for (let i = 0; i < 50; i++) expect(await store.read(`r${i}`, 0)).toEqual(records(1, 2))
+    await store.close()
+  })
+
+  test("of a very large turn are several transactions, and none of them holds the lock for long", async () => {
+    const { store, commits } = countedStore()
+    const many = Array.from({ length: 2 * MAX_WRITES + 1 }, (_, i) => store.claim(`r${i}`, 1, "h"))
+    await Promise.all(many)
+    expect(commits()).toBe(3)
+    const large = "x".repeat(MAX_BYTES / 2)
+    await Promise.all([
+      store.append(lease("a"), 0, records(1, 1, large), created()),
+      store.append(lease("a"), 1, records(2, 1, large)),
+      store.append(lease("a"), 2, records(3, 1), { status: "completed" }),
+    ])
+    expect(commits()).toBe(5)
+    expect(await store.run("a")).toMatchObject({ seq: 3, status: "completed" })
+    await store.close()
+  })
+
+  test("that take long are made in several turns, in their order (S5)", async () => {
+    const { store, commits } = countedStore(0)
+    const appends = Array.from({ length: 2 * WRITES_PER_LOOK + 1 }, (_, seq) =>
+      store.append(lease("r"), seq, records(seq + 1, 1), seq === 0 ? created() : undefined),
+    )
+    let turns = 0
+    const turn = () => {
+      turns += 1
+      if (turns < 10) setImmediate(turn)
+    }
+    setImmediate(turn)
+    const turnsOf = await Promise.all(appends.map((append) => append.then(() => turns)))
+    expect(commits()).toBe(3)
+    // Others had their turns between them.
+    expect(new Set(turnsOf).size).toBe(3)
+    expect(await store.read("r", 0)).toEqual(records(1, appends.length))
+    await store.close()
+  })
+
+  test("that are alone again and again still let the event loop turn", async () => {
+    const { store } = countedStore()
+    await store.append(lease("r"), 0, records(1, 1), created())
+    let hasTurned = false
+    setImmediate(() =>
+      setImmediate(() => {
+        hasTurned = true
+      }),
+    )
+    let seq = 1
+    for (; !hasTurned; seq++) await store.append(lease("r"), seq, records(seq + 1, 1))
+    expect(await store.read("r", 0)).toEqual(records(1, seq))
+    await store.close()
+  })
+
+  test("are one transaction whatever they write", async () => {
+    const { store, commits } = countedStore()
+    await store.append(lease("a"), 0, records(1, 1), created({ thread: "t" }))
+    await store.append(lease("b"), 0, records(1, 1), created())
+    await store.post({ id: "old", runId: "a", at: 1, command: { type: "cancel" } })
+    await store.refuseMail(lease("a"), "old", { code: "NO", message: "No." })
+    const before = commits()
+    const results = await Promise.all([
+      store.append(lease("a"), 1, records(2, 1), { thread: [{ key: "k", kind: "set", value: 1 }] }),
+      store.saveSnapshot(lease("a"), { seq: 2, data: "s" }),
+      store.beat({ id: "h", machine: "m", pid: 1, born: "" }),
+      store.claim("b", 1, "h2"),
+      store.claim("b", 1, "h3"),
+      store.release(lease("a"), 5),
+      store.post({ id: "new", runId: "a", at: 1, command: { type: "cancel" } }),
+      store.refuseMail(lease("a"), "new", { code: "NO", message: "No." }),
+      store.mailOutcome("old"),
+      store.pin("a", true),
+      store.removeThread("nobody's"),
+      store.dismiss("nobody", { reason: "died" }),
+    ])
+    expect(commits()).toBe(before + 1)
+    expect(results.slice(3, 5)).toEqual([{ runId: "b", holder: "h2", token: 2 }, undefined])
+    expect(results[8]).toEqual({ ok: false, code: "NO", message: "No." })
+    expect(await store.run("a")).toMatchObject({ seq: 2, wakeAt: 5, pinned: true })
+    expect(await store.thread("t")).toEqual({ version: 1, state: { k: 1 } })
+    await store.close()
+  })
+
+  test("are none while somebody asks for an outcome that is not there yet", async () => {
+    const { store, commits } = countedStore()
+    await store.post({ id: "m", runId: "r", at: 1, command: { type: "cancel" } })
+    for (let i = 0; i < 3; i++) expect(await store.mailOutcome("m")).toBeUndefined()
+    expect(commits()).toBe(1)
+    await store.close()
+  })
+
+  test("are acknowledged by nothing before the commit that holds them (S1)", async () => {
+    const { store, commits } = countedStore()
+    const seen: number[] = []
+    const first = store.append(lease("a"), 0, records(1, 1), created()).then(() => seen.push(commits()))
+    const second = store.claim("a", 1, "h2").then(() => seen.push(commits()))
+    await Promise.resolve()
+    expect(seen).toEqual([])
+    await Promise.all([first, second])
+    expect(seen).toEqual([1, 1])
+    await store.close()
+  })
+
+  test("of 1,000 runs of 10 steps are a commit for each round, not for each step", async () => {
+    const { store, commits } = countedStore()
+    await Promise.all(
+      Array.from({ length: 1_000 }, async (_, i) => {
+        await store.append(lease(`r${i}`), 0, records(1, 1), created())
+        for (let seq = 1; seq < 10; seq++) await store.append(lease(`r${i}`), seq, records(seq + 1, 1))
+      }),
+    )
+    expect(commits()).toBe(10)
+    expect(await store.read("r999", 0)).toEqual(records(1, 10))
+    await store.close()
+  })
+
+  test("to one run in one turn may follow each other", async () => {
+    const store = openStore(freshPath(), driver)
+    await Promise.all([
+      store.append(lease("r"), 0, records(1, 1), created()),
+      store.append(lease("r"), 1, records(2, 1)),
+      store.append(lease("r"), 2, records(3, 1), { status: "completed" }),
+    ])
+    expect(await store.read("r", 0)).toEqual(records(1, 3))
+    expect(await store.run("r")).toMatchObject({ status: "completed", seq: 3 })
+    await store.close()
+  })
+
+  test("of two connections find what the other wrote: one appends after a record, one takes a run (S2)", async () => {
+    const path = freshPath()
+    const stores = [openStore(path, driver), openStore(path, driver)] as const
+    await stores[0].append(lease("r"), 0, records(1, 1), created())
+    for (let seq = 1; seq < 20; seq++) {
+      const outcomes = await Promise.allSettled(
+        stores.map((store, i) => store.append(lease("r", seq), seq, records(seq + 1, 1, `of ${i}`))),
+      )
+      expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"])
+      const lost = outcomes.find((outcome) => outcome.status === "rejected")
+      expect(lost?.reason).toMatchObject({ code: "JOURNAL_CONFLICT" })
+      const winner = outcomes.findIndex(({ status }) => status === "fulfilled")
+      for (const store of stores) {
+        expect(await store.read("r", seq)).toEqual(records(seq + 1, 1, `of ${winner}`))
+      }
+      const claims = await Promise.all(stores.map((store) => store.claim("r", seq, "h")))
+      expect(claims.filter((claim) => claim !== undefined)).toEqual([lease("r", seq + 1)])
+    }
+    for (const store of stores) await store.close()
+  })
+
+  test("fail together when the disk is full, change nothing, and succeed again when there is room (S3)", async () => {
+    const database = open(freshPath(), driver)
+    const store = storeOver(database)
+    await store.append(lease("a"), 0, records(1, 1), created())
+    fillDisk(database)
+    const outcomes = await Promise.allSettled([
+      store.append(lease("a"), 1, records(2, 1), { status: "waiting" }),
+      store.claim("a", 1, "h2"),
+      store.append(lease("b"), 0, records(1, 1, "x".repeat(60_000)), created()),
+      store.append(lease("c"), 0, records(1, 1, "x".repeat(1_000_000)), created()),
+    ])
+    for (const outcome of outcomes) {
+      expect(outcome).toMatchObject({
+        reason: {
+          code: "STORE_WRITE_FAILED",
+          cause: expect.any(Error),
+          message: expect.stringContaining("full"),
+        },
+      })
+    }
+    expect(await store.read("a", 0)).toEqual(records(1, 1))
+    expect(await store.run("a")).toMatchObject({ status: "running", token: 1, seq: 1 })
+    expect(await store.run("b")).toBeUndefined()
+    database.exec("PRAGMA max_page_count = 100000")
+    await store.append(lease("c"), 0, records(1, 1, "x".repeat(1_000_000)), created())
+    await store.append(lease("a"), 1, records(2, 1))
+    expect(await store.read("a", 0)).toEqual(records(1, 2))
+    await store.close()
+  })
+
+  test("fail while another process keeps the file locked, and work again when it lets go", async () => {
+    const path = freshPath()
+    const store = openStore(path, driver)
+    const other = openStore(path, driver)
+    await store.append(lease("r"), 0, records(1, 1), created())
+    const holder = driver(path)
+    holder.exec("BEGIN IMMEDIATE")
+    await expect(store.append(lease("r"), 1, records(2, 1))).rejects.toMatchObject({
+      code: "STORE_WRITE_FAILED",
+      message: expect.stringContaining("locked"),
+    })
+    await expect(store.claim("r", 1, "h2")).rejects.toMatchObject({ code: "STORE_WRITE_FAILED" })
+    // Nobody who writes keeps others from reading.
+    expect(await store.read("r", 0)).toEqual(records(1, 1))
+    holder.exec("ROLLBACK")
+    holder.close()
+    await other.append(lease("r"), 1, records(2, 1))
+    // What the refused turn saw is not held on to.
+    expect(await store.read("r", 0)).toEqual(records(1, 2))
+    await store.append(lease("r"), 2, records(3, 1))
+    expect(await other.read("r", 0)).toEqual(records(1, 3))
+    await store.close()
+    await other.close()
+  })
+
+  test("that are refused leave the others of their turn alone, and change nothing (S3)", async () => {
+    const store = openStore(freshPath(), driver)
+    await store.append(lease("r"), 0, records(1, 1), created({ key: "k", thread: "t" }))
+    const all = { graphs: [{ hash: "x", graph: 1 }], thread: [{ key: "x", kind: "set", value: 1 }] } as const
+    const outcomes = await Promise.allSettled([
+      store.append(lease("good"), 0, records(1, 1), created()),
+      store.append(lease("r"), 0, records(1, 1), { ...created(), ...all }),
+      store.append(lease("k"), 0, records(1, 1), { ...created({ key: "k" }), ...all }),
+      store.append(lease("t"), 0, records(1, 1), { ...created({ thread: "t" }), ...all }),
+      store.append(lease("f"), 9, records(10, 1), { ...created({ forkOf: { runId: "r", seq: 9 } }), ...all }),
+      store.append(lease("r", 7), 1, records(2, 1), { status: "failed", ...all }),
+      store.append(lease("r"), 3, records(4, 1), { status: "failed", ...all }),
+      store.append(lease("none"), 0, records(1, 1), { status: "failed", ...all }),
+      store.saveSnapshot(lease("r", 7), { seq: 1, data: 1 }),
+      store.append(lease("better"), 0, records(1, 1), created()),
+    ])
+    const codes = [
+      "RUN_EXISTS",
+      "KEY_TAKEN",
+      "THREAD_BUSY",
+      "JOURNAL_CONFLICT",
+      "RUN_TAKEN",
+      "JOURNAL_CONFLICT",
+    ]
+    expect(outcomes.map((outcome) => (outcome.status === "rejected" ? outcome.reason.code : "made"))).toEqual(
+      ["made", ...codes, "JOURNAL_CONFLICT", "RUN_TAKEN", "made"],
+    )
+    expect((await store.runs({})).map(({ runId }) => runId)).toEqual(["better", "good", "r"])
+    expect(await store.run("r")).toMatchObject({ status: "running", seq: 1 })
+    expect(await store.graph("x")).toBeUndefined()
+    expect(await store.thread("t")).toEqual({ version: 0, state: {} })
+    await store.close()
+  })
+
+  test("of records that do not follow on, and of what JSON cannot hold, are refused alone", async () => {
+    const store = openStore(freshPath(), driver)
+    const good = store.append(lease("good"), 0, records(1, 1), created())
+    const cyclic: unknown[] = []
+    cyclic.push(cyclic)
+    const bad = { ...records(1, 1)[0], entry: { type: "step.recorded", value: cyclic } } as never
+    await expect(store.append(lease("r"), 0, [bad], created())).rejects.toMatchObject({
+      code: "STORE_WRITE_FAILED",
+    })
+    await expect(store.append(lease("r"), 0, records(2, 1), created())).rejects.toThrow("1 is next")
+    await expect(store.saveSnapshot(lease("good"), { seq: 1, data: cyclic as never })).rejects.toThrow(
+      'The snapshot of run "good" cannot be written as JSON',
+    )
+    await good
+    expect(await store.read("r", 0)).toEqual([])
+    await store.close()
+  })
+
+  test("of a value that cannot be written fail alone, wherever it is (S3)", async () => {
+    const store = openStore(freshPath(), driver)
+    const cyclic: unknown[] = []
+    cyclic.push(cyclic)
+    const request = { id: "q", node: "n", task: 1, prompt: "?", openedAt: 1, data: cyclic as never }
+    const [entry] = records(1, 1).map((record) => ({ ...record, entry: { ...record.entry, at: Number.NaN } }))
+    const outcomes = await Promise.allSettled([
+      store.append(lease("a"), 0, records(1, 1), created()),
+      store.append(lease("b"), 0, records(1, 1), { ...created(), opened: [request] }),
+      store.append(lease("c"), 0, [entry as never], created()),
+      store.post({
+        id: "m",
+        runId: "a",
+        at: 1,
+        command: { type: "answer", request: "q", value: cyclic as never },
+      }),
+      store.append(lease("d"), 0, records(1, 1), created()),
+    ])
+    expect(outcomes.map((outcome) => (outcome.status === "rejected" ? outcome.reason.code : "made"))).toEqual(
+      ["made", "STORE_WRITE_FAILED", "STORE_WRITE_FAILED", "STORE_WRITE_FAILED", "made"],
+    )
+    expect((await store.runs({})).map(({ runId }) => runId)).toEqual(["d", "a"])
+    await store.close()
+  })
+
+  test("that wait when the store is closed are made; later ones, and reads, are refused", async () => {
+    const path = freshPath()
+    const store = openStore(path, driver)
+    const last = store.append(lease("r"), 0, records(1, 1), created())
+    await store.close()
+    await store.close()
+    await last
+    const refused = [
+      store.append(lease("r"), 1, records(2, 1)),
+      store.read("r", 0),
+      store.run("r"),
+      store.claim("r", 1, "h"),
+      store.prune({ keep: 0 }),
+      store.report(),
+    ]
+    for (const one of refused) await expect(one).rejects.toMatchObject({ code: "STORE_CLOSED" })
+    const again = openStore(path, driver)
+    expect(await again.read("r", 0)).toEqual(records(1, 1))
+    await again.close()
+  })
+})
+
+test.skipIf(drivers.length < 2)(
+  "either driver reads what the other wrote (needs node:sqlite too: Node 22 or later)",
+  async () => {
+    const path = freshPath()
+    for (const [seq, { driver }] of [...drivers, ...drivers].entries()) {
+      const store = openStore(path, driver)
+      expect(await store.read("r", 0)).toEqual(records(1, seq))
+      await store.append(lease("r"), seq, records(seq + 1, 1), seq === 0 ? created() : undefined)
+      await store.close()
+    }
+  },
+)

@@ -1,0 +1,81 @@
+/** The graphs that runs were made of, by their hash, each once. A graph goes with the last run that brought or names it. */
+import type { Json } from "@superstep/engine"
+import { check, checksum } from "../file/checksum.ts"
+import { EACH_RUN, type JsonBytes, jsonBytes, parseJson, type RunNumbers, toText } from "../file/columns.ts"
+import type { Database } from "../file/driver.ts"
+
+/** As the file has it. */
+export interface GraphText {
+  readonly hash: string
+  readonly body: string
+  readonly sum: number
+}
+
+export interface GraphTable {
+  /** Brought by that run. The graph that its row names, `own`, needs no use beside that. */
+  add(run: number, graph: GraphText, own?: string): void
+  /** The row of the run is about to name another graph. */
+  use(run: number): void
+  /** The runs are gone. */
+  release(runs: RunNumbers): void
+  /** Removes what no run brought or names. */
+  removeUnused(): void
+  find(hash: string): Json | undefined
+}
+
+/** Every run brings its graphs, and most have the same. */
+const texts = new WeakMap<object, GraphText>()
+
+export function toGraphText(hash: string, graph: Json): GraphText {
+  const key = typeof graph === "object" && graph !== null ? graph : undefined
+  const known = key && texts.get(key)
+  const name = toText(hash)
+  if (known?.hash === name) return known
+  const body = JSON.stringify(graph)
+  const text = { hash: name, body, sum: checksum([name], body) }
+  if (key !== undefined) texts.set(key, text)
+  return text
+}
+
+export function graphTable(database: Database): GraphTable {
+  const add = database.prepare(
+    "INSERT INTO graphs (hash, body, sum, counted) VALUES (?, ?, ?, 1) ON CONFLICT DO NOTHING",
+  )
+  const columns = `${jsonBytes("body")} AS body, CAST(sum AS INTEGER) AS sum`
+  const find = database.prepare(`SELECT ${columns} FROM graphs WHERE hash = ?`)
+  // There are few graphs: one that is not found is looked for without the index, which may be damaged.
+  const findAgain = database.prepare(`SELECT ${columns} FROM graphs NOT INDEXED WHERE hash = ?`)
+  const addUse = database.prepare("INSERT OR IGNORE INTO graph_uses (hash, run) VALUES (?, ?)")
+  const useOwn = database.prepare(
+    "INSERT OR IGNORE INTO graph_uses (hash, run) SELECT graph, id FROM runs WHERE id = ?",
+  )
+  const removeUses = database.prepare(`DELETE FROM graph_uses WHERE run IN ${EACH_RUN}`)
+  // Uses of a graph that is not counted are not known: it was there before uses were, or was salvaged.
+  const removeUnused = database.prepare(
+    `DELETE FROM graphs WHERE counted = 1
+       AND NOT EXISTS (SELECT 1 FROM graph_uses WHERE graph_uses.hash = graphs.hash)
+       AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.graph = graphs.hash)`,
+  )
+  return {
+    add(run, { hash, body, sum }, own) {
+      add.run(hash, body, sum)
+      if (own === undefined || toText(own) !== hash) addUse.run(hash, run)
+    },
+    use: (run) => void useOwn.run(run),
+    release: (runs) => void removeUses.run(runs),
+    removeUnused: () => void removeUnused.run(),
+    find(hash) {
+      const name = toText(hash)
+      const found = find.all(name)
+      const [row] = (found.length > 0 ? found : findAgain.all(name)) as {
+        body: JsonBytes
+        sum: number | null
+      }[]
+      if (row === undefined) return undefined
+      const subject = () => `Graph "${hash}" is damaged`
+      const graph = parseJson(row.body, subject) as Json
+      check(row.sum, () => checksum([name], row.body), subject)
+      return graph
+    },
+  }
+}

@@ -1,0 +1,272 @@
+/**
+ * The records of runs, and the last snapshot of each run. A fork has its own records only; before them come those of the
+ * run that it was forked from, up to the fork, and so on. A row that cannot be read whole is STORE_CORRUPT.
+ *
+ * S4 A read gives every record up to the journal's end, or up to its limit, or an error; never fewer.
+ */
+
+import {
+  type JournalRecord,
+  type Lease,
+  type Snapshot,
+  type SuperstepError,
+  storeErrors,
+} from "@superstep/engine"
+import { check, checksum, recordChecksum } from "../file/checksum.ts"
+import {
+  decodeText,
+  decodeTextOrNull,
+  EACH_RUN,
+  parseName,
+  type Row,
+  type RunNumbers,
+  selected,
+  shownName,
+  toText,
+} from "../file/columns.ts"
+import type { Database } from "../file/driver.ts"
+import { corrupt, type Subject, writeFailed } from "../file/errors.ts"
+import { IS_CURRENT } from "../file/schema.ts"
+import { runHeads } from "../runs/runs.ts"
+import { type BlobTable, type Body, type BodyReader, toBody } from "./blobs.ts"
+import { BYTES, endSum, IS_OPEN, isEndSound, WITH_END } from "./journal-end.ts"
+
+const RECORD = {
+  seq: "integer",
+  frame: "text",
+  events: "integer",
+  body: "text",
+  blobs: "text?",
+  sum: "integer?",
+} as const
+
+/** The columns of a SELECT from `journal`. */
+export const RECORD_COLUMNS = `${selected("journal", RECORD)}, ${isEndSound("journal")} AS is_sound`
+
+export interface JournalRow extends Row<typeof RECORD> {
+  readonly is_sound: number
+}
+
+/** Where a journal ends: the run's row says the same, or will. */
+export interface JournalEnd {
+  readonly bytes: number
+  readonly at: number
+}
+
+export interface JournalTable {
+  /** Adds records after `end`; where the journal ends then. */
+  add(
+    run: number,
+    end: JournalEnd,
+    records: readonly JournalRecord[],
+    bodies: readonly RecordBody[],
+  ): JournalEnd
+  /**
+   * Adds a record after an end that is known, if the run is executed under this token and under no suspicion. False when it
+   * is not, or a newer version of the package has brought the file up to date: then nothing has changed. The run's row stays
+   * as it is (S6).
+   */
+  follow(run: number, token: number, end: JournalEnd, record: JournalRecord, body: RecordBody): boolean
+  /** To be called within a transaction, so that all it reads is of one moment. */
+  read(runId: string, afterSeq: number, limit?: number): readonly JournalRecord[]
+  /** Removes the records of runs that have few. */
+  removeAll(runs: RunNumbers): void
+  /** Removes at most so many records of a run that is gone; how many there were. */
+  removeSome(run: number, most: number): number
+}
+
+export function journalTable(database: Database, blobs: BlobTable): JournalTable {
+  const columns = "run, seq, frame, events, at, bytes, end_sum, body, blobs, sum"
+  const add = database.prepare(
+    `INSERT INTO journal (${columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ${endSum("?2", "?6", "?5")}, ?7, ?8, ?9)`,
+  )
+  // A record that is there already is left as it is.
+  const follow = database.prepare(
+    `INSERT OR IGNORE INTO journal (${columns})
+     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ${endSum("?2", "?6", "?5")}, ?7, NULL, ?8
+     FROM runs WHERE runs.id = ?1 AND runs.token = ?9 AND ${IS_OPEN}
+       AND runs.takeovers = 0 AND runs.blamed = 0 AND runs.trials = 0 AND runs.died_with IS NULL
+       AND ${IS_CURRENT}`,
+  )
+  const heads = runHeads(database)
+  const find = database.prepare(
+    `SELECT ${RECORD_COLUMNS} FROM journal WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq`,
+  )
+  const removeAll = database.prepare(`DELETE FROM journal WHERE run IN ${EACH_RUN}`)
+  const removeSome = database.prepare(
+    "DELETE FROM journal WHERE rowid IN (SELECT rowid FROM journal WHERE run = ? LIMIT ?)",
+  )
+
+  return {
+    add(run, end, records, bodies) {
+      let { bytes, at } = end
+      for (let i = 0; i < records.length; i++) {
+        const { seq, events, entry } = records[i] as JournalRecord
+        const { frame, text, places, sum, bytes: size } = bodies[i] as RecordBody
+        bytes += size
+        if (Number.isFinite(entry.at)) at = entry.at
+        add.run(run, seq, frame, events, at, bytes, text, places, sum)
+      }
+      return { bytes, at }
+    },
+    follow(run, token, end, { seq, events, entry }, { frame, text, sum, bytes }) {
+      const { changes } = follow.run(run, seq, frame, events, entry.at, end.bytes + bytes, text, sum, token)
+      return changes !== 0
+    },
+    read(runId, afterSeq, limit) {
+      const read = blobs.reader()
+      const parts: JournalRecord[][] = []
+      let run = heads.find(toText(runId))
+      // A run's own end is not asked of the rows: one past it would be damage, and is to be seen.
+      let upTo = limit === undefined ? Number.MAX_SAFE_INTEGER : afterSeq + limit
+      while (run !== undefined) {
+        const after = Math.max(afterSeq, run.forkSeq)
+        if (after < upTo) {
+          const rows = find.all(run.id, after, upTo) as JournalRow[]
+          parts.push(toRecords(run.name, after, Math.min(upTo, run.head), rows, read))
+        }
+        if (after === afterSeq) break
+        upTo = Math.min(upTo, run.forkSeq)
+        run = heads.pastOf(run)
+      }
+      return parts.length === 1 ? (parts[0] as JournalRecord[]) : parts.reverse().flat()
+    },
+    removeAll: (runs) => void removeAll.run(runs),
+    removeSome: (run, most) => Number(removeSome.run(run, most).changes),
+  }
+}
+
+type Entry = JournalRecord["entry"]
+
+/** A record as its row has it. */
+export interface RecordBody extends Body {
+  readonly frame: string
+  readonly sum: number
+}
+
+/** Throws STORE_WRITE_FAILED for records that do not follow `expectedSeq`, or that JSON cannot hold. */
+export function toBodies(
+  runId: string,
+  expectedSeq: number,
+  records: readonly JournalRecord[],
+): RecordBody[] {
+  const name = toText(runId)
+  return records.map(({ seq, frame: path, entry, events }, i) => {
+    if (seq !== expectedSeq + 1 + i) {
+      throw writeFailed(`Record ${seq} of run "${runId}" was not written: ${expectedSeq + 1 + i} is next`)
+    }
+    try {
+      const { text, places, blobs, bytes } = toBody(entry)
+      const frame = path === "" ? path : toText(path)
+      const sum = recordChecksum(name, seq, frame, events, places, text)
+      return { text, places, blobs, bytes, frame, sum }
+    } catch (error) {
+      throw writeFailed(`Record ${seq} of run "${runId}" cannot be written as JSON`, error)
+    }
+  })
+}
+
+/**
+ * The records of the rows after `afterSeq` up to `end`: all of them without a gap, or an error that says where (S4).
+ * `name` is the run's, as the file has it.
+ */
+function toRecords(
+  name: string,
+  afterSeq: number,
+  end: number,
+  rows: readonly JournalRow[],
+  read: BodyReader,
+): JournalRecord[] {
+  const damagedAt = damaged(name)
+  const records: JournalRecord[] = []
+  let next = afterSeq + 1
+  for (const row of rows) {
+    if (row.seq !== next) {
+      throw corrupt(damagedAt(next), `the record is missing, and there is one at ${row.seq}`)
+    }
+    records.push(toRecord(name, row, damagedAt(next), read))
+    next += 1
+  }
+  if (end >= next) throw corrupt(damagedAt(next), `the record is missing, and the journal ends at ${end}`)
+  if (records.length > 0 && end < next - 1) {
+    throw corrupt(damagedAt(end + 1), `there is a record, and the journal ends at ${end}`)
+  }
+  return records
+}
+
+export function toRecord(name: string, row: JournalRow, subject: Subject, read: BodyReader): JournalRecord {
+  const { seq, events, body } = row
+  const frame = decodeText(row.frame, subject)
+  const places = decodeTextOrNull(row.blobs, subject)
+  // What is wrong with it says more than that something is.
+  const entry = read(body, places, subject) as Entry | null
+  if (typeof entry?.type !== "string") throw corrupt(subject, "the record is not an entry")
+  check(row.sum, () => recordChecksum(name, seq, frame, events, places, body), subject)
+  if (row.is_sound !== 1) throw corrupt(subject, "its size or time is another than the stored one")
+  return { seq, frame: frame === "" ? frame : parseName(frame, subject), entry, events }
+}
+
+/** `name` as the file has it. */
+export function damaged(name: string): (seq: number) => Subject {
+  return (seq) => () => `The journal of run "${shownName(name)}" is damaged at ${seq}`
+}
+
+export interface SnapshotTable {
+  /** Replaces an earlier one. Returns the size of the snapshot and of the journal, or why it may not be saved. */
+  save(lease: Lease, seq: number, body: Body): { bytes: number; journal: number } | SuperstepError
+  /** To be called within a transaction, so that all it reads is of one moment. */
+  find(runId: string): Snapshot | undefined
+  /** Their blobs go with the others of the runs. */
+  removeAll(runs: RunNumbers): void
+}
+
+const SNAPSHOT = { seq: "integer", blobs: "text?", body: "text", sum: "integer?" } as const
+
+/** Throws STORE_WRITE_FAILED for data that JSON cannot hold. */
+export function toSnapshotBody(runId: string, data: Snapshot["data"]): Body {
+  try {
+    return toBody(data)
+  } catch (error) {
+    throw writeFailed(`The snapshot of run "${runId}" cannot be written as JSON`, error)
+  }
+}
+
+export function snapshotTable(database: Database, blobs: BlobTable): SnapshotTable {
+  const findRun = database.prepare(
+    `SELECT runs.id, ${BYTES} AS bytes FROM runs ${WITH_END} WHERE runs.run_id = ? AND runs.token = ?`,
+  )
+  const findSize = database.prepare("SELECT seq, bytes FROM snapshots WHERE run = ?")
+  const save = database.prepare(
+    "INSERT OR REPLACE INTO snapshots (run, seq, bytes, blobs, body, sum) VALUES (?, ?, ?, ?, ?, ?)",
+  )
+  const find = database.prepare(
+    `SELECT ${selected("snapshots", SNAPSHOT)}
+     FROM runs CROSS JOIN snapshots ON snapshots.run = runs.id WHERE runs.run_id = ?`,
+  )
+  const removeAll = database.prepare(`DELETE FROM snapshots WHERE run IN ${EACH_RUN}`)
+
+  return {
+    save({ runId, token }, seq, body) {
+      const [run] = findRun.all(toText(runId), token) as { id: number; bytes: number }[]
+      if (run === undefined) return storeErrors.runTaken(runId)
+      const [before] = findSize.all(run.id) as { seq: number; bytes: number }[]
+      if (before !== undefined && before.seq >= seq) return { bytes: before.bytes, journal: run.bytes }
+      const sum = checksum([toText(runId), seq, body.places], body.text)
+      save.run(run.id, seq, body.bytes, body.places, body.text, sum)
+      // First those of the new one: what both have stays.
+      blobs.keep(run.id, -seq, body)
+      if (before !== undefined) blobs.release(run.id, -before.seq)
+      return { bytes: body.bytes, journal: run.bytes }
+    },
+    find(runId) {
+      const [row] = find.all(toText(runId)) as Row<typeof SNAPSHOT>[]
+      if (row === undefined) return undefined
+      const subject = () => `The snapshot of run "${runId}" is damaged at ${row.seq}`
+      const places = decodeTextOrNull(row.blobs, subject)
+      const data = blobs.reader()(row.body, places, subject) as Snapshot["data"]
+      check(row.sum, () => checksum([toText(runId), row.seq, places], row.body), subject)
+      return { seq: row.seq, data }
+    },
+    removeAll: (runs) => void removeAll.run(runs),
+  }
+}

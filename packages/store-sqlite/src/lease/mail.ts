@@ -1,0 +1,126 @@
+/** Mail to whoever holds a run: kept until it has an outcome, and that until its sender has asked for it. */
+
+import type { Lease, Mail, MailOutcome } from "@superstep/engine"
+import { check, checksum } from "../file/checksum.ts"
+import {
+  decodeText,
+  EACH_RUN,
+  type JsonBytes,
+  jsonBytes,
+  parseJson,
+  parseName,
+  type Row,
+  type RunNumbers,
+  selected,
+  shownName,
+  toText,
+} from "../file/columns.ts"
+import type { Database } from "../file/driver.ts"
+
+/** How much mail one transaction removes at most. */
+const MAIL_AT_ONCE = 250
+
+export interface MailTable {
+  /** The same mail twice is one. */
+  post(mail: Mail): void
+  /** Mail without an outcome, to runs of this holder, in the order it was posted. */
+  to(holder: string): readonly Mail[]
+  settle(id: string, outcome: MailOutcome): void
+  /** The same, for mail that its run refuses, which is returned: nothing when the lease is no longer good. */
+  refuse(
+    lease: Lease,
+    id: string,
+    error: { readonly code: string; readonly message: string },
+  ): Mail | undefined
+  hasOutcome(id: string): boolean
+  /** Forgets it with that. */
+  takeOutcome(id: string): MailOutcome | undefined
+  /** The runs are about to go: nobody will read what they have not read. */
+  removeAll(runs: RunNumbers): void
+  /** Removes some mail posted before that time whose run is gone, with its outcome; false when there is no more. */
+  removeLeft(before: number): boolean
+}
+
+const MAIL = { mail_id: "text", run_id: "text", at: "time", wish: "text", sum: "integer?" } as const
+
+/** The columns of a SELECT from `mail`. */
+export const MAIL_COLUMNS = selected("mail", MAIL)
+
+export type MailRow = Row<typeof MAIL>
+
+export function mailTable(database: Database): MailTable {
+  const post = database.prepare(
+    "INSERT INTO mail (mail_id, run_id, at, wish, sum) VALUES (?, ?, ?, ?, ?) ON CONFLICT (mail_id) DO NOTHING",
+  )
+  // From the mail to its runs: there is little mail without an outcome, and a holder may have thousands of runs.
+  const findMail = database.prepare(
+    `SELECT ${MAIL_COLUMNS}
+     FROM mail INDEXED BY mail_open CROSS JOIN runs ON runs.run_id = mail.run_id
+     WHERE mail.outcome IS NULL AND runs.holder = ? ORDER BY mail.id`,
+  )
+  const settle = database.prepare(
+    "UPDATE mail SET outcome = ?1, outcome_sum = ?2 WHERE mail_id = ?3 AND +outcome IS NULL",
+  )
+  const findOpen = database.prepare(`SELECT ${MAIL_COLUMNS} FROM mail WHERE mail_id = ? AND +outcome IS NULL`)
+  const isGood = database.prepare("SELECT 1 FROM runs WHERE run_id = ? AND token = ?")
+  const findOutcome = database.prepare("SELECT 1 FROM mail WHERE mail_id = ? AND outcome IS NOT NULL")
+  const takeOutcome = database.prepare(
+    `DELETE FROM mail WHERE mail_id = ? AND outcome IS NOT NULL
+     RETURNING ${jsonBytes("outcome")} AS outcome, CAST(outcome_sum AS INTEGER) AS sum`,
+  )
+  const removeAll = database.prepare(
+    `DELETE FROM mail WHERE outcome IS NULL AND run_id IN (SELECT run_id FROM runs WHERE id IN ${EACH_RUN})`,
+  )
+
+  const removeLeft = database.prepare(
+    `DELETE FROM mail WHERE id IN (
+       SELECT id FROM mail WHERE at < ? AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.run_id = mail.run_id)
+       LIMIT ${MAIL_AT_ONCE}
+     )`,
+  )
+
+  function settleMail(id: string, outcome: MailOutcome): void {
+    const text = JSON.stringify(outcome)
+    settle.run(text, checksum([toText(id)], text), toText(id))
+  }
+
+  return {
+    post({ id, runId, at, command }) {
+      const [name, run, text] = [toText(id), toText(runId), JSON.stringify(command)]
+      post.run(name, run, at, text, checksum([name, run, at], text))
+    },
+    to: (holder) => (findMail.all(toText(holder)) as MailRow[]).map(toMail),
+    settle: settleMail,
+    refuse({ runId, token }, id, { code, message }) {
+      const [row] = findOpen.all(toText(id)) as MailRow[]
+      if (row === undefined || isGood.all(toText(runId), token).length === 0) return undefined
+      settleMail(id, { ok: false, code, message })
+      return toMail(row)
+    },
+    hasOutcome: (id) => findOutcome.all(toText(id)).length > 0,
+    takeOutcome(id) {
+      const [row] = takeOutcome.all(toText(id)) as { outcome: JsonBytes; sum: number | null }[]
+      if (row === undefined) return undefined
+      const subject = () => `The outcome of mail "${id}" is damaged`
+      const outcome = parseJson(row.outcome, subject) as MailOutcome
+      check(row.sum, () => checksum([toText(id)], row.outcome), subject)
+      return outcome
+    },
+    removeAll: (runs) => void removeAll.run(runs),
+    removeLeft: (before) => Number(removeLeft.run(before).changes) === MAIL_AT_ONCE,
+  }
+}
+
+export function toMail(row: MailRow): Mail {
+  const id = decodeText(row.mail_id, () => "Mail is damaged at its id")
+  const subject = () => `Mail "${shownName(id)}" is damaged`
+  const run = decodeText(row.run_id, subject)
+  const command = parseJson(row.wish, subject) as Mail["command"]
+  check(row.sum, () => checksum([id, run, row.at], row.wish), subject)
+  return {
+    id: parseName(id, subject),
+    runId: parseName(run, subject),
+    at: row.at,
+    command,
+  }
+}

@@ -1,0 +1,164 @@
+/** The rows of runs, as a store's callers see them. */
+
+import type { RunFailure, StoredRun, StoredStatus } from "@superstep/engine"
+import { check, checksum, RUN_IS_SOUND } from "../file/checksum.ts"
+import {
+  decodeName,
+  decodeText,
+  decodeTextOrNull,
+  type JsonBytes,
+  parseJson,
+  parseName,
+  type Row,
+  selected,
+  shownName,
+} from "../file/columns.ts"
+import { corrupt, type Subject } from "../file/errors.ts"
+import { BYTES, HEAD, isEndSound, UPDATED_AT } from "../journal/journal-end.ts"
+
+export const ALL_STATUS: readonly StoredStatus[] = [
+  "running",
+  "waiting",
+  "quarantined",
+  "completed",
+  "failed",
+  "cancelled",
+  "limit",
+]
+/** As the partial indexes have it, so that they are used. */
+export const IN_FLIGHT = "status IN ('running', 'waiting', 'quarantined')"
+export const IS_OVER = "status NOT IN ('running', 'waiting', 'quarantined')"
+/** Runs that a process may execute. */
+export const CLAIMABLE = "status IN ('running', 'waiting')"
+
+/** The part of a run that never changes, as the file has it. */
+export interface RunIdentity {
+  readonly name: string
+  readonly workflow: string
+  readonly key: string | null
+  readonly thread: string | null
+  readonly labels: string | null
+  readonly forkOf: string | null
+  readonly forkSeq: number
+  readonly createdAt: number
+}
+
+export function runChecksum(run: RunIdentity): number {
+  const { name, workflow, key, thread, labels, forkOf, forkSeq, createdAt } = run
+  return checksum([name, workflow, key, thread, labels, forkOf, forkSeq, createdAt])
+}
+
+const CHECKED = {
+  run_id: "text",
+  workflow: "text",
+  key: "text?",
+  thread: "text?",
+  labels: "text?",
+  fork_seq: "integer",
+  sum: "integer?",
+  created_at: "time",
+} as const
+
+/** The columns of a SELECT from `runs` with WITH_END, for `checkRun`. */
+export const RUN_CHECK_COLUMNS = `${selected("runs", CHECKED)},
+  (SELECT CAST(past.run_id AS BLOB) FROM runs AS past WHERE past.id = runs.fork_run) AS fork_run_id,
+  (${RUN_IS_SOUND} AND (last.seq IS NULL OR ${isEndSound("last")})) AS is_sound`
+
+export interface RunCheckRow extends Row<typeof CHECKED> {
+  readonly fork_run_id: JsonBytes | null
+  readonly is_sound: number
+}
+
+/** Throws for a row that is not as it was written. */
+export function checkRun(row: RunCheckRow): RunIdentity {
+  const name = decodeText(row.run_id, () => "A run is damaged at its id")
+  const subject = () => `Run "${shownName(name)}" is damaged`
+  const run: RunIdentity = {
+    name,
+    workflow: decodeText(row.workflow, subject),
+    key: decodeTextOrNull(row.key, subject),
+    thread: decodeTextOrNull(row.thread, subject),
+    labels: decodeTextOrNull(row.labels, subject),
+    forkOf: decodeTextOrNull(row.fork_run_id, subject),
+    forkSeq: row.fork_seq,
+    createdAt: row.created_at,
+  }
+  check(row.sum, () => runChecksum(run), subject)
+  if (row.is_sound !== 1) throw corrupt(subject, "its state is another than the stored one")
+  return run
+}
+
+const STATE = {
+  graph: "text",
+  status: "text",
+  token: "integer",
+  holder: "text?",
+  executing: "integer",
+  takeovers: "integer",
+  blamed: "integer",
+  trials: "integer",
+  pinned: "integer",
+  error: "text?",
+  error_sum: "integer?",
+  wake_at: "time?",
+} as const
+
+/** Where the journal of a run ends. The columns of a SELECT from `runs` with WITH_END. */
+export const END_COLUMNS = `CAST(${HEAD} AS INTEGER) AS head, CAST(${BYTES} AS INTEGER) AS bytes,
+  CAST(${UPDATED_AT} AS NUMERIC) AS updated_at`
+
+export interface EndRow {
+  readonly head: number
+  readonly bytes: number
+  readonly updated_at: number
+}
+
+/** The columns of a SELECT from `runs` with WITH_END. */
+export const RUN_COLUMNS = `${RUN_CHECK_COLUMNS}, ${END_COLUMNS}, ${selected("runs", STATE)}`
+
+type RunRow = RunCheckRow & EndRow & Row<typeof STATE>
+
+/** Of rows that have RUN_COLUMNS. */
+export function toStoredRuns(rows: readonly unknown[]): StoredRun[] {
+  return (rows as readonly RunRow[]).map(toStoredRun)
+}
+
+function toStoredRun(row: RunRow): StoredRun {
+  const { name, workflow, key, thread, forkOf, forkSeq, createdAt } = checkRun(row)
+  const subject = () => `Run "${shownName(name)}" is damaged`
+  const status = decodeText(row.status, subject) as StoredStatus
+  if (!ALL_STATUS.includes(status)) throw corrupt(subject, "its status is none that there is")
+  return {
+    runId: parseName(name, subject),
+    workflow: parseName(workflow, subject),
+    graph: decodeName(row.graph, subject),
+    ...(key === null ? {} : { key: parseName(key, subject) }),
+    ...(thread === null ? {} : { thread: parseName(thread, subject) }),
+    ...(row.labels === null
+      ? {}
+      : { labels: parseJson(row.labels, subject) as NonNullable<StoredRun["labels"]> }),
+    ...(forkOf === null ? {} : { forkOf: { runId: parseName(forkOf, subject), seq: forkSeq } }),
+    status,
+    createdAt,
+    updatedAt: row.updated_at,
+    seq: row.head,
+    bytes: row.bytes,
+    token: row.token,
+    ...(row.holder === null ? {} : { holder: decodeName(row.holder, subject) }),
+    ...(row.wake_at === null ? {} : { wakeAt: row.wake_at }),
+    executing: row.executing === 1,
+    takeovers: row.takeovers,
+    blamed: row.blamed === 1,
+    trials: row.trials,
+    pinned: row.pinned === 1,
+    ...(row.error === null && row.error_sum === null ? {} : { error: toRunFailure(row, name, subject) }),
+  }
+}
+
+/** Written with its checksum, and cleared with it. */
+function toRunFailure({ error, error_sum: sum }: RunRow, name: string, subject: Subject): RunFailure {
+  if (error === null || sum === null) throw corrupt(subject, "its error is incomplete")
+  const failure = parseJson(error, subject) as RunFailure
+  check(sum, () => checksum([name], error), subject)
+  return failure
+}
