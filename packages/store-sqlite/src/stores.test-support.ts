@@ -43,7 +43,7 @@ export function storeOver(database: Database): SqliteStore {
 }
 
 /** Transactions that have as much time as they need, unless the test says how much. */
-export function unhurried(database: Database, maxChanging = Number.POSITIVE_INFINITY): Transactions {
+function unhurried(database: Database, maxChanging = Number.POSITIVE_INFINITY): Transactions {
   return new Transactions(database, { mayWrite: () => undefined, busyTimeout: 0, maxChanging })
 }
 

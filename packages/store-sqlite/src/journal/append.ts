@@ -46,7 +46,7 @@ import { isEndSound, WITH_END } from "./journal-end.ts"
 import type { JournalEnd, JournalTable, RecordBody, SnapshotTable } from "./journals.ts"
 import { type ThreadTable, type ThreadText, toThreadText } from "./threads.ts"
 
-export interface Append {
+interface Append {
   readonly lease: Lease
   readonly expectedSeq: number
   readonly records: readonly JournalRecord[]

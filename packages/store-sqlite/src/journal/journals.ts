@@ -80,7 +80,7 @@ export function journalTable(database: Database, blobs: BlobTable): JournalTable
   const add = database.prepare(
     `INSERT INTO journal (${columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ${endSum("?2", "?6", "?5")}, ?7, ?8, ?9)`,
   )
-  // A record that is there already is left as it is.
+  // An existing record stays as it is.
   const follow = database.prepare(
     `INSERT OR IGNORE INTO journal (${columns})
      SELECT ?1, ?2, ?3, ?4, ?5, ?6, ${endSum("?2", "?6", "?5")}, ?7, NULL, ?8
