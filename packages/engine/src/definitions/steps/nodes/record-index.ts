@@ -22,7 +22,7 @@ export class RecordIndex {
   /** The index that covers the records. Without an input they belong to no run, and the index is not kept. */
   static of(layout: Layout, input: StepsInput | undefined, records: readonly StepRecord[]): RecordIndex {
     const known = input && indexes.get(input)
-    const index = known !== undefined && known.#isOf(records) ? known : new RecordIndex(layout)
+    const index = known?.isOf(records) ? known : new RecordIndex(layout)
     if (input !== undefined && index !== known) indexes.set(input, index)
     index.#extend(records)
     return index
@@ -44,7 +44,7 @@ export class RecordIndex {
   }
 
   /** A list only grows, so that one record tells: forks of a run share the input, and differ in records. */
-  #isOf(records: readonly StepRecord[]): boolean {
+  isOf(records: readonly StepRecord[]): boolean {
     const last = Math.min(records.length, this.#count) - 1
     return records[last] === this.#records[last]
   }
