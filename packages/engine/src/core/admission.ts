@@ -48,8 +48,11 @@ export function admitItems(m: MachineState, map: MapRun): void {
 
 /** A task that holds its place at its node starts when the run has one too. */
 export function admitToRun(m: MachineState, task: Task): void {
-  if (m.ready.size === 0 && hasRoom(m) && isAffordable(m, task)) begin(m, task)
-  else m.ready.push(task)
+  if (!m.ready?.size && hasRoom(m) && isAffordable(m, task)) begin(m, task)
+  else {
+    m.ready ??= new Fifo()
+    m.ready.push(task)
+  }
 }
 
 function hasRoom(m: MachineState): boolean {
@@ -105,9 +108,10 @@ export function fill(m: MachineState, { map, node }: Task): void {
 }
 
 export function fillRun(m: MachineState): void {
-  for (let next = m.ready.peek(); next !== undefined; next = m.ready.peek()) {
+  const { ready } = m
+  for (let next = ready?.peek(); next !== undefined; next = ready?.peek()) {
     if (!hasRoom(m) || !isAffordable(m, next)) return
-    m.ready.shift()
+    ready?.shift()
     begin(m, next)
   }
 }

@@ -5,7 +5,7 @@
 
 import { admit, admitItems } from "./admission.ts"
 import { overBudget } from "./budget.ts"
-import { pushSized } from "./collections.ts"
+import { NO_ITEMS, pushSized, putEntry } from "./collections.ts"
 import { deliverAll } from "./delivery.ts"
 import { emit, watched } from "./emit.ts"
 import { finishRun, reachLimit } from "./ending.ts"
@@ -36,9 +36,9 @@ export function settle(m: MachineState): void {
 
 function commit(m: MachineState): void {
   const batch = m.finished
-  m.finished = []
+  m.finished = NO_ITEMS
   // Sorting what is in order already takes one look at each.
-  if (batch.length > 1) batch.sort(inTaskOrder)
+  if (batch.length > 1) (batch as Task[]).sort(inTaskOrder)
   for (const task of batch) if (task.ended?.writes !== undefined) write(m, task, task.ended.writes)
   m.committing = batch
   if (m.reducing.size === 0) completeCommit(m)
@@ -62,10 +62,10 @@ function write(m: MachineState, task: Task, writes: NonNullable<Left["writes"]>)
     if (!isBuiltInReducer(reducer)) {
       const writes = m.reducing.get(key)
       if (writes) writes.push(value)
-      else m.reducing.set(key, [value])
+      else m.reducing = putEntry(m.reducing, key, [value])
       continue
     }
-    m.shared.set(key, reduce(reducer, toWrite(m, key, reducer), value))
+    m.shared = putEntry(m.shared, key, reduce(reducer, toWrite(m, key, reducer), value))
     if (watched(m)) emit(m, { type: "state.written", task: task.id, node: task.node.id, key, reducer, value })
   }
 }
@@ -78,7 +78,7 @@ export function askForReduction(m: MachineState, key: string, writes: readonly J
 /** Messages go out once every write of the superstep is in place. */
 export function completeCommit(m: MachineState): void {
   const batch = m.committing
-  m.committing = []
+  m.committing = NO_ITEMS
   for (let i = 0; i < batch.length; i++) deliverAll(m, batch[i] as Task)
   if (m.graph.schedule === "superstep" && watched(m)) {
     emit(m, { type: "superstep.committed", superstep: m.superstep })
@@ -94,8 +94,8 @@ export function startNext(m: MachineState): void {
   for (let i = 0; i < next.length; i++) superstep = Math.max(superstep, (next[i] as Task).superstep)
   for (const map of nextMaps) superstep = Math.max(superstep, map.superstep)
   const breach = m.breach ?? tooManySupersteps(m, superstep) ?? overBudget(m)
-  m.next = []
-  if (nextMaps.length > 0) m.nextMaps = []
+  m.next = NO_ITEMS
+  m.nextMaps = NO_ITEMS
   if (breach !== undefined) return enterLimitRoute(m, breach)
   if (superstep > m.superstep) {
     m.superstep = superstep

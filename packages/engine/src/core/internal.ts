@@ -1,6 +1,16 @@
 /** What other layers of the engine use besides the public entry. */
 export { type Adjacency, cycles, groupBy, reachable } from "./analysis.ts"
-export { Fifo, LazyMap, LazySet } from "./collections.ts"
+export {
+  addMember,
+  Fifo,
+  NO_ENTRIES,
+  NO_ITEMS,
+  NO_MEMBERS,
+  pushSized,
+  putEntry,
+  removeEntry,
+  removeMember,
+} from "./collections.ts"
 export { joinNotices } from "./commit.ts"
 export { isIntent } from "./entries.ts"
 export { failedAs, terminalError } from "./errors.ts"

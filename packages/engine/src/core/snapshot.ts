@@ -1,7 +1,7 @@
 /** Takes a snapshot of a machine's state, and restores one. */
 
 import { reserve } from "./budget.ts"
-import { Fifo } from "./collections.ts"
+import { addMember, Fifo, putEntry } from "./collections.ts"
 import { nodeNamed, unknown } from "./entry-checks.ts"
 import { SuperstepError } from "./errors.ts"
 import type { Graph, GraphNode } from "./graph.ts"
@@ -47,14 +47,14 @@ export function snapshotOf(m: MachineState): MachineSnapshot {
     ),
     shared: lendAll(m),
     joins: m.graph.joins.flatMap((join) => {
-      const state = m.joins[join.index]
+      const state = m.joins?.[join.index]
       return state === undefined
         ? []
         : [{ id: join.id, arrivals: [...state.arrivals], rounds: [...state.rounds.values()].map(roundOut) }]
     }),
     maps: [...m.maps.values()].map(mapOut),
     passes: m.graph.counted.flatMap(({ index, from, to }) => {
-      const count = m.passes[index]
+      const count = m.passes?.[index]
       return count === undefined ? [] : [{ from, to, count }]
     }),
     requests: [...m.requests.values()],
@@ -68,7 +68,7 @@ export function snapshotOf(m: MachineState): MachineSnapshot {
     open: m.open,
     parked: m.parked,
     running: m.running,
-    ready: [...m.ready].map((task) => task.id),
+    ready: [...(m.ready ?? [])].map((task) => task.id),
     graceUntil: m.graceUntil,
     events: m.events,
   }
@@ -112,17 +112,20 @@ export function restoreState(graph: Graph, stored: MachineSnapshot): MachineStat
     graceUntil,
     events,
   } satisfies Partial<MachineState>)
-  for (const [agent, used] of snapshot.usageByAgent ?? []) m.usageByAgent.set(agent, used)
-  for (const map of snapshot.maps) m.maps.set(map.id, mapIn(graph, map))
+  for (const [agent, used] of snapshot.usageByAgent ?? [])
+    m.usageByAgent = putEntry(m.usageByAgent, agent, used)
+  for (const map of snapshot.maps) m.maps = putEntry(m.maps, map.id, mapIn(graph, map))
   for (const task of snapshot.tasks) m.tasks.add(taskIn(m, task))
   const taskOf = (id: TaskId) => m.tasks.get(id) as Task
   for (const one of snapshot.reservations ?? []) reserve(m, { ...one, task: taskOf(one.task) }, false)
-  for (const [agent, calls] of snapshot.lostCallsByAgent ?? []) m.lostCallsByAgent.set(agent, calls)
+  for (const [agent, calls] of snapshot.lostCallsByAgent ?? [])
+    m.lostCallsByAgent = putEntry(m.lostCallsByAgent, agent, calls)
   for (const node of snapshot.nodes) m.nodes[nodeNamed(graph, node.id).index] = nodeIn(node, taskOf)
-  for (const [key, value] of snapshot.shared) m.shared.set(key, ownCopy(value))
+  for (const [key, value] of snapshot.shared) m.shared = putEntry(m.shared, key, ownCopy(value))
   for (const { id, arrivals, rounds } of snapshot.joins) {
     const join = graph.joinIndex.get(id)
     if (join === undefined) throw unknown(graph, `join "${id}"`)
+    m.joins ??= []
     m.joins[join.index] = {
       arrivals: [...arrivals],
       rounds: new Map(rounds.map((round) => [round.round, roundIn(round, join.sources.size)])),
@@ -130,17 +133,20 @@ export function restoreState(graph: Graph, stored: MachineSnapshot): MachineStat
   }
   for (const { from, to, count } of snapshot.passes) {
     const edge = nodeNamed(graph, from).counted.get(to)
-    if (edge !== undefined) m.passes[edge.index] = count
+    if (edge === undefined) continue
+    m.passes ??= []
+    m.passes[edge.index] = count
   }
-  for (const request of snapshot.requests) m.requests.set(request.id, request)
-  for (const id of snapshot.answered) m.answered.add(id)
-  for (const [timer, at] of snapshot.timers) m.timers.set(timer, at)
-  for (const output of snapshot.outputs) m.outputs.push(output)
-  for (const message of snapshot.undelivered) m.undelivered.push(message)
+  for (const request of snapshot.requests) m.requests = putEntry(m.requests, request.id, request)
+  for (const id of snapshot.answered) m.answered = addMember(m.answered, id)
+  for (const [timer, at] of snapshot.timers) m.timers = putEntry(m.timers, timer, at)
+  m.outputs = [...snapshot.outputs]
+  m.undelivered = [...snapshot.undelivered]
   m.finished = snapshot.finished.map((task) => finishedIn(m, task))
   m.committing = snapshot.committing.map((task) => finishedIn(m, task))
-  for (const [key, writes] of snapshot.reducing) m.reducing.set(key, [...writes])
-  for (const id of snapshot.ready) m.ready.push(taskOf(id))
+  for (const [key, writes] of snapshot.reducing) m.reducing = putEntry(m.reducing, key, [...writes])
+  if (snapshot.ready.length > 0) m.ready = new Fifo()
+  for (const id of snapshot.ready) m.ready?.push(taskOf(id))
   return m
 }
 

@@ -1,6 +1,6 @@
 /** The state of a machine: plain records, written in place by the machine alone, and the effects of an entry. */
 
-import { Fifo, LazyMap, LazySet } from "./collections.ts"
+import { type Fifo, NO_ENTRIES, NO_ITEMS, NO_MEMBERS } from "./collections.ts"
 import type { Entry, LeftByTask, TaskFinished } from "./entries.ts"
 import type { ErrorData } from "./errors.ts"
 import type { MachineEvent } from "./events.ts"
@@ -241,40 +241,41 @@ export class MachineState {
   limits: Limits = {}
   budget: Budget | undefined = undefined
   usage: Usage = NO_USAGE
-  readonly usageByAgent: LazyMap<string, Usage> = new LazyMap()
+  usageByAgent: ReadonlyMap<string, Usage> = NO_ENTRIES
   /** Of calls under way, by task and key. */
-  readonly reservations: LazyMap<string, Reservation> = new LazyMap()
+  reservations: ReadonlyMap<string, Reservation> = NO_ENTRIES
   /** The part of `usage` that was reserved and never settled (R2). */
   lost: Usage = NO_USAGE
   /** Model calls that are counted though nobody knows whether they were answered. */
-  readonly lostCallsByAgent: LazyMap<string, number> = new LazyMap()
+  lostCallsByAgent: ReadonlyMap<string, number> = NO_ENTRIES
   superstep = 0
   nextTask: TaskId = 1
   nextRequest = 1
   readonly tasks: TaskTable = new TaskTable()
   /** By node index; absent until its first visit. */
   readonly nodes: (NodeState | undefined)[] = []
-  readonly shared: LazyMap<string, Json> = new LazyMap()
-  readonly joins: (JoinState | undefined)[] = []
-  readonly maps: LazyMap<TaskId, MapRun> = new LazyMap()
+  shared: ReadonlyMap<string, Json> = NO_ENTRIES
+  joins: (JoinState | undefined)[] | undefined = undefined
+  maps: ReadonlyMap<TaskId, MapRun> = NO_ENTRIES
   /** By index of the graph's counted edges. */
-  readonly passes: number[] = []
-  readonly requests: LazyMap<RequestId, OpenRequest> = new LazyMap()
-  readonly answered: LazySet<RequestId> = new LazySet()
-  readonly timers: LazyMap<TimerId, number> = new LazyMap()
-  readonly outputs: Json[] = []
-  readonly undelivered: Undelivered[] = []
+  passes: number[] | undefined = undefined
+  requests: ReadonlyMap<RequestId, OpenRequest> = NO_ENTRIES
+  answered: ReadonlySet<RequestId> = NO_MEMBERS
+  timers: ReadonlyMap<TimerId, number> = NO_ENTRIES
+  outputs: readonly Json[] = NO_ITEMS
+  undelivered: readonly Undelivered[] = NO_ITEMS
   /** Finished since the last commit. */
-  finished: Task[] = []
+  finished: readonly Task[] = NO_ITEMS
   /** Those whose writes are applied and whose messages wait for a reducer outside. */
-  committing: Task[] = []
+  committing: readonly Task[] = NO_ITEMS
   /** Channels whose writes wait for a reducer outside; the commit continues when none is left. */
-  readonly reducing: LazyMap<string, Json[]> = new LazyMap()
+  reducing: ReadonlyMap<string, Json[]> = NO_ENTRIES
   /** Tasks the current superstep waits for: all that are neither finished nor parked. */
   open = 0
   parked = 0
   running = 0
-  readonly ready: Fifo<Task> = new Fifo<Task>()
+  /** Tasks that wait for a place in the run. */
+  ready: Fifo<Task> | undefined = undefined
   /** Set once a limit sent the run to its limit route: the superstep at which it ends for good. */
   graceUntil: number | undefined = undefined
 
@@ -283,12 +284,12 @@ export class MachineState {
 
   // Of the entry being applied: its effects, its time, the limit it broke. No part of the state.
   entry: Entry | undefined = undefined
-  out: Effect[] = []
+  out: readonly Effect[] = NO_ITEMS
   now = 0
   breach: ErrorData | undefined = undefined
   /** What it delivered, to be started before the entry is done. */
-  next: Task[] = []
-  nextMaps: MapRun[] = []
+  next: readonly Task[] = NO_ITEMS
+  nextMaps: readonly MapRun[] = NO_ITEMS
   /** The driver's own: what the tasks at work leave behind, when the entry made the run reach a limit. */
   leave: ((breach: ErrorData) => LeftByTask) | undefined = undefined
   /** Whether anybody watches: events are counted always, and made only then. */

@@ -1,6 +1,6 @@
 /** The events of a run once more, from its journal: for those who join late or come back. */
 import { type Entry, type Graph, graphData, type RunId, SuperstepError } from "../../core/index.ts"
-import { freezeData } from "../../core/internal.ts"
+import { freezeData, NO_ITEMS, pushSized } from "../../core/internal.ts"
 import { type RunEvent, withOuterIds } from "../ports/events.ts"
 import { isPromise } from "../ports/maybe-promise.ts"
 import type { JournalRecord, Store } from "../ports/store.ts"
@@ -77,8 +77,8 @@ const MAX_RECORDS = 1_000
  * cost memory, so a run that is awaited and not iterated drops them.
  */
 export class EarlyRecords {
-  #records: JournalRecord[] | undefined = []
-  readonly #graphs: Graph[] = []
+  #records: readonly JournalRecord[] | undefined = NO_ITEMS
+  #graphs: readonly Graph[] = NO_ITEMS
   #isRead = false
   #isAwaited = false
 
@@ -86,13 +86,16 @@ export class EarlyRecords {
     if (this.#records === undefined) return
     // Code that awaits the run and then iterates it, in one go, has begun to read before the next record comes.
     const isUnwanted = this.#isAwaited && !this.#isRead
-    if (isUnwanted || this.#records.length === MAX_RECORDS) this.#records = undefined
-    else this.#records.push({ seq: this.#records.length + 1, frame, entry, events })
+    if (isUnwanted || this.#records.length === MAX_RECORDS) {
+      this.#records = undefined
+      this.#graphs = NO_ITEMS
+    } else this.#records = pushSized(this.#records, { seq: this.#records.length + 1, frame, entry, events })
   }
 
   /** A frame of the run has this graph. */
   addGraph(graph: Graph): void {
-    if (this.#records !== undefined && !this.#graphs.includes(graph)) this.#graphs.push(graph)
+    if (this.#records !== undefined && !this.#graphs.includes(graph))
+      this.#graphs = pushSized(this.#graphs, graph)
   }
 
   /** Somebody awaits the run. */
