@@ -10,11 +10,13 @@ import type { GraphNode } from "./graph.ts"
 import { type Gate, type MachineState, type MapRun, nodeState, Task } from "./state.ts"
 
 export function admit(m: MachineState, task: Task): void {
-  const node = nodeState(m, task.node)
-  if (node.active < places(task.node) && !node.queue?.size) {
-    node.active++
+  const { index } = task.node
+  const active = m.active[index] as number
+  if (active < places(task.node) && !m.nodes?.[index]?.queue?.size) {
+    m.active[index] = active + 1
     admitToRun(m, task)
   } else {
+    const node = nodeState(m, task.node)
     node.queue ??= new Fifo()
     node.queue.push(task)
     if (node.held) m.open--
@@ -86,7 +88,8 @@ function begin(m: MachineState, task: Task): void {
 /** The task is over: its places are free. They are given away with `fill`, once what follows from its end is known. */
 export function vacate(m: MachineState, task: Task): void {
   vacateRun(m, task)
-  gateOf(m, task).active--
+  if (task.map === undefined) (m.active[task.node.index] as number)--
+  else task.map.active--
 }
 
 /** The task gives up its place in the run, and keeps the one at its node. */
@@ -98,10 +101,10 @@ export function vacateRun(m: MachineState, task: Task): void {
 export function fill(m: MachineState, { map, node }: Task): void {
   if (map !== undefined) admitItems(m, map)
   else {
-    const state = nodeState(m, node)
-    while (state.queue?.size && state.active < places(node)) {
-      state.active++
-      admitToRun(m, state.queue.shift() as Task)
+    const queue = m.nodes?.[node.index]?.queue
+    while (queue?.size && (m.active[node.index] as number) < places(node)) {
+      ;(m.active[node.index] as number)++
+      admitToRun(m, queue.shift() as Task)
     }
   }
   fillRun(m)
@@ -124,8 +127,10 @@ export function park(m: MachineState, task: Task): void {
   m.parked++
   const gate = gateOf(m, task)
   gate.parked++
-  const most = task.map === undefined ? places(task.node) : itemPlaces(m, task.map)
-  if (gate.parked < gate.active || gate.active < most) return
+  const { map, node } = task
+  const most = map === undefined ? places(node) : itemPlaces(m, map)
+  const active = map === undefined ? (m.active[node.index] as number) : map.active
+  if (gate.parked < active || active < most) return
   gate.held = true
   m.open -= waitingBehind(m, task)
 }
@@ -146,5 +151,5 @@ function gateOf(m: MachineState, task: Task): Gate {
 }
 
 function waitingBehind(m: MachineState, { map, node }: Task): number {
-  return map === undefined ? (nodeState(m, node).queue?.size ?? 0) : map.items.length - map.next
+  return map === undefined ? (m.nodes?.[node.index]?.queue?.size ?? 0) : map.items.length - map.next
 }

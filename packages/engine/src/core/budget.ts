@@ -39,7 +39,7 @@ export function overBudget(m: MachineState, more?: Usage): ErrorData | undefined
 /** The same for one node, over all its tasks. */
 export function nodeOverBudget(m: MachineState, node: GraphNode): ErrorData | undefined {
   const { index, spec } = node
-  const usage = spec.budget === undefined ? undefined : m.nodes[index]?.usage
+  const usage = spec.budget === undefined ? undefined : m.nodes?.[index]?.usage
   if (usage === undefined || m.graceUntil !== undefined) return undefined
   const parts = exhausted(spec.budget ?? {}, usage)
   return parts.length === 0 ? undefined : nodeExceeded(node, parts)
@@ -69,7 +69,7 @@ export function reservationProblem(
   const { node } = call.task
   const { budget } = node.spec
   if (budget === undefined) return undefined
-  const taken = claimed(m, m.nodes[node.index]?.usage ?? {}, ({ task }) => task.node === node, call)
+  const taken = claimed(m, m.nodes?.[node.index]?.usage ?? {}, ({ task }) => task.node === node, call)
   const parts = misfits(budget, taken, needed)
   if (parts.length === 0) return undefined
   return { ...nodeExceeded(node, parts), cause: lacking(budget, taken, needed, parts) }

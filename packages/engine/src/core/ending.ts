@@ -85,7 +85,8 @@ function dropWork(m: MachineState, reason: string): void {
   m.committing = NO_ITEMS
   m.reducing = NO_ENTRIES
   m.ready = undefined
-  for (const node of m.nodes) if (node !== undefined) emptyGate(node)
+  m.active.fill(0)
+  for (const node of m.nodes ?? []) if (node !== undefined) emptyGate(node)
   m.open = 0
   m.parked = 0
   m.running = 0
@@ -103,7 +104,6 @@ function dropMessages(m: MachineState, task: Task, reason: string): void {
 }
 
 function emptyGate(node: NodeState): void {
-  node.active = 0
   node.parked = 0
   node.held = false
   node.queue = undefined

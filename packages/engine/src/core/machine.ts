@@ -290,7 +290,7 @@ export class Machine {
     return Object.fromEntries(lendAll(this.#m))
   }
   local(node: GraphNode, key: string): Json | undefined {
-    const local = this.#m.nodes[node.index]?.local
+    const local = this.#m.nodes?.[node.index]?.local
     return local !== undefined && Object.hasOwn(local, key) ? local[key] : undefined
   }
 

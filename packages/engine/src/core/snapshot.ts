@@ -5,7 +5,7 @@ import { addMember, Fifo, putEntry } from "./collections.ts"
 import { nodeNamed, unknown } from "./entry-checks.ts"
 import { SuperstepError } from "./errors.ts"
 import type { Graph, GraphNode } from "./graph.ts"
-import type { NodeId, TaskId } from "./ids.ts"
+import type { TaskId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import { ownCopy } from "./reducers.ts"
 import {
@@ -17,7 +17,7 @@ import {
   SNAPSHOT_VERSION,
   type TaskSnapshot,
 } from "./snapshot-data.ts"
-import { type JoinRound, lendAll, MachineState, MapRun, NodeState, Task } from "./state.ts"
+import { type JoinRound, lendAll, MachineState, MapRun, type NodeState, nodeState, Task } from "./state.ts"
 import { NO_USAGE } from "./usage.ts"
 
 export function snapshotOf(m: MachineState): MachineSnapshot {
@@ -42,9 +42,7 @@ export function snapshotOf(m: MachineState): MachineSnapshot {
     nextTask: m.nextTask,
     nextRequest: m.nextRequest,
     tasks: [...m.tasks.values()].map(taskOut),
-    nodes: m.nodes.flatMap((node, i) =>
-      node === undefined ? [] : [nodeOut((m.graph.nodes[i] as GraphNode).id, node)],
-    ),
+    nodes: m.graph.nodes.flatMap((node) => (m.visits[node.index] === 0 ? [] : [nodeOut(m, node)])),
     shared: lendAll(m),
     joins: m.graph.joins.flatMap((join) => {
       const state = m.joins?.[join.index]
@@ -120,7 +118,7 @@ export function restoreState(graph: Graph, stored: MachineSnapshot): MachineStat
   for (const one of snapshot.reservations ?? []) reserve(m, { ...one, task: taskOf(one.task) }, false)
   for (const [agent, calls] of snapshot.lostCallsByAgent ?? [])
     m.lostCallsByAgent = putEntry(m.lostCallsByAgent, agent, calls)
-  for (const node of snapshot.nodes) m.nodes[nodeNamed(graph, node.id).index] = nodeIn(node, taskOf)
+  for (const node of snapshot.nodes) nodeIn(m, node, taskOf)
   for (const [key, value] of snapshot.shared) m.shared = putEntry(m.shared, key, ownCopy(value))
   for (const { id, arrivals, rounds } of snapshot.joins) {
     const join = graph.joinIndex.get(id)
@@ -190,32 +188,30 @@ function taskIn(m: MachineState, data: TaskSnapshot): Task {
   } satisfies Partial<Task>)
 }
 
-function nodeOut(id: NodeId, node: NodeState): NodeSnapshot {
+function nodeOut(m: MachineState, { id, index }: GraphNode): NodeSnapshot {
+  const node = m.nodes?.[index]
   return {
     id,
-    visits: node.visits,
-    active: node.active,
-    parked: node.parked,
-    held: node.held,
-    queue: [...(node.queue ?? [])].map((task) => task.id),
-    local: node.local === undefined ? undefined : { ...node.local },
-    usage: node.usage,
+    visits: m.visits[index] as number,
+    active: m.active[index] as number,
+    parked: node?.parked ?? 0,
+    held: node?.held ?? false,
+    queue: [...(node?.queue ?? [])].map((task) => task.id),
+    local: node?.local === undefined ? undefined : { ...node.local },
+    usage: node?.usage,
   }
 }
 
-function nodeIn(data: NodeSnapshot, taskOf: (id: TaskId) => Task): NodeState {
-  const { visits, active, parked, held, usage } = data
-  const node = Object.assign(new NodeState(), {
-    visits,
-    active,
-    parked,
-    held,
-    usage,
-  } satisfies Partial<NodeState>)
-  if (data.queue.length > 0) node.queue = new Fifo()
-  for (const id of data.queue) node.queue?.push(taskOf(id))
-  if (data.local !== undefined) node.local = Object.assign(Object.create(null), data.local)
-  return node
+function nodeIn(m: MachineState, data: NodeSnapshot, taskOf: (id: TaskId) => Task): void {
+  const { visits, active, parked, held, queue, local, usage } = data
+  const graphNode = nodeNamed(m.graph, data.id)
+  m.visits[graphNode.index] = visits
+  m.active[graphNode.index] = active
+  if (parked === 0 && queue.length === 0 && local === undefined && usage === undefined) return
+  const node = Object.assign(nodeState(m, graphNode), { parked, held, usage } satisfies Partial<NodeState>)
+  if (queue.length > 0) node.queue = new Fifo()
+  for (const id of queue) node.queue?.push(taskOf(id))
+  if (local !== undefined) node.local = Object.assign(Object.create(null), local)
 }
 
 function mapOut(run: MapRun): MapSnapshot {

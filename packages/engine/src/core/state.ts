@@ -129,16 +129,14 @@ export interface Reservation {
 
 /** Lets so many in at a time, the others in order: a node, or one list on its way through a map. */
 export interface Gate {
-  /** Tasks that have a place, and how many of them are parked. */
-  active: number
+  /** How many of the tasks that have a place are parked. */
   parked: number
   /** Every place is taken by a task that is parked: those behind it wait for the outside too. */
   held: boolean
 }
 
+/** What few nodes have: tasks that wait, state of their own, a budget. */
 export class NodeState implements Gate {
-  visits = 0
-  active = 0
   parked = 0
   held = false
   /** Tasks that wait for a place; made when the first one has to. */
@@ -160,6 +158,7 @@ export class MapRun implements Gate {
   traces: readonly string[] | undefined
   /** Traceparents of the workers, for the one that gathers. */
   readonly resultTraces: string[] = []
+  /** Tasks that have a place. */
   active = 0
   parked = 0
   held = false
@@ -252,8 +251,10 @@ export class MachineState {
   nextTask: TaskId = 1
   nextRequest = 1
   readonly tasks: TaskTable = new TaskTable()
-  /** By node index; absent until its first visit. */
-  readonly nodes: (NodeState | undefined)[] = []
+  /** By node index: how often it was visited, how many of its tasks have a place, and what few nodes have besides. */
+  readonly visits: number[]
+  readonly active: number[]
+  nodes: (NodeState | undefined)[] | undefined = undefined
   shared: ReadonlyMap<string, Json> = NO_ENTRIES
   joins: (JoinState | undefined)[] | undefined = undefined
   maps: ReadonlyMap<TaskId, MapRun> = NO_ENTRIES
@@ -299,6 +300,8 @@ export class MachineState {
   constructor(graph: Graph, runId: RunId) {
     this.runId = runId
     this.graph = graph
+    this.visits = new Array<number>(graph.nodes.length).fill(0)
+    this.active = this.visits.slice()
   }
 }
 
@@ -321,6 +324,7 @@ export function toWrite(m: MachineState, key: string, reducer: BuiltInReducer): 
 }
 
 export function nodeState(m: MachineState, node: GraphNode): NodeState {
+  m.nodes ??= new Array<NodeState | undefined>(m.graph.nodes.length).fill(undefined)
   let state = m.nodes[node.index]
   if (state === undefined) {
     state = new NodeState()

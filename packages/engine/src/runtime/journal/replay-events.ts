@@ -85,11 +85,20 @@ export class EarlyRecords {
   add(frame: string, entry: Entry, events: number): void {
     if (this.#records === undefined) return
     // Code that awaits the run and then iterates it, in one go, has begun to read before the next record comes.
-    const isUnwanted = this.#isAwaited && !this.#isRead
-    if (isUnwanted || this.#records.length === MAX_RECORDS) {
-      this.#records = undefined
-      this.#graphs = NO_ITEMS
-    } else this.#records = pushSized(this.#records, { seq: this.#records.length + 1, frame, entry, events })
+    if (this.#isAwaited) this.drop()
+    if (this.#records?.length === MAX_RECORDS) this.#forget()
+    if (this.#records !== undefined)
+      this.#records = pushSized(this.#records, { seq: this.#records.length + 1, frame, entry, events })
+  }
+
+  /** Whoever awaited the run has its result; unless somebody reads them, they are not needed any more. */
+  drop(): void {
+    if (!this.#isRead) this.#forget()
+  }
+
+  #forget(): void {
+    this.#records = undefined
+    this.#graphs = NO_ITEMS
   }
 
   /** A frame of the run has this graph. */

@@ -70,7 +70,7 @@ export class Watchers {
 
   emit({ key, path }: Source, seq: number, at: number, event: MachineEvent): void {
     this.#last = seq
-    this.#push({ runId: this.#run.runId, seq, at, path, ...withOuterIds(key, event) })
+    this.#push({ runId: this.#run.runId, seq, at, path, ...withOuterIds(key, event) }, false)
     this.#audience?.reached(seq)
   }
 
@@ -78,7 +78,7 @@ export class Watchers {
   emitLive({ path }: Source, at: number, event: LiveEvent): void {
     if (!this.hasStreams && !this.keepsRecent) return
     const made: RunEvent = { runId: this.#run.runId, seq: this.#last, at, path, ...event }
-    this.#push(made)
+    this.#push(made, true)
     if (this.keepsRecent) {
       this.#recent ??= new RecentEvents()
       this.#recent.push(made)
@@ -121,14 +121,14 @@ export class Watchers {
   }
 
   /** All watchers get the same event, and parts of it are the machine's: none of them can change either (V1). */
-  #push(event: RunEvent): void {
+  #push(event: RunEvent, live: boolean): void {
     if (this.#streams?.size === 1 && HAS_OWNED_PARTS.has(event.type)) {
       if (event.type === "task.finished") {
         freezeData(event.sends)
         freezeData(event.settled)
       }
     } else freezeData(event)
-    for (const stream of this.#streams ?? []) stream.push(event)
+    for (const stream of this.#streams ?? []) stream.push(event, live)
   }
 }
 

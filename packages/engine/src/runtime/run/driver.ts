@@ -313,6 +313,7 @@ export class Driver implements FrameHost {
       if (!this.#perform(work.frame, work.effects, work.eventsBefore, work.eventsAfter, work.at, work.done))
         return
     }
+    this.#work = undefined
     this.isDraining = false
     const { isBusy } = this.activity
     // While tasks are at work, only the end of the run gives a result.

@@ -263,6 +263,7 @@ export class RunHost implements DriverOwner {
   #resolveWaiters(): void {
     const waiters = this.#waiters
     this.#waiters = NO_ITEMS
+    this.#driver.early?.drop()
     for (const { resolve } of waiters) resolve(this.#currentResult())
   }
 
