@@ -10,14 +10,14 @@ import { deliverAll } from "./delivery.ts"
 import { emit, watched } from "./emit.ts"
 import { finishRun, reachLimit } from "./ending.ts"
 import type { Left } from "./entries.ts"
-import { isLive } from "./entry-checks.ts"
+
 import type { ErrorData } from "./errors.ts"
 import { DEFAULT_SUPERSTEPS } from "./graph.ts"
 import { fireEarly, openSettlement } from "./joins.ts"
 import type { Json } from "./json.ts"
 import type { LeftNotice } from "./messages.ts"
 import { isBuiltInReducer, reduce } from "./reducers.ts"
-import { lend, type MachineState, type Task, toWrite } from "./state.ts"
+import { isLive, lend, type MachineState, type MapRun, type Task, toWrite } from "./state.ts"
 import { isBlockedExternally, startWaiting } from "./waiting.ts"
 
 /** Commits whatever is due, until tasks run, something outside is waited for, or the run is over. */
@@ -39,7 +39,10 @@ function commit(m: MachineState): void {
   m.finished = NO_ITEMS
   // Sorting what is in order already takes one look at each.
   if (batch.length > 1) (batch as Task[]).sort(inTaskOrder)
-  for (const task of batch) if (task.ended?.writes !== undefined) write(m, task, task.ended.writes)
+  for (let i = 0; i < batch.length; i++) {
+    const task = batch[i] as Task
+    if (task.ended?.writes !== undefined) write(m, task, task.ended.writes)
+  }
   m.committing = batch
   if (m.reducing.size === 0) completeCommit(m)
   else for (const [key, writes] of m.reducing) askForReduction(m, key, writes)
@@ -65,7 +68,7 @@ function write(m: MachineState, task: Task, writes: NonNullable<Left["writes"]>)
       else m.reducing = putEntry(m.reducing, key, [value])
       continue
     }
-    m.shared = putEntry(m.shared, key, reduce(reducer, toWrite(m, key, reducer), value))
+    m.shared = putEntry(m.shared, key, reduce(reducer, toWrite(m, key), value))
     if (watched(m)) emit(m, { type: "state.written", task: task.id, node: task.node.id, key, reducer, value })
   }
 }
@@ -92,7 +95,7 @@ export function startNext(m: MachineState): void {
   if (next.length === 0 && nextMaps.length === 0) return
   let superstep = m.superstep
   for (let i = 0; i < next.length; i++) superstep = Math.max(superstep, (next[i] as Task).superstep)
-  for (const map of nextMaps) superstep = Math.max(superstep, map.superstep)
+  for (let i = 0; i < nextMaps.length; i++) superstep = Math.max(superstep, (nextMaps[i] as MapRun).superstep)
   const breach = m.breach ?? tooManySupersteps(m, superstep) ?? overBudget(m)
   m.next = NO_ITEMS
   m.nextMaps = NO_ITEMS
@@ -104,7 +107,7 @@ export function startNext(m: MachineState): void {
     }
   }
   for (let i = 0; i < next.length; i++) admit(m, next[i] as Task)
-  for (const map of nextMaps) admitItems(m, map)
+  for (let i = 0; i < nextMaps.length; i++) admitItems(m, nextMaps[i] as MapRun)
 }
 
 /** Ends the run, or takes its limit route. `own`: of the task that reached the limit. */

@@ -7,7 +7,6 @@ import { SuperstepError } from "./errors.ts"
 import type { Graph, GraphNode } from "./graph.ts"
 import type { TaskId } from "./ids.ts"
 import type { Json } from "./json.ts"
-import { ownCopy } from "./reducers.ts"
 import {
   type FinishedSnapshot,
   type JoinSnapshot,
@@ -17,7 +16,16 @@ import {
   SNAPSHOT_VERSION,
   type TaskSnapshot,
 } from "./snapshot-data.ts"
-import { type JoinRound, lendAll, MachineState, MapRun, type NodeState, nodeState, Task } from "./state.ts"
+import {
+  type JoinRound,
+  lendAll,
+  MachineState,
+  MapRun,
+  type NodeState,
+  nodeState,
+  setShared,
+  Task,
+} from "./state.ts"
 import { NO_USAGE } from "./usage.ts"
 
 export function snapshotOf(m: MachineState): MachineSnapshot {
@@ -119,7 +127,7 @@ export function restoreState(graph: Graph, stored: MachineSnapshot): MachineStat
   for (const [agent, calls] of snapshot.lostCallsByAgent ?? [])
     m.lostCallsByAgent = putEntry(m.lostCallsByAgent, agent, calls)
   for (const node of snapshot.nodes) nodeIn(m, node, taskOf)
-  for (const [key, value] of snapshot.shared) m.shared = putEntry(m.shared, key, ownCopy(value))
+  for (const [key, value] of snapshot.shared) setShared(m, key, value)
   for (const { id, arrivals, rounds } of snapshot.joins) {
     const join = graph.joinIndex.get(id)
     if (join === undefined) throw unknown(graph, `join "${id}"`)

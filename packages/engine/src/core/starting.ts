@@ -8,8 +8,7 @@ import { unknown } from "./entry-checks.ts"
 import { SuperstepError } from "./errors.ts"
 import type { GraphNode } from "./graph.ts"
 import { type Json, omitUndefined } from "./json.ts"
-import { ownCopy } from "./reducers.ts"
-import { lendAll, type MachineState } from "./state.ts"
+import { lendAll, type MachineState, setShared } from "./state.ts"
 import { addFirstTask } from "./tasks.ts"
 import { RUN_TIMER, setTimer } from "./waiting.ts"
 
@@ -20,9 +19,9 @@ export function startRun(m: MachineState, entry: RunStarted): void {
   m.limits = { ...m.graph.spec.limits, ...omitUndefined(entry.limits) }
   m.budget = entry.budget
   for (const { key, initial } of m.graph.channels.values())
-    if (initial !== undefined) m.shared = putEntry(m.shared, key, ownCopy(initial))
+    if (initial !== undefined) setShared(m, key, initial)
   for (const [key, value] of Object.entries(entry.state ?? {}))
-    if (value !== undefined) m.shared = putEntry(m.shared, key, ownCopy(value))
+    if (value !== undefined) setShared(m, key, value)
   if (watched(m)) {
     const state = m.shared.size === 0 ? {} : { state: Object.fromEntries(lendAll(m)) }
     emit(m, { type: "run.started", workflow: entry.workflow, input: entry.input, ...state })
@@ -39,7 +38,7 @@ export function forkRun(m: MachineState, entry: RunForked): void {
   for (const [key] of changed) if (!m.graph.channels.has(key)) throw unknown(m.graph, `channel "${key}"`)
   m.runId = runId
   m.startedAt += later
-  for (const [key, value] of changed) m.shared = putEntry(m.shared, key, ownCopy(value))
+  for (const [key, value] of changed) setShared(m, key, value)
   for (const [timer, at] of m.timers) {
     m.timers = putEntry(m.timers, timer, at + later)
     m.out = pushSized(m.out, { type: "timer", timer, at: at + later })

@@ -17,7 +17,7 @@ import type {
   TimerFired,
   TimerSet,
 } from "./entries.ts"
-import { checkKeyFree, checkWaiting, isLive, nodeNamed } from "./entry-checks.ts"
+import { checkKeyFree, checkWaiting, nodeNamed } from "./entry-checks.ts"
 import { type ErrorData, SuperstepError } from "./errors.ts"
 import type { GraphJoin } from "./graph.ts"
 import type { RequestId } from "./ids.ts"
@@ -25,7 +25,7 @@ import { fireEarly, missingSources, settles } from "./joins.ts"
 import type { Json } from "./json.ts"
 import type { Escalation, OpenRequest, RequestSpec, Wait, WaitOutcome } from "./messages.ts"
 import { freezeData } from "./own-json.ts"
-import type { JoinRound, MachineState, Task } from "./state.ts"
+import { isLive, type JoinRound, type MachineState, type Task } from "./state.ts"
 import { sendFromOutside } from "./tasks.ts"
 import {
   clearTimer,
