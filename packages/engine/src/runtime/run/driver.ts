@@ -1,7 +1,7 @@
 /**
  * Drives the machines of one run with all its sub-workflows: one journal, one sequence of events, one set of timers.
- * An entry is journaled first; then its effects are carried out (M2), one after another, never nested, however deep
- * handlers and sub-workflows go. Who awaits, watches or holds the run is left to its `RunHost`.
+ * An entry is journaled first; then its effects are carried out (M2) by the `EffectQueue`. Who awaits, watches or holds the
+ * run is left to its `RunHost`.
  */
 import {
   type Effect,
@@ -18,7 +18,6 @@ import {
 } from "../../core/index.ts"
 import {
   addMember,
-  Fifo,
   isIntent,
   NO_ENTRIES,
   NO_MEMBERS,
@@ -43,32 +42,19 @@ import type { RunTelemetry } from "../ports/telemetry.ts"
 import { Activity } from "./activity.ts"
 import { CatchUp } from "./catch-up.ts"
 import type { DriverKeeper, DriverOptions, DriverOwner, RestoreOptions } from "./driver-options.ts"
+import { EffectQueue, type Work } from "./effect-queue.ts"
 import { type Caller, Frame, type FrameHost, frameKey } from "./frame.ts"
 import { adopt } from "./graph-change.ts"
 import { RestoredCalls } from "./restored-calls.ts"
 import { AgentReports } from "./result.ts"
 import { RunRequests } from "./run-requests.ts"
 import type { StepStart } from "./step-start.ts"
-import { attemptOf, TaskRun } from "./task-run.ts"
+import { attemptOf } from "./task-run.ts"
 
 interface FrameMachine {
   readonly started: FrameStart
   readonly machine: Machine
 }
-
-interface Work {
-  readonly frame: Frame
-  readonly effects: readonly Effect[]
-  /** The numbers of the event before the first of these, and of the last one. */
-  readonly eventsBefore: number
-  readonly eventsAfter: number
-  readonly at: number
-  /** How many of the effects are carried out already. */
-  readonly done: number
-}
-
-/** After this many tasks in one turn, timers and IO get their turn: a busy run can be cancelled and times out. */
-const TASKS_PER_TURN = 2_000
 
 const NO_LABELS: Labels = Object.freeze({})
 
@@ -101,12 +87,7 @@ export class Driver implements FrameHost {
   lease: Lease | undefined
   /** Whether the store has the run. */
   isStored = false
-  #timers: ReadonlyMap<string, () => void> = NO_ENTRIES
-  #work: Fifo<Work> | undefined
-  /** Work that made way for timers and IO half way. */
-  #interrupted: Work | undefined
-  isDraining = false
-  #tasksThisTurn = 0
+  readonly #effects: EffectQueue = new EffectQueue(this)
   /** Entries made here so far. */
   entries = 0
   /** How many of them are no intents, durable or not. */
@@ -264,57 +245,32 @@ export class Driver implements FrameHost {
       const work = { frame, effects, eventsBefore, eventsAfter, at: entry.at, done: 0 }
       this.#journal?.write(frame.key, entry, eventsAfter, work)
       this.#saveSnapshot(entry.at)
-    } else if (this.isDraining) {
-      this.#queue({ frame, effects, eventsBefore, eventsAfter, at: entry.at, done: 0 })
-    } else {
-      this.isDraining = true
-      if (this.#perform(frame, effects, eventsBefore, eventsAfter, entry.at, 0)) this.#drain()
-    }
+    } else this.#effects.follow(frame, effects, eventsBefore, eventsAfter, entry.at)
   }
 
   enqueue(frame: Frame, effects: readonly Effect[]): void {
     const events = this.#events
-    this.follow({ frame, effects, eventsBefore: events, eventsAfter: events, at: this.now(), done: 0 })
+    this.#effects.add({ frame, effects, eventsBefore: events, eventsAfter: events, at: this.now(), done: 0 })
   }
 
   /** Does several things as one: durable together, and their effects are carried out when all are done. */
   together(act: () => void): void {
-    if (this.isDraining) return this.#group(act)
-    this.isDraining = true
-    this.#group(act)
-    this.#drain()
-  }
-
-  #group(act: () => void): void {
-    if (this.#journal === undefined) act()
-    else this.#journal.group(act)
+    const journal = this.#journal
+    this.#effects.after(journal === undefined ? act : () => journal.group(act))
   }
 
   /** What was held back for an entry: the entry is durable. */
   follow(held: Work | (() => void)): void {
-    if (typeof held === "function") return held()
-    this.#queue(held)
-    if (this.isDraining) return
-    this.isDraining = true
-    this.#drain()
+    if (typeof held === "function") held()
+    else this.#effects.add(held)
   }
 
-  #queue(work: Work): void {
-    this.#work ??= new Fifo()
-    this.#work.push(work)
+  /** Effects are being carried out. */
+  get isDraining(): boolean {
+    return this.#effects.isDraining
   }
 
-  /** Carries out one piece of work after another: what comes of one is queued behind it. */
-  #drain(): void {
-    for (;;) {
-      const work = this.#interrupted ?? this.#work?.shift()
-      this.#interrupted = undefined
-      if (work === undefined) break
-      if (!this.#perform(work.frame, work.effects, work.eventsBefore, work.eventsAfter, work.at, work.done))
-        return
-    }
-    this.#work = undefined
-    this.isDraining = false
+  drained(): void {
     const { isBusy } = this.activity
     // While tasks are at work, only the end of the run gives a result.
     if (!isBusy || this.isOver) this.#owner.checkResult()
@@ -323,83 +279,13 @@ export class Driver implements FrameHost {
     this.#owner.idle()
   }
 
-  /** The one place where effects are carried out. False when it stopped half way, to let timers and IO in. */
-  #perform(
-    frame: Frame,
-    effects: readonly Effect[],
-    eventsBefore: number,
-    eventsAfter: number,
-    at: number,
-    done: number,
-  ): boolean {
-    let seq = eventsBefore
-    // Unwatched events count too: a live event of a task comes after the start of that task.
-    if (this.watchers.keepsRecent && !effects.some(isEmit)) this.watchers.advanceTo(eventsAfter)
-    for (let i = done; i < effects.length; i++) {
-      const effect = effects[i] as Effect
-      switch (effect.type) {
-        case "start":
-          if (this.#tasksThisTurn >= TASKS_PER_TURN || this.sure() !== undefined) {
-            return this.#performLater({ frame, effects, eventsBefore: seq, eventsAfter, at, done: i })
-          }
-          this.#startTask(frame, effect.task)
-          break
-        case "emit":
-          this.watchers.emit(frame, ++seq, at, effect.event)
-          break
-        case "resume":
-          if (this.activity.place() !== undefined) {
-            return this.#performLater({ frame, effects, eventsBefore: seq, eventsAfter, at, done: i })
-          }
-          attemptOf(effect.task)?.resume(effect.key, effect.outcome)
-          break
-        case "abort":
-          attemptOf(effect.task)?.abort(effect.reason)
-          break
-        case "timer":
-          this.#setTimer(frame, effect.timer, effect.at)
-          break
-        case "clear-timer":
-          this.clearTimer(frame, effect.timer)
-          break
-        case "finish":
-          this.#finishFrame(frame)
-          break
-        case "reduce":
-        case "request":
-        case "request-closed":
-          // The frame reduces before its entry is followed up; requests are stored with the entry.
-          break
-      }
-    }
-    this.watchers.advanceTo(eventsAfter)
+  mayStart(task: Task): boolean {
+    if (this.#lost !== undefined || (this.isProbe && !waitsForCall(task))) return false
+    if (this.#keeper !== undefined) this.enter(task.node.id)
     return true
   }
 
-  /** After timers and IO; and not before the lease is known to be good (K4). */
-  #performLater(rest: Work): false {
-    this.#interrupted = rest
-    const drain = () => {
-      this.#tasksThisTurn = 0
-      this.#drain()
-    }
-    const sure = this.sure()
-    if (sure === undefined) setImmediate(drain)
-    else sure.then(drain)
-    return false
-  }
-
-  /** Unless the task was dropped, or its caller was, between the decision and now. */
-  #startTask(frame: Frame, task: Task): void {
-    if (this.#lost !== undefined || task.status === "over") return
-    if (frame.caller !== undefined && frame.isAbandoned()) return
-    if (this.isProbe && !waitsForCall(task)) return
-    this.#tasksThisTurn++
-    if (this.#keeper !== undefined) this.enter(task.node.id)
-    new TaskRun(frame, task).start()
-  }
-
-  #finishFrame(frame: Frame): void {
+  returnFrame(frame: Frame): void {
     const { onReturn } = this.#options
     if (onReturn === undefined || frame.caller === undefined) frame.finish()
     else onReturn(frame.key, () => frame.finish())
@@ -407,18 +293,8 @@ export class Driver implements FrameHost {
 
   // Timers
 
-  #setTimer(frame: Frame, timer: TimerId, at: number): void {
-    const key = `${frame.key} ${timer}`
-    const cancel = this.clock.setTimer(at, () => {
-      removeEntry(this.#timers, key)
-      frame.fireTimer(timer)
-    })
-    this.#timers = putEntry(this.#timers, key, cancel)
-  }
   clearTimer(frame: Frame, timer: TimerId): void {
-    const key = `${frame.key} ${timer}`
-    this.#timers.get(key)?.()
-    removeEntry(this.#timers, key)
+    this.#effects.clearTimer(frame, timer)
   }
   /** A timer that is not part of the run's state: an attempt's time limit. */
   armTimer(at: number, callback: () => void): () => void {
@@ -563,14 +439,9 @@ export class Driver implements FrameHost {
     // First: with the last run that it holds, the keeper of a script closes the channel.
     this.watchers.end()
     this.#owner.finished()
-    this.#clearTimers()
+    this.#effects.clearTimers()
     this.restored?.noteChange()
     this.activity.leavePlace()
-  }
-
-  #clearTimers(): void {
-    for (const cancel of this.#timers.values()) cancel()
-    this.#timers = NO_ENTRIES
   }
 
   /** Why the run stopped, once others may learn of it. */
@@ -597,7 +468,7 @@ export class Driver implements FrameHost {
     if (this.#lost !== undefined) return
     this.#lost = { error, after }
     for (const [, frame] of this.frames()) frame.stop(toErrorData(error))
-    this.#work = undefined
+    this.#effects.dropWork()
     this.watchers.fail(error)
     this.finish()
     const waiting = this.#rejects
@@ -614,9 +485,9 @@ export class Driver implements FrameHost {
   drop(error: unknown): void {
     this.#lost = { error, after: undefined }
     this.#journal?.close()
-    this.#work = undefined
+    this.#effects.dropWork()
     this.watchers.leave()
-    this.#clearTimers()
+    this.#effects.clearTimers()
     this.activity.leavePlace()
   }
 }
@@ -624,8 +495,4 @@ export class Driver implements FrameHost {
 function waitsForCall({ waits }: Task): boolean {
   for (const { kind } of waits?.values() ?? []) if (kind === "call") return true
   return false
-}
-
-function isEmit({ type }: Effect): boolean {
-  return type === "emit"
 }
