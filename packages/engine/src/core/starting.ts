@@ -16,7 +16,9 @@ export function startRun(m: MachineState, entry: RunStarted): void {
   if (m.hasStarted) throw new SuperstepError("RUN_STARTED", `Run "${entry.runId}" was started before.`)
   m.hasStarted = true
   m.startedAt = entry.at
-  m.limits = { ...m.graph.spec.limits, ...omitUndefined(entry.limits) }
+  const { limits } = m.graph.spec
+  m.limits =
+    limits === undefined ? omitUndefined(entry.limits) : { ...limits, ...omitUndefined(entry.limits) }
   m.budget = entry.budget
   for (const { key, initial } of m.graph.channels.values())
     if (initial !== undefined) setShared(m, key, initial)
