@@ -18,7 +18,7 @@ export function isBuiltInReducer(name: string): name is BuiltInReducer {
   return BUILT_IN.has(name)
 }
 
-/** Whether its writes change the list or object that is there. */
+/** Whether its writes change the current list or object. */
 export function writesInPlace(reducer: string): boolean {
   return reducer === "append" || reducer === "union" || reducer === "merge"
 }

@@ -1,4 +1,4 @@
-/** What the driver of a run is given: what it works with, who holds the run, and who owns it. */
+/** What the driver of a run works with, who holds the run, and who owns it. */
 import type { RunId, RunStatus } from "../../core/index.ts"
 import type { ThreadAtStart } from "../journal/thread.ts"
 import type { Clock } from "../ports/clock.ts"
