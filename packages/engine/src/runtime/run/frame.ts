@@ -101,7 +101,6 @@ export class Frame implements TaskFrame {
   /** The host's `cuts` when every caller was last seen to wait for this frame. */
   #attachedAt = -1
   #offered: ReadonlySet<RequestId> = NO_MEMBERS
-  /** Made for the first who waits for a change. */
   #changes: Signal | undefined
   /** What the entry being applied made its tasks leave behind. */
   #atWork: LeftByTask | undefined
