@@ -574,9 +574,7 @@ export class Frame implements TaskFrame {
   }
 }
 
-function sumOf(total: Usage, { usage }: SourcedUsage): Usage {
-  return addUsage(total, usage)
-}
+const sumOf = (total: Usage, { usage }: SourcedUsage) => addUsage(total, usage)
 
 function isAskedInline(task: Task, request: OpenRequest): boolean {
   for (const wait of task.waits?.values() ?? [])
