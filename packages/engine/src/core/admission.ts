@@ -10,11 +10,13 @@ import type { GraphNode } from "./graph.ts"
 import { type Gate, type MachineState, type MapRun, nodeState, Task } from "./state.ts"
 
 export function admit(m: MachineState, task: Task): void {
-  const node = nodeState(m, task.node)
-  if (node.active < places(task.node) && !node.queue?.size) {
-    node.active++
+  const { index } = task.node
+  const active = m.active[index] as number
+  if (active < places(task.node) && !m.nodes?.[index]?.queue?.size) {
+    m.active[index] = active + 1
     admitToRun(m, task)
   } else {
+    const node = nodeState(m, task.node)
     node.queue ??= new Fifo()
     node.queue.push(task)
     if (node.held) m.open--
@@ -48,8 +50,11 @@ export function admitItems(m: MachineState, map: MapRun): void {
 
 /** A task that holds its place at its node starts when the run has one too. */
 export function admitToRun(m: MachineState, task: Task): void {
-  if (m.ready.size === 0 && hasRoom(m) && isAffordable(m, task)) begin(m, task)
-  else m.ready.push(task)
+  if (!m.ready?.size && hasRoom(m) && isAffordable(m, task)) begin(m, task)
+  else {
+    m.ready ??= new Fifo()
+    m.ready.push(task)
+  }
 }
 
 function hasRoom(m: MachineState): boolean {
@@ -83,7 +88,8 @@ function begin(m: MachineState, task: Task): void {
 /** The task is over: its places are free. They are given away with `fill`, once what follows from its end is known. */
 export function vacate(m: MachineState, task: Task): void {
   vacateRun(m, task)
-  gateOf(m, task).active--
+  if (task.map === undefined) (m.active[task.node.index] as number)--
+  else task.map.active--
 }
 
 /** The task gives up its place in the run, and keeps the one at its node. */
@@ -95,19 +101,20 @@ export function vacateRun(m: MachineState, task: Task): void {
 export function fill(m: MachineState, { map, node }: Task): void {
   if (map !== undefined) admitItems(m, map)
   else {
-    const state = nodeState(m, node)
-    while (state.queue?.size && state.active < places(node)) {
-      state.active++
-      admitToRun(m, state.queue.shift() as Task)
+    const queue = m.nodes?.[node.index]?.queue
+    while (queue?.size && (m.active[node.index] as number) < places(node)) {
+      ;(m.active[node.index] as number)++
+      admitToRun(m, queue.shift() as Task)
     }
   }
   fillRun(m)
 }
 
 export function fillRun(m: MachineState): void {
-  for (let next = m.ready.peek(); next !== undefined; next = m.ready.peek()) {
+  const { ready } = m
+  for (let next = ready?.peek(); next !== undefined; next = ready?.peek()) {
     if (!hasRoom(m) || !isAffordable(m, next)) return
-    m.ready.shift()
+    ready?.shift()
     begin(m, next)
   }
 }
@@ -120,8 +127,10 @@ export function park(m: MachineState, task: Task): void {
   m.parked++
   const gate = gateOf(m, task)
   gate.parked++
-  const most = task.map === undefined ? places(task.node) : itemPlaces(m, task.map)
-  if (gate.parked < gate.active || gate.active < most) return
+  const { map, node } = task
+  const most = map === undefined ? places(node) : itemPlaces(m, map)
+  const active = map === undefined ? (m.active[node.index] as number) : map.active
+  if (gate.parked < active || active < most) return
   gate.held = true
   m.open -= waitingBehind(m, task)
 }
@@ -142,5 +151,5 @@ function gateOf(m: MachineState, task: Task): Gate {
 }
 
 function waitingBehind(m: MachineState, { map, node }: Task): number {
-  return map === undefined ? (nodeState(m, node).queue?.size ?? 0) : map.items.length - map.next
+  return map === undefined ? (m.nodes?.[node.index]?.queue?.size ?? 0) : map.items.length - map.next
 }

@@ -9,6 +9,7 @@
  *    as far as the call is known to have come when it was stopped, or in full where nobody knows. It is never given back.
  * R3 `usage` only grows: a reservation becomes part of it by R2 only.
  */
+import { putEntry, removeEntry } from "./collections.ts"
 import { emit, watched } from "./emit.ts"
 import type { StepStarted } from "./entries.ts"
 import { checkKeyFree } from "./entry-checks.ts"
@@ -38,7 +39,7 @@ export function overBudget(m: MachineState, more?: Usage): ErrorData | undefined
 /** The same for one node, over all its tasks. */
 export function nodeOverBudget(m: MachineState, node: GraphNode): ErrorData | undefined {
   const { index, spec } = node
-  const usage = spec.budget === undefined ? undefined : m.nodes[index]?.usage
+  const usage = spec.budget === undefined ? undefined : m.nodes?.[index]?.usage
   if (usage === undefined || m.graceUntil !== undefined) return undefined
   const parts = exhausted(spec.budget ?? {}, usage)
   return parts.length === 0 ? undefined : nodeExceeded(node, parts)
@@ -68,7 +69,7 @@ export function reservationProblem(
   const { node } = call.task
   const { budget } = node.spec
   if (budget === undefined) return undefined
-  const taken = claimed(m, m.nodes[node.index]?.usage ?? {}, ({ task }) => task.node === node, call)
+  const taken = claimed(m, m.nodes?.[node.index]?.usage ?? {}, ({ task }) => task.node === node, call)
   const parts = misfits(budget, taken, needed)
   if (parts.length === 0) return undefined
   return { ...nodeExceeded(node, parts), cause: lacking(budget, taken, needed, parts) }
@@ -126,7 +127,8 @@ export function count(m: MachineState, task: Task, usage: Usage, source: UsageSo
     node.usage = addUsage(node.usage ?? {}, usage)
   }
   const agent = source?.agent
-  if (agent !== undefined) m.usageByAgent.set(agent, addUsage(m.usageByAgent.get(agent) ?? {}, usage))
+  if (agent !== undefined)
+    m.usageByAgent = putEntry(m.usageByAgent, agent, addUsage(m.usageByAgent.get(agent) ?? {}, usage))
   if (watched(m)) {
     const from = source === undefined ? {} : { source }
     emit(m, { type: "usage.recorded", task: task.id, node: task.node.id, usage, ...from })
@@ -150,7 +152,7 @@ export function reserve(m: MachineState, reservation: Reservation, isRaise: bool
   const id = idOf(reservation.task, reservation.key)
   const before = m.reservations.get(id)
   if (before !== undefined && !isRaise) lose(m, id, before)
-  m.reservations.set(id, reservation)
+  m.reservations = putEntry(m.reservations, id, reservation)
 }
 
 /** The call is over. Unless what it used is counted in place of its reservation, that is lost. */
@@ -159,7 +161,7 @@ export function endReservation(m: MachineState, task: Task, key: string, isSettl
   const id = idOf(task, key)
   const reservation = m.reservations.get(id)
   if (reservation === undefined) return
-  if (isSettled) m.reservations.delete(id)
+  if (isSettled) removeEntry(m.reservations, id)
   else lose(m, id, reservation)
 }
 
@@ -171,14 +173,15 @@ export function loseReservations(m: MachineState, task?: Task): void {
 }
 
 function lose(m: MachineState, id: string, reservation: Reservation): void {
-  m.reservations.delete(id)
+  removeEntry(m.reservations, id)
   const { task, spent = [reservation] } = reservation
   for (const { usage, source } of spent) {
     count(m, task, usage, source)
     m.lost = addUsage(m.lost, usage)
     const { agent } = source ?? {}
     if (agent === undefined || usage.modelCalls === undefined) continue
-    m.lostCallsByAgent.set(agent, (m.lostCallsByAgent.get(agent) ?? 0) + usage.modelCalls)
+    const calls = (m.lostCallsByAgent.get(agent) ?? 0) + usage.modelCalls
+    m.lostCallsByAgent = putEntry(m.lostCallsByAgent, agent, calls)
   }
 }
 

@@ -1,5 +1,15 @@
 import { expect, test } from "vitest"
-import { Fifo } from "./collections.ts"
+import {
+  addMember,
+  Fifo,
+  NO_ENTRIES,
+  NO_ITEMS,
+  NO_MEMBERS,
+  pushSized,
+  putEntry,
+  removeEntry,
+  removeMember,
+} from "./collections.ts"
 
 test("gives back in the order it took", () => {
   const fifo = new Fifo<number>()
@@ -38,4 +48,25 @@ test("stays in order when it grows and shrinks past its compaction", () => {
     expect(fifo.size).toBe(pushed - shifted)
   }
   expect([...fifo]).toEqual(Array.from({ length: pushed - shifted }, (_, i) => shifted + i))
+})
+
+test("adding to a shared empty collection makes a new one, and removing from it finds nothing", () => {
+  const list = pushSized<number>(NO_ITEMS, 1)
+  const map = putEntry<string, number>(NO_ENTRIES, "a", 1)
+  const set = addMember<string>(NO_MEMBERS, "a")
+  expect([...list, ...map.values(), ...set]).toEqual([1, 1, "a"])
+  expect([removeEntry<string>(NO_ENTRIES, "a"), removeMember<string>(NO_MEMBERS, "a")]).toEqual([
+    false,
+    false,
+  ])
+  expect([NO_ITEMS.length, NO_ENTRIES.size, NO_MEMBERS.size]).toEqual([0, 0, 0])
+})
+
+test("a collection of one's own is added to in place", () => {
+  const map = putEntry<string, number>(NO_ENTRIES, "a", 1)
+  const set = addMember<string>(NO_MEMBERS, "a")
+  expect(putEntry(map, "b", 2)).toBe(map)
+  expect(addMember(set, "b")).toBe(set)
+  expect([removeEntry(map, "a"), removeMember(set, "a")]).toEqual([true, true])
+  expect([...map, ...set]).toEqual([["b", 2], "b"])
 })

@@ -1,66 +1,40 @@
 /**
- * Collections for runs. A run has many maps and sets, and most stay empty: a lazy one costs next to nothing until something
- * is added.
+ * Collections for runs. A run has many lists, maps and sets, and most stay empty: an empty one is shared by all runs, and the
+ * first addition makes one of the run's own. Whoever adds keeps what is returned; whoever reads sees an ordinary collection.
  */
 
-export class LazyMap<K, V> implements Iterable<[K, V]> {
-  #map: Map<K, V> | undefined
+export const NO_ITEMS: readonly never[] = Object.freeze([])
+export const NO_ENTRIES: ReadonlyMap<never, never> = new Map<never, never>()
+export const NO_MEMBERS: ReadonlySet<never> = new Set<never>()
 
-  get size(): number {
-    return this.#map?.size ?? 0
-  }
-  get(key: K): V | undefined {
-    return this.#map?.get(key)
-  }
-  has(key: K): boolean {
-    return this.#map?.has(key) ?? false
-  }
-  set(key: K, value: V): void {
-    this.#map ??= new Map()
-    this.#map.set(key, value)
-  }
-  delete(key: K): boolean {
-    return this.#map?.delete(key) ?? false
-  }
-  clear(): void {
-    this.#map = undefined
-  }
-  keys(): Iterable<K> {
-    return this.#map?.keys() ?? NOTHING
-  }
-  values(): Iterable<V> {
-    return this.#map?.values() ?? NOTHING
-  }
-  [Symbol.iterator](): Iterator<[K, V]> {
-    return (this.#map ?? NOTHING)[Symbol.iterator]() as Iterator<[K, V]>
-  }
+/**
+ * Adds to a list that mostly gets one item: the first makes a list of just that size, where pushing into an empty
+ * array would reserve room for sixteen more. Every step makes several such lists.
+ */
+export function pushSized<T>(list: readonly T[], item: T): readonly T[] {
+  if (list.length === 0) return [item]
+  ;(list as T[]).push(item)
+  return list
 }
 
-export class LazySet<T> implements Iterable<T> {
-  #set: Set<T> | undefined
-
-  get size(): number {
-    return this.#set?.size ?? 0
-  }
-  has(value: T): boolean {
-    return this.#set?.has(value) ?? false
-  }
-  add(value: T): void {
-    this.#set ??= new Set()
-    this.#set.add(value)
-  }
-  delete(value: T): boolean {
-    return this.#set?.delete(value) ?? false
-  }
-  clear(): void {
-    this.#set = undefined
-  }
-  [Symbol.iterator](): Iterator<T> {
-    return (this.#set ?? NOTHING)[Symbol.iterator]() as Iterator<T>
-  }
+export function putEntry<K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V> {
+  const own = map === NO_ENTRIES ? new Map<K, V>() : (map as Map<K, V>)
+  return own.set(key, value)
 }
 
-const NOTHING: readonly never[] = []
+/** Whether there was one. */
+export function removeEntry<K>(map: ReadonlyMap<K, unknown>, key: K): boolean {
+  return (map as Map<K, unknown>).delete(key)
+}
+
+export function addMember<T>(set: ReadonlySet<T>, member: T): ReadonlySet<T> {
+  const own = set === NO_MEMBERS ? new Set<T>() : (set as Set<T>)
+  return own.add(member)
+}
+
+export function removeMember<T>(set: ReadonlySet<T>, member: T): boolean {
+  return (set as Set<T>).delete(member)
+}
 
 /** First in, first out, in constant time however long it grows. */
 export class Fifo<T> {
@@ -98,14 +72,4 @@ export class Fifo<T> {
   *[Symbol.iterator](): Iterator<T> {
     for (let i = this.#head; i < this.#items.length; i++) yield this.#items[i] as T
   }
-}
-
-/**
- * Adds to a list that mostly gets one item: the first makes a list of just that size, where pushing into an empty
- * array would reserve room for sixteen more. Every step makes several such lists.
- */
-export function pushSized<T>(list: T[], item: T): T[] {
-  if (list.length === 0) return [item]
-  list.push(item)
-  return list
 }

@@ -5,19 +5,19 @@
 
 import { admit, admitItems } from "./admission.ts"
 import { overBudget } from "./budget.ts"
-import { pushSized } from "./collections.ts"
+import { NO_ITEMS, pushSized, putEntry } from "./collections.ts"
 import { deliverAll } from "./delivery.ts"
 import { emit, watched } from "./emit.ts"
 import { finishRun, reachLimit } from "./ending.ts"
 import type { Left } from "./entries.ts"
-import { isLive } from "./entry-checks.ts"
+
 import type { ErrorData } from "./errors.ts"
 import { DEFAULT_SUPERSTEPS } from "./graph.ts"
 import { fireEarly, openSettlement } from "./joins.ts"
 import type { Json } from "./json.ts"
 import type { LeftNotice } from "./messages.ts"
 import { isBuiltInReducer, reduce } from "./reducers.ts"
-import { lend, type MachineState, type Task, toWrite } from "./state.ts"
+import { isLive, lend, type MachineState, type MapRun, type Task, toWrite } from "./state.ts"
 import { isBlockedExternally, startWaiting } from "./waiting.ts"
 
 /** Commits whatever is due, until tasks run, something outside is waited for, or the run is over. */
@@ -36,10 +36,13 @@ export function settle(m: MachineState): void {
 
 function commit(m: MachineState): void {
   const batch = m.finished
-  m.finished = []
+  m.finished = NO_ITEMS
   // Sorting what is in order already takes one look at each.
-  if (batch.length > 1) batch.sort(inTaskOrder)
-  for (const task of batch) if (task.ended?.writes !== undefined) write(m, task, task.ended.writes)
+  if (batch.length > 1) (batch as Task[]).sort(inTaskOrder)
+  for (let i = 0; i < batch.length; i++) {
+    const task = batch[i] as Task
+    if (task.ended?.writes !== undefined) write(m, task, task.ended.writes)
+  }
   m.committing = batch
   if (m.reducing.size === 0) completeCommit(m)
   else for (const [key, writes] of m.reducing) askForReduction(m, key, writes)
@@ -62,10 +65,10 @@ function write(m: MachineState, task: Task, writes: NonNullable<Left["writes"]>)
     if (!isBuiltInReducer(reducer)) {
       const writes = m.reducing.get(key)
       if (writes) writes.push(value)
-      else m.reducing.set(key, [value])
+      else m.reducing = putEntry(m.reducing, key, [value])
       continue
     }
-    m.shared.set(key, reduce(reducer, toWrite(m, key, reducer), value))
+    m.shared = putEntry(m.shared, key, reduce(reducer, toWrite(m, key), value))
     if (watched(m)) emit(m, { type: "state.written", task: task.id, node: task.node.id, key, reducer, value })
   }
 }
@@ -78,7 +81,7 @@ export function askForReduction(m: MachineState, key: string, writes: readonly J
 /** Messages go out once every write of the superstep is in place. */
 export function completeCommit(m: MachineState): void {
   const batch = m.committing
-  m.committing = []
+  m.committing = NO_ITEMS
   for (let i = 0; i < batch.length; i++) deliverAll(m, batch[i] as Task)
   if (m.graph.schedule === "superstep" && watched(m)) {
     emit(m, { type: "superstep.committed", superstep: m.superstep })
@@ -92,10 +95,10 @@ export function startNext(m: MachineState): void {
   if (next.length === 0 && nextMaps.length === 0) return
   let superstep = m.superstep
   for (let i = 0; i < next.length; i++) superstep = Math.max(superstep, (next[i] as Task).superstep)
-  for (const map of nextMaps) superstep = Math.max(superstep, map.superstep)
+  for (let i = 0; i < nextMaps.length; i++) superstep = Math.max(superstep, (nextMaps[i] as MapRun).superstep)
   const breach = m.breach ?? tooManySupersteps(m, superstep) ?? overBudget(m)
-  m.next = []
-  if (nextMaps.length > 0) m.nextMaps = []
+  m.next = NO_ITEMS
+  m.nextMaps = NO_ITEMS
   if (breach !== undefined) return enterLimitRoute(m, breach)
   if (superstep > m.superstep) {
     m.superstep = superstep
@@ -104,7 +107,7 @@ export function startNext(m: MachineState): void {
     }
   }
   for (let i = 0; i < next.length; i++) admit(m, next[i] as Task)
-  for (const map of nextMaps) admitItems(m, map)
+  for (let i = 0; i < nextMaps.length; i++) admitItems(m, nextMaps[i] as MapRun)
 }
 
 /** Ends the run, or takes its limit route. `own`: of the task that reached the limit. */

@@ -1,5 +1,6 @@
 /** From what tasks sent to the tasks that come of it: nodes, joins, maps, outputs (M5). */
 
+import { pushSized, putEntry, removeEntry } from "./collections.ts"
 import { emit, reportUndelivered, watched } from "./emit.ts"
 import { nodeNamed } from "./entry-checks.ts"
 import type { ErrorData } from "./errors.ts"
@@ -49,13 +50,14 @@ function deliverTo(m: MachineState, from: Task, id: NodeId, value: Json): void {
 }
 
 export function emitOutput(m: MachineState, from: Task, node: NodeId, value: Json): void {
-  m.outputs.push(value)
+  m.outputs = pushSized(m.outputs, value)
   if (watched(m)) emit(m, { type: "output", task: from.id, node, value })
 }
 
 function countPass(m: MachineState, from: GraphNode, to: NodeId): void {
   const edge = from.counted.get(to)
   if (edge === undefined) return
+  m.passes ??= []
   const passes = (m.passes[edge.index] ?? 0) + 1
   m.passes[edge.index] = passes
   const most = edge.back && m.limits.loops !== undefined ? Math.min(edge.max, m.limits.loops) : edge.max
@@ -76,15 +78,15 @@ function startMap(m: MachineState, worker: NodeId, from: Task, value: Json): voi
   if (items.length === 0) return gather(m, run, from, tracesOf(from))
   countVisits(m, m.graph.nodes[map.worker] as GraphNode, items.length)
   m.nextTask += items.length
-  m.maps.set(run.id, run)
+  m.maps = putEntry(m.maps, run.id, run)
   m.open += items.length
-  m.nextMaps.push(run)
+  m.nextMaps = pushSized(m.nextMaps, run)
 }
 
 function finishItem(m: MachineState, from: Task, run: MapRun): void {
   countItem(from, run)
   if (run.left > 0) return
-  m.maps.delete(run.id)
+  removeEntry(m.maps, run.id)
   gather(m, run, from, run.resultTraces)
 }
 

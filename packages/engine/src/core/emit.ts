@@ -17,6 +17,6 @@ export function emit(m: MachineState, event: MachineEvent): void {
 
 /** M5: no message disappears in silence. */
 export function reportUndelivered(m: MachineState, message: Omit<Undelivered, "path">): void {
-  m.undelivered.push(Object.freeze(message))
+  m.undelivered = pushSized(m.undelivered, Object.freeze(message))
   if (watched(m)) emit(m, { type: "message.undelivered", ...message })
 }

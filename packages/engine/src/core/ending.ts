@@ -1,7 +1,7 @@
 /** How a run ends: completed, failed, cancelled, at a limit; or continues, once, along its limit route. */
 
 import { loseReservations } from "./budget.ts"
-import { pushSized } from "./collections.ts"
+import { NO_ENTRIES, NO_ITEMS, pushSized } from "./collections.ts"
 import { emitOutput, reportUnrouted } from "./delivery.ts"
 import { emit, reportUndelivered, watched } from "./emit.ts"
 import type { ErrorData } from "./errors.ts"
@@ -77,15 +77,16 @@ function dropWork(m: MachineState, reason: string): void {
   }
   for (const timer of m.timers.keys()) m.out = pushSized(m.out, { type: "clear-timer", timer })
   m.tasks.clear()
-  m.maps.clear()
-  m.joins.length = 0
-  m.requests.clear()
-  m.timers.clear()
-  m.finished = []
-  m.committing = []
-  m.reducing.clear()
-  m.ready.clear()
-  for (const node of m.nodes) if (node !== undefined) emptyGate(node)
+  m.maps = NO_ENTRIES
+  m.joins = undefined
+  m.requests = NO_ENTRIES
+  m.timers = NO_ENTRIES
+  m.finished = NO_ITEMS
+  m.committing = NO_ITEMS
+  m.reducing = NO_ENTRIES
+  m.ready = undefined
+  m.active.fill(0)
+  for (const node of m.nodes ?? []) if (node !== undefined) emptyGate(node)
   m.open = 0
   m.parked = 0
   m.running = 0
@@ -103,7 +104,6 @@ function dropMessages(m: MachineState, task: Task, reason: string): void {
 }
 
 function emptyGate(node: NodeState): void {
-  node.active = 0
   node.parked = 0
   node.held = false
   node.queue = undefined

@@ -11,10 +11,6 @@ import type { Route, Send } from "./messages.ts"
 import { writeProblem } from "./reducers.ts"
 import type { MachineState, Task } from "./state.ts"
 
-export function isLive(m: MachineState): boolean {
-  return m.status === "running" || m.status === "waiting"
-}
-
 /** The task whose handler is at work or waits; M1: one that is over takes no more entries. */
 export function workingTask(m: MachineState, id: TaskId): Task {
   const task = m.tasks.get(id)

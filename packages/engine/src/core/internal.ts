@@ -1,12 +1,22 @@
 /** What other layers of the engine use besides the public entry. */
 export { type Adjacency, cycles, groupBy, reachable } from "./analysis.ts"
-export { Fifo, LazyMap, LazySet } from "./collections.ts"
+export {
+  addMember,
+  Fifo,
+  NO_ENTRIES,
+  NO_ITEMS,
+  NO_MEMBERS,
+  pushSized,
+  putEntry,
+  removeEntry,
+  removeMember,
+} from "./collections.ts"
 export { joinNotices } from "./commit.ts"
 export { isIntent } from "./entries.ts"
 export { failedAs, terminalError } from "./errors.ts"
 export { omitUndefined } from "./json.ts"
 export { loadModule, modulesLoaded } from "./module-load.ts"
-export { freezeData, ownJson } from "./own-json.ts"
+export { freezeData, ownJson, ownScalar } from "./own-json.ts"
 export { canonicalJson, isRecord } from "./reducers.ts"
 export { retryDelay } from "./retry.ts"
 export { digest, graphDifference, nestedDifference } from "./signature.ts"

@@ -43,6 +43,7 @@ export function arrive(m: MachineState, join: GraphJoin, from: Task, value: Json
 }
 
 function joinState(m: MachineState, join: GraphJoin): JoinState {
+  m.joins ??= []
   let state = m.joins[join.index]
   if (state === undefined) {
     state = { arrivals: new Array<number>(join.sources.size).fill(0), rounds: new Map() }
@@ -78,7 +79,7 @@ export function fireEarly(m: MachineState, join: GraphJoin, round: JoinRound): v
 /** Every round that has not fired. */
 export function* openRounds(m: MachineState): Generator<{ join: GraphJoin; round: JoinRound }> {
   for (const join of m.graph.joins) {
-    for (const round of m.joins[join.index]?.rounds.values() ?? []) if (!round.fired) yield { join, round }
+    for (const round of m.joins?.[join.index]?.rounds.values() ?? []) if (!round.fired) yield { join, round }
   }
 }
 

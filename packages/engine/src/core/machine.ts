@@ -24,11 +24,12 @@ import {
   rejectTask,
 } from "./attempts.ts"
 import { claimed, nodeOverBudget, overBudget, reservationProblem, reserve, startStep } from "./budget.ts"
+import { NO_ITEMS, pushSized, putEntry, removeEntry } from "./collections.ts"
 import { askForReduction, completeCommit, settle } from "./commit.ts"
 import { emit, watched } from "./emit.ts"
 import { finishRun } from "./ending.ts"
 import type { Entry, LeftByTask, RunStarted, StateReduced } from "./entries.ts"
-import { isLive, workingTask } from "./entry-checks.ts"
+import { workingTask } from "./entry-checks.ts"
 import { type ErrorData, SuperstepError } from "./errors.ts"
 import type { Graph, GraphNode } from "./graph.ts"
 import type { NodeId, RequestId, RunId, TaskId, TimerId } from "./ids.ts"
@@ -37,7 +38,7 @@ import type { LeftNotice, OpenRequest, RunStatus, Undelivered, Wait } from "./me
 import { restoreState, snapshotOf } from "./snapshot.ts"
 import type { MachineSnapshot } from "./snapshot-data.ts"
 import { forkRun, startRun } from "./starting.ts"
-import { type Effect, lend, lendAll, MachineState, type Task } from "./state.ts"
+import { type Effect, isLive, lend, lendAll, MachineState, type Task } from "./state.ts"
 import { type Budget, remaining, type Usage } from "./usage.ts"
 import { answer, finishCall, fireTimer, openInline, sleep, startCall } from "./waits.ts"
 
@@ -49,7 +50,11 @@ export class Machine {
   }
 
   /** A machine for a new run, and what to do first. */
-  static start(graph: Graph, entry: RunStarted, observed = false): { machine: Machine; effects: Effect[] } {
+  static start(
+    graph: Graph,
+    entry: RunStarted,
+    observed = false,
+  ): { machine: Machine; effects: readonly Effect[] } {
     const m = new MachineState(graph, entry.runId)
     m.observed = observed
     const machine = new Machine(m)
@@ -61,11 +66,11 @@ export class Machine {
   }
 
   /** Takes one entry. An entry that does not fit the state throws and changes nothing. */
-  apply(entry: Entry): Effect[] {
+  apply(entry: Entry): readonly Effect[] {
     const m = this.#m
     if (!isLive(m))
       throw new SuperstepError("RUN_OVER", `Run "${m.runId}" is ${m.status}; it takes no more entries.`)
-    m.out = []
+    m.out = NO_ITEMS
     m.entry = entry
     m.now = entry.at
     switch (entry.type) {
@@ -137,12 +142,13 @@ export class Machine {
   }
 
   /** What to do after a restore: every task that is not over starts (again), every timer is set. */
-  resume(): Effect[] {
+  resume(): readonly Effect[] {
     const m = this.#m
-    m.out = []
-    for (const [timer, at] of m.timers) m.out.push({ type: "timer", timer, at })
+    m.out = NO_ITEMS
+    for (const [timer, at] of m.timers) m.out = pushSized(m.out, { type: "timer", timer, at })
     for (const task of m.tasks.values()) {
-      if (task.status === "running" || task.status === "parked") m.out.push({ type: "start", task })
+      if (task.status === "running" || task.status === "parked")
+        m.out = pushSized(m.out, { type: "start", task })
     }
     for (const [key, writes] of m.reducing) askForReduction(m, key, writes)
     return m.out
@@ -284,7 +290,7 @@ export class Machine {
     return Object.fromEntries(lendAll(this.#m))
   }
   local(node: GraphNode, key: string): Json | undefined {
-    const local = this.#m.nodes[node.index]?.local
+    const local = this.#m.nodes?.[node.index]?.local
     return local !== undefined && Object.hasOwn(local, key) ? local[key] : undefined
   }
 
@@ -303,7 +309,7 @@ export class Machine {
   /** How often a counted edge was taken. */
   passes(from: GraphNode, to: NodeId): number {
     const edge = from.counted.get(to)
-    return edge === undefined ? 0 : (this.#m.passes[edge.index] ?? 0)
+    return edge === undefined ? 0 : (this.#m.passes?.[edge.index] ?? 0)
   }
 }
 
@@ -311,8 +317,8 @@ function acceptReduction(m: MachineState, { key, value }: StateReduced): void {
   const writes = m.reducing.get(key)
   if (writes === undefined)
     throw new SuperstepError("NOT_REDUCING", `Channel "${key}" waits for no reduction.`)
-  m.reducing.delete(key)
-  m.shared.set(key, value)
+  removeEntry(m.reducing, key)
+  m.shared = putEntry(m.shared, key, value)
   const last = m.committing.findLast((task) =>
     task.ended?.writes?.some(([written]) => written === key),
   ) as Task

@@ -71,14 +71,20 @@ interface Walk {
  * endless as text (a list that holds another twice, which holds another twice, …) costs no more than other data.
  */
 export function ownJson(value: unknown, most: number, refuse: (problem: JsonProblem) => Error): Json {
-  // The common messages are decided here, without a walk.
-  if (value === null || typeof value === "boolean") return value
-  if (typeof value === "string" && value.length + 2 <= most) return value
-  if (typeof value === "number" && Number.isFinite(value) && most >= MAX_NUMBER) return value + 0
+  const scalar = ownScalar(value, most)
+  if (scalar !== undefined) return scalar
   const walk = walkUpTo(most)
   const owned = own(value, 0, walk)
   if (owned === undefined || walk.size > most) throw refuse(problemOf(value, walk))
   return owned
+}
+
+/** The common messages are decided without a walk; undefined for what is not decided here. */
+export function ownScalar(value: unknown, most: number): Json | undefined {
+  if (value === null || typeof value === "boolean") return value
+  if (typeof value === "string" && value.length + 2 <= most) return value
+  if (typeof value === "number" && Number.isFinite(value) && most >= MAX_NUMBER) return value + 0
+  return undefined
 }
 
 /** The first reason why a value cannot be journaled, or undefined when it can. */

@@ -18,6 +18,11 @@ export function isBuiltInReducer(name: string): name is BuiltInReducer {
   return BUILT_IN.has(name)
 }
 
+/** Whether its writes change the current list or object. */
+export function writesInPlace(reducer: string): boolean {
+  return reducer === "append" || reducer === "union" || reducer === "merge"
+}
+
 /** Why a write does not fit its reducer, or undefined when it does. Checked before anything is journaled. */
 export function writeProblem(reducer: string, write: Json): string | undefined {
   switch (reducer) {

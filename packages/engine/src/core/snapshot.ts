@@ -1,13 +1,12 @@
 /** Takes a snapshot of a machine's state, and restores one. */
 
 import { reserve } from "./budget.ts"
-import { Fifo } from "./collections.ts"
+import { addMember, Fifo, putEntry } from "./collections.ts"
 import { nodeNamed, unknown } from "./entry-checks.ts"
 import { SuperstepError } from "./errors.ts"
 import type { Graph, GraphNode } from "./graph.ts"
-import type { NodeId, TaskId } from "./ids.ts"
+import type { TaskId } from "./ids.ts"
 import type { Json } from "./json.ts"
-import { ownCopy } from "./reducers.ts"
 import {
   type FinishedSnapshot,
   type JoinSnapshot,
@@ -17,7 +16,16 @@ import {
   SNAPSHOT_VERSION,
   type TaskSnapshot,
 } from "./snapshot-data.ts"
-import { type JoinRound, lendAll, MachineState, MapRun, NodeState, Task } from "./state.ts"
+import {
+  type JoinRound,
+  lendAll,
+  MachineState,
+  MapRun,
+  type NodeState,
+  nodeState,
+  setShared,
+  Task,
+} from "./state.ts"
 import { NO_USAGE } from "./usage.ts"
 
 export function snapshotOf(m: MachineState): MachineSnapshot {
@@ -42,19 +50,17 @@ export function snapshotOf(m: MachineState): MachineSnapshot {
     nextTask: m.nextTask,
     nextRequest: m.nextRequest,
     tasks: [...m.tasks.values()].map(taskOut),
-    nodes: m.nodes.flatMap((node, i) =>
-      node === undefined ? [] : [nodeOut((m.graph.nodes[i] as GraphNode).id, node)],
-    ),
+    nodes: m.graph.nodes.flatMap((node) => (m.visits[node.index] === 0 ? [] : [nodeOut(m, node)])),
     shared: lendAll(m),
     joins: m.graph.joins.flatMap((join) => {
-      const state = m.joins[join.index]
+      const state = m.joins?.[join.index]
       return state === undefined
         ? []
         : [{ id: join.id, arrivals: [...state.arrivals], rounds: [...state.rounds.values()].map(roundOut) }]
     }),
     maps: [...m.maps.values()].map(mapOut),
     passes: m.graph.counted.flatMap(({ index, from, to }) => {
-      const count = m.passes[index]
+      const count = m.passes?.[index]
       return count === undefined ? [] : [{ from, to, count }]
     }),
     requests: [...m.requests.values()],
@@ -68,7 +74,7 @@ export function snapshotOf(m: MachineState): MachineSnapshot {
     open: m.open,
     parked: m.parked,
     running: m.running,
-    ready: [...m.ready].map((task) => task.id),
+    ready: [...(m.ready ?? [])].map((task) => task.id),
     graceUntil: m.graceUntil,
     events: m.events,
   }
@@ -112,17 +118,20 @@ export function restoreState(graph: Graph, stored: MachineSnapshot): MachineStat
     graceUntil,
     events,
   } satisfies Partial<MachineState>)
-  for (const [agent, used] of snapshot.usageByAgent ?? []) m.usageByAgent.set(agent, used)
-  for (const map of snapshot.maps) m.maps.set(map.id, mapIn(graph, map))
+  for (const [agent, used] of snapshot.usageByAgent ?? [])
+    m.usageByAgent = putEntry(m.usageByAgent, agent, used)
+  for (const map of snapshot.maps) m.maps = putEntry(m.maps, map.id, mapIn(graph, map))
   for (const task of snapshot.tasks) m.tasks.add(taskIn(m, task))
   const taskOf = (id: TaskId) => m.tasks.get(id) as Task
   for (const one of snapshot.reservations ?? []) reserve(m, { ...one, task: taskOf(one.task) }, false)
-  for (const [agent, calls] of snapshot.lostCallsByAgent ?? []) m.lostCallsByAgent.set(agent, calls)
-  for (const node of snapshot.nodes) m.nodes[nodeNamed(graph, node.id).index] = nodeIn(node, taskOf)
-  for (const [key, value] of snapshot.shared) m.shared.set(key, ownCopy(value))
+  for (const [agent, calls] of snapshot.lostCallsByAgent ?? [])
+    m.lostCallsByAgent = putEntry(m.lostCallsByAgent, agent, calls)
+  for (const node of snapshot.nodes) nodeIn(m, node, taskOf)
+  for (const [key, value] of snapshot.shared) setShared(m, key, value)
   for (const { id, arrivals, rounds } of snapshot.joins) {
     const join = graph.joinIndex.get(id)
     if (join === undefined) throw unknown(graph, `join "${id}"`)
+    m.joins ??= []
     m.joins[join.index] = {
       arrivals: [...arrivals],
       rounds: new Map(rounds.map((round) => [round.round, roundIn(round, join.sources.size)])),
@@ -130,17 +139,20 @@ export function restoreState(graph: Graph, stored: MachineSnapshot): MachineStat
   }
   for (const { from, to, count } of snapshot.passes) {
     const edge = nodeNamed(graph, from).counted.get(to)
-    if (edge !== undefined) m.passes[edge.index] = count
+    if (edge === undefined) continue
+    m.passes ??= []
+    m.passes[edge.index] = count
   }
-  for (const request of snapshot.requests) m.requests.set(request.id, request)
-  for (const id of snapshot.answered) m.answered.add(id)
-  for (const [timer, at] of snapshot.timers) m.timers.set(timer, at)
-  for (const output of snapshot.outputs) m.outputs.push(output)
-  for (const message of snapshot.undelivered) m.undelivered.push(message)
+  for (const request of snapshot.requests) m.requests = putEntry(m.requests, request.id, request)
+  for (const id of snapshot.answered) m.answered = addMember(m.answered, id)
+  for (const [timer, at] of snapshot.timers) m.timers = putEntry(m.timers, timer, at)
+  m.outputs = [...snapshot.outputs]
+  m.undelivered = [...snapshot.undelivered]
   m.finished = snapshot.finished.map((task) => finishedIn(m, task))
   m.committing = snapshot.committing.map((task) => finishedIn(m, task))
-  for (const [key, writes] of snapshot.reducing) m.reducing.set(key, [...writes])
-  for (const id of snapshot.ready) m.ready.push(taskOf(id))
+  for (const [key, writes] of snapshot.reducing) m.reducing = putEntry(m.reducing, key, [...writes])
+  if (snapshot.ready.length > 0) m.ready = new Fifo()
+  for (const id of snapshot.ready) m.ready?.push(taskOf(id))
   return m
 }
 
@@ -184,32 +196,30 @@ function taskIn(m: MachineState, data: TaskSnapshot): Task {
   } satisfies Partial<Task>)
 }
 
-function nodeOut(id: NodeId, node: NodeState): NodeSnapshot {
+function nodeOut(m: MachineState, { id, index }: GraphNode): NodeSnapshot {
+  const node = m.nodes?.[index]
   return {
     id,
-    visits: node.visits,
-    active: node.active,
-    parked: node.parked,
-    held: node.held,
-    queue: [...(node.queue ?? [])].map((task) => task.id),
-    local: node.local === undefined ? undefined : { ...node.local },
-    usage: node.usage,
+    visits: m.visits[index] as number,
+    active: m.active[index] as number,
+    parked: node?.parked ?? 0,
+    held: node?.held ?? false,
+    queue: [...(node?.queue ?? [])].map((task) => task.id),
+    local: node?.local === undefined ? undefined : { ...node.local },
+    usage: node?.usage,
   }
 }
 
-function nodeIn(data: NodeSnapshot, taskOf: (id: TaskId) => Task): NodeState {
-  const { visits, active, parked, held, usage } = data
-  const node = Object.assign(new NodeState(), {
-    visits,
-    active,
-    parked,
-    held,
-    usage,
-  } satisfies Partial<NodeState>)
-  if (data.queue.length > 0) node.queue = new Fifo()
-  for (const id of data.queue) node.queue?.push(taskOf(id))
-  if (data.local !== undefined) node.local = Object.assign(Object.create(null), data.local)
-  return node
+function nodeIn(m: MachineState, data: NodeSnapshot, taskOf: (id: TaskId) => Task): void {
+  const { visits, active, parked, held, queue, local, usage } = data
+  const graphNode = nodeNamed(m.graph, data.id)
+  m.visits[graphNode.index] = visits
+  m.active[graphNode.index] = active
+  if (parked === 0 && queue.length === 0 && local === undefined && usage === undefined) return
+  const node = Object.assign(nodeState(m, graphNode), { parked, held, usage } satisfies Partial<NodeState>)
+  if (queue.length > 0) node.queue = new Fifo()
+  for (const id of queue) node.queue?.push(taskOf(id))
+  if (local !== undefined) node.local = Object.assign(Object.create(null), local)
 }
 
 function mapOut(run: MapRun): MapSnapshot {

@@ -1,6 +1,6 @@
 /** How a run begins: with an input, or as a fork, with the past of another run. */
 
-import { pushSized } from "./collections.ts"
+import { pushSized, putEntry } from "./collections.ts"
 import { startNext } from "./commit.ts"
 import { emit, watched } from "./emit.ts"
 import type { RunForked, RunStarted } from "./entries.ts"
@@ -8,8 +8,7 @@ import { unknown } from "./entry-checks.ts"
 import { SuperstepError } from "./errors.ts"
 import type { GraphNode } from "./graph.ts"
 import { type Json, omitUndefined } from "./json.ts"
-import { ownCopy } from "./reducers.ts"
-import { lendAll, type MachineState } from "./state.ts"
+import { lendAll, type MachineState, setShared } from "./state.ts"
 import { addFirstTask } from "./tasks.ts"
 import { RUN_TIMER, setTimer } from "./waiting.ts"
 
@@ -17,12 +16,14 @@ export function startRun(m: MachineState, entry: RunStarted): void {
   if (m.hasStarted) throw new SuperstepError("RUN_STARTED", `Run "${entry.runId}" was started before.`)
   m.hasStarted = true
   m.startedAt = entry.at
-  m.limits = { ...m.graph.spec.limits, ...omitUndefined(entry.limits) }
+  const { limits } = m.graph.spec
+  m.limits =
+    limits === undefined ? omitUndefined(entry.limits) : { ...limits, ...omitUndefined(entry.limits) }
   m.budget = entry.budget
   for (const { key, initial } of m.graph.channels.values())
-    if (initial !== undefined) m.shared.set(key, ownCopy(initial))
+    if (initial !== undefined) setShared(m, key, initial)
   for (const [key, value] of Object.entries(entry.state ?? {}))
-    if (value !== undefined) m.shared.set(key, ownCopy(value))
+    if (value !== undefined) setShared(m, key, value)
   if (watched(m)) {
     const state = m.shared.size === 0 ? {} : { state: Object.fromEntries(lendAll(m)) }
     emit(m, { type: "run.started", workflow: entry.workflow, input: entry.input, ...state })
@@ -39,16 +40,16 @@ export function forkRun(m: MachineState, entry: RunForked): void {
   for (const [key] of changed) if (!m.graph.channels.has(key)) throw unknown(m.graph, `channel "${key}"`)
   m.runId = runId
   m.startedAt += later
-  for (const [key, value] of changed) m.shared.set(key, ownCopy(value))
+  for (const [key, value] of changed) setShared(m, key, value)
   for (const [timer, at] of m.timers) {
-    m.timers.set(timer, at + later)
+    m.timers = putEntry(m.timers, timer, at + later)
     m.out = pushSized(m.out, { type: "timer", timer, at: at + later })
   }
   changeBounds(m, entry)
   for (const [id, request] of m.requests) {
     const { deadline } = request
     const moved = deadline === undefined ? request : Object.freeze({ ...request, deadline: deadline + later })
-    m.requests.set(id, moved)
+    m.requests = putEntry(m.requests, id, moved)
     m.out = pushSized(m.out, { type: "request", request: moved })
   }
   for (const task of m.tasks.values()) {

@@ -1,6 +1,6 @@
 /** The state of a machine: plain records, written in place by the machine alone, and the effects of an entry. */
 
-import { Fifo, LazyMap, LazySet } from "./collections.ts"
+import { type Fifo, NO_ENTRIES, NO_ITEMS, NO_MEMBERS, putEntry, removeEntry } from "./collections.ts"
 import type { Entry, LeftByTask, TaskFinished } from "./entries.ts"
 import type { ErrorData } from "./errors.ts"
 import type { MachineEvent } from "./events.ts"
@@ -17,7 +17,7 @@ import type {
   Wait,
   WaitOutcome,
 } from "./messages.ts"
-import { type BuiltInReducer, ownCopy } from "./reducers.ts"
+import { ownCopy, writesInPlace } from "./reducers.ts"
 import { type Budget, NO_USAGE, type SourcedUsage, type Usage, type UsageSource } from "./usage.ts"
 
 /** What a task leaves behind: what it sent and wrote, and its own traceparent. */
@@ -129,16 +129,14 @@ export interface Reservation {
 
 /** Lets so many in at a time, the others in order: a node, or one list on its way through a map. */
 export interface Gate {
-  /** Tasks that have a place, and how many of them are parked. */
-  active: number
+  /** How many of the tasks that have a place are parked. */
   parked: number
   /** Every place is taken by a task that is parked: those behind it wait for the outside too. */
   held: boolean
 }
 
+/** What few nodes have: tasks that wait, state of their own, a budget. */
 export class NodeState implements Gate {
-  visits = 0
-  active = 0
   parked = 0
   held = false
   /** Tasks that wait for a place; made when the first one has to. */
@@ -160,6 +158,7 @@ export class MapRun implements Gate {
   traces: readonly string[] | undefined
   /** Traceparents of the workers, for the one that gathers. */
   readonly resultTraces: string[] = []
+  /** Tasks that have a place. */
   active = 0
   parked = 0
   held = false
@@ -241,40 +240,45 @@ export class MachineState {
   limits: Limits = {}
   budget: Budget | undefined = undefined
   usage: Usage = NO_USAGE
-  readonly usageByAgent: LazyMap<string, Usage> = new LazyMap()
+  usageByAgent: ReadonlyMap<string, Usage> = NO_ENTRIES
   /** Of calls under way, by task and key. */
-  readonly reservations: LazyMap<string, Reservation> = new LazyMap()
+  reservations: ReadonlyMap<string, Reservation> = NO_ENTRIES
   /** The part of `usage` that was reserved and never settled (R2). */
   lost: Usage = NO_USAGE
   /** Model calls that are counted though nobody knows whether they were answered. */
-  readonly lostCallsByAgent: LazyMap<string, number> = new LazyMap()
+  lostCallsByAgent: ReadonlyMap<string, number> = NO_ENTRIES
   superstep = 0
   nextTask: TaskId = 1
   nextRequest = 1
   readonly tasks: TaskTable = new TaskTable()
-  /** By node index; absent until its first visit. */
-  readonly nodes: (NodeState | undefined)[] = []
-  readonly shared: LazyMap<string, Json> = new LazyMap()
-  readonly joins: (JoinState | undefined)[] = []
-  readonly maps: LazyMap<TaskId, MapRun> = new LazyMap()
+  /** By node index: how often it was visited, how many of its tasks have a place, and what few nodes have besides. */
+  readonly visits: number[]
+  readonly active: number[]
+  nodes: (NodeState | undefined)[] | undefined = undefined
+  shared: ReadonlyMap<string, Json> = NO_ENTRIES
+  /** Frozen copies of shared values that were read since their last write. No part of the state. */
+  lent: ReadonlyMap<string, Json> = NO_ENTRIES
+  joins: (JoinState | undefined)[] | undefined = undefined
+  maps: ReadonlyMap<TaskId, MapRun> = NO_ENTRIES
   /** By index of the graph's counted edges. */
-  readonly passes: number[] = []
-  readonly requests: LazyMap<RequestId, OpenRequest> = new LazyMap()
-  readonly answered: LazySet<RequestId> = new LazySet()
-  readonly timers: LazyMap<TimerId, number> = new LazyMap()
-  readonly outputs: Json[] = []
-  readonly undelivered: Undelivered[] = []
+  passes: number[] | undefined = undefined
+  requests: ReadonlyMap<RequestId, OpenRequest> = NO_ENTRIES
+  answered: ReadonlySet<RequestId> = NO_MEMBERS
+  timers: ReadonlyMap<TimerId, number> = NO_ENTRIES
+  outputs: readonly Json[] = NO_ITEMS
+  undelivered: readonly Undelivered[] = NO_ITEMS
   /** Finished since the last commit. */
-  finished: Task[] = []
+  finished: readonly Task[] = NO_ITEMS
   /** Those whose writes are applied and whose messages wait for a reducer outside. */
-  committing: Task[] = []
+  committing: readonly Task[] = NO_ITEMS
   /** Channels whose writes wait for a reducer outside; the commit continues when none is left. */
-  readonly reducing: LazyMap<string, Json[]> = new LazyMap()
+  reducing: ReadonlyMap<string, Json[]> = NO_ENTRIES
   /** Tasks the current superstep waits for: all that are neither finished nor parked. */
   open = 0
   parked = 0
   running = 0
-  readonly ready: Fifo<Task> = new Fifo<Task>()
+  /** Tasks that wait for a place in the run. */
+  ready: Fifo<Task> | undefined = undefined
   /** Set once a limit sent the run to its limit route: the superstep at which it ends for good. */
   graceUntil: number | undefined = undefined
 
@@ -283,12 +287,12 @@ export class MachineState {
 
   // Of the entry being applied: its effects, its time, the limit it broke. No part of the state.
   entry: Entry | undefined = undefined
-  out: Effect[] = []
+  out: readonly Effect[] = NO_ITEMS
   now = 0
   breach: ErrorData | undefined = undefined
   /** What it delivered, to be started before the entry is done. */
-  next: Task[] = []
-  nextMaps: MapRun[] = []
+  next: readonly Task[] = NO_ITEMS
+  nextMaps: readonly MapRun[] = NO_ITEMS
   /** The driver's own: what the tasks at work leave behind, when the entry made the run reach a limit. */
   leave: ((breach: ErrorData) => LeftByTask) | undefined = undefined
   /** Whether anybody watches: events are counted always, and made only then. */
@@ -298,28 +302,51 @@ export class MachineState {
   constructor(graph: Graph, runId: RunId) {
     this.runId = runId
     this.graph = graph
+    this.visits = new Array<number>(graph.nodes.length).fill(0)
+    this.active = this.visits.slice()
   }
 }
 
-// Shared state is written in place, so that a write costs its own size and not the state's. A value that is handed out is
-// frozen first, and copied before the next write: code outside can neither change the state nor see it change.
+// Shared state is written in place, so that a write costs its own size and not the state's. Code outside gets a frozen copy,
+// one for all reads between two writes: it can neither change the state nor see it change. Copying when it is read takes a
+// tenth of freezing what is read and copying that before the next write: a frozen list is slow to copy, and its copy has no
+// room to grow.
 
-/** The value of a channel, for code outside of the machine. The run owns its items, so that only its own level is frozen. */
+/** The value of a channel, for code outside of the machine. The run owns its items, so that only its own level is copied. */
 export function lend(m: MachineState, key: string): Json | undefined {
-  return Object.freeze(m.shared.get(key))
+  const value = m.shared.get(key)
+  if (typeof value !== "object" || Object.isFrozen(value)) return value
+  const reducer = m.graph.channels.get(key)?.reducer ?? "replace"
+  if (!writesInPlace(reducer) || !isLive(m)) return Object.freeze(value)
+  const known = m.lent.get(key)
+  if (known !== undefined) return known
+  const copy = Object.freeze(ownCopy(value))
+  m.lent = putEntry(m.lent, key, copy)
+  return copy
 }
 
 export function lendAll(m: MachineState): [string, Json][] {
   return [...m.shared.keys()].map((key) => [key, lend(m, key) as Json])
 }
 
-/** The value of a channel as its reducer may write into it. */
-export function toWrite(m: MachineState, key: string, reducer: BuiltInReducer): Json | undefined {
-  const value = m.shared.get(key)
-  return value === undefined || reducer === "replace" || !Object.isFrozen(value) ? value : ownCopy(value)
+/** Gives a channel a value from outside. */
+export function setShared(m: MachineState, key: string, value: Json): void {
+  removeEntry(m.lent, key)
+  m.shared = putEntry(m.shared, key, ownCopy(value))
+}
+
+/** The value of a channel, to write into it. */
+export function toWrite(m: MachineState, key: string): Json | undefined {
+  removeEntry(m.lent, key)
+  return m.shared.get(key)
+}
+
+export function isLive(m: MachineState): boolean {
+  return m.status === "running" || m.status === "waiting"
 }
 
 export function nodeState(m: MachineState, node: GraphNode): NodeState {
+  m.nodes ??= new Array<NodeState | undefined>(m.graph.nodes.length).fill(undefined)
   let state = m.nodes[node.index]
   if (state === undefined) {
     state = new NodeState()

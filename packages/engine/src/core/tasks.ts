@@ -4,7 +4,7 @@ import { pushSized } from "./collections.ts"
 import type { GraphNode } from "./graph.ts"
 import type { Json } from "./json.ts"
 import type { Send } from "./messages.ts"
-import { type MachineState, nodeState, Task } from "./state.ts"
+import { type MachineState, Task } from "./state.ts"
 
 /** Stands in for the id of a sender that is no task, and sorts after all that are. */
 export const OUTSIDE = Number.MAX_SAFE_INTEGER
@@ -49,10 +49,9 @@ export function tracesOf(from: Task): readonly string[] | undefined {
 
 /** Counts visits of a node, and notes the limit that they break. */
 export function countVisits(m: MachineState, node: GraphNode, times: number): void {
-  const state = nodeState(m, node)
-  state.visits += times
-  if (state.visits <= node.maxVisits && (m.limits.visits === undefined || state.visits <= m.limits.visits))
-    return
+  const visits = (m.visits[node.index] as number) + times
+  m.visits[node.index] = visits
+  if (visits <= node.maxVisits && (m.limits.visits === undefined || visits <= m.limits.visits)) return
   const most = Math.min(node.maxVisits, m.limits.visits ?? Number.POSITIVE_INFINITY)
   m.breach ??= {
     code: "VISIT_LIMIT",

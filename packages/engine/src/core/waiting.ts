@@ -3,7 +3,7 @@
  * names that say what waits for them.
  */
 
-import { pushSized } from "./collections.ts"
+import { pushSized, putEntry, removeEntry } from "./collections.ts"
 import { emit, watched } from "./emit.ts"
 import type { RequestId, TaskId, TimerId } from "./ids.ts"
 import type { MachineState } from "./state.ts"
@@ -41,12 +41,12 @@ export function requestTimer(id: RequestId): TimerId {
 }
 
 export function setTimer(m: MachineState, timer: TimerId, at: number): void {
-  m.timers.set(timer, at)
+  m.timers = putEntry(m.timers, timer, at)
   m.out = pushSized(m.out, { type: "timer", timer, at })
 }
 
 export function clearTimer(m: MachineState, timer: TimerId): void {
-  if (m.timers.delete(timer)) m.out = pushSized(m.out, { type: "clear-timer", timer })
+  if (removeEntry(m.timers, timer)) m.out = pushSized(m.out, { type: "clear-timer", timer })
 }
 
 /** The part before the first colon, and the rest. */

@@ -4,7 +4,7 @@
  */
 
 import { admitToRun, fillRun, park, unpark } from "./admission.ts"
-import { pushSized } from "./collections.ts"
+import { addMember, pushSized, putEntry, removeEntry } from "./collections.ts"
 import { enterLimitRoute, settle } from "./commit.ts"
 import { failureRoute } from "./delivery.ts"
 import { emit, watched } from "./emit.ts"
@@ -17,7 +17,7 @@ import type {
   TimerFired,
   TimerSet,
 } from "./entries.ts"
-import { checkKeyFree, checkWaiting, isLive, nodeNamed } from "./entry-checks.ts"
+import { checkKeyFree, checkWaiting, nodeNamed } from "./entry-checks.ts"
 import { type ErrorData, SuperstepError } from "./errors.ts"
 import type { GraphJoin } from "./graph.ts"
 import type { RequestId } from "./ids.ts"
@@ -25,7 +25,7 @@ import { fireEarly, missingSources, settles } from "./joins.ts"
 import type { Json } from "./json.ts"
 import type { Escalation, OpenRequest, RequestSpec, Wait, WaitOutcome } from "./messages.ts"
 import { freezeData } from "./own-json.ts"
-import type { JoinRound, MachineState, Task } from "./state.ts"
+import { isLive, type JoinRound, type MachineState, type Task } from "./state.ts"
 import { sendFromOutside } from "./tasks.ts"
 import {
   clearTimer,
@@ -57,7 +57,7 @@ export function startCall(m: MachineState, task: Task, { key, workflow, number }
 export function finishCall(m: MachineState, task: Task, { key, outcome, undelivered }: CallFinished): void {
   checkWaiting(task, key, "call")
   // Their events came from the called workflow.
-  for (const message of undelivered ?? []) m.undelivered.push(message)
+  for (const message of undelivered ?? []) m.undelivered = pushSized(m.undelivered, message)
   endWait(m, task, key, outcome)
 }
 
@@ -112,7 +112,7 @@ export function openRequest(m: MachineState, task: Task, spec: RequestSpec): Req
     openedAt: m.now,
     ...spec,
   })
-  m.requests.set(id, request)
+  m.requests = putEntry(m.requests, id, request)
   m.out = pushSized(m.out, { type: "request", request })
   if (spec.deadline !== undefined) setTimer(m, requestTimer(id), spec.deadline)
   if (watched(m)) emit(m, { type: "request.opened", request })
@@ -120,7 +120,7 @@ export function openRequest(m: MachineState, task: Task, spec: RequestSpec): Req
 }
 
 function closeRequest(m: MachineState, id: RequestId, reason: "expired" | "withdrawn"): void {
-  if (!m.requests.delete(id)) return
+  if (!removeEntry(m.requests, id)) return
   m.out = pushSized(m.out, { type: "request-closed", request: id, outcome: reason })
   clearTimer(m, requestTimer(id))
   if (watched(m)) emit(m, { type: "request.closed", request: id, reason })
@@ -133,8 +133,8 @@ export function answer(
 ): void {
   const request = m.requests.get(id)
   if (request === undefined) throw new SuperstepError("REQUEST_NOT_OPEN", `Request "${id}" is not open (M7).`)
-  m.requests.delete(id)
-  m.answered.add(id)
+  removeEntry(m.requests, id)
+  m.answered = addMember(m.answered, id)
   m.out = pushSized(m.out, { type: "request-closed", request: id, outcome: "answered", by })
   clearTimer(m, requestTimer(id))
   if (watched(m))
@@ -162,7 +162,7 @@ function deliverAnswer(m: MachineState, request: OpenRequest, value: Json): void
 }
 
 export function fireTimer(m: MachineState, { timer }: TimerFired): void {
-  if (!m.timers.delete(timer)) throw new SuperstepError("TIMER_NOT_SET", `Timer "${timer}" is not set.`)
+  if (!removeEntry(m.timers, timer)) throw new SuperstepError("TIMER_NOT_SET", `Timer "${timer}" is not set.`)
   const [kind, rest] = splitName(timer)
   if (timer === RUN_TIMER) {
     enterLimitRoute(m, { code: "RUN_TIMEOUT", message: "The run's time is up." })
@@ -183,7 +183,7 @@ export function fireTimer(m: MachineState, { timer }: TimerFired): void {
 function escalate(m: MachineState, request: OpenRequest, { to, timeout }: Escalation): void {
   const deadline = timeout === undefined ? undefined : m.now + timeout
   const asked = freezeData({ ...request, to, deadline, escalate: request.escalate?.slice(1) })
-  m.requests.set(request.id, asked)
+  m.requests = putEntry(m.requests, request.id, asked)
   m.out = pushSized(m.out, { type: "request", request: asked })
   if (deadline !== undefined) setTimer(m, requestTimer(request.id), deadline)
   if (watched(m)) emit(m, { type: "request.escalated", request: asked })
@@ -217,7 +217,7 @@ function expireApart(m: MachineState, { node: id, data }: OpenRequest, error: Er
 function joinTimeUp(m: MachineState, name: string): void {
   const [number, id] = splitName(name)
   const join = m.graph.joinIndex.get(id) as GraphJoin
-  const round = m.joins[join.index]?.rounds.get(Number(number)) as JoinRound
+  const round = m.joins?.[join.index]?.rounds.get(Number(number)) as JoinRound
   if (settles(join)) {
     stopWaiting(m)
     fireEarly(m, join, round)

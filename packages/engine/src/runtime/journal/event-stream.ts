@@ -15,10 +15,10 @@ export class EventStream implements AsyncIterableIterator<RunEvent> {
     this.#onLeave = onLeave
   }
 
-  push(event: RunEvent): void {
+  push(event: RunEvent, live: boolean): void {
     if (this.#ended) return
     const next = this.#waiting.shift()
-    if (next === undefined) this.#buffer.push(event)
+    if (next === undefined) this.#buffer.push(event, live)
     else next.resolve({ value: event, done: false })
   }
 
@@ -88,8 +88,7 @@ export class EventBuffer {
     return this.#events.size === 0 && this.#gap === undefined
   }
 
-  push(event: RunEvent): void {
-    const live = isLive(event)
+  push(event: RunEvent, live: boolean = isLive(event)): void {
     if (live && this.#live >= this.#maxLive) {
       this.#gap = gapAt(this.#gap ?? event, lostWith(this.#gap === undefined ? 0 : this.#gap.lost, event))
       return
@@ -114,7 +113,7 @@ export class EventBuffer {
       this.#gap = undefined
       return gap
     }
-    if (isLive(event)) this.#live--
+    if (this.#live > 0 && isLive(event)) this.#live--
     return event
   }
 

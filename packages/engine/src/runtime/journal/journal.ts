@@ -1,7 +1,7 @@
 /**
  * Write-ahead: entries become durable in order, and what follows from an entry is released after it (M2).
- * Entries that come while a write is under way go together in the next one. Without a store, or with one that
- * answers at once, nothing is ever queued.
+ * Entries that come while a write is under way go together in the next one. With a store that answers at once, nothing is
+ * ever queued.
  */
 import type { Entry } from "../../core/index.ts"
 import { fromUser, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
@@ -9,12 +9,19 @@ import type { JournalRecord, Store } from "../ports/store.ts"
 import type { Lease, RunChange } from "../ports/stored.ts"
 import type { RunRow } from "./run-row.ts"
 
+/** Who writes the journal. */
+interface JournalOwner<Held> {
+  /** What was held back for an entry follows: the entry is durable. */
+  follow(held: Held): void
+  /** The store took no more. What was held back until then is dropped. */
+  lose(error: unknown, dropped: readonly Held[]): void
+}
+
 export class Journal<Held> {
-  readonly #store: Store | undefined
+  readonly #store: Store
   #lease: Lease | undefined
   readonly #row: RunRow | undefined
-  readonly #release: (held: Held) => void
-  readonly #onLost: (error: unknown, dropped: readonly Held[]) => void
+  readonly #owner: JournalOwner<Held>
   #seq = 0
   #pending: JournalRecord[] = []
   #held: Held[] = []
@@ -24,16 +31,10 @@ export class Journal<Held> {
   #grouping = false
   #lost = false
 
-  constructor(
-    store: Store | undefined,
-    row: RunRow | undefined,
-    release: (held: Held) => void,
-    onLost: (error: unknown, dropped: readonly Held[]) => void,
-  ) {
+  constructor(store: Store, row: RunRow | undefined, owner: JournalOwner<Held>) {
     this.#store = store
     this.#row = row
-    this.#release = release
-    this.#onLost = onLost
+    this.#owner = owner
   }
 
   /** Writes under the lease, after the record with this number. */
@@ -60,11 +61,10 @@ export class Journal<Held> {
 
   /** Stores an entry, and releases what is held back for it once it is durable. */
   write(frame: string, entry: Entry, events: number, held: Held): void {
-    if (this.#store === undefined) return this.#release(held)
     if (this.#lost) return
     this.#pending.push({ seq: ++this.#seq, frame, entry, events })
     this.#held.push(held)
-    if (!this.#writing && !this.#grouping) this.#flush(this.#store)
+    if (!this.#writing && !this.#grouping) this.#flush()
   }
 
   /** What is written meanwhile becomes durable together, or not at all. */
@@ -76,18 +76,18 @@ export class Journal<Held> {
     } finally {
       this.#grouping = false
     }
-    if (!this.#writing && this.#store !== undefined) this.#flush(this.#store)
+    if (!this.#writing) this.#flush()
   }
 
   /** Releases it once everything written so far is durable. */
   afterwards(held: Held): void {
     if (this.#lost) return
-    if (this.isIdle) this.#release(held)
+    if (this.isIdle) this.#owner.follow(held)
     else if (this.#pending.length === 0) this.#inFlight.push(held)
     else this.#held.push(held)
   }
 
-  #flush(store: Store): void {
+  #flush(): void {
     while (this.#pending.length > 0 && !this.#lost && !this.#writing) {
       const records = this.#pending
       this.#inFlight = this.#held
@@ -99,7 +99,7 @@ export class Journal<Held> {
       try {
         const before = (records[0] as JournalRecord).seq - 1
         change = this.#row?.take()
-        written = fromUser<unknown>(store.append(this.#lease as Lease, before, records, change))
+        written = fromUser<unknown>(this.#store.append(this.#lease as Lease, before, records, change))
       } catch (error) {
         return this.#lose(error)
       }
@@ -107,7 +107,7 @@ export class Journal<Held> {
         written.then(
           () => {
             this.#wrote(change)
-            if (!this.#writing) this.#flush(store)
+            if (!this.#writing) this.#flush()
           },
           (error) => this.#lose(error),
         )
@@ -122,7 +122,7 @@ export class Journal<Held> {
     const held = this.#inFlight
     this.#inFlight = []
     this.#writing = false
-    for (const one of held) this.#release(one)
+    for (const one of held) this.#owner.follow(one)
   }
 
   /** The store took no more: nothing that followed may happen. */
@@ -131,6 +131,6 @@ export class Journal<Held> {
     const dropped = [...this.#inFlight, ...this.#held]
     this.#held = []
     this.#inFlight = []
-    this.#onLost(error, dropped)
+    this.#owner.lose(error, dropped)
   }
 }

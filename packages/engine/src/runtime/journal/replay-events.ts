@@ -1,6 +1,6 @@
 /** The events of a run once more, from its journal: for those who join late or come back. */
 import { type Entry, type Graph, graphData, type RunId, SuperstepError } from "../../core/index.ts"
-import { freezeData } from "../../core/internal.ts"
+import { freezeData, NO_ITEMS, pushSized } from "../../core/internal.ts"
 import { type RunEvent, withOuterIds } from "../ports/events.ts"
 import { isPromise } from "../ports/maybe-promise.ts"
 import type { JournalRecord, Store } from "../ports/store.ts"
@@ -77,22 +77,34 @@ const MAX_RECORDS = 1_000
  * cost memory, so a run that is awaited and not iterated drops them.
  */
 export class EarlyRecords {
-  #records: JournalRecord[] | undefined = []
-  readonly #graphs: Graph[] = []
+  #records: readonly JournalRecord[] | undefined = NO_ITEMS
+  #graphs: readonly Graph[] = NO_ITEMS
   #isRead = false
   #isAwaited = false
 
   add(frame: string, entry: Entry, events: number): void {
     if (this.#records === undefined) return
     // Code that awaits the run and then iterates it, in one go, has begun to read before the next record comes.
-    const isUnwanted = this.#isAwaited && !this.#isRead
-    if (isUnwanted || this.#records.length === MAX_RECORDS) this.#records = undefined
-    else this.#records.push({ seq: this.#records.length + 1, frame, entry, events })
+    if (this.#isAwaited) this.drop()
+    if (this.#records?.length === MAX_RECORDS) this.#forget()
+    if (this.#records !== undefined)
+      this.#records = pushSized(this.#records, { seq: this.#records.length + 1, frame, entry, events })
+  }
+
+  /** Whoever awaited the run has its result; unless somebody reads them, they are not needed any more. */
+  drop(): void {
+    if (!this.#isRead) this.#forget()
+  }
+
+  #forget(): void {
+    this.#records = undefined
+    this.#graphs = NO_ITEMS
   }
 
   /** A frame of the run has this graph. */
   addGraph(graph: Graph): void {
-    if (this.#records !== undefined && !this.#graphs.includes(graph)) this.#graphs.push(graph)
+    if (this.#records !== undefined && !this.#graphs.includes(graph))
+      this.#graphs = pushSized(this.#graphs, graph)
   }
 
   /** Somebody awaits the run. */

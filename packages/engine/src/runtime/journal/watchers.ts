@@ -11,26 +11,29 @@ interface Source {
   readonly path: readonly string[]
 }
 
+/** The run that is watched. */
+interface WatchedRun {
+  readonly runId: RunId
+  /** Somebody begins to watch, or nobody does any more. */
+  watchersChanged(): void
+}
+
 export class Watchers {
-  readonly #runId: RunId
-  readonly #onChange: () => void
+  readonly #run: WatchedRun
   #streams: Set<EventStream> | undefined
   /** Absent where nobody outside of the host can watch the run. */
   readonly #audience: LiveAudience | undefined
-  readonly #recent: RecentEvents | undefined
+  /** Live events are made for those who come a little later. */
+  readonly keepsRecent: boolean
+  #recent: RecentEvents | undefined
   /** The number of the last event that was due, watched or not. */
   #last = 0
 
   /** `isShared`: others than its caller can watch the run. `keepsRecent`: somebody may begin to watch a little later. */
-  constructor(
-    runId: RunId,
-    { isShared, keepsRecent }: { readonly isShared: boolean; readonly keepsRecent: boolean },
-    onChange: () => void,
-  ) {
-    this.#runId = runId
-    this.#onChange = onChange
-    if (isShared || keepsRecent) this.#recent = new RecentEvents()
-    if (isShared && this.#recent !== undefined) this.#audience = new LiveAudience(this.#recent, onChange)
+  constructor(run: WatchedRun, isShared: boolean, keepsRecent: boolean) {
+    this.#run = run
+    this.keepsRecent = isShared || keepsRecent
+    if (isShared) this.#audience = new LiveAudience(run)
   }
 
   /** Somebody watches now: journaled events are made. */
@@ -47,14 +50,9 @@ export class Watchers {
     return this.#streams !== undefined && this.#streams.size > 0
   }
 
-  /** Live events are made for those who come a little later. */
-  get keepsRecent(): boolean {
-    return this.#recent !== undefined
-  }
-
   /** Lets somebody follow who reads journaled events from the store. */
   follow(query: LiveQuery, listener: LiveListener): LiveSubscription {
-    if (this.#audience !== undefined) return this.#audience.add(query, listener, this.#last)
+    if (this.#audience !== undefined) return this.#audience.add(query, listener, this.#last, this)
     listener({ type: "closed", reason: "left" })
     return { leave: () => undefined }
   }
@@ -62,26 +60,29 @@ export class Watchers {
   add(): EventStream {
     const stream: EventStream = new EventStream(() => {
       this.#streams?.delete(stream)
-      this.#onChange()
+      this.#run.watchersChanged()
     })
     this.#streams ??= new Set()
     this.#streams.add(stream)
-    this.#onChange()
+    this.#run.watchersChanged()
     return stream
   }
 
   emit({ key, path }: Source, seq: number, at: number, event: MachineEvent): void {
     this.#last = seq
-    this.#push({ runId: this.#runId, seq, at, path, ...withOuterIds(key, event) })
+    this.#push({ runId: this.#run.runId, seq, at, path, ...withOuterIds(key, event) }, false)
     this.#audience?.reached(seq)
   }
 
   /** Live events are not numbered: they have the number of the last one that was. */
   emitLive({ path }: Source, at: number, event: LiveEvent): void {
     if (!this.hasStreams && !this.keepsRecent) return
-    const made: RunEvent = { runId: this.#runId, seq: this.#last, at, path, ...event }
-    this.#push(made)
-    this.#recent?.push(made)
+    const made: RunEvent = { runId: this.#run.runId, seq: this.#last, at, path, ...event }
+    this.#push(made, true)
+    if (this.keepsRecent) {
+      this.#recent ??= new RecentEvents()
+      this.#recent.push(made)
+    }
     this.#audience?.event(made)
   }
 
@@ -120,14 +121,14 @@ export class Watchers {
   }
 
   /** All watchers get the same event, and parts of it are the machine's: none of them can change either (V1). */
-  #push(event: RunEvent): void {
+  #push(event: RunEvent, live: boolean): void {
     if (this.#streams?.size === 1 && HAS_OWNED_PARTS.has(event.type)) {
       if (event.type === "task.finished") {
         freezeData(event.sends)
         freezeData(event.settled)
       }
     } else freezeData(event)
-    for (const stream of this.#streams ?? []) stream.push(event)
+    for (const stream of this.#streams ?? []) stream.push(event, live)
   }
 }
 
@@ -146,12 +147,10 @@ const HAS_OWNED_PARTS: ReadonlySet<RunEvent["type"]> = new Set<RunEvent["type"]>
 /** Followers in this and other processes. They read journaled events from the store, and get live events from here. */
 class LiveAudience {
   readonly #listeners = new Set<LiveListener>()
-  readonly #recent: RecentEvents
-  readonly #onChange: () => void
+  readonly #run: WatchedRun
 
-  constructor(recent: RecentEvents, onChange: () => void) {
-    this.#recent = recent
-    this.#onChange = onChange
+  constructor(run: WatchedRun) {
+    this.#run = run
   }
 
   get any(): boolean {
@@ -159,15 +158,20 @@ class LiveAudience {
   }
 
   /** `reached` is the number of the last journaled event. */
-  add({ from }: LiveQuery, listener: LiveListener, reached: number): LiveSubscription {
-    listener({ type: "opened", missed: from === undefined ? 0 : this.#recent.missedSince(from) })
-    if (from !== undefined) for (const event of this.#recent.since(from)) listener({ type: "event", event })
+  add(
+    { from }: LiveQuery,
+    listener: LiveListener,
+    reached: number,
+    past: Pick<Watchers, "recent" | "missedSince">,
+  ): LiveSubscription {
+    listener({ type: "opened", missed: from === undefined ? 0 : past.missedSince(from) })
+    if (from !== undefined) for (const event of past.recent(from)) listener({ type: "event", event })
     listener({ type: "reached", seq: reached })
     this.#listeners.add(listener)
-    this.#onChange()
+    this.#run.watchersChanged()
     return {
       leave: () => {
-        if (this.#listeners.delete(listener)) this.#onChange()
+        if (this.#listeners.delete(listener)) this.#run.watchersChanged()
       },
     }
   }

@@ -62,13 +62,15 @@ export interface ProgramNode extends NodeFunctions {
   readonly router: MessageRouter
   /** The one handler of a node that takes every message. */
   readonly only: BoundHandler | undefined
+  /** What its handlers return, as errors name it. */
+  readonly returned: string
 }
 
 export function programNode(node: GraphNode, functions: NodeFunctions, router: MessageRouter): ProgramNode {
   const { handlers, onAnswer, output } = functions
   const [first] = handlers
   const only = handlers.length === 1 && first?.schema === undefined ? first : undefined
-  return { node, handlers, onAnswer, output, router, only }
+  return { node, handlers, onAnswer, output, router, only, returned: `What "${node.id}" returned` }
 }
 
 export interface Program {

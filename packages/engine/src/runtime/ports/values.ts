@@ -7,7 +7,7 @@ import {
   type RunId,
   SuperstepError,
 } from "../../core/index.ts"
-import { ownJson } from "../../core/internal.ts"
+import { ownJson, ownScalar } from "../../core/internal.ts"
 import { andThen, fromUser } from "./maybe-promise.ts"
 
 export type Schema<Output = unknown> = StandardSchemaV1<unknown, Output>
@@ -53,12 +53,25 @@ export interface ValueLimit {
 }
 
 /** The run's own copy of a value. The name of the thing is made only when it is needed. */
-export function ownValue(value: unknown, { runId, valueBytes }: ValueLimit, what: () => string): Json {
-  return ownJson(value, valueBytes, (problem) => {
-    if (problem.tooLarge !== undefined) return valueTooLarge(what(), problem.tooLarge, valueBytes, runId)
-    const text = `${what()} cannot be stored: ${printJsonProblem(problem)}.`
-    return new SuperstepError("NOT_SERIALISABLE", text, { retryable: false })
-  })
+export function ownValue(value: unknown, limit: ValueLimit, what: string | (() => string)): Json {
+  const scalar = ownScalar(value, limit.valueBytes)
+  return scalar === undefined ? ownLarger(value, limit, what) : scalar
+}
+
+/** Apart, so that the common messages need no function that says what is wrong with them. */
+function ownLarger(value: unknown, limit: ValueLimit, what: string | (() => string)): Json {
+  return ownJson(value, limit.valueBytes, (problem) => refused(problem, limit, what))
+}
+
+function refused(
+  problem: JsonProblem,
+  { runId, valueBytes }: ValueLimit,
+  what: string | (() => string),
+): Error {
+  const name = typeof what === "string" ? what : what()
+  if (problem.tooLarge !== undefined) return valueTooLarge(name, problem.tooLarge, valueBytes, runId)
+  const text = `${name} cannot be stored: ${printJsonProblem(problem)}.`
+  return new SuperstepError("NOT_SERIALISABLE", text, { retryable: false })
 }
 
 /** The same before there is a run: VALUE_TOO_LARGE if the value is too large, else the error that `refuse` makes. */

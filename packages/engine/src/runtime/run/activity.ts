@@ -18,7 +18,7 @@ interface ActiveRun {
   /** Effects are being carried out. */
   readonly isDraining: boolean
   /** Sub-workflows that were read back and are not called again yet. */
-  readonly restored: { readonly size: number }
+  readonly restored: { readonly size: number } | undefined
   wakeAt(): number | undefined
   hasCaughtUp(): boolean
   afterDurable(callback: () => void): void
@@ -54,7 +54,8 @@ export class Activity {
   }
   /** Whether nothing of the run executes, as far as is known here. */
   get isIdle(): boolean {
-    return this.#busyFrames === 0 && this.#steps === 0 && this.#run.restored.size === 0
+    const { restored } = this.#run
+    return this.#busyFrames === 0 && this.#steps === 0 && (restored === undefined || restored.size === 0)
   }
 
   changeBusy(by: 1 | -1): void {

@@ -3,6 +3,7 @@
  * for them: otherwise it would end them with less work than the journal has.
  */
 import type { TaskId } from "../../core/index.ts"
+import { NO_ENTRIES, NO_ITEMS, pushSized, putEntry, removeEntry } from "../../core/internal.ts"
 
 interface CatchUpHost {
   now(): number
@@ -15,8 +16,8 @@ const PATIENCE = 5_000
 export class CatchUp {
   readonly #host: CatchUpHost
   /** By task: how many of its records its handler has not read. */
-  readonly #behind = new Map<string, number>()
-  #waiting: (() => void)[] = []
+  #behind: ReadonlyMap<string, number> = NO_ENTRIES
+  #waiting: readonly (() => void)[] = NO_ITEMS
   #disarm: (() => void) | undefined
 
   constructor(host: CatchUpHost) {
@@ -28,31 +29,32 @@ export class CatchUp {
   }
 
   begin(frame: string, task: TaskId, records: number): void {
-    if (records > 0) this.#behind.set(`${frame} ${task}`, records)
+    if (records > 0) this.#behind = putEntry(this.#behind, `${frame} ${task}`, records)
   }
 
   read(frame: string, task: TaskId): void {
+    if (!this.isBehind) return
     const key = `${frame} ${task}`
     const left = this.#behind.get(key)
     if (left === undefined) return
-    if (left > 1) this.#behind.set(key, left - 1)
+    if (left > 1) this.#behind = putEntry(this.#behind, key, left - 1)
     else this.#end(key)
   }
 
   /** The attempt is over. */
   end(frame: string, task: TaskId): void {
-    this.#end(`${frame} ${task}`)
+    if (this.isBehind) this.#end(`${frame} ${task}`)
   }
 
   #end(key: string): void {
-    if (this.#behind.delete(key) && this.#behind.size === 0) this.#release()
+    if (removeEntry(this.#behind, key) && this.#behind.size === 0) this.#release()
   }
 
   /** Acts when every handler has read its records, and has done what follows from them at once. */
   afterwards(act: () => void): void {
-    this.#waiting.push(act)
+    this.#waiting = pushSized(this.#waiting, act)
     this.#disarm ??= this.#host.armTimer(this.#host.now() + PATIENCE, () => {
-      this.#behind.clear()
+      this.#behind = NO_ENTRIES
       this.#release()
     })
   }
@@ -61,7 +63,7 @@ export class CatchUp {
     this.#disarm?.()
     this.#disarm = undefined
     const waiting = this.#waiting
-    this.#waiting = []
+    this.#waiting = NO_ITEMS
     if (waiting.length > 0) setImmediate(() => waiting.forEach((act) => act()))
   }
 }

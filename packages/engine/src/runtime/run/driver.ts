@@ -1,11 +1,12 @@
 /**
  * Drives the machines of one run with all its sub-workflows: one journal, one sequence of events, one set of timers.
- * An entry is journaled first; then its effects are carried out (M2), one after another, never nested, however deep
- * handlers and sub-workflows go. Who awaits, watches or holds the run is left to its `RunHost`.
+ * An entry is journaled first; then its effects are carried out (M2) by the `EffectQueue`. Who awaits, watches or holds the
+ * run is left to its `RunHost`.
  */
 import {
   type Effect,
   type Entry,
+  type Machine,
   type RequestId,
   type RunId,
   type RunStarted,
@@ -15,7 +16,15 @@ import {
   type TimerId,
   toErrorData,
 } from "../../core/index.ts"
-import { Fifo, isIntent, LazyMap, LazySet } from "../../core/internal.ts"
+import {
+  addMember,
+  isIntent,
+  NO_ENTRIES,
+  NO_MEMBERS,
+  putEntry,
+  removeEntry,
+  removeMember,
+} from "../../core/internal.ts"
 import { Journal } from "../journal/journal.ts"
 import type { FrameStart } from "../journal/journal-fold.ts"
 import { type LoadedFrame, type LoadedRun, Snapshots, snapshotOf } from "../journal/load-run.ts"
@@ -29,77 +38,23 @@ import type { LiveEvent } from "../ports/events.ts"
 import type { Program } from "../ports/program.ts"
 import type { Store } from "../ports/store.ts"
 import type { Labels, Lease, RunCreated } from "../ports/stored.ts"
-import type { RunTelemetry, Telemetry } from "../ports/telemetry.ts"
-import { Activity, type Places } from "./activity.ts"
+import type { RunTelemetry } from "../ports/telemetry.ts"
+import { Activity } from "./activity.ts"
 import { CatchUp } from "./catch-up.ts"
+import type { DriverKeeper, DriverOptions, DriverOwner, RestoreOptions } from "./driver-options.ts"
+import { EffectQueue, type Work } from "./effect-queue.ts"
 import { type Caller, Frame, type FrameHost, frameKey } from "./frame.ts"
-import { adopt, type GraphChangePolicy } from "./graph-change.ts"
-import { type CallProbe, RestoredCalls } from "./restored-calls.ts"
+import { adopt } from "./graph-change.ts"
+import { RestoredCalls } from "./restored-calls.ts"
+import { AgentReports } from "./result.ts"
 import { RunRequests } from "./run-requests.ts"
 import type { StepStart } from "./step-start.ts"
-import { attemptOf, TaskRun } from "./task-run.ts"
+import { attemptOf } from "./task-run.ts"
 
-export interface DriverOptions {
-  readonly runId: RunId
-  readonly labels?: Labels | undefined
-  readonly store: Store | undefined
-  readonly clock: Clock
-  readonly telemetry?: Telemetry | undefined
-  readonly onGraphChange?: GraphChangePolicy | undefined
-  /** Who holds the run, where it has a store. */
-  readonly keeper?: DriverKeeper | undefined
-  readonly context?: unknown
-  /** Decides when a sub-workflow that is over returns to its caller; by default at once. */
-  readonly onReturn?: ((frame: string, returnNow: () => void) => void) | undefined
-  /** Without a store: its first records are kept for whoever iterates it. */
-  readonly keepsEarly?: boolean | undefined
-  /** Only handlers that wait for sub-workflows run, up to their calls: no step, no new sub-workflow, nothing written. */
-  readonly probe?: CallProbe | undefined
+interface FrameMachine {
+  readonly started: FrameStart
+  readonly machine: Machine
 }
-
-/** The keeper of the process, as running needs it. */
-export interface DriverKeeper {
-  readonly places: Pick<Places, "take" | "leave"> | undefined
-  /** K4. Undefined while the leases are known to be good; otherwise resolves when they are again. */
-  sure(): Promise<void> | undefined
-  /** A task of the run has control from now on. */
-  enter(runId: RunId, node: string): void
-  report(runId: RunId, error: Error): void
-}
-
-/** Who owns the driver: the run, as its callers have it. */
-export interface DriverOwner {
-  /** The run may have a result now. */
-  checkResult(): void
-  /** Nothing is left to do but to wait. */
-  idle(): void
-  finished(): void
-  /** The run cannot continue in this process, though it could in another. */
-  release(error: unknown): void
-}
-
-export interface RestoreOptions {
-  readonly lease?: Lease | undefined
-  readonly status: RunStatus
-  readonly thread?: ThreadAtStart | undefined
-}
-
-interface Work {
-  readonly frame: Frame
-  readonly effects: readonly Effect[]
-  /** The numbers of the event before the first of these, and of the last one. */
-  readonly eventsBefore: number
-  readonly eventsAfter: number
-  readonly at: number
-  /** How many of the effects are carried out already. */
-  readonly done: number
-}
-
-/** Reports hold whole conversations. */
-const MAX_REPORTS = 100
-
-/** After this many tasks in one turn, timers and IO get their turn: a busy run can be cancelled and times out. */
-const TASKS_PER_TURN = 2_000
 
 const NO_LABELS: Labels = Object.freeze({})
 
@@ -111,32 +66,28 @@ export class Driver implements FrameHost {
   readonly store: Store | undefined
   readonly clock: Clock
   readonly watchers: Watchers
-  readonly requests: RunRequests
-  readonly restored: RestoredCalls
+  /** Sub-workflows that were read back with the run. */
+  restored: RestoredCalls | undefined
   readonly early: EarlyRecords | undefined
   readonly activity: Activity
   readonly catchUp: CatchUp
   readonly row: RunRow | undefined
   readonly isProbe: boolean
   context: unknown
-  readonly #reports = new LazyMap<string, { readonly attempt: number; readonly reports: AgentReport[] }>()
+  #requests: RunRequests | undefined
+  #reports: AgentReports | undefined
   readonly #options: DriverOptions
   readonly #owner: DriverOwner
   readonly #keeper: DriverKeeper | undefined
-  readonly #journal: Journal<Work | (() => void)>
-  readonly #frames = new Map<string, Frame>()
+  readonly #journal: Journal<Work | (() => void)> | undefined
   #root: Frame | undefined
+  /** Sub-workflows that are under way, by key. */
+  #below: ReadonlyMap<string, Frame> = NO_ENTRIES
   readonly #snapshots: Snapshots | undefined
   lease: Lease | undefined
-  #isRestored = false
   /** Whether the store has the run. */
   isStored = false
-  readonly #timers = new LazyMap<string, () => void>()
-  readonly #work = new Fifo<Work>()
-  /** Work that made way for timers and IO half way. */
-  #interrupted: Work | undefined
-  isDraining = false
-  #tasksThisTurn = 0
+  readonly #effects: EffectQueue = new EffectQueue(this)
   /** Entries made here so far. */
   entries = 0
   /** How many of them are no intents, durable or not. */
@@ -144,11 +95,11 @@ export class Driver implements FrameHost {
   /** Events counted so far. */
   #events = 0
   cuts = 0
-  readonly paidSteps = new LazySet<StepStart>()
+  paidSteps: ReadonlySet<StepStart> = NO_MEMBERS
   /** Why the run cannot continue, and what to wait for before anybody learns of it. */
   #lost: { readonly error: unknown; readonly after: Promise<void> | undefined } | undefined
-  /** Reject everyone who waits for the run or its journal, should the run stop. */
-  readonly rejects = new LazySet<(error: unknown) => void>()
+  /** Reject everyone who waits for the journal, should the run stop. */
+  #rejects: ReadonlySet<(error: unknown) => void> = NO_MEMBERS
 
   constructor(options: DriverOptions, owner: DriverOwner) {
     const { runId, store, keepsEarly = false } = options
@@ -165,19 +116,9 @@ export class Driver implements FrameHost {
     this.#snapshots = store && new Snapshots(store)
     this.catchUp = new CatchUp(this)
     this.activity = new Activity(this, options.keeper?.places)
-    this.requests = new RunRequests(this, this.#frames)
     this.early = keepsEarly ? new EarlyRecords() : undefined
-    this.restored = new RestoredCalls(options, owner)
-    const kept = { isShared: options.keeper !== undefined, keepsRecent: keepsEarly }
-    this.watchers = new Watchers(runId, kept, () => {
-      for (const frame of this.#frames.values()) frame.machine.observe(this.isObserved)
-    })
-    this.#journal = new Journal(
-      store,
-      this.row,
-      (held) => this.#follow(held),
-      (error, dropped) => this.#lose(error, dropped),
-    )
+    this.watchers = new Watchers(this, options.keeper !== undefined, keepsEarly)
+    this.#journal = store && new Journal(store, this.row, this)
   }
 
   now(): number {
@@ -193,11 +134,15 @@ export class Driver implements FrameHost {
   get isObserved(): boolean {
     return this.watchers.any
   }
+  /** Somebody begins to watch, or nobody does any more. */
+  watchersChanged(): void {
+    for (const [, { machine }] of this.frames()) machine.observe(this.isObserved)
+  }
   get mayBeWatched(): boolean {
     return this.watchers.mayHaveAny
   }
   get requiresCalls(): boolean {
-    return this.restored.areRequired
+    return this.restored?.areRequired === true
   }
   get isOver(): boolean {
     return this.#root?.machine.isOver() === true
@@ -206,7 +151,15 @@ export class Driver implements FrameHost {
     return this.#lost?.error
   }
   frame(key: string): Frame | undefined {
-    return this.#frames.get(key)
+    return key === "" ? this.#root : this.#below.get(key)
+  }
+  /** The run, once it has begun, and its sub-workflows that are under way. */
+  frames(): Iterable<[string, Frame]> {
+    return this.#root === undefined ? this.#below : [["", this.#root], ...this.#below]
+  }
+  get requests(): RunRequests {
+    this.#requests ??= new RunRequests(this)
+    return this.#requests
   }
 
   // Beginning
@@ -215,7 +168,7 @@ export class Driver implements FrameHost {
   create(lease: Lease, created: RunCreated, thread: ThreadAtStart | undefined): void {
     this.lease = lease
     this.row?.create(created, thread)
-    this.#journal.open(lease, created.forkOf?.seq ?? 0)
+    this.#journal?.open(lease, created.forkOf?.seq ?? 0)
   }
 
   /** Continues a run that was read back; without a lease it can only be inspected. */
@@ -225,15 +178,16 @@ export class Driver implements FrameHost {
     const adopted = adopt(machine, program.graph, this.#options.onGraphChange)
     this.lease = lease
     this.isStored = true
-    this.#isRestored = true
-    if (lease !== undefined) this.#journal.open(lease, seq)
+    if (lease !== undefined) this.#journal?.open(lease, seq)
     this.#snapshots?.resumeFrom(run.savedSeq)
     this.#events = events
     this.watchers.advanceTo(events)
     this.requests.rememberAnswered(answered)
     this.row?.resumeFrom(status, thread)
+    const restored = new RestoredCalls(this.#options, this.#owner)
+    this.restored = restored
     for (const [key, frame] of frames) {
-      if (key !== "") this.restored.add(key, frame)
+      if (key !== "") restored.add(key, frame)
       for (const { id, memo } of frame.machine.tasks()) this.catchUp.begin(key, id, memo?.size ?? 0)
     }
     this.together(() => Frame.restore(this, program, started, adopted, undefined).resume())
@@ -241,36 +195,28 @@ export class Driver implements FrameHost {
 
   /** Starts a sub-workflow, or continues it as the journal left it. */
   call(program: Program, entry: RunStarted, caller: Caller): void {
-    const restored = this.restored.take(frameKey(caller))
+    const restored = this.restored?.take(frameKey(caller))
     if (restored !== undefined) {
       Frame.restore(this, program, restored.started, restored, caller).resume()
-      this.restored.noteChange()
+      this.restored?.noteChange()
     } else if (!this.isProbe) Frame.start(this, program, entry, caller)
   }
 
-  /** Another attempt at a task replaces what the one before it reported. */
   addReport(task: string, attempt: number, report: AgentReport): void {
-    const known = this.#reports.get(task)
-    const reports = known?.attempt === attempt ? known.reports : []
-    reports.push(report)
-    this.#reports.delete(task)
-    this.#reports.set(task, { attempt, reports })
-    for (const [oldest] of this.#reports) {
-      if (this.#reports.size <= MAX_REPORTS) break
-      this.#reports.delete(oldest)
-    }
+    this.#reports ??= new AgentReports()
+    this.#reports.add(task, attempt, report)
   }
   reports(): readonly AgentReport[] {
-    return [...this.#reports].flatMap(([, { reports }]) => reports)
+    return this.#reports?.list() ?? []
   }
 
   addFrame(frame: Frame): void {
-    this.#frames.set(frame.key, frame)
     if (frame.caller === undefined) this.#root = frame
+    else this.#below = putEntry(this.#below, frame.key, frame)
     this.early?.addGraph(frame.machine.graph)
   }
   removeFrame(frame: Frame): void {
-    this.#frames.delete(frame.key)
+    removeEntry(this.#below, frame.key)
     this.requests.remember(frame)
   }
 
@@ -289,12 +235,7 @@ export class Driver implements FrameHost {
     this.#events += events
     const eventsAfter = this.#events
     if (this.#keeper !== undefined && this.activity.isQueued && this.isOver) this.activity.leavePlace()
-    if (this.#isRestored && this.restored.size > 0 && ENDS_TASK.has(entry.type)) {
-      // A handler of another version may end without calling a sub-workflow again: nobody waits for that one any more.
-      for (const [key, { machine }] of this.restored.dropUnawaited(this.#frames)) {
-        this.row?.withdraw({ key, machine }, this.now())
-      }
-    }
+    if (this.restored !== undefined && ENDS_TASK.has(entry.type)) this.#dropUnawaited(this.restored)
     this.early?.add(frame.key, entry, eventsAfter)
     if (this.row !== undefined) {
       if (!isIntent(entry)) this.progress++
@@ -302,49 +243,34 @@ export class Driver implements FrameHost {
       this.row.setStatus(this.#status(), this.root.machine)
       this.activity.follow(this.row)
       const work = { frame, effects, eventsBefore, eventsAfter, at: entry.at, done: 0 }
-      this.#journal.write(frame.key, entry, eventsAfter, work)
-      if (this.#snapshots?.isDue(this.#journal.seq, this.row.isIdle)) {
-        this.#saveSnapshot(this.#snapshots, entry.at, this.row.isIdle)
-      }
-    } else if (this.isDraining) {
-      this.#work.push({ frame, effects, eventsBefore, eventsAfter, at: entry.at, done: 0 })
-    } else {
-      this.isDraining = true
-      if (this.#perform(frame, effects, eventsBefore, eventsAfter, entry.at, 0)) this.#drain()
-    }
+      this.#journal?.write(frame.key, entry, eventsAfter, work)
+      this.#saveSnapshot(entry.at, this.row.isIdle)
+    } else this.#effects.follow(frame, effects, eventsBefore, eventsAfter, entry.at)
   }
 
   enqueue(frame: Frame, effects: readonly Effect[]): void {
     const events = this.#events
-    this.#follow({ frame, effects, eventsBefore: events, eventsAfter: events, at: this.now(), done: 0 })
+    this.#effects.add({ frame, effects, eventsBefore: events, eventsAfter: events, at: this.now(), done: 0 })
   }
 
   /** Does several things as one: durable together, and their effects are carried out when all are done. */
   together(act: () => void): void {
-    if (this.isDraining) return this.#journal.group(act)
-    this.isDraining = true
-    this.#journal.group(act)
-    this.#drain()
+    const journal = this.#journal
+    this.#effects.after(journal === undefined ? act : () => journal.group(act))
   }
 
-  #follow(held: Work | (() => void)): void {
-    if (typeof held === "function") return held()
-    this.#work.push(held)
-    if (this.isDraining) return
-    this.isDraining = true
-    this.#drain()
+  /** What was held back for an entry: the entry is durable. */
+  follow(held: Work | (() => void)): void {
+    if (typeof held === "function") held()
+    else this.#effects.add(held)
   }
 
-  /** Carries out one piece of work after another: what comes of one is queued behind it. */
-  #drain(): void {
-    for (;;) {
-      const work = this.#interrupted ?? this.#work.shift()
-      this.#interrupted = undefined
-      if (work === undefined) break
-      if (!this.#perform(work.frame, work.effects, work.eventsBefore, work.eventsAfter, work.at, work.done))
-        return
-    }
-    this.isDraining = false
+  /** Effects are being carried out. */
+  get isDraining(): boolean {
+    return this.#effects.isDraining
+  }
+
+  drained(): void {
     const { isBusy } = this.activity
     // While tasks are at work, only the end of the run gives a result.
     if (!isBusy || this.isOver) this.#owner.checkResult()
@@ -353,83 +279,13 @@ export class Driver implements FrameHost {
     this.#owner.idle()
   }
 
-  /** The one place where effects are carried out. False when it stopped half way, to let timers and IO in. */
-  #perform(
-    frame: Frame,
-    effects: readonly Effect[],
-    eventsBefore: number,
-    eventsAfter: number,
-    at: number,
-    done: number,
-  ): boolean {
-    let seq = eventsBefore
-    // Unwatched events count too: a live event of a task comes after the start of that task.
-    if (this.watchers.keepsRecent && !effects.some(isEmit)) this.watchers.advanceTo(eventsAfter)
-    for (let i = done; i < effects.length; i++) {
-      const effect = effects[i] as Effect
-      switch (effect.type) {
-        case "start":
-          if (this.#tasksThisTurn >= TASKS_PER_TURN || this.sure() !== undefined) {
-            return this.#performLater({ frame, effects, eventsBefore: seq, eventsAfter, at, done: i })
-          }
-          this.#startTask(frame, effect.task)
-          break
-        case "emit":
-          this.watchers.emit(frame, ++seq, at, effect.event)
-          break
-        case "resume":
-          if (this.activity.place() !== undefined) {
-            return this.#performLater({ frame, effects, eventsBefore: seq, eventsAfter, at, done: i })
-          }
-          attemptOf(effect.task)?.resume(effect.key, effect.outcome)
-          break
-        case "abort":
-          attemptOf(effect.task)?.abort(effect.reason)
-          break
-        case "timer":
-          this.#setTimer(frame, effect.timer, effect.at)
-          break
-        case "clear-timer":
-          this.clearTimer(frame, effect.timer)
-          break
-        case "finish":
-          this.#finishFrame(frame)
-          break
-        case "reduce":
-        case "request":
-        case "request-closed":
-          // The frame reduces before its entry is followed up; requests are stored with the entry.
-          break
-      }
-    }
-    this.watchers.advanceTo(eventsAfter)
+  mayStart(task: Task): boolean {
+    if (this.#lost !== undefined || (this.isProbe && !waitsForCall(task))) return false
+    if (this.#keeper !== undefined) this.enter(task.node.id)
     return true
   }
 
-  /** After timers and IO; and not before the lease is known to be good (K4). */
-  #performLater(rest: Work): false {
-    this.#interrupted = rest
-    const drain = () => {
-      this.#tasksThisTurn = 0
-      this.#drain()
-    }
-    const sure = this.sure()
-    if (sure === undefined) setImmediate(drain)
-    else sure.then(drain)
-    return false
-  }
-
-  /** Unless the task was dropped, or its caller was, between the decision and now. */
-  #startTask(frame: Frame, task: Task): void {
-    if (this.#lost !== undefined || task.status === "over") return
-    if (frame.caller !== undefined && frame.isAbandoned()) return
-    if (this.isProbe && !waitsForCall(task)) return
-    this.#tasksThisTurn++
-    if (this.#keeper !== undefined) this.enter(task.node.id)
-    new TaskRun(frame, task).start()
-  }
-
-  #finishFrame(frame: Frame): void {
+  returnFrame(frame: Frame): void {
     const { onReturn } = this.#options
     if (onReturn === undefined || frame.caller === undefined) frame.finish()
     else onReturn(frame.key, () => frame.finish())
@@ -437,18 +293,8 @@ export class Driver implements FrameHost {
 
   // Timers
 
-  #setTimer(frame: Frame, timer: TimerId, at: number): void {
-    const key = `${frame.key} ${timer}`
-    const cancel = this.clock.setTimer(at, () => {
-      this.#timers.delete(key)
-      frame.fireTimer(timer)
-    })
-    this.#timers.set(key, cancel)
-  }
   clearTimer(frame: Frame, timer: TimerId): void {
-    const key = `${frame.key} ${timer}`
-    this.#timers.get(key)?.()
-    this.#timers.delete(key)
+    this.#effects.clearTimer(frame, timer)
   }
   /** A timer that is not part of the run's state: an attempt's time limit. */
   armTimer(at: number, callback: () => void): () => void {
@@ -457,7 +303,7 @@ export class Driver implements FrameHost {
   /** When it continues by itself. */
   wakeAt(): number | undefined {
     let next: number | undefined
-    for (const [, { machine }] of [...this.#frames, ...this.restored]) {
+    for (const [, { machine }] of this.#allFrames()) {
       const at = machine.nextTimer()
       if (at !== undefined && (next === undefined || at < next)) next = at
     }
@@ -467,28 +313,49 @@ export class Driver implements FrameHost {
   // The journal, and the row of the run
 
   afterDurable(callback: () => void): void {
-    this.#journal.afterwards(callback)
+    if (this.#journal !== undefined) this.#journal.afterwards(callback)
+    else if (this.#lost === undefined) callback()
   }
   get isDurable(): boolean {
-    return this.#journal.isIdle
+    return this.#journal === undefined || this.#journal.isIdle
   }
   /** Resolves when everything so far is durable; rejects when it will never be. */
   durable(): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#lost !== undefined) return reject(this.#lost.error)
-      this.rejects.add(reject)
-      this.#journal.afterwards(() => {
-        this.rejects.delete(reject)
+      this.#rejects = addMember(this.#rejects, reject)
+      this.afterDurable(() => {
+        removeMember(this.#rejects, reject)
         resolve()
       })
     })
   }
 
-  #saveSnapshot(snapshots: Snapshots, at: number, isAtRest: boolean): void {
-    const frames = [...this.#frames, ...this.restored]
-    const snapshot = snapshotOf(at, this.#events, frames, this.requests.answeredBelow())
-    const { seq } = this.#journal
-    snapshots.save(this.lease as Lease, seq, snapshot, isAtRest, (then) => this.afterDurable(then))
+  /** The first record is written: from when it is durable, the store has the run. */
+  noteStored(): void {
+    this.afterDurable(() => {
+      this.isStored = true
+    })
+  }
+
+  #saveSnapshot(at: number, isAtRest: boolean): void {
+    const seq = this.#journal?.seq ?? 0
+    if (!this.#snapshots?.isDue(seq, isAtRest)) return
+    const snapshot = snapshotOf(at, this.#events, this.#allFrames(), this.requests.answeredBelow())
+    this.#snapshots.save(this.lease as Lease, seq, snapshot, isAtRest, (then) => this.afterDurable(then))
+  }
+
+  /** With those that were read back and are not called again yet. */
+  #allFrames(): [string, FrameMachine][] {
+    return [...this.frames(), ...(this.restored ?? [])]
+  }
+
+  /** A handler of another version may end without calling a sub-workflow again: nobody waits for that one any more. */
+  #dropUnawaited(restored: RestoredCalls): void {
+    if (restored.size === 0) return
+    for (const [key, { machine }] of restored.dropUnawaited(this.frames())) {
+      this.row?.withdraw({ key, machine }, this.now())
+    }
   }
 
   /** The status of the run with all its sub-workflows. */
@@ -496,7 +363,7 @@ export class Driver implements FrameHost {
     const { machine } = this.root
     if (machine.isOver()) return machine.status
     if (this.activity.isBusy) return "running"
-    for (const frame of this.#frames.values()) if (frame.machine.status === "waiting") return "waiting"
+    for (const [, { machine }] of this.frames()) if (machine.status === "waiting") return "waiting"
     return "running"
   }
 
@@ -520,12 +387,16 @@ export class Driver implements FrameHost {
   get isAtRest(): boolean {
     return this.activity.isIdle && this.isQuiet && this.#root !== undefined && !this.isOver
   }
+  /** Whether somebody waits until everything so far is durable. */
+  get isAwaited(): boolean {
+    return this.#rejects.size > 0
+  }
   /** Everything so far is carried out, and durable. */
   get isQuiet(): boolean {
-    return !this.isDraining && this.#journal.isIdle
+    return !this.isDraining && this.isDurable
   }
   hasCaughtUp(): boolean {
-    for (const frame of this.#frames.values()) if (!frame.hasCaughtUp()) return false
+    for (const [, frame] of this.frames()) if (!frame.hasCaughtUp()) return false
     return true
   }
 
@@ -568,14 +439,9 @@ export class Driver implements FrameHost {
     // First: with the last run that it holds, the keeper of a script closes the channel.
     this.watchers.end()
     this.#owner.finished()
-    this.#clearTimers()
-    this.restored.noteChange()
+    this.#effects.clearTimers()
+    this.restored?.noteChange()
     this.activity.leavePlace()
-  }
-
-  #clearTimers(): void {
-    for (const cancel of this.#timers.values()) cancel()
-    this.#timers.clear()
   }
 
   /** Why the run stopped, once others may learn of it. */
@@ -584,7 +450,8 @@ export class Driver implements FrameHost {
     return this.#lost?.error
   }
 
-  #lose(cause: unknown, dropped: readonly (Work | (() => void))[]): void {
+  /** The journal takes no more. */
+  lose(cause: unknown, dropped: readonly (Work | (() => void))[]): void {
     // Handlers that a lost entry ended are aborted all the same: no task refers to them any more.
     for (const held of dropped) {
       if (typeof held === "function") continue
@@ -600,14 +467,15 @@ export class Driver implements FrameHost {
   stop(error: unknown, after?: Promise<void>): void {
     if (this.#lost !== undefined) return
     this.#lost = { error, after }
-    for (const frame of this.#frames.values()) frame.stop(toErrorData(error))
-    this.#work.clear()
+    for (const [, frame] of this.frames()) frame.stop(toErrorData(error))
+    this.#effects.dropWork()
     this.watchers.fail(error)
     this.finish()
-    const waiting = [...this.rejects]
-    this.rejects.clear()
+    const waiting = this.#rejects
+    this.#rejects = NO_MEMBERS
     const rejectAll = () => {
       for (const reject of waiting) reject(error)
+      this.#owner.failed(error)
     }
     if (after === undefined) rejectAll()
     else after.then(rejectAll)
@@ -616,10 +484,10 @@ export class Driver implements FrameHost {
   /** Drops everything in memory, as if the process had died: handlers that wait are not resumed here. */
   drop(error: unknown): void {
     this.#lost = { error, after: undefined }
-    this.#journal.close()
-    this.#work.clear()
+    this.#journal?.close()
+    this.#effects.dropWork()
     this.watchers.leave()
-    this.#clearTimers()
+    this.#effects.clearTimers()
     this.activity.leavePlace()
   }
 }
@@ -627,8 +495,4 @@ export class Driver implements FrameHost {
 function waitsForCall({ waits }: Task): boolean {
   for (const { kind } of waits?.values() ?? []) if (kind === "call") return true
   return false
-}
-
-function isEmit({ type }: Effect): boolean {
-  return type === "emit"
 }

@@ -28,7 +28,7 @@ import {
   type UsageReserved,
   type WaitOutcome,
 } from "../../core/index.ts"
-import { LazySet, NO_USAGE, RUN_TIMER } from "../../core/internal.ts"
+import { addMember, NO_MEMBERS, NO_USAGE, RUN_TIMER } from "../../core/internal.ts"
 import { childKey, type FrameStart, pathPart, startedAs } from "../journal/journal-fold.ts"
 import type { Reducer } from "../ports/channel.ts"
 import { type LiveEvent, outerId } from "../ports/events.ts"
@@ -54,7 +54,7 @@ type TaskHost = TaskFrame["host"]
 export interface FrameHost extends TaskHost {
   readonly isObserved: boolean
   /** Sub-workflows that were read back and whose callers have not called them again yet. */
-  readonly restored: Pick<RestoredCalls, "prepare" | "refuseRemoved">
+  readonly restored: Pick<RestoredCalls, "prepare" | "refuseRemoved"> | undefined
   /** How often tasks ended that sub-workflows may have been working for. */
   cuts: number
   frame(key: string): Frame | undefined
@@ -100,8 +100,8 @@ export class Frame implements TaskFrame {
   #reported = false
   /** The host's `cuts` when every caller was last seen to wait for this frame. */
   #attachedAt = -1
-  readonly #offered = new LazySet<RequestId>()
-  readonly #changes = new Signal()
+  #offered: ReadonlySet<RequestId> = NO_MEMBERS
+  #changes: Signal | undefined
   /** What the entry being applied made its tasks leave behind. */
   #atWork: LeftByTask | undefined
 
@@ -184,7 +184,7 @@ export class Frame implements TaskFrame {
     const before = this.machine.eventCount
     const hold = this.caller === undefined ? undefined : this.#holdOf(entry)
     const cuts = this.#endsWaiting(entry)
-    let effects: Effect[]
+    let effects: readonly Effect[]
     try {
       effects = this.machine.apply(entry)
     } catch (error) {
@@ -200,7 +200,7 @@ export class Frame implements TaskFrame {
     const { caller } = this
     if (caller === undefined) this.#follow(entry, effects, before)
     else this.host.together(() => this.#followBelow(caller, entry, effects, before, hold))
-    if (this.#changes.isAwaited) this.#changes.notify()
+    this.#changes?.notify()
   }
 
   /** The reservation that an entry makes or replaces, by the name that callers use. */
@@ -226,7 +226,7 @@ export class Frame implements TaskFrame {
   #followBelow(
     caller: Caller,
     entry: Entry,
-    effects: Effect[],
+    effects: readonly Effect[],
     eventsBefore: number,
     hold: string | undefined,
   ): void {
@@ -274,7 +274,7 @@ export class Frame implements TaskFrame {
   /** A caller may answer a sub-workflow's question itself; the nearest one that can is asked first. */
   #offer(request: OpenRequest): void {
     if (this.#offered.has(request.id)) return
-    this.#offered.add(request.id)
+    this.#offered = addMember(this.#offered, request.id)
     let { caller } = this
     while (caller !== undefined && caller.onRequest === undefined) caller = caller.frame.caller
     if (caller?.onRequest === undefined) return
@@ -303,7 +303,7 @@ export class Frame implements TaskFrame {
     this.#fail({ code: cause.code, message, cause }, thrown)
   }
 
-  #follow(entry: Entry, effects: Effect[], eventsBefore: number): void {
+  #follow(entry: Entry, effects: readonly Effect[], eventsBefore: number): void {
     this.#track()
     const events = this.machine.eventCount - eventsBefore
     if (this.program.reducers.size === 0) return this.host.commit(this, entry, effects, events)
@@ -422,7 +422,7 @@ export class Frame implements TaskFrame {
 
   prepareCall(call: Call, program: Program): string {
     const key = frameKey({ ...call, frame: this })
-    this.host.restored.prepare(key, program)
+    this.host.restored?.prepare(key, program)
     return key
   }
 
@@ -435,7 +435,7 @@ export class Frame implements TaskFrame {
   }
 
   refuseRemovedCall(task: Task, call: string, instead?: string): void {
-    this.host.restored.refuseRemoved(this, task, call, instead)
+    this.host.restored?.refuseRemoved(this, task, call, instead)
   }
 
   emitLive(event: LiveEvent): void {
@@ -532,6 +532,7 @@ export class Frame implements TaskFrame {
       }
       if (asker?.holds(request)) return asker.answerSchema(request)
       if (this.machine.request(request.id) === undefined || this.machine.isOver()) return undefined
+      this.#changes ??= new Signal()
       await this.#changes.wait()
     }
   }
@@ -546,7 +547,7 @@ export class Frame implements TaskFrame {
 
   /** A handler waits for something now, or something else has changed. */
   changed(): void {
-    if (this.#changes.isAwaited) this.#changes.notify()
+    this.#changes?.notify()
     this.host.checkResult()
   }
 
@@ -573,9 +574,7 @@ export class Frame implements TaskFrame {
   }
 }
 
-function sumOf(total: Usage, { usage }: SourcedUsage): Usage {
-  return addUsage(total, usage)
-}
+const sumOf = (total: Usage, { usage }: SourcedUsage) => addUsage(total, usage)
 
 function isAskedInline(task: Task, request: OpenRequest): boolean {
   for (const wait of task.waits?.values() ?? [])

@@ -3,7 +3,6 @@
  * another version may call another version of them, something else, or nothing.
  */
 import type { Machine, RunId, Task } from "../../core/index.ts"
-import { LazyMap } from "../../core/internal.ts"
 import { childKey, type FrameStart } from "../journal/journal-fold.ts"
 import { waitedFor } from "../journal/load-run.ts"
 import { Signal } from "../ports/maybe-promise.ts"
@@ -33,7 +32,7 @@ interface RestoredCallsOwner {
 export class RestoredCalls {
   readonly #options: RestoredCallsOptions
   readonly #owner: RestoredCallsOwner
-  readonly #calls = new LazyMap<string, RestoredCall>()
+  readonly #calls = new Map<string, RestoredCall>()
   /** One of them is called again, or the run is over. */
   readonly #change = new Signal()
 

@@ -9,6 +9,7 @@ import {
 } from "../../core/index.ts"
 import { failedAs } from "../../core/internal.ts"
 import type { LoadedRun } from "../journal/load-run.ts"
+import type { AgentReport } from "../ports/agent-report.ts"
 import { outerId } from "../ports/events.ts"
 import type { RunResult } from "./options.ts"
 
@@ -45,6 +46,31 @@ export function requestsOf(frames: Iterable<[string, { readonly machine: Machine
   return [...frames].flatMap(([key, { machine }]) =>
     machine.requests().map((request) => ({ ...request, id: outerId(key, request.id) })),
   )
+}
+
+/** Reports hold whole conversations. */
+const MAX_REPORTS = 100
+
+/** What the agents of a run did, by task: of the last tasks, and in this process. */
+export class AgentReports {
+  readonly #byTask = new Map<string, { readonly attempt: number; readonly reports: AgentReport[] }>()
+
+  /** Another attempt at a task replaces what the one before it reported. */
+  add(task: string, attempt: number, report: AgentReport): void {
+    const known = this.#byTask.get(task)
+    const reports = known?.attempt === attempt ? known.reports : []
+    reports.push(report)
+    this.#byTask.delete(task)
+    this.#byTask.set(task, { attempt, reports })
+    for (const oldest of this.#byTask.keys()) {
+      if (this.#byTask.size <= MAX_REPORTS) break
+      this.#byTask.delete(oldest)
+    }
+  }
+
+  list(): readonly AgentReport[] {
+    return [...this.#byTask.values()].flatMap(({ reports }) => reports)
+  }
 }
 
 /** What awaiting a run throws when it did not complete. */

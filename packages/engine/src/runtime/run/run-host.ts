@@ -12,6 +12,7 @@ import {
   SuperstepError,
   type TimerId,
 } from "../../core/index.ts"
+import { NO_ITEMS, pushSized } from "../../core/internal.ts"
 import type { EventStream } from "../journal/event-stream.ts"
 import { gapAt } from "../journal/event-stream.ts"
 import type { LoadedRun } from "../journal/load-run.ts"
@@ -22,13 +23,8 @@ import { deferred } from "../ports/maybe-promise.ts"
 import type { Program } from "../ports/program.ts"
 import { runOver, type Store } from "../ports/store.ts"
 import type { Lease, RunCreated } from "../ports/stored.ts"
-import {
-  Driver,
-  type DriverKeeper,
-  type DriverOptions,
-  type DriverOwner,
-  type RestoreOptions,
-} from "./driver.ts"
+import { Driver } from "./driver.ts"
+import type { DriverKeeper, DriverOptions, DriverOwner, RestoreOptions } from "./driver-options.ts"
 import { Frame } from "./frame.ts"
 import type { RunResult } from "./options.ts"
 import { resultOf } from "./result.ts"
@@ -52,6 +48,12 @@ interface HostedFrame {
   cancel(reason: string | undefined, mail?: string): void
 }
 
+/** Who awaits the run. */
+interface Waiter {
+  readonly resolve: (result: RunResult) => void
+  readonly reject: (error: unknown) => void
+}
+
 /** Runs when every promise that follows from settled ones is settled. Taken at load time: tests may fake timers. */
 const { nextTick } = process
 
@@ -60,10 +62,10 @@ export class RunHost implements DriverOwner {
   readonly store: Store | undefined
   readonly #driver: Driver
   readonly #keeper: HostKeeper | undefined
-  #waiters: ((result: RunResult) => void)[] = []
+  #waiters: readonly Waiter[] = NO_ITEMS
   /** Whether it waits for a person is about to be checked. */
   #isChecking = false
-  #finishers: (() => void)[] = []
+  #finishers: readonly (() => void)[] = NO_ITEMS
   #onIdle: (() => void) | undefined
   #evicted = false
   #wasObserved = false
@@ -135,13 +137,10 @@ export class RunHost implements DriverOwner {
   /** `state`: first values that the thread keeps. `cancelled`: why no handler may run. */
   start(program: Program, entry: RunStarted, state?: RunStarted["state"], cancelled?: string): void {
     const driver = this.#driver
-    driver.together(() => {
-      Frame.start(driver, program, entry, undefined, state)
-      if (cancelled !== undefined) driver.root.cancel(cancelled)
-    })
-    driver.afterDurable(() => {
-      driver.isStored = true
-    })
+    const begin = () => Frame.start(driver, program, entry, undefined, state)
+    if (cancelled === undefined) begin()
+    else driver.together(() => begin().cancel(cancelled))
+    if (this.store !== undefined) driver.noteStored()
   }
 
   /** Continues a run that was read back. */
@@ -220,7 +219,7 @@ export class RunHost implements DriverOwner {
   /** The result, once the run is over or waits for a person. Rejects only when the run could not continue at all. */
   result(): Promise<RunResult> {
     this.#wasObserved = true
-    const { failure, rejects, early } = this.#driver
+    const { failure, early } = this.#driver
     early?.await()
     if (failure !== undefined) {
       return this.#driver.lostError().then((error) => {
@@ -229,11 +228,7 @@ export class RunHost implements DriverOwner {
     }
     return new Promise((resolve, reject) => {
       if (this.#hasEnded()) return resolve(this.#currentResult())
-      rejects.add(reject)
-      this.#waiters.push((result) => {
-        rejects.delete(reject)
-        resolve(result)
-      })
+      this.#waiters = pushSized(this.#waiters, { resolve, reject })
       this.checkResult()
     })
   }
@@ -252,7 +247,7 @@ export class RunHost implements DriverOwner {
    * be about to ask again or to begin a step: a run counts as waiting only if it does not.
    */
   checkResult(): void {
-    if (this.#waiters.length === 0 || !this.#driver.isQuiet) return
+    if (this.#waiters.length === 0 || this.failure !== undefined || !this.#driver.isQuiet) return
     if (this.isOver) this.#resolveWaiters()
     else if (!this.#isChecking && this.#isWaiting()) {
       this.#isChecking = true
@@ -267,25 +262,33 @@ export class RunHost implements DriverOwner {
 
   #resolveWaiters(): void {
     const waiters = this.#waiters
-    this.#waiters = []
-    for (const resolve of waiters) resolve(this.#currentResult())
+    this.#waiters = NO_ITEMS
+    this.#driver.early?.drop()
+    for (const { resolve } of waiters) resolve(this.#currentResult())
   }
 
   #currentResult(): RunResult {
-    return resultOf(this.runId, this.root.machine, this.requests(), this.#driver.reports())
+    // A run that is over asks nothing any more.
+    const requests = this.isOver ? [] : this.requests()
+    return resultOf(this.runId, this.root.machine, requests, this.#driver.reports())
   }
 
   // The end
 
   onFinish(callback: () => void): void {
-    this.#finishers.push(callback)
+    this.#finishers = pushSized(this.#finishers, callback)
   }
 
   finished(): void {
     this.#hasFinished = true
-    if (this.failure !== undefined) this.#waiters = []
     for (const callback of this.#finishers) callback()
-    this.#finishers = []
+    this.#finishers = NO_ITEMS
+  }
+
+  failed(error: unknown): void {
+    const waiters = this.#waiters
+    this.#waiters = NO_ITEMS
+    for (const { reject } of waiters) reject(error)
   }
 
   /** The run cannot continue: nothing more follows, and everyone who waits gets the error. */
@@ -324,7 +327,7 @@ export class RunHost implements DriverOwner {
 
   /** The keys of sub-workflows whose callers have not called them again yet, after a restart. */
   uncalled(): string[] {
-    return [...this.#driver.restored].map(([key]) => key)
+    return [...(this.#driver.restored ?? [])].map(([key]) => key)
   }
 
   /** When it continues by itself. */
@@ -334,9 +337,9 @@ export class RunHost implements DriverOwner {
 
   /** Whether it does nothing but wait, and nobody here waits for it. */
   isDormant(): boolean {
-    const { failure, isAtRest, watchers, rejects } = this.#driver
+    const { failure, isAtRest, isAwaited, watchers } = this.#driver
     if (failure !== undefined || !isAtRest || !this.hasCaughtUp()) return false
-    return rejects.size === 0 && !watchers.hasStreams
+    return this.#waiters.length === 0 && !isAwaited && !watchers.hasStreams
   }
 
   /** Drops everything in memory, as if the process had died. The run continues from its journal, here or elsewhere. */

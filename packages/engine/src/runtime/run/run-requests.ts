@@ -10,7 +10,9 @@ import { requestsOf } from "./result.ts"
 interface RequestHost extends ValueLimit {
   readonly failure: unknown
   readonly isOver: boolean
-  readonly restored: Pick<RestoredCalls, "called">
+  readonly restored: Pick<RestoredCalls, "called"> | undefined
+  frame(key: string): Frame | undefined
+  frames(): Iterable<[string, Frame]>
   lostError(): Promise<unknown>
   changeBusy(by: 1 | -1): void
   checkResult(): void
@@ -19,17 +21,15 @@ interface RequestHost extends ValueLimit {
 
 export class RunRequests {
   readonly #host: RequestHost
-  readonly #frames: ReadonlyMap<string, Frame>
   /** Answered requests of sub-workflows that are over. */
   #answered: Set<RequestId> | undefined
 
-  constructor(host: RequestHost, frames: ReadonlyMap<string, Frame>) {
+  constructor(host: RequestHost) {
     this.#host = host
-    this.#frames = frames
   }
 
   list(): OpenRequest[] {
-    return requestsOf(this.#frames)
+    return requestsOf(this.#host.frames())
   }
 
   /** A frame is over: that its requests were answered stays known. */
@@ -59,7 +59,7 @@ export class RunRequests {
     try {
       // After a restart, the sub-workflow that asked may not have been called again yet.
       const frame = id.slice(0, Math.max(id.lastIndexOf("/"), 0))
-      await host.restored.called(frame, () => host.failure !== undefined || host.isOver)
+      await host.restored?.called(frame, () => host.failure !== undefined || host.isOver)
       if (host.failure !== undefined) throw await host.lostError()
       await this.#answer(id, owned, by, mail)
     } finally {
@@ -93,11 +93,11 @@ export class RunRequests {
 
   #find(id: RequestId): { frame: Frame; request: OpenRequest } {
     const slash = id.lastIndexOf("/")
-    const frame = this.#frames.get(slash < 0 ? "" : id.slice(0, slash))
+    const frame = this.#host.frame(slash < 0 ? "" : id.slice(0, slash))
     const inner = id.slice(slash + 1)
     const request = frame?.machine.request(inner)
     if (frame !== undefined && request !== undefined) return { frame, request }
-    const root = this.#frames.get("")?.machine
+    const root = this.#host.frame("")?.machine
     const over = root?.isOver() ? ` Run "${this.#host.runId}" is finished: ${root.status}.` : ""
     if (frame?.machine.wasAnswered(inner) || this.#answered?.has(id)) {
       const text = `Request "${id}" was answered before; an answer cannot be changed.${over}`

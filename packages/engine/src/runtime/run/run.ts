@@ -16,7 +16,7 @@ import {
 } from "../lease/claim-run.ts"
 import { type Delivery, FollowedRun, type ThreadTurn, threadTurn } from "../lease/followed-run.ts"
 import { type Keeper, keeperOf, runHeld } from "../lease/keeper.ts"
-import { type Clock, systemClock } from "../ports/clock.ts"
+import { systemClock } from "../ports/clock.ts"
 import { isLive, type RunEvent } from "../ports/events.ts"
 import { andThen, fromUser, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
 import type { AnyState, Program } from "../ports/program.ts"
@@ -58,10 +58,7 @@ export class Run<Out = unknown, State = AnyState>
 
   /** Undefined for a run that this process can only follow. */
   readonly #program: Program | undefined
-  readonly #clock: Clock
-  readonly #keeper: Keeper | undefined
-  readonly #claim: ClaimRun
-  readonly #isFollowed: boolean
+  readonly #environment: HandleEnvironment
   #id: RunId
   #host: RunHost | undefined
   /** Set when the run is not, or no longer, at work here. */
@@ -74,12 +71,11 @@ export class Run<Out = unknown, State = AnyState>
     super(NEVER)
     this.#program = program
     this.#id = id
-    this.#clock = environment.clock
-    this.#keeper = environment.keeper
-    this.#isFollowed = environment.claim !== undefined
-    this.#claim =
-      environment.claim ??
-      ((run) => claimAndRestoreRun(program as Program, run, environment as RunEnvironment))
+    this.#environment = environment
+  }
+
+  get #keeper(): Keeper | undefined {
+    return this.#environment.keeper
   }
 
   get id(): RunId {
@@ -103,11 +99,16 @@ export class Run<Out = unknown, State = AnyState>
     const waits = options.store !== undefined && thread !== undefined && onBusy !== "reject"
     const keepsEarly = options.store === undefined && !streaming
     const openHost = () => {
+      const { store, labels } = options
+      const { keeper, clock, telemetry, onGraphChange } = environment
       run.#host = new RunHost({
         runId: run.id,
-        store: options.store,
-        labels: options.labels,
-        ...environment,
+        store,
+        labels,
+        keeper,
+        clock,
+        telemetry,
+        onGraphChange,
         keepsEarly,
       })
       // Watched before anything starts: a model call that begins unwatched is not streamed.
@@ -149,7 +150,7 @@ export class Run<Out = unknown, State = AnyState>
     const keeper = this.#keeper as Keeper
     await keeper.pass(`thread ${turn.thread}`, async () => {
       for (;;) {
-        await threadTurn(turn, keeper, this.#clock)
+        await threadTurn(turn, keeper, this.#environment.clock)
         try {
           await begin()
           return await this.#host?.durable()
@@ -244,7 +245,11 @@ export class Run<Out = unknown, State = AnyState>
 
   #follow(): FollowedRun {
     this.#host = undefined
-    this.#elsewhere ??= new FollowedRun(this.id, this.#keeper as Keeper, this.#clock, this.#claim)
+    if (this.#elsewhere !== undefined) return this.#elsewhere
+    const environment = this.#environment as RunEnvironment
+    const { claim = (run) => claimAndRestoreRun(this.#program as Program, run, environment) } =
+      this.#environment
+    this.#elsewhere = new FollowedRun(this.id, environment.keeper, environment.clock, claim)
     return this.#elsewhere
   }
 
@@ -301,15 +306,17 @@ export class Run<Out = unknown, State = AnyState>
    * cancelled or hit a limit: look at `status`.
    */
   get result(): Promise<RunResult<Out, State>> {
-    const result = () =>
-      this.#current()
-        .result()
-        .catch((error) => {
-          // It continues elsewhere: a runtime's runs are followed there.
-          if (!this.#isFollowed || !isSuperstepError(error, "RUN_TAKEN")) throw error
-          return this.#follow().result()
-        }) as Promise<RunResult<Out, State>>
-    return this.#begun === undefined ? result() : this.#begun.then(result)
+    return this.#begun === undefined ? this.#currentResult() : this.#begun.then(() => this.#currentResult())
+  }
+
+  #currentResult(): Promise<RunResult<Out, State>> {
+    const result = this.#current().result() as Promise<RunResult<Out, State>>
+    if (this.#environment.claim === undefined) return result
+    return result.catch((error) => {
+      // It continues elsewhere: a runtime's runs are followed there.
+      if (!isSuperstepError(error, "RUN_TAKEN")) throw error
+      return this.#follow().result() as Promise<RunResult<Out, State>>
+    })
   }
 
   /** The run here, or what follows it elsewhere. */
@@ -324,13 +331,7 @@ export class Run<Out = unknown, State = AnyState>
     onResult?: ((result: RunResult<Out, State>) => A | PromiseLike<A>) | null,
     onError?: ((error: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    return this.result
-      .then((result) => {
-        if (result.status !== "completed" && result.status !== "waiting")
-          throw new RunError(result as RunResult)
-        return result
-      })
-      .then(onResult, onError)
+    return this.result.then(unlessFailed<Out, State>).then(onResult, onError)
   }
 
   /** Ends the run at once; the signals of its handlers are aborted. A run that is over stays as it is. */
@@ -460,6 +461,12 @@ export class Run<Out = unknown, State = AnyState>
     else if (host === undefined || host.store !== undefined) yield* this.events({ after: 0 })
     else yield* this.#eventsHere(host, 0, () => host.earlyEvents())
   }
+}
+
+/** Throws for a run that failed, was cancelled or hit a limit. */
+function unlessFailed<Out, State>(result: RunResult<Out, State>): RunResult<Out, State> {
+  if (result.status !== "completed" && result.status !== "waiting") throw new RunError(result as RunResult)
+  return result
 }
 
 function reasonOf(signal: AbortSignal): string {

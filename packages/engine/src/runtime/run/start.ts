@@ -99,6 +99,7 @@ function inputInvalid({ graph }: Program, reason: string): SuperstepError {
   )
 }
 
+const NO_LIMITS: Limits = Object.freeze({})
 const LIMITS = new Set(["supersteps", "visits", "loops", "concurrency", "valueBytes"])
 const BUDGET = new Set<string>([...BUDGET_PARTS, "allowUnpriced"])
 
@@ -108,7 +109,7 @@ const BUDGET = new Set<string>([...BUDGET_PARTS, "allowUnpriced"])
  */
 export function ownOptions(program: Program, options: RunOptions): RunOptions {
   checkNames(options)
-  const { state, thread, labels } = options
+  const { runId, key, thread, onBusy, labels, context, signal, limits, timeout, budget, state } = options
   for (const name of ["runId", "key", "thread"] as const) {
     const value = options[name]
     if (value !== undefined && (typeof value !== "string" || value === "")) {
@@ -120,13 +121,22 @@ export function ownOptions(program: Program, options: RunOptions): RunOptions {
   const badLabels = labels === undefined ? undefined : labelsProblem(labels)
   if (badLabels !== undefined) throw optionInvalid(badLabels)
   if (thread !== undefined) checkThread(program.graph, thread, state)
-  const valueBytes = valueBytesOf(program, options.limits)
+  const { store, clock, telemetry } = options
   return {
-    ...options,
+    runId,
+    key,
+    thread,
+    onBusy,
     labels: labels && { ...labels },
-    limits: options.limits && Object.freeze({ ...options.limits }),
-    budget: options.budget && Object.freeze({ ...options.budget }),
-    state: state && ownState(program, state, valueBytes),
+    context,
+    signal,
+    limits: limits && Object.freeze({ ...limits }),
+    timeout,
+    budget: budget && Object.freeze({ ...budget }),
+    state: state && ownState(program, state, valueBytesOf(program, limits)),
+    store,
+    clock,
+    telemetry,
   }
 }
 
@@ -218,7 +228,7 @@ function checkOnBusy({ onBusy, thread }: RunOptions): void {
 export type RunBounds = Pick<RunOptions, "limits" | "budget" | "timeout">
 
 export function checkBounds({ limits, budget, timeout }: RunBounds): void {
-  for (const [name, value] of Object.entries({ ...limits })) {
+  for (const [name, value] of Object.entries(limits ?? NO_LIMITS)) {
     if (!LIMITS.has(name)) throw optionInvalid(unknownPart("limits", name, LIMITS))
     if (value !== undefined && !(Number.isInteger(value) && value >= 1)) {
       throw optionInvalid(`limits.${name} must be a whole number of at least 1, not ${value}`)
@@ -231,7 +241,7 @@ export function checkBounds({ limits, budget, timeout }: RunBounds): void {
 
 /** What is wrong with a budget, or undefined. */
 export function budgetProblem(budget: object | undefined): string | undefined {
-  for (const [name, value] of Object.entries({ ...budget })) {
+  for (const [name, value] of Object.entries(budget ?? {})) {
     if (!BUDGET.has(name)) return unknownPart("budget", name, BUDGET)
     if (value === undefined) continue
     if (name === "allowUnpriced" && typeof value !== "boolean")

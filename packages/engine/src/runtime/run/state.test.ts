@@ -76,6 +76,31 @@ describe("shared state", () => {
     expect(result.state.log).toEqual(["pass 0", "pass 1", "pass 2"])
   })
 
+  test("is copied once for all reads between two writes, and every copy is frozen", async () => {
+    const reads: (readonly unknown[])[] = []
+    const read = (_: number, ctx: Context) => {
+      const all = [ctx.state.get(log), ctx.state.get(tags), ctx.state.get(facts)]
+      const again = [ctx.state.get(log), ctx.state.get(tags), ctx.state.get(facts)]
+      for (const [i, value] of all.entries()) expect(value).toBe(again[i])
+      for (const value of all) expect(Object.isFrozen(value)).toBe(true)
+      reads.push(all)
+      ctx.state.write(log, [`${reads.length}`])
+      ctx.state.write(tags, [`${reads.length}`])
+      ctx.state.write(facts, { x: reads.length })
+      return 0
+    }
+    const built = workflow("w", { state })
+      .chain(node("first", read), node("second", read), node("third", read))
+      .build()
+    const result = await built.run(0)
+    expect(reads).toEqual([
+      [[], ["a"], {}],
+      [["1"], ["a", "1"], { x: 1 }],
+      [["1", "2"], ["a", "1", "2"], { x: 2 }],
+    ])
+    expect(result.state).toMatchObject({ log: ["1", "2", "3"], tags: ["a", "1", "2", "3"], facts: { x: 3 } })
+  })
+
   test("may be written several times by one task, in that order", async () => {
     const twice = node("twice", (_: number, ctx: Context) => {
       ctx.state.write(log, ["a"])

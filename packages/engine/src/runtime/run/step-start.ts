@@ -15,7 +15,7 @@ import {
   type UsageSource,
   usageProblem,
 } from "../../core/index.ts"
-import type { LazySet } from "../../core/internal.ts"
+import { addMember, removeMember } from "../../core/internal.ts"
 import type { PaidStep, StepOptions } from "../ports/program.ts"
 
 /** The frame, as steps use it. */
@@ -25,7 +25,7 @@ export interface StepFrame {
     readonly failure: unknown
     readonly isDurable: boolean
     /** Steps under way that have reserved something and know what they have used so far. */
-    readonly paidSteps: LazySet<StepStart>
+    paidSteps: ReadonlySet<StepStart>
     now(): number
     durable(): Promise<void>
   }
@@ -84,7 +84,7 @@ export class StepStart implements PaidStep {
     const isRaise = this.reserved === undefined ? undefined : true
     this.reserved = needed
     this.#source = ownSource(source)
-    if (this.#spent !== undefined) host.paidSteps.add(this)
+    if (this.#spent !== undefined) host.paidSteps = addMember(host.paidSteps, this)
     this.#record(needed, isRaise)
     return host.isDurable ? undefined : this.#durable()
   }
@@ -131,7 +131,7 @@ export class StepStart implements PaidStep {
 
   /** It has a result, or failed. */
   end(): void {
-    this.#frame.host.paidSteps.delete(this)
+    removeMember(this.#frame.host.paidSteps, this)
   }
 
   /** The task may have been stopped meanwhile. */

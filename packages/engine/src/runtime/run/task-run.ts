@@ -38,6 +38,7 @@ import { contextWith, ENDED_CALLS, LEAVES, type Leave, REPORT, TELEMETRY } from 
 import { leftByTask } from "./left-work.ts"
 import { contextMissing } from "./result.ts"
 import { groupsTaken } from "./router.ts"
+import type { Attempt } from "./task-calls.ts"
 import { type HandlerKeys, type OperationsFrame, OUTPUT, TaskOperations } from "./task-operations.ts"
 
 /** The frame, as its tasks use it. */
@@ -61,7 +62,7 @@ export interface TaskFrame extends OperationsFrame {
   noteSpent(task: TaskId): void
 }
 
-export class TaskRun implements Context {
+export class TaskRun implements Context, Attempt {
   readonly #frame: TaskFrame
   readonly #task: Task
   readonly #program: ProgramNode
@@ -213,7 +214,7 @@ export class TaskRun implements Context {
 
   /** What is returned, as the message it becomes. */
   #message(value: unknown): Json {
-    const owned = ownValue(value, this.#frame.host, () => `What "${this.node}" returned`)
+    const owned = ownValue(value, this.#frame.host, this.#program.returned)
     return this.#failsAsValue() ? Object.freeze({ ok: true, value: owned }) : owned
   }
 
@@ -377,14 +378,26 @@ export class TaskRun implements Context {
   }
 
   #operate(): TaskOperations {
-    this.#operations ??= new TaskOperations(this.#frame, this.#task, this.attempt, {
-      isOver: () => this.#isObsolete(),
-      hasReturned: () => this.#returned,
-      onWait: () => this.#timeLimit?.stop(),
-      onResume: () => this.#timeLimit?.go(),
-      trace: () => this.#telemetry?.trace,
-    })
+    this.#operations ??= new TaskOperations(this.#frame, this.#task, this.attempt, this)
     return this.#operations
+  }
+
+  // For its operations
+
+  isOver(): boolean {
+    return this.#isObsolete()
+  }
+  hasReturned(): boolean {
+    return this.#returned
+  }
+  onWait(): void {
+    this.#timeLimit?.stop()
+  }
+  onResume(): void {
+    this.#timeLimit?.go()
+  }
+  trace(): string | undefined {
+    return this.#telemetry?.trace
   }
 
   #taskInfo(): TaskInfo {

@@ -1,0 +1,57 @@
+/** What the driver of a run works with, who holds the run, and who owns it. */
+import type { RunId, RunStatus } from "../../core/index.ts"
+import type { ThreadAtStart } from "../journal/thread.ts"
+import type { Clock } from "../ports/clock.ts"
+import type { Store } from "../ports/store.ts"
+import type { Labels, Lease } from "../ports/stored.ts"
+import type { Telemetry } from "../ports/telemetry.ts"
+import type { Places } from "./activity.ts"
+import type { GraphChangePolicy } from "./graph-change.ts"
+import type { CallProbe } from "./restored-calls.ts"
+
+export interface DriverOptions {
+  readonly runId: RunId
+  readonly labels?: Labels | undefined
+  readonly store: Store | undefined
+  readonly clock: Clock
+  readonly telemetry?: Telemetry | undefined
+  readonly onGraphChange?: GraphChangePolicy | undefined
+  /** Who holds the run, where it has a store. */
+  readonly keeper?: DriverKeeper | undefined
+  readonly context?: unknown
+  /** Decides when a sub-workflow that is over returns to its caller; by default at once. */
+  readonly onReturn?: ((frame: string, returnNow: () => void) => void) | undefined
+  /** Without a store: its first records are kept for whoever iterates it. */
+  readonly keepsEarly?: boolean | undefined
+  /** Only handlers that wait for sub-workflows run, up to their calls: no step, no new sub-workflow, nothing written. */
+  readonly probe?: CallProbe | undefined
+}
+
+/** The keeper of the process, as running needs it. */
+export interface DriverKeeper {
+  readonly places: Pick<Places, "take" | "leave"> | undefined
+  /** K4. Undefined while the leases are known to be good; otherwise resolves when they are again. */
+  sure(): Promise<void> | undefined
+  /** A task of the run has control from now on. */
+  enter(runId: RunId, node: string): void
+  report(runId: RunId, error: Error): void
+}
+
+/** Who owns the driver: the run, as its callers have it. */
+export interface DriverOwner {
+  /** The run may have a result now. */
+  checkResult(): void
+  /** Nothing is left to do but to wait. */
+  idle(): void
+  finished(): void
+  /** The run has stopped, and others may learn of it. */
+  failed(error: unknown): void
+  /** The run cannot continue in this process, though it could in another. */
+  release(error: unknown): void
+}
+
+export interface RestoreOptions {
+  readonly lease?: Lease | undefined
+  readonly status: RunStatus
+  readonly thread?: ThreadAtStart | undefined
+}

@@ -1,0 +1,207 @@
+/**
+ * Carries out the effects of a run's machines, one after another, never nested, however deep handlers and sub-workflows go:
+ * what comes of one is queued behind it. The driver hands them over once their entry is durable (M2).
+ */
+import type { Effect, Task, TimerId } from "../../core/index.ts"
+import { Fifo, NO_ENTRIES, putEntry, removeEntry } from "../../core/internal.ts"
+import type { Watchers } from "../journal/watchers.ts"
+import type { Clock } from "../ports/clock.ts"
+import type { Frame } from "./frame.ts"
+import { attemptOf, TaskRun } from "./task-run.ts"
+
+/** The effects of one entry. */
+export interface Work {
+  readonly frame: Frame
+  readonly effects: readonly Effect[]
+  /** The numbers of the event before the first of these, and of the last one. */
+  readonly eventsBefore: number
+  readonly eventsAfter: number
+  readonly at: number
+  /** How many of the effects are carried out already. */
+  readonly done: number
+}
+
+/** The run whose effects they are. */
+interface EffectRun {
+  readonly clock: Clock
+  readonly watchers: Watchers
+  readonly activity: { place(): Promise<void> | undefined }
+  /** Undefined while something new may start; otherwise resolves when that may have changed. */
+  sure(): Promise<void> | undefined
+  /** False if the run has stopped, or only looks at calls: the task is not to start. Otherwise it has control from now on. */
+  mayStart(task: Task): boolean
+  /** The machine of the frame is over. */
+  returnFrame(frame: Frame): void
+  /** Everything is carried out. */
+  drained(): void
+}
+
+/** After this many tasks in one turn, timers and IO get their turn: a busy run can be cancelled and times out. */
+const TASKS_PER_TURN = 2_000
+
+export class EffectQueue {
+  readonly #run: EffectRun
+  #work: Fifo<Work> | undefined
+  /** Work that made way for timers and IO half way. */
+  #interrupted: Work | undefined
+  isDraining = false
+  #tasksThisTurn = 0
+  #timers: ReadonlyMap<string, () => void> = NO_ENTRIES
+
+  constructor(run: EffectRun) {
+    this.#run = run
+  }
+
+  add(work: Work): void {
+    this.#queue(work)
+    if (this.isDraining) return
+    this.isDraining = true
+    this.#drain()
+  }
+
+  /** The same; effects that can be carried out at once need no place in the queue. */
+  follow(
+    frame: Frame,
+    effects: readonly Effect[],
+    eventsBefore: number,
+    eventsAfter: number,
+    at: number,
+  ): void {
+    if (!this.isDraining) {
+      this.isDraining = true
+      if (this.#perform(frame, effects, eventsBefore, eventsAfter, at, 0)) this.#drain()
+    } else if (effects.length === 0 && !this.#run.watchers.any) this.#run.watchers.advanceTo(eventsAfter)
+    else this.#queue({ frame, effects, eventsBefore, eventsAfter, at, done: 0 })
+  }
+
+  /** What the function adds is carried out when it is done. */
+  after(act: () => void): void {
+    if (this.isDraining) return act()
+    this.isDraining = true
+    act()
+    this.#drain()
+  }
+
+  #queue(work: Work): void {
+    this.#work ??= new Fifo()
+    this.#work.push(work)
+  }
+
+  #drain(): void {
+    for (;;) {
+      const work = this.#interrupted ?? this.#work?.shift()
+      this.#interrupted = undefined
+      if (work === undefined) break
+      if (!this.#perform(work.frame, work.effects, work.eventsBefore, work.eventsAfter, work.at, work.done))
+        return
+    }
+    this.#work = undefined
+    this.isDraining = false
+    this.#run.drained()
+  }
+
+  /** The one place where effects are carried out. False when it stopped half way, to let timers and IO in. */
+  #perform(
+    frame: Frame,
+    effects: readonly Effect[],
+    eventsBefore: number,
+    eventsAfter: number,
+    at: number,
+    done: number,
+  ): boolean {
+    const run = this.#run
+    const { watchers } = run
+    let seq = eventsBefore
+    // Unwatched events count too: a live event of a task comes after the start of that task.
+    if (watchers.keepsRecent && !effects.some(isEmit)) watchers.advanceTo(eventsAfter)
+    for (let i = done; i < effects.length; i++) {
+      const effect = effects[i] as Effect
+      switch (effect.type) {
+        case "start":
+          if (this.#tasksThisTurn >= TASKS_PER_TURN || run.sure() !== undefined) {
+            return this.#performLater({ frame, effects, eventsBefore: seq, eventsAfter, at, done: i })
+          }
+          this.#startTask(frame, effect.task)
+          break
+        case "emit":
+          watchers.emit(frame, ++seq, at, effect.event)
+          break
+        case "resume":
+          if (run.activity.place() !== undefined) {
+            return this.#performLater({ frame, effects, eventsBefore: seq, eventsAfter, at, done: i })
+          }
+          attemptOf(effect.task)?.resume(effect.key, effect.outcome)
+          break
+        case "abort":
+          attemptOf(effect.task)?.abort(effect.reason)
+          break
+        case "timer":
+          this.#setTimer(frame, effect.timer, effect.at)
+          break
+        case "clear-timer":
+          this.clearTimer(frame, effect.timer)
+          break
+        case "finish":
+          run.returnFrame(frame)
+          break
+        case "reduce":
+        case "request":
+        case "request-closed":
+          // The frame reduces before its entry is followed up; requests are stored with the entry.
+          break
+      }
+    }
+    watchers.advanceTo(eventsAfter)
+    return true
+  }
+
+  /** After timers and IO; and not before the lease is known to be good (K4). */
+  #performLater(rest: Work): false {
+    this.#interrupted = rest
+    const drain = () => {
+      this.#tasksThisTurn = 0
+      this.#drain()
+    }
+    const sure = this.#run.sure()
+    if (sure === undefined) setImmediate(drain)
+    else sure.then(drain)
+    return false
+  }
+
+  /** Unless the task was dropped, or its caller was, between the decision and now. */
+  #startTask(frame: Frame, task: Task): void {
+    if (task.status === "over" || (frame.caller !== undefined && frame.isAbandoned())) return
+    if (!this.#run.mayStart(task)) return
+    this.#tasksThisTurn++
+    new TaskRun(frame, task).start()
+  }
+
+  #setTimer(frame: Frame, timer: TimerId, at: number): void {
+    const key = `${frame.key} ${timer}`
+    const cancel = this.#run.clock.setTimer(at, () => {
+      removeEntry(this.#timers, key)
+      frame.fireTimer(timer)
+    })
+    this.#timers = putEntry(this.#timers, key, cancel)
+  }
+
+  clearTimer(frame: Frame, timer: TimerId): void {
+    const key = `${frame.key} ${timer}`
+    this.#timers.get(key)?.()
+    removeEntry(this.#timers, key)
+  }
+
+  clearTimers(): void {
+    for (const cancel of this.#timers.values()) cancel()
+    this.#timers = NO_ENTRIES
+  }
+
+  /** The run has stopped: what is queued does not happen. */
+  dropWork(): void {
+    this.#work = undefined
+  }
+}
+
+function isEmit({ type }: Effect): boolean {
+  return type === "emit"
+}
