@@ -44,6 +44,7 @@ const packages = [
   "packages/engine",
   "packages/mcp",
   "packages/retrieval",
+  "packages/store-postgres",
   "packages/store-sqlite",
   "packages/superstep",
 ].map((cwd) => ({
@@ -109,7 +110,7 @@ const whole = {
     alwaysBundle: [/./],
     // What is loaded on use: peers, and what asks people.
     neverBundle: [
-      /^(@ai-sdk|@clack|@opentelemetry|libsql|ollama-ai-provider-v2|@superstep\/(mcp|retrieval))(\/|$)/,
+      /^(@ai-sdk|@clack|@opentelemetry|libsql|ollama-ai-provider-v2|@superstep\/(mcp|retrieval|store-postgres))(\/|$)/,
     ],
     onlyBundle: false,
   },

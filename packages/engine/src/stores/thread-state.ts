@@ -1,0 +1,41 @@
+/** The state of a thread, from its numbered writes. */
+import type { Json } from "../core/index.ts"
+import type { ThreadWrite } from "../runtime/index.ts"
+
+/** A write as a store has it. */
+export interface StoredThreadWrite {
+  readonly version: number
+  readonly key: string
+  readonly kind: ThreadWrite["kind"]
+  /** Called for those that count only. */
+  value(): Json
+}
+
+/**
+ * Of writes in order, from the first one. What comes before the last "set" of a key is not parsed. `next` is the number of
+ * the first write that is missing.
+ */
+export function foldThread(writes: readonly StoredThreadWrite[]): {
+  readonly state: Map<string, Json>
+  readonly next: number
+} {
+  const lastSet = new Map<string, number>()
+  for (const { kind, key, version } of writes) if (kind === "set") lastSet.set(key, version)
+  const state = new Map<string, Json>()
+  let next = 1
+  for (const { version, key, kind, value } of writes) {
+    if (version !== next) break
+    next += 1
+    if (version < (lastSet.get(key) ?? 0)) continue
+    const now = value()
+    if (kind === "set") {
+      state.set(key, now)
+      continue
+    }
+    const before = state.get(key)
+    const list = Array.isArray(before) ? before : []
+    for (const item of Array.isArray(now) ? now : [now]) list.push(item)
+    state.set(key, list)
+  }
+  return { state, next }
+}

@@ -1,0 +1,320 @@
+/**
+ * The function that makes the appends of a turn, however many runs they are to: one statement, so that one round trip and
+ * one commit make them all, and no process can be stopped while it holds a lock.
+ *
+ * Arguments that begin with "i_" have one element for each append ("item", from 1), those with "r_" one for each record,
+ * those with "b_" one for each large value; "changes" has what changes beside the journal, by kind. At most one append of a
+ * call is to the same run.
+ *
+ * An append that is refused changes nothing, and is returned with the reason and what is there instead. Every check comes
+ * before the first change of an item, except that a run is inserted to find out whether it can be: one that may not begin
+ * is deleted again. Rows of runs are locked in the order of their ids.
+ */
+const ENDED = "('completed', 'failed', 'cancelled', 'limit')"
+
+/** Columns that \`live\` has while a run is in flight, and \`runs\` once it is over. */
+const SHARED = "head, bytes, blob_bytes, token, executing, takeovers, blamed, trials, updated_at"
+
+export const APPEND_FUNCTION = `
+CREATE FUNCTION $.append_1(
+  i_run text[], i_token bigint[], i_head int[], i_count int[], i_bytes bigint[], i_blob_bytes bigint[],
+  i_at float8[], i_intent boolean[],
+  r_item int[], r_seq int[], r_events bigint[], r_frame text[], r_body text[], r_places text[],
+  b_item int[], b_place int[], b_hash text[], b_body text[],
+  changes json, is_revival boolean
+) RETURNS TABLE (item int, reason text, other text, thread text, seq int, token bigint, holder text)
+LANGUAGE plpgsql AS $function$
+#variable_conflict use_column
+DECLARE
+  created json := changes->'created';
+  -- The row of each item's run; 0 where the item is refused.
+  ids bigint[] := array_fill(0::bigint, ARRAY[cardinality(i_run)]);
+  done_items int[];
+  done_runs bigint[];
+  made bigint[];
+  made_items int[];
+  refused int[];
+  k int;
+BEGIN
+  IF created IS NOT NULL THEN
+    -- Keeps graphs from being removed until this run names its own.
+    LOCK TABLE $.graphs IN ROW EXCLUSIVE MODE;
+    PERFORM 1 FROM $.runs AS past
+      WHERE past.run_id IN (SELECT c->>'fork_of' FROM json_array_elements(created) AS c)
+      ORDER BY past.id FOR KEY SHARE;
+    WITH c AS MATERIALIZED (
+      SELECT * FROM json_to_recordset(created) AS c(
+        item int, run text, workflow text, graph text, key text, thread text, labels text, fork_of text, fork_seq int,
+        created_at float8, holder text, token bigint)
+    ), added AS (
+      INSERT INTO $.runs (run_id, workflow, graph, key, thread, labels, fork_run, fork_seq, created_at)
+      SELECT c.run, c.workflow, c.graph, c.key, c.thread, c.labels, past.id, i_head[c.item], c.created_at
+      FROM c LEFT JOIN $.runs AS past ON past.run_id = c.fork_of LEFT JOIN $.live ON live.run = past.id
+      WHERE i_head[c.item] = coalesce(c.fork_seq, 0) AND i_head[c.item] <= coalesce(live.head, past.head, 0)
+      -- Sorted by what may conflict: two processes that insert the same keys do not wait for each other in a circle.
+      ORDER BY c.key, c.thread, c.item
+      ON CONFLICT DO NOTHING
+      RETURNING id, run_id, workflow, fork_seq, created_at
+    ), entered AS (
+      INSERT INTO $.live (run, workflow, status, head, token, holder, updated_at, rested_at)
+      SELECT added.id, added.workflow, 'running', added.fork_seq, c.token, c.holder, added.created_at, added.created_at
+      FROM added JOIN c ON c.run = added.run_id
+    )
+    SELECT array_agg(added.id), array_agg(c.item) INTO made, made_items
+    FROM added JOIN c ON c.run = added.run_id;
+
+    -- Once the run has its thread, nobody else writes to it.
+    SELECT array_agg(made.id), array_agg(made.item) INTO done_runs, refused
+    FROM unnest(made, made_items) AS made(id, item)
+    JOIN json_to_recordset(created) AS c(item int, thread text, version int) ON c.item = made.item
+    WHERE c.version IS NOT NULL
+      AND c.version <> coalesce((SELECT version FROM $.threads AS t WHERE t.thread = c.thread), 0);
+    IF refused IS NOT NULL THEN
+      DELETE FROM $.live WHERE run = ANY (done_runs);
+      DELETE FROM $.runs WHERE id = ANY (done_runs);
+      SELECT array_agg(one.id), array_agg(one.item) INTO made, made_items
+      FROM unnest(made, made_items) AS one(id, item) WHERE one.item <> ALL (refused);
+    END IF;
+
+    INSERT INTO $.run_labels (label, run)
+    SELECT label::uuid, made.id
+    FROM unnest(made, made_items) AS made(id, item)
+    JOIN json_to_recordset(created) AS c(item int, hashes json) ON c.item = made.item
+    CROSS JOIN json_array_elements_text(c.hashes) AS label;
+
+    -- An append that was to make its run never writes to one that is there.
+    FOR k IN SELECT c.item FROM json_to_recordset(created) AS c(item int)
+      WHERE c.item <> ALL (coalesce(made_items, '{}'))
+    LOOP
+      i_token[k] := -1;
+    END LOOP;
+  END IF;
+
+  IF is_revival THEN
+    INSERT INTO $.live (run, workflow, status, rested_at, ${SHARED})
+    SELECT r.id, r.workflow, r.status, r.updated_at, ${SHARED.replace(/\w+/g, "r.$&")}
+    FROM $.runs AS r WHERE r.run_id = ANY (i_run) AND r.status IS NOT NULL FOR UPDATE;
+    FOR k IN
+      SELECT c.item FROM json_to_recordset(changes->'rows') AS c(item int, status text)
+      JOIN $.runs AS r ON r.run_id = i_run[c.item]
+      JOIN $.runs AS busy ON busy.thread = r.thread AND busy.status IS NULL AND busy.id <> r.id
+      WHERE c.status NOT IN ${ENDED} AND r.status IS NOT NULL
+    LOOP
+      i_count[k] := -1;
+    END LOOP;
+  END IF;
+
+  WITH locked AS MATERIALIZED (
+    SELECT live.run, i.item, i.head, i.n, i.bytes, i.blob_bytes, i.at, i.intent
+    FROM unnest(i_run, i_token, i_head, i_count, i_bytes, i_blob_bytes, i_at, i_intent)
+      WITH ORDINALITY AS i(name, token, head, n, bytes, blob_bytes, at, intent, item)
+    JOIN $.runs AS r ON r.run_id = i.name JOIN $.live ON live.run = r.id
+    WHERE live.token = i.token AND live.head = i.head AND i.n >= 0
+    ORDER BY live.run FOR NO KEY UPDATE OF live
+  ), moved AS (
+    UPDATE $.live SET head = l.head + l.n, bytes = live.bytes + l.bytes, blob_bytes = live.blob_bytes + l.blob_bytes,
+      updated_at = coalesce(l.at, live.updated_at),
+      takeovers = CASE WHEN l.intent THEN live.takeovers ELSE 0 END,
+      blamed = live.blamed AND l.intent,
+      trials = CASE WHEN l.intent THEN live.trials ELSE 0 END,
+      died_with = CASE WHEN l.intent THEN live.died_with END
+    FROM locked AS l WHERE live.run = l.run
+    RETURNING l.item, live.run
+  )
+  SELECT array_agg(moved.item::int), array_agg(moved.run) INTO done_items, done_runs FROM moved;
+  FOR k IN 1 .. coalesce(cardinality(done_items), 0) LOOP
+    ids[done_items[k]] := done_runs[k];
+  END LOOP;
+
+  IF cardinality(r_item) > 0 THEN
+    INSERT INTO $.journal (run, seq, events, frame, body, places)
+    SELECT ids[r.item], r.seq, r.events, r.frame, r.body, r.places
+    FROM unnest(r_item, r_seq, r_events, r_frame, r_body, r_places) AS r(item, seq, events, frame, body, places)
+    WHERE ids[r.item] <> 0;
+  END IF;
+
+  IF cardinality(b_item) > 0 THEN
+    PERFORM $.keep_blobs_1(ids, b_item, b_place, b_hash, b_body);
+  END IF;
+
+  IF changes IS NOT NULL THEN
+    PERFORM $.change_1(ids, changes);
+  END IF;
+  IF is_revival THEN
+    DELETE FROM $.live WHERE run = ANY (
+      SELECT r.id FROM $.runs AS r WHERE r.run_id = ANY (i_run) AND r.status IS NOT NULL AND r.id <> ALL (ids)
+    );
+    PERFORM $.end_1(array_agg(r.id), array_agg(live.status), array_agg(r.error))
+    FROM $.live JOIN $.runs AS r ON r.id = live.run WHERE r.id = ANY (ids) AND live.status IN ${ENDED};
+  END IF;
+
+  IF coalesce(cardinality(done_items), 0) < cardinality(i_run) THEN
+    RETURN QUERY
+    SELECT i.item::int,
+      CASE
+        WHEN c.item IS NULL THEN CASE
+          WHEN r.id IS NULL THEN 'unknown'
+          WHEN coalesce(live.token, r.token) <> i.token THEN 'taken'
+          WHEN coalesce(live.head, r.head) <> i.head THEN 'conflict'
+          WHEN i.n < 0 THEN 'thread'
+          WHEN live.run IS NULL THEN 'over'
+          ELSE 'again'
+        END
+        WHEN r.id IS NOT NULL THEN 'exists'
+        WHEN keyed.id IS NOT NULL THEN 'key'
+        WHEN busy.id IS NOT NULL THEN 'thread'
+        WHEN c.version <> coalesce(t.version, 0) THEN 'moved'
+        WHEN i.head <> coalesce(c.fork_seq, 0) OR i.head > coalesce(past_live.head, past.head, 0) THEN 'conflict'
+        ELSE 'again'
+      END,
+      coalesce(keyed.run_id, busy.run_id),
+      coalesce(c.thread, r.thread),
+      CASE WHEN c.item IS NULL OR r.id IS NOT NULL THEN coalesce(live.head, r.head, 0)
+        ELSE least(coalesce(c.fork_seq, 0), coalesce(past_live.head, past.head, 0)) END,
+      coalesce(live.token, r.token),
+      live.holder
+    FROM unnest(i_run, i_token, i_head, i_count) WITH ORDINALITY AS i(name, token, head, n, item)
+    LEFT JOIN json_to_recordset(created)
+      AS c(item int, key text, thread text, version int, fork_of text, fork_seq int) ON c.item = i.item
+    LEFT JOIN $.runs AS r ON r.run_id = i.name
+    LEFT JOIN $.live ON live.run = r.id
+    LEFT JOIN $.runs AS keyed ON keyed.key = c.key AND r.id IS NULL
+    LEFT JOIN $.runs AS busy ON busy.thread = coalesce(c.thread, CASE WHEN i.n < 0 THEN r.thread END)
+      AND busy.status IS NULL AND keyed.id IS NULL AND busy.id IS DISTINCT FROM r.id
+    LEFT JOIN $.threads AS t ON t.thread = c.thread
+    LEFT JOIN $.runs AS past ON past.run_id = c.fork_of
+    LEFT JOIN $.live AS past_live ON past_live.run = past.id
+    WHERE ids[i.item] = 0;
+  END IF;
+END
+$function$;
+
+-- What changes beside the journal, in the order in which a reader of the change expects it.
+CREATE FUNCTION $.change_1(ids bigint[], changes json) RETURNS void
+LANGUAGE plpgsql AS $function$
+DECLARE
+  part json;
+BEGIN
+  part := changes->'graphs';
+  IF part IS NOT NULL THEN
+    INSERT INTO $.graphs (hash, body)
+    SELECT g.hash, g.body FROM json_to_recordset(part) AS g(hash text, body text, items int[])
+    WHERE EXISTS (SELECT 1 FROM unnest(g.items) AS item WHERE ids[item] <> 0)
+    ORDER BY g.hash ON CONFLICT DO NOTHING;
+    INSERT INTO $.graph_uses (run, hash)
+    SELECT r.id, g.hash FROM json_to_recordset(part) AS g(hash text, items int[])
+    CROSS JOIN unnest(g.items) AS item JOIN $.runs AS r ON r.id = ids[item]
+    WHERE r.graph <> g.hash ON CONFLICT DO NOTHING;
+  END IF;
+
+  part := changes->'rows';
+  IF part IS NOT NULL THEN
+    IF changes->'regraphed' IS NOT NULL THEN
+      INSERT INTO $.graph_uses (run, hash)
+      SELECT r.id, r.graph FROM json_to_recordset(part) AS c(item int, graph text)
+      JOIN $.runs AS r ON r.id = ids[c.item] WHERE c.graph <> r.graph ON CONFLICT DO NOTHING;
+      UPDATE $.runs AS r SET graph = c.graph
+      FROM json_to_recordset(part) AS c(item int, graph text)
+      WHERE r.id = ids[c.item] AND c.graph <> r.graph;
+    END IF;
+    UPDATE $.live SET
+      executing = coalesce(c.executing, live.executing),
+      wake_at = CASE WHEN c.executing IS NULL THEN live.wake_at ELSE c.wake_at END,
+      status = coalesce(c.status, live.status)
+    FROM json_to_recordset(part) AS c(item int, status text, executing boolean, wake_at float8)
+    WHERE live.run = ids[c.item] AND (c.executing IS NOT NULL OR c.status NOT IN ${ENDED});
+    IF changes->'revived' IS NOT NULL THEN
+      UPDATE $.runs AS r SET status = NULL, error = NULL
+      FROM json_to_recordset(part) AS c(item int, status text)
+      WHERE r.id = ids[c.item] AND c.status NOT IN ${ENDED} AND r.status IS NOT NULL;
+    END IF;
+  END IF;
+
+  IF changes->'mail' IS NOT NULL THEN
+    UPDATE $.mail SET outcome = '{"ok":true}'
+    FROM json_to_recordset(changes->'mail') AS m(item int, id text)
+    WHERE mail.mail_id = m.id AND mail.outcome IS NULL AND ids[m.item] <> 0;
+  END IF;
+
+  IF changes->'opened' IS NOT NULL THEN
+    INSERT INTO $.requests (run, request_id, workflow, recipient, outcome, body)
+    SELECT r.id, o.id, r.workflow, o.recipient, 'open', o.body
+    FROM json_to_recordset(changes->'opened') AS o(n int, item int, id text, recipient text, body text)
+    JOIN $.runs AS r ON r.id = ids[o.item]
+    ORDER BY o.n
+    ON CONFLICT (run, request_id) DO UPDATE SET recipient = excluded.recipient, outcome = 'open',
+      closed_at = NULL, closed_by = NULL, body = excluded.body;
+  END IF;
+
+  IF changes->'closed' IS NOT NULL THEN
+    UPDATE $.requests AS r SET outcome = c.outcome, closed_at = c.at, closed_by = c.closed_by
+    FROM json_to_recordset(changes->'closed') AS c(item int, id text, outcome text, at float8, closed_by text)
+    WHERE r.run = ids[c.item] AND r.request_id = c.id;
+  END IF;
+
+  IF changes->'thread' IS NOT NULL THEN
+    WITH written AS MATERIALIZED (
+      SELECT r.thread, w.n, w.key, w.kind, w.value,
+        row_number() OVER (PARTITION BY r.thread ORDER BY w.n) AS place,
+        count(*) OVER (PARTITION BY r.thread) AS count
+      FROM json_to_recordset(changes->'thread') AS w(n int, item int, key text, kind text, value text)
+      JOIN $.runs AS r ON r.id = ids[w.item]
+      WHERE r.thread IS NOT NULL
+    ), grown AS (
+      INSERT INTO $.threads AS t (thread, version, bytes)
+      SELECT thread, count(*), sum(octet_length(key) + octet_length(value)) FROM written
+      GROUP BY thread ORDER BY thread
+      ON CONFLICT (thread) DO UPDATE SET version = t.version + excluded.version, bytes = t.bytes + excluded.bytes
+      RETURNING t.id, t.thread, t.version
+    )
+    INSERT INTO $.thread_writes (thread, version, key, kind, value)
+    SELECT grown.id, grown.version - w.count + w.place, w.key, w.kind, w.value
+    FROM written AS w JOIN grown ON grown.thread = w.thread;
+  END IF;
+
+  IF changes->'ended' IS NOT NULL THEN
+    PERFORM $.end_1(array_agg(ids[c.item]), array_agg(c.status), array_agg(c.error))
+    FROM json_to_recordset(changes->'ended') AS c(item int, status text, error text) WHERE ids[c.item] <> 0;
+  END IF;
+END
+$function$;
+
+-- These runs are over: they leave "live".
+CREATE FUNCTION $.end_1(ended bigint[], statuses text[], errors text[]) RETURNS void
+LANGUAGE plpgsql AS $function$
+BEGIN
+  IF ended IS NULL THEN RETURN; END IF;
+  UPDATE $.requests AS r SET outcome = 'withdrawn', closed_at = live.updated_at
+  FROM $.live WHERE live.run = ANY (ended) AND r.run = live.run AND r.outcome IN ('open', 'delivering');
+  WITH gone AS (DELETE FROM $.live WHERE run = ANY (ended) RETURNING *)
+  UPDATE $.runs AS r SET status = e.status, error = e.error,
+    ${SHARED.split(", ")
+      .map((column) => `${column} = gone.${column}`)
+      .join(", ")}
+  FROM gone JOIN unnest(ended, statuses, errors) AS e(id, status, error) ON e.id = gone.run WHERE r.id = gone.run;
+END
+$function$;
+
+-- Keeps large values, each once, and notes who uses them.
+CREATE FUNCTION $.keep_blobs_1(ids bigint[], b_item int[], b_place int[], b_hash text[], b_body text[]) RETURNS void
+LANGUAGE plpgsql AS $function$
+BEGIN
+  INSERT INTO $.blobs (hash, body)
+  SELECT DISTINCT ON (b.hash) b.hash, b.body FROM unnest(b_item, b_hash, b_body) AS b(item, hash, body)
+  WHERE ids[b.item] <> 0 ORDER BY b.hash
+  ON CONFLICT (hash) DO NOTHING;
+  -- Whoever removes unused ones locks them first.
+  PERFORM 1 FROM $.blobs WHERE hash = ANY (b_hash) ORDER BY id FOR KEY SHARE;
+  INSERT INTO $.blob_uses (run, place, blob)
+  SELECT DISTINCT ids[b.item], b.place, blobs.id FROM unnest(b_item, b_place, b_hash) AS b(item, place, hash)
+  JOIN $.blobs ON blobs.hash = b.hash WHERE ids[b.item] <> 0
+  ON CONFLICT DO NOTHING;
+  IF EXISTS (
+    SELECT 1 FROM unnest(b_item, b_hash) AS b(item, hash)
+    WHERE ids[b.item] <> 0 AND NOT EXISTS (SELECT 1 FROM $.blobs WHERE blobs.hash = b.hash)
+  ) THEN
+    RAISE EXCEPTION 'a large value was removed meanwhile' USING ERRCODE = 'serialization_failure';
+  END IF;
+END
+$function$;
+`

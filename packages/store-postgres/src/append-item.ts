@@ -1,0 +1,186 @@
+/** One append as it is sent: everything as text, made when the append is handed over, so that later changes of a value do no harm. */
+import { hasEnded, type JournalRecord, type Json, type Lease, type RunChange } from "@superstep/engine"
+import { type StoredBody, toStoredBody } from "@superstep/engine/stores"
+import { writeFailed } from "./errors.ts"
+import { toText, toTextOrNull } from "./names.ts"
+import { labelHash } from "./run-rows.ts"
+
+export interface AppendItem {
+  readonly lease: Lease
+  /** Of the run, as it is stored. */
+  readonly run: string
+  readonly expectedSeq: number
+  readonly records: readonly RecordText[]
+  readonly bytes: number
+  readonly at: number | null
+  readonly isIntent: boolean
+  /** Undefined where the row has nothing but the journal's end to change. */
+  readonly change: ChangeTexts | undefined
+  /** For messages: the key that the run was to have. */
+  readonly key: string | undefined
+  readonly creates: boolean
+}
+
+interface RecordText extends StoredBody {
+  readonly seq: number
+  readonly events: number
+  readonly frame: string
+}
+
+/** By kind, as the function in the database takes them; `item` is added when they are sent. */
+export interface ChangeTexts {
+  readonly created?: object | undefined
+  readonly row?:
+    | { readonly graph?: string; readonly status?: string; readonly executing?: boolean }
+    | undefined
+  readonly ended?: object | undefined
+  readonly graphs: readonly GraphText[]
+  readonly opened: readonly object[]
+  readonly closed: readonly object[]
+  readonly mail: readonly object[]
+  readonly thread: readonly object[]
+  readonly bytes: number
+}
+
+interface GraphText {
+  readonly hash: string
+  readonly body: string
+}
+
+/** Throws STORE_WRITE_FAILED for records that do not follow `expectedSeq`, and for what JSON cannot hold. */
+export function toAppendItem(
+  lease: Lease,
+  expectedSeq: number,
+  records: readonly JournalRecord[],
+  change: RunChange | undefined,
+): AppendItem {
+  const texts = toRecords(lease.runId, expectedSeq, records)
+  return {
+    lease,
+    run: toText(lease.runId),
+    expectedSeq,
+    records: texts,
+    bytes: texts.reduce((sum, { bytes }) => sum + bytes, 0),
+    at: records.at(-1)?.entry.at ?? null,
+    isIntent: change?.intent === true,
+    change: change && toChange(lease, records, change),
+    key: change?.created?.key,
+    creates: change?.created !== undefined,
+  }
+}
+
+function toRecords(runId: string, expectedSeq: number, records: readonly JournalRecord[]): RecordText[] {
+  return records.map(({ seq, frame, entry, events }, i) => {
+    if (seq !== expectedSeq + 1 + i) {
+      throw writeFailed(`Record ${seq} of run "${runId}" was not written: ${expectedSeq + 1 + i} is next`)
+    }
+    try {
+      return { ...toStoredBody(entry), seq, events, frame: frame === "" ? "" : toText(frame) }
+    } catch (error) {
+      throw writeFailed(`Record ${seq} of run "${runId}" cannot be written as JSON`, error)
+    }
+  })
+}
+
+function toChange(
+  lease: Lease,
+  records: readonly JournalRecord[],
+  change: RunChange,
+): ChangeTexts | undefined {
+  const { intent: _, ...parts } = change
+  if (Object.values(parts).every((part) => part === undefined)) return undefined
+  try {
+    return changeTexts(lease, records, change)
+  } catch (error) {
+    throw writeFailed(
+      `What changes with the journal of run "${lease.runId}" cannot be written as JSON`,
+      error,
+    )
+  }
+}
+
+function changeTexts(lease: Lease, records: readonly JournalRecord[], change: RunChange): ChangeTexts {
+  const { status, idle, graph, error } = change
+  const hasRow = graph !== undefined || idle !== undefined || (status !== undefined && !hasEnded({ status }))
+  const graphs = (change.graphs ?? []).map(toGraphText)
+  // Of several with the same id the last one counts.
+  const opened = lastOf(change.opened ?? []).map((request) => ({
+    id: toText(request.id),
+    recipient: toTextOrNull(request.to),
+    body: JSON.stringify(request),
+  }))
+  const closed = lastOf(change.closed ?? []).map(({ id, outcome, at, by }) => ({
+    id: toText(id),
+    outcome,
+    at,
+    closed_by: toTextOrNull(by),
+  }))
+  const thread = (change.thread ?? []).map(({ key, kind, value }) => ({
+    key: toText(key),
+    kind,
+    value: JSON.stringify(value),
+  }))
+  const texts = [...graphs, ...opened].map(({ body }) => body).concat(thread.map(({ value }) => value))
+  return {
+    created: change.created && toCreated(lease, records, change.created),
+    row: hasRow
+      ? {
+          ...(graph !== undefined && { graph: toText(graph) }),
+          ...(status !== undefined && !hasEnded({ status }) && { status }),
+          ...(idle !== undefined && { executing: idle === false }),
+          ...(idle && idle.wakeAt !== undefined && { wake_at: idle.wakeAt }),
+        }
+      : undefined,
+    ended:
+      status !== undefined && hasEnded({ status })
+        ? { status, error: error === undefined ? null : JSON.stringify(error) }
+        : undefined,
+    graphs,
+    opened,
+    closed,
+    mail: (change.mail ?? []).map((id) => ({ id: toText(id) })),
+    thread,
+    bytes: texts.reduce((sum, text) => sum + text.length, 0),
+  }
+}
+
+function toCreated(
+  { runId, token, holder }: Lease,
+  records: readonly JournalRecord[],
+  created: NonNullable<RunChange["created"]>,
+): object {
+  const { workflow, graph, key, thread, threadVersion, forkOf, labels } = created
+  return {
+    run: toText(runId),
+    workflow: toText(workflow),
+    graph: toText(graph),
+    token,
+    holder: toText(holder),
+    created_at: records[0]?.entry.at ?? 0,
+    ...(key !== undefined && { key: toText(key) }),
+    ...(thread !== undefined && { thread: toText(thread) }),
+    ...(thread !== undefined && threadVersion !== undefined && { version: threadVersion }),
+    ...(forkOf !== undefined && { fork_of: toText(forkOf.runId), fork_seq: forkOf.seq }),
+    ...(labels !== undefined && {
+      labels: JSON.stringify(labels),
+      hashes: Object.entries(labels).map(([name, value]) => labelHash(name, value)),
+    }),
+  }
+}
+
+function lastOf<T extends { readonly id: string }>(items: readonly T[]): T[] {
+  return [...new Map(items.map((item) => [item.id, item])).values()]
+}
+
+/** Every run brings its graphs, and most have the same. */
+const graphTexts = new WeakMap<object, GraphText>()
+
+function toGraphText({ hash, graph }: { readonly hash: string; readonly graph: Json }): GraphText {
+  const key = typeof graph === "object" && graph !== null ? graph : undefined
+  const known = key && graphTexts.get(key)
+  const name = toText(hash)
+  if (known?.hash === name) return known
+  const text = { hash: name, body: JSON.stringify(graph) }
+  if (key !== undefined) graphTexts.set(key, text)
+  return text
+}

@@ -1,0 +1,289 @@
+/**
+ * When appends are sent. What is appended in one turn of the event loop, to however many runs, is one statement and one
+ * commit; while it is under way, what comes next is gathered. Two statements may be under way at a time, with other runs.
+ *
+ * S1 An append is acknowledged after the commit that holds it, never before.
+ * S2 What an append depends on (a journal's end, a token) is compared in the statement that writes.
+ * S3 An append that is refused leaves the others of its statement alone, and changes nothing. Where a value cannot be
+ *    written, each append of the statement is sent by itself.
+ * S5 Appends to one run are sent one after another, in the order in which they were handed over.
+ */
+import { isSuperstepError, type SuperstepError, storeErrors } from "@superstep/engine"
+import type { AppendItem } from "./append-item.ts"
+import type { Database, Statement } from "./database.ts"
+import { isOfValue } from "./errors.ts"
+import { parseName } from "./names.ts"
+
+/** At most so many appends, of so many bytes, in one statement: larger ones take longer for each. */
+const MAX_ITEMS = 250
+const MAX_BYTES = 8_388_608
+const AT_ONCE = 2
+const MAX_AGAIN = 20
+
+/** Held from the start, so that a test framework's fake timers do not stop it. */
+const nextTurn = setImmediate
+
+/** One record, and nothing else to change. */
+const APPEND_ONE: Statement = {
+  name: "append_one",
+  text: `
+    WITH moved AS (
+      UPDATE $.live SET head = live.head + 1, bytes = live.bytes + $4, updated_at = $5,
+        takeovers = CASE WHEN $6 THEN live.takeovers ELSE 0 END, blamed = live.blamed AND $6,
+        trials = CASE WHEN $6 THEN live.trials ELSE 0 END, died_with = CASE WHEN $6 THEN live.died_with END
+      FROM $.runs AS r
+      WHERE r.run_id = $1 AND live.run = r.id AND live.token = $2 AND live.head = $3
+      RETURNING live.run, live.head
+    )
+    INSERT INTO $.journal (run, seq, events, frame, body) SELECT run, head, $7, $8, $9 FROM moved RETURNING 1 AS one`,
+}
+const APPEND: Statement = {
+  name: "append",
+  text: `SELECT * FROM $.append_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
+}
+
+interface Waiting {
+  readonly item: AppendItem
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Why an append was refused, and what is there instead. */
+interface Refusal {
+  readonly item: number
+  readonly reason: "unknown" | "taken" | "conflict" | "exists" | "key" | "thread" | "moved" | "over" | "again"
+  readonly other: string | null
+  readonly thread: string | null
+  readonly seq: number
+  readonly token: number | null
+  readonly holder: string | null
+}
+
+export class Appends {
+  readonly #database: Database
+  #waiting: Waiting[] = []
+  #underWay = 0
+  #isScheduled = false
+  #drained: (() => void) | undefined
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  add(item: AppendItem): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject })
+      this.#schedule()
+    })
+  }
+
+  /** Resolves when nothing waits and nothing is under way. */
+  async drain(): Promise<void> {
+    if (this.#waiting.length === 0 && this.#underWay === 0) return
+    await new Promise<void>((resolve) => {
+      this.#drained = resolve
+    })
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    nextTurn(() => {
+      this.#isScheduled = false
+      while (this.#waiting.length > 0 && this.#underWay < AT_ONCE) this.#send(this.#slice())
+    })
+  }
+
+  #slice(): Waiting[] {
+    let [end, bytes] = [0, 0]
+    while (end < this.#waiting.length && end < MAX_ITEMS) {
+      const { item } = this.#waiting[end] as Waiting
+      bytes += item.bytes + (item.change?.bytes ?? 0)
+      if (end > 0 && bytes > MAX_BYTES) break
+      end += 1
+    }
+    return this.#waiting.splice(0, end)
+  }
+
+  #send(batch: readonly Waiting[]): void {
+    this.#underWay++
+    this.#write(batch)
+      .catch((error) => {
+        for (const { reject } of batch) reject(error)
+      })
+      .finally(() => {
+        this.#underWay--
+        if (this.#waiting.length > 0) this.#schedule()
+        else if (this.#underWay === 0) this.#drained?.()
+      })
+  }
+
+  async #write(batch: readonly Waiting[]): Promise<void> {
+    let refusals: readonly Refusal[]
+    try {
+      refusals = await this.#statement(batch.map(({ item }) => item))
+    } catch (error) {
+      // S3
+      if (batch.length === 1 || !isOfValue(isSuperstepError(error) ? error.cause : error)) throw error
+      for (const one of batch) await this.#write([one]).catch(one.reject)
+      return
+    }
+    const refused = new Map(refusals.map((refusal) => [refusal.item - 1, refusal]))
+    const again: Promise<void>[] = []
+    batch.forEach((one, i) => {
+      const refusal = refused.get(i)
+      if (refusal === undefined) one.resolve()
+      else if (refusal.reason === "over" || refusal.reason === "again") again.push(this.#again(one, refusal))
+      else one.reject(toError(one.item, refusal))
+    })
+    await Promise.all(again)
+  }
+
+  /** The run is over, and its row elsewhere; or what was in the way is gone. */
+  async #again(one: Waiting, first: Refusal): Promise<void> {
+    let { reason } = first
+    for (let attempt = 0; attempt < MAX_AGAIN; attempt++) {
+      try {
+        const [refusal] = await this.#statement([one.item], reason === "over")
+        if (refusal === undefined) return one.resolve()
+        if (refusal.reason !== "over" && refusal.reason !== "again")
+          return one.reject(toError(one.item, refusal))
+        reason = refusal.reason
+      } catch (error) {
+        return one.reject(error)
+      }
+    }
+    one.reject(storeErrors.journalConflict(one.item.lease.runId, one.item.expectedSeq, first.seq))
+  }
+
+  /** Those that were refused. What was done before its answer was lost counts as done. */
+  #statement(items: readonly AppendItem[], isRevival = false): Promise<readonly Refusal[]> {
+    const [first] = items as [AppendItem]
+    const subject =
+      items.length === 1
+        ? `The journal of run "${first.lease.runId}" was not written`
+        : `The journals of ${items.length} runs were not written`
+    return this.#database.ask({ subject, isWrite: true }, async (isRepeated) => {
+      if (!isRepeated && !isRevival && (await this.#isOneAppended(items))) return []
+      const refusals = await this.#database.query<Refusal>(APPEND, toValues(items, isRevival))
+      if (!isRepeated) return refusals
+      return refusals.filter((refusal) => !isOwn(items[refusal.item - 1] as AppendItem, refusal))
+    })
+  }
+
+  /** The usual append of a turn with one run. */
+  async #isOneAppended(items: readonly AppendItem[]): Promise<boolean> {
+    const [item] = items as [AppendItem]
+    const [record] = item.records
+    if (items.length > 1 || item.records.length !== 1 || record === undefined) return false
+    if (item.change !== undefined || record.places !== null) return false
+    const { run, lease, expectedSeq, at, isIntent } = item
+    const { bytes, events, frame, text } = record
+    const values = [run, lease.token, expectedSeq, bytes, at, isIntent, events, frame, text]
+    return (await this.#database.query(APPEND_ONE, values)).length > 0
+  }
+}
+
+/** Nobody else has the token of a lease: a journal that ends where the append would end has it. */
+function isOwn({ lease, expectedSeq, records, creates }: AppendItem, found: Refusal): boolean {
+  if (found.token !== lease.token || found.seq !== expectedSeq + records.length) return false
+  if (found.reason === "conflict") return records.length > 0
+  if (!creates || found.reason !== "exists") return false
+  return found.holder === null || parseName(found.holder) === lease.holder
+}
+
+function toError({ lease, expectedSeq, key }: AppendItem, refusal: Refusal): SuperstepError {
+  const { runId } = lease
+  const [other, thread] = [refusal.other, refusal.thread].map((name) =>
+    name === null ? "" : parseName(name),
+  ) as [string, string]
+  switch (refusal.reason) {
+    case "exists":
+      return storeErrors.runExists(runId)
+    case "key":
+      return storeErrors.keyTaken(key ?? "", other)
+    case "thread":
+      return storeErrors.threadBusy(thread, other)
+    case "moved":
+      return storeErrors.threadMoved(thread)
+    case "taken":
+      return storeErrors.runTaken(runId)
+    default:
+      return storeErrors.journalConflict(runId, expectedSeq, refusal.seq)
+  }
+}
+
+function toValues(items: readonly AppendItem[], isRevival: boolean): unknown[] {
+  const records = items.flatMap((item, i) => item.records.map((record) => ({ ...record, item: i + 1 })))
+  const large = records.flatMap(({ item, seq, values }) => values.map((value) => ({ ...value, item, seq })))
+  return [
+    items.map(({ run }) => run),
+    items.map(({ lease }) => lease.token),
+    items.map(({ expectedSeq }) => expectedSeq),
+    items.map((item) => item.records.length),
+    items.map(({ bytes }) => bytes),
+    items.map((item) => blobBytes(item)),
+    items.map(({ at }) => at),
+    items.map(({ isIntent }) => isIntent),
+    records.map(({ item }) => item),
+    records.map(({ seq }) => seq),
+    records.map(({ events }) => events),
+    records.map(({ frame }) => frame),
+    records.map(({ text }) => text),
+    records.map(({ places }) => places),
+    large.map(({ item }) => item),
+    large.map(({ seq }) => seq),
+    large.map(({ hash }) => hash),
+    large.map(({ text }) => text),
+    toChanges(items, isRevival),
+    isRevival,
+  ]
+}
+
+/** How much of the journal is not in its rows. */
+function blobBytes({ records }: AppendItem): number {
+  return records.reduce(
+    (sum, { places, bytes, text }) => (places === null ? sum : sum + bytes - Buffer.byteLength(text)),
+    0,
+  )
+}
+
+type Part = { readonly item: number; readonly [name: string]: unknown }
+
+/** JSON of the changes by kind; null where there are none. */
+function toChanges(items: readonly AppendItem[], isRevival: boolean): string | null {
+  const parts: { [kind: string]: Part[] } = {}
+  const graphs = new Map<string, { readonly body: string; readonly items: number[] }>()
+  let isRegraphed = false
+  const add = (kind: string, item: number, part: object) => {
+    parts[kind] ??= []
+    parts[kind].push({ item, n: parts[kind].length, ...part })
+  }
+  items.forEach(({ change }, i) => {
+    if (change === undefined) return
+    const item = i + 1
+    if (change.created !== undefined) add("created", item, change.created)
+    if (change.row !== undefined) {
+      add("rows", item, change.row)
+      isRegraphed ||= change.row.graph !== undefined
+    }
+    if (change.ended !== undefined) add("ended", item, change.ended)
+    for (const kind of ["opened", "closed", "mail", "thread"] as const) {
+      for (const part of change[kind]) add(kind, item, part)
+    }
+    for (const { hash, body } of change.graphs) {
+      const known = graphs.get(hash)
+      if (known === undefined) graphs.set(hash, { body, items: [item] })
+      else known.items.push(item)
+    }
+  })
+  if (Object.keys(parts).length === 0 && graphs.size === 0) return null
+  return JSON.stringify({
+    ...parts,
+    ...(graphs.size > 0 && {
+      graphs: [...graphs].map(([hash, graph]) => ({ hash, ...graph })),
+    }),
+    ...(isRegraphed ? { regraphed: true } : {}),
+    ...(isRevival && { revived: true }),
+  })
+}

@@ -1,0 +1,177 @@
+/** Who holds which run, and which runs are free. */
+import {
+  type Dismissal,
+  type FreeQuery,
+  type Holder,
+  type Idle,
+  type Lease,
+  type StoredHolder,
+  type StoredRun,
+  SUSPECT,
+} from "@superstep/engine"
+import type { Database, Statement } from "./database.ts"
+import { RELEASED, UNSUSPECTED } from "./lease-functions.ts"
+import { parseName, toText, toTexts } from "./names.ts"
+import { RUN_COLUMNS, RUN_TABLES, type RunRow, toStoredRun } from "./run-rows.ts"
+
+/** Changes the row of a run whose lease ($1 the run's id, $2 the token) is still good. */
+function leased(name: string, change: string, condition = "true"): Statement {
+  return {
+    name,
+    text: `UPDATE $.live SET ${change} FROM $.runs AS r
+      WHERE r.run_id = $1 AND live.run = r.id AND live.token = $2 AND ${condition} RETURNING 1 AS one`,
+  }
+}
+
+const BEAT: Statement = { name: "beat", text: "SELECT $.beat_1($1, $2, $3, $4) AS is_taken" }
+const HOLDERS: Statement = { text: "SELECT id, machine, pid, born, beat FROM $.holders" }
+const HELD: Statement = {
+  text: `SELECT r.run_id, live.token FROM $.live JOIN $.runs AS r ON r.id = live.run WHERE live.holder = $1`,
+}
+const DISMISS: Statement = { text: "SELECT $.dismiss_1($1, $2, $3)" }
+// A claim whose answer was lost is recognised by its holder ($4).
+const CLAIM: Statement = {
+  name: "claim",
+  text: `
+    WITH found AS MATERIALIZED (
+      SELECT live.run, live.token, live.holder FROM $.runs AS r JOIN $.live ON live.run = r.id
+      WHERE r.run_id = $1 AND (live.token = $2 OR $4::boolean AND live.token = $2 + 1 AND live.holder = $3)
+      FOR NO KEY UPDATE OF live
+    ), taken AS (
+      UPDATE $.holders SET taken = true FROM found WHERE holders.id = found.holder AND holders.id <> $3
+    ), claimed AS (
+      UPDATE $.live SET token = $2 + 1, holder = $3, wake_at = NULL, executing = true
+      FROM found WHERE live.run = found.run AND found.token = $2
+    )
+    SELECT 1 AS one FROM found`,
+}
+const SET_IDLE = leased("idle", "executing = $3, wake_at = $4")
+const RELEASE = leased("release", "holder = NULL, wake_at = $3, rested_at = live.updated_at")
+const ABSOLVE = leased("absolve", `${UNSUSPECTED}, trials = live.trials + 1`)
+const QUARANTINE = leased(
+  "quarantine",
+  "status_before = live.status, status = 'quarantined', holder = NULL, wake_at = NULL, rested_at = live.updated_at",
+  "live.status <> 'quarantined'",
+)
+const UNQUARANTINE: Statement = {
+  text: `UPDATE $.live SET ${RELEASED}, ${UNSUSPECTED}, trials = 0 FROM $.runs AS r
+    WHERE r.run_id = $1 AND live.run = r.id AND live.status = 'quarantined' RETURNING 1 AS one`,
+}
+
+/**
+ * $1 workflows, $2 now, $3 limit, $4 whether suspects are asked for. Each part has an index that holds little else than
+ * what it looks for: runs that wait for an answer and have no time to wake up are in none of them. The holders of runs are
+ * found one after another along their index, however many runs each of them has.
+ */
+const FREE: Statement = {
+  text: `
+  WITH RECURSIVE
+    known AS MATERIALIZED (SELECT unnest($1::text[]) AS workflow),
+    holding AS (
+      SELECT min(holder) AS holder FROM $.live WHERE holder IS NOT NULL
+      UNION ALL
+      SELECT (SELECT min(live.holder) FROM $.live WHERE live.holder > holding.holder) FROM holding
+      WHERE holding.holder IS NOT NULL
+    ),
+    gone AS MATERIALIZED (
+      SELECT holder FROM holding WHERE holder IS NOT NULL AND holder NOT IN (SELECT id FROM $.holders)
+    ),
+    found AS (
+      SELECT f.run, f.updated_at FROM known CROSS JOIN LATERAL (
+        SELECT run, updated_at FROM $.live
+        WHERE workflow = known.workflow AND holder IS NULL AND status = 'running' AND wake_at IS NULL
+          AND (takeovers >= ${SUSPECT}) = $4
+        ORDER BY rested_at, run LIMIT $3
+      ) AS f
+      UNION
+      SELECT live.run, live.updated_at FROM known JOIN $.live ON live.workflow = known.workflow
+      WHERE live.holder IS NULL AND live.wake_at IS NOT NULL AND live.wake_at <= $2
+        AND (live.takeovers >= ${SUSPECT}) = $4 AND live.status <> 'quarantined'
+      UNION
+      SELECT live.run, live.updated_at FROM gone JOIN $.live ON live.holder = gone.holder
+      WHERE live.workflow IN (SELECT workflow FROM known) AND (live.takeovers >= ${SUSPECT}) = $4
+        AND live.status <> 'quarantined'
+      UNION
+      SELECT live.run, live.updated_at
+      FROM $.mail JOIN $.runs AS r ON r.run_id = mail.run_id JOIN $.live ON live.run = r.id
+      WHERE mail.outcome IS NULL AND live.holder IS NULL AND live.status <> 'quarantined'
+        AND live.workflow IN (SELECT workflow FROM known) AND (live.takeovers >= ${SUSPECT}) = $4
+    )
+  SELECT ${RUN_COLUMNS}
+  FROM (SELECT run, updated_at FROM found ORDER BY updated_at, run LIMIT $3) AS first
+  JOIN ${RUN_TABLES.replace("AS r", "AS r ON r.id = first.run")}
+  ORDER BY first.updated_at, first.run`,
+}
+
+export async function beat(database: Database, { id, machine, pid, born }: Holder): Promise<boolean> {
+  const subject = `The heartbeat of "${id}" was not written`
+  return database.ask({ subject, isWrite: true }, async (isRepeated) => {
+    const values = [toText(id), toText(machine), pid, toText(born)]
+    const [row] = await database.query<{ is_taken: boolean }>(BEAT, values)
+    // The answer that was lost may have been the one that said so.
+    return isRepeated || row?.is_taken === true
+  })
+}
+
+export async function holders(database: Database): Promise<readonly StoredHolder[]> {
+  const rows = await database.read<Holder & { beat: number }>("The list of holders", HOLDERS)
+  return rows.map(({ id, machine, pid, born, beat: count }) => ({
+    id: parseName(id),
+    machine: parseName(machine),
+    pid,
+    born: parseName(born),
+    beat: count,
+  }))
+}
+
+export async function held(database: Database, holder: string): Promise<readonly Lease[]> {
+  const rows = await database.read<{ run_id: string; token: number }>(`What "${holder}" holds`, HELD, [
+    toText(holder),
+  ])
+  return rows.map(({ run_id, token }) => ({ runId: parseName(run_id), holder, token }))
+}
+
+export async function dismiss(database: Database, holder: string, why: Dismissal): Promise<void> {
+  const run = why.reason === "hung" && why.runId !== undefined ? toText(why.runId) : null
+  await database.write(`The dismissal of "${holder}"`, DISMISS, [toText(holder), why.reason, run])
+}
+
+export async function free(database: Database, query: FreeQuery): Promise<readonly StoredRun[]> {
+  const values = [toTexts(query.workflows), query.now, query.limit, query.suspects]
+  return (await database.read<RunRow>("The list of runs", FREE, values)).map(toStoredRun)
+}
+
+export async function claim(
+  database: Database,
+  runId: string,
+  token: number,
+  holder: string,
+): Promise<Lease | undefined> {
+  const subject = `The claim to run "${runId}" was not written`
+  const found = await database.ask({ subject, isWrite: true }, (isRepeated) =>
+    database.query(CLAIM, [toText(runId), token, toText(holder), isRepeated]),
+  )
+  return found.length === 0 ? undefined : { runId, holder, token: token + 1 }
+}
+
+export async function setIdle(database: Database, { runId, token }: Lease, idle: Idle | false) {
+  const wakeAt = idle === false ? null : (idle.wakeAt ?? null)
+  await database.write(`The row of run "${runId}"`, SET_IDLE, [toText(runId), token, idle === false, wakeAt])
+}
+
+export async function release(database: Database, { runId, token }: Lease, wakeAt: number | undefined) {
+  await database.write(`The release of run "${runId}"`, RELEASE, [toText(runId), token, wakeAt ?? null])
+}
+
+export async function absolve(database: Database, { runId, token }: Lease) {
+  await database.write(`The row of run "${runId}"`, ABSOLVE, [toText(runId), token])
+}
+
+export async function quarantine(database: Database, { runId, token }: Lease) {
+  await database.write(`The quarantine of run "${runId}"`, QUARANTINE, [toText(runId), token])
+}
+
+export async function unquarantine(database: Database, runId: string): Promise<boolean> {
+  const rows = await database.write(`The release of run "${runId}"`, UNQUARANTINE, [toText(runId)])
+  return rows.length > 0
+}

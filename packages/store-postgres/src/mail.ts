@@ -1,0 +1,96 @@
+/** Mail to whoever holds a run: kept until it has an outcome, and that until its sender has asked for it. */
+import type { Lease, Mail, MailOutcome } from "@superstep/engine"
+import type { Database, Statement } from "./database.ts"
+import { parseJson, parseName, toText } from "./names.ts"
+
+// The same mail twice is one. $5: the request that an answer is for.
+const POST: Statement = {
+  text: `
+    WITH posted AS (
+      INSERT INTO $.mail (mail_id, run_id, at, command) VALUES ($1, $2, $3, $4) ON CONFLICT (mail_id) DO NOTHING
+    )
+    UPDATE $.requests SET outcome = 'delivering' FROM $.runs AS r
+    WHERE r.run_id = $2 AND requests.run = r.id AND requests.request_id = $5 AND requests.outcome = 'open'`,
+}
+// From the mail to its runs: there is little mail without an outcome, and a holder may have thousands of runs.
+const FIND: Statement = {
+  text: `
+    SELECT mail.mail_id, mail.run_id, mail.at, mail.command
+    FROM $.mail JOIN $.runs AS r ON r.run_id = mail.run_id JOIN $.live ON live.run = r.id
+    WHERE mail.outcome IS NULL AND live.holder = $1 ORDER BY mail.id`,
+}
+const REFUSE: Statement = {
+  text: `
+    WITH refused AS (
+      UPDATE $.mail SET outcome = $4 FROM $.runs AS r LEFT JOIN $.live ON live.run = r.id
+      WHERE mail.mail_id = $1 AND mail.outcome IS NULL
+        AND r.run_id = $2 AND coalesce(live.token, r.token) = $3
+      RETURNING mail.run_id
+    )
+    UPDATE $.requests SET outcome = 'open' FROM refused JOIN $.runs AS r ON r.run_id = refused.run_id
+    WHERE requests.run = r.id AND requests.outcome = 'delivering' AND requests.request_id = $5`,
+}
+const COMMAND: Statement = { text: "SELECT command FROM $.mail WHERE mail_id = $1 AND outcome IS NULL" }
+const OUTCOME: Statement = {
+  name: "outcome",
+  text: "SELECT outcome FROM $.mail WHERE mail_id = $1 AND outcome IS NOT NULL",
+}
+const FORGET: Statement = {
+  text: "DELETE FROM $.mail WHERE mail_id = $1 AND outcome IS NOT NULL RETURNING 1 AS one",
+}
+
+interface MailRow {
+  readonly mail_id: string
+  readonly run_id: string
+  readonly at: number
+  readonly command: string
+}
+
+export async function post(database: Database, { id, runId, at, command }: Mail): Promise<void> {
+  const request = command.type === "answer" ? toText(command.request) : null
+  const values = [toText(id), toText(runId), at, JSON.stringify(command), request]
+  await database.write(`The mail to run "${runId}"`, POST, values)
+}
+
+export async function mailTo(database: Database, holder: string): Promise<readonly Mail[]> {
+  const rows = await database.read<MailRow>(`The mail of "${holder}"`, FIND, [toText(holder)])
+  return rows.map(({ mail_id, run_id, at, command }) => {
+    const subject = () => `Mail "${mail_id}" is damaged`
+    return {
+      id: parseName(mail_id, subject),
+      runId: parseName(run_id, subject),
+      at,
+      command: parseJson(command, subject) as Mail["command"],
+    }
+  })
+}
+
+export async function refuseMail(
+  database: Database,
+  { runId, token }: Lease,
+  id: string,
+  { code, message }: { readonly code: string; readonly message: string },
+): Promise<void> {
+  const subject = `The outcome of mail "${id}"`
+  const [row] = await database.read<{ command: string }>(subject, COMMAND, [toText(id)])
+  if (row === undefined) return
+  const command = parseJson(row.command, () => `Mail "${id}" is damaged`) as Mail["command"]
+  const request = command.type === "answer" ? toText(command.request) : null
+  const outcome: MailOutcome = { ok: false, code, message }
+  const values = [toText(id), toText(runId), token, JSON.stringify(outcome), request]
+  await database.write(subject, REFUSE, values)
+}
+
+/** Read first: an answer that is lost must not take the outcome with it. */
+export async function mailOutcome(database: Database, id: string): Promise<MailOutcome | undefined> {
+  const subject = `The outcome of mail "${id}"`
+  const [row] = await database.read<{ outcome: string }>(subject, OUTCOME, [toText(id)])
+  if (row === undefined) return undefined
+  const isOurs = await database.ask(
+    { subject: `${subject} was not written`, isWrite: true },
+    async (isRepeated) => (await database.query(FORGET, [toText(id)])).length > 0 || isRepeated,
+  )
+  return isOurs
+    ? (parseJson(row.outcome, () => `The outcome of mail "${id}" is damaged`) as MailOutcome)
+    : undefined
+}

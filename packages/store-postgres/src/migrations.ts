@@ -1,0 +1,116 @@
+/**
+ * Brings a schema up to date when it is opened, in one transaction under an advisory lock, so that any number of processes
+ * may start at once. A schema that a later version of this package has migrated is left as it is. Migrations that are
+ * released never change; one that replaces a function gives it the next number, so that a process of the version before
+ * notices.
+ */
+import { createHash } from "node:crypto"
+import type { SuperstepError } from "@superstep/engine"
+import { APPEND_FUNCTION } from "./append-function.ts"
+import { inSchema, type PostgresClient, type PostgresPool } from "./database.ts"
+import { asError, type Place, setUpProblem, unusable } from "./errors.ts"
+import { LEASE_FUNCTIONS } from "./lease-functions.ts"
+import { REGISTRY_FUNCTIONS } from "./registry-functions.ts"
+import { RETENTION_FUNCTIONS } from "./retention-functions.ts"
+import { TABLES } from "./tables.ts"
+
+/** The statements at N take a schema of version N to version N + 1. */
+const MIGRATIONS: readonly string[] = [
+  `CREATE TABLE $.meta (version int NOT NULL);
+   INSERT INTO $.meta (version) VALUES (0);
+   ${TABLES}${APPEND_FUNCTION}${LEASE_FUNCTIONS}${RETENTION_FUNCTIONS}${REGISTRY_FUNCTIONS}`,
+]
+
+const SCHEMA_VERSION = MIGRATIONS.length
+
+/** PostgreSQL 14: the oldest that is still maintained when this was written. */
+const OLDEST_SERVER = 140_000
+
+export async function migrate(pool: PostgresPool, place: Place): Promise<void> {
+  const client = await pool.connect()
+  let failure: Error | undefined
+  try {
+    if ((await versionOf(client, place)) !== SCHEMA_VERSION) await migrateLocked(client, place)
+  } catch (error) {
+    failure = asError(error)
+    throw setUpProblem(error, place) ?? error
+  } finally {
+    client.release(failure)
+  }
+}
+
+async function migrateLocked(client: PostgresClient, place: Place): Promise<void> {
+  const schema = `"${place.schema}"`
+  await client.query({ text: "BEGIN" })
+  try {
+    // A process that is stopped in here keeps others waiting for so long at most.
+    await client.query({ text: "SET LOCAL idle_in_transaction_session_timeout = '60s'" })
+    await client.query({ text: "SELECT pg_advisory_xact_lock($1)", values: [lockOf(place.schema)] })
+    const version = await versionOf(client, place)
+    // Not IF NOT EXISTS alone: that needs the right to create schemas even where this one is there.
+    if (version === 0 && !(await exists(client, place.schema))) {
+      await client.query({ text: `CREATE SCHEMA ${schema}` })
+    }
+    for (const statements of MIGRATIONS.slice(version)) {
+      await client.query({ text: inSchema(statements, `${schema}.`) })
+    }
+    await client.query({ text: `UPDATE ${schema}.meta SET version = ${SCHEMA_VERSION}` })
+    await client.query({ text: "COMMIT" })
+  } catch (error) {
+    await client.query({ text: "ROLLBACK" }).catch(() => undefined)
+    throw error
+  }
+}
+
+/** 0 for a schema that is not there, or empty. Throws for one of a later version, or of another program. */
+async function versionOf(client: PostgresClient, place: Place): Promise<number> {
+  const [found] = (
+    await client.query({
+      text: `SELECT current_setting('server_version_num')::int AS server, current_setting('server_encoding') AS encoding,
+        to_regclass($1) IS NOT NULL AS is_ours,
+        EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace($2) AND relkind IN ('r', 'p')) AS has_tables`,
+      values: [`"${place.schema}".live`, `"${place.schema}"`],
+    })
+  ).rows as [{ server: number; encoding: string; is_ours: boolean; has_tables: boolean }]
+  checkServer(found, place)
+  if (!found.is_ours) {
+    if (!found.has_tables) return 0
+    throw unusable(
+      `Schema "${place.schema}" at ${place.shown} has the tables of another program: choose another name with the option schema`,
+    )
+  }
+  const [meta] = (await client.query({ text: `SELECT version FROM "${place.schema}".meta` })).rows as {
+    version: number
+  }[]
+  const version = meta?.version ?? 0
+  if (version > SCHEMA_VERSION) throw tooNew(place, version)
+  return version
+}
+
+function checkServer({ server, encoding }: { server: number; encoding: string }, { shown }: Place): void {
+  if (server < OLDEST_SERVER) {
+    throw unusable(
+      `PostgreSQL at ${shown} is version ${Math.floor(server / 10_000)}, and Superstep needs 14 or later: update the server`,
+    )
+  }
+  if (encoding === "UTF8") return
+  throw unusable(
+    `The database at ${shown} is encoded in ${encoding}, and Superstep needs UTF8: create one with ENCODING 'UTF8'`,
+  )
+}
+
+function tooNew({ schema, shown }: Place, version: number): SuperstepError {
+  return unusable(
+    `Schema "${schema}" at ${shown} is of version ${version}, and this @superstep/store-postgres knows versions up to ${SCHEMA_VERSION}: update the package`,
+  )
+}
+
+async function exists(client: PostgresClient, schema: string): Promise<boolean> {
+  const text = "SELECT 1 FROM pg_namespace WHERE nspname = $1"
+  return (await client.query({ text, values: [schema] })).rows.length > 0
+}
+
+/** A number of its own for each schema; locks are of one database. */
+function lockOf(schema: string): string {
+  return createHash("sha256").update(`superstep ${schema}`).digest().readBigInt64BE(0).toString()
+}

@@ -1,0 +1,98 @@
+/**
+ * The store on its tables: which statement each call is. open-store.ts takes the options, migrations.ts keeps the schema up
+ * to date, database.ts asks the server; each concept has a file of its own. The invariants P1 … P3 are in database.ts, S1 …
+ * S5 in appends.ts and journals.ts.
+ */
+import type { KeepAlive, LiveChannel, Registry, Store } from "@superstep/engine"
+import type { ConnectionConfig } from "./address.ts"
+import { toAppendItem } from "./append-item.ts"
+import { Appends } from "./appends.ts"
+import type { Database } from "./database.ts"
+import { findGraph, findSnapshot, readJournal, saveSnapshot } from "./journals.ts"
+import { keepAlive } from "./keep-alive.ts"
+import * as leases from "./leases.ts"
+import { mailOutcome, mailTo, post, refuseMail } from "./mail.ts"
+import { registryOn } from "./registry.ts"
+import { report } from "./report.ts"
+import { listRequests } from "./requests.ts"
+import { prune, removeRun } from "./retention.ts"
+import { findRun, listRuns, pinRun } from "./runs.ts"
+import { removeThread, threadState } from "./threads.ts"
+import { Turns } from "./turns.ts"
+
+type Promised<Port extends { [Method in keyof Port]: (...args: never[]) => unknown }> = {
+  [Method in keyof Port]: (...args: Parameters<Port[Method]>) => Promise<Awaited<ReturnType<Port[Method]>>>
+}
+
+/** A store that always answers with a promise. */
+export type PostgresStore = Promised<Omit<Store, "keepAlive" | "live">> &
+  Pick<Store, "keepAlive"> & { readonly registry: Promised<Registry>; readonly live: LiveChannel }
+
+/** `config`: how a thread connects; undefined where it cannot. */
+export function storeOn(
+  database: Database,
+  config: ConnectionConfig | undefined,
+): Omit<PostgresStore, "live"> {
+  const turns = new Turns()
+  const appends = new Appends(database)
+  const beating = new Set<KeepAlive>()
+
+  return {
+    async append(lease, expectedSeq, records, change) {
+      const item = toAppendItem(lease, expectedSeq, records, change)
+      return turns.pass(lease.runId, () => appends.add(item))
+    },
+    read: (runId, afterSeq, limit) => readJournal(database, runId, afterSeq, limit),
+    saveSnapshot: (lease, snapshot) => saveSnapshot(database, lease, snapshot),
+    snapshot: (runId) => findSnapshot(database, runId),
+    graph: (hash) => findGraph(database, hash),
+
+    run: (runId) => findRun(database, runId),
+    runs: (query) => listRuns(database, query),
+    requests: (query) => listRequests(database, query),
+
+    beat: (holder) => leases.beat(database, holder),
+    holders: () => leases.holders(database),
+    held: (holder) => leases.held(database, holder),
+    dismiss: (holder, why) => leases.dismiss(database, holder, why),
+    free: (query) => leases.free(database, query),
+    claim: (runId, token, holder) => turns.pass(runId, () => leases.claim(database, runId, token, holder)),
+    setIdle: (lease, idle) => turns.pass(lease.runId, () => leases.setIdle(database, lease, idle)),
+    release: (lease, wakeAt) => turns.pass(lease.runId, () => leases.release(database, lease, wakeAt)),
+    absolve: (lease) => turns.pass(lease.runId, () => leases.absolve(database, lease)),
+    quarantine: (lease) => turns.pass(lease.runId, () => leases.quarantine(database, lease)),
+    unquarantine: (runId) => turns.pass(runId, () => leases.unquarantine(database, runId)),
+
+    post: (mail) => post(database, mail),
+    mail: (holder) => mailTo(database, holder),
+    refuseMail: (lease, id, error) => refuseMail(database, lease, id, error),
+    mailOutcome: (id) => mailOutcome(database, id),
+
+    thread: (id, version) => threadState(database, id, version),
+    removeThread: (id) => removeThread(database, id),
+
+    registry: registryOn(database),
+
+    pin: (runId, pinned) => pinRun(database, runId, pinned),
+    remove: (runId) => removeRun(database, runId),
+    prune: (policy) => prune(database, policy),
+    report: () => report(database),
+    async close() {
+      for (const thread of beating) thread.stop()
+      await appends.drain()
+      await database.close()
+    },
+    ...(config && {
+      keepAlive(options) {
+        const thread = keepAlive(config, database.place.schema, options)
+        beating.add(thread)
+        return {
+          stop() {
+            beating.delete(thread)
+            thread.stop()
+          },
+        }
+      },
+    }),
+  }
+}

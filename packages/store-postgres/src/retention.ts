@@ -1,0 +1,126 @@
+/**
+ * What may go. A run is gone at once and whole; its records and large values follow, some at a time, with pauses in which
+ * others write. What a process that died had no time for is done by the next one that removes something.
+ */
+import type { Amount, PrunePolicy } from "@superstep/engine"
+import type { Database, Statement } from "./database.ts"
+import { toText, toTextOrNull } from "./names.ts"
+
+/** What one statement removes at most: more at a time takes longer for each, and keeps others waiting. */
+const RUNS_AT_ONCE = 500
+const RECORDS_AT_ONCE = 1_000
+const BLOBS_AT_ONCE = 20
+const MAIL_AT_ONCE = 1_000
+
+const FIND: Statement = { text: "SELECT id FROM $.runs WHERE run_id = $1" }
+const REMOVE: Statement = { text: "SELECT id, bytes FROM $.remove_runs_1($1, $2)" }
+const SWEEP: Statement = {
+  text: `SELECT $.sweep_1(${RUNS_AT_ONCE}, ${RECORDS_AT_ONCE}, ${BLOBS_AT_ONCE}) AS is_more`,
+}
+const DROP_GRAPHS: Statement = { text: "SELECT $.drop_graphs_1()" }
+// Newest first: a fork goes before its past. $1 before which id, $2 a workflow or null.
+const ENDED = "status IS NOT NULL AND NOT pinned AND ($2::text IS NULL OR workflow = $2)"
+const OLD: Statement = {
+  text: `SELECT id FROM $.runs WHERE updated_at < $3 AND ${ENDED} AND id < $1 ORDER BY id DESC LIMIT ${RUNS_AT_ONCE}`,
+}
+const NEXT: Statement = {
+  text: `SELECT id, workflow, updated_at FROM $.runs WHERE ${ENDED} AND id < $1 ORDER BY id DESC LIMIT ${RUNS_AT_ONCE}`,
+}
+const DROP_MAIL: Statement = {
+  text: `DELETE FROM $.mail WHERE id = ANY (ARRAY(
+      SELECT m.id FROM $.mail AS m
+      WHERE m.at < $1 AND NOT EXISTS (SELECT 1 FROM $.runs AS r WHERE r.run_id = m.run_id)
+      LIMIT ${MAIL_AT_ONCE}
+    )) RETURNING 1 AS one`,
+}
+
+/** Held from the start, so that a test framework's fake timers do not stop it. */
+const later = setTimeout
+
+export async function removeRun(database: Database, runId: string): Promise<boolean> {
+  const [run] = await database.read<{ id: number }>(`Run "${runId}"`, FIND, [toText(runId)])
+  if (run === undefined) return false
+  const subject = `The removal of run "${runId}" was not written`
+  const isGone = await database.ask({ subject, isWrite: true }, async (isRepeated) => {
+    const removed = await database.query(REMOVE, [[run.id], false])
+    if (removed.length > 0 || !isRepeated) return removed.length > 0
+    const [still] = await database.query<{ id: number }>(FIND, [toText(runId)])
+    return still?.id !== run.id
+  })
+  if (isGone) await cleanUp(database)
+  return isGone
+}
+
+export async function prune(database: Database, policy: PrunePolicy): Promise<Amount> {
+  const sum = { count: 0, bytes: 0 }
+  for await (const ids of candidates(database, policy)) {
+    if (ids.length === 0) continue
+    const removed = await database.write<{ bytes: number }>("The removal of runs", REMOVE, [ids, true])
+    for (const { bytes } of removed) {
+      sum.count += 1
+      sum.bytes += bytes
+    }
+    if (removed.length > 0) await repeat(database, SWEEP)
+  }
+  const { mailBefore = policy.endedBefore } = policy
+  if (mailBefore !== undefined) await dropMail(database, mailBefore)
+  if (sum.count > 0) await cleanUp(database)
+  return sum
+}
+
+async function cleanUp(database: Database): Promise<void> {
+  await repeat(database, SWEEP)
+  await database.write("The removal of graphs", DROP_GRAPHS)
+}
+
+/** One short statement after the other, and as much time for others. */
+async function repeat(database: Database, statement: Statement): Promise<void> {
+  for (;;) {
+    const began = performance.now()
+    const [row] = await database.write<{ is_more: boolean }>("The removal of runs", statement)
+    if (row?.is_more !== true) return
+    await pause(performance.now() - began)
+  }
+}
+
+async function dropMail(database: Database, before: number): Promise<void> {
+  for (;;) {
+    const began = performance.now()
+    const removed = await database.write("The removal of mail", DROP_MAIL, [before])
+    if (removed.length < MAIL_AT_ONCE) return
+    await pause(performance.now() - began)
+  }
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resume) => later(resume, Math.ceil(milliseconds)))
+}
+
+interface EndedRow {
+  readonly id: number
+  readonly workflow: string
+  readonly updated_at: number
+}
+
+/** Ids of runs that may go, some at a time, newest first. */
+async function* candidates(database: Database, policy: PrunePolicy): AsyncGenerator<readonly number[]> {
+  const { workflow, keep, endedBefore } = policy
+  if (keep === undefined && endedBefore === undefined) return
+  const name = toTextOrNull(workflow)
+  const subject = "The list of runs that may go"
+  const seen = new Map<string, number>()
+  const goes = (run: EndedRow) => {
+    if (keep === undefined) return true
+    const newer = seen.get(run.workflow) ?? 0
+    seen.set(run.workflow, newer + 1)
+    return newer >= keep || (endedBefore !== undefined && run.updated_at < endedBefore)
+  }
+  for (let before: number | undefined = Number.MAX_SAFE_INTEGER; before !== undefined; ) {
+    const rows: EndedRow[] =
+      keep === undefined
+        ? await database.read<EndedRow>(subject, OLD, [before, name, endedBefore])
+        : await database.read<EndedRow>(subject, NEXT, [before, name])
+    yield rows.filter(goes).map(({ id }) => id)
+    before = rows.at(-1)?.id
+  }
+}

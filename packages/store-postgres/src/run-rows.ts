@@ -1,0 +1,82 @@
+/** The rows of runs, as a store's callers see them. */
+import { createHash } from "node:crypto"
+import type { RunFailure, StoredRun, StoredStatus } from "@superstep/engine"
+import { parseJson, parseName } from "./names.ts"
+
+export const IN_FLIGHT: readonly StoredStatus[] = ["running", "waiting", "quarantined"]
+
+/** The columns of a SELECT from RUN_TABLES. */
+export const RUN_COLUMNS = `r.id, r.run_id, r.workflow, r.graph, coalesce(r.status, live.status) AS status, r.key, r.thread,
+  r.labels, past.run_id AS fork_of, r.fork_seq, r.pinned, r.created_at, r.error, live.holder, live.wake_at,
+  coalesce(live.head, r.head) AS head, coalesce(live.bytes, r.bytes) AS bytes, coalesce(live.token, r.token) AS token,
+  coalesce(live.executing, r.executing) AS executing, coalesce(live.takeovers, r.takeovers) AS takeovers,
+  coalesce(live.blamed, r.blamed) AS blamed, coalesce(live.trials, r.trials) AS trials,
+  coalesce(live.updated_at, r.updated_at) AS updated_at`
+
+/** `r` is the run, `live` what it is while it is in flight, `past` the run that it is a fork of. */
+export const RUN_TABLES =
+  "$.runs AS r LEFT JOIN $.live ON live.run = r.id LEFT JOIN $.runs AS past ON past.id = r.fork_run"
+
+export interface RunRow {
+  readonly id: number
+  readonly run_id: string
+  readonly workflow: string
+  readonly graph: string
+  readonly status: StoredStatus
+  readonly key: string | null
+  readonly thread: string | null
+  readonly labels: string | null
+  readonly fork_of: string | null
+  readonly fork_seq: number
+  readonly pinned: boolean
+  readonly created_at: number
+  readonly error: string | null
+  readonly holder: string | null
+  readonly wake_at: number | null
+  readonly head: number
+  readonly bytes: number
+  readonly token: number
+  readonly executing: boolean
+  readonly takeovers: number
+  readonly blamed: boolean
+  readonly trials: number
+  readonly updated_at: number
+}
+
+export function toStoredRun(row: RunRow): StoredRun {
+  const subject = () => `Run "${row.run_id}" is damaged`
+  const name = (text: string) => parseName(text, subject)
+  return {
+    runId: name(row.run_id),
+    workflow: name(row.workflow),
+    graph: name(row.graph),
+    ...(row.key === null ? {} : { key: name(row.key) }),
+    ...(row.thread === null ? {} : { thread: name(row.thread) }),
+    ...(row.labels === null
+      ? {}
+      : { labels: parseJson(row.labels, subject) as NonNullable<StoredRun["labels"]> }),
+    ...(row.fork_of === null ? {} : { forkOf: { runId: name(row.fork_of), seq: row.fork_seq } }),
+    status: row.status,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    seq: row.head,
+    bytes: row.bytes,
+    token: row.token,
+    ...(row.holder === null ? {} : { holder: name(row.holder) }),
+    ...(row.wake_at === null ? {} : { wakeAt: row.wake_at }),
+    executing: row.executing,
+    takeovers: row.takeovers,
+    blamed: row.blamed,
+    trials: row.trials,
+    pinned: row.pinned,
+    ...(row.error === null ? {} : { error: parseJson(row.error, subject) as RunFailure }),
+  }
+}
+
+/** A label as the table of labels has it, in the form of a UUID. */
+export function labelHash(name: string, value: string): string {
+  const hash = createHash("sha256")
+    .update(JSON.stringify([name, value]))
+    .digest("hex")
+  return hash.slice(0, 32)
+}

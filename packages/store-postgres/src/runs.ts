@@ -1,0 +1,144 @@
+/**
+ * Finds runs, newest first. Every page is a walk along one index, from where the page before ended: a page costs what is on
+ * it, except for a text or labels that few runs have in common with the rest of the query.
+ *
+ * The statements have no names: a plan that is made for any values takes hundreds of milliseconds where one that is made
+ * for the values at hand takes one.
+ */
+import type { RunQuery, StoredRun } from "@superstep/engine"
+import type { Database, Statement } from "./database.ts"
+import { toText } from "./names.ts"
+import { IN_FLIGHT, labelHash, RUN_COLUMNS, RUN_TABLES, type RunRow, toStoredRun } from "./run-rows.ts"
+
+const FIND: Statement = {
+  name: "run",
+  text: `SELECT ${RUN_COLUMNS} FROM ${RUN_TABLES} WHERE r.run_id = $1`,
+}
+const PIN: Statement = { text: "UPDATE $.runs SET pinned = $2 WHERE run_id = $1 RETURNING 1 AS one" }
+
+export async function findRun(database: Database, runId: string): Promise<StoredRun | undefined> {
+  const [row] = await database.read<RunRow>(`Run "${runId}"`, FIND, [toText(runId)])
+  return row && toStoredRun(row)
+}
+
+export async function listRuns(database: Database, query: RunQuery): Promise<readonly StoredRun[]> {
+  const { text, values } = toSql(query)
+  return (await database.read<RunRow>("The list of runs", { text }, values)).map(toStoredRun)
+}
+
+/** False when there is no such run. */
+export async function pinRun(database: Database, runId: string, pinned: boolean): Promise<boolean> {
+  return (await database.write(`The pin of run "${runId}"`, PIN, [toText(runId), pinned])).length > 0
+}
+
+/** Values of a statement, numbered as they are added. */
+class Values {
+  readonly list: unknown[] = []
+  add(value: unknown, type: string): string {
+    this.list.push(value)
+    return `$${this.list.length}::${type}`
+  }
+}
+
+function toSql(query: RunQuery): { text: string; values: unknown[] } {
+  const values = new Values()
+  const limit = values.add(query.limit ?? null, "bigint")
+  const page = pageSql(query, values, limit)
+  const text = `SELECT ${RUN_COLUMNS}
+    FROM (${page}) AS page JOIN ${RUN_TABLES.replace("AS r", "AS r ON r.id = page.id")}
+    ORDER BY page.id DESC LIMIT ${limit}`
+  return { text, values: values.list }
+}
+
+/** The ids of a page, as a statement. */
+function pageSql(query: RunQuery, values: Values, limit: string): string {
+  const { workflow, status, key, thread, labels = {}, text, before } = query
+  const [label, ...moreLabels] = Object.entries(labels).map(([name, value]) =>
+    values.add(labelHash(name, value), "uuid"),
+  )
+  const name = workflow === undefined ? undefined : values.add(toText(workflow), "text")
+  const past =
+    before === undefined
+      ? undefined
+      : `(SELECT id FROM $.runs WHERE run_id = ${values.add(toText(before), "text")})`
+  const filters = moreLabels.map(
+    (one) => `EXISTS (SELECT 1 FROM $.run_labels AS l WHERE l.label = ${one} AND l.run = r.id)`,
+  )
+  if (text !== undefined) {
+    const part = values.add(toText(text), "text")
+    filters.push(
+      `(position(${part} IN r.run_id) > 0 OR position(${part} IN r.workflow) > 0 OR position(${part} IN r.key) > 0)`,
+    )
+  }
+  const older = (column: string) => (past === undefined ? [] : [`${column} < ${past}`])
+  const few = [
+    ...(key === undefined ? [] : [`r.key = ${values.add(toText(key), "text")}`]),
+    ...(thread === undefined ? [] : [`r.thread = ${values.add(toText(thread), "text")}`]),
+  ]
+  const isFew = few.length > 0 || label !== undefined
+  if (status === undefined || isFew) {
+    const statuses = status && values.add([...new Set(status)], "text[]")
+    const own = [
+      ...few,
+      ...filters,
+      ...(name !== undefined && isFew ? [`r.workflow = ${name}`] : []),
+      ...(statuses === undefined ? [] : [`coalesce(r.status, live.status) = ANY (${statuses})`]),
+    ]
+    const live = statuses === undefined ? "" : "LEFT JOIN $.live ON live.run = r.id"
+    if (label !== undefined) {
+      return `SELECT l.run AS id FROM $.run_labels AS l JOIN $.runs AS r ON r.id = l.run ${live}
+        WHERE ${[`l.label = ${label}`, ...older("l.run"), ...own].join(" AND ")} ORDER BY l.run DESC LIMIT ${limit}`
+    }
+    if (name !== undefined && !isFew) {
+      // Ordered by both: PostgreSQL would else walk along the ids of all workflows.
+      return `SELECT r.id FROM $.runs AS r
+        WHERE ${[`r.workflow = ${name}`, ...older("r.id"), ...own].join(" AND ")}
+        ORDER BY r.workflow DESC, r.id DESC LIMIT ${limit}`
+    }
+    return `SELECT r.id FROM $.runs AS r ${live} ${where([...older("r.id"), ...own])} ORDER BY r.id DESC LIMIT ${limit}`
+  }
+  const branches = [...new Set(status)].map((one) => {
+    const value = values.add(one, "text")
+    return IN_FLIGHT.includes(one)
+      ? liveBranch(value, name, older("live.run"), filters, limit)
+      : endedBranch(value, name, older("r.id"), filters, limit)
+  })
+  return branches.length === 0 ? "SELECT NULL::bigint AS id WHERE false" : branches.join(" UNION ALL ")
+}
+
+/** Within one status the index has the runs in order. */
+function liveBranch(
+  status: string,
+  workflow: string | undefined,
+  older: readonly string[],
+  filters: readonly string[],
+  limit: string,
+): string {
+  const conditions = [`live.status = ${status}`, ...older, ...filters]
+  const join = filters.length === 0 ? "" : "JOIN $.runs AS r ON r.id = live.run"
+  if (workflow === undefined) {
+    return `(SELECT live.run AS id FROM $.live ${join} ${where(conditions)}
+      ORDER BY live.status DESC, live.run DESC LIMIT ${limit})`
+  }
+  return `(SELECT live.run AS id FROM $.live ${join} ${where([`live.workflow = ${workflow}`, ...conditions])}
+    ORDER BY live.workflow DESC, live.status DESC, live.run DESC LIMIT ${limit})`
+}
+
+function endedBranch(
+  status: string,
+  workflow: string | undefined,
+  older: readonly string[],
+  filters: readonly string[],
+  limit: string,
+): string {
+  const conditions = [`r.status = ${status}`, "r.status IS NOT NULL", ...older, ...filters]
+  if (workflow === undefined) {
+    return `(SELECT r.id FROM $.runs AS r ${where(conditions)} ORDER BY r.status DESC, r.id DESC LIMIT ${limit})`
+  }
+  return `(SELECT r.id FROM $.runs AS r ${where([`r.workflow = ${workflow}`, ...conditions])}
+    ORDER BY r.workflow DESC, r.status DESC, r.id DESC LIMIT ${limit})`
+}
+
+function where(conditions: readonly string[]): string {
+  return conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`
+}

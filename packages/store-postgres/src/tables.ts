@@ -1,0 +1,213 @@
+/**
+ * The tables, by version of the schema. `$` stands for the name of the schema.
+ *
+ * Runs in flight have a row in `live` as well, with everything that changes while they execute; a run that ends takes it
+ * back into `runs`, and the row in `live` is gone. So the table that every append changes is small, has few indexes, and
+ * none of them has a column that a plain append changes (such updates are HOT); lists of a million finished runs do not
+ * slow it down.
+ *
+ * Names (ids, workflows, keys …) are stored as `toStoredName` writes them, and compared byte by byte ("C"). Bodies are JSON
+ * as text: `jsonb` refuses what JSON allows, and reorders keys. Times are milliseconds, with a fraction if they have one.
+ */
+export const TABLES = `
+CREATE TABLE $.runs (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  run_id text COLLATE "C" NOT NULL,
+  workflow text COLLATE "C" NOT NULL,
+  graph text COLLATE "C" NOT NULL,
+  -- Null while the run is in flight: it and what follows "created_at" are in "live" then.
+  status text COLLATE "C",
+  key text COLLATE "C",
+  thread text COLLATE "C",
+  labels text,
+  fork_run bigint,
+  fork_seq int NOT NULL DEFAULT 0,
+  pinned boolean NOT NULL DEFAULT false,
+  created_at float8 NOT NULL,
+  head int,
+  bytes bigint,
+  blob_bytes bigint,
+  token bigint,
+  executing boolean,
+  takeovers int,
+  blamed boolean,
+  trials int,
+  updated_at float8,
+  error text
+) WITH (fillfactor = 85);
+CREATE UNIQUE INDEX runs_run_id ON $.runs (run_id);
+CREATE UNIQUE INDEX runs_key ON $.runs (key) WHERE key IS NOT NULL;
+CREATE UNIQUE INDEX runs_thread_in_flight ON $.runs (thread) WHERE thread IS NOT NULL AND status IS NULL;
+CREATE INDEX runs_thread ON $.runs (thread, id) WHERE thread IS NOT NULL;
+CREATE INDEX runs_workflow ON $.runs (workflow, id);
+CREATE INDEX runs_status ON $.runs (status, id) WHERE status IS NOT NULL;
+CREATE INDEX runs_workflow_status ON $.runs (workflow, status, id) WHERE status IS NOT NULL;
+CREATE INDEX runs_graph ON $.runs (graph);
+CREATE INDEX runs_fork ON $.runs (fork_run) WHERE fork_run IS NOT NULL;
+CREATE INDEX runs_over ON $.runs (updated_at) WHERE status IS NOT NULL AND NOT pinned;
+
+CREATE TABLE $.live (
+  run bigint PRIMARY KEY,
+  workflow text COLLATE "C" NOT NULL,
+  status text COLLATE "C" NOT NULL,
+  status_before text COLLATE "C",
+  head int NOT NULL,
+  bytes bigint NOT NULL DEFAULT 0,
+  blob_bytes bigint NOT NULL DEFAULT 0,
+  token bigint NOT NULL,
+  holder text COLLATE "C",
+  wake_at float8,
+  executing boolean NOT NULL DEFAULT true,
+  takeovers int NOT NULL DEFAULT 0,
+  blamed boolean NOT NULL DEFAULT false,
+  trials int NOT NULL DEFAULT 0,
+  died_with text COLLATE "C",
+  updated_at float8 NOT NULL,
+  -- "updated_at" as it was when the run was released: no index has what every append changes.
+  rested_at float8 NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
+CREATE INDEX live_status ON $.live (status, run);
+CREATE INDEX live_workflow ON $.live (workflow, status, run);
+CREATE INDEX live_holder ON $.live (holder) WHERE holder IS NOT NULL;
+CREATE INDEX live_died_with ON $.live (died_with) WHERE died_with IS NOT NULL;
+CREATE INDEX live_left ON $.live (workflow, rested_at, run)
+  WHERE holder IS NULL AND status = 'running' AND wake_at IS NULL;
+CREATE INDEX live_asleep ON $.live (workflow, wake_at) WHERE holder IS NULL AND wake_at IS NOT NULL;
+
+-- "label" is 128 bits of the SHA-256 of a name and a value: either may be longer than an index takes.
+CREATE TABLE $.run_labels (label uuid, run bigint, PRIMARY KEY (label, run));
+CREATE INDEX run_labels_run ON $.run_labels (run);
+
+CREATE TABLE $.journal (
+  run bigint,
+  seq int,
+  events bigint NOT NULL,
+  frame text COLLATE "C" NOT NULL,
+  body text NOT NULL,
+  places text,
+  PRIMARY KEY (run, seq)
+);
+CREATE TABLE $.snapshots (
+  run bigint PRIMARY KEY,
+  seq int NOT NULL,
+  bytes bigint NOT NULL,
+  body text NOT NULL,
+  places text
+);
+CREATE TABLE $.blobs (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  hash text COLLATE "C" NOT NULL UNIQUE,
+  body text NOT NULL
+);
+-- "place" is a record's number, or a snapshot's, negated.
+CREATE TABLE $.blob_uses (run bigint, place int, blob bigint, PRIMARY KEY (run, place, blob));
+CREATE INDEX blob_uses_blob ON $.blob_uses (blob);
+CREATE TABLE $.graphs (hash text COLLATE "C" PRIMARY KEY, body text NOT NULL);
+-- Graphs that a run brought, except the one that its row names.
+CREATE TABLE $.graph_uses (run bigint, hash text COLLATE "C", PRIMARY KEY (run, hash));
+CREATE INDEX graph_uses_hash ON $.graph_uses (hash);
+
+CREATE TABLE $.requests (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  run bigint NOT NULL,
+  request_id text COLLATE "C" NOT NULL,
+  workflow text COLLATE "C" NOT NULL,
+  recipient text COLLATE "C",
+  outcome text COLLATE "C" NOT NULL,
+  closed_at float8,
+  closed_by text,
+  body text NOT NULL,
+  UNIQUE (run, request_id)
+) WITH (fillfactor = 85);
+CREATE INDEX requests_outcome ON $.requests (outcome, id);
+CREATE INDEX requests_workflow ON $.requests (workflow, outcome, id);
+CREATE INDEX requests_recipient ON $.requests (recipient, outcome, id) WHERE recipient IS NOT NULL;
+
+CREATE TABLE $.holders (
+  id text COLLATE "C" PRIMARY KEY,
+  machine text NOT NULL,
+  pid bigint NOT NULL,
+  born text NOT NULL,
+  beat bigint NOT NULL,
+  taken boolean NOT NULL
+) WITH (fillfactor = 50);
+CREATE TABLE $.mail (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  mail_id text COLLATE "C" NOT NULL UNIQUE,
+  run_id text COLLATE "C" NOT NULL,
+  at float8 NOT NULL,
+  command text NOT NULL,
+  outcome text
+);
+CREATE INDEX mail_open ON $.mail (run_id) WHERE outcome IS NULL;
+CREATE INDEX mail_at ON $.mail (at);
+
+CREATE TABLE $.threads (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  thread text COLLATE "C" NOT NULL UNIQUE,
+  version int NOT NULL,
+  bytes bigint NOT NULL
+) WITH (fillfactor = 85);
+CREATE TABLE $.thread_writes (
+  thread bigint,
+  version int,
+  key text NOT NULL,
+  kind text NOT NULL,
+  value text NOT NULL,
+  PRIMARY KEY (thread, version)
+);
+
+-- Runs that are gone, whose records are not yet.
+CREATE TABLE $.removed_runs (run bigint PRIMARY KEY);
+
+-- Live events that are too large for a notification.
+CREATE UNLOGGED TABLE $.live_values (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  body text NOT NULL,
+  at timestamptz NOT NULL DEFAULT now()
+);
+
+-- Definitions: the columns have the names of the fields of users' documents.
+CREATE TABLE $.registry (revision bigint NOT NULL);
+INSERT INTO $.registry (revision) VALUES (0);
+CREATE TABLE $.agents (
+  id text COLLATE "C" PRIMARY KEY,
+  name text NOT NULL,
+  description text,
+  prompt text,
+  model text,
+  tools text,
+  config text,
+  position bigint GENERATED ALWAYS AS IDENTITY
+);
+CREATE TABLE $.workflows (
+  id text COLLATE "C" PRIMARY KEY,
+  name text NOT NULL,
+  description text,
+  "isConversational" boolean NOT NULL,
+  "entrypointNodeId" text NOT NULL,
+  config text,
+  position bigint GENERATED ALWAYS AS IDENTITY
+);
+CREATE TABLE $.workflow_nodes (
+  id text COLLATE "C" NOT NULL,
+  "workflowId" text COLLATE "C" NOT NULL,
+  "nodeType" text NOT NULL,
+  "nodeName" text NOT NULL,
+  "agentId" text,
+  config text,
+  position int NOT NULL,
+  PRIMARY KEY ("workflowId", id)
+);
+CREATE TABLE $.workflow_edges (
+  id text COLLATE "C" NOT NULL,
+  "workflowId" text COLLATE "C" NOT NULL,
+  "sourceNodeId" text NOT NULL,
+  "targetNodeId" text,
+  "conditionType" text NOT NULL,
+  "conditionValue" text,
+  config text,
+  position int NOT NULL,
+  PRIMARY KEY ("workflowId", id)
+);
+`
