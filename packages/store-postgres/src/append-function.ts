@@ -1,3 +1,5 @@
+import { STATE_COLUMNS } from "./tables.ts"
+
 /**
  * The function that makes the appends of a turn, however many runs they are to: one statement, so that one round trip and
  * one commit make them all, and no process can be stopped while it holds a lock.
@@ -8,12 +10,17 @@
  *
  * An append that is refused changes nothing, and is returned with the reason and what is there instead. Every check comes
  * before the first change of an item, except that a run is inserted to find out whether it can be: one that may not begin
- * is deleted again. Rows of runs are locked in the order of their ids.
+ * is deleted again. Appends come in the order of their runs' ids, as other functions lock rows.
  */
+
 const ENDED = "('completed', 'failed', 'cancelled', 'limit')"
 
-/** Columns that \`live\` has while a run is in flight, and \`runs\` once it is over. */
-const SHARED = "head, bytes, blob_bytes, token, executing, takeovers, blamed, trials, updated_at"
+/** What every append changes in the row of a run; `i` is the append. */
+export const MOVED = `updated_at = coalesce(i.at, live.updated_at),
+      takeovers = CASE WHEN i.intent THEN live.takeovers ELSE 0 END,
+      blamed = live.blamed AND i.intent,
+      trials = CASE WHEN i.intent THEN live.trials ELSE 0 END,
+      died_with = CASE WHEN i.intent THEN live.died_with END`
 
 export const APPEND_FUNCTION = `
 CREATE FUNCTION $.append_1(
@@ -33,7 +40,9 @@ DECLARE
   done_runs bigint[];
   made bigint[];
   made_items int[];
-  refused int[];
+  refused bigint[];
+  -- Of a revival, which has one item: the run is in flight again.
+  continues boolean := changes->'rows'->0->>'status' IS NOT NULL;
   k int;
 BEGIN
   IF created IS NOT NULL THEN
@@ -49,31 +58,38 @@ BEGIN
     ), added AS (
       INSERT INTO $.runs (run_id, workflow, graph, key, thread, labels, fork_run, fork_seq, created_at)
       SELECT c.run, c.workflow, c.graph, c.key, c.thread, c.labels, past.id, i_head[c.item], c.created_at
-      FROM c LEFT JOIN $.runs AS past ON past.run_id = c.fork_of LEFT JOIN $.live ON live.run = past.id
-      WHERE i_head[c.item] = coalesce(c.fork_seq, 0) AND i_head[c.item] <= coalesce(live.head, past.head, 0)
+      FROM c LEFT JOIN $.runs AS past ON past.run_id = c.fork_of
+      LEFT JOIN $.live ON live.run = past.id LEFT JOIN $.ended ON ended.run = past.id
+      WHERE i_head[c.item] = coalesce(c.fork_seq, 0) AND i_head[c.item] <= coalesce(live.head, ended.head, 0)
       -- Sorted by what may conflict: two processes that insert the same keys do not wait for each other in a circle.
-      ORDER BY c.key, c.thread, c.item
+      ORDER BY c.key, c.run
       ON CONFLICT DO NOTHING
-      RETURNING id, run_id, workflow, fork_seq, created_at
+      RETURNING id, run_id, workflow, thread, fork_seq, created_at
     ), entered AS (
-      INSERT INTO $.live (run, workflow, status, head, token, holder, updated_at, rested_at)
-      SELECT added.id, added.workflow, 'running', added.fork_seq, c.token, c.holder, added.created_at, added.created_at
-      FROM added JOIN c ON c.run = added.run_id
+      -- A thread has one run in flight.
+      INSERT INTO $.live (run, run_id, workflow, thread, status, head, token, holder, updated_at, rested_at)
+      SELECT a.id, a.run_id, a.workflow, a.thread, 'running', a.fork_seq, c.token, c.holder, a.created_at, a.created_at
+      FROM added AS a JOIN c ON c.run = a.run_id ORDER BY a.thread
+      ON CONFLICT DO NOTHING
+      RETURNING run
     )
-    SELECT array_agg(added.id), array_agg(c.item) INTO made, made_items
-    FROM added JOIN c ON c.run = added.run_id;
+    SELECT array_agg(a.id) FILTER (WHERE e.run IS NOT NULL), array_agg(c.item) FILTER (WHERE e.run IS NOT NULL),
+      array_agg(a.id) FILTER (WHERE e.run IS NULL)
+    INTO made, made_items, refused
+    FROM added AS a JOIN c ON c.run = a.run_id LEFT JOIN entered AS e ON e.run = a.id;
+    IF refused IS NOT NULL THEN DELETE FROM $.runs WHERE id = ANY (refused); END IF;
 
     -- Once the run has its thread, nobody else writes to it.
-    SELECT array_agg(made.id), array_agg(made.item) INTO done_runs, refused
+    SELECT array_agg(made.id) INTO refused
     FROM unnest(made, made_items) AS made(id, item)
     JOIN json_to_recordset(created) AS c(item int, thread text, version int) ON c.item = made.item
     WHERE c.version IS NOT NULL
       AND c.version <> coalesce((SELECT version FROM $.threads AS t WHERE t.thread = c.thread), 0);
     IF refused IS NOT NULL THEN
-      DELETE FROM $.live WHERE run = ANY (done_runs);
-      DELETE FROM $.runs WHERE id = ANY (done_runs);
+      DELETE FROM $.live WHERE run = ANY (refused);
+      DELETE FROM $.runs WHERE id = ANY (refused);
       SELECT array_agg(one.id), array_agg(one.item) INTO made, made_items
-      FROM unnest(made, made_items) AS one(id, item) WHERE one.item <> ALL (refused);
+      FROM unnest(made, made_items) AS one(id, item) WHERE one.id <> ALL (refused);
     END IF;
 
     INSERT INTO $.run_labels (label, run)
@@ -91,35 +107,25 @@ BEGIN
   END IF;
 
   IF is_revival THEN
-    INSERT INTO $.live (run, workflow, status, rested_at, ${SHARED})
-    SELECT r.id, r.workflow, r.status, r.updated_at, ${SHARED.replace(/\w+/g, "r.$&")}
-    FROM $.runs AS r WHERE r.run_id = ANY (i_run) AND r.status IS NOT NULL FOR UPDATE;
-    FOR k IN
-      SELECT c.item FROM json_to_recordset(changes->'rows') AS c(item int, status text)
-      JOIN $.runs AS r ON r.run_id = i_run[c.item]
-      JOIN $.runs AS busy ON busy.thread = r.thread AND busy.status IS NULL AND busy.id <> r.id
-      WHERE c.status NOT IN ${ENDED} AND r.status IS NOT NULL
-    LOOP
-      i_count[k] := -1;
-    END LOOP;
+    -- Where its thread has another run by now, the run stays where it is.
+    WITH gone AS (
+      DELETE FROM $.ended USING $.runs AS r
+      WHERE r.run_id = ANY (i_run) AND ended.run = r.id
+        AND NOT (continues AND EXISTS (SELECT 1 FROM $.live AS busy WHERE busy.thread = r.thread))
+      RETURNING ended.*, r.run_id, CASE WHEN continues THEN r.thread END AS thread
+    )
+    INSERT INTO $.live (run, run_id, workflow, thread, status, rested_at, error, ${STATE_COLUMNS})
+    SELECT g.run, g.run_id, g.workflow, g.thread, g.status, g.updated_at, g.error, ${STATE_COLUMNS.replace(/\w+/g, "g.$&")}
+    FROM gone AS g;
   END IF;
 
-  WITH locked AS MATERIALIZED (
-    SELECT live.run, i.item, i.head, i.n, i.bytes, i.blob_bytes, i.at, i.intent
+  WITH moved AS (
+    UPDATE $.live SET head = i.head + i.n, bytes = live.bytes + i.bytes, blob_bytes = live.blob_bytes + i.blob_bytes,
+      ${MOVED}
     FROM unnest(i_run, i_token, i_head, i_count, i_bytes, i_blob_bytes, i_at, i_intent)
       WITH ORDINALITY AS i(name, token, head, n, bytes, blob_bytes, at, intent, item)
-    JOIN $.runs AS r ON r.run_id = i.name JOIN $.live ON live.run = r.id
-    WHERE live.token = i.token AND live.head = i.head AND i.n >= 0
-    ORDER BY live.run FOR NO KEY UPDATE OF live
-  ), moved AS (
-    UPDATE $.live SET head = l.head + l.n, bytes = live.bytes + l.bytes, blob_bytes = live.blob_bytes + l.blob_bytes,
-      updated_at = coalesce(l.at, live.updated_at),
-      takeovers = CASE WHEN l.intent THEN live.takeovers ELSE 0 END,
-      blamed = live.blamed AND l.intent,
-      trials = CASE WHEN l.intent THEN live.trials ELSE 0 END,
-      died_with = CASE WHEN l.intent THEN live.died_with END
-    FROM locked AS l WHERE live.run = l.run
-    RETURNING l.item, live.run
+    WHERE live.run_id = i.name AND live.token = i.token AND live.head = i.head
+    RETURNING i.item, live.run
   )
   SELECT array_agg(moved.item::int), array_agg(moved.run) INTO done_items, done_runs FROM moved;
   FOR k IN 1 .. coalesce(cardinality(done_items), 0) LOOP
@@ -141,11 +147,8 @@ BEGIN
     PERFORM $.change_1(ids, changes);
   END IF;
   IF is_revival THEN
-    DELETE FROM $.live WHERE run = ANY (
-      SELECT r.id FROM $.runs AS r WHERE r.run_id = ANY (i_run) AND r.status IS NOT NULL AND r.id <> ALL (ids)
-    );
-    PERFORM $.end_1(array_agg(r.id), array_agg(live.status), array_agg(r.error))
-    FROM $.live JOIN $.runs AS r ON r.id = live.run WHERE r.id = ANY (ids) AND live.status IN ${ENDED};
+    PERFORM $.end_1(array_agg(run), array_agg(status), array_agg(error)) FROM $.live
+    WHERE run_id = ANY (i_run) AND status IN ${ENDED};
   END IF;
 
   IF coalesce(cardinality(done_items), 0) < cardinality(i_run) THEN
@@ -154,36 +157,38 @@ BEGIN
       CASE
         WHEN c.item IS NULL THEN CASE
           WHEN r.id IS NULL THEN 'unknown'
-          WHEN coalesce(live.token, r.token) <> i.token THEN 'taken'
-          WHEN coalesce(live.head, r.head) <> i.head THEN 'conflict'
-          WHEN i.n < 0 THEN 'thread'
-          WHEN live.run IS NULL THEN 'over'
-          ELSE 'again'
+          WHEN coalesce(live.token, ended.token) <> i.token THEN 'taken'
+          WHEN coalesce(live.head, ended.head) <> i.head THEN 'conflict'
+          WHEN live.run IS NOT NULL THEN 'again'
+          WHEN is_revival AND busy.run IS NOT NULL THEN 'thread'
+          ELSE 'over'
         END
         WHEN r.id IS NOT NULL THEN 'exists'
         WHEN keyed.id IS NOT NULL THEN 'key'
-        WHEN busy.id IS NOT NULL THEN 'thread'
+        WHEN busy.run IS NOT NULL THEN 'thread'
         WHEN c.version <> coalesce(t.version, 0) THEN 'moved'
-        WHEN i.head <> coalesce(c.fork_seq, 0) OR i.head > coalesce(past_live.head, past.head, 0) THEN 'conflict'
+        WHEN i.head <> coalesce(c.fork_seq, 0) OR i.head > coalesce(past_live.head, past_ended.head, 0) THEN 'conflict'
         ELSE 'again'
       END,
       coalesce(keyed.run_id, busy.run_id),
       coalesce(c.thread, r.thread),
-      CASE WHEN c.item IS NULL OR r.id IS NOT NULL THEN coalesce(live.head, r.head, 0)
-        ELSE least(coalesce(c.fork_seq, 0), coalesce(past_live.head, past.head, 0)) END,
-      coalesce(live.token, r.token),
+      CASE WHEN c.item IS NULL OR r.id IS NOT NULL THEN coalesce(live.head, ended.head, 0)
+        ELSE least(coalesce(c.fork_seq, 0), coalesce(past_live.head, past_ended.head, 0)) END,
+      coalesce(live.token, ended.token),
       live.holder
     FROM unnest(i_run, i_token, i_head, i_count) WITH ORDINALITY AS i(name, token, head, n, item)
     LEFT JOIN json_to_recordset(created)
       AS c(item int, key text, thread text, version int, fork_of text, fork_seq int) ON c.item = i.item
     LEFT JOIN $.runs AS r ON r.run_id = i.name
     LEFT JOIN $.live ON live.run = r.id
+    LEFT JOIN $.ended ON ended.run = r.id
     LEFT JOIN $.runs AS keyed ON keyed.key = c.key AND r.id IS NULL
-    LEFT JOIN $.runs AS busy ON busy.thread = coalesce(c.thread, CASE WHEN i.n < 0 THEN r.thread END)
-      AND busy.status IS NULL AND keyed.id IS NULL AND busy.id IS DISTINCT FROM r.id
+    LEFT JOIN $.live AS busy ON busy.thread = coalesce(c.thread, r.thread) AND keyed.id IS NULL
+      AND busy.run IS DISTINCT FROM r.id
     LEFT JOIN $.threads AS t ON t.thread = c.thread
     LEFT JOIN $.runs AS past ON past.run_id = c.fork_of
     LEFT JOIN $.live AS past_live ON past_live.run = past.id
+    LEFT JOIN $.ended AS past_ended ON past_ended.run = past.id
     WHERE ids[i.item] = 0;
   END IF;
 END
@@ -220,14 +225,10 @@ BEGIN
     UPDATE $.live SET
       executing = coalesce(c.executing, live.executing),
       wake_at = CASE WHEN c.executing IS NULL THEN live.wake_at ELSE c.wake_at END,
-      status = coalesce(c.status, live.status)
+      status = coalesce(c.status, live.status),
+      error = CASE WHEN c.status IS NULL THEN live.error END
     FROM json_to_recordset(part) AS c(item int, status text, executing boolean, wake_at float8)
     WHERE live.run = ids[c.item] AND (c.executing IS NOT NULL OR c.status NOT IN ${ENDED});
-    IF changes->'revived' IS NOT NULL THEN
-      UPDATE $.runs AS r SET status = NULL, error = NULL
-      FROM json_to_recordset(part) AS c(item int, status text)
-      WHERE r.id = ids[c.item] AND c.status NOT IN ${ENDED} AND r.status IS NOT NULL;
-    END IF;
   END IF;
 
   IF changes->'mail' IS NOT NULL THEN
@@ -280,18 +281,16 @@ END
 $function$;
 
 -- These runs are over: they leave "live".
-CREATE FUNCTION $.end_1(ended bigint[], statuses text[], errors text[]) RETURNS void
+CREATE FUNCTION $.end_1(over bigint[], statuses text[], errors text[]) RETURNS void
 LANGUAGE plpgsql AS $function$
 BEGIN
-  IF ended IS NULL THEN RETURN; END IF;
+  IF over IS NULL THEN RETURN; END IF;
   UPDATE $.requests AS r SET outcome = 'withdrawn', closed_at = live.updated_at
-  FROM $.live WHERE live.run = ANY (ended) AND r.run = live.run AND r.outcome IN ('open', 'delivering');
-  WITH gone AS (DELETE FROM $.live WHERE run = ANY (ended) RETURNING *)
-  UPDATE $.runs AS r SET status = e.status, error = e.error,
-    ${SHARED.split(", ")
-      .map((column) => `${column} = gone.${column}`)
-      .join(", ")}
-  FROM gone JOIN unnest(ended, statuses, errors) AS e(id, status, error) ON e.id = gone.run WHERE r.id = gone.run;
+  FROM $.live WHERE live.run = ANY (over) AND r.run = live.run AND r.outcome IN ('open', 'delivering');
+  WITH gone AS (DELETE FROM $.live WHERE run = ANY (over) RETURNING *)
+  INSERT INTO $.ended (run, workflow, status, error, ${STATE_COLUMNS})
+  SELECT g.run, g.workflow, e.status, e.error, ${STATE_COLUMNS.replace(/\w+/g, "g.$&")}
+  FROM gone AS g JOIN unnest(over, statuses, errors) AS e(id, status, error) ON e.id = g.run;
 END
 $function$;
 

@@ -9,6 +9,7 @@
  * S5 Appends to one run are sent one after another, in the order in which they were handed over.
  */
 import { isSuperstepError, type SuperstepError, storeErrors } from "@superstep/engine"
+import { MOVED } from "./append-function.ts"
 import type { AppendItem } from "./append-item.ts"
 import type { Database, Statement } from "./database.ts"
 import { isOfValue } from "./errors.ts"
@@ -23,19 +24,29 @@ const MAX_AGAIN = 20
 /** Held from the start, so that a test framework's fake timers do not stop it. */
 const nextTurn = setImmediate
 
-/** One record, and nothing else to change. */
+/** Appends of one record each, with nothing else to change: of one run, and of many. */
+const plain = (append: string) => `
+    WITH moved AS (
+      UPDATE $.live SET head = live.head + 1, bytes = live.bytes + i.bytes, ${MOVED}
+      FROM ${append}
+      WHERE live.run_id = i.name AND live.token = i.token AND live.head = i.head
+      RETURNING i.name, live.run, live.head, i.events, i.frame, i.body
+    ), added AS (
+      INSERT INTO $.journal (run, seq, events, frame, body) SELECT run, head, events, frame, body FROM moved
+    )
+    SELECT name FROM moved`
+const COLUMNS = "i(name, token, head, bytes, at, intent, events, frame, body)"
 const APPEND_ONE: Statement = {
   name: "append_one",
-  text: `
-    WITH moved AS (
-      UPDATE $.live SET head = live.head + 1, bytes = live.bytes + $4, updated_at = $5,
-        takeovers = CASE WHEN $6 THEN live.takeovers ELSE 0 END, blamed = live.blamed AND $6,
-        trials = CASE WHEN $6 THEN live.trials ELSE 0 END, died_with = CASE WHEN $6 THEN live.died_with END
-      FROM $.runs AS r
-      WHERE r.run_id = $1 AND live.run = r.id AND live.token = $2 AND live.head = $3
-      RETURNING live.run, live.head
-    )
-    INSERT INTO $.journal (run, seq, events, frame, body) SELECT run, head, $7, $8, $9 FROM moved RETURNING 1 AS one`,
+  text: plain(
+    `(VALUES ($1::text, $2::bigint, $3::int, $4::bigint, $5::float8, $6::boolean, $7::bigint, $8::text, $9::text)) AS ${COLUMNS}`,
+  ),
+}
+const APPEND_MANY: Statement = {
+  name: "append_many",
+  text: plain(
+    `unnest($1::text[], $2::bigint[], $3::int[], $4::bigint[], $5::float8[], $6::boolean[], $7::bigint[], $8::text[], $9::text[]) AS ${COLUMNS}`,
+  ),
 }
 const APPEND: Statement = {
   name: "append",
@@ -102,7 +113,8 @@ export class Appends {
       if (end > 0 && bytes > MAX_BYTES) break
       end += 1
     }
-    return this.#waiting.splice(0, end)
+    // As everything else that changes several runs: nobody waits for another in a circle.
+    return this.#waiting.splice(0, end).sort((a, b) => (a.item.run < b.item.run ? -1 : 1))
   }
 
   #send(batch: readonly Waiting[]): void {
@@ -164,24 +176,42 @@ export class Appends {
         ? `The journal of run "${first.lease.runId}" was not written`
         : `The journals of ${items.length} runs were not written`
     return this.#database.ask({ subject, isWrite: true }, async (isRepeated) => {
-      if (!isRepeated && !isRevival && (await this.#isOneAppended(items))) return []
-      const refusals = await this.#database.query<Refusal>(APPEND, toValues(items, isRevival))
-      if (!isRepeated) return refusals
-      return refusals.filter((refusal) => !isOwn(items[refusal.item - 1] as AppendItem, refusal))
+      if (isRepeated || isRevival || !items.every(isPlainAppend)) {
+        const refusals = await this.#database.query<Refusal>(APPEND, toValues(items, isRevival))
+        return refusals.filter((one) => !(isRepeated && isOwn(items[one.item - 1] as AppendItem, one)))
+      }
+      const made = await this.#append(items)
+      if (made.length === items.length) return []
+      // Why the others were not.
+      const names = new Set(made)
+      const left = items.flatMap((item, i) => (names.has(item.run) ? [] : [i]))
+      const refused = left.map((i) => items[i] as AppendItem)
+      const refusals = await this.#database.query<Refusal>(APPEND, toValues(refused, false))
+      return refusals.map((one) => ({ ...one, item: (left[one.item - 1] as number) + 1 }))
     })
   }
 
-  /** The usual append of a turn with one run. */
-  async #isOneAppended(items: readonly AppendItem[]): Promise<boolean> {
-    const [item] = items as [AppendItem]
-    const [record] = item.records
-    if (items.length > 1 || item.records.length !== 1 || record === undefined) return false
-    if (item.change !== undefined || record.places !== null) return false
-    const { run, lease, expectedSeq, at, isIntent } = item
-    const { bytes, events, frame, text } = record
-    const values = [run, lease.token, expectedSeq, bytes, at, isIntent, events, frame, text]
-    return (await this.#database.query(APPEND_ONE, values)).length > 0
+  /** The runs of those that were made. */
+  async #append(items: readonly AppendItem[]): Promise<readonly string[]> {
+    const rows = items.map(({ run, lease, expectedSeq, at, isIntent, records }) => {
+      const { bytes, events, frame, text } = records[0] as AppendItem["records"][number]
+      return [run, lease.token, expectedSeq, bytes, at, isIntent, events, frame, text]
+    })
+    const [first] = rows as [unknown[]]
+    const made =
+      rows.length === 1
+        ? await this.#database.query<{ name: string }>(APPEND_ONE, first)
+        : await this.#database.query<{ name: string }>(
+            APPEND_MANY,
+            first.map((_, column) => rows.map((row) => row[column])),
+          )
+    return made.map(({ name }) => name)
   }
+}
+
+/** One small record, and nothing else to change. */
+function isPlainAppend({ records, change }: AppendItem): boolean {
+  return records.length === 1 && change === undefined && records[0]?.places === null
 }
 
 /** Nobody else has the token of a lease: a journal that ends where the append would end has it. */
@@ -235,7 +265,7 @@ function toValues(items: readonly AppendItem[], isRevival: boolean): unknown[] {
     large.map(({ seq }) => seq),
     large.map(({ hash }) => hash),
     large.map(({ text }) => text),
-    toChanges(items, isRevival),
+    toChanges(items),
     isRevival,
   ]
 }
@@ -251,7 +281,7 @@ function blobBytes({ records }: AppendItem): number {
 type Part = { readonly item: number; readonly [name: string]: unknown }
 
 /** JSON of the changes by kind; null where there are none. */
-function toChanges(items: readonly AppendItem[], isRevival: boolean): string | null {
+function toChanges(items: readonly AppendItem[]): string | null {
   const parts: { [kind: string]: Part[] } = {}
   const graphs = new Map<string, { readonly body: string; readonly items: number[] }>()
   let isRegraphed = false
@@ -284,6 +314,5 @@ function toChanges(items: readonly AppendItem[], isRevival: boolean): string | n
       graphs: [...graphs].map(([hash, graph]) => ({ hash, ...graph })),
     }),
     ...(isRegraphed ? { regraphed: true } : {}),
-    ...(isRevival && { revived: true }),
   })
 }

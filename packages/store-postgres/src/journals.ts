@@ -10,14 +10,15 @@ import { fromStoredBody, type StoredBody, toStoredBody } from "@superstep/engine
 import type { Database, Statement } from "./database.ts"
 import { corrupt, type Subject, writeFailed } from "./errors.ts"
 import { parseJson, parseName, toText } from "./names.ts"
+import { STATE_TABLES } from "./run-rows.ts"
 
 /** $1 the run, $2 the record before the first, $3 the last. The journal's end comes first, the large values last. */
 const READ: Statement = {
   name: "read",
   text: `
     WITH RECURSIVE chain AS (
-      SELECT r.id, r.fork_run, r.fork_seq, $3::int AS upto, coalesce(live.head, r.head) AS head
-      FROM $.runs AS r LEFT JOIN $.live ON live.run = r.id WHERE r.run_id = $1
+      SELECT r.id, r.fork_run, r.fork_seq, $3::int AS upto, coalesce(live.head, ended.head) AS head
+      FROM $.runs AS r ${STATE_TABLES} WHERE r.run_id = $1
       UNION ALL
       SELECT r.id, r.fork_run, r.fork_seq, least(chain.upto, chain.fork_seq), chain.head
       FROM chain JOIN $.runs AS r ON r.id = chain.fork_run WHERE chain.fork_seq > $2

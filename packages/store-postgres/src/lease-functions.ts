@@ -3,7 +3,7 @@ import { SUSPECT } from "@superstep/engine"
 
 /** What a release, or the life of its holder, takes back. */
 export const UNSUSPECTED = "takeovers = 0, blamed = false, died_with = NULL"
-export const RELEASED = "status = live.status_before, status_before = NULL, wake_at = 0"
+export const RELEASED = "status = status_before, status_before = NULL, wake_at = 0"
 
 export const LEASE_FUNCTIONS = `
 -- True when runs may have been taken from the holder since its last heartbeat.
@@ -38,12 +38,11 @@ DECLARE
 BEGIN
   DELETE FROM $.holders WHERE id = p_holder;
   IF NOT FOUND THEN RETURN; END IF;
-  PERFORM 1 FROM $.live WHERE holder = p_holder ORDER BY run FOR NO KEY UPDATE;
+  PERFORM 1 FROM $.live WHERE holder = p_holder ORDER BY run_id FOR NO KEY UPDATE;
   IF p_why <> 'closed' THEN
     SELECT array_agg(live.run), array_agg(live.run) FILTER (WHERE live.takeovers >= ${SUSPECT})
     INTO stuck, suspects
-    FROM $.live JOIN $.runs AS r ON r.id = live.run
-    WHERE live.holder = p_holder AND live.executing AND (p_why = 'died' OR r.run_id = p_run);
+    FROM $.live WHERE live.holder = p_holder AND live.executing AND (p_why = 'died' OR live.run_id = p_run);
     suspects := coalesce(suspects, stuck);
     UPDATE $.live SET takeovers = takeovers + 1, died_with = p_holder,
       blamed = cardinality(suspects) = 1 AND run = suspects[1]

@@ -18,15 +18,14 @@ import { RUN_COLUMNS, RUN_TABLES, type RunRow, toStoredRun } from "./run-rows.ts
 function leased(name: string, change: string, condition = "true"): Statement {
   return {
     name,
-    text: `UPDATE $.live SET ${change} FROM $.runs AS r
-      WHERE r.run_id = $1 AND live.run = r.id AND live.token = $2 AND ${condition} RETURNING 1 AS one`,
+    text: `UPDATE $.live SET ${change} WHERE run_id = $1 AND token = $2 AND ${condition} RETURNING 1 AS one`,
   }
 }
 
 const BEAT: Statement = { name: "beat", text: "SELECT $.beat_1($1, $2, $3, $4) AS is_taken" }
 const HOLDERS: Statement = { text: "SELECT id, machine, pid, born, beat FROM $.holders" }
 const HELD: Statement = {
-  text: `SELECT r.run_id, live.token FROM $.live JOIN $.runs AS r ON r.id = live.run WHERE live.holder = $1`,
+  text: "SELECT run_id, token FROM $.live WHERE holder = $1",
 }
 const DISMISS: Statement = { text: "SELECT $.dismiss_1($1, $2, $3)" }
 // A claim whose answer was lost is recognised by its holder ($4).
@@ -34,9 +33,9 @@ const CLAIM: Statement = {
   name: "claim",
   text: `
     WITH found AS MATERIALIZED (
-      SELECT live.run, live.token, live.holder FROM $.runs AS r JOIN $.live ON live.run = r.id
-      WHERE r.run_id = $1 AND (live.token = $2 OR $4::boolean AND live.token = $2 + 1 AND live.holder = $3)
-      FOR NO KEY UPDATE OF live
+      SELECT run, token, holder FROM $.live
+      WHERE run_id = $1 AND (token = $2 OR $4::boolean AND token = $2 + 1 AND holder = $3)
+      FOR NO KEY UPDATE
     ), taken AS (
       UPDATE $.holders SET taken = true FROM found WHERE holders.id = found.holder AND holders.id <> $3
     ), claimed AS (
@@ -46,16 +45,16 @@ const CLAIM: Statement = {
     SELECT 1 AS one FROM found`,
 }
 const SET_IDLE = leased("idle", "executing = $3, wake_at = $4")
-const RELEASE = leased("release", "holder = NULL, wake_at = $3, rested_at = live.updated_at")
-const ABSOLVE = leased("absolve", `${UNSUSPECTED}, trials = live.trials + 1`)
+const RELEASE = leased("release", "holder = NULL, wake_at = $3, rested_at = updated_at")
+const ABSOLVE = leased("absolve", `${UNSUSPECTED}, trials = trials + 1`)
 const QUARANTINE = leased(
   "quarantine",
-  "status_before = live.status, status = 'quarantined', holder = NULL, wake_at = NULL, rested_at = live.updated_at",
-  "live.status <> 'quarantined'",
+  "status_before = status, status = 'quarantined', holder = NULL, wake_at = NULL, rested_at = updated_at",
+  "status <> 'quarantined'",
 )
 const UNQUARANTINE: Statement = {
-  text: `UPDATE $.live SET ${RELEASED}, ${UNSUSPECTED}, trials = 0 FROM $.runs AS r
-    WHERE r.run_id = $1 AND live.run = r.id AND live.status = 'quarantined' RETURNING 1 AS one`,
+  text: `UPDATE $.live SET ${RELEASED}, ${UNSUSPECTED}, trials = 0
+    WHERE run_id = $1 AND status = 'quarantined' RETURNING 1 AS one`,
 }
 
 /**
@@ -93,7 +92,7 @@ const FREE: Statement = {
         AND live.status <> 'quarantined'
       UNION
       SELECT live.run, live.updated_at
-      FROM $.mail JOIN $.runs AS r ON r.run_id = mail.run_id JOIN $.live ON live.run = r.id
+      FROM $.mail JOIN $.live ON live.run_id = mail.run_id
       WHERE mail.outcome IS NULL AND live.holder IS NULL AND live.status <> 'quarantined'
         AND live.workflow IN (SELECT workflow FROM known) AND (live.takeovers >= ${SUSPECT}) = $4
     )

@@ -2,6 +2,7 @@
 import type { Lease, Mail, MailOutcome } from "@superstep/engine"
 import type { Database, Statement } from "./database.ts"
 import { parseJson, parseName, toText } from "./names.ts"
+import { STATE_TABLES } from "./run-rows.ts"
 
 // The same mail twice is one. $5: the request that an answer is for.
 const POST: Statement = {
@@ -16,15 +17,15 @@ const POST: Statement = {
 const FIND: Statement = {
   text: `
     SELECT mail.mail_id, mail.run_id, mail.at, mail.command
-    FROM $.mail JOIN $.runs AS r ON r.run_id = mail.run_id JOIN $.live ON live.run = r.id
+    FROM $.mail JOIN $.live ON live.run_id = mail.run_id
     WHERE mail.outcome IS NULL AND live.holder = $1 ORDER BY mail.id`,
 }
 const REFUSE: Statement = {
   text: `
     WITH refused AS (
-      UPDATE $.mail SET outcome = $4 FROM $.runs AS r LEFT JOIN $.live ON live.run = r.id
+      UPDATE $.mail SET outcome = $4 FROM $.runs AS r ${STATE_TABLES}
       WHERE mail.mail_id = $1 AND mail.outcome IS NULL
-        AND r.run_id = $2 AND coalesce(live.token, r.token) = $3
+        AND r.run_id = $2 AND coalesce(live.token, ended.token) = $3
       RETURNING mail.run_id
     )
     UPDATE $.requests SET outcome = 'open' FROM refused JOIN $.runs AS r ON r.run_id = refused.run_id

@@ -13,7 +13,8 @@ DECLARE
 BEGIN
   PERFORM 1 FROM $.runs AS r WHERE r.id = ANY (p_ids) ORDER BY r.id FOR UPDATE;
   SELECT array_agg(r.id) INTO gone FROM $.runs AS r
-  WHERE r.id = ANY (p_ids) AND r.status IS NOT NULL AND NOT (p_unpinned AND r.pinned)
+  JOIN $.ended ON ended.run = r.id
+  WHERE r.id = ANY (p_ids) AND NOT (p_unpinned AND r.pinned)
     AND NOT EXISTS (SELECT 1 FROM $.runs AS fork WHERE fork.fork_run = r.id AND fork.id <> ALL (p_ids));
   -- A fork that goes with its past goes first; one that stays keeps it.
   LOOP
@@ -25,14 +26,15 @@ BEGIN
     WHERE NOT EXISTS (SELECT 1 FROM $.runs AS fork WHERE fork.fork_run = one AND fork.id <> ALL (gone));
   END LOOP;
   IF gone IS NULL THEN RETURN; END IF;
-  RETURN QUERY SELECT r.id, r.bytes + coalesce(s.bytes, 0)
-    FROM $.runs AS r LEFT JOIN $.snapshots AS s ON s.run = r.id WHERE r.id = ANY (gone);
+  RETURN QUERY SELECT e.run, e.bytes + coalesce(s.bytes, 0)
+    FROM $.ended AS e LEFT JOIN $.snapshots AS s ON s.run = e.run WHERE e.run = ANY (gone);
   DELETE FROM $.mail USING $.runs AS r
     WHERE r.id = ANY (gone) AND mail.run_id = r.run_id AND mail.outcome IS NULL;
   DELETE FROM $.requests WHERE run = ANY (gone);
   DELETE FROM $.snapshots WHERE run = ANY (gone);
   DELETE FROM $.run_labels WHERE run = ANY (gone);
   DELETE FROM $.graph_uses WHERE run = ANY (gone);
+  DELETE FROM $.ended WHERE run = ANY (gone);
   DELETE FROM $.runs AS r WHERE r.id = ANY (gone);
   INSERT INTO $.removed_runs (run) SELECT unnest(gone);
 END
@@ -108,9 +110,9 @@ DECLARE
   before record;
   used bigint[];
 BEGIN
-  SELECT r.id, coalesce(live.bytes, r.bytes) INTO id, size
-  FROM $.runs AS r LEFT JOIN $.live ON live.run = r.id
-  WHERE r.run_id = p_run AND coalesce(live.token, r.token) = p_token FOR KEY SHARE OF r;
+  SELECT r.id, coalesce(live.bytes, ended.bytes) INTO id, size
+  FROM $.runs AS r LEFT JOIN $.live ON live.run = r.id LEFT JOIN $.ended ON ended.run = r.id
+  WHERE r.run_id = p_run AND coalesce(live.token, ended.token) = p_token FOR KEY SHARE OF r;
   IF NOT FOUND THEN RETURN; END IF;
   SELECT s.seq, s.bytes INTO before FROM $.snapshots AS s WHERE s.run = id FOR UPDATE;
   IF FOUND AND before.seq >= p_seq THEN

@@ -18,13 +18,12 @@ const SWEEP: Statement = {
   text: `SELECT $.sweep_1(${RUNS_AT_ONCE}, ${RECORDS_AT_ONCE}, ${BLOBS_AT_ONCE}) AS is_more`,
 }
 const DROP_GRAPHS: Statement = { text: "SELECT $.drop_graphs_1()" }
-// Newest first: a fork goes before its past. $1 before which id, $2 a workflow or null.
-const ENDED = "status IS NOT NULL AND NOT pinned AND ($2::text IS NULL OR workflow = $2)"
-const OLD: Statement = {
-  text: `SELECT id FROM $.runs WHERE updated_at < $3 AND ${ENDED} AND id < $1 ORDER BY id DESC LIMIT ${RUNS_AT_ONCE}`,
-}
+// Newest first: a fork goes before its past. $1 before which id, $2 a workflow or null, $3 a time or null.
 const NEXT: Statement = {
-  text: `SELECT id, workflow, updated_at FROM $.runs WHERE ${ENDED} AND id < $1 ORDER BY id DESC LIMIT ${RUNS_AT_ONCE}`,
+  text: `SELECT r.id, r.workflow, e.updated_at FROM $.ended AS e JOIN $.runs AS r ON r.id = e.run
+    WHERE e.run < $1 AND NOT r.pinned AND ($2::text IS NULL OR e.workflow = $2)
+      AND ($3::float8 IS NULL OR e.updated_at < $3)
+    ORDER BY e.run DESC LIMIT ${RUNS_AT_ONCE}`,
 }
 const DROP_MAIL: Statement = {
   text: `DELETE FROM $.mail WHERE id = ANY (ARRAY(
@@ -116,10 +115,8 @@ async function* candidates(database: Database, policy: PrunePolicy): AsyncGenera
     return newer >= keep || (endedBefore !== undefined && run.updated_at < endedBefore)
   }
   for (let before: number | undefined = Number.MAX_SAFE_INTEGER; before !== undefined; ) {
-    const rows: EndedRow[] =
-      keep === undefined
-        ? await database.read<EndedRow>(subject, OLD, [before, name, endedBefore])
-        : await database.read<EndedRow>(subject, NEXT, [before, name])
+    const time = keep === undefined ? endedBefore : null
+    const rows: EndedRow[] = await database.read<EndedRow>(subject, NEXT, [before, name, time])
     yield rows.filter(goes).map(({ id }) => id)
     before = rows.at(-1)?.id
   }

@@ -2,20 +2,20 @@
 import { createHash } from "node:crypto"
 import type { RunFailure, StoredRun, StoredStatus } from "@superstep/engine"
 import { parseJson, parseName } from "./names.ts"
+import { STATE_COLUMNS } from "./tables.ts"
 
 export const IN_FLIGHT: readonly StoredStatus[] = ["running", "waiting", "quarantined"]
 
 /** The columns of a SELECT from RUN_TABLES. */
-export const RUN_COLUMNS = `r.id, r.run_id, r.workflow, r.graph, coalesce(r.status, live.status) AS status, r.key, r.thread,
-  r.labels, past.run_id AS fork_of, r.fork_seq, r.pinned, r.created_at, r.error, live.holder, live.wake_at,
-  coalesce(live.head, r.head) AS head, coalesce(live.bytes, r.bytes) AS bytes, coalesce(live.token, r.token) AS token,
-  coalesce(live.executing, r.executing) AS executing, coalesce(live.takeovers, r.takeovers) AS takeovers,
-  coalesce(live.blamed, r.blamed) AS blamed, coalesce(live.trials, r.trials) AS trials,
-  coalesce(live.updated_at, r.updated_at) AS updated_at`
+export const RUN_COLUMNS = `r.id, r.run_id, r.workflow, r.graph, r.key, r.thread, r.labels, past.run_id AS fork_of, r.fork_seq,
+  r.pinned, r.created_at, live.holder, live.wake_at, ended.error, coalesce(live.status, ended.status) AS status,
+  ${STATE_COLUMNS.replace(/\w+/g, "coalesce(live.$&, ended.$&) AS $&")}`
 
-/** `r` is the run, `live` what it is while it is in flight, `past` the run that it is a fork of. */
-export const RUN_TABLES =
-  "$.runs AS r LEFT JOIN $.live ON live.run = r.id LEFT JOIN $.runs AS past ON past.id = r.fork_run"
+/** Where each run stands: in one of two tables. */
+export const STATE_TABLES = "LEFT JOIN $.live ON live.run = r.id LEFT JOIN $.ended ON ended.run = r.id"
+
+/** `r` is the run, `past` the one that it is a fork of. */
+export const RUN_TABLES = `$.runs AS r ${STATE_TABLES} LEFT JOIN $.runs AS past ON past.id = r.fork_run`
 
 export interface RunRow {
   readonly id: number

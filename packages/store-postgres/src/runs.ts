@@ -8,7 +8,15 @@
 import type { RunQuery, StoredRun } from "@superstep/engine"
 import type { Database, Statement } from "./database.ts"
 import { toText } from "./names.ts"
-import { IN_FLIGHT, labelHash, RUN_COLUMNS, RUN_TABLES, type RunRow, toStoredRun } from "./run-rows.ts"
+import {
+  IN_FLIGHT,
+  labelHash,
+  RUN_COLUMNS,
+  RUN_TABLES,
+  type RunRow,
+  STATE_TABLES,
+  toStoredRun,
+} from "./run-rows.ts"
 
 const FIND: Statement = {
   name: "run",
@@ -82,11 +90,11 @@ function pageSql(query: RunQuery, values: Values, limit: string): string {
       ...few,
       ...filters,
       ...(name !== undefined && isFew ? [`r.workflow = ${name}`] : []),
-      ...(statuses === undefined ? [] : [`coalesce(r.status, live.status) = ANY (${statuses})`]),
+      ...(statuses === undefined ? [] : [`coalesce(live.status, ended.status) = ANY (${statuses})`]),
     ]
-    const live = statuses === undefined ? "" : "LEFT JOIN $.live ON live.run = r.id"
+    const state = statuses === undefined ? "" : STATE_TABLES
     if (label !== undefined) {
-      return `SELECT l.run AS id FROM $.run_labels AS l JOIN $.runs AS r ON r.id = l.run ${live}
+      return `SELECT l.run AS id FROM $.run_labels AS l JOIN $.runs AS r ON r.id = l.run ${state}
         WHERE ${[`l.label = ${label}`, ...older("l.run"), ...own].join(" AND ")} ORDER BY l.run DESC LIMIT ${limit}`
     }
     if (name !== undefined && !isFew) {
@@ -95,48 +103,18 @@ function pageSql(query: RunQuery, values: Values, limit: string): string {
         WHERE ${[`r.workflow = ${name}`, ...older("r.id"), ...own].join(" AND ")}
         ORDER BY r.workflow DESC, r.id DESC LIMIT ${limit}`
     }
-    return `SELECT r.id FROM $.runs AS r ${live} ${where([...older("r.id"), ...own])} ORDER BY r.id DESC LIMIT ${limit}`
+    return `SELECT r.id FROM $.runs AS r ${state} ${where([...older("r.id"), ...own])} ORDER BY r.id DESC LIMIT ${limit}`
   }
   const branches = [...new Set(status)].map((one) => {
-    const value = values.add(one, "text")
-    return IN_FLIGHT.includes(one)
-      ? liveBranch(value, name, older("live.run"), filters, limit)
-      : endedBranch(value, name, older("r.id"), filters, limit)
+    const table = IN_FLIGHT.includes(one) ? "live" : "ended"
+    const conditions = [`s.status = ${values.add(one, "text")}`, ...older("s.run"), ...filters]
+    const join = filters.length === 0 ? "" : "JOIN $.runs AS r ON r.id = s.run"
+    // Within one status the index has the runs in order.
+    const [by, order] = name === undefined ? [[], ""] : [[`s.workflow = ${name}`], "s.workflow DESC, "]
+    return `(SELECT s.run AS id FROM $.${table} AS s ${join} ${where([...by, ...conditions])}
+      ORDER BY ${order}s.status DESC, s.run DESC LIMIT ${limit})`
   })
   return branches.length === 0 ? "SELECT NULL::bigint AS id WHERE false" : branches.join(" UNION ALL ")
-}
-
-/** Within one status the index has the runs in order. */
-function liveBranch(
-  status: string,
-  workflow: string | undefined,
-  older: readonly string[],
-  filters: readonly string[],
-  limit: string,
-): string {
-  const conditions = [`live.status = ${status}`, ...older, ...filters]
-  const join = filters.length === 0 ? "" : "JOIN $.runs AS r ON r.id = live.run"
-  if (workflow === undefined) {
-    return `(SELECT live.run AS id FROM $.live ${join} ${where(conditions)}
-      ORDER BY live.status DESC, live.run DESC LIMIT ${limit})`
-  }
-  return `(SELECT live.run AS id FROM $.live ${join} ${where([`live.workflow = ${workflow}`, ...conditions])}
-    ORDER BY live.workflow DESC, live.status DESC, live.run DESC LIMIT ${limit})`
-}
-
-function endedBranch(
-  status: string,
-  workflow: string | undefined,
-  older: readonly string[],
-  filters: readonly string[],
-  limit: string,
-): string {
-  const conditions = [`r.status = ${status}`, "r.status IS NOT NULL", ...older, ...filters]
-  if (workflow === undefined) {
-    return `(SELECT r.id FROM $.runs AS r ${where(conditions)} ORDER BY r.status DESC, r.id DESC LIMIT ${limit})`
-  }
-  return `(SELECT r.id FROM $.runs AS r ${where([`r.workflow = ${workflow}`, ...conditions])}
-    ORDER BY r.workflow DESC, r.status DESC, r.id DESC LIMIT ${limit})`
 }
 
 function where(conditions: readonly string[]): string {

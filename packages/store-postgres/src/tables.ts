@@ -1,71 +1,67 @@
 /**
  * The tables, by version of the schema. `$` stands for the name of the schema.
  *
- * Runs in flight have a row in `live` as well, with everything that changes while they execute; a run that ends takes it
- * back into `runs`, and the row in `live` is gone. So the table that every append changes is small, has few indexes, and
- * none of them has a column that a plain append changes (such updates are HOT); lists of a million finished runs do not
- * slow it down.
+ * What a run is stands in `runs`, written once. Where it stands is in `live` while it is in flight, and in `ended` once it is
+ * over. So the table that every append changes is small, has few indexes, and none of them has a column that a plain
+ * append changes (such updates are HOT); a million finished runs do not slow it down, and no row of theirs was ever updated.
  *
  * Names (ids, workflows, keys …) are stored as `toStoredName` writes them, and compared byte by byte ("C"). Bodies are JSON
  * as text: `jsonb` refuses what JSON allows, and reorders keys. Times are milliseconds, with a fraction if they have one.
  */
+
+/** What `live` has while a run is in flight, and `ended` once it is over. */
+const STATE = `
+  run bigint PRIMARY KEY,
+  workflow text COLLATE "C" NOT NULL,
+  status text COLLATE "C" NOT NULL,
+  head int NOT NULL,
+  bytes bigint NOT NULL DEFAULT 0,
+  blob_bytes bigint NOT NULL DEFAULT 0,
+  token bigint NOT NULL,
+  executing boolean NOT NULL DEFAULT true,
+  takeovers int NOT NULL DEFAULT 0,
+  blamed boolean NOT NULL DEFAULT false,
+  trials int NOT NULL DEFAULT 0,
+  updated_at float8 NOT NULL,
+  error text`
+
+/** The names of these columns, but for the first three. */
+export const STATE_COLUMNS =
+  "head, bytes, blob_bytes, token, executing, takeovers, blamed, trials, updated_at"
+
 export const TABLES = `
 CREATE TABLE $.runs (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   run_id text COLLATE "C" NOT NULL,
   workflow text COLLATE "C" NOT NULL,
   graph text COLLATE "C" NOT NULL,
-  -- Null while the run is in flight: it and what follows "created_at" are in "live" then.
-  status text COLLATE "C",
   key text COLLATE "C",
   thread text COLLATE "C",
   labels text,
   fork_run bigint,
   fork_seq int NOT NULL DEFAULT 0,
   pinned boolean NOT NULL DEFAULT false,
-  created_at float8 NOT NULL,
-  head int,
-  bytes bigint,
-  blob_bytes bigint,
-  token bigint,
-  executing boolean,
-  takeovers int,
-  blamed boolean,
-  trials int,
-  updated_at float8,
-  error text
-) WITH (fillfactor = 85);
+  created_at float8 NOT NULL
+);
 CREATE UNIQUE INDEX runs_run_id ON $.runs (run_id);
 CREATE UNIQUE INDEX runs_key ON $.runs (key) WHERE key IS NOT NULL;
-CREATE UNIQUE INDEX runs_thread_in_flight ON $.runs (thread) WHERE thread IS NOT NULL AND status IS NULL;
 CREATE INDEX runs_thread ON $.runs (thread, id) WHERE thread IS NOT NULL;
 CREATE INDEX runs_workflow ON $.runs (workflow, id);
-CREATE INDEX runs_status ON $.runs (status, id) WHERE status IS NOT NULL;
-CREATE INDEX runs_workflow_status ON $.runs (workflow, status, id) WHERE status IS NOT NULL;
 CREATE INDEX runs_graph ON $.runs (graph);
 CREATE INDEX runs_fork ON $.runs (fork_run) WHERE fork_run IS NOT NULL;
-CREATE INDEX runs_over ON $.runs (updated_at) WHERE status IS NOT NULL AND NOT pinned;
 
-CREATE TABLE $.live (
-  run bigint PRIMARY KEY,
-  workflow text COLLATE "C" NOT NULL,
-  status text COLLATE "C" NOT NULL,
+CREATE TABLE $.live (${STATE},
+  run_id text COLLATE "C" NOT NULL,
+  thread text COLLATE "C",
   status_before text COLLATE "C",
-  head int NOT NULL,
-  bytes bigint NOT NULL DEFAULT 0,
-  blob_bytes bigint NOT NULL DEFAULT 0,
-  token bigint NOT NULL,
   holder text COLLATE "C",
   wake_at float8,
-  executing boolean NOT NULL DEFAULT true,
-  takeovers int NOT NULL DEFAULT 0,
-  blamed boolean NOT NULL DEFAULT false,
-  trials int NOT NULL DEFAULT 0,
   died_with text COLLATE "C",
-  updated_at float8 NOT NULL,
   -- "updated_at" as it was when the run was released: no index has what every append changes.
   rested_at float8 NOT NULL
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
+CREATE UNIQUE INDEX live_run_id ON $.live (run_id);
+CREATE UNIQUE INDEX live_thread ON $.live (thread) WHERE thread IS NOT NULL;
 CREATE INDEX live_status ON $.live (status, run);
 CREATE INDEX live_workflow ON $.live (workflow, status, run);
 CREATE INDEX live_holder ON $.live (holder) WHERE holder IS NOT NULL;
@@ -73,6 +69,12 @@ CREATE INDEX live_died_with ON $.live (died_with) WHERE died_with IS NOT NULL;
 CREATE INDEX live_left ON $.live (workflow, rested_at, run)
   WHERE holder IS NULL AND status = 'running' AND wake_at IS NULL;
 CREATE INDEX live_asleep ON $.live (workflow, wake_at) WHERE holder IS NULL AND wake_at IS NOT NULL;
+
+CREATE TABLE $.ended (${STATE}
+);
+CREATE INDEX ended_status ON $.ended (status, run);
+CREATE INDEX ended_workflow ON $.ended (workflow, status, run);
+CREATE INDEX ended_at ON $.ended (updated_at);
 
 -- "label" is 128 bits of the SHA-256 of a name and a value: either may be longer than an index takes.
 CREATE TABLE $.run_labels (label uuid, run bigint, PRIMARY KEY (label, run));
