@@ -9,9 +9,11 @@ const POST: Statement = {
   text: `
     WITH posted AS (
       INSERT INTO $.mail (mail_id, run_id, at, command) VALUES ($1, $2, $3, $4) ON CONFLICT (mail_id) DO NOTHING
+    ), delivering AS (
+      UPDATE $.requests SET outcome = 'delivering' FROM $.runs AS r
+      WHERE r.run_id = $2 AND requests.run = r.id AND requests.request_id = $5 AND requests.outcome = 'open'
     )
-    UPDATE $.requests SET outcome = 'delivering' FROM $.runs AS r
-    WHERE r.run_id = $2 AND requests.run = r.id AND requests.request_id = $5 AND requests.outcome = 'open'`,
+    SELECT holder FROM $.live WHERE run_id = $2`,
 }
 // From the mail to its runs: there is little mail without an outcome, and a holder may have thousands of runs.
 const FIND: Statement = {
@@ -47,10 +49,15 @@ interface MailRow {
   readonly command: string
 }
 
-export async function post(database: Database, { id, runId, at, command }: Mail): Promise<void> {
+/** Who holds the run, if anybody does. */
+export async function post(
+  database: Database,
+  { id, runId, at, command }: Mail,
+): Promise<string | undefined> {
   const request = command.type === "answer" ? toText(command.request) : null
   const values = [toText(id), toText(runId), at, JSON.stringify(command), request]
-  await database.write(`The mail to run "${runId}"`, POST, values)
+  const [row] = await database.write<{ holder: string | null }>(`The mail to run "${runId}"`, POST, values)
+  return row?.holder == null ? undefined : parseName(row.holder)
 }
 
 export async function mailTo(database: Database, holder: string): Promise<readonly Mail[]> {

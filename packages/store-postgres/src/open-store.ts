@@ -6,6 +6,7 @@ import { Database, type PostgresPool } from "./database.ts"
 import { optionInvalid } from "./errors.ts"
 import { migrate } from "./migrations.ts"
 import { type PostgresStore, storeOn } from "./postgres-store.ts"
+import { Signals } from "./signals.ts"
 
 export interface PostgresStoreOptions {
   /** `postgres://user:password@host:5432/database`. What is left out comes from PGHOST, PGUSER, PGPASSWORD and so on. */
@@ -74,7 +75,9 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
       onNotice({ code: "STORE_AWAY", message: `Waiting: PostgreSQL at ${shown} cannot be reached.` }),
     migrate: (connections) => migrate(connections, { schema, shown }),
   })
-  return storeOn(database, config) as PostgresStore
+  const listening =
+    options.listenUrl === undefined ? config : connectionConfig("listenUrl", options.listenUrl, options.tls)
+  return storeOn(database, new Signals(database, listening), isCopyable(config) ? config : undefined)
 }
 
 /** Throws OPTION_INVALID. */
@@ -114,8 +117,11 @@ interface Connections {
 
 function connectionsOf({ url, pool, tls, connections = 10 }: PostgresStoreOptions): Connections {
   if (pool !== undefined) {
-    const { options = {} } = pool as { options?: ConnectionConfig }
-    return { pool, config: options, ownsPool: false }
+    const { connectionString, host, port, user, password, database, ssl } =
+      (pool as { options?: ConnectionConfig }).options ?? {}
+    const config = { connectionString, host, port, user, password, database, ssl }
+    const given = Object.entries(config).filter(([, value]) => value !== undefined)
+    return { pool, config: Object.fromEntries(given), ownsPool: false }
   }
   const config = connectionConfig("url", url, tls)
   const own = new pg.Pool({
@@ -128,6 +134,16 @@ function connectionsOf({ url, pool, tls, connections = 10 }: PostgresStoreOption
     application_name: "superstep",
   } as pg.PoolConfig)
   return { pool: own as PostgresPool, config, ownsPool: true }
+}
+
+/** Whether a thread can have it: a pool may have its password from a function. */
+function isCopyable(config: ConnectionConfig): boolean {
+  try {
+    structuredClone(config)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function unknownOption(name: string): string {

@@ -3,20 +3,24 @@
  * to date, database.ts asks the server; each concept has a file of its own. The invariants P1 … P3 are in database.ts, S1 …
  * S5 in appends.ts and journals.ts.
  */
-import type { KeepAlive, LiveChannel, Registry, Store } from "@superstep/engine"
+import type { KeepAlive, LiveChannel, LiveService, Registry, Store } from "@superstep/engine"
 import type { ConnectionConfig } from "./address.ts"
 import { toAppendItem } from "./append-item.ts"
 import { Appends } from "./appends.ts"
 import type { Database } from "./database.ts"
+import { hintsOn } from "./hints.ts"
 import { findGraph, findSnapshot, readJournal, saveSnapshot } from "./journals.ts"
 import { keepAlive } from "./keep-alive.ts"
 import * as leases from "./leases.ts"
+import { subscribeLive } from "./live-client.ts"
+import { serveLive } from "./live-server.ts"
 import { mailOutcome, mailTo, post, refuseMail } from "./mail.ts"
 import { registryOn } from "./registry.ts"
 import { report } from "./report.ts"
 import { listRequests } from "./requests.ts"
 import { prune, removeRun } from "./retention.ts"
 import { findRun, listRuns, pinRun } from "./runs.ts"
+import type { Signals } from "./signals.ts"
 import { removeThread, threadState } from "./threads.ts"
 import { Turns } from "./turns.ts"
 
@@ -25,17 +29,21 @@ type Promised<Port extends { [Method in keyof Port]: (...args: never[]) => unkno
 }
 
 /** A store that always answers with a promise. */
-export type PostgresStore = Promised<Omit<Store, "keepAlive" | "live">> &
-  Pick<Store, "keepAlive"> & { readonly registry: Promised<Registry>; readonly live: LiveChannel }
+export type PostgresStore = Promised<Omit<Store, "keepAlive" | "live" | "hints">> &
+  Pick<Store, "keepAlive"> &
+  Required<Pick<Store, "hints">> & { readonly registry: Promised<Registry>; readonly live: LiveChannel }
 
 /** `config`: how a thread connects; undefined where it cannot. */
 export function storeOn(
   database: Database,
+  signals: Signals,
   config: ConnectionConfig | undefined,
-): Omit<PostgresStore, "live"> {
+): PostgresStore {
   const turns = new Turns()
   const appends = new Appends(database)
   const beating = new Set<KeepAlive>()
+  const serving = new Set<LiveService>()
+  const hints = hintsOn(signals)
 
   return {
     async append(lease, expectedSeq, records, change) {
@@ -58,12 +66,23 @@ export function storeOn(
     free: (query) => leases.free(database, query),
     claim: (runId, token, holder) => turns.pass(runId, () => leases.claim(database, runId, token, holder)),
     setIdle: (lease, idle) => turns.pass(lease.runId, () => leases.setIdle(database, lease, idle)),
-    release: (lease, wakeAt) => turns.pass(lease.runId, () => leases.release(database, lease, wakeAt)),
+    async release(lease, wakeAt) {
+      await turns.pass(lease.runId, () => leases.release(database, lease, wakeAt))
+      if (wakeAt !== undefined && wakeAt <= Date.now()) hints.toAll()
+    },
     absolve: (lease) => turns.pass(lease.runId, () => leases.absolve(database, lease)),
     quarantine: (lease) => turns.pass(lease.runId, () => leases.quarantine(database, lease)),
-    unquarantine: (runId) => turns.pass(runId, () => leases.unquarantine(database, runId)),
+    async unquarantine(runId) {
+      const isFree = await turns.pass(runId, () => leases.unquarantine(database, runId))
+      if (isFree) hints.toAll()
+      return isFree
+    },
 
-    post: (mail) => post(database, mail),
+    async post(mail) {
+      const holder = await post(database, mail)
+      if (holder === undefined) hints.toAll()
+      else hints.to(holder)
+    },
     mail: (holder) => mailTo(database, holder),
     refuseMail: (lease, id, error) => refuseMail(database, lease, id, error),
     mailOutcome: (id) => mailOutcome(database, id),
@@ -79,8 +98,24 @@ export function storeOn(
     report: () => report(database),
     async close() {
       for (const thread of beating) thread.stop()
+      for (const service of serving) service.close()
       await appends.drain()
+      await signals.close()
       await database.close()
+    },
+    hints: hints.listen,
+    live: {
+      serve(holder, watch) {
+        const service = serveLive(signals, holder, watch)
+        serving.add(service)
+        return {
+          close() {
+            serving.delete(service)
+            service.close()
+          },
+        }
+      },
+      subscribe: (holder, query, listener) => subscribeLive(signals, holder, query, listener),
     },
     ...(config && {
       keepAlive(options) {
