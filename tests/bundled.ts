@@ -22,6 +22,7 @@ export async function bundled(file: string): Promise<string> {
     dts: false,
     logLevel: "error",
     noExternal: [/^@?superstep/, "zod", "uuidv7"],
+    external: ["pg"],
     inputOptions: { resolve: { conditionNames: ["@superstep/source", "node", "import"] } },
   })
   return join(outDir, `${name}.mjs`)

@@ -3,9 +3,9 @@
  * the configured point. It checks that nothing runs whose end is recorded (M1).
  */
 import { writeSync } from "node:fs"
-import { sqliteStore } from "@superstep/store-sqlite"
 import type { JournalRecord, Run, Store } from "superstep"
 import { saveEvery } from "../../packages/engine/src/runtime/journal/load-run.ts"
+import { openStore } from "../stores.ts"
 import { comeToEnd } from "./come-to-end.ts"
 import type { ChildMessage, Job, Kill, Target } from "./job.ts"
 import { type Outcome, scenarios, type Watch } from "./scenarios/index.ts"
@@ -93,18 +93,18 @@ async function problemOf(runId: string, store: Store): Promise<string | undefine
 }
 
 const job = JSON.parse(process.argv[2] as string) as Job
-const sqlite = sqliteStore({ path: job.path })
+const durable = openStore(job.path)
 const death = new Death()
-const store = death.around(sqlite)
+const store = death.around(durable as Store)
 saveEvery(store, 4)
 if (job.finish !== undefined) {
   const outcome = await work(job.finish, store, death)
-  report({ type: "finished", outcome, problem: await problemOf(job.finish.runId, sqlite) })
+  report({ type: "finished", outcome, problem: await problemOf(job.finish.runId, durable as Store) })
 }
 if (job.work !== undefined) {
   death.kill = job.work.kill
   report({ type: "working" })
   const outcome = await work(job.work, store, death)
-  report({ type: "survived", outcome, problem: await problemOf(job.work.runId, sqlite) })
+  report({ type: "survived", outcome, problem: await problemOf(job.work.runId, durable as Store) })
 }
-await sqlite.close()
+await durable.close()

@@ -1,8 +1,8 @@
 /** A process that holds a run: it reports when it reaches the gate, and continues when it receives a line. */
 import { writeSync } from "node:fs"
 import { createInterface } from "node:readline"
-import { sqliteStore } from "@superstep/store-sqlite"
 import { isSuperstepError, type Run } from "superstep"
+import { openStore } from "../stores.ts"
 import { gated } from "./gated.ts"
 
 export interface HolderJob {
@@ -32,7 +32,7 @@ const gate = async () => {
   await released
 }
 const flow = gated(gate, (what) => report({ type: "called", what }))
-const store = sqliteStore({ path: job.path })
+const store = openStore(job.path)
 const { runId, how } = job
 const run: Run =
   how === "start"

@@ -4,12 +4,12 @@
  */
 import { appendFileSync } from "node:fs"
 import { Runtime } from "superstep"
-import { sqliteStore } from "superstep/sqlite"
+import { openStore } from "../stores.ts"
 import { errand } from "./errand.ts"
 
 const [path = "", trail = ""] = process.argv.slice(2)
 const flow = errand((line) => appendFileSync(trail, `${line}\n`))
-const store = sqliteStore({ path })
+const store = openStore(path)
 const runtime = new Runtime({
   store,
   workflows: [flow],

@@ -1,5 +1,5 @@
 /** Hints that there is something to do before the next look: mail for a holder, or a run that is free. They may be lost. */
-import type { Store } from "@superstep/engine"
+import type { LiveChannel } from "@superstep/engine"
 import type { Signals } from "./signals.ts"
 
 /** Milliseconds between two hints of one process, so that a thousand runs that are released do not wake everybody a thousand times. */
@@ -12,7 +12,7 @@ function addressOf(holder: string): string {
 }
 
 export interface Hints {
-  readonly listen: NonNullable<Store["hints"]>
+  readonly listen: NonNullable<LiveChannel["hints"]>
   to(holder: string): void
   /** To whoever listens. */
   toAll(): void
@@ -35,7 +35,7 @@ export function hintsOn(signals: Signals): Hints {
     listen(holder, onHint) {
       const stops = [ALL, addressOf(holder)].map((address) => signals.listen(address, onHint))
       return {
-        stop() {
+        close() {
           for (const stop of stops) stop()
         },
       }

@@ -134,7 +134,7 @@ test("mail is a hint to the holder of its run, and a run that is free to everybo
   const hints: string[] = []
   let hinted: () => void = () => undefined
   for (const name of ["holder", "somebody"]) {
-    one.hints(name, () => {
+    one.live.hints(name, () => {
       hints.push(name)
       hinted()
     })

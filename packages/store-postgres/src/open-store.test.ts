@@ -87,7 +87,7 @@ test("a server that cannot be used is reported with what to do, and without its 
 test("a user without the right to create or use the schema is told which rights to grant", async () => {
   const [role, schema] = [newSchema(), newSchema()]
   await sql(`CREATE ROLE "${role}" LOGIN PASSWORD 'x'`)
-  onTestFinished(() => sql(`DROP ROLE "${role}"`))
+  onTestFinished(async () => void (await sql(`DROP ROLE "${role}"`)))
   const error = await failure({
     schema,
     url: addressed((address) => {
@@ -111,7 +111,7 @@ test("a role that may only use a schema that its owner made needs no right to cr
   await sql(`CREATE ROLE "${role}" LOGIN PASSWORD 'x';
     GRANT USAGE ON SCHEMA "${schema}" TO "${role}";
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "${schema}" TO "${role}"`)
-  onTestFinished(() => sql(`DROP OWNED BY "${role}"; DROP ROLE "${role}"`))
+  onTestFinished(async () => void (await sql(`DROP OWNED BY "${role}"; DROP ROLE "${role}"`)))
   const store = postgresStore({
     schema,
     url: addressed((address) => {

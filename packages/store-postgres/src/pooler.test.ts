@@ -27,7 +27,7 @@ test("a store works through a pooler that gives every transaction another connec
   expect((await store.free({ workflows: ["workflow"], now: 0, limit: 100, suspects: false })).length).toBe(20)
   for (const { runId } of leases) expect((await store.read(runId, 0)).length).toBeGreaterThan(10)
   const hinted = new Promise<void>((resolve) => {
-    store.hints("somebody", resolve)
+    store.live.hints("somebody", resolve)
   })
   const waiting = setInterval(
     () => void store.post({ id: crypto.randomUUID(), runId: "run 1", at: 1, command: { type: "cancel" } }),

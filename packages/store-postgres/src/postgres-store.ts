@@ -29,9 +29,8 @@ type Promised<Port extends { [Method in keyof Port]: (...args: never[]) => unkno
 }
 
 /** A store that always answers with a promise. */
-export type PostgresStore = Promised<Omit<Store, "keepAlive" | "live" | "hints">> &
-  Pick<Store, "keepAlive"> &
-  Required<Pick<Store, "hints">> & { readonly registry: Promised<Registry>; readonly live: LiveChannel }
+export type PostgresStore = Promised<Omit<Store, "keepAlive" | "live">> &
+  Pick<Store, "keepAlive"> & { readonly registry: Promised<Registry>; readonly live: Required<LiveChannel> }
 
 /** `config`: how a thread connects; undefined where it cannot. */
 export function storeOn(
@@ -103,7 +102,6 @@ export function storeOn(
       await signals.close()
       await database.close()
     },
-    hints: hints.listen,
     live: {
       serve(holder, watch) {
         const service = serveLive(signals, holder, watch)
@@ -116,6 +114,7 @@ export function storeOn(
         }
       },
       subscribe: (holder, query, listener) => subscribeLive(signals, holder, query, listener),
+      hints: hints.listen,
     },
     ...(config && {
       keepAlive(options) {

@@ -33,6 +33,9 @@ const KEEP: Statement = {
 }
 const FETCH: Statement = { text: "SELECT body FROM $.live_values WHERE id = $1" }
 
+/** The types of the driver lack this part of it. */
+type ListeningClient = pg.Client & { ref(): void; unref(): void }
+
 /** Null: messages are missing. */
 export type OnMessage = (message: unknown) => void
 
@@ -60,7 +63,7 @@ export class Signals {
   readonly #listeners = new Map<string, Set<OnMessage>>()
   readonly #received = new Map<string, number>()
   readonly #sentTo = new Map<string, number>()
-  #client: pg.Client | undefined
+  #client: ListeningClient | undefined
   #connecting: Promise<void> | undefined
   #arriving: Promise<void> = Promise.resolve()
   #waiting: Sent[] = []
@@ -107,7 +110,7 @@ export class Signals {
   }
 
   async #sendGathered(): Promise<void> {
-    await new Promise<void>((resolve) => later(resolve, GATHER).unref())
+    await new Promise<void>((resolve) => later(resolve, GATHER))
     while (this.#waiting.length > 0) {
       const sent = this.#waiting
       this.#waiting = []
@@ -179,19 +182,19 @@ export class Signals {
   }
 
   async #open(): Promise<void> {
-    const client = new pg.Client({
+    const client: ListeningClient = new pg.Client({
       ...this.#config,
       keepAlive: true,
       connectionTimeoutMillis: CONNECT_TIMEOUT,
       application_name: "superstep listener",
-    } as pg.ClientConfig)
+    } as pg.ClientConfig) as ListeningClient
     client.on("error", () => this.#lost(client))
     client.on("end", () => this.#lost(client))
     client.on("notification", ({ channel, payload = "" }) => this.#arrive(channel, payload))
     try {
       await client.connect()
       // Neither the process nor the store is kept by it.
-      ;(client as pg.Client & { unref(): void }).unref()
+      client.unref()
       for (const channel of this.#listeners.keys()) await client.query(`LISTEN ${channel}`)
     } catch (error) {
       client.end().catch(() => undefined)
@@ -208,7 +211,7 @@ export class Signals {
     client?.query(statement).catch(() => this.#lost(client))
   }
 
-  #lost(client: pg.Client): void {
+  #lost(client: ListeningClient): void {
     if (client !== this.#client) return
     this.#client = undefined
     this.#received.clear()
@@ -251,7 +254,10 @@ export class Signals {
     this.#isClosed = true
     await this.#sending
     this.#listeners.clear()
-    await this.#client?.end().catch(() => undefined)
+    const client = this.#client
+    // Its end is waited for.
+    client?.ref()
+    await client?.end().catch(() => undefined)
   }
 }
 

@@ -11,6 +11,7 @@ import {
   claimRun,
   type Keeper,
   type Lease,
+  type LiveService,
   type Program,
   type RunEnvironment,
   type RunHost,
@@ -68,7 +69,7 @@ export class Sweeper {
   /** Until then a run under suspicion is tried alone, if nothing else executes: others wait for it. */
   #aloneUntil: number | undefined
   #pruned = Number.NEGATIVE_INFINITY
-  #hints: { stop(): void } | undefined
+  #hints: LiveService | undefined
   #closed = false
 
   constructor(environment: RunEnvironment, programs: ReadonlyMap<string, Program>, options: SweeperOptions) {
@@ -93,7 +94,7 @@ export class Sweeper {
   /** From now on it sweeps by itself. */
   begin(): void {
     if (this.#closed || this.#cancelTimer !== undefined) return
-    this.#hints ??= this.#keeper.store.hints?.(this.#keeper.id, () => this.soon())
+    this.#hints ??= this.#keeper.store.live?.hints?.(this.#keeper.id, () => this.soon())
     this.#sweepAt(this.#clock.now() + TICK)
   }
 
@@ -340,7 +341,7 @@ export class Sweeper {
   /** Sweeps no more; what is under way is awaited. */
   async close(): Promise<void> {
     this.#closed = true
-    this.#hints?.stop()
+    this.#hints?.close()
     this.#endTrial()
     this.#cancelTimer?.()
     await this.#sweeping

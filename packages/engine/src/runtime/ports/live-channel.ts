@@ -18,6 +18,11 @@ export interface LiveChannel {
   serve(holder: string, watch: WatchLive): LiveService
   /** Watches a run that the holder executes. The last signal is `closed`, unless the watcher leaves first. */
   subscribe(holder: string, query: LiveQuery, listener: LiveListener): LiveSubscription
+  /**
+   * Calls back when there may be something to do for the holder: mail for its runs, or a run that is free. A hint, which may
+   * be lost, and may be wrong: whoever listens looks every so often too. Absent where there is no such way.
+   */
+  hints?(holder: string, onHint: () => void): LiveService
 }
 
 /** Opens a subscription in the process that executes the run. The listener is never called after `leave`. */

@@ -163,12 +163,6 @@ export interface Store {
   keepAlive?(options: KeepAliveOptions): KeepAlive
 
   /**
-   * Calls back when there may be something to do for the holder: mail for its runs, or a run that is free. A hint, which may
-   * be lost, and may be wrong: whoever listens looks every so often too. Absent where the store has no such way.
-   */
-  hints?(holder: string, onHint: () => void): { stop(): void }
-
-  /**
    * Brings live events to watchers outside of the process that executes a run. Absent where the store has no such way:
    * then watchers elsewhere see journaled events only.
    */
