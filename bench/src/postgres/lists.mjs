@@ -63,26 +63,28 @@ function asked(store, runs) {
 
 async function fill(pool, runs) {
   await pool.query(
-    `TRUNCATE ${SCHEMA}.runs, ${SCHEMA}.live, ${SCHEMA}.run_labels, ${SCHEMA}.requests RESTART IDENTITY`,
+    `TRUNCATE ${SCHEMA}.runs, ${SCHEMA}.live, ${SCHEMA}.ended, ${SCHEMA}.run_labels, ${SCHEMA}.requests RESTART IDENTITY`,
   )
   const statuses =
     "ARRAY['completed','completed','completed','completed','completed','completed','failed','cancelled','limit']"
-  // One in fifty is in flight.
   await pool.query(
-    `
-    INSERT INTO ${SCHEMA}.runs (run_id, workflow, graph, status, key, thread, labels, created_at, head, bytes, blob_bytes, token,
-      executing, takeovers, blamed, trials, updated_at)
-    SELECT 'run-' || i, 'workflow ' || i % 20, 'graph', CASE WHEN i % 50 <> 0 THEN (${statuses})[1 + i % 9] END,
-      CASE WHEN i % 10 = 0 THEN 'key ' || i END, CASE WHEN i % 50 <> 0 THEN 'thread ' || i % 50000 END,
-      json_build_object('tenant', 'tenant ' || i % 1000, 'region', 'region ' || i % 5)::text,
-      1.6e12 + i, 12, 9000, 0, 1, true, 0, false, 0, 1.6e12 + i
-    FROM generate_series(1, $1::int) AS i`,
+    `INSERT INTO ${SCHEMA}.runs (run_id, workflow, graph, key, thread, labels, created_at)
+     SELECT 'run-' || i, 'workflow ' || i % 20, 'graph', CASE WHEN i % 10 = 0 THEN 'key ' || i END,
+       CASE WHEN i % 50 <> 0 THEN 'thread ' || i % 50000 END,
+       json_build_object('tenant', 'tenant ' || i % 1000, 'region', 'region ' || i % 5)::text, 1.6e12 + i
+     FROM generate_series(1, $1::int) AS i`,
     [runs],
   )
-  await pool.query(`
-    INSERT INTO ${SCHEMA}.live (run, workflow, status, head, token, wake_at, updated_at, rested_at)
-    SELECT id, workflow, CASE WHEN id % 100 = 0 THEN 'waiting' ELSE 'running' END, 12, 1, 1.8e12, created_at, created_at
-    FROM ${SCHEMA}.runs WHERE status IS NULL`)
+  // One in fifty is in flight.
+  await pool.query(
+    `INSERT INTO ${SCHEMA}.ended (run, workflow, status, head, bytes, token, updated_at)
+     SELECT id, workflow, (${statuses})[1 + id % 9], 12, 9000, 1, created_at FROM ${SCHEMA}.runs WHERE id % 50 <> 0`,
+  )
+  await pool.query(
+    `INSERT INTO ${SCHEMA}.live (run, run_id, workflow, status, head, token, wake_at, updated_at, rested_at)
+     SELECT id, run_id, workflow, CASE WHEN id % 100 = 0 THEN 'waiting' ELSE 'running' END, 12, 1, 1.8e12, created_at, created_at
+     FROM ${SCHEMA}.runs WHERE id % 50 = 0`,
+  )
   const labels = [
     ["tenant", 1_000, 1],
     ["region", 5, 1],
@@ -105,7 +107,7 @@ async function fill(pool, runs) {
   }
   await pool.query(`
     INSERT INTO ${SCHEMA}.requests (run, request_id, workflow, recipient, outcome, body)
-    SELECT id, 'r1', workflow, 'person ' || id % 100, CASE WHEN status IS NULL THEN 'open' ELSE 'answered' END,
+    SELECT id, 'r1', workflow, 'person ' || id % 100, CASE WHEN id % 50 = 0 THEN 'open' ELSE 'answered' END,
       '{"id":"r1","node":"ask","task":1,"prompt":"Publish it?","openedAt":0}'
     FROM ${SCHEMA}.runs WHERE id % 5 = 0`)
   await pool.query("VACUUM ANALYZE")

@@ -111,7 +111,7 @@ export function outputFlags(command: Command): Command {
 export function storeFlags(command: Command): Command {
   return command.option(
     "--store <url>",
-    `use this store: sqlite:PATH, or memory: to keep nothing (default: sqlite:${DEFAULT_PATH})`,
+    `use this store: sqlite:PATH, postgres://…, or memory: to keep nothing (default: sqlite:${DEFAULT_PATH})`,
   )
 }
 

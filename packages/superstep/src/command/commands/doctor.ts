@@ -158,13 +158,13 @@ async function driver(): Promise<Finding> {
 async function* storeState({ cwd }: Io, url: string | undefined): AsyncGenerator<Finding> {
   const what = "store"
   try {
-    const { path } = storeAddress(url, cwd)
-    if (path === undefined) return yield { state: "ok", what, is: "in memory: nothing is kept" }
-    if (!existsSync(path)) return yield missingStore(path)
+    const { kind, path, url: address } = storeAddress(url, cwd)
+    if (kind === "memory") return yield { state: "ok", what, is: "in memory: nothing is kept" }
+    if (path !== undefined && !existsSync(path)) return yield missingStore(path)
     const store = await openStore(url, cwd)
     const { runs } = await Promise.resolve(store.report()).finally(() => store.close())
     const count = Object.values(runs).reduce((sum, one) => sum + one, 0)
-    yield { state: "ok", what, is: `${path}, ${counted(count, "run")}, writable` }
+    yield { state: "ok", what, is: `${path ?? address}, ${counted(count, "run")}, writable` }
     const { quarantined = 0 } = runs
     if (quarantined === 0) return
     const is = `${quarantined} quarantined: each process that executed them died`

@@ -9,8 +9,8 @@ import { sanitizeLine, shellWord } from "../terminal/terminal.ts"
 export type OpenStore = Store & RegistryStore
 
 interface StoreAddress {
-  readonly kind: "sqlite" | "memory"
-  /** As it is shown and written: `sqlite:…`. */
+  readonly kind: "sqlite" | "postgres" | "memory"
+  /** As it is shown: `sqlite:…`, or `postgres://…` without a password. */
   readonly url: string
   /** Of the file, absolute. */
   readonly path?: string | undefined
@@ -20,20 +20,50 @@ export const DEFAULT_PATH = ".superstep/superstep.db"
 
 export function storeAddress(url = `sqlite:${DEFAULT_PATH}`, cwd: string): StoreAddress {
   if (url === "memory:" || url === "memory") return { kind: "memory", url: "memory:" }
+  if (isPostgres(url)) return { kind: "postgres", url: withoutPassword(url) }
   const path = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(url)?.[1]
   if (path === undefined) {
-    throw usageError(`Unknown store "${url}". Write --store sqlite:PATH, or --store memory: to keep nothing.`)
+    throw usageError(
+      `Unknown store "${withoutPassword(url)}". Write --store sqlite:PATH or --store postgres://…, or --store memory: to keep nothing.`,
+    )
   }
   return { kind: "sqlite", url, path: resolve(cwd, path) }
 }
 
-/** Creates the SQLite file if it is missing. */
+function isPostgres(url: string): boolean {
+  return /^postgres(?:ql)?:\/\//.test(url)
+}
+
+/** What is printed and suggested must not have it: the driver takes it from PGPASSWORD too. */
+function withoutPassword(url: string): string {
+  return url
+    .replace(/^(\w+:\/\/[^/?#]*?)(?::[^/?#]*)?@/, "$1@")
+    .replace(/([?&](?:ssl)?password=)[^&#]*/gi, "$1…")
+}
+
+/** The schema is a parameter of the URL, `?schema=NAME`, which the driver does not know. */
+async function openPostgres(
+  address: string,
+  onNotice: ((line: string) => void) | undefined,
+): Promise<OpenStore> {
+  const { postgresStore } = await import("@superstep/store-postgres")
+  const schema = /[?&]schema=([^&#]*)/.exec(address)?.[1]
+  const url = address.replace(/([?&])schema=[^&#]*&?/, "$1").replace(/[?&]$/, "")
+  return postgresStore({
+    url,
+    ...(schema !== undefined && { schema: decodeURIComponent(schema) }),
+    ...(onNotice !== undefined && { onNotice: ({ message }) => onNotice(message) }),
+  })
+}
+
+/** Creates the SQLite file, or the schema, if it is missing. */
 export async function openStore(
   url: string | undefined,
   cwd: string,
   onNotice?: (line: string) => void,
 ): Promise<OpenStore> {
-  const { path } = storeAddress(url, cwd)
+  const { kind, path } = storeAddress(url, cwd)
+  if (kind === "postgres") return openPostgres(url as string, onNotice)
   if (path === undefined) {
     const { memoryStore } = await import("@superstep/engine")
     return memoryStore()
@@ -90,7 +120,7 @@ export function onStore<Args extends unknown[]>(
 
 /** For suggested commands. */
 export function storeFlagOf({ store }: StoreChoice): string {
-  return store === undefined ? "" : ` --store ${shellWord(store)}`
+  return store === undefined ? "" : ` --store ${shellWord(withoutPassword(store))}`
 }
 
 /** The folder of the default store: not under version control. */

@@ -167,8 +167,9 @@ export async function withWorkflow(
     return opening
   }
   try {
-    const { path } = storeAddress(flags.store, cli.io.cwd)
-    const existing = () => (path !== undefined && existsSync(path) ? open() : undefined)
+    const { kind, path } = storeAddress(flags.store, cli.io.cwd)
+    const isThere = () => kind === "postgres" || (path !== undefined && existsSync(path))
+    const existing = () => (isThere() ? open() : undefined)
     const opened = await openWorkflow(source, cli, { ...options, store: existing })
     try {
       await use(opened, open)
