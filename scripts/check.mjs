@@ -15,6 +15,8 @@ const proofs = [
   "tests/crash/kill",
   "tests/fleet",
   "tests/hostile",
+  "tests/postgres",
+  "packages/store-postgres/src/faults",
   "packages/store-sqlite/src/kill",
 ]
 

@@ -43,12 +43,12 @@ function asked(store, runs) {
     "status waiting": () => store.runs({ ...page, status: ["waiting"] }),
     "workflow and three statuses": (i) =>
       store.runs({ ...page, workflow: `workflow ${i % 20}`, status: ["failed", "cancelled", "running"] }),
-    "one label": (i) => store.runs({ ...page, labels: { tenant: `tenant ${i % 1000}` } }),
+    "one label": (i) => store.runs({ ...page, labels: { tenant: `tenant ${1 + (i % 999)}` } }),
     "one rare label": (i) => store.runs({ ...page, labels: { order: `order ${i * 4001 + 3}` } }),
     "two labels": (i) =>
-      store.runs({ ...page, labels: { tenant: `tenant ${i % 1000}`, region: `region ${i % 5}` } }),
+      store.runs({ ...page, labels: { tenant: `tenant ${1 + (i % 999)}`, region: `region ${(1 + (i % 999)) % 5}` } }),
     "label and status": (i) =>
-      store.runs({ ...page, labels: { tenant: `tenant ${i % 1000}` }, status: ["failed"] }),
+      store.runs({ ...page, labels: { tenant: `tenant ${1 + (i % 999)}` }, status: ["failed"] }),
     key: (i) => store.runs({ key: `key ${i * 10}` }),
     thread: (i) => store.runs({ ...page, thread: `thread ${i % 50_000}` }),
     "common text": () => store.runs({ ...page, text: "workflow 7" }),
