@@ -21,7 +21,7 @@ export interface AppendItem {
   readonly creates: boolean
 }
 
-interface RecordText extends StoredBody {
+export interface RecordText extends StoredBody {
   readonly seq: number
   readonly events: number
   readonly frame: string
@@ -75,7 +75,8 @@ function toRecords(runId: string, expectedSeq: number, records: readonly Journal
       throw writeFailed(`Record ${seq} of run "${runId}" was not written: ${expectedSeq + 1 + i} is next`)
     }
     try {
-      return { ...toStoredBody(entry), seq, events, frame: frame === "" ? "" : toText(frame) }
+      const { text, places, values, bytes } = toStoredBody(entry)
+      return { text, places, values, bytes, seq, events, frame: frame === "" ? "" : toText(frame) }
     } catch (error) {
       throw writeFailed(`Record ${seq} of run "${runId}" cannot be written as JSON`, error)
     }

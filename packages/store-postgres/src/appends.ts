@@ -10,7 +10,7 @@
  */
 import { isSuperstepError, type SuperstepError, storeErrors } from "@superstep/engine"
 import { MOVED } from "./append-function.ts"
-import type { AppendItem } from "./append-item.ts"
+import type { AppendItem, RecordText } from "./append-item.ts"
 import type { Database, Statement } from "./database.ts"
 import { isOfValue } from "./errors.ts"
 import { parseName } from "./names.ts"
@@ -193,18 +193,24 @@ export class Appends {
 
   /** The runs of those that were made. */
   async #append(items: readonly AppendItem[]): Promise<readonly string[]> {
-    const rows = items.map(({ run, lease, expectedSeq, at, isIntent, records }) => {
-      const { bytes, events, frame, text } = records[0] as AppendItem["records"][number]
-      return [run, lease.token, expectedSeq, bytes, at, isIntent, events, frame, text]
-    })
-    const [first] = rows as [unknown[]]
-    const made =
-      rows.length === 1
-        ? await this.#database.query<{ name: string }>(APPEND_ONE, first)
-        : await this.#database.query<{ name: string }>(
-            APPEND_MANY,
-            first.map((_, column) => rows.map((row) => row[column])),
-          )
+    if (items.length === 1) {
+      const { run, lease, expectedSeq, at, isIntent, records } = items[0] as AppendItem
+      const { bytes, events, frame, text } = records[0] as RecordText
+      const values = [run, lease.token, expectedSeq, bytes, at, isIntent, events, frame, text]
+      return (await this.#database.query<{ name: string }>(APPEND_ONE, values)).map(({ name }) => name)
+    }
+    const records = items.map((item) => item.records[0] as RecordText)
+    const made = await this.#database.query<{ name: string }>(APPEND_MANY, [
+      items.map(({ run }) => run),
+      items.map(({ lease }) => lease.token),
+      items.map(({ expectedSeq }) => expectedSeq),
+      records.map(({ bytes }) => bytes),
+      items.map(({ at }) => at),
+      items.map(({ isIntent }) => isIntent),
+      records.map(({ events }) => events),
+      records.map(({ frame }) => frame),
+      records.map(({ text }) => text),
+    ])
     return made.map(({ name }) => name)
   }
 }
