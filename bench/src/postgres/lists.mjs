@@ -46,7 +46,10 @@ function asked(store, runs) {
     "one label": (i) => store.runs({ ...page, labels: { tenant: `tenant ${1 + (i % 999)}` } }),
     "one rare label": (i) => store.runs({ ...page, labels: { order: `order ${i * 4001 + 3}` } }),
     "two labels": (i) =>
-      store.runs({ ...page, labels: { tenant: `tenant ${1 + (i % 999)}`, region: `region ${(1 + (i % 999)) % 5}` } }),
+      store.runs({
+        ...page,
+        labels: { tenant: `tenant ${1 + (i % 999)}`, region: `region ${(1 + (i % 999)) % 5}` },
+      }),
     "label and status": (i) =>
       store.runs({ ...page, labels: { tenant: `tenant ${1 + (i % 999)}` }, status: ["failed"] }),
     key: (i) => store.runs({ key: `key ${(i + 1) * 10}` }),

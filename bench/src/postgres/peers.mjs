@@ -52,6 +52,9 @@ async function langgraph(load, url) {
   }
 }
 
+/** It takes a workflow once. */
+let registered
+
 async function dbos(load, url) {
   const { DBOS } = await load("@dbos-inc/dbos-sdk")
   const { payload } = await import("./systems.mjs")
@@ -61,12 +64,13 @@ async function dbos(load, url) {
     systemDatabaseUrl: url.replace(/\/[^/]*$/, "/bench_dbos"),
     logLevel: "error",
   })
-  const flow = DBOS.registerWorkflow(
+  registered ??= DBOS.registerWorkflow(
     async (steps) => {
       for (let i = 0; i < steps; i++) await DBOS.runStep(async () => value, { name: "step" })
     },
     { name: "bench" },
   )
+  const flow = registered
   await DBOS.launch()
   const live = async (steps) => (await DBOS.startWorkflow(flow)(steps)).getResult()
   return {

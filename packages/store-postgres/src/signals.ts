@@ -66,6 +66,7 @@ export class Signals {
   #client: ListeningClient | undefined
   #connecting: Promise<void> | undefined
   #arriving: Promise<void> = Promise.resolve()
+  #asking: Promise<unknown> = Promise.resolve()
   #waiting: Sent[] = []
   #sending: Promise<void> | undefined
   #isClosed = false
@@ -206,9 +207,11 @@ export class Signals {
     for (const channel of this.#listeners.keys()) this.#ask(`LISTEN ${channel}`)
   }
 
+  /** One after another: a connection answers one statement at a time. */
   #ask(statement: string): void {
     const client = this.#client
-    client?.query(statement).catch(() => this.#lost(client))
+    if (client === undefined) return
+    this.#asking = this.#asking.then(() => client.query(statement)).catch(() => this.#lost(client))
   }
 
   #lost(client: ListeningClient): void {

@@ -190,7 +190,8 @@ function salvageCommand(cli: Cli): Command {
 async function salvage(cli: Cli, flags: SalvageFlags): Promise<void> {
   const { out, io } = cli
   const { kind, path } = storeAddress(flags.store, io.cwd)
-  if (kind === "postgres") throw usageError("Only a SQLite file can be salvaged. Restore the database from a backup.")
+  if (kind === "postgres")
+    throw usageError("Only a SQLite file can be salvaged. Restore the database from a backup.")
   if (path === undefined) throw usageError("There is nothing to recover in memory. Add --store sqlite:PATH.")
   const to = resolve(io.cwd, flags.to.replace(/^sqlite:/, ""))
   const { salvageStore } = await import("@superstep/store-sqlite/internal")
