@@ -69,7 +69,7 @@ function record(seq, value) {
 
 let started = 0
 
-/** Runs that are there; the steps are timed. */
+/** Of existing runs: the steps are timed. */
 function superstep(url) {
   const store = postgresStore({ url, schema: "bench_superstep" })
   const start = async () => {

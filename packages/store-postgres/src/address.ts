@@ -1,6 +1,15 @@
 /** Where the server is: connection strings, how they are shown, and what the driver gets. */
 import { optionInvalid } from "./errors.ts"
-import type { TlsOptions } from "./open-store.ts"
+
+/** As Node's `tls.connect` takes them. */
+export interface TlsOptions {
+  readonly ca?: string | undefined
+  readonly cert?: string | undefined
+  readonly key?: string | undefined
+  readonly passphrase?: string | undefined
+  readonly servername?: string | undefined
+  readonly rejectUnauthorized?: boolean | undefined
+}
 
 /** As the driver takes it. Its parts can be copied to a thread. */
 export interface ConnectionConfig {
@@ -30,7 +39,7 @@ export function connectionConfig(
 
 function parseUrl(option: string, url: unknown): URL {
   const form = "postgres://user:password@host:5432/database"
-  if (typeof url !== "string") throw optionInvalid(`${option} is a text such as ${form}, not ${typeof url}`)
+  if (typeof url !== "string") throw optionInvalid(`${option} is a string such as ${form}, not ${typeof url}`)
   if (!/^postgres(?:ql)?:\/\//.test(url)) throw optionInvalid(`${option} does not begin with postgres://`)
   try {
     return new URL(url)
@@ -51,7 +60,7 @@ export function shownAddress(config: ConnectionConfig): string {
     const { username, hostname, port, pathname } = new URL(config.connectionString)
     return `${username === "" ? "" : `${username}@`}${hostname || "localhost"}:${port || 5432}${pathname}`
   } catch {
-    return "the given address"
+    return "an address that cannot be shown"
   }
 }
 

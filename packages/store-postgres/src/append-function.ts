@@ -98,7 +98,7 @@ BEGIN
     JOIN json_to_recordset(created) AS c(item int, hashes json) ON c.item = made.item
     CROSS JOIN json_array_elements_text(c.hashes) AS label;
 
-    -- An append that was to make its run never writes to one that is there.
+    -- An append that was to create its run never writes to an existing one.
     FOR k IN SELECT c.item FROM json_to_recordset(created) AS c(item int)
       WHERE c.item <> ALL (coalesce(made_items, '{}'))
     LOOP

@@ -28,7 +28,7 @@ export interface RecordText extends StoredBody {
 }
 
 /** By kind, as the function in the database takes them; `item` is added when they are sent. */
-export interface ChangeTexts {
+interface ChangeTexts {
   readonly created?: object | undefined
   readonly row?:
     | { readonly graph?: string; readonly status?: string; readonly executing?: boolean }

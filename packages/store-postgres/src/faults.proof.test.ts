@@ -125,7 +125,7 @@ test("a holder that was cut off past its lease is fenced: it writes nothing, and
   expect(await cut.held("cut off")).toEqual([])
 })
 
-test("a server that crashes and starts again keeps every append that was acknowledged, and runs go on", async () => {
+test("a server that crashes and starts again keeps every append that was acknowledged, and runs continue", async () => {
   const server = await startPostgres()
   onTestFinished(() => server.stop())
   const store = postgresStore({ url: server.url() })

@@ -1,9 +1,9 @@
 /** Runs in PostgreSQL, which any number of processes and hosts share. */
+export type { TlsOptions } from "./address.ts"
 export type { PostgresClient, PostgresPool, PostgresQuery } from "./database.ts"
 export {
   type PostgresNotice,
   type PostgresStoreOptions,
   postgresStore,
-  type TlsOptions,
 } from "./open-store.ts"
 export type { PostgresStore } from "./postgres-store.ts"

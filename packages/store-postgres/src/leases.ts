@@ -107,7 +107,7 @@ export async function beat(database: Database, { id, machine, pid, born }: Holde
   return database.ask({ subject, isWrite: true }, async (isRepeated) => {
     const values = [toText(id), toText(machine), pid, toText(born)]
     const [row] = await database.query<{ is_taken: boolean }>(BEAT, values)
-    // The answer that was lost may have been the one that said so.
+    // The answer that was lost may have reported it.
     return isRepeated || row?.is_taken === true
   })
 }

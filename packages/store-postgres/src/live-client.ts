@@ -1,7 +1,7 @@
 /** The watcher's side of the live channel: asks the holder of a run for its signals, and reads what comes back. */
 import { randomUUID } from "node:crypto"
 import type { LiveListener, LiveQuery, LiveSubscription } from "@superstep/engine"
-import { GONE_AFTER, holderAddress, type LiveReply, type LiveRequest, SIGN_EVERY } from "./live-server.ts"
+import { ALIVE_EVERY, GONE_AFTER, holderAddress, type LiveReply, type LiveRequest } from "./live-server.ts"
 import type { Signals } from "./signals.ts"
 
 /** Milliseconds between attempts to reach a holder that does not answer yet, and how many there are. */
@@ -68,7 +68,7 @@ export function subscribeLive(
   const living = setInterval(() => {
     if (performance.now() - heardAt > GONE_AFTER) lose()
     else ask({ type: "alive", id })
-  }, SIGN_EVERY)
+  }, ALIVE_EVERY)
   living.unref()
   if (signals.isListening) open()
 

@@ -7,8 +7,8 @@ import type { Signals } from "./signals.ts"
 
 /** Milliseconds that a holder lives before it listens: most runs of a script are over by then. */
 const LISTEN_AFTER = 20
-/** Milliseconds between two signs of life, and without one until the other side counts as gone. */
-export const SIGN_EVERY = 5_000
+/** Milliseconds between two messages that show that a side is alive, and without one until the other side counts as gone. */
+export const ALIVE_EVERY = 5_000
 export const GONE_AFTER = 15_000
 /** Characters of live events that are sent to a watcher in one go; others are dropped. */
 const MAX_AT_ONCE = 1_048_576
@@ -26,7 +26,7 @@ export type LiveRequest =
   | { readonly type: "alive"; readonly id: string }
   | { readonly type: "leave"; readonly id: string }
 
-/** To a watcher: a signal, or a sign of life. */
+/** To a watcher: a signal, or a message that shows that it is alive. */
 export interface LiveReply {
   readonly id: string
   readonly signal?: LiveSignal
@@ -60,7 +60,7 @@ export function serveLive(signals: Signals, holder: string, watch: WatchLive): L
       if (performance.now() - watcher.seenAt > GONE_AFTER) watcher.close()
       else watcher.reply(undefined)
     }
-  }, SIGN_EVERY)
+  }, ALIVE_EVERY)
   look.unref()
   const timer = setTimeout(() => {
     stop = signals.listen(holderAddress(holder), onMessage)

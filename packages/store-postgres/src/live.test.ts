@@ -87,7 +87,7 @@ test("signals reach a watcher elsewhere, in order, also those that are too large
   expect(watcher.signals.at(-1)).toEqual({ type: "closed", reason: "over" })
 })
 
-test("a watcher that leaves is let go of, and one of a holder that nobody is, is told so", async () => {
+test('a watcher that leaves is released, and one of an unknown holder gets "lost"', async () => {
   const [one, other] = pair()
   const holder = holding(one)
   const watcher = watching(other)
@@ -113,7 +113,7 @@ test("a watcher that reads too slowly is sent what fits, and how much it lost", 
   expect(events.length - 1 + (gap.lost ?? 0)).toBe(30)
 })
 
-test("a watcher whose listening connection breaks is told so, and can come back", async () => {
+test('a watcher whose listening connection breaks gets "lost", and can subscribe again', async () => {
   const proxy = await breakingProxy(url)
   const one = freshStore()
   const other = freshStore({ schema: one.schema, listenUrl: proxy.url })
@@ -155,7 +155,7 @@ test("mail is a hint to the holder of its run, and a run that is free to everybo
   while (!hints.includes("somebody")) await arrived
 })
 
-test("a message from a stranger to the channel is ignored", async () => {
+test("a notification that is no message of a store is ignored", async () => {
   const [one, other] = pair()
   const holder = holding(one)
   const watcher = watching(other)

@@ -9,7 +9,7 @@ import { freshStore, newSchema, sql, url } from "./stores.test-support.ts"
 const PROCESSES = 10
 
 test(`${PROCESSES} processes that start at once on an empty database all get the same schema`, async () => {
-  const program = await bundled(join(import.meta.dirname, "starter.test-support.ts"))
+  const program = await bundled(join(import.meta.dirname, "starter-program.test-support.ts"))
   const schema = newSchema()
   onTestFinished(async () => void (await sql(`DROP SCHEMA IF EXISTS "${schema}" CASCADE`)))
   const codes = await Promise.all(

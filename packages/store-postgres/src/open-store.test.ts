@@ -1,4 +1,4 @@
-/** What is said of options and servers that cannot be used: what to do, and never a password. */
+/** Options and servers that cannot be used: errors name what to do, and never a password. */
 import { createServer } from "node:net"
 import { expect, onTestFinished, test } from "vitest"
 import { type PostgresStoreOptions, postgresStore } from "./open-store.ts"
@@ -8,7 +8,7 @@ const INVALID: readonly [unknown, RegExp][] = [
   [undefined, /the options are an object such as \{ url: "postgres:\/\/…" \}/],
   [{}, /give either url or pool/],
   [{ url, pool: {} }, /give either url or pool/],
-  [{ url: 5 }, /url is a text such as postgres:\/\/user:password@host:5432\/database, not number/],
+  [{ url: 5 }, /url is a string such as postgres:\/\/user:password@host:5432\/database, not number/],
   [{ url: "mysql://u:secret@h/d" }, /url does not begin with postgres:\/\//],
   [{ url: "postgres://u:sec#ret@h:x/d" }, /url cannot be read; .*encodeURIComponent/],
   [{ url, shema: "x" }, /there is no option "shema"; did you mean "schema"\?/],
@@ -84,7 +84,7 @@ test("a server that cannot be used is reported with what to do, and without its 
   }
 })
 
-test("a user without the right to create or use the schema is told which rights to grant", async () => {
+test("a user without the right to create or use the schema gets an error that names the rights to grant", async () => {
   const [role, schema] = [newSchema(), newSchema()]
   await sql(`CREATE ROLE "${role}" LOGIN PASSWORD 'x'`)
   onTestFinished(async () => void (await sql(`DROP ROLE "${role}"`)))

@@ -1,7 +1,13 @@
 /** Opens a store: checks its options, and connects with the first call. */
 import { nearest } from "@superstep/engine/text"
 import pg from "pg"
-import { type ConnectionConfig, checkTls, connectionConfig, shownAddress } from "./address.ts"
+import {
+  type ConnectionConfig,
+  checkTls,
+  connectionConfig,
+  shownAddress,
+  type TlsOptions,
+} from "./address.ts"
 import { Database, type PostgresPool } from "./database.ts"
 import { optionInvalid } from "./errors.ts"
 import { migrate } from "./migrations.ts"
@@ -27,16 +33,6 @@ export interface PostgresStoreOptions {
   readonly retryTimeout?: number | undefined
   /** Called with what the operator should know. Default: `process.emitWarning`. */
   readonly onNotice?: ((notice: PostgresNotice) => void) | undefined
-}
-
-/** As Node's `tls.connect` takes them. */
-export interface TlsOptions {
-  readonly ca?: string | undefined
-  readonly cert?: string | undefined
-  readonly key?: string | undefined
-  readonly passphrase?: string | undefined
-  readonly servername?: string | undefined
-  readonly rejectUnauthorized?: boolean | undefined
 }
 
 export interface PostgresNotice {
@@ -120,8 +116,8 @@ function connectionsOf({ url, pool, tls, connections = 10 }: PostgresStoreOption
     const { connectionString, host, port, user, password, database, ssl } =
       (pool as { options?: ConnectionConfig }).options ?? {}
     const config = { connectionString, host, port, user, password, database, ssl }
-    const given = Object.entries(config).filter(([, value]) => value !== undefined)
-    return { pool, config: Object.fromEntries(given), ownsPool: false }
+    const present = Object.entries(config).filter(([, value]) => value !== undefined)
+    return { pool, config: Object.fromEntries(present), ownsPool: false }
   }
   const config = connectionConfig("url", url, tls)
   const own = new pg.Pool({

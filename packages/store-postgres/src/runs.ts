@@ -1,6 +1,6 @@
 /**
  * Finds runs, newest first. Every page is a walk along one index, from where the page before ended: a page costs what is on
- * it, except for a text or labels that few runs have in common with the rest of the query.
+ * it, except for text or labels that few runs have in common with the rest of the query.
  *
  * The statements have no names: a plan that is made for any values takes hundreds of milliseconds where one that is made
  * for the values at hand takes one.

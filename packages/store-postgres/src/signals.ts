@@ -3,7 +3,7 @@
  * there is (P1); notifications are sent on any connection, gathered for some milliseconds into one statement, after the
  * commits that they are about. A notification takes a lock of the whole server, and waits for no disk.
  *
- * N1 Messages to one address arrive in the order in which they were sent, or the listener is told that some are missing.
+ * N1 Messages to one address arrive in the order in which they were sent, or the listener learns that some are missing.
  * N2 A message is at most a hint that there is something in the tables: whoever listens looks there by itself too.
  * N3 A message that is too large for a notification is in the table `live_values`, and the notification has its number.
  */
