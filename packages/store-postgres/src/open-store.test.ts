@@ -1,5 +1,6 @@
 /** Options and servers that cannot be used: errors name what to do, and never a password. */
 import { createServer } from "node:net"
+import pg from "pg"
 import { expect, onTestFinished, test } from "vitest"
 import { type PostgresStoreOptions, postgresStore } from "./open-store.ts"
 import { freshStore, newSchema, sql, url } from "./stores.test-support.ts"
@@ -122,6 +123,15 @@ test("a role that may only use a schema that its owner made needs no right to cr
   onTestFinished(() => store.close())
   await store.append({ runId: "r", holder: "h", token: 1 }, 0, [], { created: { workflow: "w", graph: "g" } })
   expect((await store.run("r"))?.status).toBe("running")
+})
+
+test("a pool of the driver is used, and stays open", async () => {
+  const pool = new pg.Pool({ connectionString: url, max: 2 })
+  const store = postgresStore({ pool, schema: freshStore().schema })
+  await store.append({ runId: "r", holder: "h", token: 1 }, 0, [], { created: { workflow: "w", graph: "g" } })
+  await store.close()
+  expect((await pool.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }])
+  await pool.end()
 })
 
 test("a closed store says so, and what was appended before it is there", async () => {

@@ -15,7 +15,7 @@ import * as leases from "./leases.ts"
 import { subscribeLive } from "./live-client.ts"
 import { serveLive } from "./live-server.ts"
 import { mailOutcome, mailTo, post, refuseMail } from "./mail.ts"
-import { registryOn } from "./registry.ts"
+import { type Promised, registryOn } from "./registry.ts"
 import { report } from "./report.ts"
 import { listRequests } from "./requests.ts"
 import { prune, removeRun } from "./retention.ts"
@@ -23,10 +23,6 @@ import { findRun, listRuns, pinRun } from "./runs.ts"
 import type { Signals } from "./signals.ts"
 import { removeThread, threadState } from "./threads.ts"
 import { Turns } from "./turns.ts"
-
-type Promised<Port extends { [Method in keyof Port]: (...args: never[]) => unknown }> = {
-  [Method in keyof Port]: (...args: Parameters<Port[Method]>) => Promise<Awaited<ReturnType<Port[Method]>>>
-}
 
 /** A store that always answers with a promise. */
 export type PostgresStore = Promised<Omit<Store, "keepAlive" | "live">> &

@@ -46,14 +46,14 @@ const SEEN: Statement = {
 }
 const WRITE: Statement = { text: "SELECT $.write_registry_1($1, $2) AS is_written" }
 
-/** Rows whose values of JSON are text. */
-type Texts<Row> = { readonly [Field in keyof Row]: Row[Field] }
-interface DefinitionRow extends Texts<WorkflowRow> {
+/** Values of JSON are text in it. */
+interface DefinitionRow extends WorkflowRow {
   readonly nodes: readonly NodeRow[] | null
   readonly edges: readonly EdgeRow[] | null
 }
 
-type Promised<Port extends { [Method in keyof Port]: (...args: never[]) => unknown }> = {
+/** A port that always answers with a promise. */
+export type Promised<Port extends { [Method in keyof Port]: (...args: never[]) => unknown }> = {
   [Method in keyof Port]: (...args: Parameters<Port[Method]>) => Promise<Awaited<ReturnType<Port[Method]>>>
 }
 
