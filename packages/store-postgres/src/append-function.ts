@@ -5,7 +5,8 @@ import { STATE_COLUMNS } from "./tables.ts"
  * one commit make them all, and no process can be stopped while it holds a lock.
  *
  * Arguments that begin with "i_" have one element for each append ("item", from 1), those with "r_" one for each record,
- * those with "b_" one for each large value; "changes" has what changes beside the journal, by kind. At most one append of a
+ * those with "b_" one for each large value; "changes" has what changes beside the journal, by kind: as jsonb, which is parsed
+ * once, and has no character that jsonb refuses, because names and bodies are escaped text in it. At most one append of a
  * call is to the same run.
  *
  * An append that is refused changes nothing, and is returned with the reason and what is there instead. Every check comes
@@ -28,12 +29,12 @@ CREATE FUNCTION $.append_1(
   i_at float8[], i_intent boolean[],
   r_item int[], r_seq int[], r_events bigint[], r_frame text[], r_body text[], r_places text[],
   b_item int[], b_place int[], b_hash text[], b_body text[],
-  changes json, is_revival boolean
+  changes jsonb, is_revival boolean
 ) RETURNS TABLE (item int, reason text, other text, thread text, seq int, token bigint, holder text)
 LANGUAGE plpgsql AS $function$
 #variable_conflict use_column
 DECLARE
-  created json := changes->'created';
+  created jsonb := changes->'created';
   -- The row of each item's run; 0 where the item is refused.
   ids bigint[] := array_fill(0::bigint, ARRAY[cardinality(i_run)]);
   done_items int[];
@@ -49,10 +50,10 @@ BEGIN
     -- Keeps graphs from being removed until this run names its own.
     LOCK TABLE $.graphs IN ROW EXCLUSIVE MODE;
     PERFORM 1 FROM $.runs AS past
-      WHERE past.run_id IN (SELECT c->>'fork_of' FROM json_array_elements(created) AS c)
+      WHERE past.run_id IN (SELECT c->>'fork_of' FROM jsonb_array_elements(created) AS c)
       ORDER BY past.id FOR KEY SHARE;
     WITH c AS MATERIALIZED (
-      SELECT * FROM json_to_recordset(created) AS c(
+      SELECT * FROM jsonb_to_recordset(created) AS c(
         item int, run text, workflow text, graph text, key text, thread text, labels text, fork_of text, fork_seq int,
         created_at float8, holder text, token bigint)
     ), added AS (
@@ -82,7 +83,7 @@ BEGIN
     -- Once the run has its thread, nobody else writes to it.
     SELECT array_agg(made.id) INTO refused
     FROM unnest(made, made_items) AS made(id, item)
-    JOIN json_to_recordset(created) AS c(item int, thread text, version int) ON c.item = made.item
+    JOIN jsonb_to_recordset(created) AS c(item int, thread text, version int) ON c.item = made.item
     WHERE c.version IS NOT NULL
       AND c.version <> coalesce((SELECT version FROM $.threads AS t WHERE t.thread = c.thread), 0);
     IF refused IS NOT NULL THEN
@@ -95,11 +96,11 @@ BEGIN
     INSERT INTO $.run_labels (label, run)
     SELECT label::uuid, made.id
     FROM unnest(made, made_items) AS made(id, item)
-    JOIN json_to_recordset(created) AS c(item int, hashes json) ON c.item = made.item
-    CROSS JOIN json_array_elements_text(c.hashes) AS label;
+    JOIN jsonb_to_recordset(created) AS c(item int, hashes jsonb) ON c.item = made.item
+    CROSS JOIN jsonb_array_elements_text(c.hashes) AS label;
 
     -- An append that was to create its run never writes to an existing one.
-    FOR k IN SELECT c.item FROM json_to_recordset(created) AS c(item int)
+    FOR k IN SELECT c.item FROM jsonb_to_recordset(created) AS c(item int)
       WHERE c.item <> ALL (coalesce(made_items, '{}'))
     LOOP
       i_token[k] := -1;
@@ -177,7 +178,7 @@ BEGIN
       coalesce(live.token, ended.token),
       live.holder
     FROM unnest(i_run, i_token, i_head, i_count) WITH ORDINALITY AS i(name, token, head, n, item)
-    LEFT JOIN json_to_recordset(created)
+    LEFT JOIN jsonb_to_recordset(created)
       AS c(item int, key text, thread text, version int, fork_of text, fork_seq int) ON c.item = i.item
     LEFT JOIN $.runs AS r ON r.run_id = i.name
     LEFT JOIN $.live ON live.run = r.id
@@ -195,19 +196,19 @@ END
 $function$;
 
 -- What changes beside the journal, in the order in which a reader of the change expects it.
-CREATE FUNCTION $.change_1(ids bigint[], changes json) RETURNS void
+CREATE FUNCTION $.change_1(ids bigint[], changes jsonb) RETURNS void
 LANGUAGE plpgsql AS $function$
 DECLARE
-  part json;
+  part jsonb;
 BEGIN
   part := changes->'graphs';
   IF part IS NOT NULL THEN
     INSERT INTO $.graphs (hash, body)
-    SELECT g.hash, g.body FROM json_to_recordset(part) AS g(hash text, body text, items int[])
+    SELECT g.hash, g.body FROM jsonb_to_recordset(part) AS g(hash text, body text, items int[])
     WHERE EXISTS (SELECT 1 FROM unnest(g.items) AS item WHERE ids[item] <> 0)
     ORDER BY g.hash ON CONFLICT DO NOTHING;
     INSERT INTO $.graph_uses (run, hash)
-    SELECT r.id, g.hash FROM json_to_recordset(part) AS g(hash text, items int[])
+    SELECT r.id, g.hash FROM jsonb_to_recordset(part) AS g(hash text, items int[])
     CROSS JOIN unnest(g.items) AS item JOIN $.runs AS r ON r.id = ids[item]
     WHERE r.graph <> g.hash ON CONFLICT DO NOTHING;
   END IF;
@@ -216,10 +217,10 @@ BEGIN
   IF part IS NOT NULL THEN
     IF changes->'regraphed' IS NOT NULL THEN
       INSERT INTO $.graph_uses (run, hash)
-      SELECT r.id, r.graph FROM json_to_recordset(part) AS c(item int, graph text)
+      SELECT r.id, r.graph FROM jsonb_to_recordset(part) AS c(item int, graph text)
       JOIN $.runs AS r ON r.id = ids[c.item] WHERE c.graph <> r.graph ON CONFLICT DO NOTHING;
       UPDATE $.runs AS r SET graph = c.graph
-      FROM json_to_recordset(part) AS c(item int, graph text)
+      FROM jsonb_to_recordset(part) AS c(item int, graph text)
       WHERE r.id = ids[c.item] AND c.graph <> r.graph;
     END IF;
     UPDATE $.live SET
@@ -227,20 +228,20 @@ BEGIN
       wake_at = CASE WHEN c.executing IS NULL THEN live.wake_at ELSE c.wake_at END,
       status = coalesce(c.status, live.status),
       error = CASE WHEN c.status IS NULL THEN live.error END
-    FROM json_to_recordset(part) AS c(item int, status text, executing boolean, wake_at float8)
+    FROM jsonb_to_recordset(part) AS c(item int, status text, executing boolean, wake_at float8)
     WHERE live.run = ids[c.item] AND (c.executing IS NOT NULL OR c.status NOT IN ${ENDED});
   END IF;
 
   IF changes->'mail' IS NOT NULL THEN
     UPDATE $.mail SET outcome = '{"ok":true}'
-    FROM json_to_recordset(changes->'mail') AS m(item int, id text)
+    FROM jsonb_to_recordset(changes->'mail') AS m(item int, id text)
     WHERE mail.mail_id = m.id AND mail.outcome IS NULL AND ids[m.item] <> 0;
   END IF;
 
   IF changes->'opened' IS NOT NULL THEN
     INSERT INTO $.requests (run, request_id, workflow, recipient, outcome, body)
     SELECT r.id, o.id, r.workflow, o.recipient, 'open', o.body
-    FROM json_to_recordset(changes->'opened') AS o(n int, item int, id text, recipient text, body text)
+    FROM jsonb_to_recordset(changes->'opened') AS o(n int, item int, id text, recipient text, body text)
     JOIN $.runs AS r ON r.id = ids[o.item]
     ORDER BY o.n
     ON CONFLICT (run, request_id) DO UPDATE SET recipient = excluded.recipient, outcome = 'open',
@@ -249,7 +250,7 @@ BEGIN
 
   IF changes->'closed' IS NOT NULL THEN
     UPDATE $.requests AS r SET outcome = c.outcome, closed_at = c.at, closed_by = c.closed_by
-    FROM json_to_recordset(changes->'closed') AS c(item int, id text, outcome text, at float8, closed_by text)
+    FROM jsonb_to_recordset(changes->'closed') AS c(item int, id text, outcome text, at float8, closed_by text)
     WHERE r.run = ids[c.item] AND r.request_id = c.id;
   END IF;
 
@@ -258,7 +259,7 @@ BEGIN
       SELECT r.thread, w.n, w.key, w.kind, w.value,
         row_number() OVER (PARTITION BY r.thread ORDER BY w.n) AS place,
         count(*) OVER (PARTITION BY r.thread) AS count
-      FROM json_to_recordset(changes->'thread') AS w(n int, item int, key text, kind text, value text)
+      FROM jsonb_to_recordset(changes->'thread') AS w(n int, item int, key text, kind text, value text)
       JOIN $.runs AS r ON r.id = ids[w.item]
       WHERE r.thread IS NOT NULL
     ), grown AS (
@@ -275,7 +276,7 @@ BEGIN
 
   IF changes->'ended' IS NOT NULL THEN
     PERFORM $.end_1(array_agg(ids[c.item]), array_agg(c.status), array_agg(c.error))
-    FROM json_to_recordset(changes->'ended') AS c(item int, status text, error text) WHERE ids[c.item] <> 0;
+    FROM jsonb_to_recordset(changes->'ended') AS c(item int, status text, error text) WHERE ids[c.item] <> 0;
   END IF;
 END
 $function$;
