@@ -7,7 +7,7 @@ import { createInterface } from "node:readline"
 import { type Context, node, Runtime, workflow } from "superstep"
 import { agent } from "superstep/agents"
 import { scriptedModel } from "superstep/models"
-import { sqliteStore } from "superstep/sqlite"
+import { openStore } from "../stores.ts"
 
 interface TalkerJob {
   readonly path: string
@@ -58,7 +58,7 @@ const flows = {
   talks: workflow("talks").start(talks).build(),
   says: workflow("says").chain(clerk.asNode(), talks).build(),
 }
-const runtime = new Runtime({ store: sqliteStore({ path: job.path }), workflows: Object.values(flows) })
+const runtime = new Runtime({ store: openStore(job.path), workflows: Object.values(flows) })
 
 createInterface({ input: process.stdin })
   .on("line", (line) => execute(JSON.parse(line) as TalkerCommand))
