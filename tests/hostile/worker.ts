@@ -5,7 +5,7 @@
 import { appendFileSync, writeSync } from "node:fs"
 import { createInterface } from "node:readline"
 import { type Context, isSuperstepError, type Node, node, Runtime, workflow } from "superstep"
-import { sqliteStore } from "superstep/sqlite"
+import { openStore } from "../stores.ts"
 
 export interface WorkerJob {
   readonly path: string
@@ -131,7 +131,7 @@ const workflows = new Map(
       .build(),
   ]),
 )
-const store = sqliteStore({ path: job.path })
+const store = openStore(job.path)
 const runtime = new Runtime({
   store,
   workflows: [...workflows.values()],

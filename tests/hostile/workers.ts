@@ -1,11 +1,11 @@
-/** Starts workers on one file, and looks at what they left. */
+/** Starts workers on one store, and looks at what they left. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { type SqliteStore, sqliteStore } from "@superstep/store-sqlite"
 import { onTestFinished } from "vitest"
 import { bundled } from "../bundled.ts"
 import { Process } from "../crash/processes.ts"
+import { openStore } from "../stores.ts"
 import type { WorkerCommand, WorkerJob, WorkerMessage, WorkflowName } from "./worker.ts"
 
 const program = await bundled(join(import.meta.dirname, "worker.ts"))
@@ -48,12 +48,19 @@ export class Worker {
   }
 }
 
-/** A place with a file and a trail, gone with the test. */
+let addressOf = (folder: string) => join(folder, "runs.db")
+
+/** The tests of this module use such stores from now on, instead of a file each. */
+export function useStores(address: () => string): void {
+  addressOf = address
+}
+
+/** A place with a store and a trail, gone with the test. */
 export function field(defaults: Partial<WorkerJob> = {}) {
   const folder = mkdtempSync(join(tmpdir(), "superstep-hostile-"))
-  const [path, trail] = [join(folder, "runs.db"), join(folder, "trail")]
+  const [path, trail] = [addressOf(folder), join(folder, "trail")]
   const workers: Worker[] = []
-  const store: SqliteStore = sqliteStore({ path })
+  const store = openStore(path)
   onTestFinished(async () => {
     for (const { process } of workers) process.signal("SIGKILL")
     await store.close()

@@ -13,8 +13,16 @@ export function payload() {
 }
 
 export async function systemsFor({ url, peers }) {
+  await dropSchema(url, "bench_superstep")
   const systems = [raw(url), superstep(url), superstepLives(url)]
   return [...systems, ...(await peersIn(peers, url))]
+}
+
+async function dropSchema(url, schema) {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
+  await client.end()
 }
 
 function raw(url) {
