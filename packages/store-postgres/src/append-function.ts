@@ -148,7 +148,7 @@ BEGIN
     PERFORM $.change_1(ids, changes);
   END IF;
   IF is_revival THEN
-    PERFORM $.end_1(array_agg(run), array_agg(status), array_agg(error)) FROM $.live
+    PERFORM $.end_1(array_agg(run), array_agg(status), array_agg(error), array_agg(executing)) FROM $.live
     WHERE run_id = ANY (i_run) AND status IN ${ENDED};
   END IF;
 
@@ -275,14 +275,15 @@ BEGIN
   END IF;
 
   IF changes->'ended' IS NOT NULL THEN
-    PERFORM $.end_1(array_agg(ids[c.item]), array_agg(c.status), array_agg(c.error))
-    FROM jsonb_to_recordset(changes->'ended') AS c(item int, status text, error text) WHERE ids[c.item] <> 0;
+    PERFORM $.end_1(array_agg(ids[c.item]), array_agg(c.status), array_agg(c.error), array_agg(c.executing))
+    FROM jsonb_to_recordset(changes->'ended') AS c(item int, status text, error text, executing boolean)
+    WHERE ids[c.item] <> 0;
   END IF;
 END
 $function$;
 
 -- These runs are over: they leave "live".
-CREATE FUNCTION $.end_1(over bigint[], statuses text[], errors text[]) RETURNS void
+CREATE FUNCTION $.end_1(over bigint[], statuses text[], errors text[], executings boolean[]) RETURNS void
 LANGUAGE plpgsql AS $function$
 BEGIN
   IF over IS NULL THEN RETURN; END IF;
@@ -290,8 +291,10 @@ BEGIN
   FROM $.live WHERE live.run = ANY (over) AND r.run = live.run AND r.outcome IN ('open', 'delivering');
   WITH gone AS (DELETE FROM $.live WHERE run = ANY (over) RETURNING *)
   INSERT INTO $.ended (run, workflow, status, error, ${STATE_COLUMNS})
-  SELECT g.run, g.workflow, e.status, e.error, ${STATE_COLUMNS.replace(/\w+/g, "g.$&")}
-  FROM gone AS g JOIN unnest(over, statuses, errors) AS e(id, status, error) ON e.id = g.run;
+  SELECT g.run, g.workflow, e.status, e.error,
+    ${STATE_COLUMNS.replace(/\w+/g, (name) => (name === "executing" ? "coalesce(e.executing, g.executing)" : `g.${name}`))}
+  FROM gone AS g
+  JOIN unnest(over, statuses, errors, executings) AS e(id, status, error, executing) ON e.id = g.run;
 END
 $function$;
 

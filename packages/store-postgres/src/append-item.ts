@@ -102,7 +102,10 @@ function toChange(
 
 function changeTexts(lease: Lease, records: readonly JournalRecord[], change: RunChange): ChangeTexts {
   const { status, idle, graph, error } = change
-  const hasRow = graph !== undefined || idle !== undefined || (status !== undefined && !hasEnded({ status }))
+  const isOver = status !== undefined && hasEnded({ status })
+  const executing = idle === undefined ? {} : { executing: idle === false }
+  // A run that is over takes it along to another table.
+  const hasRow = graph !== undefined || (!isOver && (idle !== undefined || status !== undefined))
   const graphs = (change.graphs ?? []).map(toGraphText)
   // Of several with the same id the last one counts.
   const opened = lastOf(change.opened ?? []).map((request) => ({
@@ -127,15 +130,14 @@ function changeTexts(lease: Lease, records: readonly JournalRecord[], change: Ru
     row: hasRow
       ? {
           ...(graph !== undefined && { graph: toText(graph) }),
-          ...(status !== undefined && !hasEnded({ status }) && { status }),
-          ...(idle !== undefined && { executing: idle === false }),
-          ...(idle && idle.wakeAt !== undefined && { wake_at: idle.wakeAt }),
+          ...(status !== undefined && !isOver && { status }),
+          ...(!isOver && executing),
+          ...(!isOver && idle && idle.wakeAt !== undefined && { wake_at: idle.wakeAt }),
         }
       : undefined,
-    ended:
-      status !== undefined && hasEnded({ status })
-        ? { status, error: error === undefined ? null : JSON.stringify(error) }
-        : undefined,
+    ended: isOver
+      ? { status, error: error === undefined ? null : JSON.stringify(error), ...executing }
+      : undefined,
     graphs,
     opened,
     closed,
