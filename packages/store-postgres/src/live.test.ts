@@ -143,16 +143,15 @@ test("mail is a hint to the holder of its run, and a run that is free to everybo
     new Promise<void>((resolve) => {
       hinted = resolve
     })
-  let arrived = next()
+  const arrived = next()
   // Until it listens.
   while (hints.length === 0) {
     await other.post({ id: `mail ${Math.random()}`, runId: "r", at: 1, command: { type: "cancel" } })
     await Promise.race([arrived, new Promise((resolve) => setTimeout(resolve, 100))])
   }
   expect(new Set(hints)).toEqual(new Set(["holder"]))
-  arrived = next()
   await other.release(lease, 0)
-  while (!hints.includes("somebody")) await arrived
+  while (!hints.includes("somebody")) await next()
 })
 
 test("a notification that is no message of a store is ignored", async () => {
