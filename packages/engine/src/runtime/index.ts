@@ -3,9 +3,11 @@ export { foldRecords, type LoadedFrame, type LoadedRun, loadRun } from "./journa
 export { replayEvents } from "./journal/replay-events.ts"
 export {
   type ContextOf,
+  cancelExpired,
   cancelFree,
   claimRun,
   type RunEnvironment,
+  restoreClaimed,
   restoreRun,
   runQuarantined,
   runUnknown,
@@ -30,6 +32,7 @@ export {
 } from "./ports/channel.ts"
 export { type Clock, systemClock } from "./ports/clock.ts"
 export type { RunEvent } from "./ports/events.ts"
+export { type FlowKey, flowKey, flowOf, type ProgramFlow } from "./ports/flow.ts"
 export {
   type LiveChannel,
   type LiveListener,
@@ -60,6 +63,22 @@ export {
   type StepOptions,
   type ToolProgress,
 } from "./ports/program.ts"
+export {
+  type Amendment,
+  type Claimed,
+  type ClaimQuery,
+  claimInTurn,
+  DEFAULT_QUEUE,
+  type Lane,
+  type LaneLimit,
+  LaneStates,
+  laneId,
+  type QueueHead,
+  type QueueLine,
+  queueScore,
+  type RunFlow,
+  type RunQueue,
+} from "./ports/queue.ts"
 export {
   type AgentRow,
   checkRegistryChange,
@@ -92,6 +111,7 @@ export {
   type Holder,
   hasEnded,
   type Idle,
+  IN_FLIGHT,
   type Labels,
   type Lease,
   labelsProblem,

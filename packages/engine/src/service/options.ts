@@ -9,7 +9,7 @@ import type {
   Store,
   Telemetry,
 } from "../runtime/index.ts"
-import { type OptionNames, policyProblem, unknownOption } from "../runtime/internal.ts"
+import { type OptionNames, policyProblem, shown, unknownOption } from "../runtime/internal.ts"
 
 export interface RuntimeOptions {
   readonly store: Store
@@ -43,6 +43,8 @@ export interface RuntimeOptions {
    * Default: any number of runs that are started here, and up to 1,000 that are recovered.
    */
   readonly concurrency?: number | undefined
+  /** The queues whose runs this process claims. Default: all. */
+  readonly queues?: readonly string[] | undefined
   /**
    * `false`: the runtime executes only what is started, resumed or answered through it, and leaves the runs of dead
    * processes alone. Its own runs stay in memory while they wait. Default `true`.
@@ -90,6 +92,7 @@ const RUNTIME: OptionNames<RuntimeOptions> = {
   evictAfter: true,
   maxIdle: true,
   concurrency: true,
+  queues: true,
   recover: true,
   maxTakeovers: true,
   retention: true,
@@ -113,6 +116,13 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   atLeast(options, "evictAfter", 0)
   for (const name of ["maxIdle", "maxTakeovers"] as const) wholeAtLeast(options, name, 0)
   wholeAtLeast(options, "concurrency", 1)
+  const { queues } = options
+  if (
+    queues !== undefined &&
+    !(Array.isArray(queues) && queues.every((queue) => typeof queue === "string"))
+  ) {
+    throw invalid(`queues must be a list of names, not ${shown(queues)}`)
+  }
   if (options.recover !== undefined && typeof options.recover !== "boolean") {
     throw invalid(`recover must be true or false, not ${options.recover}`)
   }

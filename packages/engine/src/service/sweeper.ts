@@ -8,12 +8,15 @@
 import { type ErrorData, type RunId, SuperstepError } from "../core/index.ts"
 import {
   type Clock,
+  cancelExpired,
   claimRun,
+  DEFAULT_QUEUE,
   type Keeper,
   type Lease,
   type Program,
   type RunEnvironment,
   type RunHost,
+  restoreClaimed,
   restoreRun,
   runQuarantined,
   type StoredRun,
@@ -37,10 +40,13 @@ const ALONE = 3
 /** Held from the start: tests may fake timers. */
 const nextTurn = setImmediate
 
-interface Found extends Recovery {
-  readonly resumed: RunId[]
+interface Found {
+  /** Runs that continue here; one may be over by now. */
+  readonly resumed: Map<RunId, RunHost>
   readonly problems: RuntimeProblem[]
 }
+
+const nothing = (): Found => ({ resumed: new Map(), problems: [] })
 
 /** What the options leave open is decided. */
 export interface SweeperOptions extends Pick<RuntimeOptions, "retention" | "onProblem"> {
@@ -50,6 +56,8 @@ export interface SweeperOptions extends Pick<RuntimeOptions, "retention" | "onPr
   readonly maxIdle: number
   readonly maxTakeovers: number
   readonly lease: number
+  /** Which queues it serves; undefined: all. */
+  readonly queues: readonly string[] | undefined
 }
 
 export class Sweeper {
@@ -62,6 +70,15 @@ export class Sweeper {
   readonly #idle = new Map<RunHost, number>()
   /** Runs that were claimed because nobody held them. */
   readonly #claimed = new Set<RunHost>()
+  /** Those whose lanes others wait for: they are unloaded as soon as they only wait. */
+  readonly #limited = new Set<RunHost>()
+  /** Claims are made one after another, so that each knows how much room there is. */
+  #claiming: Promise<void> = Promise.resolve()
+  #isFilling = false
+  /** There was more to claim than room. */
+  #hasMore = false
+  #cancelFill: (() => void) | undefined
+  #hasSetLimits = false
   #cancelTimer: (() => void) | undefined
   #sweeping: Promise<void> | undefined
   #trial: Trial | undefined
@@ -85,6 +102,7 @@ export class Sweeper {
       host.onFinish(() => {
         this.#idle.delete(host)
         this.#reportFailure(host)
+        this.#fill(this.#limited.delete(host))
       })
     }
   }
@@ -115,9 +133,11 @@ export class Sweeper {
   async #sweep(): Promise<void> {
     try {
       await this.#keeper.tick()
+      await this.setLimits()
       if (this.#options.recover) {
         await this.#evictIdle()
         await this.claimAll()
+        await this.#endExpired()
       } else await this.#dismissGone()
       await this.#prune()
     } catch (error) {
@@ -146,11 +166,11 @@ export class Sweeper {
 
   /** Every run that nobody alive holds and that has something to do, as far as there is room. */
   async claimAll(): Promise<Recovery> {
-    const found: Found = { resumed: [], problems: [] }
+    const found = nothing()
     await this.#dismissGone()
     await this.#trySuspects(found)
     if (this.#trial?.isAlone !== true) await this.#claimOthers(found)
-    return found
+    return { resumed: [...found.resumed.keys()], problems: found.problems }
   }
 
   async #dismissGone(): Promise<void> {
@@ -158,25 +178,83 @@ export class Sweeper {
     for (const { id, why } of watch.gone(await store.holders())) if (id !== self) await store.dismiss(id, why)
   }
 
-  async #claimOthers(found: Found): Promise<void> {
-    const { store } = this.#keeper
-    const now = this.#clock.now()
+  #claimOthers(found: Found): Promise<void> {
+    const claimed = this.#claiming.then(() => this.#claimNext(found))
+    this.#claiming = claimed.catch(() => undefined)
+    return claimed
+  }
+
+  async #claimNext(found: Found): Promise<void> {
+    const { store, id: holder } = this.#keeper
+    const { queues } = this.#options
     const workflows = [...this.#programs.keys()]
+    await this.#keeper.begin()
     for (;;) {
       const limit = Math.min(BATCH, this.#room())
-      if (limit <= 0 || this.#closed) break
-      const free = await store.free({ workflows, now, limit, suspects: false })
+      this.#hasMore = limit <= 0
+      if (limit <= 0 || this.#closed) return
+      const now = this.#clock.now()
+      const { runs, nextAt } = await store.queue.claimNext({ holder, workflows, queues, now, limit })
       // At once: what a store is asked in one turn it may answer together.
-      await Promise.all(free.map((run) => this.#claimOne(run, found)))
-      if (free.length < limit) break
+      await Promise.all(runs.map((run) => this.#restoreOne(run, found, () => this.#restoreClaimed(run))))
+      if (runs.length === limit) continue
+      if (nextAt !== undefined) this.#fillAt(nextAt)
+      return
     }
   }
 
-  async #claimOne(run: StoredRun, found: Found): Promise<RunHost | undefined> {
+  /** A run was queued here. */
+  claimSoon(): void {
+    this.begin()
+    this.#fill(true)
+  }
+
+  /** A place is free, or more: claims before the next tick what was kept back. */
+  #fill(isFree: boolean): void {
+    if (!(isFree || this.#hasMore) || this.#isFilling || this.#closed || !this.#options.recover) return
+    if (this.#trial?.isAlone === true) return
+    this.#isFilling = true
+    nextTurn(() => {
+      this.#isFilling = false
+      if (this.#closed) return
+      this.#claimOthers(nothing()).catch((error) => this.#report(undefined, error))
+    })
+  }
+
+  #fillAt(time: number): void {
+    this.#cancelFill?.()
+    if (!this.#closed) this.#cancelFill = this.#clock.setTimer(time, () => this.#fill(true))
+  }
+
+  /** What the workflows of this process say about limits counts from now on, also for runs that are queued already. */
+  async setLimits(): Promise<void> {
+    if (this.#hasSetLimits) return
+    for (const [name, { flow }] of this.#programs) {
+      await this.#keeper.store.queue.setLimits(name, flow?.limits ?? [])
+    }
+    this.#hasSetLimits = true
+  }
+
+  async #endExpired(): Promise<void> {
+    const { store } = this.#keeper
+    const now = this.#clock.now()
+    for (const run of await store.queue.expired(now, BATCH)) await cancelExpired(this.#keeper, run, now)
+  }
+
+  #restoreClaimed(run: StoredRun): Promise<RunHost | undefined> {
+    const program = this.#programs.get(run.workflow) as Program
+    return restoreClaimed(run, this.#keeper, (lease) => this.#restore(program, run, lease))
+  }
+
+  async #restoreOne(
+    run: StoredRun,
+    found: Found,
+    restore: () => Promise<RunHost | undefined>,
+  ): Promise<RunHost | undefined> {
     try {
-      const host = await this.claim(run)
+      const host = await restore()
       if (host !== undefined) {
-        found.resumed.push(run.runId)
+        found.resumed.set(run.runId, host)
         this.#claimed.add(host)
         host.onFinish(() => this.#claimed.delete(host))
       }
@@ -217,8 +295,10 @@ export class Sweeper {
       const [run] = await store.free(query)
       if (run === undefined || this.#closed || this.#trial !== undefined) return
       const isAlone = this.#atWork() === 0 && now < this.#aloneUntil
-      const host = await this.#claimOne(run, found)
+      const host = await this.#restoreOne(run, found, () => this.claim(run))
       if (host !== undefined) return this.#begin(new Trial(host, run, { isAlone, now, lease }))
+      // Its limits may not admit it yet.
+      if (run.flow !== undefined) return
     }
   }
 
@@ -249,11 +329,26 @@ export class Sweeper {
     this.#keeper.trial = undefined
   }
 
-  /** The same for somebody who asks for the run; one under suspicion waits until it is tried. */
+  /** The same for somebody who asks for the run. One under suspicion waits until it is tried, a queued one for its turn. */
   async claimFor(run: StoredRun): Promise<RunHost | undefined> {
-    if (run.takeovers < SUSPECT) return await this.claim(run)
+    if (run.status !== "queued" && run.takeovers < SUSPECT) return await this.claim(run)
+    const found = nothing()
+    const isInTurn = run.status === "queued" && this.#serves(run) && this.#trial?.isAlone !== true
+    if (isInTurn) await this.#claimOthers(found)
     this.begin()
-    return this.#keeper.host(run.runId)
+    return found.resumed.get(run.runId) ?? this.#keeper.host(run.runId)
+  }
+
+  /** The same for a run that was started here, and is queued because it has limits. */
+  async claimStarted(run: StoredRun): Promise<RunHost | undefined> {
+    const isOwn = run.status === "queued" && !this.#serves(run)
+    return isOwn ? await this.claim(run) : await this.claimFor(run)
+  }
+
+  /** Whether runs of its queue are claimed here in turn. */
+  #serves({ flow }: StoredRun): boolean {
+    const { recover, queues } = this.#options
+    return recover && (queues?.includes(flow?.queue ?? DEFAULT_QUEUE) ?? true)
   }
 
   /** Undefined if another process claimed it first, this process does not have the workflow, or the run is quarantined. */
@@ -271,7 +366,9 @@ export class Sweeper {
       return undefined
     }
     try {
-      return await restoreRun(program, run, lease, this.#environment)
+      const host = await restoreRun(program, run, lease, this.#environment)
+      if (run.flow?.lanes !== undefined) this.#limited.add(host)
+      return host
     } catch (error) {
       await this.#postpone(lease, error)
       throw error
@@ -291,6 +388,9 @@ export class Sweeper {
     if (host.isOver) return
     this.#idle.delete(host)
     this.#idle.set(host, this.#clock.now())
+    if (this.#options.recover && this.#limited.has(host)) {
+      nextTurn(() => this.#evict(host).catch((error) => this.#report(host.runId, error)))
+    }
     if (this.#options.recover && this.#idle.size > this.#options.maxIdle) {
       this.#evictOldest(this.#idle.size - this.#options.maxIdle).catch((error) =>
         this.#report(undefined, error),
@@ -308,10 +408,8 @@ export class Sweeper {
 
   async #evictIdle(): Promise<void> {
     const before = this.#clock.now() - this.#options.evictAfter
-    for (const [host, since] of this.#idle) {
-      if (since > before) break
-      await this.#evict(host)
-    }
+    for (const [host, since] of this.#idle)
+      if (since <= before || this.#limited.has(host)) await this.#evict(host)
   }
 
   /** A run that is busy again is removed from the list; it reports when it is idle once more. */
@@ -323,6 +421,7 @@ export class Sweeper {
     const wakeAt = host.wakeAt()
     host.evict()
     await this.#keeper.release(host, wakeAt)
+    this.#fill(this.#limited.delete(host))
   }
 
   // Letting go
@@ -340,7 +439,9 @@ export class Sweeper {
     this.#closed = true
     this.#endTrial()
     this.#cancelTimer?.()
+    this.#cancelFill?.()
     await this.#sweeping
+    await this.#claiming
   }
 }
 

@@ -357,8 +357,19 @@ export class Keeper {
     return undefined
   }
 
-  /** Takes a run that nobody alive holds (K1). */
-  async claim({ runId, holder }: StoredRun): Promise<Lease | undefined> {
+  /** Takes a run that nobody alive holds (K1), if its limits admit that. */
+  async claim(run: StoredRun): Promise<Lease | undefined> {
+    const { runId, workflow, status, flow } = run
+    if (status !== "queued" && flow?.lanes === undefined) return await this.claimToEnd(run)
+    await this.begin()
+    const now = this.#options.clock.now()
+    const query = { holder: this.id, workflows: [workflow], runId, now, limit: 1 }
+    const [claimed] = (await this.store.queue.claimNext(query)).runs
+    return claimed && { runId, holder: this.id, token: claimed.token }
+  }
+
+  /** The same whatever its limits are: nothing of the run executes. */
+  async claimToEnd({ runId, holder }: StoredRun): Promise<Lease | undefined> {
     await this.begin()
     // Its holder may have been dismissed since the row was read, which raised the token.
     const row = await this.store.run(runId)
