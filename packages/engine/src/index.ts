@@ -196,6 +196,7 @@ export {
   Runtime,
   type RuntimeOptions,
   type RuntimeProblem,
+  type RuntimeRun,
   type StartOptions,
 } from "./service/index.ts"
 export { memoryStore } from "./stores/index.ts"

@@ -1,5 +1,5 @@
 /** How many runs on one store are run. */
-import { type RunId, SuperstepError } from "../core/index.ts"
+import { type ErrorData, type RunId, type RunStatus, SuperstepError } from "../core/index.ts"
 import type {
   Callable,
   Clock,
@@ -57,6 +57,8 @@ export interface RuntimeOptions {
   readonly maxTakeovers?: number | undefined
   /** Runs that are over go by themselves: all but the newest `keep` of each workflow, and those older than `maxAge` ms. */
   readonly retention?: Retention | undefined
+  /** Told when a run begins to execute here, ends, or leaves this process. */
+  readonly onRun?: ((run: RuntimeRun) => void) | undefined
   /** Receives background errors: a run that cannot continue here, a store that does not answer. */
   readonly onProblem?: ((problem: RuntimeProblem) => void) | undefined
 }
@@ -64,6 +66,17 @@ export interface RuntimeOptions {
 export interface Retention {
   readonly keep?: number | undefined
   readonly maxAge?: number | undefined
+}
+
+/** A run of this process. */
+export interface RuntimeRun {
+  /** `released`: it only waits, or continues elsewhere. */
+  readonly type: "started" | "ended" | "released"
+  readonly runId: RunId
+  readonly workflow: string
+  /** Of a run that ended. */
+  readonly status?: RunStatus | undefined
+  readonly error?: ErrorData | undefined
 }
 
 export interface RuntimeProblem {
@@ -96,6 +109,7 @@ const RUNTIME: OptionNames<RuntimeOptions> = {
   recover: true,
   maxTakeovers: true,
   retention: true,
+  onRun: true,
   onProblem: true,
 }
 const RETENTION: OptionNames<Retention> = { keep: true, maxAge: true }

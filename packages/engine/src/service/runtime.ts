@@ -87,6 +87,7 @@ export class Runtime {
     this.#sweeper = new Sweeper(this.#environment, this.#programs, {
       retention: options.retention,
       onProblem: options.onProblem,
+      onRun: options.onRun,
       recover: options.recover ?? true,
       evictAfter: options.evictAfter ?? 10_000,
       maxIdle: options.maxIdle ?? 1_000,
@@ -337,13 +338,17 @@ export class Runtime {
     throw new SuperstepError("RUNTIME_CLOSED", "This runtime is closed: make another one.")
   }
 
-  /** Releases every run: another process continues them, or this one after a restart. */
-  close(): Promise<void> {
-    this.#closed ??= this.#close()
+  /**
+   * Releases every run: another process continues them, or this one after a restart. With `grace`, it claims nothing more
+   * and first waits so many milliseconds for runs that execute here to end, or to wait for something.
+   */
+  close({ grace = 0 }: { readonly grace?: number | undefined } = {}): Promise<void> {
+    this.#closed ??= this.#close(grace)
     return this.#closed
   }
 
-  async #close(): Promise<void> {
+  async #close(grace: number): Promise<void> {
+    if (grace > 0) await this.#sweeper.drain(grace)
     // Nothing that queues may start while the others are stopped.
     this.#keeper.places?.close()
     await this.#sweeper.close()

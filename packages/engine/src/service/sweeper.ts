@@ -23,7 +23,8 @@ import {
   SUSPECT,
   TICK,
 } from "../runtime/index.ts"
-import type { Recovery, RuntimeOptions, RuntimeProblem } from "./options.ts"
+import { deferred, Signal } from "../runtime/internal.ts"
+import type { Recovery, RuntimeOptions, RuntimeProblem, RuntimeRun } from "./options.ts"
 import { prunePolicy } from "./options.ts"
 import { isGuilty, Trial } from "./trial.ts"
 
@@ -49,7 +50,7 @@ interface Found {
 const nothing = (): Found => ({ resumed: new Map(), problems: [] })
 
 /** What the options leave open is decided. */
-export interface SweeperOptions extends Pick<RuntimeOptions, "retention" | "onProblem"> {
+export interface SweeperOptions extends Pick<RuntimeOptions, "retention" | "onProblem" | "onRun"> {
   /** False: only runs that somebody asks for are claimed, and none is unloaded. */
   readonly recover: boolean
   readonly evictAfter: number
@@ -79,6 +80,9 @@ export class Sweeper {
   #hasMore = false
   #cancelFill: (() => void) | undefined
   #hasSetLimits = false
+  #isDraining = false
+  /** A run that executed here has ended, or only waits. */
+  readonly #changed = new Signal()
   #cancelTimer: (() => void) | undefined
   #sweeping: Promise<void> | undefined
   #trial: Trial | undefined
@@ -98,13 +102,28 @@ export class Sweeper {
       await this.#postpone(lease, error)
     }
     this.#keeper.onHold = (host) => {
+      this.#tell(host, "started")
       host.onIdle(() => this.#isIdle(host))
       host.onFinish(() => {
+        this.#tell(host, host.isOver ? "ended" : "released")
+        this.#changed.notify()
         this.#idle.delete(host)
         this.#reportFailure(host)
         this.#fill(this.#limited.delete(host))
       })
     }
+  }
+
+  #tell(host: RunHost, type: RuntimeRun["type"]): void {
+    const { onRun } = this.#options
+    if (onRun === undefined) return
+    // A run that was just held has no machine yet.
+    queueMicrotask(() => {
+      const { machine, program } = host.root
+      const { status, error } = machine
+      const run = { type, runId: host.runId, workflow: program.graph.name }
+      onRun(type === "ended" ? { ...run, status, error } : run)
+    })
   }
 
   /** From now on it sweeps by itself. */
@@ -185,6 +204,7 @@ export class Sweeper {
   }
 
   async #claimNext(found: Found): Promise<void> {
+    if (this.#isDraining) return
     const { store, id: holder } = this.#keeper
     const { queues } = this.#options
     const workflows = [...this.#programs.keys()]
@@ -283,6 +303,7 @@ export class Sweeper {
 
   /** Quarantines those that are guilty, and tries the next one, if none is being tried. */
   async #trySuspects(found: Found): Promise<void> {
+    if (this.#isDraining) return
     const now = this.#clock.now()
     const { store } = this.#keeper
     const { lease } = this.#options
@@ -388,6 +409,7 @@ export class Sweeper {
     if (host.isOver) return
     this.#idle.delete(host)
     this.#idle.set(host, this.#clock.now())
+    this.#changed.notify()
     if (this.#options.recover && this.#limited.has(host)) {
       nextTurn(() => this.#evict(host).catch((error) => this.#report(host.runId, error)))
     }
@@ -420,6 +442,7 @@ export class Sweeper {
     this.#claimed.delete(host)
     const wakeAt = host.wakeAt()
     host.evict()
+    this.#tell(host, "released")
     await this.#keeper.release(host, wakeAt)
     this.#fill(this.#limited.delete(host))
   }
@@ -432,6 +455,19 @@ export class Sweeper {
     if (retention === undefined || now - this.#pruned < PRUNE_EVERY) return
     this.#pruned = now
     await this.#keeper.store.prune(prunePolicy(retention, now))
+  }
+
+  /** Claims nothing more, and resolves when nothing executes here, or the time is over. */
+  async drain(milliseconds: number): Promise<void> {
+    this.#isDraining = true
+    const until = this.#clock.now() + milliseconds
+    const isBusy = () => [...this.#keeper.hosts()].some((host) => host.isBusy && !host.isOver)
+    while (isBusy() && this.#clock.now() < until) {
+      const { promise, resolve } = deferred()
+      const cancel = this.#clock.setTimer(until, resolve)
+      await Promise.race([this.#changed.wait(), promise])
+      cancel()
+    }
   }
 
   /** Sweeps no more; what is under way is awaited. */
