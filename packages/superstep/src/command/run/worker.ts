@@ -13,7 +13,7 @@ import { type Cli, EXIT } from "../cli.ts"
 import type { DefinitionFlags, OutputFlags, StoreFlags } from "../flags.ts"
 import type { OpenedWorkflow } from "../open/opened-workflow.ts"
 import { type OpenStore, storeAddress, storeOf } from "../open/store.ts"
-import { openWorkflow } from "../open/workflow.ts"
+import { isWorkflowFile, openWorkflow } from "../open/workflow.ts"
 import { usageError } from "../print/errors.ts"
 import { sanitizeLine } from "../terminal/terminal.ts"
 import { shortId } from "./find-run.ts"
@@ -82,15 +82,18 @@ class Worker {
   }
 
   async #workUntil(stopped: Promise<void>): Promise<void> {
-    await this.#load()
-    const closers = [await this.#serveHealth(), this.#watchFiles()]
+    const stopWatching = this.#watchFiles()
+    this.#loading = this.#load()
+    await this.#loading
+    const stopServing = await this.#serveHealth()
     await stopped
     this.#isStopping = true
     const grace = this.#flags.grace ?? GRACE
     this.#log("stopping", `Stopping: runs have ${Math.ceil(grace / 1_000)} s to finish.`)
+    stopWatching?.()
     await this.#loading
     await this.#runtime?.close({ grace })
-    for (const close of closers) close?.()
+    stopServing?.()
     for (const { close } of this.#opened) await close()
     this.#log("stopped", "Stopped.")
   }
@@ -153,7 +156,9 @@ class Worker {
       }, SETTLED)
     }
     const folders = new Set(this.#files.map((file) => dirname(resolve(this.#cli.io.cwd, file))))
-    const watchers = [...folders].map((folder) => watch(folder, changed))
+    const watchers = [...folders].map((folder) =>
+      watch(folder, (_, name) => isWorkflowFile(name ?? "") && changed()),
+    )
     return () => {
       clearTimeout(timer)
       for (const watcher of watchers) watcher.close()
@@ -176,7 +181,8 @@ class Worker {
     }).catch((error: unknown) => {
       throw usageError(`Cannot listen on port ${health}: ${messageOf(error)}`)
     })
-    this.#log("health", `Health on port ${(server.address() as AddressInfo).port}.`)
+    const { port } = server.address() as AddressInfo
+    this.#log("health", `Health on port ${port}.`, { port })
     return () => {
       server.close()
       server.closeAllConnections()
