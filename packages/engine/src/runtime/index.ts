@@ -68,15 +68,9 @@ export {
   type Claimed,
   type ClaimQuery,
   claimInTurn,
-  DEFAULT_QUEUE,
-  type Lane,
-  type LaneLimit,
   LaneStates,
-  laneId,
   type QueueHead,
   type QueueLine,
-  queueScore,
-  type RunFlow,
   type RunQueue,
 } from "./ports/queue.ts"
 export {
@@ -96,7 +90,14 @@ export {
   type WorkflowRow,
 } from "./ports/registry.ts"
 export {
-  type JournalRecord,
+  DEFAULT_QUEUE,
+  type Lane,
+  type LaneLimit,
+  laneId,
+  queueScore,
+  type RunFlow,
+} from "./ports/run-flow.ts"
+export {
   type KeepAlive,
   type KeepAliveOptions,
   type Snapshot,
@@ -112,6 +113,7 @@ export {
   hasEnded,
   type Idle,
   IN_FLIGHT,
+  type JournalRecord,
   type Labels,
   type Lease,
   labelsProblem,

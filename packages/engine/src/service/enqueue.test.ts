@@ -360,7 +360,7 @@ describe("flow.throttle, flow.debounce and flow.batch", () => {
     await Promise.all([...processes, worker].map(({ runtime }) => runtime.close()))
   })
 
-  test.each(["key", "runId"] as const)("what it decides cannot be given: %s", async (name) => {
+  test.each(["key", "runId"] as const)("what it decides cannot be passed: %s", async (name) => {
     const { flow } = jobs({ throttle: { period: 1 } })
     const { runtime } = producer(flow)
     await expect(runtime.enqueue(flow, { n: 1 }, { [name]: "x" })).rejects.toThrow(
@@ -400,7 +400,7 @@ test("a run's flow is in its row", async () => {
   })
   const id = await runtime.enqueue(flow, { n: 7 })
   expect((await rowOf(store, id)).flow).toEqual(expected(7))
-  const given = await runtime.enqueue(flow, { n: 8 }, { tenant: "own", priority: 1 })
-  expect((await rowOf(store, given)).flow).toEqual({ ...expected(8), tenant: "own", priority: 1 })
+  const explicit = await runtime.enqueue(flow, { n: 8 }, { tenant: "own", priority: 1 })
+  expect((await rowOf(store, explicit)).flow).toEqual({ ...expected(8), tenant: "own", priority: 1 })
   await runtime.close()
 })

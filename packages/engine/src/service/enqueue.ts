@@ -106,7 +106,7 @@ interface Order {
 export async function enqueue(
   { keeper, clock }: QueueEnvironment,
   program: Program,
-  given: unknown,
+  value: unknown,
   options: EnqueueOptions,
 ): Promise<RunId> {
   checkEnqueueOptions(program, options)
@@ -115,7 +115,7 @@ export async function enqueue(
   const own = ownOptions(program, runOptions(options))
   const input = ownInput(
     program,
-    flow?.batch === undefined ? given : [given],
+    flow?.batch === undefined ? value : [value],
     valueBytesOf(program, own.limits),
   )
   await checkInput(program, input)
@@ -134,7 +134,7 @@ export async function enqueue(
 export async function enqueueStarted(
   { keeper, clock }: QueueEnvironment,
   program: Program,
-  given: unknown,
+  value: unknown,
   options: RunOptions & { readonly runId: RunId },
 ): Promise<RunId> {
   const own = ownOptions(program, options)
@@ -143,7 +143,7 @@ export async function enqueueStarted(
       `onBusy "${own.onBusy}" is not for workflows with flow limits: enqueue the run, or retry it`,
     )
   }
-  const input = ownInput(program, given, valueBytesOf(program, own.limits))
+  const input = ownInput(program, value, valueBytesOf(program, own.limits))
   await checkInput(program, input)
   const flow = queuedAs(program, input, {})
   return await place(keeper, { program, input, options: own, flow, startAt: undefined, now: clock.now() })
@@ -346,9 +346,9 @@ function checkMerged(name: string, flow: ProgramFlow | undefined, options: Enque
       option === "throttle"
         ? (["key", "runId"] as const)
         : (["key", "runId", "delay", "startAt", "thread"] as const)
-    const given = decided.find((one) => options[one] !== undefined)
-    if (given === undefined) continue
-    throw optionInvalid(`${given} is decided by flow.${option} of workflow "${name}"`)
+    const taken = decided.find((one) => options[one] !== undefined)
+    if (taken === undefined) continue
+    throw optionInvalid(`${taken} is decided by flow.${option} of workflow "${name}"`)
   }
 }
 

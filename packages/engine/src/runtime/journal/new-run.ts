@@ -1,7 +1,7 @@
 /** The first records of runs that are created without being executed. */
 import type { Effect, Entry, Machine, RunId, RunStarted, RunStatus } from "../../core/index.ts"
-import type { JournalRecord, Store } from "../ports/store.ts"
-import type { RunCreated } from "../ports/stored.ts"
+import type { Store } from "../ports/store.ts"
+import type { JournalRecord, RunCreated } from "../ports/stored.ts"
 import { RunRow } from "./run-row.ts"
 
 /**

@@ -1,6 +1,6 @@
 /** The flow options of a workflow, as a runtime evaluates them: which lanes a run has, whose it is, and what it is merged with. */
 import { type Json, SuperstepError } from "../../core/index.ts"
-import type { Lane, LaneLimit, RunFlow } from "./queue.ts"
+import type { Lane, LaneLimit, RunFlow } from "./run-flow.ts"
 
 /** A function of the input. */
 export type FlowKey = (input: never) => unknown

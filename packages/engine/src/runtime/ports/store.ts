@@ -5,7 +5,7 @@
  * A store decides nothing: its callers say who is dead, what is due and what may be deleted. Every method may return a
  * value or a promise; `append` returns nothing where there is nothing to wait for.
  */
-import { type Entry, type Json, type RunId, SuperstepError } from "../../core/index.ts"
+import { type Json, type RunId, SuperstepError } from "../../core/index.ts"
 import type { LiveChannel } from "./live-channel.ts"
 import type { MaybePromise } from "./maybe-promise.ts"
 import type { RunQueue } from "./queue.ts"
@@ -15,6 +15,7 @@ import type {
   FreeQuery,
   Holder,
   Idle,
+  JournalRecord,
   Lease,
   Mail,
   MailOutcome,
@@ -27,16 +28,6 @@ import type {
   StoredRequest,
   StoredRun,
 } from "./stored.ts"
-
-export interface JournalRecord {
-  /** 1, 2, 3, … within the run. */
-  readonly seq: number
-  /** The sub-workflow that the entry belongs to; empty for the run itself. */
-  readonly frame: string
-  readonly entry: Entry
-  /** How many events the run has given up to here: a stream is joined again at an event's number. */
-  readonly events: number
-}
 
 export interface Snapshot {
   readonly seq: number

@@ -1,7 +1,26 @@
 /** What a store keeps of a run beside its journal: rows, changes of rows, queries, statistics. */
-import type { ErrorData, Json, NodeId, OpenRequest, RequestId, RunId, RunStatus } from "../../core/index.ts"
+import type {
+  Entry,
+  ErrorData,
+  Json,
+  NodeId,
+  OpenRequest,
+  RequestId,
+  RunId,
+  RunStatus,
+} from "../../core/index.ts"
 import { clipped } from "../../text/index.ts"
-import type { RunFlow } from "./queue.ts"
+import type { RunFlow } from "./run-flow.ts"
+
+export interface JournalRecord {
+  /** 1, 2, 3, … within the run. */
+  readonly seq: number
+  /** The sub-workflow that the entry belongs to; empty for the run itself. */
+  readonly frame: string
+  readonly entry: Entry
+  /** How many events the run has given up to here: a stream is joined again at an event's number. */
+  readonly events: number
+}
 
 /** The right to write to a run. Every change of hands raises the token; who has an older one is refused. */
 export interface Lease {

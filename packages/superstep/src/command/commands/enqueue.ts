@@ -67,8 +67,8 @@ async function enqueue(
     const input = await readInput(written, flags, opened, cli)
     const { runId, key, delay, startAt, expiresAt, priority, queue, tenant } = flags
     const bounds = limitsOf(flags, opened.definition?.dialect)
-    const given = { runId, key, delay, startAt, expiresAt, priority, queue, tenant }
-    const options: EnqueueOptions = { ...given, ...bounds, labels: opened.labels }
+    const place = { runId, key, delay, startAt, expiresAt, priority, queue, tenant }
+    const options: EnqueueOptions = { ...place, ...bounds, labels: opened.labels }
     const { Runtime } = await import("@superstep/engine")
     const runtime = new Runtime({ store: await openStore(), workflows: [opened.workflow], recover: false })
     try {

@@ -51,7 +51,7 @@ describe("superstep enqueue", () => {
 })
 
 describe("superstep worker", () => {
-  test("executes queued runs of a folder, and stops when it is told to", async () => {
+  test("executes queued runs of a folder, and stops at SIGTERM", async () => {
     const io = testIo({ files: { "a.yaml": flow("a", "Say a."), "b.yaml": flow("b", "Say b.") } })
     const ids: string[] = []
     for (const file of ["a.yaml", "b.yaml"]) {

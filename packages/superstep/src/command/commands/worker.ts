@@ -1,4 +1,4 @@
-/** `superstep worker`: claims queued runs of definitions and modules, and executes them until it is told to stop. */
+/** `superstep worker`: claims queued runs of definitions and modules, and executes them until it is stopped. */
 import { statSync } from "node:fs"
 import { readdir } from "node:fs/promises"
 import { join, resolve } from "node:path"
