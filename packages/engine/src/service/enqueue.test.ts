@@ -196,6 +196,21 @@ function producerOn(store: ReturnType<typeof memoryStore>, flow: ReturnType<type
   return processOn(store, { workflows: [flow], recover: false })
 }
 
+test("a run that was queued before a deployment starts with the new version of its workflow", async () => {
+  const next = workflow("double")
+    .chain(
+      node("double", (n: number) => 2 * n),
+      node("shown", (n: number) => `${n}!`),
+    )
+    .build()
+  const { store, runtime } = producer(double)
+  const id = await runtime.enqueue(double, 3)
+  const worker = processOn(store, { workflows: [next] })
+  await worker.runtime.recover()
+  expect((await worker.runtime.get(id)).outputs).toEqual(["6!"])
+  await Promise.all([runtime.close(), worker.runtime.close()])
+})
+
 describe("flow.concurrency", () => {
   test("holds across processes, for runs that are enqueued and runs that are started", async () => {
     const { task, flow } = jobs({ concurrency: { max: 2, key: ({ tenant }: Job) => tenant ?? "" } })
@@ -216,6 +231,26 @@ describe("flow.concurrency", () => {
     await pass(2_000, a.clock)
     expect([(await started).status, (await other).status]).toEqual(["completed", "completed"])
     await Promise.all([a.runtime.close(), b.runtime.close()])
+  })
+
+  test("holds in a process that only executes what is started there", async () => {
+    const { task, flow } = jobs({ concurrency: 1 })
+    const { store, runtime, clock } = producer(flow)
+    const runs = [1, 2].map((n) => runtime.stream(flow, { n }, { runId: `r${n}` }))
+    const results = runs.map((run) => run.result)
+    await pass(1_000, clock)
+    expect(task.atWork.map(({ message }) => message.n)).toEqual([1])
+    expect((await rowOf(store, "r2")).status).toBe("queued")
+    task.finish(10)
+    await pass(1_000, clock)
+    task.finish(20)
+    await pass(1_000, clock)
+    expect((await Promise.all(results)).map(({ outputs }) => outputs)).toEqual([[10], [20]])
+    const types: string[] = []
+    for await (const { type } of runs[1] as (typeof runs)[0]) types.push(type)
+    expect(types[0]).toBe("run.started")
+    expect(types.at(-1)).toBe("run.finished")
+    await runtime.close()
   })
 
   test("gives the place of a run that waits to the next, and takes it again to continue", async () => {

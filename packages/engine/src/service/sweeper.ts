@@ -387,13 +387,20 @@ export class Sweeper {
       return undefined
     }
     try {
-      const host = await restoreRun(program, run, lease, this.#environment)
+      const host = await restoreRun(program, run, lease, this.#environmentOf(run))
       if (run.flow?.lanes !== undefined) this.#limited.add(host)
       return host
     } catch (error) {
       await this.#postpone(lease, error)
       throw error
     }
+  }
+
+  /** A queued run that has not begun fits any version of its workflow: it was queued before a deployment. */
+  #environmentOf({ flow, seq }: StoredRun): RunEnvironment {
+    const { onGraphChange = "fail" } = this.#environment
+    if (flow === undefined || seq > 1 || onGraphChange !== "fail") return this.#environment
+    return { ...this.#environment, onGraphChange: "continue" }
   }
 
   /** The run cannot continue here: whoever wrote to it gets the error, and it is tried again later, here or elsewhere. */
