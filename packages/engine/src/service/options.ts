@@ -57,7 +57,7 @@ export interface RuntimeOptions {
   readonly maxTakeovers?: number | undefined
   /** Runs that are over go by themselves: all but the newest `keep` of each workflow, and those older than `maxAge` ms. */
   readonly retention?: Retention | undefined
-  /** Called when a run begins to execute here, ends, or leaves this process. */
+  /** Called when a run begins to execute here, ends, or leaves this process. `onProblem` does not get failures of runs then. */
   readonly onRun?: ((run: RuntimeRun) => void) | undefined
   /** Receives background errors: a run that cannot continue here, a store that does not answer. */
   readonly onProblem?: ((problem: RuntimeProblem) => void) | undefined

@@ -173,7 +173,7 @@ export class Sweeper {
 
   /** A run that fails while nobody awaits or watches it would fail in silence. Its caller has a moment to do so. */
   #reportFailure(host: RunHost): void {
-    if (!host.isOver || host.wasObserved) return
+    if (!host.isOver || host.wasObserved || this.#options.onRun !== undefined) return
     const { status, error } = host.root.machine
     if (error === undefined || status === "cancelled") return
     nextTurn(() => {

@@ -238,19 +238,21 @@ export function queueTable(
       if (lines.length === 0) return { runs: [] }
       const lanes = laneStates(now)
       const ids: number[] = []
-      let served = (findLastServed.all() as { served: number | null }[])[0]?.served ?? 0
+      let claims = (findLastServed.all() as { served: number | null }[])[0]?.served ?? 0
+      const served = new Map<string, number>()
       claimInTurn(lines, lanes, {
         limit,
         servedAt: (tenant) => (findServed.all(toText(tenant)) as { served: number }[])[0]?.served,
         claim(line) {
           const { id } = line.head as HeadRow & Line["head"]
           claim.run(toText(holder), id)
-          served += 1
-          setServed.run(toText(line.tenant), served)
+          claims += 1
+          served.set(line.tenant, claims)
           ids.push(id)
           line.head = query.runId === undefined ? headOf(line as Line, now) : undefined
         },
       })
+      for (const [tenant, last] of served) setServed.run(toText(tenant), last)
       if (lanes.paid.size > 0) dropPaid.run(now)
       for (const [lane, until] of lanes.paid) setPaid.run(toText(lane), until)
       const runs = ids.flatMap((id) => toStoredRuns(findRun.all(id)))

@@ -95,6 +95,19 @@ describe("superstep worker", () => {
     expect(await statusOf(io, other)).toBe("queued")
   })
 
+  test("reports a run that fails once, and continues", async () => {
+    const io = testIo()
+    await superstep(["enqueue", moduleFile("odd"), '{"fail":"It broke."}'], io)
+    await superstep(["enqueue", moduleFile("odd"), '{"give":"x"}'], io)
+    const working = superstep(["worker", moduleFile("odd")], io)
+    await io.seen("completed")
+    await io.seen("failed: It broke.")
+    io.interrupt()
+    const { code, stderr } = await working
+    expect(code).toBe(0)
+    expect(stderr.split("It broke.")).toHaveLength(2)
+  })
+
   test("lets a run finish within the grace, and releases one that does not", async () => {
     const io = testIo()
     const id = (await superstep(["enqueue", moduleFile("slow"), "x"], io)).stdout.trim()
