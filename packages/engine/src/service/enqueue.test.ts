@@ -253,6 +253,22 @@ describe("flow.concurrency", () => {
     await runtime.close()
   })
 
+  test("lets a person take a run over from a process that is stuck, in its place", async () => {
+    const { task, flow } = jobs({ concurrency: 1 })
+    const store = memoryStore()
+    const stuck = processOn(store, { workflows: [flow] })
+    const id = await stuck.runtime.enqueue(flow, { n: 1 })
+    await pass(1_000, stuck.clock)
+    const other = processOn(store, { workflows: [flow] })
+    const taken = other.runtime.resume(flow, id, { takeOver: true })
+    await pass(1_000, other.clock)
+    expect(task.atWork.length).toBeGreaterThan(0)
+    task.finish(5)
+    task.finish(5)
+    expect((await taken).outputs).toEqual([5])
+    await Promise.all([stuck.runtime.close(), other.runtime.close()])
+  })
+
   test("gives the place of a run that waits to the next, and takes it again to continue", async () => {
     const asks = workflow("asks", { flow: { concurrency: 1 } })
       .start(node("asks", async (n: number, ctx: Context) => `${n} ${await ctx.ask<string>("?")}`))

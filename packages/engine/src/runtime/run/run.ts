@@ -15,7 +15,7 @@ import {
 } from "../lease/claim-run.ts"
 import { type Delivery, FollowedRun, type ThreadTurn, threadTurn } from "../lease/followed-run.ts"
 import { type Keeper, keeperOf, runHeld } from "../lease/keeper.ts"
-import { systemClock } from "../ports/clock.ts"
+import { type Clock, systemClock } from "../ports/clock.ts"
 import { isLive, type RunEvent } from "../ports/events.ts"
 import { andThen, fromUser, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
 import type { AnyState, Program } from "../ports/program.ts"
