@@ -135,6 +135,7 @@ function deferred<T extends object>(target: Promise<T>): T {
       // Nothing waits for the store itself.
       if (name === "then" || typeof name === "symbol") return undefined
       if (name === "registry") return deferred(store.then(({ registry }) => registry))
+      if (name === "queue") return deferred(store.then(({ queue }) => queue))
       if (name === "live") return deferredChannel(store)
       if (name === "keepAlive") {
         return (options: KeepAliveOptions) => ({

@@ -10,6 +10,7 @@ import {
   type LiveChannel,
   type LiveService,
   type Registry,
+  type RunQueue,
   registryConflict,
   type Store,
 } from "@superstep/engine"
@@ -25,6 +26,7 @@ import { threadTable } from "./journal/threads.ts"
 import { keepAlive } from "./lease/keep-alive.ts"
 import { leaseTable } from "./lease/leases.ts"
 import { mailTable } from "./lease/mail.ts"
+import { type QueueTable, queueTable } from "./lease/queue.ts"
 import { subscribeLive } from "./live/live-client.ts"
 import { serveLive } from "./live/live-server.ts"
 import { registryTables } from "./registry.ts"
@@ -38,8 +40,12 @@ type Promised<Port extends { [Method in keyof Port]: (...args: never[]) => unkno
 }
 
 /** A store that always answers with a promise. */
-export type SqliteStore = Promised<Omit<Store, "keepAlive" | "live">> &
-  Required<Pick<Store, "keepAlive">> & { readonly registry: Promised<Registry>; readonly live: LiveChannel }
+export type SqliteStore = Promised<Omit<Store, "keepAlive" | "live" | "queue">> &
+  Required<Pick<Store, "keepAlive">> & {
+    readonly queue: Promised<RunQueue>
+    readonly registry: Promised<Registry>
+    readonly live: LiveChannel
+  }
 
 /** Closes the connection, and throws STORE_CORRUPT, where the file does not have the tables that it should. */
 export function storeOn(path: string, database: Database, transactions: Transactions): SqliteStore {
@@ -61,7 +67,8 @@ function preparedStore(path: string, database: Database, transactions: Transacti
   const leases = leaseTable(database)
   const mail = mailTable(database)
   const threads = threadTable(database)
-  const tables = { journals, blobs, graphs, requests, snapshots, threads, mail }
+  const queue = queueTable(database, { journals, blobs })
+  const tables = { journals, blobs, graphs, requests, snapshots, threads, mail, queue }
   const append = appender(database, tables)
   transactions.onRollBack = append.forget
   const { remove, prune } = retention(database, transactions, tables)
@@ -116,6 +123,8 @@ function preparedStore(path: string, database: Database, transactions: Transacti
       transactions.write(`The quarantine of run "${lease.runId}"`, () => leases.quarantine(lease)),
     unquarantine: (runId) =>
       transactions.write(`The release of run "${runId}"`, () => leases.unquarantine(runId)),
+
+    queue: queueOn(queue, transactions),
 
     post: (letter) =>
       transactions.write(`The mail to run "${letter.runId}"`, () => {
@@ -174,6 +183,29 @@ function preparedStore(path: string, database: Database, transactions: Transacti
         },
       }
     },
+  }
+}
+
+function queueOn(queue: QueueTable, transactions: Transactions): SqliteStore["queue"] {
+  return {
+    async setLimits(workflow, limits) {
+      const subject = `The limits of workflow "${workflow}"`
+      if (!(await transactions.readTogether(subject, () => queue.hasOtherLimits(workflow, limits)))) return
+      return transactions.write(subject, () => queue.setLimits(workflow, limits))
+    },
+    async claimNext(query) {
+      const subject = "The claim to queued runs"
+      // Asked for again and again: only what finds something is a write.
+      if (!(await transactions.readTogether(subject, () => queue.mayClaim(query)))) return { runs: [] }
+      return transactions.write(subject, () => queue.claimNext(query))
+    },
+    async amend(amendment) {
+      const { runId, records } = amendment
+      const bodies = toBodies(runId, 0, records)
+      const bytes = bodies.reduce((sum, body) => sum + body.bytes, 0)
+      return transactions.write(`The input of run "${runId}"`, () => queue.amend(amendment, bodies), bytes)
+    },
+    expired: (now, limit) => transactions.read("The list of expired runs", () => queue.expired(now, limit)),
   }
 }
 

@@ -1,4 +1,13 @@
 /** TypeScript in, a graph with its functions out. */
+export type {
+  Batch,
+  ConcurrencyLimit,
+  Debounce,
+  FlowOptions,
+  KeyOf,
+  RateLimit,
+  Throttle,
+} from "./flow-options.ts"
 export { node, on } from "./node.ts"
 export type { Case, EdgeOptions, LoopOptions, SubWorkflowOptions, WorkflowOptions } from "./options.ts"
 export {

@@ -9,6 +9,7 @@ import {
 } from "../core/index.ts"
 import type { Channel } from "../runtime/index.ts"
 import { isOptions, type OptionNames, shown, unknownOption } from "../runtime/internal.ts"
+import { checkFlowOptions, type FlowOptions } from "./flow-options.ts"
 import type { AnyNode, NodePolicies } from "./wiring.ts"
 
 export interface WorkflowOptions<Channels extends readonly Channel[] = readonly Channel[]> {
@@ -21,6 +22,8 @@ export interface WorkflowOptions<Channels extends readonly Channel[] = readonly 
   /** Milliseconds a run may take, and the most it may use, unless the run has its own. */
   readonly timeout?: number | undefined
   readonly budget?: Budget | undefined
+  /** How runtimes queue and limit its runs. A run without a runtime is not limited. */
+  readonly flow?: FlowOptions | undefined
 }
 
 export type When<M> = (message: M) => boolean | Promise<boolean>
@@ -107,6 +110,7 @@ const WORKFLOW: OptionNames<WorkflowOptions> = {
   limits: true,
   timeout: true,
   budget: true,
+  flow: true,
 }
 
 const EDGES = {
@@ -159,6 +163,7 @@ export function checkWorkflowOptions(name: string, options: WorkflowOptions): vo
   const { allowUnpriced: _, ...amounts } = options.budget ?? {}
   for (const [part, value] of Object.entries(amounts)) checkAmount(`budget.${part}`, value, refuse)
   checkAmount("timeout", options.timeout, refuse)
+  checkFlowOptions(options.flow, refuse)
   if (options.state !== undefined && !Array.isArray(options.state)) {
     throw refuse(`state must be a list of channels, not ${shown(options.state)}`)
   }

@@ -29,6 +29,7 @@ import {
   type Select,
   type StateOf,
 } from "../runtime/index.ts"
+import { programFlow } from "./flow-options.ts"
 import {
   type Case,
   checkEdgeOptions,
@@ -283,7 +284,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
   /** Checks everything, and throws a GraphInvalidError that lists all problems. */
   build(): Workflow<In, ([Out] extends [never] ? StartOut : Out) | Put, State> {
     checkWorkflowOptions(this.#name, this.#options)
-    const { description, schedule, limits, timeout, budget, state = [] } = this.#options
+    const { description, schedule, limits, timeout, budget, flow, state = [] } = this.#options
     const { graph, warnings } = compileGraph({
       name: this.#name,
       description,
@@ -307,6 +308,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
       reducers: reducersOf(state),
       timeout,
       budget: budget && Object.freeze({ ...budget }),
+      flow: programFlow(this.#name, flow),
     }
     currentTelemetry()?.built(graph)
     const own = [...this.#nodes.values()].flat().flatMap(nodeWarnings)

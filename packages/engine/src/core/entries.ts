@@ -241,6 +241,8 @@ export interface RunCancelled {
   readonly type: "run.cancelled"
   readonly at: number
   readonly reason?: string | undefined
+  /** The code of the run's error. Default: CANCELLED. */
+  readonly code?: string | undefined
   /** The mail that asked for it. */
   readonly mail?: string | undefined
 }

@@ -130,7 +130,10 @@ export class Machine {
         finishRun(m, "failed", entry.error)
         break
       case "run.cancelled":
-        finishRun(m, "cancelled", { code: "CANCELLED", message: entry.reason ?? "The run was cancelled." })
+        finishRun(m, "cancelled", {
+          code: entry.code ?? "CANCELLED",
+          message: entry.reason ?? "The run was cancelled.",
+        })
         break
     }
     return m.out

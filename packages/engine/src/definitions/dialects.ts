@@ -7,6 +7,7 @@ import { webSearch } from "../tools/index.ts"
 import { agentFunctions } from "./agents/index.ts"
 import { trustedFunctions } from "./check-trust.ts"
 import { environmentOf, type LoadOptions } from "./definition.ts"
+import { flowFunctions } from "./flow.ts"
 import { graphFunctions, graphShape } from "./graph/index.ts"
 import { type GraphOptions, graphInfo } from "./graph/nodes/index.ts"
 import type { PlanFunction, PlanFunctions } from "./plan/index.ts"
@@ -19,7 +20,7 @@ export const jsonSchemas: Readonly<Record<"steps" | "graph", () => Record<string
 }
 
 export function functionsFor({ trust, functions: more = {} }: LoadOptions): PlanFunctions {
-  const control = { ...stepsFunctions, ...graphFunctions }
+  const control = { ...stepsFunctions, ...graphFunctions, ...flowFunctions }
   if (trust === "none") return trustedFunctions(control, { ...agentFunctions, ...more })
   return { ...agentFunctions, ...control, ...more }
 }

@@ -24,6 +24,7 @@ export {
 } from "./definition.ts"
 export type { DefinitionNode } from "./definition-node.ts"
 export { jsonSchemas } from "./dialects.ts"
+export { flowKey } from "./flow.ts"
 // biome-ignore lint/performance/noReExportAll: the public functions of a dialect are listed once, in its nodes.
 export * from "./graph/nodes/index.ts"
 export { type DefinitionText, loadDefinition } from "./load.ts"

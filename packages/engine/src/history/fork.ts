@@ -1,7 +1,5 @@
 /** New runs that share another one's past by reference: their own journals begin where they were forked. */
 import {
-  type Effect,
-  type Entry,
   graphData,
   type Json,
   Machine,
@@ -20,22 +18,22 @@ import { loadModule, omitUndefined } from "../core/internal.ts"
 import {
   type Clock,
   foldRecords,
-  type JournalRecord,
   type Labels,
   type LoadedFrame,
   type LoadedRun,
   labelsProblem,
-  type RunCreated,
+  type RunFlow,
   type Store,
+  type StoredRun,
   systemClock,
 } from "../runtime/index.ts"
 import {
   checkBounds,
+  NewRun,
   newRunId,
   type OptionNames,
   ownGiven,
   type RunBounds,
-  RunRow,
   requestsOf,
   unknownOption,
 } from "../runtime/internal.ts"
@@ -174,20 +172,31 @@ async function forkAfter(store: Store, journal: Journal, seq: number, options: F
     made.add(key, { type: "request.answered", at, request, value, ...(by === undefined ? {} : { by }) })
   }
   const { workflow } = started
-  const labels = await labelsOf(store, parent, options)
-  await made.write(runId, { workflow, graph: graphData(root.graph).hash, forkOf: from, labels })
+  const kept = await keptOf(store, parent, options)
+  const created = { workflow, graph: graphData(root.graph).hash, forkOf: from, ...kept }
+  await made.write(runId, created, overallStatus(made.machines))
   return runId
 }
 
-async function labelsOf(
+/** What the row of the new run has from that of the old one. */
+async function keptOf(
   store: Store,
   origin: RunId,
   { labels }: Pick<ForkOptions, "labels">,
-): Promise<Labels | undefined> {
-  if (labels === undefined) return (await store.run(origin))?.labels
+): Promise<Pick<StoredRun, "labels" | "flow">> {
+  const row = await store.run(origin)
+  const flow = flowOf(row?.flow)
+  if (labels === undefined) return { labels: row?.labels, flow }
   const problem = labelsProblem(labels)
   if (problem !== undefined) throw optionInvalid(problem)
-  return { ...labels }
+  return { labels: { ...labels }, flow }
+}
+
+/** The limits of the old run hold for the new one; it is claimed as soon as they admit it. */
+function flowOf(flow: RunFlow | undefined): RunFlow | undefined {
+  if (flow === undefined) return undefined
+  const { expiresAt: _, group: __, ...rest } = flow
+  return rest
 }
 
 function machinesOf({ frames }: LoadedRun): Map<string, Machine> {
@@ -222,8 +231,9 @@ async function restart(store: Store, journal: Journal, options: ForkOptions): Pr
   const made = new NewRun(store, new Map([["", machine]]), { seq: 0, events: 0 })
   made.addStart(machine, entry, effects)
   const { workflow, graph: hash } = entry
-  const labels = await labelsOf(store, journal.runId, options)
-  await made.write(runId, { workflow, graph: hash, forkOf: { runId: journal.runId, seq: 0 }, labels })
+  const kept = await keptOf(store, journal.runId, options)
+  const created = { workflow, graph: hash, forkOf: { runId: journal.runId, seq: 0 }, ...kept }
+  await made.write(runId, created, overallStatus(made.machines))
   return runId
 }
 
@@ -314,70 +324,4 @@ function runOver(journal: Journal, seq: number): SuperstepError {
   const earlier = summarizeFrame(journal, []).checkpoints.filter((checkpoint) => checkpoint.seq < seq)
   const text = `Run "${runId}" is over at record ${seq}. Choose an earlier place: superstep ${supersteps(earlier)}.`
   return new SuperstepError("RUN_OVER", text, { run: runId })
-}
-
-/**
- * Holds runs while they are written. The store does not know it: should this process die before it releases a run,
- * that run is free all the same.
- */
-const WRITER = "fork"
-
-/** Writes the first records of a run that nobody holds yet. */
-class NewRun {
-  readonly #store: Store
-  readonly #machines: ReadonlyMap<string, Machine>
-  readonly #row: RunRow
-  readonly #after: number
-  readonly #records: JournalRecord[] = []
-  #events: number
-
-  /** `machines` by frame, as they are after the record that the run's own ones follow. */
-  constructor(
-    store: Store,
-    machines: ReadonlyMap<string, Machine>,
-    after: Pick<JournalRecord, "seq" | "events">,
-  ) {
-    this.#store = store
-    this.#machines = machines
-    this.#row = new RunRow()
-    this.#after = after.seq
-    this.#events = after.events
-  }
-
-  add(frame: string, entry: Entry): void {
-    const machine = this.#machines.get(frame) as Machine
-    const before = machine.eventCount
-    this.#keep({ key: frame, machine }, entry, machine.apply(entry), before)
-  }
-
-  /** The entry that the machine was started with. */
-  addStart(machine: Machine, entry: RunStarted, effects: readonly Effect[]): void {
-    this.#keep({ key: "", machine }, entry, effects, 0)
-  }
-
-  #keep(
-    frame: { readonly key: string; readonly machine: Machine },
-    entry: Entry,
-    effects: readonly Effect[],
-    eventsBefore: number,
-  ): void {
-    this.#row.follow(frame, entry, effects)
-    this.#events += frame.machine.eventCount - eventsBefore
-    const seq = this.#after + this.#records.length + 1
-    this.#records.push({ seq, frame: frame.key, entry, events: this.#events })
-  }
-
-  async write(runId: RunId, created: RunCreated): Promise<void> {
-    const status = overallStatus([...this.#machines.values()])
-    this.#row.create(created, undefined)
-    this.#row.setStatus(status, this.#machines.get("") as Machine)
-    const lease = { runId, holder: WRITER, token: 1 }
-    await this.#store.append(lease, this.#after, this.#records, this.#row.take())
-    await this.#store.release(lease, status === "waiting" ? this.#nextTimer() : undefined)
-  }
-
-  #nextTimer(): number | undefined {
-    const due = [...this.#machines.values()].flatMap((machine) => machine.nextTimer() ?? [])
-    return due.length === 0 ? undefined : Math.min(...due)
-  }
 }

@@ -3,9 +3,11 @@ export { foldRecords, type LoadedFrame, type LoadedRun, loadRun } from "./journa
 export { replayEvents } from "./journal/replay-events.ts"
 export {
   type ContextOf,
+  cancelExpired,
   cancelFree,
   claimRun,
   type RunEnvironment,
+  restoreClaimed,
   restoreRun,
   runQuarantined,
   runUnknown,
@@ -30,6 +32,7 @@ export {
 } from "./ports/channel.ts"
 export { type Clock, systemClock } from "./ports/clock.ts"
 export type { RunEvent } from "./ports/events.ts"
+export { type FlowKey, flowKey, flowOf, type ProgramFlow } from "./ports/flow.ts"
 export {
   type LiveChannel,
   type LiveListener,
@@ -61,6 +64,16 @@ export {
   type ToolProgress,
 } from "./ports/program.ts"
 export {
+  type Amendment,
+  type Claimed,
+  type ClaimQuery,
+  claimInTurn,
+  LaneStates,
+  type QueueHead,
+  type QueueLine,
+  type RunQueue,
+} from "./ports/queue.ts"
+export {
   type AgentRow,
   checkRegistryChange,
   definitionInvalid,
@@ -77,7 +90,14 @@ export {
   type WorkflowRow,
 } from "./ports/registry.ts"
 export {
-  type JournalRecord,
+  DEFAULT_QUEUE,
+  type Lane,
+  type LaneLimit,
+  laneId,
+  queueScore,
+  type RunFlow,
+} from "./ports/run-flow.ts"
+export {
   type KeepAlive,
   type KeepAliveOptions,
   type Snapshot,
@@ -92,6 +112,8 @@ export {
   type Holder,
   hasEnded,
   type Idle,
+  IN_FLIGHT,
+  type JournalRecord,
   type Labels,
   type Lease,
   labelsProblem,

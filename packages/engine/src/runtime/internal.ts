@@ -9,12 +9,26 @@ export {
   prepareRecord,
 } from "./journal/journal-fold.ts"
 export { type RunSnapshot, saveEvery } from "./journal/load-run.ts"
-export { RunRow } from "./journal/run-row.ts"
+export { NewRun } from "./journal/new-run.ts"
+export { checkThreadState, lastingState } from "./journal/thread.ts"
 export { isLive, outerId } from "./ports/events.ts"
-export { deferred } from "./ports/maybe-promise.ts"
+export { deferred, Signal } from "./ports/maybe-promise.ts"
 export { PRIVATE_FILE, PRIVATE_FOLDER, tightenFile } from "./ports/private-file.ts"
 export { ownGiven, type Validated, validate } from "./ports/values.ts"
 export { isOptions, newRunId, type OptionNames, shown, unknownOption } from "./run/options.ts"
 export { requestsOf } from "./run/result.ts"
-export { budgetProblem, checkBounds, policyProblem, type RunBounds, unknownPart } from "./run/start.ts"
+export {
+  budgetProblem,
+  checkBounds,
+  checkInput,
+  checkSameRun,
+  ownInput,
+  ownOptions,
+  policyProblem,
+  RUN_OPTIONS,
+  type RunBounds,
+  runStarted,
+  unknownPart,
+  valueBytesOf,
+} from "./run/start.ts"
 export { HandlerKeys } from "./run/task-operations.ts"

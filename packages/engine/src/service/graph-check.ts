@@ -5,6 +5,7 @@ import {
   type Callable,
   calledGraphs,
   differenceOf,
+  IN_FLIGHT,
   loadRun,
   type Program,
   type Store,
@@ -34,7 +35,7 @@ export async function graphConflicts(
   for (;;) {
     const runs = await store.runs({
       workflow: program.graph.name,
-      status: ["running", "waiting", "quarantined"],
+      status: IN_FLIGHT,
       before,
       limit: PAGE,
     })

@@ -1,4 +1,5 @@
 /** Many runs on one store: recovery, unloading of waiting runs, the inbox, retention. */
+export type { Enqueued, EnqueueOptions } from "./enqueue.ts"
 export type { GraphConflict } from "./graph-check.ts"
-export type { Recovery, Retention, RuntimeOptions, RuntimeProblem } from "./options.ts"
+export type { Recovery, Retention, RuntimeOptions, RuntimeProblem, RuntimeRun } from "./options.ts"
 export { Runtime, type StartOptions } from "./runtime.ts"

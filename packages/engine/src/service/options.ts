@@ -1,5 +1,5 @@
 /** How many runs on one store are run. */
-import { type RunId, SuperstepError } from "../core/index.ts"
+import { type ErrorData, type RunId, type RunStatus, SuperstepError } from "../core/index.ts"
 import type {
   Callable,
   Clock,
@@ -9,7 +9,7 @@ import type {
   Store,
   Telemetry,
 } from "../runtime/index.ts"
-import { type OptionNames, policyProblem, unknownOption } from "../runtime/internal.ts"
+import { type OptionNames, policyProblem, shown, unknownOption } from "../runtime/internal.ts"
 
 export interface RuntimeOptions {
   readonly store: Store
@@ -43,6 +43,8 @@ export interface RuntimeOptions {
    * Default: any number of runs that are started here, and up to 1,000 that are recovered.
    */
   readonly concurrency?: number | undefined
+  /** The queues whose runs this process claims. Default: all. */
+  readonly queues?: readonly string[] | undefined
   /**
    * `false`: the runtime executes only what is started, resumed or answered through it, and leaves the runs of dead
    * processes alone. Its own runs stay in memory while they wait. Default `true`.
@@ -55,6 +57,8 @@ export interface RuntimeOptions {
   readonly maxTakeovers?: number | undefined
   /** Runs that are over go by themselves: all but the newest `keep` of each workflow, and those older than `maxAge` ms. */
   readonly retention?: Retention | undefined
+  /** Called when a run begins to execute here, ends, or leaves this process. `onProblem` does not get failures of runs then. */
+  readonly onRun?: ((run: RuntimeRun) => void) | undefined
   /** Receives background errors: a run that cannot continue here, a store that does not answer. */
   readonly onProblem?: ((problem: RuntimeProblem) => void) | undefined
 }
@@ -62,6 +66,17 @@ export interface RuntimeOptions {
 export interface Retention {
   readonly keep?: number | undefined
   readonly maxAge?: number | undefined
+}
+
+/** A run of this process. */
+export interface RuntimeRun {
+  /** `released`: it only waits, or continues elsewhere. */
+  readonly type: "started" | "ended" | "released"
+  readonly runId: RunId
+  readonly workflow: string
+  /** Of a run that ended. */
+  readonly status?: RunStatus | undefined
+  readonly error?: ErrorData | undefined
 }
 
 export interface RuntimeProblem {
@@ -90,9 +105,11 @@ const RUNTIME: OptionNames<RuntimeOptions> = {
   evictAfter: true,
   maxIdle: true,
   concurrency: true,
+  queues: true,
   recover: true,
   maxTakeovers: true,
   retention: true,
+  onRun: true,
   onProblem: true,
 }
 const RETENTION: OptionNames<Retention> = { keep: true, maxAge: true }
@@ -113,6 +130,13 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   atLeast(options, "evictAfter", 0)
   for (const name of ["maxIdle", "maxTakeovers"] as const) wholeAtLeast(options, name, 0)
   wholeAtLeast(options, "concurrency", 1)
+  const { queues } = options
+  if (
+    queues !== undefined &&
+    !(Array.isArray(queues) && queues.every((queue) => typeof queue === "string"))
+  ) {
+    throw invalid(`queues must be a list of names, not ${shown(queues)}`)
+  }
   if (options.recover !== undefined && typeof options.recover !== "boolean") {
     throw invalid(`recover must be true or false, not ${options.recover}`)
   }

@@ -42,6 +42,8 @@ import {
   type StoredRun,
   systemClock,
 } from "../runtime/index.ts"
+import { newRunId } from "../runtime/internal.ts"
+import { type Enqueued, type EnqueueOptions, enqueue, enqueueStarted } from "./enqueue.ts"
 import { type GraphConflict, graphConflicts } from "./graph-check.ts"
 import {
   checkRuntimeOptions,
@@ -85,11 +87,13 @@ export class Runtime {
     this.#sweeper = new Sweeper(this.#environment, this.#programs, {
       retention: options.retention,
       onProblem: options.onProblem,
+      onRun: options.onRun,
       recover: options.recover ?? true,
       evictAfter: options.evictAfter ?? 10_000,
       maxIdle: options.maxIdle ?? 1_000,
       maxTakeovers: options.maxTakeovers ?? 3,
       lease: options.lease ?? DEFAULT_LEASE,
+      queues: options.queues,
     })
   }
 
@@ -122,7 +126,38 @@ export class Runtime {
     const program = this.#begin(workflow)
     const { clock, telemetry } = this.#environment
     const full = { ...options, store: this.store, clock, telemetry }
+    if (program.flow?.limits.length) return this.#startLimited<Out, State>(program, input, full)
     return Run.start<Out, State>(program, input, full, streaming, this.#kept())
+  }
+
+  /** Through the queue: it counts from its claim on, which its limits admit at once or later. */
+  #startLimited<Out, State>(program: Program, input: unknown, options: RunOptions): Run<Out, State> {
+    const full = { ...options, runId: options.runId ?? newRunId() }
+    const claim = (run: StoredRun) => this.#sweeper.claimStarted(run)
+    const begin = async () => {
+      await this.#sweeper.setLimits()
+      const runId = await enqueueStarted(this.#environment, program, input, full)
+      const run = await this.store.run(runId)
+      if (run !== undefined) await claim(run)
+      return runId
+    }
+    return Run.queued<Out, State>(program, full, begin, { ...this.#kept(), claim })
+  }
+
+  /**
+   * Creates a run that is executed later, by any process that has the workflow and serves the queue. Resolves with its id
+   * when it is stored. Enqueuing with a key or run id that exists returns that run.
+   */
+  async enqueue<In, Out, State>(
+    workflow: Callable<In, Out, State>,
+    input: Enqueued<In>,
+    options: EnqueueOptions = {},
+  ): Promise<RunId> {
+    const program = this.#begin(workflow)
+    await this.#sweeper.setLimits()
+    const runId = await enqueue(this.#environment, program, input, options)
+    this.#sweeper.claimSoon()
+    return runId
   }
 
   #begin(workflow: Pick<Callable, "name" | "program">): Program {
@@ -180,6 +215,7 @@ export class Runtime {
       throw new SuperstepError("OPTION_INVALID", text)
     }
     await this.#keeper.begin()
+    await this.#sweeper.setLimits()
     const recovery = await this.#sweeper.claimAll()
     this.#sweeper.begin()
     return recovery
@@ -302,13 +338,17 @@ export class Runtime {
     throw new SuperstepError("RUNTIME_CLOSED", "This runtime is closed: make another one.")
   }
 
-  /** Releases every run: another process continues them, or this one after a restart. */
-  close(): Promise<void> {
-    this.#closed ??= this.#close()
+  /**
+   * Releases every run: another process continues them, or this one after a restart. With `grace`, it claims nothing more
+   * and first waits so many milliseconds for runs that execute here to end, or to wait for something.
+   */
+  close({ grace = 0 }: { readonly grace?: number | undefined } = {}): Promise<void> {
+    this.#closed ??= this.#close(grace)
     return this.#closed
   }
 
-  async #close(): Promise<void> {
+  async #close(grace: number): Promise<void> {
+    if (grace > 0) await this.#sweeper.drain(grace)
     // Nothing that queues may start while the others are stopped.
     this.#keeper.places?.close()
     await this.#sweeper.close()

@@ -8,20 +8,24 @@
 import { type ErrorData, type RunId, SuperstepError } from "../core/index.ts"
 import {
   type Clock,
+  cancelExpired,
   claimRun,
+  DEFAULT_QUEUE,
   type Keeper,
   type Lease,
   type LiveService,
   type Program,
   type RunEnvironment,
   type RunHost,
+  restoreClaimed,
   restoreRun,
   runQuarantined,
   type StoredRun,
   SUSPECT,
   TICK,
 } from "../runtime/index.ts"
-import type { Recovery, RuntimeOptions, RuntimeProblem } from "./options.ts"
+import { deferred, Signal } from "../runtime/internal.ts"
+import type { Recovery, RuntimeOptions, RuntimeProblem, RuntimeRun } from "./options.ts"
 import { prunePolicy } from "./options.ts"
 import { isGuilty, Trial } from "./trial.ts"
 
@@ -38,19 +42,24 @@ const ALONE = 3
 /** Held from the start: tests may fake timers. */
 const nextTurn = setImmediate
 
-interface Found extends Recovery {
-  readonly resumed: RunId[]
+interface Found {
+  /** Runs that continue here; one may be over by now. */
+  readonly resumed: Map<RunId, RunHost>
   readonly problems: RuntimeProblem[]
 }
 
+const nothing = (): Found => ({ resumed: new Map(), problems: [] })
+
 /** What the options leave open is decided. */
-export interface SweeperOptions extends Pick<RuntimeOptions, "retention" | "onProblem"> {
+export interface SweeperOptions extends Pick<RuntimeOptions, "retention" | "onProblem" | "onRun"> {
   /** False: only runs that somebody asks for are claimed, and none is unloaded. */
   readonly recover: boolean
   readonly evictAfter: number
   readonly maxIdle: number
   readonly maxTakeovers: number
   readonly lease: number
+  /** Which queues it serves; undefined: all. */
+  readonly queues: readonly string[] | undefined
 }
 
 export class Sweeper {
@@ -63,6 +72,18 @@ export class Sweeper {
   readonly #idle = new Map<RunHost, number>()
   /** Runs that were claimed because nobody held them. */
   readonly #claimed = new Set<RunHost>()
+  /** Those whose lanes others wait for: they are unloaded as soon as they only wait. */
+  readonly #limited = new Set<RunHost>()
+  /** Claims are made one after another, so that each knows how much room there is. */
+  #claiming: Promise<void> = Promise.resolve()
+  #isFilling = false
+  /** There was more to claim than room. */
+  #hasMore = false
+  #cancelFill: (() => void) | undefined
+  #hasSetLimits = false
+  #isDraining = false
+  /** A run that executed here has ended, or only waits. */
+  readonly #changed = new Signal()
   #cancelTimer: (() => void) | undefined
   #sweeping: Promise<void> | undefined
   #trial: Trial | undefined
@@ -83,12 +104,28 @@ export class Sweeper {
       await this.#postpone(lease, error)
     }
     this.#keeper.onHold = (host) => {
+      this.#tell(host, "started")
       host.onIdle(() => this.#isIdle(host))
       host.onFinish(() => {
+        this.#tell(host, host.isOver ? "ended" : "released")
+        this.#changed.notify()
         this.#idle.delete(host)
         this.#reportFailure(host)
+        this.#fill(this.#limited.delete(host))
       })
     }
+  }
+
+  #tell(host: RunHost, type: RuntimeRun["type"]): void {
+    const { onRun } = this.#options
+    if (onRun === undefined) return
+    // A run that was just held has no machine yet.
+    queueMicrotask(() => {
+      const { machine, program } = host.root
+      const { status, error } = machine
+      const run = { type, runId: host.runId, workflow: program.graph.name }
+      onRun(type === "ended" ? { ...run, status, error } : run)
+    })
   }
 
   /** From now on it sweeps by itself. */
@@ -118,9 +155,11 @@ export class Sweeper {
   async #sweep(): Promise<void> {
     try {
       await this.#keeper.tick()
+      await this.setLimits()
       if (this.#options.recover) {
         await this.#evictIdle()
         await this.claimAll()
+        await this.#endExpired()
       } else await this.#dismissGone()
       await this.#prune()
     } catch (error) {
@@ -137,7 +176,7 @@ export class Sweeper {
 
   /** A run that fails while nobody awaits or watches it would fail in silence. Its caller has a moment to do so. */
   #reportFailure(host: RunHost): void {
-    if (!host.isOver || host.wasObserved) return
+    if (!host.isOver || host.wasObserved || this.#options.onRun !== undefined) return
     const { status, error } = host.root.machine
     if (error === undefined || status === "cancelled") return
     nextTurn(() => {
@@ -149,11 +188,11 @@ export class Sweeper {
 
   /** Every run that nobody alive holds and that has something to do, as far as there is room. */
   async claimAll(): Promise<Recovery> {
-    const found: Found = { resumed: [], problems: [] }
+    const found = nothing()
     await this.#dismissGone()
     await this.#trySuspects(found)
     if (this.#trial?.isAlone !== true) await this.#claimOthers(found)
-    return found
+    return { resumed: [...found.resumed.keys()], problems: found.problems }
   }
 
   async #dismissGone(): Promise<void> {
@@ -161,25 +200,84 @@ export class Sweeper {
     for (const { id, why } of watch.gone(await store.holders())) if (id !== self) await store.dismiss(id, why)
   }
 
-  async #claimOthers(found: Found): Promise<void> {
-    const { store } = this.#keeper
-    const now = this.#clock.now()
+  #claimOthers(found: Found): Promise<void> {
+    const claimed = this.#claiming.then(() => this.#claimNext(found))
+    this.#claiming = claimed.catch(() => undefined)
+    return claimed
+  }
+
+  async #claimNext(found: Found): Promise<void> {
+    if (this.#isDraining) return
+    const { store, id: holder } = this.#keeper
+    const { queues } = this.#options
     const workflows = [...this.#programs.keys()]
+    await this.#keeper.begin()
     for (;;) {
       const limit = Math.min(BATCH, this.#room())
-      if (limit <= 0 || this.#closed) break
-      const free = await store.free({ workflows, now, limit, suspects: false })
+      this.#hasMore = limit <= 0
+      if (limit <= 0 || this.#closed) return
+      const now = this.#clock.now()
+      const { runs, nextAt } = await store.queue.claimNext({ holder, workflows, queues, now, limit })
       // At once: what a store is asked in one turn it may answer together.
-      await Promise.all(free.map((run) => this.#claimOne(run, found)))
-      if (free.length < limit) break
+      await Promise.all(runs.map((run) => this.#restoreOne(run, found, () => this.#restoreClaimed(run))))
+      if (runs.length === limit) continue
+      if (nextAt !== undefined) this.#fillAt(nextAt)
+      return
     }
   }
 
-  async #claimOne(run: StoredRun, found: Found): Promise<RunHost | undefined> {
+  /** A run was queued here. */
+  claimSoon(): void {
+    this.begin()
+    this.#fill(true)
+  }
+
+  /** A place is free, or more: claims before the next tick what was kept back. */
+  #fill(isFree: boolean): void {
+    if (!(isFree || this.#hasMore) || this.#isFilling || this.#closed || !this.#options.recover) return
+    if (this.#trial?.isAlone === true) return
+    this.#isFilling = true
+    nextTurn(() => {
+      this.#isFilling = false
+      if (this.#closed) return
+      this.#claimOthers(nothing()).catch((error) => this.#report(undefined, error))
+    })
+  }
+
+  #fillAt(time: number): void {
+    this.#cancelFill?.()
+    if (!this.#closed) this.#cancelFill = this.#clock.setTimer(time, () => this.#fill(true))
+  }
+
+  /** What the workflows of this process say about limits counts from now on, also for runs that are queued already. */
+  async setLimits(): Promise<void> {
+    if (this.#hasSetLimits) return
+    for (const [name, { flow }] of this.#programs) {
+      await this.#keeper.store.queue.setLimits(name, flow?.limits ?? [])
+    }
+    this.#hasSetLimits = true
+  }
+
+  async #endExpired(): Promise<void> {
+    const { store } = this.#keeper
+    const now = this.#clock.now()
+    for (const run of await store.queue.expired(now, BATCH)) await cancelExpired(this.#keeper, run, now)
+  }
+
+  #restoreClaimed(run: StoredRun): Promise<RunHost | undefined> {
+    const program = this.#programs.get(run.workflow) as Program
+    return restoreClaimed(run, this.#keeper, (lease) => this.#restore(program, run, lease))
+  }
+
+  async #restoreOne(
+    run: StoredRun,
+    found: Found,
+    restore: () => Promise<RunHost | undefined>,
+  ): Promise<RunHost | undefined> {
     try {
-      const host = await this.claim(run)
+      const host = await restore()
       if (host !== undefined) {
-        found.resumed.push(run.runId)
+        found.resumed.set(run.runId, host)
         this.#claimed.add(host)
         host.onFinish(() => this.#claimed.delete(host))
       }
@@ -208,6 +306,7 @@ export class Sweeper {
 
   /** Quarantines those that are guilty, and tries the next one, if none is being tried. */
   async #trySuspects(found: Found): Promise<void> {
+    if (this.#isDraining) return
     const now = this.#clock.now()
     const { store } = this.#keeper
     const { lease } = this.#options
@@ -220,8 +319,10 @@ export class Sweeper {
       const [run] = await store.free(query)
       if (run === undefined || this.#closed || this.#trial !== undefined) return
       const isAlone = this.#atWork() === 0 && now < this.#aloneUntil
-      const host = await this.#claimOne(run, found)
+      const host = await this.#restoreOne(run, found, () => this.claim(run))
       if (host !== undefined) return this.#begin(new Trial(host, run, { isAlone, now, lease }))
+      // Its limits may not admit it yet.
+      if (run.flow !== undefined) return
     }
   }
 
@@ -252,11 +353,26 @@ export class Sweeper {
     this.#keeper.trial = undefined
   }
 
-  /** The same for somebody who asks for the run; one under suspicion waits until it is tried. */
+  /** The same for somebody who asks for the run. One under suspicion waits until it is tried, a queued one for its turn. */
   async claimFor(run: StoredRun): Promise<RunHost | undefined> {
-    if (run.takeovers < SUSPECT) return await this.claim(run)
+    if (run.status !== "queued" && run.takeovers < SUSPECT) return await this.claim(run)
+    const found = nothing()
+    const isInTurn = run.status === "queued" && this.#serves(run) && this.#trial?.isAlone !== true
+    if (isInTurn) await this.#claimOthers(found)
     this.begin()
-    return this.#keeper.host(run.runId)
+    return found.resumed.get(run.runId) ?? this.#keeper.host(run.runId)
+  }
+
+  /** The same for a run that was started here, and is queued because it has limits. */
+  async claimStarted(run: StoredRun): Promise<RunHost | undefined> {
+    const isOwn = run.status === "queued" && !this.#serves(run)
+    return isOwn ? await this.claim(run) : await this.claimFor(run)
+  }
+
+  /** Whether runs of its queue are claimed here in turn. */
+  #serves({ flow }: StoredRun): boolean {
+    const { recover, queues } = this.#options
+    return recover && (queues?.includes(flow?.queue ?? DEFAULT_QUEUE) ?? true)
   }
 
   /** Undefined if another process claimed it first, this process does not have the workflow, or the run is quarantined. */
@@ -274,11 +390,20 @@ export class Sweeper {
       return undefined
     }
     try {
-      return await restoreRun(program, run, lease, this.#environment)
+      const host = await restoreRun(program, run, lease, this.#environmentOf(run))
+      if (run.flow?.lanes !== undefined) this.#limited.add(host)
+      return host
     } catch (error) {
       await this.#postpone(lease, error)
       throw error
     }
+  }
+
+  /** A queued run that has not begun fits any version of its workflow: it was queued before a deployment. */
+  #environmentOf({ flow, seq }: StoredRun): RunEnvironment {
+    const { onGraphChange = "fail" } = this.#environment
+    if (flow === undefined || seq > 1 || onGraphChange !== "fail") return this.#environment
+    return { ...this.#environment, onGraphChange: "continue" }
   }
 
   /** The run cannot continue here: whoever wrote to it gets the error, and it is tried again later, here or elsewhere. */
@@ -294,6 +419,10 @@ export class Sweeper {
     if (host.isOver) return
     this.#idle.delete(host)
     this.#idle.set(host, this.#clock.now())
+    this.#changed.notify()
+    if (this.#options.recover && this.#limited.has(host)) {
+      nextTurn(() => this.#evict(host).catch((error) => this.#report(host.runId, error)))
+    }
     if (this.#options.recover && this.#idle.size > this.#options.maxIdle) {
       this.#evictOldest(this.#idle.size - this.#options.maxIdle).catch((error) =>
         this.#report(undefined, error),
@@ -311,10 +440,8 @@ export class Sweeper {
 
   async #evictIdle(): Promise<void> {
     const before = this.#clock.now() - this.#options.evictAfter
-    for (const [host, since] of this.#idle) {
-      if (since > before) break
-      await this.#evict(host)
-    }
+    for (const [host, since] of this.#idle)
+      if (since <= before || this.#limited.has(host)) await this.#evict(host)
   }
 
   /** A run that is busy again is removed from the list; it reports when it is idle once more. */
@@ -325,7 +452,9 @@ export class Sweeper {
     this.#claimed.delete(host)
     const wakeAt = host.wakeAt()
     host.evict()
+    this.#tell(host, "released")
     await this.#keeper.release(host, wakeAt)
+    this.#fill(this.#limited.delete(host))
   }
 
   // Letting go
@@ -338,13 +467,28 @@ export class Sweeper {
     await this.#keeper.store.prune(prunePolicy(retention, now))
   }
 
+  /** Claims nothing more, and resolves when nothing executes here, or the time is over. */
+  async drain(milliseconds: number): Promise<void> {
+    this.#isDraining = true
+    const until = this.#clock.now() + milliseconds
+    const isBusy = () => [...this.#keeper.hosts()].some((host) => host.isBusy && !host.isOver)
+    while (isBusy() && this.#clock.now() < until) {
+      const { promise, resolve } = deferred()
+      const cancel = this.#clock.setTimer(until, resolve)
+      await Promise.race([this.#changed.wait(), promise])
+      cancel()
+    }
+  }
+
   /** Sweeps no more; what is under way is awaited. */
   async close(): Promise<void> {
     this.#closed = true
     this.#hints?.close()
     this.#endTrial()
     this.#cancelTimer?.()
+    this.#cancelFill?.()
     await this.#sweeping
+    await this.#claiming
   }
 }
 

@@ -6,13 +6,14 @@ import {
   hasEnded,
   type JournalRecord,
   type Lease,
+  queueScore,
   type RunChange,
   type RunCreated,
   storeErrors,
 } from "../runtime/index.ts"
 import { rest } from "./memory-leases.ts"
 import { setOutcome } from "./memory-mail.ts"
-import { endOf, type Row, type Tables, useGraph } from "./memory-rows.ts"
+import { endOf, enterGroup, leaveGroup, type Row, type Tables, useGraph } from "./memory-rows.ts"
 
 export function append(
   tables: Tables,
@@ -30,7 +31,7 @@ export function append(
     if (change?.status !== undefined && !hasEnded({ status: change.status }))
       refuseBusyThread(tables, row.created, row)
   } else {
-    row = newRow(tables, lease, expectedSeq, created, records[0]?.entry.at ?? 0)
+    row = newRow(tables, lease, expectedSeq, created, records[0]?.entry.at ?? 0, change)
     insert(tables, row)
   }
   for (const record of records) row.journal.push(freezeData(record))
@@ -53,13 +54,22 @@ function rowToWrite(tables: Tables, lease: Lease): Row {
   return row
 }
 
-function newRow(tables: Tables, lease: Lease, expectedSeq: number, created: RunCreated, at: number): Row {
+function newRow(
+  tables: Tables,
+  lease: Lease,
+  expectedSeq: number,
+  created: RunCreated,
+  at: number,
+  change: RunChange | undefined,
+): Row {
   const { runId } = lease
   if (tables.runs.has(runId)) throw storeErrors.runExists(runId)
   const sameKey = created.key === undefined ? undefined : tables.keys.get(created.key)
   if (sameKey !== undefined) throw storeErrors.keyTaken(created.key as string, sameKey.runId)
+  const { thread, threadVersion, queued = false, flow = {} } = created
+  const grouped = flow.group === undefined ? undefined : tables.groups.get(flow.group)
+  if (grouped !== undefined) throw storeErrors.groupTaken(flow.group as string, grouped.runId)
   refuseBusyThread(tables, created)
-  const { thread, threadVersion } = created
   if (thread !== undefined && threadVersion !== undefined) {
     if ((tables.threads.get(thread)?.length ?? 0) !== threadVersion) throw storeErrors.threadMoved(thread)
   }
@@ -77,14 +87,16 @@ function newRow(tables: Tables, lease: Lease, expectedSeq: number, created: RunC
     requests: new Map(),
     graphs: new Set(),
     graph: created.graph,
-    status: "running",
+    status: queued ? "queued" : "running",
     statusBefore: "running",
     createdAt: at,
     updatedAt: at,
     token: lease.token,
-    holder: lease.holder,
+    holder: queued ? undefined : lease.holder,
     wakeAt: undefined,
-    executing: true,
+    executing: !queued,
+    score: queueScore((change?.idle || undefined)?.wakeAt ?? at, flow),
+    group: queued ? flow.group : undefined,
     takeovers: 0,
     blamed: false,
     trials: 0,
@@ -143,11 +155,13 @@ function apply(tables: Tables, row: Row, change: RunChange): void {
 
 function enterFlight(tables: Tables, row: Row): void {
   tables.inFlight.add(row)
+  enterGroup(tables, row)
   if (row.created.thread !== undefined) tables.busy.set(row.created.thread, row)
 }
 
 function leaveFlight(tables: Tables, row: Row): void {
   tables.inFlight.delete(row)
+  leaveGroup(tables, row)
   const { thread } = row.created
   if (thread !== undefined && tables.busy.get(thread) === row) tables.busy.delete(thread)
   row.holder = undefined

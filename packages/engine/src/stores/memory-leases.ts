@@ -11,7 +11,7 @@ import {
   type StoredRun,
   SUSPECT,
 } from "../runtime/index.ts"
-import { type Row, storedRun, type Tables } from "./memory-rows.ts"
+import { leaveGroup, type Row, storedRun, type Tables } from "./memory-rows.ts"
 
 export function beat(tables: Tables, holder: Holder): boolean {
   const known = tables.holders.get(holder.id)
@@ -77,7 +77,7 @@ export function free(tables: Tables, { workflows, now, limit, suspects }: FreeQu
 
   const found: Row[] = []
   for (const row of tables.inFlight) {
-    if (!known.has(row.created.workflow) || row.status === "quarantined") continue
+    if (!known.has(row.created.workflow) || row.status === "quarantined" || row.status === "queued") continue
     if (row.takeovers >= SUSPECT !== suspects) continue
     if (row.holder === undefined) {
       if (isDue(row) || addressed.has(row.runId)) found.push(row)
@@ -98,6 +98,10 @@ export function claim(tables: Tables, runId: string, token: number, holder: stri
   row.holder = holder
   row.wakeAt = undefined
   row.executing = true
+  if (row.status === "queued") {
+    row.status = "running"
+    leaveGroup(tables, row)
+  }
   return { runId, holder, token: row.token }
 }
 
@@ -134,7 +138,7 @@ function clearSuspicion(row: Row): void {
 
 export function quarantine(tables: Tables, lease: Lease): void {
   const row = heldRow(tables, lease)
-  if (row === undefined || row.status === "quarantined") return
+  if (row === undefined || row.status === "quarantined" || row.status === "queued") return
   row.statusBefore = row.status
   row.status = "quarantined"
   row.holder = undefined

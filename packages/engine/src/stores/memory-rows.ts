@@ -4,6 +4,7 @@ import type {
   ClosedRequest,
   Holder,
   JournalRecord,
+  LaneLimit,
   Mail,
   MailOutcome,
   RunCreated,
@@ -39,6 +40,10 @@ export interface Row {
   takeovers: number
   blamed: boolean
   trials: number
+  /** Its place among queued runs: lower is earlier. */
+  readonly score: number
+  /** Of a queued run that takes further input. */
+  group: string | undefined
   /** The holder whose death was counted last. */
   diedWith: string | undefined
   pinned: boolean
@@ -67,6 +72,17 @@ export interface RequestRow {
   by: ClosedRequest["by"]
 }
 
+export interface QueueState {
+  readonly limits: Map<string, LaneLimit>
+  /** The names of the limits of each workflow. */
+  readonly limitsOf: Map<string, readonly string[]>
+  /** By lane: until when its starts are paid for. */
+  readonly paid: Map<string, number>
+  /** By tenant: which claim was its last. */
+  readonly served: Map<string, number>
+  claims: number
+}
+
 export interface Tables {
   /** In the order of their creation; so are the requests. */
   readonly runs: Map<RunId, Row>
@@ -84,6 +100,9 @@ export interface Tables {
   /** Outcomes that their senders have not asked for, with the mail. */
   readonly outcomes: Map<string, { readonly mail: Mail; readonly outcome: MailOutcome }>
   readonly threads: Map<string, ThreadWrite[]>
+  /** The queued run of each group. */
+  readonly groups: Map<string, Row>
+  readonly queue: QueueState
 }
 
 export function emptyTables(): Tables {
@@ -99,7 +118,19 @@ export function emptyTables(): Tables {
     mail: new Map(),
     outcomes: new Map(),
     threads: new Map(),
+    groups: new Map(),
+    queue: { limits: new Map(), limitsOf: new Map(), paid: new Map(), served: new Map(), claims: 0 },
   }
+}
+
+export function enterGroup(tables: Tables, row: Row): void {
+  if (row.group !== undefined) tables.groups.set(row.group, row)
+}
+
+/** A run that is no longer queued takes no further input. */
+export function leaveGroup(tables: Tables, row: Row): void {
+  if (row.group !== undefined && tables.groups.get(row.group) === row) tables.groups.delete(row.group)
+  row.group = undefined
 }
 
 export function endOf(row: Row): number {
@@ -160,8 +191,10 @@ function bytesOf(records: readonly JournalRecord[]): number {
 
 export function storedRun(row: Row): StoredRun {
   const seq = endOf(row)
+  const { queued: _, threadVersion: __, flow, ...created } = row.created
   return {
-    ...row.created,
+    ...created,
+    ...(flow === undefined ? {} : { flow: flow.group === row.group ? flow : { ...flow, group: undefined } }),
     runId: row.runId,
     graph: row.graph,
     status: row.status,

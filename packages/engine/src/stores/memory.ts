@@ -29,6 +29,7 @@ import {
 } from "./memory-leases.ts"
 import { mailTo, post, refuseMail, takeOutcome } from "./memory-mail.ts"
 import { requests, runs, saveSnapshot, threadState } from "./memory-queries.ts"
+import { memoryQueue } from "./memory-queue.ts"
 import { pin, prune, remove, report } from "./memory-retention.ts"
 import { emptyTables, recordsOf, storedRun } from "./memory-rows.ts"
 
@@ -62,6 +63,8 @@ export function memoryStore(): Store & RegistryStore {
     absolve: (lease) => absolve(tables, lease),
     quarantine: (lease) => quarantine(tables, lease),
     unquarantine: (runId) => unquarantine(tables, runId),
+
+    queue: memoryQueue(tables),
 
     post: (mail) => post(tables, freezeData(mail)),
     mail: (holder) => mailTo(tables, holder),

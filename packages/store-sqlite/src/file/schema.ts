@@ -10,6 +10,7 @@ import { ROW_CHECKS, ROW_CHECKS_6 } from "./checksum.ts"
 import { type JsonBytes, jsonBytes } from "./columns.ts"
 import type { Database } from "./driver.ts"
 import { outdated, unusable } from "./errors.ts"
+import { QUEUE_MIGRATION } from "./queue-schema.ts"
 
 /** The statements at N take a file of version N to version N + 1; released ones never change. */
 const MIGRATIONS: readonly string[] = [
@@ -255,6 +256,7 @@ const MIGRATIONS: readonly string[] = [
   ALTER TABLE journal ADD COLUMN end_sum INTEGER;
   ${ROW_CHECKS_6}
   `,
+  QUEUE_MIGRATION,
 ]
 
 const SCHEMA_VERSION = MIGRATIONS.length

@@ -38,6 +38,7 @@ import {
 import type { Database } from "../file/driver.ts"
 import { corrupt, type Subject, writeFailed } from "../file/errors.ts"
 import type { MailTable } from "../lease/mail.ts"
+import type { QueueTable } from "../lease/queue.ts"
 import { type RequestTable, type RequestText, toRequestText } from "../runs/requests.ts"
 import { END_COLUMNS, type EndRow, IN_FLIGHT, type RunIdentity, runChecksum } from "../runs/run-rows.ts"
 import type { BlobTable, Body } from "./blobs.ts"
@@ -72,6 +73,7 @@ export interface Tables {
   readonly requests: RequestTable
   readonly threads: ThreadTable
   readonly mail: MailTable
+  readonly queue: Pick<QueueTable, "findGroup" | "enter">
 }
 
 const STANDING = { token: "integer", status: "text", workflow: "text", thread: "text?" } as const
@@ -174,10 +176,14 @@ export function appender(database: Database, tables: Tables): Appender {
   }
 
   function create(
-    { lease, expectedSeq, records, bodies }: Append,
+    { lease, expectedSeq, records, bodies, change }: Append,
     created: RunCreated,
   ): Target | SuperstepError {
-    const { forkOf, thread, threadVersion } = created
+    const { forkOf, thread, threadVersion, flow, queued } = created
+    const grouped = flow?.group === undefined ? undefined : tables.queue.findGroup(flow.group)
+    if (grouped !== undefined) {
+      return obstacle(lease, created) ?? storeErrors.groupTaken(flow?.group as string, grouped)
+    }
     if (
       thread !== undefined &&
       threadVersion !== undefined &&
@@ -197,6 +203,7 @@ export function appender(database: Database, tables: Tables): Appender {
       key: toTextOrNull(created.key),
       thread: toTextOrNull(created.thread),
       labels: created.labels === undefined ? null : JSON.stringify(created.labels),
+      flow: flow === undefined && !queued ? null : JSON.stringify(flow ?? {}),
       forkOf: past === undefined ? null : toTextOrNull(forkOf?.runId),
       forkSeq: expectedSeq,
       createdAt: records[0]?.entry.at ?? 0,
@@ -221,6 +228,10 @@ export function appender(database: Database, tables: Tables): Appender {
     ) as { id: number }[]
     if (made === undefined) return obstacle(lease, created) ?? storeErrors.runExists(lease.runId)
     const end = tables.journals.add(made.id, { bytes: 0, at }, records, bodies)
+    if (run.flow !== null) {
+      const { wakeAt } = (change?.idle || undefined) ?? {}
+      tables.queue.enter(made.id, created, { holder: lease.holder, at: run.createdAt, wakeAt })
+    }
     const head = expectedSeq + records.length
     return { id: made.id, workflow: run.workflow, thread: run.thread, end: { ...end, head } }
   }

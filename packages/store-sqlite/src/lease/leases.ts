@@ -21,6 +21,7 @@ import {
   toTextList,
 } from "../file/columns.ts"
 import type { Database } from "../file/driver.ts"
+import { CLAIMED } from "../file/queue-schema.ts"
 import { END_WRITTEN, END_WRITTEN_AND_RESTED, WITH_END } from "../journal/journal-end.ts"
 import { CLAIMABLE, IN_FLIGHT, RUN_COLUMNS, toStoredRuns } from "../runs/run-rows.ts"
 
@@ -69,7 +70,7 @@ export function leaseTable(database: Database): LeaseTable {
     `UPDATE holders SET taken = 1 WHERE id <> ? AND id = (SELECT holder FROM runs WHERE run_id = ? AND token = ?)`,
   )
   const claim = database.prepare(
-    `UPDATE runs SET token = token + 1, holder = ?, wake_at = NULL, executing = 1
+    `UPDATE runs SET holder = ?, ${CLAIMED}
      WHERE run_id = ? AND token = ? AND ${IN_FLIGHT}`,
   )
   const setIdle = database.prepare(

@@ -72,7 +72,7 @@ export async function salvageStore({ from, to, onRun, driver }: SalvageOptions):
 
 const RUN_COLUMNS = `id, run_id, head, bytes, blob_bytes, workflow, graph, status, key, thread, fork_run, fork_seq, token,
   holder, wake_at, executing, takeovers, blamed, trials, died_with, status_before, pinned, created_at, updated_at,
-  rested_at, labels, sum, error, error_sum`
+  rested_at, labels, sum, error, error_sum, flow, line, score, expires_at`
 const RECORD_COLUMNS = "run, seq, frame, events, at, bytes, end_sum, body, blobs, sum"
 const SNAPSHOT_COLUMNS = "run, seq, bytes, blobs, body, sum"
 const REQUEST_COLUMNS = "id, run, request_id, workflow, recipient, outcome, closed_at, closed_by, body, sum"

@@ -1,6 +1,6 @@
 /** The rows of runs, as a store's callers see them. */
 
-import type { RunFailure, StoredRun, StoredStatus } from "@superstep/engine"
+import type { RunFailure, RunFlow, StoredRun, StoredStatus } from "@superstep/engine"
 import { check, checksum, RUN_IS_SOUND } from "../file/checksum.ts"
 import {
   decodeName,
@@ -17,6 +17,7 @@ import { corrupt, type Subject } from "../file/errors.ts"
 import { BYTES, HEAD, isEndSound, UPDATED_AT } from "../journal/journal-end.ts"
 
 export const ALL_STATUS: readonly StoredStatus[] = [
+  "queued",
   "running",
   "waiting",
   "quarantined",
@@ -26,9 +27,9 @@ export const ALL_STATUS: readonly StoredStatus[] = [
   "limit",
 ]
 /** As the partial indexes have it, so that they are used. */
-export const IN_FLIGHT = "status IN ('running', 'waiting', 'quarantined')"
-export const IS_OVER = "status NOT IN ('running', 'waiting', 'quarantined')"
-/** Runs that a process may execute. */
+export const IN_FLIGHT = "status IN ('queued', 'running', 'waiting', 'quarantined')"
+export const IS_OVER = "status NOT IN ('queued', 'running', 'waiting', 'quarantined')"
+/** Runs that a process may execute, or has executed. */
 export const CLAIMABLE = "status IN ('running', 'waiting')"
 
 /** The part of a run that never changes, as the file has it. */
@@ -38,14 +39,16 @@ export interface RunIdentity {
   readonly key: string | null
   readonly thread: string | null
   readonly labels: string | null
+  readonly flow: string | null
   readonly forkOf: string | null
   readonly forkSeq: number
   readonly createdAt: number
 }
 
 export function runChecksum(run: RunIdentity): number {
-  const { name, workflow, key, thread, labels, forkOf, forkSeq, createdAt } = run
-  return checksum([name, workflow, key, thread, labels, forkOf, forkSeq, createdAt])
+  const { name, workflow, key, thread, labels, flow, forkOf, forkSeq, createdAt } = run
+  const parts = [name, workflow, key, thread, labels, forkOf, forkSeq, createdAt]
+  return checksum(flow === null ? parts : [...parts, flow])
 }
 
 const CHECKED = {
@@ -54,6 +57,7 @@ const CHECKED = {
   key: "text?",
   thread: "text?",
   labels: "text?",
+  flow: "text?",
   fork_seq: "integer",
   sum: "integer?",
   created_at: "time",
@@ -79,6 +83,7 @@ export function checkRun(row: RunCheckRow): RunIdentity {
     key: decodeTextOrNull(row.key, subject),
     thread: decodeTextOrNull(row.thread, subject),
     labels: decodeTextOrNull(row.labels, subject),
+    flow: decodeTextOrNull(row.flow, subject),
     forkOf: decodeTextOrNull(row.fork_run_id, subject),
     forkSeq: row.fork_seq,
     createdAt: row.created_at,
@@ -101,6 +106,7 @@ const STATE = {
   error: "text?",
   error_sum: "integer?",
   wake_at: "time?",
+  flow_group: "text?",
 } as const
 
 /** Where the journal of a run ends. The columns of a SELECT from `runs` with WITH_END. */
@@ -137,6 +143,7 @@ function toStoredRun(row: RunRow): StoredRun {
     ...(row.labels === null
       ? {}
       : { labels: parseJson(row.labels, subject) as NonNullable<StoredRun["labels"]> }),
+    ...(row.flow === null ? {} : { flow: toFlow(row, subject) }),
     ...(forkOf === null ? {} : { forkOf: { runId: parseName(forkOf, subject), seq: forkSeq } }),
     status,
     createdAt,
@@ -153,6 +160,11 @@ function toStoredRun(row: RunRow): StoredRun {
     pinned: row.pinned === 1,
     ...(row.error === null && row.error_sum === null ? {} : { error: toRunFailure(row, name, subject) }),
   }
+}
+
+function toFlow({ flow, flow_group: group }: RunRow, subject: Subject): RunFlow {
+  const { group: _, ...kept } = parseJson(flow as JsonBytes, subject) as RunFlow
+  return group === null ? kept : { ...kept, group: decodeName(group, subject) }
 }
 
 /** Written with its checksum, and cleared with it. */

@@ -4,6 +4,7 @@
  */
 import { z } from "zod"
 import { agentShape, agentsFileFields, toolsetShape } from "../agents/index.ts"
+import { flowShape } from "../flow.ts"
 import { STRATEGIES } from "./nodes/merge-nodes.ts"
 
 const text = z.string()
@@ -150,6 +151,7 @@ export const graphShape = z.strictObject({
   edges: z.array(edgeShape).optional(),
   ...agentsPart,
   limits: limitsShape.optional(),
+  flow: flowShape.optional(),
   ...limitsShape.pick({ max_steps: true, maxSteps: true, timeout_ms: true, timeoutMs: true }).shape,
   version: z.union([text, z.number()]).optional(),
   metadata: z.json().optional(),

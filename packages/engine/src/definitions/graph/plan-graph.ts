@@ -3,6 +3,7 @@ import type { Json, NodeId } from "../../core/index.ts"
 import { Report } from "../../document/index.ts"
 import type { Reference } from "../../expressions/index.ts"
 import { type DialectInput, DocumentReport } from "../dialect-input.ts"
+import { flowArgs } from "../flow.ts"
 import { type ArgObject, call, callWith, type Ref, SUPERSTEPS, type WorkflowWriter } from "../plan/index.ts"
 import { checkNames, checkNodes } from "./check-graph.ts"
 import { checkChat, checkChatEdges, checkRoutes } from "./check-routes.ts"
@@ -48,9 +49,10 @@ function compile(input: DialectInput, data: GraphData): Ref | undefined {
     if (model.isChat) checkChat(topology, agents, report)
   }
   const files = includedFiles(topology, input)
+  const flow = flowArgs(data.flow, report)
   if (report.all.hasErrors) return undefined
   const vars = usedVars(references, options.variables ?? {})
-  return writeGraph({ input, data, topology, agents, references, files, vars })
+  return writeGraph({ input, data, topology, agents, references, files, vars, flow })
 }
 
 function includedFiles({ nodes }: Topology, { report, include }: DialectInput): ReadonlyMap<NodeId, Ref> {
@@ -71,9 +73,19 @@ function usedVars(references: readonly Reference[], variables: Readonly<Record<s
 interface Writing extends Pick<NodePlan, "input" | "data" | "topology" | "agents" | "files"> {
   readonly references: readonly Reference[]
   readonly vars: Readonly<Record<string, Json>>
+  readonly flow: ArgObject | undefined
 }
 
-function writeGraph({ input, data, topology, agents, references, files, vars }: Writing): Ref | undefined {
+function writeGraph({
+  input,
+  data,
+  topology,
+  agents,
+  references,
+  files,
+  vars,
+  flow,
+}: Writing): Ref | undefined {
   const { writer, options } = input
   const { model, handoff } = topology
   const ends = endsOf(topology)
@@ -105,7 +117,7 @@ function writeGraph({ input, data, topology, agents, references, files, vars }: 
   }
   const refs = writeNodes(plan, ends !== undefined)
   if (refs === undefined || input.report.all.hasErrors) return undefined
-  const workflow = writer.workflow(model.id, model.title, workflowOptions(model))
+  const workflow = writer.workflow(model.id, model.title, { ...workflowOptions(model), flow })
   wireAll(workflow, topology, refs)
   return workflow.done()
 }

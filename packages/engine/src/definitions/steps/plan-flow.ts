@@ -1,4 +1,5 @@
 /** A flow as calls: its nodes, and the workflow that wires them. */
+import { milliseconds } from "../duration.ts"
 import {
   type Arg,
   type ArgObject,
@@ -78,7 +79,7 @@ function planNode(node: FlowNode, plan: FlowPlan): Ref {
 }
 
 function policiesOf({ retry, timeout }: StepData): ArgObject {
-  return { retry: retryArg(retry), timeout: milliseconds(timeout) }
+  return { retry: retryArg(retry), timeout: timeout === undefined ? undefined : milliseconds(timeout) }
 }
 
 /** The name of a step's node in code, which is not its agent's. */
@@ -160,14 +161,4 @@ function retryArg(retry: StepData["retry"]): ArgObject | undefined {
     delay: initial_delay_seconds === undefined ? undefined : Math.round(initial_delay_seconds * 1_000),
     matching: typeof on === "string" ? [on] : on,
   }
-}
-
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
-
-/** Seconds, or a string with a unit. */
-function milliseconds(span: StepData["timeout"]): number | undefined {
-  if (span === undefined) return undefined
-  if (typeof span === "number") return Math.round(span * 1_000)
-  const [, amount = "0", unit = "s"] = /([\d.]+)\s*(ms|s|m|h)?/.exec(span) ?? []
-  return Math.round(Number(amount) * (UNITS[unit] ?? 1_000))
 }

@@ -3,6 +3,7 @@ import { basename, extname } from "node:path"
 import { type Path, Report } from "../../document/index.ts"
 import { type AgentData, type PlannedAgents, planAgents, toolsetAgent } from "../agents/index.ts"
 import { type DialectInput, DocumentReport, tryRead } from "../dialect-input.ts"
+import { flowArgs } from "../flow.ts"
 import { type Arg, call, callWith, definedArgs, type Ref } from "../plan/index.ts"
 import { checkReferences } from "./check-references.ts"
 import { finalizeFlow } from "./finalize-flow.ts"
@@ -44,6 +45,7 @@ export function planSteps(input: DialectInput): Ref | undefined {
   const flow = reading.hasErrors ? undefined : drawFlow(drawing)
   if (flow !== undefined) finalizeFlow(flow, drawing)
   const refs = refsOf(input, steps, planned, value)
+  const runFlow = flowArgs(value.flow, report)
   if (flow === undefined || report.all.hasErrors) return undefined
   const listOptions = {
     aliases: definedArgs(used(aliases, steps, agents)),
@@ -59,7 +61,7 @@ export function planSteps(input: DialectInput): Ref | undefined {
     agents: planned.names,
     ref: (step: Step) => refs.get(step.path) as Ref,
   }
-  return planFlow(flow, title, title, plan, { description })
+  return planFlow(flow, title, title, plan, { description, flow: runFlow })
 }
 
 /** A file with agents and no workflow: the agent `root`, else the first, is the workflow. */

@@ -2,19 +2,14 @@
 import { z } from "zod"
 import { RESEARCH_ROLES } from "../../patterns/research/index.ts"
 import { agentShape, agentsFileFields, toolsetShape } from "../agents/index.ts"
+import { durationShape } from "../duration.ts"
+import { flowShape } from "../flow.ts"
 
 const text = z.string()
 const nonEmpty = text.min(1)
 const count = z.int().min(0).optional()
 const positive = z.int().min(1).optional()
 const amount = z.number().min(0).optional()
-
-const span = z
-  .union([
-    z.number().min(0),
-    text.regex(/^\s*\d+(\.\d+)?\s*(ms|s|m|h)?\s*$/, "a duration, such as 90s or 5m"),
-  ])
-  .describe('Seconds, or a string such as "90s" or "5m".')
 
 const retryShape = z.strictObject({
   max_attempts: count.describe("Retries after the first attempt. Default 0."),
@@ -80,7 +75,7 @@ const stepFields = {
     .optional()
     .describe("The step runs if this holds; otherwise it is skipped."),
   retry: retryShape.optional(),
-  timeout: span.optional(),
+  timeout: durationShape.optional(),
   on_error: z
     .enum(["fail", "continue"])
     .optional()
@@ -172,6 +167,7 @@ export const stepsShape = z.strictObject({
     .nullable()
     .optional()
     .describe("A list of steps."),
+  flow: flowShape.optional(),
   version: z.union([text, z.number()]).optional(),
   metadata: z.json().optional(),
   // cagent's fields that have no effect here: each is reported with a warning.

@@ -20,7 +20,8 @@ import {
 } from "../../core/index.ts"
 import { freezeData } from "../../core/internal.ts"
 import type { MaybePromise } from "../ports/maybe-promise.ts"
-import type { JournalRecord, Store } from "../ports/store.ts"
+import type { Store } from "../ports/store.ts"
+import type { JournalRecord } from "../ports/stored.ts"
 import { lastingState } from "./thread.ts"
 
 /** The key of a sub-workflow within its run's journal. A retried task calls again under another key. */

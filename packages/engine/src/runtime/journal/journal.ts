@@ -5,8 +5,8 @@
  */
 import type { Entry } from "../../core/index.ts"
 import { fromUser, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
-import type { JournalRecord, Store } from "../ports/store.ts"
-import type { Lease, RunChange } from "../ports/stored.ts"
+import type { Store } from "../ports/store.ts"
+import type { JournalRecord, Lease, RunChange } from "../ports/stored.ts"
 import type { RunRow } from "./run-row.ts"
 
 /** Who writes the journal. */

@@ -17,8 +17,8 @@ import {
 import { freezeData } from "../../core/internal.ts"
 import { outerId } from "../ports/events.ts"
 import { isPromise } from "../ports/maybe-promise.ts"
-import type { JournalRecord, Snapshot, Store } from "../ports/store.ts"
-import type { Lease } from "../ports/stored.ts"
+import type { Snapshot, Store } from "../ports/store.ts"
+import type { JournalRecord, Lease } from "../ports/stored.ts"
 import { childKey, type FrameStart, GraphCache, JournalFold, prepareRecord } from "./journal-fold.ts"
 
 export interface LoadedFrame {

@@ -3,7 +3,8 @@ import { type Entry, type Graph, graphData, type RunId, SuperstepError } from ".
 import { freezeData, NO_ITEMS, pushSized } from "../../core/internal.ts"
 import { type RunEvent, withOuterIds } from "../ports/events.ts"
 import { isPromise } from "../ports/maybe-promise.ts"
-import type { JournalRecord, Store } from "../ports/store.ts"
+import type { Store } from "../ports/store.ts"
+import type { JournalRecord } from "../ports/stored.ts"
 import { GraphCache, JournalFold, prepareRecord } from "./journal-fold.ts"
 
 /** Events numbered above `after`. The store has the graphs; `known` need not be read. */

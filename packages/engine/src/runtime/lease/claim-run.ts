@@ -1,9 +1,10 @@
 /** Claims a run for this process, reads it back, and continues or cancels it. */
-import { type RunId, type RunStatus, SuperstepError } from "../../core/index.ts"
+import { type RunCancelled, type RunId, type RunStatus, SuperstepError } from "../../core/index.ts"
+import { omitUndefined } from "../../core/internal.ts"
 import { type LoadedFrame, loadRun } from "../journal/load-run.ts"
 import type { Clock } from "../ports/clock.ts"
 import type { Program } from "../ports/program.ts"
-import type { Store } from "../ports/store.ts"
+import { runTaken, type Store } from "../ports/store.ts"
 import { hasEnded, type Lease, runFailure, type StoredRun } from "../ports/stored.ts"
 import type { Telemetry } from "../ports/telemetry.ts"
 import type { GraphChangePolicy } from "../run/graph-change.ts"
@@ -52,6 +53,21 @@ export async function claimRun(
     if (here !== undefined) return here
     const lease = await keeper.claim(run)
     return lease === undefined ? undefined : await restore(lease)
+  })
+  if (host !== undefined) await keeper.deliver()
+  return host
+}
+
+/** The same for a run that this process has just claimed from the queue. */
+export async function restoreClaimed(
+  run: StoredRun,
+  keeper: Keeper,
+  restore: (lease: Lease) => Promise<RunHost | undefined>,
+): Promise<RunHost | undefined> {
+  const host = await keeper.pass(run.runId, () => {
+    // It was taken from this process, which does not know that yet.
+    keeper.host(run.runId)?.stop(runTaken(run.runId))
+    return restore({ runId: run.runId, holder: keeper.id, token: run.token })
   })
   if (host !== undefined) await keeper.deliver()
   return host
@@ -106,8 +122,20 @@ export async function cancelFree(
   if (hasEnded(run)) return false
   return await keeper.pass(run.runId, async () => {
     if (keeper.host(run.runId) !== undefined || (await keeper.isHeldElsewhere(run))) return false
-    const lease = await keeper.claim(run)
-    return lease !== undefined && (await cancelHeld(keeper.store, lease, run, reason, at))
+    const lease = await keeper.claimToEnd(run)
+    return lease !== undefined && (await cancelHeld(keeper.store, lease, run, { reason, at }))
+  })
+}
+
+/** Ends a queued run that expired. False if a process has claimed it since it was read. */
+export async function cancelExpired(keeper: Keeper, run: StoredRun, at: number): Promise<boolean> {
+  return await keeper.pass(run.runId, async () => {
+    await keeper.begin()
+    const lease = await keeper.store.claim(run.runId, run.token, keeper.id)
+    const reason = "No process claimed the run before it expired."
+    return (
+      lease !== undefined && (await cancelHeld(keeper.store, lease, run, { reason, at, code: "RUN_EXPIRED" }))
+    )
   })
 }
 
@@ -115,15 +143,14 @@ async function cancelHeld(
   store: Store,
   lease: Lease,
   run: StoredRun,
-  reason: string | undefined,
-  at: number,
+  why: Omit<RunCancelled, "type">,
 ): Promise<boolean> {
   try {
     const loaded = await loadRun(store, run.runId)
     const machine = loaded?.frames.get("")?.machine
     if (loaded === undefined || machine === undefined || machine.isOver()) return false
     const before = machine.eventCount
-    const entry = { type: "run.cancelled", at, ...(reason === undefined ? {} : { reason }) } as const
+    const entry = { type: "run.cancelled", ...omitUndefined(why) } as RunCancelled
     machine.apply(entry)
     const events = loaded.events + machine.eventCount - before
     await store.append(lease, loaded.seq, [{ seq: loaded.seq + 1, frame: "", entry, events }], {

@@ -15,7 +15,7 @@ import type { Clock } from "../ports/clock.ts"
 import type { RunEvent } from "../ports/events.ts"
 import type { MaybePromise } from "../ports/maybe-promise.ts"
 import { runOver } from "../ports/store.ts"
-import { hasEnded, type Mail, type StoredRun } from "../ports/stored.ts"
+import { hasEnded, IN_FLIGHT, type Mail, type StoredRun } from "../ports/stored.ts"
 import { ownValue } from "../ports/values.ts"
 import { newRunId, type OnBusy, type RunResult } from "../run/options.ts"
 import { loadedResult } from "../run/result.ts"
@@ -93,7 +93,8 @@ export class FollowedRun {
 
   #isDue({ status, wakeAt, holder }: StoredRun): boolean {
     if (holder !== undefined) return true
-    return wakeAt === undefined ? status === "running" : wakeAt <= this.#clock.now()
+    if (wakeAt !== undefined) return wakeAt <= this.#clock.now()
+    return status === "running" || status === "queued"
   }
 
   async #fold(): Promise<RunResult> {
@@ -110,6 +111,9 @@ export class FollowedRun {
   }
 
   async cancel(reason: string | undefined): Promise<void> {
+    const row = await this.#row()
+    const isEnded = row.status === "queued" && cancelFree(this.#keeper, row, reason, this.#clock.now())
+    if (await isEnded) return
     await this.#ask({ type: "cancel", reason }, (host, mail) => host.cancel(reason, mail))
   }
 
@@ -241,7 +245,7 @@ export async function threadTurn(turn: ThreadTurn, keeper: Keeper, clock: Clock)
   for (;;) {
     const [busy] = await keeper.store.runs({
       thread,
-      status: ["running", "waiting", "quarantined"],
+      status: IN_FLIGHT,
       limit: 1,
     })
     if (busy === undefined || busy.runId === runId || (key !== undefined && busy.key === key)) return

@@ -357,13 +357,34 @@ export class Keeper {
     return undefined
   }
 
-  /** Takes a run that nobody alive holds (K1). */
-  async claim({ runId, holder }: StoredRun): Promise<Lease | undefined> {
+  /** Takes a run that nobody alive holds (K1), if its limits admit that. */
+  claim(run: StoredRun): Promise<Lease | undefined> {
+    return this.#claim(run, true)
+  }
+
+  /** The same whatever its limits are: nothing of the run executes. */
+  claimToEnd(run: StoredRun): Promise<Lease | undefined> {
+    return this.#claim(run, false)
+  }
+
+  async #claim({ runId, holder }: StoredRun, isLimited: boolean): Promise<Lease | undefined> {
     await this.begin()
     // Its holder may have been dismissed since the row was read, which raised the token.
     const row = await this.store.run(runId)
     if (row === undefined || (row.holder !== undefined && row.holder !== holder)) return undefined
-    return await this.store.claim(runId, row.token, this.id)
+    const hasLimits = row.status === "queued" || row.flow?.lanes !== undefined
+    if (!isLimited || !hasLimits || (await this.#counts(row))) {
+      return await this.store.claim(runId, row.token, this.id)
+    }
+    const now = this.#options.clock.now()
+    const query = { holder: this.id, workflows: [row.workflow], runId, now, limit: 1 }
+    const [claimed] = (await this.store.queue.claimNext(query)).runs
+    return claimed && { runId, holder: this.id, token: claimed.token }
+  }
+
+  /** Whether the run counts in its limits already: then it only changes hands. */
+  async #counts({ holder }: StoredRun): Promise<boolean> {
+    return holder !== undefined && (await this.store.holders()).some(({ id }) => id === holder)
   }
 
   /** The run has stopped here with the error, and another process may continue it. */

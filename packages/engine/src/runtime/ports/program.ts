@@ -15,6 +15,7 @@ import type {
 } from "../../core/index.ts"
 import type { Channel, JsonOnly, Reducer } from "./channel.ts"
 import type { Clock } from "./clock.ts"
+import type { ProgramFlow } from "./flow.ts"
 import type { MaybePromise } from "./maybe-promise.ts"
 import type { Labels } from "./stored.ts"
 import type { Schema } from "./values.ts"
@@ -82,6 +83,8 @@ export interface Program {
   /** The defaults of its runs. */
   readonly timeout?: number | undefined
   readonly budget?: Budget | undefined
+  /** How runtimes queue and limit its runs. */
+  readonly flow?: ProgramFlow | undefined
 }
 
 declare const input: unique symbol

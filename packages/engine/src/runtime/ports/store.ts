@@ -5,15 +5,17 @@
  * A store decides nothing: its callers say who is dead, what is due and what may be deleted. Every method may return a
  * value or a promise; `append` returns nothing where there is nothing to wait for.
  */
-import { type Entry, type Json, type RunId, SuperstepError } from "../../core/index.ts"
+import { type Json, type RunId, SuperstepError } from "../../core/index.ts"
 import type { LiveChannel } from "./live-channel.ts"
 import type { MaybePromise } from "./maybe-promise.ts"
+import type { RunQueue } from "./queue.ts"
 import type {
   Amount,
   Dismissal,
   FreeQuery,
   Holder,
   Idle,
+  JournalRecord,
   Lease,
   Mail,
   MailOutcome,
@@ -27,16 +29,6 @@ import type {
   StoredRun,
 } from "./stored.ts"
 
-export interface JournalRecord {
-  /** 1, 2, 3, … within the run. */
-  readonly seq: number
-  /** The sub-workflow that the entry belongs to; empty for the run itself. */
-  readonly frame: string
-  readonly entry: Entry
-  /** How many events the run has given up to here: a stream is joined again at an event's number. */
-  readonly events: number
-}
-
 export interface Snapshot {
   readonly seq: number
   readonly data: Json
@@ -47,9 +39,10 @@ export interface Store {
 
   /**
    * Adds records after the one with `expectedSeq`, and makes the change, all or none. When it returns, or its promise
-   * resolves, they are durable. `change.created` makes the run, held by the lease; a fork's first records follow its
-   * `forkOf.seq`. Rejects with RUN_EXISTS (its run id is there), KEY_TAKEN, THREAD_BUSY, RUN_TAKEN (a newer token is
-   * there), or JOURNAL_CONFLICT (the journal has another end, or there is no such run). Status that ends the run
+   * resolves, they are durable. `change.created` makes the run, held by the lease unless it is `queued`; a fork's first
+   * records follow its `forkOf.seq`. Rejects with RUN_EXISTS (its run id is there), KEY_TAKEN, GROUP_TAKEN (a queued run
+   * has its group), THREAD_BUSY, RUN_TAKEN (a newer token is there), or JOURNAL_CONFLICT (the journal has another end, or
+   * there is no such run). Status that ends the run
    * closes its requests and frees its holder and thread. Every append but one of intents clears `takeovers`, `blamed` and
    * `trials`.
    */
@@ -98,12 +91,13 @@ export interface Store {
   /**
    * Runs of these workflows that nobody holds, and that have something to do: due by `wakeAt`, `running` without a
    * `wakeAt`, or with mail. Those that were written to longest ago first. A holder that the store does not know holds
-   * nothing. Quarantined runs are not among them.
+   * nothing. Queued and quarantined runs are not among them. For trials of suspects; others are claimed by `queue`.
    */
   free(query: FreeQuery): MaybePromise<readonly StoredRun[]>
   /**
-   * Takes the run if its token is still `token`: raises the token, sets the holder, clears `wakeAt`; it executes from
-   * now on. Undefined when the token is another, or the run is over or unknown.
+   * Takes the run if its token is still `token`, whatever its lanes admit: raises the token, sets the holder, clears
+   * `wakeAt`; it executes from now on, and is `running` if it was `queued`. Undefined when the token is another, or the run
+   * is over or unknown.
    */
   claim(runId: RunId, token: number, holder: string): MaybePromise<Lease | undefined>
   /** Whether the run executes something, where no record says so. Ignored when the lease is no longer good. */
@@ -116,6 +110,9 @@ export interface Store {
   quarantine(lease: Lease): MaybePromise<void>
   /** The run is free, and under no suspicion. False when it is not quarantined. */
   unquarantine(runId: RunId): MaybePromise<boolean>
+
+  /** Claims runs in turn, within their limits. */
+  readonly queue: RunQueue
 
   // Mail to whoever holds a run
 
@@ -197,6 +194,11 @@ function keyTaken(key: string, runId: RunId): SuperstepError {
     run: runId,
   })
 }
+function groupTaken(group: string, runId: RunId): SuperstepError {
+  return new SuperstepError("GROUP_TAKEN", `The queued run "${runId}" has the group "${group}".`, {
+    run: runId,
+  })
+}
 function threadBusy(thread: string, runId: RunId): SuperstepError {
   const text = `Thread "${thread}" is in use by run "${runId}": wait for it, answer it, or cancel it.`
   return new SuperstepError("THREAD_BUSY", text, { run: runId })
@@ -217,6 +219,7 @@ export const storeErrors = {
   journalConflict,
   runExists,
   keyTaken,
+  groupTaken,
   threadBusy,
   threadMoved,
   runTaken,

@@ -1,6 +1,26 @@
 /** What a store keeps of a run beside its journal: rows, changes of rows, queries, statistics. */
-import type { ErrorData, Json, NodeId, OpenRequest, RequestId, RunId, RunStatus } from "../../core/index.ts"
+import type {
+  Entry,
+  ErrorData,
+  Json,
+  NodeId,
+  OpenRequest,
+  RequestId,
+  RunId,
+  RunStatus,
+} from "../../core/index.ts"
 import { clipped } from "../../text/index.ts"
+import type { RunFlow } from "./run-flow.ts"
+
+export interface JournalRecord {
+  /** 1, 2, 3, … within the run. */
+  readonly seq: number
+  /** The sub-workflow that the entry belongs to; empty for the run itself. */
+  readonly frame: string
+  readonly entry: Entry
+  /** How many events the run has given up to here: a stream is joined again at an event's number. */
+  readonly events: number
+}
 
 /** The right to write to a run. Every change of hands raises the token; who has an older one is refused. */
 export interface Lease {
@@ -48,12 +68,18 @@ const MAX_MESSAGE = 2_000
 /** So many takeovers put a run under suspicion: one may be anybody's fault. */
 export const SUSPECT = 2
 
-/** Where a run stands in a store. A quarantined run is parked until it is released: it keeps killing its process. */
-export type StoredStatus = RunStatus | "quarantined"
+/**
+ * Where a run stands in a store. A queued run was not claimed yet. A quarantined run is parked until it is released: it
+ * keeps killing its process.
+ */
+export type StoredStatus = RunStatus | "queued" | "quarantined"
+
+/** The status of a run that is not over. */
+export const IN_FLIGHT = ["queued", "running", "waiting", "quarantined"] as const satisfies StoredStatus[]
 
 /** Whether nothing more comes of a run. A quarantined one is parked, not over. */
 export function hasEnded({ status }: { readonly status: StoredStatus }): boolean {
-  return status !== "running" && status !== "waiting" && status !== "quarantined"
+  return !(IN_FLIGHT as readonly StoredStatus[]).includes(status)
 }
 
 /** The error of a run, as its row has it: the message cut to what a list can show. */
@@ -85,6 +111,13 @@ export interface RunCreated {
   /** Its journal begins with that run's records up to `seq`, by reference. */
   readonly forkOf?: { readonly runId: RunId; readonly seq: number } | undefined
   readonly labels?: Labels | undefined
+  /** How it is queued, and what limits it. */
+  readonly flow?: RunFlow | undefined
+  /**
+   * Nobody holds it: its status is `queued` until it is first claimed, and it executes nothing. The `wakeAt` of
+   * `RunChange.idle` is when it may be claimed.
+   */
+  readonly queued?: true | undefined
 }
 
 export interface ClosedRequest {
@@ -130,7 +163,7 @@ export interface ThreadWrite {
   readonly value: Json
 }
 
-export interface StoredRun extends Omit<RunCreated, "threadVersion"> {
+export interface StoredRun extends Omit<RunCreated, "threadVersion" | "queued"> {
   readonly runId: RunId
   readonly status: StoredStatus
   readonly createdAt: number

@@ -4,7 +4,8 @@ import { node, type Workflow, workflow } from "../../builder/index.ts"
 import { Machine } from "../../core/index.ts"
 import { memoryStore } from "../../stores/index.ts"
 import { EventReplay } from "../journal/replay-events.ts"
-import type { JournalRecord, Store } from "../ports/store.ts"
+import type { Store } from "../ports/store.ts"
+import type { JournalRecord } from "../ports/stored.ts"
 
 type Flow = Workflow<number, number>
 

@@ -1,7 +1,6 @@
 /** A run as its caller holds it: await it, watch it, answer it, cancel it. It may be at work here or elsewhere. */
 
 import { isSuperstepError, type Json, type RequestId, type RunId, SuperstepError } from "../../core/index.ts"
-import { canonicalJson } from "../../core/internal.ts"
 import { EventMerge } from "../journal/event-merge.ts"
 import type { EventStream } from "../journal/event-stream.ts"
 import { replayEvents } from "../journal/replay-events.ts"
@@ -16,7 +15,7 @@ import {
 } from "../lease/claim-run.ts"
 import { type Delivery, FollowedRun, type ThreadTurn, threadTurn } from "../lease/followed-run.ts"
 import { type Keeper, keeperOf, runHeld } from "../lease/keeper.ts"
-import { systemClock } from "../ports/clock.ts"
+import { type Clock, systemClock } from "../ports/clock.ts"
 import { isLive, type RunEvent } from "../ports/events.ts"
 import { andThen, fromUser, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
 import type { AnyState, Program } from "../ports/program.ts"
@@ -31,6 +30,7 @@ import { RunHost } from "./run-host.ts"
 import {
   checkInput,
   checkResumeOptions,
+  checkSameRun,
   ownInput,
   ownOptions,
   portProblem,
@@ -136,6 +136,21 @@ export class Run<Out = unknown, State = AnyState>
     return run
   }
 
+  /** A run that `enqueue` creates, and that is claimed when its limits admit it. */
+  static queued<Out, State = AnyState>(
+    program: Program,
+    options: RunOptions & { readonly runId: RunId },
+    enqueue: () => Promise<RunId>,
+    kept: Kept,
+  ): Run<Out, State> {
+    const run = new Run<Out, State>(program, options.runId, environmentOf(options, kept))
+    run.#begin(async () => {
+      run.#id = await enqueue()
+      run.#follow()
+    }, options.signal)
+    return run
+  }
+
   /** A run that cannot begin: whoever awaits it gets the problem. */
   static #refused<Out, State>(program: Program, problem: Error): Run<Out, State> {
     const environment = environmentOf({})
@@ -225,17 +240,7 @@ export class Run<Out = unknown, State = AnyState>
 
   async #join(id: RunId, input: Json): Promise<void> {
     const { store } = this.#keeper as Keeper
-    const [first] = await store.read(id, 0, 1)
-    const entry = first?.entry
-    const { name } = (this.#program as Program).graph
-    if (
-      entry?.type !== "run.started" ||
-      entry.workflow !== name ||
-      canonicalJson(entry.input) !== canonicalJson(input)
-    ) {
-      const text = `There is a run "${id}" already, and it is not this one: another workflow, or another input. Choose another id or key.`
-      throw new SuperstepError("RUN_EXISTS", text, { run: id })
-    }
+    await checkSameRun(store, id, (this.#program as Program).graph.name, input)
     this.#id = id
     // It watched a run that never started; the events of the one that exists are in the store.
     await this.#stream?.return()
@@ -528,13 +533,19 @@ async function resumed(
     if (holder === undefined) {
       const host = await claimAndRestoreRun(program, row, environment)
       if (host !== undefined) return sameProgram(host, program)
+      // Its limits may not admit it yet.
+      if (row.flow !== undefined) await later(clock)
     } else {
       const isAlive = keeper.watch.isHere(holder) || (seen !== undefined && holder.beat !== seen)
       if (isAlive) throw runHeld(runId, holder)
       seen = holder.beat
-      await new Promise<void>((resolve) => clock.setTimer(clock.now() + 250, resolve))
+      await later(clock)
     }
   }
+}
+
+function later(clock: Clock): Promise<void> {
+  return new Promise((resolve) => clock.setTimer(clock.now() + 250, resolve))
 }
 
 /** A run that is executed here already is not started a second time: whoever resumes it gets the one that is here. */

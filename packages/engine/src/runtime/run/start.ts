@@ -12,9 +12,11 @@ import {
   signatureOf,
   writeProblem,
 } from "../../core/index.ts"
+import { canonicalJson } from "../../core/internal.ts"
 import { nearest } from "../../text/index.ts"
 import { checkThread } from "../journal/thread.ts"
 import type { Program, ProgramNode } from "../ports/program.ts"
+import type { Store } from "../ports/store.ts"
 import { labelsProblem } from "../ports/stored.ts"
 import { ownGiven, validate } from "../ports/values.ts"
 import type { ResumeOptions, RunOptions } from "./options.ts"
@@ -91,6 +93,21 @@ async function findHandler(
   throw inputInvalid(program, reasons.join(" | "))
 }
 
+/** Throws RUN_EXISTS when the run with this id was started with another workflow or another input. */
+export async function checkSameRun(store: Store, id: RunId, workflow: string, input: Json): Promise<void> {
+  const [first] = await store.read(id, 0, 1)
+  const entry = first?.entry
+  if (
+    entry?.type === "run.started" &&
+    entry.workflow === workflow &&
+    canonicalJson(entry.input) === canonicalJson(input)
+  ) {
+    return
+  }
+  const text = `There is a run "${id}" already, and it is not this one: another workflow, or another input. Choose another id or key.`
+  throw new SuperstepError("RUN_EXISTS", text, { run: id })
+}
+
 function inputInvalid({ graph }: Program, reason: string): SuperstepError {
   const start = graph.nodes[graph.start]?.id
   return new SuperstepError(
@@ -151,7 +168,7 @@ function ownState(
   )
 }
 
-const RUN: OptionNames<RunOptions> = {
+export const RUN_OPTIONS: OptionNames<RunOptions> = {
   runId: true,
   key: true,
   thread: true,
@@ -178,7 +195,7 @@ const RESUME: OptionNames<ResumeOptions> = {
 }
 
 function checkNames(options: RunOptions): void {
-  const unknown = unknownOption(options, RUN)
+  const unknown = unknownOption(options, RUN_OPTIONS)
   if (unknown !== undefined) throw optionInvalid(unknown)
   for (const name of ["limits", "budget", "state", "labels"] as const) {
     const value = options[name]

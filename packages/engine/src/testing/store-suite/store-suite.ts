@@ -8,6 +8,7 @@ import type { Store } from "../../runtime/index.ts"
 import { atomicCases, type Interruption, interruptedCases, reopenedCases } from "./atomic.ts"
 import { forkCases, journalCases, snapshotCases } from "./journals.ts"
 import { freeCases, leaseCases } from "./leases.ts"
+import { queueCases } from "./queue.ts"
 import { mailCases, requestCases } from "./requests.ts"
 import { retentionCases } from "./retention.ts"
 import { queryCases, runCases } from "./runs.ts"
@@ -43,6 +44,7 @@ const CASES: { readonly [concept: string]: StoreCases } = {
   runs: runCases,
   leases: leaseCases,
   "free runs": freeCases,
+  "queued runs": queueCases,
   mail: mailCases,
   questions: requestCases,
   queries: queryCases,

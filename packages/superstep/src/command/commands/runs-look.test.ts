@@ -61,7 +61,7 @@ describe("runs list", () => {
     expect(limited.stderr).toBe("There are more: --before c, or --limit 5\n")
     expect(await superstep(["runs", "list", "--status", "done"], io)).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/Write\s+one\s+of\s+running,\s+waiting/),
+      stderr: expect.stringMatching(/Write\s+one\s+of\s+queued,\s+running,\s+waiting/),
     })
   })
 

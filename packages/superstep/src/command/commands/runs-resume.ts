@@ -30,7 +30,9 @@ export function resumeCommand(cli: Cli): Command {
     .action((id: string, flags: TakeOverFlags) =>
       withStore(cli, flags, async (store) => {
         const run = await findRun(store, id)
-        if (run.status !== "running" && run.status !== "waiting") throw cannotResume(run, storeFlagOf(flags))
+        const { status } = run
+        if (status !== "queued" && status !== "running" && status !== "waiting")
+          throw cannotResume(run, storeFlagOf(flags))
         await resume(cli, store, run, flags, { takeOver: flags.takeOver })
       }),
     )

@@ -5,8 +5,13 @@ import { pathToFileURL } from "node:url"
 import { isSuperstepError, type Workflow } from "@superstep/engine"
 import { usageError } from "../print/errors.ts"
 
-export async function importModule(source: string, file: string): Promise<Workflow<never, unknown>> {
-  const exported = defaultOf(await imported(source, file))
+/** A `version` above 0 loads the module itself anew, not what it imports. */
+export async function importModule(
+  source: string,
+  file: string,
+  version = 0,
+): Promise<Workflow<never, unknown>> {
+  const exported = defaultOf(await imported(source, file, version))
   const found = isBuilder(exported) ? exported.build() : exported
   if (isWorkflow(found)) return found
   throw usageError(
@@ -22,8 +27,8 @@ function defaultOf({ default: exported }: Module): unknown {
   return isCompiled && "default" in exported ? exported.default : exported
 }
 
-async function imported(source: string, file: string): Promise<Module> {
-  const url = pathToFileURL(file).href
+async function imported(source: string, file: string, version: number): Promise<Module> {
+  const url = `${pathToFileURL(file).href}${version === 0 ? "" : `?version=${version}`}`
   try {
     return (await import(/* @vite-ignore */ url)) as Module
   } catch (error) {

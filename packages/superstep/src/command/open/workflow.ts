@@ -43,6 +43,8 @@ export interface OpenOptions {
   readonly store?: (() => Promise<OpenStore> | undefined) | undefined
   /** False: no model will be called. Default true. */
   readonly isRun?: boolean | undefined
+  /** Another number loads a module anew. */
+  readonly version?: number | undefined
 }
 
 const MODULE = /^\.[cm]?[jt]s$/
@@ -52,7 +54,16 @@ export function isModule(file: string): boolean {
   return MODULE.test(extname(file))
 }
 
-async function openWorkflow(source: WorkflowSource, cli: Cli, options: OpenOptions): Promise<OpenedWorkflow> {
+/** A file that a folder of workflows may have. */
+export function isWorkflowFile(file: string): boolean {
+  return isModule(file) || DOCUMENT.test(extname(file))
+}
+
+export async function openWorkflow(
+  source: WorkflowSource,
+  cli: Cli,
+  options: OpenOptions,
+): Promise<OpenedWorkflow> {
   const { flags, isRun = true } = options
   if (typeof source === "object" && "research" in source)
     return await openResearch(source.research, cli, flags)
@@ -123,7 +134,7 @@ async function openModule(
   source: string,
   file: string,
   cli: Cli,
-  { flags }: OpenOptions,
+  { flags, version }: OpenOptions,
   chosen: ChosenModels | undefined,
 ): Promise<OpenedWorkflow> {
   if (flags.untrusted) {
@@ -133,7 +144,7 @@ async function openModule(
   }
   if (!existsSync(file)) throw usageError(`Cannot read ${source}: no such file.`)
   const restoreModels = await chosen?.overrideModels()
-  const workflow = await importModule(source, file).catch((error: unknown) => {
+  const workflow = await importModule(source, file, version).catch((error: unknown) => {
     restoreModels?.()
     throw error
   })

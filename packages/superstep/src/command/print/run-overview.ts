@@ -17,6 +17,7 @@ export type ShownStatus = StoredStatus | "stopped"
 
 /** In the order in which they are listed. */
 const COLORS: Readonly<Record<ShownStatus, keyof Paint>> = {
+  queued: "dim",
   running: "bold",
   waiting: "magenta",
   quarantined: "red",

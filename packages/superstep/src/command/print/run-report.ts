@@ -128,6 +128,14 @@ function printEnd(out: Terminal, { run, view, holder, now, storeFlag }: RunRepor
     out.line()
     out.line(dim(`Resume it: superstep runs resume ${typedId(run.runId)}${storeFlag}`))
   }
+  if (run.status === "queued") {
+    const { queue = "default", tenant, expiresAt } = run.flow ?? {}
+    const by = [`queue ${queue}`, ...(tenant === undefined ? [] : [`tenant ${tenant}`])].join(", ")
+    const until = run.wakeAt === undefined ? "" : ` Starts after ${new Date(run.wakeAt).toISOString()}.`
+    const end = expiresAt === undefined ? "" : ` Expires at ${new Date(expiresAt).toISOString()}.`
+    out.line()
+    printText(out, sanitize(`Queued (${by}): a worker executes it.${until}${end}`), { indent: 0, paint: dim })
+  }
   if (run.status === "quarantined") {
     heading(out, "Quarantined")
     const why = `The last ${run.takeovers} processes died while they executed this run, and it made no progress in between.`

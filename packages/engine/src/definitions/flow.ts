@@ -1,0 +1,138 @@
+/** The `flow` of a definition, in both dialects: how its runs are queued and limited. Keys are expressions over `$input`. */
+import { z } from "zod"
+import type { KeyOf } from "../builder/index.ts"
+import type { Json } from "../core/index.ts"
+import { nearest, type Path } from "../document/index.ts"
+import { ExpressionError, expression } from "../expressions/index.ts"
+import { type DocumentReport, tryRead } from "./dialect-input.ts"
+import { durationShape, milliseconds } from "./duration.ts"
+import { type Arg, type ArgObject, call, definedArgs, functionsFrom } from "./plan/index.ts"
+
+const count = z.int().min(1)
+const key = z
+  .string()
+  .min(1)
+  .optional()
+  .describe("An expression, such as $input.tenant. Default: all runs together.")
+const oneOrMore = <T extends z.ZodType>(shape: T) => z.union([shape, z.array(shape).min(1)])
+
+const concurrencyShape = z.strictObject({ max: count.describe("Runs that execute at the same time."), key })
+const rateShape = z.strictObject({
+  max: count.describe("Runs that start in a period, evenly spread."),
+  period: durationShape,
+  burst: count.optional().describe("Runs that may start at once after a pause. Default 1."),
+  key,
+})
+
+export const flowShape = z
+  .strictObject({
+    concurrency: z
+      .union([count, oneOrMore(concurrencyShape)])
+      .optional()
+      .describe("How many runs execute at the same time, across all processes."),
+    rateLimit: oneOrMore(rateShape).optional().describe("How many runs start in a time; the others wait."),
+    throttle: z
+      .strictObject({ period: durationShape, key })
+      .optional()
+      .describe("At most one run in each period; further inputs are dropped."),
+    debounce: z
+      .strictObject({
+        period: durationShape,
+        timeout: durationShape.optional().describe("Starts after this time in any case."),
+        key,
+      })
+      .optional()
+      .describe("Starts once nothing more was enqueued for a period, with the last input."),
+    batch: z
+      .strictObject({ maxSize: count.max(10_000), timeout: durationShape, key })
+      .optional()
+      .describe("A run gets a list of inputs: maxSize of them, or what came until the timeout."),
+    priority: z
+      .union([z.number(), z.string().min(1)])
+      .optional()
+      .describe("Higher is earlier: a number, or an expression."),
+    tenant: z.string().min(1).optional().describe("An expression: tenants are served in turn."),
+  })
+  .describe("How runtimes queue and limit its runs.")
+
+type FlowData = z.infer<typeof flowShape>
+
+const ROOT = "input"
+
+/** The option `flow` of the workflow. Problems are reported. */
+export function flowArgs(flow: FlowData | undefined, report: DocumentReport): ArgObject | undefined {
+  if (flow === undefined) return undefined
+  const merging = (["throttle", "debounce", "batch"] as const).filter((name) => flow[name] !== undefined)
+  const [, second] = merging
+  if (second !== undefined) {
+    report.error(
+      "FLOW_INVALID",
+      `flow: ${merging.join(" and ")} exclude each other`,
+      ["flow", second],
+      undefined,
+      "key",
+    )
+  }
+  const keyArg = (text: string | undefined, ...path: Path): Arg => {
+    if (text === undefined) return undefined
+    checkKey(text, ["flow", ...path], report)
+    return call("flowKey", text)
+  }
+  const each = <T extends object>(
+    name: string,
+    limits: T | readonly T[],
+    arg: (limit: T, ...at: Path) => ArgObject,
+  ): Arg => (Array.isArray(limits) ? limits.map((limit, i) => arg(limit, name, i)) : arg(limits as T, name))
+  const { concurrency, rateLimit, throttle, debounce, batch, priority, tenant } = flow
+  return definedArgs({
+    concurrency:
+      typeof concurrency === "number" || concurrency === undefined
+        ? concurrency
+        : each("concurrency", concurrency, (limit, ...at) => ({
+            max: limit.max,
+            key: keyArg(limit.key, ...at, "key"),
+          })),
+    rateLimit:
+      rateLimit &&
+      each("rateLimit", rateLimit, (limit, ...at) => ({
+        max: limit.max,
+        period: milliseconds(limit.period),
+        burst: limit.burst,
+        key: keyArg(limit.key, ...at, "key"),
+      })),
+    throttle: throttle && {
+      period: milliseconds(throttle.period),
+      key: keyArg(throttle.key, "throttle", "key"),
+    },
+    debounce: debounce && {
+      period: milliseconds(debounce.period),
+      timeout: debounce.timeout === undefined ? undefined : milliseconds(debounce.timeout),
+      key: keyArg(debounce.key, "debounce", "key"),
+    },
+    batch: batch && {
+      maxSize: batch.maxSize,
+      timeout: milliseconds(batch.timeout),
+      key: keyArg(batch.key, "batch", "key"),
+    },
+    priority: typeof priority === "string" ? keyArg(priority, "priority") : priority,
+    tenant: keyArg(tenant, "tenant"),
+  })
+}
+
+function checkKey(text: string, at: Path, report: DocumentReport): void {
+  const read = tryRead(text, (one) => expression(one, "steps"))
+  if (read instanceof ExpressionError) return report.invalidExpression(read, at)
+  for (const { root, start, end } of read.references) {
+    if (root === ROOT) continue
+    const message = `There is no $${root} before a run starts; use $${ROOT}.`
+    report.error("UNKNOWN_NAME", message, at, nearest(`$${root}`, [`$${ROOT}`]), { from: start, to: end })
+  }
+}
+
+/** What an expression over `$input` makes of the input of a run. */
+export function flowKey(text: string): KeyOf {
+  const read = expression(text, "steps")
+  return (input: Json) => read.evaluate((root) => (root === ROOT ? input : undefined)) as string
+}
+
+export const flowFunctions = functionsFrom("superstep/definitions", { flowKey })

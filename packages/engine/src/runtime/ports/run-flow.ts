@@ -1,0 +1,46 @@
+/** How a run is queued: what its row has beside its journal, for `queue.ts` to go by. */
+
+/** How a run is queued. Fixed when the run is created, but for `group`. */
+export interface RunFlow {
+  /** Workers choose the queues that they serve. Default `default`. */
+  readonly queue?: string | undefined
+  /** Whose run it is: tenants take turns (Q3). */
+  readonly tenant?: string | undefined
+  /** Each point is worth a minute of waiting. Default 0. */
+  readonly priority?: number | undefined
+  readonly lanes?: readonly Lane[] | undefined
+  /** A run that is still `queued` then is never claimed: it is cancelled with RUN_EXPIRED. */
+  readonly expiresAt?: number | undefined
+  /** At most one `queued` run has the same one: later input goes into that run. */
+  readonly group?: string | undefined
+}
+
+/** What limits a run, and which of the places under this limit it needs: those of its key. */
+export interface Lane {
+  /** The name of a `LaneLimit`. Where the store has no limit of this name, the lane admits every run. */
+  readonly limit: string
+  readonly key: string
+}
+
+/** A limit of all lanes with its name, each key by itself. */
+export interface LaneLimit {
+  readonly name: string
+  /** How many runs of a lane are held at the same time. */
+  readonly max?: number | undefined
+  /** How often runs of a lane start: one every so many milliseconds, and up to `burst` at once after a pause. */
+  readonly rate?: { readonly every: number; readonly burst: number } | undefined
+}
+
+export const DEFAULT_QUEUE = "default"
+
+/** Milliseconds of waiting that a point of priority is worth. */
+const PRIORITY_AGE = 60_000
+
+/** Lower is earlier: when the run may start, moved by its priority. A run that waits overtakes what is younger by that much. */
+export function queueScore(startAt: number, { priority = 0 }: RunFlow): number {
+  return startAt - priority * PRIORITY_AGE
+}
+
+export function laneId({ limit, key }: Lane): string {
+  return JSON.stringify([limit, key])
+}

@@ -1,0 +1,41 @@
+/**
+ * Queued runs in the file. `flow` is what a run was queued with, as JSON, and `line` what decides whether it may be claimed:
+ * its workflow, queue, tenant and lanes. Both are null for a run that was not queued, whose line is its workflow.
+ * `ready` marks a run that nobody holds and that is due, or has mail, where status and time do not say so.
+ */
+export const QUEUE_MIGRATION = `
+  ALTER TABLE runs ADD COLUMN flow TEXT;
+  ALTER TABLE runs ADD COLUMN flow_group TEXT;
+  ALTER TABLE runs ADD COLUMN line TEXT;
+  ALTER TABLE runs ADD COLUMN score INTEGER;
+  ALTER TABLE runs ADD COLUMN expires_at INTEGER;
+  ALTER TABLE runs ADD COLUMN ready INTEGER NOT NULL DEFAULT 0;
+  DROP INDEX runs_thread_in_flight;
+  CREATE UNIQUE INDEX runs_thread_in_flight ON runs (thread)
+    WHERE thread IS NOT NULL AND status IN ('queued', 'running', 'waiting', 'quarantined');
+  DROP INDEX runs_over;
+  CREATE INDEX runs_over ON runs (rested_at)
+    WHERE pinned = 0 AND status NOT IN ('queued', 'running', 'waiting', 'quarantined');
+  CREATE UNIQUE INDEX runs_group ON runs (flow_group) WHERE flow_group IS NOT NULL;
+  CREATE INDEX runs_ready ON runs (coalesce(line, '"' || workflow), coalesce(score, created_at - 10000000000000), id)
+    WHERE holder IS NULL AND (ready = 1 OR (wake_at IS NULL AND status IN ('queued', 'running')));
+  CREATE INDEX runs_due ON runs (wake_at)
+    WHERE holder IS NULL AND ready = 0 AND wake_at IS NOT NULL;
+  CREATE INDEX runs_held_line ON runs (line) WHERE holder IS NOT NULL AND line IS NOT NULL;
+  CREATE INDEX runs_expiring ON runs (expires_at) WHERE status = 'queued' AND expires_at IS NOT NULL;
+  CREATE TABLE lane_limits (name TEXT NOT NULL PRIMARY KEY, workflow TEXT NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE lane_rates (lane TEXT NOT NULL PRIMARY KEY, paid_until INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE tenants (tenant TEXT NOT NULL PRIMARY KEY, served INTEGER NOT NULL) WITHOUT ROWID;
+`
+
+/** As the index has them, so that it is used. A run that has begun comes before all that have not: see BEGUN. */
+export const LINE = `coalesce(line, '"' || workflow)`
+export const SCORE = "coalesce(score, created_at - 10000000000000)"
+export const IS_READY =
+  "holder IS NULL AND (ready = 1 OR (wake_at IS NULL AND status IN ('queued', 'running')))"
+export const BEGUN = 10_000_000_000_000
+
+/** In an UPDATE of a run that is claimed: it has begun, takes no further input, and is ready only when it is due again. */
+export const CLAIMED = `token = token + 1, wake_at = NULL, executing = 1, ready = 0, flow_group = NULL,
+  score = CASE status WHEN 'queued' THEN score - ${BEGUN} ELSE score END,
+  status = CASE status WHEN 'queued' THEN 'running' ELSE status END`
