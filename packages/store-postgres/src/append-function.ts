@@ -1,3 +1,4 @@
+import { BEGUN } from "./queue-tables.ts"
 import { STATE_COLUMNS } from "./tables.ts"
 
 /**
@@ -55,10 +56,14 @@ BEGIN
     WITH c AS MATERIALIZED (
       SELECT * FROM jsonb_to_recordset(created) AS c(
         item int, run text, workflow text, graph text, key text, thread text, labels text, fork_of text, fork_seq int,
-        created_at float8, holder text, token bigint)
+        created_at float8, holder text, token bigint,
+        queued boolean, flow text, queue text, line uuid, tenant uuid, lanes uuid[], limits text[], score float8,
+        flow_group text, expires_at float8)
     ), added AS (
-      INSERT INTO $.runs (run_id, workflow, graph, key, thread, labels, fork_run, fork_seq, created_at)
-      SELECT c.run, c.workflow, c.graph, c.key, c.thread, c.labels, past.id, i_head[c.item], c.created_at
+      INSERT INTO $.runs (run_id, workflow, graph, key, thread, labels, fork_run, fork_seq, created_at,
+        flow, queue, line, tenant, lanes, limits, score)
+      SELECT c.run, c.workflow, c.graph, c.key, c.thread, c.labels, past.id, i_head[c.item], c.created_at,
+        c.flow, c.queue, c.line, c.tenant, c.lanes, c.limits, c.score
       FROM c LEFT JOIN $.runs AS past ON past.run_id = c.fork_of
       LEFT JOIN $.live ON live.run = past.id LEFT JOIN $.ended ON ended.run = past.id
       WHERE i_head[c.item] = coalesce(c.fork_seq, 0) AND i_head[c.item] <= coalesce(live.head, ended.head, 0)
@@ -67,10 +72,13 @@ BEGIN
       ON CONFLICT DO NOTHING
       RETURNING id, run_id, workflow, thread, fork_seq, created_at
     ), entered AS (
-      -- A thread has one run in flight.
-      INSERT INTO $.live (run, run_id, workflow, thread, status, head, token, holder, updated_at, rested_at)
-      SELECT a.id, a.run_id, a.workflow, a.thread, 'running', a.fork_seq, c.token, c.holder, a.created_at, a.created_at
-      FROM added AS a JOIN c ON c.run = a.run_id ORDER BY a.thread
+      -- A thread has one run in flight, and a group one that is queued.
+      INSERT INTO $.live (run, run_id, workflow, thread, status, head, token, holder, updated_at, rested_at, executing,
+        line, lanes, score, flow_group, expires_at)
+      SELECT a.id, a.run_id, a.workflow, a.thread, CASE WHEN c.queued THEN 'queued' ELSE 'running' END, a.fork_seq, c.token,
+        c.holder, a.created_at, a.created_at, c.queued IS NULL,
+        c.line, c.lanes, CASE WHEN c.queued THEN c.score ELSE c.score - ${BEGUN} END, c.flow_group, c.expires_at
+      FROM added AS a JOIN c ON c.run = a.run_id ORDER BY a.thread, c.flow_group
       ON CONFLICT DO NOTHING
       RETURNING run
     )
@@ -113,10 +121,11 @@ BEGIN
       DELETE FROM $.ended USING $.runs AS r
       WHERE r.run_id = ANY (i_run) AND ended.run = r.id
         AND NOT (continues AND EXISTS (SELECT 1 FROM $.live AS busy WHERE busy.thread = r.thread))
-      RETURNING ended.*, r.run_id, CASE WHEN continues THEN r.thread END AS thread
+      RETURNING ended.*, r.run_id, CASE WHEN continues THEN r.thread END AS thread, r.line, r.lanes, r.score
     )
-    INSERT INTO $.live (run, run_id, workflow, thread, status, rested_at, error, ${STATE_COLUMNS})
-    SELECT g.run, g.run_id, g.workflow, g.thread, g.status, g.updated_at, g.error, ${STATE_COLUMNS.replace(/\w+/g, "g.$&")}
+    INSERT INTO $.live (run, run_id, workflow, thread, status, rested_at, error, line, lanes, score, ${STATE_COLUMNS})
+    SELECT g.run, g.run_id, g.workflow, g.thread, g.status, g.updated_at, g.error, g.line, g.lanes, g.score - ${BEGUN},
+      ${STATE_COLUMNS.replace(/\w+/g, "g.$&")}
     FROM gone AS g;
   END IF;
 
@@ -166,12 +175,13 @@ BEGIN
         END
         WHEN r.id IS NOT NULL THEN 'exists'
         WHEN keyed.id IS NOT NULL THEN 'key'
+        WHEN grouped.run IS NOT NULL THEN 'group'
         WHEN busy.run IS NOT NULL THEN 'thread'
         WHEN c.version <> coalesce(t.version, 0) THEN 'moved'
         WHEN i.head <> coalesce(c.fork_seq, 0) OR i.head > coalesce(past_live.head, past_ended.head, 0) THEN 'conflict'
         ELSE 'again'
       END,
-      coalesce(keyed.run_id, busy.run_id),
+      coalesce(keyed.run_id, grouped.run_id, busy.run_id),
       coalesce(c.thread, r.thread),
       CASE WHEN c.item IS NULL OR r.id IS NOT NULL THEN coalesce(live.head, ended.head, 0)
         ELSE least(coalesce(c.fork_seq, 0), coalesce(past_live.head, past_ended.head, 0)) END,
@@ -179,11 +189,12 @@ BEGIN
       live.holder
     FROM unnest(i_run, i_token, i_head, i_count) WITH ORDINALITY AS i(name, token, head, n, item)
     LEFT JOIN jsonb_to_recordset(created)
-      AS c(item int, key text, thread text, version int, fork_of text, fork_seq int) ON c.item = i.item
+      AS c(item int, key text, thread text, flow_group text, version int, fork_of text, fork_seq int) ON c.item = i.item
     LEFT JOIN $.runs AS r ON r.run_id = i.name
     LEFT JOIN $.live ON live.run = r.id
     LEFT JOIN $.ended ON ended.run = r.id
     LEFT JOIN $.runs AS keyed ON keyed.key = c.key AND r.id IS NULL
+    LEFT JOIN $.live AS grouped ON grouped.flow_group = c.flow_group AND keyed.id IS NULL
     LEFT JOIN $.live AS busy ON busy.thread = coalesce(c.thread, r.thread) AND keyed.id IS NULL
       AND busy.run IS DISTINCT FROM r.id
     LEFT JOIN $.threads AS t ON t.thread = c.thread
@@ -226,6 +237,7 @@ BEGIN
     UPDATE $.live SET
       executing = coalesce(c.executing, live.executing),
       wake_at = CASE WHEN c.executing IS NULL THEN live.wake_at ELSE c.wake_at END,
+      ready = live.ready AND c.executing IS NULL,
       status = coalesce(c.status, live.status),
       error = CASE WHEN c.status IS NULL THEN live.error END
     FROM jsonb_to_recordset(part) AS c(item int, status text, executing boolean, wake_at float8)

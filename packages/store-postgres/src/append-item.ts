@@ -1,9 +1,19 @@
 /** One append as it is sent: everything as text, made when the append is handed over, so that later changes of a value do no harm. */
-import { hasEnded, type JournalRecord, type Json, type Lease, type RunChange } from "@superstep/engine"
+import {
+  DEFAULT_QUEUE,
+  hasEnded,
+  type Idle,
+  type JournalRecord,
+  type Json,
+  type Lease,
+  queueScore,
+  type RunChange,
+  type RunCreated,
+} from "@superstep/engine"
 import { type StoredBody, toStoredBody } from "@superstep/engine/stores"
 import { writeFailed } from "./errors.ts"
 import { toText, toTextOrNull } from "./names.ts"
-import { labelHash } from "./run-rows.ts"
+import { hashOf } from "./run-rows.ts"
 
 export interface AppendItem {
   readonly lease: Lease
@@ -16,8 +26,9 @@ export interface AppendItem {
   readonly isIntent: boolean
   /** Undefined where the row has nothing but the journal's end to change. */
   readonly change: ChangeTexts | undefined
-  /** For messages: the key that the run was to have. */
+  /** For messages: the key and the group that the run was to have. */
   readonly key: string | undefined
+  readonly group: string | undefined
   readonly creates: boolean
 }
 
@@ -65,11 +76,16 @@ export function toAppendItem(
     isIntent: change?.intent === true,
     change: change && toChange(lease, records, change),
     key: change?.created?.key,
+    group: change?.created?.flow?.group,
     creates: change?.created !== undefined,
   }
 }
 
-function toRecords(runId: string, expectedSeq: number, records: readonly JournalRecord[]): RecordText[] {
+export function toRecords(
+  runId: string,
+  expectedSeq: number,
+  records: readonly JournalRecord[],
+): RecordText[] {
   return records.map(({ seq, frame, entry, events }, i) => {
     if (seq !== expectedSeq + 1 + i) {
       throw writeFailed(`Record ${seq} of run "${runId}" was not written: ${expectedSeq + 1 + i} is next`)
@@ -126,7 +142,7 @@ function changeTexts(lease: Lease, records: readonly JournalRecord[], change: Ru
   }))
   const texts = [...graphs, ...opened].map(({ body }) => body).concat(thread.map(({ value }) => value))
   return {
-    created: change.created && toCreated(lease, records, change.created),
+    created: change.created && toCreated(lease, records, change.created, idle || {}),
     row: hasRow
       ? {
           ...(graph !== undefined && { graph: toText(graph) }),
@@ -150,25 +166,54 @@ function changeTexts(lease: Lease, records: readonly JournalRecord[], change: Ru
 function toCreated(
   { runId, token, holder }: Lease,
   records: readonly JournalRecord[],
-  created: NonNullable<RunChange["created"]>,
+  created: RunCreated,
+  { wakeAt }: Idle,
 ): object {
   const { workflow, graph, key, thread, threadVersion, forkOf, labels } = created
+  const createdAt = records[0]?.entry.at ?? 0
   return {
     run: toText(runId),
     workflow: toText(workflow),
     graph: toText(graph),
     token,
-    holder: toText(holder),
-    created_at: records[0]?.entry.at ?? 0,
+    ...(created.queued ? { queued: true } : { holder: toText(holder) }),
+    created_at: createdAt,
+    ...toPlace(created, wakeAt ?? createdAt),
     ...(key !== undefined && { key: toText(key) }),
     ...(thread !== undefined && { thread: toText(thread) }),
     ...(thread !== undefined && threadVersion !== undefined && { version: threadVersion }),
     ...(forkOf !== undefined && { fork_of: toText(forkOf.runId), fork_seq: forkOf.seq }),
     ...(labels !== undefined && {
       labels: JSON.stringify(labels),
-      hashes: Object.entries(labels).map(([name, value]) => labelHash(name, value)),
+      hashes: Object.entries(labels).map(([name, value]) => hashOf(name, value)),
     }),
   }
+}
+
+/** Where it is in its queue, if it is in one, and what limits it. */
+function toPlace({ workflow, flow, queued }: RunCreated, startAt: number): object {
+  const { queue = DEFAULT_QUEUE, tenant = "", lanes = [], group, expiresAt } = flow ?? {}
+  return {
+    queue: toText(queue),
+    line: hashOf(workflow, queue, tenant, lanes),
+    tenant: hashOf(tenant),
+    score: queueScore(startAt, flow ?? {}),
+    ...(flow !== undefined && { flow: JSON.stringify(flow) }),
+    ...(lanes.length > 0 && {
+      lanes: lanes.map(({ limit, key }) => hashOf(limit, key)),
+      limits: lanes.map(({ limit }) => toText(limit)),
+    }),
+    ...(queued && group !== undefined && { flow_group: toText(group) }),
+    ...(queued && expiresAt !== undefined && { expires_at: expiresAt }),
+  }
+}
+
+/** How much of the records is not in their rows. */
+export function blobBytes(records: readonly RecordText[]): number {
+  return records.reduce(
+    (sum, { places, bytes, text }) => (places === null ? sum : sum + bytes - Buffer.byteLength(text)),
+    0,
+  )
 }
 
 function lastOf<T extends { readonly id: string }>(items: readonly T[]): T[] {

@@ -10,7 +10,7 @@
  */
 import { isSuperstepError, type SuperstepError, storeErrors } from "@superstep/engine"
 import { MOVED } from "./append-function.ts"
-import type { AppendItem, RecordText } from "./append-item.ts"
+import { type AppendItem, blobBytes, type RecordText } from "./append-item.ts"
 import type { Database, Statement } from "./database.ts"
 import { isOfValue } from "./errors.ts"
 import { parseName } from "./names.ts"
@@ -62,7 +62,17 @@ interface Waiting {
 /** Why an append was refused, and what is there instead. */
 interface Refusal {
   readonly item: number
-  readonly reason: "unknown" | "taken" | "conflict" | "exists" | "key" | "thread" | "moved" | "over" | "again"
+  readonly reason:
+    | "unknown"
+    | "taken"
+    | "conflict"
+    | "exists"
+    | "key"
+    | "group"
+    | "thread"
+    | "moved"
+    | "over"
+    | "again"
   readonly other: string | null
   readonly thread: string | null
   readonly seq: number
@@ -228,7 +238,7 @@ function isOwn({ lease, expectedSeq, records, creates }: AppendItem, found: Refu
   return found.holder === null || parseName(found.holder) === lease.holder
 }
 
-function toError({ lease, expectedSeq, key }: AppendItem, refusal: Refusal): SuperstepError {
+function toError({ lease, expectedSeq, key, group }: AppendItem, refusal: Refusal): SuperstepError {
   const { runId } = lease
   const [other, thread] = [refusal.other, refusal.thread].map((name) =>
     name === null ? "" : parseName(name),
@@ -238,6 +248,8 @@ function toError({ lease, expectedSeq, key }: AppendItem, refusal: Refusal): Sup
       return storeErrors.runExists(runId)
     case "key":
       return storeErrors.keyTaken(key ?? "", other)
+    case "group":
+      return storeErrors.groupTaken(group ?? "", other)
     case "thread":
       return storeErrors.threadBusy(thread, other)
     case "moved":
@@ -258,7 +270,7 @@ function toValues(items: readonly AppendItem[], isRevival: boolean): unknown[] {
     items.map(({ expectedSeq }) => expectedSeq),
     items.map((item) => item.records.length),
     items.map(({ bytes }) => bytes),
-    items.map((item) => blobBytes(item)),
+    items.map((item) => blobBytes(item.records)),
     items.map(({ at }) => at),
     items.map(({ isIntent }) => isIntent),
     records.map(({ item }) => item),
@@ -274,14 +286,6 @@ function toValues(items: readonly AppendItem[], isRevival: boolean): unknown[] {
     toChanges(items),
     isRevival,
   ]
-}
-
-/** How much of the journal is not in its rows. */
-function blobBytes({ records }: AppendItem): number {
-  return records.reduce(
-    (sum, { places, bytes, text }) => (places === null ? sum : sum + bytes - Buffer.byteLength(text)),
-    0,
-  )
 }
 
 type Part = { readonly item: number; readonly [name: string]: unknown }

@@ -62,9 +62,9 @@ export function isConnectionLost(error: unknown): boolean {
   )
 }
 
-/** Whether nothing was done, and asking again may work: a deadlock, or a row that was removed meanwhile. */
+/** Whether nothing was done, and asking again may work: a deadlock, a row that is locked, or was removed meanwhile. */
 export function isConflict(error: unknown): boolean {
-  return ["40P01", "40001"].includes(codeOf(error))
+  return ["40P01", "40001", "55P03"].includes(codeOf(error))
 }
 
 /** Whether it is about a value of the statement, and not about the server: each write of a batch is tried by itself. */

@@ -12,6 +12,7 @@ import {
 import type { Database, Statement } from "./database.ts"
 import { RELEASED, UNSUSPECTED } from "./lease-functions.ts"
 import { parseName, toText, toTexts } from "./names.ts"
+import { CLAIMED } from "./queue-tables.ts"
 import { RUN_COLUMNS, RUN_TABLES, type RunRow, toStoredRun } from "./run-rows.ts"
 
 /** Changes the row of a run whose lease ($1 the run's id, $2 the token) is still good. */
@@ -39,18 +40,18 @@ const CLAIM: Statement = {
     ), taken AS (
       UPDATE $.holders SET taken = true FROM found WHERE holders.id = found.holder AND holders.id <> $3
     ), claimed AS (
-      UPDATE $.live SET token = $2 + 1, holder = $3, wake_at = NULL, executing = true
+      UPDATE $.live SET token = $2 + 1, holder = $3, ${CLAIMED}
       FROM found WHERE live.run = found.run AND found.token = $2
     )
     SELECT 1 AS one FROM found`,
 }
-const SET_IDLE = leased("idle", "executing = $3, wake_at = $4")
-const RELEASE = leased("release", "holder = NULL, wake_at = $3, rested_at = updated_at")
+const SET_IDLE = leased("idle", "executing = $3, wake_at = $4, ready = false")
+const RELEASE = leased("release", "holder = NULL, wake_at = $3, ready = false, rested_at = updated_at")
 const ABSOLVE = leased("absolve", `${UNSUSPECTED}, trials = trials + 1`)
 const QUARANTINE = leased(
   "quarantine",
-  "status_before = status, status = 'quarantined', holder = NULL, wake_at = NULL, rested_at = updated_at",
-  "status <> 'quarantined'",
+  "status_before = status, status = 'quarantined', holder = NULL, wake_at = NULL, ready = false, rested_at = updated_at",
+  "status NOT IN ('quarantined', 'queued')",
 )
 const UNQUARANTINE: Statement = {
   text: `UPDATE $.live SET ${RELEASED}, ${UNSUSPECTED}, trials = 0
@@ -85,7 +86,7 @@ const FREE: Statement = {
       UNION
       SELECT live.run, live.updated_at FROM known JOIN $.live ON live.workflow = known.workflow
       WHERE live.holder IS NULL AND live.wake_at IS NOT NULL AND live.wake_at <= $2
-        AND (live.takeovers >= ${SUSPECT}) = $4 AND live.status <> 'quarantined'
+        AND (live.takeovers >= ${SUSPECT}) = $4 AND live.status IN ('running', 'waiting')
       UNION
       SELECT live.run, live.updated_at FROM gone JOIN $.live ON live.holder = gone.holder
       WHERE live.workflow IN (SELECT workflow FROM known) AND (live.takeovers >= ${SUSPECT}) = $4
@@ -93,7 +94,7 @@ const FREE: Statement = {
       UNION
       SELECT live.run, live.updated_at
       FROM $.mail JOIN $.live ON live.run_id = mail.run_id
-      WHERE mail.outcome IS NULL AND live.holder IS NULL AND live.status <> 'quarantined'
+      WHERE mail.outcome IS NULL AND live.holder IS NULL AND live.status IN ('running', 'waiting')
         AND live.workflow IN (SELECT workflow FROM known) AND (live.takeovers >= ${SUSPECT}) = $4
     )
   SELECT ${RUN_COLUMNS}

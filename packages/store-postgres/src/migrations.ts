@@ -10,6 +10,7 @@ import { APPEND_FUNCTION } from "./append-function.ts"
 import { inSchema, type PostgresClient, type PostgresPool } from "./database.ts"
 import { asError, type Place, setUpProblem, unusable } from "./errors.ts"
 import { LEASE_FUNCTIONS } from "./lease-functions.ts"
+import { QUEUE_FUNCTIONS } from "./queue-functions.ts"
 import { REGISTRY_FUNCTIONS } from "./registry-functions.ts"
 import { RETENTION_FUNCTIONS } from "./retention-functions.ts"
 import { TABLES } from "./tables.ts"
@@ -18,7 +19,7 @@ import { TABLES } from "./tables.ts"
 const MIGRATIONS: readonly string[] = [
   `CREATE TABLE $.meta (version int NOT NULL);
    INSERT INTO $.meta (version) VALUES (0);
-   ${TABLES}${APPEND_FUNCTION}${LEASE_FUNCTIONS}${RETENTION_FUNCTIONS}${REGISTRY_FUNCTIONS}`,
+   ${TABLES}${APPEND_FUNCTION}${LEASE_FUNCTIONS}${QUEUE_FUNCTIONS}${RETENTION_FUNCTIONS}${REGISTRY_FUNCTIONS}`,
 ]
 
 const SCHEMA_VERSION = MIGRATIONS.length

@@ -3,7 +3,7 @@
  * to date, database.ts asks the server; each concept has a file of its own. The invariants P1 … P3 are in database.ts, S1 …
  * S5 in appends.ts and journals.ts.
  */
-import type { KeepAlive, LiveChannel, LiveService, Registry, Store } from "@superstep/engine"
+import type { KeepAlive, LiveChannel, LiveService, Registry, RunQueue, Store } from "@superstep/engine"
 import type { ConnectionConfig } from "./address.ts"
 import { toAppendItem } from "./append-item.ts"
 import { Appends } from "./appends.ts"
@@ -15,6 +15,7 @@ import * as leases from "./leases.ts"
 import { subscribeLive } from "./live-client.ts"
 import { serveLive } from "./live-server.ts"
 import { mailOutcome, mailTo, post, refuseMail } from "./mail.ts"
+import { queueOn } from "./queue.ts"
 import { type Promised, registryOn } from "./registry.ts"
 import { report } from "./report.ts"
 import { listRequests } from "./requests.ts"
@@ -25,8 +26,12 @@ import { removeThread, threadState } from "./threads.ts"
 import { Turns } from "./turns.ts"
 
 /** A store that always answers with a promise. */
-export type PostgresStore = Promised<Omit<Store, "keepAlive" | "live">> &
-  Pick<Store, "keepAlive"> & { readonly registry: Promised<Registry>; readonly live: Required<LiveChannel> }
+export type PostgresStore = Promised<Omit<Store, "keepAlive" | "live" | "queue">> &
+  Pick<Store, "keepAlive"> & {
+    readonly queue: Promised<RunQueue>
+    readonly registry: Promised<Registry>
+    readonly live: Required<LiveChannel>
+  }
 
 /** `config`: how a thread connects; undefined where it cannot. */
 export function storeOn(
@@ -43,7 +48,8 @@ export function storeOn(
   return {
     async append(lease, expectedSeq, records, change) {
       const item = toAppendItem(lease, expectedSeq, records, change)
-      return turns.pass(lease.runId, () => appends.add(item))
+      await turns.pass(lease.runId, () => appends.add(item))
+      if (change?.created?.queued) hints.toAll()
     },
     read: (runId, afterSeq, limit) => readJournal(database, runId, afterSeq, limit),
     saveSnapshot: (lease, snapshot) => saveSnapshot(database, lease, snapshot),
@@ -72,6 +78,8 @@ export function storeOn(
       if (isFree) hints.toAll()
       return isFree
     },
+
+    queue: queueOn(database, turns, hints),
 
     async post(mail) {
       const holder = await post(database, mail)

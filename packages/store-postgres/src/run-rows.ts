@@ -1,14 +1,13 @@
 /** The rows of runs, as a store's callers see them. */
 import { createHash } from "node:crypto"
-import type { RunFailure, StoredRun, StoredStatus } from "@superstep/engine"
+import type { RunFailure, RunFlow, StoredRun, StoredStatus } from "@superstep/engine"
+import type { Subject } from "./errors.ts"
 import { parseJson, parseName } from "./names.ts"
 import { STATE_COLUMNS } from "./tables.ts"
 
-export const IN_FLIGHT: readonly StoredStatus[] = ["running", "waiting", "quarantined"]
-
 /** The columns of a SELECT from RUN_TABLES. */
-export const RUN_COLUMNS = `r.id, r.run_id, r.workflow, r.graph, r.key, r.thread, r.labels, past.run_id AS fork_of, r.fork_seq,
-  r.pinned, r.created_at, live.holder, live.wake_at, ended.error, coalesce(live.status, ended.status) AS status,
+export const RUN_COLUMNS = `r.id, r.run_id, r.workflow, r.graph, r.key, r.thread, r.labels, r.flow, past.run_id AS fork_of, r.fork_seq,
+  r.pinned, r.created_at, live.holder, live.wake_at, live.flow_group, ended.error, coalesce(live.status, ended.status) AS status,
   ${STATE_COLUMNS.replace(/\w+/g, "coalesce(live.$&, ended.$&) AS $&")}`
 
 /** Where each run stands: in one of two tables. */
@@ -26,6 +25,8 @@ export interface RunRow {
   readonly key: string | null
   readonly thread: string | null
   readonly labels: string | null
+  readonly flow: string | null
+  readonly flow_group: string | null
   readonly fork_of: string | null
   readonly fork_seq: number
   readonly pinned: boolean
@@ -55,6 +56,7 @@ export function toStoredRun(row: RunRow): StoredRun {
     ...(row.labels === null
       ? {}
       : { labels: parseJson(row.labels, subject) as NonNullable<StoredRun["labels"]> }),
+    ...(row.flow === null ? {} : { flow: toFlow(row.flow, row.flow_group !== null, subject) }),
     ...(row.fork_of === null ? {} : { forkOf: { runId: name(row.fork_of), seq: row.fork_seq } }),
     status: row.status,
     createdAt: row.created_at,
@@ -73,10 +75,13 @@ export function toStoredRun(row: RunRow): StoredRun {
   }
 }
 
-/** A label as the table of labels has it, in the form of a UUID. */
-export function labelHash(name: string, value: string): string {
-  const hash = createHash("sha256")
-    .update(JSON.stringify([name, value]))
-    .digest("hex")
-  return hash.slice(0, 32)
+/** A run that is no longer queued, or takes no further input, has no group. */
+function toFlow(text: string, hasGroup: boolean, subject: Subject): RunFlow {
+  const { group, ...flow } = parseJson(text, subject) as RunFlow
+  return hasGroup ? { ...flow, group } : flow
+}
+
+/** What tables have instead of names that may be longer than an index takes, in the form of a UUID. */
+export function hashOf(...parts: readonly unknown[]): string {
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32)
 }

@@ -5,18 +5,10 @@
  * The statements have no names: a plan that is made for any values takes hundreds of milliseconds where one that is made
  * for the values at hand takes one.
  */
-import type { RunQuery, StoredRun } from "@superstep/engine"
+import { IN_FLIGHT, type RunQuery, type StoredRun, type StoredStatus } from "@superstep/engine"
 import type { Database, Statement } from "./database.ts"
 import { toText } from "./names.ts"
-import {
-  IN_FLIGHT,
-  labelHash,
-  RUN_COLUMNS,
-  RUN_TABLES,
-  type RunRow,
-  STATE_TABLES,
-  toStoredRun,
-} from "./run-rows.ts"
+import { hashOf, RUN_COLUMNS, RUN_TABLES, type RunRow, STATE_TABLES, toStoredRun } from "./run-rows.ts"
 
 const FIND: Statement = {
   name: "run",
@@ -62,7 +54,7 @@ function toSql(query: RunQuery): { text: string; values: unknown[] } {
 function pageSql(query: RunQuery, values: Values, limit: string): string {
   const { workflow, status, key, thread, labels = {}, text, before } = query
   const [label, ...moreLabels] = Object.entries(labels).map(([name, value]) =>
-    values.add(labelHash(name, value), "uuid"),
+    values.add(hashOf(name, value), "uuid"),
   )
   const name = workflow === undefined ? undefined : values.add(toText(workflow), "text")
   const past =
@@ -106,7 +98,7 @@ function pageSql(query: RunQuery, values: Values, limit: string): string {
     return `SELECT r.id FROM $.runs AS r ${state} ${where([...older("r.id"), ...own])} ORDER BY r.id DESC LIMIT ${limit}`
   }
   const branches = [...new Set(status)].map((one) => {
-    const table = IN_FLIGHT.includes(one) ? "live" : "ended"
+    const table = (IN_FLIGHT as readonly StoredStatus[]).includes(one) ? "live" : "ended"
     const conditions = [`s.status = ${values.add(one, "text")}`, ...older("s.run"), ...filters]
     const join = filters.length === 0 ? "" : "JOIN $.runs AS r ON r.id = s.run"
     // Within one status the index has the runs in order.

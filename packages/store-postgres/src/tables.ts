@@ -9,6 +9,8 @@
  * as text: `jsonb` refuses what JSON allows, and reorders keys. Times are milliseconds, with a fraction if they have one.
  */
 
+import { IS_READY, QUEUE_TABLES } from "./queue-tables.ts"
+
 /** What `live` has while a run is in flight, and `ended` once it is over. */
 const STATE = `
   run bigint PRIMARY KEY,
@@ -38,6 +40,14 @@ CREATE TABLE $.runs (
   key text COLLATE "C",
   thread text COLLATE "C",
   labels text,
+  -- What it was queued with, as JSON, and what is made of it: see the tables of queues.
+  flow text,
+  queue text COLLATE "C" NOT NULL,
+  line uuid NOT NULL,
+  tenant uuid NOT NULL,
+  lanes uuid[],
+  limits text[] COLLATE "C",
+  score float8 NOT NULL,
   fork_run bigint,
   fork_seq int NOT NULL DEFAULT 0,
   pinned boolean NOT NULL DEFAULT false,
@@ -58,7 +68,16 @@ CREATE TABLE $.live (${STATE},
   wake_at float8,
   died_with text COLLATE "C",
   -- "updated_at" as it was when the run was released: no index has what every append changes.
-  rested_at float8 NOT NULL
+  rested_at float8 NOT NULL,
+  line uuid NOT NULL,
+  lanes uuid[],
+  score float8 NOT NULL,
+  ready boolean NOT NULL DEFAULT false,
+  expires_at float8,
+  flow_group text COLLATE "C",
+  -- What claimed it, and what replaced its records.
+  claim uuid,
+  amendment uuid
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
 CREATE UNIQUE INDEX live_run_id ON $.live (run_id);
 CREATE UNIQUE INDEX live_thread ON $.live (thread) WHERE thread IS NOT NULL;
@@ -69,6 +88,11 @@ CREATE INDEX live_died_with ON $.live (died_with) WHERE died_with IS NOT NULL;
 CREATE INDEX live_left ON $.live (workflow, rested_at, run)
   WHERE holder IS NULL AND status = 'running' AND wake_at IS NULL;
 CREATE INDEX live_asleep ON $.live (workflow, wake_at) WHERE holder IS NULL AND wake_at IS NOT NULL;
+CREATE UNIQUE INDEX live_group ON $.live (flow_group) WHERE flow_group IS NOT NULL;
+CREATE INDEX live_ready ON $.live (line, score, run) WHERE ${IS_READY.replaceAll("live.", "")};
+CREATE INDEX live_due ON $.live (wake_at) WHERE holder IS NULL AND NOT ready AND wake_at IS NOT NULL;
+CREATE INDEX live_limited ON $.live (run) WHERE holder IS NOT NULL AND lanes IS NOT NULL;
+CREATE INDEX live_expiring ON $.live (expires_at) WHERE status = 'queued' AND expires_at IS NOT NULL;
 
 CREATE TABLE $.ended (${STATE}
 );
@@ -159,6 +183,7 @@ CREATE TABLE $.thread_writes (
   PRIMARY KEY (thread, version)
 );
 
+${QUEUE_TABLES}
 -- Runs that are gone, whose records are not yet.
 CREATE TABLE $.removed_runs (run bigint PRIMARY KEY);
 
