@@ -1,7 +1,7 @@
-/** A worker that claims limited runs from a file until it is killed. Every task leaves a line when it begins and ends. */
+/** A worker that claims limited runs from a store until it is killed. Every task leaves a line when it begins and ends. */
 import { appendFileSync } from "node:fs"
 import { node, Runtime, workflow } from "superstep"
-import { sqliteStore } from "superstep/sqlite"
+import { openStore } from "../stores.ts"
 
 const [path = "", trail = ""] = process.argv.slice(2)
 const leave = (line: string) => appendFileSync(trail, `${line} ${process.pid}\n`)
@@ -27,7 +27,7 @@ const jobs = workflow("jobs", {
   )
   .build()
 
-const store = sqliteStore({ path })
+const store = openStore(path)
 const runtime = new Runtime({
   store,
   workflows: [jobs],
