@@ -131,7 +131,7 @@ describe("joins are judged as by trying each decision on the whole graph", () =>
   })
 })
 
-/** `count` times in a row: a node, a decision whether to go on with one of two, and a join of both. */
+/** `count` times in a row: a node that may choose which of two nodes to send to, and a join of both. */
 function rowOfJoins(count: number): GraphSpec {
   const edges: EdgeGroup[] = []
   const ids: string[] = ["start 0"]
