@@ -116,7 +116,7 @@ export interface LimitNotice {
   readonly agent?: string | undefined
   readonly messages?: readonly Json[] | undefined
   readonly answer?: string | undefined
-  /** Other agents that were at work: in other branches, in sub-workflows, or for that agent. */
+  /** Other agents that were executing: in other branches, in sub-workflows, or for that agent. */
   readonly others?: readonly UnfinishedAgent[] | undefined
 }
 

@@ -1,4 +1,4 @@
-/** What a graph can and cannot do, found without running it: reachability, cycles, joins that starve. */
+/** Static analysis of a graph: reachability, cycles, joins that starve. */
 import {
   type EdgeGroup,
   type FanInEdge,
@@ -41,7 +41,7 @@ export function reachable(next: Adjacency, from: Iterable<NodeId>, without?: Nod
   return seen
 }
 
-/** Where a run can enter the graph: its start, and the node it goes to at a limit. */
+/** Entry points of the graph: its start, and the node of its limit route. */
 export function entries(spec: GraphSpec): NodeId[] {
   return [spec.start, spec.onLimit].filter((id): id is NodeId => id !== undefined)
 }
@@ -65,7 +65,7 @@ export function cycles(nodes: readonly NodeId[], next: Adjacency): NodeId[][] {
   )
 }
 
-/** Hops that close a cycle, seen from the start: those that lead back to a node whose walk is not over yet. */
+/** Hops that close a cycle, seen from the start: those that lead back to a node whose walk has not ended. */
 export function backHops(spec: GraphSpec): Set<string> {
   const next = adjacency(allHops(spec))
   const back = new Set<string>()
@@ -114,7 +114,7 @@ export function unguardedHops(spec: GraphSpec): Hop[] {
   })
 }
 
-/** Why a join can never complete, or undefined when it may. */
+/** Why a join can never complete, or undefined if it may. */
 export function starvation(spec: GraphSpec, join: FanInEdge): string | undefined {
   const needs = joinNeeds(join.join, join.from.length)
   if (needs === undefined || needs < 2 || needs > join.from.length) return undefined
@@ -134,7 +134,7 @@ export function starvation(spec: GraphSpec, join: FanInEdge): string | undefined
   return undefined
 }
 
-/** More work than this to look for joins that may starve is not done: it is advice, and graphs may be large. */
+/** Work limit of the search for joins that may starve: its result is only advice, and graphs may be large. */
 const MAX_HUNGER = 2_000_000
 
 /** When a join gets some of the messages that it waits for and not all: `when "a" does not send to "b"`. */
@@ -174,7 +174,10 @@ function isGuarded(group: EdgeGroup): boolean {
   )
 }
 
-/** Whichever case is taken, the same sources lie behind it: looked at from near, since most switches are far from most joins. */
+/**
+ * Whether the same sources are reachable from every case; searches near the switch first, since most switches are far from
+ * most joins.
+ */
 function isAlike(next: Adjacency, join: FanInEdge, group: SwitchEdge, sources: ReadonlySet<NodeId>): boolean {
   const behind = targetsOf(group).map((target) =>
     [...reachable(next, [target], join.to)].filter((id) => sources.has(id)).sort(),
@@ -187,7 +190,7 @@ function targetsOf({ cases }: SwitchEdge): NodeId[] {
   return [...new Set(cases.flatMap(({ to }) => (to === undefined ? [] : [to])))]
 }
 
-/** Sources that lie behind different cases of a switch that is passed once: only one of them ever sends. */
+/** Sources behind different cases of a switch that is passed once: only one of them ever sends. */
 function exclusion(
   spec: GraphSpec,
   next: Adjacency,

@@ -147,7 +147,7 @@ function pointOf(journal: Journal, { at, answers = {} }: ForkOptions): number {
   const { frame, checkpoints } = summarizeFrame(journal, [])
   const limit = frame.machine.status === "limit" ? seqBeforeLimit(journal) : undefined
   if (limit !== undefined) return limit
-  // The last one of a run that is over is its end.
+  // The last one of a run that has ended is its end.
   const last = frame.machine.isOver() ? checkpoints.at(-2) : checkpoints.at(-1)
   return wholeRecords(journal.records, last?.seq ?? 1)
 }

@@ -151,7 +151,7 @@ function isSame(a: readonly string[], b: readonly string[]): boolean {
 function stateAfter(journal: Journal, key: string): StateAt {
   const walk = new JournalWalk(journal)
   let frame: FoldedFrame | undefined
-  // A sub-workflow that is over is no longer among those that are live, and still has its last state.
+  // A sub-workflow that has ended is no longer among those that are live, and still has its last state.
   for (const walked of walk) if (walked.frame.key === key) frame = walked.frame
   const { machine } = frame as FoldedFrame
   const { seq, entry } = journal.records.at(-1) as Journal["records"][number]

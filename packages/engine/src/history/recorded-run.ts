@@ -47,7 +47,7 @@ export interface RecordedFailure {
 export class RecordedTask {
   /** Its node's time limit, milliseconds. */
   readonly timeout: number | undefined
-  /** How its last life ended; undefined when it was under way. */
+  /** How its last life ended; undefined when it was in progress. */
   last: RecordedEnd | undefined
   readonly #ends: RecordedEnd[] = []
   readonly #steps = new Map<string, RecordedResult[]>()

@@ -7,7 +7,7 @@
  * and the like do (OutsideWorld). Invariants:
  * R1 as long as the workflow does what it did, its entries come in the order, and at the times, of the record.
  * R2 no step runs, unless `live` is set: it returns the recorded result, or fails as it did then, or with REPLAY_DIVERGED.
- * R3 what was under way when the recording was made stays under way, as long as the recorded end can still come.
+ * R3 what was in progress when the recording was made stays in progress, as long as the recorded end can still come.
  * R4 time advances by itself only when nothing else is left to do.
  */
 import {
@@ -65,7 +65,7 @@ interface Turn {
   readonly take: () => void
 }
 
-/** What is not on record comes after all that is; and last, what was under way where the recording ended (R3). */
+/** What is not on record comes after all that is; and last, what was in progress where the recording ended (R3). */
 const NOT_RECORDED = 2 ** 40
 const BEYOND = 2 ** 45
 
@@ -209,7 +209,7 @@ export class ReplayedRun implements Director {
     return this.#turn(part, part.recorded?.takeTurn(key))
   }
 
-  /** A sub-workflow is over. */
+  /** A sub-workflow has ended. */
   #return(key: string, returnNow: () => void): void {
     const { frame, task, call } = callOf(key)
     const caller = this.#parts.get(`${frame} ${task}`) as Part
@@ -318,7 +318,7 @@ export class ReplayedRun implements Director {
     turn.take()
   }
 
-  /** A handler that was stopped because it took too long, and is at work again. */
+  /** A handler that was stopped because it took too long, and is executing again. */
   #nextTimeUp(before: number): Move | undefined {
     for (const part of this.#atWork()) {
       const { recorded, attempt, fail } = part
@@ -344,7 +344,7 @@ export class ReplayedRun implements Director {
     }
   }
 
-  /** Somebody who is at work, and of whom something is to come before that. */
+  /** Somebody who is executing, and of whom something is to come before that. */
   #awaited(rank: number): Part | undefined {
     for (const part of this.#atWork()) {
       const { recorded, ending } = part
@@ -376,7 +376,7 @@ export class ReplayedRun implements Director {
     })
   }
 
-  /** R4: the next timer that is not on record. False when there is none: the replay is over. */
+  /** R4: the next timer that is not on record. False when there is none: the replay has ended. */
   #letTimePass(): boolean {
     const timer = this.#outside.nextTimer()
     if (timer === undefined) return this.#stop()

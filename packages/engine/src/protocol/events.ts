@@ -197,7 +197,7 @@ export type RunEvent = z.infer<typeof runEvent>
 /** An event that is not kept: it shares its number with the one before it. */
 export type LiveEvent = Extract<RunEvent, { readonly type: "custom" | "log" | Passing }>
 
-/** What shows work under way: a view does not keep it, and neither gaps. */
+/** What shows work in progress: a view does not keep it, and neither gaps. */
 type Passing = "model.delta" | "output.partial" | "tool.progress" | "live.gap"
 
 const PASSING: ReadonlySet<string> = new Set<Passing>([

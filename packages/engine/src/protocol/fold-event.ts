@@ -225,7 +225,7 @@ function endEverything(draft: Draft, view: Owned<RunView>, at: number): void {
   view.totals = { atWork: 0, resting: 0, requests: 0 }
 }
 
-/** A run that waits does so until something is at work again, or it says so itself. */
+/** A run that waits does so until something is executing again, or it says so itself. */
 function overall({ status, finishedAt, totals }: RunView): RunStatus {
   if (finishedAt !== undefined) return status
   if (totals.atWork > 0) return "running"

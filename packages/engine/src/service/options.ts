@@ -53,7 +53,7 @@ export interface RuntimeOptions {
    * Default 3.
    */
   readonly maxTakeovers?: number | undefined
-  /** Runs that are over go by themselves: all but the newest `keep` of each workflow, and those older than `maxAge` ms. */
+  /** Runs that have ended go by themselves: all but the newest `keep` of each workflow, and those older than `maxAge` ms. */
   readonly retention?: Retention | undefined
   /** Receives background errors: a run that cannot continue here, a store that does not answer. */
   readonly onProblem?: ((problem: RuntimeProblem) => void) | undefined

@@ -145,7 +145,7 @@ export class Runtime {
     return Run.resume<Out, State>(program, runId, full, this.#kept())
   }
 
-  /** A run of the store, wherever it is at work: await it, watch it, answer it, cancel it. */
+  /** A run of the store, wherever it is executing: await it, watch it, answer it, cancel it. */
   get<Out = unknown>(runId: RunId): Run<Out> {
     this.#checkOpen()
     return Run.follow<Out>(runId, { ...this.#environment, ...this.#kept() })
@@ -161,7 +161,7 @@ export class Runtime {
     return this.#ask(() => this.store.runs(query))
   }
 
-  /** Ends it, wherever it is at work. One that nobody holds is ended in the store, whether its workflow is here or not. */
+  /** Ends it, wherever it is executing. One that nobody holds is ended in the store, whether its workflow is here or not. */
   async cancel(runId: RunId, reason?: string): Promise<void> {
     const run = this.get(runId)
     const row = await this.store.run(runId)
@@ -272,7 +272,7 @@ export class Runtime {
     if (!(await this.store.pin(runId, pinned))) throw runUnknown(runId)
   }
 
-  /** Removes a run that is over. */
+  /** Removes a run that has ended. */
   async remove(runId: RunId): Promise<void> {
     if (await this.store.remove(runId)) return
     const row = await this.store.run(runId)

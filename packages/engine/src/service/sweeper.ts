@@ -338,7 +338,7 @@ export class Sweeper {
     await this.#keeper.store.prune(prunePolicy(retention, now))
   }
 
-  /** Sweeps no more; what is under way is awaited. */
+  /** Sweeps no more; what is in progress is awaited. */
   async close(): Promise<void> {
     this.#closed = true
     this.#hints?.close()

@@ -7,7 +7,7 @@ import type { RunHost, StoredRun } from "../runtime/index.ts"
 import { deferred } from "../runtime/internal.ts"
 
 export interface TrialOptions {
-  /** Nothing else executes in the process, and nothing is started before the trial is over. */
+  /** Nothing else executes in the process, and nothing is started before the trial has ended. */
   readonly isAlone: boolean
   readonly now: number
   /** Milliseconds that a first trial takes at most; each further one takes twice as long, for runs that kill slowly. */
@@ -32,7 +32,7 @@ export class Trial {
     this.#until = now + lease * 2 ** trials
   }
 
-  /** Undefined while it continues. `cleared`: the run has made progress, waits, or is over. */
+  /** Undefined while it continues. `cleared`: the run has made progress, waits, or has ended. */
   outcome(now: number): "cleared" | "survived" | undefined {
     const { host } = this
     if (host.isOver || host.failure !== undefined || host.progress > this.#progress) return "cleared"

@@ -50,7 +50,7 @@ export interface SimulateOptions {
   readonly answers?: ((request: OpenRequest) => unknown) | undefined
   /**
    * `idle`, the default: time passes only when there is nothing else to do, as if handlers took none.
-   * `anytime`: a timer may come before a handler that is at work ends, so node timeouts strike.
+   * `anytime`: a timer may come before a handler that is executing ends, so node timeouts strike.
    */
   readonly timers?: "idle" | "anytime" | undefined
   readonly run?: Pick<RunOptions, "limits" | "timeout" | "budget" | "state" | "thread"> | undefined

@@ -51,7 +51,7 @@ export class SimulatedProcess {
   #doomed = false
   /** The names under which it can hold runs. */
   readonly holders = new Set<string>()
-  /** Writes under way: calling one makes it, without a notice to the process. */
+  /** Writes in progress: calling one makes it, without a notice to the process. */
   readonly #underWay = new Set<() => unknown>()
 
   constructor(world: ProcessEnvironment) {
@@ -94,7 +94,7 @@ export class SimulatedProcess {
     return new Promise((resolve) => this.#add(kind, resolve))
   }
 
-  /** Resolves when the turn is taken. A write under way when the process dies happens or not. */
+  /** Resolves when the turn is taken. A write in progress when the process dies happens or not. */
   later<T>(kind: "read" | "write", act: () => T | Promise<T>): Promise<T> {
     if (kind === "write") this.#underWay.add(act)
     return new Promise((resolve, reject) =>
@@ -121,7 +121,7 @@ export class SimulatedProcess {
     this.#turns.push(turn)
   }
 
-  /** The end of the process. A write that is under way reaches the store or not. */
+  /** The end of the process. A write that is in progress reaches the store or not. */
   die(): void {
     const { random, dead } = this.#world
     for (const write of this.#underWay) if (random.chance(0.5)) this.#reach(write)

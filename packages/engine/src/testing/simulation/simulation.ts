@@ -370,7 +370,7 @@ class SimulatedRun<Out> {
     }
   }
 
-  /** A run that is over stays as it is, however often it is resumed. */
+  /** A run that has ended stays as it is, however often it is resumed. */
   async #startOnceMore(result: RunResult<Out>): Promise<void> {
     const { length } = this.#journal
     this.#process.die()

@@ -1,5 +1,5 @@
 /**
- * Store suite: an append is made whole or not at all. Nobody sees a part of it while it is under way, and none of it stays
+ * Store suite: an append is made whole or not at all. Nobody sees a part of it while it is in progress, and none of it stays
  * when a part of it cannot be stored.
  */
 import assert from "node:assert/strict"

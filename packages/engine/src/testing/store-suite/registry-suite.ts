@@ -19,7 +19,7 @@ import { plain, rejects, withMade } from "./steps.ts"
 import type { StoreCase } from "./store-suite.ts"
 
 export interface RegistrySuiteOptions<R extends Registry> {
-  /** Called when a case is over, with the registry that it had. */
+  /** Called when a case has ended, with the registry that it had. */
   dispose?(registry: R): unknown
 }
 

@@ -92,7 +92,7 @@ export async function end(
   await write(store, lease, { status }, at)
 }
 
-/** A run that is over, and ended then. */
+/** A run that has ended, and ended then. */
 export async function startAndEnd(store: Store, runId: string, options: StartOptions = {}): Promise<Lease> {
   return start(store, runId, { ...options, change: { status: "completed", ...options.change } })
 }

@@ -21,7 +21,7 @@ export interface StoreCase {
 }
 
 export interface StoreSuiteOptions<S extends Store> {
-  /** Called when a case is over, with the store that it had; one case has closed it. */
+  /** Called when a case has ended, with the store that it had; one case has closed it. */
   dispose?(store: S): unknown
   /**
    * Opens the same data once more, as another process would, while the first store is open. Adds cases in which one
