@@ -1,4 +1,4 @@
-/** TypeScript in, a graph with its functions out. */
+/** The TypeScript builder: turns nodes and edges into a graph with its functions. */
 export { node, on } from "./node.ts"
 export type { Case, EdgeOptions, LoopOptions, SubWorkflowOptions, WorkflowOptions } from "./options.ts"
 export {

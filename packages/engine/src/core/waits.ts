@@ -93,7 +93,7 @@ function endWait(m: MachineState, task: Task, key: string, outcome: WaitOutcome)
   } else if (!isBlockedExternally(m)) stopWaiting(m)
 }
 
-/** An attempt that is over waits for nothing any more. */
+/** Withdraws the waits of an attempt that has ended. */
 export function withdrawWaits(m: MachineState, task: Task): void {
   if (task.waits === undefined) return
   for (const [key, wait] of task.waits) {

@@ -1,4 +1,4 @@
-/** Store suite: journals. What is appended is read, in order, once, all or none. */
+/** Store suite: journals. Appended records are read in order, once, all or none. */
 import assert from "node:assert/strict"
 import type { Json } from "../../core/index.ts"
 import type { JournalRecord, Store } from "../../runtime/index.ts"
@@ -149,7 +149,7 @@ export const journalCases: StoreCases = {
   },
 }
 
-/** Makes the run with its first records. */
+/** Creates the run with its first records. */
 async function append(
   store: Store,
   runId: string,

@@ -1,4 +1,4 @@
-/** Store suite: who holds a run. One at a time, and whoever lost it can do nothing to it any more. */
+/** Store suite: leases. A run has one holder at a time, and a former holder can no longer change it. */
 import assert from "node:assert/strict"
 import { isSuperstepError, type RunStatus } from "../../core/index.ts"
 import type { FreeQuery, Store } from "../../runtime/index.ts"

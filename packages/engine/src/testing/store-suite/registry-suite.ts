@@ -1,5 +1,5 @@
 /**
- * What every registry has to do, as a list of cases for any test runner:
+ * The conformance suite of registries, as a list of cases for any test runner:
  *
  *     for (const { name, run } of registrySuite("my store", () => myStore().registry)) test(name, run)
  */
@@ -19,11 +19,11 @@ import { plain, rejects, withMade } from "./steps.ts"
 import type { StoreCase } from "./store-suite.ts"
 
 export interface RegistrySuiteOptions<R extends Registry> {
-  /** Called when a case has ended, with the registry that it had. */
+  /** Called after each case with its registry. */
   dispose?(registry: R): unknown
 }
 
-/** `store` is its name, which begins that of every case; `make` gives an empty registry, a new one for each. */
+/** `store` is the prefix of every case name; `make` creates an empty registry for each case. */
 export function registrySuite<R extends Registry>(
   store: string,
   make: () => R | Promise<R>,
@@ -238,7 +238,7 @@ const CASES: { readonly [name: string]: (registry: Registry) => Promise<void> } 
     }
     const second = definition("w", ["n", "n2"], ["e"])
     await registry.write({ definitions: [second] }, seen)
-    // Somebody who saw the same now comes too late, and changes nothing at all.
+    // A second writer with the same version is too late, and changes nothing.
     const late = { definitions: [definition("w", [], [])], agents: [agent("a", { prompt: "late" })] }
     await rejects(() => registry.write(late, seen), "REGISTRY_CONFLICT")
     assert.deepEqual(await registry.definition("w"), second)

@@ -1,4 +1,4 @@
-/** Store suite: questions, over all runs. Open ones are found until they have an outcome, and in their order. */
+/** Store suite: requests of all runs. Open requests are found in order until they have an outcome. */
 
 import assert from "node:assert/strict"
 import type { OpenRequest } from "../../core/index.ts"
@@ -304,13 +304,13 @@ async function aHundred(
 
 const REFUSED = { code: "NOT_OPEN", message: "It is not open." }
 
-/** Mail to whoever holds a run. In order, until it has an outcome; the outcome once. */
+/** Mail to the holder of a run. It is delivered in order until it has an outcome; the outcome is returned once. */
 export const mailCases: StoreCases = {
   async "gives a holder the mail to its runs, in the order in which it was posted"(store) {
     await start(store, "a", { holder: "me" })
     await start(store, "b", { holder: "me" })
     await start(store, "c", { holder: "other" })
-    // Ids and times go the other way: neither makes the order.
+    // Ids and times have the opposite order: neither determines the order.
     const ids = ["9", "8", "7", "6", "5", "4"]
     for (const [i, id] of ids.entries()) {
       await store.post(mailTo(["a", "b", "c"][i % 3] as string, id, { at: START - i }))
@@ -334,7 +334,7 @@ export const mailCases: StoreCases = {
     assert.deepEqual(await ids(["delivering"]), ["q"])
     await store.refuseMail(lease, "one", REFUSED)
     assert.deepEqual(await ids(["open"]), ["q", "other"])
-    // What is refused once does not open what was answered since.
+    // A rejection does not reopen a request that was answered since.
     await store.post(mailTo("r", "two", { command }))
     const { seq } = await runOf(store, "r")
     await store.append(lease, seq, records(seq + 1, 1), {

@@ -1,4 +1,4 @@
-/** Store suite: what may go, what must not, and how much there is. */
+/** Store suite: retention and statistics. */
 
 import assert from "node:assert/strict"
 import type { PrunePolicy, Store } from "../../runtime/index.ts"
@@ -192,7 +192,7 @@ export const retentionCases: StoreCases = {
 
   async "prunes what either part of the policy lets go"(store) {
     for (let i = 0; i < 6; i++) await startAndEnd(store, `r${i}`, { at: START + i })
-    // `keep` alone would let r0 to r3 go, the time alone r0 to r4.
+    // `keep` alone would delete r0 to r3, the time alone r0 to r4.
     await prunes(store, { keep: 2, endedBefore: START + 5 }, ["r0", "r1", "r2", "r3", "r4"])
     for (let i = 6; i < 10; i++) await startAndEnd(store, `r${i}`, { at: START + i })
     await prunes(store, { keep: 1, endedBefore: START + 6 }, ["r5", "r6", "r7", "r8"])
@@ -327,7 +327,7 @@ async function graphsIn(store: Store): Promise<string[]> {
   return hashes.filter((_, i) => graphs[i] !== undefined)
 }
 
-/** The runs that there are, by their ids. */
+/** The ids of the existing runs. */
 async function left(store: Store): Promise<string[]> {
   return (await store.runs({})).map(({ runId }) => runId).sort()
 }

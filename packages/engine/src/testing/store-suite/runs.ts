@@ -1,4 +1,4 @@
-/** Store suite: a run's row. What makes it, what changes it, and what is refused. */
+/** Store suite: a run's row. What creates it, what changes it, and what is rejected. */
 
 import assert from "node:assert/strict"
 import type { RunStatus } from "../../core/index.ts"
@@ -304,7 +304,7 @@ async function makesOneOf(
 
 const STATUS = ["running", "waiting", "completed", "failed", "cancelled", "limit"] as const
 
-/** Runs are found by what they are and where they stand, newest first, page by page. */
+/** Runs are found by their properties and status, newest first, page by page. */
 export const queryCases: StoreCases = {
   async "has no runs when none was made"(store) {
     assert.deepEqual(await store.runs({}), [])

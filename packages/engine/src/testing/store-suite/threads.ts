@@ -1,4 +1,4 @@
-/** Store suite: threads. State that lasts from run to run, at every version that it had. */
+/** Store suite: threads. State that persists from run to run, at every version that it had. */
 import assert from "node:assert/strict"
 import type { Json } from "../../core/index.ts"
 import type { ThreadWrite } from "../../runtime/index.ts"

@@ -1,4 +1,4 @@
-/** Store suite: values and ids come back as they were written, whatever they are, and belong to the store. */
+/** Store suite: values and ids come back as they were written, whatever they are, and the store owns them. */
 
 import assert from "node:assert/strict"
 import { createHash } from "node:crypto"
@@ -24,7 +24,7 @@ import {
   take,
 } from "./steps.ts"
 
-/** Ids that something could take for the same, for none, or for code. */
+/** Ids that could be mistaken for each other, for none, or for code. */
 const ODD_IDS: readonly string[] = [
   "a",
   "A",
@@ -85,7 +85,7 @@ const TEXTS: readonly string[] = [
 
 const KB = 1_024
 
-/** Values that are, or hold, more than 64 KB; every place where such a value can be. */
+/** Values that are, or contain, more than 64 KB, at every possible position. */
 function largeValues(): readonly Json[] {
   const text = "0123456789abcdef".repeat(8 * KB)
   return [
@@ -293,7 +293,7 @@ export const valueCases: StoreCases = {
 
 const nested = (): Json => ({ list: [1, { deep: "value" }], text: "text" })
 
-/** Everything that a store takes. */
+/** Everything that a store accepts. */
 function everything() {
   return {
     holder: holder("holder"),
