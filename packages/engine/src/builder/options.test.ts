@@ -43,8 +43,8 @@ test.each<[string, () => unknown, RegExp]>([
     () => workflow("w").fanIn([a, b], b as never, { timeOut: 1 } as never),
     /did you mean "timeout"\?/,
   ],
-  ["map", () => workflow("w").map(a as never, b, b as never, { limit: 2 } as never), /no option "limit"/],
-  ["loop", () => workflow("w").loop(a, b, { times: 3 } as never), /no option "times"/],
+  ["map", () => workflow("w").map(a as never, b, b as never, { limit: 2 } as never), /unknown option "limit"/],
+  ["loop", () => workflow("w").loop(a, b, { times: 3 } as never), /unknown option "times"/],
   [
     "switch",
     () => workflow("w").switch(a, [{ wen: () => true, to: b }] as never),

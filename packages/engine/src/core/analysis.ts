@@ -152,7 +152,7 @@ export function hunger(spec: GraphSpec, join: FanInEdge): string | undefined {
   for (const group of spec.edges) {
     if (group.kind !== "switch" || group.cases.every(({ to }) => to !== undefined)) continue
     if (fedWithout((hop) => hop.group === group))
-      return `when the switch after "${group.from}" gives an output`
+      return `when the switch after "${group.from}" produces an output`
   }
   for (const { from, to, group } of guarded) {
     const isOther = (hop: Hop) =>

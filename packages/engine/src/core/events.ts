@@ -1,6 +1,6 @@
 /**
- * The events that a machine emits to watchers. Events follow from the journal alone: the same entries give the
- * same events in the same order. The envelope (run, sequence, time, path) is the runtime's.
+ * The events that a machine emits to watchers. Events follow from the journal alone: the same entries yield the same events
+ * in the same order. The envelope (run, sequence, time, path) is the runtime's.
  */
 
 import type { ErrorData } from "./errors.ts"

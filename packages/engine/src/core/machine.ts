@@ -136,7 +136,7 @@ export class Machine {
     return m.out
   }
 
-  /** The state as plain data: the same entries give the same bytes. */
+  /** The state as plain data: the same entries yield the same bytes. */
   snapshot(): MachineSnapshot {
     return snapshotOf(this.#m)
   }

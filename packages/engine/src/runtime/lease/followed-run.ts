@@ -39,7 +39,7 @@ export class FollowedRun {
   readonly #clock: Clock
   readonly #claim: (run: StoredRun) => Promise<RunHost | undefined>
 
-  /** `claim` brings the run into this process, or returns undefined if it cannot. */
+  /** `claim` loads the run into this process, or returns undefined if it cannot. */
   constructor(
     id: RunId,
     keeper: Keeper,

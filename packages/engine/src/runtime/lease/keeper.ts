@@ -347,7 +347,7 @@ export class Keeper {
 
   // Runs of others
 
-  /** Whoever holds the run, is alive, and is not this process. */
+  /** The live holder of the run, if it is not this process. */
   async isHeldElsewhere({ holder }: StoredRun): Promise<StoredHolder | undefined> {
     if (holder === undefined || holder === this.id) return undefined
     const found = (await this.store.holders()).find(({ id }) => id === holder)

@@ -48,10 +48,9 @@ export interface Store {
   /**
    * Adds records after the one with `expectedSeq`, and makes the change, all or none. When it returns, or its promise
    * resolves, they are durable. `change.created` makes the run, held by the lease; a fork's first records follow its
-   * `forkOf.seq`. Rejects with RUN_EXISTS (its run id is there), KEY_TAKEN, THREAD_BUSY, RUN_TAKEN (a newer token is
-   * there), or JOURNAL_CONFLICT (the journal has another end, or there is no such run). Status that ends the run
-   * closes its requests and frees its holder and thread. Every append but one of intents clears `takeovers`, `blamed` and
-   * `trials`.
+   * `forkOf.seq`. Rejects with RUN_EXISTS (its run id exists), KEY_TAKEN, THREAD_BUSY, RUN_TAKEN (the run has a newer
+   * token), or JOURNAL_CONFLICT (the journal ends elsewhere, or the run does not exist). Status that ends the run closes its
+   * requests and frees its holder and thread. Every append but one of intents clears `takeovers`, `blamed` and `trials`.
    */
   append(
     lease: Lease,
@@ -117,7 +116,7 @@ export interface Store {
   /** The run is free, and under no suspicion. False when it is not quarantined. */
   unquarantine(runId: RunId): MaybePromise<boolean>
 
-  // Mail to whoever holds a run
+  // Mail to the holder of a run
 
   /** Until an answer has an outcome, the open request that it is for is `delivering`. */
   post(mail: Mail): MaybePromise<void>
@@ -177,7 +176,7 @@ export interface KeepAliveOptions {
   readonly hungAfter: number
   /** How often the event loop turned, and which task had control last: see `lease/loop-watch.ts`. */
   readonly loopState: SharedArrayBuffer
-  /** The event loop turns again, after so many milliseconds; the text is that of the loop state meanwhile. */
+  /** The event loop turns again, after `milliseconds`; `text` is the loop state during the block. */
   onBlocked(milliseconds: number, text: string): void
 }
 

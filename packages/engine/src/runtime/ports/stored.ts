@@ -110,7 +110,7 @@ export interface RunChange {
   readonly error?: RunFailure | undefined
   /** Hash of its graph, when that changed. */
   readonly graph?: string | undefined
-  /** Graphs that its records name. The store keeps a graph as long as it has a run that brought or names it. */
+  /** Graphs that its records name. The store keeps a graph as long as a run that stored or names it exists. */
   readonly graphs?: readonly { readonly hash: string; readonly graph: Json }[] | undefined
   readonly opened?: readonly OpenRequest[] | undefined
   readonly closed?: readonly ClosedRequest[] | undefined

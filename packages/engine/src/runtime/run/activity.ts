@@ -139,8 +139,8 @@ export class Activity {
 }
 
 /**
- * How many runs may execute in a process at the same time. A run takes a place before anything of it executes, and gives it
- * back when it waits or has ended. Those that find none queue in order. Sub-workflows execute in the place of their run.
+ * How many runs may execute in a process at the same time. A run takes a place before it executes anything, and frees it
+ * when it waits or has ended. Runs without a place queue in order. Sub-workflows execute in the place of their run.
  *
  * Invariants:
  * P1 Never more than `limit` runs have a place.

@@ -19,7 +19,7 @@ export interface DriverOptions {
   /** Holds the run, if it has a store. */
   readonly keeper?: DriverKeeper | undefined
   readonly context?: unknown
-  /** Decides when a sub-workflow that is over returns to its caller; by default at once. */
+  /** Decides when a sub-workflow that has ended returns to its caller; by default at once. */
   readonly onReturn?: ((frame: string, returnNow: () => void) => void) | undefined
   /** Without a store: keeps its first records for a later iteration. */
   readonly keepsEarly?: boolean | undefined

@@ -272,7 +272,7 @@ export class Driver implements FrameHost {
 
   drained(): void {
     const { isBusy } = this.activity
-    // While tasks are executing, only the end of the run gives a result.
+    // While tasks are executing, only the end of the run is a result.
     if (!isBusy || this.isOver) this.#owner.checkResult()
     if (isBusy) return
     this.activity.leavePlaceLater()

@@ -339,7 +339,7 @@ export class Run<Out = unknown, State = AnyState>
     const cancel = () => {
       const current = this.#current()
       if (current instanceof RunHost) current.root.cancel(reason)
-      // Whoever awaits the run sees what became of it.
+      // Awaiting the run shows the outcome.
       else current.cancel(reason).catch(() => undefined)
     }
     if (this.#begun === undefined) cancel()

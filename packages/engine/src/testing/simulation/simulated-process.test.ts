@@ -119,5 +119,5 @@ test("what JSON cannot hold, and what changes while it is written, is seen (M6)"
   one.turns[0]?.take()
   expect(broken[0]).toContain("data changed after it was sent")
   void one.store.append(lease, 1, [{ ...finished, events: Number.POSITIVE_INFINITY }])
-  expect(broken[1]).toContain("cannot be stored (M6): [0].events is Infinity")
+  expect(broken[1]).toContain("not valid JSON (M6): [0].events is Infinity")
 })

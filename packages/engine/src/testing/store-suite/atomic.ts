@@ -116,18 +116,18 @@ const UNWRITABLE: { readonly [part: string]: () => RunChange } = {
 }
 
 export const atomicCases: StoreCases = {
-  async "shows all parts of an append or none of them to whoever reads meanwhile"(store) {
+  async "shows concurrent readers all parts of an append or none"(store) {
     await appendWatched(store, store)
   },
 
-  async "keeps nothing of an append of which a part cannot be stored"(store) {
+  async "keeps nothing of an append if a part cannot be stored"(store) {
     for (const [part, change] of Object.entries(UNWRITABLE)) {
       const runId = `run with ${part}`
       await keepsAllOrNothing(store, runId, () => store.append(leaseOf(runId), 1, records(2, 2), change()))
     }
   },
 
-  async "keeps nothing of an append of which a record cannot be stored"(store) {
+  async "keeps nothing of an append if a record cannot be stored"(store) {
     const added = [record(2, "good"), record(3, unwritable())]
     const change = (): RunChange => ({
       status: "waiting",
@@ -137,7 +137,7 @@ export const atomicCases: StoreCases = {
     await keepsAllOrNothing(store, "r", () => store.append(leaseOf("r"), 1, added, change()))
   },
 
-  async "makes no part of a run that cannot be stored"(store) {
+  async "creates no part of a run that cannot be stored"(store) {
     for (const part of ["a record", ...Object.keys(UNWRITABLE)]) {
       const runId = `run with ${part}`
       const created = { workflow: "workflow", graph: "graph", key: runId }
@@ -153,7 +153,7 @@ export const atomicCases: StoreCases = {
     }
   },
 
-  async "keeps no record of an append that its row, key or thread refuses"(store) {
+  async "keeps no record of an append that is rejected for its row, key or thread"(store) {
     await startAndEnd(store, "over", { key: "key", thread: "thread" })
     await start(store, "busy", { thread: "thread" })
     const created = { workflow: "workflow", graph: "graph" }
@@ -247,7 +247,7 @@ export const reopenedCases: {
     await closing(other, () => appendWatched(store, other))
   },
 
-  async "see at once what the other one has written, whatever they have read before"(store, other) {
+  async "see the writes of the other store at once, whatever they have read before"(store, other) {
     await closing(other, async () => {
       const lease = await start(store, "r")
       for (let seq = 1; seq <= 10; seq++) {
@@ -271,7 +271,7 @@ const MAX_WRITES = 1_000
 export const interruptedCases: {
   readonly [name: string]: <S extends Store>(with_: WithStore<S>, by: Interruption<S>) => Promise<void>
 } = {
-  "leave all of the append that makes a run, or none of it": (withStore, by) =>
+  "leave all of the append that creates a run, or none of it": (withStore, by) =>
     atEveryWrite(withStore, by, 1),
 
   "leave all of a later append, or none of it": (withStore, by) => atEveryWrite(withStore, by, 2),
