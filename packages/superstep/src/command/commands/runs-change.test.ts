@@ -372,7 +372,7 @@ workflow: [{ id: ok, type: human, prompt: "Publish?", choices: [publish, drop] }
     expect((await rowsOf(io))[0]).toMatchObject({ runId: only.stdout.trim(), status: "stopped" })
     expect((await superstep(["runs", "fork", "a", "--at", "7"], io)).code).toBe(2)
     expect((await superstep(["runs", "fork", "a", "--set-state", "nope=1"], io)).stderr).toContain(
-      "no channel of workflow",
+      "not a channel of workflow",
     )
   })
 
