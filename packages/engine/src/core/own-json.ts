@@ -49,7 +49,7 @@ class Mark extends Itself {
   }
 }
 
-/** A value on its way through the check. */
+/** A value during the check. */
 interface Walk {
   readonly most: number
   /** The length of its JSON text so far: a part that occurs several times counts each time. */

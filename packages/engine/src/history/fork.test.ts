@@ -389,7 +389,7 @@ describe("another input", () => {
 })
 
 describe("a fork that cannot be", () => {
-  test("is one of a run, superstep, record or task that there is not", async () => {
+  test("is one of a run, superstep, record or task that does not exist", async () => {
     const store = textStore()
     await steps([]).run(1, { store, runId: "r" })
     await expect(fork(store, "none")).rejects.toMatchObject({ code: "RUN_UNKNOWN" })

@@ -31,7 +31,7 @@ describe("a recording", () => {
     await expect(recordingOf(memoryStore(), "none")).rejects.toMatchObject({ code: "RUN_UNKNOWN" })
   })
 
-  test("has what the run's thread had, so that it stands for itself", async () => {
+  test("has what the run's thread had, so that it is self-contained", async () => {
     const store = memoryStore()
     const notes = channel("notes", append<string>(), { persist: true })
     const built = workflow("w", { state: [notes] })

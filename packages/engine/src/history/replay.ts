@@ -3,10 +3,10 @@
  * return their recorded results; timers fire when they did. Anything a handler does outside of steps happens again: put
  * model calls, requests and other non-deterministic work into `ctx.step`.
  *
- * What a step was asked is not on record: a replay does not notice changed instructions, messages or tools of an agent, as
+ * The input of a step is not recorded: a replay does not notice changed instructions, messages or tools of an agent, as
  * its model calls are answered from the record. The report says how many.
  *
- * When a handler looked at state is not on record. If others change it meanwhile (in flow mode; a node's own state,
+ * The time at which a handler read state is not recorded. If others change it meanwhile (in flow mode; a node's own state,
  * with deliveries that overlap) and the process died or the store was slow, a replay may show it an earlier value.
  */
 import type { Json, RunId, RunStatus, Usage } from "../core/index.ts"

@@ -8,7 +8,7 @@
  * K2 A holder is known to the store before it holds its first run.
  * K3 Mail gets its outcome with the record that carries it out, or is rejected once everything before it is durable.
  * K4 Nothing new starts under a lease that was not verified within the duration of a lease.
- * K5 A run has one host in this process: whoever claims, starts or resumes it passes its gate, one after another.
+ * K5 A run has one host in this process: claims, starts and resumptions pass its gate one after another.
  */
 import { isSuperstepError, type Json, type RunId, SuperstepError, toErrorData } from "../../core/index.ts"
 import { type Clock, systemClock } from "../ports/clock.ts"

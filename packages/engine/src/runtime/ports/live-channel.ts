@@ -20,7 +20,7 @@ export interface LiveChannel {
   subscribe(holder: string, query: LiveQuery, listener: LiveListener): LiveSubscription
   /**
    * Calls back when there may be something to do for the holder: mail for its runs, or a run that is free. A hint, which may
-   * be lost, and may be wrong: whoever listens looks every so often too. Absent where there is no such way.
+   * be lost, and may be wrong: listeners also poll. Absent if the channel has no hints.
    */
   hints?(holder: string, onHint: () => void): LiveService
 }

@@ -89,14 +89,14 @@ declare const output: unique symbol
 declare const state: unique symbol
 
 /** The state of a workflow whose channels are unknown. */
-// biome-ignore lint/suspicious/noExplicitAny: whoever reads it knows what it is, as with JSON.parse.
+// biome-ignore lint/suspicious/noExplicitAny: the reader knows the type, as with JSON.parse.
 export type AnyState = { readonly [key: string]: any }
 
 /** A workflow as the runtime sees it. */
 export interface Callable<In = never, Out = unknown, State = AnyState> {
   readonly name: string
   readonly program: Program
-  /** For the compiler alone: its input and its outputs. */
+  /** Type only: its input and its outputs. */
   readonly [input]?: (value: In) => void
   readonly [output]?: Out
   readonly [state]?: State

@@ -80,8 +80,8 @@ export interface Store {
   // Who runs what
 
   /**
-   * Says that the holder lives. True when runs may have been taken from it since its last heartbeat, which it must
-   * find out with `held`. A holder that was dismissed as dead and lives withdraws the suspicion that its death raised.
+   * Sends a heartbeat of the holder. True if runs may have been taken from it since its last heartbeat, which it must check
+   * with `held`. The heartbeat of a holder that was dismissed as dead withdraws the suspicion that its death raised.
    */
   beat(holder: Holder): MaybePromise<boolean>
   holders(): MaybePromise<readonly StoredHolder[]>

@@ -33,7 +33,7 @@ export type Dismissal =
   | { readonly reason: "closed" }
   /** Its process is dead: what it was executing is suspected of having killed it. */
   | { readonly reason: "died" }
-  /** It lives, and its event loop is stuck in this run. */
+  /** It is alive, and its event loop is stuck in this run. */
   | { readonly reason: "hung"; readonly runId: RunId | undefined }
 
 /** A run that executes nothing: it waits for an answer, a timer, or both. */

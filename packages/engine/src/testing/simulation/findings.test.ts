@@ -249,7 +249,11 @@ const fine = workflow("fine")
 test.each<[string, () => Promise<unknown>, RegExp]>([
   ["crashTest", () => crashTest(fine, 1, { sedes: 3 } as never), /^crashTest: .*"seeds"\?$/],
   ["explore", () => explore(fine, 1, { fault: {} } as never), /^explore: .*"faults"\?$/],
-  ["faults", () => explore(fine, 1, { faults: { crashes: 3 } } as never), /unknown option "crashes".*"crash"\?$/],
+  [
+    "faults",
+    () => explore(fine, 1, { faults: { crashes: 3 } } as never),
+    /unknown option "crashes".*"crash"\?$/,
+  ],
   ["simulate", () => simulate(fine, 1, { seed: 1, faults: 3 } as never), /faults must be an object/],
 ])("a misspelled option of %s is refused before anything runs", async (_, call, message) => {
   await expect(call()).rejects.toMatchObject({

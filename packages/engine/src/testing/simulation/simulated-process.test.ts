@@ -90,7 +90,7 @@ test("a write under way when the process dies reaches the journal under some see
     if (append() === undefined) continue
     one.die()
     lengths.add(journal.length)
-    // What the store has beside the journal never tells of another end.
+    // The rows of the store never disagree with the end of the journal.
     expect((await rows.run("r"))?.seq ?? 0).toBe(journal.length)
   }
   expect(lengths).toEqual(new Set([0, 2]))

@@ -369,9 +369,7 @@ export const freeCases: StoreCases = {
     assert.equal((await freeRuns(store, { suspects: true, limit: 1 })).length, 1)
   },
 
-  async "lists an unheld run as free from its wake time on; without one if it is running"(
-    store,
-  ) {
+  async "lists an unheld run as free from its wake time on; without one if it is running"(store) {
     const times = { past: NOW - 5_000, now: NOW, future: NOW + 1, never: undefined }
     for (const status of ["running", "waiting"] as const) {
       for (const [time, wakeAt] of Object.entries(times)) {

@@ -114,9 +114,7 @@ const CASES: { readonly [name: string]: (registry: Registry) => Promise<void> } 
     assert.deepEqual(await registry.definition("two"), two)
   },
 
-  async "returns agents and definitions in the order of their creation, however often they change"(
-    registry,
-  ) {
+  async "returns agents and definitions in the order of their creation, however often they change"(registry) {
     for (const id of ["b", "c", "a"]) {
       await registry.write({ agents: [agent(id)], definitions: [definition(id, [], [])] })
     }
@@ -133,9 +131,7 @@ const CASES: { readonly [name: string]: (registry: Registry) => Promise<void> } 
     assert.deepEqual((await registry.definitions()).map(ids), ["c", "a", "b"])
   },
 
-  async "returns the requested agents, each once, and omits unknown ones"(
-    registry,
-  ) {
+  async "returns the requested agents, each once, and omits unknown ones"(registry) {
     await registry.write({ agents: ["a", "b", "c"].map((id) => agent(id)) })
     assert.deepEqual((await registry.agents(["c", "none", "a", "c"])).map(ids), ["a", "c"])
     assert.deepEqual(await registry.agents([]), [])

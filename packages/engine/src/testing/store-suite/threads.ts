@@ -53,9 +53,7 @@ export const threadCases: StoreCases = {
     assert.deepEqual(await store.thread("t", 99), { version: 8, state: states[8] })
   },
 
-  async "creates the list if the first write to a key is an addition, even an empty one"(
-    store,
-  ) {
+  async "creates the list if the first write to a key is an addition, even an empty one"(store) {
     await start(store, "r", { thread: "t", change: { thread: [add("some", 1, 2), add("none")] } })
     assert.deepEqual(await store.thread("t"), { version: 2, state: { some: [1, 2], none: [] } })
   },

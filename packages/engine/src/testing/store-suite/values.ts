@@ -357,9 +357,7 @@ export const ownedCases: StoreCases = {
     assert.deepEqual(plain(await lookAtAll(store)), before)
   },
 
-  async "returns copies: later writes do not change a run, a question or a thread that was read"(
-    store,
-  ) {
+  async "returns copies: later writes do not change a run, a question or a thread that was read"(store) {
     await writeAll(store, everything())
     const handed = await lookAtAll(store)
     const before = plain(handed)
