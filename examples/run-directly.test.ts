@@ -167,7 +167,7 @@ const PRINTED: Record<string, readonly string[]> = {
     "3 book",
     "Rome for 90? answered by Ada",
     "stayed at home instead of Rome",
-    'Replay of run "to Rome" of workflow "travel": it differs.',
+    'Replay of run "to Rome" of workflow "travel": different.',
     "",
     "First difference",
     '  "add fee" (task 2) sent {"city":"Rome","price":90} before, and',

@@ -105,7 +105,7 @@ export function checkOptionNames(
   }
   for (const [name, value] of Object.entries(options)) {
     const meant = Object.hasOwn(OPTIONS, name) || value === undefined ? undefined : ELSEWHERE[name]
-    if (meant !== undefined) throw refuse(`there is no option "${name}"; did you mean "${meant}"?`)
+    if (meant !== undefined) throw refuse(`unknown option "${name}"; did you mean "${meant}"?`)
   }
   check(options, OPTIONS, "")
   check(options.settings, SETTINGS, "settings")

@@ -224,12 +224,12 @@ test("options that make no agent are refused at once", () => {
   expect(() => agent({ name: "x", model, tools: [add, add] })).toThrow(/two tools named "add"/)
   expect(() => agent({ name: "x", model, limits: { turns: 3 } as object })).toThrow(/limits has no "turns"/)
   expect(() => agent({ name: "x", model, instruction: "Write." } as never)).toThrow(
-    /there is no option "instruction"; did you mean "instructions"\?/,
+    /unknown option "instruction"; did you mean "instructions"\?/,
   )
   const unknown = (options: object) => () => agent({ name: "x", model, ...options })
-  expect(unknown({ maxTurns: 3 })).toThrow(/no option "maxTurns"; did you mean "limits.iterations"\?/)
-  expect(unknown({ system: "Write." })).toThrow(/no option "system"; did you mean "instructions"\?/)
-  expect(unknown({ toolz: [] })).toThrow(/no option "toolz"; did you mean "tools"\?/)
+  expect(unknown({ maxTurns: 3 })).toThrow(/unknown option "maxTurns"; did you mean "limits.iterations"\?/)
+  expect(unknown({ system: "Write." })).toThrow(/unknown option "system"; did you mean "instructions"\?/)
+  expect(unknown({ toolz: [] })).toThrow(/unknown option "toolz"; did you mean "tools"\?/)
   expect(unknown({ settings: { temprature: 1 } })).toThrow(
     /settings: .*"temprature"; did you mean "temperature"/,
   )

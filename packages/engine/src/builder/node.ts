@@ -1,4 +1,4 @@
-/** Nodes: an id, one or several typed handlers, and how the engine treats them. */
+/** Nodes: an id, one or several typed handlers, and their policies. */
 
 import { type NodeId, type OpenRequest, type Settled, SuperstepError } from "../core/index.ts"
 import type { Context, Handler, JsonOnly, Schema } from "../runtime/index.ts"
@@ -9,14 +9,14 @@ import type { Node, NodeDefinition, NodePolicies, TypedHandler } from "./wiring.
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler without a return statement returns void.
 type Sent<R> = Exclude<Awaited<R>, undefined | void>
 
-/** A handler's result, which must be JSON, as must be what it sends and puts out by its context. */
+/** A handler's result. It must be JSON, like what the handler sends and outputs through its context. */
 type Returned<R, S = never, P = never> = R & JsonOnly<Sent<R> | S | P>
 
 interface Common<Answer, A> extends NodePolicies {
   readonly id: NodeId
   /** Schema of the answers to `ctx.request`. */
   readonly answer?: Schema<Answer> | undefined
-  /** Takes the answers to questions that the node asked with `ctx.request`; what it returns is sent on. */
+  /** Receives the answers to questions that the node asked with `ctx.request`; its result is sent on. */
   readonly onAnswer?: ((answer: Answer, ctx: Context, request: OpenRequest) => Returned<A>) | undefined
 }
 
@@ -27,7 +27,7 @@ interface SingleHandler<In, R, Answer, A, S, P> extends Common<Answer, A> {
   readonly onError?: "fail" | undefined
 }
 
-/** With `onError: "settle"` the node sends `{ ok: true, value }`, or, when it failed for good, `{ ok: false, error }`. */
+/** With `onError: "settle"` the node sends `{ ok: true, value }`, or, after its final failure, `{ ok: false, error }`. */
 type Settling<Options> = Omit<Options, "onError"> & { readonly onError: "settle" }
 
 interface SeveralHandlers<H extends readonly TypedHandler[], Answer, A> extends Common<Answer, A> {
@@ -36,7 +36,7 @@ interface SeveralHandlers<H extends readonly TypedHandler[], Answer, A> extends 
   readonly onError?: "fail" | undefined
 }
 
-// Over each handler by itself: together they take what any of them takes.
+// Distributes over the handlers: together they accept what any of them accepts.
 type TakenByOne<T> = T extends TypedHandler<infer In, unknown> ? In : never
 type SentByOne<T> = T extends TypedHandler<never, infer R> ? Sent<R> : never
 type TakenBy<H extends readonly TypedHandler[]> = TakenByOne<H[number]>
@@ -73,7 +73,7 @@ export function node(idOrOptions: unknown, handler?: unknown): Node<never, unkno
   return makeNode(idOrOptions as NodeOptions)
 }
 
-/** The options with their types let go, as the implementation sees them. */
+/** The untyped options, as the implementation sees them. */
 interface NodeOptions extends NodePolicies {
   readonly id: NodeId
   readonly input?: Schema | undefined

@@ -19,7 +19,7 @@ export interface WorkflowOptions<Channels extends readonly Channel[] = readonly 
   /** `superstep`: messages are delivered when all tasks of a step are done. `flow`: at once. */
   readonly schedule?: Schedule | undefined
   readonly limits?: Limits | undefined
-  /** Milliseconds a run may take, and the most it may use, unless the run has its own. */
+  /** The default timeout in milliseconds and the default budget of a run. */
   readonly timeout?: number | undefined
   readonly budget?: Budget | undefined
   /** How runtimes queue and limit its runs. A run without a runtime is not limited. */
@@ -31,7 +31,7 @@ export type When<M> = (message: M) => boolean | Promise<boolean>
 export interface EdgeOptions<M> {
   /** The edge is taken when this holds. */
   readonly when?: When<M> | undefined
-  /** How often a run may take the edge; one more ends it with status `limit`. */
+  /** How often a run may take the edge; once more ends it with status `limit`. */
   readonly max?: number | undefined
   /** Shown in diagrams. */
   readonly label?: string | undefined
@@ -48,14 +48,14 @@ export interface LoopOptions<M, N> {
   readonly while?: When<M> | undefined
   /** Repeats until this holds. */
   readonly until?: When<M> | undefined
-  /** The most passes; after the last one the run takes the exit. */
+  /** Maximum number of passes; after the last one the run takes the exit. */
   readonly max?: number | undefined
-  /** Where the message goes when the loop ends; absent: it is an output. */
+  /** Receives the message when the loop ends; if absent, the message is an output. */
   readonly exit?: N | undefined
 }
 
 export interface SubWorkflowOptions extends NodePolicies {
-  /** Answers a request of the sub-workflow; undefined leaves it to the person. */
+  /** Answers a request of the sub-workflow; undefined leaves it to a person. */
   readonly onRequest?: ((request: { prompt: string; data?: unknown }) => unknown) | undefined
 }
 
@@ -134,7 +134,7 @@ export function checkNodeOptions(id: NodeId, options: object): void {
   checkNodePolicies(id, options)
 }
 
-/** Of any node of a workflow, also one that another layer made, such as an agent. */
+/** Checks any node of a workflow, also one from another layer, such as an agent. */
 export function checkNodePolicies(id: NodeId, options: object): void {
   const refuse = refusing(`Node "${String(id)}"`)
   checkPolicies(options, refuse)
@@ -169,7 +169,7 @@ export function checkWorkflowOptions(name: string, options: WorkflowOptions): vo
   }
 }
 
-/** Of a call of the builder: `.edge(a, b, options)`. */
+/** Checks the options of a builder call: `.edge(a, b, options)`. */
 export function checkEdgeOptions(call: keyof typeof EDGES, from: NodeId, options: object): void {
   const refuse = refusing(`.${call}() of "${from}"`)
   checkAll<Record<string, true>>(options, EDGES[call], refuse)
@@ -180,7 +180,7 @@ export function checkEdgeOptions(call: keyof typeof EDGES, from: NodeId, options
     }
   }
   if (call === "switch" && (options as Partial<Case<never>>).when === undefined) {
-    throw refuse("a case needs when, a function that says whether it takes the message")
+    throw refuse("a case needs when, a function that decides whether it matches the message")
   }
 }
 
@@ -214,7 +214,7 @@ function checkAll<Options>(options: object, known: OptionNames<Options>, refuse:
   if (problem !== undefined) throw refuse(problem)
 }
 
-/** An option that has options of its own. */
+/** Checks an option that has its own options. */
 function checkPart<Options>(
   options: object,
   name: string,

@@ -1,4 +1,4 @@
-/** How nodes connect: nodes and joins as types, and which wiring the compiler accepts. */
+/** The types of nodes and joins, which define the wiring that the compiler accepts. */
 import type { Budget, ErrorData, JoinPolicy, Json, NodeId, RetryPolicy, Settled } from "../core/index.ts"
 import type { BoundHandler, Callable, Handler, Schema } from "../runtime/index.ts"
 
@@ -6,17 +6,17 @@ declare const takes: unique symbol
 declare const gives: unique symbol
 declare const putsOut: unique symbol
 
-/** `In` is what its handlers take, `Out` what they send along its edges, `Put` what they add to the outputs themselves. */
+/** `In` is what its handlers accept, `Out` what they send along its edges, `Put` what they add to the outputs directly. */
 export interface Node<in In = never, out Out = unknown, out Put = never> {
   readonly id: NodeId
   readonly definition: NodeDefinition
-  /** For the compiler alone. */
+  /** Type only. */
   readonly [takes]?: (message: In) => void
   readonly [gives]?: Out
   readonly [putsOut]?: Put
 }
 
-/** A node as the builder sees it, types aside. */
+/** An untyped node, as the builder sees it. */
 export interface NodeDefinition extends NodePolicies {
   readonly kind: string
   readonly handlers: readonly BoundHandler[]
@@ -25,7 +25,7 @@ export interface NodeDefinition extends NodePolicies {
   readonly onError?: "fail" | "settle" | undefined
   /** The workflow that the node runs. */
   readonly nested?: Callable | undefined
-  /** What a schema of the node cannot do, in words: it becomes a warning of the workflow. */
+  /** Limitations of the node's schemas, which become warnings of the workflow. */
   readonly warnings?: readonly string[] | undefined
 }
 
@@ -36,9 +36,9 @@ export interface NodePolicies {
   readonly timeout?: number | undefined
   /** Deliveries that may overlap. Default 1. */
   readonly concurrency?: number | undefined
-  /** Visits in one run; one more ends it with status `limit`. */
+  /** Maximum visits in one run; one more ends it with status `limit`. */
   readonly maxVisits?: number | undefined
-  /** The most that its tasks may use in one run, all together; past it the run ends with status `limit`. */
+  /** The budget of all its tasks in one run; when exceeded, the run ends with status `limit`. */
   readonly budget?: Budget | undefined
 }
 
@@ -50,7 +50,7 @@ export interface TypedHandler<in In = never, out R = unknown> {
   readonly [gives]?: R
 }
 
-/** Any node, whatever it takes and gives. */
+/** Any node, whatever its input and output. */
 export type AnyNode = Node<never, unknown, unknown>
 
 export type OutOf<N> = N extends Node<never, infer Out, unknown> ? Out : never
@@ -63,23 +63,23 @@ export interface Unset {
   readonly [unset]: "this workflow has no start: call .start(node) or .chain(…) before .build()"
 }
 
-/** What `run` and the like are on a builder: a type that the compiler's error names, and a function that throws. */
+/** The type of `run` and similar methods on a builder: the compiler's error shows it, and calling it throws. */
 export type Unbuilt<In> = [In] extends [Unset]
   ? NotBuilt<"give it a start with .start(node) or .chain(…), then call .build()">
   : NotBuilt<"call .build() first">
 
-/** Nothing is of this type: the compiler's error shows it, with what to do. */
+/** No value has this type: the compiler's error shows it, with what to do. */
 export interface NotBuilt<What> {
   readonly [unset]: What
 }
 
-/** Each node of a chain must take what the one before it gives; the first that does not is marked. */
+/** Each node of a chain must accept the output of the previous one; the first that does not is marked. */
 export type Linked<N extends readonly unknown[]> = N extends readonly [infer A, infer B, ...infer Rest]
   ? [OutOf<A>] extends [InOf<B>]
     ? readonly [A, ...Linked<readonly [B, ...Rest]>]
     : readonly [
         A,
-        { readonly "this node does not take what the node before it gives": [OutOf<A>, InOf<B>] },
+        { readonly "this node does not accept the output of the previous node": [OutOf<A>, InOf<B>] },
         ...Rest,
       ]
   : N
@@ -90,14 +90,14 @@ export type LastOut<N> = N extends readonly [...unknown[], infer Last] ? OutOf<L
 type Outs<S extends readonly unknown[]> = { readonly [K in keyof S]: OutOf<S[K]> }
 type SettledOuts<S extends readonly unknown[]> = { readonly [K in keyof S]: Settled<OutOf<S[K]>> }
 
-/** The list that the target of a fan-in gets. */
+/** The list that the target of a fan-in receives. */
 export type Joined<S extends readonly unknown[], Kind extends JoinPolicy["kind"]> = Kind extends "all"
   ? Outs<S>
   : Kind extends "settle"
     ? SettledOuts<S>
     : readonly OutOf<S[number]>[]
 
-/** What the target of an error edge gets. */
+/** The message that the target of an error edge receives. */
 export interface Failure {
   readonly node: string
   readonly error: ErrorData
@@ -105,22 +105,22 @@ export interface Failure {
   readonly input: Json
 }
 
-/** What the node of a limit route gets. */
+/** The message that the node of a limit route receives. */
 export interface LimitNotice {
   /** `CONVERGENCE`, `VISIT_LIMIT`, `LOOP_LIMIT`, `AGENT_LIMIT`, `BUDGET_EXCEEDED` or `RUN_TIMEOUT`. */
   readonly code: string
   readonly message: string
-  /** Where an agent was at work: which limit it was, such as `limits.iterations`, `budget.tokens` or `timeout`. */
+  /** For an agent: the limit, such as `limits.iterations`, `budget.tokens` or `timeout`. */
   readonly limit?: string | undefined
   /** The agent, its conversation so far, and its last text: a partial answer. */
   readonly agent?: string | undefined
   readonly messages?: readonly Json[] | undefined
   readonly answer?: string | undefined
-  /** Other agents that were at work: in other branches, in sub-workflows, or for that agent. */
+  /** Other agents that were executing: in other branches, in sub-workflows, or for that agent. */
   readonly others?: readonly UnfinishedAgent[] | undefined
 }
 
-/** How far an agent had come when a limit ended its work. */
+/** The progress of an agent when a limit ended its work. */
 export interface UnfinishedAgent {
   readonly agent: string
   readonly messages: readonly Json[]
@@ -129,28 +129,28 @@ export interface UnfinishedAgent {
 
 declare const join: unique symbol
 
-/** Carries, for the compiler, which list the target gets. */
+/** Carries the type of the list that the target receives. */
 export interface Join<Kind extends JoinPolicy["kind"] = JoinPolicy["kind"]> {
   readonly policy: JoinPolicy
   readonly [join]?: Kind
 }
 
-/** When every source has sent: the target gets one message of each, in the declared order. */
+/** Fires when every source has sent: the target receives one message of each, in the declared order. */
 export function all(): Join<"all"> {
   return { policy: { kind: "all" } }
 }
 
-/** With the first message; those of the other sources are late and reported. */
+/** Fires with the first message; later messages are reported as undelivered. */
 export function any(): Join<"any"> {
   return { policy: { kind: "any" } }
 }
 
-/** When `count` sources have sent: their messages, in the declared order. */
+/** Fires when `count` sources have sent: the target receives their messages, in the declared order. */
 export function quorum(count: number): Join<"quorum"> {
   return { policy: { kind: "quorum", count } }
 }
 
-/** When every source has sent or can no longer send: `{ ok: true, value }` or `{ ok: false, error }` for each. */
+/** Fires when every source has sent or can no longer send: `{ ok: true, value }` or `{ ok: false, error }` for each. */
 export function settle(): Join<"settle"> {
   return { policy: { kind: "settle" } }
 }

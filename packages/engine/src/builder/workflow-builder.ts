@@ -1,4 +1,4 @@
-/** From nodes and edges to a workflow. Wrong wiring does not compile; what types cannot see fails at build. */
+/** Builds a workflow from nodes and edges. Wrong wiring does not compile; `build()` reports what types cannot express. */
 
 import {
   compileGraph,
@@ -78,13 +78,13 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
     this.#options = options
   }
 
-  /** Where the input goes. */
+  /** Sets the node that receives the input. */
   start<I, O, P>(node: Node<I, O, P> & JsonOnly<I>): WorkflowBuilder<I, Out, O, Put | P, State> {
     this.#start = this.#add(node)
     return this.#as()
   }
 
-  /** Messages of `from` go to `to`, all or those for which `when` holds. */
+  /** Sends messages of `from` to `to`: all of them, or those for which `when` holds. */
   edge<M, O, P>(
     from: Node<never, M, unknown>,
     to: Node<M, O, P>,
@@ -103,7 +103,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
     return this.#connect(group, when === undefined ? {} : { conditions: [when as Condition] })
   }
 
-  /** One after another; the first is the start where none was named. */
+  /** Connects nodes in sequence; the first is the start if none is set. */
   chain<const N extends readonly [AnyNode, ...AnyNode[]]>(
     ...nodes: N & Linked<N>
   ): WorkflowBuilder<Started<In, FirstIn<N>>, Out | LastOut<N>, StartOut, Put | PutOf<N[number]>, State> {
@@ -116,7 +116,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
     return this.#as()
   }
 
-  /** Messages go to all targets at once, or to those that `select` names. */
+  /** Sends messages to all targets, or to those that `select` returns. */
   fanOut<M, const T extends readonly Node<M, unknown, unknown>[]>(
     from: Node<never, M, unknown>,
     to: T,
@@ -139,7 +139,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
     return this.#connect(group, select === undefined ? {} : { select: select as Select })
   }
 
-  /** The target gets one list of what the sources sent, in their order here. */
+  /** The target receives one list of the sources' messages, in the declared order. */
   fanIn<const S extends readonly AnyNode[], O, P, Kind extends JoinPolicy["kind"] = "all">(
     from: S,
     to: Node<Joined<S, Kind>, O, P>,
@@ -154,7 +154,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
     )
   }
 
-  /** The first case that holds takes the message, else the default; without one the message is an output. */
+  /** The first matching case receives the message, else the default; without a default the message is an output. */
   switch<M, const C extends readonly Case<M, Node<M, unknown, unknown>>[], O = M, P = never>(
     from: Node<never, M, unknown>,
     cases: C,
@@ -175,7 +175,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
     )
   }
 
-  /** One task of the worker per item of the list that `from` returns; `to` gets the results in item order. */
+  /** Runs the worker once per item of the list that `from` returns; `to` receives the results in item order. */
   map<Item, R, O, P, Q>(
     from: Node<never, readonly Item[], unknown>,
     worker: Node<Item, R, Q>,
@@ -207,7 +207,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
     )
   }
 
-  /** Back from `from` to `to`, while or until a condition holds, at most `max` times. */
+  /** Loops back from `from` to `to`, while or until a condition holds, at most `max` times. */
   loop<M, O, E = M, P = never>(
     from: Node<never, M, unknown>,
     to: Node<M, O, unknown>,
@@ -215,7 +215,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
   ): WorkflowBuilder<In, Out | E, StartOut, Put | P, State> {
     checkEdgeOptions("loop", from.id, options)
     const { max, exit } = options
-    // With nothing to end it, it is a plain edge back, which the validation refuses by name.
+    // Without an end condition it is a plain back edge, which validation rejects.
     if (options.while === undefined && options.until === undefined && max === undefined) {
       return this.#connect({ kind: "single", from: this.#add(from), to: this.#add(to) }, {})
     }
@@ -233,14 +233,14 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
     )
   }
 
-  /** Only what these nodes return is output; without it, what nodes without an edge out return. */
+  /** Only the results of these nodes are outputs; by default, the results of nodes without an outgoing edge. */
   output<O>(...nodes: readonly Node<never, O, unknown>[]): WorkflowBuilder<In, O, StartOut, Put, State> {
     this.#outputs ??= new Set()
     for (const node of nodes) this.#outputs.add(this.#add(node))
     return this.#as()
   }
 
-  /** When `from` has failed for good, `to` gets the failure, and the run continues. */
+  /** After the final failure of `from`, `to` receives the failure, and the run continues. */
   onError<O, P>(
     from: AnyNode,
     to: Node<Failure, O, P>,
@@ -248,7 +248,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
     return this.#connect({ kind: "error", from: this.#add(from), to: this.#add(to) }, {})
   }
 
-  /** Where the run goes, once, when a limit, its budget or its time is reached, instead of ending there. */
+  /** The node to which the run goes, once, instead of ending when it reaches a limit, its budget or its timeout. */
   onLimit<O, P>(to: Node<LimitNotice, O, P>): WorkflowBuilder<In, Out | O, StartOut, Put | P, State> {
     this.#onLimit = this.#add(to)
     return this.#as()
@@ -270,12 +270,12 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
     return this.#unbuilt("asNode")
   }
 
-  /** Only a workflow has these methods: the error says that `build()` is missing. */
+  /** Only a built workflow has these methods: the error explains that `build()` is missing. */
   #unbuilt(method: string): Unbuilt<In> {
     const name = `Workflow "${this.#name}"`
     const missing = this.#start === undefined ? "give it a start with .start(node) or .chain(…), then " : ""
     const fail = () => {
-      const text = `${name} is not built, so it has no ${method}(): ${missing}call .build(), and .${method}() on what that returns.`
+      const text = `${name} is not built, so it has no ${method}(): ${missing}call .build(), and .${method}() on its result.`
       throw new SuperstepError("NOT_BUILT", text)
     }
     return fail as never
@@ -294,7 +294,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
       nodes: [...this.#nodes.values()].flat().map(nodeSpec),
       edges: [...this.#edges],
       outputs: this.#outputs && [...this.#outputs],
-      // Copies: what is built is frozen, and the caller's own values are not.
+      // Copies, because a built workflow is frozen and the caller's own values must not be.
       channels: state.map(({ spec }) => ({ ...spec, initial: structuredClone(spec.initial) })),
       onLimit: this.#onLimit,
     })
@@ -333,7 +333,7 @@ export class WorkflowBuilder<In = Unset, Out = never, StartOut = never, Put = ne
     return this.#as()
   }
 
-  /** The same builder under the type that the call has led to. */
+  /** The same builder with the type that results from the call. */
   #as<B>(): B {
     return this as unknown as B
   }
@@ -346,11 +346,11 @@ export function workflow<const Channels extends readonly Channel[] = readonly Ch
   return new WorkflowBuilder(name, options)
 }
 
-/** Nodes may come from code that is not typed: what is passed in their place by mistake is named. */
+/** Callers may be untyped: the error names what was passed instead of a node. */
 function checkNode(workflow: string, value: unknown): void {
   const { id, definition } = (value ?? {}) as Partial<AnyNode>
   if (typeof id === "string" && definition !== undefined) return
-  // Only now: an agent, which is a node too, makes its program when it is asked for it.
+  // Checked last: an agent, which is a node too, creates its program on access.
   const { program, name } = (value ?? {}) as Partial<Workflow>
   const what =
     value instanceof WorkflowBuilder
@@ -376,7 +376,7 @@ function nodeSpec({ id, definition }: AnyNode): NodeSpec {
   return {
     id,
     kind,
-    // Where one handler takes anything, or cannot say what, nothing is known about the node's input.
+    // If one handler accepts anything, or its schema is unknown, the node's input is unknown.
     input: input.every((schema) => schema !== undefined) ? (input as Json[]) : undefined,
     output: jsonSchemaOf(output, "output"),
     retry: retry && {

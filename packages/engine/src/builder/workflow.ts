@@ -1,4 +1,4 @@
-/** A workflow that is built: immutable, and good for any number of runs at once. */
+/** A built workflow: immutable, usable for any number of concurrent runs. */
 
 import type { NodeId, Problem, RunId } from "../core/index.ts"
 import {
@@ -18,11 +18,11 @@ import type { Node, NodeDefinition } from "./wiring.ts"
 
 export interface Workflow<In = never, Out = unknown, State = AnyState> extends Callable<In, Out, State> {
   readonly description: string | undefined
-  /** What the validation found that may be meant so: self loops, dead ends. */
+  /** Validation findings that may be intended: self loops, dead ends. */
   readonly warnings: readonly Problem[]
   /** Starts a run. Await it for the result; or hold it to watch, answer and cancel. */
   run(input: In, options?: RunOptions): Run<Out, State>
-  /** Starts a run whose events are iterated from the first on: `for await (const event of workflow.stream(input))`. */
+  /** Starts a run and streams all its events: `for await (const event of workflow.stream(input))`. */
   stream(input: In, options?: RunOptions): Run<Out, State>
   /** Resumes a run from its journal, in this process or another. */
   resume(runId: RunId, options: ResumeOptions): Run<Out, State>
@@ -49,7 +49,7 @@ export function makeWorkflow<In, Out, State>(
   return Object.freeze(workflow)
 }
 
-/** A node that runs a workflow and sends on what it puts out. */
+/** A node that runs a workflow and sends on its outputs. */
 function workflowNode<In, Out>(
   id: NodeId,
   workflow: Callable<In, Out>,
@@ -62,7 +62,7 @@ function workflowNode<In, Out>(
     new MultiOutput(await ctx.call(workflow, message, { onRequest }))
   const definition: NodeDefinition = {
     kind: "workflow",
-    // The start node's handlers say what the workflow takes: a message they refuse is not delivered.
+    // The start node's handlers define the workflow's input: a message that they reject is not delivered.
     handlers: (start?.handlers ?? []).map(({ schema, check }) => ({
       schema: unchanged(schema),
       check,
@@ -74,7 +74,7 @@ function workflowNode<In, Out>(
   return Object.freeze({ id, definition: Object.freeze(definition) })
 }
 
-/** Checks like the schema and hands on the message as it came: the start node itself will read it. */
+/** Validates with the schema but passes the original message: the start node itself parses it. */
 function unchanged(schema: Schema | undefined): Schema | undefined {
   if (schema === undefined) return undefined
   const standard = schema["~standard"]

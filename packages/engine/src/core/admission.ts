@@ -1,6 +1,6 @@
 /**
- * Which task runs now. Deliveries to one node do not overlap unless it says so; a run runs so many tasks at a
- * time; a map so many items. Constant work per task, whatever waits.
+ * Admission: which task runs now. Concurrency is limited per node (default 1), per run and per map. Constant work per task,
+ * however many wait.
  */
 
 import { nodeOverBudget, overBudget } from "./budget.ts"
@@ -48,7 +48,7 @@ export function admitItems(m: MachineState, map: MapRun): void {
   }
 }
 
-/** A task that holds its place at its node starts when the run has one too. */
+/** A task that has a place at its node starts when the run has one too. */
 export function admitToRun(m: MachineState, task: Task): void {
   if (!m.ready?.size && hasRoom(m) && isAffordable(m, task)) begin(m, task)
   else {
@@ -61,7 +61,7 @@ function hasRoom(m: MachineState): boolean {
   return m.running < (m.limits.concurrency ?? Number.POSITIVE_INFINITY)
 }
 
-/** Checked before every task: what runs may finish, nothing new starts. The breach is dealt with at the commit. */
+/** Checked before every task: running tasks may finish, no new task starts. The commit handles the breach. */
 function isAffordable(m: MachineState, { node }: Task): boolean {
   if (m.budget !== undefined) m.breach ??= overBudget(m)
   if (node.spec.budget !== undefined) m.breach ??= nodeOverBudget(m, node)
@@ -85,19 +85,19 @@ function begin(m: MachineState, task: Task): void {
   m.out = pushSized(m.out, { type: "start", task })
 }
 
-/** The task is over: its places are free. They are given away with `fill`, once what follows from its end is known. */
+/** Frees the places of a task that has ended. `fill` assigns them once the consequences of its end are known. */
 export function vacate(m: MachineState, task: Task): void {
   vacateRun(m, task)
   if (task.map === undefined) (m.active[task.node.index] as number)--
   else task.map.active--
 }
 
-/** The task gives up its place in the run, and keeps the one at its node. */
+/** The task frees its place in the run and keeps the one at its node. */
 export function vacateRun(m: MachineState, task: Task): void {
   if (task.status === "running") m.running--
 }
 
-/** Gives the places that a task has left to those that wait for them. */
+/** Assigns the places of an ended task to the tasks that wait for them. */
 export function fill(m: MachineState, { map, node }: Task): void {
   if (map !== undefined) admitItems(m, map)
   else {
@@ -119,7 +119,7 @@ export function fillRun(m: MachineState): void {
   }
 }
 
-/** A task that waits for the outside leaves its superstep, and so do those that wait for its place. */
+/** A task that waits for something external leaves its superstep, and so do tasks that wait for its place. */
 export function park(m: MachineState, task: Task): void {
   vacateRun(m, task)
   task.status = "parked"
@@ -135,7 +135,7 @@ export function park(m: MachineState, task: Task): void {
   m.open -= waitingBehind(m, task)
 }
 
-/** The task is no longer parked; what it does next is the caller's to say. */
+/** The task is no longer parked; the caller decides what it does next. */
 export function unpark(m: MachineState, task: Task): void {
   m.parked--
   m.open++

@@ -32,7 +32,7 @@ export function reachable(next: Adjacency, from: Iterable<NodeId>, without?: Nod
   return seen
 }
 
-/** Where a run can enter the graph: its start, and the node it goes to at a limit. */
+/** Entry points of the graph: its start, and the node of its limit route. */
 export function entries(spec: GraphSpec): NodeId[] {
   return [spec.start, spec.onLimit].filter((id): id is NodeId => id !== undefined)
 }
@@ -56,7 +56,7 @@ export function cycles(nodes: readonly NodeId[], next: Adjacency): NodeId[][] {
   )
 }
 
-/** Hops that close a cycle, seen from the start: those that lead back to a node whose walk is not over yet. */
+/** Hops that close a cycle, seen from the start: those that lead back to a node whose walk has not ended. */
 export function backHops(spec: GraphSpec): Set<string> {
   const next = adjacency(allHops(spec))
   const back = new Set<string>()

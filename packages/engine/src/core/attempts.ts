@@ -1,4 +1,4 @@
-/** How an attempt at a task ends: finished, refused, failed for now, failed for good. */
+/** How an attempt at a task ends: finished, rejected, failed and retried, or finally failed. */
 
 import { admitToRun, fill, fillRun, unpark, vacate, vacateRun } from "./admission.ts"
 import { count, countAlso, endReservation, loseReservations, overBudget } from "./budget.ts"
@@ -40,7 +40,7 @@ export function rejectTask(m: MachineState, task: Task, reason: string): void {
   end(m, task, { sends: [] })
 }
 
-/** It leaves the live tasks, and what it sent waits for the commit. */
+/** Removes the task from the live tasks; its messages wait for the commit. */
 function end(m: MachineState, task: Task, ended: TaskEnd): void {
   if (task.waits !== undefined) withdrawWaits(m, task)
   m.tasks.delete(task.id)
@@ -60,11 +60,11 @@ function end(m: MachineState, task: Task, ended: TaskEnd): void {
   if (m.breach !== undefined) settle(m)
 }
 
-/** M3: of a failed attempt nothing stays but the failure and what was used. */
+/** M3: a failed attempt leaves nothing but the failure and its usage. */
 export function failTask(m: MachineState, task: Task, entry: TaskFailed): void {
   const { attempt } = entry
   if (task.attempt !== attempt) {
-    const text = `Attempt ${attempt} of task ${task.id} is over; attempt ${task.attempt} counts.`
+    const text = `Attempt ${attempt} of task ${task.id} has ended; the current attempt is ${task.attempt}.`
     throw new SuperstepError("ATTEMPT_OVER", text)
   }
   const error = { ...entry.error, node: task.node.id, attempt }
@@ -98,7 +98,7 @@ export function delayBeforeRetry(m: MachineState, task: Task, error: ErrorData):
   return retryDelay(task.node.spec.retry, task.attempt, error, `${m.runId}:${task.id}`)
 }
 
-/** The task keeps its place at its node, and what its steps recorded. */
+/** The task keeps its place at its node and its recorded steps. */
 function retry(m: MachineState, task: Task, delay: number): void {
   withdrawWaits(m, task)
   if (task.status === "parked") {
@@ -128,7 +128,7 @@ export function recordStep(m: MachineState, task: Task, entry: StepRecorded): vo
   countAlso(m, task, also)
 }
 
-/** A sub-workflow may be in the middle of its work: it stops at once when the budget is used up. */
+/** A sub-workflow in progress stops at once when the budget is used up. */
 export function recordChildUsage(m: MachineState, task: Task, entry: UsageRecorded): void {
   const { usage, source, also, settles } = entry
   if (settles !== undefined) endReservation(m, task, settles, true)

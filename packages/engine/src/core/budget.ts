@@ -1,12 +1,12 @@
 /**
- * What tasks have used, what their calls under way have reserved, and whether a run may start another call.
+ * What tasks have used, what their calls in progress have reserved, and whether a run may start another call.
  *
  * A call that costs reserves before it is made, with an entry of its own, and settles when its result is recorded. So
  * every call that may have been made counts, even if the process died before its result was recorded:
  *
- * R1 a reservation counts against the budget until what the call really used settles it.
- * R2 a reservation that can no longer be settled (its attempt is over, the run ended, the call starts again) is counted:
- *    as far as the call is known to have come when it was stopped, or in full where nobody knows. It is never given back.
+ * R1 a reservation counts against the budget until the call's actual usage settles it.
+ * R2 a reservation that can no longer be settled (its attempt has ended, the run ended, the call starts again) is counted:
+ *    by the known usage when the call was stopped, or in full if unknown. It is never refunded.
  * R3 `usage` only grows: a reservation becomes part of it by R2 only.
  */
 import { putEntry, removeEntry } from "./collections.ts"
@@ -29,7 +29,7 @@ import {
   type UsageSource,
 } from "./usage.ts"
 
-/** What is used up, or undefined. Once the run is on its limit route the budget no longer holds it back. */
+/** The parts that are used up, or undefined. The budget does not apply to the limit route. */
 export function overBudget(m: MachineState, more?: Usage): ErrorData | undefined {
   if (m.budget === undefined || m.graceUntil !== undefined) return undefined
   const parts = exhausted(m.budget, more === undefined ? m.usage : addUsage(m.usage, more))
@@ -46,9 +46,8 @@ export function nodeOverBudget(m: MachineState, node: GraphNode): ErrorData | un
 }
 
 /**
- * Why a call of a task may not be made that reserves so much, or undefined. What other calls have reserved counts in the
- * parts that this one needs (R1), and so does what an earlier start of it has reserved; with a key, this start's own
- * reservation is about to be replaced, and does not.
+ * Why a call with this reservation may not start, or undefined. Reservations of other calls and of earlier starts count in
+ * the parts that this one needs (R1); with a key, this start's own reservation is about to be replaced and does not count.
  */
 export function reservationProblem(
   m: MachineState,
@@ -75,14 +74,14 @@ export function reservationProblem(
   return { ...nodeExceeded(node, parts), cause: lacking(budget, taken, needed, parts) }
 }
 
-/** A budget in dollars cannot bound a call whose price nobody knows. */
+/** A budget in dollars cannot bound a call with an unknown price. */
 function unpricedProblem(budget: Budget | undefined, needed: Usage): ErrorData | undefined {
   if (budget?.usd === undefined || budget.allowUnpriced || !needed.unpricedCalls) return undefined
-  const message = `The budget of ${budget.usd} US dollars cannot be kept: the price of the model is not known`
+  const message = `The budget of ${budget.usd} US dollars cannot be enforced: the price of the model is unknown`
   return { code: "BUDGET_UNPRICED", message, retryable: false, fatal: true }
 }
 
-/** What is used and reserved, but for the reservation of one call, which is about to change. */
+/** What is used and reserved, except for one reservation that is about to change. */
 export function claimed(
   m: MachineState,
   used: Usage,
@@ -107,7 +106,7 @@ function lacking(budget: Budget, taken: Usage, needed: Usage, parts: readonly Bu
   return { code: "BUDGET_EXCEEDED", message }
 }
 
-/** Money has fractions; more digits say nothing. */
+/** Rounds fractions of money for display. */
 function rounded(value: number): string {
   return String(Number(value.toPrecision(6)))
 }
@@ -147,7 +146,7 @@ export function startStep(m: MachineState, task: Task, entry: StepStarted): void
   reserve(m, { task, key, usage, source, spent }, isRaise === true)
 }
 
-/** `isRaise`: the call under way needs more than it has reserved. Otherwise what was reserved before it was lost (R2). */
+/** `isRaise`: the call in progress needs more than it has reserved. Otherwise an earlier reservation is lost (R2). */
 export function reserve(m: MachineState, reservation: Reservation, isRaise: boolean): void {
   const id = idOf(reservation.task, reservation.key)
   const before = m.reservations.get(id)
@@ -155,7 +154,7 @@ export function reserve(m: MachineState, reservation: Reservation, isRaise: bool
   m.reservations = putEntry(m.reservations, id, reservation)
 }
 
-/** The call is over. Unless what it used is counted in place of its reservation, that is lost. */
+/** The call has ended. Unless its usage replaces the reservation, the reservation is lost. */
 export function endReservation(m: MachineState, task: Task, key: string, isSettled: boolean): void {
   if (m.reservations.size === 0) return
   const id = idOf(task, key)
@@ -165,7 +164,7 @@ export function endReservation(m: MachineState, task: Task, key: string, isSettl
   else lose(m, id, reservation)
 }
 
-/** R2: of one task, or of all. */
+/** R2: for one task, or for all. */
 export function loseReservations(m: MachineState, task?: Task): void {
   if (m.reservations.size === 0) return
   for (const [id, reservation] of [...m.reservations])

@@ -1,6 +1,6 @@
 /**
- * Collections for runs. A run has many lists, maps and sets, and most stay empty: an empty one is shared by all runs, and the
- * first addition makes one of the run's own. Whoever adds keeps what is returned; whoever reads sees an ordinary collection.
+ * Collections for runs. A run has many lists, maps and sets, and most stay empty: an empty one is shared by all runs, and
+ * the first addition creates the run's own. Writers keep the returned collection; readers see an ordinary one.
  */
 
 export const NO_ITEMS: readonly never[] = Object.freeze([])
@@ -8,8 +8,8 @@ export const NO_ENTRIES: ReadonlyMap<never, never> = new Map<never, never>()
 export const NO_MEMBERS: ReadonlySet<never> = new Set<never>()
 
 /**
- * Adds to a list that mostly gets one item: the first makes a list of just that size, where pushing into an empty
- * array would reserve room for sixteen more. Every step makes several such lists.
+ * Adds to a list that mostly gets one item: the first addition creates a list of that size, while pushing into an empty
+ * array would reserve room for sixteen more. Every step creates several such lists.
  */
 export function pushSized<T>(list: readonly T[], item: T): readonly T[] {
   if (list.length === 0) return [item]
@@ -22,7 +22,7 @@ export function putEntry<K, V>(map: ReadonlyMap<K, V>, key: K, value: V): Readon
   return own.set(key, value)
 }
 
-/** Whether there was one. */
+/** Whether the entry existed. */
 export function removeEntry<K>(map: ReadonlyMap<K, unknown>, key: K): boolean {
   return (map as Map<K, unknown>).delete(key)
 }

@@ -20,7 +20,7 @@ import { isBuiltInReducer, reduce } from "./reducers.ts"
 import { isLive, lend, type MachineState, type MapRun, type Task, toWrite } from "./state.ts"
 import { isBlockedExternally, startWaiting } from "./waiting.ts"
 
-/** Commits whatever is due, until tasks run, something outside is waited for, or the run is over. */
+/** Commits whatever is due, until tasks run, the run waits for something external, or the run has ended. */
 export function settle(m: MachineState): void {
   while (isLive(m) && m.reducing.size === 0) {
     if (m.breach !== undefined) {
@@ -37,7 +37,7 @@ export function settle(m: MachineState): void {
 function commit(m: MachineState): void {
   const batch = m.finished
   m.finished = NO_ITEMS
-  // Sorting what is in order already takes one look at each.
+  // Sorting an ordered list is linear.
   if (batch.length > 1) (batch as Task[]).sort(inTaskOrder)
   for (let i = 0; i < batch.length; i++) {
     const task = batch[i] as Task
@@ -52,7 +52,7 @@ function inTaskOrder(a: Task, b: Task): number {
   return a.id - b.id
 }
 
-/** What a task leaves at a limit is written at once; there is no commit for a reducer outside to take part in. */
+/** What a task leaves at a limit is written at once; there is no commit in which a custom reducer could run. */
 export function writeLeft(m: MachineState, task: Task, { writes = [] }: Left): void {
   const isBuiltIn = ([key]: readonly [string, Json]) =>
     isBuiltInReducer(m.graph.channels.get(key)?.reducer ?? "replace")
@@ -78,7 +78,7 @@ export function askForReduction(m: MachineState, key: string, writes: readonly J
   m.out = pushSized(m.out, { type: "reduce", key, reducer, current: lend(m, key), writes })
 }
 
-/** Messages go out once every write of the superstep is in place. */
+/** Messages are delivered after all writes of the superstep. */
 export function completeCommit(m: MachineState): void {
   const batch = m.committing
   m.committing = NO_ITEMS
@@ -110,7 +110,7 @@ export function startNext(m: MachineState): void {
   for (let i = 0; i < nextMaps.length; i++) admitItems(m, nextMaps[i] as MapRun)
 }
 
-/** Ends the run, or takes its limit route. `own`: of the task that reached the limit. */
+/** Ends the run, or takes its limit route. `own`: what the task that reached the limit leaves. */
 export function enterLimitRoute(m: MachineState, breach: ErrorData, own?: LeftNotice): void {
   m.breach = undefined
   const atWork = m.entry?.atWork ?? m.leave?.(breach) ?? []
@@ -123,7 +123,7 @@ export function enterLimitRoute(m: MachineState, breach: ErrorData, own?: LeftNo
   startNext(m)
 }
 
-/** One notice of several: the first one, with all others in `others`. */
+/** Merges notices: the first one, with all others in `others`. */
 export function joinNotices(notices: readonly LeftNotice[]): LeftNotice | undefined {
   const [first, ...rest] = notices
   if (first === undefined || rest.length === 0) return first
@@ -142,7 +142,7 @@ function tooManySupersteps(m: MachineState, superstep: number): ErrorData | unde
   }
 }
 
-/** Nothing runs and nothing is deliverable. True when something came of it. */
+/** Called when nothing runs and nothing is deliverable. True if that made something deliverable. */
 function atRest(m: MachineState): boolean {
   if (m.parked > 0 || m.requests.size > 0) {
     if (isBlockedExternally(m)) startWaiting(m)

@@ -1,4 +1,7 @@
-/** From a description to a graph that a machine can run: validated, indexed, frozen. And to plain data and back. */
+/**
+ * Compiles a description to a graph that a machine can run: validated, indexed, frozen. Also converts graphs to plain data
+ * and back.
+ */
 import { allHops, backHops, groupBy, hopKey, outGroups } from "./analysis.ts"
 import {
   type CountedEdge,
@@ -120,7 +123,7 @@ function compileNodes(
   return nodes
 }
 
-/** Edges that a run counts: those with a limit of their own, and those that go back. */
+/** Edges that a run counts: those with their own limit, and back edges. */
 function countedEdges(spec: GraphSpec): CountedEdge[] {
   const back = backHops(spec)
   const byKey = new Map<string, CountedEdge>()
@@ -142,16 +145,16 @@ function caseMax(cases: readonly SwitchCase[], to: NodeId): number | undefined {
 }
 
 export interface GraphData {
-  /** Equal for graphs that run a journal alike: shape, schemas, and policies too. */
+  /** Equal for graphs that replay a journal identically: shape, schemas and policies. */
   readonly hash: string
   readonly data: Json
 }
 
 const known = new WeakMap<GraphSpec, GraphData>()
-/** The canonical text of nested graphs: workflows nested 200 deep are each written once, not once per level above. */
+/** The canonical text of nested graphs: each nested workflow is serialized once, not once per level above it. */
 const texts = new WeakMap<object, string>()
 
-/** A graph as plain data, so that a journal can be folded where the code that made it is gone or has changed. */
+/** A graph as plain data, so that a journal can be folded without the code that created it. */
 export function graphData({ spec }: Graph): GraphData {
   let made = known.get(spec)
   if (made === undefined) {
@@ -171,7 +174,7 @@ function specData({ nodes, ...rest }: GraphSpec): Json & object {
   return { ...rest, nodes: plain } as unknown as Json & object
 }
 
-/** Throws GRAPH_INVALID where the data is no graph. */
+/** Throws GRAPH_INVALID if the data is not a graph. */
 export function parseGraph(data: Json): Graph {
   type Plain = Omit<NodeSpec, "nested"> & { readonly nested?: Json }
   const { nodes, ...rest } = data as unknown as Omit<GraphSpec, "nodes"> & {

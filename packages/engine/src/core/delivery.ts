@@ -1,4 +1,4 @@
-/** From what tasks sent to the tasks that come of it: nodes, joins, maps, outputs (M5). */
+/** Delivers the messages of tasks to nodes, joins, maps and outputs, and creates the next tasks (M5). */
 
 import { pushSized, putEntry, removeEntry } from "./collections.ts"
 import { emit, reportUndelivered, watched } from "./emit.ts"
@@ -13,10 +13,10 @@ import { freezeData } from "./own-json.ts"
 import { type MachineState, MapRun, type Task, type TaskEnd } from "./state.ts"
 import { addTask, countVisits, OUTSIDE, stepAfter, tracesOf } from "./tasks.ts"
 
-/** A task that gathers very many results remembers this many of its causes: what a span can link to by default. */
+/** A task that gathers many results remembers this many causes: the default link limit of a span. */
 const MAX_LINKS = 128
 
-/** Delivers everything that a finished task sent. The tasks that come of it wait in `m.next`. */
+/** Delivers everything that a finished task sent. The resulting tasks wait in `m.next`. */
 export function deliverAll(m: MachineState, from: Task): void {
   const { sends } = from.ended as TaskEnd
   for (let i = 0; i < sends.length; i++) deliver(m, from, sends[i] as Send)
@@ -37,7 +37,7 @@ function deliver(m: MachineState, from: Task, { value, route }: Send): void {
   if (nodes === undefined && joins === undefined && maps === undefined) reportUnrouted(m, from, route, value)
 }
 
-/** A message with no place to go is reported with the reason, unless it is an output or a result. */
+/** Reports a message without a target, with the reason, unless it is an output or a result. */
 export function reportUnrouted(m: MachineState, from: Task, route: Route, value: Json): void {
   if (route.output || route.result) return
   reportUndelivered(m, { from: from.node.id, reason: route.reason ?? "no edge leads out", value })
@@ -69,7 +69,7 @@ function countPass(m: MachineState, from: GraphNode, to: NodeId): void {
   }
 }
 
-/** Ids are reserved for all items; their tasks come into being as places free up. */
+/** Ids are reserved for all items; their tasks are created as places free up. */
 function startMap(m: MachineState, worker: NodeId, from: Task, value: Json): void {
   const map = m.graph.maps.get(worker) as GraphMap
   const items = value as readonly Json[]
@@ -98,8 +98,8 @@ function countItem(from: Task, run: MapRun): void {
 }
 
 /**
- * An item that gives its result and nothing else need not wait for the commit: nobody sees the results before the
- * last one is there, which does wait. So a map over very many items keeps their results, and not their tasks.
+ * An item that only returns a result need not wait for the commit: the results become visible with the last one, which does
+ * wait. So a map over many items keeps their results, not their tasks.
  */
 export function takeResult(task: Task): boolean {
   const { map, item } = task
@@ -114,7 +114,7 @@ export function takeResult(task: Task): boolean {
   return true
 }
 
-/** The results, in item order, go to the one that gathers them, or out. */
+/** Sends the results, in item order, to the gathering node or to the outputs. */
 function gather(m: MachineState, run: MapRun, from: Task, traces: readonly string[] | undefined): void {
   const { target, group } = run.map
   const results = Object.freeze(run.results)
@@ -122,7 +122,7 @@ function gather(m: MachineState, run: MapRun, from: Task, traces: readonly strin
   else addTask(m, m.graph.nodes[target] as GraphNode, results, from, traces?.length ? traces : undefined)
 }
 
-/** Where a final failure goes: the node's error edge, else the joins that settle; undefined: it fails the run. */
+/** Where a final failure goes: the node's error edge, else the joins that settle; undefined if it fails the run. */
 export function failureRoute(
   { node, message }: Pick<Task, "node" | "message">,
   error: ErrorData,

@@ -1,4 +1,4 @@
-/** How a run ends: completed, failed, cancelled, at a limit; or continues, once, along its limit route. */
+/** Ends a run: completed, failed, cancelled or at a limit; or continues it, once, along its limit route. */
 
 import { loseReservations } from "./budget.ts"
 import { NO_ENTRIES, NO_ITEMS, pushSized } from "./collections.ts"
@@ -13,7 +13,7 @@ import type { MachineState, NodeState, Task } from "./state.ts"
 import { addFirstTask } from "./tasks.ts"
 import { stopWaiting } from "./waiting.ts"
 
-/** Ends the run. What was produced stays; handlers still at work are aborted, and no longer count. */
+/** Ends the run. Outputs stay; running handlers are aborted and no longer count. */
 export function finishRun(m: MachineState, status: FinalStatus, error?: ErrorData): void {
   m.status = status
   m.error = error
@@ -23,7 +23,7 @@ export function finishRun(m: MachineState, status: FinalStatus, error?: ErrorDat
 }
 
 /**
- * A limit, the budget or the time is used up: the run is over; or, where the graph has a limit route and the run
+ * A limit, the budget or the time is used up: the run has ended; or, where the graph has a limit route and the run
  * has not taken it before, that route's task is what runs next.
  */
 export function reachLimit(m: MachineState, error: ErrorData, notice?: LeftNotice): void {
@@ -40,11 +40,11 @@ export function reachLimit(m: MachineState, error: ErrorData, notice?: LeftNotic
   dropWork(m, "the run reached a limit")
   m.graceUntil = m.superstep + DEFAULT_SUPERSTEPS
   addFirstTask(m, target, Object.freeze({ ...notice, code: error.code, message: error.message }))
-  // The way out is not barred by the limit that led to it.
+  // The limit that led to the limit route does not apply to it.
   m.breach = undefined
 }
 
-/** Lets go of every task, buffer, timer, reservation and request; messages that nobody took are reported (M5). */
+/** Drops every task, buffer, timer, reservation and request; reports undelivered messages (M5). */
 function dropWork(m: MachineState, reason: string): void {
   loseReservations(m)
   for (const task of m.tasks.values()) {
@@ -92,7 +92,7 @@ function dropWork(m: MachineState, reason: string): void {
   m.running = 0
 }
 
-/** A task that finished in a superstep that does not commit: what it put out stays, what it sent goes nowhere. */
+/** For a task that finished in a superstep that does not commit: its outputs stay, its messages are dropped. */
 function dropMessages(m: MachineState, task: Task, reason: string): void {
   for (const { value, route } of task.ended?.sends ?? []) {
     if (route.output) emitOutput(m, task, task.node.id, value)

@@ -1,6 +1,6 @@
 /**
- * The journal: what happened to a run, in order. Applying its entries to a machine gives the run's state, and
- * nothing else does. Entries are deltas; routing was decided where user code runs and is part of the record.
+ * The journal: what happened to a run, in order. Only applying its entries to a machine yields the run's state. Entries are
+ * deltas; user code decided the routing, which is part of the record.
  */
 
 import type { ErrorData } from "./errors.ts"
@@ -23,19 +23,18 @@ export interface RunStarted {
   readonly state?: { readonly [key: string]: Json | undefined } | undefined
   readonly limits?: Limits | undefined
   readonly budget?: Budget | undefined
-  /** Milliseconds since the epoch at which the run's time is up. */
+  /** Milliseconds since the epoch at which the run times out. */
   readonly deadline?: number | undefined
   /** W3C traceparent of the run's span. */
   readonly trace?: string | undefined
-  /** The thread that the first values of persistent channels come from, and how far it had come. */
+  /** The thread that the initial values of persistent channels come from, and its version. */
   readonly thread?: { readonly id: string; readonly version: number } | undefined
-  /** The names in the context that the run was started with. The context itself is never recorded. */
+  /** The keys of the context that the run was started with. The context itself is never recorded. */
   readonly context?: readonly string[] | undefined
 }
 
 /**
- * A new run that has another one's past. It may change shared state, and how far the run may go; its time continues from
- * there.
+ * A new run with the past of another one. It may change shared state and limits; its time continues from there.
  */
 export interface RunForked {
   readonly type: "run.forked"
@@ -43,18 +42,18 @@ export interface RunForked {
   readonly runId: RunId
   readonly from: { readonly runId: RunId; readonly seq: number }
   readonly state?: { readonly [key: string]: Json | undefined } | undefined
-  /** Those that are to be other ones, part by part; what the past has used counts. */
+  /** Limits that replace the old ones, part by part; past usage counts. */
   readonly limits?: Limits | undefined
   readonly budget?: Budget | undefined
-  /** Milliseconds since the epoch at which the run's time is up, instead of when it was. */
+  /** Milliseconds since the epoch of the new deadline. */
   readonly deadline?: number | undefined
   /** Milliseconds by which every timer moves. */
   readonly later: number
 }
 
 /**
- * The run continues with another version of its workflow: with its state as it was, nodes and joins matched by name, or
- * with the state that a migration made of it. A driver restores a machine for it; `Machine.apply` does not take it.
+ * The run continues with another version of its workflow: with its state unchanged, nodes and joins matched by name, or with
+ * the result of a migration. A driver restores a machine for it; `Machine.apply` does not accept it.
  */
 export interface GraphChanged {
   readonly type: "graph.changed"
@@ -88,7 +87,7 @@ export interface TaskFailed {
   readonly error: ErrorData
   readonly usage?: Usage | undefined
   readonly trace?: string | undefined
-  /** Where it failed at a limit: what stays of its work. */
+  /** If it failed at a limit: the work that remains. */
   readonly left?: Left | undefined
 }
 
@@ -96,13 +95,13 @@ export interface TaskFailed {
 export interface Left {
   /** Writes to channels with a built-in reducer. */
   readonly writes?: readonly (readonly [key: string, value: Json])[] | undefined
-  /** Goes to the node of the limit route, beside the code and the message. */
+  /** Passed to the node of the limit route, besides the code and the message. */
   readonly notice?: LeftNotice | undefined
 }
 
 export type LeftByTask = readonly (readonly [task: TaskId, left: Left])[]
 
-/** No handler of the node takes the message. */
+/** No handler of the node accepts the message. */
 export interface TaskRejected {
   readonly type: "task.rejected"
   readonly at: number
@@ -111,8 +110,8 @@ export interface TaskRejected {
 }
 
 /**
- * A step that costs or has an effect is about to be made. Durable before it is: a step that has started and has no result
- * may have happened. What it reserves counts as used until its result is recorded, or for good (R1, R2 in budget.ts).
+ * A step that costs or has an effect is about to run. This entry is durable first: a step that was started and has no result
+ * may have happened. Its reservation counts as used until its result is recorded, or permanently (R1, R2 in budget.ts).
  */
 export interface StepStarted {
   readonly type: "step.started"
@@ -121,9 +120,9 @@ export interface StepStarted {
   readonly key: string
   readonly usage: Usage
   readonly source?: UsageSource | undefined
-  /** The same start needs more than it reserved at first: this is all of it. */
+  /** The same start needs more than it reserved at first: this is the new total. */
   readonly isRaise?: boolean | undefined
-  /** What counts if the step never has a result, where that is known better: as far as a stream has come. Default: `usage`. */
+  /** The usage to count if the step never has a result, such as that of a partial stream. Default: `usage`. */
   readonly spent?: readonly SourcedUsage[] | undefined
 }
 
@@ -136,31 +135,31 @@ export interface StepRecorded {
   readonly value: Json
   readonly usage?: Usage | undefined
   readonly source?: UsageSource | undefined
-  /** What else it used, of other sources: attempts with another model. */
+  /** Additional usage of other sources, such as attempts with another model. */
   readonly also?: readonly SourcedUsage[] | undefined
-  /** `usage` takes the place of what its start has reserved. Otherwise a reservation is of a start before, and lost. */
+  /** `usage` replaces the reservation of its start. Otherwise a reservation belongs to an earlier start, and is lost. */
   readonly settles?: boolean | undefined
 }
 
-/** Something a sub-workflow of the task, or a step of it that failed, has used; it counts here too. */
+/** Usage of a sub-workflow of the task, or of a failed step; it counts here too. */
 export interface UsageRecorded {
   readonly type: "usage.recorded"
   readonly at: number
   readonly task: TaskId
   readonly usage: Usage
   readonly source?: UsageSource | undefined
-  /** What else was used, of other sources. */
+  /** Additional usage of other sources. */
   readonly also?: readonly SourcedUsage[] | undefined
   /** The step, or the hold of a sub-workflow, whose reservation this settles. */
   readonly settles?: string | undefined
 }
 
-/** What a call of a sub-workflow of the task has reserved; it counts here too. */
+/** The reservation of a call in a sub-workflow of the task; it counts here too. */
 export interface UsageReserved {
   readonly type: "usage.reserved"
   readonly at: number
   readonly task: TaskId
-  /** Names the call among all below the task. */
+  /** Identifies the call among all calls below the task. */
   readonly hold: string
   readonly usage: Usage
   readonly source?: UsageSource | undefined
@@ -181,9 +180,9 @@ export interface RequestAnswered {
   readonly at: number
   readonly request: RequestId
   readonly value: Json
-  /** Who answered, as the caller said. */
+  /** Who answered, as the caller stated. */
   readonly by?: string | undefined
-  /** The mail that brought the answer: its sender's outcome. */
+  /** The mail that delivered the answer; its sender gets the outcome. */
   readonly mail?: string | undefined
 }
 
@@ -219,11 +218,11 @@ export interface CallFinished {
   readonly task: TaskId
   readonly key: string
   readonly outcome: WaitOutcome
-  /** Messages that reached nobody in the called workflow, and in those that it called. */
+  /** Undelivered messages of the called workflow and its sub-workflows. */
   readonly undelivered?: readonly Undelivered[] | undefined
 }
 
-/** What a reducer that is not built in made of a superstep's writes. */
+/** The result of a custom reducer for a superstep's writes. */
 export interface StateReduced {
   readonly type: "state.reduced"
   readonly at: number
@@ -247,7 +246,7 @@ export interface RunCancelled {
   readonly mail?: string | undefined
 }
 
-/** Whether the entry only says what is about to be done. It is made anew each time that is tried: no progress. */
+/** Whether the entry only states an intent. It is repeated with every try, so it is not progress. */
 export function isIntent({ type }: Entry): boolean {
   return type === "step.started" || type === "usage.reserved"
 }
@@ -273,6 +272,6 @@ export type Entry = (
   | RunFailed
   | RunCancelled
 ) & {
-  /** Where it made the run reach a limit: what the tasks that were at work leave behind. */
+  /** If it made the run reach a limit: what the executing tasks leave behind. */
   readonly atWork?: LeftByTask | undefined
 }

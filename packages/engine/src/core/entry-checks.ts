@@ -1,6 +1,6 @@
 /**
- * Whether an entry fits the state it meets. All of this is asked before anything changes: an entry that does not
- * fit throws, and leaves the machine as it was.
+ * Checks an entry against the machine's state before anything changes: an invalid entry throws and leaves the machine
+ * unchanged.
  */
 
 import type { TaskFinished } from "./entries.ts"
@@ -11,19 +11,19 @@ import type { Route, Send } from "./messages.ts"
 import { writeProblem } from "./reducers.ts"
 import type { MachineState, Task } from "./state.ts"
 
-/** The task whose handler is at work or waits; M1: one that is over takes no more entries. */
+/** The task whose handler is executing or waits; M1: an ended task accepts no more entries. */
 export function workingTask(m: MachineState, id: TaskId): Task {
   const task = m.tasks.get(id)
   if (task === undefined) {
     throw new SuperstepError(
       "TASK_NOT_LIVE",
-      `Task ${id} is over or never was; its run takes no entry for it (M1).`,
+      `Task ${id} has ended or never existed; its run accepts no entry for it (M1).`,
     )
   }
   if (task.status !== "running" && task.status !== "parked") {
     throw new SuperstepError(
       "TASK_NOT_RUNNING",
-      `Task ${id} is ${task.status}; it takes no entry before it runs.`,
+      `Task ${id} is ${task.status}; it accepts no entry before it runs.`,
     )
   }
   return task
@@ -32,21 +32,21 @@ export function workingTask(m: MachineState, id: TaskId): Task {
 /** A task waits for one thing under one key, and has one record under it. */
 export function checkKeyFree(task: Task, key: string): void {
   if (task.memo?.has(key) || task.failures?.has(key)) {
-    throw new SuperstepError("STEP_RECORDED", `"${key}" of task ${task.id} is on record already.`)
+    throw new SuperstepError("STEP_RECORDED", `"${key}" of task ${task.id} is already recorded.`)
   }
   if (task.waits?.has(key)) {
-    throw new SuperstepError("ALREADY_WAITING", `Task ${task.id} waits under "${key}" already.`)
+    throw new SuperstepError("ALREADY_WAITING", `Task ${task.id} already waits under "${key}".`)
   }
 }
 
 export function checkWaiting(task: Task, key: string, kind: "timer" | "call" | "request"): void {
   if (task.waits?.get(key)?.kind === kind) return
-  throw new SuperstepError("NOT_WAITING", `Task ${task.id} waits for no ${kind} under "${key}".`)
+  throw new SuperstepError("NOT_WAITING", `Task ${task.id} does not wait for a ${kind} under "${key}".`)
 }
 
 /**
- * Names in routes and writes must be the graph's. The one target of the one message, which is what most tasks
- * have, is remembered, so that it is looked up once.
+ * Names in routes and writes must exist in the graph. Most tasks send one message to one target, which is remembered so that
+ * it is looked up once.
  */
 export function checkFinished(m: MachineState, task: Task, { sends, writes }: TaskFinished): void {
   for (let i = 0; i < sends.length; i++) checkRoute(m.graph, task, sends[i] as Send)
@@ -69,7 +69,7 @@ function checkRoute(graph: Graph, task: Task, { route, value }: Send): void {
   for (const worker of maps) {
     if (!graph.maps.has(worker)) throw unknown(graph, `map over "${worker}"`)
     if (!Array.isArray(value))
-      throw new SuperstepError("MAP_NEEDS_LIST", `The map over "${worker}" takes a list.`)
+      throw new SuperstepError("MAP_NEEDS_LIST", `The map over "${worker}" needs a list.`)
   }
 }
 
@@ -80,7 +80,7 @@ function checkJoins(graph: Graph, task: Task, joins: NonNullable<Route["joins"]>
   }
 }
 
-/** Most nodes have few targets: looking through them is quicker than looking up a name. */
+/** Most nodes have few targets: a linear search is faster than a lookup by name. */
 function targetNamed(graph: Graph, { targets }: GraphNode, id: string): GraphNode {
   for (let i = 0; i < targets.length && i < 4; i++) {
     const target = targets[i] as GraphNode

@@ -1,5 +1,5 @@
 /**
- * One family of errors. `code` is what programs look at; the message says what happened and what to do.
+ * One family of errors. Programs check `code`; the message states what happened and what to do.
  * An error carries ids, never a run's state.
  */
 import { clipped } from "../text/internal.ts"
@@ -8,17 +8,17 @@ import { omitUndefined } from "./json.ts"
 export interface ErrorData {
   readonly code: string
   readonly message: string
-  /** The name of its class, where that says more than `Error` or `SuperstepError`. */
+  /** The name of its class, if more specific than `Error` or `SuperstepError`. */
   readonly name?: string | undefined
-  /** The node whose task failed, and which attempt it was. */
+  /** The node whose task failed, and the attempt. */
   readonly node?: string | undefined
   readonly attempt?: number | undefined
   readonly cause?: ErrorData | undefined
-  /** False: trying again cannot help. */
+  /** False: a retry cannot help. */
   readonly retryable?: boolean | undefined
-  /** True: no error route may take this; the run fails. */
+  /** True: no error route applies; the run fails. */
   readonly fatal?: boolean | undefined
-  /** True: a limit was reached. The run goes along its limit route, or ends with status `limit`. */
+  /** True: a limit was reached. The run takes its limit route, or ends with status `limit`. */
   readonly limit?: boolean | undefined
 }
 
@@ -31,7 +31,7 @@ export interface SuperstepErrorOptions {
   limit?: boolean
   node?: string
   attempt?: number
-  /** The run that is meant or in the way. */
+  /** The affected or the conflicting run. */
   run?: string
 }
 
@@ -61,7 +61,7 @@ export function terminalError(code: string, message: string, cause?: unknown): S
   return new SuperstepError(code, message, { cause, retryable: false })
 }
 
-/** Recognises the family by its mark, so that two copies of the library in one process understand each other. */
+/** Recognises the family by its mark, so that two copies of the library in one process are compatible. */
 export function isSuperstepError(error: unknown, code?: string): error is SuperstepError {
   if (!(error instanceof Error && MARK in error)) return false
   return code === undefined || ("code" in error && error.code === code)
@@ -71,10 +71,10 @@ const MAX_MESSAGE = 4_000
 const MAX_NAME = 200
 const MAX_CAUSES = 5
 
-/** Errors that made a task fail, and the data of that failure, which says where it was. */
+/** Errors that made a task fail, with the data of that failure, which has its location. */
 const failures = new WeakMap<Error, ErrorData>()
 
-/** `data`, which names a node and an attempt, is how `error` failed there. */
+/** Records `data`, which names a node and an attempt, as the failure of `error`. */
 export function failedAs(error: Error, data: ErrorData): void {
   failures.set(error, data)
 }
@@ -99,7 +99,7 @@ export function toErrorData(error: unknown, depth = 0): ErrorData {
   }) as ErrorData
 }
 
-/** A class that does not name itself is known by its constructor. Undefined: nothing that the code does not say. */
+/** A class without its own `name` is named by its constructor. Undefined if it adds nothing to the code. */
 function errorName(error: Error): string | undefined {
   const { name } = error
   const known = typeof name === "string" && name !== "" && name !== "Error" ? name : error.constructor?.name
@@ -108,7 +108,7 @@ function errorName(error: Error): string | undefined {
   return clip(known, MAX_NAME)
 }
 
-/** The error that a run's caller gets to see, made from what the journal holds. */
+/** The error for a run's caller, created from journaled data. */
 export function fromErrorData(
   data: ErrorData,
   causeOf: (cause: ErrorData) => unknown = (cause) => fromErrorData(cause),

@@ -1,6 +1,6 @@
 /**
- * What a machine tells those who watch a run. Events follow from the journal alone: the same entries give the
- * same events in the same order. The envelope (run, sequence, time, path) is the runtime's.
+ * The events that a machine emits to watchers. Events follow from the journal alone: the same entries yield the same events
+ * in the same order. The envelope (run, sequence, time, path) is the runtime's.
  */
 
 import type { ErrorData } from "./errors.ts"
@@ -14,7 +14,7 @@ export type MachineEvent =
       readonly type: "run.started"
       readonly workflow: string
       readonly input: Json
-      /** What its state is before anything is written; absent where there is nothing. */
+      /** The initial state; absent if empty. */
       readonly state?: { readonly [key: string]: Json } | undefined
     }
   | {
@@ -52,12 +52,12 @@ export type MachineEvent =
       readonly node: NodeId
       readonly attempt: number
       readonly error: ErrorData
-      /** When it is tried again; absent: this was the last attempt. */
+      /** Time of the retry; absent after the last attempt. */
       readonly retryAt?: number | undefined
     }
   | { readonly type: "task.parked"; readonly task: TaskId; readonly node: NodeId; readonly wait: Wait }
   | { readonly type: "task.resumed"; readonly task: TaskId; readonly node: NodeId }
-  /** No handler takes its message, which is reported undelivered. */
+  /** No handler accepts its message, which is reported as undelivered. */
   | { readonly type: "task.rejected"; readonly task: TaskId; readonly node: NodeId; readonly reason: string }
   | { readonly type: "task.cancelled"; readonly task: TaskId; readonly node: NodeId }
   | {
@@ -84,7 +84,7 @@ export type MachineEvent =
     }
   | { readonly type: "output"; readonly task: TaskId; readonly node: NodeId; readonly value: Json }
   | { readonly type: "request.opened"; readonly request: OpenRequest }
-  /** Nobody answered in time: it is for somebody else now. */
+  /** Nobody answered in time: the request passed to the next person. */
   | { readonly type: "request.escalated"; readonly request: OpenRequest }
   | {
       readonly type: "request.answered"

@@ -1,6 +1,6 @@
 /**
  * The graph that every style of orchestration compiles to: plain data, immutable after it is built.
- * Functions (handlers, conditions, selections) are not here; the runtime holds them beside it.
+ * Functions (handlers, conditions, selections) are not here; the runtime holds them separately.
  */
 import type { ErrorData } from "./errors.ts"
 import type { JoinId, NodeId } from "./ids.ts"
@@ -11,7 +11,7 @@ import type { Budget } from "./usage.ts"
 
 export type Schedule = "superstep" | "flow"
 
-/** Of one workflow: a sub-workflow has limits of its own. */
+/** Limits of one workflow: a sub-workflow has its own. */
 export interface Limits {
   /** Supersteps of the run; in flow mode, the longest chain of tasks. Default 100. */
   readonly supersteps?: number | undefined
@@ -21,7 +21,7 @@ export interface Limits {
   readonly loops?: number | undefined
   /** Tasks that run at the same time. */
   readonly concurrency?: number | undefined
-  /** The largest single value that the run takes, as the length of its JSON text. Default 32 MB. */
+  /** The largest single value that the run accepts, as the length of its JSON text. Default 32 MB. */
   readonly valueBytes?: number | undefined
 }
 
@@ -31,9 +31,9 @@ export interface NodeSpec {
   readonly id: NodeId
   /** What the node is: `node`, `workflow`, and later `agent`, `tool`, … */
   readonly kind: string
-  /** JSON Schemas of the messages it takes, one per handler; absent where a handler takes anything. */
+  /** JSON Schemas of the messages it accepts, one per handler; absent if a handler accepts anything. */
   readonly input?: readonly Json[] | undefined
-  /** JSON Schema of what it returns, where that is declared. */
+  /** JSON Schema of its result, if declared. */
   readonly output?: Json | undefined
   readonly retry?: RetryPolicy | undefined
   /** Milliseconds one attempt may take; waiting for a person, a timer or a child does not count. */
@@ -41,7 +41,7 @@ export interface NodeSpec {
   /** Deliveries that may overlap. Default 1. */
   readonly concurrency?: number | undefined
   readonly maxVisits?: number | undefined
-  /** The most that its tasks may use, all together. */
+  /** The budget of all its tasks together. */
   readonly budget?: Budget | undefined
   /** `settle`: a final failure becomes the value `{ ok: false, error }`, and a result `{ ok: true, value }`. */
   readonly onError?: "fail" | "settle" | undefined
@@ -61,7 +61,7 @@ export interface SingleEdge {
   readonly from: NodeId
   readonly to: NodeId
   readonly conditional?: boolean | undefined
-  /** How often a run may take this edge; one more is a `limit`. */
+  /** How often a run may take this edge; once more ends it with status `limit`. */
   readonly max?: number | undefined
   readonly label?: string | undefined
 }
@@ -85,7 +85,7 @@ export interface SwitchCase {
   readonly to?: NodeId | undefined
   /** Without a condition it is the default. */
   readonly conditional: boolean
-  /** Past this many passes the case no longer holds. */
+  /** After this many passes the case no longer matches. */
   readonly max?: number | undefined
   readonly label?: string | undefined
 }
@@ -99,7 +99,7 @@ export interface MapEdge {
   readonly from: NodeId
   /** Runs once per item of the list that `from` sends. */
   readonly worker: NodeId
-  /** Gets the results in item order; absent: they are an output. */
+  /** Receives the results in item order; if absent, they are an output. */
   readonly to?: NodeId | undefined
   readonly concurrency?: number | undefined
   /** A failed item becomes `{ ok: false, error }` in its place. */
@@ -119,11 +119,11 @@ export interface GraphSpec {
   readonly start?: NodeId | undefined
   readonly nodes: readonly NodeSpec[]
   readonly edges: readonly EdgeGroup[]
-  /** Nodes whose results are outputs; absent: those with no edge out. */
+  /** Nodes whose results are outputs; default: nodes without an outgoing edge. */
   readonly outputs?: readonly NodeId[] | undefined
   readonly channels?: readonly ChannelSpec[] | undefined
   readonly limits?: Limits | undefined
-  /** Where a run goes, once, when a limit, its budget or its time is reached, instead of ending there. */
+  /** The node to which a run goes, once, instead of ending when it reaches a limit, its budget or its timeout. */
   readonly onLimit?: NodeId | undefined
 }
 
@@ -159,7 +159,7 @@ export function hopsOf(group: EdgeGroup): Hop[] {
   }
 }
 
-/** From so many sources on a join's id no longer names them all: it is in the record of each of them. */
+/** From this many sources on, a join's id is shortened: the record of each source contains it. */
 const WIDE = 16
 const joinIds = new WeakMap<FanInEdge, JoinId>()
 
@@ -176,7 +176,7 @@ export function joinId(group: FanInEdge): JoinId {
   return id
 }
 
-/** The id as all joins had it once: wide ones are known by it too, for the journals that have it. */
+/** The original form of the id. Wide joins are also found by it, for older journals. */
 export function wholeJoinId({ from, to }: FanInEdge): JoinId {
   return `${from.map(safe).join("+")}=>${safe(to)}`
 }
@@ -185,7 +185,7 @@ function safe(id: NodeId): string {
   return id.replace(/[%+=>]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)
 }
 
-/** How many messages a round of the join takes at the least; undefined: it waits until none can come any more. */
+/** The minimum number of messages of a round; undefined if the join waits until no more can arrive. */
 export function joinNeeds(join: JoinPolicy, sources: number): number | undefined {
   switch (join.kind) {
     case "all":
@@ -199,10 +199,10 @@ export function joinNeeds(join: JoinPolicy, sources: number): number | undefined
   }
 }
 
-/** An edge group leaves its source with messages; fan-in and error groups are listed apart. */
+/** Edge groups that carry a node's messages; fan-in and error groups are listed separately. */
 export type OutGroup = SingleEdge | FanOutEdge | SwitchEdge | MapEdge | FanInEdge
 
-/** A node with everything about it that a step needs, looked up once. */
+/** A node with everything that a step needs, precomputed. */
 export interface GraphNode {
   readonly index: number
   readonly id: NodeId
@@ -219,7 +219,7 @@ export interface GraphNode {
   /** The worker of a map: its results belong to the map. */
   readonly isWorker: boolean
   readonly maxVisits: number
-  /** By target: the counter of an edge that has a limit of its own, or that goes back. */
+  /** By target: the counter of an edge that has its own limit or is a back edge. */
   readonly counted: ReadonlyMap<NodeId, CountedEdge>
 }
 

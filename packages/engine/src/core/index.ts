@@ -1,4 +1,4 @@
-/** The machine and the graph it runs: no IO, no clock, no user code. */
+/** The machine and the graph that it executes: no IO, no clock, no user code. */
 
 export { type CompiledGraph, compileGraph, type GraphData, graphData, parseGraph } from "./compile.ts"
 export type {

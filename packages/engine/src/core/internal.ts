@@ -1,4 +1,4 @@
-/** What other layers of the engine use besides the public entry. */
+/** Internals that other layers of the engine use, besides the public entry. */
 export { type Adjacency, cycles, groupBy, reachable } from "./analysis.ts"
 export {
   addMember,

@@ -69,7 +69,7 @@ export class JoinChecks {
     for (const [{ from, group }, stopped] of decisions) {
       const mayEnd = group.kind === "switch" && group.cases.some(({ to }) => to === undefined)
       if (mayEnd && isPart(sources.length - stopped)) {
-        return `when the switch after "${from}" gives an output`
+        return `when the switch after "${from}" produces an output`
       }
     }
     for (const [{ vertex, from, to }, stopped] of decisions) {

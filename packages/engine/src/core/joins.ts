@@ -12,7 +12,7 @@ import type { JoinRound, JoinState, MachineState, Task } from "./state.ts"
 import { addTask, sendFromOutside } from "./tasks.ts"
 import { clearTimer, setTimer } from "./waiting.ts"
 
-/** A message reaches a join: buffered, or the one that makes it fire, or too late. */
+/** A message reaches a join: it is buffered, makes the join fire, or is too late. */
 export function arrive(m: MachineState, join: GraphJoin, from: Task, value: Json, failed: boolean): void {
   const source = join.sources.get(from.node.id) as number
   const state = joinState(m, join)
@@ -60,7 +60,7 @@ function openRound(m: MachineState, join: GraphJoin, number: number): JoinRound 
   return round
 }
 
-/** Ends a round, and gives the list for the target. */
+/** Ends a round and returns the list for the target. */
 function takeRound(m: MachineState, join: GraphJoin, round: JoinRound): Json {
   round.fired = true
   if (round.count === join.sources.size) joinState(m, join).rounds.delete(round.round)
@@ -69,7 +69,7 @@ function takeRound(m: MachineState, join: GraphJoin, round: JoinRound): Json {
   return Object.freeze(round.values.map((value, i) => value ?? asFailed(notSent(join, i))))
 }
 
-/** Fires a settling join with what is there; the sources that have not sent appear as failures. */
+/** Fires a settling join with the messages so far; sources that have not sent appear as failures. */
 export function fireEarly(m: MachineState, join: GraphJoin, round: JoinRound): void {
   const node = m.graph.nodes[join.target] as GraphNode
   const sender = sendFromOutside(m, node, { value: takeRound(m, join, round), route: { nodes: [node.id] } })
@@ -97,7 +97,7 @@ export function settles(join: GraphJoin): boolean {
   return join.group.join.kind === "settle"
 }
 
-/** A failure as the value that settling joins and nodes hand on. */
+/** A failure as the value that settling joins and nodes pass on. */
 export function asFailed(error: ErrorData): Json {
   return freezeData({ ok: false, error } satisfies Settled<Json>) as unknown as Json
 }

@@ -1,4 +1,4 @@
-/** What may enter the journal: plain JSON data. `own-json.ts` checks it. */
+/** Values that may enter the journal: plain JSON data. `own-json.ts` checks it. */
 import { clipped } from "../text/internal.ts"
 
 export type Json =
@@ -10,14 +10,14 @@ export type Json =
   | { readonly [key: string]: Json | undefined }
 
 export interface JsonProblem {
-  /** Where in the value, like `items[3].name`; empty for the value itself. */
+  /** The path in the value, such as `items[3].name`; empty for the value itself. */
   path: string
   reason: string
-  /** Set when the value is larger than it may be: its size up to where the count was broken off. */
+  /** Set if the value is too large: its size up to where counting stopped. */
   tooLarge?: number
 }
 
-/** The largest value that a run takes unless `limits.valueBytes` says otherwise: 32 MB. */
+/** The default of `limits.valueBytes`: 32 MB. */
 export const DEFAULT_VALUE_BYTES: number = 32 * 1024 * 1024
 
 /** The problem as the middle of a sentence: `items[3].name is undefined; use null`. */
@@ -36,7 +36,7 @@ export function printPath(path: readonly (string | number)[]): string {
   return text
 }
 
-/** Without the properties that are undefined: the JSON of a journal does not have them either. */
+/** Removes properties that are undefined, as JSON does. */
 export function omitUndefined<T extends object>(
   parts: T | undefined,
 ): { [K in keyof T]?: Exclude<T[K], undefined> } {

@@ -1,6 +1,6 @@
 /**
  * What a run is to be after each entry, written as plainly as possible: lists and maps, no queues, no places, no
- * speed. Which task gets a place when is not modelled, only that a task is at work, waits, or is over. The
+ * speed. Which task gets a place when is not modelled, only that a task is executing, waits, or has ended. The
  * machine is compared with it after every entry.
  */
 
@@ -344,7 +344,7 @@ export class MachineModel {
     }
   }
 
-  /** Nothing runs or waits inside: joins that settle fire with what they have; else the run is over. */
+  /** Nothing runs or waits inside: joins that settle fire with what they have; else the run has ended. */
   #rest(): boolean {
     const settling = this.rounds.filter(({ fired, join }) => !fired && join.group.join.kind === "settle")
     settling.sort((a, b) => a.join.index - b.join.index)

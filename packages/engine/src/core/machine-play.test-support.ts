@@ -11,7 +11,7 @@ import { biggest } from "./model-parts.test-support.ts"
 import type { Effect, Task } from "./state.ts"
 import type { Usage } from "./usage.ts"
 
-/** What is picked follows from the seed (mulberry32); after so many steps the play is over. */
+/** What is picked follows from the seed (mulberry32); after that many steps the play ends. */
 export interface PlaySeed {
   readonly seed: number
   readonly steps: number

@@ -201,7 +201,7 @@ function compare(machine: Machine, model: MachineModel): void {
     expect(new Set(task.memo?.keys())).toEqual(expected?.memo)
     expect(task.status === "parked").toBe((expected?.waits.size ?? 0) > 0)
   }
-  // Items of a map come into being as places free up; every other task is there at once.
+  // Items of a map are created as places free up; every other task exists at once.
   for (const task of model.tasks.values())
     if (!live.has(task.id)) expect([task.map === undefined, task.started]).toEqual([false, false])
   countMessages(machine, model)

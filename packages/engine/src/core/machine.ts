@@ -1,6 +1,6 @@
 /**
  * The machine: journal entries in, effects out. Deterministic: no IO, no clock, no randomness, no user code.
- * It leaves to its driver: running handlers, deciding routes, the clock, making entries durable.
+ * Its driver runs handlers, decides routes, owns the clock and makes entries durable.
  *
  * Invariants:
  * M1 a finished task never runs again.
@@ -11,8 +11,8 @@
  * M5 every message is delivered, buffered in a join, or reported undelivered.
  * M6 fold(journal) = live state, at every prefix.
  * M7 a request is answered at most once.
- * M8 budgets and attempts survive restarts: they follow from the journal. A call that costs is on record before it is
- *    made, and counts even if its result never is (R1 to R3 in budget.ts).
+ * M8 budgets and attempts survive restarts: they follow from the journal. A call that costs is recorded before it is made,
+ *    and counts even without a result (R1 to R3 in budget.ts).
  */
 
 import {
@@ -49,7 +49,7 @@ export class Machine {
     this.#m = state
   }
 
-  /** A machine for a new run, and what to do first. */
+  /** A machine for a new run, and its first effects. */
   static start(
     graph: Graph,
     entry: RunStarted,
@@ -65,11 +65,11 @@ export class Machine {
     return new Machine(restoreState(graph, snapshot))
   }
 
-  /** Takes one entry. An entry that does not fit the state throws and changes nothing. */
+  /** Applies one entry. An entry that is invalid in this state throws and changes nothing. */
   apply(entry: Entry): readonly Effect[] {
     const m = this.#m
     if (!isLive(m))
-      throw new SuperstepError("RUN_OVER", `Run "${m.runId}" is ${m.status}; it takes no more entries.`)
+      throw new SuperstepError("RUN_OVER", `Run "${m.runId}" is ${m.status}; it accepts no more entries.`)
     m.out = NO_ITEMS
     m.entry = entry
     m.now = entry.at
@@ -139,12 +139,12 @@ export class Machine {
     return m.out
   }
 
-  /** The state as plain data: the same entries give the same bytes. */
+  /** The state as plain data: the same entries yield the same bytes. */
   snapshot(): MachineSnapshot {
     return snapshotOf(this.#m)
   }
 
-  /** What to do after a restore: every task that is not over starts (again), every timer is set. */
+  /** The effects after a restore: every unfinished task starts (again), every timer is set. */
   resume(): readonly Effect[] {
     const m = this.#m
     m.out = NO_ITEMS
@@ -157,17 +157,17 @@ export class Machine {
     return m.out
   }
 
-  /** From now on events are made, not only counted. */
+  /** Sets whether events are created, not only counted. */
   observe(observed: boolean): void {
     this.#m.observed = observed
   }
 
-  /** `leave` is asked when an entry makes the run reach a limit; its answer belongs into that entry, as `atWork`. */
+  /** Calls `leave` when an entry makes the run reach a limit; the result becomes `atWork` of that entry. */
   onLimit(leave: (breach: ErrorData) => LeftByTask): void {
     this.#m.leave = leave
   }
 
-  /** How many events the entries so far gave. */
+  /** How many events the entries so far produced. */
   get eventCount(): number {
     return this.#m.events
   }
@@ -183,7 +183,7 @@ export class Machine {
   get error(): ErrorData | undefined {
     return this.#m.error
   }
-  /** Where a limit ended it: how far its agents had come. */
+  /** If a limit ended the run: the progress of its agents. */
   get left(): LeftNotice | undefined {
     return this.#m.left
   }
@@ -193,11 +193,11 @@ export class Machine {
   get usage(): Usage {
     return this.#m.usage
   }
-  /** The part of `usage` that calls had reserved whose outcome is not known: their process died, or they were stopped. */
+  /** The part of `usage` reserved by calls with an unknown outcome: their process died, or they were stopped. */
   get lost(): Usage {
     return this.#m.lost
   }
-  /** What is used, together with what calls under way have reserved. */
+  /** What is used, together with what calls in progress have reserved. */
   get claimed(): Usage {
     return claimed(this.#m, this.#m.usage, () => true)
   }
@@ -206,16 +206,18 @@ export class Machine {
     const used = this.#m.usageByAgent.get(agent) ?? {}
     return claimed(this.#m, used, ({ source }) => source?.agent === agent)
   }
-  /** How many of an agent's model calls came to an end that is on record: not those under way, nor those that were lost. */
+  /**
+   * How many of an agent's model calls have a recorded end, without calls in progress and lost ones.
+   */
   endedCallsOf(agent: string): number {
     const { usageByAgent, lostCallsByAgent } = this.#m
     return (usageByAgent.get(agent)?.modelCalls ?? 0) - (lostCallsByAgent.get(agent) ?? 0)
   }
-  /** What is left of the budget, part by part; a part without a limit is not there. */
+  /** What remains of the budget, part by part; a part without a limit is absent. */
   get budgetLeft(): Budget {
     return remaining(this.#m.budget ?? {}, this.claimed)
   }
-  /** The largest single value that the run takes. */
+  /** The largest single value that the run accepts. */
   get valueBytes(): number {
     return this.#m.limits.valueBytes ?? DEFAULT_VALUE_BYTES
   }
@@ -229,7 +231,7 @@ export class Machine {
   get overBudget(): ErrorData | undefined {
     return overBudget(this.#m)
   }
-  /** Whether the budget is used up once so much more is used. */
+  /** Whether this additional usage exhausts the budget. */
   isOverBudgetWith(more: Usage): boolean {
     return overBudget(this.#m, more) !== undefined
   }
@@ -238,7 +240,7 @@ export class Machine {
     return nodeOverBudget(this.#m, node)
   }
 
-  /** Why a call of the task that reserves so much may not be made, or undefined. `replaces`: what it has reserved before. */
+  /** Why a call of the task with this reservation may not start, or undefined. `replaces`: its earlier reservation. */
   reservationProblem(task: TaskId, replaces: string | undefined, needed: Usage): ErrorData | undefined {
     const found = this.#m.tasks.get(task)
     return found === undefined
@@ -250,7 +252,7 @@ export class Machine {
     return this.#m.tasks.get(task)?.starts?.has(key) ?? false
   }
 
-  /** Whether tasks are at work; else the run is over or waits for something outside. */
+  /** Whether tasks are executing; otherwise the run has ended or waits for something external. */
   isBusy(): boolean {
     return this.#m.open > 0
   }
@@ -265,7 +267,7 @@ export class Machine {
   task(id: TaskId): Task | undefined {
     return this.#m.tasks.get(id)
   }
-  /** Tasks that are not over. */
+  /** Tasks that have not ended. */
   tasks(): Iterable<Task> {
     return this.#m.tasks.values()
   }
@@ -319,7 +321,7 @@ export class Machine {
 function acceptReduction(m: MachineState, { key, value }: StateReduced): void {
   const writes = m.reducing.get(key)
   if (writes === undefined)
-    throw new SuperstepError("NOT_REDUCING", `Channel "${key}" waits for no reduction.`)
+    throw new SuperstepError("NOT_REDUCING", `Channel "${key}" does not wait for a reduction.`)
   removeEntry(m.reducing, key)
   m.shared = putEntry(m.shared, key, value)
   const last = m.committing.findLast((task) =>

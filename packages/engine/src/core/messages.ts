@@ -1,4 +1,4 @@
-/** What moves through a run and what it waits for, as entries, events and snapshots name it. */
+/** Messages of a run and what it waits for, as they appear in entries, events and snapshots. */
 import type { ErrorData } from "./errors.ts"
 import type { JoinId, NodeId, RequestId, TaskId } from "./ids.ts"
 import type { Json } from "./json.ts"
@@ -8,21 +8,21 @@ export type FinalStatus = Exclude<RunStatus, "running" | "waiting">
 
 /**
  * `queued`: waits for a free place. `backoff`: waits for its next attempt. `parked`: waits for a person, a timer or a
- * sub-workflow. `over`: finished, failed for good or dropped.
+ * sub-workflow. `over`: finished, finally failed or dropped.
  */
 export type TaskStatus = "queued" | "running" | "backoff" | "parked" | "over"
 
-/** Where one message goes: nodes, joins, maps (by their worker), the run's outputs, or nowhere for a reason. */
+/** Where one message goes: nodes, joins, maps (by their worker), the run's outputs, or nowhere, with a reason. */
 export interface Route {
   readonly nodes?: readonly NodeId[] | undefined
   readonly joins?: readonly JoinId[] | undefined
   readonly maps?: readonly NodeId[] | undefined
   readonly output?: boolean | undefined
-  /** It is the result of an item, for the map that the task works for. */
+  /** The message is the result of an item of a map. */
   readonly result?: boolean | undefined
   /** The value is a failure, for joins that settle. */
   readonly failed?: boolean | undefined
-  /** Why it goes nowhere. */
+  /** Why the message goes nowhere. */
   readonly reason?: string | undefined
 }
 
@@ -31,9 +31,9 @@ export interface Send {
   readonly route: Route
 }
 
-/** A message that reached nobody, and why. */
+/** A message that reached no node, and why. */
 export interface Undelivered {
-  /** Set where it happened in a sub-workflow: which one, as in the `path` of its events. */
+  /** Set for a sub-workflow: which one, as in the `path` of its events. */
   readonly path?: readonly string[] | undefined
   readonly from?: NodeId | undefined
   readonly to?: NodeId | undefined
@@ -46,9 +46,9 @@ export interface RequestSpec {
   readonly prompt: string
   /** What the person needs to see to answer. */
   readonly data?: Json | undefined
-  /** JSON Schema of the answer, where it is known. */
+  /** JSON Schema of the answer, if known. */
   readonly schema?: Json | undefined
-  /** Whom it is for. */
+  /** The assignee. */
   readonly to?: string | undefined
   /** Milliseconds since the epoch after which it passes to the first of `escalate`; after the last, see `default`. */
   readonly deadline?: number | undefined
@@ -69,13 +69,13 @@ export interface OpenRequest {
   readonly node: NodeId
   readonly task: TaskId
   readonly prompt: string
-  /** Whom it is for. */
+  /** The assignee. */
   readonly to?: string | undefined
   readonly data?: Json | undefined
   readonly schema?: Json | undefined
   readonly openedAt: number
   readonly deadline?: number | undefined
-  /** Who is asked next, should nobody answer in time. */
+  /** Who is asked next if nobody answers in time. */
   readonly escalate?: readonly Escalation[] | undefined
   readonly default?: Json | undefined
 }
@@ -86,7 +86,7 @@ export type Wait =
   | { readonly kind: "timer"; readonly until: number }
   | { readonly kind: "call"; readonly workflow: string; readonly number?: number | undefined }
 
-/** How far the work of a task that a limit ended had come. */
+/** The progress of a task when a limit ended it. */
 export interface LeftNotice {
   readonly [key: string]: Json
 }
@@ -97,6 +97,6 @@ export type WaitOutcome =
   | {
       readonly ok: false
       readonly error: ErrorData
-      /** Of a called workflow that a limit ended: how far its agents had come. */
+      /** For a called workflow that a limit ended: the progress of its agents. */
       readonly left?: LeftNotice | undefined
     }

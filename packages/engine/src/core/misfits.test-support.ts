@@ -32,7 +32,7 @@ function refused(entries: readonly Entry[], ...codes: readonly string[]): Misfit
   return entries.map((entry) => ({ entry, codes }))
 }
 
-/** Everything that the machine must refuse now. `ended` are tasks that are over. */
+/** Everything that the machine must refuse now. `ended` are tasks that have ended. */
 export function misfits(machine: Machine, ended: readonly number[], choices: Choices): Misfit[] {
   const started: Entry = {
     type: "run.started",

@@ -1,6 +1,6 @@
 /**
- * Modules that are loaded with their first use. Loading takes real time, which a simulated run does not have: while one
- * is under way, what waits for it is not stuck.
+ * Loads modules on first use. Loading takes real time, which a simulated run does not have: while a module loads, code that
+ * waits for it is not stuck.
  */
 const loading = new Set<Promise<unknown>>()
 
@@ -13,7 +13,7 @@ export function loadModule<Module>(load: () => Promise<Module>): Promise<Module>
   return module
 }
 
-/** Resolves when no module is being loaded; undefined when that is so already. */
+/** Resolves when no module is being loaded; undefined if none is. */
 export function modulesLoaded(): Promise<unknown> | undefined {
   return loading.size === 0 ? undefined : Promise.allSettled(loading)
 }

@@ -3,8 +3,8 @@
  * that a value is JSON of a bounded size, copies it and freezes the copy.
  *
  * V1 no code outside the machine can change a value that a run holds: every part of it is a frozen copy.
- * V2 a part that is owned already is passed on as it is, whatever its size: a mark on it says so, without a walk.
- * V3 a live value is what the journal gives back: properties that are undefined are left out, and -0 is 0.
+ * V2 an already owned part is passed on unchanged, whatever its size: it is marked, so no walk is needed.
+ * V3 a live value equals the journaled one: undefined properties are omitted, and -0 is 0.
  */
 import { DEFAULT_VALUE_BYTES, type Json, type JsonProblem, printPath } from "./json.ts"
 
@@ -15,7 +15,7 @@ const MANY_PARTS = 500
 const TOO_LARGE = "is too large"
 const TOO_DEEP = `is nested deeper than ${MAX_DEPTH} levels`
 
-/** Constructs the object that it is given, so that a class derived from it adds its private field to that object. */
+/** Returns its argument from the constructor, so that a derived class adds its private field to that object. */
 class Itself {
   constructor(object: object) {
     // biome-ignore lint/correctness/noConstructorReturn: returning the object is what this class is for.
@@ -24,8 +24,8 @@ class Itself {
 }
 
 /**
- * The mark of an owned part: a private field, which no other code can set, read or see. Against a WeakMap it costs
- * nothing to the garbage collector and next to nothing to set, so that the smallest parts have it too.
+ * The mark of an owned part: a private field, which no other code can set, read or see. Unlike a WeakMap it costs the
+ * garbage collector nothing and is almost free to set, so that even the smallest parts have it.
  */
 class Mark extends Itself {
   /** The length of the part's JSON text, and how many levels it has. */
@@ -49,16 +49,16 @@ class Mark extends Itself {
   }
 }
 
-/** A value on its way through the check. */
+/** A value during the check. */
 interface Walk {
   readonly most: number
-  /** The length of its JSON text so far: what occurs in several places counts in each. */
+  /** The length of its JSON text so far: a part that occurs several times counts each time. */
   size: number
   /** The deepest level seen in the part that is being walked through. */
   deepest: number
   /** How many objects and lists it has visited. */
   parts: number
-  /** From the value's own parts to their copies: kept once there are many parts, since few values have one part twice. */
+  /** Maps the value's parts to their copies: used only for values with many parts, since few values repeat a part. */
   copies: Map<object, Mark> | undefined
   /** Why the walk ended early, and where: the innermost key first. */
   reason: string | undefined
@@ -66,9 +66,10 @@ interface Walk {
 }
 
 /**
- * The run's own copy of a value (V1 to V3). Throws what `refuse` makes of the first problem. The size is counted on the way,
- * the walk ends where `most` is exceeded, and a part that occurs often is copied once: data which is small in memory and
- * endless as text (a list that holds another twice, which holds another twice, …) costs no more than other data.
+ * The run's own copy of a value (V1 to V3). Throws the error that `refuse` creates for the first problem. The size is
+ * counted on the way, the walk ends where `most` is exceeded, and a part that occurs often is copied once: data that is
+ * small in memory and huge as text (a list that holds another twice, which holds another twice, …) costs no more than other
+ * data.
  */
 export function ownJson(value: unknown, most: number, refuse: (problem: JsonProblem) => Error): Json {
   const scalar = ownScalar(value, most)
@@ -79,7 +80,7 @@ export function ownJson(value: unknown, most: number, refuse: (problem: JsonProb
   return owned
 }
 
-/** The common messages are decided without a walk; undefined for what is not decided here. */
+/** Handles common messages without a walk; undefined for all others. */
 export function ownScalar(value: unknown, most: number): Json | undefined {
   if (value === null || typeof value === "boolean") return value
   if (typeof value === "string" && value.length + 2 <= most) return value
@@ -87,7 +88,7 @@ export function ownScalar(value: unknown, most: number): Json | undefined {
   return undefined
 }
 
-/** The first reason why a value cannot be journaled, or undefined when it can. */
+/** The first reason why a value cannot be journaled, or undefined if it can. */
 export function jsonProblem(value: unknown, most: number = DEFAULT_VALUE_BYTES): JsonProblem | undefined {
   const walk = walkUpTo(most)
   return own(value, 0, walk) === undefined || walk.size > most ? problemOf(value, walk) : undefined
@@ -97,7 +98,7 @@ function walkUpTo(most: number): Walk {
   return { most, size: 0, deepest: 0, parts: 0, copies: undefined, reason: undefined, path: [] }
 }
 
-/** The owned value, or undefined where the walk found a reason to end. */
+/** The owned value, or undefined if the walk found a problem. */
 function own(value: unknown, depth: number, walk: Walk): Json | undefined {
   switch (typeof value) {
     case "string":
@@ -126,7 +127,7 @@ function end(walk: Walk, reason: string): undefined {
   walk.reason = reason
 }
 
-/** About as long as the text of a number is: it is looked at for every number there is. */
+/** The approximate length of a number's text: computed for every number, so it must be cheap. */
 function numberLength(value: number): number {
   if (value !== Math.trunc(value)) return MAX_NUMBER
   const amount = Math.abs(value)
@@ -210,7 +211,9 @@ function problemOf(value: unknown, { size, most, reason, path }: Walk): JsonProb
   return { path: printPath(path.slice(0, cycle)), reason: "is cyclic: it contains itself" }
 }
 
-/** After how many keys of the path a value is reached that contains it. A cycle is always too deep, so nobody looks before. */
+/**
+ * The number of path keys after which a value contains itself. A cycle is always too deep, so only deep values are checked.
+ */
 function cycleOn(value: unknown, path: readonly (string | number)[]): number | undefined {
   const seen = new Set<unknown>()
   let part = value
@@ -223,8 +226,8 @@ function cycleOn(value: unknown, path: readonly (string | number)[]): number | u
 }
 
 /**
- * Freezes plain data that the engine itself put together (an entry, an event, a snapshot) with all that is in it. What is
- * frozen already is owned, or was frozen here, so it is frozen all the way down.
+ * Deeply freezes plain data that the engine created (an entry, an event, a snapshot). A frozen part is owned or was frozen
+ * here, so it is already deeply frozen.
  */
 export function freezeData<T>(data: T): T {
   if (typeof data !== "object" || data === null || Object.isFrozen(data)) return data

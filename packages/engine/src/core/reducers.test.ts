@@ -70,7 +70,7 @@ describe("a write that does not fit", () => {
     ["add", "1"],
     ["add", null],
   ])("%s refuses %j", (reducer, write) => {
-    expect(writeProblem(reducer, write)).toContain(`"${reducer}" takes`)
+    expect(writeProblem(reducer, write)).toContain(`"${reducer}" needs`)
   })
 
   test.each<[string, Json]>([

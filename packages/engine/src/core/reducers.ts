@@ -1,4 +1,4 @@
-/** How writes to shared state become the state. The built-in ones are pure data; any other name is reduced outside. */
+/** Reducers: how writes change shared state. Built-in reducers are pure data; the runtime runs all others. */
 import type { Json } from "./json.ts"
 
 export type BuiltInReducer = "replace" | "append" | "merge" | "add" | "union"
@@ -23,16 +23,16 @@ export function writesInPlace(reducer: string): boolean {
   return reducer === "append" || reducer === "union" || reducer === "merge"
 }
 
-/** Why a write does not fit its reducer, or undefined when it does. Checked before anything is journaled. */
+/** Why a reducer rejects a write, or undefined. Checked before anything is journaled. */
 export function writeProblem(reducer: string, write: Json): string | undefined {
   switch (reducer) {
     case "append":
     case "union":
-      return Array.isArray(write) ? undefined : `"${reducer}" takes a list`
+      return Array.isArray(write) ? undefined : `"${reducer}" needs a list`
     case "merge":
-      return isRecord(write) ? undefined : '"merge" takes an object'
+      return isRecord(write) ? undefined : '"merge" needs an object'
     case "add":
-      return typeof write === "number" ? undefined : '"add" takes a number'
+      return typeof write === "number" ? undefined : '"add" needs a number'
     default:
       return undefined
   }
@@ -55,7 +55,7 @@ export function reduce(reducer: BuiltInReducer, current: Json | undefined, write
       return unite((current ?? []) as Json[], write as readonly Json[])
     case "merge": {
       const record = (current ?? {}) as Record<string, Json | undefined>
-      // A key without a value is not in the journal's JSON either.
+      // The journal's JSON omits a key without a value too.
       for (const [key, value] of Object.entries(write as object)) if (value !== undefined) record[key] = value
       return record
     }
@@ -64,13 +64,13 @@ export function reduce(reducer: BuiltInReducer, current: Json | undefined, write
   }
 }
 
-/** What the machine may keep and write into: its own top level, the items by reference. */
+/** A copy that the machine may write into: its own top level, with the items by reference. */
 export function ownCopy(value: Json): Json {
   if (Array.isArray(value)) return value.slice()
   return isRecord(value) ? { ...value } : value
 }
 
-/** What a united list holds already, so that a write costs its own size and not the list's. Derived, never stored. */
+/** The members of a `union` list, so that a write costs its own size and not the list's. Derived, never stored. */
 const members = new WeakMap<Json[], Set<string>>()
 
 function unite(list: Json[], write: readonly Json[]): Json[] {
@@ -88,12 +88,12 @@ function unite(list: Json[], write: readonly Json[]): Json[] {
   return list
 }
 
-/** JSON with the keys in order, so that equal data gives equal text. */
+/** JSON with sorted keys, so that equal data has equal text. */
 export function canonicalJson(value: Json): string {
   return canonicalText(value, undefined)
 }
 
-/** The same; objects whose text is in `written` are not gone through again. */
+/** The same; objects whose text is in `written` are not serialized again. */
 export function canonicalText(value: Json, written: WeakMap<object, string> | undefined): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonicalText(item, written)).join(",")}]`
   if (!isRecord(value)) return JSON.stringify(value)

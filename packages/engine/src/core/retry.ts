@@ -1,21 +1,21 @@
-/** When a failed attempt is tried again, and how long to wait first. Pure: the jitter comes from the ids. */
+/** Decides whether a failed attempt is retried, and after what delay. Pure: the jitter is derived from the ids. */
 import type { ErrorData } from "./errors.ts"
 
 export interface RetryPolicy {
-  /** How often the handler may run in all, the first time included. */
+  /** Maximum number of attempts, including the first. */
   readonly attempts: number
   readonly backoff?: "fixed" | "exponential" | undefined
   /** Milliseconds before the second attempt. Default 1,000. */
   readonly delay?: number | undefined
-  /** No wait is longer than this. Default 60,000. */
+  /** Maximum delay in milliseconds. Default 60,000. */
   readonly maxDelay?: number | undefined
-  /** Part of the delay that varies, 0 to 1, so that many failures do not come back as one wave. Default 0. */
+  /** Part of the delay that varies, 0 to 1, so that many failures are not retried at the same time. Default 0. */
   readonly jitter?: number | undefined
-  /** Only these error codes are tried again. Absent: every error that another attempt may help. */
+  /** Retry only these error codes. Absent: every retryable error. */
   readonly on?: readonly string[] | undefined
   /**
-   * Only errors whose code or message contains one of these, in any case, are tried again; an empty text: all that
-   * another attempt may help.
+   * Retry only errors whose code or message contains one of these, ignoring case; an empty string matches every retryable
+   * error.
    */
   readonly matching?: readonly string[] | undefined
 }
@@ -41,11 +41,11 @@ function isTriedAgain({ on, matching }: RetryPolicy, error: ErrorData): boolean 
   const canHelp = !isHopeless(error)
   if (on === undefined && matching === undefined) return canHelp
   const text = `${error.code} ${error.message}`.toLowerCase()
-  // An empty text names nothing in particular.
+  // An empty string matches everything.
   return matching?.some((part) => text.includes(part.toLowerCase()) && (canHelp || part !== "")) === true
 }
 
-/** What comes out the same however often it is tried: the same input is as invalid, the same budget as spent. */
+/** Errors that a retry cannot fix: the same input stays invalid, the same budget stays spent. */
 const HOPELESS = new Set([
   "BUDGET_EXCEEDED",
   "BUDGET_UNPRICED",
@@ -63,7 +63,7 @@ function fraction(text: string): number {
   return hash32(text, 0x9e3779b9) / 0x1_0000_0000
 }
 
-/** FNV-1a with a final mix; for spreading and telling apart, not for secrets. */
+/** FNV-1a with a final mix; for distribution and identity, not for secrets. */
 export function hash32(text: string, seed: number): number {
   let h = (0x811c9dc5 ^ seed) >>> 0
   for (let i = 0; i < text.length; i++) {

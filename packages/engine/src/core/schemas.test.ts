@@ -22,7 +22,7 @@ describe("a mismatch is reported when no value can fit", () => {
       "a property that is required and never sent",
       record({}, { additionalProperties: false }),
       record({ id: text }),
-      /"id" is required, and never sent/,
+      /"id" is required but never sent/,
     ],
     ["constants", { const: "a" }, { const: "b" }, /"a" is sent, "b" is accepted/],
     ["values", { enum: ["a", "b"] }, { enum: ["c"] }, /"a" or "b" is sent/],

@@ -1,10 +1,10 @@
-/** Whether what one node returns can be what the next one takes: only certain mismatches are reported. */
+/** Checks whether a node's output can match the next node's input: only certain mismatches are reported. */
 import type { Json } from "./json.ts"
 import { isRecord } from "./reducers.ts"
 
 const TYPES = ["null", "boolean", "number", "string", "array", "object"]
 
-/** Why no value of the schema `from` can satisfy the schema `to`; undefined when one might. */
+/** Why no value of the schema `from` can satisfy the schema `to`; undefined if one might. */
 export function schemaMismatch(from: Json | undefined, to: Json | undefined, at = ""): string | undefined {
   if (!isRecord(from) || !isRecord(to)) return undefined
   const unionMismatch = mismatchOfUnions(from, to, at)
@@ -23,7 +23,7 @@ export function schemaMismatch(from: Json | undefined, to: Json | undefined, at 
 
 type SchemaObject = { readonly [key: string]: Json | undefined }
 
-/** `anyOf` on either side: it fits when one alternative of each does. `none` when there is no union. */
+/** `anyOf` on either side: it matches if one alternative of each does. `none` if there is no union. */
 function mismatchOfUnions(from: SchemaObject, to: SchemaObject, at: string): string | undefined | "none" {
   const sent = alternatives(from)
   const accepted = alternatives(to)
@@ -70,7 +70,7 @@ function mismatchOfObjects(from: SchemaObject, to: SchemaObject, at: string): st
   for (const key of required) {
     const path = at === "" ? key : `${at}.${key}`
     if (!Object.hasOwn(sent, key)) {
-      if (from.additionalProperties === false) return `"${path}" is required, and never sent`
+      if (from.additionalProperties === false) return `"${path}" is required but never sent`
       continue
     }
     const mismatch = schemaMismatch(sent[key], accepted[key], path)

@@ -1,6 +1,7 @@
 /**
- * What a resumed run compares: the shape of a graph with its schemas and nested workflows. Functions' text,
- * policies (retry, timeout, limits) and the library's version are not part of it. And how two versions of a graph differ.
+ * The signature that a resumed run compares: the shape of a graph with its schemas and nested workflows, without the code of
+ * functions, policies (retry, timeout, limits) and the library's version. Also computes the difference of two versions of a
+ * graph.
  */
 import type { EdgeGroup, Graph, GraphSpec, NodeSpec } from "./graph.ts"
 import type { Json } from "./json.ts"
@@ -37,7 +38,7 @@ function specSignature(spec: GraphSpec): Signature {
   return signature
 }
 
-/** What a graph has that another has not, and the other way round; empty for the same graph. */
+/** The lines that only one of two graphs has; empty for the same graph. */
 export function signatureDifference(before: Signature, after: Signature): string[] {
   const old = new Set(before.lines)
   const now = new Set(after.lines)
@@ -60,19 +61,19 @@ function edgeLine(group: EdgeGroup): string {
   return `edge ${canonicalJson(shape as unknown as Json)}`
 }
 
-/** For telling apart, not for secrets. */
+/** For identity, not for secrets. */
 export function digest(text: string): string {
   const half = (seed: number) => hash32(text, seed).toString(16).padStart(8, "0")
   return half(1) + half(2)
 }
 
-/** The options of a node that its line in the signature does not have: they change nothing that a journal relies on. */
+/** The options of a node that are not in its signature: no journal depends on them. */
 const NODE_POLICIES = ["retry", "timeout", "concurrency", "maxVisits", "budget"] as const
 
 /**
- * The difference of two versions of a graph, for people: lines with `-` for what is gone, `~` for what changed, and `+` for
- * what is new; nodes, edges, state and options, nested graphs included. Empty when a run continues without being
- * asked: the graphs have the same shape, and differ in policies at most.
+ * The difference of two versions of a graph, for people: lines with `-` for removed, `~` for changed and `+` for added
+ * parts; nodes, edges, state and options, nested graphs included. Empty if a run continues without a policy: the graphs have
+ * the same shape and differ at most in policies.
  */
 export function graphDifference(before: Graph, after: Graph): string[] {
   const lines = signatureDifference(signatureOf(before), signatureOf(after))
@@ -82,7 +83,7 @@ export function graphDifference(before: Graph, after: Graph): string[] {
     const found = old.get(node.id)
     return found === undefined ? [] : [[found, node]]
   })
-  // A node that changed is one line, not one that is gone and one that is new.
+  // A changed node is one line, not a removed and an added one.
   const changed = new Set(
     both
       .filter(([a, b]) => nodeLine(a) !== nodeLine(b))

@@ -1,8 +1,8 @@
 /**
  * The state of a machine as plain data. Nodes and joins appear by name, so that a snapshot can be restored with a graph that
- * has changed. A later version brings a migration from the one before.
+ * has changed. Each later version has a migration from the previous one.
  *
- * Version 2 adds steps that were started and have no result, what calls under way have reserved, and lost model calls.
+ * Version 2 adds steps that were started and have no result, what calls in progress have reserved, and lost model calls.
  */
 import type { ErrorData } from "./errors.ts"
 import type { Limits } from "./graph.ts"
@@ -72,7 +72,7 @@ export interface MapSnapshot {
 export interface JoinSnapshot {
   id: JoinId
   arrivals: readonly number[]
-  /** A source that has not sent is absent from `values`, which pairs its place with its message. */
+  /** A source that has not sent is absent from `values`, which pairs its index with its message. */
   rounds: {
     round: number
     values: [number, Json][]

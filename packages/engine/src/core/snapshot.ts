@@ -80,10 +80,10 @@ export function snapshotOf(m: MachineState): MachineSnapshot {
   }
 }
 
-/** A snapshot of any version so far, as the latest. */
+/** Migrates a snapshot to the latest version. */
 function migrated(snapshot: MachineSnapshot): MachineSnapshot {
   const version = snapshot.version as number
-  // Before version 2 nothing was reserved: all that the new parts hold was absent.
+  // Before version 2 nothing was reserved: the new parts are empty.
   if (version === 1) return { ...snapshot, version: SNAPSHOT_VERSION }
   if (version === SNAPSHOT_VERSION) return snapshot
   throw new SuperstepError(

@@ -1,4 +1,4 @@
-/** How a run begins: with an input, or as a fork, with the past of another run. */
+/** Starts a run: with an input, or as a fork with the past of another run. */
 
 import { pushSized, putEntry } from "./collections.ts"
 import { startNext } from "./commit.ts"
@@ -13,7 +13,7 @@ import { addFirstTask } from "./tasks.ts"
 import { RUN_TIMER, setTimer } from "./waiting.ts"
 
 export function startRun(m: MachineState, entry: RunStarted): void {
-  if (m.hasStarted) throw new SuperstepError("RUN_STARTED", `Run "${entry.runId}" was started before.`)
+  if (m.hasStarted) throw new SuperstepError("RUN_STARTED", `Run "${entry.runId}" was already started.`)
   m.hasStarted = true
   m.startedAt = entry.at
   const { limits } = m.graph.spec
@@ -66,7 +66,7 @@ export function forkRun(m: MachineState, entry: RunForked): void {
 function changeBounds(m: MachineState, { limits, budget, deadline }: RunForked): void {
   if (limits !== undefined) m.limits = { ...m.limits, ...omitUndefined(limits) }
   if (budget !== undefined) m.budget = { ...m.budget, ...omitUndefined(budget) }
-  // What was too much before may not be now: it is looked at again before anything starts.
+  // Limits may have changed: they are checked again before anything starts.
   if (limits !== undefined || budget !== undefined) m.breach = undefined
   if (deadline !== undefined) setTimer(m, RUN_TIMER, deadline)
 }

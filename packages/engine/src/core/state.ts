@@ -1,4 +1,4 @@
-/** The state of a machine: plain records, written in place by the machine alone, and the effects of an entry. */
+/** The state of a machine: plain records that only the machine writes, in place, and the effects of an entry. */
 
 import { type Fifo, NO_ENTRIES, NO_ITEMS, NO_MEMBERS, putEntry, removeEntry } from "./collections.ts"
 import type { Entry, LeftByTask, TaskFinished } from "./entries.ts"
@@ -20,7 +20,7 @@ import type {
 import { ownCopy, writesInPlace } from "./reducers.ts"
 import { type Budget, NO_USAGE, type SourcedUsage, type Usage, type UsageSource } from "./usage.ts"
 
-/** What a task leaves behind: what it sent and wrote, and its own traceparent. */
+/** The result of a task: its messages, its writes and its traceparent. */
 export type TaskEnd = Pick<TaskFinished, "sends" | "writes" | "trace">
 
 /** One node, one message, until it is finished. */
@@ -30,11 +30,11 @@ export class Task {
   readonly message: Json
   readonly from: NodeId | undefined
   readonly superstep: number
-  /** When its message came. */
+  /** When its message arrived. */
   readonly knownAt: number
   status: TaskStatus = "queued"
   attempt = 1
-  /** The map it works for, and which item. */
+  /** The map that it works for, and the item. */
   map: MapRun | undefined = undefined
   item = 0
   /** The request that the message answers. */
@@ -45,17 +45,17 @@ export class Task {
   memo: Map<string, Json> | undefined = undefined
   /** Steps that were started and have no result: each may have happened. They outlive attempts and restarts. */
   starts: Set<string> | undefined = undefined
-  /** Failures of what it waited for, by key, until its next attempt: a handler may have caught one and gone on. */
+  /** Failures of what it waited for, by key, until its next attempt: a handler may have caught one and continued. */
   failures: Map<string, ErrorData> | undefined = undefined
-  /** How far workflows had come that it called, and that a limit of its own callers ended. */
+  /** The progress of called workflows that a limit of their callers ended. */
   left: readonly LeftNotice[] | undefined = undefined
   /** What it waits for, by key. */
   waits: Map<string, Wait> | undefined = undefined
-  /** Once it is over, until its superstep commits: what it sent and wrote. */
+  /** Its messages and writes, from its end until its superstep commits. */
   ended: TaskEnd | undefined = undefined
-  /** The one node it sent to, looked up when its end was checked. */
+  /** The only node it sent to, looked up when its end was checked. */
   target: GraphNode | undefined = undefined
-  /** The driver's own, while it runs the task; no part of the state. */
+  /** Owned by the driver while it runs the task; not part of the state. */
   attachment: unknown = undefined
 
   constructor(
@@ -76,8 +76,7 @@ export class Task {
 }
 
 /**
- * The live tasks of a run by id, in the order they came. A run that does one thing at a time has one live task,
- * and pays for no table.
+ * The live tasks of a run by id, in order of creation. A sequential run has one live task and allocates no table.
  */
 export class TaskTable {
   #single: Task | undefined
@@ -117,36 +116,36 @@ export class TaskTable {
   }
 }
 
-/** The most that a call under way, of a task or of a sub-workflow below it, may use. */
+/** The reservation of a call in progress, of a task or of a sub-workflow below it. */
 export interface Reservation {
   readonly task: Task
   readonly key: string
   readonly usage: Usage
   readonly source?: UsageSource | undefined
-  /** What is counted if it can no longer be settled, where that is known better than by `usage`. */
+  /** The usage to count if it can no longer be settled, if more precise than `usage`. */
   readonly spent?: readonly SourcedUsage[] | undefined
 }
 
-/** Lets so many in at a time, the others in order: a node, or one list on its way through a map. */
+/** Admits a limited number of tasks at a time, the others in order: a node, or one list in a map. */
 export interface Gate {
   /** How many of the tasks that have a place are parked. */
   parked: number
-  /** Every place is taken by a task that is parked: those behind it wait for the outside too. */
+  /** Parked tasks hold every place: the tasks behind them wait for something external too. */
   held: boolean
 }
 
-/** What few nodes have: tasks that wait, state of their own, a budget. */
+/** Rarely needed state of a node: waiting tasks, its own state, a budget. */
 export class NodeState implements Gate {
   parked = 0
   held = false
-  /** Tasks that wait for a place; made when the first one has to. */
+  /** Tasks that wait for a place; created with the first one. */
   queue: Fifo<Task> | undefined = undefined
   local: { [key: string]: Json } | undefined = undefined
-  /** Counted where the node has a budget. */
+  /** Counted if the node has a budget. */
   usage: Usage | undefined = undefined
 }
 
-/** One list on its way through a map. Tasks come into being as places free up; their ids are reserved. */
+/** One list that a map processes. Tasks are created as places free up; their ids are reserved. */
 export class MapRun implements Gate {
   readonly id: TaskId
   readonly map: GraphMap
@@ -190,7 +189,7 @@ export interface JoinRound {
   readonly round: number
   readonly values: (Json | undefined)[]
   count: number
-  /** It fired before every source had sent; what still comes is late. */
+  /** The round fired before every source had sent; later messages are late. */
   fired: boolean
   traces: string[] | undefined
 }
@@ -201,11 +200,13 @@ export interface JoinState {
   readonly rounds: Map<number, JoinRound>
 }
 
-/** What a machine asks of its driver. Effects of one entry are carried out in order, once the entry is durable (M2). */
+/**
+ * What the driver must do for the machine. Effects of one entry are carried out in order, once the entry is durable (M2).
+ */
 export type Effect =
   /** Run the task's handler. */
   | { readonly type: "start"; readonly task: Task }
-  /** Give a waiting handler what it waited for. */
+  /** Resume a waiting handler with the outcome. */
   | { readonly type: "resume"; readonly task: Task; readonly key: string; readonly outcome: WaitOutcome }
   /** Stop the handler: its result no longer counts. */
   | { readonly type: "abort"; readonly task: Task; readonly reason: string }
@@ -241,22 +242,22 @@ export class MachineState {
   budget: Budget | undefined = undefined
   usage: Usage = NO_USAGE
   usageByAgent: ReadonlyMap<string, Usage> = NO_ENTRIES
-  /** Of calls under way, by task and key. */
+  /** Of calls in progress, by task and key. */
   reservations: ReadonlyMap<string, Reservation> = NO_ENTRIES
   /** The part of `usage` that was reserved and never settled (R2). */
   lost: Usage = NO_USAGE
-  /** Model calls that are counted though nobody knows whether they were answered. */
+  /** Model calls that are counted although their outcome is unknown. */
   lostCallsByAgent: ReadonlyMap<string, number> = NO_ENTRIES
   superstep = 0
   nextTask: TaskId = 1
   nextRequest = 1
   readonly tasks: TaskTable = new TaskTable()
-  /** By node index: how often it was visited, how many of its tasks have a place, and what few nodes have besides. */
+  /** By node index: visits, tasks that have a place, and rarely needed state. */
   readonly visits: number[]
   readonly active: number[]
   nodes: (NodeState | undefined)[] | undefined = undefined
   shared: ReadonlyMap<string, Json> = NO_ENTRIES
-  /** Frozen copies of shared values that were read since their last write. No part of the state. */
+  /** Frozen copies of shared values that were read since their last write. Not part of the state. */
   lent: ReadonlyMap<string, Json> = NO_ENTRIES
   joins: (JoinState | undefined)[] | undefined = undefined
   maps: ReadonlyMap<TaskId, MapRun> = NO_ENTRIES
@@ -269,9 +270,9 @@ export class MachineState {
   undelivered: readonly Undelivered[] = NO_ITEMS
   /** Finished since the last commit. */
   finished: readonly Task[] = NO_ITEMS
-  /** Those whose writes are applied and whose messages wait for a reducer outside. */
+  /** Tasks whose writes are applied and whose messages wait for a custom reducer. */
   committing: readonly Task[] = NO_ITEMS
-  /** Channels whose writes wait for a reducer outside; the commit continues when none is left. */
+  /** Channels whose writes wait for a custom reducer; the commit continues when none is left. */
   reducing: ReadonlyMap<string, Json[]> = NO_ENTRIES
   /** Tasks the current superstep waits for: all that are neither finished nor parked. */
   open = 0
@@ -279,23 +280,23 @@ export class MachineState {
   running = 0
   /** Tasks that wait for a place in the run. */
   ready: Fifo<Task> | undefined = undefined
-  /** Set once a limit sent the run to its limit route: the superstep at which it ends for good. */
+  /** Set once a limit sent the run to its limit route: the superstep at which it finally ends. */
   graceUntil: number | undefined = undefined
 
-  /** Where a limit ended it: how far its agents had come. */
+  /** If a limit ended the run: the progress of its agents. */
   left: LeftNotice | undefined = undefined
 
-  // Of the entry being applied: its effects, its time, the limit it broke. No part of the state.
+  // Of the entry being applied: its effects, its time, the limit it broke. Not part of the state.
   entry: Entry | undefined = undefined
   out: readonly Effect[] = NO_ITEMS
   now = 0
   breach: ErrorData | undefined = undefined
-  /** What it delivered, to be started before the entry is done. */
+  /** Delivered tasks, to be started before the entry is done. */
   next: readonly Task[] = NO_ITEMS
   nextMaps: readonly MapRun[] = NO_ITEMS
-  /** The driver's own: what the tasks at work leave behind, when the entry made the run reach a limit. */
+  /** Owned by the driver: what executing tasks leave behind when the entry made the run reach a limit. */
   leave: ((breach: ErrorData) => LeftByTask) | undefined = undefined
-  /** Whether anybody watches: events are counted always, and made only then. */
+  /** Whether the run is watched: events are always counted, and created only then. */
   observed = false
   events = 0
 
@@ -307,12 +308,12 @@ export class MachineState {
   }
 }
 
-// Shared state is written in place, so that a write costs its own size and not the state's. Code outside gets a frozen copy,
-// one for all reads between two writes: it can neither change the state nor see it change. Copying when it is read takes a
-// tenth of freezing what is read and copying that before the next write: a frozen list is slow to copy, and its copy has no
-// room to grow.
+// Shared state is written in place, so that a write costs its own size and not the state's. Other code gets a frozen copy,
+// one for all reads between two writes: it can neither change the state nor see it change. Copying on read takes a tenth of
+// the time of freezing on read and copying before the next write: a frozen list is slow to copy, and its copy has no room to
+// grow.
 
-/** The value of a channel, for code outside of the machine. The run owns its items, so that only its own level is copied. */
+/** The value of a channel, for code outside of the machine. The run owns its items, so only the top level is copied. */
 export function lend(m: MachineState, key: string): Json | undefined {
   const value = m.shared.get(key)
   if (typeof value !== "object" || Object.isFrozen(value)) return value
@@ -329,7 +330,7 @@ export function lendAll(m: MachineState): [string, Json][] {
   return [...m.shared.keys()].map((key) => [key, lend(m, key) as Json])
 }
 
-/** Gives a channel a value from outside. */
+/** Sets the value of a channel from outside. */
 export function setShared(m: MachineState, key: string, value: Json): void {
   removeEntry(m.lent, key)
   m.shared = putEntry(m.shared, key, ownCopy(value))

@@ -1,4 +1,4 @@
-/** How tasks come into being: one message, one node, one visit. */
+/** Creates tasks: one message, one node, one visit. */
 
 import { pushSized } from "./collections.ts"
 import type { GraphNode } from "./graph.ts"
@@ -6,7 +6,7 @@ import type { Json } from "./json.ts"
 import type { Send } from "./messages.ts"
 import { type MachineState, Task } from "./state.ts"
 
-/** Stands in for the id of a sender that is no task, and sorts after all that are. */
+/** Stands for the id of a sender that is not a task, and sorts after all task ids. */
 export const OUTSIDE = Number.MAX_SAFE_INTEGER
 
 /** A task for a message that another one sent. It starts with the next superstep. */
@@ -37,7 +37,7 @@ function enter(m: MachineState, task: Task): void {
   m.next = pushSized(m.next, task)
 }
 
-/** The superstep of what follows from a task: in flow mode every chain of tasks counts for itself. */
+/** The superstep of what follows from a task: in flow mode every chain of tasks counts separately. */
 export function stepAfter(m: MachineState, from: Task): number {
   return (m.graph.schedule === "flow" ? from.superstep : m.superstep) + 1
 }
@@ -47,7 +47,7 @@ export function tracesOf(from: Task): readonly string[] | undefined {
   return from.ended?.trace === undefined ? from.traces : [from.ended.trace]
 }
 
-/** Counts visits of a node, and notes the limit that they break. */
+/** Counts visits of a node, and records the limit that they exceed. */
 export function countVisits(m: MachineState, node: GraphNode, times: number): void {
   const visits = (m.visits[node.index] as number) + times
   m.visits[node.index] = visits
@@ -61,7 +61,7 @@ export function countVisits(m: MachineState, node: GraphNode, times: number): vo
 }
 
 /**
- * Stands for a message that no task of this superstep sent: an answer, a join whose time is up. It is delivered
+ * Stands for a message that no task of this superstep sent: an answer, a join that timed out. It is delivered
  * with the next commit, after what tasks sent.
  */
 export function sendFromOutside(m: MachineState, node: GraphNode, send: Send): Task {

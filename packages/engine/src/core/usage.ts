@@ -1,4 +1,4 @@
-/** What a run has used, and what it may use. Counters only grow, and they are in the journal (M8). */
+/** Usage and budgets of a run. Counters only grow, and they are in the journal (M8). */
 
 export interface Usage {
   readonly inputTokens?: number | undefined
@@ -12,9 +12,9 @@ export interface Usage {
   readonly modelCalls?: number | undefined
   readonly toolCalls?: number | undefined
   readonly iterations?: number | undefined
-  /** US dollars, of the calls whose price is known. */
+  /** US dollars, for calls with a known price. */
   readonly usd?: number | undefined
-  /** Model calls whose price is not known: with some of them, `usd` is not the whole cost. */
+  /** Model calls with an unknown price: if there are any, `usd` is not the whole cost. */
   readonly unpricedCalls?: number | undefined
   /** Model calls whose tokens were estimated, because the provider did not report them. */
   readonly estimatedCalls?: number | undefined
@@ -26,7 +26,7 @@ export interface UsageSource {
   readonly model?: string | undefined
 }
 
-/** A part of what was used, and by whom. */
+/** A part of the usage, and its source. */
 export interface SourcedUsage {
   readonly usage: Usage
   readonly source?: UsageSource | undefined
@@ -48,7 +48,7 @@ const COUNTERS = [
   "estimatedCalls",
 ] as const satisfies readonly UsageCounter[]
 
-/** The most that may be used: by a run with all its sub-workflows, or by a node. `tokens` is input and output together. */
+/** The maximum usage of a run with all its sub-workflows, or of a node. `tokens` is input and output together. */
 export interface Budget {
   readonly tokens?: number | undefined
   readonly usd?: number | undefined
@@ -56,8 +56,8 @@ export interface Budget {
   readonly toolCalls?: number | undefined
   readonly iterations?: number | undefined
   /**
-   * With `usd`: calls of models whose price is not known are made all the same, and count as free. Without it the first
-   * such call fails before it is made.
+   * With `usd`: allows calls of models with an unknown price, and counts them as free. Without it the first such call fails
+   * before it is made.
    */
   readonly allowUnpriced?: boolean | undefined
 }
@@ -65,7 +65,7 @@ export interface Budget {
 /** The parts of a budget that are amounts. */
 export type BudgetPart = Exclude<keyof Budget, "allowUnpriced">
 
-/** Nothing used. Usage is frozen, since handlers and callers get to see the machine's own. */
+/** No usage. Usage is frozen, since handlers and callers see the machine's own object. */
 export const NO_USAGE: Usage = Object.freeze({})
 
 export function addUsage(total: Usage, more: Usage): Usage {
@@ -80,7 +80,7 @@ export function addUsage(total: Usage, more: Usage): Usage {
 /** The usage without a part of it; counters of 0 are left out. */
 export function usageWithout(total: Usage, part: Usage): Usage {
   const counters = COUNTERS.map((counter) => {
-    // Money has fractions, which do not come out even.
+    // Subtracting fractions of money leaves rounding errors.
     const left = Number(((total[counter] ?? 0) - (part[counter] ?? 0)).toFixed(9))
     return [counter, left] as const
   })
@@ -122,7 +122,7 @@ export function exhausted(budget: Budget, usage: Usage): BudgetPart[] {
   })
 }
 
-/** The parts of a budget that are needed and do not suffice, in a fixed order. */
+/** The parts of a budget that are needed and insufficient, in a fixed order. */
 export function misfits(budget: Budget, used: Usage, needed: Usage): BudgetPart[] {
   return BUDGET_PARTS.filter((part) => {
     const most = budget[part]
@@ -131,7 +131,7 @@ export function misfits(budget: Budget, used: Usage, needed: Usage): BudgetPart[
   })
 }
 
-/** What is left of each part of a budget, never less than nothing. */
+/** What remains of each part of a budget, at least 0. */
 export function remaining(budget: Budget, usage: Usage): Budget {
   const left: { -readonly [P in BudgetPart]?: Budget[P] } = {}
   for (const part of BUDGET_PARTS) {

@@ -303,7 +303,7 @@ describe("everything at once", () => {
     expect(warnings(fanOut("a", "b", "c"))).toEqual([])
     const cases = [{ to: "c", conditional: true }, { conditional: false }]
     expect(warnings(edge("a", "b"), { kind: "switch", from: "a", cases })).toEqual([
-      ["JOIN_MAY_STARVE", expect.stringContaining('when the switch after "a" gives an output')],
+      ["JOIN_MAY_STARVE", expect.stringContaining('when the switch after "a" produces an output')],
     ])
   })
 

@@ -1,4 +1,4 @@
-/** Every rule that a graph must keep, checked at once: a user fixes all problems in one go. */
+/** Checks every rule for a graph at once, so that a user can fix all problems together. */
 import {
   adjacency,
   allHops,
@@ -54,7 +54,7 @@ export type ProblemCode =
 export interface Problem {
   readonly code: ProblemCode
   readonly message: string
-  /** The nodes it is about, the guilty one first. */
+  /** The affected nodes, the cause first. */
   readonly nodes: readonly NodeId[]
 }
 
@@ -84,7 +84,7 @@ export function validateGraph(spec: GraphSpec): Findings {
     ...mapProblems(spec),
     ...schemaProblems(spec),
   ]
-  // What follows walks the graph, which makes sense only where every name means one node.
+  // The next checks walk the graph, which requires that every name identifies one node.
   if (
     problems.some(({ code }) => code === "UNKNOWN_NODE" || code === "START_MISSING" || code === "EMPTY_ID")
   ) {
@@ -164,7 +164,7 @@ function* optionProblems(spec: GraphSpec): Generator<Problem> {
     const json = jsonProblem(initial)
     const misfit = json === undefined ? writeProblem(reducer, initial) : printJsonProblem(json)
     if (misfit !== undefined)
-      yield problem("INVALID_OPTION", `the first value of channel "${key}": ${misfit}`, [])
+      yield problem("INVALID_OPTION", `the initial value of channel "${key}": ${misfit}`, [])
   }
   for (const group of spec.edges) yield* edgeNumbers(group)
 }
@@ -210,14 +210,14 @@ function* referenceProblems(spec: GraphSpec): Generator<Problem> {
 function* sizeProblems(spec: GraphSpec): Generator<Problem> {
   for (const group of spec.edges) {
     if (group.kind === "fan-out" && group.to.length < 2) {
-      const text = `the fan-out of "${group.from}" has ${group.to.length} targets; it takes at least 2 (else use .edge)`
+      const text = `the fan-out of "${group.from}" has ${group.to.length} targets; it needs at least 2 (else use .edge)`
       yield problem("FAN_OUT_TOO_SMALL", text, [group.from])
     }
     if (group.kind === "fan-in") yield* fanInProblems(group)
     if (group.kind === "switch") {
       const defaults = group.cases.filter((one) => !one.conditional).length
       if (defaults !== 1) {
-        const text = `the switch after "${group.from}" has ${defaults} defaults; it takes exactly one`
+        const text = `the switch after "${group.from}" has ${defaults} defaults; it needs exactly one`
         yield problem("SWITCH_DEFAULT", text, [group.from])
       }
     }
@@ -227,7 +227,7 @@ function* sizeProblems(spec: GraphSpec): Generator<Problem> {
 function* fanInProblems(group: FanInEdge): Generator<Problem> {
   const sources = group.from.length
   if (sources < 2) {
-    const text = `the fan-in of "${group.to}" has ${sources} sources; it takes at least 2 (else use .edge)`
+    const text = `the fan-in of "${group.to}" has ${sources} sources; it needs at least 2 (else use .edge)`
     yield problem("FAN_IN_TOO_SMALL", text, [group.to])
   }
   if (group.join.kind !== "quorum") return
@@ -272,7 +272,7 @@ function duplicateEdge(group: EdgeGroup): Problem {
   return problem("DUPLICATE_EDGE", text, to)
 }
 
-/** A worker's results belong to its map: it has no other edges out, and no other map. */
+/** A worker's results belong to its map: it has no other outgoing edges, and no other map. */
 function* mapProblems(spec: GraphSpec): Generator<Problem> {
   const uses = new Map<NodeId, number>()
   for (const group of spec.edges) {
@@ -283,7 +283,7 @@ function* mapProblems(spec: GraphSpec): Generator<Problem> {
   }
   for (const map of spec.edges) {
     if (map.kind !== "map" || uses.get(map.worker) === 1) continue
-    const text = `"${map.worker}" works for the map of "${map.from}", so it can have no other edges; give it a node of its own`
+    const text = `"${map.worker}" works for the map of "${map.from}", so it cannot have other edges; use a separate node for them`
     yield problem("MAP_WORKER_NOT_ALONE", text, [map.worker])
   }
 }
@@ -350,7 +350,7 @@ function* selfLoops(spec: GraphSpec): Generator<Problem> {
   }
 }
 
-/** With declared outputs, a node that has no edge out and is none of them works for nothing. */
+/** With declared outputs, the result of a node that is not one of them and has no outgoing edge is lost. */
 function* deadEnds(spec: GraphSpec): Generator<Problem> {
   if (spec.outputs === undefined) return
   const useful = new Set<NodeId>(spec.outputs)
@@ -360,31 +360,33 @@ function* deadEnds(spec: GraphSpec): Generator<Problem> {
   }
   for (const { id } of spec.nodes) {
     if (useful.has(id)) continue
-    yield problem("DEAD_END", `what "${id}" returns goes nowhere: it has no edge out and is not an output`, [
-      id,
-    ])
+    yield problem(
+      "DEAD_END",
+      `the result of "${id}" goes nowhere: it has no outgoing edge and is not an output`,
+      [id],
+    )
   }
 }
 
-/** A message for which the one condition does not hold goes nowhere. */
+/** A message that does not match the only condition goes nowhere. */
 function* lonelyConditions(spec: GraphSpec): Generator<Problem> {
   const out = groupBy(outGroups(spec))
   const outputs = new Set(spec.outputs)
   for (const [id, [only, ...others]] of out) {
     if (only?.kind !== "single" || !only.conditional || others.length > 0 || outputs.has(id)) continue
-    const text = `the only edge out of "${id}" has a condition: where it does not hold, what "${id}" returns goes nowhere; use .switch with a default, add another edge, or list it with .output`
+    const text = `the only outgoing edge of "${id}" has a condition: if it does not hold, the result of "${id}" goes nowhere; use .switch with a default, add another edge, or list it with .output`
     yield problem("MAY_GO_NOWHERE", text, [id, only.to])
   }
 }
 
-/** A join that gets a part of what it waits for, where a condition decides that way, ends the run without firing. */
+/** A condition can leave a join with only some of its messages: the run then ends without firing it. */
 function* hungryJoins(spec: GraphSpec, joins: JoinChecks): Generator<Problem> {
   for (const group of spec.edges) {
     if (group.kind !== "fan-in" || group.timeout !== undefined || joins.starvation(group) !== undefined)
       continue
     const guard = joins.hunger(group)
     if (guard === undefined) continue
-    const text = `the fan-in of "${group.to}" does not fire ${guard}: the messages that it got until then are not delivered; join with settle(), or give it a timeout`
+    const text = `the fan-in of "${group.to}" does not fire ${guard}: the messages that it received before are not delivered; join with settle(), or set a timeout`
     yield problem("JOIN_MAY_STARVE", text, [group.to])
   }
 }

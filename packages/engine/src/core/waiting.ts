@@ -1,6 +1,6 @@
 /**
  * When a run is `waiting`: no task runs, and only an answer or a timer can continue it. Timers are part of the state, under
- * names that say what waits for them.
+ * names that show what waits for them.
  */
 
 import { pushSized, putEntry, removeEntry } from "./collections.ts"
@@ -8,7 +8,9 @@ import { emit, watched } from "./emit.ts"
 import type { RequestId, TaskId, TimerId } from "./ids.ts"
 import type { MachineState } from "./state.ts"
 
-/** Waits for a person or a timer. A sub-workflow at work does not count, nor does the run's own deadline. */
+/**
+ * Whether the run waits for a person or a timer. An executing sub-workflow does not count, nor does the run's own deadline.
+ */
 export function isBlockedExternally(m: MachineState): boolean {
   return m.requests.size > 0 || m.timers.size > (m.timers.has(RUN_TIMER) ? 1 : 0)
 }

@@ -1,6 +1,6 @@
 /**
  * What a task waits for: a person, a timer, a sub-workflow. A task that waits leaves its superstep, and the
- * others continue. The outcome is recorded, and answers when the handler runs again.
+ * others continue. The outcome is recorded, and returned when the handler runs again.
  */
 
 import { admitToRun, fillRun, park, unpark } from "./admission.ts"
@@ -71,7 +71,7 @@ function startWait(m: MachineState, task: Task, key: string, wait: Wait): void {
   if (m.breach !== undefined) settle(m)
 }
 
-/** What a task waited for is there. It counts as running again when it waits for nothing else. */
+/** A wait of the task has ended. The task counts as running again if it waits for nothing else. */
 function endWait(m: MachineState, task: Task, key: string, outcome: WaitOutcome): void {
   task.waits?.delete(key)
   if (outcome.ok) {
@@ -87,13 +87,13 @@ function endWait(m: MachineState, task: Task, key: string, outcome: WaitOutcome)
     stopWaiting(m)
     unpark(m, task)
     task.status = "running"
-    // It was admitted before: it continues at once, even where the run is full.
+    // The task was admitted before: it continues at once, even if the run is full.
     m.running++
     if (watched(m)) emit(m, { type: "task.resumed", task: task.id, node: task.node.id })
   } else if (!isBlockedExternally(m)) stopWaiting(m)
 }
 
-/** An attempt that is over waits for nothing any more. */
+/** Withdraws the waits of an attempt that has ended. */
 export function withdrawWaits(m: MachineState, task: Task): void {
   if (task.waits === undefined) return
   for (const [key, wait] of task.waits) {
@@ -153,7 +153,7 @@ function waitingFor(m: MachineState, request: OpenRequest): { task: Task; key: s
   return undefined
 }
 
-/** The task that asked is over: the answer comes back to its node as a message. */
+/** The task that asked has ended: the answer comes back to its node as a message. */
 function deliverAnswer(m: MachineState, request: OpenRequest, value: Json): void {
   const node = nodeNamed(m.graph, request.node)
   stopWaiting(m)
@@ -179,7 +179,7 @@ export function fireTimer(m: MachineState, { timer }: TimerFired): void {
   }
 }
 
-/** Somebody else is asked. */
+/** Passes the request to the next person. */
 function escalate(m: MachineState, request: OpenRequest, { to, timeout }: Escalation): void {
   const deadline = timeout === undefined ? undefined : m.now + timeout
   const asked = freezeData({ ...request, to, deadline, escalate: request.escalate?.slice(1) })
@@ -204,7 +204,7 @@ function expire(m: MachineState, request: OpenRequest): void {
   else expireApart(m, request, { ...error, node: request.node })
 }
 
-/** Nobody's handler waits for it: the failure goes where that of a task would. */
+/** No handler waits for it: the failure is routed like that of a task. */
 function expireApart(m: MachineState, { node: id, data }: OpenRequest, error: ErrorData): void {
   const node = nodeNamed(m.graph, id)
   const sends = failureRoute({ node, message: data ?? null }, error)

@@ -25,7 +25,7 @@ export interface Block {
   readonly canvas: Canvas
   readonly width: number
   readonly height: number
-  /** What a line that leaves its lower side looks like there; absent where a line begins below it. */
+  /** The symbol for a line that leaves its lower side; absent if the line begins below it. */
   readonly leave: string | undefined
 }
 
@@ -41,7 +41,7 @@ const BRACKETS: Partial<Record<Look, Brackets>> = {
   bar: (text, { bar }) => `${bar}${bar} ${text} ${bar}${bar}`,
 }
 
-/** A shape, with room for lines that leave it: at least so wide. What it says to itself stands below its name. */
+/** A shape of at least this width, with room for outgoing lines. Labels of self loops are below its name. */
 export function shapeBlock(shape: Shape, loops: readonly string[], room: number, pen: Pen): Block {
   const { kind, label, caption } = shape
   const lines = [...namedLines(label, pen), ...loopLines(loops, pen)]
@@ -80,7 +80,7 @@ export function frameBlock(
   return boxed(inner, "", room, pen.symbols.border("frame"), toneOf("frame"))
 }
 
-/** The name of a part as a tree has it: in its brackets, or with its kind behind it. */
+/** The name of a part in a tree: in brackets, or followed by its kind. */
 export function shapeName(part: Shape | Frame, pen: Pen): string {
   const whole = { ...pen, maxWidth: Number.POSITIVE_INFINITY }
   const label = part.kind === "frame" ? part.node : part.label
@@ -106,7 +106,7 @@ function boxed(inner: Canvas, caption: string, room: number, border: Border, ton
   const [upperLeft, upperRight, lowerRight, lowerLeft] = Array.from(corners)
   const title = caption === "" ? "" : ` ${caption} `
   const content = Math.max(canvasWidth(inner), cellWidth(title), room - 4)
-  // Odd with its sides, so that a line can leave in the middle.
+  // The total width is odd, so that a line can leave in the middle.
   const width = content + 1 - (content % 2)
   const canvas: Canvas = []
   put(canvas, 0, 0, `${upperLeft}${level.repeat(width + 2)}${upperRight}`, tone)

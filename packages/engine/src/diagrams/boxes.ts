@@ -9,14 +9,14 @@ import { textLines } from "./labels.ts"
 import { type Layers, type Link, layersOf, type Vertex } from "./layers.ts"
 import { drawChannel, makeRoom, routesOf } from "./routes.ts"
 
-/** More than this is a maze, however wide the terminal is. */
+/** With more parts the diagram is unreadable, however wide the terminal is. */
 const MAX_PARTS = 60
 const MAX_ARROWS = 240
 const MAX_CROSSINGS = 6
 
 export interface Drawing {
   readonly canvas: Canvas
-  /** Where each part and each label stands, by its place in the diagram's list: column, row, width, height. */
+  /** The area of each part and each label, by its index in the diagram's list: column, row, width, height. */
   readonly parts: readonly BoxArea[]
   readonly labels: ReadonlyMap<number, BoxArea>
 }
@@ -28,7 +28,7 @@ export interface BoxArea {
   readonly height: number
 }
 
-/** Undefined where it does not fit, or would not be easy to read. */
+/** Undefined if the diagram does not fit or would be hard to read. */
 export function drawBoxes(diagram: Diagram, width: number, pen: Pen): Drawing | undefined {
   if (diagram.parts.length > MAX_PARTS || diagram.arrows.length > MAX_ARROWS) return undefined
   const ends = partsByEnd(diagram)

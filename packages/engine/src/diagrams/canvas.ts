@@ -18,12 +18,12 @@ const CODES: Record<Tone, number> = {
 }
 
 interface Cell {
-  /** Empty: the right half of a wide one. */
+  /** Empty for the right half of a wide character. */
   readonly text: string
   readonly tone: Tone
 }
 
-/** Row by row; a row is as long as what is drawn on it. */
+/** Row by row; rows have different lengths. */
 export type Canvas = (Cell | undefined)[][]
 
 export function put(canvas: Canvas, x: number, y: number, text: string, tone: Tone = "plain"): void {
@@ -68,7 +68,7 @@ function coloured(row: Canvas[number]): string {
   let line = ""
   let tone: Tone = "plain"
   for (const cell of row) {
-    // A gap has no colour of its own: it does not end a run.
+    // A gap has no colour: it does not end a coloured run.
     if (cell !== undefined && cell.tone !== tone) {
       line += `${tone === "plain" ? "" : "\u001b[0m"}${cell.tone === "plain" ? "" : `\u001b[${CODES[cell.tone]}m`}`
       tone = cell.tone
@@ -93,7 +93,7 @@ export const SOUTH = 4
 export const WEST = 8
 
 export interface Symbols {
-  /** By the sum of the ways. */
+  /** Indexed by the sum of the directions. */
   readonly joints: string
   readonly dashed: { readonly level: string; readonly upright: string }
   readonly down: string

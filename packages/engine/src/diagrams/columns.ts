@@ -1,4 +1,4 @@
-/** Where the vertices of each rank stand from left to right: few crossings first, then straight lines. */
+/** Assigns the vertices of each rank to columns: few crossings first, then straight lines. */
 import type { Layers, Line, Vertex } from "./layers.ts"
 
 const SWEEPS = 8
@@ -54,7 +54,7 @@ function order(ranks: Vertex[][], lines: readonly Line[], near: Neighbours): voi
   for (const [i, rank] of best.entries()) ranks[i] = rank
 }
 
-/** By the mean place of neighbours, from above and from below in turns. */
+/** Orders by the mean position of neighbours, alternately from above and from below. */
 function improved(from: readonly Vertex[][], lines: readonly Line[], near: Neighbours): Vertex[][] {
   const ranks = from.map((rank) => [...rank])
   let best = from.map((rank) => [...rank])
@@ -105,8 +105,8 @@ export function crossings(ranks: readonly Vertex[][], lines: readonly Line[]): n
 }
 
 /**
- * Moves a rank as near as it can come, in sum of squares, to the middle of each one's neighbours: those that
- * would overlap form a group that finds its place together (pool adjacent violators).
+ * Moves the vertices of a rank towards the middle of their neighbours, minimizing the sum of squares: overlapping vertices
+ * form a group that moves together (pool adjacent violators).
  */
 function settle(rank: readonly Vertex[], near: ReadonlyMap<Vertex, readonly Vertex[]>): void {
   const groups: { target: number; members: number }[] = []
@@ -142,8 +142,8 @@ function mean(list: readonly number[]): number {
 const ROUNDS = 6
 
 /**
- * Orders by the mean place of neighbours stop at ties; here two that stand side by side change places as long as that
- * takes a crossing away. Changes the order within the layers. Neighbours are those in the layer above, and in the one below.
+ * Ordering by mean positions stops at ties; this swaps adjacent vertices as long as that removes a crossing. Changes the
+ * order within the layers. Neighbours are those in the layer above, and in the one below.
  */
 export function untangle<T>(
   layers: readonly T[][],
@@ -169,7 +169,7 @@ export function untangle<T>(
   }
 }
 
-/** How many more pairs of lines cross than would if the two changed places. */
+/** How many crossings a swap of the two would remove. */
 function tangle(left: readonly number[], right: readonly number[]): number {
   let sum = 0
   for (const a of left) for (const b of right) sum += Math.sign(a - b)

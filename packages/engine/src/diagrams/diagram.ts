@@ -1,7 +1,6 @@
 /**
- * What a diagram shows of a graph, before any syntax: shapes, arrows, and a frame around each nested workflow.
- * Ids are made up here (n0, n1, …), so that no name in a graph can break the text of its diagram. The same
- * graph gives the same diagram.
+ * A diagram of a graph, independent of syntax: shapes, arrows, and a frame around each nested workflow. Ids are generated
+ * (n0, n1, …), so that no name in a graph can break the text of its diagram. The same graph always yields the same diagram.
  */
 import type {
   EdgeGroup,
@@ -17,7 +16,7 @@ import type {
 /** A workflow, or the graph of one. */
 export type Drawable = Graph | { readonly program: { readonly graph: Graph } }
 
-/** What a drawing shows of a graph. */
+/** The diagram of a graph. */
 export interface Diagram {
   readonly name: string
   readonly parts: readonly (Shape | Frame)[]
@@ -44,7 +43,7 @@ export interface Shape {
   readonly kind: Look
   readonly id: string
   readonly label: string
-  /** The kind of the node, where it says more than that it is a node. */
+  /** The kind of the node, if it is more specific than "node". */
   readonly caption: string
   /** The worker of a map: it runs once per item. */
   readonly many: boolean
@@ -54,12 +53,12 @@ export interface Shape {
 export interface Frame {
   readonly kind: "frame"
   readonly id: string
-  /** The id of the node, and the name of the workflow where that is another. */
+  /** The id of the node, and the name of the workflow if it differs. */
   readonly label: string
   readonly node: string
   readonly many: boolean
   readonly diagram: Diagram
-  /** The shapes inside that arrows to and from it end at. */
+  /** The inner shapes at which arrows to and from the frame end. */
   readonly entry: string
   readonly exit: string
 }
@@ -67,12 +66,12 @@ export interface Frame {
 export interface Arrow {
   readonly from: string
   readonly to: string
-  /** Dashed: the way is taken for some messages only, or in an emergency. */
+  /** Dashed: the arrow is taken for some messages only, or at a limit. */
   readonly style: "solid" | "dashed" | "error"
   readonly label: string
 }
 
-/** Which shapes stand for a node: a nested workflow is entered and left at different ones. */
+/** The shapes of a node: a nested workflow is entered and left at different shapes. */
 interface Ends {
   readonly entry: string
   readonly exit: string
@@ -88,7 +87,7 @@ interface Sketch {
   output: string | undefined
 }
 
-/** Kinds of nodes with a look of their own. Any other is a box. */
+/** Kinds of nodes with their own look. All others are boxes. */
 const LOOKS: ReadonlyMap<string, Look> = new Map<string, Look>([
   ["agent", "agent"],
   ["tool", "tool"],
@@ -105,7 +104,7 @@ const LOOKS: ReadonlyMap<string, Look> = new Map<string, Look>([
   ["map", "bar"],
 ])
 
-/** The same graph gives the same diagram. */
+/** The same graph always yields the same diagram. */
 export function diagramOf(drawable: Drawable): Diagram {
   let ids = 0
   const graph = "program" in drawable ? drawable.program.graph : drawable
@@ -123,7 +122,7 @@ function sketch(graph: Graph, newId: () => string): Sketch {
   connect(s, start, entry(s, (graph.nodes[graph.start] as GraphNode).id))
   for (const group of graph.spec.edges) addGroup(s, group)
   for (const node of graph.nodes) {
-    // What a worker returns belongs to its map, whatever the list of outputs says.
+    // What a worker returns belongs to its map, whatever the list of outputs contains.
     if (node.isOutput && !node.isWorker) connect(s, exit(s, node.id), output(s))
   }
   const atLimit = graph.onLimit === undefined ? undefined : graph.nodes[graph.onLimit]
@@ -203,7 +202,7 @@ function choiceOf(s: Sketch, id: NodeId): string | undefined {
   return isChoice && switches.length === 1 ? exit(s, id) : undefined
 }
 
-/** The builder makes a loop of a switch: one case that goes back, and the way out. */
+/** The builder implements a loop as a switch: one case that goes back, and the exit. */
 function isLoop(graph: Graph, { from, cases }: SwitchEdge): boolean {
   const again = cases.filter((one) => one.conditional)
   const to = again.length === 1 ? again[0]?.to : undefined
@@ -256,7 +255,7 @@ function words(...parts: readonly string[]): string {
   return parts.filter((part) => part.trim() !== "").join(", ")
 }
 
-/** Which part each end of an arrow belongs to: itself, or the frame that it lies in. */
+/** Maps each end of an arrow to its part: the shape itself, or the frame around it. */
 export function partsByEnd({ parts }: Diagram): ReadonlyMap<string, Shape | Frame> {
   const ends = new Map<string, Shape | Frame>()
   for (const part of parts) {

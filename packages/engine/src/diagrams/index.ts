@@ -1,4 +1,4 @@
-/** Workflows as diagrams: text that Mermaid and Graphviz draw, text for a terminal, and what any other drawing needs. */
+/** Workflows as diagrams: text that Mermaid and Graphviz draw, text for a terminal, and data for any other renderer. */
 export { untangle } from "./columns.ts"
 export {
   type Arrow,

@@ -1,11 +1,11 @@
-/** Labels as lines that a drawing can show. Names are any text, so what no drawing may hold is replaced. */
+/** Labels as lines that a drawing can show. Names are arbitrary, so characters that no drawing can contain are replaced. */
 import { cellWidth, graphemes } from "../text/index.ts"
 
 const LINE_BREAK = /\r\n|[\n\r\u2028\u2029]/
-/** Control characters and halves of surrogate pairs: no diagram's text may hold them. */
+/** Control characters and halves of surrogate pairs: no diagram's text may contain them. */
 const NOT_TEXT = /[\p{Cc}\p{Cs}]/gu
 
-/** The lines of a label, white space run together as a drawing would do it. Empty when there is nothing to show. */
+/** The lines of a label, with white space collapsed. Empty if there is nothing to show. */
 export function labelLines(label: string): string[] {
   return label
     .split(LINE_BREAK)
@@ -13,7 +13,7 @@ export function labelLines(label: string): string[] {
     .filter((line) => line !== "")
 }
 
-/** Breaks after spaces and the symbols inside names, and anywhere where there is none. */
+/** Breaks after spaces and symbols inside names, or anywhere if there are none. */
 export function wrap(line: string, maxWidth: number, measure: (text: string) => number): string[] {
   const lines: string[] = []
   let current = ""

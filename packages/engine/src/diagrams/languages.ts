@@ -58,15 +58,15 @@ const MERMAID: Language = {
 }
 
 /**
- * Mermaid reads a quoted label as Markdown and HTML, so every ASCII character that may mean something there becomes
- * an entity in Mermaid's spelling (`#35;`). Letters, digits, commas and hyphens inside words stay readable.
+ * Mermaid reads a quoted label as Markdown and HTML, so every ASCII character with a special meaning becomes an entity in
+ * Mermaid's spelling (`#35;`). Letters, digits, commas and hyphens inside words stay readable.
  */
 function mermaidLabel(label: string): string {
   const entity = (character: string) => `#${character.codePointAt(0)};`
   const escaped = (line: string) =>
     line
       .replace(/(?<![\p{L}\p{N}])-|-(?![\p{L}\p{N}])|[!-+./:-@[-`{-~]/gu, entity)
-      // Its lexer takes a whole line with these words for a statement, even inside quotes.
+      // Its lexer parses a line with these words as a statement, even inside quotes.
       .replace(/(?<=direction) (?=TB|BT|RL|LR)/g, entity)
   return labelLines(label).map(escaped).join("<br/>")
 }

@@ -1,6 +1,6 @@
 /**
- * The shapes of one diagram in ranks, one below the other, as Sugiyama draws graphs: arrows that go back are
- * turned around, labels take places of their own on their arrows, and an arrow that passes a rank has a bend there.
+ * The shapes of one diagram in ranks, one below the other, as Sugiyama draws graphs: back arrows are reversed, labels are
+ * vertices on their arrows, and an arrow that passes a rank has a bend there.
  *
  * 1. A line joins two vertices of neighbouring ranks.
  * 2. Lines that are drawn as one (a net) all begin at one vertex or all end at one: the drawing never
@@ -24,17 +24,17 @@ export interface Line {
   readonly upper: Vertex
   readonly lower: Vertex
   readonly style: Arrow["style"]
-  /** It belongs to an arrow that goes up. */
+  /** The vertex belongs to an arrow that goes up. */
   readonly up: boolean
   net: string
 }
 
-/** An arrow between parts, by their places in the list of parts. */
+/** An arrow between parts, by their indexes in the list of parts. */
 export interface Link {
   readonly from: number
   readonly to: number
   readonly style: Arrow["style"]
-  /** Absent where the arrow has no label. */
+  /** Absent if the arrow has no label. */
   readonly label: Size | undefined
 }
 
@@ -45,7 +45,7 @@ export interface Size {
 
 export interface Layers {
   readonly parts: readonly Vertex[]
-  /** By link; undefined where it has no label. */
+  /** By link; undefined if it has no label. */
   readonly labels: readonly (Vertex | undefined)[]
   readonly ranks: Vertex[][]
   readonly lines: Line[]
@@ -104,7 +104,7 @@ function spansOf(
   })
 }
 
-/** The links that close a cycle, when one walks from the first part and follows links in their order. */
+/** The links that close a cycle in a walk from the first part that follows links in order. */
 function backLinks(count: number, links: readonly Link[]): ReadonlySet<Link> {
   const back = new Set<Link>()
   const state = new Map<number, "open" | "done">()
@@ -122,7 +122,7 @@ function backLinks(count: number, links: readonly Link[]): ReadonlySet<Link> {
   return back
 }
 
-/** Each vertex one below the lowest that leads to it; a second root just above what it leads to. */
+/** Places each vertex one rank below its lowest predecessor; further roots right above their successors. */
 function rank(all: readonly Vertex[], spans: readonly Span[]): void {
   let moved = true
   while (moved) {
@@ -140,7 +140,7 @@ function rank(all: readonly Vertex[], spans: readonly Span[]): void {
   }
 }
 
-/** Spans cut at the ranks they pass. What leads to one place in one way runs together as early as it can. */
+/** Cuts spans at the ranks that they pass. Spans with the same target and style merge as early as possible. */
 function linesOf(spans: readonly Span[], bend: (rank: number) => Vertex): Line[] {
   const lines = new Map<string, Line>()
   const shared = new Map<string, Vertex>()

@@ -25,7 +25,7 @@ export interface Channel {
 
 type Side = "upper" | "lower"
 
-/** How wide a vertex must be so that each net has a column of its own, with a free one between. */
+/** Widens each vertex so that each net has its own column, with a free one between. */
 export function makeRoom({ lines }: Layers): void {
   for (const side of ["upper", "lower"] as const) {
     for (const [vertex, nets] of netsAt(lines, side)) {
@@ -34,7 +34,7 @@ export function makeRoom({ lines }: Layers): void {
   }
 }
 
-/** One channel below each rank but the last; undefined where two nets would have to pass through each other. */
+/** One channel below each rank except the last; undefined if two nets would have to pass through each other. */
 export function routesOf(layers: Layers): Channel[] | undefined {
   const channels: Channel[] = []
   for (let rank = 0; rank < layers.ranks.length - 1; rank++) {
@@ -96,7 +96,7 @@ function ports(lines: readonly Line[], side: Side): Ports {
   return all
 }
 
-/** Where a box is wide enough and has no other line on that side, its line moves to be straight. */
+/** If a box is wide enough and has no other line on that side, its line is straightened. */
 function straighten(lines: readonly Line[], tops: Ports, bottoms: Ports): void {
   for (const [net, own] of byNet(lines)) {
     const uppers = new Set(own.map(({ upper }) => upper))
@@ -140,7 +140,7 @@ function setTracks(routes: Route[]): number | undefined {
   return tracks
 }
 
-/** One leaves downwards in a column in which the other enters the rank below: it must turn away first. */
+/** Whether one leaves in a column in which the other enters the rank below: it must turn away first. */
 function above(one: Route, other: Route): boolean {
   const columns = new Set(one.tops.values())
   return [...other.bottoms.values()].some((column) => columns.has(column))
@@ -179,7 +179,7 @@ export function drawChannel(
   )
   const firstTrack = start + (anyUp ? 1 : 0)
   const end = firstTrack + below.tracks + (anyDown ? 1 : 0)
-  // Level stretches first: where nets cross, the upright line is the one to be seen.
+  // Level stretches first: where nets cross, the vertical line is visible.
   for (const route of below.routes) drawTrack(canvas, route, firstTrack, symbols)
   for (const route of below.routes) {
     const style = route.lines[0]?.style ?? "solid"

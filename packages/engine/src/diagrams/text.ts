@@ -1,4 +1,4 @@
-/** A workflow as text for a terminal: boxes and lines where they fit, else an indented tree. */
+/** A workflow as text for a terminal: boxes and lines if they fit, else an indented tree. */
 
 import { cellWidth } from "../text/index.ts"
 import { type Pen, shapeName } from "./blocks.ts"
@@ -51,7 +51,7 @@ function titleOf({ node, diagram }: Frame): string {
 
 interface Drawn {
   readonly canvas: Canvas
-  /** Nested workflows that are drawn by themselves, for want of room. */
+  /** Nested workflows that are drawn separately, for lack of space. */
   readonly apart: readonly Frame[]
 }
 
@@ -86,10 +86,10 @@ function withoutFrames(diagram: Diagram): Diagram {
 
 type Part = Shape | Frame
 
-/** A part whose ways on are still to be written. */
+/** A part whose successors are still to be written. */
 interface Root {
   readonly part: Part
-  /** Those on the way to it: to lead there is to go back. */
+  /** The parts on the path to it: an arrow to one of them goes back. */
   readonly path: ReadonlySet<Part>
   readonly continued: boolean
 }
@@ -108,7 +108,7 @@ interface Tree {
   readonly pen: Pen
   readonly canvas: Canvas
   readonly met: Set<Part>
-  /** Those that continue further down, for want of room. */
+  /** Parts that continue further down, for lack of space. */
   readonly waiting: Root[]
 }
 
@@ -116,7 +116,7 @@ export function drawTree(diagram: Diagram, width: number, pen: Pen): Canvas {
   const ends = partsByEnd(diagram)
   const names = distinctNames(diagram, pen)
   const tree: Tree = { diagram, ends, names, width, pen, canvas: [], met: new Set(), waiting: [] }
-  // The start comes first; whatever no arrow leads to begins a tree of its own, and last what is left.
+  // The start comes first; each part without incoming arrows begins another tree; the rest follows last.
   const led = new Set(
     diagram.arrows.filter(({ from, to }) => ends.get(from) !== ends.get(to)).map(({ to }) => ends.get(to)),
   )
@@ -142,7 +142,7 @@ function waysOn({ diagram, ends }: Tree, part: Part): Arrow[] {
   return diagram.arrows.filter(({ from }) => ends.get(from) === part)
 }
 
-/** The only way on again and again, down to the first part with several. */
+/** Follows single successors down to the first part with several. */
 function descend(tree: Tree, from: Part, prefix: string, before: ReadonlySet<Part>): void {
   const path = new Set(before)
   for (let part: Part | undefined = from; part !== undefined; ) {
@@ -153,7 +153,7 @@ function descend(tree: Tree, from: Part, prefix: string, before: ReadonlySet<Par
       for (const [i, arrow] of on.entries()) branch(tree, arrow, i === on.length - 1, prefix, path)
       return
     }
-    // A bare reference has a symbol of its own.
+    // A bare reference has its own symbol.
     const bare = labelOf(tree, only) === "" && tree.met.has(tree.ends.get(only.to) as Part)
     const first = bare ? prefix : `${prefix}${tree.pen.symbols.chain} `
     part = lead(tree, only, { first, rest: `${prefix}  ` }, path)
@@ -171,7 +171,7 @@ function branch(tree: Tree, arrow: Arrow, last: boolean, prefix: string, path: R
   tree.waiting.push({ part, path, continued: true })
 }
 
-/** Writes what an arrow leads to; returns it where its ways on belong below it. */
+/** Writes the target of an arrow; returns it if its successors belong below it. */
 function lead(tree: Tree, arrow: Arrow, indent: Indent, path: ReadonlySet<Part>): Part | undefined {
   const part = tree.ends.get(arrow.to) as Part
   const { symbols } = tree.pen
@@ -197,7 +197,7 @@ function labelOf({ pen }: Tree, { label }: Arrow): string {
   return textLines(label, Number.POSITIVE_INFINITY, pen.ascii).join(" ")
 }
 
-/** Names by which a reference can only mean one part. */
+/** Unambiguous names of parts, for references. */
 export function distinctNames({ parts }: Diagram, pen: Pen): ReadonlyMap<Part, string> {
   const used = new Map<string, number>()
   const names = new Map<Part, string>()

@@ -1,7 +1,7 @@
 /**
  * Reads text from a file within limits.
  *
- * R1 Only a regular file is read: a FIFO, a device, a socket or a folder is refused, and never waited for.
+ * R1 Only a regular file is read: a FIFO, a device, a socket or a folder is rejected, and never waited for.
  * R2 No more than `maxBytes` are read, whatever size the file system reports: files below /proc report none.
  * R3 With `folder`, the file is inside of it after symbolic links are resolved.
  */
@@ -34,7 +34,7 @@ export interface ReadLimits {
 const MAX_FILE = 1_000_000
 const CHUNK = 65_536
 
-/** What is piped into this process. Only users name it: definitions are confined to their folder. */
+/** Standard input of this process. Only users name it: definitions are confined to their folder. */
 const STDIN = "/dev/stdin"
 
 /** Throws FILE_UNREADABLE, FILE_TOO_LARGE, FILE_NOT_REGULAR or FILE_OUTSIDE. */
@@ -145,7 +145,7 @@ export function fileError(path: string, error: unknown): SuperstepError {
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: "there is no such file",
   EISDIR: "it is a folder",
-  EACCES: "you may not read it",
+  EACCES: "permission denied",
 }
 
 function refused(code: string, path: string, reason: string, cause?: unknown): SuperstepError {

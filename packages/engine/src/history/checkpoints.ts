@@ -9,28 +9,28 @@ import type { FoldedRecord } from "../runtime/internal.ts"
 import { eventsOf } from "./journal-walk.ts"
 
 export interface Checkpoint {
-  /** The journal record after which it holds. */
+  /** The journal record after which the checkpoint holds. */
   readonly seq: number
-  /** The superstep that was committed last, 0 at the start; in flow, that of the task: how many led to it. */
+  /** The superstep that was committed last, 0 at the start; in flow mode, the length of the chain of tasks. */
   readonly superstep: number
   readonly at: number
   /**
-   * `start`: before the first task. `commit`: of a superstep; in flow, of one task. `fork`: the run became one of its own
-   * here. `graph`: it continued with another version of its workflow. `end`: it ended in the middle of a superstep.
+   * `start`: before the first task. `commit`: of a superstep; in flow mode, of one task. `fork`: the run was forked here.
+   * `graph`: it continued with another version of its workflow. `end`: it ended in the middle of a superstep.
    */
   readonly kind: "start" | "commit" | "fork" | "graph" | "end"
-  /** What was written, in the order in which it was. */
+  /** The writes, in order. */
   readonly changes: readonly Change[]
-  /** The tasks that ended since the checkpoint before, in the order in which they did. */
+  /** The tasks that ended since the previous checkpoint, in order. */
   readonly finished: readonly FinishedTask[]
 }
 
 export interface Change {
   readonly key: string
-  /** `replace` where the value is what a reducer of the workflow's own made of all writes. */
+  /** `replace` if the value is the result of a custom reducer for all writes. */
   readonly reducer: string
   readonly value: Json
-  /** Who wrote it; absent for what a fork or a migration changed. */
+  /** The task that wrote it; absent for a change by a fork or a migration. */
   readonly task?: TaskId | undefined
   readonly node?: NodeId | undefined
 }
@@ -40,7 +40,7 @@ export interface FinishedTask {
   readonly node: NodeId
   readonly attempt: number
   readonly sends: readonly Send[]
-  /** Set when it failed for good. */
+  /** Set if it finally failed. */
   readonly error?: ErrorData | undefined
 }
 
@@ -53,10 +53,10 @@ export class Checkpoints {
   readonly list: Checkpoint[] = []
   #ended: Ended[] = []
   #changes: Change[] = []
-  /** Channels that wait for a reducer of the workflow's own. */
+  /** Channels that wait for a custom reducer. */
   #reducing = 0
 
-  /** To be called with every record of the frame, in order. */
+  /** Call it with every record of the frame, in order. */
   take(walked: FoldedRecord): void {
     const { entry } = walked.record
     if (entry.type === "run.started") return this.#add(walked, "start", 0)

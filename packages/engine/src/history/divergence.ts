@@ -5,17 +5,17 @@ import { isInPair } from "../text/index.ts"
 import type { FrameSummary, TaskEnd, TaskSummary } from "./run-summary.ts"
 
 export interface Divergence {
-  /** Its place among all tasks that were compared, from 0. */
+  /** Its index among all compared tasks, from 0. */
   readonly index: number
   /** The sub-workflow it is in; empty for the run itself. */
   readonly path: readonly string[]
   readonly node: NodeId
   readonly task: TaskId
-  /** In words. */
+  /** A description. */
   readonly what: string
 }
 
-/** `notes` say, by frame and task of the replay, what could not be taken from the record. */
+/** `notes` describe, by frame and task of the replay, what could not be taken from the record. */
 export function firstDivergence(
   before: FrameSummary,
   after: FrameSummary,
@@ -24,7 +24,7 @@ export function firstDivergence(
   return new Comparison(notes).frames(before, after)
 }
 
-/** A pair of tasks that are taken for the same one. */
+/** A pair of corresponding tasks. */
 interface Pair {
   readonly before: TaskSummary | undefined
   readonly after: TaskSummary | undefined
@@ -53,9 +53,10 @@ class Comparison {
     const index = this.#index
     const differs = (what: string): Divergence => ({ index, path, node, task, what })
     const name = `"${node}" (task ${task})`
-    if (before === undefined) return differs(`${name} runs now, and did not before.`)
-    if (after === undefined) return differs(`${name} ran before, and does not now.`)
-    if (before.node !== node) return differs(`Task ${task} was of "${before.node}", and is of "${node}" now.`)
+    if (before === undefined) return differs(`${name} runs now but did not run before.`)
+    if (after === undefined) return differs(`${name} ran before but does not run now.`)
+    if (before.node !== node)
+      return differs(`Task ${task} ran "${before.node}" before and runs "${node}" now.`)
     const input = difference(before.input, after.input)
     if (input !== undefined) return differs(`${name} got ${input}.`)
     const below = this.#calls(before, after)
@@ -67,27 +68,27 @@ class Comparison {
       askedDifference(before, after) ??
       endDifference(before.end, after.end)
     if (what === undefined) return undefined
-    // A note is a sentence of its own.
+    // A note is a complete sentence.
     return differs(what.endsWith(".") ? what : `${name} ${what}.`)
   }
 
-  /** Sub-workflows come before what their caller made of them. */
+  /** Compares sub-workflows before the result of their caller. */
   #calls(before: TaskSummary, after: TaskSummary): Divergence | string | undefined {
     for (const [key, was] of before.calls) {
       const is = after.calls.get(key)
-      if (!after.calls.has(key)) return `called ${calledName(key)} before, and does not now`
-      // One that had not begun when its caller was stopped has nothing to compare.
+      if (!after.calls.has(key)) return `called ${calledName(key)} before but does not call it now`
+      // A sub-workflow that had not begun when its caller was stopped has nothing to compare.
       if (was === undefined || is === undefined) continue
       this.#index++
       const found = this.frames(was, is)
       if (found !== undefined) return found
     }
     const added = [...after.calls.keys()].find((key) => !before.calls.has(key))
-    return added === undefined ? undefined : `calls ${calledName(added)} now, and did not before`
+    return added === undefined ? undefined : `calls ${calledName(added)} now but did not call it before`
   }
 }
 
-/** By their order; in flow, where the order may be another, by node and which one of it. */
+/** Pairs tasks by their order; in flow mode, where the order may differ, by node and its visit. */
 function pairs(before: FrameSummary, after: FrameSummary): Pair[] {
   if (before.schedule === "superstep" && after.schedule === "superstep") {
     const length = Math.max(before.tasks.length, after.tasks.length)
@@ -121,23 +122,23 @@ function stepDifference(before: TaskSummary, after: TaskSummary): string | undef
   const name = (key: string) => `step "${key.replace(/^step(#\d+)?:/, "")}"`
   for (const [key, value] of before.steps) {
     const now = after.steps.get(key)
-    if (now === undefined) return `ran ${name(key)} before, and does not now`
+    if (now === undefined) return `ran ${name(key)} before but does not run it now`
     const found = difference(value, now)
     if (found !== undefined) return `got ${found}, from ${name(key)}`
   }
   const added = [...after.steps.keys()].find((key) => !before.steps.has(key))
-  return added === undefined ? undefined : `runs ${name(added)} now, and did not before`
+  return added === undefined ? undefined : `runs ${name(added)} now but did not run it before`
 }
 
 function askedDifference(before: TaskSummary, after: TaskSummary): string | undefined {
   for (const [key, question] of before.asked) {
     const now = after.asked.get(key)
-    if (now === undefined) return `asked ${shown(question)} before, and does not now`
+    if (now === undefined) return `asked ${shown(question)} before but does not ask it now`
     const asked = difference(question, now)
     if (asked !== undefined) return `asked ${asked}`
   }
   const added = [...after.asked].find(([key]) => !before.asked.has(key))
-  return added === undefined ? undefined : `asks ${shown(added[1])} now, and did not before`
+  return added === undefined ? undefined : `asks ${shown(added[1])} now but did not ask it before`
 }
 
 function endDifference(before: TaskEnd | undefined, after: TaskEnd | undefined): string | undefined {
@@ -154,7 +155,7 @@ function endDifference(before: TaskEnd | undefined, after: TaskEnd | undefined):
 
 function endShown(end: TaskEnd | undefined): string {
   if (end === undefined) return "had not ended"
-  if (end.type === "refused") return `was refused (${end.reason})`
+  if (end.type === "refused") return `was rejected (${end.reason})`
   const error = end.type === "failed" ? end.error : end.settled
   return error === undefined ? "finished" : `failed with ${error.code} (${error.message})`
 }
@@ -189,14 +190,14 @@ function writeDifference(verb: string, before: Writes, after: Writes): string | 
   for (const [i, [key, value]] of before.entries()) {
     const now = after[i]
     if (now === undefined || now[0] !== key)
-      return `${verb} ${shown(value)} under "${key}" before, and does not now`
+      return `${verb} ${shown(value)} under "${key}" before but does not now`
     const found = difference(value, now[1])
     if (found !== undefined) return `${verb} ${found}, under "${key}"`
   }
   const added = after[before.length]
   return added === undefined
     ? undefined
-    : `${verb} ${shown(added[1])} under "${added[0]}" now, and did not before`
+    : `${verb} ${shown(added[1])} under "${added[0]}" now but did not before`
 }
 
 const MAX = 100

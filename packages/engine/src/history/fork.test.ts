@@ -288,7 +288,7 @@ describe("an answer", () => {
     })
     await expect(fork(store, "r", { answers: { r7: true } })).rejects.toMatchObject({
       code: "REQUEST_UNKNOWN",
-      message: 'Run "r" never had "r7" open at one time. It has asked "r1".',
+      message: 'Run "r" never had "r7" open at the same time. It asked "r1".',
     })
     await expect(fork(store, "r", { answers: { r1: () => 1 } })).rejects.toMatchObject({
       code: "OPTION_INVALID",
@@ -389,7 +389,7 @@ describe("another input", () => {
 })
 
 describe("a fork that cannot be", () => {
-  test("is one of a run, superstep, record or task that there is not", async () => {
+  test("is one of a run, superstep, record or task that does not exist", async () => {
     const store = textStore()
     await steps([]).run(1, { store, runId: "r" })
     await expect(fork(store, "none")).rejects.toMatchObject({ code: "RUN_UNKNOWN" })
@@ -408,7 +408,7 @@ describe("a fork that cannot be", () => {
     await steps([]).run(1, { store, runId: "r" })
     await expect(fork(store, "r", { at: { superstep: 3 } })).rejects.toMatchObject({
       code: "RUN_OVER",
-      message: 'Run "r" is over at record 4. Choose an earlier place: superstep 0 to 2.',
+      message: 'Run "r" has ended at record 4. Choose an earlier point: superstep 0 to 2.',
     })
   })
 
@@ -601,7 +601,7 @@ describe("a rerun", () => {
     })
     await expect(rerun(store, "r", { from: { node: "d" } })).rejects.toMatchObject({
       code: "NODE_UNKNOWN",
-      message: 'Run "r" has run no task of node "d"; it has run "a", "b", "c".',
+      message: 'Run "r" did not run node "d"; it ran "a", "b", "c".',
     })
   })
 })

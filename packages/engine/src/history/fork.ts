@@ -1,4 +1,4 @@
-/** New runs that share another one's past by reference: their own journals begin where they were forked. */
+/** Creates runs that share another run's past by reference: their own journals begin at the fork. */
 import {
   graphData,
   type Json,
@@ -50,37 +50,37 @@ import {
   wholeRecords,
 } from "./points.ts"
 
-/** How far the new run may go, where that is not as far as the old one: what the past has used counts. */
+/** Limits of the new run that differ from the old ones: past usage counts. */
 interface ForkBounds extends Pick<RunBounds, "limits" | "budget"> {
-  /** Milliseconds from now on. */
+  /** Milliseconds from now. */
   readonly timeout?: number | undefined
 }
 
 export interface ForkOptions extends ForkBounds {
   /**
-   * Where from. Default: with answers, the last record at which those questions were open; for a run that ended at a
-   * limit, right before it did; else the last checkpoint at which the run was not over.
+   * The point to fork from. Default: with answers, the last record at which those requests were open; for a run that ended
+   * at a limit, right before the limit; else the last checkpoint before the run ended.
    */
   readonly at?: Point | undefined
-  /** Values of shared state that are to be other ones, by channel key. */
+  /** New values of shared state, by channel key. */
   readonly state?: { readonly [key: string]: unknown } | undefined
-  /** Another input: the workflow from its start, with the first state, limits and budget that the run had. */
+  /** Another input: starts the workflow anew, with the initial state, limits and budget of the run. */
   readonly input?: unknown
-  /** Answers to questions that are open there, by request id. One that does not match its question is REQUEST_INVALID. */
+  /** Answers to requests that are open at that point, by request id. An invalid answer fails with REQUEST_INVALID. */
   readonly answers?: { readonly [request: RequestId]: unknown } | undefined
   /** Who answers. */
   readonly by?: string | undefined
-  /** A name for the new run; made up when absent. */
+  /** The id of the new run; generated if absent. */
   readonly runId?: RunId | undefined
-  /** Default: those of the run that it comes from. */
+  /** Default: the labels of the original run. */
   readonly labels?: Labels | undefined
   readonly clock?: Pick<Clock, "now"> | undefined
 }
 
 export interface RerunOptions extends ForkBounds, Pick<ForkOptions, "runId" | "labels" | "clock"> {
   /**
-   * What is to run again: from a superstep on, from a task on, or from the last task of a node. Default: what failed, or
-   * reached a limit.
+   * The part to run again: from a superstep on, from a task on, or from the last task of a node. Default: the part that
+   * failed or reached a limit.
    */
   readonly from?:
     | { readonly superstep: number }
@@ -108,7 +108,7 @@ function checkNames<Options extends object>(options: Options, known: OptionNames
 }
 
 /**
- * Makes a new run with the past of another one, and returns its id. Nobody holds it: `workflow.resume` or any runtime
+ * Creates a run with the past of another one, and returns its id. No process holds it: `workflow.resume` or any runtime
  * continues it. Its time starts at the fork, and it belongs to no thread.
  */
 export async function fork(store: Store, runId: RunId, options: ForkOptions = {}): Promise<RunId> {
@@ -120,7 +120,7 @@ export async function fork(store: Store, runId: RunId, options: ForkOptions = {}
   return forkAfter(store, journal, pointOf(journal, own), own)
 }
 
-/** A fork right before a part of the run, which so runs again. */
+/** Forks right before a part of the run, which then runs again. */
 export async function rerun(store: Store, runId: RunId, options: RerunOptions = {}): Promise<RunId> {
   checkNames(options, RERUN)
   const journal = await readJournal(store, runId)
@@ -129,7 +129,7 @@ export async function rerun(store: Store, runId: RunId, options: RerunOptions = 
 
 function seqBefore(journal: Journal, from: RerunOptions["from"]): number {
   if (from === undefined) {
-    // A run that failed on its limit route failed there.
+    // For a run that failed on its limit route, the failure counts.
     const isFailed = summarizeFrame(journal, []).frame.machine.status === "failed"
     return (isFailed ? undefined : seqBeforeLimit(journal)) ?? seqBeforeFailure(journal)
   }
@@ -145,7 +145,7 @@ function pointOf(journal: Journal, { at, answers = {} }: ForkOptions): number {
   const { frame, checkpoints } = summarizeFrame(journal, [])
   const limit = frame.machine.status === "limit" ? seqBeforeLimit(journal) : undefined
   if (limit !== undefined) return limit
-  // The last one of a run that is over is its end.
+  // The last one of a run that has ended is its end.
   const last = frame.machine.isOver() ? checkpoints.at(-2) : checkpoints.at(-1)
   return wholeRecords(journal.records, last?.seq ?? 1)
 }
@@ -203,12 +203,12 @@ function machinesOf({ frames }: LoadedRun): Map<string, Machine> {
   return new Map([...frames].map(([key, { machine }]) => [key, machine]))
 }
 
-/** The workflow from its start. Nothing is shared; that the run comes from another one is in its row. */
+/** Starts the workflow anew. Nothing is shared; the row of the new run names the original one. */
 async function restart(store: Store, journal: Journal, options: ForkOptions): Promise<RunId> {
   const { runId = newRunId(), clock = systemClock } = options
   checkBounds(options)
   if (options.answers !== undefined || (options.at !== undefined && seqOfPoint(journal, options.at) !== 1)) {
-    throw optionInvalid("another input is for a run from its start: leave out `at` and `answers`")
+    throw optionInvalid("another input starts the run anew: omit `at` and `answers`")
   }
   const { machine: last } = summarizeFrame(journal, []).frame
   const { graph } = last
@@ -237,7 +237,7 @@ async function restart(store: Store, journal: Journal, options: ForkOptions): Pr
   return runId
 }
 
-/** As the journal has them. */
+/** The bounds as journaled. */
 function boundsAt(at: number, { limits, budget, timeout }: ForkBounds) {
   return {
     limits: limits && { ...limits },
@@ -280,7 +280,7 @@ function ownState(
   const owned = Object.entries(state).map(([key, given]) => {
     const channel = graph.channels.get(key)
     if (channel === undefined) {
-      throw optionInvalid(`state has "${key}", which is no channel of workflow "${graph.name}"`)
+      throw optionInvalid(`state has "${key}", which is not a channel of workflow "${graph.name}"`)
     }
     const value = ownOption(given, `state.${key}`, limits?.valueBytes ?? valueBytes)
     const misfit = writeProblem(channel.reducer, value)
@@ -290,7 +290,7 @@ function ownState(
   return Object.fromEntries(owned)
 }
 
-/** The values among the options, of whatever size: how large one may be is known with the run. */
+/** Copies the values among the options. Their size limit is known only with the run. */
 function ownValues({ state, input, answers, ...others }: ForkOptions): ForkOptions {
   const own = (value: unknown, what: string) => ownOption(value, what, Number.POSITIVE_INFINITY)
   const ownAll = (values: object, what: (key: string) => string) =>
@@ -322,6 +322,6 @@ function optionInvalid(message: string): SuperstepError {
 function runOver(journal: Journal, seq: number): SuperstepError {
   const { runId } = journal
   const earlier = summarizeFrame(journal, []).checkpoints.filter((checkpoint) => checkpoint.seq < seq)
-  const text = `Run "${runId}" is over at record ${seq}. Choose an earlier place: superstep ${supersteps(earlier)}.`
+  const text = `Run "${runId}" has ended at record ${seq}. Choose an earlier point: superstep ${supersteps(earlier)}.`
   return new SuperstepError("RUN_OVER", text, { run: runId })
 }

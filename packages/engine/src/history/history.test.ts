@@ -321,12 +321,12 @@ describe("what there is not", () => {
     const { stateAt } = await history(store, "r")
     await expect(stateAt({ superstep: 7 })).rejects.toMatchObject({
       code: "SUPERSTEP_UNKNOWN",
-      message: 'Run "r" has no checkpoint of superstep 7; it has those of 0 to 2.',
+      message: 'Run "r" has no checkpoint of superstep 7; it has checkpoints of 0 to 2.',
     })
     await expect(stateAt({ seq: 0 })).rejects.toMatchObject({ code: "SEQ_UNKNOWN" })
     await expect(stateAt({ seq: 1.5 })).rejects.toMatchObject({ code: "SEQ_UNKNOWN" })
     await expect(stateAt({ seq: 5 })).rejects.toMatchObject({
-      message: 'Run "r" has nothing at record 5; its records go from 1 to 4.',
+      message: 'Run "r" has no state at record 5; its records range from 1 to 4.',
     })
   })
 })

@@ -1,6 +1,6 @@
 /**
- * What became of a run: its state at any superstep, what changed, by which task; who answered what. It is read from the
- * store alone, so it is there when the workflow's code is gone or has changed.
+ * The history of a run: its state at any superstep, what changed, by which task; who answered what. It is read from the
+ * store alone, so it does not need the workflow's code.
  */
 import {
   type ErrorData,
@@ -30,7 +30,7 @@ import { type Checkpoint, Checkpoints } from "./checkpoints.ts"
 import { eventsOf, type Journal, JournalWalk, readJournal } from "./journal-walk.ts"
 
 export interface HistoryOptions {
-  /** A sub-workflow, as events name it: `["node#task"]`. Of one that was called again by a retry, the last call. */
+  /** A sub-workflow, as events name it: `["node#task"]`. If a retry called it again, the last call. */
   readonly path?: readonly string[] | undefined
 }
 
@@ -40,7 +40,7 @@ export interface RunHistory {
   readonly path: readonly string[]
   readonly status: RunStatus
   readonly error?: ErrorData | undefined
-  /** The run whose past it has, and up to which record. */
+  /** The run whose past it shares, and up to which record. */
   readonly forkOf?: RunCreated["forkOf"]
   readonly checkpoints: readonly Checkpoint[]
   /** Its questions and those of its sub-workflows, in the order in which they were asked. */
@@ -58,7 +58,7 @@ export interface StateAt {
   readonly status: RunStatus
   readonly error?: ErrorData | undefined
   readonly state: { readonly [key: string]: Json }
-  /** Tasks that were not over. */
+  /** Tasks that had not ended. */
   readonly tasks: readonly PendingTask[]
   /** Open questions, those of sub-workflows included. */
   readonly requests: readonly OpenRequest[]
@@ -77,7 +77,7 @@ export interface PendingTask {
   readonly waits: readonly Wait[]
 }
 
-/** Rejects with RUN_UNKNOWN, and with PATH_UNKNOWN where the run has no such sub-workflow. */
+/** Rejects with RUN_UNKNOWN, and with PATH_UNKNOWN if the run has no such sub-workflow. */
 export async function history(store: Store, runId: RunId, options: HistoryOptions = {}): Promise<RunHistory> {
   const journal = await readJournal(store, runId)
   const row = await store.run(runId)
@@ -105,7 +105,7 @@ interface FrameSummary extends Pick<RunHistory, "status" | "checkpoints" | "requ
   readonly frame: FoldedFrame
 }
 
-/** The story of one frame of a journal. */
+/** The history of one frame of a journal. */
 export function summarizeFrame(journal: Journal, path: readonly string[]): FrameSummary {
   const asked = new AskedRequests()
   const subWorkflows: FrameSummary["subWorkflows"][number][] = []
@@ -138,7 +138,7 @@ export function summarizeFrame(journal: Journal, path: readonly string[]): Frame
   }
 }
 
-/** A frame, or one below it. */
+/** Whether `key` is the frame or one below it. */
 function isWithin(key: string, frame: string): boolean {
   return frame === "" || key === frame || key.startsWith(`${frame}/`)
 }
@@ -151,7 +151,7 @@ function isSame(a: readonly string[], b: readonly string[]): boolean {
 function stateAfter(journal: Journal, key: string): StateAt {
   const walk = new JournalWalk(journal)
   let frame: FoldedFrame | undefined
-  // A sub-workflow that is over is no longer among those that are live, and still has its last state.
+  // A sub-workflow that has ended is no longer live but still has its last state.
   for (const walked of walk) if (walked.frame.key === key) frame = walked.frame
   const { machine } = frame as FoldedFrame
   const { seq, entry } = journal.records.at(-1) as Journal["records"][number]
@@ -179,21 +179,21 @@ function stateAfter(journal: Journal, key: string): StateAt {
   }
 }
 
-/** The last checkpoint of a superstep: a task that had waited may have been committed in it after the others. */
+/** The last checkpoint of a superstep: a task that waited may have been committed after the others. */
 export function seqOf(runId: RunId, checkpoints: readonly Checkpoint[], superstep: number): number {
   const found = checkpoints.findLast((one) => one.superstep === superstep)
   if (found !== undefined) return found.seq
-  const text = `Run "${runId}" has no checkpoint of superstep ${superstep}; it has those of ${supersteps(checkpoints)}.`
+  const text = `Run "${runId}" has no checkpoint of superstep ${superstep}; it has checkpoints of ${supersteps(checkpoints)}.`
   throw new SuperstepError("SUPERSTEP_UNKNOWN", text, { run: runId })
 }
 
 export function checkSeq(runId: RunId, seq: number, { from, to }: { from: number; to: number }): number {
   if (Number.isInteger(seq) && seq >= from && seq <= to) return seq
-  const text = `Run "${runId}" has nothing at record ${seq}; its records go from ${from} to ${to}.`
+  const text = `Run "${runId}" has no state at record ${seq}; its records range from ${from} to ${to}.`
   throw new SuperstepError("SEQ_UNKNOWN", text, { run: runId })
 }
 
-/** Those that there are: `0 to 3, 5`. */
+/** The existing supersteps: `0 to 3, 5`. */
 export function supersteps(checkpoints: readonly Checkpoint[]): string {
   const there = [...new Set(checkpoints.map((one) => one.superstep))].sort((a, b) => a - b)
   const parts: [number, number][] = []
@@ -222,13 +222,13 @@ export interface AskedRequest {
   readonly node: NodeId
   readonly task: TaskId
   readonly prompt: string
-  /** Whom it was for in the end. */
+  /** The last assignee. */
   readonly to?: string | undefined
   readonly openedAt: number
   readonly outcome: "open" | ClosedRequest["outcome"]
   readonly closedAt?: number | undefined
   readonly answer?: Json | undefined
-  /** Who answered, as passed to `respond`; `deadline` where nobody did and the default was taken. */
+  /** Who answered, as passed to `respond`; `deadline` if nobody did and the default was taken. */
   readonly by?: string | undefined
 }
 
@@ -236,7 +236,7 @@ export interface AskedRequest {
 export class AskedRequests {
   readonly #all = new Map<RequestId, AskedRequest>()
 
-  /** To be called with every record of the run. */
+  /** Call it with every record of the run. */
   take(walked: FoldedRecord): void {
     const { key, path } = walked.frame
     const { at } = walked.record.entry
@@ -265,7 +265,7 @@ export class AskedRequests {
     return [...this.#all.keys()]
   }
 
-  /** Those of a frame and of everything below it. */
+  /** The requests of a frame and of everything below it. */
   below(frame: string): AskedRequest[] {
     if (frame === "") return [...this.#all.values()]
     return [...this.#all.values()].filter(({ id }) => id.startsWith(`${frame}/`))
@@ -282,7 +282,7 @@ export class AskedRequests {
   }
 }
 
-/** Events after that number, up to now; `run.events` continues from there. Rejects with RUN_UNKNOWN. */
+/** The events after that number so far; `run.events` continues from there. Rejects with RUN_UNKNOWN. */
 export async function pastEvents(
   store: Pick<Store, "read" | "graph" | "thread">,
   runId: RunId,

@@ -1,4 +1,4 @@
-/** What became of a run: its history, new runs from any place of it, and replays of it against another workflow. */
+/** The past of a run: its history, forks from any point, and replays against another workflow. */
 
 export type { Change, Checkpoint, FinishedTask } from "./checkpoints.ts"
 export type { Divergence } from "./divergence.ts"

@@ -9,7 +9,7 @@ import {
   prepareRecord,
 } from "../runtime/internal.ts"
 
-/** A journal with what it needs to be walked. */
+/** A journal with everything that a walk needs. */
 export interface Journal {
   readonly runId: RunId
   readonly records: readonly JournalRecord[]
@@ -43,7 +43,7 @@ export class JournalWalk implements Iterable<FoldedRecord> {
     this.#fold = new JournalFold(runId, graphs, true)
   }
 
-  /** Those that are live after the record that was walked last; the run itself always. */
+  /** The frames that are live after the last record; always includes the run itself. */
   get frames(): ReadonlyMap<string, FoldedFrame> {
     return this.#fold.frames
   }

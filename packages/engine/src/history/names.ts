@@ -1,7 +1,7 @@
 /**
- * Names by which something of one run is found in another run of the same, or a changed, workflow: a task by the way to its
- * workflow, its node, and which one of that node it is; a question and a timer by the task they belong to. Ids do not do:
- * they shift with the first task that is new. A sub-workflow that a retry called again has the same name.
+ * Names that identify corresponding parts in two runs of the same, or a changed, workflow: a task by the path to its
+ * workflow, its node, and the visit; a question and a timer by their task. Ids do not work: they shift with the first new
+ * task. A sub-workflow that a retry called again has the same name.
  */
 import type { NodeId, OpenRequest, RequestId, TaskId, TimerId } from "../core/index.ts"
 import { splitName } from "../core/internal.ts"
@@ -11,7 +11,7 @@ export class Names {
   readonly #counts = new Map<string, number>()
   readonly #requests = new Map<string, string>()
 
-  /** Gives the task its name when it is first asked for, in the order in which tasks start. */
+  /** Names the task on first use, in the order in which tasks start. */
   task(frame: string, task: TaskId, node: NodeId): string {
     const known = this.#tasks.get(`${frame} ${task}`)
     if (known !== undefined) return known
@@ -33,7 +33,7 @@ export class Names {
     return `${this.knownTask(frame, task)}\n${call}`
   }
 
-  /** `key` is that of the wait; a task that asked without waiting numbers its questions. */
+  /** `key` is the key of the wait; questions of a task that asked without waiting are numbered. */
   openRequest(frame: string, { id, task }: Pick<OpenRequest, "id" | "task">, key: string | number): string {
     const own = typeof key === "number" ? `request ${key}` : key
     const name = `${this.knownTask(frame, task)}\n${own}`
@@ -54,7 +54,7 @@ export class Names {
   }
 }
 
-/** The call that a sub-workflow's frame is of, by the frame's key: see `childKey`. */
+/** The call of a sub-workflow, from its frame's key: see `childKey`. */
 export function callOf(key: string): {
   readonly frame: string
   readonly task: TaskId

@@ -1,4 +1,4 @@
-/** What no handler does, in a replay: answers come, timers fire, the run is cancelled; as it was, when it was. */
+/** External events in a replay: answers arrive, timers fire, the run is cancelled, in the recorded order. */
 import { type OpenRequest, type TaskId, toErrorData } from "../core/index.ts"
 import { RUN_TIMER } from "../core/internal.ts"
 import type { RunHost } from "../runtime/index.ts"
@@ -6,7 +6,7 @@ import { outerId } from "../runtime/internal.ts"
 import type { Names } from "./names.ts"
 import type { FromOutside, RecordedRun } from "./recorded-run.ts"
 
-/** Something that can happen now, and its place in the record. */
+/** Something that can happen now, and its position in the record. */
 export interface Move {
   readonly rank: number
   readonly act: () => unknown
@@ -35,7 +35,7 @@ export class OutsideWorld {
     this.#frames.set(this.#names.frame(frame), frame)
   }
 
-  /** The first that can happen now, of those that came before. */
+  /** The first move that can happen now and was recorded before that rank. */
   next(before: number): Move | undefined {
     if ((this.#recorded.outside[0]?.rank ?? before) >= before) return undefined
     this.#nameRequests()
@@ -52,7 +52,7 @@ export class OutsideWorld {
     return act()
   }
 
-  /** The timer that is due first, of those that did not just wait when the recording was made. Never the run's own. */
+  /** The timer that is due first, except those that were still set when the recording was made. Never the run's own. */
   nextTimer(): { readonly at: number; readonly fire: () => void } | undefined {
     this.#nameRequests()
     let next: { readonly at: number; readonly fire: () => void } | undefined
@@ -93,7 +93,7 @@ export class OutsideWorld {
     return this.#host.frame(key)?.machine.requests() ?? []
   }
 
-  /** Questions are named as the record names them: by the key that their task waits under, or numbered. */
+  /** Names questions as the record does: by the key of their task's wait, or by number. */
   #nameRequests(): void {
     for (const key of this.#live()) {
       const numbers = new Map<number, number>()
@@ -120,7 +120,7 @@ export class OutsideWorld {
         this.#host.respond(outerId(key, request.id), value, by).catch((error) => {
           this.#note(
             { frame: key, task: request.task },
-            `The answer on record is refused: ${toErrorData(error).message}`,
+            `The recorded answer is rejected: ${toErrorData(error).message}`,
           )
         })
     }
@@ -137,7 +137,7 @@ export class OutsideWorld {
     return undefined
   }
 
-  /** What the fork changed, as far as there are such channels. */
+  /** What the fork changed, for channels that exist. */
   #forkOf({ frame: name, entry }: Extract<FromOutside, { type: "fork" }>): (() => unknown) | undefined {
     const frame = this.#host.frame(this.#frames.get(name) ?? name)
     if (frame === undefined) return undefined

@@ -36,7 +36,7 @@ const WRITTEN_TOGETHER: ReadonlySet<Entry["type"]> = new Set([
   "state.reduced",
 ])
 
-/** Some records are written together with the one before them, and mean nothing without it. */
+/** Some records are written together with the previous one and are meaningless without it. */
 export function wholeRecords(records: readonly JournalRecord[], seq: number): number {
   let last = seq
   for (let next = records[last]; next !== undefined; next = records[last]) {
@@ -48,7 +48,7 @@ export function wholeRecords(records: readonly JournalRecord[], seq: number): nu
   return last
 }
 
-/** Everything that others did before its first entry stays. */
+/** Keeps everything that other tasks did before its first entry. */
 function seqBeforeTask(journal: Journal, task: TaskId, path: readonly string[]): number {
   const { runId, records } = journal
   const { key } = summarizeFrame(journal, path).frame
@@ -60,7 +60,7 @@ function seqBeforeTask(journal: Journal, task: TaskId, path: readonly string[]):
       if (event.type === "task.started" && event.task === task) started = true
   }
   if (started) return records.length
-  throw new SuperstepError("TASK_UNKNOWN", `Run "${runId}" has started no task ${task}.`, { run: runId })
+  throw new SuperstepError("TASK_UNKNOWN", `Run "${runId}" did not start task ${task}.`, { run: runId })
 }
 
 /** The last record at which all of these questions were open. */
@@ -73,7 +73,7 @@ export function seqWithOpen(journal: Journal, requests: readonly RequestId[]): n
   }
   if (seq !== undefined) return wholeRecords(journal.records, seq)
   const names = (ids: readonly RequestId[]) => ids.map((id) => `"${id}"`).join(", ") || "none"
-  const text = `Run "${journal.runId}" never had ${names(requests)} open at one time. It has asked ${names(asked.ids())}.`
+  const text = `Run "${journal.runId}" never had ${names(requests)} open at the same time. It asked ${names(asked.ids())}.`
   throw new SuperstepError("REQUEST_UNKNOWN", text, { run: journal.runId })
 }
 
@@ -102,7 +102,7 @@ export function seqBeforeNode(journal: Journal, node: NodeId): number {
   const task = nodes.get(node)
   if (task !== undefined) return seqBeforeTask(journal, task, [])
   const names = [...nodes.keys()].map((id) => `"${id}"`).join(", ")
-  const text = `Run "${journal.runId}" has run no task of node "${node}"; it has run ${names}.`
+  const text = `Run "${journal.runId}" did not run node "${node}"; it ran ${names}.`
   throw new SuperstepError("NODE_UNKNOWN", text, { run: journal.runId })
 }
 
@@ -136,7 +136,7 @@ export function seqBeforeLimit(journal: Journal): number | undefined {
   return undefined
 }
 
-/** What the last sub-workflow of a task failed with, which it may have failed with too. */
+/** The failure of a task's last sub-workflow, which may have caused the task's own failure. */
 interface ReturnedFailure {
   readonly error: ErrorData
   readonly frame: string
@@ -149,7 +149,7 @@ function causeBelow(
 ): string | undefined {
   const found = returned.get(`${frame} ${task}`)
   if (found === undefined) return undefined
-  // In its own words, those of what was inside, or with either as its cause.
+  // The task's own error, the inner one, or one with either as its cause.
   const inside = new Set(messagesOf(found.error))
   return messagesOf(error).some((message) => inside.has(message)) ? found.frame : undefined
 }
@@ -160,6 +160,6 @@ function messagesOf(error: ErrorData): string[] {
 }
 
 function notFailed(runId: RunId, status: string): SuperstepError {
-  const text = `Run "${runId}" is ${status}: there is no failure to run again from. Say where from: { superstep }, { task } or { node }.`
+  const text = `Run "${runId}" is ${status}: it has no failure to rerun from. Pass the point as { superstep }, { task } or { node }.`
   return new SuperstepError("RUN_NOT_FAILED", text, { run: runId })
 }

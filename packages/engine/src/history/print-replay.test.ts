@@ -24,7 +24,7 @@ Not compared: instructions, messages and tools of agents. 3 model calls were
 answered from the record.`,
   )
   const differs = printReplay({ ...same, same: false, recordedModelCalls: 1 })
-  expect(differs).toContain("it differs.\n\nNot compared: ")
+  expect(differs).toContain("different.\n\nNot compared: ")
   expect(differs).toContain("1 model call was")
 })
 
@@ -54,7 +54,7 @@ test("a replay that differs shows the first difference, and before and after of 
     error: { after: "REPLAY_DIVERGED: not on record" },
   }
   expect(printReplay(report)).toBe(
-    `Replay of run "r" of workflow "w": it differs.
+    `Replay of run "r" of workflow "w": different.
 
 First difference
   In plan#1 > search#3.2: "rank" (task 2) sent ["x"] before, and ["y"] now.
@@ -72,7 +72,7 @@ State
     - 1
     + 2
   new
-    - not there
+    - absent
     + "here"
 
 Outputs

@@ -1,7 +1,7 @@
 /**
- * What a replay takes from a journal: per task, what its steps gave and how its attempts ended; and what came from outside:
- * answers, timers, a cancellation. Everything has a rank, its place in the journal: a replay lets things happen in that
- * order, so that what depends on the order comes out the same.
+ * The part of a journal that a replay uses: per task, the results of its steps and the ends of its attempts; and external
+ * events: answers, timers, a cancellation. Everything has a rank, its position in the journal: a replay follows that order,
+ * so that order-dependent results are the same.
  */
 
 import type {
@@ -36,25 +36,25 @@ export interface RecordedEnd {
 export interface RecordedFailure {
   readonly rank: number
   readonly error: ErrorData
-  /** What the attempt had used, its steps aside. */
+  /** The usage of the attempt, without its steps. */
   readonly usage?: Usage | undefined
 }
 
 /**
- * A task, in all its lives: a sub-workflow that a retry calls again begins anew. What is asked for is what comes next after
- * the rank that the replay has reached.
+ * A task in all its lives: a sub-workflow that a retry calls again begins anew. Queries return what comes next after the
+ * rank that the replay has reached.
  */
 export class RecordedTask {
-  /** Its node's time limit, milliseconds. */
+  /** Its node's timeout in milliseconds. */
   readonly timeout: number | undefined
-  /** How its last life ended; undefined when it was under way. */
+  /** How its last life ended; undefined if it was in progress. */
   last: RecordedEnd | undefined
   readonly #ends: RecordedEnd[] = []
   readonly #steps = new Map<string, RecordedResult[]>()
   readonly #failures = new Map<number, RecordedFailure[]>()
   /** When it recorded a step or began to wait, by key. */
   readonly #turns = new Map<string, number[]>()
-  /** All of its ranks, in order, and how many of them are passed. */
+  /** All its ranks, in order, and how many of them have passed. */
   readonly #ranks: number[] = []
   #passed = 0
 
@@ -62,7 +62,7 @@ export class RecordedTask {
     this.timeout = timeout
   }
 
-  /** Another life. */
+  /** Begins another life. */
   begin(): void {
     this.last = undefined
   }
@@ -96,18 +96,18 @@ export class RecordedTask {
     return this.#ends.find(({ rank }) => rank > this.#now) ?? this.#ends.at(-1)
   }
 
-  /** When something under this key is to happen next. */
+  /** The rank of the next operation under this key. */
   nextTurn(key: string): number | undefined {
     return this.#turns.get(key)?.[0]
   }
   takeTurn(key: string): number | undefined {
     return this.#turns.get(key)?.shift()
   }
-  /** When anything of it is to happen next. */
+  /** The rank of its next operation. */
   get next(): number | undefined {
     return this.#ranks[this.#passed]
   }
-  /** The replay has reached this rank: earlier turns do not happen any more. */
+  /** The replay has reached this rank: skips earlier turns. */
   pass(rank: number): void {
     while ((this.next ?? rank + 1) <= rank) this.#passed++
   }
@@ -122,7 +122,7 @@ function listIn<K, V>(lists: Map<K, V[]>, key: K): V[] {
   return list
 }
 
-/** Something that no handler does. */
+/** An external event. */
 export type FromOutside = { readonly rank: number; readonly at: number } & (
   | {
       readonly type: "answer"
@@ -166,7 +166,7 @@ export class RecordedRun {
   task(name: string): RecordedTask | undefined {
     return this.#tasks.get(name)
   }
-  /** What came from outside and has not been taken, in order. */
+  /** External events that were not consumed, in order. */
   get outside(): readonly FromOutside[] {
     return this.#outside
   }
@@ -231,7 +231,7 @@ export class RecordedRun {
       case "request.answered": {
         const { value, by } = entry
         const request = this.#names.request(key, entry.request) as string
-        // What a handler decided is decided again.
+        // Handlers decide this again.
         if (!by?.startsWith('node "')) this.#outside.push({ rank, at, type: "answer", request, value, by })
         break
       }
@@ -245,12 +245,12 @@ export class RecordedRun {
         this.#outside.push({ rank, at, type: "cancel", reason: entry.reason })
         break
       case "run.failed":
-        // Any other failure of a run comes of its own code.
+        // Any other failure of a run results from its own code.
         if (entry.error.code === "POISONED")
           this.#outside.push({ rank, at, type: "fail", error: entry.error })
         break
       default:
-        // What follows from something else follows from it again.
+        // Consequences of other entries follow again.
         break
     }
   }

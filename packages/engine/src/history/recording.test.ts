@@ -31,7 +31,7 @@ describe("a recording", () => {
     await expect(recordingOf(memoryStore(), "none")).rejects.toMatchObject({ code: "RUN_UNKNOWN" })
   })
 
-  test("has what the run's thread had, so that it stands for itself", async () => {
+  test("has what the run's thread had, so that it is self-contained", async () => {
     const store = memoryStore()
     const notes = channel("notes", append<string>(), { persist: true })
     const built = workflow("w", { state: [notes] })
@@ -78,34 +78,34 @@ describe("a fixture", () => {
   const records = (change: (list: Broken["records"]) => unknown) => (data: Broken) => change(data.records)
 
   test.each<[string, unknown, string]>([
-    ["no JSON", "{", "it is no JSON"],
+    ["no JSON", "{", "it is not JSON"],
     ["nothing", null, "it has no version"],
     ["a list", [], "it has no version"],
-    ["something else", { hello: 1 }, "it has no version; make one with toFixture(store, runId)"],
-    ["a version that is none", { version: "1" }, "its version is no whole number"],
+    ["something else", { hello: 1 }, "it has no version; create one with toFixture(store, runId)"],
+    ["a version that is none", { version: "1" }, "its version is not a whole number"],
   ])("that is %s is refused", async (_, data, why) => {
     await expect(replay(data as never, outer)).rejects.toMatchObject({
       code: "FIXTURE_INVALID",
-      message: expect.stringContaining(`This is no recording of a run: ${why}`),
+      message: expect.stringContaining(`This is not a recording of a run: ${why}`),
     })
   })
 
   test.each<[string, (data: Broken) => unknown, string]>([
     ["workflow", (data) => delete data.workflow, '"workflow" is not a string'],
     ["run id", (data) => delete data.runId, '"runId" is not a string'],
-    ["graphs", (data) => delete data.graphs, '"graphs" is no object'],
+    ["graphs", (data) => delete data.graphs, '"graphs" is not an object'],
     ["graph", (data) => (data.graphs = {}), "names the graph"],
     ["sound graph", (data) => void breakGraphs(data), "one of its graphs cannot be read"],
-    ["records", (data) => (data.records = []), '"records" is no list with records in it'],
-    ["record that is an object", records((list) => (list[1] = null as never)), "records[1] is no object"],
+    ["records", (data) => (data.records = []), '"records" is not a non-empty list'],
+    ["record that is an object", records((list) => (list[1] = null as never)), "records[1] is not an object"],
     ["second record", records((list) => list.splice(1, 1)), "records[1].seq is not 2"],
     ["frame", records((list) => delete list[2]?.frame), "records[2].frame is not a string"],
-    ["entry", records((list) => delete list[2]?.entry), "records[2].entry is no object"],
+    ["entry", records((list) => delete list[2]?.entry), "records[2].entry is not an object"],
     ["known entry", records((list) => (list[1] = { ...list[1], entry: { type: "x" } })), 'unknown type "x"'],
     [
       "time",
       records((list) => (list[1] = { ...list[1], entry: { type: "run.failed" } })),
-      "entry.at is no number",
+      "entry.at is not a number",
     ],
     [
       "start",
@@ -117,7 +117,7 @@ describe("a fixture", () => {
       records(
         (list) => (list[1] = { ...list[1], entry: { type: "task.finished", at: 1, task: 9, sends: [] } }),
       ),
-      "its records do not follow from one another: Task 9 is over or never was",
+      "its records are inconsistent: Task 9 has ended or never existed",
     ],
   ])("without its %s is refused with the place", async (_, change, why) => {
     const data = structuredClone(await fixture()) as unknown as Broken

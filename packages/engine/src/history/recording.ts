@@ -1,6 +1,6 @@
 /**
- * A run as data that stands for itself: its journal with the graphs and the thread's state that it needs, and nothing of
- * the store it came from. As a file it is a fixture: what a test replays against the workflow as it is now.
+ * A run as self-contained data: its journal with the graphs and the thread state that it needs, independent of its store. As
+ * a file it is a fixture: a test replays it against the current workflow.
  */
 import { type Entry, type Json, type RunId, SuperstepError } from "../core/index.ts"
 import { canonicalJson, isRecord } from "../core/internal.ts"
@@ -13,22 +13,22 @@ export interface Recording {
   readonly version: typeof RECORDING_VERSION
   readonly workflow: string
   readonly runId: RunId
-  /** Where the run has some: its handlers can read them. */
+  /** Set if the run has labels: its handlers can read them. */
   readonly labels?: Labels | undefined
   readonly records: readonly JournalRecord[]
   /** By hash: every graph that the journal names. */
   readonly graphs: { readonly [hash: string]: Json }
 }
 
-/** A recording as it is written to a file: equal runs give equal text. */
+/** A recording for a file: equal runs have equal text. */
 export type Fixture = Recording
 
-/** The run as far as it has come. Rejects with RUN_UNKNOWN. */
+/** The run so far. Rejects with RUN_UNKNOWN. */
 export async function recordingOf(store: Store, runId: RunId): Promise<Recording> {
   const { records } = await readJournal(store, runId)
   const graphs: { [hash: string]: Json } = {}
   for (const { entry } of records) {
-    // Reading the journal has looked for all of them.
+    // Reading the journal has loaded all of them.
     if (namesGraph(entry)) graphs[entry.graph] = (await store.graph(entry.graph)) as Json
   }
   const alone = records.map((record) => ({ ...record, entry: withoutContext(record.entry) }))
@@ -39,14 +39,16 @@ export async function recordingOf(store: Store, runId: RunId): Promise<Recording
   return { version: RECORDING_VERSION, workflow, runId, ...labelled, records: alone, graphs }
 }
 
-/** To be kept as a file: `JSON.stringify(await toFixture(store, runId), null, 1)`. It holds all that the run's journal holds. */
+/**
+ * Save it as a file: `JSON.stringify(await toFixture(store, runId), null, 1)`. It contains everything in the run's journal.
+ */
 export async function toFixture(store: Store, runId: RunId): Promise<Fixture> {
   const { records, graphs, ...about } = await recordingOf(store, runId)
   const ordered = (value: unknown) => JSON.parse(canonicalJson(value as Json))
   return { ...about, records: ordered(records), graphs: ordered(graphs) }
 }
 
-/** The thread's state is in the first entry by now, and spans are of no use to a replay. */
+/** The first entry already contains the thread's state, and a replay does not need spans. */
 function withoutContext(entry: Entry): Entry {
   const { trace: _, thread: __, ...rest } = entry as Entry & { trace?: unknown; thread?: unknown }
   return rest as Entry
@@ -57,8 +59,8 @@ function namesGraph(entry: Entry): entry is Extract<Entry, { type: "run.started"
 }
 
 /**
- * A copy of a recording, which may come from a file, and its journal: whoever is given its values may do to them what
- * handlers do. Rejects with FIXTURE_INVALID or FIXTURE_VERSION.
+ * A copy of a recording, which may come from a file, and its journal, so that handlers may change its values. Rejects with
+ * FIXTURE_INVALID or FIXTURE_VERSION.
  */
 export async function openRecording(data: unknown): Promise<{ recording: Recording; journal: Journal }> {
   const recording = checkRecording(data)
@@ -100,10 +102,10 @@ const ENTRY_TYPES: { readonly [type in Entry["type"]]: true } = {
 function checkRecording(data: unknown): Recording {
   const parsed = parse(typeof data === "string" ? data : (JSON.stringify(data) ?? "null"))
   if (!isRecord(parsed as Json) || !("version" in (parsed as object))) {
-    throw invalid("it has no version; make one with toFixture(store, runId)")
+    throw invalid("it has no version; create one with toFixture(store, runId)")
   }
   const { version, workflow, runId, labels, records, graphs } = parsed as { readonly [key: string]: Json }
-  if (!Number.isInteger(version)) throw invalid("its version is no whole number")
+  if (!Number.isInteger(version)) throw invalid("its version is not a whole number")
   if (version !== RECORDING_VERSION) {
     const text = `This fixture has version ${version}; this library reads version ${RECORDING_VERSION}. Use a newer library, or record the run again.`
     throw new SuperstepError("FIXTURE_VERSION", text)
@@ -112,9 +114,8 @@ function checkRecording(data: unknown): Recording {
   if (typeof runId !== "string") throw invalid('"runId" is not a string')
   const badLabels = labels === undefined ? undefined : labelsProblem(labels)
   if (badLabels !== undefined) throw invalid(badLabels)
-  if (!isRecord(graphs)) throw invalid('"graphs" is no object')
-  if (!Array.isArray(records) || records.length === 0)
-    throw invalid('"records" is no list with records in it')
+  if (!isRecord(graphs)) throw invalid('"graphs" is not an object')
+  if (!Array.isArray(records) || records.length === 0) throw invalid('"records" is not a non-empty list')
   for (const [i, record] of records.entries()) {
     const problem = recordProblem(record as Json, i)
     if (problem !== undefined) throw invalid(`records[${i}]${problem}`)
@@ -130,26 +131,28 @@ function checkRecording(data: unknown): Recording {
 }
 
 function recordProblem(record: Json, index: number): string | undefined {
-  if (!isRecord(record)) return " is no object"
+  if (!isRecord(record)) return " is not an object"
   if (record.seq !== index + 1) return `.seq is not ${index + 1}: a record is missing or out of place`
   if (typeof record.frame !== "string") return ".frame is not a string"
   const { entry } = record
-  if (!isRecord(entry)) return ".entry is no object"
+  if (!isRecord(entry)) return ".entry is not an object"
   if (typeof entry.type !== "string" || !Object.hasOwn(ENTRY_TYPES, entry.type)) {
     return `.entry has the unknown type ${JSON.stringify(entry.type)}`
   }
-  return typeof entry.at === "number" ? undefined : ".entry.at is no number"
+  return typeof entry.at === "number" ? undefined : ".entry.at is not a number"
 }
 
 function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw invalid("it is no JSON", cause)
+    throw invalid("it is not JSON", cause)
   }
 }
 
 export function invalid(why: string, cause?: unknown): SuperstepError {
   const because = cause instanceof Error ? `: ${cause.message}` : ""
-  return new SuperstepError("FIXTURE_INVALID", `This is no recording of a run: ${why}${because}.`, { cause })
+  return new SuperstepError("FIXTURE_INVALID", `This is not a recording of a run: ${why}${because}.`, {
+    cause,
+  })
 }

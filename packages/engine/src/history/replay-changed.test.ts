@@ -74,9 +74,9 @@ describe("a replay against a changed workflow", () => {
     const report = await replay(recording, workflow("w").chain(start, after).build())
     expect(report).toMatchObject({
       same: false,
-      divergence: { index: 1, node: "work", what: 'Step "another model" of "work" is not on record.' },
+      divergence: { index: 1, node: "work", what: 'Step "another model" of "work" is not recorded.' },
       status: { after: "failed" },
-      error: { after: 'REPLAY_DIVERGED: Step "another model" of "work" is not on record.' },
+      error: { after: 'REPLAY_DIVERGED: Step "another model" of "work" is not recorded.' },
       usage: { difference: { modelCalls: -1, inputTokens: -10 } },
     })
     expect(attempts).toEqual([1])
@@ -91,7 +91,7 @@ describe("a replay against a changed workflow", () => {
       .build()
     expect(await replay(await record(before, 1), after)).toMatchObject({
       same: false,
-      divergence: { what: 'Step "new" of "work" is not on record.' },
+      divergence: { what: 'Step "new" of "work" is not recorded.' },
       outputs: { before: ["plain"], after: ["plain"] },
     })
   })
@@ -108,7 +108,7 @@ describe("a replay against a changed workflow", () => {
     const report = await replay(recording, workflow("w").chain(start, after).build(), { live: true })
     expect(report).toMatchObject({
       same: false,
-      divergence: { what: '"work" (task 2) runs step "another" now, and did not before.' },
+      divergence: { what: '"work" (task 2) runs step "another" now but did not run it before.' },
       status: { after: "completed" },
       outputs: { after: [9] },
     })
@@ -135,7 +135,7 @@ describe("a replay against a changed workflow", () => {
       status: { after: "waiting" },
       divergence: {
         what: expect.stringContaining(
-          'The answer on record is refused: The answer to request "r1" does not fit',
+          'The recorded answer is rejected: The answer to request "r1" is not valid',
         ),
       },
     })
@@ -144,7 +144,7 @@ describe("a replay against a changed workflow", () => {
       .build()
     expect(await replay(recording, twice)).toMatchObject({
       status: { after: "waiting" },
-      divergence: { what: '"asks" (task 1) asks {"prompt":"Sure?"} now, and did not before.' },
+      divergence: { what: '"asks" (task 1) asks {"prompt":"Sure?"} now but did not ask it before.' },
     })
   })
 
@@ -300,8 +300,8 @@ describe("a replay against a changed workflow", () => {
     expect(await what("written")).toBe('"work" (task 1) wrote ["x"] before, and ["y"] now, under "note".')
     expect(await what("kept")).toBe('"work" (task 1) kept 1 before, and 2 now, under "kept".')
     expect(await what("routed")).toBe('"work" (task 1) sent 1 to "left" before, and to "right" now.')
-    expect(await what("called")).toBe('Task 1 was of "one", and is of "other" now.')
-    expect(await what("not called")).toBe('"work" (task 1) called "inner" before, and does not now.')
+    expect(await what("called")).toBe('Task 1 ran "one" before and runs "other" now.')
+    expect(await what("not called")).toBe('"work" (task 1) called "inner" before but does not call it now.')
     expect(await what("longer")).toBe('"left" (task 2) sent 1 to the outputs before, and to "more" now.')
   })
 
@@ -322,6 +322,6 @@ describe("a replay against a changed workflow", () => {
         .start(node({ id: "start", input: schema, run: (n) => n }))
         .build()
     const report = await replay(await record(built(z.number()), 1), built(z.string()))
-    expect(report.divergence?.what).toContain('"start" (task 1) finished before, and was refused')
+    expect(report.divergence?.what).toContain('"start" (task 1) finished before, and was rejected')
   })
 })

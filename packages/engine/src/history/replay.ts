@@ -1,12 +1,12 @@
 /**
- * A recorded run against a workflow as it is now, offline. Handlers and conditions run for real. Steps give what is on
- * record, and so do people; timers fire when they did. What a handler does outside of steps is done again: put model calls,
- * requests and whatever else is not the same every time into `ctx.step`.
+ * Replays a recorded run against the current workflow, offline. Handlers and conditions run for real. Steps and questions
+ * return their recorded results; timers fire when they did. Anything a handler does outside of steps happens again: put
+ * model calls, requests and other non-deterministic work into `ctx.step`.
  *
- * What a step was asked is not on record: a replay does not notice changed instructions, messages or tools of an agent, as
+ * The input of a step is not recorded: a replay does not notice changed instructions, messages or tools of an agent, as
  * its model calls are answered from the record. The report says how many.
  *
- * When a handler looked at state is not on record. Where others change it meanwhile (in a flow schedule; a node's own state,
+ * The time at which a handler read state is not recorded. If others change it meanwhile (in flow mode; a node's own state,
  * with deliveries that overlap) and the process died or the store was slow, a replay may show it an earlier value.
  */
 import type { Json, RunId, RunStatus, Usage } from "../core/index.ts"
@@ -20,7 +20,7 @@ import { ReplayedRun, type ReplayOptions } from "./replayed-run.ts"
 import { type FrameSummary, type RunSummary, summarize } from "./run-summary.ts"
 
 export interface ReplayReport {
-  /** Whether the workflow does now what it did then: every task, the state, the outputs, the usage, the end. */
+  /** Whether the workflow still behaves as recorded: every task, the state, the outputs, the usage, the end. */
   readonly same: boolean
   readonly runId: RunId
   readonly workflow: string
@@ -32,14 +32,14 @@ export interface ReplayReport {
   readonly state: readonly ({ readonly key: string } & Partial<BeforeAndAfter<Json>>)[]
   readonly outputs: BeforeAndAfter<readonly Json[]>
   readonly usage: BeforeAndAfter<Usage> & {
-    /** What is used more now, or less, part by part; only the parts that differ. */
+    /** The change in usage, part by part; only the parts that differ. */
     readonly difference: Usage
   }
-  /** A replay that waits for an answer which is not on record is `waiting`; `running` is one that was cut short. */
+  /** A replay that waits for an answer that is not recorded is `waiting`; one that was cut short is `running`. */
   readonly status: BeforeAndAfter<RunStatus>
   /**
-   * Model calls of the recording, which answers them. What they would be asked now is not compared: changed instructions,
-   * messages and tools do not show.
+   * Model calls that are answered from the recording. Their prompts are not compared: changed instructions, messages and
+   * tools do not show.
    */
   readonly recordedModelCalls: number
   /** Why the run failed. */
@@ -52,7 +52,7 @@ interface BeforeAndAfter<T> {
 }
 
 /**
- * `recording` may be a fixture as it was read from a file. Rejects with FIXTURE_INVALID or FIXTURE_VERSION where it is none,
+ * `recording` may be a fixture read from a file. Rejects with FIXTURE_INVALID or FIXTURE_VERSION if it is not valid,
  * and with REPLAY_STUCK when a handler waits for something that a replay does not have.
  */
 export async function replay<In, Out>(
@@ -68,7 +68,7 @@ export async function replay<In, Out>(
     const again = (await openRecording(recorded as unknown as Json)).journal
     run = new ReplayedRun(again, options, recorded.labels)
   } catch (cause) {
-    throw invalid("its records do not follow from one another", cause)
+    throw invalid("its records are inconsistent", cause)
   }
   const { records, store } = await run.play(workflow.program)
   const after = summarize(await openJournal(store, recorded.runId, records))
@@ -107,7 +107,7 @@ function report(
   }
 }
 
-/** Agents name the model with what a call of it used. */
+/** Agents name the model with the usage of a call. */
 function isModelCall({ entry }: JournalRecord): boolean {
   return entry.type === "step.recorded" && entry.source?.model !== undefined
 }
@@ -141,7 +141,7 @@ function stateDifference(before: RunSummary["state"], after: RunSummary["state"]
   })
 }
 
-/** Without calls that a crash or a stop cut off: a replay does not repeat these. */
+/** Without calls that were interrupted by a crash or a stop: a replay does not repeat these. */
 function settledOf({ usage, lost }: RunSummary): Usage {
   return usageWithout(usage, lost)
 }
@@ -153,13 +153,13 @@ function usageDifference(before: Usage, after: Usage): Usage {
 }
 
 const WIDTH = 80
-/** Characters of any one value. */
+/** Maximum characters of a value. */
 const MAX = 400
 
 /** The report as text: at most 80 columns, no colours. */
 export function printReplay(report: ReplayReport): string {
   const { runId, workflow, same, divergence, path, state, outputs, usage, status, error } = report
-  const title = `Replay of run "${runId}" of workflow "${workflow}": ${same ? "the same" : "it differs"}.`
+  const title = `Replay of run "${runId}" of workflow "${workflow}": ${same ? "the same" : "different"}.`
   const lines = wrapped(title, "")
   const limits = notCompared(report)
   if (same) return [...lines, ...limits].join("\n")
@@ -213,7 +213,7 @@ function text(parts: readonly (string | undefined)[]): string {
 }
 
 function shown(value: Json | undefined): string {
-  return value === undefined ? "not there" : JSON.stringify(value)
+  return value === undefined ? "absent" : JSON.stringify(value)
 }
 
 /** The first line after the indent, the others below it. */

@@ -1,4 +1,4 @@
-/** A program whose handlers run as they are, and whose steps and waits are given to somebody else to allow. */
+/** A program with unchanged handlers, whose steps and waits are controlled by a director. */
 import type { NodeId, RunId, SourcedUsage, TaskId, Usage, UsageSource } from "../core/index.ts"
 import {
   type BoundHandler,
@@ -12,19 +12,19 @@ import { HandlerKeys } from "../runtime/internal.ts"
 
 /** One attempt at a task, while its handler runs. */
 export interface Attempt {
-  /** The recorded step; undefined: run it. */
+  /** The recorded step; undefined if the step must run. */
   step(key: string): RecordedStep | undefined
   /** A step that is run, for real. */
   live<T>(step: Promise<T>): Promise<T>
-  /** The clock that steps which are run for real have. */
+  /** The clock of steps that run for real. */
   readonly clock?: Clock | undefined
-  /** Whether what the handler says that it uses counts. */
+  /** Whether usage that the handler reports counts. */
   readonly counts: boolean
   /** Resolves when the handler may begin to wait under this key. */
   mayWait(key: string): Promise<void>
 }
 
-/** The recorded result of a step, which is not run. */
+/** The recorded result of a step that does not run. */
 export interface RecordedStep {
   readonly value: () => Promise<unknown>
   readonly usage?: Usage | undefined
@@ -32,7 +32,7 @@ export interface RecordedStep {
   readonly also?: readonly SourcedUsage[] | undefined
 }
 
-/** Which task's handler it is, and which attempt. */
+/** The task and the attempt of a handler. */
 export interface TaskPosition {
   readonly frame: string
   readonly task: TaskId
@@ -42,11 +42,11 @@ export interface TaskPosition {
 }
 
 export interface Director {
-  /** Calls the handler, and says when and how the attempt ends. */
+  /** Calls the handler, and decides when and how the attempt ends. */
   perform(place: TaskPosition, act: (attempt: Attempt) => unknown): Promise<unknown>
 }
 
-/** The graph is the same: only what handlers are called with is another. */
+/** The graph is the same; only the handlers' context differs. */
 export function replayedProgram(runId: RunId, director: Director): (program: Program) => Program {
   const known = new WeakMap<Program, Program>()
   const replayed = (program: Program): Program => {
@@ -75,7 +75,7 @@ export function replayedProgram(runId: RunId, director: Director): (program: Pro
   return replayed
 }
 
-/** The idempotency key is the run's id, the frame where there is one, and the task. */
+/** The idempotency key consists of the run's id, the frame if any, and the task. */
 function frameOf({ idempotencyKey, task }: Context, runId: RunId): string {
   return idempotencyKey.slice(runId.length + 1, -`:${task}`.length)
 }
@@ -124,7 +124,7 @@ function callable<In, Out>(
   return { ...workflow, program: replayed(workflow.program) }
 }
 
-/** A handler may hold a promise that it does not await yet: when its task is stopped, that must not end the process. */
+/** A handler may hold a promise that it does not await yet: stopping its task must not crash the process. */
 function after<T>(allowed: Promise<void>, act: () => Promise<T>): Promise<T> {
   const done = allowed.then(act)
   done.catch(() => undefined)

@@ -1,13 +1,13 @@
 /**
- * A recorded run once more: the workflow's handlers run for real, in memory, and what came from outside is taken from the
- * record. Everything that a handler does waits for its turn, and turns are taken in the order of the record, one at a time,
- * when nothing else can happen by itself. Time is what it was at that place of the record.
+ * Replays a recorded run: the workflow's handlers run for real, in memory, and external events are taken from the record.
+ * Every operation of a handler waits for its turn, and turns follow the order of the record, one at a time, when nothing
+ * else can happen by itself. The clock shows the recorded time.
  *
- * It leaves to its parts: what is on record (RecordedRun), how handlers are held (replayed-program), what people, timers
- * and the like do (OutsideWorld). Invariants:
- * R1 as long as the workflow does what it did, its entries come in the order, and at the times, of the record.
+ * Its parts: the record (RecordedRun), the control of handlers (replayed-program), people and timers (OutsideWorld).
+ * Invariants:
+ * R1 as long as the workflow behaves as recorded, its entries have the order and the times of the record.
  * R2 no step runs, unless `live` is set: it returns the recorded result, or fails as it did then, or with REPLAY_DIVERGED.
- * R3 what was under way when the recording was made stays under way, as long as the recorded end can still come.
+ * R3 work that was in progress when the recording was made stays in progress, as long as the recorded end can still come.
  * R4 time advances by itself only when nothing else is left to do.
  */
 import {
@@ -40,9 +40,9 @@ import {
 } from "./replayed-program.ts"
 
 export interface ReplayOptions {
-  /** Runs steps that are not on record, for real. Default: such a step fails with REPLAY_DIVERGED. */
+  /** Runs steps that are not recorded. Default: such a step fails with REPLAY_DIVERGED. */
   readonly live?: boolean | undefined
-  /** Real milliseconds for which a handler may be at work on something that is no step. Default 5,000. */
+  /** Real milliseconds that a handler may spend outside of steps. Default 5,000. */
   readonly patience?: number | undefined
 }
 
@@ -53,9 +53,9 @@ interface Part extends TaskPosition {
   readonly fail: (error: unknown) => void
   /** How many turns it waits for. */
   held: number
-  /** The rank with which it ended: its machine may take a moment to know. */
+  /** The rank at which it ended: its machine may apply that a little later. */
   ending: number | undefined
-  /** It was waited for long enough. */
+  /** Waiting for it has timed out. */
   isLate: boolean
 }
 
@@ -65,13 +65,13 @@ interface Turn {
   readonly take: () => void
 }
 
-/** What is not on record comes after all that is; and last, what was under way where the recording ended (R3). */
+/** Unrecorded operations come after all recorded ones; work in progress at the end of the recording comes last (R3). */
 const NOT_RECORDED = 2 ** 40
 const BEYOND = 2 ** 45
 
 const PATIENCE = 5_000
 
-/** Held from the start, so that a test framework's fake timers do not stop it. */
+/** Captured at load time, so that a test framework's fake timers do not stop it. */
 const nextTurn = setImmediate
 
 export class ReplayedRun implements Director {
@@ -81,11 +81,11 @@ export class ReplayedRun implements Director {
   readonly #store: Store = copyingStore()
   readonly #host: RunHost
   readonly #names = new Names()
-  /** In the order in which they are to be taken. */
+  /** In the order of their ranks. */
   readonly #turns: Turn[] = []
   /** The last attempt of every task. */
   readonly #parts = new Map<string, Part>()
-  /** Attempts that wait for no turn: at work, parked, or over. */
+  /** Attempts that do not wait for a turn: executing, parked or ended. */
   readonly #others = new Set<Part>()
   readonly #outside: OutsideWorld
   #now: number
@@ -104,7 +104,7 @@ export class ReplayedRun implements Director {
       runId: this.#first.runId,
       labels,
       store: this.#store,
-      // Timers are found where they are kept, and fired when it is their turn.
+      // Timers are read from the machines, and fired in turn.
       clock: { now: () => this.#now, setTimer: () => () => undefined },
       onReturn: (frame, returnNow) => this.#return(frame, returnNow),
     })
@@ -124,7 +124,7 @@ export class ReplayedRun implements Director {
     host.create({ runId, holder: "replay", token: 1 }, { workflow, graph: hash })
     host.start(replayedProgram(runId, this)(program), entry)
     while (await this.#advance()) {
-      // What follows from what has happened comes next.
+      // Consequences of what happened come next.
     }
     if (host.failure !== undefined) throw host.failure
     if (!host.root.machine.isOver()) host.evict()
@@ -176,14 +176,14 @@ export class ReplayedRun implements Director {
     if (this.#options.live) return undefined
     const value = async () => {
       await this.#turn(part, undefined)
-      const text = `Step "${key.replace(/^step(#\d+)?:/, "")}" of "${node}" is not on record.`
+      const text = `Step "${key.replace(/^step(#\d+)?:/, "")}" of "${node}" is not recorded.`
       this.#note(part, text)
       throw new SuperstepError("REPLAY_DIVERGED", text, { retryable: false })
     }
     return { value }
   }
 
-  /** How the attempt failed before it had come so far: there and then, for all that is known. */
+  /** The recorded failure of the attempt, if it failed before this point. */
   #failureBefore({ recorded, attempt }: Part, rank: number | undefined): RecordedFailure | undefined {
     const failure = recorded?.failure(attempt)
     if (failure === undefined) return undefined
@@ -200,7 +200,7 @@ export class ReplayedRun implements Director {
     }
   }
 
-  /** What the task has on record in this life need not wait again. */
+  /** Operations recorded in this life need not wait again. */
   #mayWait(part: Part, key: string): Promise<void> {
     const task = this.#taskOf(part)
     if (task?.memo?.has(key) || task?.failures?.has(key)) return Promise.resolve()
@@ -209,14 +209,14 @@ export class ReplayedRun implements Director {
     return this.#turn(part, part.recorded?.takeTurn(key))
   }
 
-  /** A sub-workflow is over. */
+  /** A sub-workflow has ended. */
   #return(key: string, returnNow: () => void): void {
     const { frame, task, call } = callOf(key)
     const caller = this.#parts.get(`${frame} ${task}`) as Part
     this.#turn(caller, caller.recorded?.takeTurn(returnKey(call))).then(returnNow)
   }
 
-  /** The handler has ended. Gives the error with which the attempt fails all the same. */
+  /** The handler has ended. Returns the error if the attempt fails all the same. */
   async #end(part: Part, well: boolean): Promise<unknown> {
     const { recorded, attempt } = part
     const failure = recorded?.failure(attempt)
@@ -228,7 +228,7 @@ export class ReplayedRun implements Director {
     return fromErrorData(failure.error)
   }
 
-  /** Whether the attempt failed for what is not in its code: the last one ended otherwise, or it took too long. */
+  /** Whether the attempt failed for a reason outside of its code: the last one ended differently, or it timed out. */
   #failsAgain(part: Part): boolean {
     const { recorded, attempt } = part
     const error = recorded?.failure(attempt)?.error
@@ -238,7 +238,7 @@ export class ReplayedRun implements Director {
     return error.code !== last?.code || error.message !== last.message
   }
 
-  /** Whether its node has no more time than it had then. */
+  /** Whether its node's timeout is not longer than recorded. */
   #hasNoMoreTime(part: Part): boolean {
     const timeout = this.#taskOf(part)?.node.spec.timeout
     return timeout !== undefined && timeout <= (part.recorded?.timeout ?? 0)
@@ -271,7 +271,7 @@ export class ReplayedRun implements Director {
 
   // What happens next
 
-  /** Lets one thing happen. False when nothing is left that can. */
+  /** Performs one move. False if none is left. */
   async #advance(): Promise<boolean> {
     await this.#atRest()
     if (this.#host.failure !== undefined || this.#host.root.machine.isOver()) return false
@@ -286,7 +286,7 @@ export class ReplayedRun implements Director {
     return true
   }
 
-  /** Until everything that can happen by itself has happened: a run with very much to start takes several turns for it. */
+  /** Resolves when everything that can happen by itself has happened: a run with many tasks to start takes several turns. */
   async #atRest(): Promise<void> {
     for (let quiet = 0; quiet < 2; quiet++) {
       const seen = this.#arrivals
@@ -318,7 +318,7 @@ export class ReplayedRun implements Director {
     turn.take()
   }
 
-  /** A handler that was stopped because it took too long, and is at work again. */
+  /** A handler that timed out in the record and executes again. */
   #nextTimeUp(before: number): Move | undefined {
     for (const part of this.#atWork()) {
       const { recorded, attempt, fail } = part
@@ -335,7 +335,7 @@ export class ReplayedRun implements Director {
     return undefined
   }
 
-  /** Attempts whose handlers are neither held nor wait for the outside. */
+  /** Attempts whose handlers neither wait for a turn nor for something external. */
   *#atWork(): Generator<Part, void, undefined> {
     for (const part of this.#others) {
       const task = this.#taskOf(part)
@@ -344,7 +344,7 @@ export class ReplayedRun implements Director {
     }
   }
 
-  /** Somebody who is at work, and of whom something is to come before that. */
+  /** An executing attempt that has a recorded operation before that rank. */
   #awaited(rank: number): Part | undefined {
     for (const part of this.#atWork()) {
       const { recorded, ending } = part
@@ -355,7 +355,7 @@ export class ReplayedRun implements Director {
     return undefined
   }
 
-  /** In real time: the handler does something that is no step. */
+  /** Waits in real time: the handler does something outside of steps. */
   async #waitFor(part: Part): Promise<void> {
     if (await this.#hasArrived()) return
     const timeout = this.#taskOf(part)?.node.spec.timeout
@@ -376,7 +376,7 @@ export class ReplayedRun implements Director {
     })
   }
 
-  /** R4: the next timer that is not on record. False when there is none: the replay is over. */
+  /** R4: fires the next timer that is not recorded. False if there is none: the replay has ended. */
   #letTimePass(): boolean {
     const timer = this.#outside.nextTimer()
     if (timer === undefined) return this.#stop()
@@ -388,14 +388,14 @@ export class ReplayedRun implements Director {
   #stop(): false {
     for (const part of this.#others) {
       if (!part.isLate || this.#taskOf(part) === undefined || isUnderWay(part)) continue
-      const text = `"${part.node}" (task ${part.task}) waits for something that a replay does not have. Handlers wait with ctx (step, ask, sleep), or for what answers at once.`
+      const text = `"${part.node}" (task ${part.task}) waits for something that a replay does not have. In a replay, handlers can only wait with ctx (step, ask, sleep) or for something immediate.`
       throw new SuperstepError("REPLAY_STUCK", text, { node: part.node })
     }
     return false
   }
 }
 
-/** Keeps entries as they were when they were made, whatever handlers do to their values later. */
+/** Copies entries, so that handlers cannot change their values later. */
 function copyingStore(): Store {
   const inner = memoryStore()
   const append: Store["append"] = (lease, seq, records, change) =>
@@ -408,7 +408,7 @@ function isUnderWay({ recorded }: Part): boolean {
   return recorded !== undefined && recorded.last === undefined
 }
 
-/** Behind all that come before it, or with it. */
+/** The index after all turns with the same or a lower rank. */
 function placeOf({ rank }: Turn, turns: readonly Turn[]): number {
   let from = 0
   let to = turns.length

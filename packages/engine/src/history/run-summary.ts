@@ -1,4 +1,4 @@
-/** The outcome of a run, task by task, for comparing two runs of a workflow. Attempts and times do not count. */
+/** The outcome of a run, task by task, for comparing two runs of a workflow. Attempts and times are ignored. */
 
 import type {
   Entry,
@@ -42,9 +42,9 @@ export interface TaskSummary {
   readonly node: NodeId
   readonly input: Json
   readonly steps: ReadonlyMap<string, Json>
-  /** What it asked people, by key. */
+  /** Its questions to people, by key. */
   readonly asked: ReadonlyMap<string, Json>
-  /** The sub-workflows that it called, by key, once they had begun; of one that a retry called again, the last. */
+  /** The sub-workflows that it called, by key, once they had begun; if a retry called one again, the last. */
   readonly calls: ReadonlyMap<string, FrameSummary | undefined>
   readonly end: TaskEnd | undefined
 }
@@ -66,7 +66,7 @@ interface OwnFrame extends FrameSummary {
   readonly byId: Map<TaskId, OwnTask>
 }
 
-/** Throws what the machine throws at an entry that does not fit. */
+/** Throws the machine's error for an invalid entry. */
 export function summarize(journal: Journal): RunSummary {
   const walk = new JournalWalk(journal)
   const frames = new Map<string, OwnFrame>()
@@ -133,7 +133,7 @@ function takeEntry(task: OwnTask, entry: Entry, walked: FoldedRecord): void {
   }
 }
 
-/** Not until when: that is a matter of the clock. */
+/** Without the deadline, which depends on the clock. */
 function question({ prompt, data, to }: RequestSpec): Json {
   return { prompt, data, to }
 }

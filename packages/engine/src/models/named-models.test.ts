@@ -79,7 +79,7 @@ test("an installed package that lacks one of its own is not reported as missing"
     throw Object.assign(new Error("Cannot find package 'left-pad'"), { code: "ERR_MODULE_NOT_FOUND" })
   }
   await expect(resolveModel("openai/gpt-5", { env, load })).rejects.toThrow(
-    /is installed and does not load: Cannot find package 'left-pad'/,
+    /is installed but does not load: Cannot find package 'left-pad'/,
   )
 })
 

@@ -49,7 +49,7 @@ test("a package that lacks one of its own files or packages is not reported as m
   ] as const) {
     const from = moduleBeside("lacking", `require(${JSON.stringify(needs)})`)
     expect(() => requireOptional({ name: "lacking", neededBy: "A test" }, requireFrom(from))).toThrow(
-      `A test needs the package lacking, which is installed and does not load: ${reason}. Check its version: npm ls lacking`,
+      `A test needs the package lacking, which is installed but does not load: ${reason}. Check its version: npm ls lacking`,
     )
   }
 })

@@ -56,7 +56,7 @@ function unavailable({ name, neededBy, code }: OptionalPackage, cause: unknown):
   const state =
     isMissing(name, cause) || isMissing(whole, cause)
       ? `is not installed: npm install ${whole}`
-      : `is installed and does not load: ${reasonOf(cause)}. Check its version: npm ls ${whole}`
+      : `is installed but does not load: ${reasonOf(cause)}. Check its version: npm ls ${whole}`
   const message = `${neededBy} needs the package ${whole}, which ${state}`
   return terminalError(code ?? "PACKAGE_MISSING", message, cause)
 }
@@ -77,7 +77,7 @@ function reasonOf(error: unknown): string {
 /**
  * A `require` that resolves like the module at this address. A bundle in CommonJS has no `import.meta.url`, and one that was
  * built on another machine has that machine's: there it resolves like the bundle or the running program. It never resolves
- * like the current folder, whose contents anybody may have written.
+ * like the current folder, whose contents are untrusted.
  */
 export function requireFrom(url: string | undefined): NodeJS.Require {
   const module = url?.startsWith("file:") ? fileURLToPath(url) : undefined

@@ -1,7 +1,6 @@
 /**
- * Copy before the first write. A draft writes in place into what it made or copied itself; what came from
- * elsewhere, out of an older view or an event, it copies first. So a long fold costs its events and not its
- * views, and whoever holds an older view never sees it change.
+ * Copy before the first write. A draft writes in place to parts that it created or copied; parts of an older view or an
+ * event are copied first. So a long fold costs its events and not its views, and an older view never changes.
  */
 
 /** A part that may be written to. */
@@ -15,7 +14,7 @@ export class Draft {
     this.#onCopy = onCopy
   }
 
-  /** The part itself where the draft owns it, else a copy that takes its place. */
+  /** The part itself if the draft owns it, else a copy that replaces it. */
   own<T extends object>(part: T, copy: (part: T) => T = shallowCopy): Owned<T> {
     if (this.#owned.has(part)) return part as Owned<T>
     this.#onCopy?.(part)
@@ -28,7 +27,7 @@ export class Draft {
     return part
   }
 
-  /** From now on everything may be held by others. */
+  /** Gives up ownership of all parts. */
   release(): void {
     this.#owned = new WeakSet()
   }
@@ -39,7 +38,7 @@ function shallowCopy<T extends object>(part: T): T {
   return Object.getPrototypeOf(part) === null ? Object.assign(emptyRecord(), part) : { ...part }
 }
 
-/** For keys that others choose: no name in it is special, not even `__proto__`. */
+/** For untrusted keys: no name is special, not even `__proto__`. */
 export function emptyRecord<T>(): { [key: string]: T } {
   return Object.create(null)
 }
@@ -79,7 +78,7 @@ function pageOf(id: number): number {
   return Math.floor(id / PAGE_SIZE)
 }
 
-/** Apart from other copies: an engine copies objects of one shape many times faster than of any shape. */
+/** A separate function: engines copy objects of one shape many times faster than of mixed shapes. */
 function copyPages<T>(pages: Paged<T>): Paged<T> {
   return { ...pages }
 }

@@ -155,7 +155,7 @@ describe("an event that poses as the engine's", () => {
   it("is refused when its write does not fit its reducer", async () => {
     const written = await sample("state.written")
     expect(refusal({ ...written, reducer: "append", value: "text" })).toContain(
-      'value: "append" takes a list',
+      'value: "append" needs a list',
     )
     expect(refusal({ ...written, reducer: "longest" })).toContain("reducer: is not a built-in reducer")
   })
@@ -171,7 +171,7 @@ describe("an event that poses as the engine's", () => {
   })
 
   it.each([[undefined], [null], [1], ["run.started"], [[]], [{}]])("is refused when it is %j", (value) => {
-    expect(refusal(value)).toMatch(/^This is no event of a run/)
+    expect(refusal(value)).toMatch(/^This is not an event of a run/)
   })
 
   function refusal(value: unknown): string {

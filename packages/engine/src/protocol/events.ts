@@ -1,9 +1,8 @@
 /**
- * The events of a run as they go over the wire: one schema each, and their union, discriminated by `type`.
+ * The events of a run on the wire: one schema each, and their union, discriminated by `type`.
  *
- * Objects are strict. A field that the engine does not write is a mistake or a forgery, so the event is refused;
- * it is not trimmed into one that looks real. Server, command and studio are released together: nobody has to
- * guess at fields of a later version.
+ * Objects are strict. A field that the engine does not write is a mistake or a forgery, so the event is rejected, not
+ * trimmed. Server, CLI and studio are released together, so no event has fields of a later version.
  */
 import { en } from "zod/locales"
 import * as z from "zod/mini"
@@ -21,7 +20,7 @@ import {
   wait,
 } from "./payloads.ts"
 
-/** Deeper than anybody nests workflows; a view is as deep as its paths. */
+/** Deeper than real workflows are nested; a view is as deep as its paths. */
 const MAX_NESTING = 500
 
 const envelope = z.strictObject({
@@ -29,7 +28,7 @@ const envelope = z.strictObject({
   /** 1, 2, 3, … over the whole run. A live event has the number of the one before it. */
   seq: z.int().check(z.minimum(1)),
   at: time,
-  /** Through which tasks of which nodes a nested workflow was reached: `node#task`; empty for the run itself. */
+  /** The tasks that called a nested workflow, as `node#task`; empty for the run itself. */
   path: z.readonly(z.array(z.string()).check(z.maxLength(MAX_NESTING))),
 })
 
@@ -41,7 +40,7 @@ export const runEvent = z.discriminatedUnion("type", [
     type: z.literal("run.started"),
     workflow: z.string(),
     input: json,
-    /** What its state is before anything is written; absent where there is nothing. */
+    /** The initial state; absent if empty. */
     state: z.optional(z.readonly(z.record(z.string(), json))),
   }),
   z.extend(envelope, {
@@ -91,7 +90,7 @@ export const runEvent = z.discriminatedUnion("type", [
     type: z.literal("task.failed"),
     attempt,
     error: errorData,
-    /** When it is tried again; absent: this was the last attempt. */
+    /** Time of the retry; absent after the last attempt. */
     retryAt: z.optional(time),
   }),
   z.extend(ofTask, { type: z.literal("task.parked"), wait }),
@@ -123,7 +122,7 @@ export const runEvent = z.discriminatedUnion("type", [
     .extend(ofTask, {
       type: z.literal("state.written"),
       key: z.string(),
-      /** A built-in one: what a reducer of the user's made arrives as `replace`. */
+      /** A built-in reducer: the result of a custom reducer arrives as `replace`. */
       reducer: z.string(),
       value: json,
     })
@@ -159,7 +158,7 @@ export const runEvent = z.discriminatedUnion("type", [
     call: z.string(),
     kind: z.enum(["text", "reasoning", "tool"]),
     text: z.string(),
-    /** How much of its kind, and of its tool call, came before; a stream that is tried again starts over at 0. */
+    /** The length of earlier chunks of the same kind and tool call; a retried stream starts over at 0. */
     offset: z.int().check(z.minimum(0)),
     agent: z.optional(z.string()),
     tool: z.optional(z.strictObject({ id: z.string(), name: z.string() })),
@@ -187,17 +186,17 @@ export const runEvent = z.discriminatedUnion("type", [
   /** Live events are missing here: the watcher was too slow, or the process that sent them died. */
   z.extend(envelope, {
     type: z.literal("live.gap"),
-    /** How many; absent where nobody knows. */
+    /** The number of missing events; absent if unknown. */
     lost: z.optional(z.int().check(z.minimum(1))),
   }),
 ])
 
 export type RunEvent = z.infer<typeof runEvent>
 
-/** An event that is not kept: it shares its number with the one before it. */
+/** An event that is not journaled: it has the number of the event before it. */
 export type LiveEvent = Extract<RunEvent, { readonly type: "custom" | "log" | Passing }>
 
-/** What shows work under way: a view does not keep it, and neither gaps. */
+/** Events that show work in progress: a view keeps neither them nor gaps. */
 type Passing = "model.delta" | "output.partial" | "tool.progress" | "live.gap"
 
 const PASSING: ReadonlySet<string> = new Set<Passing>([
@@ -207,36 +206,39 @@ const PASSING: ReadonlySet<string> = new Set<Passing>([
   "live.gap",
 ])
 
-/** What a view keeps of them. */
+/** The live events that a view keeps. */
 export type LogEvent = Exclude<LiveEvent, { readonly type: Passing }>
 
 export function isPassing(event: RunEvent): event is Extract<RunEvent, { readonly type: Passing }> {
   return PASSING.has(event.type)
 }
 
-/** An event that follows from the journal: numbered, and the same for everyone who asks again. */
+/** An event that follows from the journal: numbered, and identical in every replay. */
 export type DurableEvent = Exclude<RunEvent, LiveEvent>
 
 export function isLive(event: RunEvent): event is LiveEvent {
   return event.type === "custom" || event.type === "log" || isPassing(event)
 }
 
-// zod/mini brings no messages of its own. It keeps `superstep/protocol` small enough for browsers.
+// zod/mini has no built-in messages. It keeps `superstep/protocol` small enough for browsers.
 const english = { error: en().localeError }
 
-/** The event, checked; throws EVENT_INVALID, with the place, for what no engine has sent. */
+/** Validates an event; throws EVENT_INVALID with the path for anything else. */
 export function parseEvent(value: unknown): RunEvent {
-  // First as a whole, so that what is too deep or holds itself is never walked by the schemas.
+  // Checked as a whole first, so that the schemas never walk a cyclic or too deep value.
   const problem = jsonProblem(value, Number.POSITIVE_INFINITY)
   if (problem !== undefined) throw invalid(problem.path, problem.reason)
   const parsed = runEvent.safeParse(value, english)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
-  throw invalid(placeOf(issue?.path ?? []), issue?.message ?? "does not fit")
+  throw invalid(placeOf(issue?.path ?? []), issue?.message ?? "does not match the schema")
 }
 
 function invalid(place: string, reason: string): SuperstepError {
-  return new SuperstepError("EVENT_INVALID", `This is no event of a run: ${place || "the event"}: ${reason}`)
+  return new SuperstepError(
+    "EVENT_INVALID",
+    `This is not an event of a run: ${place || "the event"}: ${reason}`,
+  )
 }
 
 function placeOf(path: readonly PropertyKey[]): string {

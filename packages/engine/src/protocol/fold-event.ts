@@ -1,12 +1,12 @@
 /**
- * From events to the view of a run. What a single workflow shows is folded in `fold-workflow.ts`; here is what
- * concerns the run as a whole: order, requests, the overall status, live events.
+ * Folds events into the view of a run. `fold-workflow.ts` folds a single workflow; this module folds what concerns the whole
+ * run: order, requests, the overall status, live events.
  *
  * Invariants:
- * V1 a view that was handed out never changes.
- * V2 an event costs its own size, however long the run is; each view handed out costs the parts that change next.
- * V3 an event that was folded before changes nothing: a stream may be joined again from any number.
- * V4 every prefix of a run's events gives a view; the whole stream gives what the run's result says.
+ * V1 a published view never changes.
+ * V2 an event costs its own size, however long the run is; each published view costs the parts that change next.
+ * V3 a repeated event changes nothing: a stream can be rejoined from any number.
+ * V4 every prefix of a run's events yields a view; the whole stream yields the run's result.
  */
 import { type OpenRequest, type RequestId, type RunStatus, SuperstepError, type Wait } from "../core/index.ts"
 import { Draft, type Owned } from "./draft.ts"
@@ -26,7 +26,7 @@ import {
 
 const MAX_LOG = 1_000
 
-/** Takes events one by one and has the view ready at any time: for following a stream. */
+/** Folds events one by one and has the view ready at any time: for following a stream. */
 export class RunFold {
   readonly #draft: Draft
   #view: RunView
@@ -37,7 +37,7 @@ export class RunFold {
     this.#draft = new Draft(onCopy)
   }
 
-  /** The view so far. It is the reader's: what comes next goes into copies of what it touches (V1). */
+  /** The view so far. It belongs to the reader: later events copy the parts that they change (V1). */
   get view(): RunView {
     this.#draft.release()
     return this.#view
@@ -62,12 +62,12 @@ export class RunFold {
   }
 }
 
-/** The view after the event; the one before it stays as it is. */
+/** The view after the event; the previous view stays unchanged. */
 export function foldEvent(view: RunView, event: RunEvent): RunView {
   return new RunFold(view).add(event).view
 }
 
-/** The view after all of them: what they touch is copied once, not once per event. */
+/** The view after all events: changed parts are copied once, not once per event. */
 export function foldEvents(view: RunView, events: Iterable<RunEvent>): RunView {
   const fold = new RunFold(view)
   for (const event of events) fold.add(event)
@@ -88,7 +88,7 @@ function addDurable(draft: Draft, view: Owned<RunView>, event: DurableEvent): vo
   view.status = overall(view)
 }
 
-/** The workflow that the event is about. Each call of a task starts one of its own. */
+/** The workflow that the event belongs to. Each call of a task starts a separate one. */
 function ownWorkflow(draft: Draft, view: Owned<RunView>, event: DurableEvent): Owned<WorkflowView> {
   let workflow: Owned<WorkflowView> = view
   for (const [depth, part] of event.path.entries()) {
@@ -144,7 +144,7 @@ function foldRequest(
   }
 }
 
-/** The task that asked may wait for other things still: it resumes with an event of its own. */
+/** The task that asked may still wait for other things: a separate event reports that it resumes. */
 function endWait(
   draft: Draft,
   workflow: Owned<WorkflowView>,
@@ -197,7 +197,7 @@ function endAbandoned(
   })
 }
 
-/** What a workflow and everything below it count for in the run's totals. */
+/** The share of a workflow and everything below it in the run's totals. */
 function totalsOf(workflow: WorkflowView): { atWork: number; resting: number } {
   let { atWork } = workflow
   let resting = Number(workflow.resting)
@@ -218,21 +218,21 @@ function withdrawRequests(draft: Draft, view: Owned<RunView>, at: number, below:
   }
 }
 
-/** The end of the run ends its stream: what was running below it ends without events of its own. */
+/** The end of the run ends its stream: running sub-workflows end without their own events. */
 function endEverything(draft: Draft, view: Owned<RunView>, at: number): void {
   endWithItsCaller(draft, view, at)
   withdrawRequests(draft, view, at, [])
   view.totals = { atWork: 0, resting: 0, requests: 0 }
 }
 
-/** A run that waits does so until something is at work again, or it says so itself. */
+/** A run counts as waiting until something executes again or an event changes its status. */
 function overall({ status, finishedAt, totals }: RunView): RunStatus {
   if (finishedAt !== undefined) return status
   if (totals.atWork > 0) return "running"
   return totals.requests > 0 || totals.resting > 0 ? "waiting" : status
 }
 
-/** V3 for events without a number of their own: they count by their place after the one that has it. */
+/** for live events: they count by their position after the numbered event. */
 function addLive(draft: Draft, view: Owned<RunView>, event: LogEvent): void {
   const { seq, live, place } = view
   if (event.seq < seq || place.seq < seq) return
@@ -248,7 +248,7 @@ function addLive(draft: Draft, view: Owned<RunView>, event: LogEvent): void {
   view.place = { seq, live: live + 1 }
 }
 
-/** A stream from the journal leaves live events out, so what comes at a known place may still be new. */
+/** A stream from the journal omits live events, so an event at a known position may still be new. */
 function isRepeated(log: readonly LogEvent[], fromTheEnd: number, event: LogEvent): boolean {
   const known = log.at(-fromTheEnd)
   if (known === undefined) return event.at <= (log[0]?.at ?? 0)

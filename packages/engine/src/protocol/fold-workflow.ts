@@ -96,7 +96,7 @@ export function foldWorkflow(draft: Draft, workflow: Workflow, event: DurableEve
     case "request.closed":
     case "request.escalated":
     case "request.opened":
-      // The run's: people see one list.
+      // Part of the run: people see one list.
       break
     case "step.recorded":
     case "join.waiting":
@@ -105,7 +105,7 @@ export function foldWorkflow(draft: Draft, workflow: Workflow, event: DurableEve
   }
 }
 
-/** Takes the place of `totals`. */
+/** Replaces `totals`. */
 function counted(
   draft: Draft,
   totals: WorkflowView["usageByNode"],
@@ -147,7 +147,7 @@ export function endWithItsCaller(draft: Draft, workflow: Workflow, at: number): 
   workflow.finishedAt = at
 }
 
-/** The state after the write, made with the machine's own reducers. Replaces `state`. */
+/** The state after the write, computed with the machine's own reducers. Replaces `state`. */
 function writeState(
   draft: Draft,
   state: WorkflowView["state"],
@@ -160,7 +160,7 @@ function writeState(
 
 /**
  * Reducers write into the list or record that they receive. It must be the draft's own, before and after:
- * neither an older view nor the event that brought a value may see it grow.
+ * neither an older view nor the event with the value may see it grow.
  */
 function reduced(draft: Draft, reducer: BuiltInReducer, current: Json | undefined, write: Json): Json {
   if (reducer === "replace") return write

@@ -1,4 +1,4 @@
-/** Events and wire types, and the fold from events to a run's view: for servers, commands and the studio. */
+/** Events and wire types, and the fold from events to a run's view: for servers, the CLI and the studio. */
 
 export type { Paged } from "./draft.ts"
 export {

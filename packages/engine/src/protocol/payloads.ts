@@ -26,7 +26,7 @@ export const attempt = z.int().check(z.minimum(1))
 /** Exactly the fields of `T`: one more or one less does not compile. */
 type FieldsOf<T> = { [K in keyof Required<T>]: z.ZodMiniType<T[K]> }
 
-// Named by its type, because a declaration cannot spell out a schema that holds itself.
+// Typed by name, because a declaration cannot express a recursive schema.
 export const errorData: z.ZodMiniType<ErrorData> = z.strictObject({
   code: z.string(),
   message: z.string(),

@@ -1,6 +1,6 @@
 /**
- * What a run looks like from outside: plain data, folded from its events alone. Views are never written to after
- * they were handed out; those of one run share what did not change between them.
+ * The view of a run: plain data, folded from its events alone. A published view never changes; the views of one run share
+ * unchanged parts.
  */
 import type {
   ErrorData,
@@ -24,7 +24,10 @@ export interface TaskView {
   readonly path: readonly string[]
   readonly superstep: number
   readonly attempt: number
-  /** `rejected`: no handler takes its message. `backoff` until its next attempt is due; `queued` when it is due and waits for a place. */
+  /**
+   * `rejected`: no handler accepts its message. `backoff` until its next attempt is due; `queued` when it is due and waits
+   * for a place.
+   */
   readonly status:
     | "queued"
     | "running"
@@ -37,13 +40,13 @@ export interface TaskView {
   /** When its first attempt began. */
   readonly startedAt: number
   readonly finishedAt: number | undefined
-  /** When it is tried again. */
+  /** Time of the retry. */
   readonly retryAt: number | undefined
-  /** Why it failed, or why its last attempt did. A failure that settled into a value is here too. */
+  /** Why it failed, or why its last attempt did. Includes a failure that settled into a value. */
   readonly error: ErrorData | undefined
   /** What it waits for, while it is parked. */
   readonly waits: readonly Wait[]
-  /** The workflows that it called, in the order they started; of one path, events belong to the last one. */
+  /** The workflows that it called, in the order they started; for equal paths, events belong to the last one. */
   readonly calls: readonly WorkflowView[]
 }
 
@@ -58,7 +61,7 @@ export interface SuperstepView {
   readonly committedAt: number | undefined
 }
 
-/** A workflow at work: the run itself, or one that a task called. */
+/** A workflow of the run: the run itself, or one that a task called. */
 export interface WorkflowView {
   readonly path: readonly string[]
   readonly workflow: string
@@ -77,14 +80,14 @@ export interface WorkflowView {
   readonly state: { readonly [key: string]: Json }
   readonly outputs: readonly Json[]
   readonly undelivered: readonly Undelivered[]
-  /** All of it, what the workflows that it called have used included. */
+  /** Total usage, including the workflows that it called. */
   readonly usage: Usage
   readonly usageByNode: { readonly [node: NodeId]: Usage }
   readonly usageByAgent: { readonly [agent: string]: Usage }
   readonly usageByModel: { readonly [model: string]: Usage }
   /** How many of its own tasks run, are queued or between two attempts. */
   readonly atWork: number
-  /** It said that it waits for the outside. */
+  /** It reported that it waits for something external. */
   readonly resting: boolean
 }
 
@@ -93,7 +96,7 @@ export interface RequestView {
   readonly path: readonly string[]
   readonly status: "open" | "answered" | "expired" | "withdrawn"
   readonly answer: Json | undefined
-  /** Who answered, as the caller said. */
+  /** Who answered, as the caller stated. */
   readonly by: string | undefined
   /** When it was answered, or closed without an answer. */
   readonly closedAt: number | undefined
@@ -103,17 +106,17 @@ export interface RequestView {
 export interface RunView extends WorkflowView {
   /** Empty before the first event. */
   readonly runId: RunId
-  /** The number of the last event that counts: join the stream again after it. */
+  /** The number of the last event that counts: rejoin the stream after it. */
   readonly seq: number
   /** Of the run and of everything below it, in the order they were opened. */
   readonly requests: { readonly [id: RequestId]: RequestView }
   /** The last 1,000 custom events and log lines. */
   readonly log: readonly LogEvent[]
-  /** In the run and everything below it: tasks at work, workflows at rest, open requests. */
+  /** In the run and everything below it: executing tasks, resting workflows, open requests. */
   readonly totals: { readonly atWork: number; readonly resting: number; readonly requests: number }
   /** How many live events followed the event `seq`. */
   readonly live: number
-  /** Where the stream stands: behind `seq` and `live` while one that was joined again repeats itself. */
+  /** The position of the stream: behind `seq` and `live` while a rejoined stream repeats events. */
   readonly place: { readonly seq: number; readonly live: number }
 }
 
@@ -160,7 +163,7 @@ export function taskOf(view: WorkflowView, id: TaskId): TaskView | undefined {
   return getPaged(view.tasks, id)
 }
 
-/** In the order they came into being; those of one superstep, where it is named. */
+/** In order of creation; only those of `superstep`, if passed. */
 export function tasksOf(view: WorkflowView, superstep?: number): TaskView[] {
   if (superstep === undefined) return pagedValues(view.tasks)
   const ids = pagedValues(getPaged(view.supersteps, superstep)?.tasks ?? {})
@@ -171,7 +174,7 @@ export function superstepsOf(view: WorkflowView): SuperstepView[] {
   return pagedValues(view.supersteps)
 }
 
-/** The workflow that an event's path names, the last that its task called; undefined where there is none. */
+/** The workflow that an event's path names, the last that its task called; undefined if there is none. */
 export function workflowAt(view: RunView, path: readonly string[]): WorkflowView | undefined {
   let found: WorkflowView | undefined = view
   for (const part of path) found = found && lastCall(taskOf(found, callerIn(part).task)?.calls ?? [], part)

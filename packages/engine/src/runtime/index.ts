@@ -1,4 +1,4 @@
-/** The driver of one run, and the ports it needs: handlers, routes, journal, events, leases. */
+/** Drives one run, and defines the ports that it needs: handlers, routes, journal, events, leases. */
 export { foldRecords, type LoadedFrame, type LoadedRun, loadRun } from "./journal/load-run.ts"
 export { replayEvents } from "./journal/replay-events.ts"
 export {

@@ -1,4 +1,4 @@
-/** Which runs in flight a new version of their workflow would break: to be asked before it is deployed. */
+/** Finds the runs in flight that a new version of their workflow would break. Call it before you deploy. */
 import { type RunId, toErrorData } from "../core/index.ts"
 import {
   adopt,
@@ -16,15 +16,15 @@ import {
 export interface GraphConflict {
   readonly runId: RunId
   readonly status: StoredStatus
-  /** Lines with `-` for what the run was made with, `~` for what changed, and `+` for what the workflow has now. */
+  /** Lines with `-` for removed, `~` for changed and `+` for added parts of the workflow. */
   readonly difference: readonly string[]
-  /** Why it cannot even continue with `onGraphChange: "continue"`, or could not be compared; absent where it can. */
+  /** Why it cannot continue even with `onGraphChange: "continue"`, or could not be compared; absent if it can. */
   readonly problem?: string | undefined
 }
 
 const PAGE = 100
 
-/** Empty when every run in flight can continue with this version. */
+/** Empty if every run in flight can continue with this version. */
 export async function graphConflicts(
   store: Store,
   workflow: Callable<never, unknown>,
@@ -49,7 +49,9 @@ export async function graphConflicts(
   }
 }
 
-/** The run's own graph first; where the run could continue with it, the graphs of the workflows that its handlers call. */
+/**
+ * Compares the run's own graph first; if the run could continue with it, the graphs of the workflows that its handlers call.
+ */
 async function conflictOf(
   store: Store,
   { runId, labels }: Pick<StoredRun, "runId" | "labels">,

@@ -13,34 +13,36 @@ import { type OptionNames, policyProblem, shown, unknownOption } from "../runtim
 
 export interface RuntimeOptions {
   readonly store: Store
-  /** What this process can run. Runs of other workflows are left to other processes. */
+  /** The workflows that this process can run. Runs of other workflows are left to other processes. */
   readonly workflows: readonly Callable[]
   readonly clock?: Clock | undefined
   readonly telemetry?: Telemetry | undefined
   /**
-   * Makes the context of a run, which its tools read: called when a run starts or comes into this process. A runtime makes
-   * contexts itself, because it continues runs that other processes started; it may tell them apart by their labels.
+   * Creates the context of a run, which its tools read: called when a run starts or is loaded into this process. A runtime
+   * creates contexts itself, because it continues runs that other processes started; use labels to tell runs apart.
    */
   readonly context?: ContextOf | undefined
-  /** What becomes of runs of another version of their workflow. Default: `fail`, they wait for theirs. */
+  /**
+   * What to do with runs of another version of their workflow. Default: `fail`; they wait for a process with their version.
+   */
   readonly onGraphChange?: GraphChangePolicy | undefined
   /**
-   * Milliseconds without a heartbeat after which processes on other machines take this one's runs over. Processes on
-   * the same machine look whether it is alive instead. Default 10,000.
+   * Milliseconds without a heartbeat after which processes on other machines take over this one's runs. Processes on the
+   * same machine check whether it is alive instead. Default 10,000.
    */
   readonly lease?: number | undefined
   /** Milliseconds that the event loop may be blocked, or the process stopped, before its runs are taken over. Default 300,000. */
   readonly hungAfter?: number | undefined
-  /** Where process ids mean something: processes that give the same name can see each other. Default: this machine. */
+  /** The scope of process ids: processes with the same name can see each other. Default: this machine. */
   readonly machine?: string | undefined
-  /** Milliseconds that a run which only waits stays in memory. Default 10,000. */
+  /** Milliseconds that a waiting run stays in memory. Default 10,000. */
   readonly evictAfter?: number | undefined
   /** How many waiting runs stay in memory at most. Default 1,000. */
   readonly maxIdle?: number | undefined
   /**
-   * How many runs execute in this process at the same time, those that were started here included. The others queue in
-   * order, as `running`; a run that waits gives its place back, and sub-workflows execute in the place of their run.
-   * Default: any number of runs that are started here, and up to 1,000 that are recovered.
+   * How many runs execute in this process at the same time, including those started here. The others queue in order, as
+   * `running`; a waiting run frees its place, and sub-workflows execute in the place of their run. Default: any number of
+   * runs started here, and up to 1,000 recovered runs.
    */
   readonly concurrency?: number | undefined
   /** The queues whose runs this process claims. Default: all. */
@@ -55,7 +57,7 @@ export interface RuntimeOptions {
    * Default 3.
    */
   readonly maxTakeovers?: number | undefined
-  /** Runs that are over go by themselves: all but the newest `keep` of each workflow, and those older than `maxAge` ms. */
+  /** Deletes finished runs: all but the newest `keep` of each workflow, and those older than `maxAge` ms. */
   readonly retention?: Retention | undefined
   /** Called when a run begins to execute here, ends, or leaves this process. `onProblem` does not get failures of runs then. */
   readonly onRun?: ((run: RuntimeRun) => void) | undefined
@@ -84,7 +86,7 @@ export interface RuntimeProblem {
   readonly error: Error
 }
 
-/** What a recovery found. */
+/** The result of a recovery. */
 export interface Recovery {
   /** Runs that continue here. */
   readonly resumed: readonly RunId[]
@@ -114,14 +116,14 @@ const RUNTIME: OptionNames<RuntimeOptions> = {
 }
 const RETENTION: OptionNames<Retention> = { keep: true, maxAge: true }
 
-/** Callers may not be typed: options are checked before anything starts. */
+/** Callers may be untyped: options are checked before anything starts. */
 export function checkRuntimeOptions(options: RuntimeOptions): void {
   const problem =
     unknownOption(options, RUNTIME) ??
     unknownOption(options.retention ?? {}, RETENTION) ??
     policyProblem(options.onGraphChange)
   if (problem !== undefined) throw invalid(problem)
-  if (typeof options.store?.append !== "function") throw invalid("it needs a store")
+  if (typeof options.store?.append !== "function") throw invalid("store is required")
   const names = options.workflows.map(({ name }) => name)
   const twice = names.find((name, i) => names.indexOf(name) !== i)
   if (twice !== undefined) throw invalid(`two workflows are named "${twice}"`)
@@ -172,7 +174,7 @@ function invalid(message: string): SuperstepError {
   )
 }
 
-/** Milliseconds that mail to a removed run is kept: its sender asks for the outcome within a minute, or never. */
+/** Milliseconds that mail to a removed run is kept: its sender asks for the outcome within a minute or not at all. */
 const MAIL_KEPT = 3_600_000
 
 export function prunePolicy({ keep, maxAge }: Retention, now: number): PrunePolicy {

@@ -1,7 +1,7 @@
 /**
- * Many runs on one store, and any number of processes that share it. A run continues as long as one of them lives: runs of
- * a dead process are taken over, waiting runs are unloaded and resume on their answer or timer, and any process can answer
- * questions. `runtime/` executes one run.
+ * Many runs on one store, and any number of processes that share it. A run continues as long as one of them is alive: runs
+ * of a dead process are taken over, waiting runs are unloaded and resume on their answer or timer, and any process can
+ * answer questions. `runtime/` executes one run.
  */
 import { type Json, type RequestId, type RunId, SuperstepError } from "../core/index.ts"
 import { loadModule } from "../core/internal.ts"
@@ -108,7 +108,7 @@ export class Runtime {
     return this.#start(workflow, input, options, false)
   }
 
-  /** The same, with its events from the first on. */
+  /** The same, with all its events. */
   stream<In, Out, State>(
     workflow: Callable<In, Out, State>,
     input: In,
@@ -168,7 +168,7 @@ export class Runtime {
     return program
   }
 
-  /** Continues a stored run in this process; RUN_HELD while another live process has it. */
+  /** Continues a stored run in this process; fails with RUN_HELD while another live process holds it. */
   resume<In, Out, State>(
     workflow: Callable<In, Out, State>,
     runId: RunId,
@@ -180,7 +180,7 @@ export class Runtime {
     return Run.resume<Out, State>(program, runId, full, this.#kept())
   }
 
-  /** A run of the store, wherever it is at work: await it, watch it, answer it, cancel it. */
+  /** A run of the store, wherever it executes: await it, watch it, answer it, cancel it. */
   get<Out = unknown>(runId: RunId): Run<Out> {
     this.#checkOpen()
     return Run.follow<Out>(runId, { ...this.#environment, ...this.#kept() })
@@ -196,7 +196,10 @@ export class Runtime {
     return this.#ask(() => this.store.runs(query))
   }
 
-  /** Ends it, wherever it is at work. One that nobody holds is ended in the store, whether its workflow is here or not. */
+  /**
+   * Cancels a run, wherever it executes. A run that no process holds is ended in the store, even if this process does not
+   * have its workflow.
+   */
   async cancel(runId: RunId, reason?: string): Promise<void> {
     const run = this.get(runId)
     const row = await this.store.run(runId)
@@ -211,7 +214,7 @@ export class Runtime {
   async recover(): Promise<Recovery> {
     this.#checkOpen()
     if (this.#options.recover === false) {
-      const text = "This runtime was made with recover: false: make one without it to recover runs."
+      const text = "This runtime was created with recover: false. Create one without it to recover runs."
       throw new SuperstepError("OPTION_INVALID", text)
     }
     await this.#keeper.begin()
@@ -221,13 +224,13 @@ export class Runtime {
     return recovery
   }
 
-  /** Frees a quarantined run: it continues as if no process had died with it. */
+  /** Frees a quarantined run: it continues as if no process had died while executing it. */
   async release(runId: RunId): Promise<void> {
     this.#checkOpen()
     if (!(await this.store.unquarantine(runId))) {
       const row = await this.store.run(runId)
       if (row === undefined) throw runUnknown(runId)
-      const text = `Run "${runId}" is ${row.status}, not quarantined: there is nothing to release.`
+      const text = `Run "${runId}" is ${row.status}, not quarantined. There is nothing to release.`
       throw new SuperstepError("RUN_NOT_QUARANTINED", text, { run: runId })
     }
     this.#sweeper.soon()
@@ -240,15 +243,15 @@ export class Runtime {
 
   // People
 
-  /** Questions over all runs, oldest first; those that are open, unless the query says otherwise. */
+  /** Requests of all runs, oldest first; only open ones by default. */
   requests(query: RequestQuery = {}): Promise<readonly StoredRequest[]> {
     return this.#ask(() => this.store.requests(query))
   }
 
   /**
-   * Answers a question of any run, wherever that is executed. Rejects, and takes nothing, when the answer does not fit.
-   * `stored`: no living process executes the run, and this one does not have its workflow; the answer was checked against
-   * the question's JSON Schema, and is delivered when the run resumes.
+   * Answers a request of any run, wherever it executes. Rejects, and records nothing, if the answer is not valid. `stored`:
+   * no live process executes the run, and this one does not have its workflow; the answer was checked against the question's
+   * JSON Schema, and is delivered when the run resumes.
    */
   async respond(
     runId: RunId,
@@ -262,7 +265,7 @@ export class Runtime {
 
   // Looking back
 
-  /** What became of a run: its state at any superstep, what changed, by which task; who answered what. */
+  /** The history of a run: its state at any superstep, what changed, by which task; who answered what. */
   history(runId: RunId, options?: HistoryOptions): Promise<RunHistory> {
     return history(this.store, runId, options)
   }
@@ -272,12 +275,12 @@ export class Runtime {
     return this.#claimNew(fork(this.store, runId, { ...options, clock: this.#environment.clock }))
   }
 
-  /** A fork right before what failed, or before what `from` names, which runs again. Returns its id. */
+  /** Forks right before the failure, or before `from`, and runs that part again. Returns the new run's id. */
   rerun(runId: RunId, options: Omit<RerunOptions, "clock"> = {}): Promise<RunId> {
     return this.#claimNew(rerun(this.store, runId, { ...options, clock: this.#environment.clock }))
   }
 
-  /** With a workflow that this process does not have, it waits for one that has. */
+  /** If this process does not have the workflow, the run waits for one that does. */
   async #claimNew(made: Promise<RunId>): Promise<RunId> {
     this.#checkOpen()
     const runId = await made
@@ -287,7 +290,7 @@ export class Runtime {
     return runId
   }
 
-  /** The run against a workflow as it is now, offline: what steps and people gave is on record. */
+  /** Replays the run against the current workflow, offline, with the recorded results of steps and people. */
   async replay<In, Out>(
     runId: RunId,
     workflow: Callable<In, Out>,
@@ -308,13 +311,15 @@ export class Runtime {
     if (!(await this.store.pin(runId, pinned))) throw runUnknown(runId)
   }
 
-  /** Removes a run that is over. */
+  /** Removes a run that has ended. */
   async remove(runId: RunId): Promise<void> {
     if (await this.store.remove(runId)) return
     const row = await this.store.run(runId)
     if (row === undefined) throw runUnknown(runId)
     const inFlight = !hasEnded(row)
-    const why = inFlight ? `is ${row.status}: cancel it first` : "is the past of a fork: remove that first"
+    const why = inFlight
+      ? `is ${row.status}: cancel it first`
+      : "is the past of a fork: remove the fork first"
     throw new SuperstepError("RUN_KEPT", `Run "${runId}" ${why}.`, { run: runId })
   }
 
@@ -335,7 +340,7 @@ export class Runtime {
 
   #checkOpen(): void {
     if (this.#closed === undefined) return
-    throw new SuperstepError("RUNTIME_CLOSED", "This runtime is closed: make another one.")
+    throw new SuperstepError("RUNTIME_CLOSED", "This runtime is closed. Create another one.")
   }
 
   /**

@@ -1,9 +1,9 @@
 /**
- * Looks after the runs of a store from one process, again and again: says that the process lives, brings mail, claims
- * runs whose holder is dead or whose time has come, unloads runs that only wait, and deletes old runs.
+ * Periodically maintains the runs of a store for one process: sends heartbeats, delivers mail, claims runs that are due or
+ * whose holder is dead, unloads waiting runs, and deletes old runs.
  *
- * A run that may have killed processes is tried: one such run at a time, before any other, and alone where nothing else
- * executes here. One that keeps killing them is quarantined.
+ * A run that may have killed processes is put on trial: one such run at a time, before any other, and alone if nothing else
+ * executes here. A run that keeps killing processes is quarantined.
  */
 import { type ErrorData, type RunId, SuperstepError } from "../core/index.ts"
 import {
@@ -29,17 +29,17 @@ import type { Recovery, RuntimeOptions, RuntimeProblem, RuntimeRun } from "./opt
 import { prunePolicy } from "./options.ts"
 import { isGuilty, Trial } from "./trial.ts"
 
-/** Runs that are asked for at once. */
+/** Runs per query. */
 const BATCH = 100
-/** Milliseconds until a run that could not continue here is tried again, here or elsewhere. */
+/** Milliseconds until a run that could not continue here is retried, here or elsewhere. */
 const TRY_AGAIN = 60_000
 const PRUNE_EVERY = 3_600_000
-/** Recovered runs that execute at the same time, where the options do not say how many runs do. */
+/** Default limit of recovered runs that execute at the same time. */
 const MAX_RECOVERED = 1_000
-/** For so many leases from its first sweep on a process may hold everything back for the trial of one run. */
+/** For this many lease durations after its first sweep, a process may hold back everything else for the trial of one run. */
 const ALONE = 3
 
-/** Held from the start: tests may fake timers. */
+/** Captured at load time: tests may fake timers. */
 const nextTurn = setImmediate
 
 interface Found {
@@ -68,9 +68,9 @@ export class Sweeper {
   readonly #environment: RunEnvironment
   readonly #programs: ReadonlyMap<string, Program>
   readonly #options: SweeperOptions
-  /** Runs that had nothing to do, since when; the longest first. */
+  /** Idle runs with the time since when; the longest idle first. */
   readonly #idle = new Map<RunHost, number>()
-  /** Runs that were claimed because nobody held them. */
+  /** Runs that were claimed because no process held them. */
   readonly #claimed = new Set<RunHost>()
   /** Those whose lanes others wait for: they are unloaded as soon as they only wait. */
   readonly #limited = new Set<RunHost>()
@@ -87,7 +87,7 @@ export class Sweeper {
   #cancelTimer: (() => void) | undefined
   #sweeping: Promise<void> | undefined
   #trial: Trial | undefined
-  /** Until then a run under suspicion is tried alone, if nothing else executes: others wait for it. */
+  /** Until then a suspected run is on trial alone, if nothing else executes: others wait for it. */
   #aloneUntil: number | undefined
   #pruned = Number.NEGATIVE_INFINITY
   #hints: LiveService | undefined
@@ -135,7 +135,7 @@ export class Sweeper {
     this.#sweepAt(this.#clock.now() + TICK)
   }
 
-  /** There is something to do before the next tick. */
+  /** Sweeps before the next tick. */
   soon(): void {
     if (this.#closed || this.#sweeping !== undefined) return
     this.#cancelTimer?.()
@@ -174,7 +174,7 @@ export class Sweeper {
     return problem
   }
 
-  /** A run that fails while nobody awaits or watches it would fail in silence. Its caller has a moment to do so. */
+  /** Reports the failure of a run that nobody awaits or watches. Its caller first gets a moment to do so. */
   #reportFailure(host: RunHost): void {
     if (!host.isOver || host.wasObserved || this.#options.onRun !== undefined) return
     const { status, error } = host.root.machine
@@ -186,7 +186,7 @@ export class Sweeper {
 
   // Claiming
 
-  /** Every run that nobody alive holds and that has something to do, as far as there is room. */
+  /** Claims every run that no live process holds and that has something to do, while there is room. */
   async claimAll(): Promise<Recovery> {
     const found = nothing()
     await this.#dismissGone()
@@ -289,8 +289,8 @@ export class Sweeper {
   }
 
   /**
-   * How many more runs may be claimed. Where runs that were started here queue, one of the store queues with them, so
-   * that it gets its turn.
+   * How many more runs may be claimed. If runs started here queue, one stored run queues with them, so that it gets its
+   * turn.
    */
   #room(): number {
     const { places } = this.#keeper
@@ -304,7 +304,7 @@ export class Sweeper {
     return this.#keeper.size - this.#idle.size
   }
 
-  /** Quarantines those that are guilty, and tries the next one, if none is being tried. */
+  /** Quarantines guilty runs, and puts the next suspect on trial if there is no trial. */
   async #trySuspects(found: Found): Promise<void> {
     if (this.#isDraining) return
     const now = this.#clock.now()
@@ -312,7 +312,7 @@ export class Sweeper {
     const { lease } = this.#options
     this.#aloneUntil ??= now + ALONE * lease
     if (this.#trial !== undefined && !(await this.#endIfOver(this.#trial, now))) return
-    // A run that queues shows nothing.
+    // A queued run proves nothing.
     if (this.#keeper.places !== undefined && this.#keeper.places.free <= 0) return
     for (;;) {
       const query = { workflows: [...this.#programs.keys()], now, limit: 1, suspects: true }
@@ -335,14 +335,14 @@ export class Sweeper {
     return true
   }
 
-  /** While it is alone, nothing else starts here: should the process die, it was this run. */
+  /** While the trial runs alone, nothing else starts here: if the process dies, this run killed it. */
   #begin(trial: Trial): void {
     this.#trial = trial
     if (trial.isAlone) this.#keeper.trial = trial.ended
     trial.host.onFinish(() => this.#look())
   }
 
-  /** The run that is tried may have shown that it does no harm. */
+  /** Checks whether the run on trial has proved harmless. */
   #look(): void {
     if (this.#trial?.outcome(this.#clock.now()) !== undefined) this.soon()
   }

@@ -1,13 +1,13 @@
 /**
- * A run is under suspicion when two processes died while they executed it. It is tried: it executes with no other
- * suspect beside it, alone if nothing else executes yet, until it makes progress, waits, ends, or has survived for a
- * while, which absolves it. So a run that kills its process is distinguished from those that were executed beside it.
+ * A run is under suspicion when two processes died while they executed it. In its trial it executes with no other suspect,
+ * alone if nothing else executes yet, until it makes progress, waits, ends, or has survived for a while, which absolves it.
+ * This distinguishes a run that kills its process from those that executed alongside.
  */
 import type { RunHost, StoredRun } from "../runtime/index.ts"
 import { deferred } from "../runtime/internal.ts"
 
 export interface TrialOptions {
-  /** Nothing else executes in the process, and nothing is started before the trial is over. */
+  /** Nothing else executes in the process, and nothing is started before the trial has ended. */
   readonly isAlone: boolean
   readonly now: number
   /** Milliseconds that a first trial takes at most; each further one takes twice as long, for runs that kill slowly. */
@@ -32,7 +32,7 @@ export class Trial {
     this.#until = now + lease * 2 ** trials
   }
 
-  /** Undefined while it continues. `cleared`: the run has made progress, waits, or is over. */
+  /** Undefined while it continues. `cleared`: the run has made progress, waits, or has ended. */
   outcome(now: number): "cleared" | "survived" | undefined {
     const { host } = this
     if (host.isOver || host.failure !== undefined || host.progress > this.#progress) return "cleared"
@@ -42,8 +42,8 @@ export class Trial {
 }
 
 /**
- * Whether the run is to be quarantined. Of several suspects that died together none is guilty yet; but no run may kill
- * processes without bound.
+ * Whether to quarantine the run. Several suspects that died together are not guilty yet; but no run may kill processes
+ * without bound.
  */
 export function isGuilty({ takeovers, blamed }: StoredRun, maxTakeovers: number): boolean {
   if (takeovers <= maxTakeovers) return false

@@ -1,4 +1,4 @@
-/** The store in memory, and what stores with tables share. The latter is for the packages of this repository. */
+/** The memory store, and internals that stores with tables share, for the packages of this repository. */
 export {
   type BodyParts,
   fromStoredBody,

@@ -1,10 +1,10 @@
 /**
- * Large values, which a store keeps once each however often they are sent, written or snapshotted. From a body whose JSON
- * is longer than 64 K UTF-16 units, the smallest parts that are longer than that by themselves are taken out: of an object
- * with a long string and a counter, the string. Each part is found by the SHA-256 of its JSON; the rest of the body stays
- * in its row. Smaller bodies cost a look at their length.
+ * Large values, which a store keeps once, however often they are sent, written or snapshotted. If the JSON of a body is
+ * longer than 64 K UTF-16 units, its smallest parts above that length are extracted: the string of an object with a long
+ * string and a counter. Each part is addressed by the SHA-256 of its JSON; the rest of the body stays in its row. Smaller
+ * bodies cost a check of their length.
  *
- * The places where parts were taken out stand beside the body, so that no value can be mistaken for one that was taken out.
+ * The paths of extracted parts are stored next to the body, so that no value can be mistaken for an extracted one.
  */
 import { createHash } from "node:crypto"
 
@@ -19,12 +19,12 @@ export interface LargeValue {
 }
 
 export interface StoredBody {
-  /** The value as JSON, with null where something was taken out. */
+  /** The value as JSON, with null in place of each extracted part. */
   readonly text: string
-  /** JSON of `[path, hash]` for each large value; null where there is none. */
+  /** JSON of `[path, hash]` for each large value; null if there is none. */
   readonly places: string | null
   readonly values: readonly LargeValue[]
-  /** Of the whole value, as UTF-8. */
+  /** The size of the whole value as UTF-8. */
   readonly bytes: number
 }
 
@@ -68,7 +68,7 @@ function at(value: unknown, path: Path): unknown {
   return path.reduce((part, key) => (part as Record<string | number, unknown> | null)?.[key], value)
 }
 
-/** A copy, as far as it has to be one, with null at the path. */
+/** A copy with null at the path; copies only what changes. */
 function without(value: unknown, path: Path): unknown {
   const [key, ...rest] = path
   if (key === undefined) return null
@@ -84,9 +84,9 @@ function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("hex")
 }
 
-/** How a body is read back, and what is thrown for one that cannot be. */
+/** Reads the parts of a body, and creates the error for a damaged one. */
 export interface BodyParts {
-  /** JSON of a large value; undefined when it is missing. */
+  /** JSON of a large value; undefined if it is missing. */
   find(hash: string): string | undefined
   /** `what` ends a sentence about the body. */
   damaged(what: string, cause?: unknown): Error
@@ -116,7 +116,7 @@ function parsed(text: string, what: string, damaged: BodyParts["damaged"]): unkn
 function putBack(body: unknown, path: Path, value: unknown, damaged: BodyParts["damaged"]): void {
   const parent = at(body, path.slice(0, -1)) as Record<string | number, unknown> | null | undefined
   const key = path.at(-1) as string | number
-  // Null stands there, as a property of its own: so this sets no prototype, whatever the key.
+  // The path holds null as an own property, so this never sets a prototype, whatever the key.
   if (typeof parent !== "object" || parent === null || !Object.hasOwn(parent, key)) {
     throw damaged(`it has no place for its large value at ${JSON.stringify(path)}`)
   }

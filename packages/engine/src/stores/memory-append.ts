@@ -1,4 +1,4 @@
-/** One append to the memory store: every check comes before the first change, so that it is made whole or not at all. */
+/** One append to the memory store: every check comes before the first change, so that it is atomic. */
 import type { OpenRequest } from "../core/index.ts"
 import { freezeData } from "../core/internal.ts"
 import {
@@ -46,7 +46,7 @@ export function append(
   if (change !== undefined) apply(tables, row, change)
 }
 
-/** The row of a lease that is still good. */
+/** The row of a valid lease. */
 function rowToWrite(tables: Tables, lease: Lease): Row {
   const row = tables.runs.get(lease.runId)
   if (row === undefined) throw storeErrors.journalConflict(lease.runId, 0, 0)

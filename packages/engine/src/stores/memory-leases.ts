@@ -21,7 +21,7 @@ export function beat(tables: Tables, holder: Holder): boolean {
   return true
 }
 
-/** It lives, so that no run of it has killed it. */
+/** The holder is alive, so none of its runs has killed it. */
 function withdrawSuspicion(tables: Tables, holder: string): void {
   for (const row of tables.inFlight) {
     if (row.diedWith !== holder) continue
@@ -110,7 +110,7 @@ export function setIdle(tables: Tables, lease: Lease, idle: Idle | false): void 
   if (row !== undefined) rest(row, idle)
 }
 
-/** Executes nothing from now on, or executes again. */
+/** Marks the run as idle, or as executing again. */
 export function rest(row: Row, idle: Idle | false): void {
   row.executing = idle === false
   row.wakeAt = idle === false ? undefined : idle.wakeAt
@@ -155,7 +155,7 @@ export function unquarantine(tables: Tables, runId: string): boolean {
   return true
 }
 
-/** The row, if the lease is still good. */
+/** The row, if the lease is still valid. */
 function heldRow(tables: Tables, lease: Lease): Row | undefined {
   const row = tables.runs.get(lease.runId)
   return row === undefined || row.token !== lease.token || hasEnded(row) ? undefined : row

@@ -1,4 +1,4 @@
-/** Mail in the memory store: what is asked of runs, and what came of it. */
+/** Mail in the memory store: commands to runs, and their outcomes. */
 import type { Lease, Mail, MailOutcome } from "../runtime/index.ts"
 import type { RequestRow, Tables } from "./memory-rows.ts"
 
@@ -43,7 +43,7 @@ export function takeOutcome(tables: Tables, id: string): MailOutcome | undefined
   return kept?.outcome
 }
 
-/** Drops mail posted before that time whose run is gone, and outcomes that nobody asked for. */
+/** Deletes mail posted before that time whose run no longer exists, and outcomes that were never read. */
 export function dropMail(tables: Tables, before: number): void {
   const isLeft = ({ runId, at }: Mail) => at < before && !tables.runs.has(runId)
   for (const mail of tables.mail.values()) if (isLeft(mail)) tables.mail.delete(mail.id)

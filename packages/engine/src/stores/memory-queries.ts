@@ -1,4 +1,4 @@
-/** Runs and questions that the memory store is asked for. */
+/** Queries of the memory store for runs and requests. */
 
 import type { Json } from "../core/index.ts"
 import { freezeData } from "../core/internal.ts"
@@ -89,7 +89,7 @@ export function threadState(
   version = writes.length,
 ): { readonly version: number; readonly state: { readonly [key: string]: Json } } {
   const state = new Map<string, Json>()
-  /** Lists that were made here, and so may grow in place. */
+  /** Lists that were created here and may grow in place. */
   const own = new Map<string, Json[]>()
   const first = writes.slice(0, version)
   for (const { key, kind, value } of first) {

@@ -1,4 +1,4 @@
-/** What may go from the memory store, and how much there is. */
+/** Retention and statistics of the memory store. */
 import { type Amount, hasEnded, type PrunePolicy, type StorageReport } from "../runtime/index.ts"
 import { dropMail } from "./memory-mail.ts"
 import { journalBytes, type Row, releaseGraphs, type Tables } from "./memory-rows.ts"
@@ -28,7 +28,7 @@ export function prune(
   const seen = new Map<string, number>()
   let count = 0
   let bytes = 0
-  // Newest first: a fork goes before its past.
+  // Newest first: a fork is deleted before its past.
   for (const row of [...tables.runs.values()].reverse()) {
     const name = row.created.workflow
     if (!hasEnded(row) || row.pinned || (workflow !== undefined && workflow !== name)) continue

@@ -1,4 +1,4 @@
-/** What the memory store keeps: rows that change in place, and what is found by them. Nothing here is given out. */
+/** The tables of the memory store: rows that change in place, and their indexes. They are never returned to callers. */
 import type { Json, OpenRequest, RequestId, RunId, RunStatus } from "../core/index.ts"
 import type {
   ClosedRequest,
@@ -19,17 +19,17 @@ import type {
 export interface Row {
   readonly runId: RunId
   readonly created: RunCreated
-  /** Whose records come before its own, and how many of them. */
+  /** The run whose records precede its own, and how many. */
   readonly parent: Row | undefined
   readonly base: number
   /** Its own records. */
   readonly journal: JournalRecord[]
   readonly requests: Map<RequestId, RequestRow>
-  /** Hashes of the graphs that it brought or names. */
+  /** Hashes of the graphs that it stored or names. */
   readonly graphs: Set<string>
   graph: string
   status: StoredStatus
-  /** Of a quarantined run: where it stood. */
+  /** The status of a quarantined run before the quarantine. */
   statusBefore: RunStatus
   createdAt: number
   updatedAt: number
@@ -48,11 +48,11 @@ export interface Row {
   diedWith: string | undefined
   pinned: boolean
   error: RunFailure | undefined
-  /** Runs whose past this is. */
+  /** The number of forks of this run. */
   forks: number
   snapshot: Snapshot | undefined
   snapshotBytes: number
-  /** The size of so many records is known: sizes are only worked out when somebody asks. */
+  /** The number of records whose size is known: sizes are computed on demand. */
   measured: number
   measuredBytes: number
 }
@@ -60,7 +60,7 @@ export interface Row {
 interface HolderRow {
   readonly holder: Holder
   readonly beat: number
-  /** A run was taken from it since. */
+  /** A run was taken from it since its last heartbeat. */
   taken: boolean
 }
 
@@ -97,7 +97,7 @@ export interface Tables {
   readonly holders: Map<string, HolderRow>
   /** Mail without an outcome, in the order it was posted. */
   readonly mail: Map<string, Mail>
-  /** Outcomes that their senders have not asked for, with the mail. */
+  /** Outcomes that their senders have not read, with the mail. */
   readonly outcomes: Map<string, { readonly mail: Mail; readonly outcome: MailOutcome }>
   readonly threads: Map<string, ThreadWrite[]>
   /** The queued run of each group. */
@@ -143,7 +143,7 @@ export function useGraph(tables: Tables, row: Row, hash: string): void {
   tables.graphUses.set(hash, (tables.graphUses.get(hash) ?? 0) + 1)
 }
 
-/** The row is gone: graphs that no other row uses go with it. */
+/** Deletes the graphs of a deleted row that no other row uses. */
 export function releaseGraphs(tables: Tables, row: Row): void {
   for (const hash of row.graphs) {
     const left = (tables.graphUses.get(hash) ?? 1) - 1

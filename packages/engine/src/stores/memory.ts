@@ -1,6 +1,6 @@
 /**
- * Runs in memory: for tests, and for runs that may be joined late. They last as long as the store does. Everything
- * happens at once. Values are kept as they are, and frozen: callers cannot change the store through them.
+ * Keeps runs in memory: for tests, and for runs that watchers may join late. They exist as long as the store does. Every
+ * method is synchronous. Values are frozen, so callers cannot change the store through them.
  */
 import { freezeData } from "../core/internal.ts"
 import {
@@ -113,7 +113,7 @@ function memoryRegistry(): Registry {
   }
 }
 
-/** The rows are the caller's, who may change them later. */
+/** Copies a row of the caller, who may change it later. */
 function own<T>(row: T): T {
   return freezeData(structuredClone(row))
 }

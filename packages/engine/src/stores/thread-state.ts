@@ -2,18 +2,18 @@
 import type { Json } from "../core/index.ts"
 import type { ThreadWrite } from "../runtime/index.ts"
 
-/** A write as a store has it. */
+/** A write as a store keeps it. */
 export interface StoredThreadWrite {
   readonly version: number
   readonly key: string
   readonly kind: ThreadWrite["kind"]
-  /** Called for those that count only. */
+  /** Called only for writes that count. */
   value(): Json
 }
 
 /**
- * Of writes in order, from the first one. What comes before the last "set" of a key is not parsed. `next` is the number of
- * the first write that is missing.
+ * The state after the writes, in order from the first. Writes before the last "set" of a key are not parsed. `next` is the
+ * number of the first missing write.
  */
 export function foldThread(writes: readonly StoredThreadWrite[]): {
   readonly state: Map<string, Json>

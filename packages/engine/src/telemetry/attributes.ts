@@ -113,7 +113,7 @@ export function modelAttributes({ provider, model }: AskedModel): Attributes {
   return { [PROVIDER]: providerName(provider), [REQUEST_MODEL]: model }
 }
 
-/** Of an agent that lives elsewhere. The address has neither path nor query. */
+/** For a remote agent. The address has neither path nor query. */
 export function remoteAttributes({ provider, url }: RemoteAgentInfo): Attributes {
   const { hostname, port, protocol } = new URL(url)
   return {

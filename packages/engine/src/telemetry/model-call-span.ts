@@ -1,10 +1,10 @@
 /**
- * One call of a model as its caller sees it: a span with all attempts and fallbacks, as the conventions want it. An attempt
- * that failed is an event; the requests of HTTP clients, where they are traced, are the span's children.
+ * One model call as its caller sees it: a span with all attempts and fallbacks, as the conventions require. A failed attempt
+ * is an event; the requests of HTTP clients, where they are traced, are the span's children.
  *
  * G1 the span ends once, and only then is it counted.
  * G2 it has the numbers that the provider reports, never our estimates.
- * G3 it names the model that was asked last, which is the one that answered if any did.
+ * G3 it names the model that was called last, which is the one that answered, if any.
  */
 import type { Attributes, Context, Span } from "@opentelemetry/api"
 import type { ErrorData } from "../core/index.ts"

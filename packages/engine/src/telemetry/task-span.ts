@@ -3,8 +3,8 @@
  *
  * T1 a span ends once, and only then is the task counted.
  * T2 parents are passed, never taken from the active context: a task may be started from any other's context.
- * T3 a tool call that resumes after a restart, and the agents in it, have a span from the first thing that the record does
- *    not answer: a mere replay has none.
+ * T3 a tool call that resumes after a restart, and the agents in it, have a span from the first operation that is not
+ *    recorded: a mere replay has none.
  */
 import type { Attributes, Context, Link, Span } from "@opentelemetry/api"
 import type { EdgeGroup, ErrorData, NodeId } from "../core/index.ts"
@@ -35,7 +35,7 @@ export interface RunSpanScope {
   readonly context: Context
 }
 
-/** `queuedMs`: how long the task waited from when it was known until it started, where the runtime says so. */
+/** `queuedMs`: how long the task waited from its creation until it started, if the runtime reports it. */
 export type StartedTask = TaskInfo & { readonly queuedMs?: number | undefined }
 
 type Outcome = "completed" | "failed" | "retried" | "rejected" | "cancelled"
@@ -148,7 +148,7 @@ export class TaskSpan implements TaskTelemetry, ParentSpan {
   }
 }
 
-/** The engine's own verdicts come without `retried`; a handler's failure says whether it is followed by another attempt. */
+/** The engine's own errors have no `retried`; a handler's failure states whether another attempt follows. */
 function outcomeOf(error: ErrorData | undefined, retried: boolean | undefined): Outcome {
   if (error === undefined) return "completed"
   if (retried) return "retried"
@@ -163,7 +163,7 @@ interface ParentSpan {
   /** Names the workflow, the run and its conversation: every span below has these. */
   readonly run: Attributes
   readonly isOpen: boolean
-  /** The context in which its span is active; begins the span, if it has yet to. */
+  /** The context in which its span is active; begins the span if necessary. */
   open(): Context
 }
 
@@ -257,7 +257,7 @@ class WorkSpan implements ParentSpan, AgentTelemetry, ToolCallTelemetry {
 
   startModelCall(call: ModelCallInfo): ModelCallTelemetry {
     const started = new ModelCallSpan(this, call)
-    // An agent's models may be loaded on first use: which one it is shows here.
+    // An agent's models may be loaded on first use: the actual one is known here.
     if (!this.#hasModel) this.#open?.span.setAttributes(attr.modelAttributes(call))
     this.#hasModel = true
     return started

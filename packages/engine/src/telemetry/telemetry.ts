@@ -16,15 +16,15 @@ import {
 import { type RunSpanScope, type StartedTask, TaskSpan } from "./task-span.ts"
 
 export interface TelemetryOptions {
-  /** Makes the spans. Default: the global tracer provider's. */
+  /** Creates the spans. Default: the global tracer provider's. */
   readonly tracer?: Tracer | undefined
-  /** Makes the metrics. Default: the global meter provider's, as it is when the first run starts. */
+  /** Creates the metrics. Default: the global meter provider's, as it is when the first run starts. */
   readonly meter?: Meter | undefined
   /** Whether routing and messages get spans of their own (`edge_group.process`, `message.send`). Default true. */
   readonly messages?: boolean | undefined
   /**
-   * Whether spans contain prompts, answers, and the arguments and results of tools. Secret arguments and what
-   * looks like a key stay masked, personal data do not. Default false.
+   * Whether spans contain prompts, answers, and the arguments and results of tools. Secret arguments and likely keys stay
+   * masked; personal data does not. Default false.
    */
   readonly content?: boolean | undefined
   /**
@@ -32,7 +32,7 @@ export interface TelemetryOptions {
    * `node_modules` passes its own.
    */
   readonly api?: OpenTelemetryApi | undefined
-  /** Milliseconds that only go up, for durations. Default: the process's own. */
+  /** A monotonic clock in milliseconds, for durations. Default: the process's own. */
   readonly now?: (() => number) | undefined
 }
 
@@ -164,7 +164,7 @@ class RunSpan implements RunTelemetry, RunSpanScope {
   }
 }
 
-/** A resumed run belongs to its first life's trace; whoever resumed it is linked. */
+/** A resumed run belongs to its first life's trace; the span that resumed it is linked. */
 function linksToResumer({ resumed, path }: RunInfo, active: Context): Link[] {
   const resumer = openTelemetry().trace.getSpanContext(active)
   return resumed && path.length === 0 && resumer !== undefined ? [{ context: resumer }] : []

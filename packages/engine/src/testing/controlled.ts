@@ -1,5 +1,5 @@
 /**
- * A node that a test finishes by hand: which task ends when, and how, is the test's to say. No sleeps, no races.
+ * A node that a test finishes by hand: the test decides when and how each task ends. No sleeps, no races.
  *
  *     const fetch = controlled<string, number>("fetch")
  *     const run = workflow("w").chain(fetch, sum).build().run("a")
@@ -15,7 +15,7 @@ export interface ControlledOptions<In, Out> extends NodePolicies {
   readonly output?: Schema<Out> | undefined
 }
 
-/** One start of a task. A retry, or a restart of the process, is another one. */
+/** One start of a task. A retry, or a restart of the process, is another start. */
 export interface ControlledTask<In, Out> {
   readonly message: In
   readonly ctx: Context
@@ -26,11 +26,11 @@ export interface ControlledTask<In, Out> {
 }
 
 export interface Controlled<In, Out> extends Node<In, Out> {
-  /** Resolves when the n-th task has started, counted from 1; without a number, the first not asked for yet. */
+  /** Resolves when the n-th task has started, counted from 1; without a number, the first that was not returned yet. */
   started(n?: number): Promise<ControlledTask<In, Out>>
-  /** Finishes the task that has been at work longest, or the one named. */
+  /** Finishes the oldest executing task, or the named one. */
   finish(value?: Out, task?: TaskId): void
-  /** Fails the task that has been at work longest, or the one named. */
+  /** Fails the oldest executing task, or the named one. */
   fail(error: unknown, task?: TaskId): void
   /** Tasks that have started and neither ended nor been stopped, the oldest first. */
   readonly atWork: readonly ControlledTask<In, Out>[]
@@ -49,7 +49,7 @@ export function controlled<In, Out>(
     new Promise((resolve, reject) => {
       const end = (settle: () => void) => {
         if (ended.has(task)) {
-          const text = `Task ${ctx.task} of the controlled node "${id}" was finished or failed before; its handler ends once.`
+          const text = `Task ${ctx.task} of the controlled node "${id}" was already finished or failed.`
           throw new SuperstepError("CONTROLLED_TWICE", text)
         }
         ended.add(task)
@@ -73,7 +73,7 @@ export function controlled<In, Out>(
     const others = atWork().map(({ ctx }) => ctx.task)
     return new SuperstepError(
       "CONTROLLED_IDLE",
-      `The controlled node "${id}" has ${which} to ${verb}: ${starts.length} started so far, at work: ${others.join(", ") || "none"}. Await started() first.`,
+      `The controlled node "${id}" has ${which} to ${verb}: ${starts.length} started so far, executing: ${others.join(", ") || "none"}. Await started() first.`,
     )
   }
 
@@ -83,7 +83,7 @@ export function controlled<In, Out>(
     return found
   }
 
-  // The compiler cannot see that what a handler of type Out returns is what the node sends.
+  // The compiler cannot infer that the node sends what its handler returns.
   const { output, ...others } = options
   const made = node<In, Promise<unknown>>({ id, ...others, output: output as Schema, run })
   return Object.freeze({

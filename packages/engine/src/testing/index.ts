@@ -1,4 +1,4 @@
-/** For tests of workflows: a clock to drive, nodes to drive, a simulator with faults, a crash test, a suite for stores. */
+/** Test tools for workflows: a manual clock, controlled nodes, a simulator with faults, a crash test, a suite for stores. */
 
 export { type Controlled, type ControlledOptions, type ControlledTask, controlled } from "./controlled.ts"
 export { type ManualClock, manualClock, settled } from "./manual-clock.ts"

@@ -1,19 +1,19 @@
 /**
- * A clock that stands still until a test moves it. Timers fire in the order of their times, those of one time
- * in the order they were set. Around every timer, runs get to react before anything else happens.
+ * A clock that stands still until a test moves it. Timers fire in the order of their times; timers with equal times in the
+ * order they were set. Runs react to each timer before anything else happens.
  */
 import { SuperstepError } from "../core/index.ts"
 import { modulesLoaded } from "../core/internal.ts"
 import type { Clock } from "../runtime/index.ts"
 
 export interface ManualClock extends Clock {
-  /** Moves on, and fires every timer that comes due, those that are set on the way included. */
+  /** Advances the clock and fires every timer that becomes due, including timers set meanwhile. */
   advance(milliseconds: number): Promise<void>
-  /** Moves on to the next timer and fires all that are due by then. False when there is none. */
+  /** Advances the clock to the next timer and fires all that are due. False if there is none. */
   advanceToNext(): Promise<boolean>
-  /** Jumps, also backwards, as a computer's clock does when it is set. Fires nothing: `advance(0)` does. */
+  /** Sets the clock, also backwards, like a change of the system clock. Fires no timers: `advance(0)` does. */
   set(time: number): void
-  /** How many timers wait. */
+  /** The number of pending timers. */
   readonly pending: number
 }
 
@@ -26,11 +26,11 @@ export function manualClock(start = 0): ManualClock {
   /** In the order in which they fire. */
   const timers: Timer[] = []
   let now = start
-  /** How far it was moved, without jumps. */
+  /** The total time advanced, without `set`. */
   let passed = 0
   let moves: Promise<unknown> = Promise.resolve()
 
-  /** Moves wait for one another: a test may forget to await one. */
+  /** Moves are serialized: a test may forget to await one. */
   const move = <T>(make: () => Promise<T>): Promise<T> => {
     const made = moves.then(make)
     moves = made.catch(() => undefined)
@@ -70,7 +70,7 @@ export function manualClock(start = 0): ManualClock {
       if (!(milliseconds >= 0)) {
         throw new SuperstepError(
           "CLOCK_INVALID",
-          `A clock is advanced by 0 or more milliseconds, not by ${milliseconds}; set(time) goes back.`,
+          `advance() needs 0 or more milliseconds, not ${milliseconds}. Use set(time) to go back.`,
         )
       }
       return move(async () => {
@@ -98,13 +98,12 @@ export function manualClock(start = 0): ManualClock {
   }
 }
 
-/** Held from the start, so that a test framework's fake timers do not stop it. */
+/** Captured at load time, so that a test framework's fake timers do not stop it. */
 const nextTurn = setImmediate
 
 /**
- * Resolves when everything that can happen by itself has happened: every promise that follows from settled
- * ones is settled, and modules that the engine loads on first use are there. What waits for a clock, a person or other
- * real IO still waits.
+ * Resolves when everything that can happen by itself has happened: every promise that follows from settled ones is settled,
+ * and modules that the engine loads on first use are loaded. Code that waits for a clock, a person or real IO still waits.
  */
 export async function settled(): Promise<void> {
   for (;;) {

@@ -25,7 +25,7 @@ test("a workflow that does what it did passes", async () => {
 test("one that does not fails the test with what differs", async () => {
   await expect(expectReplay(built(15), await fixture())).rejects.toMatchObject({
     code: "REPLAY_DIFFERS",
-    message: `Replay of run "to Rome" of workflow "fares": it differs.
+    message: `Replay of run "to Rome" of workflow "fares": different.
 
 First difference
   "add fee" (task 2) sent 90 before, and 95 now.
@@ -41,7 +41,7 @@ test("options are those of a replay", async () => {
     .start(node("look up", (city: string, ctx) => ctx.step("other", () => city.length)))
     .build()
   await expect(expectReplay(more, await fixture())).rejects.toThrow(
-    'Step "other" of "look up" is not on record.',
+    'Step "other" of "look up" is not recorded.',
   )
   await expect(expectReplay(more, await fixture(), { live: true })).rejects.toThrow('ran step "fare" before')
 })

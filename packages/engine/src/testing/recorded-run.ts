@@ -4,9 +4,9 @@ import { printReplay, type Recording, type ReplayOptions, replay } from "../hist
 import type { Callable, JournalRecord } from "../runtime/index.ts"
 
 /**
- * Replays a run, as `toFixture` gave it, against the workflow, offline. Rejects with REPLAY_DIFFERS when anything differs,
- * with a message that shows what. Model calls are answered from the record, and what they are asked is not compared:
- * changed instructions of an agent do not show. For any test runner:
+ * Replays a run from `toFixture` against the workflow, offline. Rejects with REPLAY_DIFFERS if anything differs, with a
+ * message that shows the difference. Model calls are answered from the record, and their prompts are not compared: changed
+ * instructions of an agent do not show. For any test runner:
  *
  *     await expectReplay(invoices, JSON.parse(await readFile("invoice-17.json", "utf8")))
  */
@@ -20,8 +20,8 @@ export async function expectReplay<In, Out>(
 }
 
 /**
- * The state that the records give. `frame` names a sub-workflow's part of the journal; give its workflow then.
- * Records are taken through JSON first, as a store would.
+ * The state after the records. `frame` selects a sub-workflow's part of the journal; pass its workflow then. Records pass
+ * through JSON first, as in a store.
  */
 export function foldJournal<In, Out>(
   workflow: Callable<In, Out>,

@@ -4,7 +4,7 @@
 const NUMERIC = /^(?:D:)?(\d{4})(?:([-/.]?)(\d{2})(?:\2(\d{2}))?)?(?!\d(?!\d)|[-/.]\d)/
 const MAX_LENGTH = 60
 
-/** Undefined where the text states no date, or one that cannot be. */
+/** Undefined if the text is not a valid date. */
 export function calendarDate(text: string): string | undefined {
   const stated = text.trim()
   if (stated.length > MAX_LENGTH) return undefined

@@ -1,3 +1,3 @@
-/** What other layers of the engine use besides the public entry. */
+/** Internals that other layers of the engine use, besides the public entry. */
 export { clipped } from "./cut.ts"
 export { isHeading, scoresOf, sentencesIn, spaced, tellingWords } from "./prose.ts"

@@ -121,7 +121,7 @@ describe("the rows of a document", () => {
     [
       "with a node of another workflow",
       { id: "w", nodes: [{ id: "n", type: "agent", workflowId: "v" }] },
-      'Node "n" is of workflow "v", not of "w".',
+      'Node "n" belongs to workflow "v", not to "w".',
     ],
     [
       "with a key that is not allowed",

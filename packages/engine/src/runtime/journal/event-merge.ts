@@ -1,13 +1,13 @@
 /**
- * Merges the journaled events of a run, read from the store, with its live events, which come through a channel, into the
+ * Merges the journaled events of a run, read from the store, with its live events, which arrive through a channel, into the
  * order in which they happened.
  *
  * Invariants:
  * E1 Journaled events are delivered in the order of their numbers, each once.
- * E2 A live event is delivered after the journaled event whose number it has and before the next one. One that comes too
- *    late for that is dropped, and a gap stands in its place.
+ * E2 A live event is delivered after the journaled event whose number it has and before the next one. A live event that
+ *    arrives too late is dropped and replaced by a gap.
  * E3 While a channel is open, a journaled event waits until the channel has reached it, since a live event before it may
- *    still be on its way.
+ *    still be in transit.
  */
 import { Fifo } from "../../core/internal.ts"
 import type { RunEvent } from "../ports/events.ts"
@@ -19,9 +19,9 @@ export class EventMerge {
   readonly #after: number
   /** The number of the last journaled event that was read, delivered or not. */
   #read = 0
-  /** The number of the last journaled event that was delivered, or was not asked for. */
+  /** The number of the last journaled event that was delivered, or was not requested. */
   #delivered: number
-  /** How far the open channel has come; undefined: none is open. */
+  /** The number that the open channel has reached; undefined if no channel is open. */
   #reached: number | undefined
 
   constructor(after: number, maxLive?: number) {
@@ -44,7 +44,7 @@ export class EventMerge {
     return this.#reached !== undefined && (this.#journaled.peek()?.seq ?? 0) > this.#reached
   }
 
-  /** Events of the journal that follow on those before; `read` is the number up to which it was read. */
+  /** Adds the next events of the journal; `read` is the number up to which the journal was read. */
   addJournaled(events: readonly RunEvent[], read: number): void {
     for (const event of events) this.#journaled.push(event)
     this.#read = read
@@ -69,12 +69,12 @@ export class EventMerge {
     this.#reached = undefined
   }
 
-  /** The next event, or undefined when the next one is not known yet. */
+  /** The next event, or undefined if it is not known yet. */
   next(): RunEvent | undefined {
     const journaled = this.#journaled.peek()
     const live = this.#live.peek()
     if (live !== undefined && (journaled === undefined || live.seq < journaled.seq)) {
-      // What it follows on is not read yet, and nothing later can come before it.
+      // The event before it is not read yet, and no later event can be delivered first.
       if (live.seq > this.#read) return undefined
       this.#live.shift()
       return live.seq >= this.#delivered ? live : this.#late(live)
@@ -85,7 +85,7 @@ export class EventMerge {
     return journaled
   }
 
-  /** E2. One gap for all that are late. */
+  /** E2. One gap replaces all late events. */
   #late(first: RunEvent): RunEvent {
     let lost = lostWith(0, first)
     for (

@@ -1,9 +1,9 @@
-/** How the events of a run are handed to one watcher in the process that executes it. */
+/** Delivers the events of a run to one watcher in the process that executes it. */
 
 import { Fifo, freezeData } from "../../core/internal.ts"
 import { isLive, type RunEvent } from "../ports/events.ts"
 
-/** Events for one watcher, in order, from its first call until the run is over or it leaves. */
+/** Events for one watcher, in order, from its first call until the run has ended or it leaves. */
 export class EventStream implements AsyncIterableIterator<RunEvent> {
   readonly #buffer = new EventBuffer()
   readonly #onLeave: () => void
@@ -22,7 +22,7 @@ export class EventStream implements AsyncIterableIterator<RunEvent> {
     else next.resolve({ value: event, done: false })
   }
 
-  /** What has come and was not taken. */
+  /** Events that have arrived and were not consumed. */
   *taken(): Generator<RunEvent> {
     for (let event = this.#buffer.shift(); event !== undefined; event = this.#buffer.shift()) yield event
   }
@@ -33,7 +33,7 @@ export class EventStream implements AsyncIterableIterator<RunEvent> {
     this.#waiting = []
   }
 
-  /** The run could not start, or not continue: whoever watches gets the error after what came before it. */
+  /** The run could not start, or not continue: the watcher gets the error after all earlier events. */
   fail(error: unknown): void {
     if (this.#ended) return
     this.#ended = true
@@ -124,7 +124,7 @@ export class EventBuffer {
   }
 }
 
-/** A gap where the event would have been; `lost` is undefined where nobody knows how many are missing. */
+/** A gap in place of the event; `lost` is undefined if the number of missing events is unknown. */
 export function gapAt(
   { runId, seq, at }: Pick<RunEvent, "runId" | "seq" | "at">,
   lost: number | undefined,
@@ -132,7 +132,7 @@ export function gapAt(
   return freezeData({ runId, seq, at, path: [], type: "live.gap", ...(lost === undefined ? {} : { lost }) })
 }
 
-/** How many events are missing, where one more is: undefined where nobody knows. A gap counts for what it stands for. */
+/** How many events are missing after one more is dropped; undefined if unknown. A gap counts as the events it replaces. */
 export function lostWith(lost: number | undefined, dropped: RunEvent): number | undefined {
   const more = dropped.type === "live.gap" ? dropped.lost : 1
   return lost === undefined || more === undefined ? undefined : lost + more

@@ -1,8 +1,8 @@
 /**
  * Folds the records of a journal into one machine per frame: the run, and each sub-workflow under the key of the task that
  * called it. Loading a run, replaying its events and its history are this fold. It runs no handler and needs no workflow:
- * the graphs are stored with the run. A sub-workflow is dropped when its caller has the outcome or is over, so a fold takes
- * the memory of what is live at one time. What a store returns is frozen like what entered the run (V1).
+ * the graphs are stored with the run. A sub-workflow is dropped when its caller has the outcome or has ended, so a fold
+ * needs memory only for live frames. What a store returns is frozen like what entered the run (V1).
  */
 import {
   type Effect,
@@ -35,7 +35,7 @@ export function pathPart(node: NodeId, task: TaskId, call: number): string {
   return `${node}#${task}${call === 1 ? "" : `.${call}`}`
 }
 
-/** What is needed of a frame's start once its first entry is folded. */
+/** The part of a frame's start that is needed after its first entry is folded. */
 export type FrameStart = Pick<RunStarted, "at" | "workflow" | "trace" | "thread" | "context">
 
 export function startedAs({ at, workflow, trace, thread, context }: RunStarted): FrameStart {
@@ -44,7 +44,7 @@ export function startedAs({ at, workflow, trace, thread, context }: RunStarted):
 
 export interface FoldedFrame {
   readonly key: string
-  /** The tasks through which it was reached: `node#task`; empty for the run itself. */
+  /** The tasks that called the frame: `node#task`; empty for the run itself. */
   readonly path: readonly string[]
   readonly started: FrameStart
   readonly machine: Machine
@@ -54,7 +54,7 @@ export interface FoldedRecord {
   readonly record: JournalRecord
   readonly frame: FoldedFrame
   readonly effects: readonly Effect[]
-  /** The task that the entry belongs to, and which attempt at it. */
+  /** The task that the entry belongs to, and the attempt. */
   readonly task: Task | undefined
   readonly attempt: number
   /** Sub-workflows that ended with the attempt that called them. */
@@ -139,7 +139,7 @@ export class JournalFold {
   #start(key: string, entry: Entry): { frame: LiveFrame; effects: readonly Effect[] } {
     if (entry.type !== "run.started") {
       const what = key === "" ? "the run" : `sub-workflow "${key}"`
-      const text = `The journal of run "${this.#runId}" has no start of ${what}.`
+      const text = `The journal of run "${this.#runId}" does not contain the start of ${what}.`
       throw new SuperstepError("JOURNAL_INVALID", text)
     }
     const { machine, effects } = Machine.start(this.#graph(entry.graph), entry, this.#observed)
@@ -150,7 +150,7 @@ export class JournalFold {
 
   #graph(hash: string): Graph {
     const graph = this.#graphs.known(hash)
-    if (graph === undefined) throw new SuperstepError("GRAPH_UNKNOWN", `There is no graph ${hash}.`)
+    if (graph === undefined) throw new SuperstepError("GRAPH_UNKNOWN", `Graph ${hash} does not exist.`)
     return graph
   }
 
@@ -200,7 +200,7 @@ async function prepareStart(
   return { ...record, entry: { ...entry, state: { ...lastingState(graph, state), ...entry.state } } }
 }
 
-/** Graphs by hash: those at hand, then those of the store. */
+/** Graphs by hash: first those already loaded, then those of the store. */
 export class GraphCache {
   readonly #store: Pick<Store, "graph">
   readonly #graphs = new Map<string, Graph>()
@@ -226,7 +226,7 @@ export class GraphCache {
     if (known !== undefined) return known
     const data = await this.#store.graph(hash)
     if (data === undefined) {
-      const text = `The store has no graph ${hash}, which a run was made with: its journal cannot be read without it.`
+      const text = `The store has no graph ${hash}, which a run was started with: its journal cannot be read without it.`
       throw new SuperstepError("GRAPH_UNKNOWN", text)
     }
     const graph = parseGraph(data)

@@ -1,7 +1,6 @@
 /**
- * Write-ahead: entries become durable in order, and what follows from an entry is released after it (M2).
- * Entries that come while a write is under way go together in the next one. With a store that answers at once, nothing is
- * ever queued.
+ * Write-ahead: entries become durable in order, and an entry's effects are released after it is durable (M2). Entries
+ * that arrive during a write are batched into the next one. With a synchronous store, nothing is ever queued.
  */
 import type { Entry } from "../../core/index.ts"
 import { fromUser, isPromise, type MaybePromise } from "../ports/maybe-promise.ts"
@@ -9,11 +8,11 @@ import type { Store } from "../ports/store.ts"
 import type { JournalRecord, Lease, RunChange } from "../ports/stored.ts"
 import type { RunRow } from "./run-row.ts"
 
-/** Who writes the journal. */
+/** The owner of the journal. */
 interface JournalOwner<Held> {
-  /** What was held back for an entry follows: the entry is durable. */
+  /** Releases what was held back for an entry: the entry is durable. */
   follow(held: Held): void
-  /** The store took no more. What was held back until then is dropped. */
+  /** The store rejected a write. What is still held back is dropped. */
   lose(error: unknown, dropped: readonly Held[]): void
 }
 
@@ -25,7 +24,7 @@ export class Journal<Held> {
   #seq = 0
   #pending: JournalRecord[] = []
   #held: Held[] = []
-  /** What the write under way releases. */
+  /** What the write in progress releases. */
   #inFlight: Held[] = []
   #writing = false
   #grouping = false
@@ -37,7 +36,7 @@ export class Journal<Held> {
     this.#owner = owner
   }
 
-  /** Writes under the lease, after the record with this number. */
+  /** Opens the journal for writes under the lease, after the record with this number. */
   open(lease: Lease, seq: number): void {
     this.#lease = lease
     this.#seq = seq
@@ -48,7 +47,7 @@ export class Journal<Held> {
     return this.#seq
   }
 
-  /** Takes and releases nothing more. */
+  /** Accepts and releases nothing more. */
   close(): void {
     this.#lost = true
     this.#held = []
@@ -67,7 +66,7 @@ export class Journal<Held> {
     if (!this.#writing && !this.#grouping) this.#flush()
   }
 
-  /** What is written meanwhile becomes durable together, or not at all. */
+  /** Everything that `write` writes becomes durable together, or not at all. */
   group(write: () => void): void {
     if (this.#grouping) return write()
     this.#grouping = true
@@ -79,7 +78,7 @@ export class Journal<Held> {
     if (!this.#writing) this.#flush()
   }
 
-  /** Releases it once everything written so far is durable. */
+  /** Releases `held` once everything written so far is durable. */
   afterwards(held: Held): void {
     if (this.#lost) return
     if (this.isIdle) this.#owner.follow(held)
@@ -125,7 +124,7 @@ export class Journal<Held> {
     for (const one of held) this.#owner.follow(one)
   }
 
-  /** The store took no more: nothing that followed may happen. */
+  /** The store rejected a write: none of the later effects may happen. */
   #lose(error: unknown): void {
     this.#lost = true
     const dropped = [...this.#inFlight, ...this.#held]

@@ -1,8 +1,8 @@
 /**
- * A run read back from its store, from the latest snapshot and what was journaled after it; and when such snapshots are
- * saved: after so many entries, if at least twice the state was journaled since the last one. So all snapshots together
- * are a fraction of the journal, and a state that only grows costs none. A run that begins to wait may be read back soon:
- * it is saved if as much as its state was journaled.
+ * Loads a run from its store: the latest snapshot and the records after it. Also decides when to save snapshots: after a
+ * number of entries, if the journal grew by at least twice the size of the state since the last one. All snapshots together
+ * are thus a fraction of the journal, and a state that only grows costs none. A run that begins to wait may be loaded soon:
+ * it is saved if the journal grew by the size of its state.
  */
 import {
   type Graph,
@@ -29,18 +29,18 @@ export interface LoadedFrame {
 export interface LoadedRun {
   readonly runId: RunId
   readonly seq: number
-  /** After which record it was saved last; 0: never. */
+  /** The record after which it was last saved; 0 if never. */
   readonly savedSeq: number
-  /** When its last entry was made. */
+  /** Time of its last entry. */
   readonly at: number
   readonly events: number
   /** The run itself, under the empty key, and the sub-workflows that it waits for. */
   readonly frames: ReadonlyMap<string, LoadedFrame>
-  /** Answered requests of sub-workflows that are over. */
+  /** Answered requests of sub-workflows that have ended. */
   readonly answered: readonly RequestId[]
 }
 
-/** A run at one place in its journal, as the store keeps it. */
+/** The state of a run after one record of its journal, as the store keeps it. */
 export interface RunSnapshot {
   readonly version: 1
   readonly at: number
@@ -69,13 +69,13 @@ export function snapshotOf(
   return { version: 1, at, events, frames: saved, answered }
 }
 
-/** Graphs that are at hand need not be read. Undefined for a run that the store does not know. */
+/** `known` graphs are not read again. Returns undefined if the store does not know the run. */
 export async function loadRun(store: Store, runId: RunId, known?: Graph): Promise<LoadedRun | undefined> {
   const saved = await store.snapshot(runId)
   return fold(store, runId, saved, await store.read(runId, saved?.seq ?? 0), known)
 }
 
-/** The run as it was after these records of it, the first one included. */
+/** The state of the run after these records, which begin with its first. */
 export function foldRecords(
   store: Pick<Store, "graph" | "thread">,
   runId: RunId,
@@ -119,7 +119,7 @@ async function fold(
   }
 }
 
-/** The run, and those below it whose callers still wait for them. */
+/** The run, and the sub-workflows that their callers still wait for. */
 export function waitedFor<F extends Pick<LoadedFrame, "machine">>(
   frames: ReadonlyMap<string, F>,
 ): Map<string, F> {
@@ -143,16 +143,19 @@ function checkVersion(runId: RunId, data: Json): RunSnapshot {
   throw new SuperstepError("SNAPSHOT_VERSION", text)
 }
 
-/** Entries between snapshots, at the least. */
+/** Minimum number of entries between snapshots. */
 const EVERY = 250
-/** How often over its own size must have been journaled: to read it back must be less than to read that. */
+/**
+ * The journal must have grown by this many times the size of the snapshot: loading it must be cheaper than folding the
+ * records.
+ */
 const SHARE = 2
 /** The same for a run that waits. */
 const SHARE_AT_REST = 1
 
 const intervals = new WeakMap<Store, number>()
 
-/** For tests of recovery: the runs of this store are saved every so many entries, whatever that costs. */
+/** For recovery tests: saves the runs of this store after this many entries, whatever it costs. */
 export function saveEvery(store: Store, entries: number): void {
   intervals.set(store, entries)
 }
@@ -161,7 +164,7 @@ export class Snapshots {
   readonly #store: Store
   readonly #every: number
   readonly #isAlways: boolean
-  /** The last one: after which record, and how large the journal was then, as far as that is known. */
+  /** The last snapshot: its record, and the size of the journal then, if known. */
   #last = { seq: 0, journal: 0 }
   #next: number
   #nextAtRest: number
@@ -176,7 +179,7 @@ export class Snapshots {
     this.#nextAtRest = this.#every
   }
 
-  /** The run was saved after this record; 0: never. */
+  /** The run was saved after this record; 0 if never. */
   resumeFrom(seq: number): void {
     this.#last = { seq, journal: 0 }
     this.#next = seq + this.#every
@@ -187,7 +190,9 @@ export class Snapshots {
     return seq >= (isAtRest ? this.#nextAtRest : this.#next) && !this.#saving
   }
 
-  /** Saves the state after the record `seq`, once that is durable, if it pays. What fails is tried again later. */
+  /**
+   * Saves the state after the record `seq`, once the record is durable, if it is worth it. A failed save is retried later.
+   */
   save(
     lease: Lease,
     seq: number,
@@ -219,7 +224,7 @@ export class Snapshots {
     this.#wait(seq, seq, size, perRecord)
   }
 
-  /** Until the journal since `from` has grown by so much, going by what a record adds. */
+  /** Waits until the journal has grown by `size` since `from`, estimated from the average record. */
   #wait(seq: number, from: number, size: number, perRecord: number): void {
     const needed = (share: number) => (perRecord > 0 ? Math.ceil((size * share) / perRecord) : 0)
     this.#next = Math.max(seq + this.#every, from + needed(SHARE))

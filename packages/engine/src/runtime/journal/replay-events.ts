@@ -1,4 +1,4 @@
-/** The events of a run once more, from its journal: for those who join late or come back. */
+/** Replays the events of a run from its journal, for watchers that join late or reconnect. */
 import { type Entry, type Graph, graphData, type RunId, SuperstepError } from "../../core/index.ts"
 import { freezeData, NO_ITEMS, pushSized } from "../../core/internal.ts"
 import { type RunEvent, withOuterIds } from "../ports/events.ts"
@@ -7,7 +7,7 @@ import type { Store } from "../ports/store.ts"
 import type { JournalRecord } from "../ports/stored.ts"
 import { GraphCache, JournalFold, prepareRecord } from "./journal-fold.ts"
 
-/** Events numbered above `after`. The store has the graphs; `known` need not be read. */
+/** Events numbered above `after`. The store has the graphs; `known` graphs are not read again. */
 export function replayEvents(
   store: Pick<Store, "graph" | "thread">,
   records: readonly JournalRecord[],
@@ -17,7 +17,7 @@ export function replayEvents(
   return new EventReplay(store, known).add(records, after)
 }
 
-/** The same of a journal that grows: each record is folded once. */
+/** Replays the events of a growing journal: each record is folded once. */
 export class EventReplay {
   readonly #store: Pick<Store, "graph" | "thread">
   readonly #graphs: GraphCache
@@ -40,7 +40,7 @@ export class EventReplay {
     return this.#journal?.frames.size ?? 0
   }
 
-  /** Of the records that follow on those before; the first time, from the first record on. */
+  /** The events of the next records; the first call starts with the first record. */
   async add(records: readonly JournalRecord[], after: number): Promise<RunEvent[]> {
     const events: RunEvent[] = []
     this.#runId ??= runIdOf(records)
@@ -74,8 +74,8 @@ function runIdOf(records: readonly JournalRecord[]): RunId {
 const MAX_RECORDS = 1_000
 
 /**
- * The first records of a run without a store: whoever iterates it a little later gets every event from the first. They
- * cost memory, so a run that is awaited and not iterated drops them.
+ * The first records of a run without a store: code that iterates the run a little later gets every event. They cost memory,
+ * so a run that is awaited and not iterated drops them.
  */
 export class EarlyRecords {
   #records: readonly JournalRecord[] | undefined = NO_ITEMS
@@ -85,14 +85,14 @@ export class EarlyRecords {
 
   add(frame: string, entry: Entry, events: number): void {
     if (this.#records === undefined) return
-    // Code that awaits the run and then iterates it, in one go, has begun to read before the next record comes.
+    // Code that awaits the run and iterates it in the same turn begins to read before the next record arrives.
     if (this.#isAwaited) this.drop()
     if (this.#records?.length === MAX_RECORDS) this.#forget()
     if (this.#records !== undefined)
       this.#records = pushSized(this.#records, { seq: this.#records.length + 1, frame, entry, events })
   }
 
-  /** Whoever awaited the run has its result; unless somebody reads them, they are not needed any more. */
+  /** The run's result was delivered: the records are dropped unless they are being read. */
   drop(): void {
     if (!this.#isRead) this.#forget()
   }
@@ -127,6 +127,6 @@ export class EarlyRecords {
 }
 
 function eventsGone(runId: string): SuperstepError {
-  const text = `Run ${runId} keeps no journal, and its first events are gone: it was awaited before it was iterated, or has made more than ${MAX_RECORDS} records since. Iterate it first, start it with stream(), or with a store.`
+  const text = `Run ${runId} keeps no journal, and its first events are gone: it was awaited before it was iterated, or has written more than ${MAX_RECORDS} records since. Iterate it first, start it with stream(), or with a store.`
   return new SuperstepError("NO_STORE", text, { run: runId })
 }

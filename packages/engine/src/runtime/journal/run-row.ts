@@ -1,4 +1,4 @@
-/** Where a run stands, as its store is to know it: what changed since the last write goes with the next one. */
+/** The row of a run in its store. Changes since the last write are written with the next one. */
 
 import {
   type Effect,
@@ -29,7 +29,7 @@ interface FrameOfRow {
 }
 
 export class RunRow {
-  /** Graphs that this run has brought to the store, which keeps them as long as a run that brought them is there. */
+  /** Graphs that this run has stored. The store keeps a graph as long as a run that stored it exists. */
   readonly #kept = new Set<string>()
   #created: RunCreated | undefined
   #status: RunStatus = "running"
@@ -41,11 +41,11 @@ export class RunRow {
   #closed: ClosedRequest[] | undefined
   #thread: ThreadAtStart | undefined
   #threadWrites: readonly ThreadWrite[] | undefined
-  /** Undefined while it executes something. */
+  /** Undefined while the run executes something. */
   #idle: Idle | undefined
   #newIdle: Idle | false | undefined
   #mail: string[] | undefined
-  /** Something came of the run since the last write, not intents alone. */
+  /** The run made progress since the last write, not only intents. */
   #isProgress = false
   #changed = false
 
@@ -55,13 +55,13 @@ export class RunRow {
     this.#changed = true
   }
 
-  /** The run is known to the store already. */
+  /** The store already knows the run. */
   resumeFrom(status: RunStatus, thread: ThreadAtStart | undefined): void {
     this.#status = status
     this.#thread = thread
   }
 
-  /** What an entry says that is not in the journal alone: its graph, and what became of questions. */
+  /** Takes from an entry what the row needs: its graph, and the outcomes of requests. */
   follow({ key, machine }: FrameOfRow, entry: Entry, effects: readonly Effect[]): void {
     const { type, at } = entry
     if (!isIntent(entry)) this.#isProgress = true
@@ -106,12 +106,12 @@ export class RunRow {
     this.#changed = true
   }
 
-  /** The questions of a sub-workflow that nobody waits for any more. */
+  /** Withdraws the questions of a sub-workflow that no caller waits for any more. */
   withdraw({ key, machine }: FrameOfRow, at: number): void {
     for (const { id } of machine.requests()) this.#close(outerId(key, id), "withdrawn", at)
   }
 
-  /** A run that completes, or reaches a limit, adds to its thread: what it has written stays. */
+  /** A run that completes or reaches a limit adds its writes to its thread. */
   setStatus(status: RunStatus, root: Machine): void {
     if (status === this.#status) return
     this.#status = status
@@ -127,7 +127,7 @@ export class RunRow {
     return this.#idle !== undefined
   }
 
-  /** Whether it executes nothing now; if so, when it continues by itself is asked of `run`. */
+  /** Sets whether the run is idle; if so, `run.wakeAt` says when it continues by itself. */
   setIdle(isIdle: boolean, run: { wakeAt(): number | undefined }): void {
     if (!isIdle) {
       if (this.#idle === undefined) return
@@ -142,12 +142,12 @@ export class RunRow {
     this.#changed = true
   }
 
-  /** The store has it without a record. */
+  /** The store was updated without a record. */
   noteIdle(idle: Idle | false): void {
     this.#idle = idle === false ? undefined : idle
   }
 
-  /** What changed since it was last asked. */
+  /** Takes the changes since the last call. */
   take(): RunChange | undefined {
     if (!this.#changed) {
       this.#isProgress = false
@@ -182,7 +182,7 @@ export class RunRow {
     return change
   }
 
-  /** The store has taken what was given with this change. */
+  /** The store has written this change. */
   wrote({ graphs }: RunChange): void {
     for (const { hash } of graphs ?? []) this.#kept.add(hash)
   }

@@ -348,7 +348,7 @@ describe("a thread that cannot be had", () => {
     await other.run("not a list", { store, thread: "t" })
     const run = chat.run("x", { store, thread: "t", runId: "r" })
     await expect(run.result).rejects.toMatchObject({ code: "OPTION_INVALID" })
-    await expect(run.result).rejects.toThrow(/"t".*messages.*"append" takes a list/)
+    await expect(run.result).rejects.toThrow(/"t".*messages.*"append" needs a list/)
     expect(await store.run("r")).toBeUndefined()
     expect((await other.run("still free", { store, thread: "t" })).status).toBe("completed")
   })

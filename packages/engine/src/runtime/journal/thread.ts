@@ -1,6 +1,7 @@
 /**
- * Threads: state that lasts from run to run. A run of a thread starts with what the thread has in the workflow's persistent
- * channels, and adds to it when it completes, in the write that ends it. Until then no other run may have the thread.
+ * Threads: state that persists from run to run. A run of a thread starts with the thread's values of the workflow's
+ * persistent channels, and adds to them when it completes, in the write that ends it. Until then no other run may use the
+ * thread.
  */
 import { type Graph, type Json, type Machine, SuperstepError, writeProblem } from "../../core/index.ts"
 import { canonicalJson, freezeData } from "../../core/internal.ts"
@@ -25,27 +26,27 @@ export function checkThread(
   }
   const both = lasting.find((key) => state[key] !== undefined)
   if (both === undefined) return
-  const text = `Bad run option: state.${both} comes from thread "${thread}"; it cannot be given as well.`
+  const text = `Bad run option: state.${both} comes from thread "${thread}"; do not pass it as well.`
   throw new SuperstepError("OPTION_INVALID", text)
 }
 
-/** Of what a thread holds, what this workflow's channels take. */
+/** The part of a thread's state that this workflow's channels accept. */
 export function lastingState(graph: Graph, state: ThreadAtStart["state"]): { [key: string]: Json } {
   const known = lastingKeys(graph).filter((key) => state[key] !== undefined)
   return Object.fromEntries(known.map((key) => [key, freezeData(state[key] as Json)]))
 }
 
-/** Another workflow, or another version, may have left what this one's channels do not take. */
+/** Another workflow, or another version, may have stored values that this one's channels do not accept. */
 export function checkThreadState(graph: Graph, { id, state }: ThreadAtStart): void {
   for (const [key, value] of Object.entries(lastingState(graph, state))) {
     const problem = writeProblem(graph.channels.get(key)?.reducer ?? "replace", value)
     if (problem === undefined) continue
-    const text = `Thread "${id}" has under "${key}" what the channel of workflow "${graph.name}" does not take: ${problem}.`
+    const text = `Thread "${id}" holds a value for "${key}" that the channel of workflow "${graph.name}" does not accept: ${problem}.`
     throw new SuperstepError("OPTION_INVALID", text)
   }
 }
 
-/** What the run adds. Of a list that only grows, the new items alone: a turn costs what it adds. */
+/** The writes that the run adds. For a list that only grows, only the new items: a turn costs what it adds. */
 export function threadWrites(machine: Machine, { state }: ThreadAtStart): ThreadWrite[] {
   return lastingKeys(machine.graph).flatMap((key): ThreadWrite[] => {
     const value = machine.state(key)

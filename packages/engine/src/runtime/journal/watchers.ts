@@ -1,4 +1,4 @@
-/** Those who watch a run: each gets every event in order, under one numbering for the whole run. */
+/** The watchers of a run: each gets every event in order, numbered across the whole run. */
 import type { MachineEvent, RunId } from "../../core/index.ts"
 import { freezeData } from "../../core/internal.ts"
 import { type LiveEvent, type RunEvent, withOuterIds } from "../ports/events.ts"
@@ -14,16 +14,16 @@ interface Source {
 /** The run that is watched. */
 interface WatchedRun {
   readonly runId: RunId
-  /** Somebody begins to watch, or nobody does any more. */
+  /** The first watcher joined, or the last one left. */
   watchersChanged(): void
 }
 
 export class Watchers {
   readonly #run: WatchedRun
   #streams: Set<EventStream> | undefined
-  /** Absent where nobody outside of the host can watch the run. */
+  /** Absent if only the host can watch the run. */
   readonly #audience: LiveAudience | undefined
-  /** Live events are made for those who come a little later. */
+  /** Live events are also created for watchers that join a little later. */
   readonly keepsRecent: boolean
   #recent: RecentEvents | undefined
   /** The number of the last event that was due, watched or not. */
@@ -36,12 +36,12 @@ export class Watchers {
     if (isShared) this.#audience = new LiveAudience(run)
   }
 
-  /** Somebody watches now: journaled events are made. */
+  /** The run has a watcher: journaled events are created. */
   get any(): boolean {
     return this.hasStreams || this.#audience?.any === true
   }
 
-  /** Somebody watches now, or may come at any time to a run whose events travel: live events are made. */
+  /** The run has a watcher, or another process may begin to watch at any time: live events are created. */
   get mayHaveAny(): boolean {
     return this.#audience !== undefined || this.hasStreams
   }
@@ -50,7 +50,7 @@ export class Watchers {
     return this.#streams !== undefined && this.#streams.size > 0
   }
 
-  /** Lets somebody follow who reads journaled events from the store. */
+  /** Adds a follower that reads journaled events from the store. */
   follow(query: LiveQuery, listener: LiveListener): LiveSubscription {
     if (this.#audience !== undefined) return this.#audience.add(query, listener, this.#last, this)
     listener({ type: "closed", reason: "left" })
@@ -86,7 +86,7 @@ export class Watchers {
     this.#audience?.event(made)
   }
 
-  /** Live events of the last moment with this number or a higher one. */
+  /** Recent live events with this number or a higher one. */
   recent(seq: number): readonly RunEvent[] {
     return this.#recent?.since(seq) ?? []
   }
@@ -96,7 +96,7 @@ export class Watchers {
     return this.#recent?.missedSince(seq) ?? 0
   }
 
-  /** Events up to this number are out, whether or not somebody was there to see them. */
+  /** Events up to this number were emitted, watched or not. */
   advanceTo(seq: number): void {
     if (seq <= this.#last) return
     this.#last = seq
@@ -115,7 +115,7 @@ export class Watchers {
     this.leave()
   }
 
-  /** The run is no longer executed here: those who follow it look for it elsewhere. */
+  /** The run is no longer executed here: its followers look for it elsewhere. */
   leave(): void {
     this.#audience?.close("left")
   }
@@ -133,9 +133,8 @@ export class Watchers {
 }
 
 /**
- * Events that a run makes for every task. But for what a task sends and its error, their parts are values that the run owns,
- * frozen long since: a lone watcher gets the event itself, to do with it as it likes. Freezing that too costs as much as
- * making it.
+ * Events that a run creates for every task. Apart from a task's messages and error, their parts are frozen values that the
+ * run owns, so a single watcher gets the event itself, unfrozen. Freezing an event costs as much as creating it.
  */
 const HAS_OWNED_PARTS: ReadonlySet<RunEvent["type"]> = new Set<RunEvent["type"]>([
   "task.started",
@@ -191,10 +190,10 @@ class LiveAudience {
   }
 }
 
-/** At least so many are kept, at most twice as many: cutting costs as much as they are many. */
+/** At least this many are kept, at most twice as many, so that trimming is amortized. */
 const RECENT = 128
 
-/** The last live events of a run, for watchers that begin only after the run has begun. */
+/** The last live events of a run, for watchers that join after the run began. */
 class RecentEvents {
   #events: RunEvent[] = []
   #forgotten = 0

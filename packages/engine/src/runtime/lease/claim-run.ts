@@ -20,7 +20,7 @@ export interface RunEnvironment {
   readonly contextOf?: ContextOf | undefined
 }
 
-/** Makes the context of a run that comes into this process. */
+/** Creates the context of a run that is loaded into this process. */
 export type ContextOf = (run: Pick<StoredRun, "runId" | "workflow" | "thread" | "labels">) => unknown
 
 /** A run that cannot continue here is released as it was, and the error thrown. Undefined if another process claimed it first. */
@@ -40,8 +40,8 @@ export function claimAndRestoreRun(
 }
 
 /**
- * Claims a run that nobody alive holds, restores it, and brings it the mail that was stored meanwhile. One that is here by
- * now is returned (K5).
+ * Claims a run that no live process holds, restores it, and delivers its stored mail. Returns the run's host if this process
+ * already has it (K5).
  */
 export async function claimRun(
   run: StoredRun,
@@ -86,7 +86,7 @@ export async function restoreRun(
   const loaded = await loadRun(store, runId, program.graph)
   if (loaded === undefined) throw runUnknown(runId)
   const { thread, context: names } = (loaded.frames.get("") as LoadedFrame).started
-  // A run that is over needs none.
+  // A run that has ended needs none.
   const context = lease === undefined ? undefined : await environment.contextOf?.(run)
   if (lease !== undefined && names !== undefined && context === undefined) throw contextMissing(runId, names)
   const host = new RunHost({ runId, store, labels, context, ...environment })
@@ -112,7 +112,7 @@ export function runQuarantined({ runId, takeovers }: StoredRun): SuperstepError 
   return new SuperstepError("RUN_QUARANTINED", text, { run: runId })
 }
 
-/** False if it is over, or a process executes or claims it: ask that process. */
+/** False if it has ended, or a process executes or claims it: ask that process. */
 export async function cancelFree(
   keeper: Keeper,
   run: StoredRun,

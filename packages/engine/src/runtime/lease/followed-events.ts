@@ -1,6 +1,6 @@
 /**
- * The events of a run that another process executes, or none: journaled ones from the store, live ones from whoever
- * executes it, as long as somebody does. The store is looked at every so often, and at once when the channel says so.
+ * The events of a run that this process does not execute: journaled events from the store, live events from the process that
+ * executes the run, if any. The store is polled at an interval, and at once when the channel signals progress.
  */
 import type { Graph, RunId } from "../../core/index.ts"
 import { EventMerge } from "../journal/event-merge.ts"
@@ -12,15 +12,15 @@ import type { LiveListener, LiveSignal, LiveSubscription } from "../ports/live-c
 import { hasEnded, type StoredRun } from "../ports/stored.ts"
 import type { Keeper } from "./keeper.ts"
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two polls. */
 export const LOOK = 250
-/** Milliseconds for which journaled events wait for a channel that says nothing. */
+/** Milliseconds for which journaled events wait for a silent channel. */
 const PATIENCE = 1_000
 
 export interface FollowedEventsOptions {
   /** Events after this number. */
   readonly after: number
-  /** Live events from now on only; else also recent ones that came after that number. */
+  /** Only live events from now on; otherwise also recent ones after that number. */
   readonly isFromNow: boolean
   readonly graph?: Graph | undefined
 }
@@ -32,15 +32,15 @@ export class FollowedEvents {
   readonly #options: FollowedEventsOptions
   readonly #merge: EventMerge
   #link: Link | undefined
-  /** The last one that was open. */
+  /** The last link that was open. */
   #opened: Link | undefined
   #wake: (() => void) | undefined
   #isOver = false
-  /** The channel was closed since the store was looked at. */
+  /** The channel was closed since the last poll. */
   #hasClosed = false
   /** The number of the last journaled event up to which live events were seen. */
   #seen = 0
-  /** Live events may be missing, which the watcher knows. */
+  /** Live events may be missing, and the watcher was notified. */
   #isBlind = true
   /** Since when the channel is waited for. */
   #waitingSince: number | undefined
@@ -53,7 +53,7 @@ export class FollowedEvents {
     this.#merge = new EventMerge(options.after)
   }
 
-  /** Until the run is over. `row` reads the run's row, and throws for an unknown run. */
+  /** Until the run has ended. `row` reads the run's row, and throws for an unknown run. */
   async *events(row: () => Promise<StoredRun>): AsyncGenerator<RunEvent, void, undefined> {
     const { store } = this.#keeper
     const replay = new EventReplay(store, this.#options.graph)
@@ -84,7 +84,7 @@ export class FollowedEvents {
     this.#checkPatience()
   }
 
-  /** What the channel brings, until the store is to be looked at again. */
+  /** Events from the channel, until the next poll. */
   async *#untilNextLook(): AsyncGenerator<RunEvent> {
     let isDue = false
     const cancel = this.#clock.setTimer(this.#clock.now() + LOOK, () => {
@@ -107,12 +107,12 @@ export class FollowedEvents {
 
   // The channel
 
-  /** Subscribes with whoever executes the run, unless that is so already. */
+  /** Subscribes to the process that executes the run, unless it is subscribed already. */
   #connect(row: StoredRun): void {
     const { holder } = row
     const link = this.#link
     if (holder === undefined || hasEnded(row)) {
-      // A run that nobody executes has no live events. Of one that is over the last ones may be on their way.
+      // A run that no process executes has no live events. The last ones of an ended run may be in transit.
       if (holder === undefined && !hasEnded(row)) this.#leave()
       return
     }
@@ -120,7 +120,7 @@ export class FollowedEvents {
     this.#leave()
     const next = new Link(holder, this.#clock.now() + LOOK)
     this.#link = next
-    // A holder that could not be reached is tried again and again: the journal does not wait for that.
+    // An unreachable holder is retried; the journal does not wait for it.
     if (link?.holder !== holder || link.isOpen) this.#merge.open()
     const query = { runId: this.#runId, from: this.#from(holder) }
     const listener: LiveListener = (signal) => this.#take(next, signal)
@@ -166,24 +166,24 @@ export class FollowedEvents {
         this.#hasClosed = true
         link.isClosed = true
         link.hasLeft = signal.reason === "left"
-        // Whatever was on its way is lost with the process that sent it.
+        // Events in transit are lost with the process that sent them.
         if (signal.reason === "lost" && link.isOpen) this.#goBlind()
         merge.close()
     }
     this.#wake?.()
   }
 
-  /** A watcher that rejoins has seen some of those that are forgotten: nobody knows how many. */
+  /** A watcher that rejoins has seen an unknown number of the dropped events. */
   #countMissed(forgotten: number): number | undefined {
     return this.#opened === undefined && this.#options.after > 0 ? undefined : forgotten
   }
 
-  /** The run was executed where it could not be watched, if only for a moment between two looks. */
+  /** The run was executed where it could not be watched, perhaps only between two polls. */
   #checkSeen(read: number): void {
     if (read > this.#seen && this.#link?.isClosed !== false) this.#goBlind()
   }
 
-  /** One gap stands for everything that is missing until a channel is open again. */
+  /** One gap replaces everything that is missing until a channel is open again. */
   #goBlind(): void {
     if (!this.#isBlind) this.#addGap(undefined)
     this.#isBlind = true
@@ -194,7 +194,7 @@ export class FollowedEvents {
     this.#merge.addLive(gapAt({ runId: this.#runId, seq, at: this.#clock.now() }, lost))
   }
 
-  /** A holder that is stopped says nothing, and its run may be over: what is in the store is shown all the same. */
+  /** A stopped holder is silent, and its run may have ended: events of the store are delivered all the same. */
   #checkPatience(): void {
     if (!this.#merge.isHolding && !this.#isOver) {
       this.#waitingSince = undefined

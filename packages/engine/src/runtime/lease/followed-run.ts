@@ -1,5 +1,5 @@
 /**
- * A run that this process does not execute: another one does, or it is only in the store. It polls the store for progress,
+ * A run that this process does not execute: another one does, or no process does. It polls the store for progress,
  * sends commands to the holder by mail, and claims the run when nobody holds it.
  */
 import {
@@ -24,10 +24,10 @@ import { cancelFree, runQuarantined, runUnknown } from "./claim-run.ts"
 import { FollowedEvents, type FollowedEventsOptions, LOOK } from "./followed-events.ts"
 import type { Keeper } from "./keeper.ts"
 
-/** How asking a run here ends when the run has left this process. */
+/** Error codes of a request to a run that has left this process. */
 const LEFT = ["RUN_TAKEN", "RUN_EVICTED"]
 const ANY = ["open", "delivering", "answered", "expired", "withdrawn"] as const
-/** Milliseconds until mail that nobody took is reported. */
+/** Milliseconds until undelivered mail is reported. */
 const MAIL_PATIENCE = 30_000
 
 /** `taken`: the run has the answer. `stored`: it waits in the store for a process that executes the run. */
@@ -39,7 +39,7 @@ export class FollowedRun {
   readonly #clock: Clock
   readonly #claim: (run: StoredRun) => Promise<RunHost | undefined>
 
-  /** `claim` brings the run into this process, or returns undefined if it cannot. */
+  /** `claim` loads the run into this process, or returns undefined if it cannot. */
   constructor(
     id: RunId,
     keeper: Keeper,
@@ -52,7 +52,7 @@ export class FollowedRun {
     this.#claim = claim
   }
 
-  /** The run, if it is executed here by now. */
+  /** The run, if this process now executes it. */
   #here(): MaybePromise<RunHost | undefined> {
     return this.#keeper.hostAfterGate(this.id)
   }
@@ -72,7 +72,7 @@ export class FollowedRun {
     return new Promise((resolve) => this.#clock.setTimer(this.#clock.now() + LOOK, resolve))
   }
 
-  /** The result, once the run is over or waits for a person. */
+  /** The result, once the run has ended or waits for a person. */
   async result(): Promise<RunResult> {
     for (;;) {
       const here = await this.#here()
@@ -103,7 +103,9 @@ export class FollowedRun {
     return loadedResult(run)
   }
 
-  /** The answer is taken by whoever executes the run; where nobody does, it is checked, and stored for whoever will. */
+  /**
+   * The process that executes the run takes the answer; if none does, it is validated and stored for the next one.
+   */
   async respond(request: RequestId, value: Json, by: string | undefined): Promise<Delivery> {
     return await this.#ask({ type: "answer", request, value, by }, (host, mail) =>
       host.respond(request, value, by, mail),
@@ -117,7 +119,9 @@ export class FollowedRun {
     await this.#ask({ type: "cancel", reason }, (host, mail) => host.cancel(reason, mail))
   }
 
-  /** Asks the run here, or by mail where it is. Whichever record carries the mail's id has the command carried out. */
+  /**
+   * Sends the command to the run: directly if it is here, else by mail. The record with the mail's id has carried it out.
+   */
   async #ask(
     command: Mail["command"],
     act: (host: RunHost, mail: string) => Promise<void>,
@@ -129,12 +133,12 @@ export class FollowedRun {
         await act(host, mail)
         return "taken"
       } catch (error) {
-        // It left this process before the record was durable: whoever has it now is asked.
+        // The run left this process before the record was durable: ask its new holder.
         if (!LEFT.some((code) => isSuperstepError(error, code))) throw error
       }
     }
     if (command.type === "answer") {
-      // Whoever executes the run checks the answer against the run's own limit; what is posted is bounded too.
+      // The process that executes the run checks the answer against the run's own limit; what is posted is bounded too.
       const limit = { runId: this.id, valueBytes: DEFAULT_VALUE_BYTES }
       ownValue(command.value, limit, () => `The answer to "${command.request}"`)
       await this.#checkAnswer(command)
@@ -142,7 +146,7 @@ export class FollowedRun {
     return await this.#write(mail, command)
   }
 
-  /** By what the store knows of the question: whoever executes the run has the schema that it was asked with. */
+  /** Validates by what the store knows of the request; the process that executes the run has its full schema. */
   async #checkAnswer({ request: id, value }: Extract<Mail["command"], { type: "answer" }>): Promise<void> {
     const all = await this.#keeper.store.requests({ runId: this.id, outcome: ANY })
     const request = all.find((one) => one.id === id)
@@ -162,7 +166,7 @@ export class FollowedRun {
     const { schema } = request
     const problem = schema === undefined ? undefined : await this.#keeper.answerProblem?.(schema, value)
     if (problem === undefined) return
-    const text = `The answer to request "${id}" of run "${this.id}" does not fit: ${problem}. Nothing was taken; answer again.`
+    const text = `The answer to request "${id}" of run "${this.id}" is not valid: ${problem}. Nothing was recorded; answer again.`
     throw new SuperstepError("REQUEST_INVALID", text, { run: this.id })
   }
 
@@ -188,7 +192,7 @@ export class FollowedRun {
       if (this.#clock.now() - at > MAIL_PATIENCE) throw mailUnread(this.id)
       if (command.type === "answer" && (await this.#isLeft())) return "stored"
       await this.#look()
-      // Its holder may have died meanwhile; whoever claims it reads the mail.
+      // Its holder may have died meanwhile; the process that claims it reads the mail.
       const row = await this.#row()
       if (hasEnded(row)) {
         await this.#checkCarriedOut(id, seq, row)
@@ -201,7 +205,7 @@ export class FollowedRun {
     }
   }
 
-  /** Nobody alive holds the run, and it cannot be executed here: its mail waits for whoever claims it. */
+  /** No live process holds the run, and it cannot be executed here: its mail waits for the process that claims it. */
   async #isLeft(): Promise<boolean> {
     const row = await this.#row()
     if (hasEnded(row) || row.status === "quarantined") return false
@@ -209,7 +213,7 @@ export class FollowedRun {
     return (await this.#claim(row)) === undefined && (await this.#row()).holder === undefined
   }
 
-  /** The run ended before anybody read the mail, or because of it: the record that carries its id says which. */
+  /** The run ended before its mail was read, or because of it: the record with the mail's id decides which. */
   async #checkCarriedOut(id: string, postedAfter: number, row: StoredRun): Promise<void> {
     const { store } = this.#keeper
     const outcome = await store.mailOutcome(id)
@@ -220,26 +224,26 @@ export class FollowedRun {
     if (!records.some(({ entry }) => "mail" in entry && entry.mail === id)) throw runOver(row)
   }
 
-  /** Journaled events after that number, and live ones as they come, until the run is over. */
+  /** Journaled events after that number, and live ones as they come, until the run has ended. */
   events(options: FollowedEventsOptions): AsyncGenerator<RunEvent, void, undefined> {
     return new FollowedEvents(this.id, this.#keeper, this.#clock, options).events(() => this.#row())
   }
 }
 
 function mailUnread(runId: RunId): SuperstepError {
-  const text = `Nobody took the mail to run "${runId}" within ${MAIL_PATIENCE / 1_000} s. It is kept: a process that has the workflow delivers it when it runs.`
+  const text = `No process took the mail to run "${runId}" within ${MAIL_PATIENCE / 1_000} s. It stays stored: a process that has the workflow delivers it when it executes the run.`
   return new SuperstepError("MAIL_UNREAD", text, { run: runId })
 }
 
 export interface ThreadTurn {
   readonly thread: string
   readonly onBusy: OnBusy
-  /** The run that waits: it never waits for itself, which it may find there when it is started again. */
+  /** The run that waits. It never waits for itself, which it may find in the store when it is started again. */
   readonly runId: RunId
   readonly key: string | undefined
 }
 
-/** Resolves when the thread is free. Somebody else may be faster: then starting the run is THREAD_BUSY. */
+/** Resolves when the thread is free. If another process is faster, starting the run fails with THREAD_BUSY. */
 export async function threadTurn(turn: ThreadTurn, keeper: Keeper, clock: Clock): Promise<void> {
   const { thread, onBusy, runId, key } = turn
   for (;;) {

@@ -1,15 +1,15 @@
 /**
  * Which holders are alive. No wall clock is compared: a clock may be stepped at any time.
- * - On the watcher's machine a holder is alive while its process is; one whose process is silent for minutes, stopped or
- *   stuck, counts as hung.
- * - On another machine a holder is dead when its heartbeats have not moved for a lease, as long as this process has
- *   looked; or when the store, by its own clock, says so.
+ * - On the watcher's machine a holder is alive while its process exists. A process that is silent for minutes (stopped or
+ *   stuck) counts as hung.
+ * - On another machine a holder is dead when this process has seen no heartbeat for the duration of a lease, or when the
+ *   lease has lapsed by the store's own clock.
  */
 import { readFileSync, readlinkSync } from "node:fs"
 import { hostname } from "node:os"
 import type { Dismissal, Holder, StoredHolder } from "../ports/stored.ts"
 
-/** Milliseconds between two looks at the store. */
+/** Milliseconds between two polls of the store. */
 export const TICK = 1_000
 /** Milliseconds without a heartbeat after which a holder on another machine counts as dead. */
 export const DEFAULT_LEASE = 10_000
@@ -18,7 +18,7 @@ export const DEFAULT_HUNG_AFTER = 300_000
 
 let machine: string | undefined
 
-/** The same for processes that can see each other by id: a container has process ids of its own, and so has a reboot. */
+/** Equal for processes that can see each other by pid: a container and a reboot have pids of their own. */
 function thisMachine(): string {
   machine ??= [hostname(), bootId(), processSpace()].join(" ")
   return machine
@@ -45,7 +45,7 @@ export function thisProcess(): Omit<Holder, "id"> {
   return { machine: thisMachine(), pid: process.pid, born: statusOf(process.pid)?.born ?? "" }
 }
 
-/** What Linux says of a process: when it was started, in ticks since boot, and whether it is dead and not yet reaped. */
+/** The status of a process on Linux: when it was started, in ticks since boot, and whether it is dead and not yet reaped. */
 function statusOf(pid: number): { readonly born: string; readonly isZombie: boolean } | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
@@ -69,7 +69,7 @@ function isRunning({ pid, born }: Holder): boolean {
   return !status.isZombie && (born === "" || status.born === born)
 }
 
-/** Whether a holder's process exists, where that can be seen from here. */
+/** Whether a holder's process exists, if this process can see it. */
 export function processOf(holder: Holder): "running" | "gone" | "elsewhere" {
   if (holder.machine !== thisMachine()) return "elsewhere"
   return isRunning(holder) ? "running" : "gone"
@@ -77,7 +77,7 @@ export function processOf(holder: Holder): "running" | "gone" | "elsewhere" {
 
 interface Observed {
   readonly beat: number
-  /** Milliseconds that the heartbeat has not moved, as far as somebody looked. */
+  /** Observed milliseconds without a new heartbeat. */
   readonly silent: number
   readonly lookedAt: number
 }
@@ -99,7 +99,7 @@ export class Watch {
     this.#monotonic = monotonic
   }
 
-  /** Those of the holders that hold nothing any more, and why. */
+  /** The holders that are gone, and why. */
   gone(holders: readonly StoredHolder[]): { readonly id: string; readonly why: Dismissal }[] {
     for (const id of this.#seen.keys()) if (!holders.some((holder) => holder.id === id)) this.#seen.delete(id)
     return holders.flatMap((holder) => {
@@ -117,14 +117,14 @@ export class Watch {
     return silent > this.#hungAfter ? { reason: "hung", runId: undefined } : undefined
   }
 
-  /** Whether the holder can be judged at once: its process can be looked at. */
+  /** Whether the holder can be judged at once: this process can see its process. */
   isHere({ machine }: Holder): boolean {
     return machine === this.#machine
   }
 
   /**
-   * A look after a long time proves little about the time between: the watcher itself may have been stopped, or the store
-   * locked for everybody. Only several looks in a row declare a holder silent.
+   * A poll after a long pause proves little: the watcher itself may have been stopped, or the store locked. A holder counts
+   * as silent only after several polls in a row.
    */
   #look({ id, beat }: StoredHolder): number {
     const now = this.#monotonic()

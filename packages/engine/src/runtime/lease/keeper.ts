@@ -3,11 +3,12 @@
  * living process holds. A run with a store has the keeper of its runtime, or the one of its store.
  *
  * Invariants:
- * K1 A run is written to under a lease only, and a lease is taken from a dead holder or from none, unless a person says so.
+ * K1 A run is written to under a lease only. A lease is taken only from a dead holder or from none, unless a person forces
+ *    it.
  * K2 A holder is known to the store before it holds its first run.
- * K3 Mail gets its outcome with the record that carries it out, or refused once everything before it is durable.
- * K4 Nothing new starts under a lease that was not verified within the time of a lease.
- * K5 A run has one host in this process: whoever claims, starts or resumes it passes its gate, one after another.
+ * K3 Mail gets its outcome with the record that carries it out, or is rejected once everything before it is durable.
+ * K4 Nothing new starts under a lease that was not verified within the duration of a lease.
+ * K5 A run has one host in this process: claims, starts and resumptions pass its gate one after another.
  */
 import { isSuperstepError, type Json, type RunId, SuperstepError, toErrorData } from "../../core/index.ts"
 import { type Clock, systemClock } from "../ports/clock.ts"
@@ -22,7 +23,7 @@ import type { RunHost } from "../run/run-host.ts"
 import { DEFAULT_HUNG_AFTER, DEFAULT_LEASE, TICK, thisProcess, Watch } from "./holders.ts"
 import { LoopWatch } from "./loop-watch.ts"
 
-/** How a run ends here that could continue elsewhere. */
+/** Error codes of runs that stop here and can continue elsewhere. */
 const LOST = ["JOURNAL_LOST", "STORE_WRITE_FAILED"]
 
 export interface KeeperOptions {
@@ -30,15 +31,15 @@ export interface KeeperOptions {
   /** Milliseconds; see DEFAULT_LEASE. */
   readonly lease?: number | undefined
   readonly hungAfter?: number | undefined
-  /** Where this process's id means something; default: this machine. */
+  /** The scope of this process's pid; default: this machine. */
   readonly machine?: string | undefined
   /** How many runs may execute here at the same time. Default: any number. */
   readonly concurrency?: number | undefined
-  /** Called with the first run that it holds; what it returns, with the last. */
+  /** Called when the keeper holds its first run; the returned function is called when it holds none. */
   readonly whileHolding?: ((keeper: Keeper) => () => void) | undefined
-  /** False: no thread beats for it, however long the event loop is blocked. For short processes. Default true. */
+  /** False: no thread sends heartbeats while the event loop is blocked. For short processes. Default true. */
   readonly hasThread?: boolean | undefined
-  /** Beats from a thread from the first run on; else from the first tick on, so that short processes need none. */
+  /** The thread starts with the first run; otherwise with the first tick, so that short processes need none. */
   readonly beatsAtOnce?: boolean | undefined
   readonly onProblem?: ((problem: { readonly runId?: RunId; readonly error: Error }) => void) | undefined
 }
@@ -59,17 +60,17 @@ export class Keeper {
   #toDeliver: Promise<void> | undefined
   readonly #beginning = new Map<RunId, Promise<unknown>>()
   readonly #toRelease: Lease[] = []
-  /** Resolves when a run that executes alone in this process has shown that it does not kill it. */
+  /** Resolves when the run on trial, which executes alone in this process, has not killed it. */
   trial: Promise<void> | undefined
   /** Called for every run that it holds. */
   onHold: ((host: RunHost) => void) | undefined
   /** Why an answer does not match the JSON Schema of its question. Absent: only the process that executes a run checks answers. */
   answerProblem: ((schema: Json, value: Json) => Promise<string | undefined>) | undefined
-  /** Releases a run that cannot continue here, with the error. By default it is free as it was. */
+  /** Releases a run that cannot continue here, with the error. By default it is released unchanged. */
   onStopped: ((lease: Lease, error: unknown) => Promise<void>) | undefined
   #noLonger: (() => void) | undefined
   #service: LiveService | undefined
-  /** When the leases were last known to be good, by both clocks; undefined: never. */
+  /** When the leases were last known to be valid, by both clocks; undefined: never. */
   #verified: { readonly monotonic: number; readonly now: number } | undefined
   #verifying: Promise<void> | undefined
   readonly #sure = new Signal()
@@ -101,7 +102,7 @@ export class Keeper {
     return clock.monotonic?.() ?? clock.now()
   }
 
-  /** Throws once nothing may be held any more. */
+  /** Throws if the keeper has ended. */
   checkOpen(): void {
     if (this.#ended) throw keeperEnded()
   }
@@ -114,24 +115,24 @@ export class Keeper {
     return this.#age() < this.#lease / 3 ? this.#verifying : this.verify()
   }
 
-  /** The same before a run starts: waits while a suspected run is tried alone. */
+  /** The same before a run starts: waits while a suspected run is on trial. */
   admit(): Promise<void> | undefined {
     return this.trial === undefined ? this.begin() : this.trial.then(() => this.begin())
   }
 
-  /** Milliseconds since the leases were verified, by whichever clock says more: a stopped machine stops one of them. */
+  /** Milliseconds since the leases were verified, by the clock that shows more: a suspended machine stops one of them. */
   #age(): number {
     if (this.#verified === undefined) return Number.POSITIVE_INFINITY
     const { monotonic, now } = this.#verified
     return Math.max(this.#monotonic() - monotonic, this.#options.clock.now() - now)
   }
 
-  /** K4. Undefined while the leases are known to be good; else resolves when they are again. */
+  /** K4. Undefined while the leases are known to be valid; else resolves when they are again. */
   sure(): Promise<void> | undefined {
     if (this.#age() < this.#lease) return undefined
     const verifying = this.verify()
     if (verifying === undefined) return undefined
-    // A store that does not answer is asked again with every tick.
+    // A store that does not answer is retried with every tick.
     verifying.catch(() => undefined)
     return this.#sure.wait()
   }
@@ -139,7 +140,7 @@ export class Keeper {
   /** Sends a heartbeat, and stops the runs that other processes have claimed. */
   verify(): Promise<void> | undefined {
     if (this.#verifying !== undefined) return this.#verifying
-    // Whoever asks after the end must not make the holder known to the store again.
+    // A late call must not register the holder with the store again.
     if (this.#ended) return Promise.reject(keeperEnded())
     const began = { monotonic: this.#monotonic(), now: this.#options.clock.now() }
     const done = () => {
@@ -163,7 +164,7 @@ export class Keeper {
     return this.#verifying
   }
 
-  /** Of a run that was claimed elsewhere nothing more may happen here. */
+  /** Stops the runs that were claimed elsewhere. */
   async #stopTaken(): Promise<void> {
     const hosts = [...this.#live.values()].filter((host) => host.isStored && !host.isOver)
     const held = new Map((await this.store.held(this.id)).map(({ runId, token }) => [runId, token]))
@@ -193,11 +194,11 @@ export class Keeper {
   begins(runId: RunId, begun: Promise<void>): void {
     keepUntilOver(this.#beginning, runId, begun)
   }
-  /** Resolves when the store knows a run that was started here; at once for any other. */
+  /** Resolves when the store knows a run that was started here; at once for any other run. */
   async stored(runId: RunId): Promise<void> {
     await this.#beginning.get(runId)
     const host = this.#live.get(runId)
-    // Whoever started the run gets the error.
+    // The caller that started the run gets the error.
     if (host?.isStored === false) await host.durable().catch(() => undefined)
   }
 
@@ -223,7 +224,7 @@ export class Keeper {
     this.#loop?.stop()
     this.#stopServing()
   }
-  /** A run that the store did not take for a while is released once it answers again: others may continue it. */
+  /** A run whose writes failed is released once the store answers again: other processes may continue it. */
   #finished(host: RunHost): void {
     const isLost = LOST.some((code) => isSuperstepError(host.failure, code))
     if (isLost && host.lease !== undefined) this.#toRelease.push(host.lease)
@@ -232,7 +233,7 @@ export class Keeper {
   host(runId: RunId): RunHost | undefined {
     return this.#live.get(runId)
   }
-  /** The same once nobody is in the run's gate: one that is being started may turn out to exist already. */
+  /** The host once the run's gate is free: a run that is being started may turn out to exist already. */
   hostAfterGate(runId: RunId): MaybePromise<RunHost | undefined> {
     return this.pass(runId, () => this.#live.get(runId))
   }
@@ -266,7 +267,7 @@ export class Keeper {
     this.#service = undefined
   }
 
-  /** To be called every TICK. A store that fails is tried again with the next one. */
+  /** Call every TICK. A failing store is retried with the next tick. */
   async tick(): Promise<void> {
     if (this.#live.size > 0) this.#loop?.start()
     if (this.#age() >= this.#lease / 3 || this.#sure.isAwaited) await this.verify()
@@ -281,11 +282,11 @@ export class Keeper {
   // Mail
 
   /**
-   * Brings the runs that are here their mail. One delivery a run at a time: what comes meanwhile is brought with the
-   * next. Resolves when the mail is read; a run may take its time with it.
+   * Delivers mail to the runs of this process, one delivery per run at a time: mail that arrives meanwhile is part of the
+   * next delivery. Resolves when the mail is read; a run may take longer to carry it out.
    */
   deliver(): Promise<void> {
-    // Whoever asks before the mail is read gets it with this delivery.
+    // A call before the mail is read joins this delivery.
     this.#toDeliver ??= Promise.resolve().then(() => {
       this.#toDeliver = undefined
       return this.#deliverAll()
@@ -301,7 +302,7 @@ export class Keeper {
       else list.push(mail)
     }
     for (const [runId, mail] of byRun) {
-      // A run that is held and not here is on its way in, or out: its mail waits.
+      // A run that is held and not loaded is being loaded or unloaded: its mail waits.
       const host = this.#live.get(runId)
       if (host === undefined || this.#delivering.has(runId)) continue
       const delivered = this.#deliverTo(host, mail)
@@ -325,7 +326,7 @@ export class Keeper {
     }
   }
 
-  /** What is not durable does not count: the run may have left, and whoever has it now decides. */
+  /** A rejection that is not durable does not count: the run may have left, and its new holder decides. */
   async #refuse(host: RunHost, id: string, error: unknown): Promise<void> {
     try {
       await host.durable()
@@ -336,7 +337,7 @@ export class Keeper {
     if (host.lease !== undefined) await this.store.refuseMail(host.lease, id, { code, message })
   }
 
-  /** The run cannot be restored here: whoever wrote to it gets the error. */
+  /** The run cannot be restored here: the sender of its mail gets the error. */
   async refuseMail(lease: Lease, error: unknown): Promise<void> {
     const { code, message } = toErrorData(error)
     for (const mail of await this.store.mail(this.id)) {
@@ -346,7 +347,7 @@ export class Keeper {
 
   // Runs of others
 
-  /** Whoever holds the run, is alive, and is not this process. */
+  /** The live holder of the run, if it is not this process. */
   async isHeldElsewhere({ holder }: StoredRun): Promise<StoredHolder | undefined> {
     if (holder === undefined || holder === this.id) return undefined
     const found = (await this.store.holders()).find(({ id }) => id === holder)
@@ -401,7 +402,7 @@ export class Keeper {
     return host.lease === undefined ? undefined : this.store.release(host.lease, wakeAt)
   }
 
-  /** Nothing is held any more. */
+  /** Releases everything. */
   async end(): Promise<void> {
     this.#ended = true
     this.#loop?.stop()
@@ -428,7 +429,7 @@ function asError(error: unknown): Error {
 }
 
 function keeperEnded(): SuperstepError {
-  return new SuperstepError("RUNTIME_CLOSED", "This runtime is closed: make another one.")
+  return new SuperstepError("RUNTIME_CLOSED", "This runtime is closed. Create another one.")
 }
 
 export function runHeld(runId: RunId, { machine, pid }: Holder): SuperstepError {
@@ -437,7 +438,7 @@ export function runHeld(runId: RunId, { machine, pid }: Holder): SuperstepError 
   return new SuperstepError("RUN_HELD", text, { run: runId })
 }
 
-/** For runs that were started without a runtime: one keeper a store, for as long as the store is used. */
+/** For runs that were started without a runtime: one keeper per store, for as long as the store is used. */
 const keepers = new WeakMap<Store, Keeper>()
 
 export function keeperOf(store: Store): Keeper {
@@ -449,7 +450,7 @@ export function keeperOf(store: Store): Keeper {
   return keeper
 }
 
-/** Neither the process nor the store is kept by it. */
+/** It keeps neither the process nor the store alive. */
 function keepAlive(keeper: Keeper): () => void {
   const reference = new WeakRef(keeper)
   const timer = setInterval(() => {

@@ -1,7 +1,7 @@
 /**
- * Watches this process's event loop while it holds runs, from a thread of the store where it has one. The thread beats
- * when the loop cannot, reports a loop that was blocked, and dismisses the holder when the loop is stuck for good. A
- * blocked loop cannot report which task had control last, so the thread reads that from shared memory.
+ * Watches this process's event loop while it holds runs, from a thread of the store where it has one. The thread sends
+ * heartbeats when the loop cannot, reports a blocked loop, and dismisses the holder when the loop is stuck. A blocked loop
+ * cannot report which task had control last, so the thread reads that from shared memory.
  */
 import { type NodeId, type RunId, SuperstepError } from "../../core/index.ts"
 import type { KeepAlive, KeepAliveOptions, Store } from "../ports/store.ts"
@@ -13,7 +13,7 @@ const BLOCKED = 1_000
 
 /** The layout of the shared memory, which the threads of stores rely on. */
 const LAYOUT = {
-  /** Int32 at 0: counts turns. Int32 at 1: how many bytes of text follow. */
+  /** Int32 at 0: counts turns. Int32 at 1: the length of the text in bytes. */
   turns: 0,
   length: 1,
   /** From this byte on: the run's id, a line feed, the node's id, as UTF-8. */
@@ -28,7 +28,7 @@ export class LoopWatch {
   readonly #options: LoopWatchOptions
   readonly #onBlocked: (error: SuperstepError) => void
   readonly #encoder = new TextEncoder()
-  /** Set while it watches. */
+  /** Set while the loop is watched. */
   #numbers: Int32Array | undefined
   #text: Uint8Array | undefined
   #turns: ReturnType<typeof setInterval> | undefined
@@ -40,7 +40,7 @@ export class LoopWatch {
     this.#onBlocked = onBlocked
   }
 
-  /** Counts the turns of the loop from now on; keeps no process alive. */
+  /** Begins to count the turns of the loop; does not keep the process alive. */
   start(): void {
     if (this.#thread !== undefined || this.#store.keepAlive === undefined) return
     const loopState = new SharedArrayBuffer(LAYOUT.bytes)

@@ -1,20 +1,20 @@
-/** What an agent did for one input: its steps, its conversation, who answered and why the answer ended. */
+/** The report of an agent on one input: its steps, its conversation, who answered and why the answer ended. */
 import type { LanguageModelV3Message } from "@ai-sdk/provider"
 import type { Json, Usage } from "../../core/index.ts"
 
-/** Where a model found something. */
+/** A source that a model cites. */
 export interface AgentSource {
   readonly id: string
   readonly title?: string | undefined
   readonly url?: string | undefined
-  /** Where a file is at the provider, such as one that its code interpreter made. */
+  /** The location of a file at the provider, for example one that its code interpreter created. */
   readonly providerMetadata?: Json | undefined
 }
 
 /** One model call, with the tool calls that followed from it. */
 export interface AgentStep {
   readonly agent: string
-  /** `provider/model` of the one that answered. */
+  /** `provider/model` of the model that answered. */
   readonly model: string
   readonly text: string
   readonly reasoning: string
@@ -27,7 +27,7 @@ export interface AgentStep {
 export interface StepCall {
   readonly id: string
   readonly name: string
-  /** As the model wrote them; secret ones are masked. */
+  /** As the model wrote them; secrets are masked. */
   readonly args: unknown
   /** What the model saw: the result, or the message of a failure. */
   readonly result: Json
@@ -35,13 +35,13 @@ export interface StepCall {
 }
 
 export interface AgentReport {
-  /** The agent that was asked, and the one that answered: after a hand-off another one. */
+  /** The agent that was asked, and the one that answered: they differ after a hand-off. */
   readonly agent: string
   readonly lastAgent: string
   readonly steps: readonly AgentStep[]
   /** What the task added to the conversation, its input included. */
   readonly transcript: readonly LanguageModelV3Message[]
-  /** Of the last model call; undefined where there was none. */
+  /** Of the last model call; undefined if there was none. */
   readonly finishReason: string | undefined
   /** Of the last model call. */
   readonly reasoning: string

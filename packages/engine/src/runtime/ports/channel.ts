@@ -1,4 +1,4 @@
-/** A named place in a run's shared state: its type, how writes combine, its first value. */
+/** A named value in a run's shared state: its type, how writes combine, its initial value. */
 import type { BuiltInReducer, ChannelSpec, Json } from "../../core/index.ts"
 
 /** A reducer that is not built in. Pure, and synchronous. */
@@ -11,9 +11,9 @@ declare const written: unique symbol
 export interface Channel<out T = unknown, in W = never, out Key extends string = string> {
   readonly key: Key
   readonly spec: ChannelSpec
-  /** Set where the reducer is not built in. */
+  /** Set if the reducer is not built in. */
   readonly reduce?: Reducer | undefined
-  /** For the compiler alone. */
+  /** Type only. */
   readonly [read]?: T
   readonly [written]?: (value: W) => void
 }
@@ -25,14 +25,14 @@ export interface ChannelKind<T, W> {
   readonly reduce?: ((current: T | undefined, write: W) => T) | undefined
 }
 
-/** The last write wins; of one superstep, that of the last task. */
+/** The last write wins; within a superstep, that of the last task. */
 export function replace<T>(initial: T): ChannelKind<T, T>
 export function replace<T>(): ChannelKind<T | undefined, T>
 export function replace<T>(initial?: T): ChannelKind<T | undefined, T> {
   return { reducer: "replace", initial }
 }
 
-/** A list that writes are added to. */
+/** A list to which writes are appended. */
 export function append<T>(initial: readonly T[] = []): ChannelKind<readonly T[], readonly T[]> {
   return { reducer: "append", initial }
 }
@@ -52,7 +52,7 @@ export function add(initial = 0): ChannelKind<number, number> {
   return { reducer: "add", initial }
 }
 
-/** A pure function of your own, under a name that stays the same when its text changes. */
+/** A custom pure function, with a name that stays the same when its code changes. */
 export function reducer<T, W = T>(
   name: string,
   reduce: (current: T | undefined, write: W) => T,
@@ -90,17 +90,17 @@ export type StateOf<Channels extends readonly Channel[]> = {
 
 declare const reason: unique symbol
 
-/** Nothing is of this type: it is what a compiler error names, with the reason. */
+/** No value has this type: compiler errors show it with the reason. */
 export interface NotJson<Reason> {
   readonly [reason]: Reason
 }
 
-/** `unknown` where `T` may be JSON; else a type that no value has. */
+/** `unknown` if `T` may be JSON; otherwise a type that no value has. */
 export type JsonOnly<T> = [ProblemOf<T>] extends [never] ? unknown : NotJson<ProblemOf<T>>
 
 type Problem<Path extends string, What extends string> = `${Path extends "" ? "this" : Path} is ${What}`
 
-/** The places in `T` that cannot be JSON, as text. Past five levels it looks no further. */
+/** The paths in `T` that cannot be JSON, as text. Checks at most five levels. */
 export type ProblemOf<T, Path extends string = "", Level extends readonly unknown[] = []> = 0 extends 1 & T
   ? never
   : unknown extends T
@@ -109,7 +109,7 @@ export type ProblemOf<T, Path extends string = "", Level extends readonly unknow
       ? never
       : ProblemOfOne<T, Path, Level>
 
-// Over each member of a union by itself.
+// Distributes over the members of a union.
 type ProblemOfOne<T, Path extends string, Level extends readonly unknown[]> = T extends
   | string
   | number

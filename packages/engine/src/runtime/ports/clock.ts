@@ -3,13 +3,13 @@
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number
-  /** Calls back once at or after `at`; the returned function takes it back. */
+  /** Calls back once at or after `at`; the returned function cancels the timer. */
   setTimer(at: number, callback: () => void): () => void
-  /** Milliseconds since some moment, unmoved by changes of the computer's clock. Default: `now`. */
+  /** Milliseconds since an arbitrary moment, unaffected by changes of the system clock. Default: `now`. */
   monotonic?(): number
 }
 
-/** The longest delay that setTimeout takes; a longer one would fire at once. */
+/** The longest delay that setTimeout supports; a longer one would fire at once. */
 const MAX_DELAY = 2 ** 31 - 1
 
 export const systemClock: Clock = {

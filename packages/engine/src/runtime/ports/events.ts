@@ -1,18 +1,20 @@
-/** The events of a run as its watchers get them. */
+/** The events of a run, as its watchers receive them. */
 import type { Json, MachineEvent, NodeId, RequestId, RunId, TaskId } from "../../core/index.ts"
 import type { Delta, LogLevel } from "./program.ts"
 
 interface EventEnvelope {
   readonly runId: RunId
-  /** 1, 2, 3, … over the whole run. An event that is not kept has the number of the one before it. */
+  /** 1, 2, 3, … over the whole run. A live event has the number of the event before it. */
   readonly seq: number
   /** Milliseconds since the epoch. */
   readonly at: number
-  /** Through which tasks of which nodes a nested workflow was reached: `node#task`; empty for the run itself. */
+  /** The tasks that called a nested workflow, as `node#task`; empty for the run itself. */
   readonly path: readonly string[]
 }
 
-/** Events that live only while someone watches. A user's event is always `custom`, whatever its name. */
+/**
+ * Events that are not journaled: only current watchers receive them. A user's event is always `custom`, whatever its name.
+ */
 export type LiveEvent =
   | ({ readonly type: "model.delta"; readonly task: TaskId; readonly node: NodeId } & Delta)
   | {
@@ -50,7 +52,7 @@ export type LiveEvent =
 /** Live events are missing here: the watcher was too slow, or the process that sent them died. */
 interface LiveGap {
   readonly type: "live.gap"
-  /** How many; absent where nobody knows. */
+  /** The number of missing events; absent if unknown. */
   readonly lost?: number | undefined
 }
 
@@ -63,14 +65,14 @@ const LIVE: ReadonlySet<RunEvent["type"]> = new Set([
   "live.gap",
 ])
 
-/** Live events have the number of the kept event before them. */
+/** Live events have the number of the journaled event before them. */
 export function isLive({ type }: Pick<RunEvent, "type">): boolean {
   return LIVE.has(type)
 }
 
 export type RunEvent = EventEnvelope & (MachineEvent | LiveEvent | LiveGap)
 
-/** A nested workflow's requests are known in the run by an id that leads to them. */
+/** The id by which the run knows a request of a nested workflow. */
 export function outerId(frameKey: string, id: RequestId): RequestId {
   return frameKey === "" ? id : `${frameKey}/${id}`
 }

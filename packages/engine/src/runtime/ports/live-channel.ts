@@ -1,26 +1,26 @@
 /**
- * How live events, which are in no journal, reach watchers outside of the process that executes a run. A store offers a
- * channel beside its tables; whoever holds runs serves it, and whoever follows a run subscribes with its holder.
+ * Delivers live events, which are not journaled, to watchers outside of the process that executes a run. A store offers a
+ * channel besides its tables; a holder of runs serves it, and a follower of a run subscribes to its holder.
  *
  * Invariants:
- * L1 Signals of a subscription arrive in the order in which they were sent. A signal may be lost only where a `live.gap`
- *    event stands in its place, or with the whole connection.
+ * L1 Signals of a subscription arrive in the order in which they were sent. A signal may be lost only if a `live.gap` event
+ *    replaces it, or with the whole connection.
  * L2 `reached` is sent when the journaled events up to that number are durable, so a watcher finds them in the store. A
  *    live event has the number of the journaled event before it, and implies `reached` for that number.
- * L3 Sending never waits for a watcher. What a slow one cannot take is dropped and counted.
- * L4 Only what watchers in the executing process see is sent: secrets are masked before that.
+ * L3 Sending never waits for a watcher. Events that a slow watcher cannot take are dropped and counted.
+ * L4 Only what watchers in the executing process see is sent: secrets are masked first.
  */
 import type { RunId } from "../../core/index.ts"
 import type { RunEvent } from "./events.ts"
 
 export interface LiveChannel {
-  /** Admits watchers to the runs of a holder until it is closed. Costs nothing noticeable while nobody watches. */
+  /** Admits watchers to the runs of a holder until it is closed. Costs nothing noticeable without watchers. */
   serve(holder: string, watch: WatchLive): LiveService
   /** Watches a run that the holder executes. The last signal is `closed`, unless the watcher leaves first. */
   subscribe(holder: string, query: LiveQuery, listener: LiveListener): LiveSubscription
   /**
    * Calls back when there may be something to do for the holder: mail for its runs, or a run that is free. A hint, which may
-   * be lost, and may be wrong: whoever listens looks every so often too. Absent where there is no such way.
+   * be lost, and may be wrong: listeners also poll. Absent if the channel has no hints.
    */
   hints?(holder: string, onHint: () => void): LiveService
 }
@@ -30,14 +30,14 @@ export type WatchLive = (query: LiveQuery, listener: LiveListener) => LiveSubscr
 
 export interface LiveQuery {
   readonly runId: RunId
-  /** Also recent live events with this number or a higher one. Absent: only those from now on. */
+  /** Includes recent live events with this number or a higher one. Absent: only new ones. */
   readonly from?: number | undefined
 }
 
 export type LiveListener = (signal: LiveSignal) => void
 
 export type LiveSignal =
-  /** The subscription has begun. `missed` recent live events that were asked for are gone. */
+  /** The subscription has begun. `missed` of the requested recent live events are gone. */
   | { readonly type: "opened"; readonly missed: number }
   | { readonly type: "event"; readonly event: RunEvent }
   | { readonly type: "reached"; readonly seq: number }

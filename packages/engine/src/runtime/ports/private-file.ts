@@ -1,6 +1,6 @@
 /**
- * Files with what users and models said are for their owner alone (0600), whatever the umask. One that others can read is
- * tightened, with a warning of the process. Windows has no such modes.
+ * Files with conversations are readable by their owner only (0600), whatever the umask. The mode of a file that others can
+ * read is tightened, with a process warning. Windows has no such modes.
  */
 import { chmodSync, statSync } from "node:fs"
 
@@ -17,10 +17,12 @@ export function tightenFile(path: string): void {
     chmodSync(path, PRIVATE_FILE)
   } catch {
     return warn(
-      `${path} can be read by others, and only its owner can change that: its mode is ${octal(mode)}.`,
+      `${path} can be read by other users (mode ${octal(mode)}), and only its owner can change that.`,
     )
   }
-  warn(`${path} could be read by others: its mode was ${octal(mode)}, and is ${octal(PRIVATE_FILE)} now.`)
+  warn(
+    `${path} could be read by other users: changed its mode from ${octal(mode)} to ${octal(PRIVATE_FILE)}.`,
+  )
 }
 
 function octal(mode: number): string {

@@ -25,7 +25,7 @@ export type Handler = (message: never, ctx: Context, request: never) => unknown
 
 export interface BoundHandler {
   readonly schema?: Schema | undefined
-  /** Of a start node: throws before a run starts that cannot work on its input. */
+  /** For a start node: throws before the run starts if the node cannot process its input. */
   readonly check?: ((input: never) => Promise<void> | undefined) | undefined
   readonly run: Handler
 }
@@ -33,9 +33,9 @@ export interface BoundHandler {
 export interface NodeFunctions {
   /** The first handler whose schema accepts a message receives it. */
   readonly handlers: readonly BoundHandler[]
-  /** Takes the answers to requests that the node opened and did not wait for. */
+  /** Receives the answers to requests that the node opened without waiting. */
   readonly onAnswer?: BoundHandler | undefined
-  /** Checked against what a handler returns. */
+  /** Validates what a handler returns. */
   readonly output?: Schema | undefined
 }
 
@@ -61,9 +61,9 @@ export interface MessageRouter {
 export interface ProgramNode extends NodeFunctions {
   readonly node: GraphNode
   readonly router: MessageRouter
-  /** The one handler of a node that takes every message. */
+  /** The only handler of a node, if it accepts every message. */
   readonly only: BoundHandler | undefined
-  /** What its handlers return, as errors name it. */
+  /** The name for returned values in error messages. */
   readonly returned: string
 }
 
@@ -91,15 +91,15 @@ declare const input: unique symbol
 declare const output: unique symbol
 declare const state: unique symbol
 
-/** The state of a workflow whose channels are not known here. */
-// biome-ignore lint/suspicious/noExplicitAny: whoever reads it knows what it is, as with JSON.parse.
+/** The state of a workflow whose channels are unknown. */
+// biome-ignore lint/suspicious/noExplicitAny: the reader knows the type, as with JSON.parse.
 export type AnyState = { readonly [key: string]: any }
 
 /** A workflow as the runtime sees it. */
 export interface Callable<In = never, Out = unknown, State = AnyState> {
   readonly name: string
   readonly program: Program
-  /** For the compiler alone: its input and its outputs. */
+  /** Type only: its input and its outputs. */
   readonly [input]?: (value: In) => void
   readonly [output]?: Out
   readonly [state]?: State
@@ -118,67 +118,70 @@ export interface Question<Answer = unknown> {
   readonly prompt: string
   /** What the person needs to see to answer. */
   readonly data?: unknown
-  /** Answers that do not fit are refused. */
+  /** Answers that do not match the schema are rejected. */
   readonly schema?: Schema<Answer> | undefined
-  /** Whom it is for: a person or a group, as your inbox knows them. */
+  /** The assignee: a person or a group, as your inbox knows them. */
   readonly to?: string | undefined
-  /** Milliseconds until it goes on to the first of `escalate`; after the last, `default` is the answer, or it expires. */
+  /**
+   * Milliseconds until the question escalates to the first of `escalate`; after the last, `default` is the answer, or the
+   * question expires.
+   */
   readonly timeout?: number | undefined
-  /** Who is asked next when nobody answered in time. */
+  /** Who is asked next if nobody answers in time. */
   readonly escalate?: readonly Escalation[] | undefined
   readonly default?: Answer | undefined
 }
 
 export interface CallOptions {
-  /** Answers a request of the called workflow; undefined leaves it to the person. */
+  /** Answers a request of the called workflow; undefined leaves it to a person. */
   readonly onRequest?: ((request: { prompt: string; data?: Json | undefined }) => unknown) | undefined
 }
 
-/** A step under way, for one that costs or has an effect that must not be forgotten. */
+/** A step in progress that costs money or has an external effect. */
 export interface PaidStep {
   /**
-   * Whether the step was started before, by a process that died or an attempt that failed, and left no result: its effect
-   * may have happened.
+   * Whether an earlier start of the step, by a process that died or an attempt that failed, left no result: its effect may
+   * have happened.
    */
   readonly mayHaveRun: boolean
   /**
-   * Call this right before the request is sent: it records that the step has started, and counts `usage`, the most that
-   * the step is expected to use, against every budget above it. Throws BUDGET_EXCEEDED when that does not fit. Await the
-   * returned promise: the record is durable then. The result's usage replaces what was reserved; without a result it
-   * stays counted. Called again, it replaces what this step has reserved. `headroom` must fit too, and is not reserved: it
-   * stays free for what comes after the step.
+   * Call this right before the request is sent: it records that the step has started, and counts `usage`, the most that the
+   * step is expected to use, against every budget above it. Throws BUDGET_EXCEEDED if that exceeds a budget. Await the
+   * returned promise: it resolves when the record is durable. The result's usage replaces what was reserved; without a
+   * result it stays counted. Another call replaces the reservation. `headroom` must be available too but is not reserved: it
+   * stays free for what follows the step.
    */
   reserve(usage: Usage, source?: UsageSource, headroom?: Usage): Promise<void> | undefined
 }
 
 export interface StepOptions<T> {
-  /** What the step used, to be counted when it is recorded. Absent: what it reserved. */
+  /** The usage of the step, counted when it is recorded. Absent: what it reserved. */
   readonly usage?: ((result: T) => Usage) | undefined
-  /** Which agent and model used it. */
+  /** The agent and the model that used it. */
   readonly source?: ((result: T) => UsageSource) | undefined
-  /** What else it used, of other sources: attempts with another model. */
+  /** Additional usage of other sources, such as attempts with another model. */
   readonly also?: ((result: T) => Iterable<SourcedUsage>) | undefined
   /**
-   * What it has used so far. Asked when the step fails, and when it is stopped in the middle: counted in place of what it
-   * reserved, since such a step leaves no other record.
+   * The usage so far. Called when the step fails or is stopped, and counted in place of its reservation: such a step leaves
+   * no other record.
    */
   readonly spent?: (() => Iterable<SourcedUsage>) | undefined
 }
 
-/** A piece of what a model says. */
+/** A chunk of a model's output. */
 export interface Delta {
   /** Which of the task's model calls it belongs to. */
   readonly call: string
   readonly kind: "text" | "reasoning" | "tool"
   readonly text: string
-  /** How much of its kind, and of its tool call, came before. A stream that is tried again starts over at 0. */
+  /** The length of earlier chunks of the same kind and tool call. A retried stream starts over at 0. */
   readonly offset: number
   readonly agent?: string | undefined
   /** The tool call whose arguments these are. */
   readonly tool?: { readonly id: string; readonly name: string } | undefined
 }
 
-/** The data of an answer, as far as it has arrived. */
+/** The data of an answer that has arrived so far. */
 export interface PartialOutput {
   /** Which of the task's model calls it belongs to. */
   readonly call: string
@@ -206,16 +209,16 @@ export interface SendOptions {
  */
 export interface Context<Sent = never, Output = never> {
   readonly runId: RunId
-  /** The run's labels, as whoever started it gave them: for whom it works, for example. Nothing in the run changes them. */
+  /** The labels that the run was started with, for example its user. Nothing in the run changes them. */
   readonly labels: Labels
   readonly node: NodeId
   readonly task: TaskId
   readonly attempt: number
-  /** The same for every attempt at this task, also after a crash: pass it to APIs that must not act twice. */
+  /** Identical for every attempt at this task, also after a crash: pass it to APIs that must not act twice. */
   readonly idempotencyKey: string
-  /** Aborted when the run is cancelled, fails or ends, or this attempt's time is up. */
+  /** Aborted when the run is cancelled, fails or ends, or this attempt times out. */
   readonly signal: AbortSignal
-  /** What was passed as `context` to `run`, or to `resume` in this process. Throws CONTEXT_MISSING without one. */
+  /** The `context` that was passed to `run`, or to `resume` in this process. Throws CONTEXT_MISSING without one. */
   readonly context: unknown
 
   /** Sends a message along the edges of the node whose conditions hold: all of them, or those to the target `to`. */
@@ -236,26 +239,26 @@ export interface Context<Sent = never, Output = never> {
     set(key: string, value: unknown): void
   }
 
-  /** Whether anybody watches the run, or may begin to at any time, as with a store. Otherwise live events need not be made. */
+  /** Whether the run has a watcher, or may get one at any time, as with a store. Otherwise live events are not needed. */
   readonly isWatched: boolean
-  /** Streams what a model says to watchers. Not journaled. */
+  /** Streams model output to watchers. Not journaled. */
   delta(delta: Delta): void
-  /** Streams the data of an answer to watchers, as far as it has arrived. Not journaled. */
+  /** Streams the data of an answer that has arrived so far to watchers. Not journaled. */
   partial(output: PartialOutput): void
-  /** Streams to watchers what a tool reports. Not journaled. */
+  /** Streams the progress of a tool to watchers. Not journaled. */
   progress(progress: ToolProgress): void
   /** Sends a custom event to watchers. Not journaled. */
   emit(name: string, data?: unknown): void
   log(level: LogLevel, message: string, data?: unknown): void
   /** Counts tokens, money and calls against the run's budget, when the task ends. */
   use(usage: Usage): void
-  /** What the whole run has used and reserved so far, and what is left of its budget; empty where there is none. */
+  /** What the whole run has used and reserved so far, and what remains of its budget; empty without a budget. */
   readonly budget: { readonly used: Usage; readonly left: Budget }
-  /** Throws when the budget of the run or of the node is used up: for before something that costs. */
+  /** Throws if the budget of the run or of the node is used up. Call it before something that costs money. */
   checkBudget(): void
   /** What an agent has used and reserved in the whole run, over all its tasks. */
   usedBy(agent: string): Usage
-  /** What this workflow has used so far, where it was called by another: since it was, with all that it called itself. */
+  /** What this workflow has used so far, with its sub-workflows; if another workflow called it, since that call. */
   readonly usedHere: Usage
 
   /** Asks a person, and waits for the answer. */
@@ -264,14 +267,14 @@ export interface Context<Sent = never, Output = never> {
   request(question: string | Question): void
   /** Waits, across restarts of the process too. */
   sleep(milliseconds: number): Promise<void>
-  /** Runs the function once and records its result; a retry, or a resume after a crash, returns the record. */
+  /** Runs the function once and records its result; a retry, or a resume after a crash, returns the recorded result. */
   step<T>(name: string, run: (step: PaidStep) => T | Promise<T>, options?: StepOptions<T>): Promise<T>
   /**
-   * The same task, with keys of their own for steps, questions, sleeps and calls: for parts of a handler that run at the
-   * same time, so that after a restart each finds its own records, in whatever order they come.
+   * The same task with separate keys for steps, questions, sleeps and calls: for parts of a handler that run concurrently,
+   * so that after a restart each finds its own records in any order.
    */
   scope(name: string): Context<Sent, Output>
-  /** The run's clock: what waits on it can be tested. */
+  /** The run's clock: use it so that tests can control time. */
   readonly clock: Clock
   /** Runs another workflow inside this task, and returns its outputs. */
   call<In, Out>(workflow: Callable<In, Out>, input: In, options?: CallOptions): Promise<Out[]>

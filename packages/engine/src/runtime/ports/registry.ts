@@ -1,9 +1,9 @@
 /**
- * Where definitions are kept: agents, workflows, nodes and edges as rows, whose columns have the names of the fields of
- * the documents that they came from. What a document says beyond them is in `config`, as it was written.
+ * Stores definitions: agents, workflows, nodes and edges as rows, whose columns are named like the fields of their
+ * documents. All other fields of a document are in `config`, as written.
  *
- * A registry decides nothing and checks no more than that rows can be kept: what rows are made of a
- * document, whether it can run and what may be removed is for definitions to say. Every method may answer at once or with a promise.
+ * A registry decides nothing and only checks that rows can be stored: the definitions layer decides which rows a document
+ * becomes, whether it can run and what may be removed. Every method may return a value or a promise.
  */
 import { type Json, jsonProblem, printJsonProblem, SuperstepError } from "../../core/index.ts"
 import { canonicalJson, digest } from "../../core/internal.ts"
@@ -49,26 +49,26 @@ export interface EdgeRow {
   readonly config: Json
 }
 
-/** Nodes and edges in the order in which they were written. */
+/** Nodes and edges in the order of their document. */
 export interface StoredDefinition {
   readonly workflow: WorkflowRow
   readonly nodes: readonly NodeRow[]
   readonly edges: readonly EdgeRow[]
 }
 
-/** Removals come first. What is not there is not removed, and that is no error. */
+/** Removals come first. Removing a missing row is not an error. */
 export interface RegistryChange {
   readonly removedDefinitions?: readonly string[] | undefined
   readonly removedAgents?: readonly string[] | undefined
-  /** Added, or put in the place of those with the same id. */
+  /** Added, or replacing those with the same id. */
   readonly agents?: readonly AgentRow[] | undefined
-  /** Added, or put in the place of those with the same id, with all their nodes and edges. */
+  /** Added, or replacing those with the same id, with all their nodes and edges. */
   readonly definitions?: readonly StoredDefinition[] | undefined
 }
 
 /**
- * What the writer has seen, by id: the version (`registryVersion`) of each row, or null for one that was not there. Rows
- * that are not named may be anything.
+ * What the writer has seen, by id: the version (`registryVersion`) of each row, or null for a missing row. Other rows are
+ * not compared.
  */
 export interface RegistryVersions {
   readonly definitions?: { readonly [id: string]: string | null } | undefined
@@ -82,13 +82,13 @@ export interface Registry {
   definitions(): MaybePromise<readonly WorkflowRow[]>
   definition(id: string): MaybePromise<StoredDefinition | undefined>
   /**
-   * Makes all of the change or nothing. Rejects with DEFINITION_INVALID when rows cannot be kept, and with
-   * REGISTRY_CONFLICT when what is stored by now is not what `expected` names: compared and written in one step.
+   * Applies the change atomically. Rejects with DEFINITION_INVALID if rows cannot be stored, and with REGISTRY_CONFLICT if
+   * the stored versions differ from `expected`: it compares and writes in one transaction.
    */
   write(change: RegistryChange, expected?: RegistryVersions): MaybePromise<void>
 }
 
-/** A store that keeps definitions too. */
+/** A store that also stores definitions. */
 export interface RegistryStore {
   readonly registry: Registry
 }
@@ -104,7 +104,7 @@ export interface RegistryReader {
   agents(ids: readonly string[]): readonly AgentRow[]
 }
 
-/** For the `write` of a registry: why the change must not be made (REGISTRY_CONFLICT), or undefined. */
+/** For the `write` of a registry: why the change conflicts (REGISTRY_CONFLICT), or undefined. */
 export function registryConflict(
   stored: RegistryReader,
   expected: RegistryVersions | undefined,
@@ -133,7 +133,7 @@ function conflictAt(
   const happened = version === null ? "was removed" : expected === null ? "was created" : "was changed"
   return new SuperstepError(
     "REGISTRY_CONFLICT",
-    `${subject} ${happened} by somebody else since it was read, so nothing was written. Read it again, and repeat the change.`,
+    `${subject} ${happened} by somebody else since you read it, so nothing was written. Read it again and repeat the change.`,
   )
 }
 
@@ -158,7 +158,7 @@ function checkDefinition({ workflow, nodes, edges }: StoredDefinition): void {
       checkRow(kind, row)
       if (row.workflowId === workflow.id) continue
       throw definitionInvalid(
-        `${kind} "${row.id}" is of workflow "${row.workflowId}", not of "${workflow.id}"`,
+        `${kind} "${row.id}" belongs to workflow "${row.workflowId}", not to "${workflow.id}"`,
       )
     }
     checkOnce(rows, (id) => `${kind} "${id}" of workflow "${workflow.id}" appears twice`)
@@ -175,7 +175,7 @@ function checkRow(kind: string, row: AnyRow): void {
     }
     if (typeof value === "string" && !isPlainText(value)) {
       throw definitionInvalid(
-        `${kind} ${JSON.stringify(row.id)}: ${field} has a character that no string may have (NUL, or a lone surrogate)`,
+        `${kind} ${JSON.stringify(row.id)}: ${field} contains a forbidden character (NUL or a lone surrogate)`,
       )
     }
   }

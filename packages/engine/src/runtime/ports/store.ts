@@ -74,15 +74,15 @@ export interface Store {
   // Who runs what
 
   /**
-   * Says that the holder lives. True when runs may have been taken from it since its last heartbeat, which it must
-   * find out with `held`. A holder that was dismissed as dead and lives withdraws the suspicion that its death raised.
+   * Sends a heartbeat of the holder. True if runs may have been taken from it since its last heartbeat, which it must check
+   * with `held`. The heartbeat of a holder that was dismissed as dead withdraws the suspicion that its death raised.
    */
   beat(holder: Holder): MaybePromise<boolean>
   holders(): MaybePromise<readonly StoredHolder[]>
-  /** The leases that are the holder's by now. */
+  /** The leases that the holder holds now. */
   held(holder: string): MaybePromise<readonly Lease[]>
   /**
-   * The holder holds nothing any more: its runs are free, and its leases no longer good. Of a holder that died, every
+   * The holder holds nothing any more: its runs are free, and its leases no longer valid. Of a holder that died, every
    * run that was executing counts one takeover; of one that hung, the run that it was stuck in. Once: dismissing it
    * again changes nothing. `blamed` is set where exactly one of these runs was under suspicion already, or where there
    * is only one; else it is cleared.
@@ -100,13 +100,13 @@ export interface Store {
    * is over or unknown.
    */
   claim(runId: RunId, token: number, holder: string): MaybePromise<Lease | undefined>
-  /** Whether the run executes something, where no record says so. Ignored when the lease is no longer good. */
+  /** Whether the run executes something, where no record says so. Ignored when the lease is no longer valid. */
   setIdle(lease: Lease, idle: Idle | false): MaybePromise<void>
-  /** Releases a run, until `wakeAt` or for good. Ignored when the lease is no longer good. */
+  /** Releases a run, until `wakeAt` or for good. Ignored when the lease is no longer valid. */
   release(lease: Lease, wakeAt: number | undefined): MaybePromise<void>
-  /** The run survived its trial: it is no longer suspected. Ignored when the lease is no longer good. */
+  /** The run survived its trial: it is no longer suspected. Ignored when the lease is no longer valid. */
   absolve(lease: Lease): MaybePromise<void>
-  /** Parks and releases a run, until `unquarantine`. Ignored when the lease is no longer good. */
+  /** Parks and releases a run, until `unquarantine`. Ignored when the lease is no longer valid. */
   quarantine(lease: Lease): MaybePromise<void>
   /** The run is free, and under no suspicion. False when it is not quarantined. */
   unquarantine(runId: RunId): MaybePromise<boolean>
@@ -122,14 +122,14 @@ export interface Store {
   mail(holder: string): MaybePromise<readonly Mail[]>
   /**
    * Refuses mail; a request that its answer was `delivering` to is open again. Ignored when the mail has an outcome, or
-   * the lease is no longer good.
+   * the lease is no longer valid.
    */
   refuseMail(
     lease: Lease,
     id: string,
     error: { readonly code: string; readonly message: string },
   ): MaybePromise<void>
-  /** The outcome, once: it is forgotten with that. Undefined as long as there is none. */
+  /** Returns the outcome once and deletes it. Undefined while there is none. */
   mailOutcome(id: string): MaybePromise<MailOutcome | undefined>
 
   // Threads: state that lasts from run to run
@@ -141,16 +141,16 @@ export interface Store {
   ): MaybePromise<{ readonly version: number; readonly state: { readonly [key: string]: Json } }>
   removeThread(id: string): MaybePromise<void>
 
-  // What may go
+  // Retention
 
   pin(runId: RunId, pinned: boolean): MaybePromise<boolean>
-  /** Removes a run that is over, pinned or not. False when it is unknown, in flight, or another run's past. */
+  /** Removes a run that has ended, pinned or not. False when it is unknown, in flight, or another run's past. */
   remove(runId: RunId): MaybePromise<boolean>
   /** Deletes runs by the policy; never one that is in flight, pinned, or another run's past. */
   prune(policy: PrunePolicy): MaybePromise<Amount>
   report(): MaybePromise<StorageReport>
 
-  /** Writes what is pending, and closes what it holds open. */
+  /** Flushes pending writes and closes open resources. */
   close(): MaybePromise<void>
 
   /**
@@ -174,7 +174,7 @@ export interface KeepAliveOptions {
   readonly hungAfter: number
   /** How often the event loop turned, and which task had control last: see `lease/loop-watch.ts`. */
   readonly loopState: SharedArrayBuffer
-  /** The event loop turns again, after so many milliseconds; the text is that of the loop state meanwhile. */
+  /** The event loop turns again, after `milliseconds`; `text` is the loop state during the block. */
   onBlocked(milliseconds: number, text: string): void
 }
 
@@ -187,10 +187,10 @@ function journalConflict(runId: RunId, expectedSeq: number, foundSeq: number): S
   return new SuperstepError("JOURNAL_CONFLICT", text)
 }
 function runExists(runId: RunId): SuperstepError {
-  return new SuperstepError("RUN_EXISTS", `There is a run "${runId}" already.`)
+  return new SuperstepError("RUN_EXISTS", `Run "${runId}" already exists.`)
 }
 function keyTaken(key: string, runId: RunId): SuperstepError {
-  return new SuperstepError("KEY_TAKEN", `The idempotency key "${key}" is that of run "${runId}".`, {
+  return new SuperstepError("KEY_TAKEN", `Run "${runId}" already uses the idempotency key "${key}".`, {
     run: runId,
   })
 }
@@ -204,7 +204,7 @@ function threadBusy(thread: string, runId: RunId): SuperstepError {
   return new SuperstepError("THREAD_BUSY", text, { run: runId })
 }
 function threadMoved(thread: string): SuperstepError {
-  const text = `Another run added to thread "${thread}" just before this one began: start it again.`
+  const text = `Another run wrote to thread "${thread}" just before this one began: start this one again.`
   return new SuperstepError("THREAD_BUSY", text)
 }
 export function runTaken(runId: RunId): SuperstepError {
@@ -232,5 +232,5 @@ export function runOver({
   readonly runId: RunId
   readonly status: string
 }): SuperstepError {
-  return new SuperstepError("RUN_OVER", `Run "${runId}" is over: ${status}.`, { run: runId })
+  return new SuperstepError("RUN_OVER", `Run "${runId}" has ended: ${status}.`, { run: runId })
 }

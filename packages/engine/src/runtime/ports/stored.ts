@@ -22,7 +22,7 @@ export interface JournalRecord {
   readonly events: number
 }
 
-/** The right to write to a run. Every change of hands raises the token; who has an older one is refused. */
+/** The right to write to a run. Every claim raises the token; writes with an older token are rejected. */
 export interface Lease {
   readonly runId: RunId
   readonly holder: string
@@ -32,7 +32,7 @@ export interface Lease {
 /** A process that holds runs. */
 export interface Holder {
   readonly id: string
-  /** Where its process id means something. */
+  /** The scope in which its process id is unique. */
   readonly machine: string
   readonly pid: number
   /** When the process started, as the machine counts it: distinguishes it from a later one with the same id. May be empty. */
@@ -53,7 +53,7 @@ export type Dismissal =
   | { readonly reason: "closed" }
   /** Its process is dead: what it was executing is suspected of having killed it. */
   | { readonly reason: "died" }
-  /** It lives, and its event loop is stuck in this run. */
+  /** It is alive, and its event loop is stuck in this run. */
   | { readonly reason: "hung"; readonly runId: RunId | undefined }
 
 /** A run that executes nothing: it waits for an answer, a timer, or both. */
@@ -65,7 +65,7 @@ export interface Idle {
 /** Characters of an error's message that the row of a run has. */
 const MAX_MESSAGE = 2_000
 
-/** So many takeovers put a run under suspicion: one may be anybody's fault. */
+/** This many takeovers make a run suspect: a single one proves nothing. */
 export const SUSPECT = 2
 
 /**
@@ -77,12 +77,12 @@ export type StoredStatus = RunStatus | "queued" | "quarantined"
 /** The status of a run that is not over. */
 export const IN_FLIGHT = ["queued", "running", "waiting", "quarantined"] as const satisfies StoredStatus[]
 
-/** Whether nothing more comes of a run. A quarantined one is parked, not over. */
+/** Whether a run has ended. A quarantined run is parked, not ended. */
 export function hasEnded({ status }: { readonly status: StoredStatus }): boolean {
   return !(IN_FLIGHT as readonly StoredStatus[]).includes(status)
 }
 
-/** The error of a run, as its row has it: the message cut to what a list can show. */
+/** The error of a run for its row: the message is truncated for lists. */
 export function runFailure({ code, message, node }: ErrorData): RunFailure {
   const text = clipped(message, MAX_MESSAGE)
   return node === undefined ? { code, message: text } : { code, message: text, node }
@@ -97,16 +97,16 @@ export function onlySuspect<Run extends { readonly takeovers: number }>(
   return others.length === 0 ? only : undefined
 }
 
-/** What a run is, said with its first records. */
+/** The properties of a new run, written with its first records. */
 export interface RunCreated {
   readonly workflow: string
-  /** The hash of its graph, which `RunChange.graphs` or another stored run brought. */
+  /** The hash of its graph, which is in `RunChange.graphs` or already stored. */
   readonly graph: string
-  /** No two runs have the same one. */
+  /** Unique among all runs. */
   readonly key?: string | undefined
-  /** At most one run in flight has the same one. */
+  /** Unique among the runs in flight. */
   readonly thread?: string | undefined
-  /** How many writes the thread had when it was read: another number now is THREAD_BUSY. */
+  /** How many writes the thread had when it was read; if the number has changed, the append fails with THREAD_BUSY. */
   readonly threadVersion?: number | undefined
   /** Its journal begins with that run's records up to `seq`, by reference. */
   readonly forkOf?: { readonly runId: RunId; readonly seq: number } | undefined
@@ -135,7 +135,7 @@ export interface RunFailure {
   readonly node?: NodeId | undefined
 }
 
-/** What an append changes beside the journal. */
+/** What an append changes besides the journal. */
 export interface RunChange {
   readonly created?: RunCreated | undefined
   readonly status?: RunStatus | undefined
@@ -143,7 +143,7 @@ export interface RunChange {
   readonly error?: RunFailure | undefined
   /** Hash of its graph, when that changed. */
   readonly graph?: string | undefined
-  /** Graphs that its records name. The store keeps a graph as long as it has a run that brought or names it. */
+  /** Graphs that its records name. The store keeps a graph as long as a run that stored or names it exists. */
   readonly graphs?: readonly { readonly hash: string; readonly graph: Json }[] | undefined
   readonly opened?: readonly OpenRequest[] | undefined
   readonly closed?: readonly ClosedRequest[] | undefined
@@ -252,14 +252,14 @@ export type MailOutcome =
   | { readonly ok: false; readonly code: string; readonly message: string }
 
 /**
- * Which runs that are over may go: those past the newest `keep`, and those that ended before `endedBefore`. Graphs that no
- * run uses go with them.
+ * Which finished runs are deleted: those past the newest `keep`, and those that ended before `endedBefore`. Graphs that no
+ * run uses are deleted too.
  */
 export interface PrunePolicy {
   readonly workflow?: string | undefined
   readonly keep?: number | undefined
   readonly endedBefore?: number | undefined
-  /** Mail posted before this time goes if its run is no longer stored, with its outcome. Absent: `endedBefore`. */
+  /** Mail posted before this time, and its outcome, is deleted if its run no longer exists. Absent: `endedBefore`. */
   readonly mailBefore?: number | undefined
 }
 
@@ -272,7 +272,7 @@ export interface StorageReport {
   readonly threads: Amount
   /** The largest workflows first. */
   readonly workflows: readonly { readonly workflow: string; readonly runs: number; readonly bytes: number }[]
-  /** Of the whole store on disk, and how much of it is free to be used again. */
+  /** The size of the whole store on disk, and how much of it is reusable. */
   readonly disk?: { readonly bytes: number; readonly free: number } | undefined
 }
 
@@ -281,7 +281,7 @@ export interface Amount {
   readonly bytes: number
 }
 
-/** Strings by name in the row of a run: to find it by, and for its handlers, which read them as `ctx.labels`. */
+/** Key-value strings in the row of a run: find runs by them, and read them in handlers as `ctx.labels`. */
 export interface Labels {
   readonly [name: string]: string
 }
@@ -289,16 +289,16 @@ export interface Labels {
 const MAX = 32
 const MAX_LENGTH = 1_000
 
-/** The first reason why these are no labels, as the end of a sentence. */
+/** Why these labels are invalid, as the end of a sentence. */
 export function labelsProblem(labels: unknown): string | undefined {
   if (typeof labels !== "object" || labels === null || Array.isArray(labels)) {
-    return `labels must be texts by name, not ${JSON.stringify(labels)}`
+    return `labels must be an object with string values, not ${JSON.stringify(labels)}`
   }
   const entries = Object.entries(labels)
-  if (entries.length > MAX) return `labels has ${entries.length} texts; ${MAX} is the most`
+  if (entries.length > MAX) return `labels has ${entries.length} entries; at most ${MAX} are allowed`
   for (const [name, value] of entries) {
     if (typeof value !== "string") return `labels.${clipped(name, 100)} must be a string, not ${typeof value}`
-    if (name === "") return "labels has an empty name"
+    if (name === "") return "labels has an empty key"
     if (name.length <= MAX_LENGTH && value.length <= MAX_LENGTH) continue
     return `labels.${clipped(name, 100)} is longer than ${MAX_LENGTH} characters`
   }

@@ -1,4 +1,4 @@
-/** What tracing and metrics see of a run. Nothing is called, made or kept when no telemetry is set. */
+/** The telemetry port: what tracing and metrics observe of a run. It costs nothing if no telemetry is set. */
 import type {
   EdgeGroup,
   ErrorData,
@@ -18,7 +18,7 @@ export interface Telemetry {
 export interface RunInfo {
   readonly runId: RunId
   readonly workflow: string
-  /** Where in the tree of nested workflows; empty for the run itself. */
+  /** The position in the tree of nested workflows; empty for the run itself. */
   readonly path: readonly string[]
   /** W3C traceparent of the task that called it, or of the run's first life when it is resumed. */
   readonly parent: string | undefined
@@ -49,7 +49,7 @@ export interface TaskInfo {
 
 /** Its `trace` is on the messages that the task sends; its handler runs `within` it. */
 export interface TaskTelemetry extends WorkTelemetry {
-  /** One message was routed along an edge group to these nodes; none: it was dropped there. */
+  /** One message was routed along an edge group to these nodes; an empty list means that it was dropped. */
   routed(kind: EdgeGroup["kind"], targets: readonly NodeId[]): void
   end(outcome: TaskOutcome): void
 }
@@ -63,7 +63,7 @@ export interface TaskOutcome {
 
 let current: Telemetry | undefined
 
-/** Sets the telemetry of every run that is not given its own; undefined turns it off. */
+/** Sets the default telemetry of all runs; undefined turns it off. */
 export function setTelemetry(telemetry: Telemetry | undefined): void {
   current = telemetry
 }
@@ -72,7 +72,7 @@ export function currentTelemetry(): Telemetry | undefined {
   return current
 }
 
-/** What tracing sees of the work inside a task: an agent's work, its calls of models and of tools. */
+/** The telemetry of work inside a task: an agent, its model calls and tool calls. */
 export interface WorkTelemetry {
   /** W3C traceparent: what is called from here carries it. */
   readonly trace: string | undefined
@@ -86,12 +86,12 @@ export interface WorkTelemetry {
 export interface AgentInfo {
   readonly agent: string
   readonly description?: string | undefined
-  /** Where it lives, if not in this process. */
+  /** The remote endpoint, if the agent is not in this process. */
   readonly remote?: RemoteAgentInfo | undefined
 }
 
 export interface RemoteAgentInfo {
-  /** Who runs it, or the protocol it speaks: `gen_ai.provider.name`. */
+  /** The provider or the protocol: `gen_ai.provider.name`. */
   readonly provider: string
   readonly url: string
 }
@@ -106,12 +106,12 @@ export interface ToolCallInfo {
   /** The id that the model gave the call. */
   readonly id: string
   readonly agent: string
-  /** It began before a restart: it is reported only when it does something that is not recorded. */
+  /** The work began before a restart: it is reported only if it does something that is not recorded yet. */
   readonly isResumed: boolean
 }
 
 export interface ToolCallTelemetry extends WorkTelemetry {
-  /** Whether arguments and results are wanted; they are given without secrets. */
+  /** Whether to pass arguments and results, with secrets masked. */
   readonly wantsContent: boolean
   end(outcome: ToolCallOutcome): void
 }
@@ -123,9 +123,9 @@ export interface ToolCallOutcome {
   readonly result?: string | undefined
 }
 
-/** A model, and how it is to answer. */
+/** A model, and the kind of answer that is requested. */
 export interface AskedModel {
-  /** As the model says it: `openai.responses`. */
+  /** The model's own provider name, such as `openai.responses`. */
   readonly provider: string
   readonly model: string
   readonly settings: AskedSettings
@@ -144,20 +144,20 @@ export interface AskedSettings {
 
 export interface ModelCallInfo extends AskedModel {
   readonly agent: string
-  /** JSON is asked for, not text. */
+  /** Whether JSON is requested, not text. */
   readonly isJson: boolean
 }
 
 /** One call as its caller sees it, with all attempts and fallbacks. */
 export interface ModelCallTelemetry {
-  /** Whether prompts and answers are wanted; they are given without secrets. */
+  /** Whether to pass prompts and answers, with secrets masked. */
   readonly wantsContent: boolean
   /** An attempt begins: the function asks the model, and runs like one of `within`. */
   attempt<T>(asked: AskedModel, isStreamed: boolean, ask: () => T): T
   attemptFailed(error: ErrorData): void
-  /** Something of a stream has come. Only the first time counts, in each attempt. */
+  /** The first chunk of a stream arrived. Only the first call in each attempt counts. */
   began(): void
-  /** What the provider said about its answer. */
+  /** What the provider reported about its answer. */
   answered(answer: AnswerInfo): void
   end(outcome: ModelCallOutcome): void
 }

@@ -1,4 +1,7 @@
-/** What enters a run: checked by a Standard Schema of any library, and copied as JSON of a bounded size that the run owns. */
+/**
+ * Values that enter a run: validated by a Standard Schema of any library, and copied as JSON of a bounded size that the run
+ * owns.
+ */
 import type { StandardSchemaV1 } from "@standard-schema/spec"
 import {
   type Json,
@@ -31,13 +34,13 @@ function printIssue({ message, path }: StandardSchemaV1.Issue): string {
   return `${keys.join(".")}: ${message}`
 }
 
-/** The schema as JSON Schema, where its library can say it (Standard JSON Schema); undefined where it cannot. */
+/** The schema as JSON Schema, if its library supports it (Standard JSON Schema); otherwise undefined. */
 export function jsonSchemaOf(schema: Schema | undefined, direction: "input" | "output"): Json | undefined {
   const standard = schema?.["~standard"] as StandardWithJson | undefined
   try {
     return standard?.jsonSchema?.[direction]({ target: "draft-2020-12" })
   } catch {
-    // Some schemas (a function, a transform) have no JSON Schema; they are checked at run time alone.
+    // Some schemas (a function, a transform) have no JSON Schema; they are checked at run time only.
     return undefined
   }
 }
@@ -52,13 +55,13 @@ export interface ValueLimit {
   readonly valueBytes: number
 }
 
-/** The run's own copy of a value. The name of the thing is made only when it is needed. */
+/** The run's own copy of a value. The name for messages is computed only if needed. */
 export function ownValue(value: unknown, limit: ValueLimit, what: string | (() => string)): Json {
   const scalar = ownScalar(value, limit.valueBytes)
   return scalar === undefined ? ownLarger(value, limit, what) : scalar
 }
 
-/** Apart, so that the common messages need no function that says what is wrong with them. */
+/** Separate, so that the common case creates no closure for the error message. */
 function ownLarger(value: unknown, limit: ValueLimit, what: string | (() => string)): Json {
   return ownJson(value, limit.valueBytes, (problem) => refused(problem, limit, what))
 }
@@ -74,7 +77,7 @@ function refused(
   return new SuperstepError("NOT_SERIALISABLE", text, { retryable: false })
 }
 
-/** The same before there is a run: VALUE_TOO_LARGE if the value is too large, else the error that `refuse` makes. */
+/** The same before the run exists: throws VALUE_TOO_LARGE if the value is too large, else the error from `refuse`. */
 export function ownGiven(
   value: unknown,
   valueBytes: number,
@@ -90,7 +93,7 @@ export function ownGiven(
 
 function valueTooLarge(what: string, size: number, most: number, run: RunId | undefined): SuperstepError {
   const where = run === undefined ? "" : ` in run ${run}`
-  const text = `${what}${where} is too large: more than ${size} bytes as JSON, and the limit is ${most}. Write it to a file or a store of your own and pass on a reference, or raise limits.valueBytes.`
+  const text = `${what}${where} is too large: more than ${size} bytes as JSON, and the limit is ${most}. Write it to a file or your own storage and pass a reference, or raise limits.valueBytes.`
   return new SuperstepError("VALUE_TOO_LARGE", text, {
     retryable: false,
     ...(run === undefined ? {} : { run }),

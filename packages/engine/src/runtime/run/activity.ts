@@ -1,13 +1,13 @@
 /**
- * Whether a run executes something: tasks at work, steps of handlers, a place to execute in where the process has a
- * limited number of them. The row in the store says the same, so that other processes see which runs only wait.
+ * Tracks whether a run executes something: tasks, steps of handlers, and its place if the process limits concurrency. The
+ * row in the store agrees, so that other processes see which runs only wait.
  */
 import type { RunRow } from "../journal/run-row.ts"
 import { deferred, isPromise } from "../ports/maybe-promise.ts"
 import type { Store } from "../ports/store.ts"
 import type { Idle, Lease } from "../ports/stored.ts"
 
-/** The run, as far as its activity depends on it. */
+/** The parts of the run that its activity depends on. */
 interface ActiveRun {
   readonly store: Store | undefined
   readonly row: RunRow | undefined
@@ -17,14 +17,14 @@ interface ActiveRun {
   readonly isStored: boolean
   /** Effects are being carried out. */
   readonly isDraining: boolean
-  /** Sub-workflows that were read back and are not called again yet. */
+  /** Sub-workflows that were loaded and are not called again yet. */
   readonly restored: { readonly size: number } | undefined
   wakeAt(): number | undefined
   hasCaughtUp(): boolean
   afterDurable(callback: () => void): void
 }
 
-/** A run that queues for a place executes nothing, and is due at once for whoever has a place. */
+/** A run that queues for a place executes nothing, and is due at once for a process with a free place. */
 const QUEUED = { wakeAt: () => undefined }
 
 /** Runs when every promise that follows from settled ones is settled. Taken at load time: tests may fake timers. */
@@ -34,11 +34,11 @@ export class Activity {
   readonly #run: ActiveRun
   readonly #places: Pick<Places, "take" | "leave"> | undefined
   #busyFrames = 0
-  /** Steps under way in handlers, parked ones too. */
+  /** Steps in progress in handlers, parked ones too. */
   #steps = 0
   /** Set while the run queues for a place. */
   #queueing: ReturnType<typeof deferred> | undefined
-  /** Whether it still needs its place is about to be checked. */
+  /** A check whether it still needs its place is scheduled. */
   #isLeaving = false
 
   constructor(run: ActiveRun, places: Pick<Places, "take" | "leave"> | undefined) {
@@ -52,7 +52,7 @@ export class Activity {
   get isQueued(): boolean {
     return this.#queueing !== undefined
   }
-  /** Whether nothing of the run executes, as far as is known here. */
+  /** Whether this process executes nothing of the run. */
   get isIdle(): boolean {
     const { restored } = this.#run
     return this.#busyFrames === 0 && this.#steps === 0 && (restored === undefined || restored.size === 0)
@@ -63,21 +63,21 @@ export class Activity {
     if (by === -1) this.leavePlaceLater()
   }
 
-  /** A step beside a task that waits is in no record: it is written to the row that the run executes. */
+  /** No record shows a step next to a waiting task, so the row is updated: the run executes. */
   changeSteps(by: 1 | -1): void {
     const wasIdle = this.isIdle
     this.#steps += by
     if (wasIdle && by === 1 && this.#run.row?.isIdle) this.#writeIdle(false)
   }
 
-  /** Puts into the row what the next record finds. */
+  /** Updates the row for the next record. */
   follow(row: RunRow): void {
     const { isIdle } = this
     if (!isIdle && this.place() !== undefined) row.setIdle(true, QUEUED)
     else row.setIdle(isIdle, this.#run)
   }
 
-  /** A restored run that waits again has written nothing: its row still says that it executes. */
+  /** A restored run that waits again has written nothing: its row still shows it as executing. */
   noteIdle(): void {
     const { row, isOver } = this.#run
     if (row?.isIdle === false && this.isIdle && !isOver && this.#run.hasCaughtUp()) {
@@ -90,13 +90,13 @@ export class Activity {
     if (lease === undefined || failure !== undefined) return
     row?.noteIdle(idle)
     const written = store?.setIdle(lease, idle)
-    // Nothing depends on it: the next record says the same.
+    // A failure is harmless: the next record writes the same.
     if (isPromise(written)) written.catch(() => undefined)
   }
 
   // Places
 
-  /** Undefined when the run has a place, or needs none: it is over, or the process executes any number of runs. */
+  /** Undefined when the run has a place, or needs none: it has ended, or the process executes any number of runs. */
   place(): Promise<void> | undefined {
     if (this.#places === undefined || this.#run.isOver || this.#run.failure !== undefined) return undefined
     if (this.#queueing === undefined) {
@@ -116,7 +116,7 @@ export class Activity {
     queueing?.resolve()
   }
 
-  /** Gives the place back; a run that queues, and is over or stopped, is let through. */
+  /** Gives the place back; a run that queues, and has ended or stopped, is let through. */
   leavePlace(): void {
     this.#places?.leave(this)
     this.#queueing?.resolve()
@@ -139,8 +139,8 @@ export class Activity {
 }
 
 /**
- * How many runs may execute in a process at the same time. A run takes a place before anything of it executes, and gives it
- * back when it waits or is over. Those that find none queue in order. Sub-workflows execute in the place of their run.
+ * How many runs may execute in a process at the same time. A run takes a place before it executes anything, and frees it
+ * when it waits or has ended. Runs without a place queue in order. Sub-workflows execute in the place of their run.
  *
  * Invariants:
  * P1 Never more than `limit` runs have a place.
@@ -192,7 +192,7 @@ export class Places {
     return this.#queue.size
   }
 
-  /** Nobody who queues gets a place any more. */
+  /** Stops assigning places. */
   close(): void {
     this.#closed = true
   }

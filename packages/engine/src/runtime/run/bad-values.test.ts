@@ -122,7 +122,7 @@ describe("state", () => {
       .build()
       .run(1).result
     expect(error).toMatchObject({ code: "WRITE_INVALID", node: "wrong" })
-    expect(error?.message).toMatch(/"known".*takes a list/)
+    expect(error?.message).toMatch(/"known".*needs a list/)
   })
 })
 

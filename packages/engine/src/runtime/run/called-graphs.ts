@@ -1,7 +1,7 @@
 /**
  * Compares the sub-workflows that a run waits for with those that its handlers call now. Which workflow a handler calls is
- * known only when it does: the handlers that wait for a call run up to it, as after a restart. What they recorded replies;
- * no step is made, no sub-workflow starts, and nothing is written.
+ * known only when it does: the handlers that wait for a call run up to it, as after a restart. Recorded results are
+ * replayed; no step runs, no sub-workflow starts, and nothing is written.
  */
 import { isSuperstepError, type NodeId, toErrorData } from "../../core/index.ts"
 import { nestedDifference } from "../../core/internal.ts"
@@ -13,16 +13,16 @@ import { adopt, differenceOf, removedCall } from "./graph-change.ts"
 import { RunHost } from "./run-host.ts"
 
 export interface CalledGraphs {
-  /** What changed, in lines; empty where nothing did. */
+  /** The changes, one per line; empty if there are none. */
   readonly lines: readonly string[]
-  /** Why the run cannot continue although changes are accepted, or could not be compared. */
+  /** Why the run cannot continue even if changes are accepted, or why it could not be compared. */
   readonly problem?: string | undefined
 }
 
 /** Milliseconds in which the handlers must have made their calls again. */
 const PATIENCE = 5_000
 
-/** Held from the start: tests may fake timers. */
+/** Captured at load time: tests may fake timers. */
 const nextTurn = setImmediate
 
 /** The run's own graph must be one that it can continue with. */
@@ -43,7 +43,7 @@ export async function calledGraphs(run: LoadedRun, program: Program, labels?: La
         const { machine } = run.frames.get(key) as LoadedFrame
         const difference = differenceOf(machine, graph)
         if (difference.lines.length === 0) return
-        // A workflow that is a node is part of the graph of its parent, which says so itself.
+        // A workflow that is a node is part of its parent's graph, which shows the change itself.
         const caller = callers.get(key)
         if (!caller?.isNested) lines.push(...nestedDifference(caller?.node ?? key, "calls", difference))
         try {

@@ -1,6 +1,6 @@
 /**
- * Attempts that read their records again, after a restart or a retry. A limit that another task reaches meanwhile waits
- * for them: otherwise it would end them with less work than the journal has.
+ * Tracks attempts that replay their records after a restart or a retry. A limit that another task reaches meanwhile waits
+ * for them: otherwise it would end them with less work than is recorded.
  */
 import type { TaskId } from "../../core/index.ts"
 import { NO_ENTRIES, NO_ITEMS, pushSized, putEntry, removeEntry } from "../../core/internal.ts"
@@ -41,7 +41,7 @@ export class CatchUp {
     else this.#end(key)
   }
 
-  /** The attempt is over. */
+  /** The attempt has ended. */
   end(frame: string, task: TaskId): void {
     if (this.isBehind) this.#end(`${frame} ${task}`)
   }
@@ -50,7 +50,7 @@ export class CatchUp {
     if (removeEntry(this.#behind, key) && this.#behind.size === 0) this.#release()
   }
 
-  /** Acts when every handler has read its records, and has done what follows from them at once. */
+  /** Acts once every handler has replayed its records and completed its synchronous follow-up work. */
   afterwards(act: () => void): void {
     this.#waiting = pushSized(this.#waiting, act)
     this.#disarm ??= this.#host.armTimer(this.#host.now() + PATIENCE, () => {

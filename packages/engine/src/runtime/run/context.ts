@@ -1,16 +1,16 @@
-/** Contexts derived from a handler's: with their own keys, or with the telemetry of the work they are for. */
+/** Contexts derived from a handler's context: with their own keys, or with the telemetry of their work. */
 import type { AgentReport } from "../ports/agent-report.ts"
 import type { CallOptions, Context } from "../ports/program.ts"
 import type { WorkTelemetry } from "../ports/telemetry.ts"
 
-/** Under this a task has its telemetry, and what is traced inside it its own. */
+/** Key of the telemetry of a task, or of the work traced inside it. */
 export const TELEMETRY: unique symbol = Symbol.for("superstep.telemetry") as never
 
-/** Under this a call of a workflow says what to be traced below, if not its task. */
+/** Key under which a call of a workflow names its parent span, if that is not its task. */
 export const CALLED_FROM: unique symbol = Symbol("called from") as never
 
 export interface TracedCallOptions extends CallOptions {
-  /** Asked only when the call is really made. */
+  /** Called only if the call is made. */
   readonly [CALLED_FROM]?: (() => string | undefined) | undefined
 }
 
@@ -19,7 +19,7 @@ export function telemetryOf(ctx: Context): WorkTelemetry | undefined {
   return (ctx as { readonly [TELEMETRY]?: WorkTelemetry | undefined })[TELEMETRY]
 }
 
-/** The same context, for what is done in `work`: also in its scopes, and in the workflows that are called from there. */
+/** The same context traced as part of `work`, also in its scopes and in the workflows that it calls. */
 export function tracedContext(base: Context, work: WorkTelemetry): Context {
   const traced = {
     [TELEMETRY]: work,
@@ -35,43 +35,43 @@ export function tracedContext(base: Context, work: WorkTelemetry): Context {
 /** The same context with other members: a scope has other keys for steps and waits. */
 export function contextWith(base: Context, changed: Partial<Context>): Context {
   return new Proxy(base, {
-    // The base has private fields, so its properties are read from itself.
+    // The base has private fields, so its properties are read on the base itself.
     get: (_, property) => Reflect.get(Object.hasOwn(changed, property) ? changed : base, property),
   })
 }
 
-/** Under this a task takes the reports of its agents. */
+/** Key under which a task collects the reports of its agents. */
 export const REPORT: unique symbol = Symbol.for("superstep.report") as never
 
-/** Puts what an agent did into the result of the run, in this process. */
+/** Adds an agent's report to the result of the run, in this process. */
 export function reportAgent(ctx: Context, report: AgentReport): void {
   const { [REPORT]: take } = ctx as { readonly [REPORT]?: ((report: AgentReport) => void) | undefined }
   take?.(report)
 }
 
-/** Under this a task learns what stays of its work if a limit ends it. */
+/** Key under which a task registers the work that remains if a limit ends it. */
 export const LEAVES: unique symbol = Symbol.for("superstep.leaves") as never
 
-/** What stays of a task's work if a limit ends it. */
+/** The work of a task that remains if a limit ends it. */
 export interface LeftWork {
   /** Written to a channel. */
   readonly writes?: readonly (readonly [key: string, value: unknown])[] | undefined
-  /** Goes to the node of the limit route, beside the code and the message. */
+  /** Passed to the node of the limit route, besides the code and the message. */
   readonly notice?: object | undefined
 }
 
 export type Leave = (error: unknown) => LeftWork
 
-/** `leave` is called when a limit ends the task, with the error of that limit: until the function that is returned is. */
+/** Calls `leave` with the error when a limit ends the task. The returned function unregisters it. */
 export function leaveAtLimit(ctx: Context, leave: Leave): () => void {
   const { [LEAVES]: register } = ctx as { readonly [LEAVES]?: (leave: Leave) => () => void }
   return register?.(leave) ?? (() => undefined)
 }
 
-/** Under this a task counts how many model calls of an agent were answered: which reply of a script comes next. */
+/** Key under which a task counts the answered model calls of an agent, which select the next reply of a script. */
 export const ENDED_CALLS: unique symbol = Symbol.for("superstep.endedCalls") as never
 
-/** In the whole run, without calls under way and those that a crash left without an outcome. */
+/** Counts the whole run, except calls in progress and calls that a crash left without an outcome. */
 export function endedCalls(ctx: Context, agent: string): number {
   const { [ENDED_CALLS]: ended } = ctx as { readonly [ENDED_CALLS]?: ((agent: string) => number) | undefined }
   return ended?.(agent) ?? ctx.usedBy(agent).modelCalls ?? 0

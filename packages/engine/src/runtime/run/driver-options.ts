@@ -1,4 +1,4 @@
-/** What the driver of a run works with, who holds the run, and who owns it. */
+/** The options of a run's driver, the keeper that holds the run, and the driver's owner. */
 import type { RunId, RunStatus } from "../../core/index.ts"
 import type { ThreadAtStart } from "../journal/thread.ts"
 import type { Clock } from "../ports/clock.ts"
@@ -16,35 +16,35 @@ export interface DriverOptions {
   readonly clock: Clock
   readonly telemetry?: Telemetry | undefined
   readonly onGraphChange?: GraphChangePolicy | undefined
-  /** Who holds the run, where it has a store. */
+  /** Holds the run, if it has a store. */
   readonly keeper?: DriverKeeper | undefined
   readonly context?: unknown
-  /** Decides when a sub-workflow that is over returns to its caller; by default at once. */
+  /** Decides when a sub-workflow that has ended returns to its caller; by default at once. */
   readonly onReturn?: ((frame: string, returnNow: () => void) => void) | undefined
-  /** Without a store: its first records are kept for whoever iterates it. */
+  /** Without a store: keeps its first records for a later iteration. */
   readonly keepsEarly?: boolean | undefined
   /** Only handlers that wait for sub-workflows run, up to their calls: no step, no new sub-workflow, nothing written. */
   readonly probe?: CallProbe | undefined
 }
 
-/** The keeper of the process, as running needs it. */
+/** The keeper of the process, as the driver uses it. */
 export interface DriverKeeper {
   readonly places: Pick<Places, "take" | "leave"> | undefined
-  /** K4. Undefined while the leases are known to be good; otherwise resolves when they are again. */
+  /** K4. Undefined while the leases are known to be valid; otherwise resolves when they are again. */
   sure(): Promise<void> | undefined
   /** A task of the run has control from now on. */
   enter(runId: RunId, node: string): void
   report(runId: RunId, error: Error): void
 }
 
-/** Who owns the driver: the run, as its callers have it. */
+/** The owner of the driver: the run, as its callers see it. */
 export interface DriverOwner {
   /** The run may have a result now. */
   checkResult(): void
-  /** Nothing is left to do but to wait. */
+  /** Everything left to do is to wait. */
   idle(): void
   finished(): void
-  /** The run has stopped, and others may learn of it. */
+  /** The run has stopped, and the error may be reported. */
   failed(error: unknown): void
   /** The run cannot continue in this process, though it could in another. */
   release(error: unknown): void

@@ -1,7 +1,7 @@
 /**
- * Drives the machines of one run with all its sub-workflows: one journal, one sequence of events, one set of timers.
- * An entry is journaled first; then its effects are carried out (M2) by the `EffectQueue`. Who awaits, watches or holds the
- * run is left to its `RunHost`.
+ * Drives the machines of one run with all its sub-workflows: one journal, one sequence of events, one set of timers. An
+ * entry is journaled first; then its effects are carried out (M2) by the `EffectQueue`. Its `RunHost` serves those who
+ * await, watch or hold the run.
  */
 import {
   type Effect,
@@ -66,7 +66,7 @@ export class Driver implements FrameHost {
   readonly store: Store | undefined
   readonly clock: Clock
   readonly watchers: Watchers
-  /** Sub-workflows that were read back with the run. */
+  /** Sub-workflows that were loaded with the run. */
   restored: RestoredCalls | undefined
   readonly early: EarlyRecords | undefined
   readonly activity: Activity
@@ -81,24 +81,24 @@ export class Driver implements FrameHost {
   readonly #keeper: DriverKeeper | undefined
   readonly #journal: Journal<Work | (() => void)> | undefined
   #root: Frame | undefined
-  /** Sub-workflows that are under way, by key. */
+  /** Sub-workflows that are in progress, by key. */
   #below: ReadonlyMap<string, Frame> = NO_ENTRIES
   readonly #snapshots: Snapshots | undefined
   lease: Lease | undefined
   /** Whether the store has the run. */
   isStored = false
   readonly #effects: EffectQueue = new EffectQueue(this)
-  /** Entries made here so far. */
+  /** Entries made by this process so far. */
   entries = 0
-  /** How many of them are no intents, durable or not. */
+  /** Entries that are not intents, durable or not. */
   progress = 0
   /** Events counted so far. */
   #events = 0
   cuts = 0
   paidSteps: ReadonlySet<StepStart> = NO_MEMBERS
-  /** Why the run cannot continue, and what to wait for before anybody learns of it. */
+  /** Why the run cannot continue, and what to await before the error is reported. */
   #lost: { readonly error: unknown; readonly after: Promise<void> | undefined } | undefined
-  /** Reject everyone who waits for the journal, should the run stop. */
+  /** Reject the promises that wait for the journal if the run stops. */
   #rejects: ReadonlySet<(error: unknown) => void> = NO_MEMBERS
 
   constructor(options: DriverOptions, owner: DriverOwner) {
@@ -127,14 +127,14 @@ export class Driver implements FrameHost {
   get root(): Frame {
     return this.#root as Frame
   }
-  /** The largest single value that the run takes. */
+  /** The largest single value that the run accepts. */
   get valueBytes(): number {
     return this.root.machine.valueBytes
   }
   get isObserved(): boolean {
     return this.watchers.any
   }
-  /** Somebody begins to watch, or nobody does any more. */
+  /** The first watcher joined, or the last one left. */
   watchersChanged(): void {
     for (const [, { machine }] of this.frames()) machine.observe(this.isObserved)
   }
@@ -153,7 +153,7 @@ export class Driver implements FrameHost {
   frame(key: string): Frame | undefined {
     return key === "" ? this.#root : this.#below.get(key)
   }
-  /** The run, once it has begun, and its sub-workflows that are under way. */
+  /** The run, once it has begun, and its sub-workflows that are in progress. */
   frames(): Iterable<[string, Frame]> {
     return this.#root === undefined ? this.#below : [["", this.#root], ...this.#below]
   }
@@ -171,7 +171,7 @@ export class Driver implements FrameHost {
     this.#journal?.open(lease, created.forkOf?.seq ?? 0)
   }
 
-  /** Continues a run that was read back; without a lease it can only be inspected. */
+  /** Continues a loaded run; without a lease it can only be inspected. */
   restore(program: Program, run: LoadedRun, { lease, status, thread }: RestoreOptions): void {
     const { seq, events, frames, answered } = run
     const { started, machine } = frames.get("") as LoadedFrame
@@ -253,7 +253,7 @@ export class Driver implements FrameHost {
     this.#effects.add({ frame, effects, eventsBefore: events, eventsAfter: events, at: this.now(), done: 0 })
   }
 
-  /** Does several things as one: durable together, and their effects are carried out when all are done. */
+  /** Groups entries: they become durable together, and their effects are carried out after the last one. */
   together(act: () => void): void {
     const journal = this.#journal
     this.#effects.after(journal === undefined ? act : () => journal.group(act))
@@ -272,7 +272,7 @@ export class Driver implements FrameHost {
 
   drained(): void {
     const { isBusy } = this.activity
-    // While tasks are at work, only the end of the run gives a result.
+    // While tasks are executing, only the end of the run is a result.
     if (!isBusy || this.isOver) this.#owner.checkResult()
     if (isBusy) return
     this.activity.leavePlaceLater()
@@ -331,7 +331,7 @@ export class Driver implements FrameHost {
     })
   }
 
-  /** The first record is written: from when it is durable, the store has the run. */
+  /** The first record is written: once it is durable, the store has the run. */
   noteStored(): void {
     this.afterDurable(() => {
       this.isStored = true
@@ -345,12 +345,12 @@ export class Driver implements FrameHost {
     this.#snapshots.save(this.lease as Lease, seq, snapshot, isAtRest, (then) => this.afterDurable(then))
   }
 
-  /** With those that were read back and are not called again yet. */
+  /** With those that were loaded and are not called again yet. */
   #allFrames(): [string, FrameMachine][] {
     return [...this.frames(), ...(this.restored ?? [])]
   }
 
-  /** A handler of another version may end without calling a sub-workflow again: nobody waits for that one any more. */
+  /** A handler of another version may end without calling a sub-workflow again: that sub-workflow is dropped. */
   #dropUnawaited(restored: RestoredCalls): void {
     if (restored.size === 0) return
     for (const [key, { machine }] of restored.dropUnawaited(this.frames())) {
@@ -383,11 +383,11 @@ export class Driver implements FrameHost {
     this.activity.leavePlaceLater()
   }
 
-  /** Nothing of it executes, and everything so far is durable. */
+  /** The run executes nothing, and everything so far is durable. */
   get isAtRest(): boolean {
     return this.activity.isIdle && this.isQuiet && this.#root !== undefined && !this.isOver
   }
-  /** Whether somebody waits until everything so far is durable. */
+  /** Whether a caller waits until everything so far is durable. */
   get isAwaited(): boolean {
     return this.#rejects.size > 0
   }
@@ -401,8 +401,8 @@ export class Driver implements FrameHost {
   }
 
   /**
-   * Undefined while something new may start: the process holds the run (K4), and the run has a place to execute in.
-   * Otherwise resolves when that may have changed.
+   * Undefined while new work may start: the process holds the run (K4), and the run has a place. Otherwise resolves when
+   * that may have changed.
    */
   sure(): Promise<void> | undefined {
     return this.#keeper === undefined ? undefined : (this.#keeper.sure() ?? this.activity.place())
@@ -434,9 +434,9 @@ export class Driver implements FrameHost {
 
   // The end
 
-  /** The root frame is over, or the run stopped. */
+  /** The root frame has ended, or the run stopped. */
   finish(): void {
-    // First: with the last run that it holds, the keeper of a script closes the channel.
+    // First: the keeper of a script closes the channel with its last run.
     this.watchers.end()
     this.#owner.finished()
     this.#effects.clearTimers()
@@ -444,15 +444,15 @@ export class Driver implements FrameHost {
     this.activity.leavePlace()
   }
 
-  /** Why the run stopped, once others may learn of it. */
+  /** Why the run stopped, once it may be reported. */
   async lostError(): Promise<unknown> {
     await this.#lost?.after
     return this.#lost?.error
   }
 
-  /** The journal takes no more. */
+  /** The journal rejected a write. */
   lose(cause: unknown, dropped: readonly (Work | (() => void))[]): void {
-    // Handlers that a lost entry ended are aborted all the same: no task refers to them any more.
+    // Also abort handlers that a lost entry ended: no task refers to them any more.
     for (const held of dropped) {
       if (typeof held === "function") continue
       for (const effect of held.effects) {
@@ -463,7 +463,7 @@ export class Driver implements FrameHost {
     this.stop(cause instanceof SuperstepError ? cause : new SuperstepError("JOURNAL_LOST", text, { cause }))
   }
 
-  /** The run cannot continue: nothing more follows, and everyone who waits gets the error, `after` that has resolved. */
+  /** Stops the run: no more effects, and all waiting callers get the error once `after` has resolved. */
   stop(error: unknown, after?: Promise<void>): void {
     if (this.#lost !== undefined) return
     this.#lost = { error, after }

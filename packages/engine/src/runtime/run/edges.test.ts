@@ -211,7 +211,7 @@ describe("a message that no target accepts", () => {
     expect(result).toMatchObject({ status: "completed", outputs: [5] })
     expect(result.undelivered).toHaveLength(1)
     expect(result.undelivered[0]).toMatchObject({ from: "source", to: "picky", value: 5 })
-    expect(result.undelivered[0]?.reason).toMatch(/no handler takes it:.*string.*\|.*boolean/i)
+    expect(result.undelivered[0]?.reason).toMatch(/no handler accepts it:.*string.*\|.*boolean/i)
   })
 
   test("is an event too", async () => {

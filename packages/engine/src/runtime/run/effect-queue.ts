@@ -1,6 +1,6 @@
 /**
- * Carries out the effects of a run's machines, one after another, never nested, however deep handlers and sub-workflows go:
- * what comes of one is queued behind it. The driver hands them over once their entry is durable (M2).
+ * Carries out the effects of a run's machines, one after another, never nested, however deep handlers and sub-workflows are:
+ * effects that follow from one are queued behind it. The driver hands them over once their entry is durable (M2).
  */
 import type { Effect, Task, TimerId } from "../../core/index.ts"
 import { Fifo, NO_ENTRIES, putEntry, removeEntry } from "../../core/internal.ts"
@@ -13,7 +13,7 @@ import { attemptOf, TaskRun } from "./task-run.ts"
 export interface Work {
   readonly frame: Frame
   readonly effects: readonly Effect[]
-  /** The numbers of the event before the first of these, and of the last one. */
+  /** The number of the event before the first of these, and of the last one. */
   readonly eventsBefore: number
   readonly eventsAfter: number
   readonly at: number
@@ -26,11 +26,11 @@ interface EffectRun {
   readonly clock: Clock
   readonly watchers: Watchers
   readonly activity: { place(): Promise<void> | undefined }
-  /** Undefined while something new may start; otherwise resolves when that may have changed. */
+  /** Undefined while new work may start; otherwise resolves when that may have changed. */
   sure(): Promise<void> | undefined
-  /** False if the run has stopped, or only looks at calls: the task is not to start. Otherwise it has control from now on. */
+  /** False if the task must not start: the run has stopped or only probes calls. Otherwise the task has control now. */
   mayStart(task: Task): boolean
-  /** The machine of the frame is over. */
+  /** The machine of the frame has ended. */
   returnFrame(frame: Frame): void
   /** Everything is carried out. */
   drained(): void
@@ -42,7 +42,7 @@ const TASKS_PER_TURN = 2_000
 export class EffectQueue {
   readonly #run: EffectRun
   #work: Fifo<Work> | undefined
-  /** Work that made way for timers and IO half way. */
+  /** Work that was interrupted for timers and IO. */
   #interrupted: Work | undefined
   isDraining = false
   #tasksThisTurn = 0
@@ -59,7 +59,7 @@ export class EffectQueue {
     this.#drain()
   }
 
-  /** The same; effects that can be carried out at once need no place in the queue. */
+  /** The same, but bypasses the queue if the effects can be carried out at once. */
   follow(
     frame: Frame,
     effects: readonly Effect[],
@@ -74,7 +74,7 @@ export class EffectQueue {
     else this.#queue({ frame, effects, eventsBefore, eventsAfter, at, done: 0 })
   }
 
-  /** What the function adds is carried out when it is done. */
+  /** Carries out what the function enqueues after it returns. */
   after(act: () => void): void {
     if (this.isDraining) return act()
     this.isDraining = true
@@ -100,7 +100,7 @@ export class EffectQueue {
     this.#run.drained()
   }
 
-  /** The one place where effects are carried out. False when it stopped half way, to let timers and IO in. */
+  /** Carries out effects; nothing else does. Returns false if it stopped early to let timers and IO run. */
   #perform(
     frame: Frame,
     effects: readonly Effect[],
@@ -112,7 +112,7 @@ export class EffectQueue {
     const run = this.#run
     const { watchers } = run
     let seq = eventsBefore
-    // Unwatched events count too: a live event of a task comes after the start of that task.
+    // Unwatched events count too: a live event of a task follows the start of that task.
     if (watchers.keepsRecent && !effects.some(isEmit)) watchers.advanceTo(eventsAfter)
     for (let i = done; i < effects.length; i++) {
       const effect = effects[i] as Effect
@@ -147,7 +147,7 @@ export class EffectQueue {
         case "reduce":
         case "request":
         case "request-closed":
-          // The frame reduces before its entry is followed up; requests are stored with the entry.
+          // The frame already reduced before the entry's effects; requests are stored with the entry.
           break
       }
     }
@@ -155,7 +155,7 @@ export class EffectQueue {
     return true
   }
 
-  /** After timers and IO; and not before the lease is known to be good (K4). */
+  /** After timers and IO; and not before the lease is known to be valid (K4). */
   #performLater(rest: Work): false {
     this.#interrupted = rest
     const drain = () => {
@@ -168,7 +168,7 @@ export class EffectQueue {
     return false
   }
 
-  /** Unless the task was dropped, or its caller was, between the decision and now. */
+  /** Skips a task that was dropped, or whose caller was dropped, since the decision. */
   #startTask(frame: Frame, task: Task): void {
     if (task.status === "over" || (frame.caller !== undefined && frame.isAbandoned())) return
     if (!this.#run.mayStart(task)) return
@@ -196,7 +196,7 @@ export class EffectQueue {
     this.#timers = NO_ENTRIES
   }
 
-  /** The run has stopped: what is queued does not happen. */
+  /** The run has stopped: drops queued work. */
   dropWork(): void {
     this.#work = undefined
   }

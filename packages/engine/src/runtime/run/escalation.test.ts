@@ -330,7 +330,7 @@ describe("a question that makes no sense", () => {
       "escalates without a timeout",
       { timeout: undefined },
       "REQUEST_INVALID",
-      /"Go\?" escalates.*needs a timeout/,
+      /"Go\?" cannot escalate.*needs a timeout/,
     ],
     ["has a negative timeout", { timeout: -1 }, "SPAN_INVALID", /"Go\?".*not -1/],
     ["has a timeout that is no number", { timeout: Number.NaN }, "SPAN_INVALID", /"Go\?".*not NaN/],

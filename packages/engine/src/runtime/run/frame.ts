@@ -1,5 +1,5 @@
 /**
- * One workflow within a run: its machine, and the carrying out of what the machine asks for. A run is a root
+ * One workflow within a run: its machine, and the execution of the machine's effects. A run is a root
  * frame; a sub-workflow is a frame below the task that called it.
  */
 import {
@@ -53,9 +53,9 @@ type TaskHost = TaskFrame["host"]
 /** What drives the frames of a run. */
 export interface FrameHost extends TaskHost {
   readonly isObserved: boolean
-  /** Sub-workflows that were read back and whose callers have not called them again yet. */
+  /** Sub-workflows that were loaded and whose callers have not called them again yet. */
   readonly restored: Pick<RestoredCalls, "prepare" | "refuseRemoved"> | undefined
-  /** How often tasks ended that sub-workflows may have been working for. */
+  /** How many tasks ended that sub-workflows may have been working for. */
   cuts: number
   frame(key: string): Frame | undefined
   addFrame(frame: Frame): void
@@ -63,7 +63,7 @@ export interface FrameHost extends TaskHost {
   startTelemetry(path: readonly string[], entry: FrameStart, resumed: boolean): RunTelemetry | undefined
   /** Journals an entry, then carries out the effects that follow from it (M2). */
   commit(frame: Frame, entry: Entry, effects: readonly Effect[], events: number): void
-  /** Carries out effects that follow from no entry. */
+  /** Carries out effects without an entry. */
   enqueue(frame: Frame, effects: readonly Effect[]): void
   call(program: Program, entry: RunStarted, caller: Caller): void
   clearTimer(frame: Frame, timer: TimerId): void
@@ -74,7 +74,7 @@ export interface FrameHost extends TaskHost {
   withdrawRequests(frame: Frame): void
   /** The run may have a result now. */
   checkResult(): void
-  /** The root frame is over. */
+  /** The root frame has ended. */
   finish(): void
   /** The run cannot continue. */
   stop(error: unknown): void
@@ -90,7 +90,7 @@ export class Frame implements TaskFrame {
   readonly caller: Caller | undefined
   readonly telemetry: RunTelemetry | undefined
   readonly started: FrameStart
-  /** It was started by another process, so times from then mean little. */
+  /** Another process started it, so its earlier times cannot be compared. */
   readonly isRestored: boolean
   #thrown: { readonly entry: TaskFailed; readonly thrown: unknown } | undefined
   #busy = false
@@ -102,7 +102,7 @@ export class Frame implements TaskFrame {
   #attachedAt = -1
   #offered: ReadonlySet<RequestId> = NO_MEMBERS
   #changes: Signal | undefined
-  /** What the entry being applied made its tasks leave behind. */
+  /** The work that tasks leave behind because of the current entry. */
   #atWork: LeftByTask | undefined
 
   private constructor(
@@ -129,7 +129,7 @@ export class Frame implements TaskFrame {
     })
   }
 
-  /** `lasting`: first values of state that the thread keeps, so the journal does not repeat them. */
+  /** `lasting`: initial values from the thread, which the journal does not repeat. */
   static start(
     host: FrameHost,
     program: Program,
@@ -147,7 +147,7 @@ export class Frame implements TaskFrame {
     return frame
   }
 
-  /** With the machine that its journal left, on the program's graph. */
+  /** Restores the frame with the machine of its journal, on the program's graph. */
   static restore(
     host: FrameHost,
     program: Program,
@@ -165,7 +165,7 @@ export class Frame implements TaskFrame {
     return frame
   }
 
-  /** After a restore: starts what is to run. */
+  /** After a restore: starts the tasks that are to run. */
   resume(): void {
     if (this.machine.isOver()) return this.finish()
     this.#track()
@@ -175,10 +175,10 @@ export class Frame implements TaskFrame {
     for (const request of this.machine.requests()) this.#offer(request)
   }
 
-  /** Takes an entry: the machine first, then the journal, then what follows from it. */
+  /** Applies an entry: the machine first, then the journal, then its effects. */
   apply(asked: Entry): void {
     let entry = asked
-    // Its caller is over, though its handlers are not aborted yet: nothing of it counts any more.
+    // Its caller has ended, but its handlers are not aborted yet: ignore the entry.
     if (this.caller !== undefined && this.isAbandoned()) return
     if (this.host.paidSteps.size > 0) this.#noteBefore(entry)
     const before = this.machine.eventCount
@@ -188,7 +188,7 @@ export class Frame implements TaskFrame {
     try {
       effects = this.machine.apply(entry)
     } catch (error) {
-      // An entry that the machine refuses is a fault of the driver: the run stops, loudly.
+      // An entry that the machine rejects is a bug in the driver: stop the run with an error.
       return this.host.stop(error)
     }
     if (this.#atWork !== undefined) {
@@ -222,7 +222,7 @@ export class Frame implements TaskFrame {
     }
   }
 
-  /** What a sub-workflow uses and reserves counts for its callers too, before anything else of it starts. */
+  /** Usage and reservations of a sub-workflow also count for its callers, before anything else starts. */
   #followBelow(
     caller: Caller,
     entry: Entry,
@@ -246,7 +246,7 @@ export class Frame implements TaskFrame {
   /** Whether a caller of this frame no longer waits for it. */
   isAbandoned(): boolean {
     const { cuts } = this.host
-    // Up to the nearest frame that is known to be waited for: a deep one is not checked anew for every entry.
+    // Checks up to the nearest frame that is known to be attached, so that deep frames are not walked for every entry.
     for (let frame: Frame = this; frame.caller !== undefined; frame = frame.caller.frame) {
       if (frame.#attachedAt === cuts) break
       const { caller } = frame
@@ -271,7 +271,7 @@ export class Frame implements TaskFrame {
     }
   }
 
-  /** A caller may answer a sub-workflow's question itself; the nearest one that can is asked first. */
+  /** A caller may answer a sub-workflow's question; the nearest caller is asked first. */
   #offer(request: OpenRequest): void {
     if (this.#offered.has(request.id)) return
     this.#offered = addMember(this.#offered, request.id)
@@ -287,7 +287,7 @@ export class Frame implements TaskFrame {
     }
     answered()
       .catch((thrown) => {
-        // Unless somebody else has answered.
+        // Unless the request was answered meanwhile.
         if (this.machine.request(request.id) !== undefined) this.#answerFailed(request, thrown)
       })
       .finally(() => {
@@ -307,17 +307,17 @@ export class Frame implements TaskFrame {
     this.#track()
     const events = this.machine.eventCount - eventsBefore
     if (this.program.reducers.size === 0) return this.host.commit(this, entry, effects, events)
-    // What the entry started comes after the reduction it asked for.
+    // The entry's own effects follow its reduction.
     this.host.together(() => {
       this.host.commit(this, entry, effects, events)
       this.#reduce(effects)
     })
   }
 
-  /** Reports to the host when the frame begins or stops to execute tasks. */
+  /** Reports to the host when the frame begins or stops executing tasks. */
   #track(): void {
     const { machine } = this
-    // A sub-workflow that is over counts until its caller has the outcome: the run does not rest in between.
+    // A sub-workflow that has ended counts until its caller has the outcome: the run is not idle in between.
     const busy = machine.isBusy() || (this.caller !== undefined && machine.isOver() && !this.#reported)
     if (busy === this.#busy) return
     this.#busy = busy
@@ -331,7 +331,7 @@ export class Frame implements TaskFrame {
     this.apply({ type: "usage.recorded", at: this.host.now(), task, usage, source, also, settles })
   }
 
-  /** The entry may end tasks of this workflow besides the one that it is about: their calls record what they have used. */
+  /** The entry may end other tasks of this workflow: their calls record their usage first. */
   #noteBefore(entry: Entry): void {
     const { machine } = this
     switch (entry.type) {
@@ -355,7 +355,7 @@ export class Frame implements TaskFrame {
     }
   }
 
-  /** Work under way is stopped in a moment, all or that of a task: its calls record what they have used so far. */
+  /** Records the usage so far of calls that are about to be stopped: all of them, or those of a task. */
   noteSpent(task?: TaskId, mayContinue = false): void {
     for (const step of [...this.host.paidSteps]) if (step.isWithin(this, task)) step.noteSpent(mayContinue)
   }
@@ -366,7 +366,7 @@ export class Frame implements TaskFrame {
     this.apply({ type: "usage.reserved", at: this.host.now(), task, hold, usage, source, isRaise, spent })
   }
 
-  /** Reducers are pure and answer at once, so that nothing comes between the commit and its reduction. */
+  /** Reducers are pure and synchronous, so that nothing happens between the commit and its reduction. */
   #reduce(effects: readonly Effect[]): void {
     for (const effect of effects) {
       if (effect.type !== "reduce") continue
@@ -375,7 +375,7 @@ export class Frame implements TaskFrame {
         const reduce = this.program.reducers.get(effect.reducer) as Reducer
         let value = effect.current
         for (const write of effect.writes) value = reduce(value, write)
-        const owned = ownValue(value, this.host, () => "What it returned")
+        const owned = ownValue(value, this.host, () => "Its result")
         this.apply({ type: "state.reduced", at, key: effect.key, value: owned })
       } catch (error) {
         const cause = toErrorData(error)
@@ -410,7 +410,7 @@ export class Frame implements TaskFrame {
     return undefined
   }
 
-  /** What reaches a limit here because of a caller's budget is a limit for the callers in between as well. */
+  /** A limit that this frame reaches because of a caller's budget also applies to the callers in between. */
   #noteLimitOf(above: Frame): void {
     for (
       let frame: Frame | undefined = this;
@@ -431,7 +431,7 @@ export class Frame implements TaskFrame {
   }
 
   abandonCall(key: string, left?: ErrorData): void {
-    this.host.frame(key)?.abandon("its caller is over", left)
+    this.host.frame(key)?.abandon("its caller has ended", left)
   }
 
   refuseRemovedCall(task: Task, call: string, instead?: string): void {
@@ -451,14 +451,14 @@ export class Frame implements TaskFrame {
     this.apply({ type: "run.failed", at: this.host.now(), error })
   }
 
-  /** An attempt has failed. Where that ends the frame, whoever learns of it gets what was thrown. */
+  /** An attempt has failed. If that ends the frame, its caller gets the thrown error. */
   failTask(entry: TaskFailed, thrown: unknown): void {
     this.#thrown = { entry, thrown }
     this.apply(entry)
     this.#thrown = undefined
   }
 
-  /** The machine is over because of what was thrown just now: the error it ended with is that one's data. */
+  /** Remembers the thrown error for the error data that ended the machine. */
   #noteThrown(): void {
     const { error } = this.machine
     if (this.#thrown === undefined || error === undefined) return
@@ -484,7 +484,7 @@ export class Frame implements TaskFrame {
     this.apply({ type: "run.cancelled", at, reason, ...(mail === undefined ? {} : { mail }) })
   }
 
-  /** The machine is over: the caller gets the outcome. */
+  /** The machine has ended: the caller gets the outcome. */
   finish(): void {
     const { machine, caller } = this
     this.telemetry?.end(machine.status, machine.error, machine.usage)
@@ -512,7 +512,7 @@ export class Frame implements TaskFrame {
     return machine.left === undefined ? { ok: false, error } : { ok: false, error, left: machine.left }
   }
 
-  /** M5 across workflows: the caller's result names what a call left undelivered. A call that failed is a failure. */
+  /** M5 across workflows: the caller's result lists the undelivered messages of a call, unless the call failed. */
   #undelivered({ ok }: WaitOutcome): Pick<CallFinished, "undelivered"> {
     const { undelivered } = this.machine
     if (!ok || undelivered.length === 0) return {}
@@ -520,8 +520,8 @@ export class Frame implements TaskFrame {
   }
 
   /**
-   * What an answer to a request must fit: the waiting handler's schema, or the node's. After a restart the handler
-   * may not have asked again yet: then this waits for it.
+   * The schema for an answer to a request: the waiting handler's, or the node's. After a restart the handler
+   * may not have asked again yet: then this waits until it does.
    */
   async answerSchema(request: OpenRequest): Promise<Schema | undefined> {
     for (;;) {
@@ -545,13 +545,13 @@ export class Frame implements TaskFrame {
     return true
   }
 
-  /** A handler waits for something now, or something else has changed. */
+  /** Notifies that a handler now waits, or that something else changed. */
   changed(): void {
     this.#changes?.notify()
     this.host.checkResult()
   }
 
-  /** Its caller is over: it stops, and nothing more of it is journaled. */
+  /** Stops the frame because its caller has ended; nothing more is journaled. */
   abandon(reason: string, left?: ErrorData): void {
     this.#abortAll(reason, left)
     this.host.withdrawRequests(this)
@@ -563,7 +563,7 @@ export class Frame implements TaskFrame {
     this.host.removeFrame(this)
   }
 
-  /** The run cannot continue here. Another process may claim it, and counts what it used. */
+  /** Stops the frame because the run cannot continue here. Another process may claim it and counts its usage. */
   stop(error: ErrorData): void {
     this.#abortAll("the run could not continue", error)
     this.telemetry?.end("failed", error, {})

@@ -1,4 +1,4 @@
-/** A run meets another version of its workflow: refused, taken as it is, or migrated. */
+/** Handles a run whose workflow has changed: rejects the new version, accepts it, or migrates the run. */
 import {
   type Graph,
   type GraphChanged,
@@ -15,26 +15,26 @@ import { graphDifference } from "../../core/internal.ts"
 export interface GraphDifference {
   readonly runId: string
   readonly workflow: string
-  /** Lines with `-` for what the run was made with, `~` for what changed, and `+` for what the workflow has now. */
+  /** Lines with `-` for removed, `~` for changed and `+` for added parts of the workflow. */
   readonly lines: readonly string[]
 }
 
-/** Makes of a run's state, which is plain data, one that fits the new graph. */
+/** Converts a run's state, which is plain data, for the new graph. */
 export type Migrate = (state: MachineSnapshot, difference: GraphDifference) => MachineSnapshot
 
 /**
- * `fail`, the default: the run is left alone. `continue`: it continues, nodes and joins matched by name. A function
- * migrates its state. A change of policies alone (retries, limits, timeouts) is taken without asking.
+ * `fail`, the default: the run stays unchanged and is not resumed. `continue`: it continues, with nodes and joins matched by
+ * name. A function migrates its state. Changes of policies only (retries, limits, timeouts) are always accepted.
  */
 export type GraphChangePolicy = "fail" | "continue" | Migrate
 
 export interface Adopted {
   readonly machine: Machine
-  /** To be journaled: from here on the run has the new graph. */
+  /** The entry to journal: from here on the run has the new graph. */
   readonly changed?: Omit<GraphChanged, "type" | "at"> | undefined
 }
 
-/** A machine of the graph, with the state that the run has. Throws GRAPH_CHANGED where that is not to be. */
+/** A machine of the new graph with the run's state. Throws GRAPH_CHANGED if the policy rejects it. */
 export function adopt(machine: Machine, graph: Graph, policy: GraphChangePolicy = "fail"): Adopted {
   const { hash } = graphData(graph)
   if (graphData(machine.graph).hash === hash || machine.isOver()) return { machine }
@@ -59,12 +59,12 @@ export function differenceOf(machine: Machine, graph: Graph): GraphDifference {
   return { runId: machine.runId, workflow: graph.name, lines }
 }
 
-/** The run waits for a sub-workflow that a handler does not call any more. */
+/** The error for a run that waits for a sub-workflow that its handler no longer calls. */
 export function callRemoved(difference: GraphDifference): SuperstepError {
   return graphChanged(difference, "Resume it with onGraphChange, or with the old version.")
 }
 
-/** How a difference shows that; `instead` is what the handler calls now. */
+/** The lines of the difference for that; `instead` is what the handler calls now. */
 export function removedCall(node: NodeId, called: string, instead?: string): string[] {
   const lines = [`- node ${node} calls workflow ${called}`]
   return instead === undefined ? lines : [...lines, `+ node ${node} calls workflow ${instead}`]

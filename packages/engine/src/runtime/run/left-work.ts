@@ -1,4 +1,4 @@
-/** What stays of work in progress when a limit ends it: conversations of agents, at any depth. */
+/** The work that remains when a limit ends tasks: conversations of agents, at any depth. */
 import type { Json, Left, LeftByTask, LeftNotice, Machine, Task } from "../../core/index.ts"
 import { joinNotices } from "../../core/internal.ts"
 import type { LeftWork } from "./context.ts"
@@ -8,7 +8,10 @@ interface Leaver {
   left(error: unknown): Left | undefined
 }
 
-/** Of one task: its own work first, then that of the workflows that it called. What cannot be stored is refused, alone. */
+/**
+ * The work of one task: its own first, then that of the workflows that it called. Only values that cannot be stored are
+ * dropped.
+ */
 export function leftByTask(
   own: readonly LeftWork[],
   below: readonly LeftNotice[],
@@ -38,7 +41,7 @@ export function leftByTasks(machine: Machine, error: unknown): LeftByTask {
   })
 }
 
-/** Of a sub-workflow: how far its agents have come, or had when a limit ended it. */
+/** The progress of a sub-workflow's agents, now or when a limit ended it. */
 export function noticesOf(machine: Machine | undefined, error: unknown): readonly LeftNotice[] {
   if (machine === undefined) return []
   if (machine.isOver()) return machine.left === undefined ? [] : [machine.left]

@@ -1,4 +1,4 @@
-/** A question as a handler asks it, checked, and as the journal has it. */
+/** Validates a question that a handler asks, and converts it for the journal. */
 import { type Escalation, type Json, type RequestSpec, SuperstepError } from "../../core/index.ts"
 import type { Clock } from "../ports/clock.ts"
 import type { Question } from "../ports/program.ts"
@@ -49,18 +49,18 @@ function withSchema(spec: RequestSpec, schema: Schema | undefined, host: ValueLi
   return { ...spec, schema: ownValue(shape, host, () => `The schema of the question "${spec.prompt}"`) }
 }
 
-/** Who is asked after whom. Only the last one may take as long as they like. */
+/** The escalation stages. Only the last one may have no timeout. */
 function stages({ prompt, timeout, escalate }: Question): Escalation[] | undefined {
   if (escalate === undefined) return undefined
-  if (!Array.isArray(escalate)) throw escalateInvalid(prompt, "it is a list of { to, timeout }")
+  if (!Array.isArray(escalate)) throw escalateInvalid(prompt, "escalate must be a list of { to, timeout }")
   if (escalate.length === 0) return undefined
-  if (timeout === undefined) throw escalateInvalid(prompt, "it needs a timeout after which it does")
+  if (timeout === undefined) throw escalateInvalid(prompt, "it needs a timeout after which to escalate")
   return escalate.map((stage: Partial<Escalation> | null, i) => {
     const { to, timeout: next } = stage ?? {}
     checkName(to, prompt)
     if (next !== undefined && !isSpan(next)) throw spanInvalid(`A timeout of the question "${prompt}"`, next)
     if (next === undefined && i < escalate.length - 1) {
-      throw escalateInvalid(prompt, `"${to}" needs a timeout, or nobody after them is ever asked`)
+      throw escalateInvalid(prompt, `"${to}" needs a timeout, or the next person is never asked`)
     }
     return next === undefined ? { to: to as string } : { to: to as string, timeout: next }
   })
@@ -73,7 +73,7 @@ function checkName(to: unknown, prompt: string): void {
 }
 
 function escalateInvalid(prompt: string, why: string): SuperstepError {
-  return new SuperstepError("REQUEST_INVALID", `The question "${prompt}" escalates: ${why}.`, {
+  return new SuperstepError("REQUEST_INVALID", `The question "${prompt}" cannot escalate: ${why}.`, {
     retryable: false,
   })
 }
@@ -87,9 +87,9 @@ export function spanInvalid(what: string, value: unknown): SuperstepError {
   return new SuperstepError("SPAN_INVALID", text, { retryable: false })
 }
 
-/** A default that its own schema refuses would fail the run when nobody is there to see it. */
+/** A default that its own schema rejects would fail the run unattended. */
 export function checkDefault({ prompt }: Question, checked: Validated): void {
   if (checked.ok) return
-  const text = `The default answer to "${prompt}" does not fit its schema: ${checked.reason}`
+  const text = `The default answer to "${prompt}" does not match its schema: ${checked.reason}`
   throw new SuperstepError("REQUEST_INVALID", text, { retryable: false })
 }

@@ -1,5 +1,5 @@
 /**
- * Sub-workflows that were read back with their run, until the handlers that wait for them call them again. A handler of
+ * Sub-workflows that were loaded with their run, until the handlers that wait for them call them again. A handler of
  * another version may call another version of them, something else, or nothing.
  */
 import type { Machine, RunId, Task } from "../../core/index.ts"
@@ -25,7 +25,7 @@ interface RestoredCallsOptions {
 }
 
 interface RestoredCallsOwner {
-  /** Releases the run as it was, since the policy refuses the change: it does not fail, and no handler sees the error. */
+  /** Releases the run unchanged, since the policy rejects the change: it does not fail, and no handler sees the error. */
   release(error: unknown): void
 }
 
@@ -33,7 +33,7 @@ export class RestoredCalls {
   readonly #options: RestoredCallsOptions
   readonly #owner: RestoredCallsOwner
   readonly #calls = new Map<string, RestoredCall>()
-  /** One of them is called again, or the run is over. */
+  /** One of them is called again, or the run has ended. */
   readonly #change = new Signal()
 
   constructor(options: RestoredCallsOptions, owner: RestoredCallsOwner) {
@@ -75,7 +75,7 @@ export class RestoredCalls {
     }
   }
 
-  /** The handler of the task does not make the call again, perhaps another one `instead`. */
+  /** The handler of the task does not make the call again, or makes another one `instead`. */
   refuseRemoved(
     { key, program }: { readonly key: string; readonly program: Program },
     { id, attempt, node }: Task,

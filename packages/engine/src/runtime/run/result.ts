@@ -31,7 +31,7 @@ export function resultOf(
     usage: machine.usage,
     supersteps: machine.superstep,
   }
-  // Not enumerable: it holds whole conversations, and is no part of what the journal says about the run.
+  // Not enumerable: it holds whole conversations, and is not part of the run's journal.
   return agents.length === 0 ? result : Object.defineProperty(result, "agents", { value: agents })
 }
 
@@ -51,11 +51,11 @@ export function requestsOf(frames: Iterable<[string, { readonly machine: Machine
 /** Reports hold whole conversations. */
 const MAX_REPORTS = 100
 
-/** What the agents of a run did, by task: of the last tasks, and in this process. */
+/** The reports of a run's agents, by task: of the last tasks, in this process. */
 export class AgentReports {
   readonly #byTask = new Map<string, { readonly attempt: number; readonly reports: AgentReport[] }>()
 
-  /** Another attempt at a task replaces what the one before it reported. */
+  /** Another attempt at a task replaces earlier reports. */
   add(task: string, attempt: number, report: AgentReport): void {
     const known = this.#byTask.get(task)
     const reports = known?.attempt === attempt ? known.reports : []
@@ -73,7 +73,7 @@ export class AgentReports {
   }
 }
 
-/** What awaiting a run throws when it did not complete. */
+/** Thrown when you await a run that did not complete. */
 export class RunError extends SuperstepError {
   /** What the run produced before it ended. */
   declare readonly result: RunResult
@@ -94,7 +94,7 @@ export class RunError extends SuperstepError {
   }
 }
 
-/** `names`: what the context had when the run was started. */
+/** `names`: the keys of the context when the run was started. */
 export function contextMissing(runId: RunId, names: readonly string[]): SuperstepError {
   const had = names.length === 0 ? "" : ` with ${names.map((name) => `"${name}"`).join(", ")}`
   const text = `Run ${runId} needs its context${had}, which is never recorded. Pass it as \`context\` to run, to resume, or as a function to the Runtime.`
@@ -103,19 +103,19 @@ export function contextMissing(runId: RunId, names: readonly string[]): Superste
 
 const originals = new WeakMap<ErrorData, Error>()
 
-/** Remembers the error that became this data. The journal keeps neither class nor stack, so it is known only here. */
+/** Remembers the thrown error of this data in this process: the journal keeps neither class nor stack. */
 export function rememberThrown(data: ErrorData, thrown: unknown): void {
   if (!(thrown instanceof Error)) return
   originals.set(data, thrown)
   if (data.node !== undefined) failedAs(thrown, data)
 }
 
-/** The error for this data. Its causes are those that were thrown here, where they are known. */
+/** The error for this data. Its causes are the errors thrown in this process, where known. */
 export function errorOf(data: ErrorData): SuperstepError {
   return fromErrorData(data, (cause) => originals.get(cause) ?? errorOf(cause))
 }
 
-/** Why a run ended. The failure of a task has as its cause what the task's handler threw. */
+/** Why a run ended. The cause of a task's failure is the error that its handler threw. */
 function endingError(data: ErrorData): SuperstepError {
   if (data.attempt === undefined) return errorOf(data)
   const { node: _, attempt: __, ...thrown } = data

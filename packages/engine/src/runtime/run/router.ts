@@ -1,6 +1,6 @@
 /**
  * Decides where a message goes, right after the handler that sent it: conditions and selections are user code,
- * and what they decided is journaled. Where nothing is to be decided, the route is made once.
+ * and what they decided is journaled. A route without decisions is computed once.
  */
 import {
   type EdgeGroup,
@@ -34,12 +34,12 @@ const NO_EDGE = "no edge leads out"
 export class Router implements MessageRouter {
   readonly #node: GraphNode
   readonly #functions: EdgeFunctions
-  /** Where nothing is to be decided: the route of what is returned, and of what is sent. */
+  /** Routes without decisions: for returned and for sent messages. */
   readonly #ofReturned: Route | undefined
   readonly #ofSent: Route | undefined
   /** By target: an edge and a join may lead to the same node. */
   readonly #named = new Map<NodeId, NamedEdge[]>()
-  /** Where a switch is all there is: the route of each of its cases. */
+  /** If a switch is the only group: the route of each of its cases. */
   readonly #cases: readonly Route[] | undefined
   readonly #conditions: readonly (Condition | undefined)[] | undefined
 
@@ -73,8 +73,8 @@ export class Router implements MessageRouter {
   }
 
   /**
-   * A message that names its target. The name takes the place of a selection and of the order of a switch's cases; the
-   * condition of the edge, or of the case, holds for it as for every other message.
+   * A message that names its target. The name replaces a selection and the order of a switch's cases; the condition of the
+   * edge or case still applies.
    */
   routeTo(target: NodeId, message: Json, passes: Passes): MaybePromise<Route> {
     const named = this.#named.get(target)
@@ -117,7 +117,7 @@ export class Router implements MessageRouter {
     return tryFrom(0)
   }
 
-  /** A case with a limit stops holding once it was taken that often. */
+  /** A case with a limit stops matching once it was taken that often. */
   #isUsedUp({ to, max }: SwitchCase, passes: Passes): boolean {
     return to !== undefined && max !== undefined && passes.passes(this.#node, to) >= max
   }
@@ -149,7 +149,7 @@ export class Router implements MessageRouter {
     return decideFrom(0)
   }
 
-  /** Adds where the group sends the message, or the reason why it does not; a promise where user code took time. */
+  /** Adds where the group sends the message, or the reason why it does not; a promise if user code is asynchronous. */
   #decideGroup(
     draft: RouteDraft,
     reasons: string[],
@@ -186,7 +186,7 @@ export class Router implements MessageRouter {
     return isPromise(chosen) ? chosen.then((later) => routes[later] as Route) : (routes[chosen] as Route)
   }
 
-  /** The first case from `at` on that holds, else the default. */
+  /** The first matching case from `at` on, else the default. */
   #chosenCase(group: SwitchEdge, message: Json, passes: Passes, at: number): MaybePromise<number> {
     const conditions = this.#conditions ?? this.#functions.get(group)?.conditions
     for (let i = at; i < group.cases.length; i++) {
@@ -239,7 +239,7 @@ export class Router implements MessageRouter {
   }
 }
 
-/** Which groups a decided route went through, and to whom: for those who trace it. */
+/** The groups and targets of a decided route, for tracing. */
 export function groupsTaken(node: GraphNode, route: Route): { kind: EdgeGroup["kind"]; targets: NodeId[] }[] {
   return node.out.map((group) => {
     if (group.kind === "fan-in")
@@ -294,7 +294,7 @@ interface NamedEdge {
 
 function* namedTargets(node: GraphNode, group: OutGroup): Generator<[NodeId, Omit<NamedEdge, "group">]> {
   if (group.kind === "fan-in") return yield [group.to, { part: "joins", to: joinId(group) }]
-  // Several cases of a switch may lead to one node: it is one way there.
+  // Several cases of a switch may lead to one node: they count as one.
   const targets = new Set(hopsOf(group).flatMap(({ from, to }) => (from === node.id ? [to] : [])))
   for (const to of targets) yield [to, { part: group.kind === "map" ? "maps" : "nodes", to }]
 }

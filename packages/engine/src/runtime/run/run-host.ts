@@ -1,6 +1,6 @@
 /**
- * A run in this process, as those use it who await, watch, answer or cancel it, and the keeper that holds it. Its
- * `Driver` runs it.
+ * A run in this process: the interface to await, watch, answer or cancel it, and for the keeper that holds it. Its `Driver`
+ * executes it.
  */
 import {
   type Entry,
@@ -48,7 +48,7 @@ interface HostedFrame {
   cancel(reason: string | undefined, mail?: string): void
 }
 
-/** Who awaits the run. */
+/** A caller that awaits the run. */
 interface Waiter {
   readonly resolve: (result: RunResult) => void
   readonly reject: (error: unknown) => void
@@ -63,7 +63,7 @@ export class RunHost implements DriverOwner {
   readonly #driver: Driver
   readonly #keeper: HostKeeper | undefined
   #waiters: readonly Waiter[] = NO_ITEMS
-  /** Whether it waits for a person is about to be checked. */
+  /** A check whether it waits for a person is scheduled. */
   #isChecking = false
   #finishers: readonly (() => void)[] = NO_ITEMS
   #onIdle: (() => void) | undefined
@@ -88,7 +88,7 @@ export class RunHost implements DriverOwner {
   get isStored(): boolean {
     return this.#driver.isStored
   }
-  /** How many records came of it here that are no intents, durable or not. */
+  /** How many records other than intents it made here, durable or not. */
   get progress(): number {
     return this.#driver.progress
   }
@@ -105,7 +105,7 @@ export class RunHost implements DriverOwner {
   get isDurable(): boolean {
     return this.#driver.isDurable
   }
-  /** Whether somebody in this process has awaited or watched it. */
+  /** Whether this process has awaited or watched it. */
   get wasObserved(): boolean {
     return this.#wasObserved
   }
@@ -134,7 +134,7 @@ export class RunHost implements DriverOwner {
     this.#driver.create(lease, created, thread)
   }
 
-  /** `state`: first values that the thread keeps. `cancelled`: why no handler may run. */
+  /** `state`: initial values from the thread. `cancelled`: why no handler may run. */
   start(program: Program, entry: RunStarted, state?: RunStarted["state"], cancelled?: string): void {
     const driver = this.#driver
     const begin = () => Frame.start(driver, program, entry, undefined, state)
@@ -143,7 +143,7 @@ export class RunHost implements DriverOwner {
     if (this.store !== undefined) driver.noteStored()
   }
 
-  /** Continues a run that was read back. */
+  /** Continues a loaded run. */
   restore(program: Program, run: LoadedRun, options: RestoreOptions): void {
     this.#driver.restore(program, run, options)
   }
@@ -164,23 +164,23 @@ export class RunHost implements DriverOwner {
     return stream
   }
 
-  /** Live events of the last moment after this number; a gap stands for those that are gone. */
+  /** Recent live events after this number; a gap replaces dropped ones. */
   recentAfter(after: number): readonly RunEvent[] {
     const { watchers, runId } = this.#driver
     const recent = watchers.recent(after + 1)
     const missed = watchers.missedSince(after + 1)
     if (missed === 0) return recent
-    // Whoever rejoins has seen some of those that are gone: how many is unknown.
+    // A watcher that rejoins has seen an unknown number of the dropped events.
     const lost = after > 0 ? undefined : missed
     return [gapAt({ runId, seq: Math.max(1, after), at: this.now() }, lost), ...recent]
   }
 
-  /** Somebody is about to iterate the run from its first event. */
+  /** Keeps early events: the run is about to be iterated from its first event. */
   keepEarlyEvents(): void {
     this.#driver.early?.read()
   }
 
-  /** The journaled events so far of a run without a store; NO_STORE when they are gone. */
+  /** The journaled events so far of a run without a store; throws NO_STORE if they are gone. */
   async earlyEvents(): Promise<readonly RunEvent[]> {
     return (await this.#driver.early?.events(this.runId)) ?? []
   }
@@ -201,12 +201,12 @@ export class RunHost implements DriverOwner {
     return this.#driver.requests.list()
   }
 
-  /** Takes an answer, if it fits; `mail` brought it. Resolves when it is durable. */
+  /** Accepts a valid answer, which `mail` may have delivered. Resolves when it is durable. */
   respond(id: RequestId, value: unknown, by: string | undefined, mail?: string): Promise<void> {
     return this.#driver.respond(id, value, by, mail)
   }
 
-  /** Ends the run; `mail` asked for it. Resolves when that is durable. */
+  /** Cancels the run, perhaps on request of `mail`. Resolves when that is durable. */
   async cancel(reason: string | undefined, mail?: string): Promise<void> {
     if (this.failure !== undefined) throw this.failure
     if (this.isOver) throw runOver({ runId: this.runId, status: this.root.machine.status })
@@ -216,7 +216,7 @@ export class RunHost implements DriverOwner {
 
   // The result
 
-  /** The result, once the run is over or waits for a person. Rejects only when the run could not continue at all. */
+  /** The result, once the run has ended or waits for a person. Rejects only when the run could not continue at all. */
   result(): Promise<RunResult> {
     this.#wasObserved = true
     const { failure, early } = this.#driver
@@ -237,14 +237,14 @@ export class RunHost implements DriverOwner {
     return this.isOver && this.#driver.isQuiet
   }
 
-  /** It waits for a person, and nothing else of it is under way: no task, no step, no sub-workflow. */
+  /** The run waits for a person, and nothing else is in progress: no task, no step, no sub-workflow. */
   #isWaiting(): boolean {
     return this.#driver.isAtRest && this.requests().length > 0
   }
 
   /**
-   * Resolves those who await the run once it is over or waits for a person. A handler that asks, or whose step ends, may
-   * be about to ask again or to begin a step: a run counts as waiting only if it does not.
+   * Resolves those who await the run once it has ended or waits for a person. A handler that asks, or whose step ends, may
+   * be about to ask again or to begin a step: only after that does the run count as waiting.
    */
   checkResult(): void {
     if (this.#waiters.length === 0 || this.failure !== undefined || !this.#driver.isQuiet) return
@@ -268,7 +268,7 @@ export class RunHost implements DriverOwner {
   }
 
   #currentResult(): RunResult {
-    // A run that is over asks nothing any more.
+    // A run that has ended has no open requests.
     const requests = this.isOver ? [] : this.requests()
     return resultOf(this.runId, this.root.machine, requests, this.#driver.reports())
   }
@@ -291,12 +291,12 @@ export class RunHost implements DriverOwner {
     for (const { reject } of waiters) reject(error)
   }
 
-  /** The run cannot continue: nothing more follows, and everyone who waits gets the error. */
+  /** Stops a run that cannot continue: no more effects, and all waiting callers get the error. */
   stop(error: unknown): void {
     this.#driver.stop(error)
   }
 
-  /** The run cannot continue in this process, and is free for others: who awaits it gets the error once it is. */
+  /** Releases a run that cannot continue in this process; waiting callers get the error once it is released. */
   release(error: unknown): void {
     const { promise, resolve } = deferred()
     this.#driver.stop(error, promise)
@@ -306,7 +306,7 @@ export class RunHost implements DriverOwner {
 
   // Unloading
 
-  /** Called whenever nothing is left to do but to wait. */
+  /** Called whenever the run can only wait. */
   onIdle(callback: () => void): void {
     this.#onIdle = callback
   }
@@ -315,7 +315,7 @@ export class RunHost implements DriverOwner {
     this.#onIdle?.()
   }
 
-  /** Writes to the row that a restored run only waits again. */
+  /** Records in the row that a restored run is idle again. */
   noteIdle(): void {
     this.#driver.activity.noteIdle()
   }
@@ -335,7 +335,7 @@ export class RunHost implements DriverOwner {
     return this.#driver.wakeAt()
   }
 
-  /** Whether it does nothing but wait, and nobody here waits for it. */
+  /** Whether the run only waits, and no caller in this process awaits it. */
   isDormant(): boolean {
     const { failure, isAtRest, isAwaited, watchers } = this.#driver
     if (failure !== undefined || !isAtRest || !this.hasCaughtUp()) return false

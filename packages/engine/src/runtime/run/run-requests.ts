@@ -21,7 +21,7 @@ interface RequestHost extends ValueLimit {
 
 export class RunRequests {
   readonly #host: RequestHost
-  /** Answered requests of sub-workflows that are over. */
+  /** Answered requests of sub-workflows that have ended. */
   #answered: Set<RequestId> | undefined
 
   constructor(host: RequestHost) {
@@ -32,7 +32,7 @@ export class RunRequests {
     return requestsOf(this.#host.frames())
   }
 
-  /** A frame is over: that its requests were answered stays known. */
+  /** Remembers the answered requests of a frame that has ended. */
   remember(frame: Frame): void {
     for (const id of frame.machine.answered()) {
       this.#answered ??= new Set()
@@ -49,12 +49,12 @@ export class RunRequests {
     return [...(this.#answered ?? [])]
   }
 
-  /** Takes an answer, if it fits; `mail` brought it. Resolves when it is durable. */
+  /** Accepts a valid answer, which `mail` may have delivered. Resolves when it is durable. */
   async respond(id: RequestId, value: unknown, by: string | undefined, mail?: string): Promise<void> {
     const host = this.#host
     if (host.failure !== undefined) throw host.failure
     const owned = ownValue(value, host, () => `The answer to request "${id}"`)
-    // An answer under way is work under way: whoever awaits the run now gets what follows from it.
+    // An answer in progress counts as work: callers that await the run now get its outcome.
     host.changeBusy(1)
     try {
       // After a restart, the sub-workflow that asked may not have been called again yet.
@@ -75,10 +75,10 @@ export class RunRequests {
     const schema = await frame.answerSchema(request)
     const checked = schema === undefined ? undefined : await validate(schema, value)
     if (checked?.ok === false) {
-      const text = `The answer to request "${id}" does not fit: ${checked.reason}. Nothing was taken; answer again.`
+      const text = `The answer to request "${id}" is not valid: ${checked.reason}. Nothing was recorded; answer again.`
       throw new SuperstepError("REQUEST_INVALID", text)
     }
-    // Somebody else may have answered meanwhile.
+    // The request may have been answered meanwhile.
     this.#find(id)
     const at = frame.host.now()
     frame.apply({
@@ -104,7 +104,7 @@ export class RunRequests {
       throw new SuperstepError("REQUEST_ANSWERED", text, { run: this.#host.runId })
     }
     if (over !== "") {
-      const text = `Request "${id}" is no longer open.${over} A finished run takes no answers.`
+      const text = `Request "${id}" is no longer open.${over} A finished run accepts no answers.`
       throw new SuperstepError("REQUEST_UNKNOWN", text, { run: this.#host.runId })
     }
     const open = this.list().map((one) => `"${one.id}"`)

@@ -1,4 +1,4 @@
-/** A run as its caller holds it: await it, watch it, answer it, cancel it. It may be at work here or elsewhere. */
+/** The handle of a run: await it, watch it, answer it, cancel it. It may execute in this process or elsewhere. */
 
 import { isSuperstepError, type Json, type RequestId, type RunId, SuperstepError } from "../../core/index.ts"
 import { EventMerge } from "../journal/event-merge.ts"
@@ -40,12 +40,12 @@ import {
 
 const NEVER = () => {}
 
-/** Brings a run into this process. */
+/** Loads a run into this process. */
 type ClaimRun = (run: StoredRun) => Promise<RunHost | undefined>
 
 /**
- * A promise that can be awaited again: a run that waited for a person has another result after the answer. So `then` asks
- * the run, and the promise underneath never settles: a run that nobody awaits raises no unhandled rejection.
+ * A promise that you can await again: a run that waited for a person has another result after the answer. So `then` asks the
+ * run, and the underlying promise never settles: an unawaited run raises no unhandled rejection.
  */
 export class Run<Out = unknown, State = AnyState>
   extends Promise<RunResult<Out, State>>
@@ -61,7 +61,7 @@ export class Run<Out = unknown, State = AnyState>
   readonly #environment: HandleEnvironment
   #id: RunId
   #host: RunHost | undefined
-  /** Set when the run is not, or no longer, at work here. */
+  /** Set if this process does not, or no longer, execute the run. */
   #elsewhere: FollowedRun | undefined
   #stream: EventStream | undefined
   /** Resolves when the run has begun; rejects when it could not. Undefined: it began at once. */
@@ -82,7 +82,7 @@ export class Run<Out = unknown, State = AnyState>
     return this.#id
   }
 
-  /** `kept` has a runtime's own ways to hold and to claim runs; by default the run has those of its store. */
+  /** `kept` has a runtime's own keeper and claim function; the default is the store's. */
   static start<Out, State = AnyState>(
     program: Program,
     input: unknown,
@@ -160,7 +160,7 @@ export class Run<Out = unknown, State = AnyState>
     return run
   }
 
-  /** One after another: whoever waits for a thread here starts in the order in which they came. */
+  /** Runs of this process that wait for a thread start in the order in which they queued. */
   async #startInTurn(turn: ThreadTurn, begin: () => MaybePromise<void>, again: () => void): Promise<void> {
     const keeper = this.#keeper as Keeper
     await keeper.pass(`thread ${turn.thread}`, async () => {
@@ -178,7 +178,7 @@ export class Run<Out = unknown, State = AnyState>
     })
   }
 
-  /** Starting a run that exists already is joining it: it starts once. */
+  /** Starting an existing run joins it: a run starts once. */
   #startOrJoin(start: () => MaybePromise<void>, input: Json): MaybePromise<void> {
     const keeper = this.#keeper as Keeper
     return keeper.pass(this.id, () =>
@@ -277,7 +277,7 @@ export class Run<Out = unknown, State = AnyState>
     return run
   }
 
-  /** A run of a runtime's store, wherever it is. */
+  /** A run of a runtime's store, wherever it executes. */
   static follow<Out, State = AnyState>(runId: RunId, environment: HandleEnvironment): Run<Out, State> {
     const run = new Run<Out, State>(undefined, runId, environment)
     run.#follow()
@@ -291,7 +291,7 @@ export class Run<Out = unknown, State = AnyState>
     } catch (error) {
       this.#begun = Promise.reject(error)
     }
-    // Whoever awaits the run gets the error; a run that nobody awaits must not bring the process down.
+    // Awaiting the run throws the error; an unawaited run must not crash the process.
     this.#begun?.catch((error) => this.#stream?.fail(error))
     if (signal !== undefined) this.#followSignal(signal)
   }
@@ -307,8 +307,8 @@ export class Run<Out = unknown, State = AnyState>
   }
 
   /**
-   * The result, once the run is over or waits for a person. It does not reject for a run that failed, was
-   * cancelled or hit a limit: look at `status`.
+   * The result, once the run has ended or waits for a person. It does not reject if the run failed, was cancelled or hit a
+   * limit: check `status`.
    */
   get result(): Promise<RunResult<Out, State>> {
     return this.#begun === undefined ? this.#currentResult() : this.#begun.then(() => this.#currentResult())
@@ -339,27 +339,27 @@ export class Run<Out = unknown, State = AnyState>
     return this.result.then(unlessFailed<Out, State>).then(onResult, onError)
   }
 
-  /** Ends the run at once; the signals of its handlers are aborted. A run that is over stays as it is. */
+  /** Ends the run at once; the signals of its handlers are aborted. A run that has ended stays as it is. */
   cancel(reason?: string): void {
     const cancel = () => {
       const current = this.#current()
       if (current instanceof RunHost) current.root.cancel(reason)
-      // Whoever awaits the run sees what became of it.
+      // Awaiting the run shows the outcome.
       else current.cancel(reason).catch(() => undefined)
     }
     if (this.#begun === undefined) cancel()
     else this.#begun.then(cancel, () => undefined)
   }
 
-  /** The same, and resolves when that is on record, wherever the run is at work. */
+  /** Cancels the run wherever it executes, and resolves when that is recorded. */
   async cancelled(reason?: string): Promise<void> {
     await this.#begun
     await this.#wherever((run) => run.cancel(reason))
   }
 
   /**
-   * Answers an open request. Rejects, and takes nothing, when the id is unknown or answered or the value does not fit.
-   * `stored`: no process executes the run, and the answer waits for one that does.
+   * Answers an open request. Rejects, and records nothing, if the id is unknown or answered or the value does not match the
+   * schema. `stored`: no process executes the run, and the answer waits for one that does.
    */
   async respond(
     id: RequestId,
@@ -373,7 +373,7 @@ export class Run<Out = unknown, State = AnyState>
     return await this.#wherever(async (run) => (await run.respond(id, owned, options.by)) ?? "taken")
   }
 
-  /** A run that was taken over while it was asked has not taken what it was asked for: it is asked where it is now. */
+  /** Retries at the new holder if the run was taken over during the call. */
   async #wherever<T>(ask: (run: RunHost | FollowedRun) => Promise<T>): Promise<T> {
     try {
       return await ask(this.#current())
@@ -399,7 +399,7 @@ export class Run<Out = unknown, State = AnyState>
     else yield* this.#eventsHere(host, after, () => this.#past(host, after))
   }
 
-  /** What came before somebody watched, merged with what comes. */
+  /** Merges past events with new ones. */
   async *#eventsHere(
     host: RunHost,
     after: number,
@@ -439,7 +439,7 @@ export class Run<Out = unknown, State = AnyState>
         `Run ${this.id} keeps no journal, so past events are gone; start it with a store.`,
       )
     }
-    // What has happened and is not written yet would be missed.
+    // Events that are not written yet would be missed.
     await host.durable()
     return replayEvents(store, await store.read(this.id, 0), after, this.#program?.graph)
   }
@@ -455,7 +455,7 @@ export class Run<Out = unknown, State = AnyState>
   /** Every event from the first. A run without a store must be iterated before it is awaited: see `stream`. */
   [Symbol.asyncIterator](): AsyncIterator<RunEvent> {
     this.#host?.keepEarlyEvents()
-    // A named run may turn out to exist already, and is then another one than was watched.
+    // A named run may already exist, and is then not the one that was watched.
     return this.#stream === undefined || this.#begun !== undefined ? this.#fromFirst() : this.#stream
   }
 
@@ -478,7 +478,7 @@ function reasonOf(signal: AbortSignal): string {
   return signal.reason instanceof Error ? signal.reason.message : String(signal.reason)
 }
 
-/** A runtime's own ways to hold and to claim runs, and to make their contexts. */
+/** A runtime's own keeper, claim function and contexts. */
 type Kept = Pick<HandleEnvironment, "keeper" | "claim" | "contextOf">
 
 interface HandleEnvironment extends Omit<RunEnvironment, "keeper"> {
@@ -500,7 +500,7 @@ function environmentOf(
   }
 }
 
-/** What the thread of the run has so far. */
+/** The state of the run's thread so far. */
 function threadAtStart({ thread, store }: RunOptions): MaybePromise<ThreadAtStart | undefined> {
   if (thread === undefined) return undefined
   if (store === undefined) {
@@ -512,7 +512,7 @@ function threadAtStart({ thread, store }: RunOptions): MaybePromise<ThreadAtStar
   return andThen(fromUser(store.thread(thread)), (found) => ({ id: thread, ...found }))
 }
 
-/** The run in this process. One that another process executes is RUN_HELD, once it is clear that its holder lives. */
+/** The run in this process. Throws RUN_HELD if another process executes it, once its holder is known to be alive. */
 async function resumed(
   program: Program,
   runId: RunId,

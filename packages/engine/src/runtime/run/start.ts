@@ -1,4 +1,4 @@
-/** The first entry of a run: its input checked, its limits resolved to data. */
+/** Makes the first entry of a run: validates its input and resolves its limits. */
 import {
   BUDGET_PARTS,
   DEFAULT_VALUE_BYTES,
@@ -56,12 +56,12 @@ function contextNames(context: unknown): readonly string[] {
   return isOptions(context) ? Object.keys(context) : []
 }
 
-/** The largest single value that a run of the program takes. */
+/** The largest single value that a run of the program accepts. */
 export function valueBytesOf({ graph }: Program, limits?: Limits): number {
   return limits?.valueBytes ?? graph.spec.limits?.valueBytes ?? DEFAULT_VALUE_BYTES
 }
 
-/** The run's own copy of its input. Throws VALUE_TOO_LARGE when it is too large, INPUT_INVALID when it is no JSON. */
+/** The run's own copy of its input. Throws VALUE_TOO_LARGE if it is too large, INPUT_INVALID if it is not JSON. */
 export function ownInput(program: Program, input: unknown, valueBytes: number): Json {
   return ownGiven(
     input,
@@ -71,7 +71,7 @@ export function ownInput(program: Program, input: unknown, valueBytes: number): 
   )
 }
 
-/** Rejects with INPUT_INVALID when no handler of the start node takes the input; or as the one that does says. */
+/** Rejects with INPUT_INVALID if no handler of the start node accepts the input, or with the handler's own error. */
 export function checkInput(program: Program, input: Json): Promise<void> | undefined {
   const { handlers, only } = program.nodes[program.graph.start] as ProgramNode
   if (only !== undefined) return only.check?.(input as never)
@@ -112,7 +112,7 @@ function inputInvalid({ graph }: Program, reason: string): SuperstepError {
   const start = graph.nodes[graph.start]?.id
   return new SuperstepError(
     "INPUT_INVALID",
-    `Workflow "${graph.name}" does not take this input: ${reason} (start node "${start}").`,
+    `Workflow "${graph.name}" does not accept this input: ${reason} (start node "${start}").`,
   )
 }
 
@@ -121,8 +121,8 @@ const LIMITS = new Set(["supersteps", "visits", "loops", "concurrency", "valueBy
 const BUDGET = new Set<string>([...BUDGET_PARTS, "allowUnpriced"])
 
 /**
- * The options as the run keeps them. They come from callers that may not be typed, so they are checked before anything
- * starts; and callers may use them again, so what the run reads later is copied.
+ * The run's own options. Callers may be untyped, so options are checked before anything starts; callers may reuse them, so
+ * what the run reads later is copied.
  */
 export function ownOptions(program: Program, options: RunOptions): RunOptions {
   checkNames(options)
@@ -205,7 +205,7 @@ function checkNames(options: RunOptions): void {
   }
 }
 
-/** What is wrong with what a run or a resumption is to work with. Until it is known to be right, none of it is used. */
+/** Why the ports of a run or a resumption are invalid. None is used before it is checked. */
 export function portProblem(options: Pick<RunOptions, "signal" | "store" | "clock">): Error | undefined {
   if (!isOptions(options)) return optionInvalid(`the options must be an object, not ${shown(options)}`)
   const { signal, store, clock } = options
@@ -241,7 +241,7 @@ function checkOnBusy({ onBusy, thread }: RunOptions): void {
   if (thread === undefined) throw optionInvalid("onBusy needs a thread")
 }
 
-/** How far a run may go. */
+/** The limits of a run. */
 export type RunBounds = Pick<RunOptions, "limits" | "budget" | "timeout">
 
 export function checkBounds({ limits, budget, timeout }: RunBounds): void {
@@ -256,7 +256,7 @@ export function checkBounds({ limits, budget, timeout }: RunBounds): void {
   checkAmount("timeout", timeout)
 }
 
-/** What is wrong with a budget, or undefined. */
+/** Why a budget is invalid, or undefined. */
 export function budgetProblem(budget: object | undefined): string | undefined {
   for (const [name, value] of Object.entries(budget ?? {})) {
     if (!BUDGET.has(name)) return unknownPart("budget", name, BUDGET)
@@ -288,7 +288,7 @@ function checkAmount(name: string, value: unknown): void {
 function ownChannel({ graph }: Program, key: string, value: unknown, valueBytes: number): Json {
   const channel = graph.channels.get(key)
   if (channel === undefined)
-    throw optionInvalid(`state has "${key}", which is no channel of workflow "${graph.name}"`)
+    throw optionInvalid(`state has "${key}", which is not a channel of workflow "${graph.name}"`)
   const owned = ownGiven(
     value,
     valueBytes,

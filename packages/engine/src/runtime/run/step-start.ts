@@ -1,6 +1,6 @@
 /**
- * The beginning of a step that costs or has an effect. `reserve` puts it on record before it is made: what it may use
- * counts from then on, whatever becomes of the process, and calls that run at the same time see it before they are made.
+ * The beginning of a step that costs or has an effect. `reserve` records it before it starts: its maximum usage counts from
+ * then on, even if the process dies, and concurrent calls see it before they start.
  */
 import {
   addUsage,
@@ -24,7 +24,7 @@ export interface StepFrame {
     /** Why the run cannot continue, if so. */
     readonly failure: unknown
     readonly isDurable: boolean
-    /** Steps under way that have reserved something and know what they have used so far. */
+    /** Steps in progress that have reserved something and know what they have used so far. */
     paidSteps: ReadonlySet<StepStart>
     now(): number
     durable(): Promise<void>
@@ -32,14 +32,14 @@ export interface StepFrame {
   /** The task that waits for this workflow. */
   readonly caller?: { readonly frame: StepFrame; readonly task: TaskId } | undefined
   apply(entry: Entry): void
-  /** Why this usage does not fit into the budget of the node, of the workflow or of one that called it. */
+  /** Why this usage exceeds the budget of the node, of the workflow or of one of its callers. */
   reservationProblem(task: TaskId, replaces: string | undefined, usage: Usage): ErrorData | undefined
 }
 
 /** The attempt that makes the step. */
 interface StepAttempt {
   isOver(): boolean
-  /** Throws when it is. */
+  /** Throws if it is. */
   checkActive(): void
 }
 
@@ -50,10 +50,10 @@ export class StepStart implements PaidStep {
   readonly #attempt: StepAttempt
   readonly #spent: StepOptions<never>["spent"]
   #source: UsageSource | undefined
-  /** What was last put on record as used, as text. */
+  /** The usage that was last recorded, as text. */
   #noted = ""
   readonly mayHaveRun: boolean
-  /** What is reserved, while the step has no result. */
+  /** The reservation, while the step has no result. */
   reserved: Usage | undefined
 
   constructor(
@@ -77,7 +77,7 @@ export class StepStart implements PaidStep {
     this.#attempt.checkActive()
     const { host } = this.#frame
     if (host.failure !== undefined) throw host.failure
-    // What this start has reserved is replaced; what an earlier one has reserved stays counted.
+    // Replaces this start's reservation; an earlier start's reservation stays counted.
     const replaces = this.reserved === undefined ? undefined : this.#key
     const problem = this.#frame.reservationProblem(this.#task.id, replaces, free)
     if (problem !== undefined) throw overBudget(problem)
@@ -102,7 +102,7 @@ export class StepStart implements PaidStep {
     })
   }
 
-  /** Whether the step belongs to the workflow, or to one that it called: or to that task of it. */
+  /** Whether the step belongs to the workflow or its sub-workflows, or to the task if there is one. */
   isWithin(frame: StepFrame, task: TaskId | undefined): boolean {
     let here: { readonly frame: StepFrame; readonly task: TaskId } | undefined = {
       frame: this.#frame,
@@ -115,8 +115,8 @@ export class StepStart implements PaidStep {
   }
 
   /**
-   * The step is stopped in a moment: what it has used so far is counted then, in place of what it reserved (R2). If it may
-   * continue, a request that is about to be sent stays counted.
+   * The step is about to be stopped: its usage so far is counted in place of its reservation (R2). If it may continue, a
+   * request that is about to be sent stays counted.
    */
   noteSpent(mayContinue: boolean): void {
     if (this.reserved === undefined || this.#spent === undefined || this.#attempt.isOver()) return
@@ -129,7 +129,7 @@ export class StepStart implements PaidStep {
     this.#record(this.reserved, true, spent)
   }
 
-  /** It has a result, or failed. */
+  /** The step has a result, or failed. */
   end(): void {
     removeMember(this.#frame.host.paidSteps, this)
   }
@@ -143,13 +143,13 @@ export class StepStart implements PaidStep {
 
 export function overBudget(problem: ErrorData): SuperstepError {
   const { code, message, cause } = problem
-  // No limit was reached: the budget cannot be kept at all.
+  // No limit was reached: the budget cannot be enforced at all.
   if (problem.fatal) return fromErrorData(problem)
   const why = cause === undefined ? {} : { cause: fromErrorData(cause) }
   return new SuperstepError(code, message, { limit: true, retryable: false, ...why })
 }
 
-/** A usage that can be counted, as the run's own. */
+/** The run's own copy of a valid usage. */
 export function ownUsage(usage: Usage): Usage {
   const problem = usageProblem(usage)
   if (problem === undefined) return Object.freeze({ ...usage })

@@ -1,6 +1,6 @@
 /**
- * The sub-workflows that an attempt calls. Each is journaled before it starts. After a restart the handler must make the
- * calls again that its task waits for; a changed handler that does not would leave those sub-workflows behind.
+ * The sub-workflows that an attempt calls. Each is journaled before it starts. After a restart the handler must repeat the
+ * calls that its task waits for; a changed handler that does not would orphan those sub-workflows.
  */
 import type {
   Entry,
@@ -35,7 +35,7 @@ export interface Call {
 export interface CallFrame {
   readonly host: {
     readonly runId: RunId
-    /** A handler must make the calls again that its task waits for. */
+    /** A handler must repeat the calls that its task waits for. */
     readonly requiresCalls: boolean
     now(): number
     armTimer(at: number, callback: () => void): () => void
@@ -45,7 +45,7 @@ export interface CallFrame {
   }
   readonly machine: Machine
   apply(entry: Entry): void
-  /** Checks the program against the sub-workflow that is under way, if there is one. Returns the key of its frame. */
+  /** Checks the program against the sub-workflow that is in progress, if there is one. Returns the key of its frame. */
   prepareCall(call: Call, program: Program): string
   /** Starts the sub-workflow, or restores it as its journal left it. */
   call(call: Call, program: Program, entry: RunStarted): void
@@ -60,7 +60,7 @@ export interface Attempt {
   isOver(): boolean
   /** The handler returned or threw. */
   hasReturned(): boolean
-  /** The handler waits for something external from now on; it no longer does. */
+  /** The handler begins to wait for something external; it stops waiting. */
   onWait(): void
   onResume(): void
   trace(): string | undefined

@@ -1,7 +1,7 @@
 /**
- * What a handler does beside returning a value. Messages, writes and questions are collected and become part of
- * the task's one entry. Steps, and what the handler waits for, are journaled at once: when the handler runs again,
- * after a failure or in another process, the record answers.
+ * The operations of a handler besides returning a value. Messages, writes and questions are collected and become part of the
+ * task's one entry. Steps, and what the handler waits for, are journaled at once: when the handler runs again, after a
+ * failure or in another process, the recorded result is returned.
  */
 import {
   addUsage,
@@ -51,7 +51,7 @@ import { type Attempt, type CallFrame, TaskCalls } from "./task-calls.ts"
 interface Outgoing {
   readonly value: Json
   readonly to?: NodeId | undefined
-  /** Set where nothing is left to decide. */
+  /** Set if nothing is left to decide. */
   readonly route?: Route | undefined
 }
 
@@ -79,14 +79,14 @@ export interface OperationsFrame extends StepFrame, CallFrame {
     }
   readonly program: Program
   readonly key: string
-  /** `settles`: the reservation that this replaces. */
+  /** `settles`: the reservation that this usage replaces. */
   addUsage(task: TaskId, used: readonly SourcedUsage[], settles?: string): void
-  /** Which budget is used up, of the node, the workflow or one that called it. */
+  /** Which budget is used up: of the node, the workflow or one of its callers. */
   budgetProblem(node: GraphNode): ErrorData | undefined
   /** A handler waits for something now. */
   changed(): void
   emitLive(event: LiveEvent): void
-  /** Reports a mistake of a handler to watchers and to the runtime. */
+  /** Reports a handler's mistake to watchers and to the runtime. */
   report(task: Task, error: SuperstepError): void
 }
 
@@ -223,7 +223,7 @@ export class TaskOperations {
     const answer = this.#frame.program.nodes[this.#task.node.index]?.onAnswer?.schema
     if (typeof question !== "string" && answer !== undefined && question.default !== undefined) {
       const checked = validate(answer, question.default)
-      // A schema that takes its time is left to the moment of the answer.
+      // An asynchronous schema is checked when the answer arrives.
       if (!isPromise(checked)) checkDefault(question, checked)
     }
     this.requests ??= []
@@ -295,7 +295,7 @@ export class TaskOperations {
     if (memo?.has(key)) return this.#recorded(memo, key) as T
     this.#checkActive()
     if (this.#frame.host.isProbe) return await new Promise<never>(() => undefined)
-    // K4: whoever lost the run while it was stopped must not begin another effect. Nor does one without a place.
+    // K4: a process that lost the run while it was suspended must not begin another effect; nor may a run without a place.
     for (let sure = this.#frame.host.sure(); sure !== undefined; sure = this.#frame.host.sure()) {
       await sure
       this.#checkActive()
@@ -314,7 +314,7 @@ export class TaskOperations {
     this.#checkActive()
     // A step without a result is recorded as null, and returns null here too.
     const value = this.#own(result ?? null, () => `The result of step "${name}" of "${this.#node}"`)
-    // What was reserved stays counted unless the step says what it really used.
+    // The reservation stays counted unless the step reports its actual usage.
     const used = options.usage?.(result)
     const usage = used === undefined ? start.reserved : ownUsage(used)
     const source = usage === undefined ? undefined : ownSource(options.source?.(result))
@@ -334,7 +334,7 @@ export class TaskOperations {
     return memo.get(key) as Json
   }
 
-  /** What a step that failed has used takes the place of what it had reserved. */
+  /** The usage of a failed step replaces its reservation. */
   #countSpent(
     spent: ReturnType<NonNullable<StepOptions<never>["spent"]>>,
     key: string,
@@ -372,7 +372,7 @@ export class TaskOperations {
     if (schema === undefined) return answer as Answer
     const checked = await validate(schema, answer)
     if (checked.ok) return checked.value as Answer
-    const text = `The answer on record for "${this.#node}" does not fit its schema any more: ${checked.reason}`
+    const text = `The recorded answer for "${this.#node}" no longer matches its schema: ${checked.reason}`
     throw new SuperstepError("REQUEST_INVALID", text, { retryable: false })
   }
 
@@ -382,7 +382,7 @@ export class TaskOperations {
   }
 
   async sleep(keys: HandlerKeys, milliseconds: number): Promise<void> {
-    if (!isSpan(milliseconds)) throw spanInvalid(`What "${this.#node}" was to sleep`, milliseconds)
+    if (!isSpan(milliseconds)) throw spanInvalid(`The sleep of "${this.#node}"`, milliseconds)
     const key = keys.next("sleep")
     await this.#wait(key, undefined, () => {
       const at = this.#frame.host.now()
@@ -428,12 +428,12 @@ export class TaskOperations {
     this.#calls?.abandon(left)
   }
 
-  /** How far the sub-workflows under way have come, where a limit ends them. */
+  /** The progress of the sub-workflows that a limit ends. */
   leftByCalls(error: unknown): readonly LeftNotice[] {
     return this.#calls?.left(error) ?? []
   }
 
-  /** Waits for the outside: on record already, or open since before a restart, or opened now. */
+  /** Waits for something external: already recorded, open since before a restart, or opened now. */
   #wait(key: string, schema: Schema | undefined, open: () => void): Promise<Json> {
     const { memo, failures } = this.#task
     if (memo?.has(key)) return Promise.resolve(this.#recorded(memo, key))
@@ -448,7 +448,7 @@ export class TaskOperations {
       const wait = this.#frame.machine.isWaitingFor(this.#task.id, key)
       if (wait !== undefined && wait.kind !== "call") return
       try {
-        // A call that was under way before a restart is made again: its journal answers for what it did.
+        // A call that was in progress before a restart is made again: its journal replays what it did.
         open()
       } catch (error) {
         this.#held.delete(key)
@@ -510,10 +510,10 @@ export class TaskOperations {
     if (this.#stopped !== undefined) throw this.#stopped
     throw this.#attempt.hasReturned()
       ? this.#returned("A step or wait ended")
-      : this.#stop("its attempt is over")
+      : this.#stop("its attempt has ended")
   }
 
-  /** What a handler does once it has returned has no place to go: its task's one entry is made. */
+  /** Reports an operation after the handler has returned: the task's only entry is already made. */
   checkOpen(call: string): void {
     if (!this.#attempt.hasReturned()) return
     const error = this.#returned(`${call} was called`)
@@ -533,8 +533,8 @@ export class TaskOperations {
 }
 
 /**
- * Keys for what a handler does. What is used under one name a second time is numbered, in the order of the calls; a scope
- * counts for itself, so that parts of a handler that run at the same time do not take each other's records.
+ * Keys for the operations of a handler. Repeated names are numbered in the order of the calls; each scope counts separately,
+ * so that concurrent parts of a handler do not take each other's records.
  */
 export class HandlerKeys {
   readonly #scope: string
@@ -554,7 +554,7 @@ export class HandlerKeys {
     return `${kind}${count === 1 ? "" : `#${count}`}${full === "" ? "" : `:${full}`}`
   }
 
-  /** The same one for the same name. */
+  /** The same scope for the same name. */
   scope(name: string): HandlerKeys {
     this.#scopes ??= new Map()
     let scope = this.#scopes.get(name)

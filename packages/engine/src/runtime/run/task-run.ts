@@ -1,7 +1,6 @@
 /**
- * One attempt at a task: calls the handler, and turns its end into one journal entry. Nothing that a handler does
- * is visible before that entry (M3). What it does beside returning a value is kept by its `TaskOperations`, which most
- * tasks never need.
+ * One attempt at a task: calls the handler, and turns its end into one journal entry. Nothing that a handler does is visible
+ * before that entry (M3). Its `TaskOperations` collect everything besides the returned value; most tasks never need them.
  */
 import {
   type ErrorData,
@@ -46,19 +45,19 @@ export interface TaskFrame extends OperationsFrame {
   readonly host: OperationsFrame["host"] & {
     readonly labels: Labels
     readonly clock: Clock
-    /** What the run was started or resumed with; undefined without one. */
+    /** The context that the run was started or resumed with, if any. */
     readonly context: unknown
     addReport(task: string, attempt: number, report: AgentReport): void
     /** The frame of the run itself. */
     readonly root: { readonly machine: Machine }
-    /** Whether live events reach anybody, now or in a moment. */
+    /** Whether live events have a watcher, now or soon. */
     readonly mayBeWatched: boolean
   }
   readonly telemetry: RunTelemetry | undefined
-  /** It was started by another process, so times from then mean little. */
+  /** Another process started it, so its earlier times cannot be compared. */
   readonly isRestored: boolean
   failTask(entry: TaskFailed, thrown: unknown): void
-  /** Calls of the task, under way and about to be stopped, record what they have used so far. */
+  /** Records the usage so far of the task's calls, which are about to be stopped. */
   noteSpent(task: TaskId): void
 }
 
@@ -95,7 +94,7 @@ export class TaskRun implements Context, Attempt {
     else this.#choose(handlersFor(program, this.#task), 0, [])
   }
 
-  /** The first handler whose schema accepts the message takes it, as its schema reads it. */
+  /** The first handler whose schema accepts the message receives the parsed value. */
   #choose(handlers: readonly BoundHandler[], at: number, reasons: readonly string[]): void {
     const handler = handlers[at]
     if (handler === undefined) return this.#reject(reasons)
@@ -121,7 +120,7 @@ export class TaskRun implements Context, Attempt {
   #reject(reasons: readonly string[]): void {
     if (!this.#end()) return
     const why = reasons.length === 0 ? "the node has no handler for it" : [...new Set(reasons)].join(" | ")
-    const reason = `no handler takes it: ${why}`
+    const reason = `no handler accepts it: ${why}`
     this.#endTelemetry({ error: { code: "UNDELIVERED", message: reason } })
     this.#frame.apply({ type: "task.rejected", at: this.#frame.host.now(), task: this.#task.id, reason })
   }
@@ -153,7 +152,7 @@ export class TaskRun implements Context, Attempt {
     if (output === undefined || value === undefined) return this.#route(value)
     this.#check(output, value, (result) => {
       if (result.ok) return this.#route(result.value)
-      const text = `"${this.node}" returned what its output schema refuses: ${result.reason}`
+      const text = `"${this.node}" returned a value that does not match its output schema: ${result.reason}`
       this.#fail(new SuperstepError("OUTPUT_INVALID", text))
     })
   }
@@ -212,7 +211,7 @@ export class TaskRun implements Context, Attempt {
     return sends
   }
 
-  /** What is returned, as the message it becomes. */
+  /** The returned value as a message. */
   #message(value: unknown): Json {
     const owned = ownValue(value, this.#frame.host, this.#program.returned)
     return this.#failsAsValue() ? Object.freeze({ ok: true, value: owned }) : owned
@@ -258,7 +257,7 @@ export class TaskRun implements Context, Attempt {
     this.#telemetry?.end(usage === undefined ? outcome : { ...outcome, usage })
   }
 
-  /** A final failure of a task that settles becomes a value; the machine decides about every other one. */
+  /** The final failure of a task that settles becomes a value; the machine decides about every other failure. */
   #fail(thrown: unknown): void {
     if (this.#isObsolete()) return
     const error = toErrorData(thrown)
@@ -288,7 +287,7 @@ export class TaskRun implements Context, Attempt {
     )
   }
 
-  /** M3: of a failed attempt nothing goes out but the failure. */
+  /** M3: a failed attempt sends nothing but the failure. */
   #sendFailure(error: ErrorData): void {
     const value = freezeData({
       ok: false,
@@ -316,10 +315,10 @@ export class TaskRun implements Context, Attempt {
     this.#operate().stop(`it took longer than ${timeout} ms`)
   }
 
-  /** True once: the attempt is over, whatever else its handler still does. */
+  /** True once: the attempt has ended, whatever else its handler still does. */
   #end(): boolean {
     if (this.#isObsolete()) return false
-    // What it still has under way is stopped.
+    // Stops its remaining work.
     if (this.#frame.host.paidSteps.size > 0) this.#frame.noteSpent(this.#task.id)
     this.#close()
     return true
@@ -339,7 +338,7 @@ export class TaskRun implements Context, Attempt {
 
   // For the frame
 
-  /** What stays of its work when a limit ends it; undefined where it leaves nothing, or nothing that can be stored. */
+  /** The work that remains when a limit ends the task; undefined if there is none, or none that can be stored. */
   left(error: unknown): Left | undefined {
     const own = [...(this.#leaves ?? [])].map((leave) => leave(error))
     const below = [...(this.#task.left ?? []), ...(this.#operations?.leftByCalls(error) ?? [])]
@@ -352,7 +351,7 @@ export class TaskRun implements Context, Attempt {
     )
   }
 
-  /** The machine drops the result, or the run has `left` this process: the handler is aborted, and not awaited. */
+  /** Aborts the handler without awaiting it: the machine drops the result, or the run has `left` this process. */
   abort(reason: string, left?: ErrorData): void {
     if (this.#over) return
     this.#close(left)
@@ -414,7 +413,7 @@ export class TaskRun implements Context, Attempt {
     }
   }
 
-  /** For what is traced inside the task: agents, models, tools. */
+  /** The parent of traces inside the task: agents, models, tools. */
   get [TELEMETRY](): TaskTelemetry | undefined {
     return this.#telemetry
   }
@@ -450,7 +449,7 @@ export class TaskRun implements Context, Attempt {
   get local(): Context["local"] {
     return this.#operate().local()
   }
-  // Functions of their own, so that a handler may take them out of its context: `(message, { step, send }) => …`.
+  // Bound functions, so that a handler may destructure its context: `(message, { step, send }) => …`.
   get send(): Context["send"] {
     return (message: unknown, options?: SendOptions) => this.#operate().send(message, options)
   }
@@ -478,7 +477,7 @@ export class TaskRun implements Context, Attempt {
       return () => this.#leaves?.delete(leave)
     }
   }
-  /** For models that answer by a list: how many calls of the agent were answered before. */
+  /** For scripted models: how many calls of the agent were answered before. */
   get [ENDED_CALLS](): (agent: string) => number {
     return (agent) => this.#frame.host.root.machine.endedCallsOf(agent)
   }
@@ -528,7 +527,7 @@ export class TaskRun implements Context, Attempt {
     return this.#frame.host.clock
   }
 
-  /** What is recorded under keys: the handler's own, or those of a part of it. */
+  /** Operations that are recorded under keys: the handler's own, or those of a scope. */
   #scoped(
     keys: HandlerKeys = this.#operate().keys,
   ): Pick<Context, "ask" | "sleep" | "step" | "call" | "scope"> {
@@ -554,8 +553,8 @@ export function attemptOf({ attachment }: Task): TaskRun | undefined {
 const NONE: readonly Send[] = []
 
 /**
- * A handler may hold a promise it does not await yet: when its task is stopped, that must not end the process. What is begun
- * after the handler returned is a mistake, and its rejection is left for the process to report.
+ * A handler may hold a promise that it does not await yet: stopping its task must not crash the process. An operation begun
+ * after the handler returned is a mistake, so its rejection stays unhandled.
  */
 function unlistened<T>(operations: TaskOperations, call: string, begin: () => Promise<T>): Promise<T> {
   try {
@@ -568,7 +567,7 @@ function unlistened<T>(operations: TaskOperations, call: string, begin: () => Pr
   return promise
 }
 
-/** Answers go to the node's answer handler, every other message to the others. */
+/** Answers go to the node's answer handler, all other messages to its other handlers. */
 function handlersFor({ handlers, onAnswer }: ProgramNode, task: Task): readonly BoundHandler[] {
   if (task.answers === undefined) return handlers
   return onAnswer === undefined ? [] : [onAnswer]
@@ -576,7 +575,7 @@ function handlersFor({ handlers, onAnswer }: ProgramNode, task: Task): readonly 
 
 type Timing = Pick<TaskFrame["host"], "now" | "armTimer">
 
-/** How long an attempt may take. The time the task waits for something external does not count. */
+/** The time limit of an attempt. Time spent waiting for something external does not count. */
 class TimeLimit {
   readonly #host: Timing
   readonly #onUp: () => void

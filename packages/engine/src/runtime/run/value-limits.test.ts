@@ -116,7 +116,7 @@ test("what a reducer makes of writes is bounded too", async () => {
     state: { joined: "y".repeat(4_000) },
   }).result
   expect(error?.code).toBe("REDUCER_FAILED")
-  expect(error?.message).toMatch(/"joined" failed: What it returned in run .* is too large/)
+  expect(error?.message).toMatch(/"joined" failed: Its result in run .* is too large/)
 })
 
 test("a limit of the workflow holds, one of the run comes first, and both outlive the process", async () => {

@@ -1,9 +1,9 @@
 /**
- * Simulated days of one workflow that must all end like the first one, on which nothing goes wrong. Shared by
+ * Simulated runs ("days") of one workflow that must all end like the first one, which has no faults. Shared by
  * `crashTest` and `explore`, which differ in the faults that they choose.
  *
- * It checks: that the first day ends as it should, that the others end alike, and that declared effects happen as often.
- * What happens within a day is checked by the simulation.
+ * It checks that the first day ends as expected, that the others end the same way, and that declared effects happen equally
+ * often. The simulation checks what happens within a day.
  */
 
 import { isDeepStrictEqual } from "node:util"
@@ -15,15 +15,15 @@ import { simulate } from "./simulation.ts"
 
 export interface ComparedOptions extends Omit<SimulateOptions, "seed" | "faults"> {
   /**
-   * How the run ends when nothing goes wrong. Default `completed`: of a workflow that always fails, or only waits for
-   * an answer, little is tested.
+   * The status at the end of a run without faults. Default `completed`: a workflow that always fails, or only waits for an
+   * answer, is barely tested.
    */
   readonly status?: RunResult["status"] | undefined
-  /** Called before every simulated run: reset here what lives outside of the workflow, such as a fake mail server. */
+  /** Called before every simulated run: reset external state here, such as a fake mail server. */
   readonly before?: (() => void) | undefined
   /**
-   * Counters of side effects. Each must count on every simulated run what it counts when nothing goes wrong, even if the
-   * outputs do not show it.
+   * Counters of side effects. Each must have the same count on every simulated run as without faults, even if the outputs do
+   * not show it.
    */
   readonly effects?: Effects | undefined
 }
@@ -40,7 +40,7 @@ export const COMPARED: OptionNames<ComparedOptions> = {
 /** A handler that was begun more than once for one task. */
 export interface Repetition {
   readonly node: NodeId
-  /** The highest count for one task of one simulated run. What it does outside of steps was done as often. */
+  /** The highest count for one task of one simulated run. Code outside of steps ran as often. */
   readonly begun: number
 }
 
@@ -49,7 +49,7 @@ export interface ComparedDays {
   first(day: SimulateOptions): Promise<Simulation>
   next(day: SimulateOptions): Promise<void>
   report(): {
-    /** How all of them ended: what `compare` gave. */
+    /** The common outcome: the result of `compare`. */
     readonly outcome: unknown
     readonly crashes: number
     /** Handlers that were begun more than once for one task, the most often begun first. */
@@ -57,7 +57,7 @@ export interface ComparedDays {
   }
 }
 
-/** `failed` is the code and the text of the error of a day, from its options and what was found. */
+/** `failed` creates the error of a day, from its options and the finding. */
 export function compareDays<In, Out>(
   workflow: WorkflowSource<In, Out>,
   input: In,
@@ -90,7 +90,7 @@ export function compareDays<In, Out>(
     const ended = `it ends with ${JSON.stringify(end)}; undisturbed, with ${JSON.stringify(outcome)}. `
     if (result.error?.code === "SCRIPT_EXHAUSTED" && typeof workflow !== "function")
       return `${ended}The workflow's scripted model was used up by an earlier process: ${result.error.message} Pass a function that builds the workflow and its model, () => workflow, so that every process has its own.`
-    return `${ended}If that may depend on the order of things, say with \`compare\` what must be the same.`
+    return `${ended}If the outcome may depend on timing, define with \`compare\` what must be the same.`
   }
 
   return {
@@ -120,12 +120,12 @@ export function compareDays<In, Out>(
   }
 }
 
-/** Whether messages and writes come in an order that does not depend on who is first. */
+/** Whether the order of messages and writes is independent of timing. */
 export function isOrdered<In, Out>(workflow: WorkflowSource<In, Out>): boolean {
   return built(workflow).program.graph.schedule === "superstep"
 }
 
-/** How a run ended, outputs in any order where their order depends on who is first. */
+/** How a run ended, ignoring the order of outputs if it depends on timing. */
 export function endOf(inOrder: boolean): (simulation: Simulation) => object {
   return ({ result: { status, error, outputs } }) => ({
     status,
@@ -134,7 +134,7 @@ export function endOf(inOrder: boolean): (simulation: Simulation) => object {
   })
 }
 
-/** A list in an order of its own; anything else as it is. */
+/** Sorts a list; returns anything else unchanged. */
 export function sorted(value: unknown): unknown {
   return Array.isArray(value) ? value.map((item) => JSON.stringify(item)).sort() : value
 }
@@ -143,15 +143,15 @@ function plain(value: unknown): unknown {
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
 }
 
-/** How often an effect has happened so far: what the test's stand-in for the outside world has counted. */
+/** How often an effect has happened so far, as counted by the test's fake of the external system. */
 export type EffectCounter =
   | (() => number)
   | {
       count(): number
       /**
        * Without it, an effect may happen more often on a simulated run on which a step ran again because its process died
-       * before the result was durable: steps run at least once. Set it for effects that are made under an idempotency
-       * key, which must happen exactly once even then.
+       * before the result was durable: steps run at least once. Set it for effects with an idempotency key, which must
+       * happen exactly once even then.
        */
       readonly exactlyOnce: boolean
     }
@@ -160,7 +160,7 @@ export type Effects = { readonly [name: string]: EffectCounter }
 
 type Counts = { readonly [name: string]: number }
 
-/** How often each effect has happened, since it was counted before. */
+/** How often each effect has happened since `before`. */
 function readEffects(effects: Effects, before: Counts = {}): Counts {
   return Object.fromEntries(
     Object.entries(effects).map(([name, counter]) => {
@@ -186,7 +186,7 @@ function effectProblem(
     const begun = again.length === 0 ? "" : ` Handlers begun more than once: ${again.join("; ")}.`
     return (
       `effect "${name}" happened ${timesOf(times)}; undisturbed, ${timesOf(usual)}.${begun} ` +
-      "Put the effect into ctx.step, and give ctx.idempotencyKey to what must not happen twice."
+      "Put the effect into ctx.step, and pass ctx.idempotencyKey to APIs that must not act twice."
     )
   }
   return undefined
@@ -196,15 +196,15 @@ function timesOf(count: number): string {
   return count === 1 ? "once" : `${count} times`
 }
 
-/** How the undisturbed run ends, if that is not as the test expects. */
+/** How the undisturbed run ends, if the test expects something else. */
 function unexpectedEnd(result: RunResult, expected: RunResult["status"]): string | undefined {
   const { status } = result
   if (status === expected) return undefined
-  const meant = `If it is meant to, say status: "${status}".`
+  const meant = `If that is intended, pass status: "${status}".`
   if (status === "waiting") {
     const open = result.requests.map(({ prompt, node }) => `${JSON.stringify(prompt)} (node "${node}")`)
     const asked = open.length === 0 ? "" : ` for an answer to ${open.join(", ")}`
-    return `it only waits${asked}, so what follows is not tested. Give \`answers\`. ${meant}`
+    return `it only waits${asked}, so the rest is not tested. Pass \`answers\`. ${meant}`
   }
   if (result.error === undefined) return `it ends ${status}, not ${expected}. ${meant}`
   return `it ends ${status}, not ${expected}: ${described(result.error)} ${meant}`
@@ -218,7 +218,7 @@ function described(error: SuperstepError): string {
   return `handler changed its input, or another value that belongs to the run: ${text} Return a new value instead.`
 }
 
-/** What engines throw when strict code changes a frozen object. */
+/** The messages that JavaScript engines throw when strict code changes a frozen object. */
 const FROZEN =
   /read[- ]only property|object is not extensible|Cannot (delete|redefine) property|property is not configurable/i
 
@@ -227,7 +227,7 @@ function isFrozenChange({ message, cause }: SuperstepError): boolean {
   return FROZEN.test(message)
 }
 
-/** The line that repeats a simulated day; answers are functions, so they appear by name. */
+/** The code that repeats a simulated day; answers are functions, so they appear by name. */
 function replayLine(input: unknown, { answers, ...data }: SimulateOptions): string {
   const shown = JSON.stringify(data).slice(1, -1)
   return `simulate(workflow, ${JSON.stringify(input)}, { ${shown}${answers === undefined ? "" : ", answers"} })`

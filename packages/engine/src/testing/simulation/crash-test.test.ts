@@ -97,7 +97,9 @@ test("what depends on the order of things is compared by what the test says", as
   })
   const flow = workflow("inbox").start(asking).build()
   const answers = ({ prompt }: { prompt: string }) => prompt
-  await expect(crashTest(flow, null, { answers })).rejects.toThrow("say with `compare` what must be the same")
+  await expect(crashTest(flow, null, { answers })).rejects.toThrow(
+    "define with `compare` what must be the same",
+  )
   const { outcome } = await crashTest(flow, null, {
     answers,
     compare: ({ result }) => [...result.outputs].sort(),

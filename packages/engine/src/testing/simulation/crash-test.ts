@@ -1,9 +1,9 @@
 /**
- * Kills a workflow's process everywhere. First a day without faults; then, at every write of that day, a process that
- * dies before the write is durable, one that dies right after it, and one that dies when what follows has begun; then
- * days on which the seed chooses: several processes die, or are only slow, handlers end in any order, writes are late.
- * Every run is resumed until it ends, and must end as the first one did; no finished task and no recorded step may run
- * again, which the simulator sees to.
+ * Kills a workflow's process at every possible point. First a day without faults; then, for every write of that day, a
+ * process that dies before the write is durable, one that dies right after it, and one that dies when its effects have
+ * begun; then days on which the seed chooses: several processes die or are slow, handlers end in any order, writes are late.
+ * Every run is resumed until it ends, and must end like the first one; the simulator checks that no finished task and no
+ * recorded step runs again.
  */
 
 import { usageWithout } from "../../core/internal.ts"
@@ -26,14 +26,14 @@ import {
 } from "./simulate-options.ts"
 
 export interface CrashTestOptions extends ComparedOptions {
-  /** How many days of the seed's choice follow. Default 200. */
+  /** The number of additional days with random faults. Default 200. */
   readonly seeds?: number | undefined
-  /** The seed of the first day; the days of the seed's choice count on from it. Default 1. */
+  /** The first seed; each random day uses the next one. Default 1. */
   readonly seed?: number | undefined
   /**
-   * What must be the same, for workflows whose outcome depends on the order of things. By default the status, the
-   * error's code, the outputs, the state and the usage, but for that of calls which a crash cut off; in flow mode, where
-   * messages are delivered as they come, lists in any order.
+   * What must be the same, for workflows whose outcome depends on timing. By default the status, the error's code, the
+   * outputs, the state and the usage, except that of calls that a crash interrupted; in flow mode, where messages are
+   * delivered at once, lists in any order.
    */
   readonly compare?: ((simulation: Simulation) => unknown) | undefined
   /** Called after every simulated run. */
@@ -41,14 +41,14 @@ export interface CrashTestOptions extends ComparedOptions {
 }
 
 export interface CrashProgress {
-  /** Simulated runs so far, and in all. */
+  /** Simulated runs so far, and in total. */
   readonly done: number
   readonly total: number
   readonly crashes: number
 }
 
 export interface CrashReport {
-  /** How all of them ended: what `compare` gave. */
+  /** The common outcome: the result of `compare`. */
   readonly outcome: unknown
   /** Writes of the run without faults: a process died at each of them. */
   readonly writes: number
@@ -70,7 +70,7 @@ const CRASH_TEST: OptionNames<CrashTestOptions> = {
   onProgress: true,
 }
 
-/** Rejects with CRASH_TEST_FAILED: the error names the seed, where the process died, and the line that repeats it. */
+/** Rejects with CRASH_TEST_FAILED: the error names the seed, where the process died, and the code that repeats it. */
 export async function crashTest<In, Out>(
   workflow: WorkflowSource<In, Out>,
   input: In,
@@ -126,7 +126,7 @@ function outcomeOf(inOrder: boolean): (simulation: Simulation) => unknown {
 function crashOf(faults: Faults | undefined): string {
   const crash = faults?.crash
   if (crash === undefined) return "without faults"
-  if (typeof crash === "number") return "crashes where the seed chose"
+  if (typeof crash === "number") return "crashes chosen by the seed"
   const [point] = crash as readonly [CrashPoint]
   if (typeof point === "number") return `crash when the journal had ${point} record${point === 1 ? "" : "s"}`
   return "before" in point

@@ -77,13 +77,13 @@ test("a handler that runs for a task that is under way is fine", async () => {
   expect([...executions.values()]).toMatchObject([{ node: "first", calls: 1, repetitions: 0 }])
 })
 
-test("a handler that is begun twice in one process breaks M1", async () => {
+test("a handler that starts twice in one process breaks M1", async () => {
   const { broken, executions, record, entries, call } = surroundings()
   const [started] = await entries()
   record(started as Entry)
   call(0, 1)
   call(0, 1)
-  expect(broken).toEqual(['"first" (task 1, attempt 1) is begun twice in one process (M1)'])
+  expect(broken).toEqual(['"first" (task 1, attempt 1) starts twice in one process (M1)'])
   expect([...executions.values()]).toMatchObject([{ node: "first", calls: 2, repetitions: 0 }])
 })
 
@@ -91,15 +91,15 @@ test("a handler that runs after its task's end is on record breaks M1", async ()
   const { broken, executions, record, entries, call } = surroundings()
   for (const entry of (await entries()).slice(0, 3)) record(entry)
   call(0, 1)
-  expect(broken).toEqual(['"first" (task 1, attempt 1) runs again although its end is on record (M1)'])
+  expect(broken).toEqual(['"first" (task 1, attempt 1) runs again although its end is recorded (M1)'])
   expect([...executions.values()]).toMatchObject([{ repetitions: 1 }])
 })
 
-test("a step that runs although it is on record breaks M1", async () => {
+test("a step that runs although it is recorded breaks M1", async () => {
   const { broken, record, entries, call } = surroundings()
   for (const entry of (await entries()).slice(0, 2)) record(entry)
   call(0, 1)
-  expect(broken).toEqual(['"step:s" of "first" (task 1) runs again although it is on record (M1)'])
+  expect(broken).toEqual(['"step:s" of "first" (task 1) runs again although it is recorded (M1)'])
 })
 
 test("a handler that runs before the entry that caused it is durable breaks M2", async () => {
@@ -133,7 +133,7 @@ test("an entry after the end is seen", async () => {
   for (const entry of await entries()) record(entry)
   expect(broken).toEqual([])
   record({ type: "run.cancelled", at: 9 })
-  expect(broken[0]).toContain("something is journaled after the run is over")
+  expect(broken[0]).toContain("something is journaled after the run has ended")
 })
 
 test("two processes cannot write the same record", async () => {
@@ -151,7 +151,7 @@ test("a step of a name that was used before is known by its number", async () =>
   const [started, , second] = await entries()
   for (const entry of [started, second]) record(entry as Entry)
   call(0, 1)
-  expect(broken).toEqual(['"step#2:s" of "first" (task 1) runs again although it is on record (M1)'])
+  expect(broken).toEqual(['"step#2:s" of "first" (task 1) runs again although it is recorded (M1)'])
 })
 
 test("a slow process may do what it does not know to be done", async () => {
@@ -173,8 +173,8 @@ test("a snapshot that is not what the journal gives breaks M6", async () => {
   journal.checkSnapshot(1, { ...snapshot, frames: [frame] })
   expect(broken).toHaveLength(1)
   expect(broken[0]).toContain(
-    'the snapshot after record 1, frame "", is not what the journal gives (M6): tasks is',
+    'the snapshot after record 1, frame "", differs from the journal (M6): tasks is',
   )
   journal.checkSnapshot(2, { ...snapshot, frames: [{ ...frame, key: "1.1:call:x" }] })
-  expect(broken[1]).toContain("there is no such frame")
+  expect(broken[1]).toContain("the frame does not exist")
 })

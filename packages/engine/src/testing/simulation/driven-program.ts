@@ -1,7 +1,7 @@
 /**
- * A program whose handlers and steps end and fail when the simulator decides. Its graph is the same, so journals of
- * either program fit the other. It also checks invariants: a handler may run only for a task that the
- * journal knows (M2), in the attempt that it knows (M8), once per process, and not when its end is on record (M1).
+ * A program whose handlers and steps end and fail when the simulator decides. Its graph is the same, so journals are
+ * interchangeable. It also checks invariants: a handler may run only for a task that the journal knows (M2), in the attempt
+ * that it knows (M8), once per process, and not after its end is recorded (M1).
  */
 import { SuperstepError } from "../../core/index.ts"
 import { type BoundHandler, type Context, type Program, programNode } from "../../runtime/index.ts"
@@ -20,9 +20,9 @@ export interface DriverEnvironment {
   readonly random: Random
   readonly journal: SimulatedJournal
   readonly process: SimulatedProcess
-  /** How likely an attempt fails that would be tried again. */
+  /** The probability that an attempt fails if it would be retried. */
   readonly fail: number
-  /** Whether what handlers handed over is changed afterwards. */
+  /** Whether values that handlers passed to the engine are changed afterwards. */
   readonly changeSent: boolean
   readonly onBroken: (problem: string) => void
 }
@@ -37,14 +37,14 @@ export class Driver {
   readonly #programs = new WeakMap<Program, Program>()
   /** The attempts that this process has begun. */
   readonly #begun = new Set<string>()
-  /** What handlers handed over: theirs, until the engine has taken it. */
+  /** Values that handlers passed: theirs, until the engine has copied them. */
   #handedOver: unknown[] = []
 
   constructor(world: DriverEnvironment) {
     this.#world = world
   }
 
-  /** Changes what handlers handed over. Called when the engine has taken all of it. */
+  /** Changes values that handlers passed. Called when the engine has copied all of them. */
   changeSent(): void {
     const values = this.#handedOver
     this.#handedOver = []
@@ -99,7 +99,7 @@ export class Driver {
       execution.completions++
       await world.process.turn("handler")
     }
-    // What a schema made of the message is the handler's own.
+    // The handler owns the value that a schema parsed.
     if (handler.schema === undefined) this.#refuseChange(ctx, "its message", message)
     this.#refuseChange(ctx, "the request", request)
     const hold = async (ended: Promise<unknown>): Promise<unknown> => {
@@ -133,7 +133,7 @@ export class Driver {
     }
   }
 
-  /** The handler is done with what it handed over. */
+  /** The handler has passed its values to the engine. */
   #ended(handed: readonly unknown[], result: unknown): void {
     if (this.#world.changeSent) this.#handedOver.push(...handed, result)
   }
@@ -151,15 +151,15 @@ export class Driver {
     const execution = executions.get(key) ?? { node, task, frame, ...none }
     executions.set(key, execution)
     execution.calls++
-    // What a slow process does not know, it cannot heed: its writes are refused.
+    // A slow process cannot know this: its writes are rejected.
     if (process.isSlow) return { execution, watch: watchHandler(name, message, new Set(), onBroken) }
     const watch = watchHandler(name, message, journal.keysOf(frame, task, attempt), onBroken)
-    if (this.#begun.has(`${key} ${attempt}`)) onBroken(`${name} is begun twice in one process (M1)`)
+    if (this.#begun.has(`${key} ${attempt}`)) onBroken(`${name} starts twice in one process (M1)`)
     this.#begun.add(`${key} ${attempt}`)
     const recorded = journal.attemptOf(frame, task)
     if (journal.hasEnded(frame, task)) {
       execution.repetitions++
-      onBroken(`${name} runs again although its end is on record (M1)`)
+      onBroken(`${name} runs again although its end is recorded (M1)`)
     } else if (recorded === undefined) {
       onBroken(`${name} runs although the journal does not know it yet (M2)`)
     } else if (recorded !== attempt) {
@@ -177,7 +177,7 @@ export class Driver {
   ): Context {
     const received = <T>(what: string, promise: Promise<T>): Promise<T> => {
       const seen = promise.then((value) => this.#refuseChange(ctx, what, value))
-      // A handler may hold it without awaiting it, as it may hold what the engine gives.
+      // A handler may hold it without awaiting it, like any promise of the engine.
       seen.catch(() => undefined)
       return seen
     }
@@ -193,7 +193,7 @@ export class Driver {
       ask: (question) => {
         watch.asks(keys.next("ask"))
         const answer = ctx.ask(question)
-        // What a schema made of the answer is the handler's own.
+        // The handler owns the answer that a schema parsed.
         const isOwn = typeof question === "object" && question.schema !== undefined
         return isOwn ? answer : received("an answer", answer)
       },
@@ -238,7 +238,7 @@ export class Driver {
     const name = `${frame} ${ctx.task} ${key}`
     world.steps.set(name, (world.steps.get(name) ?? 0) + 1)
     if (!world.process.isSlow && world.journal.hasStep(frame, ctx.task, key)) {
-      world.onBroken(`"${key}" of "${ctx.node}" (task ${ctx.task}) runs again although it is on record (M1)`)
+      world.onBroken(`"${key}" of "${ctx.node}" (task ${ctx.task}) runs again although it is recorded (M1)`)
     }
     try {
       return await run()
@@ -261,7 +261,7 @@ async function watched(watch: HandlerWatch, ended: Promise<unknown>): Promise<un
 
 type Retry = Program["nodes"][number]["node"]["spec"]["retry"]
 
-/** Only an attempt that is followed by another may fail: the run's outcome is to stay the same. */
+/** Only an attempt that is retried may fail: the run's outcome must stay the same. */
 function faultFor(
   { random, fail }: DriverEnvironment,
   ctx: Context,
@@ -270,27 +270,27 @@ function faultFor(
   if (fail === 0 || retry === undefined || ctx.attempt >= retry.attempts || !random.chance(fail))
     return undefined
   const code = retry.on?.[0] ?? "SIMULATED_FAULT"
-  const error = new SuperstepError(code, `Attempt ${ctx.attempt} of "${ctx.node}" fails, by the simulator.`)
+  const error = new SuperstepError(code, `The simulator failed attempt ${ctx.attempt} of "${ctx.node}".`)
   return { when: random.chance(0.5) ? "before" : "after", error }
 }
 
-/** The idempotency key is the run's id, the frame where there is one, and the task. */
+/** The idempotency key consists of the run's id, the frame if any, and the task. */
 function frameOf({ idempotencyKey, task }: Context, runId: string): string {
   return idempotencyKey.slice(runId.length + 1, -`:${task}`.length)
 }
 
 /**
  * Watches one call of a handler for mistakes that show only after a restart, or only in another node: an input that the
- * handler changed, and records of the journal that it did not ask for again.
+ * handler changed, and records of the journal that it did not request again.
  */
 interface HandlerWatch {
-  /** The handler asks for a step, an answer, a sleep or a call. */
+  /** The handler requests a step, an answer, a sleep or a call. */
   asks(key: string): void
   returned(): void
   threw(): void
 }
 
-/** `recorded` is what the journal has of this attempt, by key: a handler that does the same again asks for all of it. */
+/** `recorded` is the journal of this attempt, by key: a deterministic handler requests all of it again. */
 function watchHandler(
   name: string,
   input: unknown,
@@ -304,7 +304,7 @@ function watchHandler(
     const after = JSON.stringify(input)
     if (after === before) return
     onBroken(
-      `handler changed its input: ${name} got ${before} and left ${after}. Other nodes, and the same node ` +
+      `handler changed its input: ${name} received ${before} and changed it to ${after}. Other nodes, and the same node ` +
         "after a restart, may see either. Return a new value instead",
     )
   }
@@ -315,9 +315,9 @@ function watchHandler(
       const missing = [...recorded].filter((key) => !asked.has(key)).map((key) => `"${key}"`)
       if (missing.length === 0) return
       onBroken(
-        `handler did not ask again for what is on record: ${name} returned without ${missing.join(", ")}. A handler that ` +
-          "starts again must make the same steps, questions, sleeps and calls: what it decides by time, chance or data " +
-          "outside of the run belongs into a step",
+        `handler did not repeat its recorded operations: ${name} returned without ${missing.join(", ")}. A handler that ` +
+          "restarts must make the same steps, questions, sleeps and calls: put decisions by time, chance or external data " +
+          "into a step",
       )
     },
     threw: checkInput,

@@ -1,4 +1,4 @@
-/** Many simulated days of one workflow: they must all end alike. */
+/** Simulates many days of one workflow: they must all end the same way. */
 
 import type { OptionNames } from "../../runtime/internal.ts"
 import {
@@ -13,13 +13,13 @@ import { checkTestOptions, type Faults, type Simulation, type WorkflowSource } f
 
 export interface ExploreOptions extends ComparedOptions {
   readonly faults?: Faults | undefined
-  /** How many seeds are tried. Default 100. */
+  /** The number of seeds. Default 100. */
   readonly runs?: number | undefined
   /** The first seed; the others follow it. Default 1. */
   readonly seed?: number | undefined
   /**
-   * What must be the same for every seed. By default the status, the error's code and the outputs; in flow mode,
-   * where messages are delivered as they come, the outputs in any order.
+   * What must be the same for every seed. By default the status, the error's code and the outputs; in flow mode, where
+   * messages are delivered at once, the outputs in any order.
    */
   readonly compare?: ((simulation: Simulation) => unknown) | undefined
 }
@@ -27,7 +27,7 @@ export interface ExploreOptions extends ComparedOptions {
 export interface Exploration {
   readonly runs: number
   readonly crashes: number
-  /** How all of them ended: what `compare` gave. */
+  /** The common outcome: the result of `compare`. */
   readonly outcome: unknown
   /** Handlers that were begun more than once for one task, because their process died or their attempt failed. */
   readonly repeated: readonly Repetition[]
@@ -44,8 +44,8 @@ const EXPLORE: OptionNames<ExploreOptions> = {
 }
 
 /**
- * Runs the workflow once without faults and then under one seed after another, by default with crashes. Rejects
- * when a seed ends otherwise or breaks an invariant; the error names the seed and the line that repeats it.
+ * Runs the workflow once without faults and then under one seed after another, by default with crashes. Rejects if a seed
+ * ends differently or breaks an invariant; the error names the seed and the code that repeats it.
  */
 export async function explore<In, Out>(
   workflow: WorkflowSource<In, Out>,

@@ -109,7 +109,7 @@ describe.each(tools)("$name", ({ testing, code }) => {
         return "done"
       })
     }
-    await finds(byChance(), null, /did not ask again for what is on record: "work".*"step:call \d"/s)
+    await finds(byChance(), null, /did not repeat its recorded operations: "work".*"step:call \d"/s)
     await testing(byChance, null)
   })
 
@@ -132,7 +132,7 @@ describe.each(tools)("$name", ({ testing, code }) => {
     }
     for (const kind of ["ask", "sleep", "call"] as const) {
       const options = { before, answers: () => "yes" }
-      const what = new RegExp(`did not ask again for what is on record: "work".*"${kind}`, "s")
+      const what = new RegExp(`did not repeat its recorded operations: "work".*"${kind}`, "s")
       await finds(waiting(kind, true), null, what, options)
       await testing(waiting(kind, false), null, options)
     }
@@ -157,7 +157,7 @@ describe.each(tools)("$name", ({ testing, code }) => {
       throw new Error("no such table")
     })
     await finds(failing, null, /undisturbed, it ends failed, not completed: node "work": .*no such table/)
-    await finds(failing, null, /say status: "failed"/)
+    await finds(failing, null, /pass status: "failed"/)
     const { outcome } = await testing(failing, null, { status: "failed" })
     expect(outcome).toMatchObject({ status: "failed" })
   })
@@ -249,7 +249,11 @@ const fine = workflow("fine")
 test.each<[string, () => Promise<unknown>, RegExp]>([
   ["crashTest", () => crashTest(fine, 1, { sedes: 3 } as never), /^crashTest: .*"seeds"\?$/],
   ["explore", () => explore(fine, 1, { fault: {} } as never), /^explore: .*"faults"\?$/],
-  ["faults", () => explore(fine, 1, { faults: { crashes: 3 } } as never), /no option "crashes".*"crash"\?$/],
+  [
+    "faults",
+    () => explore(fine, 1, { faults: { crashes: 3 } } as never),
+    /unknown option "crashes".*"crash"\?$/,
+  ],
   ["simulate", () => simulate(fine, 1, { seed: 1, faults: 3 } as never), /faults must be an object/],
 ])("a misspelled option of %s is refused before anything runs", async (_, call, message) => {
   await expect(call()).rejects.toMatchObject({

@@ -1,56 +1,55 @@
-/** The options of a simulation, the faults that it can make, and its result. */
+/** The options of a simulation, its faults, and its result. */
 import { type NodeId, type OpenRequest, SuperstepError, type TaskId, type Usage } from "../../core/index.ts"
 import type { Callable, JournalRecord, RunOptions, RunResult } from "../../runtime/index.ts"
 import { isOptions, type OptionNames, shown, unknownOption } from "../../runtime/internal.ts"
 
 /**
- * Where a process dies: when the journal has so many records, whatever it is at then. Or in the middle of the write
- * of that record: `before` it is durable, or `after`, when nothing has followed from it yet.
+ * Where a process dies: when the journal has this many records. Or during the write of that record: `before` it is durable,
+ * or `after`, before its effects.
  */
 export type CrashPoint = number | { readonly before: number } | { readonly after: number }
 
 export interface Faults {
   /**
-   * How many times the process dies at most, at moments that the seed chooses; or where the first process dies, the
+   * How many times the process dies at most, at moments that the seed chooses; or the crash points of the first process, the
    * second, and so on. The run is resumed each time.
    */
   readonly crash?: number | readonly CrashPoint[] | undefined
   /**
-   * How likely, from 0 to 1, a process that the seed would have die is only slow: another one takes the run over, and
-   * this one continues too, until what it writes is refused.
+   * Probability from 0 to 1 that a process that would die is only slow: another one takes over the run, and this one
+   * continues until its writes are rejected.
    */
   readonly takeOver?: number | undefined
   /**
-   * How likely, from 0 to 1, an attempt fails that the node's policy tries again. A node that needs all its
-   * attempts for failures of its own fails for good then.
+   * Probability from 0 to 1 that an attempt fails if the node's policy retries it. A node that needs all its attempts for
+   * its own failures then finally fails.
    */
   readonly fail?: number | undefined
-  /** How likely, from 0 to 1, a timer fires a second time. */
+  /** Probability from 0 to 1 that a timer fires a second time. */
   readonly duplicateTimers?: number | undefined
   /**
-   * Handlers change what they returned, sent and wrote, once the engine has taken it. For workflows whose handlers make new
-   * values each time: one that returns a constant would find it changed.
+   * Handlers change the values that they returned, sent and wrote, after the engine has copied them. For workflows whose
+   * handlers create new values each time: a handler that returns a constant would find it changed.
    */
   readonly changeSent?: boolean | undefined
-  /** How likely, from 0 to 1, the clock is set back, by up to an hour, before anything that happens. */
+  /** Probability from 0 to 1 that the clock is set back, by up to an hour, before each event. */
   readonly clockBack?: number | undefined
 }
 
 /**
  * A workflow, or a function that builds it. The function is called for every simulated process, as a new process would
- * build its workflow again: use it where the workflow holds something that is used up or remembers, such as a
- * `scriptedModel`.
+ * build its workflow again: use it if the workflow holds state, such as a `scriptedModel`.
  */
 export type WorkflowSource<In, Out> = Callable<In, Out> | (() => Callable<In, Out>)
 
 export interface SimulateOptions {
   readonly seed: number
   readonly faults?: Faults | undefined
-  /** Answers questions, whenever the seed says; undefined leaves one open. It is asked again after a crash. */
+  /** Answers questions at times chosen by the seed; undefined leaves one open. Called again after a crash. */
   readonly answers?: ((request: OpenRequest) => unknown) | undefined
   /**
-   * `idle`, the default: time passes only when there is nothing else to do, as if handlers took none.
-   * `anytime`: a timer may come before a handler that is at work ends, so node timeouts strike.
+   * `idle`, the default: time passes only when there is nothing else to do, as if handlers took none. `anytime`: a
+   * timer may fire while a handler executes, so node timeouts apply.
    */
   readonly timers?: "idle" | "anytime" | undefined
   readonly run?: Pick<RunOptions, "limits" | "timeout" | "budget" | "state" | "thread"> | undefined
@@ -60,11 +59,11 @@ export interface Simulation<Out = unknown> {
   readonly seed: number
   readonly result: RunResult<Out>
   readonly journal: readonly JournalRecord[]
-  /** How long the journal was after each write. */
+  /** The length of the journal after each write. */
   readonly writes: readonly number[]
-  /** Per task: how often its handler was called, ran to its end, and was called though its end was on record. */
+  /** Per task: how often its handler was called, ran to its end, and was called after its end was recorded. */
   readonly executions: readonly Execution[]
-  /** The part of `result.usage` of calls that a crash or a stop cut off: reserved, and never settled. */
+  /** The part of `result.usage` of calls that a crash or a stop interrupted: reserved and never settled. */
   readonly lost: Usage
   /** How often a step's function ran again, because its process died before the result was durable. */
   readonly repeatedSteps: number
@@ -72,7 +71,7 @@ export interface Simulation<Out = unknown> {
   readonly crashes: number
 }
 
-/** The workflow as one process has it. */
+/** Builds the workflow of one process. */
 export function built<In, Out>(source: WorkflowSource<In, Out>): Callable<In, Out> {
   return typeof source === "function" ? source() : source
 }
@@ -85,9 +84,9 @@ export interface Execution {
   readonly frame: string
   /** How often the handler was called. */
   readonly calls: number
-  /** How often it ran to its end, well or not. */
+  /** How often it ran to its end, successfully or not. */
   readonly completions: number
-  /** How often it was called although the task's end was on record: never, by M1. */
+  /** How often it was called after the task's end was recorded: never, by M1. */
   readonly repetitions: number
 }
 

@@ -1,6 +1,6 @@
 /**
- * The journal of a simulated run: what is durable, as text, whichever process wrote it. It folds every entry as
- * it comes, so that the simulator can ask at any time what a restart would find.
+ * The journal of a simulated run: what is durable, as text, whichever process wrote it. It folds every entry at once, so
+ * that the simulator knows at any time what a restart would find.
  */
 
 import { isDeepStrictEqual } from "node:util"
@@ -19,7 +19,7 @@ import type { RunSnapshot } from "../../runtime/internal.ts"
 
 interface Folded {
   readonly machine: Machine
-  /** Tasks whose end is on record. */
+  /** Tasks whose end is recorded. */
   readonly ended: Set<TaskId>
   /** Steps that are recorded and waits that have begun, by task; with the attempt that did so. */
   readonly keys: Map<TaskId, Map<string, number>>
@@ -40,7 +40,7 @@ export class SimulatedJournal {
     this.#bySignature = bySignature
   }
 
-  /** Entries name their workflow by its signature: one that is not known cannot be folded. */
+  /** Entries name their workflow by its signature: an unknown one cannot be folded. */
   knows(program: Program): void {
     this.#bySignature.set(signatureOf(program.graph).hash, program.graph)
   }
@@ -58,7 +58,7 @@ export class SimulatedJournal {
     return this.#frames.get("")?.machine
   }
 
-  /** Copies, as they come from disk. */
+  /** Copies, as if read from disk. */
   records(afterSeq = 0): JournalRecord[] {
     const first = this.#ends.findIndex((end) => end > afterSeq)
     if (first < 0) return []
@@ -66,7 +66,7 @@ export class SimulatedJournal {
     return records.filter(({ seq }) => seq > afterSeq)
   }
 
-  /** The text is that of a list of records. */
+  /** `text` is a list of records as JSON. */
   append(expectedSeq: number, text: string): void {
     if (expectedSeq !== this.length) {
       throw new SuperstepError(
@@ -78,21 +78,21 @@ export class SimulatedJournal {
     this.#texts.push(text)
     this.#ends.push(this.length + records.length)
     for (const record of records) {
-      if (this.root?.isOver()) this.#onBroken(`something is journaled after the run is over: ${text}`)
+      if (this.root?.isOver()) this.#onBroken(`something is journaled after the run has ended: ${text}`)
       this.#fold(record)
     }
   }
 
-  /** M6: a snapshot is what the journal up to there gives. */
+  /** M6: a snapshot equals the fold of the journal up to it. */
   checkSnapshot(seq: number, { frames }: RunSnapshot): void {
     const upToThere = new SimulatedJournal(this.#onBroken, this.#bySignature)
     upToThere.append(0, JSON.stringify(this.records().slice(0, seq)))
     for (const { key, machine } of frames) {
       const folded = upToThere.#frames.get(key)?.machine.snapshot()
-      const differences = folded === undefined ? "there is no such frame" : difference(machine, folded)
+      const differences = folded === undefined ? "the frame does not exist" : difference(machine, folded)
       if (differences === undefined) continue
       this.#onBroken(
-        `the snapshot after record ${seq}, frame "${key}", is not what the journal gives (M6): ${differences}`,
+        `the snapshot after record ${seq}, frame "${key}", differs from the journal (M6): ${differences}`,
       )
     }
   }
@@ -119,17 +119,17 @@ export class SimulatedJournal {
     this.#frames.set(frame, { machine, ended: new Set(), keys: new Map() })
   }
 
-  /** Whether the task's end is on record. */
+  /** Whether the task's end is recorded. */
   hasEnded(frame: string, task: TaskId): boolean {
     return this.#frames.get(frame)?.ended.has(task) === true
   }
 
-  /** The attempt that the journal has the task in; undefined for a task that it does not know, or no longer. */
+  /** The current attempt of the task in the journal; undefined for an unknown or ended task. */
   attemptOf(frame: string, task: TaskId): number | undefined {
     return this.#frames.get(frame)?.machine.task(task)?.attempt
   }
 
-  /** What is on record of an attempt: recorded steps, and questions, sleeps and calls that it began. */
+  /** The records of an attempt: steps, and questions, sleeps and calls that it began. */
   keysOf(frame: string, task: TaskId, attempt: number): ReadonlySet<string> {
     const keys = this.#frames.get(frame)?.keys.get(task)
     if (keys === undefined) return NOTHING
@@ -151,7 +151,7 @@ export class SimulatedJournal {
   }
 }
 
-/** A retry may take another way: only its own records bind an attempt. */
+/** A retry may take another path: only its own records bind an attempt. */
 function noteKey({ machine, keys }: Folded, entry: Entry): void {
   switch (entry.type) {
     case "step.recorded":
@@ -168,7 +168,7 @@ function noteKey({ machine, keys }: Folded, entry: Entry): void {
   }
 }
 
-/** Which fields of two things differ, as data, or undefined when none does. */
+/** The fields in which two objects differ, or undefined. */
 export function difference(a: object, b: object): string | undefined {
   const [one, other] = [JSON.stringify(a), JSON.stringify(b)]
   if (one === other) return undefined

@@ -90,7 +90,7 @@ test("a write under way when the process dies reaches the journal under some see
     if (append() === undefined) continue
     one.die()
     lengths.add(journal.length)
-    // What the store has beside the journal never tells of another end.
+    // The rows of the store never disagree with the end of the journal.
     expect((await rows.run("r"))?.seq ?? 0).toBe(journal.length)
   }
   expect(lengths).toEqual(new Set([0, 2]))
@@ -119,5 +119,5 @@ test("what JSON cannot hold, and what changes while it is written, is seen (M6)"
   one.turns[0]?.take()
   expect(broken[0]).toContain("data changed after it was sent")
   void one.store.append(lease, 1, [{ ...finished, events: Number.POSITIVE_INFINITY }])
-  expect(broken[1]).toContain("cannot be stored (M6): [0].events is Infinity")
+  expect(broken[1]).toContain("not valid JSON (M6): [0].events is Infinity")
 })

@@ -1,6 +1,6 @@
 /**
- * One life of a process in a simulation: its clock, its way to the store, and everything in it that waits for its
- * turn. When it dies, nothing of it happens any more: its turns never come, and its store is fenced.
+ * One process in a simulation: its clock, its access to the store, and everything that waits for its turn. After its death
+ * nothing more happens: its turns never come, and its store is fenced.
  */
 import { jsonProblem, SuperstepError } from "../../core/index.ts"
 import type { Clock, JournalRecord, RunChange, Snapshot, Store } from "../../runtime/index.ts"
@@ -24,16 +24,16 @@ interface Timer {
 export interface ProcessEnvironment {
   readonly random: Random
   readonly journal: SimulatedJournal
-  /** What the store has beside the journal. */
+  /** What the store has besides the journal. */
   readonly rows: Store
   /** Holders whose processes are dead. */
   readonly dead: Set<string>
   readonly onBroken: (problem: string) => void
   /** Time passes across processes. */
   readonly time: { now: number }
-  /** How likely a timer fires twice. */
+  /** The probability that a timer fires twice. */
   readonly duplicateTimers: number
-  /** How many entries there are between two snapshots. */
+  /** The number of entries between two snapshots. */
   readonly snapshots: number
   /** Where this process is to die. */
   readonly death: CrashPoint | undefined
@@ -42,7 +42,7 @@ export interface ProcessEnvironment {
 export class SimulatedProcess {
   readonly #world: ProcessEnvironment
   readonly store: Store
-  /** Another one has taken its runs over, and it does not know. */
+  /** Another process has taken over its runs without its knowledge. */
   isSlow = false
   holdsRun = false
   #turns: Turn[] = []
@@ -51,7 +51,7 @@ export class SimulatedProcess {
   #doomed = false
   /** The names under which it can hold runs. */
   readonly holders = new Set<string>()
-  /** Writes under way: calling one makes it, without a notice to the process. */
+  /** Writes in progress: calling one performs it without notifying the process. */
   readonly #underWay = new Set<() => unknown>()
 
   constructor(world: ProcessEnvironment) {
@@ -94,7 +94,7 @@ export class SimulatedProcess {
     return new Promise((resolve) => this.#add(kind, resolve))
   }
 
-  /** Resolves when the turn is taken. A write under way when the process dies happens or not. */
+  /** Resolves when the turn is taken. A write in progress when the process dies happens or not. */
   later<T>(kind: "read" | "write", act: () => T | Promise<T>): Promise<T> {
     if (kind === "write") this.#underWay.add(act)
     return new Promise((resolve, reject) =>
@@ -121,7 +121,7 @@ export class SimulatedProcess {
     this.#turns.push(turn)
   }
 
-  /** The end of the process. A write that is under way reaches the store or not. */
+  /** The end of the process. A write that is in progress reaches the store or not. */
   die(): void {
     const { random, dead } = this.#world
     for (const write of this.#underWay) if (random.chance(0.5)) this.#reach(write)
@@ -131,12 +131,12 @@ export class SimulatedProcess {
     for (const holder of this.holders) dead.add(holder)
   }
 
-  /** The process is dead, so that a refusal reaches nobody. */
+  /** The process is dead, so a rejection is ignored. */
   #reach(write: () => unknown): void {
     try {
       write()
     } catch {
-      // The store is as it was.
+      // The store is unchanged.
     }
   }
 
@@ -163,9 +163,8 @@ export class SimulatedProcess {
 }
 
 /**
- * How the process reaches its store: some of what it asks is done at once, some of it when its turn comes. The journal is
- * stored as text, so that nothing is shared with the process that wrote it; beside it a memory store has the rows, leases
- * and snapshots.
+ * The process's access to its store: some calls complete at once, others when their turn comes. The journal is stored as
+ * text, so that it shares nothing with the process that wrote it; a memory store has the rows, leases and snapshots.
  */
 function simulatedStore(world: ProcessEnvironment, process: SimulatedProcess): Store {
   const { random, journal, rows, dead, onBroken } = world
@@ -181,10 +180,10 @@ function simulatedStore(world: ProcessEnvironment, process: SimulatedProcess): S
   const textOf = (value: object): string => {
     const problem = jsonProblem(value, Number.POSITIVE_INFINITY)
     if (problem !== undefined)
-      onBroken(`what is stored cannot be stored (M6): ${problem.path} ${problem.reason}`)
+      onBroken(`a written value is not valid JSON (M6): ${problem.path} ${problem.reason}`)
     return JSON.stringify(value)
   }
-  /** Whoever changes what it has given away would find it in one process and not in the next. */
+  /** A change of a passed value would be visible in one process and not in the next. */
   const checkUnchanged = (text: string, value: object) => {
     if (text === JSON.stringify(value)) return
     onBroken(
@@ -213,7 +212,7 @@ function simulatedStore(world: ProcessEnvironment, process: SimulatedProcess): S
   const saveSnapshot: Store["saveSnapshot"] = (lease, snapshot) => {
     check()
     const text = textOf(snapshot)
-    // A closer look costs as much as the run so far.
+    // A full check costs as much as the run so far.
     if (random.chance(0.2)) journal.checkSnapshot(snapshot.seq, snapshot.data as unknown as RunSnapshot)
     return mayTakeTime("write", () => {
       checkUnchanged(text, snapshot)
@@ -235,7 +234,7 @@ function simulatedStore(world: ProcessEnvironment, process: SimulatedProcess): S
         return lease
       }),
     release: (lease, wakeAt) => mayTakeTime("write", () => rows.release(lease, wakeAt)),
-    // A process says that it lives, and looks for mail, by real time: whatever the seed says, that happens at once.
+    // Heartbeats and mail use real time: they complete at once, independent of the seed.
     beat(holder) {
       check()
       process.holders.add(holder.id)
@@ -252,7 +251,7 @@ function simulatedStore(world: ProcessEnvironment, process: SimulatedProcess): S
   }
 }
 
-/** As it comes back from disk; graphs are the same for all. */
+/** A copy, as if read from disk; graphs are shared. */
 function copyOf<T extends RunChange | Snapshot>(value: T | undefined): T | undefined {
   if (value === undefined) return undefined
   const { graphs, ...rest } = value as RunChange

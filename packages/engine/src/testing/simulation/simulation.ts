@@ -1,11 +1,11 @@
 /**
- * One simulated run, from its start to its end through any number of processes. Everything that could happen in
- * one order or another waits for its turn, and the seed says whose turn it is: a write that becomes durable, a
- * handler or step that ends, an answer, a timer, the death of the process.
+ * One simulated run, from its start to its end through any number of processes. Everything that can happen in different
+ * orders waits for its turn, and the seed selects the next turn: a write that becomes durable, a handler or step that ends,
+ * an answer, a timer, the death of the process.
  *
- * It leaves to its parts: what is durable (SimulatedJournal), what dies with a process (SimulatedProcess), when
- * user code ends (Driver). It checks: M1, M2, M6, M7, M8, that the run neither stops short nor continues after its
- * end, that watchers saw what the journal gives, and that no code outside can change a value of the run (V1).
+ * Its parts: durable data (SimulatedJournal), the state of a process (SimulatedProcess), the timing of user code (Driver).
+ * It checks: M1, M2, M6, M7, M8, that the run neither stops short nor continues after its end, that watchers saw the events
+ * of the journal, and that no other code can change a value of the run (V1).
  */
 
 import { isSuperstepError, type OpenRequest, SuperstepError } from "../../core/index.ts"
@@ -35,9 +35,9 @@ import { SimulatedProcess, type Turn } from "./simulated-process.ts"
 import { tamper } from "./tamper.ts"
 
 /**
- * Rejects with INVARIANT_BROKEN when the engine breaks what a journal promises, or a handler does: it changes its input or
- * what it sent, or starts again and does not ask for what it has on record. Rejects with SIMULATION_STUCK when a handler
- * waits for something that the simulator does not drive.
+ * Rejects with INVARIANT_BROKEN if the engine or a handler breaks an invariant: for example, a handler changes its input or
+ * a sent value, or restarts and does not repeat its recorded operations. Rejects with SIMULATION_STUCK if a handler waits
+ * for something that the simulator does not control.
  */
 export async function simulate<In, Out>(
   workflow: WorkflowSource<In, Out>,
@@ -50,9 +50,9 @@ export async function simulate<In, Out>(
 
 const RUN_ID = "simulated"
 const MAX_TURNS = 100_000
-/** How likely the process dies before any one turn, as long as it may. */
+/** The probability that the process dies before a turn, while crashes remain. */
 const CRASH_RATE = 0.12
-/** One of these many entries lie between two snapshots, as the seed chooses. */
+/** Choices for the number of entries between two snapshots. */
 const SNAPSHOTS = [1, 2, 5, 1_000]
 const HOUR = 3_600_000
 
@@ -74,13 +74,13 @@ class SimulatedRun<Out> {
   readonly #declined = new Set<string>()
   #process!: SimulatedProcess
   #driver!: Driver
-  /** Processes that have lost the run and do not know yet. */
+  /** Processes that have lost the run and have not noticed yet. */
   #slow: SimulatedProcess[] = []
   #run!: Run<Out>
-  /** Answered in this process, and those to be tried again when something else has happened. */
+  /** Requests answered in this process, including those to retry later. */
   #answering = new Set<string>()
   #tooEarly = new Set<string>()
-  /** Answers that are durable, and those of them that this process has not been asked to take again. */
+  /** Durable answers, and those that were not sent again to this process. */
   readonly #answered = new Set<string>()
   #toAnswerAgain = new Set<string>()
   #crashes = 0
@@ -111,7 +111,7 @@ class SimulatedRun<Out> {
     if (this.#broken !== undefined) throw new SuperstepError("INVARIANT_BROKEN", this.#broken)
   }
 
-  /** Starts the run in a process of its own, or resumes it from the store. Sometimes a watcher is attached. */
+  /** Starts the run in a new process, or resumes it from the store. Sometimes attaches a watcher. */
   #begin(): void {
     const { faults = {}, run } = this.#options
     const world = { random: this.#random, journal: this.#journal, onBroken: this.#onBroken }
@@ -157,7 +157,7 @@ class SimulatedRun<Out> {
     }
   }
 
-  /** V1: whoever gets a value of the run may try to change it. */
+  /** V1: any recipient of a value of the run may try to change it. */
   #refuseChange(who: string, what: string, value: unknown): void {
     const [where] = tamper(value).changed
     if (where !== undefined) this.#onBroken(`${who} could change ${what} at ${where} (V1)`)
@@ -170,7 +170,7 @@ class SimulatedRun<Out> {
     }
   }
 
-  /** Takes turn after turn. The result when nothing is left to happen; undefined after a crash. */
+  /** Takes turn after turn. Returns the result when no turn is left; undefined after a crash. */
   async #untilAtRest(): Promise<RunResult<Out> | undefined> {
     for (;;) {
       await settled()
@@ -259,21 +259,21 @@ class SimulatedRun<Out> {
     }
   }
 
-  /** M7, and after a restart too: a late answer is refused with REQUEST_ANSWERED. */
+  /** M7, and after a restart too: a late answer is rejected with REQUEST_ANSWERED. */
   async #answerAgain(run: Run<Out>, id: string): Promise<void> {
     this.#toAnswerAgain.delete(id)
     try {
       await run.respond(id, "again")
-      this.#onBroken(`request "${id}" takes a second answer (M7)`)
+      this.#onBroken(`request "${id}" accepts a second answer (M7)`)
     } catch (error) {
       if (run !== this.#run || isSuperstepError(error, "REQUEST_ANSWERED")) return
       this.#onBroken(
-        `request "${id}" was answered, and a second answer is refused with ${String(error)} (M7)`,
+        `request "${id}" was answered, but a second answer is rejected with ${String(error)} (M7)`,
       )
     }
   }
 
-  /** A sub-workflow's question is unknown until its caller has called again; its deadline may have come first. */
+  /** A sub-workflow's question is unknown until its caller has repeated the call; its deadline may pass first. */
   #answerRefused(id: string, error: unknown): void {
     if (isSuperstepError(error, "REQUEST_ANSWERED")) return
     if (!isSuperstepError(error, "REQUEST_UNKNOWN")) this.#failure ??= { error }
@@ -291,8 +291,8 @@ class SimulatedRun<Out> {
     )
     await settled()
     this.#check()
-    if (result === undefined) throw stuck("nothing is left to happen, and it is neither over nor waiting")
-    // What agents report is of the process that executed them: no journal has it.
+    if (result === undefined) throw stuck("no turn is left, but it has neither ended nor does it wait")
+    // Agent reports belong to the process that executed them: they are not journaled.
     const { agents: _, ...lasting } = result
     return lasting
   }
@@ -319,10 +319,10 @@ class SimulatedRun<Out> {
     }
   }
 
-  /** M6: what the run says of itself is what its journal gives. */
+  /** M6: the run's result equals the fold of its journal. */
   #compareWithJournal(result: RunResult<Out>): void {
     const { root } = this.#journal
-    if (root === undefined) return this.#onBroken("the run has a result and no journal (M6)")
+    if (root === undefined) return this.#onBroken("the run has a result but no journal (M6)")
     const folded = {
       status: root.isOver() ? root.status : "waiting",
       outputs: root.outputs,
@@ -333,13 +333,13 @@ class SimulatedRun<Out> {
       requests: this.#journal.requests(),
       error: root.error?.code,
     }
-    // What agents did is known in the process alone.
+    // Agent reports exist only in the process.
     const { runId: _, error, agents: __, ...reported } = result
     const differences = difference({ ...reported, error: error?.code }, folded)
     if (differences !== undefined) this.#onBroken(`the run and its journal do not agree (M6): ${differences}`)
   }
 
-  /** A thread has what a run left in it that completed or reached a limit, once. */
+  /** A thread contains, once, the writes of a run that completed or reached a limit. */
   async #compareThread({ status, state }: RunResult<Out>): Promise<void> {
     const { thread } = this.#options.run ?? {}
     if (thread === undefined) return
@@ -349,10 +349,10 @@ class SimulatedRun<Out> {
     const expected = isKept ? Object.fromEntries(lasting) : {}
     const differences = difference((await this.#rows.thread(thread)).state, expected)
     if (differences !== undefined)
-      this.#onBroken(`thread "${thread}" is not as the run left it: ${differences}`)
+      this.#onBroken(`thread "${thread}" differs from the run's state: ${differences}`)
   }
 
-  /** Whoever watched has seen what a replay of the journal shows. */
+  /** Watchers saw the same events as a replay of the journal. */
   async #compareEvents(journal: readonly JournalRecord[]): Promise<void> {
     if (this.#events.length === 0) return
     const replayed = new Map<number, RunEvent>()
@@ -365,12 +365,12 @@ class SimulatedRun<Out> {
       if (isLive(event) || other === undefined) continue
       const differences = difference(event, other)
       if (differences !== undefined) {
-        this.#onBroken(`event ${event.seq} was seen otherwise than the journal gives it: ${differences}`)
+        this.#onBroken(`event ${event.seq} differs from the journal: ${differences}`)
       }
     }
   }
 
-  /** A run that is over stays as it is, however often it is resumed. */
+  /** A run that has ended stays unchanged, however often it is resumed. */
   async #startOnceMore(result: RunResult<Out>): Promise<void> {
     const { length } = this.#journal
     this.#process.die()

@@ -1,9 +1,9 @@
-/** Code that changes whatever it can reach: what a careless handler, watcher or caller might do to a value. */
+/** Changes everything that it can reach, as a careless handler, watcher or caller might. */
 
 export interface Tampered {
-  /** Changes that were refused, as they are on a value of a run. */
+  /** Rejected changes, as expected for a value of a run. */
   refused: number
-  /** Where changes went through: `items[0].name`. */
+  /** Paths of successful changes: `items[0].name`. */
   readonly changed: string[]
 }
 
@@ -19,7 +19,7 @@ function tamperWith(value: unknown, path: string, outcome: Tampered, seen: Set<u
   seen.add(value)
   const target = value as Record<string, unknown>
   const parts = Object.entries(target)
-  // The same as an assignment, without the cost of an error where it is refused.
+  // Like an assignment, without the cost of an error if it is rejected.
   const set = (where: string, key: string) => {
     if (Reflect.set(target, key, "tampered")) outcome.changed.push(where)
     else outcome.refused++

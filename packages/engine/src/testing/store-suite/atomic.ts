@@ -1,6 +1,6 @@
 /**
- * Store suite: an append is made whole or not at all. Nobody sees a part of it while it is under way, and none of it stays
- * when a part of it cannot be stored.
+ * Store suite: an append is atomic. No reader sees a part of it while it is in progress, and nothing of it remains if a part
+ * cannot be stored.
  */
 import assert from "node:assert/strict"
 import { type Json, SuperstepError } from "../../core/index.ts"
@@ -29,7 +29,7 @@ async function appendOneOfEach(store: Store, lease: Lease, n: number): Promise<v
   await store.append(lease, n - 1, records(n, 1), change)
 }
 
-/** How many appends can be seen, by everything that an append writes. */
+/** How many appends are visible, for every part that an append writes. */
 const SEEN: { readonly [part: string]: (store: Store, runId: string) => number | Promise<number> } = {
   journal: (store, runId) => then(store.read(runId, 0), (list) => list.length),
   row: (store, runId) => then(store.run(runId), (run) => run?.seq ?? 0),
@@ -37,24 +37,24 @@ const SEEN: { readonly [part: string]: (store: Store, runId: string) => number |
   thread: (store) => then(store.thread("thread"), ({ version }) => version),
 }
 
-/** In one turn where the store answers at once, so that nothing comes between two looks. */
+/** In one turn if the store is synchronous, so that nothing happens between two reads. */
 function then<T, R>(value: T | Promise<T>, next: (value: T) => R): R | Promise<R> {
   return value instanceof Promise ? value.then(next) : next(value)
 }
 
-/** What is there of the appends: as many in every part. */
+/** The number of visible appends, which must be equal in every part. */
 async function wholeAppends(store: Store, runId: string): Promise<number> {
   const counts: { [part: string]: number } = {}
   for (const [part, count] of Object.entries(SEEN)) counts[part] = await count(store, runId)
   const [first = 0, ...others] = Object.values(counts)
   assert.ok(
     others.every((count) => count === first),
-    `an append is there in all its parts or in none; appends by part: ${JSON.stringify(counts)}`,
+    `an append is visible in all its parts or in none; appends by part: ${JSON.stringify(counts)}`,
   )
   return first
 }
 
-/** What is seen later has at least what was seen before, whichever two parts are looked at. */
+/** A later read sees at least what an earlier read saw, for any two parts. */
 async function look(store: Store, runId: string): Promise<void> {
   for (const [one, countOne] of Object.entries(SEEN)) {
     for (const [other, countOther] of Object.entries(SEEN)) {
@@ -65,14 +65,14 @@ async function look(store: Store, runId: string): Promise<void> {
       const after = seenThen instanceof Promise ? await seenThen : seenThen
       assert.ok(
         after >= before,
-        `the ${one} has append ${before}, and the ${other}, looked at after it, only ${after}: a part of an append can be seen`,
+        `the ${one} has append ${before}, but the ${other}, read after it, only ${after}: a partial append is visible`,
       )
     }
   }
 }
 
 const APPENDS = 20
-/** Looks between two turns of the event loop, in which a store may answer. */
+/** Reads between two turns of the event loop, in which a store may answer. */
 const LOOKS = 8
 
 async function lookUntil(done: () => boolean, store: Store, runId: string): Promise<void> {
@@ -86,7 +86,7 @@ async function lookUntil(done: () => boolean, store: Store, runId: string): Prom
   }
 }
 
-/** Appends while others look on, through this store or another one on the same data. */
+/** Appends while others read, through this store or another one on the same data. */
 async function appendWatched(store: Store, onlookers: Store): Promise<void> {
   const lease = leaseOf("r")
   for (let n = 1; n <= APPENDS; n++) {
@@ -100,15 +100,15 @@ async function appendWatched(store: Store, onlookers: Store): Promise<void> {
   assert.equal(await wholeAppends(onlookers, "r"), APPENDS)
 }
 
-/** Data that fails whoever writes it down. Memory can hold it. */
+/** Data that cannot be serialized. Memory can hold it. */
 function unwritable(): Json {
   const toJSON = () => {
-    throw new TypeError("This value cannot be written down, by the store suite.")
+    throw new TypeError("The store suite made this value impossible to serialize.")
   }
   return { toJSON } as unknown as Json
 }
 
-/** Changes of which one part cannot be written down. */
+/** Changes of which one part cannot be serialized. */
 const UNWRITABLE: { readonly [part: string]: () => RunChange } = {
   "a question": () => ({ opened: [request("question 2", { data: unwritable() })] }),
   "a thread write": () => ({ thread: [set("key 2", unwritable())] }),
@@ -116,18 +116,18 @@ const UNWRITABLE: { readonly [part: string]: () => RunChange } = {
 }
 
 export const atomicCases: StoreCases = {
-  async "shows all parts of an append or none of them to whoever reads meanwhile"(store) {
+  async "shows concurrent readers all parts of an append or none"(store) {
     await appendWatched(store, store)
   },
 
-  async "keeps nothing of an append of which a part cannot be stored"(store) {
+  async "keeps nothing of an append if a part cannot be stored"(store) {
     for (const [part, change] of Object.entries(UNWRITABLE)) {
       const runId = `run with ${part}`
       await keepsAllOrNothing(store, runId, () => store.append(leaseOf(runId), 1, records(2, 2), change()))
     }
   },
 
-  async "keeps nothing of an append of which a record cannot be stored"(store) {
+  async "keeps nothing of an append if a record cannot be stored"(store) {
     const added = [record(2, "good"), record(3, unwritable())]
     const change = (): RunChange => ({
       status: "waiting",
@@ -137,7 +137,7 @@ export const atomicCases: StoreCases = {
     await keepsAllOrNothing(store, "r", () => store.append(leaseOf("r"), 1, added, change()))
   },
 
-  async "makes no part of a run that cannot be stored"(store) {
+  async "creates no part of a run that cannot be stored"(store) {
     for (const part of ["a record", ...Object.keys(UNWRITABLE)]) {
       const runId = `run with ${part}`
       const created = { workflow: "workflow", graph: "graph", key: runId }
@@ -148,12 +148,12 @@ export const atomicCases: StoreCases = {
       const run = await store.run(runId)
       assert.equal(run?.seq ?? 0, isStored ? 2 : 0, `the row of a ${runId}`)
       assert.equal((await store.read(runId, 0)).length, isStored ? 2 : 0, `the journal of a ${runId}`)
-      // Its key is not taken by what is not there.
+      // A run that does not exist does not occupy its key.
       if (!isStored) await start(store, runId, { key: runId })
     }
   },
 
-  async "keeps no record of an append that its row, key or thread refuses"(store) {
+  async "keeps no record of an append that is rejected for its row, key or thread"(store) {
     await startAndEnd(store, "over", { key: "key", thread: "thread" })
     await start(store, "busy", { thread: "thread" })
     const created = { workflow: "workflow", graph: "graph" }
@@ -187,7 +187,7 @@ export const atomicCases: StoreCases = {
   },
 }
 
-/** The run has one append before. The other one is there in all its parts, or refused and in none. */
+/** The run has one earlier append. The other one is visible in all its parts, or rejected and in none. */
 async function keepsAllOrNothing(store: Store, runId: string, append: () => unknown): Promise<void> {
   const thread = `thread of ${runId}`
   await start(store, runId, {
@@ -231,11 +231,11 @@ async function succeeds(append: () => unknown): Promise<boolean> {
 /** How the suite lets a store's process die in the middle of an append. */
 export interface Interruption<S extends Store> {
   /**
-   * From now on only so many more writes of the store reach its medium (statements, requests, file writes). Every later
-   * one throws and has no effect, as after the death of the process: neither have those that would roll back.
+   * From now on only this many more writes of the store reach its medium (statements, requests, file writes). Every later
+   * write, including a rollback, throws and has no effect, as after the death of the process.
    */
   after(store: S, writes: number): void
-  /** Lets go of the dead store, and opens its data as the next process would. The suite closes what it gets. */
+  /** Releases the dead store, and opens its data as the next process would. The suite closes the returned store. */
   reopen(store: S): S | Promise<S>
 }
 
@@ -247,7 +247,7 @@ export const reopenedCases: {
     await closing(other, () => appendWatched(store, other))
   },
 
-  async "see at once what the other one has written, whatever they have read before"(store, other) {
+  async "see the writes of the other store at once, whatever they have read before"(store, other) {
     await closing(other, async () => {
       const lease = await start(store, "r")
       for (let seq = 1; seq <= 10; seq++) {
@@ -271,13 +271,13 @@ const MAX_WRITES = 1_000
 export const interruptedCases: {
   readonly [name: string]: <S extends Store>(with_: WithStore<S>, by: Interruption<S>) => Promise<void>
 } = {
-  "leave all of the append that makes a run, or none of it": (withStore, by) =>
+  "leave all of the append that creates a run, or none of it": (withStore, by) =>
     atEveryWrite(withStore, by, 1),
 
   "leave all of a later append, or none of it": (withStore, by) => atEveryWrite(withStore, by, 2),
 }
 
-/** Interrupts the `n`-th append at its first write, its second, and so on, until it is made. */
+/** Interrupts the `n`-th append at its first write, its second, and so on, until it succeeds. */
 async function atEveryWrite<S extends Store>(
   withStore: WithStore<S>,
   by: Interruption<S>,
@@ -294,18 +294,15 @@ async function atEveryWrite<S extends Store>(
         await appendOneOfEach(store, lease, n)
         isMade = true
       } catch {
-        // The process has died in the middle of it.
+        // The process died during the append.
       }
       const next = await by.reopen(store)
       await closing(next, async () => {
         const found = await wholeAppends(next, "r").catch((cause) => {
           throw interrupted(writes, cause)
         })
-        assert.ok(found === n || found === n - 1, `${found} appends are there, of ${n}`)
-        assert.ok(
-          found === n || !isMade,
-          "an append that was acknowledged is there after the process has died",
-        )
+        assert.ok(found === n || found === n - 1, `${found} of ${n} appends exist`)
+        assert.ok(found === n || !isMade, "an acknowledged append exists after the process has died")
         if (found === n - 1) await appendOneOfEach(next, lease, n)
         assert.equal(await wholeAppends(next, "r"), n)
       })

@@ -1,4 +1,4 @@
-/** Store suite: journals. What is appended is read, in order, once, all or none. */
+/** Store suite: journals. Appended records are read in order, once, all or none. */
 import assert from "node:assert/strict"
 import type { Json } from "../../core/index.ts"
 import type { JournalRecord, Store } from "../../runtime/index.ts"
@@ -24,7 +24,7 @@ import {
 import { VALUES } from "./values.ts"
 
 export const journalCases: StoreCases = {
-  async "gives records back in the order in which they were appended"(store) {
+  async "returns records in the order in which they were appended"(store) {
     const all = records(1, 5)
     await append(store, "r", 0, all.slice(0, 1))
     await append(store, "r", 1, all.slice(1, 4))
@@ -32,20 +32,20 @@ export const journalCases: StoreCases = {
     await holds(store, "r", all)
   },
 
-  async "has no records of a run that it does not know"(store) {
+  async "has no records of an unknown run"(store) {
     await append(store, "known", 0, records(1, 1))
     await holds(store, "unknown", [])
     await holds(store, "unknown", [], 3)
   },
 
-  async "gives only the records after the one that was asked for"(store) {
+  async "returns only the records after the requested one"(store) {
     const all = records(1, 5)
     await append(store, "r", 0, all)
     for (let after = 0; after <= 5; after++) await holds(store, "r", all.slice(after), after)
     await holds(store, "r", [], 9)
   },
 
-  async "gives at most as many records as a read asks for"(store) {
+  async "returns at most as many records as a read requests"(store) {
     const all = records(1, 5)
     await append(store, "r", 0, all)
     assert.deepEqual(await store.read("r", 0, 1), all.slice(0, 1))
@@ -54,7 +54,7 @@ export const journalCases: StoreCases = {
     assert.deepEqual(await store.read("r", 5, 1), [])
   },
 
-  async "refuses an append after a record that is not the last, and changes nothing"(store) {
+  async "rejects an append after a record that is not the last, and changes nothing"(store) {
     const all = records(1, 3)
     await append(store, "r", 0, all)
     await conflicts(store, "r", 0, records(1, 1))
@@ -62,7 +62,7 @@ export const journalCases: StoreCases = {
     await holds(store, "r", all)
   },
 
-  async "refuses an append past the end, and changes nothing"(store) {
+  async "rejects an append past the end, and changes nothing"(store) {
     const all = records(1, 3)
     await append(store, "r", 0, all)
     await conflicts(store, "r", 4, records(5, 2))
@@ -71,7 +71,7 @@ export const journalCases: StoreCases = {
     await holds(store, "r", records(1, 4))
   },
 
-  async "refuses an append to a run that there is not, and makes none"(store) {
+  async "rejects an append to a run that does not exist, and creates none"(store) {
     await conflicts(store, "r", 0, records(1, 1))
     await conflicts(store, "r", 1, records(2, 1))
     await conflicts(store, "r", 0, [])
@@ -81,18 +81,18 @@ export const journalCases: StoreCases = {
     await holds(store, "r", records(1, 1))
   },
 
-  async "takes several records all or none"(store) {
+  async "appends several records all or none"(store) {
     await takesOneOf(store, [records(2, 3, "three"), records(2, 5, "five")])
   },
 
-  async "takes one of many appends that are made at once after the same record"(store) {
+  async "accepts one of many concurrent appends after the same record"(store) {
     await takesOneOf(
       store,
       Array.from({ length: 20 }, (_, i) => records(2, 2, `rival ${i}`)),
     )
   },
 
-  async "does not let one run's refusal touch another's append"(store) {
+  async "does not let one run's rejection affect another's append"(store) {
     await append(store, "taken", 0, records(1, 1))
     const won = await atOnce(
       ["before", "taken", "after"].map((runId) => () => append(store, runId, 0, records(1, 2))),
@@ -118,7 +118,7 @@ export const journalCases: StoreCases = {
     await holds(store, "r", all.slice(9_990), 9_990)
   },
 
-  async "takes appends to many runs at once"(store) {
+  async "accepts appends to many runs at once"(store) {
     const ids = Array.from({ length: 100 }, (_, i) => `run ${i}`)
     await Promise.all(
       ids.map(async (id) => {
@@ -128,28 +128,28 @@ export const journalCases: StoreCases = {
     for (const id of ids) await holds(store, id, records(1, 10, id))
   },
 
-  async "has what it acknowledged: it can be read as soon as the append is done"(store) {
+  async "returns an acknowledged append as soon as it is done"(store) {
     for (let seq = 0; seq < 20; seq++) {
       await append(store, "r", seq, records(seq + 1, 1))
       await holds(store, "r", records(seq + 1, 1), seq)
     }
   },
 
-  async "gives what it had at the time: a later append does not change what was read"(store) {
+  async "returns copies: a later append does not change records that were read"(store) {
     await append(store, "r", 0, records(1, 2))
     const before = await store.read("r", 0)
     await append(store, "r", 2, records(3, 2))
     assert.deepEqual(before, records(1, 2))
   },
 
-  async "writes what still waits to be written when it is closed"(store) {
+  async "flushes pending writes when it is closed"(store) {
     const appended = append(store, "r", 0, records(1, 3))
     await store.close()
     await appended
   },
 }
 
-/** Makes the run with its first records. */
+/** Creates the run with its first records. */
 async function append(
   store: Store,
   runId: string,
@@ -181,7 +181,7 @@ async function conflicts(
 
 /** Forks. A run whose journal begins with another's records, by reference. */
 export const forkCases: StoreCases = {
-  async "gives a fork the records of its past, and then its own"(store) {
+  async "returns the records of a fork's past, and then its own"(store) {
     await start(store, "parent", { count: 5, value: "parent" })
     const lease = await start(store, "fork", { forkOf: { runId: "parent", seq: 3 }, count: 2, value: "fork" })
     const expected = [...records(1, 3, "parent"), ...records(4, 2, "fork")]
@@ -192,7 +192,7 @@ export const forkCases: StoreCases = {
     await stands(store, "fork", { seq: 6, forkOf: { runId: "parent", seq: 3 }, token: 1, holder: "holder" })
   },
 
-  async "keeps a fork and its past apart from then on"(store) {
+  async "keeps a fork and its past separate after the fork"(store) {
     const parent = await start(store, "parent", { count: 3, value: "parent" })
     const fork = await start(store, "fork", { forkOf: { runId: "parent", seq: 3 }, value: "fork" })
     await store.append(parent, 3, records(4, 2, "parent"))
@@ -204,14 +204,14 @@ export const forkCases: StoreCases = {
     assert.deepEqual(past.slice(0, 5), [...records(1, 3, "parent"), ...records(4, 2, "fork")])
   },
 
-  async "makes a fork of a run in any status, at any of its records"(store) {
+  async "creates a fork of a run in any status, at any of its records"(store) {
     const parent = await start(store, "parent", { count: 4 })
     for (let seq = 1; seq <= 4; seq++) await forked(store, `in flight ${seq}`, "parent", seq)
     await end(store, parent)
     for (let seq = 1; seq <= 5; seq++) await forked(store, `over ${seq}`, "parent", seq)
   },
 
-  async "makes forks of forks, also at a record that those share"(store) {
+  async "creates forks of forks, also at a shared record"(store) {
     await start(store, "a", { count: 4, value: "a" })
     await start(store, "b", { forkOf: { runId: "a", seq: 3 }, count: 3, value: "b" })
     const past = { a: records(1, 4, "a"), b: [...records(1, 3, "a"), ...records(4, 3, "b")] }
@@ -238,7 +238,7 @@ export const forkCases: StoreCases = {
     await holds(store, "run 40", expected.slice(17), 17)
   },
 
-  async "refuses a fork that does not follow the record that it names, and makes none"(store) {
+  async "rejects a fork that does not follow the record that it names, and creates none"(store) {
     await start(store, "parent", { count: 3 })
     const created = { workflow: "workflow", graph: "graph", forkOf: { runId: "parent", seq: 2 } }
     for (const expectedSeq of [0, 1, 3]) {
@@ -249,7 +249,7 @@ export const forkCases: StoreCases = {
     await holds(store, "fork", [])
   },
 
-  async "refuses a fork of a run, or at a record, that there is not"(store) {
+  async "rejects a fork of a run, or at a record, that does not exist"(store) {
     await start(store, "parent", { count: 3 })
     for (const forkOf of [
       { runId: "unknown", seq: 1 },
@@ -261,7 +261,7 @@ export const forkCases: StoreCases = {
     await start(store, "fork", { forkOf: { runId: "parent", seq: 3 } })
   },
 
-  async "refuses a fork whose id is there, or whose key or thread is another's"(store) {
+  async "rejects a fork whose id exists, or whose key or thread belongs to another run"(store) {
     await start(store, "parent", { count: 3, key: "k", thread: "t" })
     const forkOf = { runId: "parent", seq: 2 }
     await rejects(() => start(store, "parent", { forkOf }), "RUN_EXISTS")
@@ -270,7 +270,7 @@ export const forkCases: StoreCases = {
     await holds(store, "parent", records(1, 3))
   },
 
-  async "refuses an append to a fork that does not follow its last record"(store) {
+  async "rejects an append to a fork that does not follow its last record"(store) {
     await start(store, "parent", { count: 5 })
     const lease = await start(store, "fork", { forkOf: { runId: "parent", seq: 2 } })
     for (const seq of [0, 1, 2, 4, 5]) {
@@ -279,7 +279,7 @@ export const forkCases: StoreCases = {
     await store.append(lease, 3, records(4, 1))
   },
 
-  async "gives a fork nothing of its past but the records"(store) {
+  async "shares nothing of its past with a fork but the records"(store) {
     const lease = await start(store, "parent", { count: 2, change: { opened: [request("q")] } })
     await store.saveSnapshot(lease, { seq: 2, data: "parent" })
     await store.pin("parent", true)
@@ -299,7 +299,7 @@ export const forkCases: StoreCases = {
     assert.ok((await runOf(store, "fork 0")).bytes < 10_000)
   },
 
-  async "removes no run that is another's past, until the last fork of it is removed"(store) {
+  async "does not remove a run that is another's past until its last fork is removed"(store) {
     await startAndEnd(store, "a", { count: 3 })
     await startAndEnd(store, "b", { forkOf: { runId: "a", seq: 2 } })
     await startAndEnd(store, "c", { forkOf: { runId: "b", seq: 3 } })
@@ -317,7 +317,7 @@ export const forkCases: StoreCases = {
     assert.deepEqual(await store.runs({}), [])
   },
 
-  async "prunes no run that is the past of a run that stays"(store) {
+  async "does not prune a run that is the past of a remaining run"(store) {
     await startAndEnd(store, "a", { count: 3 })
     await startAndEnd(store, "b", { forkOf: { runId: "a", seq: 2 } })
     await start(store, "in flight", { forkOf: { runId: "b", seq: 3 } })
@@ -329,7 +329,7 @@ export const forkCases: StoreCases = {
     await holds(store, "in flight", [...records(1, 2), record(3, "value"), record(4, "value")])
   },
 
-  async "prunes forks with their past when nothing holds either"(store) {
+  async "prunes forks with their past if nothing retains either"(store) {
     await startAndEnd(store, "a", { count: 3 })
     await startAndEnd(store, "b", { forkOf: { runId: "a", seq: 2 } })
     await startAndEnd(store, "c", { forkOf: { runId: "b", seq: 3 } })
@@ -357,13 +357,13 @@ async function forked(store: Store, runId: string, parent: string, seq: number):
 
 /** A run's last snapshot. */
 export const snapshotCases: StoreCases = {
-  async "has no snapshot of a run that has none, or that there is not"(store) {
+  async "has no snapshot of a run without one, or of an unknown run"(store) {
     await start(store, "r")
     assert.equal(await store.snapshot("r"), undefined)
     assert.equal(await store.snapshot("unknown"), undefined)
   },
 
-  async "keeps the snapshot of a run, for each run its own"(store) {
+  async "keeps a separate snapshot for each run"(store) {
     for (const runId of ["a", "b"]) {
       const lease = await start(store, runId)
       await store.saveSnapshot(lease, { seq: 1, data: { of: runId } })
@@ -399,7 +399,7 @@ export const snapshotCases: StoreCases = {
     assert.equal((await store.report()).snapshots.count, 1)
   },
 
-  async "tells how large the snapshot is, and the journal"(store) {
+  async "returns the size of the snapshot and of the journal"(store) {
     const lease = await start(store, "r")
     const small = await store.saveSnapshot(lease, { seq: 1, data: "x".repeat(100) })
     assert.ok(small.bytes > 0 && small.journal > 0)
@@ -410,7 +410,7 @@ export const snapshotCases: StoreCases = {
     assert.ok(large.journal > small.journal)
   },
 
-  async "leaves journal, row and takeovers as they are"(store) {
+  async "leaves journal, row and takeovers unchanged"(store) {
     await start(store, "r")
     const lease = await take(store, "r", "other")
     const before = plain(await store.run("r"))
@@ -419,7 +419,7 @@ export const snapshotCases: StoreCases = {
     assert.equal((await store.read("r", 0)).length, 1)
   },
 
-  async "refuses the snapshot of a run that there is not, or with a token that it does not have"(store) {
+  async "rejects the snapshot of an unknown run, or with an outdated token"(store) {
     await rejects(() => store.saveSnapshot(leaseOf("unknown"), { seq: 1, data: 1 }), "RUN_TAKEN")
     await start(store, "r")
     await rejects(() => store.saveSnapshot(leaseOf("r", 2), { seq: 1, data: 1 }), "RUN_TAKEN")
@@ -427,7 +427,7 @@ export const snapshotCases: StoreCases = {
     assert.equal(await store.snapshot("unknown"), undefined)
   },
 
-  async "keeps the snapshot when the run is over, until it is removed"(store) {
+  async "keeps the snapshot of an ended run until the run is removed"(store) {
     const lease = await start(store, "r")
     await store.saveSnapshot(lease, { seq: 1, data: 1 })
     await end(store, lease)

@@ -1,4 +1,4 @@
-/** Store suite: who holds a run. One at a time, and whoever lost it can do nothing to it any more. */
+/** Store suite: leases. A run has one holder at a time, and a former holder can no longer change it. */
 import assert from "node:assert/strict"
 import { isSuperstepError, type RunStatus } from "../../core/index.ts"
 import type { FreeQuery, Store } from "../../runtime/index.ts"
@@ -23,7 +23,7 @@ import {
 } from "./steps.ts"
 
 export const leaseCases: StoreCases = {
-  async "gives a run to who claims it: a higher token, another holder"(store) {
+  async "lets a holder claim a run: a higher token, another holder"(store) {
     await start(store, "r")
     const lease = await store.claim("r", 1, "second")
     assert.deepEqual(plain(lease), { runId: "r", holder: "second", token: 2 })
@@ -31,14 +31,14 @@ export const leaseCases: StoreCases = {
     assert.deepEqual(plain(await store.claim("r", 2, "third")), { runId: "r", holder: "third", token: 3 })
   },
 
-  async "gives nothing to who claims with another token than the run has"(store) {
+  async "rejects a claim with a token that is not the run's"(store) {
     await start(store, "r")
     await take(store, "r", "second")
     for (const token of [0, 1, 3]) assert.equal(await store.claim("r", token, "third"), undefined)
     await stands(store, "r", { token: 2, holder: "second", takeovers: 0 })
   },
 
-  async "gives nothing to who claims a run that is over, or that there is not"(store) {
+  async "rejects a claim of an ended or unknown run"(store) {
     assert.equal(await store.claim("unknown", 0, "me"), undefined)
     assert.equal(await store.claim("unknown", 1, "me"), undefined)
     for (const status of FINAL) {
@@ -48,7 +48,7 @@ export const leaseCases: StoreCases = {
     }
   },
 
-  async "gives a run to one of many that claim it at once"(store) {
+  async "gives a run to one of many concurrent claims"(store) {
     const lease = await start(store, "r")
     await store.release(lease, undefined)
     const rivals = Array.from({ length: 20 }, (_, i) => `rival ${i}`)
@@ -58,7 +58,7 @@ export const leaseCases: StoreCases = {
     await stands(store, "r", { token: 2, holder: won[0]?.holder, takeovers: 0 })
   },
 
-  async "lets who held a run do nothing to it once another has claimed it"(store) {
+  async "ignores or rejects a former holder once another has claimed the run"(store) {
     const old = await start(store, "r")
     await store.saveSnapshot(old, { seq: 1, data: "old" })
     const now = await take(store, "r", "second")
@@ -78,7 +78,7 @@ export const leaseCases: StoreCases = {
     assert.deepEqual(plain(await store.snapshot("r")), { seq: 2, data: "new" })
   },
 
-  async "goes by the token, not by the name: the same holder's older lease is refused"(store) {
+  async "checks the token, not the name: the same holder's older lease is rejected"(store) {
     const old = await start(store, "r", { holder: "me" })
     const now = await take(store, "r", "me")
     await rejects(() => store.append(old, 1, records(2, 1)), "RUN_TAKEN")
@@ -87,7 +87,7 @@ export const leaseCases: StoreCases = {
     await store.append(now, 1, records(2, 1))
   },
 
-  async "has an append of the old holder whole or not at all when a claim is made at once"(store) {
+  async "keeps an append of the old holder atomic under a concurrent claim"(store) {
     const old = await start(store, "r")
     const [claimed, appended] = await Promise.allSettled([
       (async () => store.claim("r", 1, "second"))(),
@@ -100,7 +100,7 @@ export const leaseCases: StoreCases = {
     await stands(store, "r", { holder: "second", status: wrote ? "waiting" : "running", seq: wrote ? 4 : 1 })
   },
 
-  async "lets go of a run, until a time or for good"(store) {
+  async "releases a run, until a time or indefinitely"(store) {
     const lease = await start(store, "r", { change: { status: "waiting" } })
     await store.release(lease, START + 500)
     await stands(store, "r", { holder: undefined, wakeAt: START + 500, token: 1, status: "waiting" })
@@ -110,7 +110,7 @@ export const leaseCases: StoreCases = {
     await stands(store, "r", { holder: undefined, wakeAt: undefined, token: 2 })
   },
 
-  async "does nothing for who lets go of a run that there is not"(store) {
+  async "ignores the release of an unknown run"(store) {
     await store.release(leaseOf("unknown"), START)
     assert.equal(await store.run("unknown"), undefined)
   },
@@ -170,7 +170,7 @@ export const leaseCases: StoreCases = {
     await stands(store, "c", { takeovers: 1, blamed: false })
   },
 
-  async "forgets the takeovers of a run with every append"(store) {
+  async "clears the takeovers of a run with every append"(store) {
     await start(store, "r", { holder: "holder 0" })
     for (const [i, change] of [undefined, { status: "waiting" as const }].entries()) {
       await store.dismiss(`holder ${i}`, { reason: "died" })
@@ -182,7 +182,7 @@ export const leaseCases: StoreCases = {
     }
   },
 
-  async "keeps the takeovers of a run through records that only say what is about to be done"(store) {
+  async "keeps the takeovers of a run through records that are only intents"(store) {
     await start(store, "r", { holder: "first" })
     await store.dismiss("first", { reason: "died" })
     const lease = await take(store, "r", "second")
@@ -192,7 +192,7 @@ export const leaseCases: StoreCases = {
     await stands(store, "r", { takeovers: 0, blamed: false, seq: 3 })
   },
 
-  async "withdraws the suspicion that a death raised when the holder turns out to live"(store) {
+  async "withdraws the suspicion of a death when the holder turns out to be alive"(store) {
     const first = await start(store, "r", { holder: "first" })
     await start(store, "parked", { holder: "first" })
     await store.dismiss("first", { reason: "died" })
@@ -221,7 +221,7 @@ export const leaseCases: StoreCases = {
     await stands(store, "r", { trials: 0 })
   },
 
-  async "says whether a run executes anything, and when it continues by itself"(store) {
+  async "records whether a run executes anything, and when it continues by itself"(store) {
     const lease = await start(store, "r")
     await stands(store, "r", { executing: true, wakeAt: undefined })
     await write(store, lease, { idle: { wakeAt: START + 5 } })
@@ -282,7 +282,7 @@ export const leaseCases: StoreCases = {
     ])
   },
 
-  async "tells a holder when a run may have been taken from it, once"(store) {
+  async "reports to a holder, once, that a run may have been taken from it"(store) {
     const mine = { runId: "mine", holder: "one", token: 1 }
     await start(store, "mine", { holder: "one" })
     await start(store, "theirs", { holder: "one" })
@@ -297,7 +297,7 @@ export const leaseCases: StoreCases = {
     assert.equal(await store.beat(holder("one")), true)
   },
 
-  async "forgets a holder that is dismissed, until it is heard of again"(store) {
+  async "forgets a dismissed holder until its next heartbeat"(store) {
     await store.beat(holder("one"))
     await store.beat(holder("two"))
     await store.dismiss("one", { reason: "closed" })
@@ -328,7 +328,7 @@ const HELD = [
 
 /** Which runs are free to be claimed, and in which order. */
 export const freeCases: StoreCases = {
-  async "has a run in flight free exactly when nobody alive holds it and there is something to do"(store) {
+  async "lists a run in flight as free exactly if no live holder has it and it has something to do"(store) {
     const free: string[] = []
     for (const held of HELD) {
       for (const status of ["running", "waiting", "completed"] as const) {
@@ -349,13 +349,13 @@ export const freeCases: StoreCases = {
     await areFree(store, free)
   },
 
-  async "has a run free whose holder is not known"(store) {
+  async "lists a run with an unknown holder as free"(store) {
     await start(store, "r", { holder: "one", change: { idle: {} } })
     await store.claim("r", 1, "never heard of")
     await areFree(store, ["r"])
   },
 
-  async "has those under suspicion apart from the others"(store) {
+  async "separates suspected runs from the others"(store) {
     for (const [runId, deaths] of [0, 1, 2, 3].map((n) => [`${n}`, n] as const)) {
       await start(store, runId, { holder: `${runId} 0` })
       for (let i = 0; i < deaths; i++) {
@@ -369,9 +369,7 @@ export const freeCases: StoreCases = {
     assert.equal((await freeRuns(store, { suspects: true, limit: 1 })).length, 1)
   },
 
-  async "has a run that nobody holds free when its time to wake has come, not before; without one when it runs"(
-    store,
-  ) {
+  async "lists an unheld run as free from its wake time on; without one if it is running"(store) {
     const times = { past: NOW - 5_000, now: NOW, future: NOW + 1, never: undefined }
     for (const status of ["running", "waiting"] as const) {
       for (const [time, wakeAt] of Object.entries(times)) {
@@ -391,7 +389,7 @@ export const freeCases: StoreCases = {
     }
   },
 
-  async "has a run with mail free before its time to wake, once"(store) {
+  async "lists a run with mail as free before its wake time, once"(store) {
     for (const status of ["running", "waiting"] as const) {
       await store.release(await start(store, status, { change: { status } }), NOW + 1)
       await store.post(mailTo(status, `first to ${status}`))
@@ -400,7 +398,7 @@ export const freeCases: StoreCases = {
     await areFree(store, ["running", "waiting"])
   },
 
-  async "has runs of the workflows that are named free, and no others"(store) {
+  async "lists free runs of the named workflows, and no others"(store) {
     for (const workflow of ["a", "b", "c"]) {
       await store.release(await start(store, workflow, { workflow }), undefined)
     }
@@ -408,13 +406,13 @@ export const freeCases: StoreCases = {
     assert.deepEqual(await freeRuns(store, { workflows: [] }), [])
   },
 
-  async "gives the whole row of a run that is free"(store) {
+  async "returns the whole row of a free run"(store) {
     const lease = await start(store, "r", { key: "k", thread: "t", count: 3, change: { status: "waiting" } })
     await store.release(lease, NOW)
     assert.deepEqual(await store.free(query()), [await store.run("r")])
   },
 
-  async "gives the free runs that waited longest first, and no more than were asked for"(store) {
+  async "returns the free runs that waited longest first, at most as many as requested"(store) {
     const leases = []
     for (const runId of ["a", "b", "c", "d", "e"]) leases.push(await start(store, runId, { at: START }))
     for (const [i, runId] of ["d", "b", "e", "a", "c"].entries()) {
@@ -433,7 +431,7 @@ export const freeCases: StoreCases = {
     }
   },
 
-  async "gives the sleepers that are due first first"(store) {
+  async "returns sleeping runs in the order of their wake times"(store) {
     for (const [i, runId] of ["c", "a", "b"].entries()) {
       const lease = await start(store, runId, { at: START + i, change: { status: "waiting" } })
       await store.release(lease, START + 100 + i)
@@ -442,7 +440,7 @@ export const freeCases: StoreCases = {
     assert.deepEqual(await freeRuns(store, { limit: 2 }), ["c", "a"])
   },
 
-  async "has a run no longer free once it is taken, ended or asleep"(store) {
+  async "does not list a run as free once it is claimed, ended or asleep"(store) {
     for (const runId of ["taken", "ended", "asleep", "left"]) {
       await store.release(await start(store, runId), undefined)
     }
@@ -454,7 +452,7 @@ export const freeCases: StoreCases = {
     assert.deepEqual(await freeRuns(store), ["left"])
   },
 
-  async "shares the free runs among those who claim them at once: each goes to one"(store) {
+  async "distributes free runs among concurrent claims: each goes to one"(store) {
     for (let i = 0; i < 30; i++) await store.release(await start(store, `run ${i}`), undefined)
     for (const id of ["one", "two", "three"]) await store.beat(holder(id))
     const taken = await Promise.all(
@@ -469,7 +467,7 @@ export const freeCases: StoreCases = {
     assert.deepEqual(await freeRuns(store), [])
   },
 
-  async "finds the few that are free among many that wait"(store) {
+  async "finds the few free runs among many waiting ones"(store) {
     await Promise.all(
       Array.from({ length: 500 }, async (_, i) => {
         const lease = await start(store, `run ${i}`, { change: { status: "waiting" } })
@@ -483,7 +481,7 @@ export const freeCases: StoreCases = {
   },
 }
 
-/** A run in this status that is held so. */
+/** A run with this status and holder. */
 async function place(store: Store, runId: string, status: RunStatus, by: string): Promise<void> {
   const idle = status === "running" ? false : {}
   const lease = await start(store, runId, { holder: by, change: { status, idle } })
@@ -498,7 +496,7 @@ async function freeRuns(store: Store, asked: Partial<FreeQuery> = {}): Promise<s
   return (await store.free(query(asked))).map((run) => run.runId)
 }
 
-/** These are free, each once, in whatever order. */
+/** Asserts that these are free, each once, in any order. */
 async function areFree(
   store: Store,
   expected: readonly string[],

@@ -1,5 +1,5 @@
 /**
- * What every registry has to do, as a list of cases for any test runner:
+ * The conformance suite of registries, as a list of cases for any test runner:
  *
  *     for (const { name, run } of registrySuite("my store", () => myStore().registry)) test(name, run)
  */
@@ -19,11 +19,11 @@ import { plain, rejects, withMade } from "./steps.ts"
 import type { StoreCase } from "./store-suite.ts"
 
 export interface RegistrySuiteOptions<R extends Registry> {
-  /** Called when a case is over, with the registry that it had. */
+  /** Called after each case with its registry. */
   dispose?(registry: R): unknown
 }
 
-/** `store` is its name, which begins that of every case; `make` gives an empty registry, a new one for each. */
+/** `store` is the prefix of every case name; `make` creates an empty registry for each case. */
 export function registrySuite<R extends Registry>(
   store: string,
   make: () => R | Promise<R>,
@@ -36,7 +36,7 @@ export function registrySuite<R extends Registry>(
 }
 
 const CASES: { readonly [name: string]: (registry: Registry) => Promise<void> } = {
-  async "has nothing at first"(registry) {
+  async "is empty at first"(registry) {
     assert.deepEqual(await registry.agents(), [])
     assert.deepEqual(await registry.agents(["a"]), [])
     assert.deepEqual(await registry.definitions(), [])
@@ -45,7 +45,7 @@ const CASES: { readonly [name: string]: (registry: Registry) => Promise<void> } 
     await registry.write({ removedAgents: ["a"], removedDefinitions: ["w"] })
   },
 
-  async "gives a definition as it was written, with everything that its rows have"(registry) {
+  async "returns a definition as it was written, with all fields of its rows"(registry) {
     const full: StoredDefinition = {
       workflow: {
         id: "w",
@@ -73,7 +73,7 @@ const CASES: { readonly [name: string]: (registry: Registry) => Promise<void> } 
     )
   },
 
-  async "gives agents as they were written, with everything that their rows have"(registry) {
+  async "returns agents as they were written, with all fields of their rows"(registry) {
     const full = agent("a", {
       name: "The writer",
       description: "",
@@ -87,7 +87,7 @@ const CASES: { readonly [name: string]: (registry: Registry) => Promise<void> } 
     assert.deepEqual(await registry.agents(), [full, agent("b"), ...values])
   },
 
-  async "gives nodes and edges in the order in which they were written"(registry) {
+  async "returns nodes and edges in the order in which they were written"(registry) {
     const names = Array.from({ length: 40 }, (_, i) => `${(i * 17) % 40}`)
     await registry.write({ definitions: [definition("w", names, names)] })
     await registry.write({ definitions: [definition("w", names.toReversed(), names.slice(5))] })
@@ -96,7 +96,7 @@ const CASES: { readonly [name: string]: (registry: Registry) => Promise<void> } 
     assert.deepEqual(stored?.edges.map(ids), names.slice(5))
   },
 
-  async "replaces a definition with all that it had"(registry) {
+  async "replaces a definition completely"(registry) {
     await registry.write({ definitions: [definition("w", ["a", "b"], ["x", "y"])] })
     const other = definition("w", ["b", "c"], [], { name: "other", description: "new" })
     await registry.write({ definitions: [other] })
@@ -104,7 +104,7 @@ const CASES: { readonly [name: string]: (registry: Registry) => Promise<void> } 
     assert.deepEqual(await registry.definitions(), [other.workflow])
   },
 
-  async "tells the nodes and edges of one definition from those of another with the same ids"(registry) {
+  async "separates the nodes and edges of two definitions with the same ids"(registry) {
     const [one, two] = [definition("one", ["a"], ["x"]), definition("two", ["a", "b"], ["x"])]
     await registry.write({ definitions: [one, two] })
     assert.deepEqual(await registry.definition("one"), one)
@@ -114,9 +114,7 @@ const CASES: { readonly [name: string]: (registry: Registry) => Promise<void> } 
     assert.deepEqual(await registry.definition("two"), two)
   },
 
-  async "gives agents and definitions in the order in which they first came, however often they change"(
-    registry,
-  ) {
+  async "returns agents and definitions in the order of their creation, however often they change"(registry) {
     for (const id of ["b", "c", "a"]) {
       await registry.write({ agents: [agent(id)], definitions: [definition(id, [], [])] })
     }
@@ -133,9 +131,7 @@ const CASES: { readonly [name: string]: (registry: Registry) => Promise<void> } 
     assert.deepEqual((await registry.definitions()).map(ids), ["c", "a", "b"])
   },
 
-  async "gives the agents that are asked for, each once, and leaves out those that it does not have"(
-    registry,
-  ) {
+  async "returns the requested agents, each once, and omits unknown ones"(registry) {
     await registry.write({ agents: ["a", "b", "c"].map((id) => agent(id)) })
     assert.deepEqual((await registry.agents(["c", "none", "a", "c"])).map(ids), ["a", "c"])
     assert.deepEqual(await registry.agents([]), [])
@@ -154,7 +150,7 @@ const CASES: { readonly [name: string]: (registry: Registry) => Promise<void> } 
     assert.deepEqual(await registry.definition("a"), definition("a", ["n"], []))
   },
 
-  async "makes a change whole or not at all"(registry) {
+  async "applies a change atomically"(registry) {
     const before = { agents: [agent("a")], definitions: [definition("w", ["n"], ["e"])] }
     await registry.write(before)
     const rest: RegistryChange = { removedAgents: ["a"], removedDefinitions: ["w"], agents: [agent("new")] }
@@ -172,7 +168,7 @@ const CASES: { readonly [name: string]: (registry: Registry) => Promise<void> } 
     assert.deepEqual(await registry.definition("w"), before.definitions[0])
   },
 
-  async "refuses texts that not every database holds, and keeps all others"(registry) {
+  async "rejects strings that not every database can store, and keeps all others"(registry) {
     const strange = [
       "",
       " ",
@@ -203,7 +199,7 @@ const CASES: { readonly [name: string]: (registry: Registry) => Promise<void> } 
     }
   },
 
-  async "knows nothing by an id that no row can have, and removes nothing by it"(registry) {
+  async "finds and removes nothing by an id that no row can have"(registry) {
     await registry.write({ agents: [agent("\ufffd")], definitions: [definition("\ufffd", ["n"], [])] })
     for (const id of ["\ud800", "\ufffd\u0000"]) {
       assert.equal(await registry.definition(id), undefined)
@@ -225,7 +221,7 @@ const CASES: { readonly [name: string]: (registry: Registry) => Promise<void> } 
     assert.equal((await registry.agents(names)).length, 2_000)
   },
 
-  async "writes only over what the writer has seen"(registry) {
+  async "overwrites only what the writer has seen"(registry) {
     const first = definition("w", ["n"], [])
     await registry.write({ definitions: [first], agents: [agent("a")] }, none())
     await rejects(
@@ -238,7 +234,7 @@ const CASES: { readonly [name: string]: (registry: Registry) => Promise<void> } 
     }
     const second = definition("w", ["n", "n2"], ["e"])
     await registry.write({ definitions: [second] }, seen)
-    // Somebody who saw the same now comes too late, and changes nothing at all.
+    // A second writer with the same version is too late, and changes nothing.
     const late = { definitions: [definition("w", [], [])], agents: [agent("a", { prompt: "late" })] }
     await rejects(() => registry.write(late, seen), "REGISTRY_CONFLICT")
     assert.deepEqual(await registry.definition("w"), second)
@@ -249,7 +245,7 @@ const CASES: { readonly [name: string]: (registry: Registry) => Promise<void> } 
     assert.equal((await registry.agents())[0]?.prompt, "in time")
   },
 
-  async "lets one of many writers that have seen the same win"(registry) {
+  async "lets one of many writers with the same version win"(registry) {
     const written = await Promise.allSettled(
       Array.from({ length: 10 }, async (_, i) =>
         registry.write({ agents: [agent("a", { prompt: `${i}` })] }, { agents: { a: null } }),
@@ -260,7 +256,7 @@ const CASES: { readonly [name: string]: (registry: Registry) => Promise<void> } 
     assert.equal((await registry.agents())[0]?.prompt, `${winner}`)
   },
 
-  async "gives what it had at the time: a later change does not change what was read"(registry) {
+  async "returns copies: a later change does not change what was read"(registry) {
     await registry.write({ agents: [agent("a")], definitions: [definition("w", ["n"], [])] })
     const [agents, stored] = [await registry.agents(), await registry.definition("w")]
     await registry.write({ agents: [agent("a", { prompt: "new" })], definitions: [definition("w", [], [])] })

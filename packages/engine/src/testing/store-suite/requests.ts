@@ -1,4 +1,4 @@
-/** Store suite: questions, over all runs. Open ones are found until they have an outcome, and in their order. */
+/** Store suite: requests of all runs. Open requests are found in order until they have an outcome. */
 
 import assert from "node:assert/strict"
 import type { OpenRequest } from "../../core/index.ts"
@@ -33,7 +33,7 @@ import { VALUES } from "./values.ts"
 const ANY: readonly StoredRequest["outcome"][] = ["open", "answered", "expired", "withdrawn"]
 
 export const requestCases: StoreCases = {
-  async "has no question that was not opened"(store) {
+  async "has no request that was not opened"(store) {
     await start(store, "r")
     assert.deepEqual(await store.requests({}), [])
     assert.deepEqual(await store.requests({ outcome: ANY }), [])
@@ -63,7 +63,7 @@ export const requestCases: StoreCases = {
     ])
   },
 
-  async "keeps data, schema and default apart from there being none"(store) {
+  async "distinguishes empty data, schema and default from absent ones"(store) {
     const values = [null, false, 0, "", []]
     const opened = values.map((value, i) => request(`${i}`, { data: value, schema: value, default: value }))
     await start(store, "r", { change: { opened } })
@@ -98,7 +98,7 @@ export const requestCases: StoreCases = {
     assert.deepEqual(await outcomes(store), { q: "answered", p: "open" })
   },
 
-  async "does nothing for a question to be closed that there is not"(store) {
+  async "ignores the closing of an unknown question"(store) {
     await start(store, "other", { change: { opened: [request("q")] } })
     const lease = await start(store, "r")
     await write(store, lease, { closed: [{ id: "q", outcome: "answered", at: START }] })
@@ -106,7 +106,7 @@ export const requestCases: StoreCases = {
     assert.deepEqual(await idsOf(store, { runId: "r", outcome: ANY }), [])
   },
 
-  async "withdraws the open questions of a run that is over, and only those"(store) {
+  async "withdraws the open questions of a run that ends, and only those"(store) {
     for (const status of FINAL) {
       const opened = [request("open"), request("answered")]
       const lease = await start(store, status, { change: { opened } })
@@ -122,7 +122,7 @@ export const requestCases: StoreCases = {
     }
   },
 
-  async "withdraws when the last entry was written what is open when a run ends with several"(store) {
+  async "withdraws open questions at the time of the last entry if a run ends with several"(store) {
     const lease = await start(store, "r", { change: { opened: [request("before")] } })
     const closed = [{ id: "answered", outcome: "answered" as const, at: START + 2 }]
     const opened = [request("with"), request("answered")]
@@ -136,21 +136,21 @@ export const requestCases: StoreCases = {
     assert.deepEqual(await idsOf(store, {}), [])
   },
 
-  async "leaves the questions of other runs open when one is over"(store) {
+  async "leaves the questions of other runs open when one ends"(store) {
     await start(store, "other", { change: { opened: [request("q")] } })
     await end(store, await start(store, "r", { change: { opened: [request("q")] } }))
     const open = await store.requests({})
     assert.deepEqual(fieldsOf(open, "runId", "id"), [["other", "q"]])
   },
 
-  async "keeps a question open while its run waits, is let go of, or changes hands"(store) {
+  async "keeps a question open while its run waits, is released, or changes hands"(store) {
     const lease = await start(store, "r", { change: { status: "waiting", opened: [request("q")] } })
     await store.release(lease, undefined)
     await store.claim("r", 1, "other")
     assert.deepEqual(await idsOf(store, {}), ["q"])
   },
 
-  async "puts a question that is opened again in the place of the first"(store) {
+  async "replaces a question that is opened again"(store) {
     const first = request("b", { to: "anna", deadline: START + 10, data: { draft: 1 }, default: true })
     const lease = await start(store, "r", { change: { opened: [request("a"), first, request("c")] } })
     const again = request("b", {
@@ -167,7 +167,7 @@ export const requestCases: StoreCases = {
     assert.deepEqual(await idsOf(store, { to: "boss" }), ["b"])
   },
 
-  async "keeps questions of several runs with the same id apart"(store) {
+  async "separates questions of several runs with the same id"(store) {
     const one = await start(store, "one", { change: { opened: [request("q", { data: 1 })] } })
     await start(store, "two", { change: { opened: [request("q", { data: 2 })] } })
     await write(store, one, { closed: [{ id: "q", outcome: "answered", at: START }] })
@@ -175,7 +175,7 @@ export const requestCases: StoreCases = {
     assert.deepEqual([open?.runId, open?.data, none], ["two", 2, []])
   },
 
-  async "gives questions oldest first, over all runs"(store) {
+  async "returns questions oldest first, over all runs"(store) {
     const leases = [await start(store, "z"), await start(store, "a"), await start(store, "m")]
     const expected: string[] = []
     for (let i = 0; i < 12; i++) {
@@ -188,7 +188,7 @@ export const requestCases: StoreCases = {
     assert.deepEqual(await idsOf(store, {}), expected)
   },
 
-  async "finds questions by run, workflow, whom they are for and outcome, alone and together"(store) {
+  async "finds questions by run, workflow, assignee and outcome, alone and together"(store) {
     const all = await aHundred(store)
     const runIds = [undefined, "run 1", "run 3", "unknown"]
     const workflows = [undefined, "even", "unknown"]
@@ -213,7 +213,7 @@ export const requestCases: StoreCases = {
     }
   },
 
-  async "gives questions in pages of any size, each once"(store) {
+  async "returns questions in pages of any size, each once"(store) {
     const all = await aHundred(store)
     for (const filter of [{ outcome: ANY }, {}, { to: "anna", outcome: ANY }, { workflow: "even" }]) {
       const whole = (await store.requests(filter)).map(requestName)
@@ -224,7 +224,7 @@ export const requestCases: StoreCases = {
     }
   },
 
-  async "continues after a question that was closed since the page before"(store) {
+  async "continues after a question that was closed since the previous page"(store) {
     const opened = ["a", "b", "c", "d", "e"].map((id) => request(id))
     const lease = await start(store, "r", { change: { opened } })
     const seen: string[] = []
@@ -232,7 +232,7 @@ export const requestCases: StoreCases = {
     for (;;) {
       const page = await store.requests({ limit: 2, after })
       if (page.length === 0) break
-      assert.ok(seen.length < 5, "no page gives a question again")
+      assert.ok(seen.length < 5, "no page repeats a question")
       for (const { id } of page) {
         seen.push(id)
         await write(store, lease, { closed: [{ id, outcome: "answered", at: START }] })
@@ -243,7 +243,7 @@ export const requestCases: StoreCases = {
     assert.deepEqual(seen, ["a", "b", "c", "d", "e"])
   },
 
-  async "has a run's questions no more when the run is removed"(store) {
+  async "removes a run's questions with the run"(store) {
     await startAndEnd(store, "gone", { change: { opened: [request("q")] } })
     await start(store, "kept", { change: { opened: [request("q")] } })
     await store.remove("gone")
@@ -274,7 +274,7 @@ async function pages(store: Store, query: RequestQuery): Promise<string[]> {
     if (last === undefined) return seen
     assert.ok(page.length <= (query.limit ?? 0))
     seen.push(...page.map(requestName))
-    assert.equal(new Set(seen).size, seen.length, "no page gives a question again")
+    assert.equal(new Set(seen).size, seen.length, "no page repeats a question")
     after = { runId: last.runId, id: last.id }
   }
 }
@@ -304,13 +304,13 @@ async function aHundred(
 
 const REFUSED = { code: "NOT_OPEN", message: "It is not open." }
 
-/** Mail to whoever holds a run. In order, until it has an outcome; the outcome once. */
+/** Mail to the holder of a run. It is delivered in order until it has an outcome; the outcome is returned once. */
 export const mailCases: StoreCases = {
-  async "gives a holder the mail to its runs, in the order in which it was posted"(store) {
+  async "returns a holder's mail in the order in which it was posted"(store) {
     await start(store, "a", { holder: "me" })
     await start(store, "b", { holder: "me" })
     await start(store, "c", { holder: "other" })
-    // Ids and times go the other way: neither makes the order.
+    // Ids and times have the opposite order: neither determines the order.
     const ids = ["9", "8", "7", "6", "5", "4"]
     for (const [i, id] of ids.entries()) {
       await store.post(mailTo(["a", "b", "c"][i % 3] as string, id, { at: START - i }))
@@ -320,7 +320,7 @@ export const mailCases: StoreCases = {
     assert.deepEqual(await mailIds(store, "nobody"), [])
   },
 
-  async "lists a request as delivering while an answer to it is in the mail, and opens it again when that is refused"(
+  async "lists a request as delivering while an answer to it is in the mail, and reopens it when that is rejected"(
     store,
   ) {
     const lease = await start(store, "r", { change: { opened: [request("q"), request("other")] } })
@@ -334,7 +334,7 @@ export const mailCases: StoreCases = {
     assert.deepEqual(await ids(["delivering"]), ["q"])
     await store.refuseMail(lease, "one", REFUSED)
     assert.deepEqual(await ids(["open"]), ["q", "other"])
-    // What is refused once does not open what was answered since.
+    // A rejection does not reopen a request that was answered since.
     await store.post(mailTo("r", "two", { command }))
     const { seq } = await runOf(store, "r")
     await store.append(lease, seq, records(seq + 1, 1), {
@@ -360,7 +360,7 @@ export const mailCases: StoreCases = {
     assert.deepEqual(plain(await store.mail("holder")), posted)
   },
 
-  async "gives mail again until it has an outcome, and then no more"(store) {
+  async "returns mail again until it has an outcome"(store) {
     await start(store, "r")
     await store.post(mailTo("r", "one"))
     await store.post(mailTo("r", "two"))
@@ -372,7 +372,7 @@ export const mailCases: StoreCases = {
     assert.deepEqual(await mailIds(store, "holder"), ["two"])
   },
 
-  async "tells the outcome of mail once, and nothing as long as there is none"(store) {
+  async "returns the outcome of mail once, and nothing while there is none"(store) {
     const lease = await start(store, "r")
     const outcomes: [MailOutcome, (id: string) => unknown][] = [
       [{ ok: true }, (id) => write(store, lease, { mail: [id] })],
@@ -401,7 +401,7 @@ export const mailCases: StoreCases = {
     assert.deepEqual(await store.mailOutcome("mail"), { ok: true })
   },
 
-  async "lets nobody refuse mail whose lease is no longer good, or that is settled"(store) {
+  async "ignores the rejection of mail with an outdated lease, or of settled mail"(store) {
     const old = await start(store, "r", { holder: "first" })
     await store.post(mailTo("r", "mail"))
     const now = await take(store, "r", "second")
@@ -412,7 +412,7 @@ export const mailCases: StoreCases = {
     assert.deepEqual(await store.mailOutcome("mail"), { ok: true })
   },
 
-  async "tells an outcome to one of many that ask at once"(store) {
+  async "returns an outcome to one of many concurrent readers"(store) {
     const lease = await start(store, "r")
     await store.post(mailTo("r", "mail"))
     await write(store, lease, { mail: ["mail"] })
@@ -420,7 +420,7 @@ export const mailCases: StoreCases = {
     assert.deepEqual(plain(taken.filter((outcome) => outcome !== undefined)), [{ ok: true }])
   },
 
-  async "gives the mail of a run to whoever holds it now"(store) {
+  async "returns the mail of a run to its current holder"(store) {
     const first = await start(store, "r", { holder: "first" })
     await store.post(mailTo("r", "mail"))
     await take(store, "r", "second")
@@ -432,7 +432,7 @@ export const mailCases: StoreCases = {
     assert.deepEqual(await mailIds(store, "third"), ["mail"])
   },
 
-  async "keeps mail to a run that nobody holds for who claims it"(store) {
+  async "keeps mail to an unheld run for its next holder"(store) {
     await store.release(await start(store, "r", { change: { status: "waiting" } }), undefined)
     await store.post(mailTo("r", "one"))
     await store.post(mailTo("r", "two"))
@@ -440,7 +440,7 @@ export const mailCases: StoreCases = {
     assert.deepEqual(await mailIds(store, "me"), ["one", "two"])
   },
 
-  async "gives nobody the mail to a run that is over"(store) {
+  async "returns no mail to a run that has ended"(store) {
     await end(store, await start(store, "r"))
     await store.post(mailTo("r", "mail"))
     assert.deepEqual(await mailIds(store, "holder"), [])
@@ -448,7 +448,7 @@ export const mailCases: StoreCases = {
     assert.deepEqual(free, [])
   },
 
-  async "takes mail to a run that there is not, and outcomes of mail that there is not"(store) {
+  async "accepts mail to an unknown run, and outcomes of unknown mail"(store) {
     await store.post(mailTo("unknown", "mail"))
     await store.refuseMail(leaseOf("unknown"), "mail", REFUSED)
     assert.deepEqual(await store.mail("holder"), [])

@@ -1,4 +1,4 @@
-/** Store suite: what may go, what must not, and how much there is. */
+/** Store suite: retention and statistics. */
 
 import assert from "node:assert/strict"
 import type { PrunePolicy, Store } from "../../runtime/index.ts"
@@ -22,7 +22,7 @@ import {
 } from "./steps.ts"
 
 export const retentionCases: StoreCases = {
-  async "pins a run, and no longer; not one that there is not"(store) {
+  async "pins and unpins a run; not an unknown one"(store) {
     await start(store, "r")
     await start(store, "other")
     assert.equal(await store.pin("r", true), true)
@@ -35,7 +35,7 @@ export const retentionCases: StoreCases = {
     assert.equal(await store.run("unknown"), undefined)
   },
 
-  async "removes a run that is over, however it ended, pinned or not"(store) {
+  async "removes a run that has ended, however it ended, pinned or not"(store) {
     for (const status of FINAL) {
       for (const pinned of [true, false]) {
         await start(store, "r", { change: { status } })
@@ -47,7 +47,7 @@ export const retentionCases: StoreCases = {
     }
   },
 
-  async "removes no run that is in flight, or that there is not"(store) {
+  async "does not remove a run in flight, or an unknown one"(store) {
     assert.equal(await store.remove("unknown"), false)
     for (const status of ["running", "waiting"] as const) {
       const lease = await start(store, status, { change: { status } })
@@ -58,7 +58,7 @@ export const retentionCases: StoreCases = {
     }
   },
 
-  async "has nothing of a run that is removed, and everything of the others"(store) {
+  async "keeps nothing of a removed run, and everything of the others"(store) {
     for (const runId of ["gone", "kept"]) {
       const lease = await start(store, runId, { key: runId, count: 3, change: { opened: [request("q")] } })
       await store.saveSnapshot(lease, { seq: 3, data: runId })
@@ -80,7 +80,7 @@ export const retentionCases: StoreCases = {
     assert.deepEqual(plain(await store.snapshot("kept")), { seq: 3, data: "kept" })
   },
 
-  async "has a run anew whose id was removed"(store) {
+  async "can create a run again after it was removed"(store) {
     const lease = await start(store, "r", { count: 5, key: "k", change: { opened: [request("q")] } })
     await store.post(mailTo("r", "old mail"))
     await end(store, await take(store, "r", "other"))
@@ -101,7 +101,7 @@ export const retentionCases: StoreCases = {
     await store.append(lease, 1, records(2, 1))
   },
 
-  async "keeps a graph as long as it has a run that brought or names it, and no longer"(store) {
+  async "keeps a graph as long as a run that stored or names it exists, and no longer"(store) {
     const graphs = [
       { hash: "main", graph: { nodes: ["a"] } },
       { hash: "sub", graph: { nodes: ["b"] } },
@@ -137,7 +137,7 @@ export const retentionCases: StoreCases = {
     assert.deepEqual(await graphsIn(store), [])
   },
 
-  async "prunes mail to runs that are gone once it is old, and no other mail"(store) {
+  async "prunes old mail to runs that no longer exist, and no other mail"(store) {
     const lease = await start(store, "here")
     const gone = await start(store, "gone")
     const posted: [run: string, id: string, at: number][] = [
@@ -159,7 +159,7 @@ export const retentionCases: StoreCases = {
     assert.deepEqual(await store.mailOutcome("settled, new"), { ok: true })
   },
 
-  async "prunes nothing when the policy says nothing"(store) {
+  async "prunes nothing under an empty policy"(store) {
     await startAndEnd(store, "r")
     assert.deepEqual(plain(await store.prune({})), { count: 0, bytes: 0 })
     assert.deepEqual(plain(await store.prune({ workflow: "workflow" })), { count: 0, bytes: 0 })
@@ -190,15 +190,15 @@ export const retentionCases: StoreCases = {
     await prunes(store, { endedBefore: START + 100 }, ["r2", "r3", "r4"])
   },
 
-  async "prunes what either part of the policy lets go"(store) {
+  async "prunes runs that match either part of the policy"(store) {
     for (let i = 0; i < 6; i++) await startAndEnd(store, `r${i}`, { at: START + i })
-    // `keep` alone would let r0 to r3 go, the time alone r0 to r4.
+    // `keep` alone would delete r0 to r3, the time alone r0 to r4.
     await prunes(store, { keep: 2, endedBefore: START + 5 }, ["r0", "r1", "r2", "r3", "r4"])
     for (let i = 6; i < 10; i++) await startAndEnd(store, `r${i}`, { at: START + i })
     await prunes(store, { keep: 1, endedBefore: START + 6 }, ["r5", "r6", "r7", "r8"])
   },
 
-  async "prunes the runs of the workflow that is named, and no others"(store) {
+  async "prunes the runs of the named workflow, and no others"(store) {
     for (const workflow of ["a", "b"]) {
       for (let i = 0; i < 3; i++) await startAndEnd(store, `${workflow}${i}`, { workflow })
     }
@@ -218,7 +218,7 @@ export const retentionCases: StoreCases = {
     assert.deepEqual(await left(store), ["running", "waiting"])
   },
 
-  async "prunes no run that is pinned, and does not count it"(store) {
+  async "does not prune a pinned run, and does not count it"(store) {
     for (let i = 0; i < 6; i++) await startAndEnd(store, `r${i}`, { at: START + i })
     for (const pinned of ["r0", "r4", "r5"]) await store.pin(pinned, true)
     await prunes(store, { keep: 2 }, ["r1"])
@@ -228,7 +228,7 @@ export const retentionCases: StoreCases = {
     assert.deepEqual(await left(store), ["r0", "r5"])
   },
 
-  async "prunes all that a run had, and a large number of runs"(store) {
+  async "prunes everything of a run, and a large number of runs"(store) {
     await Promise.all(
       Array.from({ length: 300 }, (_, i) =>
         startAndEnd(store, `r${i}`, { key: `k${i}`, count: 3, change: { opened: [request("q")] } }),
@@ -244,7 +244,7 @@ export const retentionCases: StoreCases = {
     await start(store, "r0", { key: "k0" })
   },
 
-  async "reports nothing of an empty store"(store) {
+  async "reports an empty store as empty"(store) {
     const { disk, ...report } = await store.report()
     const nothing = { count: 0, bytes: 0 }
     assert.deepEqual(
@@ -254,7 +254,7 @@ export const retentionCases: StoreCases = {
     if (disk !== undefined) assert.ok(disk.bytes >= 0 && disk.free >= 0)
   },
 
-  async "reports how much there is of everything"(store) {
+  async "reports the amounts of everything"(store) {
     for (const status of FINAL) await start(store, status, { count: 2, change: { status } })
     await start(store, "waiting", {
       workflow: "large",
@@ -295,7 +295,7 @@ export const retentionCases: StoreCases = {
     )
   },
 
-  async "reports less when something has gone"(store) {
+  async "reports less after a deletion"(store) {
     const lease = await start(store, "r", {
       thread: "t",
       value: "x".repeat(5_000),
@@ -327,7 +327,7 @@ async function graphsIn(store: Store): Promise<string[]> {
   return hashes.filter((_, i) => graphs[i] !== undefined)
 }
 
-/** The runs that there are, by their ids. */
+/** The ids of the existing runs. */
 async function left(store: Store): Promise<string[]> {
   return (await store.runs({})).map(({ runId }) => runId).sort()
 }

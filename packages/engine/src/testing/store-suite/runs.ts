@@ -1,4 +1,4 @@
-/** Store suite: a run's row. What makes it, what changes it, and what is refused. */
+/** Store suite: a run's row. What creates it, what changes it, and what is rejected. */
 
 import assert from "node:assert/strict"
 import type { RunStatus } from "../../core/index.ts"
@@ -28,12 +28,12 @@ import {
 const CREATED = { workflow: "workflow", graph: "graph" }
 
 export const runCases: StoreCases = {
-  async "knows no run that was not made"(store) {
+  async "does not know a run that was not created"(store) {
     await start(store, "r")
     assert.equal(await store.run("other"), undefined)
   },
 
-  async "makes a run with its first records, held by the lease"(store) {
+  async "creates a run with its first records, held by the lease"(store) {
     const created = { workflow: "w", graph: "g", key: "k", thread: "t", labels: { file: "f", model: "" } }
     const lease = leaseOf("r", 1, "me")
     await store.append(lease, 0, records(1, 3), { created })
@@ -57,7 +57,7 @@ export const runCases: StoreCases = {
     await holds(store, "r", records(1, 3))
   },
 
-  async "makes a run in the status of the change"(store) {
+  async "creates a run in the status of the change"(store) {
     for (const status of ["running", "waiting"] as const) {
       await start(store, status, { change: { status } })
       await stands(store, status, { status, holder: "holder" })
@@ -68,7 +68,7 @@ export const runCases: StoreCases = {
     }
   },
 
-  async "has the error of a run that did not complete, until the run is resumed"(store) {
+  async "keeps the error of a run that did not complete, until the run is resumed"(store) {
     const error = { code: "NO_LUCK", message: "It did not work: 日本.", node: "try" }
     const lease = await start(store, "r")
     const { seq } = await runOf(store, "r")
@@ -81,7 +81,7 @@ export const runCases: StoreCases = {
     assert.equal((await runOf(store, "r")).error, undefined)
   },
 
-  async "moves the end, the time and the size of a run with every append"(store) {
+  async "updates the end, the time and the size of a run with every append"(store) {
     const lease = await start(store, "r")
     const before = await runOf(store, "r")
     await store.append(lease, 1, records(2, 4))
@@ -107,7 +107,7 @@ export const runCases: StoreCases = {
     assert.deepEqual(await store.graph("new"), { nodes: [] })
   },
 
-  async "makes a change without a record, with the same checks"(store) {
+  async "applies a change without a record, with the same checks"(store) {
     const lease = await start(store, "r", { count: 2 })
     await store.append(lease, 2, [], { status: "waiting", opened: [request("q")] })
     await stands(store, "r", { status: "waiting", seq: 2 })
@@ -119,13 +119,13 @@ export const runCases: StoreCases = {
     await holds(store, "r", records(1, 2))
   },
 
-  async "makes a change that comes with several records"(store) {
+  async "applies a change that comes with several records"(store) {
     const lease = await start(store, "r")
     await store.append(lease, 1, records(2, 3), { status: "completed" })
     await stands(store, "r", { status: "completed", seq: 4, updatedAt: START + 4 })
   },
 
-  async "lets go of the holder and of the time to wake of a run that is over"(store) {
+  async "clears the holder and the wake time of a run that ends"(store) {
     for (const status of FINAL) {
       const lease = await start(store, status)
       await store.release(lease, START + 1_000)
@@ -134,7 +134,7 @@ export const runCases: StoreCases = {
     }
   },
 
-  async "refuses to make a run whose id is there, in flight or over, and changes nothing"(store) {
+  async "rejects a run whose id exists, in flight or ended, and changes nothing"(store) {
     const lease = await start(store, "r", { count: 2, key: "k" })
     const again = () => store.append(leaseOf("r"), 0, records(1, 1, "again"), { created: CREATED })
     await rejects(again, "RUN_EXISTS")
@@ -149,7 +149,7 @@ export const runCases: StoreCases = {
     await holds(store, "r", records(1, 3))
   },
 
-  async "makes one of many runs that are made at once with one id"(store) {
+  async "creates one of many concurrent runs with one id"(store) {
     const rivals = Array.from({ length: 20 }, (_, i) => `rival ${i}`)
     const won = await atOnce(
       rivals.map((holder) => () => start(store, "r", { holder, value: holder })),
@@ -161,7 +161,7 @@ export const runCases: StoreCases = {
     await holds(store, "r", records(1, 1, winner))
   },
 
-  async "refuses to make a run that does not begin at its beginning"(store) {
+  async "rejects a new run that does not begin with record 1"(store) {
     await rejects(
       () => store.append(leaseOf("r"), 1, records(2, 1), { created: CREATED }),
       "JOURNAL_CONFLICT",
@@ -170,7 +170,7 @@ export const runCases: StoreCases = {
     await holds(store, "r", [])
   },
 
-  async "refuses a second run with the same key, and names the first, also when that is over"(store) {
+  async "rejects a second run with the same key, and names the first, also after that has ended"(store) {
     const lease = await start(store, "first", { key: "k" })
     await rejects(() => start(store, "second", { key: "k" }), "KEY_TAKEN", "first")
     await end(store, lease)
@@ -182,18 +182,18 @@ export const runCases: StoreCases = {
     await start(store, "fourth")
   },
 
-  async "makes one of many runs that are made at once with one key"(store) {
+  async "creates one of many concurrent runs with one key"(store) {
     await makesOneOf(store, { key: "k" }, "KEY_TAKEN")
   },
 
-  async "gives a key free with the run that is removed"(store) {
+  async "frees a key when its run is removed"(store) {
     await startAndEnd(store, "first", { key: "k" })
     await store.remove("first")
     await start(store, "second", { key: "k" })
     await stands(store, "second", { key: "k" })
   },
 
-  async "refuses a second run in flight on one thread, and names the first"(store) {
+  async "rejects a second run in flight on one thread, and names the first"(store) {
     const lease = await start(store, "first", { thread: "t" })
     await rejects(() => start(store, "second", { thread: "t" }), "THREAD_BUSY", "first")
     await write(store, lease, { status: "waiting" })
@@ -204,7 +204,7 @@ export const runCases: StoreCases = {
     await start(store, "without")
   },
 
-  async "gives a thread free when its run is over, however it ended"(store) {
+  async "frees a thread when its run ends, however it ended"(store) {
     for (const status of FINAL) {
       const lease = await start(store, status, { thread: "t" })
       await rejects(() => start(store, "second", { thread: "t" }), "THREAD_BUSY", status)
@@ -215,11 +215,11 @@ export const runCases: StoreCases = {
     assert.equal((await store.runs({ thread: "t" })).length, 6)
   },
 
-  async "makes one of many runs that are made at once on one thread"(store) {
+  async "creates one of many concurrent runs on one thread"(store) {
     await makesOneOf(store, { thread: "t" }, "THREAD_BUSY")
   },
 
-  async "looks whether the run is there, then at the token, then at the journal's end"(store) {
+  async "checks that the run exists, then the token, then the journal's end"(store) {
     await start(store, "r", { count: 2 })
     await take(store, "r", "other")
     await rejects(() => store.append(leaseOf("r", 1), 0, records(1, 1)), "RUN_TAKEN")
@@ -227,7 +227,7 @@ export const runCases: StoreCases = {
     await rejects(() => store.append(leaseOf("r", 2), 0, records(1, 1)), "JOURNAL_CONFLICT")
   },
 
-  async "refuses a token that no lease has"(store) {
+  async "rejects a token that no lease has"(store) {
     await start(store, "r")
     for (const token of [0, 2, 99]) {
       await rejects(() => store.append(leaseOf("r", token), 1, records(2, 1)), "RUN_TAKEN")
@@ -235,7 +235,7 @@ export const runCases: StoreCases = {
     await holds(store, "r", records(1, 1))
   },
 
-  async "makes no part of a change whose append is refused"(store) {
+  async "applies no part of a change whose append is rejected"(store) {
     const lease = await start(store, "r", { thread: "t", change: { opened: [request("asked")] } })
     await startAndEnd(store, "keyed", { key: "k" })
     await start(store, "busy", { thread: "b" })
@@ -267,7 +267,7 @@ export const runCases: StoreCases = {
     await start(store, "other", { key: "k2", thread: "t2" })
   },
 
-  async "has a graph as soon as a run brought it, for every run that names it"(store) {
+  async "has a graph as soon as a run stored it, for every run that names it"(store) {
     assert.equal(await store.graph("g"), undefined)
     const graph = { nodes: ["a", "b"], edges: [["a", "b"]] }
     await startAndEnd(store, "first", { graph: "g", change: { graphs: [{ hash: "g", graph }] } })
@@ -304,14 +304,14 @@ async function makesOneOf(
 
 const STATUS = ["running", "waiting", "completed", "failed", "cancelled", "limit"] as const
 
-/** Runs are found by what they are and where they stand, newest first, page by page. */
+/** Runs are found by their properties and status, newest first, page by page. */
 export const queryCases: StoreCases = {
-  async "has no runs when none was made"(store) {
+  async "has no runs if none was created"(store) {
     assert.deepEqual(await store.runs({}), [])
     assert.deepEqual(await store.runs({ limit: 10, status: ["running"] }), [])
   },
 
-  async "gives all runs newest first, when nothing else is asked"(store) {
+  async "returns all runs newest first by default"(store) {
     const ids = Array.from({ length: 250 }, (_, i) => `${(i * 37) % 250}`)
     for (const [i, id] of ids.entries()) await start(store, id, { at: START + i })
     assert.deepEqual(await found(store, {}), ids.toReversed())
@@ -368,7 +368,7 @@ export const queryCases: StoreCases = {
     assert.deepEqual(await found(store, { key: "key 10", workflow: "other" }), [])
   },
 
-  async "finds runs by their labels: those that have all that are asked for"(store) {
+  async "finds runs that have all requested labels"(store) {
     await start(store, "a", { labels: { file: "chat.yaml", model: "fast" } })
     await startAndEnd(store, "b", { labels: { model: "fast", file: "chat.yaml", more: "" } })
     await start(store, "c", { labels: { file: "chat.yaml" } })
@@ -387,7 +387,7 @@ export const queryCases: StoreCases = {
     assert.deepEqual(await found(store, { labels: { file: "chat.yaml" }, limit: 2, before: "c" }), ["b", "a"])
   },
 
-  async "takes labels as they are, whatever characters are in them"(store) {
+  async "matches labels literally, whatever characters they contain"(store) {
     const texts = [
       '"',
       '\\"',
@@ -430,7 +430,7 @@ export const queryCases: StoreCases = {
     assert.deepEqual(await found(store, { text: "" }), ["y", "x", "order-18", "order-17"])
   },
 
-  async "takes the text that is looked for as it is, not as a pattern"(store) {
+  async "searches for text literally, not as a pattern"(store) {
     const texts = ["100%", "a_b", "a*b", "[ab]", "a?b", "it's", 'say "hi"', "back\\slash", "日本"]
     for (const text of texts) await start(store, `run ${text}.`)
     await start(store, "run 100, aXb, .")
@@ -441,7 +441,7 @@ export const queryCases: StoreCases = {
     }
   },
 
-  async "gives runs in pages of any size, each once"(store) {
+  async "returns runs in pages of any size, each once"(store) {
     await many(store)
     for (const filter of [{}, { workflow: "alpha" }, { status: ["completed"] as const }, { text: "1" }]) {
       const whole = await found(store, filter)
@@ -450,7 +450,7 @@ export const queryCases: StoreCases = {
     }
   },
 
-  async "continues after a run that changed since the page before, and is not moved by new ones"(store) {
+  async "continues after a run that changed since the previous page, unaffected by new ones"(store) {
     const leases = []
     for (const [i, id] of ["a", "b", "c", "d"].entries())
       leases.push(await start(store, id, { at: START + i }))
@@ -462,7 +462,7 @@ export const queryCases: StoreCases = {
     assert.deepEqual(await found(store, { ...query, before: "a" }), [])
   },
 
-  async "gives what it had at the time: a later change does not change what was found"(store) {
+  async "returns copies: a later change does not change what was found"(store) {
     const lease = await start(store, "r")
     const [before] = await store.runs({})
     await write(store, lease, { status: "waiting" })
@@ -482,7 +482,7 @@ async function pages(store: Store, query: RunQuery): Promise<string[]> {
     if (page.length === 0) return seen
     assert.ok(page.length <= (query.limit ?? 0))
     seen.push(...page)
-    assert.equal(new Set(seen).size, seen.length, "no page gives a run again")
+    assert.equal(new Set(seen).size, seen.length, "no page repeats a run")
   }
 }
 

@@ -1,4 +1,4 @@
-/** What the cases of the store suite do with a store, and how they look at what it says. */
+/** Operations and assertions that the cases of the store suite share. */
 import assert from "node:assert/strict"
 import { isSuperstepError, type Json, type OpenRequest, type RunStatus } from "../../core/index.ts"
 import type {
@@ -15,7 +15,7 @@ import type {
 
 export type StoreCases = { readonly [name: string]: (store: Store) => Promise<void> }
 
-/** Makes a store or a registry for one check, and disposes of it afterwards. */
+/** Creates a store or a registry for one case, and disposes of it afterwards. */
 export async function withMade<T>(
   make: () => T | Promise<T>,
   dispose: ((made: T) => unknown) | undefined,
@@ -29,7 +29,7 @@ export async function withMade<T>(
   }
 }
 
-/** When everything begins: milliseconds since the epoch. */
+/** The start time of all cases: milliseconds since the epoch. */
 export const START = 1_700_000_000_000
 
 export const FINAL = ["completed", "failed", "cancelled", "limit"] as const
@@ -64,7 +64,7 @@ export function holder(id: string): Holder {
   return { id, machine: "machine", pid: 1, born: "then" }
 }
 
-/** Makes a run, by default with one record. Its holder is known to the store. */
+/** Creates a run, by default with one record. Its holder is known to the store. */
 export async function start(store: Store, runId: string, options: StartOptions = {}): Promise<Lease> {
   const { holder: by, count = 1, at, value, change, ...created } = options
   const lease = leaseOf(runId, 1, by)
@@ -92,7 +92,7 @@ export async function end(
   await write(store, lease, { status }, at)
 }
 
-/** A run that is over, and ended then. */
+/** A run that ended at that time. */
 export async function startAndEnd(store: Store, runId: string, options: StartOptions = {}): Promise<Lease> {
   return start(store, runId, { ...options, change: { status: "completed", ...options.change } })
 }
@@ -140,7 +140,7 @@ export function fieldsOf<T>(items: readonly T[], first: keyof T, ...more: (keyof
   return items.map((item) => (more.length === 0 ? item[first] : [first, ...more].map((field) => item[field])))
 }
 
-/** Looks at some fields of a run's row; a field that is `undefined` may be absent. */
+/** Checks some fields of a run's row; a field that is `undefined` may be absent. */
 export async function stands(store: Store, runId: string, expected: Partial<StoredRun>): Promise<void> {
   const run = await runOf(store, runId)
   const fields = Object.keys(expected) as (keyof StoredRun)[]
@@ -151,21 +151,24 @@ export async function rejects(made: () => unknown, code: string, run?: string): 
   await assert.rejects(
     async () => made(),
     (error) => isSuperstepError(error, code) && (run === undefined || error.run === run),
-    `it is refused with ${code}${run === undefined ? "" : `, which names run ${JSON.stringify(run)}`}`,
+    `it is rejected with ${code}${run === undefined ? "" : `, which names run ${JSON.stringify(run)}`}`,
   )
 }
 
-/** Does all of it in one turn. Gives the places of those that were done; the others were refused with the code. */
+/**
+ * Performs all operations in one turn. Returns the indexes of those that succeeded; the others must be rejected with the
+ * code.
+ */
 export async function atOnce(made: readonly (() => unknown)[], code: string): Promise<number[]> {
   const outcomes = await Promise.allSettled(made.map(async (one) => one()))
   return outcomes.flatMap((outcome, place) => {
     if (outcome.status === "fulfilled") return [place]
-    assert.ok(isSuperstepError(outcome.reason, code), `those that lose are refused with ${code}`)
+    assert.ok(isSuperstepError(outcome.reason, code), `the others are rejected with ${code}`)
     return []
   })
 }
 
-/** Without the fields that are undefined: a store may leave those out or not. */
+/** Without undefined fields: a store may omit them or not. */
 export function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain)
   if (typeof value !== "object" || value === null) return value

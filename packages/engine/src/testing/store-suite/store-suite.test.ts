@@ -23,9 +23,9 @@ async function failing<S extends Store>(make: () => S, options?: StoreSuiteOptio
   return failed
 }
 
-const SEEN = "whole appends: shows all parts of an append or none of them to whoever reads meanwhile"
+const SEEN = "whole appends: shows concurrent readers all parts of an append or none"
 const SEEN_BY_OTHERS = "two at once: show all parts of an append or none of them to each other"
-const CREATED = "interruptions: leave all of the append that makes a run, or none of it"
+const CREATED = "interruptions: leave all of the append that creates a run, or none of it"
 const APPENDED = "interruptions: leave all of a later append, or none of it"
 
 const orders = ["records first", "row first"] as const
@@ -48,7 +48,7 @@ describe("the store suite finds an append in two writes", () => {
   test.each(orders)("%s, at once, if it writes values down between them", async (order) => {
     const part = order === "records first" ? "part" : "record"
     expect(await failing(split({ order, writesLate: true }))).toContain(
-      `whole appends: keeps nothing of an append of which a ${part} cannot be stored`,
+      `whole appends: keeps nothing of an append if a ${part} cannot be stored`,
     )
   })
 
@@ -79,7 +79,7 @@ describe("the store suite finds live objects", () => {
 
   test("in a store that changes what it has given", async () => {
     expect(await failing(liveStore)).toContain(
-      "ownership: gives what it had at the time: later writes do not change a run, a question or a thread that was read",
+      "ownership: returns copies: later writes do not change a run, a question or a thread that was read",
     )
   })
 })

@@ -1,5 +1,5 @@
 /**
- * What every store has to do, as a list of cases for any test runner:
+ * The conformance suite of stores, as a list of cases for any test runner:
  *
  *     for (const { name, run } of storeSuite("my store", () => myStore())) test(name, run)
  */
@@ -22,16 +22,16 @@ export interface StoreCase {
 }
 
 export interface StoreSuiteOptions<S extends Store> {
-  /** Called when a case is over, with the store that it had; one case has closed it. */
+  /** Called after each case with its store; one case has closed it. */
   dispose?(store: S): unknown
   /**
-   * Opens the same data once more, as another process would, while the first store is open. Adds cases in which one
-   * looks on while the other writes. The suite closes what it opens.
+   * Opens the same data once more, as another process would, while the first store is open. Adds cases in which one reads
+   * while the other writes. The suite closes the stores that it opens.
    */
   reopen?(store: S): S | Promise<S>
   /**
-   * Lets the store's process die in the middle of an append. Adds cases that find an append in several writes even if
-   * the store makes them all in one turn of the event loop, where nobody can look on.
+   * Simulates the death of the store's process during an append. Adds cases that detect a non-atomic append even if the
+   * store makes all its writes in one turn of the event loop, where no reader could see it.
    */
   readonly interrupt?: Interruption<S> | undefined
 }
@@ -54,7 +54,7 @@ const CASES: { readonly [concept: string]: StoreCases } = {
   retention: retentionCases,
 }
 
-/** `store` is its name, which begins that of every case; `make` gives an empty store, a new one for each. */
+/** `store` is the prefix of every case name; `make` creates an empty store for each case. */
 export function storeSuite<S extends Store>(
   store: string,
   make: () => S | Promise<S>,

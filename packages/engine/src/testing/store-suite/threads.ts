@@ -1,4 +1,4 @@
-/** Store suite: threads. State that lasts from run to run, at every version that it had. */
+/** Store suite: threads. State that persists from run to run, at every version that it had. */
 import assert from "node:assert/strict"
 import type { Json } from "../../core/index.ts"
 import type { ThreadWrite } from "../../runtime/index.ts"
@@ -6,14 +6,14 @@ import { add, end, rejects, type StoreCases, set, start, startAndEnd, take, writ
 import { VALUES } from "./values.ts"
 
 export const threadCases: StoreCases = {
-  async "lets a run in only if the thread is still as the run has read it"(store) {
+  async "admits a run only if the thread has not changed since the run read it"(store) {
     await startAndEnd(store, "first", { thread: "t", threadVersion: 0, change: { thread: [set("k", 1)] } })
     await rejects(() => start(store, "late", { thread: "t", threadVersion: 0 }), "THREAD_BUSY")
     assert.equal(await store.run("late"), undefined)
     await start(store, "next", { thread: "t", threadVersion: 1 })
   },
 
-  async "has an empty state, at version 0, of a thread that it does not know"(store) {
+  async "has an empty state, at version 0, of an unknown thread"(store) {
     assert.deepEqual(await store.thread("t"), { version: 0, state: {} })
     assert.deepEqual(await store.thread("t", 0), { version: 0, state: {} })
     assert.deepEqual(await store.thread("t", 3), { version: 0, state: {} })
@@ -21,7 +21,7 @@ export const threadCases: StoreCases = {
     assert.deepEqual(await store.thread("t"), { version: 0, state: {} })
   },
 
-  async "has the state after each of its writes, for as long as the thread lasts"(store) {
+  async "has the state after each of its writes, for as long as the thread exists"(store) {
     const writes: ThreadWrite[] = [
       set("name", "anna"),
       add("messages", "one"),
@@ -53,14 +53,12 @@ export const threadCases: StoreCases = {
     assert.deepEqual(await store.thread("t", 99), { version: 8, state: states[8] })
   },
 
-  async "makes the list when the first thing that is written to a key is an addition, also of nothing"(
-    store,
-  ) {
+  async "creates the list if the first write to a key is an addition, even an empty one"(store) {
     await start(store, "r", { thread: "t", change: { thread: [add("some", 1, 2), add("none")] } })
     assert.deepEqual(await store.thread("t"), { version: 2, state: { some: [1, 2], none: [] } })
   },
 
-  async "lasts from run to run, whatever their workflows"(store) {
+  async "persists from run to run, whatever their workflows"(store) {
     for (let i = 0; i < 5; i++) {
       const thread = [add("turns", `turn ${i}`), set("last", i)]
       await startAndEnd(store, `run ${i}`, { thread: "t", workflow: `w${i}`, change: { thread } })
@@ -70,7 +68,7 @@ export const threadCases: StoreCases = {
     assert.deepEqual(await store.thread("t", 3), { version: 3, state: { turns: turns.slice(0, 2), last: 0 } })
   },
 
-  async "has what was written with the append that ended the run, and by whoever held it"(store) {
+  async "has the writes of the append that ended the run, by its holder"(store) {
     await start(store, "r", { thread: "t", change: { thread: [add("by", "first")] } })
     const lease = await take(store, "r", "other")
     await write(store, lease, { thread: [add("by", "second")] })
@@ -78,13 +76,13 @@ export const threadCases: StoreCases = {
     assert.deepEqual(await store.thread("t"), { version: 3, state: { by: ["first", "second", "end"] } })
   },
 
-  async "takes writes without a record"(store) {
+  async "accepts writes without a record"(store) {
     const lease = await start(store, "r", { thread: "t" })
     await store.append(lease, 1, [], { thread: [set("k", 1)] })
     assert.deepEqual(await store.thread("t"), { version: 1, state: { k: 1 } })
   },
 
-  async "has nothing of an append that was refused"(store) {
+  async "keeps nothing of a rejected append"(store) {
     const lease = await start(store, "r", { thread: "t" })
     await rejects(() => store.append(lease, 7, [], { thread: [set("k", 1)] }), "JOURNAL_CONFLICT")
     await take(store, "r", "other")
@@ -106,7 +104,7 @@ export const threadCases: StoreCases = {
     })
   },
 
-  async "keeps threads apart, and from the state of runs that have none"(store) {
+  async "separates threads from each other, and from the state of runs without one"(store) {
     await start(store, "a", { thread: "a", change: { thread: [set("k", "a")] } })
     await start(store, "b", { thread: "b", change: { thread: [set("k", "b")] } })
     await start(store, "c")
@@ -115,7 +113,7 @@ export const threadCases: StoreCases = {
     assert.equal((await store.report()).threads.count, 2)
   },
 
-  async "gives what it had at the time: a later write does not change what was read"(store) {
+  async "returns copies: a later write does not change what was read"(store) {
     const lease = await start(store, "r", { thread: "t", change: { thread: [set("l", [1]), add("l", 2)] } })
     const before = await store.thread("t")
     await write(store, lease, { thread: [add("l", 3), set("m", 1)] })
@@ -136,7 +134,7 @@ export const threadCases: StoreCases = {
     assert.deepEqual(await store.thread("t"), before)
   },
 
-  async "forgets a thread that is removed, and only that"(store) {
+  async "deletes a removed thread, and only that"(store) {
     const lease = await start(store, "r", { thread: "t", change: { thread: [set("k", 1), add("l", 1)] } })
     await startAndEnd(store, "s", { thread: "other", change: { thread: [set("k", 2)] } })
     await end(store, lease)
@@ -149,7 +147,7 @@ export const threadCases: StoreCases = {
     assert.deepEqual(await store.thread("t"), { version: 1, state: { l: [2] } })
   },
 
-  async "takes 2,000 additions to one list"(store) {
+  async "accepts 2,000 additions to one list"(store) {
     const lease = await start(store, "r", { thread: "t" })
     const items = Array.from({ length: 2_000 }, (_, i) => i)
     for (let i = 0; i < 2_000; i += 100) {

@@ -1,4 +1,4 @@
-/** Store suite: values and ids come back as they were written, whatever they are, and belong to the store. */
+/** Store suite: values and ids come back as they were written, whatever they are, and the store owns them. */
 
 import assert from "node:assert/strict"
 import { createHash } from "node:crypto"
@@ -24,7 +24,7 @@ import {
   take,
 } from "./steps.ts"
 
-/** Ids that something could take for the same, for none, or for code. */
+/** Ids that could be mistaken for each other, for none, or for code. */
 const ODD_IDS: readonly string[] = [
   "a",
   "A",
@@ -85,7 +85,7 @@ const TEXTS: readonly string[] = [
 
 const KB = 1_024
 
-/** Values that are, or hold, more than 64 KB; every place where such a value can be. */
+/** Values that are, or contain, more than 64 KB, at every possible position. */
 function largeValues(): readonly Json[] {
   const text = "0123456789abcdef".repeat(8 * KB)
   return [
@@ -143,7 +143,7 @@ export const valueCases: StoreCases = {
     )
   },
 
-  async "keeps a small value that looks like what it may put in the place of a large one"(store) {
+  async "keeps a small value that looks like the placeholder of a large one"(store) {
     const large = "x".repeat(100_000)
     const hash = createHash("sha256").update(JSON.stringify(large)).digest("hex")
     const marks = ["$blob", "$ref", "blob", "ref", "hash", "sha256", "__blob__"].map((mark) => ({
@@ -207,7 +207,7 @@ export const valueCases: StoreCases = {
     assert.deepEqual((await store.report()).blobs, { count: 0, bytes: 0 })
   },
 
-  async "keeps the large values of a later snapshot, and lets go of those of the one before"(store) {
+  async "keeps the large values of a later snapshot, and deletes those of the previous one"(store) {
     const lease = await start(store, "r")
     for (let seq = 1; seq <= 5; seq++) {
       const data = { kept: "k".repeat(100_000), now: `${seq}`.repeat(100_000) }
@@ -217,7 +217,7 @@ export const valueCases: StoreCases = {
     assert.ok((await store.report()).blobs.count <= 2)
   },
 
-  async "keeps runs apart, whatever their ids, workflows, graphs, keys, threads and holders"(store) {
+  async "separates runs, whatever their ids, workflows, graphs, keys, threads and holders"(store) {
     for (const id of ODD_IDS) {
       const created = { workflow: id, graph: id, key: id, thread: id, holder: id }
       await start(store, id, {
@@ -247,7 +247,7 @@ export const valueCases: StoreCases = {
     }
   },
 
-  async "keeps questions and mail apart, whatever their ids and whom they are for"(store) {
+  async "separates questions and mail, whatever their ids and assignees"(store) {
     const opened = ODD_IDS.map((id) => request(id, { to: id, node: id, prompt: id, data: id }))
     await start(store, "r", { change: { opened, closed: [] } })
     for (const id of ODD_IDS) {
@@ -262,7 +262,7 @@ export const valueCases: StoreCases = {
     }
   },
 
-  async "keeps holders apart, whatever their ids"(store) {
+  async "separates holders, whatever their ids"(store) {
     for (const id of ODD_IDS) await store.beat({ id, machine: id, pid: 1, born: id })
     const ids = (await store.holders()).map((holder) => holder.id)
     assert.deepEqual(new Set(ids), new Set(ODD_IDS))
@@ -278,7 +278,7 @@ export const valueCases: StoreCases = {
     }
   },
 
-  async "removes only the run and the thread that are named, whatever their ids"(store) {
+  async "removes only the named run and thread, whatever their ids"(store) {
     for (const id of ODD_IDS) await startAndEnd(store, id, { thread: id, change: { thread: [set("k", id)] } })
     for (const [i, id] of ODD_IDS.entries()) {
       assert.equal(await store.remove(id), true)
@@ -293,7 +293,7 @@ export const valueCases: StoreCases = {
 
 const nested = (): Json => ({ list: [1, { deep: "value" }], text: "text" })
 
-/** Everything that a store takes. */
+/** Everything that a store accepts. */
 function everything() {
   return {
     holder: holder("holder"),
@@ -357,9 +357,7 @@ export const ownedCases: StoreCases = {
     assert.deepEqual(plain(await lookAtAll(store)), before)
   },
 
-  async "gives what it had at the time: later writes do not change a run, a question or a thread that was read"(
-    store,
-  ) {
+  async "returns copies: later writes do not change a run, a question or a thread that was read"(store) {
     await writeAll(store, everything())
     const handed = await lookAtAll(store)
     const before = plain(handed)

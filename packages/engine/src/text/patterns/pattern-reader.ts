@@ -2,7 +2,7 @@
  * Parses regular expressions that can be matched in linear time: characters, `.`, `[a-z]`, `\d \w \s \b \p{L} \u00e9`, `( )`,
  * `(?: )`, `(?<name> )`, `|`, `* + ? {n,m}` (lazy or not makes no difference to whether a string matches), `^ $`, `(?i)` at the
  * start, and look-ahead directly after a leading `^`, as in `^(?=.*\d)(?!.*\s).{8,}$`. They mean what they mean in
- * ECMAScript with the flag `u`. Refused: other look-around and back-references, which have no linear algorithm.
+ * ECMAScript with the flag `u`. Rejected: other look-around and back-references, which have no linear algorithm.
  */
 type Accepts = (code: number) => boolean
 
@@ -112,7 +112,7 @@ export class PatternReader {
     const times = this.#times()
     if (times === undefined) return node
     this.#takes("?")
-    if (this.#times() !== undefined) throw this.#error("two repetitions in a row: use brackets")
+    if (this.#times() !== undefined) throw this.#error("two repetitions in a row: use parentheses")
     return { kind: "repeat", node, ...times }
   }
 
@@ -158,7 +158,7 @@ export class PatternReader {
   #brackets(): PatternNode {
     if (this.#takes("?") && !this.#takes(":") && this.#match(/<[\p{L}_$][\p{L}\p{N}_$]{0,61}>/uy) === null) {
       throw this.#error(
-        "look-around (but for look-ahead right after a leading ^) and flags inside a pattern are not supported, as they cannot be matched in linear time",
+        "look-around (except look-ahead right after a leading ^) and flags inside a pattern are not supported, as they cannot be matched in linear time",
       )
     }
     return this.#toBracket()
@@ -206,7 +206,7 @@ export class PatternReader {
     if (high !== undefined) return codeOf(String.fromCharCode(Number(`0x${high}`), Number(`0x${low}`)))
     const hex = braces ?? four ?? two
     const code = Number.parseInt(hex ?? "0", 16)
-    if (code > 0x10ffff) throw this.#error("there is no character with this number")
+    if (code > 0x10ffff) throw this.#error("no character has this code")
     if (hex !== undefined || zero !== undefined) return code
     if (control !== undefined) return codeOf(control) % 32
     return letter === undefined ? codeOf(char) : (CONTROLS[letter] ?? 0)

@@ -86,7 +86,7 @@ describe("superstep run", () => {
     }
     const other = await superstep(["run", greet, "Bob", "--run-id", "r"], io)
     expect(other).toMatchObject({ code: 2, stdout: "" })
-    expect(other.stderr).toContain('There is a run "r" already')
+    expect(other.stderr).toContain('Run "r" already exists')
   })
 })
 
@@ -171,7 +171,7 @@ describe("a run that asks", () => {
     io.stdin.write("\r")
     await io.seen("How many?")
     io.stdin.write("99\r")
-    await io.seen("does not fit")
+    await io.seen("is not valid")
     io.stdin.write("3\r")
     expect(await running).toMatchObject({ code: 0, stdout: "x: 3 red\n" })
   })

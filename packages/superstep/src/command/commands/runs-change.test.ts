@@ -46,7 +46,7 @@ describe("runs cancel", () => {
     const io = await withRuns({ done: "x" })
     expect(await superstep(["runs", "cancel", "done"], io)).toMatchObject({
       code: 1,
-      stderr: 'superstep: Run "done" is over: completed.\n',
+      stderr: 'superstep: Run "done" has ended: completed.\n',
     })
     expect(await superstep(["runs", "cancel", "done", "nope"], io)).toMatchObject({ code: 2 })
   })
@@ -58,7 +58,7 @@ describe("commands on several runs", () => {
     expect(await superstep(["runs", "cancel", "done", "a", "a", "b", "--json"], io)).toEqual({
       code: 1,
       stdout: '{"runId":"a","status":"cancelled"}\n{"runId":"b","status":"cancelled"}\n',
-      stderr: 'superstep: Run "done" is over: completed.\n',
+      stderr: 'superstep: Run "done" has ended: completed.\n',
     })
   })
 
@@ -231,7 +231,7 @@ describe("a run continues", () => {
     await runtime.close()
     const wrong = await superstep(["respond", "left", "r1", "many"], io)
     expect(wrong.code).not.toBe(0)
-    expect(wrong.stderr).toContain('The answer to request "r1" of run "left" does not fit')
+    expect(wrong.stderr).toContain('The answer to request "r1" of run "left" is not valid')
     expect((await superstep(["inbox"], io)).stdout).toContain("How much?")
     const { code, stderr } = await superstep(["respond", "left", "r1", "5"], io)
     expect(code).toBe(0)
@@ -255,7 +255,7 @@ workflow: [{ id: ok, type: human, prompt: "Publish?", choices: [publish, drop] }
     expect((await superstep(["exec", "flow.yaml", "go", "--run-id", "left"], io)).code).toBe(3)
     renameSync(join(io.cwd, "flow.yaml"), join(io.cwd, "moved"))
     const wrong = await superstep(["respond", "left", "r1", "--json-answer", '"maybe"'], io)
-    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("does not fit")])
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("is not valid")])
     const { code, stderr } = await superstep(["respond", "left", "r1", "drop"], io)
     expect([code, stderr]).toEqual([0, expect.stringContaining("The answer is stored")])
     expect((await superstep(["inbox"], io)).stdout).toBe("")
@@ -372,7 +372,7 @@ workflow: [{ id: ok, type: human, prompt: "Publish?", choices: [publish, drop] }
     expect((await rowsOf(io))[0]).toMatchObject({ runId: only.stdout.trim(), status: "stopped" })
     expect((await superstep(["runs", "fork", "a", "--at", "7"], io)).code).toBe(2)
     expect((await superstep(["runs", "fork", "a", "--set-state", "nope=1"], io)).stderr).toContain(
-      "no channel of workflow",
+      "not a channel of workflow",
     )
   })
 
@@ -512,7 +512,7 @@ workflow:
     writeFileSync(join(io.cwd, "new.yaml"), `name: story\n${story("other")}`)
     const { code, stdout } = await superstep(["runs", "replay", "s", "--file", "new.yaml"], io)
     expect(code).toBe(1)
-    expect(stdout).toContain("it differs")
+    expect(stdout).toContain("different")
   })
 
   test("leaves nothing of a try that was refused", async () => {
