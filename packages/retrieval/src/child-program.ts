@@ -29,7 +29,7 @@ export class ProgramEnded extends Error {
   readonly exit: string | number | undefined
 
   constructor(why: ProgramEnded["why"], exit?: string | number | undefined) {
-    super("The program ended.")
+    super("The program exited.")
     this.why = why
     this.exit = exit
   }

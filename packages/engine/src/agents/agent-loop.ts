@@ -140,7 +140,7 @@ export async function runNested(core: AgentCore, input: unknown, call: ToolCallC
   const { ctx, signal } = call
   const path = pathOf(call)
   if (path.split("/").length > MAX_DEPTH) {
-    const text = `Agents that give tasks to agents: "${core.name}" would be the ${MAX_DEPTH}th one inside another. Do the task here.`
+    const text = `Agents that delegate tasks: "${core.name}" would be nested ${MAX_DEPTH} levels deep. Do the task here.`
     throw new SuperstepError("AGENT_DEPTH", text, { retryable: false })
   }
   return await traceAgent(core, ctx, async (inside) => {
@@ -465,7 +465,7 @@ class AgentConversation {
       this.lastAgent = found.name
       return found
     }
-    this.#ctx.log("warn", `"${last}" spoke last, and "${this.#core.name}" has no hand-off to it any more.`)
+    this.#ctx.log("warn", `"${last}" spoke last, and "${this.#core.name}" no longer has a hand-off to it.`)
     return this.#core
   }
 

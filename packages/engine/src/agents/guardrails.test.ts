@@ -445,7 +445,7 @@ test("guardrails that make no sense are refused", async () => {
   expect(made({ on: "answer" })).toThrow(/on is "input", "output" or "tool"/)
   expect(made({ check: "x" })).toThrow(/check is a function/)
   expect(made({ name: "" })).toThrow(/a name/)
-  expect(made({ on: "output", parallel: true })).toThrow(/only the check of an input can be parallel/)
+  expect(made({ on: "output", parallel: true })).toThrow(/only input guardrails can be parallel/)
   expect(made({ onTrip: "stop" })).toThrow(/onTrip is "fail", { answer } or { to/)
   expect(made({ ontrip: "fail" })).toThrow(/has no "ontrip"/)
   expect(() => agent({ name: "x", model, guardrails: [cards(), cards()] })).toThrow(

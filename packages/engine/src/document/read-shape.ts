@@ -163,7 +163,7 @@ class ShapeReport {
     if (issue.inclusive === false) {
       return this.#error(
         "INVALID_VALUE",
-        `${fieldName(path)} fits several forms; it must fit exactly one.`,
+        `${fieldName(path)} matches several forms; it must match exactly one.`,
         path,
       )
     }

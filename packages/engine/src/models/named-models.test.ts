@@ -101,7 +101,7 @@ test.each<[ModelRef, string]>([
 test("an openai-compatible server needs an address, Azure its resource", async () => {
   await expect(resolveModel("openai-compatible/m", { env })).rejects.toMatchObject({
     code: "MODEL_CONFIG_INVALID",
-    message: "openai-compatible/m needs a base URL (base_url): that of the server.",
+    message: "openai-compatible/m needs the server's base URL (base_url).",
   })
   await expect(resolveModel("azure/d", { env: { AZURE_API_KEY: "k" } })).rejects.toMatchObject({
     code: "MODEL_CONFIG_INVALID",

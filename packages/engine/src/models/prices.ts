@@ -188,7 +188,8 @@ function check(pattern: string, price: Price): void {
   const { long } = price
   if (long === undefined) return
   checkRates(pattern, "long.", long)
-  if (!isAmount(long.above)) throw unusable(pattern, "long.above", "the tokens of input above which it holds")
+  if (!isAmount(long.above))
+    throw unusable(pattern, "long.above", "the number of input tokens above which it applies")
 }
 
 function checkRates(pattern: string, within: string, price: Omit<Price, "long">): void {
@@ -205,6 +206,6 @@ function isAmount(value: unknown): boolean {
 }
 
 function unusable(pattern: string, part: string, expected: string): SuperstepError {
-  const text = `The price of "${pattern}" has no usable "${part}": give ${expected}.`
+  const text = `The price of "${pattern}" has no valid "${part}": set ${expected}.`
   return new SuperstepError("PRICE_INVALID", text, { retryable: false })
 }

@@ -174,7 +174,7 @@ describe("a part of the graph that is not looked through in time", () => {
   test("is mentioned in the results from elsewhere", async () => {
     const found = await searchOf(Promise.reject(late), Promise.resolve([paris]))
     expect(found.map(({ text }) => text)).toEqual([
-      "Paris (City) {name: Paris, country: France}\n(Not looked through, as it took too long: Person.)",
+      "Paris (City) {name: Paris, country: France}\n(Skipped after a timeout: Person.)",
     ])
   })
 

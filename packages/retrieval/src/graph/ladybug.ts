@@ -66,8 +66,8 @@ export function ladybugFile(options: LadybugOptions) {
     if (why === "closed") return closed(`graph ${id}`)
     if (why === "late") return timedOut(timeout)
     return exit === "SIGKILL"
-      ? failed(`it took more memory than the ${memory} MB it may.`)
-      : failed(`Ladybug ended because of it (${exit}).`)
+      ? failed(`it exceeded the memory limit of ${memory} MB.`)
+      : failed(`it crashed Ladybug (${exit}).`)
   }
 
   return {

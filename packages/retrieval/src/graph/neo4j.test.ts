@@ -331,7 +331,7 @@ describe("what is in the graph", () => {
     const [found] = await graphRetriever(graphAt(server), { depth: 0 }).search("Is Ann in Paris?")
     expect(found?.text.split("\n")).toEqual([
       "Paris (City) {name: Paris, country: France}",
-      "(Not looked through, as it took too long: Person.)",
+      "(Skipped after a timeout: Person.)",
     ])
     expect(await codeOf(graphRetriever(graphAt(server)).search("Ann"))).toBe("QUERY_TIMEOUT")
   })

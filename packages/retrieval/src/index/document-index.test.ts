@@ -193,7 +193,7 @@ describe("an index of files", () => {
     ])
     await expect(index.add([join(folder, "nowhere")])).rejects.toMatchObject({
       code: "OPTION_INVALID",
-      message: expect.stringContaining("there is no such file or folder"),
+      message: expect.stringContaining("no such file or folder"),
     })
   })
 
@@ -236,7 +236,7 @@ describe("an index of files", () => {
       added: 1,
       unchanged: 1,
       removed: 0,
-      problems: [{ source: "d", reason: "it may not be read: see to its permissions" }],
+      problems: [{ source: "d", reason: "it is not readable: check its permissions" }],
     })
     expect(await index.search("bananas")).toHaveLength(1)
   })

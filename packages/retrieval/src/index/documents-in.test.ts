@@ -38,9 +38,7 @@ test("what has changed since is found, and what is gone is not", async () => {
 })
 
 test("a missing path is reported at once", () => {
-  expect(() => documentsIn(["no"], { root: folder() })).toThrow(
-    "Cannot read no: there is no such file or folder.",
-  )
+  expect(() => documentsIn(["no"], { root: folder() })).toThrow("Cannot read no: no such file or folder.")
 })
 
 test("a caller that aborts does not affect the others", async () => {

@@ -142,7 +142,7 @@ describe("a profile", () => {
     expect(tables[0]?.columns[0]?.values).toHaveLength(200)
     expect(tables[0]?.columns[0]?.distinct).toBe(2_000)
     expect(JSON.stringify(tables).length).toBeLessThan(1_000_000)
-    expect(incomplete).toBe("it has more values than a profile keeps")
+    expect(incomplete).toBe("it has more values than a profile can hold")
   })
 
   test("ends when its caller leaves", async () => {

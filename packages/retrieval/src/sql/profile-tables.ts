@@ -72,8 +72,8 @@ export async function profileTables(
   }
   await Promise.all(Array.from({ length: PARALLEL }, work))
   const reasons = [
-    ...(isLate ? [`its tables could not all be looked at within ${timeout} ms`] : []),
-    ...(isLarge ? ["it has more values than a profile keeps"] : []),
+    ...(isLate ? [`not all tables could be profiled within ${timeout} ms`] : []),
+    ...(isLarge ? ["it has more values than a profile can hold"] : []),
     ...(failed > 0 ? [`${failed} of ${tables.length} tables could not be read`] : []),
   ]
   return { tables: profiled, ...(reasons.length > 0 && { incomplete: reasons.join("; ") }) }
@@ -206,7 +206,7 @@ export function excludedColumns(patterns: readonly string[] = []): IsExcluded {
   const tests = patterns.map((pattern) => {
     if (!/^[^.]+(?:\.[^.]+){1,2}$/.test(pattern)) {
       throw invalidOption(
-        `A column is excluded as table.column or schema.table.column, such as "*.${pattern.replaceAll(".", "") || "password"}", and not as "${pattern}".`,
+        `Exclude a column as table.column or schema.table.column, such as "*.${pattern.replaceAll(".", "") || "password"}", not as "${pattern}".`,
       )
     }
     const parts = pattern.split("*").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))

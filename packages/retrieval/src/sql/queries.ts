@@ -34,7 +34,7 @@ export function failed(why: string, cause?: unknown): SuperstepError {
 }
 
 export function timedOut(milliseconds: number, cause?: unknown): SuperstepError {
-  const message = `The query was ended after ${milliseconds} ms: ask for less, or give it a longer \`timeout\`.`
+  const message = `The query was stopped after ${milliseconds} ms: ask for less, or set a longer \`timeout\`.`
   return fatal("QUERY_TIMEOUT", message, cause)
 }
 

@@ -44,9 +44,9 @@ describe("what is refused", () => {
     ["SELECT E'\\\\', bad('x')", "the function bad is not allowed"],
     ["SELECT E'a'\n'b\\', bad('", "continues in a second part"],
     ['SELECT U&"b\\0061d"(1)', "Unicode escapes"],
-    ["SELECT 'a", "a string does not end"],
+    ["SELECT 'a", "a string is not closed"],
     ['SELECT "a', "a quoted name does not end"],
-    ["SELECT /* 1", "a comment does not end"],
+    ["SELECT /* 1", "a comment is not closed"],
     ["SELECT $a$ 1", "the string that begins with $a$ does not end"],
     ["SELECT '\0'", "NUL"],
   ])("%j", (sql, why) => {

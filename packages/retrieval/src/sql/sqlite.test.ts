@@ -108,7 +108,7 @@ describe("a SQLite file", () => {
   })
 
   test.each([
-    ["no.db", undefined, "there is no such file"],
+    ["no.db", undefined, "no such file"],
     ["text.db", "not a database at all, only text", "file is not a database"],
     [".", undefined, "it is not a file"],
   ])("%s is reported as a file that cannot be read", async (name, content, why) => {

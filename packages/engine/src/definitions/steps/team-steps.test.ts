@@ -110,7 +110,7 @@ test("what is wrong with a team is reported all at once, each at its position", 
     "MISSING_FIELD workflow step[4]: team step requires agents",
     'FIELD_NOT_FOR_TYPE workflow step[5]: an agent step has no "max_rounds"',
     "UNKNOWN_NAME There is no $lst in terminate; use one of $last, $speaker, $round. ($last?)",
-    "EXPRESSION_INVALID This expression ends too soon.",
+    "EXPRESSION_INVALID This expression is incomplete.",
   ])
 })
 

@@ -4,8 +4,8 @@ import { scriptedModel } from "./scripted-model.ts"
 
 describe("a script that makes no sense", () => {
   test.each<[unknown, string]>([
-    ["hello", "it is a string; it is a list of entries, or one for each agent"],
-    [{ writer: "hello" }, '"writer" is a string; an agent has a list of entries'],
+    ["hello", "it is a string; it must be a list of entries, or one list per agent"],
+    [{ writer: "hello" }, '"writer" is a string; an agent needs a list of entries'],
     [[null], "entry 1 is empty"],
     [[{}], "entry 1 says nothing"],
     [[{ text: "a", json: 1 }], "entry 1.json is one thing too many beside text"],
@@ -30,6 +30,6 @@ describe("a script that makes no sense", () => {
   ])("%j is refused before the first call", (script, why) => {
     const make = () => scriptedModel(script as Script)
     expect(make).toThrow(expect.objectContaining({ code: "SCRIPT_INVALID" }))
-    expect(make).toThrow(`The script cannot be used: ${why}`)
+    expect(make).toThrow(`The script is invalid: ${why}`)
   })
 })

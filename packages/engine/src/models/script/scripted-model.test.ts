@@ -439,7 +439,7 @@ describe("a script that is not used up", () => {
     const model = scriptedModel({ a: ["1", "2", { text: "3", repeat: 2 }], b: ["1"], c: [] })
     await asked(model, "a")
     expect(() => model.assertUsed()).toThrow(
-      'The script was not used up: 3 replies for agent "a" from entry 2 on; 1 reply for agent "b" from entry 1 on.',
+      'The script has unused entries: 3 replies for agent "a" from entry 2 on; 1 reply for agent "b" from entry 1 on.',
     )
     await asked(model, "b")
     for (let i = 0; i < 3; i++) await asked(model, "a")

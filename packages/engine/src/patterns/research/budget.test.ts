@@ -150,7 +150,7 @@ describe("a breach takes the run to the writer, then it is complete", () => {
     expect(errors(run)).toEqual(["Budget exceeded: time"])
     expect(asked("writer")[0]).toContain("About tea.")
     expect(run.result.state.conversation).toMatchObject([
-      { findings: ["found tea", "web_search failed: The time of the research is up."] },
+      { findings: ["found tea", "web_search failed: The research ran out of time."] },
     ])
   })
 

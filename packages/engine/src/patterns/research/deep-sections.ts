@@ -119,7 +119,7 @@ export function sectionNode(
         { title, key_question, background, limits, section: searches.id },
         ctx,
       )
-      if (draft === undefined || draft.text === "") return await lost("it gave no text")
+      if (draft === undefined || draft.text === "") return await lost("it returned no text")
       await keep({ draft })
       return { index, title }
     } catch (error) {

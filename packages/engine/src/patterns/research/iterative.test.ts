@@ -175,7 +175,7 @@ describe("searches", () => {
       {
         findings: [
           "web_search failed: Brave Search answered 429: too many requests.",
-          "odd failed: a tool gives { output, sources }, a string and a list.",
+          "odd failed: a tool must return { output, sources }, a string and a list.",
         ],
       },
     ])
@@ -184,7 +184,10 @@ describe("searches", () => {
         source: 'web_search "tea"',
         reason: "web_search failed: Brave Search answered 429: too many requests.",
       },
-      { source: 'odd "tea"', reason: "odd failed: a tool gives { output, sources }, a string and a list." },
+      {
+        source: 'odd "tea"',
+        reason: "odd failed: a tool must return { output, sources }, a string and a list.",
+      },
     ]
     expect(result.state.incomplete).toEqual(problems)
     const reported = events.filter((event) => event.type === "custom" && event.name === "research.incomplete")
@@ -435,7 +438,7 @@ test("what cannot be meant is refused before anything runs", () => {
   const { options } = scripted()
   expect(() => iterativeResearch({ ...options, tools: [] })).toThrow("give it tools to search with")
   expect(() => iterativeResearch({ ...options, tools: [web(), web()] })).toThrow(
-    'two of its tools are called "web_search"',
+    'two of its tools are named "web_search"',
   )
   expect(() => iterativeResearch({ ...options, budget: { tokens: -1 } })).toThrow("budget.tokens is a number")
   expect(() => iterativeResearch({ ...options, budget: { token: 1 } as never })).toThrow(

@@ -131,7 +131,7 @@ test("a chat without members, with two who choose, or with a manager who is a me
   const { a, boss } = cast({ "*": [] }, ["a", "boss"])
   expect(() => groupChat({ agents: [], manager: boss })).toThrow("give it at least one agent")
   expect(() => groupChat({ agents: [a], manager: boss, select: () => "a" })).toThrow(
-    "either a manager or select chooses who speaks next; give one of them.",
+    "set either manager or select to choose who speaks next.",
   )
   expect(() => groupChat({ agents: [a, boss], manager: boss })).toThrow('its manager "boss" is also one')
 })

@@ -168,7 +168,7 @@ describe("a running script", () => {
   test("that writes without end is stopped", async () => {
     expect(await run({ cmd: "yes" }, {}, { maxOutput: 100 })).toMatchObject({
       ok: false,
-      error: { message: expect.stringContaining("it was stopped because it wrote without end") },
+      error: { message: expect.stringContaining("it was stopped because it wrote too much output") },
     })
   })
 

@@ -89,7 +89,7 @@ export function offlineEmbeddings(): Embeddings {
       waiting.clear()
     }
     thread.on("error", (error) => ended(messageOf(error)))
-    thread.on("exit", () => ended("its thread ended"))
+    thread.on("exit", () => ended("its thread exited"))
     return { thread, waiting }
   }
 

@@ -160,10 +160,7 @@ async function* readPdf(bytes: Uint8Array, signal?: AbortSignal): AsyncGenerator
     await document.destroy?.()
   }
   if (!hasText) {
-    throw new SuperstepError(
-      "DOCUMENT_UNREADABLE",
-      "it has no text, only images: make it searchable (OCR) first",
-    )
+    throw new SuperstepError("DOCUMENT_UNREADABLE", "it has no text, only images: run OCR on it first")
   }
 }
 
@@ -192,8 +189,7 @@ async function pageText(document: PdfDocument, number: number): Promise<string> 
 
 function pdfError(error: unknown): SuperstepError {
   const { name, message } = error as Error
-  const what =
-    name === "PasswordException" ? "it needs a password" : `it is no PDF that can be read (${message})`
+  const what = name === "PasswordException" ? "it needs a password" : `it is not a readable PDF (${message})`
   return fatal("DOCUMENT_UNREADABLE", what, error)
 }
 
@@ -244,7 +240,7 @@ export async function findFiles(
   for (const named of paths) {
     const path = resolve(cwd, named)
     const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
-      throw refused(named, error.code === "ENOENT" ? "there is no such file or folder" : error.message, error)
+      throw refused(named, error.code === "ENOENT" ? "no such file or folder" : error.message, error)
     })
     if (found.isDirectory()) {
       folders.push(path)
