@@ -119,7 +119,7 @@ test.each(["nobody/m", "constructor/m", "__proto__/m"])(
     await expect(resolveModel(name, { env })).rejects.toMatchObject({
       code: "MODEL_PROVIDER_UNKNOWN",
       message: expect.stringContaining(
-        "there are openai, anthropic, azure, ollama, openai-compatible, offline, mine.",
+        "known providers: openai, anthropic, azure, ollama, openai-compatible, offline, mine.",
       ),
     })
   },

@@ -79,10 +79,10 @@ describe("a tool", () => {
   test("is not made wrongly", () => {
     const bare: Schema = { "~standard": { version: 1, vendor: "test", validate: (value) => ({ value }) } }
     const wrong: [object, RegExp][] = [
-      [{ name: "" }, /cannot be called ""/],
+      [{ name: "" }, /Invalid tool name ""/],
       [{ name: "has space" }, /letters, digits/],
       [{ name: "x".repeat(65) }, /at most 64/],
-      [{ name: undefined }, /cannot be called undefined/],
+      [{ name: undefined }, /Invalid tool name undefined/],
       [{ description: "  " }, /give a description/],
       [{ run: "echo" }, /give run\(args, call\)/],
       [{ timeout: 0 }, /timeout is milliseconds/],

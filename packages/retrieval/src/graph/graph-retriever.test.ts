@@ -189,9 +189,9 @@ describe("a part of the graph that is not looked through in time", () => {
 })
 
 test("invalid options are rejected at once", () => {
-  expect(() => graphRetriever(town, { depth: 9 })).toThrow("depth is a whole number from 0 to 4, and not 9.")
+  expect(() => graphRetriever(town, { depth: 9 })).toThrow("depth must be a whole number from 0 to 4, and not 9.")
   expect(() => graphRetriever(town, { limit: 0 })).toThrow(
-    "limit is a whole number from 1 to 1000, and not 0.",
+    "limit must be a whole number from 1 to 1000, and not 0.",
   )
 })
 

@@ -350,7 +350,7 @@ test.each([{ connections: 0 }, { connections: 1.5 }, { connectTimeout: -1 }])(
   "invalid options are rejected at once: %j",
   (options) => {
     expect(() => neo4jGraph({ id: "town", url: "bolt://localhost", ...options })).toThrow(
-      "is a whole number from 1",
+      "must be a whole number from 1",
     )
   },
 )

@@ -188,7 +188,7 @@ describe("an index of files", () => {
     expect({ added, others }).toEqual({ added: 1, others: 1 })
     expect(problems).toEqual([
       { source: "binary.txt", reason: "it is not text" },
-      { source: "broken.pdf", reason: expect.stringContaining("no PDF that can be read") },
+      { source: "broken.pdf", reason: expect.stringContaining("not a readable PDF") },
       { source: "scan.pdf", reason: expect.stringContaining("has no text, only images") },
     ])
     await expect(index.add([join(folder, "nowhere")])).rejects.toMatchObject({

@@ -131,7 +131,7 @@ describe("a profile", () => {
     expect(done).toBeGreaterThan(0)
     expect(done).toBeLessThan(names.length)
     expect(tables.map(({ name }) => name)).toEqual(names)
-    expect(incomplete).toBe("its tables could not all be looked at within 1000 ms")
+    expect(incomplete).toBe("not all tables could be profiled within 1000 ms")
   })
 
   test("keeps a bounded number of values", async () => {

@@ -127,7 +127,7 @@ test("what the team would refuse is reported at its position in the file", () =>
     'TEAM_INVALID 60 workflow step[0]: "a" is in the team twice',
     `TEAM_INVALID 62 workflow step[1]: "b" is not one of the team's agents`,
     `TEAM_INVALID 68 workflow step[2]: the manager "a" is also one of the team's agents`,
-    'TEAM_INVALID 57 workflow step[3]: an agent of a team cannot be called "user"',
+    'TEAM_INVALID 57 workflow step[3]: an agent of a team cannot be named "user"',
   ])
 })
 

@@ -67,7 +67,7 @@ critic:
   })
 
   test.each([
-    ["w:\n  - text: a\n    repaet: 2", '"w"[1].repaet is not known', "s.yaml:3"],
+    ["w:\n  - text: a\n    repaet: 2", '"w"[1].repaet is unknown', "s.yaml:3"],
     ["w:\n  - a\n  - 42", '"w"[2] is a number', "s.yaml:3"],
     ["w:\n  - a\n  -", '"w"[2] is empty', "s.yaml:3"],
     ["w: hello", '"w" is a string; an agent needs a list of entries', "s.yaml:1"],

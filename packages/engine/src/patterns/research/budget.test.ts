@@ -213,7 +213,7 @@ describe("limits set on the run lead to the writer too", () => {
 test("limits that let nothing start say so", async () => {
   const { options } = scripted()
   const { error } = await iterativeResearch(options).run("What is tea?", { budget: { usd: 0 } }).result
-  expect(error?.message).toContain("not even the question was read")
+  expect(error?.message).toContain("allow no work at all")
 })
 
 describe("time", () => {

@@ -95,14 +95,14 @@ describe("searches", () => {
     )
     const { result, log, research: events } = await research(options)
     expect(result.state.conversation).toMatchObject([
-      { findings: ['There is no tool agent "oracle"; there are web_search, documents.', "found tea"] },
+      { findings: ['Unknown tool agent "oracle"; there are web_search, documents.', "found tea"] },
     ])
     expect(result.status).toBe("completed")
     expect(log).toContain("search_complete: 1 new source, 1 search failed")
     expect(events.find(({ type }) => type === "search_complete")?.data).toEqual({
       sources: 1,
       failed: 1,
-      reasons: ['There is no tool agent "oracle"; there are web_search, documents.'],
+      reasons: ['Unknown tool agent "oracle"; there are web_search, documents.'],
     })
     expect(asked("judge")[0]).toContain("About tea.")
   })
@@ -436,7 +436,7 @@ test("what tools give is cut between characters, and has none that a provider or
 
 test("what cannot be meant is refused before anything runs", () => {
   const { options } = scripted()
-  expect(() => iterativeResearch({ ...options, tools: [] })).toThrow("give it tools to search with")
+  expect(() => iterativeResearch({ ...options, tools: [] })).toThrow("add search tools")
   expect(() => iterativeResearch({ ...options, tools: [web(), web()] })).toThrow(
     'two of its tools are named "web_search"',
   )

@@ -252,7 +252,7 @@ test("an approved tool of a member runs in the middle of the team", async () => 
 
 test("rejects a team without members, or whose manager is not an agent or is one of the members", () => {
   const { a, manager } = cast({ "*": [] }, ["a", "manager"])
-  expect(() => magentic({ manager, agents: [] })).toThrow('Team "magentic": give it at least one agent.')
+  expect(() => magentic({ manager, agents: [] })).toThrow('Team "magentic": it needs at least one agent.')
   expect(() => magentic({ manager: undefined as never, agents: [a] })).toThrow(
     "its manager must be an agent.",
   )
@@ -260,7 +260,7 @@ test("rejects a team without members, or whose manager is not an agent or is one
     'its manager "a" is also one of its agents; remove it there, or rename it.',
   )
   expect(() => magentic({ manager, agents: [a], maxStalls: -1 })).toThrow(
-    "maxStalls is a whole number of at least 0, not -1",
+    "maxStalls must be a whole number of at least 0, not -1",
   )
   expect(() => magentic({ manager, agents: [a], maxResets: Number.NaN })).toThrow("maxResets")
 })

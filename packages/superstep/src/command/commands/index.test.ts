@@ -75,7 +75,7 @@ describe("superstep index", () => {
     writeFileSync(join(io.cwd, "broken.pdf"), "%PDF-1.4")
     const { code, stderr } = await superstep(["index", "add", "broken.pdf"], io)
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^Skipped broken\.pdf: it is no PDF that can be read/)
+    expect(stderr).toMatch(/^Skipped broken\.pdf: it is not a readable PDF/)
   })
 
   it("makes no index for a path that is not there", async () => {
