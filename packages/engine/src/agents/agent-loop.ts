@@ -135,7 +135,7 @@ export function runPart(
   })
 }
 
-/** As a tool: in a conversation of its own. */
+/** As a tool: in its own conversation. */
 export async function runNested(core: AgentCore, input: unknown, call: ToolCallContext): Promise<unknown> {
   const { ctx, signal } = call
   const path = pathOf(call)
@@ -159,7 +159,7 @@ export async function runNested(core: AgentCore, input: unknown, call: ToolCallC
   })
 }
 
-/** An agent that has reached a limit of its own passes its last text to the agent that asked it. */
+/** An agent that reaches one of its own limits passes its last text to the agent that called it. */
 function withLastWords(error: SuperstepError, conversation: AgentConversation): SuperstepError {
   const { answer } = conversation.unfinished(error)
   if (answer === undefined || conversation.isGuarded) return error
@@ -532,7 +532,7 @@ function directResult(
   return undefined
 }
 
-/** A turn that is not over yet: calls without a result get one that says so. */
+/** A turn that is not over yet: calls without a result get a placeholder. */
 function pendingMessages(
   turn: { readonly reply: ModelReply; readonly outcomes: readonly (ToolOutcome | undefined)[] } | undefined,
 ): Message[] {

@@ -97,7 +97,7 @@ test("the first agent's output schema holds for whoever answers", async () => {
   expect(outputs).toEqual([{ n: 42 }])
 })
 
-test("a sub-agent does its task in a conversation of its own and gives back the answer", async () => {
+test("a sub-agent does its task in its own conversation and gives back the answer", async () => {
   const model = scriptedModel({
     boss: [
       {

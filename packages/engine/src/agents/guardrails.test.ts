@@ -354,7 +354,7 @@ test("a verdict on record stands when the run resumes: nothing is checked twice,
   expect([checked, model.calls.length]).toEqual([["in", "beside", "call"], 0])
 })
 
-test("an agent judges, in a conversation of its own that is recorded with the task", async () => {
+test("an agent judges, in its own conversation that is recorded with the task", async () => {
   const model = pureModel((last, _, name) => {
     if (name !== "judge") return `answer to ${last}`
     return JSON.stringify({ trips: last.includes("bomb"), reason: "It is about bombs." })

@@ -40,12 +40,12 @@ export interface SummariseOptions extends HistoryBounds {
 }
 
 /**
- * A choice of your own. It must give the same for the same messages. What it gives is made valid: results without their
+ * A custom policy. It must be deterministic. Its result is made valid: results without their
  * calls go, and the conversation begins with the user. Something that is no conversation is refused (HISTORY_INVALID).
  */
 export type ChooseMessages = (messages: readonly Message[]) => readonly Message[]
 
-/** The newest messages, so many. */
+/** The newest `n` messages. */
 export function lastItems(items: number, bounds: HistoryBounds = {}): LastItems {
   checkBounds("lastItems", bounds)
   return { kind: "last-items", items: atLeastOne("lastItems", items), ...bounds }
@@ -127,7 +127,7 @@ export function isSummary(message: Message): boolean {
   return keptBefore(message) !== undefined
 }
 
-/** How many messages before a summary still stand; undefined where it is none. */
+/** How many messages before a summary are still kept; undefined for other messages. */
 function keptBefore({ role, providerOptions }: Message): number | undefined {
   if (role !== "user") return undefined
   const { keep } = Object(providerOptions?.superstep?.summary) as { keep?: unknown }

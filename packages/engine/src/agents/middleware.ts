@@ -131,7 +131,7 @@ export class Hooks {
     return asPlan(decided as Json)
   }
 
-  /** Each sees what the one before it left. The first that answers ends it. */
+  /** Each sees the result of the previous one. The first that answers ends the chain. */
   async beforeModel(info: RequestInfo): Promise<BeforeModel | undefined> {
     return (await this.#recorded("beforeModel", info, async () => {
       let messages: readonly Message[] | undefined
@@ -147,7 +147,7 @@ export class Hooks {
     })) as BeforeModel | undefined
   }
 
-  /** Each sees what the one before it left. The first that asks again ends it. */
+  /** Each sees the result of the previous one. The first that asks again ends the chain. */
   async afterModel(info: HookInfo, reply: ModelReply): Promise<AfterModel | undefined> {
     return (await this.#recorded("afterModel", info, async () => {
       const calls = toolCallsOf(reply).map(({ id, name, args }) => ({ id, name, args: readObject(args) }))
@@ -166,7 +166,7 @@ export class Hooks {
     })) as AfterModel | undefined
   }
 
-  /** Each sees the arguments that the one before it left. The first that refuses or answers ends it. */
+  /** Each sees the arguments that the previous one returned. The first that denies or answers ends the chain. */
   async onToolCall(
     info: HookInfo,
     tool: Tool,

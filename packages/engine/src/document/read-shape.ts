@@ -145,7 +145,7 @@ class ShapeReport {
     this.#error("UNKNOWN_FIELD", message, path, "key", suggestion)
   }
 
-  /** Of the fields that are not there yet. */
+  /** Problems of missing fields. */
   #meantBy(key: string, known: readonly string[], owner: Path): string | undefined {
     return nearest(
       key,

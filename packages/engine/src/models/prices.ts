@@ -86,13 +86,13 @@ export function priceTable(overrides: Prices = {}): PriceTable {
 let shared: PriceTable | undefined
 let registered: readonly Prices[] = []
 
-/** The table of every call that brings none of its own. */
+/** The default table, for calls without their own. */
 export function defaultPrices(): PriceTable {
   shared ??= priceTable(Object.assign({}, ...registered))
   return shared
 }
 
-/** Prices for all calls of this process that bring no table of their own. Returns the function that removes them. */
+/** Prices for all calls of this process without their own table. Returns the function that removes them. */
 export function registerPrices(prices: Prices): () => void {
   // Unusable prices are reported here, not at the first call.
   priceTable(prices)

@@ -193,7 +193,7 @@ function fromImageUrl(part: Fields): FilePart | string {
   return { ...made, providerOptions: { openai: { imageDetail: detail } } }
 }
 
-/** An image whose address does not say its type. */
+/** An image whose URL does not reveal its type. */
 function addressType(url: unknown, unknown = "image/*"): string | undefined {
   const text = String(url)
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return undefined

@@ -27,7 +27,7 @@ export interface Tool<in Needs = unknown> {
   /** Running it again does no harm: a call that was interrupted by a crash is made again without asking. */
   readonly idempotent?: boolean | undefined
   /**
-   * It records what it does itself, through `ctx` (`ask`, `step`, `call`). It is not a step of its own: after a restart it
+   * It records its own operations through `ctx` (`ask`, `step`, `call`). It is not a single step: after a restart it
    * runs again, and its records reply. The run can be unloaded while it waits.
    */
   readonly durable?: boolean | undefined
@@ -89,7 +89,7 @@ export interface ToolOptions<Args, Needs = unknown> extends Pick<Tool, SharedOpt
   /**
    * As an async generator, what it yields is its progress, and what it returns is its result.
    *
-   * A tool that reads the run's context says so in the type of its call: `(args, { context }: ToolCallContext<Deps>)`.
+   * A tool that reads the run's context declares it in the type of its call: `(args, { context }: ToolCallContext<Deps>)`.
    */
   readonly run: (args: Args, call: ToolCallContext<Needs>) => unknown
   readonly approval?: "always" | "never" | ApprovalRules | ApprovalFunction<Args>["verdict"] | undefined

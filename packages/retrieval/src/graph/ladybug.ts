@@ -1,4 +1,4 @@
-/** A graph in a Ladybug file that a model may ask: for reading only, within limits. Ladybug runs in a process of its own. */
+/** A graph in a Ladybug file that a model may query: read-only, within limits. Ladybug runs in a separate process. */
 import { existsSync } from "node:fs"
 import { resolve } from "node:path"
 import { pathToFileURL } from "node:url"

@@ -1,4 +1,4 @@
-/** Files and folders that are searched, with an index of their own, which the first search updates. */
+/** Files and folders that are searched, with their own index, which the first search updates. */
 
 import { createHash } from "node:crypto"
 import { existsSync } from "node:fs"

@@ -64,7 +64,7 @@ export function duckdbVersion(): string {
   return (require(`${DUCKDB.name}/package.json`) as { version: string }).version
 }
 
-/** The database's file is gone, or is none that this DuckDB can open. */
+/** The database's file was removed, or this DuckDB cannot open it. */
 export class DatabaseUnopened extends Error {}
 
 export type FileFormat = "csv" | "json" | "lines" | "parquet" | "xlsx"

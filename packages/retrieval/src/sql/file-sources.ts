@@ -70,7 +70,7 @@ export async function filesNamed(files: readonly string[]): Promise<TableFile[]>
   return withTables(files, (file) => resolve(file), basename)
 }
 
-/** A table is named after its file, in letters that need no quotes; names that are taken get a number. */
+/** A table is named after its file, in letters that need no quotes; duplicate names get a number. */
 function withTables(
   files: readonly string[],
   pathOf: (file: string) => string,

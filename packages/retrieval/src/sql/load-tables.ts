@@ -66,7 +66,7 @@ export async function openTables(
   }
 }
 
-/** A folder of its own: other caches may be beside it. */
+/** A separate folder: other caches may be beside it. */
 async function cacheAt(folder: string | undefined): Promise<TableCache | undefined> {
   return folder === undefined ? undefined : await TableCache.open(join(folder, "tables"))
 }

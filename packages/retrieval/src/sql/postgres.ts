@@ -301,7 +301,7 @@ function hangUp(client: PoolClient): void {
 const MAX_CANCELS = 3
 
 /**
- * Asks the server to end a query, over a connection of its own. If that takes long, hangs up, so that nobody waits for it, and
+ * Asks the server to end a query, over a separate connection. If that takes long, disconnects, so that nobody waits for it, and
  * asks again: a server notices only at the end of a query that nobody is there for its rows.
  */
 async function cancel(opened: Opened, client: PoolClient): Promise<void> {
@@ -335,7 +335,7 @@ function addressOf(pg: Pg, id: string, config: ClientConfig): Address {
     const { host, port, database } = new pg.Client(config)
     return { host, port, database }
   } catch (error) {
-    // A file of a certificate that is not there. Not as the cause: it could show the address with its password.
+    // A certificate file that does not exist. Not as the cause: it could show the address with its password.
     throw invalidOption(`The connection of the database ${id} is invalid: ${(error as Error).message}`)
   }
 }

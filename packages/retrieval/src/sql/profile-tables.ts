@@ -1,6 +1,6 @@
 /**
  * A bounded look at the data of tables: row counts, values of text columns, ranges, a few rows. Each table takes two queries,
- * which go the way of every other query. A profile that runs out of time or size keeps what it has and says so.
+ * which go the way of every other query. A profile that runs out of time or size keeps what it has and is marked incomplete.
  */
 import type { Json } from "@superstep/engine"
 import type {
@@ -188,7 +188,7 @@ interface SampledColumn {
 const TEXT = /^(?:character|varchar|char\b|bpchar|text|citext|name$|string|"?char"?$)/i
 const NUMBER = /^(?:u?(?:tiny|small|big|huge)?int|integer|numeric|decimal|real|double|float|money)/i
 const DATE = /^(?:date|timestamp|datetime)/i
-/** Large, or without a meaning of their own. */
+/** Large, or meaningless on their own. */
 const SKIPPED =
   /\[\]|^(?:array|bit|blob|boolean|bool\b|box|bytea|circle|geography|geometry|hstore|int\d+range|interval|json|line|list|lseg|map|oid|path|pg_|point|polygon|struct|time\b|ts(?:query|vector|tz?range)|union|uuid|varbinary|vector|xml)/i
 

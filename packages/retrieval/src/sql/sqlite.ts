@@ -1,4 +1,4 @@
-/** A SQLite file as a database that a model may ask: only read, in a process of its own, within limits. */
+/** A SQLite file as a database that a model may query: read-only, in a separate process, within limits. */
 import { stat } from "node:fs/promises"
 import { resolve } from "node:path"
 import type { SuperstepError } from "@superstep/engine"

@@ -3,7 +3,7 @@
  * calls only functions that are known to be harmless. What could be read in two ways, by us and by the server, is refused.
  */
 
-/** What may not be asked, and why. The programs that run in processes of their own use it: it loads nothing of the engine. */
+/** What a query must not contain, and why. The programs that run in separate processes use it: it loads nothing of the engine. */
 export class SelectRefused extends Error {}
 
 export interface StrictDialect {

@@ -124,7 +124,7 @@ function isEmpty(database: Database): boolean {
   return pages?.page_count === 0
 }
 
-/** SQLite opens a file that may only be read, and says so with the first write. Not asked while others write. */
+/** SQLite opens a read-only file, and fails with the first write. Not checked while others write. */
 function checkWritable(database: Database, busyTimeout: number): void {
   database.exec("PRAGMA busy_timeout = 0")
   try {

@@ -1,4 +1,4 @@
-/** The real CLI, in a process of its own. */
+/** The real CLI, in a separate process. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"

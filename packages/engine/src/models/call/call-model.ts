@@ -170,7 +170,7 @@ function inOrder(
   return { next, waiting }
 }
 
-/** The model that may be asked again first, when that is; undefined if there is none. */
+/** The model that may be called again first, and when; undefined if there is none. */
 async function earliest(waiting: Candidate[], { clock, signal }: Trying): Promise<Candidate | undefined> {
   const [first] = waiting.sort((one, other) => one.at - other.at)
   if (first === undefined) return undefined

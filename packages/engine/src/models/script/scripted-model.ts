@@ -18,7 +18,7 @@ import { type CalledBy, calledBy, callerName, ReplyCursor } from "../reply-curso
 import { type ReadEntry, readScript, type Script } from "./script.ts"
 
 export interface ScriptedModelOptions {
-  /** What `delay` goes by. */
+  /** The clock for `delay`. */
   readonly clock?: Clock | undefined
   /** The model it stands for, in records and for prices: `openai/gpt-5`. */
   readonly as?: string | undefined

@@ -79,7 +79,7 @@ export function loadGoalConfig(
   return report.hasErrors ? nothing() : { goal, ...nothing() }
 }
 
-/** Whether a document is meant as a configuration of the goal pipeline, valid or not. */
+/** Whether a document looks like a configuration of the goal pipeline, valid or not. */
 export function isGoalConfig({ file, text }: DefinitionText): boolean {
   const { data } = parseDocument(text, file).document ?? {}
   if (typeof data !== "object" || data === null || Array.isArray(data)) return false

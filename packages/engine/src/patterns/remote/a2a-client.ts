@@ -134,7 +134,7 @@ export class A2aClient {
     }
   }
 
-  /** Reads the stream to its end. Undefined if there is none, or if it broke off before the task ended. */
+  /** Reads the stream to its end. Undefined if there is none, or if it was interrupted before the task ended. */
   async follow(id: string, following: Following): Promise<TaskView | undefined> {
     const reader = this.#reader
     const stream = this.#stream

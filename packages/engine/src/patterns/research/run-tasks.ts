@@ -1,4 +1,4 @@
-/** The searches of one pass: all at the same time, each with a result of its own, also where it fails. */
+/** The searches of one pass: all at the same time, each with its own result, even if it fails. */
 import { SuperstepError } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
 import { cutText, plainText } from "../../text/index.ts"
@@ -119,7 +119,7 @@ function failed(output: string): TaskResult {
   return { output, evidence: [], isFailed: true }
 }
 
-/** What users' own tools give is looked at before it is taken in. */
+/** Validates the results of users' own tools. */
 function bounded(tool: string, found: ToolFinding): TaskResult {
   const { output, sources, incomplete = [] } = found
   if (typeof output !== "string" || !Array.isArray(sources)) {

@@ -69,7 +69,7 @@ async function send(
     method: hop.method,
     headers: hop.headers,
     lookup: pinned(addresses),
-    // A connection of its own, never one that was opened under other rules.
+    // A new connection, never one that was opened under other rules.
     agent: false,
     signal,
   }

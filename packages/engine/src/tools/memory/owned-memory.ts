@@ -20,7 +20,7 @@ export interface OwnedMemory {
   readonly at: number
 }
 
-/** What became of something to remember: `known`: the same text is there under this id; `forgotten`: it was, and is gone. */
+/** What became of something to remember: `known`: the same text is already stored under this id; `forgotten`: it was stored and has been removed. */
 export interface Remembered {
   readonly id: string
   readonly known?: true | undefined

@@ -20,7 +20,7 @@ export interface EmbeddingModel {
 export interface ProviderEmbeddingsOptions {
   /** Default: the provider's name and the model's. */
   readonly name?: string | undefined
-  /** Calls at the same time. Default 4, or 1 where the model says so. */
+  /** Maximum concurrent calls. Default 4, or 1 if the model requires it. */
   readonly parallel?: number | undefined
   /** Maximum attempts of a call. Default 5. */
   readonly attempts?: number | undefined

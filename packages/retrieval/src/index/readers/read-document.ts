@@ -209,7 +209,7 @@ export interface FoundFiles {
 /** Folders that contain no documents. */
 const SKIPPED = new Set(["node_modules", "__pycache__"])
 
-/** A file that is named is taken whatever it is called; in folders, only those of known kinds. Links are not followed. */
+/** A file that is named explicitly is always read; in folders, only files of known types. Links are not followed. */
 export async function findFiles(
   paths: readonly string[],
   cwd: string,
@@ -232,7 +232,7 @@ export async function findFiles(
       const path = join(folder, entry.name)
       if (entry.isDirectory()) await walk(path)
       else if (entry.isFile() && typeOf(path) === undefined) others.add(path)
-      // A file that is gone by now is reported when it is read.
+      // A file that was removed meanwhile is reported when it is read.
       else if (entry.isFile()) files.set(path, (await stat(path).catch(() => undefined))?.size ?? 0)
     }
   }
