@@ -447,7 +447,7 @@ test("guardrails that make no sense are refused", async () => {
   expect(made({ name: "" })).toThrow(/a name/)
   expect(made({ on: "output", parallel: true })).toThrow(/only input guardrails can be parallel/)
   expect(made({ onTrip: "stop" })).toThrow(/onTrip is "fail", { answer } or { to/)
-  expect(made({ ontrip: "fail" })).toThrow(/has no "ontrip"/)
+  expect(made({ ontrip: "fail" })).toThrow(/has no option "ontrip"/)
   expect(() => agent({ name: "x", model, guardrails: [cards(), cards()] })).toThrow(
     /two guardrails are named "cards"/,
   )

@@ -285,9 +285,9 @@ test("a decision that is none is refused, with the name of the hook", async () =
   expect(await failed({ afterModel: () => ({ txt: "a" }) })).toMatch(/HOOK_INVALID afterModel/)
   expect(await failed({ onToolCall: () => ({ allow: true }) })).toMatch(/HOOK_INVALID onToolCall/)
   const model = scriptedModel([])
-  expect(() => agent({ name: "x", model, prepareStep: 1 as never })).toThrow(/prepareStep is a function/)
+  expect(() => agent({ name: "x", model, prepareStep: 1 as never })).toThrow(/prepareStep must be a function/)
   expect(() => agent({ name: "x", model, middleware: [{ before: () => {} } as never] })).toThrow(
-    /middleware has no "before"/,
+    /middleware has no hook "before"/,
   )
   expect(() => agent({ name: "x", model, toolChoice: "any" as never })).toThrow(/toolChoice is/)
   expect(() => agent({ name: "x", model, stopWhen: stepCount(0) })).toThrow(/stopWhen must be/)
