@@ -171,7 +171,7 @@ describe("the best database", () => {
     expect(found?.score).toBeGreaterThan(0)
     expect(found?.score).toBeLessThanOrEqual(1)
     expect(found?.reason).toMatch(
-      /^weather fits best of 3 databases \(score 0\.\d\d\): "station" is a word in the table stations; "read" is a word in the table readings; "temperature" is a word in the column temperature of readings\.$/,
+      /^weather matches best of 3 databases \(score 0\.\d\d\): "station" is a word in the table stations; "read" is a word in the table readings; "temperature" is a word in the column temperature of readings\.$/,
     )
   })
 

@@ -156,7 +156,7 @@ describe("a profile", () => {
 })
 
 test("a pattern that is no table.column is refused with what to write", () => {
-  expect(() => excludedColumns(["ssn"])).toThrow('such as "*.ssn", and not as "ssn"')
+  expect(() => excludedColumns(["ssn"])).toThrow('such as "*.ssn", not as "ssn"')
   expect(() => excludedColumns(["a.b.c.d"])).toThrow("schema.table.column")
 })
 

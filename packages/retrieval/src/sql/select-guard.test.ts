@@ -47,7 +47,7 @@ describe("what is refused", () => {
     ["SELECT 'a", "a string is not closed"],
     ['SELECT "a', "a quoted name is not closed"],
     ["SELECT /* 1", "a comment is not closed"],
-    ["SELECT $a$ 1", "the string that begins with $a$ does not end"],
+    ["SELECT $a$ 1", "the string that begins with $a$ is not closed"],
     ["SELECT '\0'", "NUL"],
   ])("%j", (sql, why) => {
     expect(check(sql)).toThrow(why)

@@ -500,8 +500,8 @@ test("invalid addresses and numbers are rejected", () => {
   expect(() => a2aAgent({ url: "weather.example" })).toThrow(
     'Agent "a2a": url must be a URL such as https://agents.example, not "weather.example".',
   )
-  expect(() => a2aAgent({ url: "file:///etc/passwd" })).toThrow("url is an address")
-  expect(() => a2aAgent({ url: "https://a.example", endpoint: "/rpc" })).toThrow("endpoint is an address")
+  expect(() => a2aAgent({ url: "file:///etc/passwd" })).toThrow("url must be a URL")
+  expect(() => a2aAgent({ url: "https://a.example", endpoint: "/rpc" })).toThrow("endpoint must be a URL")
   expect(() => a2aAgent({ url: "https://me:pw@a.example", name: "a" })).toThrow(
     'Agent "a": url contains a password. Pass it as token, or in headers.',
   )
