@@ -204,7 +204,7 @@ const PRINTED: Record<string, readonly string[]> = {
     'searching: Searching: documents "Continue research on: Where do white storks build their nests?"',
     "search_complete: 2 new sources",
     "judging: Judging the evidence",
-    "judge_complete: The evidence suffices",
+    "judge_complete: The evidence is sufficient",
     "synthesizing: Writing the report",
     "complete: Research complete",
     "White storks build their nests on roofs, chimneys and poles. [1]",

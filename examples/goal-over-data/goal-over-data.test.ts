@@ -67,7 +67,7 @@ test("without the database the files and the documents answer", async () => {
   expect(await runGoal(goal.config, "What is the mileage of the vehicle FB-2041?")).toContain("148220")
   expect(await runGoal(goal.config, "How long does a password have to be?")).toContain("14 characters")
   expect(await runGoal(goal.config, "What is the price of the Skarv 3 tent?")).toMatch(
-    /^Incomplete: Shop: The database shop at .* cannot be reached: .*\n\nThe context does not answer this directly/,
+    /^Incomplete: Shop: The database shop at .* is unreachable: .*\n\nThe context does not answer this directly/,
   )
 })
 

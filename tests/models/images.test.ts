@@ -154,7 +154,7 @@ test("a model that takes the file answers in place of one that does not", async 
 })
 
 test.each<[string, unknown, RegExp]>([
-  ["an unknown part", { type: "video", data: "x" }, /"video" is not a type of part/],
+  ["an unknown part", { type: "video", data: "x" }, /"video" is not a part type/],
   ["no data", { type: "image" }, /no bytes, no base64 and no address/],
   ["not base64", { type: "image", image: "not base64!" }, /neither base64 nor an address/],
   ["a local address", { type: "image", image: "file:///etc/passwd" }, /must begin with http/],

@@ -1,5 +1,5 @@
 /**
- * A program of ours in a process of its own, for native code that cannot be trusted with our memory and time.
+ * A program of ours in a separate process, for native code that cannot be trusted with our memory and time.
  *
  * P1 One request at a time; the others wait for their turn, or until they are aborted, and their time counts from it.
  * P2 A request that is not answered in its time, or is aborted, ends with the process.
@@ -29,7 +29,7 @@ export class ProgramEnded extends Error {
   readonly exit: string | number | undefined
 
   constructor(why: ProgramEnded["why"], exit?: string | number | undefined) {
-    super("The program ended.")
+    super("The program exited.")
     this.why = why
     this.exit = exit
   }
@@ -82,7 +82,7 @@ export class ChildProgram<Request extends object, Reply> {
       }
       clearTimeout(timer)
       timer = timeout === undefined ? undefined : setTimeout(late, timeout)
-      // If it cannot be sent the process is ending, and says so.
+      // If it cannot be sent, the process is exiting and reports that itself.
       child.send(request, () => undefined)
       return (await messageOf(child)) as Reply
     } catch (error) {

@@ -16,7 +16,7 @@ const MAX = 2_000_000_000
 /** The value of an option that counts something. */
 export function wholeNumber(name: string, value: number, least = 1, most = MAX): number {
   if (Number.isInteger(value) && value >= least && value <= most) return value
-  throw invalidOption(`${name} is a whole number from ${least} to ${most}, and not ${value}.`)
+  throw invalidOption(`${name} must be a whole number from ${least} to ${most}, not ${value}.`)
 }
 
 export function messageOf(error: unknown): string {

@@ -145,7 +145,7 @@ async function indexAt(path: string, root: string, embeddingsNamed: (name: strin
   if (!existsSync(path)) {
     throw fatal(
       "INDEX_MISSING",
-      `There is no index ${path}: superstep index add PATH --file ${path} makes one.`,
+      `There is no index ${path}: superstep index add PATH --file ${path} creates one.`,
     )
   }
   const plain = documentIndex(path, { root })

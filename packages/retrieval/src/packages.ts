@@ -1,4 +1,4 @@
-/** Packages that users install if they need them, and the programs of this package that run in processes of their own. */
+/** Packages that users install if they need them, and the programs of this package that run in separate processes. */
 import { existsSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { pathToFileURL } from "node:url"

@@ -50,7 +50,7 @@ const LOOK_AGAIN = 250
 
 export function sqliteStore(options: SqliteStoreOptions = {}): SqliteStore {
   if (typeof options !== "object" || options === null) {
-    throw invalid(`the options are an object such as { path: "runs.db" }, not ${JSON.stringify(options)}`)
+    throw invalid(`the options must be an object such as { path: "runs.db" }, not ${JSON.stringify(options)}`)
   }
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(OPTIONS, name))
   if (unknown !== undefined) throw invalid(unknownOption(unknown))
@@ -58,7 +58,7 @@ export function sqliteStore(options: SqliteStoreOptions = {}): SqliteStore {
   if (durability !== "normal" && durability !== "full") {
     throw invalid(`durability is "normal" or "full", not "${durability}"`)
   }
-  if (!(busyTimeout >= 0)) throw invalid(`busyTimeout is a number of milliseconds, not ${busyTimeout}`)
+  if (!(busyTimeout >= 0)) throw invalid(`busyTimeout must be a number of milliseconds, not ${busyTimeout}`)
   const path = pathOf(options.path)
   const onWait = () => onNotice({ code: "STORE_LOCKED", message: `Waiting: ${lockedBy(path)}.` })
 
@@ -113,7 +113,7 @@ export function sqliteStore(options: SqliteStoreOptions = {}): SqliteStore {
 const later = setTimeout
 
 function invalid(what: string): SuperstepError {
-  return new SuperstepError("OPTION_INVALID", `Bad store option: ${what}${what.endsWith("?") ? "" : "."}`)
+  return new SuperstepError("OPTION_INVALID", `Invalid store option: ${what}${what.endsWith("?") ? "" : "."}`)
 }
 
 function unknownOption(name: string): string {

@@ -194,7 +194,7 @@ function rowChecksum(values: readonly unknown[], position: number): number {
 function fromColumn(value: JsonBytes | number | null, kind: Kind, subject: Subject): unknown {
   if (value === null) return null
   if (kind === "boolean") return value === 1
-  if (typeof value === "number") throw corrupt(subject, "it is no text")
+  if (typeof value === "number") throw corrupt(subject, "it is not text")
   return kind === "json" ? parseJson(value, subject) : decodeText(value, subject)
 }
 

@@ -38,7 +38,7 @@ export function workflowTool<In, Out>(workflow: Callable<In, Out>, options: Work
   const { name = toolNameOf(workflow.name), description, input, approval, fatal, onRequest } = options
   const shape = input === undefined ? undefined : jsonSchemaOf(input as Schema, "input")
   if (input !== undefined && shape === undefined) {
-    const text = `Tool "${name}": the schema of its input does not say what it takes as JSON Schema; use one that does.`
+    const text = `Tool "${name}": its input schema has no JSON Schema; use a schema library that provides one.`
     throw new SuperstepError("TOOL_INVALID", text)
   }
   const { inputOf, ...args } =

@@ -68,7 +68,7 @@ export interface AgentOptions<In = unknown, Needs = unknown> extends NodePolicie
   readonly continueWith?: "first" | "last" | undefined
   /** `each`: a tool `handoff_to_<name>` per agent, the default. `one`: one tool `handoff({ agent })`. */
   readonly handoffTools?: "each" | "one" | undefined
-  /** Agents that do a task in a conversation of their own and return the answer: the tool `transfer_task`. */
+  /** Agents that do a task in their own conversation and return the answer: the tool `transfer_task`. */
   readonly subAgents?: AgentRefs | undefined
   /** Rules for all its tools. A matching rule decides, after any `deny`; without one, the tool's own approval does. */
   readonly approval?: ApprovalRules | undefined
@@ -145,7 +145,7 @@ export type AgentRunOptions<Needs> = unknown extends Needs
 export interface Agent<In = never, Out = unknown, Needs = unknown> extends Node<In, Out>, Workflow<In, Out> {
   run(input: In, ...options: AgentRunOptions<Needs>): Run<Out, AnyState>
   stream(input: In, ...options: AgentRunOptions<Needs>): Run<Out, AnyState>
-  /** The agent as a tool of another one: it works in a conversation of its own, and its answer is the result. */
+  /** The agent as a tool of another one: it works in its own conversation, and its answer is the result. */
   asTool(options?: AgentToolOptions): Tool
   /** Closes what its toolsets have opened. */
   close(): Promise<void>

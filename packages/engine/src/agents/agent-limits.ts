@@ -103,7 +103,7 @@ export class Guard {
       ([, { usd, allowUnpriced }]) => usd !== undefined && !allowUnpriced,
     )
     if (found === undefined) return
-    const text = `${found[0]}.usd of agent "${this.agent}" cannot be kept: the price of the model is not known`
+    const text = `${found[0]}.usd of agent "${this.agent}" cannot be enforced: the price of the model is unknown`
     throw new SuperstepError("BUDGET_UNPRICED", text, { retryable: false, fatal: true })
   }
 
@@ -131,7 +131,7 @@ export class Guard {
   }
 
   #reached(what: string, option: string): SuperstepError {
-    const text = `Agent "${this.agent}" has reached its limit of ${what}. Raise ${option}, or give the workflow an onLimit route.`
+    const text = `Agent "${this.agent}" has reached its limit of ${what}. Raise ${option}, or add an onLimit route to the workflow.`
     const error = new SuperstepError("AGENT_LIMIT", text, { limit: true, retryable: false })
     reached.set(error, option)
     return error

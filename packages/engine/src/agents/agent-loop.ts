@@ -135,12 +135,12 @@ export function runPart(
   })
 }
 
-/** As a tool: in a conversation of its own. */
+/** As a tool: in its own conversation. */
 export async function runNested(core: AgentCore, input: unknown, call: ToolCallContext): Promise<unknown> {
   const { ctx, signal } = call
   const path = pathOf(call)
   if (path.split("/").length > MAX_DEPTH) {
-    const text = `Agents that give tasks to agents: "${core.name}" would be the ${MAX_DEPTH}th one inside another. Do the task here.`
+    const text = `Agents that delegate tasks: "${core.name}" would be nested ${MAX_DEPTH} levels deep. Do the task here.`
     throw new SuperstepError("AGENT_DEPTH", text, { retryable: false })
   }
   return await traceAgent(core, ctx, async (inside) => {
@@ -159,7 +159,7 @@ export async function runNested(core: AgentCore, input: unknown, call: ToolCallC
   })
 }
 
-/** An agent that has reached a limit of its own passes its last text to the agent that asked it. */
+/** An agent that reaches one of its own limits passes its last text to the agent that called it. */
 function withLastWords(error: SuperstepError, conversation: AgentConversation): SuperstepError {
   const { answer } = conversation.unfinished(error)
   if (answer === undefined || conversation.isGuarded) return error
@@ -465,7 +465,7 @@ class AgentConversation {
       this.lastAgent = found.name
       return found
     }
-    this.#ctx.log("warn", `"${last}" spoke last, and "${this.#core.name}" has no hand-off to it any more.`)
+    this.#ctx.log("warn", `"${last}" spoke last, and "${this.#core.name}" no longer has a hand-off to it.`)
     return this.#core
   }
 
@@ -532,7 +532,7 @@ function directResult(
   return undefined
 }
 
-/** A turn that is not over yet: calls without a result get one that says so. */
+/** A turn that is not over yet: calls without a result get a placeholder. */
 function pendingMessages(
   turn: { readonly reply: ModelReply; readonly outcomes: readonly (ToolOutcome | undefined)[] } | undefined,
 ): Message[] {

@@ -97,7 +97,7 @@ export function checkOptionNames(
 ): void {
   const check = <Options>(value: unknown, known: OptionNames<Options>, where: string) => {
     if (value === undefined) return
-    if (!isOptions(value)) throw refuse(`${where} is an object, not ${shown(value)}.`)
+    if (!isOptions(value)) throw refuse(`${where} must be an object, not ${shown(value)}.`)
     const problem = unknownOption(value, known)
     if (problem !== undefined) {
       throw refuse(`${where === "" ? "" : `${where}: `}${problem}${problem.endsWith("?") ? "" : "."}`)

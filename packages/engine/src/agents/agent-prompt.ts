@@ -35,7 +35,7 @@ function checked(agent: string, text: unknown): string {
   throw new SuperstepError("AGENT_INVALID", message, { retryable: false })
 }
 
-/** The messages that the agent's history policy chooses; `tokens`: at most so many, since the model cannot take more. */
+/** The messages that the agent's history policy chooses; `tokens`: the maximum that the model accepts. */
 export function visibleMessages(
   { options: { history = "all" } }: AgentCore,
   tools: ToolTable,

@@ -97,7 +97,7 @@ test("the first agent's output schema holds for whoever answers", async () => {
   expect(outputs).toEqual([{ n: 42 }])
 })
 
-test("a sub-agent does its task in a conversation of its own and gives back the answer", async () => {
+test("a sub-agent does its task in its own conversation and gives back the answer", async () => {
   const model = scriptedModel({
     boss: [
       {
@@ -165,7 +165,7 @@ test("agents that give each other the same task without end are stopped", async 
   const x: Agent = agent({ name: "x", model, subAgents: () => [x], limits: { iterations: 40 } })
   const { outputs } = await x.run("go" as never)
   expect(outputs).toEqual(["enough"])
-  const deepest = model.calls.filter(({ prompt }) => JSON.stringify(prompt).includes("inside another"))
+  const deepest = model.calls.filter(({ prompt }) => JSON.stringify(prompt).includes("levels deep"))
   expect(deepest.length).toBeGreaterThan(0)
 })
 
@@ -251,6 +251,6 @@ test("a function that returns no agents is refused when it is called", async () 
   const { error } = await x.run("go").result
   expect(error).toMatchObject({
     code: "AGENT_INVALID",
-    message: expect.stringMatching(/handoffs is a list of agents/),
+    message: expect.stringMatching(/handoffs must be a list of agents/),
   })
 })

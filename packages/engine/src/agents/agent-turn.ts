@@ -147,7 +147,7 @@ function hookInfo({ name: agent }: AgentCore, input: unknown, ctx: Context) {
 function checkSecrets({ name }: AgentCore, { byName }: ToolTable): void {
   for (const tool of byName.keys()) {
     if (secretNames(byName, tool).length === 0) continue
-    const text = `The tool "${tool}" of agent "${name}" has secret arguments, and they would not reach the node that makes its calls. Use the agent in a steps workflow, or give it a tool that reads the secret from the environment.`
+    const text = `The tool "${tool}" of agent "${name}" has secret arguments, which would not reach the node that makes its calls. Use the agent in a steps workflow, or use a tool that reads the secret from the environment.`
     throw new SuperstepError("TOOL_SECRET_UNSUPPORTED", text, { fatal: true, retryable: false })
   }
 }

@@ -219,8 +219,8 @@ test("two calls with the same id are kept apart", async () => {
 
 test("options that make no agent are refused at once", () => {
   const model = scriptedModel([])
-  expect(() => agent({ name: "", model })).toThrow(/give it a name/)
-  expect(() => agent({ name: "x", model: [] })).toThrow(/give it a model/)
+  expect(() => agent({ name: "", model })).toThrow(/name must be a non-empty string/)
+  expect(() => agent({ name: "x", model: [] })).toThrow(/set a model/)
   expect(() => agent({ name: "x", model, tools: [add, add] })).toThrow(/two tools named "add"/)
   expect(() => agent({ name: "x", model, limits: { turns: 3 } as object })).toThrow(/limits has no "turns"/)
   expect(() => agent({ name: "x", model, instruction: "Write." } as never)).toThrow(
@@ -233,7 +233,7 @@ test("options that make no agent are refused at once", () => {
   expect(unknown({ settings: { temprature: 1 } })).toThrow(
     /settings: .*"temprature"; did you mean "temperature"/,
   )
-  expect(unknown({ settings: 1 })).toThrow(/settings is an object, not 1/)
+  expect(unknown({ settings: 1 })).toThrow(/settings must be an object, not 1/)
   expect(unknown({ calling: { timeOut: 1 } })).toThrow(/calling: .*"timeOut"; did you mean "timeout"/)
   expect(unknown({ calling: { retry: { attemps: 1 } } })).toThrow(/calling.retry: .*did you mean "attempts"/)
   // A rule under a wrong name would hold nothing back.

@@ -86,7 +86,7 @@ export interface AgentNodeOptions<In, Out, Sent> extends NodePolicies {
   readonly output?: ((answer: Out, ctx: Context, message: In) => Sent) | undefined
 }
 
-/** An agent as a node with an id of its own. */
+/** An agent as a node with its own id. */
 export function agentNode<In, Out, Sent = Out>(
   agent: Agent<never, Out>,
   options: AgentNodeOptions<In, Out, Sent>,

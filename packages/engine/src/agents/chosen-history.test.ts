@@ -41,10 +41,10 @@ describe("is repaired", () => {
 
 describe("is refused before a request is made", () => {
   test.each<[string, (all: readonly Message[]) => unknown, RegExp]>([
-    ["nothing", () => undefined, /gave nothing instead of a list/],
-    ["a promise", async (all) => all, /gave a promise instead of a list/],
-    ["something else", () => ["hello"], /no message, at 0/],
-    ["an unknown role", () => [{ role: "bot", content: "x" }], /no message, at 0/],
+    ["nothing", () => undefined, /returned nothing instead of a list/],
+    ["a promise", async (all) => all, /returned a promise instead of a list/],
+    ["something else", () => ["hello"], /not a message, at 0/],
+    ["an unknown role", () => [{ role: "bot", content: "x" }], /not a message, at 0/],
   ])("%s", async (_, choose, message) => {
     const model = scriptedModel(["ok"])
     const run = agent({ name: "x", model, history: choose as never }).run({ messages })

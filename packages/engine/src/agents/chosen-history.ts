@@ -8,10 +8,10 @@ export function chosenBy(
   messages: readonly Message[],
 ): readonly Message[] {
   const chosen = choose(messages)
-  if (!Array.isArray(chosen)) throw refused(`gave ${describe(chosen)} instead of a list of messages`)
+  if (!Array.isArray(chosen)) throw refused(`returned ${describe(chosen)} instead of a list of messages`)
   const read = chosen.map((one, at) => {
     const message = readMessage(one)
-    if (message === undefined) throw refused(`gave something that is no message, at ${at}`)
+    if (message === undefined) throw refused(`returned something that is not a message, at ${at}`)
     return message
   })
   const valid = validHistory(read)
@@ -31,6 +31,6 @@ function describe(value: unknown): string {
 }
 
 function refused(what: string): SuperstepError {
-  const text = `The history function ${what}. Return some of the messages that it gets, in their order.`
+  const text = `The history function ${what}. Return a subset of the messages it receives, in order.`
   return new SuperstepError("HISTORY_INVALID", text, { retryable: false })
 }

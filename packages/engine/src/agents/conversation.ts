@@ -54,7 +54,7 @@ function inputMessage(raw: unknown, at: number): Message {
   const content = message.content.map((part: unknown, index) => {
     const read = readPart(part)
     if (typeof read !== "string") return read as UserPart
-    throw inputInvalid(`Part ${index} of message ${at} of the input cannot be used: ${read}.`)
+    throw inputInvalid(`Part ${index} of message ${at} of the input is invalid: ${read}.`)
   })
   return { ...message, content }
 }

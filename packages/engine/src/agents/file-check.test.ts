@@ -52,7 +52,7 @@ describe("no run is created", () => {
       const run = x.run({ messages } as never)
       await expect(run).rejects.toMatchObject({
         code: "INPUT_INVALID",
-        message: expect.stringContaining('"video" is not a type of part'),
+        message: expect.stringContaining('"video" is not a part type'),
       })
     }
   })

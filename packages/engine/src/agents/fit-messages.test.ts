@@ -201,7 +201,7 @@ describe("summarise by tokens", () => {
   })
 
   test("needs a number of messages or of tokens", () => {
-    expect(() => summarise({})).toThrow(/give it after, tokens, or both/)
+    expect(() => summarise({})).toThrow(/set after, tokens, or both/)
     expect(() => summarise({ tokens: 0 })).toThrow(/at least 1/)
     expect(() => tokenWindow(100, { toolResultTokens: 0 })).toThrow(/toolResultTokens/)
     expect(() => lastItems(5, { keepToolResults: -1 })).toThrow(/keepToolResults/)

@@ -32,7 +32,7 @@ export function withinBounds(messages: readonly Message[], bounds: HistoryBounds
   return mapResults(cleared, (result) => cutResult(result, most))
 }
 
-/** The conversation in at most so many tokens, as far as system messages, reasoning and files allow. */
+/** The conversation in at most that many tokens, as far as system messages, reasoning and files allow. */
 export function fitMessages(messages: readonly Message[], tokens: number): readonly Message[] {
   if (tokensIn(messages) <= tokens) return messages
   const kept = newest(messages, windowStart(messages, tokens))

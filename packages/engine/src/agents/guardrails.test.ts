@@ -354,7 +354,7 @@ test("a verdict on record stands when the run resumes: nothing is checked twice,
   expect([checked, model.calls.length]).toEqual([["in", "beside", "call"], 0])
 })
 
-test("an agent judges, in a conversation of its own that is recorded with the task", async () => {
+test("an agent judges, in its own conversation that is recorded with the task", async () => {
   const model = pureModel((last, _, name) => {
     if (name !== "judge") return `answer to ${last}`
     return JSON.stringify({ trips: last.includes("bomb"), reason: "It is about bombs." })
@@ -443,13 +443,13 @@ test("guardrails that make no sense are refused", async () => {
       guardrails: [{ name: "g", on: "input", check: () => undefined, ...guardrail } as Guardrail],
     })
   expect(made({ on: "answer" })).toThrow(/on is "input", "output" or "tool"/)
-  expect(made({ check: "x" })).toThrow(/check is a function/)
+  expect(made({ check: "x" })).toThrow(/check must be a function/)
   expect(made({ name: "" })).toThrow(/a name/)
-  expect(made({ on: "output", parallel: true })).toThrow(/only the check of an input can be parallel/)
+  expect(made({ on: "output", parallel: true })).toThrow(/only input guardrails can be parallel/)
   expect(made({ onTrip: "stop" })).toThrow(/onTrip is "fail", { answer } or { to/)
-  expect(made({ ontrip: "fail" })).toThrow(/has no "ontrip"/)
+  expect(made({ ontrip: "fail" })).toThrow(/has no option "ontrip"/)
   expect(() => agent({ name: "x", model, guardrails: [cards(), cards()] })).toThrow(
-    /two guardrails named "cards"/,
+    /two guardrails are named "cards"/,
   )
   const { error } = await agent({
     name: "x",

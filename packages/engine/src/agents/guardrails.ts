@@ -101,7 +101,7 @@ export async function checkAll(
 function reasonOf({ name }: Guardrail, verdict: unknown): string | undefined {
   if (verdict === undefined || verdict === null) return undefined
   if (typeof verdict === "string") return verdict === "" ? "it tripped" : verdict
-  const text = `Guardrail "${name}": check returned ${typeof verdict}; it returns the reason why it trips, or nothing.`
+  const text = `Guardrail "${name}": check returned ${typeof verdict}; it must return the reason why it trips, or nothing.`
   throw new SuperstepError("GUARDRAIL_INVALID", text, { retryable: false })
 }
 
@@ -157,22 +157,24 @@ export function inputText(messages: readonly Message[]): string {
 /** What is wrong with guardrails, or undefined. */
 export function guardrailsProblem(guardrails: readonly Guardrail[] | undefined): string | undefined {
   if (guardrails === undefined) return undefined
-  if (!Array.isArray(guardrails)) return "guardrails is a list of { name, on, check, onTrip }"
+  if (!Array.isArray(guardrails)) return "guardrails must be a list of { name, on, check, onTrip }"
   const names = new Set<string>()
   for (const one of guardrails as readonly Guardrail[]) {
     const { name, on, check, parallel, tools, onTrip, durable: _, ...others } = one
-    if (typeof name !== "string" || name === "") return "give each guardrail a name"
+    if (typeof name !== "string" || name === "") return "each guardrail needs a name"
     const whose = `guardrail "${name}"`
-    if (names.has(name)) return `there are two guardrails named "${name}"`
+    if (names.has(name)) return `two guardrails are named "${name}"`
     names.add(name)
     const [other] = Object.keys(others)
     if (other !== undefined)
-      return `${whose} has no "${other}"; it has name, on, check, parallel, tools, onTrip, durable`
+      return `${whose} has no option "${other}"; its options are name, on, check, parallel, tools, onTrip, durable`
     if (on !== "input" && on !== "output" && on !== "tool")
       return `${whose}: on is "input", "output" or "tool"`
-    if (typeof check !== "function") return `${whose}: check is a function that returns a reason, or nothing`
-    if (parallel === true && on !== "input") return `${whose}: only the check of an input can be parallel`
-    if (tools !== undefined && on !== "tool") return `${whose}: tools is for guardrails on tool calls`
+    if (typeof check !== "function")
+      return `${whose}: check must be a function that returns a reason, or nothing`
+    if (parallel === true && on !== "input") return `${whose}: only input guardrails can be parallel`
+    if (tools !== undefined && on !== "tool")
+      return `${whose}: tools applies only to guardrails on tool calls`
     const problem = onTripProblem(onTrip)
     if (problem !== undefined) return `${whose}: ${problem}`
   }
@@ -200,7 +202,7 @@ const PATTERN_LIMITS = { length: 5_000, instructions: 5_000 }
 
 /** Trips when the pattern is found in the text. */
 export function patternGuardrail(options: PatternGuardrailOptions): Guardrail {
-  const { pattern, reason = "it has what the pattern forbids", ...guardrail } = options
+  const { pattern, reason = "it matches a forbidden pattern", ...guardrail } = options
   const compiled = compiledPattern(guardrail.name, pattern)
   return { ...guardrail, check: ({ text }) => (isFound(compiled, text, () => {}) ? reason : undefined) }
 }

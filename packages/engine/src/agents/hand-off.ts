@@ -59,14 +59,14 @@ function handoffTo({ agent, payload, filter, description = agent.description }: 
 function payloadShape({ name }: Agent, payload: Schema): Json {
   const shape = jsonSchemaOf(payload, "input")
   if (typeof shape === "object" && shape !== null && "type" in shape && shape.type === "object") return shape
-  const text = `The payload of the hand-off to "${name}" is the schema of an object that can be written as JSON Schema.`
+  const text = `The payload of the hand-off to "${name}" must be an object schema that can be expressed as JSON Schema.`
   throw new SuperstepError("AGENT_INVALID", text, { retryable: false })
 }
 
 function handoff(handoffs: readonly Handoff[]): HandoffTool {
   const agents = handoffs.map(({ agent }) => agent)
   if (handoffs.some(({ payload }) => payload !== undefined)) {
-    const text = 'A hand-off with a payload has a tool of its own: leave out handoffTools: "one".'
+    const text = 'A hand-off with a payload needs its own tool: remove handoffTools: "one".'
     throw new SuperstepError("AGENT_INVALID", text, { retryable: false })
   }
   return {
@@ -87,7 +87,7 @@ function handoff(handoffs: readonly Handoff[]): HandoffTool {
 }
 
 function handedByLoop(): never {
-  const text = "A hand-off is done by an agent's loop; it cannot be run by itself."
+  const text = "A hand-off runs only in an agent's loop."
   throw new SuperstepError("HANDOFF_OUTSIDE", text)
 }
 

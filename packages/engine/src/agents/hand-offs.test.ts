@@ -79,13 +79,13 @@ test("hand-offs that make no sense are refused", () => {
   const model = scriptedModel([])
   const office = agent({ name: "office", model })
   expect(() => agent({ name: "x", model, handoffs: [{ agent: office, payload: z.string() }] })).toThrow(
-    /schema of an object/,
+    /must be an object schema/,
   )
   const payload = z.object({})
   expect(() =>
     agent({ name: "x", model, handoffTools: "one", handoffs: [{ agent: office, payload }] }),
   ).toThrow(/handoffTools/)
-  expect(() => agent({ name: "x", model, handoffs: [{ to: office } as never] })).toThrow(/handoffs is a list/)
+  expect(() => agent({ name: "x", model, handoffs: [{ to: office } as never] })).toThrow(/handoffs must be a list/)
   expect(() => agent({ name: "x", model, continueWith: "last" })).toThrow(/needs a conversation/)
   expect(() => agent({ name: "x", model, continueWith: "previous" as never })).toThrow(/"first" or "last"/)
 })

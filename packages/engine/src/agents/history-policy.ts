@@ -40,12 +40,12 @@ export interface SummariseOptions extends HistoryBounds {
 }
 
 /**
- * A choice of your own. It must give the same for the same messages. What it gives is made valid: results without their
+ * A custom policy. It must be deterministic. Its result is made valid: results without their
  * calls go, and the conversation begins with the user. Something that is no conversation is refused (HISTORY_INVALID).
  */
 export type ChooseMessages = (messages: readonly Message[]) => readonly Message[]
 
-/** The newest messages, so many. */
+/** The newest `n` messages. */
 export function lastItems(items: number, bounds: HistoryBounds = {}): LastItems {
   checkBounds("lastItems", bounds)
   return { kind: "last-items", items: atLeastOne("lastItems", items), ...bounds }
@@ -64,14 +64,14 @@ export function tokenWindow(tokens: number, bounds: HistoryBounds = {}): TokenWi
 export function summarise(options: SummariseOptions): Summarise {
   const { keep = 0, after, tokens } = options
   if (after === undefined && tokens === undefined) {
-    throw new SuperstepError("AGENT_INVALID", "summarise: give it after, tokens, or both.")
+    throw new SuperstepError("AGENT_INVALID", "summarise: set after, tokens, or both.")
   }
   for (const [name, value] of Object.entries({ after, tokens }))
     if (value !== undefined) atLeastOne(`summarise: ${name}`, value)
   checkBounds("summarise", options)
   if (!(Number.isSafeInteger(keep) && keep >= 0 && keep < (after ?? Number.POSITIVE_INFINITY))) {
     const most = after === undefined ? "" : ` to ${after - 1}, less than after`
-    const text = `summarise: keep takes a whole number from 0${most}, not ${keep}.`
+    const text = `summarise: keep must be a whole number from 0${most}, not ${keep}.`
     throw new SuperstepError("AGENT_INVALID", text)
   }
   return { kind: "summarise", ...options }
@@ -79,13 +79,13 @@ export function summarise(options: SummariseOptions): Summarise {
 
 function atLeastOne(name: string, value: number): number {
   if (Number.isSafeInteger(value) && value >= 1) return value
-  throw new SuperstepError("AGENT_INVALID", `${name} takes a whole number of at least 1, not ${value}.`)
+  throw new SuperstepError("AGENT_INVALID", `${name} must be a whole number of at least 1, not ${value}.`)
 }
 
 function checkBounds(policy: string, { toolResultTokens, keepToolResults }: HistoryBounds): void {
   if (toolResultTokens !== undefined) atLeastOne(`${policy}: toolResultTokens`, toolResultTokens)
   if (keepToolResults === undefined || (Number.isSafeInteger(keepToolResults) && keepToolResults >= 0)) return
-  const text = `${policy}: keepToolResults takes a whole number of at least 0, not ${keepToolResults}.`
+  const text = `${policy}: keepToolResults must be a whole number of at least 0, not ${keepToolResults}.`
   throw new SuperstepError("AGENT_INVALID", text)
 }
 
@@ -110,7 +110,7 @@ export function historyProblem(policy: unknown): string | undefined {
   if (policy === undefined || policy === "all" || typeof policy === "function") return undefined
   const { kind } = Object(policy) as { kind?: unknown }
   if (kind === "last-items" || kind === "token-window" || kind === "summarise") return undefined
-  return 'history is "all", lastItems(n), tokenWindow(n), summarise({ after, tokens }) or a function of the messages.'
+  return 'history must be "all", lastItems(n), tokenWindow(n), summarise({ after, tokens }) or a function of the messages.'
 }
 
 /**
@@ -127,7 +127,7 @@ export function isSummary(message: Message): boolean {
   return keptBefore(message) !== undefined
 }
 
-/** How many messages before a summary still stand; undefined where it is none. */
+/** How many messages before a summary are still kept; undefined for other messages. */
 function keptBefore({ role, providerOptions }: Message): number | undefined {
   if (role !== "user") return undefined
   const { keep } = Object(providerOptions?.superstep?.summary) as { keep?: unknown }

@@ -156,7 +156,7 @@ test("a hook sees no secrets, keeps them, and cannot set them", async () => {
   expect((await run(() => ({ args: { pin: "other" } }))).error).toMatchObject({ code: "HOOK_INVALID" })
 })
 
-test("middleware is a list: each sees what the one before it left, and the agent's own hooks come first", async () => {
+test("middleware must be a list: each sees what the one before it left, and the agent's own hooks come first", async () => {
   const order: string[] = []
   const named = (name: string, plan: StepPlan = {}): Middleware => ({
     prepareStep: () => {
@@ -276,7 +276,7 @@ test("a decision that is none is refused, with the name of the hook", async () =
     /HOOK_INVALID prepareStep of agent "x": .*"model"\?/,
   )
   expect(await failed({ prepareStep: () => ({ model: scriptedModel([]) }) })).toMatch(
-    /HOOK_INVALID.*model is a name/,
+    /HOOK_INVALID.*model must be a name/,
   )
   expect(await failed({ prepareStep: () => ({ tools: ["gone"] }) })).toMatch(/TOOL_UNKNOWN.*"gone"/)
   expect(await failed({ prepareStep: () => ({ toolChoice: "any" }) })).toMatch(/HOOK_INVALID.*toolChoice is/)
@@ -285,12 +285,12 @@ test("a decision that is none is refused, with the name of the hook", async () =
   expect(await failed({ afterModel: () => ({ txt: "a" }) })).toMatch(/HOOK_INVALID afterModel/)
   expect(await failed({ onToolCall: () => ({ allow: true }) })).toMatch(/HOOK_INVALID onToolCall/)
   const model = scriptedModel([])
-  expect(() => agent({ name: "x", model, prepareStep: 1 as never })).toThrow(/prepareStep is a function/)
+  expect(() => agent({ name: "x", model, prepareStep: 1 as never })).toThrow(/prepareStep must be a function/)
   expect(() => agent({ name: "x", model, middleware: [{ before: () => {} } as never] })).toThrow(
-    /middleware has no "before"/,
+    /middleware has no hook "before"/,
   )
   expect(() => agent({ name: "x", model, toolChoice: "any" as never })).toThrow(/toolChoice is/)
-  expect(() => agent({ name: "x", model, stopWhen: stepCount(0) })).toThrow(/stopWhen is/)
+  expect(() => agent({ name: "x", model, stopWhen: stepCount(0) })).toThrow(/stopWhen must be/)
 })
 
 test("tools and instructions may be functions of the input; a resumed task has the tools that it had", async () => {

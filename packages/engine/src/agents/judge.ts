@@ -1,4 +1,4 @@
-/** An agent as a guardrail: it reads what is checked, in a conversation of its own, and gives a verdict. */
+/** An agent as a guardrail: it reads what is checked, in its own conversation, and returns a verdict. */
 import type { Schema } from "../runtime/index.ts"
 import { jsonSchema } from "../tools/internal.ts"
 import { type Agent, type AgentCore, coreOf } from "./agent-core.ts"

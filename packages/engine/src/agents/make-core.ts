@@ -69,7 +69,7 @@ export function makeCore(options: SomeAgentOptions, output: Schema | undefined):
 function resolveRefs(agent: string, option: string, refs: AgentRefs): readonly Agent[] {
   const found: unknown = typeof refs === "function" ? refs() : refs
   if (Array.isArray(found) && found.every(isAgent)) return found
-  const text = `Agent "${agent}": ${option} is a list of agents, or a function that returns one.`
+  const text = `Agent "${agent}": ${option} must be a list of agents, or a function that returns one.`
   throw new SuperstepError("AGENT_INVALID", text, { retryable: false })
 }
 
@@ -77,7 +77,7 @@ function resolveHandoffs(agent: string, refs: HandoffRefs): readonly Handoff[] {
   const found: unknown = typeof refs === "function" ? refs() : refs
   const isRef = (one: unknown) => isAgent(one) || isAgent(Object(one).agent)
   if (Array.isArray(found) && found.every(isRef)) return found.map(handoffOf)
-  const text = `Agent "${agent}": handoffs is a list of agents or of { agent, payload, filter }, or a function that returns one.`
+  const text = `Agent "${agent}": handoffs must be a list of agents or of { agent, payload, filter }, or a function that returns one.`
   throw new SuperstepError("AGENT_INVALID", text, { retryable: false })
 }
 
@@ -97,7 +97,7 @@ export function toolTable(
   const byName = new Map<string, Tool>()
   for (const tool of tools) {
     if (byName.has(tool.name)) {
-      const text = `Agent "${agent}" has two tools named "${tool.name}"; give one of them another name.`
+      const text = `Agent "${agent}" has two tools named "${tool.name}"; rename one of them.`
       throw new SuperstepError("TOOL_NAME_TAKEN", text, { retryable: false })
     }
     byName.set(tool.name, tool)
@@ -145,16 +145,20 @@ async function chosenTools(
 ): Promise<ToolTable> {
   const made = await choose(input as never, ctx)
   if (!Array.isArray(made)) {
-    throw new SuperstepError("AGENT_INVALID", `Agent "${agent}": tools returned no list of tools.`, {
-      retryable: false,
-    })
+    throw new SuperstepError(
+      "AGENT_INVALID",
+      `Agent "${agent}": the tools function did not return a list of tools.`,
+      {
+        retryable: false,
+      },
+    )
   }
   const { byName, instructions } = await openTools(agent, made, [], ctx)
   const names = await ctx.step(`tools:${agent}`, () => [...byName.keys()])
   const kept = names.map((name) => {
     const tool = byName.get(name)
     if (tool !== undefined) return tool
-    const text = `Agent "${agent}" began its task with the tool "${name}", and its tools function no longer returns it. Return the same tools for the same input.`
+    const text = `Agent "${agent}" began its task with the tool "${name}", but its tools function no longer returns it. Return the same tools for the same input.`
     throw new SuperstepError("TOOL_UNKNOWN", text, { retryable: false })
   })
   return toolTable(agent, [...kept, ...agentTools], instructions)
@@ -163,15 +167,15 @@ async function chosenTools(
 function checkOptions(options: SomeAgentOptions): void {
   const { name, model, limits = {}, repairs, onTruncated, instructions, approval, history } = options
   const refuse = (reason: string) => new SuperstepError("AGENT_INVALID", `Agent "${String(name)}": ${reason}`)
-  if (typeof name !== "string" || name === "") throw refuse("give it a name, a string that is not empty.")
+  if (typeof name !== "string" || name === "") throw refuse("name must be a non-empty string.")
   if (model === undefined || (Array.isArray(model) && model.length === 0)) {
-    throw refuse('give it a model: a name such as "openai/gpt-5", a model object, or "offline".')
+    throw refuse('set a model: a name such as "openai/gpt-5", a model object, or "offline".')
   }
   if (instructions !== undefined && typeof instructions !== "string" && typeof instructions !== "function") {
-    throw refuse("instructions are a string, or a function of the input that returns one.")
+    throw refuse("instructions must be a string, or a function of the input that returns one.")
   }
   if (repairs !== undefined && !(Number.isSafeInteger(repairs) && repairs >= 0)) {
-    throw refuse(`repairs is a whole number of at least 0, not ${repairs}.`)
+    throw refuse(`repairs must be a whole number of at least 0, not ${repairs}.`)
   }
   if (onTruncated !== undefined && !["fail", "continue", "accept"].includes(onTruncated)) {
     throw refuse(`onTruncated is "fail", "continue" or "accept", not ${JSON.stringify(onTruncated)}.`)
@@ -192,7 +196,7 @@ function checkOptions(options: SomeAgentOptions): void {
     if (!LIMITS.has(limit)) throw refuse(unknownPart("limits", limit, LIMITS))
     if (limit === "allowUnpriced" && typeof value === "boolean") continue
     if (value !== undefined && !(typeof value === "number" && value >= 0)) {
-      throw refuse(`limits.${limit} is a number of at least 0, not ${JSON.stringify(value)}.`)
+      throw refuse(`limits.${limit} must be a number of at least 0, not ${JSON.stringify(value)}.`)
     }
   }
 }
@@ -200,7 +204,7 @@ function checkOptions(options: SomeAgentOptions): void {
 function continueProblem({ continueWith, messages }: SomeAgentOptions): string | undefined {
   if (continueWith === undefined || continueWith === "first") return undefined
   if (continueWith !== "last") return 'continueWith is "first" or "last"'
-  return messages === undefined ? 'continueWith: "last" needs a conversation: give it messages' : undefined
+  return messages === undefined ? 'continueWith: "last" needs a conversation: set messages' : undefined
 }
 
 function limitProblem(onLimit: unknown): string | undefined {
@@ -211,7 +215,7 @@ function limitProblem(onLimit: unknown): string | undefined {
 function rulesProblem(approval: unknown): string | undefined {
   if (approval === undefined) return undefined
   if (typeof approval === "object") return checkApproval(approval)
-  return "approval is { deny, allow, ask }, rules for all its tools; a single tool has an approval of its own."
+  return "approval must be { deny, allow, ask }, the rules for all its tools; each tool can have its own approval."
 }
 
 const LIMITS = new Set(["modelCalls", "toolCalls", "tokens", "usd", "iterations", "seconds", "allowUnpriced"])

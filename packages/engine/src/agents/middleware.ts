@@ -95,14 +95,14 @@ const HOOKS: readonly HookName[] = ["prepareStep", "beforeModel", "afterModel", 
 export function hooksProblem(options: HookOptions): string | undefined {
   const { middleware = [] } = options
   if (!Array.isArray(middleware))
-    return "middleware is a list of { prepareStep, beforeModel, afterModel, onToolCall }"
+    return "middleware must be a list of { prepareStep, beforeModel, afterModel, onToolCall }"
   for (const one of [options, ...middleware] as readonly Middleware[]) {
     for (const name of HOOKS) {
-      if (one[name] !== undefined && typeof one[name] !== "function") return `${name} is a function`
+      if (one[name] !== undefined && typeof one[name] !== "function") return `${name} must be a function`
     }
     if (one === options) continue
     const other = Object.keys(one).find((name) => !HOOKS.includes(name as HookName) && name !== "name")
-    if (other !== undefined) return `middleware has no "${other}"; it has ${HOOKS.join(", ")}`
+    if (other !== undefined) return `middleware has no hook "${other}"; its hooks are ${HOOKS.join(", ")}`
   }
   return undefined
 }
@@ -131,7 +131,7 @@ export class Hooks {
     return asPlan(decided as Json)
   }
 
-  /** Each sees what the one before it left. The first that answers ends it. */
+  /** Each sees the result of the previous one. The first that answers ends the chain. */
   async beforeModel(info: RequestInfo): Promise<BeforeModel | undefined> {
     return (await this.#recorded("beforeModel", info, async () => {
       let messages: readonly Message[] | undefined
@@ -147,7 +147,7 @@ export class Hooks {
     })) as BeforeModel | undefined
   }
 
-  /** Each sees what the one before it left. The first that asks again ends it. */
+  /** Each sees the result of the previous one. The first that asks again ends the chain. */
   async afterModel(info: HookInfo, reply: ModelReply): Promise<AfterModel | undefined> {
     return (await this.#recorded("afterModel", info, async () => {
       const calls = toolCallsOf(reply).map(({ id, name, args }) => ({ id, name, args: readObject(args) }))
@@ -166,7 +166,7 @@ export class Hooks {
     })) as AfterModel | undefined
   }
 
-  /** Each sees the arguments that the one before it left. The first that refuses or answers ends it. */
+  /** Each sees the arguments that the previous one returned. The first that denies or answers ends the chain. */
   async onToolCall(
     info: HookInfo,
     tool: Tool,
@@ -222,7 +222,7 @@ export class Hooks {
   // biome-ignore lint/suspicious/noConfusingVoidType: as above.
   #object<T>(hook: HookName, decided: T | undefined | void): T | undefined {
     if (decided === undefined || decided === null) return undefined
-    this.#check(hook, typeof decided === "object" ? undefined : "it returns an object, or nothing")
+    this.#check(hook, typeof decided === "object" ? undefined : "it must return an object, or nothing")
     return decided as T
   }
 

@@ -221,7 +221,7 @@ function withModelNames<T>(models: readonly Model[], { name, options }: AgentCor
     const prices = options.calling?.prices ?? defaultPrices()
     const unpriced = models.map(modelName).filter((one) => prices.priceOf(one) === undefined)
     const text =
-      `Agent "${name}": ${error.message} (${[...new Set(unpriced)].join(", ")}). Give its price with calling.prices or ` +
+      `Agent "${name}": ${error.message} (${[...new Set(unpriced)].join(", ")}). Set its price with calling.prices or ` +
       `registerPrices (--price ${unpriced[0]}=INPUT,OUTPUT), or set allowUnpriced beside usd to count its calls as free.`
     throw new SuperstepError(error.code, text, { retryable: false, fatal: true })
   }

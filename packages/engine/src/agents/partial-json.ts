@@ -1,4 +1,4 @@
-/** JSON that is still being written: what it says so far. */
+/** Parses JSON that is still being written. */
 import type { Json } from "../core/index.ts"
 
 /**

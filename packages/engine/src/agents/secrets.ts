@@ -13,10 +13,10 @@ import { readObject, type ToolCall } from "./conversation.ts"
 
 /** Nothing was done: a call is recorded before it is made, and this one is not. */
 export const LOST =
-  "The secret arguments of this call were not kept, and the process was restarted before the tool ran. Call it again."
+  "The secret arguments of this call were not stored, and the process was restarted before the tool ran. Call it again."
 
 export function outcomeUnknown(tool: string): string {
-  return `The process stopped while "${tool}" ran, so the outcome of this call is unknown: it may have taken effect. It cannot be repeated, because its secret arguments were not kept. Check whether it took effect before you do anything else about it. If it has to be repeated, call "${tool}" with exactly the same arguments: that call has the same idempotency key.`
+  return `The process stopped while "${tool}" ran, so the outcome of this call is unknown: it may have taken effect. It cannot be repeated, because its secret arguments were not stored. Check whether it took effect before you do anything else about it. If it has to be repeated, call "${tool}" with exactly the same arguments: that call has the same idempotency key.`
 }
 
 /** The secrets of one conversation that this process knows. */

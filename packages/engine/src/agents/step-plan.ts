@@ -32,16 +32,16 @@ const NAMES: OptionNames<StepPlan> = {
 /** What is wrong with a plan, or undefined. */
 export function planProblem(plan: unknown): string | undefined {
   if (typeof plan !== "object" || plan === null || Array.isArray(plan))
-    return "it returns an object, or nothing"
+    return "it must return an object, or nothing"
   const { model, tools, toolChoice, instructions } = plan as StepPlan
   const unknown = unknownOption(plan, NAMES)
   if (unknown !== undefined) return unknown
   if (model !== undefined && typeof model !== "string") {
-    return "model is a name: give the agent `models: { strong: … }` and return the name of one"
+    return "model must be a name: define `models: { strong: … }` on the agent and return one of those names"
   }
-  if (instructions !== undefined && typeof instructions !== "string") return "instructions is a string"
+  if (instructions !== undefined && typeof instructions !== "string") return "instructions must be a string"
   if (tools !== undefined && !(Array.isArray(tools) && tools.every((one) => typeof one === "string"))) {
-    return "tools is a list of names"
+    return "tools must be a list of names"
   }
   return choiceProblem(toolChoice)
 }
@@ -77,7 +77,7 @@ export function providerChoice(
 
 function noSuchTool(agent: string, name: string, { byName }: ToolTable): SuperstepError {
   const names = [...byName.keys()].join(", ") || "none"
-  const text = `Agent "${agent}" has no tool "${name}" to offer or to choose; its tools are ${names}.`
+  const text = `Agent "${agent}" has no tool "${name}"; its tools are ${names}.`
   return new SuperstepError("TOOL_UNKNOWN", text, { retryable: false })
 }
 

@@ -35,7 +35,7 @@ export function stopProblem(stopWhen: StopWhen | undefined): string | undefined 
     const { kind, steps, tools } = Object(one) as { kind?: unknown; steps?: unknown; tools?: unknown }
     if (kind === "step-count" && Number.isSafeInteger(steps) && (steps as number) >= 1) continue
     if (kind === "tool-called" && Array.isArray(tools) && tools.length > 0) continue
-    return "stopWhen is stepCount(n) with n from 1, toolCalled(name, …), a function, or a list of these"
+    return "stopWhen must be stepCount(n) with n of at least 1, toolCalled(name, …), a function, or a list of these"
   }
   return undefined
 }

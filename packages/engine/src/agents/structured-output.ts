@@ -109,7 +109,7 @@ export class AnswerReader {
       const words = `Your answer does not fit: ${reason}. Answer again, with JSON that fits the schema and nothing else.`
       return { repair: userText(words) }
     }
-    const words = `The answer of agent "${name}" does not fit its output schema, after ${repairs} repairs: ${reason}. Make the schema simpler, say more in the instructions, or allow more repairs.`
+    const words = `The answer of agent "${name}" does not match its output schema after ${repairs} repairs: ${reason}. Simplify the schema, make the instructions more specific, or allow more repairs.`
     throw new SuperstepError("OUTPUT_INVALID", words, { retryable: false })
   }
 
@@ -123,7 +123,7 @@ export class AnswerReader {
       usage: {},
     })
     if (answer.ok) return answer.value
-    const problem = `What ${from} gave is the answer of agent "${speaker.name}", and does not fit its output schema: ${answer.reason}.`
+    const problem = `The answer of agent "${speaker.name}", from ${from}, does not match its output schema: ${answer.reason}.`
     throw new SuperstepError("OUTPUT_INVALID", problem, { retryable: false })
   }
 
@@ -150,8 +150,8 @@ function declined(agent: string, reply: ModelReply): SuperstepError {
   const said = clipped(textOf(reply).trim(), 200)
   const text =
     finish === "refusal" && said !== ""
-      ? `${model} refused to answer agent "${agent}": ${said} Change what is asked, or the model.`
-      : `The content filter of ${model} stopped the reply to agent "${agent}". Change what is asked, or the model.`
+      ? `${model} refused to answer agent "${agent}": ${said} Change the prompt or the model.`
+      : `The content filter of ${model} stopped the reply to agent "${agent}". Change the prompt or the model.`
   const code = finish === "refusal" && said !== "" ? "MODEL_REFUSED" : "MODEL_FILTERED"
   return new SuperstepError(code, text, { retryable: false })
 }

@@ -124,6 +124,6 @@ test("whatever was summarised when, every policy gives a valid history, and no p
 })
 
 test("a policy that cannot be kept is refused at once", () => {
-  expect(() => summarise({ after: 4, keep: 4 })).toThrow(/keep takes a whole number from 0 to 3/)
-  expect(() => summarise({ after: 0 })).toThrow(/after takes a whole number of at least 1/)
+  expect(() => summarise({ after: 4, keep: 4 })).toThrow(/keep must be a whole number from 0 to 3/)
+  expect(() => summarise({ after: 0 })).toThrow(/after must be a whole number of at least 1/)
 })

@@ -48,12 +48,12 @@ function answerWithout(secret: readonly string[]): Schema<ApprovalAnswer> {
     if (problem !== undefined) return problem
     const { args = {} } = value as ApprovalAnswer
     if (JSON.stringify(maskArgs(args, secret)) === JSON.stringify(args)) return undefined
-    return `${secret.map((name) => `"${name}"`).join(", ")} must stay ${JSON.stringify(MASK)}: answers are kept, and secrets are not`
+    return `${secret.map((name) => `"${name}"`).join(", ")} must stay ${JSON.stringify(MASK)}: answers are stored, secrets are not`
   })
 }
 
 function answerProblem(value: unknown): string | undefined {
-  if (typeof value !== "object" || value === null) return "an answer is { approve, args?, reason? }"
+  if (typeof value !== "object" || value === null) return "an answer must be { approve, args?, reason? }"
   const { approve, args, reason, ...others } = value as Record<string, unknown>
   if (typeof approve !== "boolean") return "approve must be true or false"
   if (args !== undefined && (typeof args !== "object" || args === null || Array.isArray(args))) {

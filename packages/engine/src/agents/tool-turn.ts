@@ -246,7 +246,7 @@ async function durableCall(
     const seen = outcome.ok ? outcome : applyErrorPolicy(turn, tool, call, outcome)
     return hasSecrets(tool) ? await scope.ctx.step(`outcome:${name}`, () => seen) : seen
   } catch (error) {
-    // A sub-agent has reached a limit of its own: its caller gets to know.
+    // A sub-agent has reached one of its own limits: its caller is notified.
     if (isSuperstepError(error, "AGENT_LIMIT") && !turn.signal.aborted) {
       return failure(error.code, error.message)
     }

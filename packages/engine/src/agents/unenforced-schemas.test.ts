@@ -11,8 +11,8 @@ const output = z.object({ a: z.unknown() })
 test("a schema that OpenAI cannot enforce is a warning when the workflow is built, also as a node of another", () => {
   const reader = agent({ name: "reader", model: "openai/gpt-5", output, tools: [any] })
   const messages = [
-    'Agent "reader": OpenAI cannot enforce the schema of its output, because "a" may be anything. It is checked afterwards.',
-    'Agent "reader": OpenAI cannot enforce the schema of tool "any", because it may have other properties. It is checked afterwards.',
+    'Agent "reader": OpenAI cannot enforce the schema of its output, because "a" may be anything. The answer is checked afterwards.',
+    'Agent "reader": OpenAI cannot enforce the schema of tool "any", because it may have other properties. The answer is checked afterwards.',
   ]
   expect(reader.warnings.map(({ message }) => message)).toEqual(messages)
   const node = agentNode(reader as never, { id: "read" })

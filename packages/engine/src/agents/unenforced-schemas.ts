@@ -17,7 +17,7 @@ export function unenforcedSchemas(
     const problem = schema === undefined ? undefined : strictProblem(schema)
     if (problem === undefined) return
     warnings.push(
-      `Agent "${agent}": OpenAI cannot enforce the schema of ${what}, because ${problem}. It is checked afterwards.`,
+      `Agent "${agent}": OpenAI cannot enforce the schema of ${what}, because ${problem}. The answer is checked afterwards.`,
     )
   }
   if (answers && responseFormat?.type === "json")

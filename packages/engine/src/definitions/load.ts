@@ -53,7 +53,7 @@ export function loadDefinition(source: string | DefinitionText, loadOptions: Loa
     unusedAgents: unusedIn(plan, linked),
     data: loaded.document.data,
     plan,
-    eject: () => eject(plan, functions, { note: `Made from ${basename(file)}.` }),
+    eject: () => eject(plan, functions, { note: `Generated from ${basename(file)}.` }),
     async close() {
       for (const one of closableIn(linked)) await one.close()
     },

@@ -93,7 +93,7 @@ export const CAPABILITIES: readonly Capability[] = [
   {
     name: "filesystem",
     at: "toolset",
-    does: "Reads and writes files outside of the definition's folder",
+    does: "Reads and writes files outside the definition's folder",
     find: ({ type, root = "." }, { isInsideFromHere }) =>
       type === "filesystem" && !isInsideFromHere(String(root)) ? ["root"] : undefined,
   },
@@ -155,13 +155,13 @@ export const CAPABILITIES: readonly Capability[] = [
   {
     name: "environment info",
     at: "agent",
-    does: "Tells the model about this machine",
+    does: "Gives the model information about this machine",
     find: ({ add_environment_info: is }) => (isGranted(is) ? ["add_environment_info"] : undefined),
   },
   {
     name: "documents",
     at: "research tool",
-    does: "Indexes documents with code of another package",
+    does: "Indexes documents with code from another package",
     find: ({ type }) => (KNOWN_RESEARCH_TOOLS.includes(String(type)) ? undefined : ["type"]),
   },
   {

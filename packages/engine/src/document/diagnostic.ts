@@ -95,7 +95,7 @@ export class SourceReport {
     if (!Number.isFinite(value)) {
       this.error("NOT_JSON", `${source} is not a number that JSON can hold.`, start, end)
     } else if (Number.isInteger(value) && !Number.isSafeInteger(value) && /^[-+]?\d+$/.test(source)) {
-      const message = `${source} is too long to be kept exactly: it becomes ${value}. If it is an id, put it in quotes.`
+      const message = `${source} is too long to be represented exactly: it becomes ${value}. If it is an id, put it in quotes.`
       this.#add("warning", "NUMBER_INEXACT", message, start, end)
     }
   }

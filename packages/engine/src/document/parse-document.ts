@@ -63,7 +63,7 @@ function parseAs(format: "yaml" | "json", text: string, file: string, lines: Lin
 function isReadable(text: string, report: SourceReport): boolean {
   if (text.length > MAX_FILE_SIZE || Buffer.byteLength(text) > MAX_FILE_SIZE) {
     const size = (Buffer.byteLength(text) / 1024 / 1024).toFixed(1)
-    report.error("FILE_TOO_LARGE", `The file has ${size} MB; a definition has at most 10 MB.`, 0, 1)
+    report.error("FILE_TOO_LARGE", `The file is ${size} MB; a definition can be at most 10 MB.`, 0, 1)
     return false
   }
   const found = NOT_TEXT.exec(text)

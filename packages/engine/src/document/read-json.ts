@@ -142,18 +142,18 @@ function mistakeOf(text: string, code: string, { start, end }: Range, open: numb
   }
   const comma = /,\s*$/.exec(text.slice(Math.max(0, start - 1_000), start))?.[0].length
   if (/[\]}]/.test(found) && comma !== undefined) {
-    return at("JSON has no comma after the last item.", start - comma)
+    return at("JSON allows no comma after the last item.", start - comma)
   }
-  if (found === "'") return at("JSON puts strings in double quotes.")
-  if (code === "ColonExpected") return at("A key is followed by `:` and a value.")
+  if (found === "'") return at("JSON strings need double quotes.")
+  if (code === "ColonExpected") return at("A key must be followed by `:` and a value.")
   const isWord = !/["[\]{}:,]/.test(found)
   if (code === "CommaExpected" && (!isWord || /[\s"\]}]/.test(text[start - 1] ?? ""))) {
     const isCloser = /[\]}:]/.test(found)
-    return at(isCloser ? `Here should be a comma, not ${found}.` : "A comma is missing before this.")
+    return at(isCloser ? `Expected a comma, not ${found}.` : "A comma is missing before this.")
   }
   if (isWord) return wrongWord(text, start, code)
   const missing = code === "PropertyNameExpected" ? "key in double quotes" : "value"
-  return at(`A ${missing} is missing here, not ${found}.`)
+  return at(`Expected a ${missing}, not ${found}.`)
 }
 
 /** A bare word or a misspelt number, whole: `01` and `1x` begin as numbers do. */
@@ -163,11 +163,11 @@ function wrongWord(text: string, offset: number, code: string): Mistake {
   const word = head + tail
   const [start, end] = [offset - head.length, offset + tail.length]
   if (code === "PropertyNameExpected" || /^\s*:/.test(text.slice(end, end + 1_000))) {
-    return { start, end, message: "JSON puts keys in double quotes.", suggestion: JSON.stringify(word) }
+    return { start, end, message: "JSON keys need double quotes.", suggestion: JSON.stringify(word) }
   }
   if (/^[+.\d-]/.test(word)) return { start, end, message: `${word} is not a number in JSON.` }
   const suggestion = WORDS_OF_OTHERS.get(word) ?? nearest(word, ["true", "false", "null"])
-  const message = "A string in JSON is in double quotes; bare are only true, false and null."
+  const message = "JSON strings need double quotes; only true, false and null go without."
   return { start, end, message, suggestion }
 }
 
@@ -188,10 +188,10 @@ function wrongCharacter(text: string, start: number, end: number): Mistake {
     .slice(start, end)
     .matchAll(/\t|\\(?:["\\/bfnrt]|u[\da-fA-F]{4})|\\.?/g)) {
     const at = { start: start + index, end: start + index + found.length }
-    if (found === "\t") return { ...at, message: "JSON writes a tab in a string as \\t." }
+    if (found === "\t") return { ...at, message: "In a JSON string, write a tab as \\t." }
     if (found === "\\u") return { ...at, message: "A \\u escape has four hexadecimal digits." }
     if (!/^\\["\\/bfnrtu]/.test(found)) {
-      return { ...at, message: "JSON does not know this escape. Write a \\ as \\\\." }
+      return { ...at, message: "JSON has no such escape. Write a \\ as \\\\." }
     }
   }
   return { start, end, message: "JSON does not allow this string." }

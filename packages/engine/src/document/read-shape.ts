@@ -145,7 +145,7 @@ class ShapeReport {
     this.#error("UNKNOWN_FIELD", message, path, "key", suggestion)
   }
 
-  /** Of the fields that are not there yet. */
+  /** Problems of missing fields. */
   #meantBy(key: string, known: readonly string[], owner: Path): string | undefined {
     return nearest(
       key,
@@ -163,7 +163,7 @@ class ShapeReport {
     if (issue.inclusive === false) {
       return this.#error(
         "INVALID_VALUE",
-        `${fieldName(path)} fits several forms; it must fit exactly one.`,
+        `${fieldName(path)} matches several forms; it must match exactly one.`,
         path,
       )
     }

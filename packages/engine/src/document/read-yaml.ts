@@ -156,8 +156,8 @@ class YamlReader {
       const template =
         this.#text.startsWith("{{", range.start - 1) || this.#text.startsWith("{{", range.start)
       const message = template
-        ? "YAML takes {{ for the beginning of a mapping. Put the template in quotes."
-        : "A key is a string; this is a list or a mapping."
+        ? "YAML reads {{ as the start of a mapping. Put the template in quotes."
+        : "A key must be a string; this is a list or a mapping."
       this.#report.error("KEY_NOT_TEXT", message, range.start, range.end)
       return undefined
     }
@@ -172,7 +172,7 @@ class YamlReader {
     const range = rangeOf(node)
     const target = this.#anchors.get(node.source)
     if (this.#open.has(node.source)) {
-      const message = `*${node.source} stands inside &${node.source}: the value would contain itself.`
+      const message = `*${node.source} is inside &${node.source}: the value would contain itself.`
       this.#report.error("ALIAS_CYCLE", message, range.start, range.end)
       return nothing(range)
     }
@@ -207,14 +207,14 @@ class YamlReader {
       // Reported once: every later alias is refused as well.
       if (this.#aliased - sizeOf(value) <= MAX_ALIASED) {
         const most = `${MAX_ALIASED} values, or ${(MAX_ALIASED * CHARACTERS_PER_VALUE) / 1_000_000} MB of text`
-        const message = `Aliases bring in more than ${most}. Write fewer, or smaller anchors.`
+        const message = `Aliases expand to more than ${most}. Use fewer aliases or smaller anchors.`
         this.#report.error("ALIAS_LIMIT", message, range.start, range.end)
       }
       return false
     }
     if (this.#depth + depthOf(value) <= MAX_DEPTH) return true
     this.isWhole = false
-    const message = `With what this brings in, lists and mappings are nested deeper than ${MAX_DEPTH} levels.`
+    const message = `With this merge, lists and mappings are nested deeper than ${MAX_DEPTH} levels.`
     this.#report.error("TOO_DEEP", message, range.start, range.end)
     return false
   }

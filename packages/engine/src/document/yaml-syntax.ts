@@ -46,7 +46,7 @@ export function composeYaml(text: string, report: SourceReport): ComposedYaml {
   if (second !== undefined) {
     sound = false
     const start = startOf(second, text)
-    const message = "A second document begins here. A file holds one: split it into several files."
+    const message = "A second document begins here. A file holds one document: split it into several files."
     report.error("SEVERAL_DOCUMENTS", message, start, start + 3)
   }
   return { document, sound }
@@ -165,10 +165,10 @@ function inPlainWords(error: YAMLError): { readonly code: string; readonly messa
     const tag = /^Unresolved tag: (.*)$/.exec(error.message)?.[1]?.replace(/^tag:yaml\.org,2002:/, "!!")
     if (tag === undefined) return { code: "YAML_SYNTAX", message: sentence(error.message) }
     return CORE_TAGS.has(tag)
-      ? { code: "YAML_SYNTAX", message: `The value does not fit its tag ${tag}.` }
+      ? { code: "YAML_SYNTAX", message: `The value does not match its tag ${tag}.` }
       : {
           code: "UNKNOWN_TAG",
-          message: `The tag ${tag} is not known here. Remove it: definitions hold plain data.`,
+          message: `Unknown tag ${tag}. Remove it: definitions hold plain data.`,
         }
   }
   const [, plain] = BY_MESSAGE.find(([pattern]) => pattern.test(error.message)) ?? []
@@ -179,37 +179,37 @@ const CORE_TAGS = new Set(["!!bool", "!!float", "!!int", "!!map", "!!null", "!!s
 
 const BY_MESSAGE: readonly (readonly [RegExp, string])[] = [
   [/^Missing closing .quote/, "This quote is never closed."],
-  [/ end with a \]$/, "This [ is never closed, or what it holds is not indented."],
-  [/ end with a \}$/, "This { is never closed, or what it holds is not indented."],
+  [/ end with a \]$/, "This [ is never closed, or its content is not indented."],
+  [/ end with a \}$/, "This { is never closed, or its content is not indented."],
   [
     /^Nested mappings are not allowed/,
-    "A value that holds `: ` is put in quotes. If this is a key, its line is indented too far.",
+    "Put a value that contains `: ` in quotes. If this is a key, its line is indented too far.",
   ],
-  [/^Implicit map keys need to be followed/, "A key is followed by `:` and a value."],
+  [/^Implicit map keys need to be followed/, "A key must be followed by `:` and a value."],
   [/must start at the same column$/, "The indentation does not match that of the lines above."],
-  [/^Sequence item without/, "Every item of the list begins with `- `, at the same column."],
-  [/^A block sequence may not be used/, "A list stands on lines of its own, below its key."],
+  [/^Sequence item without/, "Every item of the list must begin with `- `, at the same column."],
+  [/^A block sequence may not be used/, "A list must start on its own line, below its key."],
   [/^Missing , between/, "A comma is missing before this."],
   [/^Missing , or : between/, "A comma or colon is missing before this."],
   [/^Comments must be separated/, "A comment needs a space before #."],
-  [/^Plain value cannot start with/, "A value that begins with this character is put in quotes."],
+  [/^Plain value cannot start with/, "Put a value that begins with this character in quotes."],
   [/at node end$/, "There is more text here after the end of the value."],
-  [/^Block scalar header includes/, "After | or > the line ends; the text begins on the next line."],
-  [/^Missing directives-end/, "After directives (%) comes a line of ---."],
+  [/^Block scalar header includes/, "Start the text on the line after | or >."],
+  [/^Missing directives-end/, "Directives (%) must be followed by a line of ---."],
 ]
 
-const BAD_ESCAPE = "This escape is not known in double quotes. Write a \\ as \\\\, or use single quotes."
+const BAD_ESCAPE = "Unknown escape in double quotes. Write a \\ as \\\\, or use single quotes."
 
 const BY_CODE: Partial<Record<ErrorCode, string>> = {
   TAB_AS_INDENT: "Tabs cannot indent YAML. Use spaces.",
   BAD_INDENT: "The indentation does not match that of the lines above.",
   BAD_DQ_ESCAPE: BAD_ESCAPE,
-  BLOCK_IN_FLOW: "Between { } and [ ] everything is written with commas, not with line breaks and dashes.",
+  BLOCK_IN_FLOW: "Inside { } and [ ], separate items with commas, not with line breaks and dashes.",
   MULTILINE_IMPLICIT_KEY: "This line has no `:` after its key, or a quote or the indentation is wrong.",
-  KEY_OVER_1024_CHARS: "A key has at most 1024 characters.",
-  MULTIPLE_ANCHORS: "A value has at most one anchor (&name).",
-  MULTIPLE_TAGS: "A value has at most one tag (!name).",
-  ALIAS_PROPS: "An alias (*name) has no anchor or tag of its own.",
+  KEY_OVER_1024_CHARS: "A key can have at most 1024 characters.",
+  MULTIPLE_ANCHORS: "A value can have at most one anchor (&name).",
+  MULTIPLE_TAGS: "A value can have at most one tag (!name).",
+  ALIAS_PROPS: "An alias (*name) cannot have its own anchor or tag.",
   BAD_ALIAS: "An anchor (&) or alias (*) needs a name. If this is a string, put it in quotes.",
   UNEXPECTED_TOKEN:
     "This character is not expected here. If it belongs to a string, put the string in quotes.",

@@ -109,8 +109,8 @@ function unknown(compiler: Compiler, what: string, isOther: boolean, node: Span)
   const known = [...FUNCTIONS.keys()].map((name) => `${name}()`)
   const methods = [...METHODS.keys(), ...MACROS].map((name) => `.${name}()`)
   const hint = isOther
-    ? "it is written the other way: f(x) or x.f()"
-    : `there are ${[...known, ...methods].join(", ")}`
+    ? "use the other form: f(x) or x.f()"
+    : `available: ${[...known, ...methods].join(", ")}`
   return compiler.error(`unknown ${what}; ${hint}`, node)
 }
 
@@ -129,11 +129,11 @@ function compileMacro(
   const [variable, ...bodies] = args
   const fits = bodies.length === 1 || (name === "map" && bodies.length === 2)
   if (variable?.op !== "id" || !variable.args.startsWith("m_") || !fits) {
-    throw compiler.error(`.${name}() takes a name and what to do with it, like .${name}(x, …)`, node)
+    throw compiler.error(`.${name}() takes a variable and an expression, like .${name}(x, …)`, node)
   }
   const list = compiler.compile(owner)
   if (list.kind !== "any" && list.kind !== "list" && list.kind !== "map") {
-    throw compiler.error(`.${name}() goes over a list, not ${nameOfKind(list.kind)}`, node)
+    throw compiler.error(`.${name}() needs a list, not ${nameOfKind(list.kind)}`, node)
   }
   const before = compiler.size
   return compiler.binding(variable.args, (slot) => {
@@ -155,12 +155,10 @@ function eachItem(list: Code, slot: number, cost: number, name: string, at: Span
     const value = list.run(run)
     const items = isList(value) ? value : isMap(value) ? Object.keys(value) : undefined
     if (items === undefined) {
-      throw new Failure(`.${name}() goes over a list, not ${nameOfKind(kindOf(value))}`, at)
+      throw new Failure(`.${name}() needs a list, not ${nameOfKind(kindOf(value))}`, at)
     }
     if (items.length > MAX_MACRO_ITEMS) {
-      throw tooCostly(
-        `.${name}() was to go over ${items.length} items; at most ${MAX_MACRO_ITEMS} are allowed`,
-      )
+      throw tooCostly(`.${name}() got ${items.length} items; at most ${MAX_MACRO_ITEMS} are allowed`)
     }
     if (items !== value) run.work.spendOnKeys(items.length)
     for (let i = 0; i < items.length; i++) {

@@ -32,7 +32,7 @@ function parseCel(source: string, { cel }: Rewritten): ASTNode {
     const { code = "", range, summary = "" } = error as { code?: string; range?: Span; summary?: string }
     if (range !== undefined && range.start >= cel.text.length) {
       const end = source.length
-      throw new ExpressionError("This expression ends too soon.", { start: end, end })
+      throw new ExpressionError("This expression is incomplete.", { start: end, end })
     }
     const at = cel.sourceOf(range ?? { start: 0, end: cel.text.length })
     if (code === "limit_exceeded") throw new ExpressionError("This expression has too many parts.", at)
@@ -135,7 +135,10 @@ class ExpressionCompiler implements Compiler {
   #literal(value: unknown, node: Span): Code {
     const plain = typeof value === "bigint" ? Number(value) : value
     if (typeof value === "bigint" && !Number.isSafeInteger(plain))
-      throw this.error("this number is too long to be kept exactly; if it is an id, put it in quotes", node)
+      throw this.error(
+        "this number is too long to be represented exactly; if it is an id, put it in quotes",
+        node,
+      )
     const isKnown = plain === null || ["string", "boolean", "number"].includes(typeof plain)
     if (!isKnown) throw this.error("values of this kind are not supported", node)
     if (typeof plain === "number" && !Number.isFinite(plain))
@@ -156,7 +159,7 @@ class ExpressionCompiler implements Compiler {
     const isOf = (kinds: readonly StaticKind[], { kind }: Code) => kind === "any" || kinds.includes(kind)
     if (!isOf(["list", "map"], owner)) throw this.error(`${nameOfKind(owner.kind)} has no members`, node)
     if (!isOf(owner.kind === "list" ? ["number"] : ["number", "text"], key)) {
-      const wanted = owner.kind === "list" ? "list's index is a number" : "key is text or a number"
+      const wanted = owner.kind === "list" ? "list's index must be a number" : "key must be text or a number"
       throw this.error(`a ${wanted}`, node)
     }
     const at = this.at(node)
@@ -164,7 +167,7 @@ class ExpressionCompiler implements Compiler {
       const value = owner.run(run)
       const name = key.run(run)
       if (typeof name === "string" || typeof name === "number") return run.member(value, name)
-      throw new Failure(`a key is text or a number, not ${nameOfKind(kindOf(name))}`, at)
+      throw new Failure(`a key must be text or a number, not ${nameOfKind(kindOf(name))}`, at)
     }
     return { run, kind: "any" }
   }
@@ -184,7 +187,7 @@ class ExpressionCompiler implements Compiler {
       for (const [key, value] of entries) {
         const name = key.run(run)
         const isKey = (typeof name === "string" || typeof name === "number") && name !== "__proto__"
-        if (!isKey) throw new Failure(`a key is text, not ${nameOfKind(kindOf(name))}`, at)
+        if (!isKey) throw new Failure(`a key must be text, not ${nameOfKind(kindOf(name))}`, at)
         made[name] = value.run(run) ?? null
       }
       return made
@@ -243,7 +246,7 @@ class ExpressionCompiler implements Compiler {
   #condition(node: ASTNode): Code {
     const code = this.compile(node)
     if (this.spelling === "graph" || code.kind === "boolean" || code.kind === "any") return code
-    throw this.error(`here stands true or false, not ${nameOfKind(code.kind)}`, node)
+    throw this.error(`expected true or false, not ${nameOfKind(code.kind)}`, node)
   }
 
   #minus(node: ASTNode, whole: Span): Code {

@@ -232,7 +232,7 @@ describe("a failure other than a missing path", () => {
     ["$input && true", "character 1", "true or false"],
     ["$input.substring(9)", "character 1", "outside a string of 5"],
     [`int($input)`, "character 1", "not a number"],
-    ["$index.map(x, x)", "character 1", "goes over a list"],
+    ["$index.map(x, x)", "character 1", "needs a list"],
   ])("%s reports what and where", (source, place, reason) => {
     const run = () => value(source)
     expect(run).toThrowError(expect.objectContaining({ code: "EXPRESSION_FAILED", retryable: false }))

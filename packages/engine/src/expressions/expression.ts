@@ -18,7 +18,7 @@ export interface Expression {
 /** Throws an ExpressionError when the text is not an expression, or is one that can never work. */
 export function expression(source: string, spelling: Spelling): Expression {
   if (source.length > MAX_EXPRESSION) {
-    throw new ExpressionError(`An expression has at most ${MAX_EXPRESSION} characters.`, {
+    throw new ExpressionError(`An expression can have at most ${MAX_EXPRESSION} characters.`, {
       start: MAX_EXPRESSION,
       end: source.length,
     })
@@ -52,7 +52,7 @@ function run(source: string, compiled: Compiled, scope: Scope): Json | undefined
     if (compiled.builds) checkResultSize(jsonLength(value, MAX_RESULT))
     return value
   } catch (error) {
-    if (error instanceof RangeError) throw tooCostly("a value in it is nested too deep")
+    if (error instanceof RangeError) throw tooCostly("a value in it is too deeply nested")
     if (!(error instanceof Failure)) throw error
     if (evaluation.hasMissing) return undefined
     throw expressionFailed(source, error)

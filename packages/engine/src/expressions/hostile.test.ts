@@ -78,7 +78,7 @@ describe("what an expression cannot reach", () => {
   it("finds no key that is not the object's own", () => {
     expect(evaluate(`"toString" in $object || "__proto__" in $parsed`, values)).toBe(false)
     expect(evaluate(`{"constructor": 1}.constructor`, values)).toBe(1)
-    expect(() => evaluate(`{"__proto__": 1}`, values)).toThrowError("a key is text")
+    expect(() => evaluate(`{"__proto__": 1}`, values)).toThrowError("a key must be text")
   })
 
   it("is not changed: a made object has no other prototype, and a pattern no state", () => {

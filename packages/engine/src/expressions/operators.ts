@@ -95,10 +95,10 @@ const ARITHMETIC = {
 }
 
 function arithmetic(operator: keyof typeof ARITHMETIC, left: number, right: number, at: Span): number {
-  if (right === 0 && (operator === "/" || operator === "%")) throw new Failure("a division by zero", at)
+  if (right === 0 && (operator === "/" || operator === "%")) throw new Failure("division by zero", at)
   const result = ARITHMETIC[operator](left, right)
   if (Number.isFinite(result)) return result
-  throw new Failure("the result is too large a number", at)
+  throw new Failure("the resulting number is too large", at)
 }
 
 function mismatch(operator: string, left: StaticKind, right: StaticKind, at: Span): Failure {
@@ -113,8 +113,8 @@ function mismatchMessage(operator: string, left: StaticKind, right: StaticKind):
 function hintFor(operator: string, left: StaticKind, right: StaticKind): string {
   const kinds = [left, right]
   if (operator === "in" || !kinds.includes("text")) return ""
-  if (operator === "+") return "; string(x) makes text of it"
-  return kinds.includes("number") ? "; double(x) makes a number of text" : ""
+  if (operator === "+") return "; string(x) converts to text"
+  return kinds.includes("number") ? "; double(x) converts text to a number" : ""
 }
 
 /** What is wrong with an operator between these kinds whatever the values are, or undefined. */
@@ -163,7 +163,7 @@ export function truthOf(spelling: Spelling, at: Span): (value: Json | undefined,
     if (typeof value === "string") run.work.spendOnCharacters(value.length)
     const truth = value === undefined ? undefined : readBoolean(value)
     if (truth !== undefined) return truth
-    throw new Failure(`here stands true or false, not ${nameOfKind(kindOf(value))}`, at)
+    throw new Failure(`expected true or false, not ${nameOfKind(kindOf(value))}`, at)
   }
 }
 

@@ -135,7 +135,7 @@ class Rewriter {
     if (this.#groups.some(({ bound }) => bound === token.text)) return this.#emit(`m_${token.text}`)
     if (this.#spelling === "graph") return this.#reference()
     throw new ExpressionError(
-      `Unknown name "${token.text}". A reference starts with $, like $${token.text}; text stands in quotes; a key with a dash is written ["a-b"].`,
+      `Unknown name "${token.text}". A reference starts with $, like $${token.text}; text goes in quotes; a key with a dash is written ["a-b"].`,
       token,
     )
   }
@@ -156,7 +156,10 @@ class Rewriter {
     const isNot = this.#token(1).text === "not"
     const value = this.#token(isNot ? 2 : 1)
     if (value.kind !== "name" || !Object.hasOwn(CONSTANTS, value.text)) {
-      throw new ExpressionError(`After "is" comes None, True or False. Compare other values with ==.`, token)
+      throw new ExpressionError(
+        `"is" must be followed by None, True or False. Compare other values with ==.`,
+        token,
+      )
     }
     this.#emit(isNot ? "!=" : "==", isNot ? 2 : 1)
   }

@@ -53,8 +53,8 @@ function nextToken(source: string, start: number, spelling: Spelling, before: re
   }
   if (source[start] === "$") {
     const end = skip(NAME, source, start + 1)
-    if (spelling === "graph") throw unexpected("$", start, "Names are written without it here.")
-    if (end === start + 1) throw unexpected("$", start, "A reference is a name after it, like $input.")
+    if (spelling === "graph") throw unexpected("$", start, "Write names without it here.")
+    if (end === start + 1) throw unexpected("$", start, "Write a name after it, like $input.")
     return token("root", end, start + 1)
   }
   if (source[start] === '"' || source[start] === "'") return token("string", endOfString(source, start))
@@ -124,7 +124,7 @@ function hintFor(character: string | undefined): string {
   if (character === "=") return "Compare with ==."
   if (character === "&") return "Write && or and."
   if (character === "|") return "Write || or or."
-  return character !== undefined && character > "\x7F" ? "Text stands in quotes." : ""
+  return character !== undefined && character > "\x7F" ? "Put text in quotes." : ""
 }
 
 export interface Reference {

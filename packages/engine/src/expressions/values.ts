@@ -26,7 +26,7 @@ const NAMES: Record<StaticKind, string> = {
   list: "a list",
   map: "an object",
   null: "null",
-  missing: "nothing, as its path is missing",
+  missing: "nothing (its path is missing)",
 }
 
 export function nameOfKind(kind: StaticKind): string {
@@ -116,7 +116,8 @@ export function textOf(value: Json | undefined): string {
     return JSON.stringify(value)
   } catch (error) {
     // A model's answer may be nested deeper than the stack goes.
-    if (error instanceof RangeError) throw tooCostly("a value is too large, or nested too deep, to be text")
+    if (error instanceof RangeError)
+      throw tooCostly("a value is too large or too deeply nested to convert to text")
     throw error
   }
 }

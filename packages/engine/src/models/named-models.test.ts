@@ -101,7 +101,7 @@ test.each<[ModelRef, string]>([
 test("an openai-compatible server needs an address, Azure its resource", async () => {
   await expect(resolveModel("openai-compatible/m", { env })).rejects.toMatchObject({
     code: "MODEL_CONFIG_INVALID",
-    message: "openai-compatible/m needs a base URL (base_url): that of the server.",
+    message: "openai-compatible/m needs the server's base URL (base_url).",
   })
   await expect(resolveModel("azure/d", { env: { AZURE_API_KEY: "k" } })).rejects.toMatchObject({
     code: "MODEL_CONFIG_INVALID",
@@ -119,7 +119,7 @@ test.each(["nobody/m", "constructor/m", "__proto__/m"])(
     await expect(resolveModel(name, { env })).rejects.toMatchObject({
       code: "MODEL_PROVIDER_UNKNOWN",
       message: expect.stringContaining(
-        "there are openai, anthropic, azure, ollama, openai-compatible, offline, mine.",
+        "known providers: openai, anthropic, azure, ollama, openai-compatible, offline, mine.",
       ),
     })
   },

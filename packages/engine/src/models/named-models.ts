@@ -20,7 +20,7 @@ const registered = new Map<string, MakeModel>()
 /** Makes `name/…` resolve in this process, before a built-in provider of that name. Returns the function that undoes it. */
 export function registerProvider(name: string, make: MakeModel): () => void {
   if (name === "" || name.includes("/")) {
-    const text = `"${name}" cannot be a provider's name: it must not be empty or have a slash.`
+    const text = `"${name}" cannot be a provider's name: it must not be empty or contain a slash.`
     throw new SuperstepError("MODEL_NAME_INVALID", text, { retryable: false })
   }
   registered.set(name, make)
@@ -87,13 +87,13 @@ function configOf(name: string): ModelConfig {
 
 /** The offline model answers only where a user chooses it. */
 function modelMissing(): SuperstepError {
-  const text = `The definition names no model for this agent: write model: provider/model, or model: offline to try it without a language model.`
+  const text = `The definition sets no model for this agent: write model: provider/model, or model: offline to try it without a language model.`
   return new SuperstepError("MODEL_MISSING", text, { retryable: false })
 }
 
 function unknownProvider(provider: string): SuperstepError {
   const known = knownProviders().join(", ")
-  const text = `There is no provider "${provider}"; there are ${known}. For a server that speaks OpenAI's interface use openai-compatible with its base URL, for anything else registerProvider.`
+  const text = `Unknown provider "${provider}"; known providers: ${known}. For a server with an OpenAI-compatible API use openai-compatible with its base URL, for anything else registerProvider.`
   return new SuperstepError("MODEL_PROVIDER_UNKNOWN", text, { retryable: false })
 }
 
@@ -135,7 +135,7 @@ const PROVIDERS: Readonly<Record<string, Maker>> = {
     const apiKey = key(config, access, "AZURE_API_KEY")
     const resourceName = access.env.AZURE_RESOURCE_NAME
     if (config.baseUrl === undefined && !resourceName) {
-      throw invalid(config, "needs its resource: set AZURE_RESOURCE_NAME, or give a base URL")
+      throw invalid(config, "needs a resource: set AZURE_RESOURCE_NAME, or a base URL")
     }
     const { createAzure } = await load(config, "@ai-sdk/azure", access)
     const where = config.baseUrl === undefined && resourceName ? { resourceName } : baseUrl(config)
@@ -152,7 +152,7 @@ const PROVIDERS: Readonly<Record<string, Maker>> = {
   },
 
   async "openai-compatible"(config, access) {
-    if (config.baseUrl === undefined) throw invalid(config, "needs a base URL (base_url): that of the server")
+    if (config.baseUrl === undefined) throw invalid(config, "needs the server's base URL (base_url)")
     const name = "openai-compatible"
     const apiKey = config.tokenKey === undefined ? undefined : key(config, access, config.tokenKey)
     const { createOpenAICompatible } = await load(config, "@ai-sdk/openai-compatible", access)

@@ -100,14 +100,14 @@ test("input from the cache, and into it, has its own price; without one it costs
 test.each([[-1], [Number.NaN], [undefined]])("a price of %s is refused, and the row is named", (input) => {
   // As a table comes from a file: the types did not see it.
   const row = { input: input as number, output: 1 }
-  expect(() => priceTable({ "acme/*": row })).toThrow(/The price of "acme\/\*" has no usable "input"/)
+  expect(() => priceTable({ "acme/*": row })).toThrow(/The price of "acme\/\*" has no valid "input"/)
 })
 
 test("the price of long input is checked too", () => {
   const long = { above: 1, input: 1, output: -1 }
-  expect(() => priceTable({ "acme/*": { input: 1, output: 1, long } })).toThrow(/no usable "long.output"/)
+  expect(() => priceTable({ "acme/*": { input: 1, output: 1, long } })).toThrow(/no valid "long.output"/)
   const mark = { above: Number.NaN, input: 1, output: 1 }
   expect(() => priceTable({ "acme/*": { input: 1, output: 1, long: mark } })).toThrow(
-    /no usable "long.above"/,
+    /no valid "long.above"/,
   )
 })

@@ -86,13 +86,13 @@ export function priceTable(overrides: Prices = {}): PriceTable {
 let shared: PriceTable | undefined
 let registered: readonly Prices[] = []
 
-/** The table of every call that brings none of its own. */
+/** The default table, for calls without their own. */
 export function defaultPrices(): PriceTable {
   shared ??= priceTable(Object.assign({}, ...registered))
   return shared
 }
 
-/** Prices for all calls of this process that bring no table of their own. Returns the function that removes them. */
+/** Prices for all calls of this process without their own table. Returns the function that removes them. */
 export function registerPrices(prices: Prices): () => void {
   // Unusable prices are reported here, not at the first call.
   priceTable(prices)
@@ -188,7 +188,8 @@ function check(pattern: string, price: Price): void {
   const { long } = price
   if (long === undefined) return
   checkRates(pattern, "long.", long)
-  if (!isAmount(long.above)) throw unusable(pattern, "long.above", "the tokens of input above which it holds")
+  if (!isAmount(long.above))
+    throw unusable(pattern, "long.above", "the number of input tokens above which it applies")
 }
 
 function checkRates(pattern: string, within: string, price: Omit<Price, "long">): void {
@@ -205,6 +206,6 @@ function isAmount(value: unknown): boolean {
 }
 
 function unusable(pattern: string, part: string, expected: string): SuperstepError {
-  const text = `The price of "${pattern}" has no usable "${part}": give ${expected}.`
+  const text = `The price of "${pattern}" has no valid "${part}": set ${expected}.`
   return new SuperstepError("PRICE_INVALID", text, { retryable: false })
 }

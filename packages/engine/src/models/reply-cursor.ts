@@ -2,7 +2,7 @@
 import type { LanguageModelV3CallOptions } from "@ai-sdk/provider"
 
 export interface CalledBy {
-  /** Empty for a caller without a name. */
+  /** Empty for an unnamed caller. */
   readonly agent: string
   readonly ordinal?: number | undefined
 }
@@ -18,7 +18,7 @@ export function calledBy({ providerOptions }: LanguageModelV3CallOptions): Calle
 
 /** The caller in messages. */
 export function callerName(agent: string): string {
-  return agent === "" ? "a caller without a name" : `agent "${agent}"`
+  return agent === "" ? "an unnamed caller" : `agent "${agent}"`
 }
 
 /**

@@ -79,7 +79,7 @@ export interface Retriever {
   search(query: string, options?: SearchOptions): Promise<readonly Found[]>
   /** One line on what it holds, such as the number of documents and their titles: for a model that chooses. */
   describe?(options?: AskOptions): Promise<string>
-  /** What a search could not look at, such as files that cannot be read: answers say so. */
+  /** What a search could not cover, such as unreadable files; answers report it. */
   skipped?(): readonly { readonly source: string; readonly reason: string }[]
   /** Of a graph that a model may query. Absent: it is searched, and not queried. */
   readonly cypher?: CypherQueries | undefined
@@ -155,7 +155,7 @@ export interface RankedSource {
   readonly name: string
   /** From 0 to 1, comparable between sources of all kinds. */
   readonly score: number
-  /** Where the words of the question were found. It has no values of the data: it may go into a log. */
+  /** Where the words of the question were found. It contains no values of the data, so it can be logged. */
   readonly reason: string
   /** What is in it, in a few lines for a model's prompt. It may have values of the data. */
   readonly summary: string

@@ -48,20 +48,20 @@ export async function approvalVerdict(
   const { tool, agent, args } = call
   const verdict = await approval(args as never, { tool, agent })
   if (verdict === "allow" || verdict === "ask" || verdict === "deny") return verdict
-  const text = `The approval function of tool "${tool}" gave ${JSON.stringify(verdict)}; it gives "allow", "ask" or "deny".`
+  const text = `The approval function of tool "${tool}" returned ${JSON.stringify(verdict)}; it must return "allow", "ask" or "deny".`
   throw terminalError("APPROVAL_INVALID", text)
 }
 
 /** What is wrong with an approval, or undefined. A rule list under a wrong name would hold nothing back. */
 export function checkApproval(approval: unknown): string | undefined {
   if (approval === "always" || approval === "never" || typeof approval === "function") return undefined
-  const forms = `approval is "always", "never", { deny, allow, ask } or a function`
+  const forms = `approval must be "always", "never", { deny, allow, ask } or a function`
   if (typeof approval !== "object" || approval === null) return `${forms}, not ${JSON.stringify(approval)}.`
   for (const [key, patterns] of Object.entries(approval)) {
     if (key !== "deny" && key !== "allow" && key !== "ask") return `${forms}; "${key}" is none of them.`
     if (patterns === undefined) continue
     if (!Array.isArray(patterns) || !patterns.every((one) => typeof one === "string" && one !== "")) {
-      return `approval.${key} is a list of patterns such as "read_*" or "shell:cmd=ls *".`
+      return `approval.${key} must be a list of patterns such as "read_*" or "shell:cmd=ls *".`
     }
   }
   return undefined

@@ -39,7 +39,7 @@ const MAX_RESULT = 100_000
 /** Parses and checks the arguments that the model wrote. Some models write nothing if there are none. */
 export async function readArgs(tool: Tool, text: string): Promise<ParsedArgs> {
   if (text.length > MAX_ARGS) {
-    return { ok: false, reason: `they are ${text.length} characters long; at most ${MAX_ARGS} are taken` }
+    return { ok: false, reason: `they are ${text.length} characters long; at most ${MAX_ARGS} are allowed` }
   }
   const { secret = [] } = tool
   let args: unknown
@@ -155,6 +155,6 @@ export function callWith(call: ToolCallContext, changed: Partial<ToolCallContext
 }
 
 function timedOut({ name, timeout }: Tool): SuperstepError {
-  const text = `Tool "${name}" took longer than its ${timeout} ms and was stopped. What it did until then may have happened.`
+  const text = `Tool "${name}" exceeded its timeout of ${timeout} ms and was stopped. It may have taken effect.`
   return new SuperstepError("TOOL_TIMEOUT", text)
 }

@@ -39,11 +39,11 @@ function partOf(data: unknown, mediaType: unknown, filename: unknown): FilePart 
   const type = typeof mediaType === "string" && mediaType !== "" ? mediaType.toLowerCase() : undefined
   const bytes = bytesOf(data)
   const text = bytes !== undefined ? bytes.toString("base64") : data instanceof URL ? data.href : data
-  if (typeof text !== "string" || text === "") return "it has no bytes, no base64 and no address"
+  if (typeof text !== "string" || text === "") return "it has no bytes, no base64 and no URL"
   if (/^https?:\/\//i.test(text)) {
-    if (!URL.canParse(text)) return `"${text.slice(0, 80)}" is not an address`
+    if (!URL.canParse(text)) return `"${text.slice(0, 80)}" is not a URL`
     const found = type ?? typeOfName(new URL(text).pathname) ?? typeOfName(String(filename))
-    if (found === undefined) return "its address does not say its type; give mediaType, such as image/png"
+    if (found === undefined) return "its URL does not reveal its type; set mediaType, such as image/png"
     return { type: "file", mediaType: found, data: text, ...name }
   }
   // The id of a file at OpenAI, which its package passes on.
@@ -51,17 +51,17 @@ function partOf(data: unknown, mediaType: unknown, filename: unknown): FilePart 
   const inline = /^data:([^;,]*)((?:;[^;,]*)*),(.*)$/s.exec(text)
   const [, written = "", flags = "", content = ""] = inline ?? []
   if (inline === null && /^[a-z][a-z0-9+.-]*:\/\//i.test(text))
-    return "its address must begin with http:// or https://"
+    return "its URL must begin with http:// or https://"
   const base64 =
     inline === null
       ? text
       : flags.includes(";base64")
         ? content
         : Buffer.from(decodeURIComponent(content)).toString("base64")
-  if (!isBase64(base64)) return "it is neither base64 nor an address that begins with http"
+  if (!isBase64(base64)) return "it is neither base64 nor an http URL"
   const found =
     type ?? (written === "" ? undefined : written) ?? typeOfBytes(base64) ?? typeOfName(String(filename))
-  if (found === undefined) return "its bytes do not say its type; give mediaType, such as image/png"
+  if (found === undefined) return "its bytes do not reveal its type; set mediaType, such as image/png"
   // The bytes of an image are right where its type is not.
   const sniffed = found.startsWith("image/") ? typeOfBytes(base64) : undefined
   return { type: "file", mediaType: sniffed ?? found, data: base64, ...name }
@@ -155,7 +155,7 @@ export function readPart(raw: unknown): FilePart | { readonly type: "text"; read
       )
     }
     default:
-      return `${JSON.stringify(type) ?? "nothing"} is not a type of part: there are text, image, image_url, file, document and audio`
+      return `${JSON.stringify(type) ?? "nothing"} is not a part type; use text, image, image_url, file, document and audio`
   }
 }
 
@@ -193,7 +193,7 @@ function fromImageUrl(part: Fields): FilePart | string {
   return { ...made, providerOptions: { openai: { imageDetail: detail } } }
 }
 
-/** An image whose address does not say its type. */
+/** An image whose URL does not reveal its type. */
 function addressType(url: unknown, unknown = "image/*"): string | undefined {
   const text = String(url)
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return undefined

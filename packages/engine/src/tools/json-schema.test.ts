@@ -97,7 +97,7 @@ describe("a raw JSON Schema", () => {
       [[], /it is \[\]/],
       [{ type: "strnig" }, /type/],
       [{ type: "object", required: "name" }, /required/],
-      [{ $schema: "https://example.com/mine" }, /a draft that is not known/],
+      [{ $schema: "https://example.com/mine" }, /an unsupported draft/],
       [{ pattern: "(" }, /[Rr]egular expression|pattern/],
     ]
     for (const [schema, message] of wrong) {

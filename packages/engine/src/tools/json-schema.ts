@@ -40,8 +40,8 @@ export function jsonSchema<Output = unknown>(schema: Json): Schema<Output> {
 }
 
 const TOO_MUCH_WORK =
-  "is too large to be checked: its patterns and references would take too long. Give less, or simplify the schema"
-const TOO_DEEP = "is nested too deep to be checked, or the schema refers to itself without end"
+  "is too large to be checked: its patterns and references would take too long. Pass less data, or simplify the schema"
+const TOO_DEEP = "is too deeply nested to be checked, or the schema refers to itself endlessly"
 
 /** Throws `SCHEMA_INVALID` if values cannot be checked against it. */
 export async function checkJsonSchema(schema: Json): Promise<void> {
@@ -129,7 +129,7 @@ function draftOf($schema: Json | undefined): Draft | undefined {
   // What is different in draft 04 (a boolean exclusiveMaximum) is found when it is compiled.
   if (/draft-0[467]/.test(name)) return "07"
   throw invalid(
-    `$schema is ${describe($schema)}, a draft that is not known here; 2020-12, 2019-09 and 07 are`,
+    `$schema is ${describe($schema)}, an unsupported draft; 2020-12, 2019-09 and 07 are supported`,
   )
 }
 
@@ -153,7 +153,7 @@ function textOf({ keyword, params, message }: ErrorObject): string {
   if (keyword === "const") return `must be ${describe(params.allowedValue)}`
   if (keyword === "additionalProperties") return `"${params.additionalProperty}" is not a known property`
   if (keyword === "unevaluatedProperties") return `"${params.unevaluatedProperty}" is not a known property`
-  return message ?? `does not fit "${keyword}"`
+  return message ?? `does not match "${keyword}"`
 }
 
 function describe(value: unknown): string {
@@ -161,6 +161,6 @@ function describe(value: unknown): string {
 }
 
 function invalid(reason: string, cause?: unknown): SuperstepError {
-  const text = `A JSON Schema cannot be used: ${reason}. Give an object such as { "type": "object", "properties": { … } }.`
+  const text = `Invalid JSON Schema: ${reason}. Pass an object such as { "type": "object", "properties": { … } }.`
   return terminalError("SCHEMA_INVALID", text, cause)
 }

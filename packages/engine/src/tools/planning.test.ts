@@ -87,7 +87,7 @@ describe("the todo list", () => {
     ])
     expect(outputs[0]).toMatchObject([
       { ok: true },
-      { ok: false, error: { message: expect.stringContaining("no item 3; the list has 1 to 2") } },
+      { ok: false, error: { message: expect.stringContaining("no item 3; the list has items 1 to 2") } },
       { ok: false, error: { message: expect.stringContaining('must be one of "open", "in_progress"') } },
       { ok: false },
       { ok: true, value: { left: 2 } },

@@ -90,7 +90,9 @@ export function todo({ shared = false }: TodoOptions = {}): Toolset {
       const items = read(call)
       const unknown = ids.filter((id) => !items.some((item) => item.id === id))
       if (unknown.length > 0) {
-        throw new Error(`There is no item ${unknown.join(", ")}; the list has 1 to ${items.length}. Read it.`)
+        throw new Error(
+          `There is no item ${unknown.join(", ")}; the list has items 1 to ${items.length}. Read it.`,
+        )
       }
       return keep(
         call,

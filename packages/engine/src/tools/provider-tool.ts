@@ -27,7 +27,7 @@ export function providerTool(definition: ProviderDefinition, options: ProviderTo
   const { name = nameOf(String(id)), run, ...policies } = options
   const refuse = (reason: string) => new SuperstepError("TOOL_INVALID", `Tool "${name}": ${reason}`)
   if (definition.type !== "provider" || typeof id !== "string" || !/^[^.]+\..+$/.test(id)) {
-    throw refuse("give a tool of a provider's package, such as openai.tools.webSearch().")
+    throw refuse("pass a tool from a provider's package, such as openai.tools.webSearch().")
   }
   const problem = toolNameProblem(name)
   if (problem !== undefined) throw new SuperstepError("TOOL_INVALID", problem)
@@ -54,7 +54,6 @@ function nameOf(id: string): string {
 }
 
 function runAtProvider(): never {
-  const text =
-    "The tool runs at the provider; the model called it as one that runs here. Give it a run function."
+  const text = "The tool runs at the provider, but the model called it as a local tool. Add a run function."
   throw new SuperstepError("TOOL_AT_PROVIDER", text, { retryable: false })
 }

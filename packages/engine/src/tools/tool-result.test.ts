@@ -84,7 +84,7 @@ describe("a result that would not fit in memory as JSON", () => {
   ])("is refused and not tried again: %s", (_, value) => {
     const refused = { code: "VALUE_TOO_LARGE", retryable: false }
     expect(() => toJson(value(), "t")).toThrow(expect.objectContaining(refused))
-    expect(() => toJson(value(), "t")).toThrow(/^Tool "t" ran, but what it returned is too large/)
+    expect(() => toJson(value(), "t")).toThrow(/^Tool "t" ran, but its result is too large/)
   })
 
   test("is cut where it is one text", () => {

@@ -47,7 +47,7 @@ function boundedReplacer(tool: string): (this: unknown, key: string, value: unkn
 }
 
 function tooLarge(tool: string): SuperstepError {
-  const text = `Tool "${tool}" ran, but what it returned is too large: more than ${DEFAULT_VALUE_BYTES} bytes as JSON. Ask it for less, or have it write a file and return its name.`
+  const text = `Tool "${tool}" ran, but its result is too large: more than ${DEFAULT_VALUE_BYTES} bytes as JSON. Ask it for less, or have it write a file and return its name.`
   return terminalError("VALUE_TOO_LARGE", text)
 }
 
@@ -67,7 +67,7 @@ function replacer(this: unknown, key: string, value: unknown): unknown {
 
 /** A retry would return the same. */
 function invalid(tool: string, reason: string, cause?: unknown): SuperstepError {
-  const text = `Tool "${tool}" ran, but what it returned cannot be used: ${reason}. Return plain JSON data.`
+  const text = `Tool "${tool}" ran, but its result is invalid: ${reason}. Return plain JSON data.`
   return terminalError("TOOL_RESULT_INVALID", text, cause)
 }
 

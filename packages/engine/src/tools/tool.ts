@@ -27,7 +27,7 @@ export interface Tool<in Needs = unknown> {
   /** Running it again does no harm: a call that was interrupted by a crash is made again without asking. */
   readonly idempotent?: boolean | undefined
   /**
-   * It records what it does itself, through `ctx` (`ask`, `step`, `call`). It is not a step of its own: after a restart it
+   * It records its own operations through `ctx` (`ask`, `step`, `call`). It is not a single step: after a restart it
    * runs again, and its records reply. The run can be unloaded while it waits.
    */
   readonly durable?: boolean | undefined
@@ -89,7 +89,7 @@ export interface ToolOptions<Args, Needs = unknown> extends Pick<Tool, SharedOpt
   /**
    * As an async generator, what it yields is its progress, and what it returns is its result.
    *
-   * A tool that reads the run's context says so in the type of its call: `(args, { context }: ToolCallContext<Deps>)`.
+   * A tool that reads the run's context declares it in the type of its call: `(args, { context }: ToolCallContext<Deps>)`.
    */
   readonly run: (args: Args, call: ToolCallContext<Needs>) => unknown
   readonly approval?: "always" | "never" | ApprovalRules | ApprovalFunction<Args>["verdict"] | undefined
@@ -110,9 +110,9 @@ export function tool<Args = any, Needs = unknown>(options: ToolOptions<Args, Nee
   if (unusable !== undefined) throw new SuperstepError("TOOL_INVALID", unusable)
   const refuse = (reason: string) => new SuperstepError("TOOL_INVALID", `Tool "${name}": ${reason}`)
   if (typeof description !== "string" || description.trim() === "") {
-    throw refuse("give a description; the model decides by it when to use the tool.")
+    throw refuse("set a description; the model uses it to decide when to call the tool.")
   }
-  if (typeof run !== "function") throw refuse("give run(args, call), the function that does it.")
+  if (typeof run !== "function") throw refuse("set run(args, call), the function to execute.")
   checkPolicies(policies, refuse)
   const schema = schemaOf(input, refuse)
   const made = {
@@ -139,7 +139,7 @@ const NAME = /^[A-Za-z0-9_-]{1,64}$/
 /** What is wrong with the name of a tool, or undefined. */
 export function toolNameProblem(name: unknown): string | undefined {
   if (typeof name === "string" && NAME.test(name)) return undefined
-  return `A tool cannot be called ${JSON.stringify(name) ?? "undefined"}: use letters, digits, "_" and "-", at most 64.`
+  return `Invalid tool name ${JSON.stringify(name) ?? "undefined"}: use at most 64 letters, digits, "_" and "-".`
 }
 
 function checkPolicies(
@@ -147,13 +147,13 @@ function checkPolicies(
   refuse: (reason: string) => Error,
 ): void {
   if (timeout !== undefined && !(Number.isFinite(timeout) && timeout > 0)) {
-    throw refuse(`timeout is milliseconds above 0, not ${timeout}.`)
+    throw refuse(`timeout must be a number of milliseconds above 0, not ${timeout}.`)
   }
   if (retry !== undefined && !(Number.isInteger(retry.attempts) && retry.attempts >= 1)) {
-    throw refuse(`retry.attempts is a whole number of at least 1, not ${retry.attempts}.`)
+    throw refuse(`retry.attempts must be a whole number of at least 1, not ${retry.attempts}.`)
   }
   if (secret !== undefined && !(Array.isArray(secret) && secret.every((one) => typeof one === "string"))) {
-    throw refuse("secret is a list of argument names.")
+    throw refuse("secret must be a list of argument names.")
   }
   const problem = approval === undefined ? undefined : checkApproval(approval)
   if (problem !== undefined) throw refuse(problem)
@@ -163,7 +163,7 @@ function schemaOf(input: ToolOptions<unknown>["input"], refuse: (reason: string)
   if (input === undefined) return jsonSchema(objectInput({}).jsonSchema)
   if ("~standard" in input) return input
   if (!("jsonSchema" in input)) {
-    throw refuse("input is a Standard Schema (zod, valibot, arktype, …) or { jsonSchema }.")
+    throw refuse("input must be a Standard Schema (zod, valibot, arktype, …) or { jsonSchema }.")
   }
   const problem = jsonProblem(input.jsonSchema)
   if (problem !== undefined) throw refuse(`input.jsonSchema is not plain JSON: ${printJsonProblem(problem)}.`)
@@ -175,7 +175,7 @@ function schemaOf(input: ToolOptions<unknown>["input"], refuse: (reason: string)
 /** Providers accept only objects as arguments. */
 function objectSchema(schema: Json | undefined, refuse: (reason: string) => Error): Json {
   if (schema === undefined) {
-    throw refuse("the library of its input schema gives no JSON Schema; give one as `parameters`.")
+    throw refuse("the library of its input schema does not provide JSON Schema; pass it as `parameters`.")
   }
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) {
     throw refuse("its arguments must be described by an object schema.")
@@ -229,7 +229,7 @@ export function toolsetWith(toolset: Toolset, { tools: names, instructions }: To
       const all = await toolset.tools(ctx)
       if (names === undefined) return all
       const unused = names.filter((pattern) => !all.some(({ name }) => matchesWord(pattern, name)))
-      for (const pattern of unused) ctx.log("warn", `"${pattern}" fits no tool of "${toolset.name}".`)
+      for (const pattern of unused) ctx.log("warn", `"${pattern}" matches no tool of "${toolset.name}".`)
       return all.filter(({ name }) => names.some((pattern) => matchesWord(pattern, name)))
     },
     ...(toolset.close && { close: () => toolset.close?.() }),

@@ -23,7 +23,7 @@ test("keeps the named tools, and reports a name that matches none", async () => 
     "read_file",
     "read_link",
   ])
-  expect(seen.warnings).toEqual(['"writefile" fits no tool of "files".'])
+  expect(seen.warnings).toEqual(['"writefile" matches no tool of "files".'])
   expect(await namesOf(toolsetWith(files(), { tools: [] }))).toEqual([])
   expect(await namesOf(toolsetWith(files(), {}))).toHaveLength(3)
 })

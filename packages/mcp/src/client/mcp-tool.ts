@@ -33,7 +33,7 @@ export function mcpTool(
   policies: McpToolPolicies,
 ): Tool {
   const { description, title, inputSchema, annotations = {} } = listed
-  // The hints of a server are trusted only if the user says so.
+  // The hints of a server are trusted only if the user opts in.
   const isRepeatable = annotations.readOnlyHint === true || annotations.idempotentHint === true
   return tool({
     name,

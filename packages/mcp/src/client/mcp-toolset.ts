@@ -134,7 +134,7 @@ function checkOptions(options: McpToolsetOptions): void {
   }
   const { prefix, approval, reconnect } = options
   if (prefix !== undefined && !/^[A-Za-z0-9_-]{0,32}$/.test(prefix)) {
-    throw invalid('prefix must have letters, digits, "_" and "-" only, at most 32.')
+    throw invalid('prefix must be at most 32 letters, digits, "_" and "-".')
   }
   const problem = approval === undefined ? undefined : checkApproval(approval)
   if (problem !== undefined) throw invalid(problem)

@@ -71,11 +71,11 @@ export async function everyPage(
     const params = cursor === undefined ? {} : { cursor }
     const page = await connection.request({ method: `${kind}/list`, params }, ResultSchema, { signal })
     const part = page[kind]
-    if (!Array.isArray(part)) throw invalid(`answered without a list of ${kind}`)
+    if (!Array.isArray(part)) throw invalid(`returned no list of ${kind}`)
     items.push(...part)
     cursor = typeof page.nextCursor === "string" ? page.nextCursor : undefined
     if (cursor !== undefined && (seen.has(cursor) || seen.size >= MAX_PAGES))
-      throw invalid(`does not end its list of ${kind}`)
+      throw invalid(`never ends its list of ${kind}`)
     if (cursor !== undefined) seen.add(cursor)
   } while (cursor !== undefined)
   return items

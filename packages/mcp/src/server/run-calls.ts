@@ -284,5 +284,5 @@ function waitingText(runId: string, requests: readonly OpenRequest[]): string {
     return `- request "${id}": ${prompt}${about}${form}`
   })
   const how = `Ask the person, then call answer_run with { "run": "${runId}", "request": …, "answer": … }.`
-  return [`The run "${runId}" is not finished: it waits for a person.`, ...questions, how].join("\n")
+  return [`The run "${runId}" is not finished: it is waiting for a person.`, ...questions, how].join("\n")
 }

@@ -237,9 +237,9 @@ test("nothing to serve, and two tools of one name, are refused", () => {
   expect(() => serveMcp({}, { transport: "http" })).toThrow("name workflows or agents")
   const twice = [greeter, { workflow: adder, name: "greeter" }]
   expect(() => serveMcp({ workflows: twice }, { transport: "http" })).toThrow(
-    'two tools are called "greeter"',
+    'two tools are named "greeter"',
   )
-  expect(() => serveMcp({ workflows: [{ workflow: greeter, name: "a b" }] })).toThrow("cannot be called")
+  expect(() => serveMcp({ workflows: [{ workflow: greeter, name: "a b" }] })).toThrow("invalid tool name")
 })
 
 test("over stdio the server is a process that ends with its client", async () => {

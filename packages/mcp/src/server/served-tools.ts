@@ -65,7 +65,7 @@ export function servedTools(options: ServeMcpOptions): ServedTools {
     cancelTool(calls),
   ]) {
     const { name } = tool.listed
-    if (tools.has(name)) throw invalid(`two tools are called "${name}". Rename one of them.`)
+    if (tools.has(name)) throw invalid(`two tools are named "${name}". Rename one of them.`)
     tools.set(name, tool)
   }
   return {
@@ -140,9 +140,7 @@ function cancelTool(calls: RunCalls): ServedTool {
 
 function checkedName(name: string): string {
   if (/^[A-Za-z0-9_-]{1,64}$/.test(name)) return name
-  throw invalid(
-    `a tool cannot be called ${JSON.stringify(name)}. Use letters, digits, "_" and "-", at most 64.`,
-  )
+  throw invalid(`invalid tool name ${JSON.stringify(name)}. Use at most 64 letters, digits, "_" and "-".`)
 }
 
 function invalid(reason: string): SuperstepError {

@@ -9,7 +9,7 @@ describe("what a model may not ask (G1, G2, G3)", () => {
 
   test("has a message that says what to do", () => {
     expect(() => checkCypher("MATCH (n) WITH n AS load RETURN load")).toThrow(
-      "The query was refused: LOAD is not allowed; a name that is like it goes in backquotes: `load`.",
+      "The query was refused: LOAD is not allowed; if it is a name, put it in backquotes: `load`.",
     )
     expect(() => checkCypher("RETURN '\\u00e9'")).toThrow("write the character itself")
     expect(() => checkCypher("RETURN 1".padEnd(100_001))).toThrow("it has more than 100,000 characters")

@@ -30,16 +30,16 @@ export function checkCypher(cypher: string): string {
   if (first === undefined) throw refused("it is empty")
   if (first.kind !== "word" || !BEGINNINGS.has(first.text)) {
     const began = first.text.slice(0, 40).toUpperCase()
-    throw refused(`only a query that reads can be run (MATCH … RETURN …), and this begins with ${began}`)
+    throw refused(`only queries that read are allowed (MATCH … RETURN …), but this begins with ${began}`)
   }
   const end = tokens.findIndex(isSemicolon)
   if (end >= 0 && !tokens.slice(end).every(isSemicolon)) {
-    throw refused("only one statement can be run, and these are several")
+    throw refused("only one statement is allowed")
   }
   for (const [index, { kind, text }] of tokens.entries()) {
     if (kind === "word" && CLAUSES.has(text) && !isName(tokens, index)) {
       throw refused(
-        `${text.toUpperCase()} is not allowed; a name that is like it goes in backquotes: \`${text}\``,
+        `${text.toUpperCase()} is not allowed; if it is a name, put it in backquotes: \`${text}\``,
       )
     }
     const isNamed = kind === "word" || kind === "quoted name"
@@ -109,10 +109,10 @@ const MAX_CHARACTERS = 100_000
 
 function cypherText(cypher: string): CypherText {
   if (cypher.length > MAX_CHARACTERS) {
-    throw refused("it has more than 100,000 characters: give values as parameters")
+    throw refused("it has more than 100,000 characters: pass values as parameters")
   }
   // Neo4j turns them into characters before it looks for quotes: in a string they could end it.
-  if (/\\u/i.test(cypher)) throw refused("it has a Unicode escape (\\u): write the character itself")
+  if (/\\u/i.test(cypher)) throw refused("it contains a Unicode escape (\\u): write the character itself")
   const tokens: CypherToken[] = []
   let plain = ""
   let at = 0
@@ -139,7 +139,7 @@ function next(cypher: string, at: number): Next {
   if (two === "//") return { end: endOfLine(cypher, at), isComment: true }
   if (two === "/*") return { end: endOfComment(cypher, at), isComment: true }
   if (SPACE.test(char)) return { end: at + char.length }
-  if (INVISIBLE.test(char)) throw refused("it has a character that cannot be seen: leave it out")
+  if (INVISIBLE.test(char)) throw refused("it contains an invisible character: remove it")
   if (char === "'" || char === '"') return token(cypher, at, endOfText(cypher, at, char), "text")
   if (char === "`") return token(cypher, at, endOfName(cypher, at), "quoted name")
   WORD.lastIndex = at
@@ -169,7 +169,7 @@ function endOfLine(cypher: string, at: number): number {
 /** Comments do not nest. */
 function endOfComment(cypher: string, at: number): number {
   const end = cypher.indexOf("*/", at + 2)
-  if (end < 0) throw refused("a comment does not end")
+  if (end < 0) throw refused("a comment is not closed")
   return end + 2
 }
 
@@ -180,19 +180,19 @@ function endOfText(cypher: string, at: number, quote: string): number {
     end += 1
     const escaped = cypher[end]
     if (escaped !== undefined && !KNOWN_ESCAPES.has(escaped)) {
-      throw refused(`a string has the escape \\${escaped}, which is none: write \\\\ for a backslash`)
+      throw refused(`a string contains the invalid escape \\${escaped}: write \\\\ for a backslash`)
     }
   }
-  throw refused("a string does not end")
+  throw refused("a string is not closed")
 }
 
 /** A doubled backquote does not close. */
 function endOfName(cypher: string, at: number): number {
   for (let end = at + 1; end < cypher.length; end += 1) {
-    if (cypher[end] === "\\") throw refused("a name in backquotes has a backslash: leave it out")
+    if (cypher[end] === "\\") throw refused("a name in backquotes contains a backslash: remove it")
     if (cypher[end] !== "`") continue
     if (cypher[end + 1] !== "`") return end + 1
     end += 1
   }
-  throw refused("a name in backquotes does not end")
+  throw refused("a name in backquotes is not closed")
 }

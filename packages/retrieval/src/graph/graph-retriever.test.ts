@@ -99,7 +99,7 @@ describe("a question", () => {
     expect(await graphRetriever(town).search("Ann Bob Paris", { limit: 2 })).toHaveLength(2)
     const [found] = await graphRetriever(town, { relationships: 1 }).search("Ann")
     expect(found?.text.split("\n")).toHaveLength(3)
-    expect(found?.text).toContain("There are more relationships")
+    expect(found?.text).toContain("More relationships exist")
   })
 
   test("gets things of the kind that it asks for when it names none", async () => {
@@ -174,7 +174,7 @@ describe("a part of the graph that is not looked through in time", () => {
   test("is mentioned in the results from elsewhere", async () => {
     const found = await searchOf(Promise.reject(late), Promise.resolve([paris]))
     expect(found.map(({ text }) => text)).toEqual([
-      "Paris (City) {name: Paris, country: France}\n(Not looked through, as it took too long: Person.)",
+      "Paris (City) {name: Paris, country: France}\n(Skipped after a timeout: Person.)",
     ])
   })
 
@@ -189,9 +189,9 @@ describe("a part of the graph that is not looked through in time", () => {
 })
 
 test("invalid options are rejected at once", () => {
-  expect(() => graphRetriever(town, { depth: 9 })).toThrow("depth is a whole number from 0 to 4, and not 9.")
+  expect(() => graphRetriever(town, { depth: 9 })).toThrow("depth must be a whole number from 0 to 4, not 9.")
   expect(() => graphRetriever(town, { limit: 0 })).toThrow(
-    "limit is a whole number from 1 to 1000, and not 0.",
+    "limit must be a whole number from 1 to 1000, not 0.",
   )
 })
 

@@ -54,9 +54,9 @@ export function graphText(
     }
     lines.push(line)
   }
-  if (isShort) lines.push("(There are more relationships, which are not shown.)")
+  if (isShort) lines.push("(More relationships exist but are not shown.)")
   if (late.length > 0) {
-    lines.push(`(Not looked through, as it took too long: ${clippedLine(late.join(", "), MAX_VALUE)}.)`)
+    lines.push(`(Skipped after a timeout: ${clippedLine(late.join(", "), MAX_VALUE)}.)`)
   }
   return lines.join("\n")
 }

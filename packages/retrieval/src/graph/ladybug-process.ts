@@ -75,11 +75,11 @@ async function run(connection: LadybugConnection, request: LadybugRequest): Prom
   const statement = await connection.prepare(cypher)
   if (!statement.isSuccess()) throw new Error(statement.getErrorMessage())
   const result = await connection.execute(statement, params)
-  if (Array.isArray(result)) throw new Error("Only one statement can be run, and these are several.")
+  if (Array.isArray(result)) throw new Error("Only one statement is allowed.")
   try {
     const columns = await result.getColumnNames()
     const twice = columns.find((name, index) => columns.indexOf(name) !== index)
-    if (twice !== undefined) throw new Error(`Two columns are called ${twice}: name them with AS.`)
+    if (twice !== undefined) throw new Error(`Two columns are named ${twice}: rename them with AS.`)
     const bounded = new BoundedRows(limits)
     while (!bounded.isCut && result.hasNext()) {
       const row = await result.getNext()

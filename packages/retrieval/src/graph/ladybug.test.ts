@@ -72,7 +72,7 @@ describe.skipIf(ladybug === undefined)(
         code: "QUERY_FAILED",
         message: expect.stringContaining("Nobody"),
       })
-      await expect(graph.query("RETURN 1 AS a, 2 AS a")).rejects.toThrow("Two columns are called a")
+      await expect(graph.query("RETURN 1 AS a, 2 AS a")).rejects.toThrow("Two columns are named a")
     })
 
     test("ends a query when its caller gives up, and answers the next", async () => {
@@ -141,7 +141,7 @@ describe.skipIf(ladybug === undefined)(
       expect(await types(10)).toEqual(["Z 0", "Y 0", "Y 1", "Y 2", "Y 3"])
       expect(await types(4)).toEqual(["Z 0", "Y 0", "Y 1", "Y 2"])
       const [found] = await graphRetriever(made, { relationships: 4 }).search("Ann")
-      expect(found?.text).toContain("There are more relationships")
+      expect(found?.text).toContain("More relationships exist")
     })
 
     test("may have names with backquotes", async () => {
@@ -181,7 +181,7 @@ describe.skipIf(ladybug === undefined)(
 )
 
 test("invalid options are rejected at once", () => {
-  expect(() => ladybugGraph({ id: "town", path, memory: 0 })).toThrow("memory is a whole number from 1")
+  expect(() => ladybugGraph({ id: "town", path, memory: 0 })).toThrow("memory must be a whole number from 1")
 })
 
 test("without the package, says what to install", async () => {

@@ -1,4 +1,4 @@
-/** A graph in a Ladybug file that a model may ask: for reading only, within limits. Ladybug runs in a process of its own. */
+/** A graph in a Ladybug file that a model may query: read-only, within limits. Ladybug runs in a separate process. */
 import { existsSync } from "node:fs"
 import { resolve } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -66,8 +66,8 @@ export function ladybugFile(options: LadybugOptions) {
     if (why === "closed") return closed(`graph ${id}`)
     if (why === "late") return timedOut(timeout)
     return exit === "SIGKILL"
-      ? failed(`it took more memory than the ${memory} MB it may.`)
-      : failed(`Ladybug ended because of it (${exit}).`)
+      ? failed(`it exceeded the memory limit of ${memory} MB.`)
+      : failed(`it crashed Ladybug (${exit}).`)
   }
 
   return {

@@ -158,7 +158,7 @@ export class Neo4jSessions {
 
 /** As the driver says it. */
 function noAnswer(): Error {
-  return Object.assign(new Error("The server does not answer."), { code: "ServiceUnavailable" })
+  return Object.assign(new Error("The server is not responding."), { code: "ServiceUnavailable" })
 }
 
 async function readOnly(session: Session, neo4j: Neo4j, query: Neo4jQuery, begun: () => void): Promise<void> {
@@ -181,10 +181,10 @@ function addressOf({ id, url }: Neo4jConnection): string {
     !/^(?:bolt|neo4j)(?:\+s|\+ssc)?:$/.test(parsed.protocol) ||
     parsed.host === ""
   ) {
-    throw invalid(`is none: bolt://host:7687, or neo4j+s://host for one with TLS.`)
+    throw invalid(`is not valid: use bolt://host:7687, or neo4j+s://host for TLS.`)
   }
   if (parsed.username !== "" || parsed.password !== "") {
-    throw invalid("has a user or a password: give them as `user` and `password`.")
+    throw invalid("contains a user or a password: pass them as `user` and `password`.")
   }
   return parsed.host
 }
@@ -220,14 +220,14 @@ function graphError(id: string, address: string, timeout: number, error: unknown
       retryable,
     })
   if (code.startsWith(LOGIN)) {
-    return unreachable(`does not let the user in: ${message}`, "Check the user and the password.")
+    return unreachable(`rejected the user: ${message}`, "Check the user and the password.")
   }
   if (code === "Neo.ClientError.Database.DatabaseNotFound") {
-    return unreachable(`is not there: ${message}`, "Check the name of the database.")
+    return unreachable(`does not exist: ${message}`, "Check the name of the database.")
   }
   if (UNREACHABLE.includes(code) || UNAVAILABLE.test(code)) {
     const advice = "Check the address, and that the server is running."
-    return unreachable(`cannot be reached: ${firstLine(message)}`, advice, true)
+    return unreachable(`is unreachable: ${firstLine(message)}`, advice, true)
   }
   return failed(message, error)
 }

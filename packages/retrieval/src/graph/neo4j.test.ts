@@ -331,7 +331,7 @@ describe("what is in the graph", () => {
     const [found] = await graphRetriever(graphAt(server), { depth: 0 }).search("Is Ann in Paris?")
     expect(found?.text.split("\n")).toEqual([
       "Paris (City) {name: Paris, country: France}",
-      "(Not looked through, as it took too long: Person.)",
+      "(Skipped after a timeout: Person.)",
     ])
     expect(await codeOf(graphRetriever(graphAt(server)).search("Ann"))).toBe("QUERY_TIMEOUT")
   })
@@ -350,7 +350,7 @@ test.each([{ connections: 0 }, { connections: 1.5 }, { connectTimeout: -1 }])(
   "invalid options are rejected at once: %j",
   (options) => {
     expect(() => neo4jGraph({ id: "town", url: "bolt://localhost", ...options })).toThrow(
-      "is a whole number from 1",
+      "must be a whole number from 1",
     )
   },
 )

@@ -1,4 +1,4 @@
-/** A Neo4j database over Bolt that a model may ask: for reading only, within limits. */
+/** A Neo4j database over Bolt that a model may query: read-only, within limits. */
 import type { Json } from "@superstep/engine"
 import type { Node, Relationship } from "neo4j-driver"
 import { limitsOf, type QueryLimits } from "../sql/queries.ts"

@@ -247,15 +247,15 @@ export function problemOf(error: unknown): string | undefined {
   }
   const { code, syscall, message } = error as NodeJS.ErrnoException
   if (syscall === undefined && !/^E[A-Z]+$/.test(code ?? "")) return undefined
-  if (code === "ENOENT") return "it is gone"
-  if (code === "EACCES" || code === "EPERM") return "it may not be read: see to its permissions"
+  if (code === "ENOENT") return "it no longer exists"
+  if (code === "EACCES" || code === "EPERM") return "it is not readable: check its permissions"
   return message
 }
 
 export function itemOf(document: TextDocument): Item {
   const { source, text } = document
   if (typeof source !== "string" || source.trim() === "" || typeof text !== "string") {
-    throw invalidOption("A document to add has a source, which is not empty, and a string as text.")
+    throw invalidOption("A document needs a non-empty source, and text that is a string.")
   }
   return { ...document, bytes: Buffer.byteLength(text) }
 }

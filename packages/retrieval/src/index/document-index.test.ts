@@ -188,12 +188,12 @@ describe("an index of files", () => {
     expect({ added, others }).toEqual({ added: 1, others: 1 })
     expect(problems).toEqual([
       { source: "binary.txt", reason: "it is not text" },
-      { source: "broken.pdf", reason: expect.stringContaining("no PDF that can be read") },
+      { source: "broken.pdf", reason: expect.stringContaining("not a readable PDF") },
       { source: "scan.pdf", reason: expect.stringContaining("has no text, only images") },
     ])
     await expect(index.add([join(folder, "nowhere")])).rejects.toMatchObject({
       code: "OPTION_INVALID",
-      message: expect.stringContaining("there is no such file or folder"),
+      message: expect.stringContaining("no such file or folder"),
     })
   })
 
@@ -236,7 +236,7 @@ describe("an index of files", () => {
       added: 1,
       unchanged: 1,
       removed: 0,
-      problems: [{ source: "d", reason: "it may not be read: see to its permissions" }],
+      problems: [{ source: "d", reason: "it is not readable: check its permissions" }],
     })
     expect(await index.search("bananas")).toHaveLength(1)
   })

@@ -145,7 +145,7 @@ export function documentIndex(path: string, options: DocumentIndexOptions = {}):
         ? "there are no embeddings"
         : `it was opened without its embeddings, "${known.name}"`
     }
-    return known === undefined ? "there are no vectors in it yet" : undefined
+    return known === undefined ? "it has no vectors yet" : undefined
   }
 
   return {
@@ -157,7 +157,7 @@ export function documentIndex(path: string, options: DocumentIndexOptions = {}):
       if (known !== undefined && embeddings === undefined) {
         throw fatal(
           "INDEX_EMBEDDINGS_OTHER",
-          `The index ${file.path} has vectors of "${known.name}", and what is added needs them too: ${reason(known)}.`,
+          `The index ${file.path} has vectors of "${known.name}", and new documents need them too: ${reason(known)}.`,
         )
       }
       const paths = what.filter((one) => typeof one === "string")
@@ -198,7 +198,9 @@ export function documentIndex(path: string, options: DocumentIndexOptions = {}):
       const ordered = await rerank(query, found, { signal })
       signal?.throwIfAborted()
       if (!Array.isArray(ordered) || !ordered.every(isFound)) {
-        throw invalidOption(`The reranking of the index ${file.path} gave something else than found texts.`)
+        throw invalidOption(
+          `The reranking of the index ${file.path} returned something other than search results.`,
+        )
       }
       return ordered.slice(0, limit)
     },
@@ -285,6 +287,7 @@ function isIn(folder: string, path: string): boolean {
 function checkChunk({ size = CHUNK_SIZE, overlap = 0 }: ChunkOptions): void {
   const isSize = Number.isInteger(size) && size >= 50 && size <= 20_000
   if (isSize && Number.isInteger(overlap) && overlap >= 0 && overlap <= size / 2) return
-  const text = "chunk.size is a whole number from 50 to 20,000, and chunk.overlap one from 0 to half of it."
-  throw invalidOption(`Bad index option: ${text}`)
+  const text =
+    "chunk.size must be a whole number from 50 to 20,000, and chunk.overlap one from 0 to half of it."
+  throw invalidOption(`Invalid index option: ${text}`)
 }

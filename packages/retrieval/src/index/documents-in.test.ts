@@ -38,9 +38,7 @@ test("what has changed since is found, and what is gone is not", async () => {
 })
 
 test("a missing path is reported at once", () => {
-  expect(() => documentsIn(["no"], { root: folder() })).toThrow(
-    "Cannot read no: there is no such file or folder.",
-  )
+  expect(() => documentsIn(["no"], { root: folder() })).toThrow("Cannot read no: no such file or folder.")
 })
 
 test("a caller that aborts does not affect the others", async () => {
@@ -70,7 +68,7 @@ test("when nothing can be read, the error says why", async () => {
   const documents = documentsIn(["scan.pdf"], { root })
   await expect(documents.search("tea")).rejects.toMatchObject({
     code: "DOCUMENTS_UNREADABLE",
-    message: expect.stringMatching(/^None of the documents can be read\. scan\.pdf: it is no PDF/),
+    message: expect.stringMatching(/^None of the documents is readable\. scan\.pdf: it is not a readable PDF/),
   })
   await documents.close()
 })

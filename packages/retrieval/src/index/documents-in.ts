@@ -1,4 +1,4 @@
-/** Files and folders that are searched, with an index of their own, which the first search updates. */
+/** Files and folders that are searched, with their own index, which the first search updates. */
 
 import { createHash } from "node:crypto"
 import { existsSync } from "node:fs"
@@ -44,7 +44,7 @@ export function documentsIn(paths: readonly string[], options: DocumentsInOption
   const places = paths.map((path) => resolve(root, path))
   for (const [i, path] of places.entries()) {
     if (existsSync(path)) continue
-    throw fatal("DOCUMENTS_MISSING", `Cannot read ${paths[i]}: there is no such file or folder.`)
+    throw fatal("DOCUMENTS_MISSING", `Cannot read ${paths[i]}: no such file or folder.`)
   }
   let opening: { readonly opened: Promise<Opened>; readonly by: AbortSignal | undefined } | undefined
   async function open(signal: AbortSignal | undefined): Promise<Opened> {
@@ -100,7 +100,7 @@ async function openIndex(
     if (first !== undefined && (await opened.index.list()).length === 0) {
       throw fatal(
         "DOCUMENTS_UNREADABLE",
-        `None of the documents can be read. ${first.source}: ${first.reason}.`,
+        `None of the documents is readable. ${first.source}: ${first.reason}.`,
       )
     }
     return { ...opened, problems }

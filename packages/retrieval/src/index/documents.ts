@@ -58,7 +58,7 @@ export function documentTable({ database, read, write }: IndexFile) {
   const rows = (statement: Statement, ...values: (string | number)[]) =>
     statement.all(...values) as DocumentRow[]
 
-  /** The number of chunks it has. Undefined: another process is writing it, or it is gone. */
+  /** The number of chunks it has. Undefined: another process is writing it, or it was removed. */
   function held({ id, writer }: Writing): number | undefined {
     const find = sql("SELECT chunks FROM documents WHERE id = ? AND writer = ? AND state = 'writing'")
     return (find.all(id, writer) as { chunks: number }[])[0]?.chunks

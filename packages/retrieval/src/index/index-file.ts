@@ -43,7 +43,7 @@ function fromSqlite(path: string, error: unknown): SuperstepError {
     case BUSY:
       return new SuperstepError(
         "INDEX_LOCKED",
-        `The index ${path} is locked by another process: try again when that is done.`,
+        `The index ${path} is locked by another process: try again later.`,
         { cause: error },
       )
     case CORRUPT:
@@ -192,7 +192,7 @@ function loadVectors(database: Database): string | undefined {
     database.prepare("SELECT vec_version() AS version").all()
     return undefined
   } catch (error) {
-    return `sqlite-vec does not load: ${messageOf(error)}`
+    return `sqlite-vec failed to load: ${messageOf(error)}`
   }
 }
 

@@ -163,7 +163,7 @@ test("a file that another process writes to is reported as locked, and one of a 
   put(folder, { "b.txt": "bananas" })
   await expect(index.add([folder])).rejects.toMatchObject({
     code: "INDEX_LOCKED",
-    message: expect.stringContaining("locked by another process: try again when that is done"),
+    message: expect.stringContaining("locked by another process: try again later"),
   })
   expect(await index.search("apples")).toHaveLength(1)
   // One that is up to date is opened without the lock.

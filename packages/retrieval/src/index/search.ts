@@ -84,7 +84,7 @@ export function searcher(file: IndexFile) {
     const byId = new Map(rows.map((row) => [row.id, row]))
     return hits.map(({ id, score }) => {
       const row = byId.get(id)
-      // There are words or bits of a chunk that is not there.
+      // There are words or bits of a chunk that does not exist.
       if (row === undefined) throw corrupt(path)
       const title = row.title === null ? undefined : decoded(row.title)
       const source = cited(decoded(row.source), row)

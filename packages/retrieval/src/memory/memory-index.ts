@@ -104,7 +104,10 @@ function ownedMemories(
         )
         const stored = table.put({ id, text, vector, embeddings: vector && embeddings }, max)
         if (stored === "full") {
-          throw fatal("MEMORY_FULL", `The memory is full: it holds ${max}. Forget what is no longer needed.`)
+          throw fatal(
+            "MEMORY_FULL",
+            `The memory is full: it holds ${max} entries. Forget some that are no longer needed.`,
+          )
         }
         return stored
       })

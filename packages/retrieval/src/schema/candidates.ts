@@ -95,7 +95,7 @@ export async function lookInto(
     name,
     passages,
     places: found.flatMap(({ source }, i) =>
-      (passages[i]?.strengths.size ?? 0) > 0 ? [`words of it are in ${source}`] : [],
+      (passages[i]?.strengths.size ?? 0) > 0 ? [`its words occur in ${source}`] : [],
     ),
     summary: foundSummary(about, found),
   }

@@ -194,7 +194,7 @@ function vectorStore(embeddings: Embeddings, cache: string | undefined) {
         if (tries > 1)
           throw fatal(
             "EMBEDDINGS_INVALID",
-            `The embeddings "${embeddings.name}" gave vectors of different lengths.`,
+            `The embeddings "${embeddings.name}" returned vectors of different lengths.`,
           )
         await make(new Map(missing), signal)
       }

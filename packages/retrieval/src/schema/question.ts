@@ -16,7 +16,7 @@ export interface Question {
   readonly all: readonly string[]
   /** Those that tell something. */
   readonly words: readonly QuestionWord[]
-  /** Whether it asks for figures and records, for an explanation, or does not say. */
+  /** Whether it asks for figures and records, for an explanation, or neither clearly. */
   readonly form: "figures" | "explanation" | "open"
 }
 

@@ -171,7 +171,7 @@ describe("the best database", () => {
     expect(found?.score).toBeGreaterThan(0)
     expect(found?.score).toBeLessThanOrEqual(1)
     expect(found?.reason).toMatch(
-      /^weather fits best of 3 databases \(score 0\.\d\d\): "station" is a word of the table stations; "read" is a word of the table readings; "temperature" is a word of the column temperature of readings\.$/,
+      /^weather matches best of 3 databases \(score 0\.\d\d\): "station" is a word in the table stations; "read" is a word in the table readings; "temperature" is a word in the column temperature of readings\.$/,
     )
   })
 
@@ -186,13 +186,13 @@ describe("the best database", () => {
     expect(await best("orders", of("other"), of("csv"), of("postgresql"))).toBe("postgresql")
     expect(await best("orders", of("other"), of("csv"))).toBe("csv")
     const found = await schemaRetriever([of("csv"), of("postgresql")]).findBestDatabase("orders")
-    expect(found?.reason).toMatch(/\. csv has the same score, and comes after it\.$/)
+    expect(found?.reason).toMatch(/\. csv has the same score and ranks second\.$/)
   })
 
   test("is found though another cannot be asked; when none can, that is the error", async () => {
     const found = await schemaRetriever([broken, shop]).findBestDatabase("orders")
     expect(found?.database).toBe(shop)
-    expect(found?.reason).toMatch(/\. Could not be asked: broken\.$/)
+    expect(found?.reason).toMatch(/\. Could not be queried: broken\.$/)
     expect(found?.failed).toEqual([{ source: "broken", reason: "cannot be reached" }])
     expect((await schemaRetriever([shop]).findBestDatabase("orders"))?.failed).toBeUndefined()
     await expect(schemaRetriever([broken]).findBestDatabase("orders")).rejects.toThrow("cannot be reached")

@@ -4,7 +4,7 @@ import { messageOf } from "../errors.ts"
 import { candidateRanker, type RankedCandidate, reasonOf, type SourceRankerOptions } from "./source-ranker.ts"
 
 const TIES: readonly Database["kind"][] = ["postgresql", "mysql", "sqlite", "csv", "other"]
-/** As near as this a database may have the answer though it has no word of the question. */
+/** As near as this a database may have the answer though it contains no word of the question. */
 const NEAR_ENOUGH = 0.5
 
 export function schemaRetriever(
@@ -33,10 +33,10 @@ export function schemaRetriever(
         database,
         score: best.score,
         reason: [
-          `${database.name} fits best of ${databases.length} ${databases.length === 1 ? "database" : "databases"} `,
+          `${database.name} matches best of ${databases.length} ${databases.length === 1 ? "database" : "databases"} `,
           `(score ${best.score.toFixed(2)}): ${reasonOf(best.candidate, best.near, best.trouble)}`,
-          tied === undefined ? "" : `. ${tied} has the same score, and comes after it`,
-          names.length === 0 ? "" : `. Could not be asked: ${names.join(", ")}`,
+          tied === undefined ? "" : `. ${tied} has the same score and ranks second`,
+          names.length === 0 ? "" : `. Could not be queried: ${names.join(", ")}`,
           ".",
         ].join(""),
         ...(failed.length > 0 && {

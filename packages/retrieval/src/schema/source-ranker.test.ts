@@ -128,7 +128,7 @@ test("the reason says where the words are and has no value of the data; the summ
   const { sources } = await sourceRanker({ databases: [port] }).rank(
     "Which vessel sails under the flag of Malta?",
   )
-  expect(sources[0]?.reason).toContain("a value of the column flg of vsl is in it")
+  expect(sources[0]?.reason).toContain("it contains a value of the column flg of vsl")
   expect(sources[0]?.reason.toLowerCase()).not.toContain("malta")
   expect(sources[0]?.summary).toContain('flg ("Malta")')
 })

@@ -150,9 +150,9 @@ export function reasonOf(
   const shown = places.slice(0, MAX_PLACES)
   const more = places.length - shown.length
   return [
-    shown.length === 0 ? `${name} has no word of the question` : shown.join("; "),
+    shown.length === 0 ? `${name} contains no word of the question` : shown.join("; "),
     more > 0 ? `; and ${more} more` : "",
-    near === undefined ? "" : `; its meaning is near by ${near.toFixed(2)}`,
+    near === undefined ? "" : `; similarity of meaning ${near.toFixed(2)}`,
     trouble === undefined ? "" : `; not compared by meaning: ${trouble}`,
   ].join("")
 }

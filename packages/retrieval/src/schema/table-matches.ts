@@ -185,13 +185,13 @@ function isPart(word: string, other: string): boolean {
 /** Where a word was found. Values are not named: the reason of a ranking may be logged. */
 export function matchText({ word, how, table, column }: Match, { words }: Question): string {
   const place = column === undefined ? `the table ${table}` : `the column ${column} of ${table}`
-  if (how === "value" || how === "inValue") return `a value of ${place} is in it`
-  if (how === "range") return `a number of it is in the range of ${place}`
+  if (how === "value" || how === "inValue") return `it contains a value of ${place}`
+  if (how === "range") return `it contains a number in the range of ${place}`
   const verb = {
     phrase: "is of",
-    word: "is a word of",
-    short: "may be short in",
-    part: "is like a part of",
+    word: "is a word in",
+    short: "may abbreviate",
+    part: "resembles a part of",
     comment: "is in the comment on",
   }[how]
   return `"${words[word]?.text}" ${verb} ${place}`

@@ -44,14 +44,14 @@ export class DuckDbChild {
     if (limit === undefined) {
       return fatal(
         "FILE_UNREADABLE",
-        `DuckDB ended while it read the file (${exit}): it may be too large, or damaged.`,
+        `DuckDB crashed while reading the file (${exit}): it may be too large, or damaged.`,
       )
     }
     if (why === "late") return timedOut(limit)
     const memory = Math.round(this.#settings.memory / 1_000_000)
     return exit === "SIGKILL"
-      ? failed(`it took more memory than the ${memory} MB it may.`)
-      : failed(`DuckDB ended because of it (${exit}).`)
+      ? failed(`it exceeded the memory limit of ${memory} MB.`)
+      : failed(`it crashed DuckDB (${exit}).`)
   }
 }
 
@@ -64,7 +64,7 @@ export function duckdbVersion(): string {
   return (require(`${DUCKDB.name}/package.json`) as { version: string }).version
 }
 
-/** The database's file is gone, or is none that this DuckDB can open. */
+/** The database's file was removed, or this DuckDB cannot open it. */
 export class DatabaseUnopened extends Error {}
 
 export type FileFormat = "csv" | "json" | "lines" | "parquet" | "xlsx"

@@ -150,7 +150,7 @@ function problemOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   if (/Maximum line size/i.test(message)) return `a line is longer than ${MAX_LINE_LENGTH / 1_000_000} MB`
   if (message.includes("Error when sniffing file")) {
-    return "its columns cannot be detected: no delimiter and quotes fit its lines"
+    return "its columns cannot be detected: no delimiter and quotes match its lines"
   }
   return clipped(message.split("\n")[0] as string, 300)
 }

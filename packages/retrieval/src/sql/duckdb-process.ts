@@ -115,12 +115,12 @@ async function runSelect(
   limits: KnownLimits,
 ): Promise<QueryResult> {
   const statements = await connection.extractStatements(sql)
-  if (statements.count !== 1) throw new Refusal("only one statement can be run, and these are several")
+  if (statements.count !== 1) throw new Refusal("only one statement is allowed")
   const prepared = await statements.prepare(0)
   try {
     if (prepared.statementType !== duckdb.StatementType.SELECT)
       throw new Refusal("only one SELECT can be run")
-    if (prepared.parameterCount > 0) throw new Refusal("it has parameters: write the values themselves")
+    if (prepared.parameterCount > 0) throw new Refusal("it has parameters: write literal values")
     const result = await prepared.stream()
     const bounded = new BoundedRows(limits)
     while (!bounded.isCut) {

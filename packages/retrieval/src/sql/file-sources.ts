@@ -59,7 +59,7 @@ export async function filesNamed(files: readonly string[]): Promise<TableFile[]>
     if (!(extname(file).toLowerCase() in FORMATS)) {
       throw fatal(
         "FILE_UNREADABLE",
-        `${file} is none of the files that can be asked: ${Object.keys(FORMATS).join(", ")}.`,
+        `${file} is not a supported file type: ${Object.keys(FORMATS).join(", ")}.`,
       )
     }
     const found = await stat(file).catch((cause) => {
@@ -70,7 +70,7 @@ export async function filesNamed(files: readonly string[]): Promise<TableFile[]>
   return withTables(files, (file) => resolve(file), basename)
 }
 
-/** A table is named after its file, in letters that need no quotes; names that are taken get a number. */
+/** A table is named after its file, in letters that need no quotes; duplicate names get a number. */
 function withTables(
   files: readonly string[],
   pathOf: (file: string) => string,

@@ -274,7 +274,7 @@ describe("files that are not there", () => {
   test.each([
     [{ folder: "/no/such/folder" }, "/no/such/folder cannot be read: ENOENT"],
     [{ files: ["/no/such/file.csv"] }, "/no/such/file.csv cannot be read: ENOENT"],
-    [{ files: ["letter.docx"] }, "letter.docx is none of the files that can be asked: .csv, .tsv"],
+    [{ files: ["letter.docx"] }, "letter.docx is not a supported file type: .csv, .tsv"],
   ])("%o is rejected", async (options, message) => {
     const database = fileDatabase({ id: "lost", ...options })
     await expect(database.schema()).rejects.toThrow(message)
@@ -298,7 +298,7 @@ describe("files that are not there", () => {
       const files = [join(bare, "shut.csv"), join(folder, "orders.csv")]
       const database = fileDatabase({ id: "some", files })
       expect(await database.report()).toMatchObject([
-        { table: "shut", rows: 0, problem: "it cannot be read: EIO: i/o error, read" },
+        { table: "shut", rows: 0, problem: "it is unreadable: EIO: i/o error, read" },
         { table: "orders", rows: 2 },
       ])
       await database.close()
@@ -307,7 +307,7 @@ describe("files that are not there", () => {
   )
 
   test.each([0, -1, 1.5, Number.NaN])("memory: %d is refused", (memory) => {
-    expect(() => fileDatabase({ id: "none", folder, memory })).toThrow("memory is a whole number from 1 to")
+    expect(() => fileDatabase({ id: "none", folder, memory })).toThrow("memory must be a whole number from 1 to")
   })
 
   test("either files or a folder is needed", () => {

@@ -122,5 +122,5 @@ const REFUSED = new Set([
 
 function whyRefused(name: string): string | undefined {
   // Names are the same in upper case, also between quotes.
-  return REFUSED.has(name.toLowerCase()) ? "it has effects, or runs what is in a string" : undefined
+  return REFUSED.has(name.toLowerCase()) ? "it has side effects, or executes a string" : undefined
 }

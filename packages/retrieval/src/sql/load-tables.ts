@@ -66,7 +66,7 @@ export async function openTables(
   }
 }
 
-/** A folder of its own: other caches may be beside it. */
+/** A separate folder: other caches may be beside it. */
 async function cacheAt(folder: string | undefined): Promise<TableCache | undefined> {
   return folder === undefined ? undefined : await TableCache.open(join(folder, "tables"))
 }
@@ -155,7 +155,7 @@ async function loadOne(
     // Without the package for it, a workbook is not read; without DuckDB nothing is.
     const isOwn = isSuperstepError(error) && error.code !== "FILE_UNREADABLE"
     if (isOwn && !error.message.includes(EXCEL.name)) throw error
-    return { reports: [{ ...unread, problem: `it cannot be read: ${messageOf(error)}` }], isPassing: true }
+    return { reports: [{ ...unread, problem: `it is unreadable: ${messageOf(error)}` }], isPassing: true }
   }
   let made: Readable
   try {
@@ -190,7 +190,7 @@ function described(tables: readonly Table[], reports: readonly FileReport[]): Ta
     const { file, rows, brokenRows, encoding } = report
     const notes = [
       `${rows} ${rows === 1 ? "row" : "rows"}`,
-      ...(brokenRows > 0 ? [`${brokenRows} broken ${brokenRows === 1 ? "row" : "rows"} left out`] : []),
+      ...(brokenRows > 0 ? [`${brokenRows} broken ${brokenRows === 1 ? "row" : "rows"} skipped`] : []),
       ...(encoding === undefined ? [] : [`converted from ${encoding}`]),
     ]
     return { ...table, description: `From ${file}: ${notes.join(", ")}.`, rowCount: rows }

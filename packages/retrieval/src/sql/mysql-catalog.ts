@@ -32,7 +32,7 @@ export function unsafeUser(id: string, user: string, database: string, faults: r
   const schema = `\`${database.replaceAll("`", "``")}\``
   const message =
     `The user ${user} of the database ${id} can do more than read: it ${faults.slice(0, MAX_FAULTS).join("; it ")}${more}. ` +
-    "Queries that a model writes must run as a user who can only read. To make one:\n\n" +
+    "Queries that a model writes must run as a user who can only read. To create one:\n\n" +
     `CREATE USER 'reader'@'%' IDENTIFIED BY '…';\nGRANT SELECT ON ${schema}.* TO 'reader'@'%';\n\n` +
     `Then log in as that user. ${UNSAFE_ROLE_ADVICE}`
   return fatal("DATABASE_ROLE_UNSAFE", message)

@@ -100,7 +100,7 @@ test("a server that cannot be reached is reported with its address", async () =>
   const error = await database.schema().catch((one) => one)
   expect(error).toMatchObject({
     code: "DATABASE_UNREACHABLE",
-    message: expect.stringContaining("127.0.0.1:1/shop cannot be reached"),
+    message: expect.stringContaining("127.0.0.1:1/shop is unreachable"),
   })
   expect(JSON.stringify([error.message, String(error.cause)])).not.toContain("s3cret")
 })

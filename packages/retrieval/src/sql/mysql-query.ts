@@ -60,7 +60,7 @@ async function begin(connection: Connection, timeout: number): Promise<void> {
     `SET SESSION max_statement_time = ${timeout / 1_000}`,
   ]
   const set = await Promise.all(limits.map((sql) => connection.query({ sql }).then(Boolean, () => false)))
-  if (!set.includes(true)) throw new Error("The server has no time limit for queries.")
+  if (!set.includes(true)) throw new Error("The server does not support query timeouts.")
   await connection.query({ sql: "SET SESSION innodb_lock_wait_timeout = 1" }).catch(() => undefined)
   await connection.query({ sql: "START TRANSACTION READ ONLY" })
 }
@@ -171,7 +171,7 @@ export function checkMysqlSelect(sql: string): void {
     const next = tokens[i + 1]
     const isName = kind === "name" || kind === "quoted name"
     if (isName && SERVER.has(text) && next?.kind === "symbol" && next.text === ".") {
-      throw new SelectRefused(`the database ${text} is not allowed: it is the server's own`)
+      throw new SelectRefused(`the database ${text} is not allowed: it is a system database`)
     }
   }
 }

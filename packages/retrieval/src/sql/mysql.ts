@@ -86,7 +86,7 @@ function addressOf({ id, connectionString }: MysqlOptions): Address {
   // Not the address itself: it may have a password.
   if (!isMysql || database === "") {
     throw invalidOption(
-      `The connection string of the database ${id} is none: mysql://user:password@host:port/database.`,
+      `The connection string of the database ${id} is not valid: use mysql://user:password@host:port/database.`,
     )
   }
   return {
@@ -220,12 +220,12 @@ class MysqlSessions {
     const { host, port, database } = this.#address
     const { code = "", errno } = error as { readonly code?: string; readonly errno?: number }
     const place = `${host}:${port}/${database}`
-    // The server knows the user or its password not, or does not let the user into this database.
+    // The server knows the user or its password not, or rejected the userto this database.
     const isKnown = errno === 1044 || errno === 1045
-    const what = isKnown ? "does not let the user in" : "cannot be reached"
+    const what = isKnown ? "rejected the user" : "is unreachable"
     const advice = isKnown
       ? "Check the user and the password."
-      : "Check the address, and that the server is running and takes connections from here."
+      : "Check the address, and that the server is running and accepts connections from this machine."
     const reason = messageOf(error) === "" ? code : messageOf(error)
     const message = `The database ${this.#options.id} at ${place} ${what}: ${reason}. ${advice}`
     return new SuperstepError("DATABASE_UNREACHABLE", message, { cause: error, retryable: !isKnown })

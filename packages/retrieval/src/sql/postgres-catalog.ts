@@ -61,7 +61,7 @@ export function unsafeRole(id: string, { role, database, faults }: RoleFaults): 
   const more = faults.length > MAX_FAULTS ? `; and ${faults.length - MAX_FAULTS} more` : ""
   const message =
     `The role ${role} of the database ${id} can do more than read: it ${faults.slice(0, MAX_FAULTS).join("; it ")}${more}. ` +
-    `Queries that a model writes must run as a role that can only read. To make one:\n\n` +
+    `Queries that a model writes must run as a role that can only read. To create one:\n\n` +
     `${readerRole(database, faults)}\n\nThen log in as that role. ${UNSAFE_ROLE_ADVICE}`
   return fatal("DATABASE_ROLE_UNSAFE", message)
 }

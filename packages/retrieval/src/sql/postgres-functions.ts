@@ -47,7 +47,7 @@ const HARMLESS =
 export function whyRefusedInPostgres(name: string, allowed: readonly string[]): string | undefined {
   const isAllowed = allowed.some((one) => one.endsWith(`.${name}`))
   if (isAllowed || !REFUSED_NAME.test(name)) return undefined
-  return "it has effects, or runs what is in a string"
+  return "it has side effects, or executes a string"
 }
 
 /** Objects with a lower number were made by initdb. */
@@ -222,9 +222,8 @@ function whyUnallowed(unallowed: Unallowed, id: string): string {
 }
 
 function reasonOf({ isBuiltIn, hasOwnerRights, isVolatile }: Unallowed): string {
-  if (isBuiltIn)
-    return "it has effects, runs what is in a string, or is VOLATILE and not known to be harmless"
+  if (isBuiltIn) return "it has side effects, executes a string, or is VOLATILE and not known to be harmless"
   if (hasOwnerRights) return "it runs with the rights of its owner (SECURITY DEFINER)"
-  if (isVolatile) return "it may have effects (VOLATILE)"
+  if (isVolatile) return "it may have side effects (VOLATILE)"
   return "it is neither PostgreSQL's own nor an extension's"
 }

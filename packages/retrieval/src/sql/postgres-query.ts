@@ -203,10 +203,10 @@ export function queryError(error: unknown, timeout: number): unknown {
   if (code === "57014" || code === "55P03") return timedOut(timeout, error)
   if (code !== undefined && REFUSALS.has(code)) return refused(message, error)
   if (code === "42601" && message.includes("multiple commands")) {
-    return refused("only one statement can be run, and these are several", error)
+    return refused("only one statement is allowed", error)
   }
   if (code === PROTOCOL_VIOLATION && message.includes("parameters")) {
-    return refused("it has parameters: write the values themselves", error)
+    return refused("it has parameters: write literal values", error)
   }
   const at = Number(position) - CURSOR.length
   const place = at > 0 ? ` (at character ${at})` : ""
@@ -244,11 +244,12 @@ export function unreachable(id: string, address: Address, error: unknown): Super
 function reasonOf(code: string): { what: string; advice: string; retryable: boolean } {
   // Class 28: the server was reached, and knows the role or its password not.
   if (code.startsWith("28")) {
-    return { what: "does not let the role in", advice: "Check the role and its password.", retryable: false }
+    return { what: "rejected the role", advice: "Check the role and its password.", retryable: false }
   }
   if (code === NO_SUCH_DATABASE) {
-    return { what: "is not there", advice: "Check the name of the database.", retryable: false }
+    return { what: "does not exist", advice: "Check the name of the database.", retryable: false }
   }
-  const advice = "Check the address, and that the server is running and takes connections from here."
-  return { what: "cannot be reached", advice, retryable: true }
+  const advice =
+    "Check the address, and that the server is running and accepts connections from this machine."
+  return { what: "is unreachable", advice, retryable: true }
 }

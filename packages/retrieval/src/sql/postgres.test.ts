@@ -227,8 +227,8 @@ describe("queries", () => {
   test("limits that are none are refused", async () => {
     await expect(reader().query("SELECT 1", { rows: 0 })).rejects.toMatchObject({ code: "OPTION_INVALID" })
     for (const value of [0, -1, 1.5, Number.NaN]) {
-      expect(() => reader({ connections: value })).toThrow("connections is a whole number from 1 to")
-      expect(() => reader({ connectTimeout: value })).toThrow("connectTimeout is a whole number from 1 to")
+      expect(() => reader({ connections: value })).toThrow("connections must be a whole number from 1 to")
+      expect(() => reader({ connectTimeout: value })).toThrow("connectTimeout must be a whole number from 1 to")
     }
   })
 })
@@ -395,7 +395,7 @@ describe("a database that is not there", () => {
     )
     expect(error).toMatchObject({ code: "DATABASE_UNREACHABLE", retryable: true })
     expect(error.message).toContain(
-      "The database shop at 127.0.0.1:1/shop cannot be reached: connect ECONNREFUSED",
+      "The database shop at 127.0.0.1:1/shop is unreachable: connect ECONNREFUSED",
     )
     expect(JSON.stringify([error.message, error.cause])).not.toContain("pa55word")
   })
@@ -403,14 +403,14 @@ describe("a database that is not there", () => {
   test("is reported when the name of the database is wrong", async () => {
     const error = await errorOf(reader({ connectionString: server.url("reader", "reader", "nope") }).schema())
     expect(error).toMatchObject({ code: "DATABASE_UNREACHABLE", retryable: false })
-    expect(error.message).toContain('is not there: database "nope" does not exist. Check the name')
+    expect(error.message).toContain('does not exist: database "nope" does not exist. Check the name')
   })
 
   test("is reported when a file that its address names is missing", async () => {
     const connectionString = `${server.url("reader", "pa55word")}?sslrootcert=/no/such.pem`
     const error = await errorOf(reader({ connectionString }).schema())
     expect(error).toMatchObject({ code: "OPTION_INVALID", retryable: false })
-    expect(error.message).toContain("The connection of the database shop cannot be used: ENOENT")
+    expect(error.message).toContain("The connection of the database shop is invalid: ENOENT")
     expect(error.message).not.toContain("pa55word")
   })
 

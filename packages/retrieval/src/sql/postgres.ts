@@ -272,7 +272,7 @@ async function requireExtendedProtocol(client: PoolClient): Promise<void> {
   if (await both.then(Boolean, () => false)) {
     throw fatal(
       "PACKAGE_MISSING",
-      "The package pg does not keep to one statement a query: npm install pg@8.12 or a later one.",
+      "This version of pg allows several statements per query: npm install pg@8.12 or later.",
     )
   }
 }
@@ -301,7 +301,7 @@ function hangUp(client: PoolClient): void {
 const MAX_CANCELS = 3
 
 /**
- * Asks the server to end a query, over a connection of its own. If that takes long, hangs up, so that nobody waits for it, and
+ * Asks the server to end a query, over a separate connection. If that takes long, disconnects, so that nobody waits for it, and
  * asks again: a server notices only at the end of a query that nobody is there for its rows.
  */
 async function cancel(opened: Opened, client: PoolClient): Promise<void> {
@@ -335,8 +335,8 @@ function addressOf(pg: Pg, id: string, config: ClientConfig): Address {
     const { host, port, database } = new pg.Client(config)
     return { host, port, database }
   } catch (error) {
-    // A file of a certificate that is not there. Not as the cause: it could show the address with its password.
-    throw invalidOption(`The connection of the database ${id} cannot be used: ${(error as Error).message}`)
+    // A certificate file that does not exist. Not as the cause: it could show the address with its password.
+    throw invalidOption(`The connection of the database ${id} is invalid: ${(error as Error).message}`)
   }
 }
 
@@ -355,7 +355,7 @@ function configOf({ id, connectionString, connection }: PostgresOptions): Client
   // The driver's own error would show the address with its password.
   if (!/^postgres(?:ql)?:\/\//.test(connectionString) || !URL.canParse(connectionString)) {
     throw invalidOption(
-      `The connection string of the database ${id} is none: postgres://role:password@host:port/database.`,
+      `The connection string of the database ${id} is not valid: use postgres://role:password@host:port/database.`,
     )
   }
   return { connectionString, application_name: "superstep" }

@@ -131,7 +131,7 @@ describe("a profile", () => {
     expect(done).toBeGreaterThan(0)
     expect(done).toBeLessThan(names.length)
     expect(tables.map(({ name }) => name)).toEqual(names)
-    expect(incomplete).toBe("its tables could not all be looked at within 1000 ms")
+    expect(incomplete).toBe("not all tables could be profiled within 1000 ms")
   })
 
   test("keeps a bounded number of values", async () => {
@@ -142,7 +142,7 @@ describe("a profile", () => {
     expect(tables[0]?.columns[0]?.values).toHaveLength(200)
     expect(tables[0]?.columns[0]?.distinct).toBe(2_000)
     expect(JSON.stringify(tables).length).toBeLessThan(1_000_000)
-    expect(incomplete).toBe("it has more values than a profile keeps")
+    expect(incomplete).toBe("it has more values than a profile can hold")
   })
 
   test("ends when its caller leaves", async () => {
@@ -156,7 +156,7 @@ describe("a profile", () => {
 })
 
 test("a pattern that is no table.column is refused with what to write", () => {
-  expect(() => excludedColumns(["ssn"])).toThrow('such as "*.ssn", and not as "ssn"')
+  expect(() => excludedColumns(["ssn"])).toThrow('such as "*.ssn", not as "ssn"')
   expect(() => excludedColumns(["a.b.c.d"])).toThrow("schema.table.column")
 })
 

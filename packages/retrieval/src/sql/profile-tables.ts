@@ -1,6 +1,6 @@
 /**
  * A bounded look at the data of tables: row counts, values of text columns, ranges, a few rows. Each table takes two queries,
- * which go the way of every other query. A profile that runs out of time or size keeps what it has and says so.
+ * which go the way of every other query. A profile that runs out of time or size keeps what it has and is marked incomplete.
  */
 import type { Json } from "@superstep/engine"
 import type {
@@ -72,8 +72,8 @@ export async function profileTables(
   }
   await Promise.all(Array.from({ length: PARALLEL }, work))
   const reasons = [
-    ...(isLate ? [`its tables could not all be looked at within ${timeout} ms`] : []),
-    ...(isLarge ? ["it has more values than a profile keeps"] : []),
+    ...(isLate ? [`not all tables could be profiled within ${timeout} ms`] : []),
+    ...(isLarge ? ["it has more values than a profile can hold"] : []),
     ...(failed > 0 ? [`${failed} of ${tables.length} tables could not be read`] : []),
   ]
   return { tables: profiled, ...(reasons.length > 0 && { incomplete: reasons.join("; ") }) }
@@ -188,7 +188,7 @@ interface SampledColumn {
 const TEXT = /^(?:character|varchar|char\b|bpchar|text|citext|name$|string|"?char"?$)/i
 const NUMBER = /^(?:u?(?:tiny|small|big|huge)?int|integer|numeric|decimal|real|double|float|money)/i
 const DATE = /^(?:date|timestamp|datetime)/i
-/** Large, or without a meaning of their own. */
+/** Large, or meaningless on their own. */
 const SKIPPED =
   /\[\]|^(?:array|bit|blob|boolean|bool\b|box|bytea|circle|geography|geometry|hstore|int\d+range|interval|json|line|list|lseg|map|oid|path|pg_|point|polygon|struct|time\b|ts(?:query|vector|tz?range)|union|uuid|varbinary|vector|xml)/i
 
@@ -206,7 +206,7 @@ export function excludedColumns(patterns: readonly string[] = []): IsExcluded {
   const tests = patterns.map((pattern) => {
     if (!/^[^.]+(?:\.[^.]+){1,2}$/.test(pattern)) {
       throw invalidOption(
-        `A column is excluded as table.column or schema.table.column, such as "*.${pattern.replaceAll(".", "") || "password"}", and not as "${pattern}".`,
+        `Exclude a column as table.column or schema.table.column, such as "*.${pattern.replaceAll(".", "") || "password"}", not as "${pattern}".`,
       )
     }
     const parts = pattern.split("*").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))

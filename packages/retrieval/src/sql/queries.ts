@@ -23,7 +23,7 @@ export function limitsOf(query: QueryOptions | undefined, database: QueryLimits 
   return { rows: of("rows"), bytes: of("bytes"), timeout: of("timeout") }
 }
 
-/** It is not one plain SELECT, or asks for what it may not have. */
+/** The query is not one plain SELECT, or reads something that is not allowed. */
 export function refused(why: string, cause?: unknown): SuperstepError {
   return fatal("QUERY_REFUSED", `The query was refused: ${why}.`, cause)
 }
@@ -34,7 +34,7 @@ export function failed(why: string, cause?: unknown): SuperstepError {
 }
 
 export function timedOut(milliseconds: number, cause?: unknown): SuperstepError {
-  const message = `The query was ended after ${milliseconds} ms: ask for less, or give it a longer \`timeout\`.`
+  const message = `The query was stopped after ${milliseconds} ms: ask for less, or set a longer \`timeout\`.`
   return fatal("QUERY_TIMEOUT", message, cause)
 }
 

@@ -1,4 +1,4 @@
-/** Rows of a result. The programs that run in processes of their own use it too: it loads nothing of the engine. */
+/** Rows of a result. The programs that run in separate processes use it too: it loads nothing of the engine. */
 import type { Json } from "@superstep/engine"
 
 export type KnownLimits = Readonly<Record<"rows" | "bytes" | "timeout", number>>

@@ -22,7 +22,7 @@ export function checkSelect(sql: string, dialect: Dialect): readonly SqlToken[] 
   }
   const end = tokens.findIndex(isSemicolon)
   if (end >= 0 && !tokens.slice(end).every(isSemicolon)) {
-    throw refused("only one statement can be run, and these are several")
+    throw refused("only one statement is allowed")
   }
   for (const [index, { kind, text }] of tokens.entries()) {
     const isName = kind === "name" || kind === "quoted name"
@@ -50,7 +50,7 @@ const NAME = /[\w$\u0080-\uffff]/
 const DOLLAR_TAG = /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y
 
 export function sqlTokens(sql: string): SqlToken[] {
-  if (sql.includes("\0")) throw refused("it has a NUL character")
+  if (sql.includes("\0")) throw refused("it contains a NUL character")
   const tokens: SqlToken[] = []
   // A string that continues after a line break is read by the rules of its first part.
   let afterEscapes = false
@@ -85,7 +85,7 @@ export function sqlTokens(sql: string): SqlToken[] {
       const tag = char === "$" ? dollarTag(sql, at) : undefined
       if (tag !== undefined) {
         const end = sql.indexOf(tag, at + tag.length)
-        if (end < 0) throw refused(`the string that begins with ${tag} does not end`)
+        if (end < 0) throw refused(`the string that begins with ${tag} is not closed`)
         at = end + tag.length
       } else at += 1
       tokens.push({ kind: tag === undefined ? "symbol" : "text", text: sql.slice(start, at) })
@@ -111,7 +111,7 @@ function endOfComment(sql: string, at: number): number {
     end += 1
     if (depth === 0) return end + 1
   }
-  throw refused("a comment does not end")
+  throw refused("a comment is not closed")
 }
 
 /** Past the closing quote; a doubled one does not close. */
@@ -123,7 +123,7 @@ function endOfQuoted(sql: string, at: number, quote: string, hasEscapes: boolean
       end += 1
     }
   }
-  throw refused(`a ${quote === "'" ? "string" : "quoted name"} does not end`)
+  throw refused(`a ${quote === "'" ? "string" : "quoted name"} is not closed`)
 }
 
 function endOfName(sql: string, at: number): number {

@@ -48,7 +48,7 @@ export function checkSqliteSelect(
       barred.has(name) ||
       (/^(?:pragma|sqlite_(?!schema$|master$|sequence$))/.test(name) && !tables.has(name))
     ) {
-      throw new SelectRefused(`the name ${name} is not allowed: it is not a table of the database`)
+      throw new SelectRefused(`the name ${name} is not allowed: it is not a table in the database`)
     }
   }
 }
@@ -59,9 +59,7 @@ export function checkProgram(rows: readonly { readonly opcode: unknown; readonly
     if (!/^(?:Function|PureFunc|Agg)/.test(String(opcode)) || typeof p4 !== "string") continue
     const name = p4.replace(/\(.*$/s, "").toLowerCase()
     if (/^\w+$/.test(name) && !FUNCTIONS.has(name) && !OPERATORS.has(name)) {
-      throw new SelectRefused(
-        `the function ${name} is not allowed: only functions that are known to be harmless are`,
-      )
+      throw new SelectRefused(`the function ${name} is not allowed: only functions known to be harmless are`)
     }
   }
 }

@@ -119,7 +119,7 @@ function sqliteTables(all: All): Table[] {
     try {
       return [tableOf(all, name, type)]
     } catch {
-      // A view over a table that is gone, or that calls what it may not: it cannot be asked.
+      // A view over a table that was dropped, or that calls a forbidden function: it cannot be queried.
       return []
     }
   })

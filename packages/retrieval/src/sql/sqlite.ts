@@ -1,4 +1,4 @@
-/** A SQLite file as a database that a model may ask: only read, in a process of its own, within limits. */
+/** A SQLite file as a database that a model may query: read-only, in a separate process, within limits. */
 import { stat } from "node:fs/promises"
 import { resolve } from "node:path"
 import type { SuperstepError } from "@superstep/engine"
@@ -126,7 +126,7 @@ async function fingerprintOf(file: string): Promise<Fingerprint> {
 
 async function checkFile(file: string): Promise<void> {
   const found = await stat(file).catch((error) => {
-    throw unreadable(file, error.code === "ENOENT" ? "there is no such file" : messageOf(error))
+    throw unreadable(file, error.code === "ENOENT" ? "no such file" : messageOf(error))
   })
   if (!found.isFile()) throw unreadable(file, "it is not a file")
 }
@@ -137,9 +137,9 @@ function unreadable(file: string, why: string): SuperstepError {
 
 function ended({ why, exit }: ProgramEnded, limit: number, id: string): SuperstepError {
   if (why === "closed") return closed(`database ${id}`)
-  return why === "late" ? timedOut(limit) : failed(`SQLite ended because of it (${exit}).`)
+  return why === "late" ? timedOut(limit) : failed(`it crashed SQLite (${exit}).`)
 }
 
 function tooMuchMemory(memory: number): SuperstepError {
-  return failed(`it took more memory than the ${Math.round(memory / 1_000_000)} MB it may.`)
+  return failed(`it exceeded the memory limit of ${Math.round(memory / 1_000_000)} MB.`)
 }

@@ -3,7 +3,7 @@
  * calls only functions that are known to be harmless. What could be read in two ways, by us and by the server, is refused.
  */
 
-/** What may not be asked, and why. The programs that run in processes of their own use it: it loads nothing of the engine. */
+/** What a query must not contain, and why. The programs that run in separate processes use it: it loads nothing of the engine. */
 export class SelectRefused extends Error {}
 
 export interface StrictDialect {
@@ -32,7 +32,7 @@ export function checkStrictSelect(sql: string, dialect: StrictDialect): readonly
   const tokens = withoutLastSemicolons(strictTokens(sql, dialect))
   if (tokens.length === 0) throw new SelectRefused("it is empty")
   if (tokens.some(({ kind, text }) => kind === "symbol" && text === ";")) {
-    throw new SelectRefused("only one statement can be run, and these are several")
+    throw new SelectRefused("only one statement is allowed")
   }
   const first = tokens.find(({ kind, text }) => !(kind === "symbol" && text === "("))
   if (first?.kind !== "name" || !BEGINNINGS.has(first.text)) {
@@ -45,7 +45,7 @@ export function checkStrictSelect(sql: string, dialect: StrictDialect): readonly
       throw new SelectRefused(`${token.text.toUpperCase()} is not allowed`)
     }
     if (token.kind === "symbol" && dialect.refusedSymbols.includes(token.text)) {
-      throw new SelectRefused(`the character ${token.text} is not allowed: write the values themselves`)
+      throw new SelectRefused(`the character ${token.text} is not allowed: write literal values`)
     }
     if (isCalled(tokens, i)) checkCall(tokens, i, dialect)
   }
@@ -68,12 +68,12 @@ function checkCall(tokens: readonly StrictToken[], at: number, { functions }: St
   const { kind, text } = tokens[at] as StrictToken
   if (kind === "name" && BEFORE_PARENTHESIS.has(text) && !isSymbol(tokens[at - 1], ".")) return
   if (isSymbol(tokens[at - 1], ".")) {
-    throw new SelectRefused(`the function ${text} is not allowed: functions of a schema may have effects`)
+    throw new SelectRefused(
+      `the function ${text} is not allowed: functions of a schema may have side effects`,
+    )
   }
   if (!functions.has(text)) {
-    throw new SelectRefused(
-      `the function ${text} is not allowed: only functions that are known to be harmless are`,
-    )
+    throw new SelectRefused(`the function ${text} is not allowed: only functions known to be harmless are`)
   }
 }
 
@@ -121,7 +121,7 @@ function strictTokens(
   sql: string,
   { strings, names, hasEscapes }: Pick<StrictDialect, "strings" | "names" | "hasEscapes">,
 ): StrictToken[] {
-  if (AMBIGUOUS.test(sql)) throw new SelectRefused("it has a control character")
+  if (AMBIGUOUS.test(sql)) throw new SelectRefused("it contains a control character")
   const tokens: StrictToken[] = []
   let at = 0
   while (at < sql.length) {
@@ -167,10 +167,10 @@ function endOfLine(sql: string, at: number): number {
 /** MySQL runs what is in some comments, and some databases let them nest. */
 function endOfComment(sql: string, at: number): number {
   const end = sql.indexOf("*/", at + 2)
-  if (end < 0) throw new SelectRefused("a comment does not end")
+  if (end < 0) throw new SelectRefused("a comment is not closed")
   const text = sql.slice(at + 2, end)
   if (/^M?!|^\+/i.test(text) || text.includes("/*"))
-    throw new SelectRefused("comments that are more than text are not allowed")
+    throw new SelectRefused("comments with special meaning are not allowed")
   return end + 2
 }
 
@@ -184,5 +184,5 @@ function endOfQuoted(sql: string, at: number, quote: string, hasEscapes: boolean
       end += 1
     }
   }
-  throw new SelectRefused("a string or a quoted name does not end")
+  throw new SelectRefused("a string or a quoted name is not closed")
 }

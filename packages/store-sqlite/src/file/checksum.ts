@@ -36,7 +36,7 @@ function signed(body: string | JsonBytes, head: number): number {
 
 export function check(stored: number | null, found: () => number, subject: Subject): void {
   if (stored !== null && stored !== found())
-    throw corrupt(subject, "its checksum is another than the stored one")
+    throw corrupt(subject, "its checksum does not match the stored one")
 }
 
 /**

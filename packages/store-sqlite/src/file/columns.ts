@@ -76,7 +76,7 @@ export type Row<C extends Columns> = { readonly [Name in keyof C]: ValueOf<C[Nam
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 export function decodeText(bytes: JsonBytes, subject: Subject): string {
-  return readable(() => decoder.decode(bytes), subject, "it is no text")
+  return readable(() => decoder.decode(bytes), subject, "it is not text")
 }
 
 export function decodeTextOrNull(bytes: JsonBytes | null, subject: Subject): string | null {
@@ -88,7 +88,7 @@ export function decodeName(bytes: JsonBytes, subject: Subject): string {
 }
 
 export function parseName(text: string, subject: Subject): string {
-  return readable(() => fromText(text), subject, "it is no name")
+  return readable(() => fromText(text), subject, "it is not a name")
 }
 
 export function parseJson(bytes: JsonBytes, subject: Subject): unknown {

@@ -48,7 +48,7 @@ export function tablesDamaged(cause: unknown): SuperstepError {
 export type Subject = () => string
 
 export function outdated(path: string, now: unknown, own: number): SuperstepError {
-  const text = `${path} was brought to version ${now} by a newer Superstep while this process, which writes version ${own}, had it open. Restart this process with the newer version: its runs continue there.`
+  const text = `${path} was migrated to version ${now} by a newer Superstep while this process, which writes version ${own}, had it open. Restart this process with the newer version: its runs continue there.`
   return new SuperstepError("STORE_OUTDATED", text, { retryable: false })
 }
 
@@ -71,11 +71,11 @@ export function isBusy(error: unknown): boolean {
 export function lockedBy(path: string): string {
   const pid = lockHolder(path)
   if (pid === undefined) {
-    return `${path} is locked by another process: end that process if it hangs, then try again`
+    return `${path} is locked by another process: stop that process if it hangs, then try again`
   }
   const what = isStopped(pid)
-    ? `which is stopped: resume it (kill -CONT ${pid}) or end it`
-    : "which is still writing: wait for it, or end it if it hangs"
+    ? `which is stopped: resume it (kill -CONT ${pid}) or kill it`
+    : "which is still writing: wait for it, or stop it if it hangs"
   return `${path} is locked by process ${pid}, ${what}; then try again`
 }
 

@@ -82,7 +82,7 @@ describe.each(drivers)("a file opened by $name", ({ driver }) => {
     expect(() => open(path, driver)).toThrow(
       expect.objectContaining({
         code: "STORE_UNUSABLE",
-        message: `${path} is not a SQLite database: choose another path, or move that file away.`,
+        message: `${path} is not a SQLite database: choose another path, or move the file.`,
         cause: expect.any(Error),
       }),
     )
@@ -170,11 +170,11 @@ describe("sqliteStore", () => {
   test("refuses a folder, a path below a file, and no file at all, and says what to do", () => {
     const path = freshPath()
     mkdirSync(path)
-    expect(() => sqliteStore({ path })).toThrow(`${path} is a folder: give the path of a file.`)
+    expect(() => sqliteStore({ path })).toThrow(`${path} is a folder: use the path of a file.`)
     writeFileSync(join(path, "file"), "")
     const below = join(path, "file", "runs.db")
     expect(() => sqliteStore({ path: below })).toThrow(
-      expect.objectContaining({ code: "STORE_UNUSABLE", message: expect.stringContaining("cannot be made") }),
+      expect.objectContaining({ code: "STORE_UNUSABLE", message: expect.stringContaining("cannot be created") }),
     )
     expect(() => sqliteStore({ path: ":memory:" })).toThrow(/use memoryStore\(\)/)
   })

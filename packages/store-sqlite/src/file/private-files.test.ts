@@ -50,9 +50,9 @@ describe.skipIf(noModes)("the files of a store (needs file modes: not on Windows
     const store = sqliteStore({ onNotice: (notice) => notices.push(notice) })
     expect(notices.map(({ code }) => code)).toEqual(Array(2).fill("FILE_PERMISSIONS"))
     expect(notices[0]?.message).toMatch(
-      /\.superstep could be read by others: its mode was 0755, and is 0700 now\.$/,
+      /\.superstep was readable by other users: its mode was 0755 and is now 0700\.$/,
     )
-    expect(notices[1]?.message).toMatch(/superstep\.db could be read .* 0644, and is 0600 now\.$/)
+    expect(notices[1]?.message).toMatch(/superstep\.db was readable .* 0644 and is now 0600\.$/)
     expect(mode(".superstep")).toBe("700")
     for (const end of ["", "-wal", "-shm"]) expect(mode(`.superstep/superstep.db${end}`), end).toBe("600")
     await sqliteStore({ onNotice: (notice) => notices.push(notice) }).close()

@@ -76,10 +76,10 @@ function tighten(path: string, mode: number, onTightened: OnTightened): void {
   const [was, is] = [found.mode & 0o777, mode].map((one) => one.toString(8).padStart(4, "0"))
   try {
     chmodSync(path, mode)
-    onTightened(`${path} could be read by others: its mode was ${was}, and is ${is} now.`)
+    onTightened(`${path} was readable by other users: its mode was ${was} and is now ${is}.`)
   } catch {
     onTightened(
-      `${path} can be read by others: its mode is ${was}, and only its owner can change it to ${is}.`,
+      `${path} is readable by other users: its mode is ${was}, and only its owner can change it to ${is}.`,
     )
   }
 }
@@ -93,7 +93,7 @@ function refuseForeignLink(path: string): void {
   if (foreign === undefined) return
   throw unusable(
     path,
-    `is a symbolic link that belongs, or leads to what belongs, to another user (uid ${foreign.uid}): remove it, or choose another path`,
+    `is a symbolic link that is owned by, or points to a file owned by, another user (uid ${foreign.uid}): remove it, or choose another path`,
   )
 }
 

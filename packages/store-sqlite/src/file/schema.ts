@@ -270,7 +270,7 @@ export function isCurrent(database: Database, path: string): boolean {
   if (version > SCHEMA_VERSION) {
     throw unusable(
       path,
-      `is of version ${version}, and this @superstep/store-sqlite knows versions up to ${SCHEMA_VERSION}: update the package`,
+      `has version ${version}, but this @superstep/store-sqlite supports versions up to ${SCHEMA_VERSION}: update the package`,
     )
   }
   return version === SCHEMA_VERSION

@@ -78,10 +78,10 @@ function makeFolder(path: string, onTightened: OnTightened): void {
     privateFolder(folder, onTightened)
   } catch (error) {
     if (isSuperstepError(error)) throw error
-    throw unusable(path, `needs the folder ${folder}, which cannot be made: choose another path`, error)
+    throw unusable(path, `needs the folder ${folder}, which cannot be created: choose another path`, error)
   }
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
-    throw unusable(path, "is a folder: give the path of a file")
+    throw unusable(path, "is a folder: use the path of a file")
   }
 }
 
@@ -124,7 +124,7 @@ function isEmpty(database: Database): boolean {
   return pages?.page_count === 0
 }
 
-/** SQLite opens a file that may only be read, and says so with the first write. Not asked while others write. */
+/** SQLite opens a read-only file, and fails with the first write. Not checked while others write. */
 function checkWritable(database: Database, busyTimeout: number): void {
   database.exec("PRAGMA busy_timeout = 0")
   try {
@@ -175,7 +175,7 @@ function goneCheck(path: string, lookAgain: number): OpenFile["isGone"] {
     if (now - looked < lookAgain) return undefined
     const found = statSync(path, { throwIfNoEntry: false })
     if (found?.ino !== ino || found.dev !== dev) {
-      return writeFailed(`${path} was removed or replaced while it was open: put it back, or open it again`)
+      return writeFailed(`${path} was removed or replaced while it was open: restore it, or reopen the store`)
     }
     looked = now
     return undefined
@@ -185,13 +185,13 @@ function goneCheck(path: string, lookAgain: number): OpenFile["isGone"] {
 function reason(error: unknown): string {
   switch (resultCode(error)) {
     case NOT_A_DATABASE:
-      return "is not a SQLite database: choose another path, or move that file away"
+      return "is not a SQLite database: choose another path, or move the file"
     case PERMISSION:
     case READ_ONLY:
     case CANNOT_OPEN:
-      return "cannot be written: see to its permissions and its folder's, or choose another path"
+      return "is not writable: check the permissions of the file and its folder, or choose another path"
     case BUSY:
-      return "is locked by another process: try again when that is done"
+      return "is locked by another process: try again later"
     default:
       return `cannot be opened (${error instanceof Error ? error.message : error}): choose another path, or restore the file`
   }

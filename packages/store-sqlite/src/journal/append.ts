@@ -246,7 +246,7 @@ export function appender(database: Database, tables: Tables): Appender {
     }
     const thread = decodeTextOrNull(run.thread, damagedRun(runId))
     // A later record would hide the damage.
-    if (run.is_sound !== 1) throw corrupt(damagedRun(runId), "its state is another than the stored one")
+    if (run.is_sound !== 1) throw corrupt(damagedRun(runId), "its state does not match the stored one")
     const busy = thread === null ? undefined : threadTaken(run, runId, thread, change)
     if (busy !== undefined) return busy
     const before = { bytes: run.bytes, at: run.updated_at }
@@ -407,6 +407,9 @@ export function toChangeTexts(runId: string, change: RunChange | undefined): Cha
     ]
     return { graphs, opened, thread, error, bytes: texts.reduce((sum, text) => sum + text.length, 0) }
   } catch (error) {
-    throw writeFailed(`What changes with the journal of run "${runId}" cannot be written as JSON`, error)
+    throw writeFailed(
+      `The changes that go with the journal of run "${runId}" cannot be written as JSON`,
+      error,
+    )
   }
 }

@@ -170,18 +170,18 @@ describe.each(drivers)("large values in a file by $name", ({ driver }) => {
     [
       "that was altered",
       "UPDATE blobs SET body = replace(body, 'a', 'b')",
-      "is not the one that was written",
+      "does not match what was written",
     ],
-    ["that was cut", "UPDATE blobs SET body = substr(body, 1, 100)", "is not the one that was written"],
+    ["that was cut", "UPDATE blobs SET body = substr(body, 1, 100)", "does not match what was written"],
     [
       "whose place is gone",
       `UPDATE journal SET body = replace(body, '"value"', '"valu"') WHERE blobs IS NOT NULL; UPDATE snapshots SET body = '{}'`,
-      "has no place for its large value",
+      "has no reference to its large value",
     ],
     [
       "whose place is unknown",
       "UPDATE journal SET blobs = '[[]]' WHERE blobs IS NOT NULL; UPDATE snapshots SET blobs = '{}'",
-      "does not say where its large values belong",
+      "does not record where its large values belong",
     ],
   ])("of which one %s are reported, with their path", async (_, damage, what) => {
     const path = freshPath()

@@ -130,7 +130,7 @@ export function blobTable(database: Database): BlobTable {
     const which = `the large value at ${JSON.stringify(path)}`
     if (row === undefined) throw corrupt(subject, `${which} is missing`)
     if (hashOf(new Uint8Array(row.body)) !== hash)
-      throw corrupt(subject, `${which} is not the one that was written`)
+      throw corrupt(subject, `${which} does not match what was written`)
     return parseJson(row.body, subject)
   }
 
@@ -162,7 +162,7 @@ function putBack(body: unknown, path: Path, value: unknown, subject: Subject): v
   const key = path.at(-1) as string | number
   // Null stands there, as a property of its own: so this sets no prototype, whatever the key.
   if (typeof parent !== "object" || parent === null || !Object.hasOwn(parent, key)) {
-    throw corrupt(subject, `it has no place for its large value at ${JSON.stringify(path)}`)
+    throw corrupt(subject, `it has no reference to its large value at ${JSON.stringify(path)}`)
   }
   parent[key] = value
 }
@@ -177,5 +177,5 @@ function toPlaces(text: string, subject: Subject): readonly (readonly [path: Pat
     // Reported below.
   }
   if (Array.isArray(places) && places.every(isSound)) return places
-  throw corrupt(subject, "it does not say where its large values belong")
+  throw corrupt(subject, "it does not record where its large values belong")
 }

@@ -153,7 +153,9 @@ export function toBodies(
   const name = toText(runId)
   return records.map(({ seq, frame: path, entry, events }, i) => {
     if (seq !== expectedSeq + 1 + i) {
-      throw writeFailed(`Record ${seq} of run "${runId}" was not written: ${expectedSeq + 1 + i} is next`)
+      throw writeFailed(
+        `Record ${seq} of run "${runId}" was not written: expected record ${expectedSeq + 1 + i}`,
+      )
     }
     try {
       const { text, places, blobs, bytes } = toBody(entry)
@@ -182,14 +184,14 @@ function toRecords(
   let next = afterSeq + 1
   for (const row of rows) {
     if (row.seq !== next) {
-      throw corrupt(damagedAt(next), `the record is missing, and there is one at ${row.seq}`)
+      throw corrupt(damagedAt(next), `the record is missing, but record ${row.seq} exists`)
     }
     records.push(toRecord(name, row, damagedAt(next), read))
     next += 1
   }
-  if (end >= next) throw corrupt(damagedAt(next), `the record is missing, and the journal ends at ${end}`)
+  if (end >= next) throw corrupt(damagedAt(next), `the record is missing, but the journal ends at ${end}`)
   if (records.length > 0 && end < next - 1) {
-    throw corrupt(damagedAt(end + 1), `there is a record, and the journal ends at ${end}`)
+    throw corrupt(damagedAt(end + 1), `the record exists, but the journal ends at ${end}`)
   }
   return records
 }
@@ -200,9 +202,9 @@ export function toRecord(name: string, row: JournalRow, subject: Subject, read: 
   const places = decodeTextOrNull(row.blobs, subject)
   // What is wrong with it says more than that something is.
   const entry = read(body, places, subject) as Entry | null
-  if (typeof entry?.type !== "string") throw corrupt(subject, "the record is not an entry")
+  if (typeof entry?.type !== "string") throw corrupt(subject, "the record is not a journal entry")
   check(row.sum, () => recordChecksum(name, seq, frame, events, places, body), subject)
-  if (row.is_sound !== 1) throw corrupt(subject, "its size or time is another than the stored one")
+  if (row.is_sound !== 1) throw corrupt(subject, "its size or time does not match the stored one")
   return { seq, frame: frame === "" ? frame : parseName(frame, subject), entry, events }
 }
 

@@ -76,7 +76,7 @@ export async function* checkStore(
     const found = attempt(() => raw.run(id))
     if (found.value !== undefined) yield* checkRun(raw, store, found.value, counts)
     else {
-      const missing = `Run number ${id} is in the index of runs, and not in their table.`
+      const missing = `Run number ${id} is in the index of runs, but not in their table.`
       yield { part: "run", message: found.error ?? missing }
     }
   }
@@ -95,9 +95,9 @@ async function* checkRun(
   if (forkRun !== null) {
     const past = attempt(() => raw.run(forkRun))
     if (past.error !== undefined) {
-      yield { part: "run", runId, message: `The past of run "${runId}": ${past.error}` }
+      yield { part: "run", runId, message: `The history of run "${runId}": ${past.error}` }
     } else if ((past.value?.run.seq ?? 0) < forkSeq) {
-      const message = `The past of run "${runId}" ends before its fork at ${forkSeq}.`
+      const message = `The history of run "${runId}" ends before its fork at ${forkSeq}.`
       yield { part: "journal", runId, seq: forkSeq, message }
     }
   }
@@ -202,7 +202,7 @@ function* checkBlobs(database: Database, hashes: readonly string[]): Generator<D
   const [row] = (lost.value ?? []) as { count: number }[]
   if (lost.error !== undefined) yield { part: "large values", message: lost.error }
   else if (row !== undefined && row.count > 0) {
-    yield { part: "large values", message: `${row.count} uses are of large values that are missing.` }
+    yield { part: "large values", message: `${row.count} references point to missing large values.` }
   }
 }
 

@@ -51,8 +51,8 @@ const nextTurn = setImmediate
 
 export async function salvageStore({ from, to, onRun, driver }: SalvageOptions): Promise<Salvaged> {
   const [source, target] = [resolve(from), resolve(to)]
-  if (!existsSync(source)) throw unusable(source, "does not exist: give the path of the damaged store")
-  if (existsSync(target)) throw unusable(target, "exists already: give the path of a new file")
+  if (!existsSync(source)) throw unusable(source, "does not exist: pass the path of the damaged store")
+  if (existsSync(target)) throw unusable(target, "already exists: pass the path of a new file")
   const made = openDatabase({ path: target, durability: "normal", lookAgain: 0, driver })
   const folder = mkdtempSync(join(dirname(target), ".salvage-"))
   try {
@@ -217,7 +217,7 @@ function runCopier(from: Database, to: Database, raw: RawRuns): RunCopier {
         outcome: "lost",
         seq: 0,
         of,
-        reason: `the run that it was forked from, at ${forkSeq}, is cut before that or lost`,
+        reason: `the run it was forked from is lost, or cut before record ${forkSeq}`,
       }
     }
     addRun(id)
@@ -250,11 +250,11 @@ function runCopier(from: Database, to: Database, raw: RawRuns): RunCopier {
     if (isForked.all(id).length > 0)
       throw unusable(
         `Run "${run.runId}"`,
-        "cannot be cut: its thread has another run in flight, and it has forks; remove one of them from a copy of the store first",
+        "cannot be cut: another run in flight uses its thread, and it has forks; remove one of them from a copy of the store first",
       )
     for (const drop of dropRun) drop.run(id)
     dropRow.run(id)
-    return { ...run, outcome: "lost", seq: 0, reason: `${run.reason} Another run in flight has its thread.` }
+    return { ...run, outcome: "lost", seq: 0, reason: `${run.reason} Another run in flight uses its thread.` }
   }
 
   return { copy, cut }

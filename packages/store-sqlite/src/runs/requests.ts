@@ -153,8 +153,8 @@ export function toStoredRequest(row: RequestRow): StoredRequest {
   const outcome = decodeText(row.outcome, subject)
   const request = parseJson(row.body, subject) as OpenRequest
   check(row.sum, () => checksum([run, id, workflow, to], row.body), subject)
-  if (row.is_sound !== 1) throw corrupt(subject, "its outcome is another than the stored one")
-  if (!OUTCOMES.includes(outcome)) throw corrupt(subject, "its outcome is none that there is")
+  if (row.is_sound !== 1) throw corrupt(subject, "its outcome does not match the stored one")
+  if (!OUTCOMES.includes(outcome)) throw corrupt(subject, "its outcome is unknown")
   return {
     ...request,
     runId: parseName(run, subject),

@@ -145,7 +145,7 @@ export function retention(database: Database, transactions: Transactions, tables
     endedBefore,
   }: PrunePolicy): AsyncGenerator<readonly number[]> {
     const name = toTextOrNull(workflow)
-    const read = (query: () => unknown[]) => transactions.read("The list of runs that may go", query)
+    const read = (query: () => unknown[]) => transactions.read("The list of runs to remove", query)
     if (keep === undefined) {
       const [old] = (await read(() => findOld.all(endedBefore ?? null, name))) as [{ ids: string }]
       const ids = JSON.parse(old.ids) as number[]

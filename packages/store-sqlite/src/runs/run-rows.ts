@@ -89,7 +89,7 @@ export function checkRun(row: RunCheckRow): RunIdentity {
     createdAt: row.created_at,
   }
   check(row.sum, () => runChecksum(run), subject)
-  if (row.is_sound !== 1) throw corrupt(subject, "its state is another than the stored one")
+  if (row.is_sound !== 1) throw corrupt(subject, "its state does not match the stored one")
   return run
 }
 
@@ -133,7 +133,7 @@ function toStoredRun(row: RunRow): StoredRun {
   const { name, workflow, key, thread, forkOf, forkSeq, createdAt } = checkRun(row)
   const subject = () => `Run "${shownName(name)}" is damaged`
   const status = decodeText(row.status, subject) as StoredStatus
-  if (!ALL_STATUS.includes(status)) throw corrupt(subject, "its status is none that there is")
+  if (!ALL_STATUS.includes(status)) throw corrupt(subject, "its status is unknown")
   return {
     runId: parseName(name, subject),
     workflow: parseName(workflow, subject),

@@ -1,4 +1,4 @@
-/** The real CLI, in a process of its own. */
+/** The real CLI, in a separate process. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -110,7 +110,7 @@ it("says how to find what is wrong in a module that Node cannot read", async () 
   const { code, stdout, stderr } = await started(cwd, ["run", "syntax.mjs", "x"]).ended
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
   expect(stderr.replace(/\s+/g, " ")).toMatch(
-    /^superstep: Cannot load syntax\.mjs: SyntaxError: .* \(run node syntax\.mjs to see where\) $/,
+    /^superstep: Cannot load syntax\.mjs: SyntaxError: .* \(run node syntax\.mjs to find it\) $/,
   )
 })
 

@@ -104,7 +104,7 @@ export function outputFlags(command: Command): Command {
   return command
     .option("--json", "print JSON lines on stdout, and nothing else")
     .option("--quiet", "print only the answer and errors")
-    .option("--verbose", "print more, and errors with their stack")
+    .option("--verbose", "print more, and errors with stack traces")
     .addOption(new Option("--no-color", "print without colours"))
 }
 
@@ -117,8 +117,8 @@ export function storeFlags(command: Command): Command {
 
 export function definitionFlags(command: Command): Command {
   return variableFlags(
-    command.option("--agents <file>", "take the agents and models of a graph from this file"),
-  ).option("--lenient", "skip edges that lead nowhere, with a warning")
+    command.option("--agents <file>", "read a graph's agents and models from this file"),
+  ).option("--lenient", "skip dangling edges, with a warning")
 }
 
 /** Values for a definition, and how far it is trusted. */
@@ -189,7 +189,7 @@ export function strictFlag(command: Command): Command {
 export function boundFlags(command: Command): Command {
   return command
     .option("--timeout <time>", "stop after this time: 90s, 2m, 1h", parseDuration)
-    .option("--max-steps <n>", "stop after n supersteps; for a graph, after n visits of nodes", parseCount)
+    .option("--max-steps <n>", "stop after n supersteps; for a graph, after n node visits", parseCount)
     .option(
       "--budget <parts>",
       "stop at this budget, such as tokens=9000,usd=2; also seconds, modelCalls, toolCalls and iterations",

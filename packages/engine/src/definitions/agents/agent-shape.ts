@@ -160,11 +160,11 @@ export const permissionsShape = z.strictObject({
 const guardrailShape = z.strictObject({
   name: text.describe("Its name in records, events and errors."),
   on: z.enum(["input", "output", "tool"]).describe("What it checks."),
-  pattern: text.optional().describe("A regular expression; it trips when that is found in the text."),
+  pattern: text.optional().describe("A regular expression; it trips when the text matches."),
   expression: text
     .optional()
-    .describe("A condition over $text, $value, $agent and $tool; it trips when that does not hold."),
-  agent: text.optional().describe("An agent that judges; its instructions say what trips."),
+    .describe("A condition over $text, $value, $agent and $tool; it trips when this is false."),
+  agent: text.optional().describe("An agent that judges; its instructions define what trips."),
   reason: text.optional().describe("Why it trips, with `pattern` and `expression`."),
   parallel: z.boolean().optional().describe("Checks an input beside the first model call, not before it."),
   tools: names
@@ -173,7 +173,7 @@ const guardrailShape = z.strictObject({
   on_trip: z
     .union([z.literal("fail"), z.strictObject({ answer: z.json() })])
     .optional()
-    .describe("fail, the default, fails the step with GUARDRAIL_TRIPPED; answer is given instead."),
+    .describe("fail, the default, fails the step with GUARDRAIL_TRIPPED; answer replaces the result."),
 })
 
 export type GuardrailData = z.infer<typeof guardrailShape>

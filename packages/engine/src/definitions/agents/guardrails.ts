@@ -24,13 +24,14 @@ function guardrailArg(data: GuardrailData, { report, agents, path }: GuardrailsI
   const refuse = (message: string, at: Path = path) =>
     report.error("GUARDRAIL_INVALID", `guardrail "${name}": ${message}`, at)
   if ([pattern, expression, agent].filter((one) => one !== undefined).length !== 1) {
-    refuse("give it one of pattern, expression and agent")
+    refuse("set one of pattern, expression and agent")
     return undefined
   }
   if (parallel === true && on !== "input")
-    refuse("only the check of an input can be parallel", [...path, "parallel"])
-  if (tools !== undefined && on !== "tool") refuse("tools is for on: tool", [...path, "tools"])
-  if (reason !== undefined && agent !== undefined) refuse("the agent gives the reason", [...path, "reason"])
+    refuse("only input guardrails can be parallel", [...path, "parallel"])
+  if (tools !== undefined && on !== "tool") refuse("tools requires on: tool", [...path, "tools"])
+  if (reason !== undefined && agent !== undefined)
+    refuse("the agent provides the reason", [...path, "reason"])
   const shared = definedArgs({ name, on, parallel, tools, onTrip: on_trip as Arg }) ?? {}
   if (agent !== undefined) {
     const judging = agents.get(agent)
@@ -83,7 +84,7 @@ const GUARDRAIL_ROOTS = ["text", "value", "agent", "tool"] as const
 
 /** Trips when the expression does not hold. */
 export function expressionGuardrail(options: ExpressionGuardrailOptions): Guardrail {
-  const { expression, reason = `it does not fulfil ${expression}`, ...guardrail } = options
+  const { expression, reason = `it does not satisfy ${expression}`, ...guardrail } = options
   const read = condition(expression, "steps")
   return {
     ...guardrail,

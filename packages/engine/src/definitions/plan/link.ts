@@ -60,5 +60,5 @@ function wired(
 
 function known(values: ReadonlyMap<string, unknown>, name: string): unknown {
   if (values.has(name)) return values.get(name)
-  throw new SuperstepError("PLAN_INVALID", `The plan uses "${name}" before it is made.`)
+  throw new SuperstepError("PLAN_INVALID", `The plan uses "${name}" before it is created.`)
 }

@@ -125,7 +125,7 @@ export function teamProblems(
   const again =
     mode === "sequential" ? [] : [...agents.entries()].filter(([i, name]) => agents.indexOf(name) < i)
   return [
-    ...refused.map(({ name, at }) => ({ at, message: `an agent of a team cannot be called "${name}"` })),
+    ...refused.map(({ name, at }) => ({ at, message: `an agent of a team cannot be named "${name}"` })),
     ...again.map(([i, name]) => ({ at: ["agents", i], message: `"${name}" is in the team twice` })),
     ...(manager !== undefined && agents.includes(manager)
       ? [{ at: ["manager"], message: `the manager "${manager}" is also one of the team's agents` }]

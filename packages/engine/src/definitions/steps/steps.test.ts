@@ -57,7 +57,7 @@ Write about tea`)
     expect(ids).toEqual(["a", "a_2", "a_3", "a_4"])
   })
 
-  test("each is in a conversation of its own", async () => {
+  test("each is in its own conversation", async () => {
     const text = file(["a"], "\n  - { type: agent, name: a }\n  - { type: agent, name: a }")
     const model = scriptedModel({ a: ["one", "two"] })
     await load(text, { model }).workflow.run("Go")

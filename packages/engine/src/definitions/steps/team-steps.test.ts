@@ -110,7 +110,7 @@ test("what is wrong with a team is reported all at once, each at its position", 
     "MISSING_FIELD workflow step[4]: team step requires agents",
     'FIELD_NOT_FOR_TYPE workflow step[5]: an agent step has no "max_rounds"',
     "UNKNOWN_NAME There is no $lst in terminate; use one of $last, $speaker, $round. ($last?)",
-    "EXPRESSION_INVALID This expression ends too soon.",
+    "EXPRESSION_INVALID This expression is incomplete.",
   ])
 })
 
@@ -127,7 +127,7 @@ test("what the team would refuse is reported at its position in the file", () =>
     'TEAM_INVALID 60 workflow step[0]: "a" is in the team twice',
     `TEAM_INVALID 62 workflow step[1]: "b" is not one of the team's agents`,
     `TEAM_INVALID 68 workflow step[2]: the manager "a" is also one of the team's agents`,
-    'TEAM_INVALID 57 workflow step[3]: an agent of a team cannot be called "user"',
+    'TEAM_INVALID 57 workflow step[3]: an agent of a team cannot be named "user"',
   ])
 })
 

@@ -68,7 +68,7 @@ test.each([
 test("the message says who, what, after how many attempts, and what to do", () => {
   const { error } = callFailure(apiError(429, "Rate limit reached"), 0)
   expect(error("openai/gpt-5", 3).message).toBe(
-    "openai/gpt-5 is at its limit (429) after 3 attempts: Rate limit reached. Try again later, set limits for its provider, or give a fallback model.",
+    "openai/gpt-5 is rate limited (429) after 3 attempts: Rate limit reached. Try again later, set limits for its provider, or set a fallback model.",
   )
 })
 

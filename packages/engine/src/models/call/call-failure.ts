@@ -26,28 +26,28 @@ export interface CallFailure {
 /** Whether to retry, whether to fall back, what the model did, and advice for the user. */
 type Kind = readonly [retry: boolean, fallback: boolean, did: string, advice: string]
 
-const LATER = "Try again later, or give a fallback model."
+const LATER = "Try again later, or set a fallback model."
 const KINDS = {
-  key: [false, true, "refused the key", "Check the key, and what it may be used for."],
+  key: [false, true, "refused the key", "Check the key and its permissions."],
   unknownModel: [false, true, "was not found", "Check the model's name."],
-  quota: [false, true, "has no quota left", "Check the plan and its billing, or give a fallback model."],
+  quota: [false, true, "has no quota left", "Check the plan and its billing, or set a fallback model."],
   limit: [
     true,
     true,
-    "is at its limit",
-    "Try again later, set limits for its provider, or give a fallback model.",
+    "is rate limited",
+    "Try again later, set limits for its provider, or set a fallback model.",
   ],
   tooLong: [
     false,
     true,
-    "cannot take a prompt this long",
-    "Shorten the history, or give a fallback model with more room.",
+    "cannot accept a prompt this long",
+    "Shorten the history, or set a fallback model with a larger context window.",
   ],
   refused: [false, false, "refused the request", "Check the agent's settings, tools and schema."],
   down: [true, true, "failed", LATER],
   network: [true, true, "could not be reached", "Check the network and the server's address."],
-  garbage: [true, true, "gave an answer that cannot be read", LATER],
-  unable: [false, true, "cannot do what it was asked", "Give another model, or ask for less."],
+  garbage: [true, true, "returned an unreadable answer", LATER],
+  unable: [false, true, "cannot do what it was asked", "Use another model, or ask for less."],
   unknown: [false, true, "failed", "See the cause."],
 } as const satisfies Record<string, Kind>
 
@@ -176,7 +176,7 @@ function causes(error: unknown): Record<string, unknown>[] {
 function messageOf(error: unknown): string {
   const { message } = record(error) ?? {}
   if (typeof message === "string" && message.trim() !== "") return message
-  return typeof error === "string" && error !== "" ? error : "it did not say why"
+  return typeof error === "string" && error !== "" ? error : "no reason was reported"
 }
 
 function sentence(text: string): string {

@@ -379,7 +379,7 @@ test("a model alone is asked though it is in its window, and one with a long win
   ;(await two.called(1)).fail(apiError(500, "Oops"))
   ;(await one.called(2)).fail(patience(86_400))
   expect((await errorOf(second.reply)).message).toContain(
-    "None of 2 models answered. acme/m1 is at its limit",
+    "None of 2 models answered. acme/m1 is rate limited",
   )
   const third = calling([one.model], { clock })
   ;(await one.called(3)).answer("At last.")

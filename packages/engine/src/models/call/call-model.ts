@@ -170,7 +170,7 @@ function inOrder(
   return { next, waiting }
 }
 
-/** The model that may be asked again first, when that is; undefined if there is none. */
+/** The model that may be called again first, and when; undefined if there is none. */
 async function earliest(waiting: Candidate[], { clock, signal }: Trying): Promise<Candidate | undefined> {
   const [first] = waiting.sort((one, other) => one.at - other.at)
   if (first === undefined) return undefined
@@ -223,7 +223,7 @@ function failed(all: readonly Candidate[]): SuperstepError {
   const errors = all.flatMap(({ error }) => error ?? [])
   const last = errors.at(-1)
   if (last === undefined) {
-    const text = 'There is no model to call. Give at least one, such as "openai/gpt-5" or "offline".'
+    const text = 'There is no model to call. Set at least one, such as "openai/gpt-5" or "offline".'
     return new SuperstepError("MODEL_MISSING", text, { retryable: false })
   }
   if (errors.length === 1) return last
@@ -237,7 +237,7 @@ function failed(all: readonly Candidate[]): SuperstepError {
 
 function timeIsUp(models: readonly Model[], timeout: number): SuperstepError {
   const names = models.map(modelName).join(", ")
-  const text = `The call of ${names} took longer than ${timeout} ms. Give it more time, or a faster model.`
+  const text = `The call of ${names} took longer than ${timeout} ms. Allow more time, or use a faster model.`
   return new SuperstepError("MODEL_TIMEOUT", text, { retryable: true })
 }
 
@@ -339,7 +339,10 @@ function isFailed({ finish, content }: ModelReply): boolean {
 }
 
 function endedInError(): Error {
-  return providerError({ message: "It ended with an error, and without an answer.", retryable: true }, "")
+  return providerError(
+    { message: "The call ended with an error and without an answer.", retryable: true },
+    "",
+  )
 }
 
 /** Scripts, cassettes and the offline model read the caller; a provider reads only its own options. */
@@ -354,6 +357,6 @@ function callOptions(
 }
 
 function tooSlow(model: Model, what: string, milliseconds: number): SuperstepError {
-  const text = `${modelName(model)} ${what} for ${milliseconds} ms. Give it more time, or a fallback model.`
+  const text = `${modelName(model)} ${what} for ${milliseconds} ms. Allow more time, or set a fallback model.`
   return new SuperstepError("MODEL_TIMEOUT", text, { retryable: true })
 }

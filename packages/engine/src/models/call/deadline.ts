@@ -73,7 +73,7 @@ export class Deadline {
     return this.#controller.signal
   }
 
-  /** Time is up in so many milliseconds, whatever was set before. */
+  /** Expires in so many milliseconds, replacing any earlier deadline. */
   set(milliseconds: number, error: () => SuperstepError): void {
     this.clear()
     this.#takeBack = this.#clock.setTimer(this.#clock.now() + milliseconds, () => {

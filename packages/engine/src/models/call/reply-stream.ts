@@ -103,7 +103,7 @@ export class StreamedReply {
       finish === undefined ||
       (finish.finishReason.unified === "other" && finish.finishReason.raw === undefined)
     ) {
-      const message = "The stream broke off: it ended without a reason."
+      const message = "The stream was interrupted: it ended without a finish reason."
       throw providerError({ message, retryable: true }, "")
     }
     const { finishReason, usage, providerMetadata } = finish
@@ -270,7 +270,7 @@ export function tapped(
     {
       async pull(controller) {
         const { done, value } = await reader.read().catch((error: unknown) => {
-          onEnd?.(error ?? new Error("the stream broke off"))
+          onEnd?.(error ?? new Error("the stream was interrupted"))
           throw error
         })
         if (!done) {

@@ -239,7 +239,7 @@ test("when every stream is cut off, the error names the model and says what to d
   await expect(reply).rejects.toMatchObject({
     code: "MODEL_FAILED",
     message:
-      "acme/m1 failed after 2 attempts: The stream broke off: it ended without a reason. Try again later, or give a fallback model.",
+      "acme/m1 failed after 2 attempts: The stream was interrupted: it ended without a finish reason. Try again later, or set a fallback model.",
   })
 })
 
@@ -313,7 +313,7 @@ test("once a model has begun, each piece gets the idle time anew; then it is too
   await expect(reply).rejects.toMatchObject({
     code: "MODEL_TIMEOUT",
     message:
-      "acme/m1 stopped in the middle of its answer for 2000 ms. Give it more time, or a fallback model.",
+      "acme/m1 stopped in the middle of its answer for 2000 ms. Allow more time, or set a fallback model.",
   })
 })
 

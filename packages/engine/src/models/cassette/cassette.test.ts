@@ -301,7 +301,7 @@ describe("strict", () => {
     await record({ a: ["x"] }, by("a", 0))
     const error = await failure(replay().doGenerate({ ...by("a", 0), ...changed }))
     expect(error).toMatchObject({ code: "CASSETTE_MISS", retryable: false, fatal: true })
-    expect(error.message).toContain(`has no reply for call 1 of agent "a". Call 1 on it is another: ${why}`)
+    expect(error.message).toContain(`has no reply for call 1 of agent "a". Call 1 on it differs: ${why}`)
     expect(error.message).toContain('Record it again with mode: "record", or use match: "lenient".')
   })
 
@@ -330,7 +330,7 @@ describe("strict", () => {
     await model.doGenerate(by("a", 0))
     const error = await failure(model.doGenerate(by("a", 1, "more")))
     expect(error.message).toContain(
-      'It has 1 of 1 calls by this caller; against the nearest, message 2 was "continue"',
+      'It has 1 of 1 calls by this caller; compared with the closest one, message 2 was "continue"',
     )
     expect((await failure(replay().doGenerate(by("b", 0)))).message).toContain(
       "It has 0 of 1 calls by this caller",
@@ -481,7 +481,7 @@ describe("the file", () => {
 
   test("a mode or match that does not exist is refused", () => {
     expect(() => replay({ mode: "rewind" as "auto" })).toThrow(
-      'The mode of a cassette is record, replay, auto, not "rewind".',
+      'The mode of a cassette must be record, replay, auto, not "rewind".',
     )
     expect(() => replay({ match: "loose" as "strict" })).toThrow(
       expect.objectContaining({ code: "CASSETTE_INVALID" }),

@@ -164,7 +164,7 @@ function load(file: string, path: string, mode: CassetteOptions["mode"]): readon
 
 function check(name: string, value: string, known: readonly string[]): void {
   if (known.includes(value)) return
-  const message = `The ${name} of a cassette is ${known.join(", ")}, not ${JSON.stringify(value)}.`
+  const message = `The ${name} of a cassette must be ${known.join(", ")}, not ${JSON.stringify(value)}.`
   throw new SuperstepError("CASSETTE_INVALID", message, { retryable: false })
 }
 
@@ -202,10 +202,10 @@ function readCassette(file: string): Recording[] | undefined {
   const [first = "", ...lines] = text.slice(0, text.lastIndexOf("\n") + 1).split("\n")
   const header = parse(first)
   if (!Number.isSafeInteger(header?.cassette)) {
-    throw unreadable(file, 1, 'is not the beginning of a cassette, like {"cassette":1}')
+    throw unreadable(file, 1, 'is not the header of a cassette, like {"cassette":1}')
   }
   if (header?.cassette !== CASSETTE_VERSION) {
-    const text = `The cassette ${file} has version ${header?.cassette}, and this version of the library reads ${CASSETTE_VERSION}. Update the library, or record it again.`
+    const text = `The cassette ${file} has version ${header?.cassette}, but this version of the library reads ${CASSETTE_VERSION}. Update the library, or record it again.`
     throw new SuperstepError("CASSETTE_VERSION", text, { retryable: false })
   }
   const recordings = lines.flatMap((line, index) => {

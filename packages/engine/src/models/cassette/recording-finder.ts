@@ -88,7 +88,7 @@ export class RecordingFinder {
     const recording = own[index]
     if (recording === undefined) return { atEnd: true, why: this.#nothingLike(asked, own) }
     if (recording.request.hash !== asked.request.hash) {
-      const why = `Call ${index + 1} on it is another: ${difference(recording.request, asked.request)}.`
+      const why = `Call ${index + 1} on it differs: ${difference(recording.request, asked.request)}.`
       return { atEnd: false, why }
     }
     cursor.advancePast(index)
@@ -126,7 +126,7 @@ export class RecordingFinder {
     const nearest = nearestTo(asked.request, own.length > 0 ? own : this.#recordings)
     const has = `It has ${own.length} of ${this.#recordings.length} calls by this caller`
     if (nearest === undefined) return `${has}.`
-    return `${has}; against the nearest, ${difference(nearest.request, asked.request)}.`
+    return `${has}; compared with the closest one, ${difference(nearest.request, asked.request)}.`
   }
 }
 

@@ -58,7 +58,7 @@ async function misfitsIn(schema: SchemaNode, value: unknown): Promise<ReadonlySe
 
 const MAX_VALUES = 4_000
 const MAX_DEPTH = 24
-/** From here on, the simplest reading is taken. */
+/** Beyond this depth, the simplest reading is used. */
 const DEEP = 5
 const USUAL_ITEMS = 3
 const MAX_ITEMS = 1_000

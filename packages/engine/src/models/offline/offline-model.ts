@@ -29,8 +29,8 @@ const OFFLINE_METADATA = { offline: true, note: "not a language model" } as cons
 
 /** For the terminal, once per process. */
 export const OFFLINE_NOTICE =
-  "The offline model answers: a deterministic stand-in that quotes its prompt, not a language model. " +
-  "For real answers name a model, for example openai/gpt-5."
+  "Using the offline model: a deterministic stand-in that quotes its prompt, not a language model. " +
+  "For real answers set a model, for example openai/gpt-5."
 
 let isNoticeShown = false
 

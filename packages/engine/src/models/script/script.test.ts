@@ -67,10 +67,10 @@ critic:
   })
 
   test.each([
-    ["w:\n  - text: a\n    repaet: 2", '"w"[1].repaet is not known', "s.yaml:3"],
+    ["w:\n  - text: a\n    repaet: 2", '"w"[1].repaet is unknown', "s.yaml:3"],
     ["w:\n  - a\n  - 42", '"w"[2] is a number', "s.yaml:3"],
     ["w:\n  - a\n  -", '"w"[2] is empty', "s.yaml:3"],
-    ["w: hello", '"w" is a string; an agent has a list of entries', "s.yaml:1"],
+    ["w: hello", '"w" is a string; an agent needs a list of entries', "s.yaml:1"],
     ["- tool_calls:\n    - args: {}", "entry 1.tool_calls[1].name is missing", "s.yaml:2"],
     ["", "it is empty", "s.yaml"],
   ])("%j is refused with its line", async (text, why, where) => {

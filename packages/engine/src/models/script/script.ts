@@ -71,17 +71,17 @@ export function readScript(
 ): Map<string, ReadEntry[]> {
   const read = (list: unknown, path: Path): ReadEntry[] => {
     const problem = new Problems(path, writtenAt)
-    if (!Array.isArray(list)) throw problem.at([], `is ${kindOf(list)}; an agent has a list of entries`)
+    if (!Array.isArray(list)) throw problem.at([], `is ${kindOf(list)}; an agent needs a list of entries`)
     const entries = list.map((entry, index) => readEntry(entry, new Problems([...path, index], writtenAt)))
     const endless = entries.findIndex(({ repeat }) => repeat === Number.POSITIVE_INFINITY)
     if (endless >= 0 && endless < entries.length - 1) {
-      throw problem.at([endless + 1], "is never reached, because the entry before it is repeated without end")
+      throw problem.at([endless + 1], "is never reached, because the entry before it repeats forever")
     }
     return entries
   }
   if (Array.isArray(script)) return new Map([["*", read(script, [])]])
   if (!isRecord(script)) {
-    const what = `is ${kindOf(script)}; it is a list of entries, or one for each agent`
+    const what = `is ${kindOf(script)}; it must be a list of entries, or one list per agent`
     throw new Problems([], writtenAt).at([], what)
   }
   return new Map(Object.entries(script).map(([agent, list]) => [agent, read(list, [agent])]))
@@ -106,28 +106,32 @@ const FINISHES = ["length", "content-filter", "refusal"]
 function readEntry(raw: unknown, problem: Problems): ReadEntry {
   if (typeof raw === "string") return { text: raw, repeat: 1, at: problem.writtenAt() }
   if (!isRecord(raw))
-    throw problem.at([], `is ${kindOf(raw)}; an entry is a string or has text, json, tool_calls or error`)
+    throw problem.at(
+      [],
+      `is ${kindOf(raw)}; an entry must be a string or have text, json, tool_calls or error`,
+    )
   problem.fields([], raw, FIELDS)
   const { text, json, tool_calls: calls, error, finish, sources, reasoning, usage, delay, when, repeat } = raw
   const said = ["text", "json", "tool_calls", "error"].filter((field) => raw[field] !== undefined)
-  if (said.length === 0) throw problem.at([], "says nothing; it needs text, json, tool_calls or error")
+  if (said.length === 0) throw problem.at([], "is empty; it needs text, json, tool_calls or error")
   if (said.length > 1 && said.join() !== "text,tool_calls") {
-    throw problem.at([said[1] ?? ""], `is one thing too many beside ${said[0]}; an entry is one reply`)
+    throw problem.at([said[1] ?? ""], `cannot be combined with ${said[0]}; an entry is one reply`)
   }
   problem.kind(["text"], text, "string")
   problem.kind(["reasoning"], reasoning, "string")
   if (error !== undefined && reasoning !== undefined)
-    throw problem.at(["reasoning"], "does not go with an error")
+    throw problem.at(["reasoning"], "cannot be combined with an error")
   if (finish !== undefined && !FINISHES.includes(finish as string)) {
-    throw problem.at(["finish"], `is one of ${FINISHES.join(", ")}`)
+    throw problem.at(["finish"], `must be one of ${FINISHES.join(", ")}`)
   }
-  if (error !== undefined && finish !== undefined) throw problem.at(["finish"], "does not go with an error")
+  if (error !== undefined && finish !== undefined)
+    throw problem.at(["finish"], "cannot be combined with an error")
   if (sources !== undefined) readSources(sources, problem)
   if (json !== undefined) problem.json(["json"], json)
   problem.number(["delay"], delay)
   if (usage !== undefined) {
     if (!isRecord(usage))
-      throw problem.at(["usage"], `is ${kindOf(usage)}; it is { input, output } in tokens`)
+      throw problem.at(["usage"], `is ${kindOf(usage)}; it must be { input, output } in tokens`)
     problem.fields(["usage"], usage, ["input", "output"])
     problem.number(["usage", "input"], usage.input)
     problem.number(["usage", "output"], usage.output)
@@ -144,26 +148,26 @@ function readEntry(raw: unknown, problem: Problems): ReadEntry {
 }
 
 function readSources(sources: unknown, problem: Problems): void {
-  if (!Array.isArray(sources)) throw problem.at(["sources"], "is a list of { url, title }")
+  if (!Array.isArray(sources)) throw problem.at(["sources"], "must be a list of { url, title }")
   for (const [index, source] of sources.entries()) {
     const path = ["sources", index]
-    if (!isRecord(source)) throw problem.at(path, `is ${kindOf(source)}; a source is { url, title }`)
+    if (!isRecord(source)) throw problem.at(path, `is ${kindOf(source)}; a source must be { url, title }`)
     problem.fields(path, source, ["url", "title"])
-    if (typeof source.url !== "string") throw problem.at([...path, "url"], "is missing; it is an address")
+    if (typeof source.url !== "string") throw problem.at([...path, "url"], "is missing; it must be a URL")
     problem.kind([...path, "title"], source.title, "string")
   }
 }
 
 function readCalls(calls: unknown, problem: Problems): void {
   if (!Array.isArray(calls) || calls.length === 0) {
-    throw problem.at(["tool_calls"], "is a list of at least one { name, args }")
+    throw problem.at(["tool_calls"], "must be a list of at least one { name, args }")
   }
   for (const [index, call] of calls.entries()) {
     const path = ["tool_calls", index]
-    if (!isRecord(call)) throw problem.at(path, `is ${kindOf(call)}; a tool call is { name, args }`)
+    if (!isRecord(call)) throw problem.at(path, `is ${kindOf(call)}; a tool call must be { name, args }`)
     problem.fields(path, call, ["name", "args", "id"])
     if (typeof call.name !== "string" || call.name === "") {
-      throw problem.at([...path, "name"], "is missing; it is the name of a tool")
+      throw problem.at([...path, "name"], "is missing; it must be the name of a tool")
     }
     problem.kind([...path, "id"], call.id, "string")
     if (call.args !== undefined) problem.json([...path, "args"], call.args)
@@ -176,7 +180,7 @@ function readError(error: unknown, problem: Problems): void {
   const { code, message, retryable } = error
   if (code === undefined && message === undefined) throw problem.at(["error"], "needs a code or a message")
   if (code !== undefined && typeof code !== "string" && !Number.isSafeInteger(code)) {
-    throw problem.at(["error", "code"], `is ${kindOf(code)}; it is a string or an HTTP status`)
+    throw problem.at(["error", "code"], `is ${kindOf(code)}; it must be a string or an HTTP status`)
   }
   problem.kind(["error", "message"], message, "string")
   problem.kind(["error", "retryable"], retryable, "boolean")
@@ -186,14 +190,17 @@ function readWhen(when: unknown, problem: Problems): ReadEntry["when"] {
   if (when === undefined) return undefined
   if (when instanceof RegExp) return pattern(when)
   if (typeof when !== "string" || when === "") {
-    throw problem.at(["when"], "is a part of the last message's text, or a pattern like /weather in \\w+/i")
+    throw problem.at(
+      ["when"],
+      "must be a part of the last message's text, or a pattern like /weather in \\w+/i",
+    )
   }
   const [, source, flags] = /^\/(.+)\/([a-z]*)$/s.exec(when) ?? []
   if (source === undefined) return { test: (text) => text.includes(when), print: JSON.stringify(when) }
   try {
     return pattern(new RegExp(source, flags))
   } catch (error) {
-    throw problem.at(["when"], `is no pattern: ${error instanceof Error ? error.message : error}`)
+    throw problem.at(["when"], `is not a valid pattern: ${error instanceof Error ? error.message : error}`)
   }
 }
 
@@ -207,7 +214,7 @@ function readRepeat(repeat: unknown, problem: Problems): number {
   if (repeat === undefined) return 1
   if (repeat === true) return Number.POSITIVE_INFINITY
   if (Number.isSafeInteger(repeat) && (repeat as number) >= 1) return repeat as number
-  throw problem.at(["repeat"], "is how often the entry is the reply, 1 or more, or true for no end")
+  throw problem.at(["repeat"], "must be how often the entry is used, 1 or more, or true for always")
 }
 
 /** Errors at positions of a script. */
@@ -227,25 +234,24 @@ class Problems {
   at(path: Path, what: string): SuperstepError {
     const whole = [...this.#base, ...path]
     const at = this.#written(whole)
-    const text = `The script cannot be used: ${printPath(whole)} ${what}.${at === undefined ? "" : ` (${at})`}`
+    const text = `The script is invalid: ${printPath(whole)} ${what}.${at === undefined ? "" : ` (${at})`}`
     return new SuperstepError("SCRIPT_INVALID", text, { retryable: false })
   }
 
   fields(path: Path, value: object, known: readonly string[]): void {
     const unknown = Object.keys(value).find((field) => !known.includes(field))
-    if (unknown !== undefined)
-      throw this.at([...path, unknown], `is not known; known are ${known.join(", ")}`)
+    if (unknown !== undefined) throw this.at([...path, unknown], `is unknown; known are ${known.join(", ")}`)
   }
 
   kind(path: Path, value: unknown, kind: "string" | "boolean"): void {
     if (value !== undefined && typeof value !== kind) {
-      throw this.at(path, `is ${kindOf(value)}; it is a ${kind}`)
+      throw this.at(path, `is ${kindOf(value)}; it must be a ${kind}`)
     }
   }
 
   number(path: Path, value: unknown): void {
     if (value !== undefined && !(typeof value === "number" && Number.isFinite(value) && value >= 0)) {
-      throw this.at(path, "is a number of at least 0")
+      throw this.at(path, "must be a number of at least 0")
     }
   }
 

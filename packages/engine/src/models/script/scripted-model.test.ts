@@ -150,7 +150,7 @@ describe("a script that does not foresee a call", () => {
     const error = await failure(replyText(model, by("writer", 1, "and   now\nthis?")))
     expect(error).toMatchObject({ code: "SCRIPT_EXHAUSTED", retryable: false, fatal: true })
     expect(error.message).toBe(
-      'The script has 1 reply for agent "writer", and call 2 was made. Add an entry, or give the last one repeat: true. ' +
+      'The script has 1 reply for agent "writer", but call 2 was made. Add an entry, or set repeat: true on the last one. ' +
         'The last message was "and now this?" (user).',
     )
   })
@@ -218,7 +218,7 @@ describe("when", () => {
 
   test("an empty prompt has no message to fit", async () => {
     const error = await failure(replyText(scriptedModel([{ text: "x", when: "a" }]), { prompt: [] }))
-    expect(error.message).toContain("it was none at all")
+    expect(error.message).toContain("it was none")
   })
 })
 
@@ -439,7 +439,7 @@ describe("a script that is not used up", () => {
     const model = scriptedModel({ a: ["1", "2", { text: "3", repeat: 2 }], b: ["1"], c: [] })
     await asked(model, "a")
     expect(() => model.assertUsed()).toThrow(
-      'The script was not used up: 3 replies for agent "a" from entry 2 on; 1 reply for agent "b" from entry 1 on.',
+      'The script has unused entries: 3 replies for agent "a" from entry 2 on; 1 reply for agent "b" from entry 1 on.',
     )
     await asked(model, "b")
     for (let i = 0; i < 3; i++) await asked(model, "a")

@@ -18,7 +18,7 @@ import { type CalledBy, calledBy, callerName, ReplyCursor } from "../reply-curso
 import { type ReadEntry, readScript, type Script } from "./script.ts"
 
 export interface ScriptedModelOptions {
-  /** What `delay` goes by. */
+  /** The clock for `delay`. */
   readonly clock?: Clock | undefined
   /** The model it stands for, in records and for prices: `openai/gpt-5`. */
   readonly as?: string | undefined
@@ -79,7 +79,7 @@ export function scriptedModel(script: Script, options: ScriptedModelOptions = {}
     assertUsed() {
       const unused = [...lists.values()].flatMap((list) => list.unused())
       if (unused.length === 0) return
-      const text = `The script was not used up: ${unused.join("; ")}.`
+      const text = `The script has unused entries: ${unused.join("; ")}.`
       throw new SuperstepError("SCRIPT_UNUSED", text, { retryable: false })
     },
   }
@@ -218,8 +218,8 @@ class Entries {
     const where = this.#entries.at(-1)?.at
     const after = where === undefined ? "" : ` after ${where}`
     const text =
-      `The script has ${counted(this.#length)}${of}, and call ${index + 1} was made${by}. Add an entry${after}, or give ` +
-      `the last one repeat: true. The last message was ${printed(last)}.`
+      `The script has ${counted(this.#length)}${of}, but call ${index + 1} was made${by}. Add an entry${after}, or set ` +
+      `repeat: true on the last one. The last message was ${printed(last)}.`
     return failed("SCRIPT_EXHAUSTED", text)
   }
 }
@@ -247,5 +247,5 @@ function counted(replies: number): string {
 }
 
 function printed(message: Prompt[number] | undefined): string {
-  return message === undefined ? "none at all" : `${quotedExcerpt(messageText(message))} (${message.role})`
+  return message === undefined ? "none" : `${quotedExcerpt(messageText(message))} (${message.role})`
 }

@@ -221,7 +221,7 @@ class Compiler {
   #enum(schema: Shape, listed: Json, path: Path): Node {
     const values = Array.isArray(listed) ? (listed as readonly Json[]) : []
     if (values.length === 0 || values.some((value) => typeof value === "object" && value !== null)) {
-      throw this.#problem(path, "has values that are no strings, numbers or booleans")
+      throw this.#problem(path, "has values that are not strings, numbers or booleans")
     }
     this.#values += values.length
     for (const value of values) this.#characters += typeof value === "string" ? value.length : 0
@@ -272,7 +272,7 @@ class Compiler {
         !(part.type === "object" || (part.type === undefined && isShape(part.properties))) ||
         !isOpenObject(part)
       ) {
-        throw this.#problem(path, "is put together with allOf")
+        throw this.#problem(path, "is composed with allOf")
       }
       for (const [name, one] of Object.entries((part.properties ?? {}) as Shape)) {
         if (properties[name] !== undefined) throw this.#problem([...path, name], "is described twice")

@@ -246,20 +246,16 @@ function fileFor(model: Model, via: ModelInterface, part: FilePart): FilePart | 
   const isUrl = file.data instanceof URL
   if (via === "other") {
     if (!isUrl || fetches(model, file)) return file
-    throw unsupported(model, `${nameOf(file)} by its address`, "Give its bytes.")
+    throw unsupported(model, `${nameOf(file)} by URL`, "Pass its bytes.")
   }
   const isId = typeof file.data === "string" && FILE_ID.test(file.data)
   if (!isUrl && !isId && isText(file.mediaType)) return { type: "text", text: textOf(file) }
   const { inline, urls, ids } = TAKEN[via]
   const taken = isUrl ? urls : isId ? ids : inline
   if (taken.includes(file.mediaType)) return file
-  if (isId) throw unsupported(model, `${nameOf(file)} by its id at OpenAI`, "Give its bytes.")
+  if (isId) throw unsupported(model, `${nameOf(file)} by its OpenAI id`, "Pass its bytes.")
   const types = taken.filter((type) => !type.endsWith("*")).join(", ")
-  throw unsupported(
-    model,
-    isUrl ? `${nameOf(file)} by its address` : nameOf(file),
-    `It takes ${types}, and text.`,
-  )
+  throw unsupported(model, isUrl ? `${nameOf(file)} by URL` : nameOf(file), `It accepts ${types}, and text.`)
 }
 
 /** Addresses are strings in a conversation, which is plain data. */
@@ -303,7 +299,7 @@ function nameOf({
 }
 
 function unsupported(model: Model, what: string, advice: string): SuperstepError {
-  const text = `${modelName(model)} cannot take ${what}. ${advice}`
+  const text = `${modelName(model)} cannot accept ${what}. ${advice}`
   return new SuperstepError("MODEL_MEDIA_UNSUPPORTED", text, { retryable: false })
 }
 

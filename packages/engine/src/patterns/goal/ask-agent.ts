@@ -54,7 +54,7 @@ export function textOf(answer: unknown): string {
 
 export type JsonObject = { readonly [key: string]: unknown }
 
-/** The agent's answer as an object; undefined where it is none, or does not fit the agent's own schema. */
+/** The agent's answer as an object; undefined if it is not one, or does not match the agent's own schema. */
 export async function askJson(
   role: Role,
   agent: GoalAgent,

@@ -209,7 +209,7 @@ describe("the way back", () => {
       sql: { agent: agents.sqlAgent, databases: databases(...list) },
     })
     expect(list.map(({ queries }) => queries.length)).toEqual([1, 1, 1, 1, 0, 0])
-    expect(logs).toContain('info: "The d5" is not asked: 4 others were.')
+    expect(logs).toContain('info: "The d5" is not queried: 4 others were.')
     expect(agents.prompts("a")[0]).toContain("No results found in PostgreSQL SQL, CSV, or Vector search.")
   })
 })

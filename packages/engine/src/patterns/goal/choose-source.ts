@@ -72,7 +72,7 @@ export async function detectSources(
   const candidates = isRanked ? compared.filter(({ score }) => score > 0) : compared
   const first = chosen ?? candidates.find(({ score }) => score > 0)
   if (first === undefined) {
-    ctx.log("info", "No source fits the goal.", { known: ranked.map(({ id }) => id) })
+    ctx.log("info", "No source matches the goal.", { known: ranked.map(({ id }) => id) })
     return { triage: triaged, candidates: candidates.flatMap((one) => candidateOf(one)) }
   }
   const order = [first, ...candidates.filter((one) => one !== first)]
@@ -81,7 +81,7 @@ export async function detectSources(
     by,
     candidates: order.map(({ kind, id, score }) => ({ kind, id, score })),
   })
-  ctx.log("info", `"${first.name}" fits the goal best, by the ${by}: ${first.reason}`, {
+  ctx.log("info", `"${first.name}" matches the goal best, by the ${by}: ${first.reason}`, {
     known: ranked.map(({ id }) => id),
   })
   const isChosen = chosen !== undefined || first.score >= MIN_CHOSEN_SCORE
@@ -171,7 +171,7 @@ async function chooseByModel(
     const answer = jsonReply(await askAgent("Triage", agent, prompt, scope, { isPlain: true }))
     const chosen = candidates[Number(answer?.source) - 1]
     if (chosen !== undefined) return chosen
-    ctx.log("warn", "The choice among the sources cannot be read; the ranking decides.")
+    ctx.log("warn", "The choice of source is unreadable; the ranking decides.")
   } catch (error) {
     if (isNoFailure(error, ctx)) throw error
     ctx.log("warn", `The sources cannot be compared by a model; the ranking decides. ${messageOf(error)}`)

@@ -101,7 +101,7 @@ export class OpenBackends {
     const { retriever, open } = this.#retriever("graph", settings.type, async () => {
       const { graph } = await this.#load()
       if (graph !== undefined) return await graph(settings)
-      const text = `The back ends of this configuration cannot open a graph (${settings.type}).`
+      const text = `The backends of this configuration cannot open a graph (${settings.type}).`
       throw new SuperstepError("BACKENDS_MISSING", text, { retryable: false })
     })
     const cypher: CypherQueries = {
@@ -109,7 +109,7 @@ export class OpenBackends {
       async query(query, options) {
         const opened = await open()
         if (opened.cypher !== undefined) return await opened.cypher.query(query, options)
-        throw new Error(`the graph ${opened.name} takes no Cypher`)
+        throw new Error(`the graph ${opened.name} does not support Cypher`)
       },
     }
     return { ...retriever, cypher }

@@ -66,14 +66,14 @@ export function checkGoalConfig(config: GoalConfig): void {
   for (const agent of assistants as readonly GoalAgent[]) {
     const other = byName.get(agent.name)
     if (other !== undefined && other !== agent) {
-      throw refuse(`Two assistants have the name "${agent.name}"; answers are distinguished by it.`)
+      throw refuse(`Two assistants have the name "${agent.name}"; answers are distinguished by name.`)
     }
     byName.set(agent.name, agent)
   }
   if (!isCount(maxReviewPasses, 0)) {
-    throw refuse(`maxReviewPasses is a whole number of at least 0, not ${maxReviewPasses}.`)
+    throw refuse(`maxReviewPasses must be a whole number of at least 0, not ${maxReviewPasses}.`)
   }
-  if (!isCount(results, 1)) throw refuse(`results is a whole number of at least 1, not ${results}.`)
+  if (!isCount(results, 1)) throw refuse(`results must be a whole number of at least 1, not ${results}.`)
 }
 
 function isCount(value: number, least: number): boolean {

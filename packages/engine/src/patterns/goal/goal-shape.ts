@@ -3,7 +3,7 @@ import { z } from "zod"
 import { agentShape, modelShape, permissionsShape, providerShape } from "../../definitions/internal.ts"
 
 const text = z.string()
-const path = text.describe("Beside the configuration file, unless it is absolute.")
+const path = text.describe("Relative to the configuration file, unless absolute.")
 
 const excludedColumns = z
   .array(
@@ -12,12 +12,12 @@ const excludedColumns = z
     }),
   )
   .optional()
-  .describe("Columns whose values are not looked at, as table.column; * stands for any part of a name.")
+  .describe("Columns whose values are not read, as table.column; * matches any part of a name.")
 
 const unsafeRole = z
   .boolean()
   .optional()
-  .describe("True: ask even as a role that can do more than read. What a model writes runs with its rights.")
+  .describe("True: allow a role that can do more than read. Queries written by a model run with its rights.")
 
 const databaseShape = z.discriminatedUnion("type", [
   z.strictObject({
@@ -54,7 +54,7 @@ const databaseShape = z.discriminatedUnion("type", [
       id: text,
       name: text.optional(),
       files: z.array(path).min(1).optional().describe("CSV, TSV, JSON, Parquet or Excel files."),
-      folder: path.optional().describe("All such files in it and below."),
+      folder: path.optional().describe("All such files in this folder and its subfolders."),
       exclude_columns: excludedColumns,
     })
     .refine(({ files, folder }) => (files === undefined) !== (folder === undefined), {
@@ -64,21 +64,23 @@ const databaseShape = z.discriminatedUnion("type", [
 
 const indexShape = z
   .strictObject({
-    index: path.optional().describe("A file that `superstep index add` has made."),
+    index: path.optional().describe("A file that `superstep index add` created."),
     documents: z
       .array(path)
       .min(1)
       .optional()
-      .describe("Files and folders of documents. Their index is made and updated when it is first searched."),
+      .describe("Files and folders of documents. Their index is built and updated on the first search."),
     embeddings: text
       .optional()
-      .describe("Of the documents: offline, openai/MODEL or ollama/MODEL. An index keeps its first choice."),
+      .describe(
+        "The embeddings of the documents: offline, openai/MODEL or ollama/MODEL. An index keeps its first choice.",
+      ),
   })
   .refine(({ index, documents }) => (index === undefined) !== (documents === undefined), {
     message: "Name an `index`, or the `documents`.",
   })
   .refine(({ index, embeddings }) => index === undefined || embeddings === undefined, {
-    message: "An `index` has the embeddings that it was made with: leave out `embeddings`.",
+    message: "An `index` keeps the embeddings it was built with: remove `embeddings`.",
   })
 
 const graphSearchShape = z.discriminatedUnion("type", [

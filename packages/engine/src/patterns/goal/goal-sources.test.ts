@@ -56,7 +56,7 @@ test.each([
   ["{ vector: { index: a.db, documents: [b] } }", "Name an `index`, or the `documents`."],
   [
     "{ vector: { index: a.db, embeddings: offline } }",
-    "An `index` has the embeddings that it was made with: leave out `embeddings`.",
+    "An `index` keeps the embeddings it was built with: remove `embeddings`.",
   ],
 ])("%s is refused", (search, message) => {
   expect(loaded(search).messages).toEqual([expect.stringContaining(message)])

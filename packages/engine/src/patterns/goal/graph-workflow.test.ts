@@ -67,7 +67,7 @@ describe("a graph definition", () => {
   test("that cannot be loaded is logged, and the chain answers", async () => {
     const { logs, outputs } = await logsOf(config(answers(""), { definition: "nowhere.json" }))
     expect(outputs).toEqual(["from the chain"])
-    expect(logs[0]).toContain("error: The graph cannot be used; the pipeline answers.")
+    expect(logs[0]).toContain("error: The graph is unusable; the pipeline answers instead.")
     expect(logs[0]).toContain("nowhere.json")
   })
 
@@ -109,7 +109,7 @@ describe("a graph definition", () => {
     const text = JSON.stringify({ ...GRAPH, limits: { timeout_ms: 1 } })
     const { logs, outputs } = await logsOf(config(hangs(), { definition: { file: "g.json", text } }))
     expect(outputs).toEqual(["from the chain"])
-    expect(logs[0]).toBe("error: The graph failed; the pipeline answers. The run's time is up.")
+    expect(logs[0]).toBe("error: The graph failed; the pipeline answers instead. The run's time is up.")
   })
 
   test("that gives nothing answers that", async () => {

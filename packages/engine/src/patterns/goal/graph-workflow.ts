@@ -49,7 +49,7 @@ export function graphWorkflow(config: GraphGoalConfig): GoalWorkflow {
   const graph = loaded.ok ? loaded.definition : undefined
   if (!loaded.ok && !fallback)
     throw new SuperstepError("DEFINITION_INVALID", loaded.reason, { retryable: false })
-  const description = "Answers a goal by a graph definition."
+  const description = "Answers a goal with a graph definition."
   const builder = workflow(name, { description, state: [goal, incomplete, sources, goalRoutes, uncited] })
   const built =
     loaded.ok && !fallback
@@ -77,7 +77,7 @@ function withChain(loaded: Loaded, config: GraphGoalConfig, builder: ReturnType<
       input: takenText,
       run(text: string, ctx): Answer {
         ctx.state.write(goal, text)
-        ctx.log("error", `The graph cannot be used; the pipeline answers. ${loaded.reason}`)
+        ctx.log("error", `The graph is unusable; the pipeline answers instead. ${loaded.reason}`)
         return {}
       },
     })
@@ -112,7 +112,7 @@ function tryingStage({ workflow: graph }: Definition) {
     failed(error, ctx) {
       // The pipeline could not continue either.
       ctx.checkBudget()
-      ctx.log("error", `The graph failed; the pipeline answers. ${messageOf(error)}`)
+      ctx.log("error", `The graph failed; the pipeline answers instead. ${messageOf(error)}`)
       return {}
     },
   })
@@ -129,7 +129,7 @@ type Loaded =
 
 function load({ definition: source, load: options }: GraphGoalConfig): Loaded {
   if (source === undefined) {
-    const reason = "There is no graph definition: name one as `definition`, in a file as `graph_definition`."
+    const reason = "There is no graph definition: set `definition`, or `graph_definition` in a file."
     return { ok: false, reason }
   }
   try {

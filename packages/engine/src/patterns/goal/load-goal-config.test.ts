@@ -249,7 +249,7 @@ search:
     expect(state.sources[0]).toMatchObject({ kind: "graph", query: "MATCH (n) RETURN n", citedBy: ["desk"] })
   })
 
-  test("need back ends", () => {
+  test("need backends", () => {
     expect(load(SEARCH).diagnostics.map(summarize)).toEqual(["error BACKENDS_MISSING 9:1"])
   })
 

@@ -79,7 +79,7 @@ export function loadGoalConfig(
   return report.hasErrors ? nothing() : { goal, ...nothing() }
 }
 
-/** Whether a document is meant as a configuration of the goal pipeline, valid or not. */
+/** Whether a document looks like a configuration of the goal pipeline, valid or not. */
 export function isGoalConfig({ file, text }: DefinitionText): boolean {
   const { data } = parseDocument(text, file).document ?? {}
   if (typeof data !== "object" || data === null || Array.isArray(data)) return false
@@ -144,7 +144,7 @@ function readGoal(document: Document, report: Report, options: LoadGoalOptions):
   const opened = new OpenBackends(options.backends ?? missingBackends)
   if (data.search !== undefined && options.backends === undefined && needsBackends(data)) {
     const message =
-      "Search settings need back ends: give { backends }, those of @superstep/retrieval for one."
+      "Search settings need backends: pass { backends }, for example those of @superstep/retrieval."
     report.error("BACKENDS_MISSING", message, settled.place(["search"], "key"))
   }
   const config = configOf(settled, data, agents, opened, report)
@@ -183,13 +183,13 @@ function configOf(
   const { databases: settings = [], graph: graphSettings, vector: index, results } = data.search ?? {}
   for (const [i, { id }] of settings.entries()) {
     if (settings.findIndex((one) => one.id === id) === i) continue
-    const message = `There is a database "${id}" already: each needs an id of its own.`
+    const message = `Database "${id}" already exists: each needs its own id.`
     report.error("DUPLICATE_DATABASE", message, place(["search", "databases", i, "id"]))
   }
   const list = settings.map((one) => opened.database(withPaths(file, one)))
   const databases = list.length === 0 ? undefined : opened.schemaRetriever(list)
   if (agent !== undefined && databases === undefined) {
-    const message = "The SQL agent has nothing to ask: name databases under `search`."
+    const message = "The SQL agent has no database: add databases under `search`."
     report.warning("NO_DATABASES", message, place(["sql_agent"]))
   }
   const graphSearch = graphSettings && opened.graph(withPaths(file, graphSettings))
@@ -269,7 +269,7 @@ function needsBackends({ search = {} }: GoalData): boolean {
 }
 
 function missingBackends(): never {
-  throw new Error("there are no back ends")
+  throw new Error("there are no backends")
 }
 
 /** The files that settings name, found beside the configuration. */

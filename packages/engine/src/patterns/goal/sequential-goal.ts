@@ -170,7 +170,7 @@ export async function answerOf(run: Run<string>): Promise<string> {
   const [question] = requests
   throw new SuperstepError(
     "RUN_WAITING",
-    `Run ${runId} waits for an answer${question === undefined ? "" : ` to "${question.prompt}"`}. Run the workflow itself, with a store, to answer and continue.`,
+    `Run ${runId} is waiting for an answer${question === undefined ? "" : ` to "${question.prompt}"`}. Run the workflow itself, with a store, to answer and continue.`,
     { run: runId, retryable: false },
   )
 }

@@ -28,7 +28,7 @@ export function settledDocument(document: Document, lookup: Lookup, report: Repo
     const name = OTHER_NAMES.get(key) ?? key
     const before = written.get(name)
     if (before !== undefined) {
-      const message = `\`${key}\` and \`${before}\` are the same field; write one of them.`
+      const message = `\`${key}\` and \`${before}\` are the same field; set only one of them.`
       report.error("DUPLICATE_KEY", message, document.place([key], "key"))
       continue
     }

@@ -95,10 +95,10 @@ export async function detectSchema(
   const { known, best, failed = [] } = detected.value
   for (const { source, reason } of failed) reportIncomplete(ctx, source, reason)
   if (best === null) {
-    ctx.log("info", "No database fits the goal.", { known })
+    ctx.log("info", "No database matches the goal.", { known })
     return triaged
   }
-  ctx.log("info", `The database "${best.id}" fits the goal best: ${best.reason}`, { known, ...best })
+  ctx.log("info", `The database "${best.id}" matches the goal best: ${best.reason}`, { known, ...best })
   return {
     ...triaged,
     database_type: best.kind,

@@ -187,7 +187,7 @@ describe("a task", () => {
     })
     const running = run()
     const [request] = (await running).requests
-    expect(request?.prompt).toBe('"remote" needs you to sign in or to allow something.')
+    expect(request?.prompt).toBe('"remote" needs you to sign in or to grant access.')
     await running.respond(request?.id ?? "", "")
     expect((await running).outputs).toEqual(["In."])
     expect(methods()).toEqual(["SendMessage", "GetTask", "GetTask"])
@@ -416,7 +416,7 @@ describe("a card", () => {
     const { run } = await remote({ cardPath: "/elsewhere" })
     expect((await run().result).error).toMatchObject({
       code: "REMOTE_NO_CARD",
-      message: expect.stringContaining("or the agent's address as endpoint"),
+      message: expect.stringContaining("or the agent's URL as endpoint"),
     })
   })
 
@@ -498,16 +498,16 @@ test("a trace that the user passes in headers is the one that is sent", async ()
 
 test("invalid addresses and numbers are rejected", () => {
   expect(() => a2aAgent({ url: "weather.example" })).toThrow(
-    'Agent "a2a": url is an address such as https://agents.example, not "weather.example".',
+    'Agent "a2a": url must be a URL such as https://agents.example, not "weather.example".',
   )
-  expect(() => a2aAgent({ url: "file:///etc/passwd" })).toThrow("url is an address")
-  expect(() => a2aAgent({ url: "https://a.example", endpoint: "/rpc" })).toThrow("endpoint is an address")
+  expect(() => a2aAgent({ url: "file:///etc/passwd" })).toThrow("url must be a URL")
+  expect(() => a2aAgent({ url: "https://a.example", endpoint: "/rpc" })).toThrow("endpoint must be a URL")
   expect(() => a2aAgent({ url: "https://me:pw@a.example", name: "a" })).toThrow(
-    'Agent "a": url has a password in it. Pass it as token, or in headers.',
+    'Agent "a": url contains a password. Pass it as token, or in headers.',
   )
-  expect(() => a2aAgent({ url: "https://me:pw@a.example" })).toThrow(/^Agent "a2a": url has a password in it/)
-  expect(() => a2aAgent({ url: "me:pw@a.example" })).toThrow(/^Agent "a2a": url is an address such as \S+\.$/)
+  expect(() => a2aAgent({ url: "https://me:pw@a.example" })).toThrow(/^Agent "a2a": url contains a password/)
+  expect(() => a2aAgent({ url: "me:pw@a.example" })).toThrow(/^Agent "a2a": url must be a URL such as \S+\.$/)
   const poll = (pollEvery: number) => () => a2aAgent({ url: "https://a.example", name: "a", pollEvery })
-  expect(poll(0)).toThrow('Agent "a": pollEvery is a number of at least 1, not 0.')
+  expect(poll(0)).toThrow('Agent "a": pollEvery must be a number of at least 1, not 0.')
   expect(poll(Number.NaN)).toThrow("not NaN")
 })

@@ -84,7 +84,7 @@ async function followed(
         return { view: last, reply: await askPerson(ctx, last, name, to) }
       }
       const why = note === "" ? "" : `: ${note}`
-      throw fault("REMOTE_FAILED", `${what} ended as ${state}${why}.`, false)
+      throw fault("REMOTE_FAILED", `${what} ended with status ${state}${why}.`, false)
     },
   )
 }
@@ -112,7 +112,7 @@ async function askPerson(
   to: string | undefined,
 ): Promise<string> {
   const isAuth = state === "auth-required"
-  const asks = isAuth ? `"${agent}" needs you to sign in or to allow something.` : `"${agent}" asks for more.`
+  const asks = isAuth ? `"${agent}" needs you to sign in or to grant access.` : `"${agent}" needs more input.`
   const answer = await ctx.ask<unknown>({ prompt: note === "" ? asks : note, data: { agent, state }, to })
   if (typeof answer === "string") return answer
   // "Done", for one who signed in: there is nothing to tell the agent.

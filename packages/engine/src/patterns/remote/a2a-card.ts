@@ -40,7 +40,7 @@ export async function findCard(url: string, get: (address: string) => Promise<Js
       if (!isSuperstepError(error, "REMOTE_STATUS_404")) throw error
     }
   }
-  const text = `There is no agent card at ${placeOf(url)}. Pass the card's own address as url, or the agent's address as endpoint.`
+  const text = `There is no agent card at ${placeOf(url)}. Pass the card's URL as url, or the agent's URL as endpoint.`
   throw fault("REMOTE_NO_CARD", text, false)
 }
 
@@ -58,7 +58,7 @@ function readCard(json: Json, url: string): A2aPlace {
   const read = card.safeParse(json)
   if (!read.success) {
     const reason = z.prettifyError(read.error).replace(/\s+/g, " ")
-    throw fault("REMOTE_INVALID", `The agent card of ${placeOf(url)} cannot be read: ${reason}`, false)
+    throw fault("REMOTE_INVALID", `The agent card at ${placeOf(url)} is unreadable: ${reason}`, false)
   }
   const { capabilities, supportedInterfaces = [] } = read.data
   const streams = capabilities?.streaming === true
@@ -74,7 +74,7 @@ function readCard(json: Json, url: string): A2aPlace {
   if (endpoint === undefined) {
     throw fault(
       "REMOTE_UNSUPPORTED",
-      `The agent at ${placeOf(url)} does not speak JSON-RPC, by its card.`,
+      `The agent at ${placeOf(url)} does not support JSON-RPC, according to its card.`,
       false,
     )
   }

@@ -134,7 +134,7 @@ export class A2aClient {
     }
   }
 
-  /** Reads the stream to its end. Undefined if there is none, or if it broke off before the task ended. */
+  /** Reads the stream to its end. Undefined if there is none, or if it was interrupted before the task ended. */
   async follow(id: string, following: Following): Promise<TaskView | undefined> {
     const reader = this.#reader
     const stream = this.#stream
@@ -193,8 +193,7 @@ export class A2aClient {
 
   async task(id: string): Promise<TaskView> {
     const result = readResult(await this.#call("get", { id }))
-    if (result.kind !== "task")
-      throw fault("REMOTE_INVALID", "The agent did not answer with the task.", false)
+    if (result.kind !== "task") throw fault("REMOTE_INVALID", "The agent did not return the task.", false)
     return TaskReader.from(result, () => undefined).view
   }
 
@@ -223,12 +222,12 @@ export class A2aClient {
   async #first(stream: ResultStream): Promise<Json> {
     const { clock, signal } = this.#ctx
     const { requestTimeout: milliseconds = 30_000 } = this.#options
-    const text = `The agent's stream did not begin within ${milliseconds} ms.`
+    const text = `The agent's stream did not start within ${milliseconds} ms.`
     const timedOut = () => fault("REMOTE_TIMEOUT", text, true)
     const { done, value } = await withTimeLimit({ clock, milliseconds, signal, timedOut }, () =>
       stream.next(),
     )
-    if (done) throw fault("REMOTE_INVALID", "The agent's stream ended before it began.", true)
+    if (done) throw fault("REMOTE_INVALID", "The agent's stream ended before its first event.", true)
     return value
   }
 }

@@ -278,5 +278,5 @@ describe("bad answers", () => {
 
 test("an endpoint that is not a URL is rejected", () => {
   const made = (endpoint: string) => () => foundryAgent({ endpoint, agentId: "asst_1", token: "t" })
-  expect(made("shop")).toThrow('Agent "asst_1": endpoint is an address such as https://agents.example')
+  expect(made("shop")).toThrow('Agent "asst_1": endpoint must be a URL such as https://agents.example')
 })

@@ -160,7 +160,11 @@ function finished(found: Run, what: string): Run | undefined {
     throw fault("REMOTE_NEEDS_ACTION", text, false)
   }
   const why = last_error?.message ?? incomplete_details?.reason
-  throw fault("REMOTE_FAILED", `${what} ended as ${status}${why === undefined ? "" : `: ${why}`}.`, false)
+  throw fault(
+    "REMOTE_FAILED",
+    `${what} ended with status ${status}${why === undefined ? "" : `: ${why}`}.`,
+    false,
+  )
 }
 
 function textOf(data: readonly StoredMessage[]): string {

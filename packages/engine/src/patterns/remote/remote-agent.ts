@@ -79,7 +79,7 @@ export function remoteAgent(
   for (const option of ["pollEvery", "timeout", "requestTimeout", "maxBytes"] as const) {
     const { [option]: value } = options
     if (value === undefined || (Number.isFinite(value) && value >= 1)) continue
-    throw refused(name, `${option} is a number of at least 1, not ${String(value)}.`)
+    throw refused(name, `${option} must be a number of at least 1, not ${String(value)}.`)
   }
   const ask = node({
     id: "ask",
@@ -103,10 +103,10 @@ export function checkedUrl(name: string, option: string, address: string): URL {
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     // The address may contain a password.
     const seen = String(address).includes("@") ? "" : `, not "${String(address)}"`
-    throw refused(name, `${option} is an address such as https://agents.example${seen}.`)
+    throw refused(name, `${option} must be a URL such as https://agents.example${seen}.`)
   }
   if (url.username === "" && url.password === "") return url
-  throw refused(name, `${option} has a password in it. Pass it as token, or in headers.`)
+  throw refused(name, `${option} contains a password. Pass it as token, or in headers.`)
 }
 
 function askedBy(input: RemoteInput): Asked {
@@ -207,5 +207,5 @@ export async function poll<T>(
 const MAX_FAILURES = 5
 
 export function timeUp(what: string): SuperstepError {
-  return fault("REMOTE_TIME_UP", `${what} took too long, and was cancelled.`, false)
+  return fault("REMOTE_TIME_UP", `${what} timed out and was cancelled.`, false)
 }

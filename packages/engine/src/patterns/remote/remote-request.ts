@@ -93,7 +93,7 @@ async function send(request: RemoteRequest, signal: AbortSignal): Promise<Respon
   } catch (error) {
     if (signal.aborted) throw signal.reason
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)
-    throw fault("REMOTE_UNREACHABLE", `${placeOf(url)} cannot be reached: ${cause}.`, true)
+    throw fault("REMOTE_UNREACHABLE", `${placeOf(url)} is unreachable: ${cause}.`, true)
   }
 }
 
@@ -102,7 +102,7 @@ async function* bodyOf(request: RemoteRequest, response: Response): AsyncGenerat
   for await (const chunk of response.body ?? []) {
     size += chunk.length
     if (size > request.maxBytes) {
-      const text = `The answer of ${placeOf(request.url)} is larger than ${request.maxBytes} bytes.`
+      const text = `The response of ${placeOf(request.url)} is larger than ${request.maxBytes} bytes.`
       throw fault("REMOTE_TOO_LARGE", text, false)
     }
     yield chunk
@@ -115,7 +115,7 @@ export async function readText(request: RemoteRequest, response: Response): Prom
     for await (const chunk of bodyOf(request, response)) chunks.push(chunk)
   } catch (error) {
     if (error instanceof SuperstepError || request.signal.aborted) throw error
-    throw fault("REMOTE_UNREACHABLE", `The answer of ${placeOf(request.url)} broke off.`, true, error)
+    throw fault("REMOTE_UNREACHABLE", `The response of ${placeOf(request.url)} was interrupted.`, true, error)
   }
   return Buffer.concat(chunks).toString("utf8")
 }

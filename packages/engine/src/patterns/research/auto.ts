@@ -34,7 +34,7 @@ export function autoResearch(options: DeepResearchOptions): Workflow<string, str
     })
   const whole = (report: FinishedReport) => report
   const deep = part("deep", deepReport(rest, whole))
-  const description = "Answers a question with a report, as deep as it asks for."
+  const description = "Answers a question with a report, as deep as the question requires."
   return workflow(name, { description, state: [REPORT, incomplete] })
     .start(mode)
     .switch(

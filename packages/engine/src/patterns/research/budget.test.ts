@@ -150,7 +150,7 @@ describe("a breach takes the run to the writer, then it is complete", () => {
     expect(errors(run)).toEqual(["Budget exceeded: time"])
     expect(asked("writer")[0]).toContain("About tea.")
     expect(run.result.state.conversation).toMatchObject([
-      { findings: ["found tea", "web_search failed: The time of the research is up."] },
+      { findings: ["found tea", "web_search failed: The research ran out of time."] },
     ])
   })
 
@@ -213,7 +213,7 @@ describe("limits set on the run lead to the writer too", () => {
 test("limits that let nothing start say so", async () => {
   const { options } = scripted()
   const { error } = await iterativeResearch(options).run("What is tea?", { budget: { usd: 0 } }).result
-  expect(error?.message).toContain("not even the question was read")
+  expect(error?.message).toContain("allow no work at all")
 })
 
 describe("time", () => {

@@ -1,4 +1,4 @@
-/** The sections of a deep research: each runs a loop of its own, with its share of the budget, and gives a draft. */
+/** The sections of a deep research: each runs its own loop, with its share of the budget, and returns a draft. */
 import { z } from "zod"
 import type { Node, Workflow } from "../../builder/index.ts"
 import { type Callable, type Channel, type Context, channel, merge, replace } from "../../runtime/index.ts"
@@ -119,7 +119,7 @@ export function sectionNode(
         { title, key_question, background, limits, section: searches.id },
         ctx,
       )
-      if (draft === undefined || draft.text === "") return await lost("it gave no text")
+      if (draft === undefined || draft.text === "") return await lost("it returned no text")
       await keep({ draft })
       return { index, title }
     } catch (error) {

@@ -163,7 +163,7 @@ describe("a deep research", () => {
   test("shows a section whose writer wrote nothing in its place", async () => {
     const model = team({ writer: (last) => (last.includes("Black") ? " " : "Green [1].") })
     const { report } = await watched(deepResearch({ model, tools: [library()] }).stream("Tea?"))
-    expect(report).toContain("## Green\n\nGreen [1].\n\n## Black\n\n[Research failed: it gave no text]\n")
+    expect(report).toContain("## Green\n\nGreen [1].\n\n## Black\n\n[Research failed: it returned no text]\n")
   })
 
   test("with a plan that cannot be read is one section on the whole question", async () => {

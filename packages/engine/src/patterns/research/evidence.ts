@@ -128,7 +128,7 @@ export function rememberedEmbeddings(embeddings: TextEmbeddings): TextEmbeddings
         for (const [i, text] of missing.entries()) {
           const vector = vectors[i]
           if (vector === undefined)
-            throw new Error(`${vectors.length} vectors came for ${missing.length} texts`)
+            throw new Error(`${vectors.length} vectors were returned for ${missing.length} texts`)
           found.set(text, vector)
           known.set(text, vector)
         }

@@ -95,14 +95,14 @@ describe("searches", () => {
     )
     const { result, log, research: events } = await research(options)
     expect(result.state.conversation).toMatchObject([
-      { findings: ['There is no tool agent "oracle"; there are web_search, documents.', "found tea"] },
+      { findings: ['Unknown tool agent "oracle"; there are web_search, documents.', "found tea"] },
     ])
     expect(result.status).toBe("completed")
     expect(log).toContain("search_complete: 1 new source, 1 search failed")
     expect(events.find(({ type }) => type === "search_complete")?.data).toEqual({
       sources: 1,
       failed: 1,
-      reasons: ['There is no tool agent "oracle"; there are web_search, documents.'],
+      reasons: ['Unknown tool agent "oracle"; there are web_search, documents.'],
     })
     expect(asked("judge")[0]).toContain("About tea.")
   })
@@ -175,7 +175,7 @@ describe("searches", () => {
       {
         findings: [
           "web_search failed: Brave Search answered 429: too many requests.",
-          "odd failed: a tool gives { output, sources }, a string and a list.",
+          "odd failed: a tool must return { output, sources }, a string and a list.",
         ],
       },
     ])
@@ -184,7 +184,10 @@ describe("searches", () => {
         source: 'web_search "tea"',
         reason: "web_search failed: Brave Search answered 429: too many requests.",
       },
-      { source: 'odd "tea"', reason: "odd failed: a tool gives { output, sources }, a string and a list." },
+      {
+        source: 'odd "tea"',
+        reason: "odd failed: a tool must return { output, sources }, a string and a list.",
+      },
     ]
     expect(result.state.incomplete).toEqual(problems)
     const reported = events.filter((event) => event.type === "custom" && event.name === "research.incomplete")
@@ -433,11 +436,11 @@ test("what tools give is cut between characters, and has none that a provider or
 
 test("what cannot be meant is refused before anything runs", () => {
   const { options } = scripted()
-  expect(() => iterativeResearch({ ...options, tools: [] })).toThrow("give it tools to search with")
+  expect(() => iterativeResearch({ ...options, tools: [] })).toThrow("add search tools")
   expect(() => iterativeResearch({ ...options, tools: [web(), web()] })).toThrow(
-    'two of its tools are called "web_search"',
+    'two of its tools are named "web_search"',
   )
-  expect(() => iterativeResearch({ ...options, budget: { tokens: -1 } })).toThrow("budget.tokens is a number")
+  expect(() => iterativeResearch({ ...options, budget: { tokens: -1 } })).toThrow("budget.tokens must be a number")
   expect(() => iterativeResearch({ ...options, budget: { token: 1 } as never })).toThrow(
     "a budget has tokens, seconds and iterations",
   )

@@ -163,7 +163,7 @@ export async function withinTime<T>(
 }
 
 function timeUp(): SuperstepError {
-  return new SuperstepError("RESEARCH_TIME", "The time of the research is up.", { retryable: false })
+  return new SuperstepError("RESEARCH_TIME", "The research ran out of time.", { retryable: false })
 }
 
 function withSignal(base: Context, signal: AbortSignal): Context {

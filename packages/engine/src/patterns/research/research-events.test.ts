@@ -22,12 +22,12 @@ test("are an async iterator with message, data, iteration and time, from started
     ["searching", 1, 'Searching: web_search "tea"'],
     ["search_complete", 1, "1 new source"],
     ["judging", 1, "Judging the evidence"],
-    ["judge_complete", 1, "The evidence does not suffice yet"],
+    ["judge_complete", 1, "The evidence is not sufficient yet"],
     ["looping", 2, "Pass 2"],
     ["searching", 2, 'Searching: web_search "tea"'],
     ["search_complete", 2, "0 new sources, 1 search made before"],
     ["judging", 2, "Judging the evidence"],
-    ["judge_complete", 2, "The evidence suffices"],
+    ["judge_complete", 2, "The evidence is sufficient"],
     ["synthesizing", 2, "Writing the report"],
     ["complete", 2, "Research complete"],
   ])
@@ -72,7 +72,7 @@ test("say which section they belong to", async () => {
   ])
   const writing = events.filter(({ type }) => type === "synthesizing").map(({ message }) => message)
   expect(writing.sort()).toEqual([
-    "Putting the report together",
+    "Assembling the report",
     'Writing the section "Black"',
     'Writing the section "Green"',
   ])

@@ -124,7 +124,7 @@ export class ResearchProjection {
       }
     }
     if (node === "judge") return { type: "judging", message: "Judging the evidence" }
-    if (node === "synthesize") return { type: "synthesizing", message: "Putting the report together" }
+    if (node === "synthesize") return { type: "synthesizing", message: "Assembling the report" }
     if (node !== "write") return undefined
     const section = this.#sections.get(frame)
     return {
@@ -138,7 +138,7 @@ export class ResearchProjection {
     if (status === "completed") {
       return { type: "complete", message: "Research complete", data: { report: this.#report ?? null, usage } }
     }
-    const message = error?.message ?? `The run ended as ${status}.`
+    const message = error?.message ?? `The run ended with status ${status}.`
     return {
       type: "error",
       message,
@@ -155,7 +155,7 @@ function finished(node: string, sent: Json | undefined): Projected | undefined {
   switch (node) {
     case "search": {
       const lost = failed === 0 ? "" : `, ${counted(failed, "search", "searches")} failed`
-      const again = repeated === 0 ? "" : `, ${counted(repeated, "search", "searches")} made before`
+      const again = repeated === 0 ? "" : `, ${counted(repeated, "search", "searches")} repeated`
       return {
         type: "search_complete",
         message: `${counted(found, "new source", "new sources")}${lost}${again}`,
@@ -171,7 +171,7 @@ function finished(node: string, sent: Json | undefined): Projected | undefined {
       if (verdict === undefined) return undefined
       return {
         type: "judge_complete",
-        message: verdict.sufficient ? "The evidence suffices" : "The evidence does not suffice yet",
+        message: verdict.sufficient ? "The evidence is sufficient" : "The evidence is not sufficient yet",
         data: verdict as unknown as { readonly [key: string]: Json },
       }
     case "budget":

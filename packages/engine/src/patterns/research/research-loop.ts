@@ -292,7 +292,8 @@ export function iterativeReport<Out>(
   return researchLoop<string, Out>(
     {
       name,
-      description: "Answers a question with a report: gaps are found and closed until the evidence suffices.",
+      description:
+        "Answers a question with a report: gaps are found and closed until the evidence is sufficient.",
       input: z.string().min(1),
       assign: (query) => ({ query, limits: limitsOf(budget) }),
       finish: async (text, shown, ctx) => {

@@ -69,18 +69,18 @@ export const ITERATIONS = 10
 /** Rejects what cannot be meant, before anything runs. */
 export function checkResearchOptions(options: DeepResearchOptions): void {
   const { model, tools, concurrency } = options
-  if (model === undefined) throw invalid('give it a model, such as "openai/gpt-5" or "offline".')
+  if (model === undefined) throw invalid('set a model, such as "openai/gpt-5" or "offline".')
   if (!Array.isArray(tools) || tools.length === 0) {
-    throw invalid("give it tools to search with: webSearchTool(…), pageTool(…), documentsTool(…).")
+    throw invalid("add search tools: webSearchTool(…), pageTool(…), documentsTool(…).")
   }
   const names = tools.map(({ name }) => name)
   const twice = names.find((name, i) => names.indexOf(name) !== i)
-  if (twice !== undefined) throw invalid(`two of its tools are called "${twice}".`)
+  if (twice !== undefined) throw invalid(`two of its tools are named "${twice}".`)
   for (const name of ["budget", "sectionBudget"] as const) {
     for (const [part, value] of Object.entries(options[name] ?? {})) checkPart(`${name}.${part}`, value)
   }
   if (concurrency !== undefined && !(Number.isSafeInteger(concurrency) && concurrency >= 1)) {
-    throw invalid(`concurrency is a whole number of at least 1, not ${String(concurrency)}.`)
+    throw invalid(`concurrency must be a whole number of at least 1, not ${String(concurrency)}.`)
   }
 }
 
@@ -94,7 +94,7 @@ function checkPart(name: string, value: unknown): void {
     throw invalid(`there is no ${name}; a budget has tokens, seconds and iterations${hint || "."}`)
   }
   if (value === undefined || (Number.isFinite(value) && (value as number) >= 0)) return
-  throw invalid(`${name} is a number of at least 0, not ${String(value)}.`)
+  throw invalid(`${name} must be a number of at least 0, not ${String(value)}.`)
 }
 
 function invalid(reason: string): SuperstepError {

@@ -20,7 +20,7 @@ const MAX_FINDINGS = 2_000
 export function assignmentOf(ctx: Context): Assignment {
   const assignment = ctx.state.get(ASSIGNMENT)
   if (assignment !== undefined) return assignment
-  const text = "The run's limits let nothing start: not even the question was read. Raise them."
+  const text = "The run's limits allow no work at all. Raise them."
   throw new SuperstepError("RESEARCH_NOT_STARTED", text, { retryable: false })
 }
 

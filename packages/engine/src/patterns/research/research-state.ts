@@ -12,7 +12,7 @@ export interface Evidence {
   readonly text: string
   /** The tool that found it. */
   readonly tool: string
-  /** Of the source, where it says so. */
+  /** Of the source, if it states one. */
   readonly author?: string | undefined
   readonly date?: string | undefined
 }
@@ -45,7 +45,7 @@ export interface Assignment {
   readonly section?: string | undefined
 }
 
-/** A part that is not there is not limited. */
+/** An absent part is not limited. */
 export interface Limits {
   readonly tokens?: number | undefined
   readonly seconds?: number | undefined

@@ -172,7 +172,7 @@ describe("a research over a search engine on this machine", () => {
   })
 
   test.each([
-    ["500", 500, "oops", "SearXNG answered 500: it is out of order."],
+    ["500", 500, "oops", "SearXNG answered 500: the service failed."],
     ["429", 429, "{}", "SearXNG answered 429: too many requests."],
     ["HTML", 200, "<html>hello", "SearXNG answered with a web page instead of JSON."],
   ])("continues when that answers with %s, and reports the problem", async (_, status, body, message) => {

@@ -21,7 +21,7 @@ export interface ResearchCall {
 export interface ToolFinding {
   readonly output: string
   readonly sources: readonly ToolSource[]
-  /** What the tool could not look at: the report says so. */
+  /** What the tool could not cover; the report mentions it. */
   readonly incomplete?: readonly { readonly source: string; readonly reason: string }[] | undefined
 }
 

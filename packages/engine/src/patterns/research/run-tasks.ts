@@ -1,4 +1,4 @@
-/** The searches of one pass: all at the same time, each with a result of its own, also where it fails. */
+/** The searches of one pass: all at the same time, each with its own result, even if it fails. */
 import { SuperstepError } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
 import { cutText, plainText } from "../../text/index.ts"
@@ -50,7 +50,7 @@ export async function runTasks(
       const tool = tools.find(({ name }) => name === task.agent)
       if (tool === undefined) {
         const names = tools.map(({ name }) => name).join(", ")
-        return failed(`There is no tool agent "${task.agent}"; there are ${names}.`)
+        return failed(`Unknown tool agent "${task.agent}"; available: ${names}.`)
       }
       const { output, failures = 0 } = earlier.get(searchKey(task)) ?? {}
       if (output !== undefined) return { output, evidence: [], isFailed: false, isRepeated: true }
@@ -119,11 +119,14 @@ function failed(output: string): TaskResult {
   return { output, evidence: [], isFailed: true }
 }
 
-/** What users' own tools give is looked at before it is taken in. */
+/** Validates the results of users' own tools. */
 function bounded(tool: string, found: ToolFinding): TaskResult {
   const { output, sources, incomplete = [] } = found
   if (typeof output !== "string" || !Array.isArray(sources)) {
-    throw new SuperstepError("TOOL_RESULT_INVALID", "a tool gives { output, sources }, a string and a list.")
+    throw new SuperstepError(
+      "TOOL_RESULT_INVALID",
+      "a tool must return { output, sources }, a string and a list.",
+    )
   }
   const evidence = sources.slice(0, MAX_SOURCES).flatMap(({ url, title, text, author, date }): Evidence[] => {
     if (typeof url !== "string" || url.trim() === "") return []

@@ -129,9 +129,9 @@ test("a person who answers nothing has said nothing", async () => {
 
 test("a chat without members, with two who choose, or with a manager who is a member, is refused", () => {
   const { a, boss } = cast({ "*": [] }, ["a", "boss"])
-  expect(() => groupChat({ agents: [], manager: boss })).toThrow("give it at least one agent")
+  expect(() => groupChat({ agents: [], manager: boss })).toThrow("it needs at least one agent")
   expect(() => groupChat({ agents: [a], manager: boss, select: () => "a" })).toThrow(
-    "either a manager or select chooses who speaks next; give one of them.",
+    "set either manager or select to choose who speaks next.",
   )
   expect(() => groupChat({ agents: [a, boss], manager: boss })).toThrow('its manager "boss" is also one')
 })
@@ -139,7 +139,7 @@ test("a chat without members, with two who choose, or with a manager who is a me
 test("numbers that make no sense are refused", () => {
   const { a } = cast({ "*": [] }, ["a"])
   expect(() => groupChat({ agents: [a], maxRounds: 0 })).toThrow(
-    "maxRounds is a whole number of at least 1, not 0",
+    "maxRounds must be a whole number of at least 1, not 0",
   )
 })
 
@@ -162,6 +162,6 @@ test("a chat that ends before anybody wrote something fails, and says why it end
     last: "ended answered 0",
   })
   const { error } = await failed({ maxRounds: 1 })
-  expect(error?.message).toContain("ended after 1 turn without an answer: its rounds were used up")
+  expect(error?.message).toContain("ended after 1 turn without an answer: it ran out of rounds")
   expect((await failed({ terminate: () => true })).error?.message).toContain("terminate returned true")
 })

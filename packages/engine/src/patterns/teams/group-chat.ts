@@ -76,7 +76,7 @@ export function groupChat(options: GroupChatOptions): Team {
   checkMembers(name, agents)
   if (manager !== undefined) checkManager(name, manager, agents)
   if (manager !== undefined && select !== undefined) {
-    throw teamInvalid(name, "either a manager or select chooses who speaks next; give one of them.")
+    throw teamInvalid(name, "set either manager or select to choose who speaks next.")
   }
   checkCount(name, "maxRounds", maxRounds)
   const members = agents.map((one) => one.name)
@@ -127,7 +127,7 @@ function byManager(manager: SomeAgent, agents: readonly Member[], otherwise: Sel
       choice = (await runAgent(core, { messages }, ctx)) as typeof choice
     } catch (error) {
       if (!isSuperstepError(error) || error.code !== "OUTPUT_INVALID") throw error
-      ctx.log("warn", `"${manager.name}" did not say who is next; it goes in turn.`, {
+      ctx.log("warn", `"${manager.name}" did not choose the next speaker; the members speak in turn.`, {
         reason: error.message,
       })
       return { to: await otherwise(choosing, ctx) }

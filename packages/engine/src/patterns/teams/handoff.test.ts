@@ -87,7 +87,7 @@ describe("hand-offs", () => {
     expect(() => handoff({ agents: [a], routes: { y: ["a"] } })).toThrow('has no member "y"')
     const { é: one, è: two } = cast({ "*": [] }, ["é", "è"])
     expect(() => handoff({ agents: [a, one, two] })).toThrow(
-      '"é" and "è" would both be handed over to with the tool handoff_to__; give one another name.',
+      '"é" and "è" would share the hand-off tool handoff_to__; rename one of them.',
     )
   })
 
@@ -218,7 +218,7 @@ test("a conversation in which agents only hand over, or that the user ends unans
   expect(error).toMatchObject({
     code: "TEAM_NO_ANSWER",
     message:
-      'Team "handoff" ended after 3 turns without an answer: its rounds were used up, and no member wrote anything.',
+      'Team "handoff" ended after 3 turns without an answer: it ran out of rounds, and no member wrote anything.',
   })
   const { mute } = cast({ mute: [""] }, ["mute"])
   const run = handoff({ agents: [mute], name: "desk" }).run("Go")

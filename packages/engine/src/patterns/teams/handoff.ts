@@ -120,7 +120,7 @@ function checkToolNames(team: string, others: readonly Member[]): void {
     const { name } = others[i] as Member
     const before = taken.get(tool)
     if (before !== undefined) {
-      const reason = `"${before}" and "${name}" would both be handed over to with the tool ${tool}; give one another name.`
+      const reason = `"${before}" and "${name}" would share the hand-off tool ${tool}; rename one of them.`
       throw teamInvalid(team, reason)
     }
     taken.set(tool, name)

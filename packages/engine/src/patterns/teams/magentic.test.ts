@@ -252,13 +252,15 @@ test("an approved tool of a member runs in the middle of the team", async () => 
 
 test("rejects a team without members, or whose manager is not an agent or is one of the members", () => {
   const { a, manager } = cast({ "*": [] }, ["a", "manager"])
-  expect(() => magentic({ manager, agents: [] })).toThrow('Team "magentic": give it at least one agent.')
-  expect(() => magentic({ manager: undefined as never, agents: [a] })).toThrow("its manager is an agent.")
+  expect(() => magentic({ manager, agents: [] })).toThrow('Team "magentic": it needs at least one agent.')
+  expect(() => magentic({ manager: undefined as never, agents: [a] })).toThrow(
+    "its manager must be an agent.",
+  )
   expect(() => magentic({ manager: a, agents: [a] })).toThrow(
-    'its manager "a" is also one of its agents; leave it out there, or give it another name.',
+    'its manager "a" is also one of its agents; remove it there, or rename it.',
   )
   expect(() => magentic({ manager, agents: [a], maxStalls: -1 })).toThrow(
-    "maxStalls is a whole number of at least 0, not -1",
+    "maxStalls must be a whole number of at least 0, not -1",
   )
   expect(() => magentic({ manager, agents: [a], maxResets: Number.NaN })).toThrow("maxResets")
 })

@@ -104,19 +104,19 @@ export function teamInvalid(team: string, reason: string): SuperstepError {
 
 /** Requires at least one member, each with a unique name that is not reserved. */
 export function checkMembers(team: string, members: readonly Member[], isOnce = true): void {
-  if (!Array.isArray(members) || members.length === 0) throw teamInvalid(team, "give it at least one agent.")
+  if (!Array.isArray(members) || members.length === 0) throw teamInvalid(team, "it needs at least one agent.")
   const names = new Set<string>()
   for (const one of members) {
     if (typeof one?.name !== "string") {
-      throw teamInvalid(team, "its members are agents, or workflows that are used as agents.")
+      throw teamInvalid(team, "its members must be agents, or workflows used as agents.")
     }
     const { name } = one
     if (isTeamsOwn(name)) {
-      const text = `"${name}" cannot be the name of a member: "user" and names with # are the team's own.`
+      const text = `"${name}" cannot be the name of a member: "user" and names with # are reserved.`
       throw teamInvalid(team, text)
     }
     if (isOnce && names.has(name)) {
-      throw teamInvalid(team, `two members are called "${name}"; give one another name.`)
+      throw teamInvalid(team, `two members are named "${name}"; rename one of them.`)
     }
     names.add(name)
   }
@@ -129,10 +129,10 @@ export function isTeamsOwn(name: string): boolean {
 
 /** Requires an agent that is not a member. */
 export function checkManager(team: string, manager: SomeAgent, members: readonly Member[]): void {
-  if (!isAgent(manager)) throw teamInvalid(team, "its manager is an agent.")
+  if (!isAgent(manager)) throw teamInvalid(team, "its manager must be an agent.")
   checkMembers(team, [manager])
   if (!members.some(({ name }) => name === manager.name)) return
-  const text = `its manager "${manager.name}" is also one of its agents; leave it out there, or give it another name.`
+  const text = `its manager "${manager.name}" is also one of its agents; remove it there, or rename it.`
   throw teamInvalid(team, text)
 }
 

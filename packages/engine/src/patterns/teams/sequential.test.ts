@@ -115,8 +115,8 @@ test("concurrent: a member that fails ends the team, or is left out", async () =
 
 test("rejects a team without members, or with two of the same name", () => {
   const { a, user } = cast({ "*": [] }, ["a", "user"])
-  expect(() => sequential([])).toThrow('Team "sequential": give it at least one agent.')
-  expect(() => concurrent([a, a])).toThrow('two members are called "a"')
+  expect(() => sequential([])).toThrow('Team "sequential": it needs at least one agent.')
+  expect(() => concurrent([a, a])).toThrow('two members are named "a"')
   expect(() => sequential([user])).toThrow('"user" cannot be the name of a member')
-  expect(() => sequential([{} as never])).toThrow("its members are agents")
+  expect(() => sequential([{} as never])).toThrow("its members must be agents")
 })

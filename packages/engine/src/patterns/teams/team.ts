@@ -168,7 +168,7 @@ const WHY: Readonly<Record<Exclude<Ended, "resets">, string>> = {
   answered: "nobody was chosen to speak next",
   terminated: "terminate returned true",
   user: "the user ended the conversation",
-  rounds: "its rounds were used up",
+  rounds: "it ran out of rounds",
   limit: "a limit was reached",
 }
 
@@ -190,7 +190,7 @@ export async function isTerminated(
 /** Requires a whole number of at least `least`. */
 export function checkCount(team: string, option: string, value: number | undefined, least = 1): void {
   if (value === undefined || (Number.isSafeInteger(value) && value >= least)) return
-  throw teamInvalid(team, `${option} is a whole number of at least ${least}, not ${String(value)}.`)
+  throw teamInvalid(team, `${option} must be a whole number of at least ${least}, not ${String(value)}.`)
 }
 
 export function memberOf(team: string, members: readonly Member[], name: string): Member {

@@ -69,7 +69,7 @@ export function confinedRoot(root: string, options: RootOptions): ConfinedRoot {
       return await realpath(asked)
     } catch (cause) {
       const text =
-        "The root of the filesystem tools does not exist: make the directory, or name another root."
+        "The root of the filesystem tools does not exist: create the directory, or choose another root."
       throw terminalError("ROOT_MISSING", text, cause)
     }
   }
@@ -84,7 +84,7 @@ export function confinedRoot(root: string, options: RootOptions): ConfinedRoot {
       const parts = await realParts(base, wanted, path)
       const real = parts.join("/")
       if (!denied(real) && !denied(wanted.join("/"))) return { path: real, parts }
-      throw terminalError("PATH_DENIED", `"${path}" may not be used: it is on the deny list.`)
+      throw terminalError("PATH_DENIED", `"${path}" is not allowed: it is on the deny list.`)
     },
 
     async enter(parts) {
@@ -184,7 +184,7 @@ function onePart(name: string): string {
 }
 
 function outside(path: string): SuperstepError {
-  const text = `"${path}" is outside of the root, or a link that leads out of it. Use a path relative to the root.`
+  const text = `"${path}" is outside the root, or a link that leads out of it. Use a path relative to the root.`
   return terminalError("PATH_OUTSIDE_ROOT", text)
 }
 
@@ -197,8 +197,8 @@ const KNOWN: Readonly<Record<string, readonly [code: string, text: string]>> = {
   ENOTDIR: ["NOT_A_DIRECTORY", "goes through something that is not a directory"],
   EISDIR: ["NOT_A_FILE", "is a directory"],
   ELOOP: ["PATH_OUTSIDE_ROOT", "is a link; links are not followed here"],
-  EACCES: ["FILE_REFUSED", "may not be used by this process"],
-  EPERM: ["FILE_REFUSED", "may not be used by this process"],
+  EACCES: ["FILE_REFUSED", "is not accessible to this process"],
+  EPERM: ["FILE_REFUSED", "is not accessible to this process"],
   EROFS: ["FILE_REFUSED", "is on a read-only disk"],
   ENAMETOOLONG: ["PATH_OUTSIDE_ROOT", "is too long for a path"],
   ENXIO: ["NOT_A_FILE", "is not a regular file"],
@@ -209,7 +209,7 @@ const KNOWN: Readonly<Record<string, readonly [code: string, text: string]>> = {
 export function fileError(error: unknown, path: string): SuperstepError {
   if (isSuperstepError(error)) return error
   const code = (error as Partial<NodeJS.ErrnoException>).code ?? "unknown error"
-  const [ours, text] = KNOWN[code] ?? ["FILE_FAILED", `could not be used (${code})`]
+  const [ours, text] = KNOWN[code] ?? ["FILE_FAILED", `could not be accessed (${code})`]
   // The system's own message contains the real path, so it is not kept as the cause.
   return terminalError(ours, `"${path || "."}" ${text}.`)
 }

@@ -129,7 +129,7 @@ function notFile(path: string): SuperstepError {
 }
 
 function tooLarge(path: string, size: number, limit: number): SuperstepError {
-  return terminalError("FILE_TOO_LARGE", `"${path}" has ${size} bytes or more; the limit is ${limit}.`)
+  return terminalError("FILE_TOO_LARGE", `"${path}" is ${size} bytes or larger; the limit is ${limit}.`)
 }
 
 // Files as text: decoded or refused, shown by lines, edited by exact pieces.
@@ -201,11 +201,11 @@ function applyEdit(text: string, edit: Edit, where: string): string {
   }
   const pieces = text.split(old_text)
   if (pieces.length === 1) {
-    const problem = "old_text is not in the file. It has to be the same to the letter; read the file again."
+    const problem = "old_text is not in the file. It must match exactly; read the file again."
     throw terminalError("EDIT_NOT_FOUND", `${where}: ${problem}`)
   }
   if (pieces.length > 2 && edit.replace_all !== true) {
-    const problem = `old_text is in the file ${pieces.length - 1} times. Give more of the text around it, or set replace_all.`
+    const problem = `old_text is in the file ${pieces.length - 1} times. Include more of the text around it, or set replace_all.`
     throw terminalError("EDIT_AMBIGUOUS", `${where}: ${problem}`)
   }
   return pieces.join(new_text)

@@ -84,7 +84,10 @@ function secretForms(value: string): readonly string[] {
 function checkHeaders(headers: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(headers)) {
     if (/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) && !/[^\t\x20-\x7e\x80-\xff]/.test(value)) continue
-    throw terminalError("HEADER_INVALID", `The header "${name}" has characters that a header cannot have.`)
+    throw terminalError(
+      "HEADER_INVALID",
+      `The header "${name}" contains characters that are not allowed in a header.`,
+    )
   }
 }
 
@@ -174,7 +177,7 @@ function checkEndpoint(endpoint: string): void {
     return `${protocol}//${host}`
   })
   if (origins[0] !== undefined && origins[0] === origins[1]) return
-  const text = `The endpoint "${endpoint}" is not an address with a fixed host: write https://host/path/{argument}.`
+  const text = `The endpoint "${endpoint}" is not a URL with a fixed host: write https://host/path/{argument}.`
   throw terminalError("API_INVALID", text)
 }
 

@@ -44,7 +44,7 @@ async function findAddresses(
     return await stoppable(signal, () => resolve(host))
   } catch (cause) {
     if (signal.aborted) throw signal.reason
-    const text = `There is no host called ${host}, or its name could not be looked up.`
+    const text = `The host ${host} does not exist or could not be resolved.`
     const retryable = (cause as Partial<NodeJS.ErrnoException>).code === "EAI_AGAIN"
     throw new SuperstepError("HOST_NOT_FOUND", text, { cause, retryable })
   }
@@ -69,7 +69,7 @@ async function send(
     method: hop.method,
     headers: hop.headers,
     lookup: pinned(addresses),
-    // A connection of its own, never one that was opened under other rules.
+    // A new connection, never one that was opened under other rules.
     agent: false,
     signal,
   }
@@ -87,7 +87,7 @@ async function send(
     })
     request.on("error", fail)
     // There is no error event when a server switches to another protocol unasked.
-    request.on("close", () => fail(new Error("it broke the connection off")))
+    request.on("close", () => fail(new Error("it closed the connection")))
     request.end(hop.body)
   })
 }

@@ -51,10 +51,10 @@ export function networkRules(rules: NetworkRules): CheckedRules {
 
     checkUrl(url) {
       if (url.protocol !== "http:" && url.protocol !== "https:") {
-        throw refused(`${url.protocol}// is not fetched: use http or https.`)
+        throw refused(`${url.protocol}// is not supported: use http or https.`)
       }
       if (url.username !== "" || url.password !== "") {
-        throw refused("An address with a user name or password in it is not fetched.")
+        throw refused("URLs with a user name or password are not allowed.")
       }
       const host = hostOf(url)
       const fits = (pattern: string) => matchesWord(pattern.toLowerCase(), host)

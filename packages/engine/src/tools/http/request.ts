@@ -162,7 +162,7 @@ async function readBody(
     }
   } catch (cause) {
     if (signal.aborted) throw signal.reason
-    const text = "The response broke off or could not be unpacked."
+    const text = "The response was interrupted or could not be decompressed."
     throw new SuperstepError("RESPONSE_BROKEN", text, { cause, retryable: true })
   } finally {
     signal.removeEventListener("abort", onAbort)
@@ -177,7 +177,7 @@ function decompressed(response: IncomingMessage): Readable {
   if (encoding === "identity" || encoding === "") return response
   const create = DECOMPRESS[encoding]
   if (create === undefined) {
-    throw terminalError("RESPONSE_BROKEN", `The response is packed as "${encoding}", which is not known.`)
+    throw terminalError("RESPONSE_BROKEN", `The response has the unknown encoding "${encoding}".`)
   }
   const stream = create()
   response.once("error", (error) => stream.destroy(error))
@@ -199,10 +199,7 @@ function lowerCased(headers: Readonly<Record<string, string>> = {}): Record<stri
 
 function toUrl(text: string, base?: URL): URL {
   if (URL.canParse(text, base?.href)) return new URL(text, base)
-  throw terminalError(
-    "ADDRESS_INVALID",
-    `"${clipped(text, 200)}" is not an address: write https://host/path.`,
-  )
+  throw terminalError("ADDRESS_INVALID", `"${clipped(text, 200)}" is not a URL: write https://host/path.`)
 }
 
 function tooSlow(url: string, timeout: number): SuperstepError {
@@ -234,5 +231,5 @@ const TEXT =
 /** Throws NOT_TEXT. A response without a type counts as text. */
 export function mustBeText(type: string): void {
   if (type === "" || TEXT.test(type)) return
-  throw terminalError("NOT_TEXT", `It is ${clipped(type, 100)}, and only text is fetched.`)
+  throw terminalError("NOT_TEXT", `The content type is ${clipped(type, 100)}; only text is supported.`)
 }

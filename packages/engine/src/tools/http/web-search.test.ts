@@ -118,19 +118,19 @@ describe("an engine that does not answer as it should", () => {
       "500",
       "serper",
       (_, response) => response.writeHead(500).end("oops"),
-      "Serper answered 500: it is out of order.",
+      "Serper answered 500: the service failed.",
     ],
     [
       "401",
       "tavily",
       (_, response) => json(response, { detail: { error: "no such key: tavily-key" } }, 401),
-      "Tavily answered 401: the key is refused. Check TAVILY_API_KEY. It says: no such key: [secret]",
+      "Tavily answered 401: the key was rejected. Check TAVILY_API_KEY. It says: no such key: [secret]",
     ],
     [
       "403 of SearXNG",
       "searxng",
       (_, response) => response.writeHead(403).end("<html>Forbidden"),
-      "SearXNG answered 403: access is refused. Its settings.yml must have json among search.formats.",
+      "SearXNG answered 403: access was denied. Its settings.yml must have json among search.formats.",
     ],
     [
       "a web page",
@@ -181,7 +181,7 @@ describe("an engine that does not answer as it should", () => {
     await expect(webSearch("searxng", { env: { SEARXNG_URL: "nowhere" } }).search("tea")).rejects.toThrow(
       'SearXNG is not at "nowhere": write https://host.',
     )
-    expect(() => webSearch("bing" as never)).toThrow('There is no search engine "bing"')
+    expect(() => webSearch("bing" as never)).toThrow('Unknown search engine "bing"')
   })
 })
 

@@ -130,7 +130,7 @@ const MAX_TEXT_LENGTH = 2_000
 export function webSearch(engine: WebSearchEngine, settings: WebSearchSettings = {}): WebSearch {
   const known = Object.hasOwn(ENGINES, engine) ? ENGINES[engine] : undefined
   if (known === undefined) {
-    const text = `There is no search engine "${engine}"; there are ${Object.keys(ENGINES).join(", ")}.`
+    const text = `Unknown search engine "${engine}"; known engines: ${Object.keys(ENGINES).join(", ")}.`
     throw terminalError("SEARCH_UNKNOWN", text)
   }
   const { env = process.env, timeout = 15_000 } = settings
@@ -221,14 +221,14 @@ async function plain(value: unknown): Promise<string> {
 }
 
 const REASONS: Readonly<Record<number, string>> = {
-  401: "the key is refused",
-  402: "the plan is used up",
-  403: "access is refused",
+  401: "the key was rejected",
+  402: "the plan's quota is used up",
+  403: "access was denied",
   429: "too many requests",
 }
 
 function statusError(status: number, { title, hint }: Engine, text: string): SuperstepError {
-  const reason = REASONS[status] ?? (status >= 500 ? "it is out of order" : "it refuses the search")
+  const reason = REASONS[status] ?? (status >= 500 ? "the service failed" : "it rejected the search")
   const detail = messageIn(text)
   const more = detail === "" ? "" : ` It says: ${detail}`
   const advice = status === 401 || status === 403 ? ` ${hint}` : ""

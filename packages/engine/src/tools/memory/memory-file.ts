@@ -118,7 +118,7 @@ async function checkFile(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined)
   if (found === undefined || (found.isFile() && found.size <= MAX_MEMORIES)) return
   const why = found.isFile() ? `is larger than ${MAX_MEMORIES / 1_000_000} MB` : "is not a regular file"
-  const text = `The memory file ${path} ${why}: give the memory toolset a file of its own.`
+  const text = `The memory file ${path} ${why}: use a separate file for the memory toolset.`
   throw terminalError("MEMORY_UNAVAILABLE", text)
 }
 

@@ -156,6 +156,6 @@ describe("memory", () => {
 
   test("needs one place", () => {
     expect(() => memory({})).toThrow(expect.objectContaining({ code: "MEMORY_INVALID" }))
-    expect(() => memory({ file: "x", store: memoryFile("y") })).toThrow(/one of them/)
+    expect(() => memory({ file: "x", store: memoryFile("y") })).toThrow(/exactly one/)
   })
 })

@@ -61,7 +61,7 @@ function storeOf({ file, store, index, scope }: MemoryOptions): MemoryStore {
   if (isPlain && store !== undefined && file === undefined) return store
   if (isPlain && file !== undefined && store === undefined) return memoryFile(file)
   const text =
-    "The memory toolset needs a place: memory({ file }), memory({ store }) or memory({ index, scope }), one of them."
+    "The memory toolset needs exactly one of memory({ file }), memory({ store }) and memory({ index, scope })."
   throw terminalError("MEMORY_INVALID", text)
 }
 
@@ -82,7 +82,7 @@ function changing(store: MemoryStore, options: MemoryOptions): Tool[] {
         const id = memoryId(call.idempotencyKey)
         const existing = await store.all()
         if (existing.length >= maxMemories && !existing.some((one) => one.id === id)) {
-          const problem = `The memory is full: it holds ${maxMemories}. Remove what is no longer needed.`
+          const problem = `The memory is full: it holds ${maxMemories} entries. Remove some that are no longer needed.`
           throw terminalError("MEMORY_FULL", problem)
         }
         const same = existing.find((one) => one.text === text)

@@ -20,7 +20,7 @@ export interface OwnedMemory {
   readonly at: number
 }
 
-/** What became of something to remember: `known`: the same text is there under this id; `forgotten`: it was, and is gone. */
+/** What became of something to remember: `known`: the same text is already stored under this id; `forgotten`: it was stored and has been removed. */
 export interface Remembered {
   readonly id: string
   readonly known?: true | undefined
@@ -101,7 +101,8 @@ function scopeNames(scope: string | readonly string[]): readonly string[] {
   ) {
     return names
   }
-  const text = 'The scope of a memory names labels of the run: scope: "user", or scope: ["tenant", "user"].'
+  const text =
+    'The scope of a memory must name labels of the run: scope: "user", or scope: ["tenant", "user"].'
   throw terminalError("MEMORY_INVALID", text)
 }
 
@@ -111,7 +112,7 @@ function ownerOf({ labels }: Context, names: readonly string[]): string {
     names.map((name) => {
       const value = Object.hasOwn(labels, name) ? labels[name] : undefined
       if (value !== undefined && value.trim() !== "") return [name, value]
-      const text = `The run has no label "${name}", which says whose memory it is. Start it with labels: { ${name}: … }, or with --label ${name}=….`
+      const text = `The run has no label "${name}", which identifies the owner of the memory. Start it with labels: { ${name}: … }, or with --label ${name}=….`
       throw terminalError("MEMORY_SCOPE_MISSING", text)
     }),
   )

@@ -23,7 +23,7 @@ export function openApiDocument(source: string | JsonObject): OpenApiDocument {
   const version = root.openapi
   if (typeof version !== "string" || !version.startsWith("3.")) {
     const found = typeof root.swagger === "string" ? `Swagger ${root.swagger}` : "something else"
-    throw invalid(`it is ${found}; a document with "openapi: 3.x" is needed`)
+    throw invalid(`it is ${found}; expected a document with "openapi: 3.x"`)
   }
   if (!isRecord(root.paths)) throw invalid("it has no paths")
   return {
@@ -31,7 +31,7 @@ export function openApiDocument(source: string | JsonObject): OpenApiDocument {
     follow(value) {
       let found: Json | undefined = value
       for (let count = 0; isRecord(found) && typeof found.$ref === "string"; count++) {
-        if (count >= MAX_REFS) throw invalid(`the reference ${found.$ref} leads in circles`)
+        if (count >= MAX_REFS) throw invalid(`the reference ${found.$ref} is circular`)
         found = lookUp(root, found.$ref)
       }
       return isRecord(found) ? found : undefined
@@ -47,14 +47,14 @@ function parseText(text: string): JsonObject {
     value = text.trimStart().startsWith("{") ? JSON.parse(text) : parse(text)
   } catch (cause) {
     const [line = ""] = cause instanceof Error ? cause.message.split("\n") : []
-    throw invalid(`it cannot be read: ${line}`, cause)
+    throw invalid(`it is unreadable: ${line}`, cause)
   }
   if (!isRecord(value)) throw invalid("it is not an object")
   return value
 }
 
 function lookUp(root: JsonObject, ref: string): Json | undefined {
-  if (!ref.startsWith("#/")) throw invalid(`the reference ${ref} leads out of the document`)
+  if (!ref.startsWith("#/")) throw invalid(`the reference ${ref} points outside the document`)
   return ref
     .slice(2)
     .split("/")

@@ -271,8 +271,8 @@ describe("a document that is none, or hostile", () => {
     ["swagger: '2.0'\npaths: {}", "Swagger 2.0"],
     ["openapi: 3.0.0", "no paths"],
     ["[1]", "not an object"],
-    ["{ not json", "cannot be read"],
-    ["a: &a [x]\nb: [*a, *c]", "cannot be read"],
+    ["{ not json", "is unreadable"],
+    ["a: &a [x]\nb: [*a, *c]", "is unreadable"],
   ])("%j is refused", (text, reason) => {
     expect(() => openApiDocument(text)).toThrow(reason)
   })
@@ -280,13 +280,13 @@ describe("a document that is none, or hostile", () => {
   test("aliases that multiply are refused", () => {
     const lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     for (let i = 1; i < 10; i++) lines.push(`a${i}: &a${i} [${`*a${i - 1}, `.repeat(9)}]`)
-    expect(() => openApiDocument(`openapi: 3.0.0\npaths: {}\n${lines.join("\n")}`)).toThrow("cannot be read")
+    expect(() => openApiDocument(`openapi: 3.0.0\npaths: {}\n${lines.join("\n")}`)).toThrow("is unreadable")
   })
 
   test("references out of it or in circles are refused", () => {
-    expect(() => schemaOf({ A: { $ref: "file:///etc/passwd" } })).toThrow("leads out")
-    expect(() => schemaOf({ A: { $ref: "http://127.0.0.1/" } })).toThrow("leads out")
-    expect(() => schemaOf({ A: { $ref: "#/components/schemas/A" } })).toThrow("circles")
+    expect(() => schemaOf({ A: { $ref: "file:///etc/passwd" } })).toThrow("points outside")
+    expect(() => schemaOf({ A: { $ref: "http://127.0.0.1/" } })).toThrow("points outside")
+    expect(() => schemaOf({ A: { $ref: "#/components/schemas/A" } })).toThrow("circular")
     expect(schemaOf({ A: { properties: { x: { $ref: "#/__proto__/constructor" } } } })).toEqual({
       properties: { x: {} },
     })

@@ -68,7 +68,7 @@ async function load(options: OpenApiOptions, signal: AbortSignal): Promise<reado
   )
   if (chosen.length > MAX_TOOLS) {
     throw invalid(
-      `it gives ${chosen.length} tools, and models take ${MAX_TOOLS}; name those you need with include`,
+      `it defines ${chosen.length} tools, but models accept at most ${MAX_TOOLS}; choose the ones you need with include`,
     )
   }
   const call = apiCaller(options)
@@ -103,7 +103,7 @@ async function readDocument(options: OpenApiOptions, signal: AbortSignal): Promi
   if ("file" in document) return openApiDocument(textIn(document.file))
   const request = guardedRequests({ ...options, maxBytes: MAX_DOCUMENT })
   const response = await request({ url: document.url }, { signal, accept: mustBeText })
-  if (response.status !== 200) throw invalid(`its address answers with status ${response.status}`)
+  if (response.status !== 200) throw invalid(`its URL returned status ${response.status}`)
   return openApiDocument(decodeBody(response))
 }
 
@@ -119,14 +119,14 @@ function serverOf(options: OpenApiOptions, document: OpenApiDocument): URL {
   const from = "url" in options.document ? options.document.url : undefined
   const address = options.server ?? firstServer(document) ?? "/"
   if (!URL.canParse(address, from)) {
-    throw invalid(`"${address}" is not the address of a server; pass one as server`)
+    throw invalid(`"${address}" is not the URL of a server; pass one as server`)
   }
   const server = new URL(address, from)
   const hasKeys = options.auth !== undefined || options.headers !== undefined
   const isTrusted =
     options.server !== undefined || from === undefined || new URL(from).origin === server.origin
   if (!hasKeys || isTrusted) return server
-  const text = `The document names the server ${server.origin}, which is not where it came from. Give server: "${server.href}" if your keys may go there.`
+  const text = `The document names the server ${server.origin}, which is not its own origin. Set server: "${server.href}" if your keys may be sent there.`
   throw terminalError("OPENAPI_SERVER_UNTRUSTED", text)
 }
 

@@ -99,7 +99,7 @@ export function credentialsFor(
   const schemes = operation.security.find((names) => names.every((name) => Object.hasOwn(auth, name)))
   if (schemes === undefined && operation.security.length > 0) {
     const wanted = operation.security.map((names) => names.join(" and ")).join(", or ")
-    const text = `${operation.name} needs the security scheme ${wanted}: give auth: { <scheme>: { env: "NAME" } }.`
+    const text = `${operation.name} needs the security scheme ${wanted}: set auth: { <scheme>: { env: "NAME" } }.`
     throw terminalError("KEY_MISSING", text)
   }
   const headers: Record<string, string> = {}
@@ -135,7 +135,7 @@ function keyPlacement(schemeName: string, scheme: JsonObject | undefined, key: s
   if (kind === "bearer" || kind === "oauth2" || kind === "openIdConnect") {
     return header("authorization", `Bearer ${key}`)
   }
-  const text = `The security scheme "${schemeName}" is of a kind that is not known here.`
+  const text = `The security scheme "${schemeName}" has an unsupported type.`
   throw terminalError("OPENAPI_INVALID", text)
 }
 

@@ -14,7 +14,7 @@ const MAX_LINE = 32_768
 
 export function splitCommand(line: string): readonly string[] {
   if (line.length > MAX_LINE) throw invalid(`The command has more than ${MAX_LINE} characters.`)
-  if (line.includes("\0")) throw invalid("The command has a zero character in it.")
+  if (line.includes("\0")) throw invalid("The command contains a NUL character.")
   const words: string[] = []
   let word: string | undefined
   for (PIECE.lastIndex = 0; PIECE.lastIndex < line.length; ) {
@@ -116,7 +116,7 @@ export function isOpenWord(pattern: string, index: number): boolean {
 function shellOnly(char: string): SuperstepError {
   const shown = char === "\n" || char === "\r" ? "A line break" : `"${char}"`
   return invalid(
-    `${shown} means something to a shell, and this is not run by one. Give one command with its arguments; put the character in single quotes if it is meant as it is.`,
+    `${shown} has a meaning in a shell, but the command does not run in one. Pass one command with its arguments; put the character in single quotes if it is literal.`,
   )
 }
 

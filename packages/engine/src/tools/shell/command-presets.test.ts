@@ -157,8 +157,8 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
 
   test("says which option a pattern does not allow, and how to allow it", async () => {
     await expect(run("git log --output=evil", ["git log *"])).rejects.toThrow(
-      '"git" may not be run like this. With --output=evil it can write files or run programs, which a "*" does not allow: ' +
-        "a pattern that allows it has it written out. Allowed: git log *.",
+      '"git" is not allowed with these arguments. With --output=evil it can write files or run programs, which a "*" does not allow: ' +
+        "write it out in a pattern to allow it. Allowed: git log *.",
     )
     expect(await run("git log --output=log.txt -1", ["git log --output=log.txt *"])).toMatchObject({
       exit_code: 0,
@@ -176,7 +176,7 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
   test.each([
     [
       ["preset:evil"],
-      'There is no "preset:evil". Presets: preset:git-read, preset:inspect, preset:npm-test.',
+      'Unknown preset "preset:evil". Presets: preset:git-read, preset:inspect, preset:npm-test.',
     ],
     [
       ["env *"],

@@ -1,5 +1,5 @@
 /**
- * Runs one command in a process group of its own, with bounded output; no process of it survives. The caller
+ * Runs one command in its own process group, with bounded output; no process of it survives. The caller
  * decides which commands may run.
  *
  * P1 No shell between: `command` gets `args` as they are.

@@ -70,9 +70,9 @@ describe("a script", () => {
   test("that fails says how and what it wrote", async () => {
     expect(await run({ cmd: "echo out; echo err >&2; exit 3" })).toMatchObject({
       ok: false,
-      error: { code: "SCRIPT_FAILED", message: "it ended with exit code 3.\nerr\n\nout\n" },
+      error: { code: "SCRIPT_FAILED", message: "it exited with code 3.\nerr\n\nout\n" },
     })
-    expect(await run({ cmd: "kill -9 $$" })).toMatchObject({ error: { message: "it was ended by SIGKILL." } })
+    expect(await run({ cmd: "kill -9 $$" })).toMatchObject({ error: { message: "it was killed by SIGKILL." } })
     expect(await run({ cmd: "true", working_dir: join(directory, "none") })).toMatchObject({
       error: { code: "PROCESS_NOT_STARTED" },
     })
@@ -88,7 +88,7 @@ describe("a script", () => {
     ]
     for (const [tools, message] of wrong) expect(() => script({ tools: tools as never })).toThrow(message)
     for (const name of ["PATH", "LD_PRELOAD", "BASH_ENV", "IFS", "NODE_OPTIONS", "https_proxy"]) {
-      expect(() => script({ tools: { it: { cmd: "x", args: { [name]: {} } } } })).toThrow(/another name/)
+      expect(() => script({ tools: { it: { cmd: "x", args: { [name]: {} } } } })).toThrow(/rename it/)
     }
   })
 })
@@ -168,7 +168,7 @@ describe("a running script", () => {
   test("that writes without end is stopped", async () => {
     expect(await run({ cmd: "yes" }, {}, { maxOutput: 100 })).toMatchObject({
       ok: false,
-      error: { message: expect.stringContaining("it was stopped because it wrote without end") },
+      error: { message: expect.stringContaining("it was stopped because it wrote too much output") },
     })
   })
 

@@ -42,7 +42,7 @@ export interface ScriptOptions {
 
 export function script(options: ScriptOptions): Toolset {
   const entries = Object.entries(options.tools)
-  if (entries.length === 0) throw invalid("it has no tools; give { name: { cmd, description } }.")
+  if (entries.length === 0) throw invalid("it has no tools; add { name: { cmd, description } }.")
   const tools = entries.map(([name, definition]) => scriptTool(name, definition, options))
   return { name: "script", tools: () => tools }
 }
@@ -93,7 +93,7 @@ function checkArg(name: string, arg: string): void {
     throw invalid(`"${arg}", an argument of "${name}", becomes a variable: use letters, digits and "_".`)
   }
   if (POWERFUL.test(arg)) {
-    throw invalid(`"${arg}", an argument of "${name}", would change how programs run: give it another name.`)
+    throw invalid(`"${arg}", an argument of "${name}", would change how programs run: rename it.`)
   }
 }
 
@@ -111,7 +111,7 @@ function variables(args: Readonly<Record<string, Json>>): Record<string, string>
     if (value === null || value === undefined) continue
     const text = typeof value === "string" ? value : JSON.stringify(value)
     if (text.includes("\0")) {
-      throw terminalError("TOOL_ARGS_INVALID", `"${name}" has a NUL in it, which no variable can hold.`)
+      throw terminalError("TOOL_ARGS_INVALID", `"${name}" contains NUL, which a variable cannot hold.`)
     }
     env[name] = text
   }
@@ -125,8 +125,8 @@ function outcomeOf(name: string, result: ProcessResult, timeout: number, masking
   if (code === 0 && stopped === undefined) return stderr === "" ? stdout : `${stdout}\n[stderr]\n${stderr}`
   const how = {
     timeout: `was stopped after ${timeout} ms`,
-    output: "was stopped because it wrote without end",
-    exit: signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`,
+    output: "was stopped because it wrote too much output",
+    exit: signal === null ? `exited with code ${code}` : `was killed by ${signal}`,
   }[stopped ?? "exit"]
   const output = [stderr, stdout].filter((text) => text !== "")
   throw new SuperstepError("SCRIPT_FAILED", [`${name} ${how}.`, ...output].join("\n"))

@@ -72,7 +72,7 @@ export function shell(options: ShellOptions): Toolset {
   const { allow = [], deny = [] } = options
   if (options.shellStrings === true && (allow.join() !== "*" || deny.length > 0)) {
     throw invalid(
-      'A line that a shell runs cannot be checked against a list: with shellStrings, allow is ["*"] and deny is empty.',
+      'A shell line cannot be checked against a list: with shellStrings, set allow to ["*"] and leave deny empty.',
     )
   }
   for (const entry of allow) checkAllowed(entry)
@@ -98,7 +98,7 @@ export function shell(options: ShellOptions): Toolset {
 function checkAllowed(entry: string): void {
   if (isPreset(entry)) {
     if (presetSummary(entry) !== undefined) return
-    throw invalid(`There is no "${entry}". Presets: ${presetNames().join(", ")}.`)
+    throw invalid(`Unknown preset "${entry}". Presets: ${presetNames().join(", ")}.`)
   }
   const words = patternWords(entry)
   if (!allowsAnyProgram(words)) return
@@ -143,8 +143,9 @@ async function runCommand(
 }
 
 const NOTES = {
-  timeout: (timeout: number) => `It was ended after ${timeout / 1_000} s; this is what it wrote until then.`,
-  output: () => "It was ended because it wrote too much.",
+  timeout: (timeout: number) =>
+    `The command was stopped after ${timeout / 1_000} s; this is its output until then.`,
+  output: () => "The command was stopped because it wrote too much output.",
 } as const
 
 /** The words of the command, if it may run. */
@@ -167,8 +168,8 @@ function commandOf(options: ShellOptions, line: string): readonly string[] {
   const why =
     danger === undefined
       ? ""
-      : ` With ${danger} it can write files or run programs, which a "*" does not allow: a pattern that allows it has it written out.`
-  const message = `"${words[0]}" may not be run like this.${why} Allowed: ${allowedText(allow)}.`
+      : ` With ${danger} it can write files or run programs, which a "*" does not allow: write it out in a pattern to allow it.`
+  const message = `"${words[0]}" is not allowed with these arguments.${why} Allowed: ${allowedText(allow)}.`
   throw terminalError("COMMAND_DENIED", message)
 }
 

@@ -55,7 +55,7 @@ describe("a provider's embeddings", () => {
     const refused = providerEmbeddings(model(() => new Error("no such model")))
     await expect(refused.embed(["x"])).rejects.toMatchObject({
       code: "EMBEDDINGS_FAILED",
-      message: "test/m did not embed: no such model",
+      message: "test/m failed to embed: no such model",
     })
     const always = Object.assign(new Error("busy"), { isRetryable: true })
     const provider = model(() => always)

@@ -20,7 +20,7 @@ export interface EmbeddingModel {
 export interface ProviderEmbeddingsOptions {
   /** Default: the provider's name and the model's. */
   readonly name?: string | undefined
-  /** Calls at the same time. Default 4, or 1 where the model says so. */
+  /** Maximum concurrent calls. Default 4, or 1 if the model requires it. */
   readonly parallel?: number | undefined
   /** Maximum attempts of a call. Default 5. */
   readonly attempts?: number | undefined
@@ -101,7 +101,7 @@ function waitFor(error: unknown, attempt: number): number {
 
 function failed({ provider, modelId }: EmbeddingModel, cause: unknown): SuperstepError {
   const why = messageOf(cause)
-  return new SuperstepError("EMBEDDINGS_FAILED", `${provider}/${modelId} did not embed: ${why}`, { cause })
+  return new SuperstepError("EMBEDDINGS_FAILED", `${provider}/${modelId} failed to embed: ${why}`, { cause })
 }
 
 async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
@@ -148,7 +148,7 @@ export async function namedEmbeddings(
   const [provider, model] = [name.slice(0, Math.max(0, slash)), name.slice(slash + 1)]
   const make = Object.hasOwn(PROVIDERS, provider) ? PROVIDERS[provider] : undefined
   if (make === undefined || model === "") {
-    throw unknown(`There are no embeddings "${name}": write offline, openai/MODEL or ollama/MODEL`)
+    throw unknown(`Unknown embeddings "${name}": write offline, openai/MODEL or ollama/MODEL`)
   }
   return providerEmbeddings(await make(model, env), { name })
 }

@@ -1,5 +1,5 @@
 /**
- * Embeddings without a provider: a small English model from npm, in a thread of its own. It takes some tens of
+ * Embeddings without a provider: a small English model from npm, in a separate thread. It takes some tens of
  * milliseconds a string. The first call starts the thread, which does not keep the process alive.
  */
 import { Worker } from "node:worker_threads"
@@ -89,7 +89,7 @@ export function offlineEmbeddings(): Embeddings {
       waiting.clear()
     }
     thread.on("error", (error) => ended(messageOf(error)))
-    thread.on("exit", () => ended("its thread ended"))
+    thread.on("exit", () => ended("its thread exited"))
     return { thread, waiting }
   }
 

@@ -160,10 +160,7 @@ async function* readPdf(bytes: Uint8Array, signal?: AbortSignal): AsyncGenerator
     await document.destroy?.()
   }
   if (!hasText) {
-    throw new SuperstepError(
-      "DOCUMENT_UNREADABLE",
-      "it has no text, only images: make it searchable (OCR) first",
-    )
+    throw new SuperstepError("DOCUMENT_UNREADABLE", "it has no text, only images: run OCR on it first")
   }
 }
 
@@ -192,8 +189,7 @@ async function pageText(document: PdfDocument, number: number): Promise<string> 
 
 function pdfError(error: unknown): SuperstepError {
   const { name, message } = error as Error
-  const what =
-    name === "PasswordException" ? "it needs a password" : `it is no PDF that can be read (${message})`
+  const what = name === "PasswordException" ? "it needs a password" : `it is not a readable PDF (${message})`
   return fatal("DOCUMENT_UNREADABLE", what, error)
 }
 
@@ -213,7 +209,7 @@ export interface FoundFiles {
 /** Folders that contain no documents. */
 const SKIPPED = new Set(["node_modules", "__pycache__"])
 
-/** A file that is named is taken whatever it is called; in folders, only those of known kinds. Links are not followed. */
+/** A file that is named explicitly is always read; in folders, only files of known types. Links are not followed. */
 export async function findFiles(
   paths: readonly string[],
   cwd: string,
@@ -236,7 +232,7 @@ export async function findFiles(
       const path = join(folder, entry.name)
       if (entry.isDirectory()) await walk(path)
       else if (entry.isFile() && typeOf(path) === undefined) others.add(path)
-      // A file that is gone by now is reported when it is read.
+      // A file that was removed meanwhile is reported when it is read.
       else if (entry.isFile()) files.set(path, (await stat(path).catch(() => undefined))?.size ?? 0)
     }
   }
@@ -244,7 +240,7 @@ export async function findFiles(
   for (const named of paths) {
     const path = resolve(cwd, named)
     const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
-      throw refused(named, error.code === "ENOENT" ? "there is no such file or folder" : error.message, error)
+      throw refused(named, error.code === "ENOENT" ? "no such file or folder" : error.message, error)
     })
     if (found.isDirectory()) {
       folders.push(path)

@@ -38,7 +38,7 @@ export function fileText(path: string, contents: Pick<Contents, "hash">, encodin
 }
 
 export function changed(): SuperstepError {
-  return new SuperstepError("DOCUMENT_CHANGED", "it changed while it was read: add it again")
+  return new SuperstepError("DOCUMENT_CHANGED", "it changed while being read: add it again")
 }
 
 export function textSource(text: string): TextSource {

@@ -75,9 +75,9 @@ Sources:
   })
 
   it.each([
-    [["--run-id", "x"], "--run-id is for one question."],
-    [["--strict"], "--strict is for one question."],
-    [["-"], "reads its questions from stdin without -"],
+    [["--run-id", "x"], "--run-id works with one question only."],
+    [["--strict"], "--strict cannot be used with --chat."],
+    [["-"], "already reads questions from stdin"],
   ])("refuses %j", async (words, message) => {
     const { code, stderr } = await superstep(["ask", "shop.yaml", ...words, "--chat", ...model], { files })
     expect(code).toBe(2)

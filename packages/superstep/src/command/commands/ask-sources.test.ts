@@ -81,20 +81,20 @@ describe("superstep ask with flags instead of a file", () => {
   })
 
   it.each([
-    [["how?"], "There is no data to ask. Name some"],
-    [[], "There is no data to ask. Name some"],
+    [["how?"], "No data source is set. Add one"],
+    [[], "No data source is set. Add one"],
     [["--csv", "data"], "Write a question"],
     [["--csv", "data", ""], "Write a question"],
     [["how?", "--csv", "no"], "Cannot read --csv no: no such file or folder."],
     [["how?", "--docs", "no"], "Cannot read --docs no: no such file or folder."],
     [["how?", "--db", "no.db"], "Cannot read --db no.db: no such file."],
-    [["how?", "--db", "oracle://a/b"], "Unknown database oracle:// of --db."],
+    [["how?", "--db", "oracle://a/b"], "Unknown database oracle:// in --db."],
     [["how?", "--db", "$NO_SUCH"], "The environment variable NO_SUCH of --db is not set."],
-    [["how?", "--db", "postgresql://a b:s3cret@"], "The address of --db is none."],
-    [["how many?", "lamps", "--csv", "data"], "Write the question in quotes"],
-    [["script.yaml", "how?", "--csv", "data"], "script.yaml names its own data."],
-    [["how?", "--csv", "data", "--untrusted"], "--untrusted is for files."],
-    [["script.yaml", "how?", "--embeddings", "offline"], "--embeddings is for --docs."],
+    [["how?", "--db", "postgresql://a b:s3cret@"], "--db is not a valid URL."],
+    [["how many?", "lamps", "--csv", "data"], "Put the question in quotes"],
+    [["script.yaml", "how?", "--csv", "data"], "script.yaml defines its own data sources."],
+    [["how?", "--csv", "data", "--untrusted"], "--untrusted works only with a file."],
+    [["script.yaml", "how?", "--embeddings", "offline"], "--embeddings works only with --docs."],
   ])("%j is refused before anything is read", async (words, message) => {
     const { code, stdout, stderr } = await superstep(["ask", ...words], shop())
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" })

@@ -29,7 +29,7 @@ type Flags = OutputFlags & StoreFlags & RunFlags & DefinitionFlags & SourceFlags
 function askCommand(cli: Cli): Command {
   const command = new Command()
     .description("Answer a question over your own data: triage, search, assistants, review.")
-    .argument("[file]", "the agents and the data, as YAML or JSON; leave it out to name the data with flags")
+    .argument("[file]", "the agents and the data, as YAML or JSON; omit it to name the data with flags")
     .argument("[question]", "the question; - reads it from stdin")
     .option("--chat", "ask follow-up questions; with --thread ID, continue a conversation")
     .action((first: string | undefined, second: string | undefined, flags: Flags) =>
@@ -44,7 +44,7 @@ function askCommand(cli: Cli): Command {
       'superstep ask shop.yaml "How many lamps are in stock?"',
       "superstep ask shop.yaml --chat",
     ],
-    "superstep init goal creates such a file. superstep sources check shows what your sources hold, and what is wrong with them.",
+    "superstep init goal creates such a file. superstep sources check reports the contents and problems of your sources.",
   )
 }
 
@@ -76,9 +76,9 @@ async function chat(
   cli: Cli,
 ): Promise<void> {
   if (flags.runId !== undefined)
-    throw usageError("--run-id is for one question. A conversation has a --thread.")
-  if (flags.strict) throw usageError("--strict is for one question. Leave out --chat.")
-  if (question === "-") throw usageError("A conversation reads its questions from stdin without -.")
+    throw usageError("--run-id works with one question only. For a conversation, use --thread.")
+  if (flags.strict) throw usageError("--strict cannot be used with --chat.")
+  if (question === "-") throw usageError("--chat already reads questions from stdin. Remove the -.")
   const { source, flags: used } = sourceOf(file, flags, cli)
   await withWorkflow(source, cli, { flags: used }, async (opened, store) => {
     if ((await opened.prepare?.()) === false) return cli.exit(EXIT.cancelled)
@@ -110,9 +110,9 @@ function wordsOf(first: string | undefined, second: string | undefined, flags: F
   if (hasSources(flags)) {
     const file = second === undefined ? undefined : [first, second].find(isFile)
     if (file !== undefined) {
-      throw usageError(`${file} names its own data. Leave out the file, or --docs, --csv and --db.`)
+      throw usageError(`${file} defines its own data sources. Remove the file, or --docs, --csv and --db.`)
     }
-    if (second !== undefined) throw usageError("Write the question in quotes, as one word of the command.")
+    if (second !== undefined) throw usageError("Put the question in quotes, so that it is one argument.")
     return { question: first }
   }
   if (second !== undefined && !isFile(first) && isFile(second)) return { file: second, question: first }
@@ -127,10 +127,11 @@ function sourceOf(
   { io }: Cli,
 ): { readonly source: WorkflowSource; readonly flags: UseOptions["flags"] } {
   if (file !== undefined) {
-    if (flags.embeddings !== undefined) throw usageError("--embeddings is for --docs. A file names its own.")
+    if (flags.embeddings !== undefined)
+      throw usageError("--embeddings works only with --docs. A file sets its own embeddings.")
     return { source: { goal: file }, flags }
   }
-  if (flags.untrusted) throw usageError("--untrusted is for files. You name this data yourself.")
+  if (flags.untrusted) throw usageError("--untrusted works only with a file.")
   const { settings, secrets } = askSettings(flags, io)
   const setSecret = { ...flags.setSecret, ...secrets }
   const has = Object.keys(setSecret).length > 0
@@ -144,7 +145,7 @@ function questionMissing(): Error {
 function nothingToAsk(question: string | undefined): Error {
   const what = question === undefined ? '"…"' : "QUESTION"
   return usageError(
-    `There is no data to ask. Name some: superstep ask ${what} --docs FOLDER, --csv FOLDER or --db URL. ` +
+    `No data source is set. Add one: superstep ask ${what} --docs FOLDER, --csv FOLDER or --db URL. ` +
       "Or write a file: superstep init goal creates one.",
   )
 }

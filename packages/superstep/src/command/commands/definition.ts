@@ -33,7 +33,7 @@ function outFlags(command: Command): Command {
   return command
     .option("--out <file>", "write to this file instead of stdout")
     .option("--no-color", "print without colours")
-    .option("--verbose", "print errors with their stack")
+    .option("--verbose", "print errors with stack traces")
 }
 
 function graphCommand(cli: Cli): Command {
@@ -93,7 +93,7 @@ interface EjectFlags extends OutFlags {
 
 function ejectCommand(cli: Cli): Command {
   const command = new Command()
-    .description("Convert a definition to TypeScript that makes the same workflow.")
+    .description("Convert a definition to TypeScript that builds the same workflow.")
     .argument("<file>", "a definition, or the id of one in the store")
     .option("--force", "overwrite an existing file")
     .option("--json", "print the code and its dialect as one line of JSON")

@@ -129,9 +129,9 @@ describe("models", () => {
     [["--model", "critc=offline"], 'there is no agent "critc". The agents are writer, critic.'],
     [["--model", "scripted:none.yaml"], "--model scripted: Cannot read none.yaml: there is no such file."],
     [["--model", "gpt5"], '"gpt5" is not a model\'s name'],
-    [["--model", "nosuch/x"], 'There is no provider "nosuch"'],
+    [["--model", "nosuch/x"], 'Unknown provider "nosuch"'],
     [["--model", "openai/gpt-5"], "openai/gpt-5 needs a key: set the environment variable OPENAI_API_KEY."],
-    [["--model", "critic=openai-compatible/x"], "openai-compatible/x needs a base URL"],
+    [["--model", "critic=openai-compatible/x"], "openai-compatible/x needs the server's base URL"],
   ])("that cannot be used are reported: %s", async (flags, reason) => {
     const { code, stderr } = await run(flags)
     expect(code).toBe(2)
@@ -143,7 +143,7 @@ describe("models", () => {
     const io = testIo({ files: { "story.yaml": text } })
     const { code, stderr } = await superstep(["run", "story.yaml", "x"], io)
     expect(code).toBe(2)
-    expect(stderr).toMatch(/^superstep: Agent "critic": There is no provider "nosuch"/m)
+    expect(stderr).toMatch(/^superstep: Agent "critic": Unknown provider "nosuch"/m)
     expect(existsSync(join(io.cwd, ".superstep"))).toBe(false)
   })
 

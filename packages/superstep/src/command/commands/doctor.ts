@@ -159,7 +159,7 @@ async function* storeState({ cwd }: Io, url: string | undefined): AsyncGenerator
   const what = "store"
   try {
     const { kind, path, url: address } = storeAddress(url, cwd)
-    if (kind === "memory") return yield { state: "ok", what, is: "in memory: nothing is kept" }
+    if (kind === "memory") return yield { state: "ok", what, is: "in memory: nothing is stored" }
     if (path !== undefined && !existsSync(path)) return yield missingStore(path)
     const store = await openStore(url, cwd)
     const { runs } = await Promise.resolve(store.report()).finally(() => store.close())
@@ -221,7 +221,7 @@ function* providers({ env, cwd }: Io): Generator<Finding> {
       yield {
         state: "warn",
         what: name,
-        is: `${variable} is set, its package is missing`,
+        is: `${variable} is set, but its package is missing`,
         todo: `npm i ${wanted}`,
       }
     } else {

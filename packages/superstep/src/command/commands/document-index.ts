@@ -77,7 +77,7 @@ function printAdded({ err }: Cli, result: AddResult, { quiet }: OutputFlags): vo
     ...(removed > 0 ? [`${removed} removed`] : []),
     ...(left > 0 ? [`${left} left to another process`] : []),
   ]
-  const more = others > 0 ? ` ${counted(others, "file")} of other kinds not read.` : ""
+  const more = others > 0 ? ` ${counted(others, "file")} of other types skipped.` : ""
   printText(err, `${parts.join(", ")}: ${counted(chunks, "new chunk")}.${more}`)
 }
 
@@ -127,7 +127,7 @@ async function search(
 
 function listCommand(cli: Cli): Command {
   const command = new Command("list")
-    .description("list the documents of the index")
+    .description("list the documents in the index")
     .action((flags: Flags) => withIndex(cli, { ...flags, isPlain: true }, (index) => list(cli, index, flags)))
   return complete(command, [indexFlags, outputFlags], "superstep index list --file notes.db")
 }

@@ -49,7 +49,7 @@ async function list({ out, err }: Cli, store: OpenStore, flags: InboxFlags): Pro
     if (i > 0) out.line()
     printQuestion(out, request, { now, storeFlag: storeFlagOf(flags) })
   }
-  if (found.length > limit && !quiet) err.line(err.paint.dim(`There are more: --limit ${limit * 5}`))
+  if (found.length > limit && !quiet) err.line(err.paint.dim(`More results: --limit ${limit * 5}`))
 }
 
 interface RespondFlags extends ResumeFlags {
@@ -59,7 +59,7 @@ interface RespondFlags extends ResumeFlags {
 
 function respondCommand(cli: Cli): Command {
   const command = new Command()
-    .description("Answer a question of a run. The run then continues.")
+    .description("Answer an open question. The run then continues.")
     .argument("<run>", RUN_ID)
     .argument("[request]", "the question's id; optional if there is only one")
     .argument("[answer]", "the answer: text, a number, yes or no")
@@ -147,7 +147,7 @@ async function answerTo(
   { jsonAnswer }: RespondFlags,
 ): Promise<Json | undefined> {
   if (text !== undefined && jsonAnswer !== undefined) {
-    throw usageError("There are two answers. Write either text or --json-answer.")
+    throw usageError("Write either an answer or --json-answer, not both.")
   }
   if (jsonAnswer !== undefined) return readJsonAnswer(jsonAnswer)
   if (text !== undefined) return await readAnswer(text, request)

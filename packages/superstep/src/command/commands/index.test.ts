@@ -23,7 +23,7 @@ describe("superstep index", () => {
     const io = withDocuments()
     const added = await superstep(["index", "add", "docs"], io)
     expect(added).toMatchObject({ code: 0, stdout: "" })
-    expect(added.stderr).toBe("2 documents added: 2 new chunks. 1 file of other kinds not read.\n")
+    expect(added.stderr).toBe("2 documents added: 2 new chunks. 1 file of other types skipped.\n")
     const found = await superstep(["index", "search", "the", "installer"], io)
     expect(found.stdout).toBe("docs/guide.md:5  Guide › Install\n  Run the installer.\n")
     const listed = await superstep(["index", "list"], io)
@@ -75,7 +75,7 @@ describe("superstep index", () => {
     writeFileSync(join(io.cwd, "broken.pdf"), "%PDF-1.4")
     const { code, stderr } = await superstep(["index", "add", "broken.pdf"], io)
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^Skipped broken\.pdf: it is no PDF that can be read/)
+    expect(stderr).toMatch(/^Skipped broken\.pdf: it is not a readable PDF/)
   })
 
   it("makes no index for a path that is not there", async () => {

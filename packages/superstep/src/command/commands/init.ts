@@ -23,10 +23,10 @@ function initCommand(cli: Cli): Command {
     .description(
       "Create a project from a template, in a new or empty folder. After npm install it runs without a key.",
     )
-    .addArgument(new Argument("[template]", "the template; you are asked if it is missing").choices(NAMES))
+    .addArgument(new Argument("[template]", "the template; prompts for it if omitted").choices(NAMES))
     .argument("[folder]", `the folder (default: ${DEFAULT_FOLDER})`)
     .option("--model <name>", "set the model of its agents: offline or provider/model", parseModelName)
-    .option("--yes", `do not ask; the template is ${NAMES[0]} unless you name another`)
+    .option("--yes", `skip the prompts; the template is ${NAMES[0]} unless you name another`)
     .action((template: string | undefined, folder: string | undefined, flags: InitFlags) =>
       init(cli, template, folder, flags),
     )

@@ -152,7 +152,7 @@ interface ExportFlags extends OutputFlags, StoreFlags {
 
 function exportCommand(cli: Cli): Command {
   const command = new Command()
-    .description("Print a definition or an agent of the store, as it was applied.")
+    .description("Print a definition or an agent from the store, as it was applied.")
     .argument("<id>", ID)
     .addOption(
       new Option("--format <format>", "print in this format").choices(["yaml", "json"]).default("json"),
@@ -190,7 +190,7 @@ function deleteCommand(cli: Cli): Command {
       "Delete a definition, with the agents that were applied with it, or an agent from the store.",
     )
     .argument("<id>", ID)
-    .option("--force", "delete it although it has unfinished runs, or definitions use it")
+    .option("--force", "delete it even if it has unfinished runs or other definitions use it")
     .action(onStore(cli, remove))
   return complete(command, [storeFlags, outputFlags], "superstep delete support")
 }
@@ -212,7 +212,8 @@ async function remove({ out, err }: Cli, store: OpenStore, id: string, flags: De
   const { agents, kept, runs } = removed
   err.line(`Deleted ${sanitizeLine(id)}.`)
   if (agents.length > 0) err.line(`  Deleted its agents: ${agents.map(sanitizeLine).join(", ")}`)
-  if (kept.length > 0) err.line(`  Kept agents that others use: ${kept.map(sanitizeLine).join(", ")}`)
+  if (kept.length > 0)
+    err.line(`  Kept agents that other definitions use: ${kept.map(sanitizeLine).join(", ")}`)
   if (runs > 0) err.line(`  ${counted(runs, "unfinished run")} cannot continue.`)
 }
 
@@ -228,7 +229,7 @@ async function unknownId(registry: Registry, id: string): Promise<SuperstepError
     ...listed("definitions", await registry.definitions()),
     ...listed("agents", await registry.agents()),
   ]
-  const text = `The store has no definition or agent "${sanitizeLine(id)}". ${all.join(" ") || "It has none at all."}`
+  const text = `The store has no definition or agent "${sanitizeLine(id)}". ${all.join(" ") || "It contains none."}`
   return new SuperstepError("DEFINITION_UNKNOWN", text)
 }
 

@@ -47,5 +47,5 @@ it("says that documents are missing before anything runs", async () => {
   const io = testIo({ files: { "tea.yaml": STEP } })
   const { code, stderr } = await superstep(["validate", "tea.yaml"], io)
   expect(code).toBe(2)
-  expect(stderr).toContain("Cannot read notes: there is no such file or folder.")
+  expect(stderr).toContain("Cannot read notes: no such file or folder.")
 })

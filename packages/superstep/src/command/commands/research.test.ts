@@ -104,7 +104,7 @@ describe("superstep research --format", () => {
     withBrowser(io, 'console.error("no display")\nprocess.exit(4)')
     const { code, stdout, stderr } = await superstep([...asking, "--out", "report.pdf"], io)
     expect({ code, stdout }).toEqual({ code: 1, stdout: `${REPORT}\n` })
-    expect(stderr.replace(/\s+/g, " ")).toContain("it ended with code 4: no display.")
+    expect(stderr.replace(/\s+/g, " ")).toContain("it exited with code 4: no display.")
     expect(existsSync(join(io.cwd, "report.pdf"))).toBe(false)
   })
 
@@ -154,8 +154,8 @@ completed `)
       "# All of tea\n\n## Summary\n\nBoth are tea. *(no source)*\n\n## Contents\n\n1. [Green](#green)\n2. [Black](#black)\n\n## Green\n\nTea is a drink [1].\n\n## Black\n\n",
     )
     expect(stderr).toContain('· [1/2 Green] pass 1: Searching: documents "tea"')
-    expect(stderr).toContain("✓ [2/2 Black] pass 1: The evidence suffices")
-    expect(stderr).toContain("· Putting the report together")
+    expect(stderr).toContain("✓ [2/2 Black] pass 1: The evidence is sufficient")
+    expect(stderr).toContain("· Assembling the report")
   })
 
   it("lets the model choose with --auto", async () => {
@@ -242,7 +242,7 @@ completed `)
     const { code, stdout, stderr } = await superstep(["runs", "resume", "tea"], io)
     expect(code).toBe(0)
     expect(stdout).toContain("## Green\n\nTea is a drink [1].")
-    expect(stderr).toContain("✓ [1/2 Green] pass 1: The evidence suffices")
+    expect(stderr).toContain("✓ [1/2 Green] pass 1: The evidence is sufficient")
     expect(stderr).toContain('· [2/2 Black] pass 1: Writing the section "Black"')
     expect(stderr).not.toContain("Searching")
   })

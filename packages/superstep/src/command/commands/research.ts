@@ -60,7 +60,7 @@ function researchCommand(cli: Cli): Command {
     .addOption(
       new Option(
         "--format <format>",
-        "write the report in this format (default: by the name of --out, or md); pdf needs Chromium or Chrome",
+        "write the report in this format (default: from the extension of --out, or md); pdf needs Chromium or Chrome",
       ).choices([...REPORT_FORMATS]),
     )
     .option("--out <file>", "write the report to this file instead of stdout")

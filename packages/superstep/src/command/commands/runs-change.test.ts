@@ -474,7 +474,7 @@ describe("inbox", () => {
       })
     const more = await superstep(["inbox", "--limit", "1"], io)
     expect(more.stdout).not.toContain("ask two")
-    expect(more.stderr).toBe("There are more: --limit 5\n")
+    expect(more.stderr).toBe("More results: --limit 5\n")
   })
 })
 

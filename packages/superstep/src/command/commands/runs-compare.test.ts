@@ -11,7 +11,7 @@ describe("runs diff", () => {
     expect(await superstep(["runs", "diff", "a", "b"], io)).toEqual({
       code: 0,
       stdout: "",
-      stderr: "Runs a and b did the same.\n",
+      stderr: "Runs a and b show no differences.\n",
     })
     const { stdout } = await superstep(["runs", "diff", "a", "b", "--json"], io)
     expect(JSON.parse(stdout)).toEqual({ a: "a", b: "b", same: true, differences: [] })

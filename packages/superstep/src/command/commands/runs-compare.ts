@@ -45,7 +45,7 @@ async function diff(cli: Cli, store: OpenStore, a: string, b: string, flags: Dif
   if (flags.json) return cli.out.line(jsonText({ a: one, b: other, same: isSame, differences: found }))
   if (flags.quiet) return
   for (const difference of found) printDifference(cli.out, difference, flags.verbose === true)
-  if (isSame) cli.err.line(`Runs ${shortId(one)} and ${shortId(other)} did the same.`)
+  if (isSame) cli.err.line(`Runs ${shortId(one)} and ${shortId(other)} show no differences.`)
 }
 
 function printDifference(out: Terminal, { what, a, b }: RunDifference, isFull: boolean): void {
@@ -146,7 +146,7 @@ type ReplayFlags = OutputFlags & StoreFlags & StoredWorkflowFlags
 
 export function replayCommand(cli: Cli): Command {
   const command = new Command("replay")
-    .description("replay a run against its present definition; exit with 1 if it differs")
+    .description("replay a run against its current definition; exit with 1 if it differs")
     .argument("<run>", RUN_ID)
     .action(onStore(cli, replay))
   return complete(

@@ -18,7 +18,7 @@ type Work = (cli: Cli, store: OpenStore, ids: readonly string[], flags: EndFlags
 function endCommand(cli: Cli, name: string, description: string, work: Work): Command {
   const command = new Command(name)
     .description(description)
-    .argument("<run...>", "ids of runs; their beginning or end is enough")
+    .argument("<run...>", "run ids; a prefix or suffix is enough")
     .action(onStore(cli, work))
   return addFlags(command, storeFlags, outputFlags)
 }
@@ -26,7 +26,7 @@ function endCommand(cli: Cli, name: string, description: string, work: Work): Co
 export function cancelCommand(cli: Cli): Command {
   return endCommand(cli, "cancel", "cancel runs, in whichever process they execute", cancel)
     .option("--reason <text>", "record this reason")
-    .addHelpText("after", helpText('superstep runs cancel 4f2a91c0 --reason "not needed any more"'))
+    .addHelpText("after", helpText('superstep runs cancel 4f2a91c0 --reason "no longer needed"'))
 }
 
 const cancel: Work = async (cli, store, ids, flags) => {
@@ -37,7 +37,7 @@ const cancel: Work = async (cli, store, ids, flags) => {
 }
 
 export function releaseCommand(cli: Cli): Command {
-  const description = "release quarantined runs: those whose process died each time it executed them"
+  const description = "release quarantined runs: runs whose process died on every attempt"
   return endCommand(cli, "release", description, release).addHelpText(
     "after",
     helpText(["superstep runs list --status quarantined", "superstep runs release 4f2a91c0"]),

@@ -34,13 +34,13 @@ interface ForkFlags extends ResumeFlags, BoundFlags {
 
 export function forkCommand(cli: Cli): Command {
   const command = new Command("fork")
-    .description("start a new run with the past of this one up to a superstep")
+    .description("start a new run with this run's history up to a superstep")
     .argument("<run>", RUN_ID)
     .option("--at <n>", "fork after superstep n; 0 is the start (default: the last one)", parseWhole)
     .option("--set-state <key=value>", "change a value in the state: JSON or text; repeatable", parseState)
     .option(
       "--answer <[request=]answer>",
-      "answer a question differently, from where it was open; repeatable",
+      "fork where this question was open, with another answer; repeatable",
       (text: string, before: readonly string[] = []) => [...before, text],
     )
     .option("--input <input>", "start again with another input: text, or JSON if the run's input is JSON")

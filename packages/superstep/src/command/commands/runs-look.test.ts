@@ -58,7 +58,7 @@ describe("runs list", () => {
     expect(none).toMatchObject({ code: 0, stdout: "", stderr: "No run matches.\n" })
     const limited = await superstep(["runs", "list", "--limit", "1"], io)
     expect(limited.stdout.trim().split("\n")).toHaveLength(2)
-    expect(limited.stderr).toBe("There are more: --before c, or --limit 5\n")
+    expect(limited.stderr).toBe("More results: --before c, or --limit 5\n")
     expect(await superstep(["runs", "list", "--status", "done"], io)).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/Write\s+one\s+of\s+queued,\s+running,\s+waiting/),

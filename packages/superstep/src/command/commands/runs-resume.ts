@@ -65,7 +65,7 @@ interface RetryFlags extends ResumeFlags, BoundFlags {
 
 export function retryCommand(cli: Cli): Command {
   const command = new Command("retry")
-    .description("retry what failed or reached a limit, in a new run with the same past")
+    .description("retry a run that failed or reached a limit, as a new run with the same history")
     .argument("<run>", RUN_ID)
     .option("--from <node>", "retry from the last visit of this node, whether it failed or not")
     .action((id: string, flags: RetryFlags) =>

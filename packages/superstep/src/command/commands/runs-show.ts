@@ -12,7 +12,7 @@ import { printRun } from "../print/run-report.ts"
 import { findRun } from "../run/find-run.ts"
 import { clipped, jsonText, padded, sanitizeLine, type Terminal } from "../terminal/terminal.ts"
 
-export const RUN_ID = "the run's id; its beginning or end is enough"
+export const RUN_ID = "run id; a prefix or suffix is enough"
 
 type ShowFlags = OutputFlags & StoreFlags
 

@@ -115,7 +115,7 @@ async function list({ out, err }: Cli, store: OpenStore, flags: ListFlags): Prom
   )
   const last = shown.at(-1)
   if (found.length <= limit || last === undefined || quiet) return
-  err.line(err.paint.dim(`There are more: --before ${typedId(last.runId)}, or --limit ${limit * 5}`))
+  err.line(err.paint.dim(`More results: --before ${typedId(last.runId)}, or --limit ${limit * 5}`))
 }
 
 type Query = Omit<NonNullable<Parameters<OpenStore["runs"]>[0]>, "status"> &
@@ -183,7 +183,7 @@ function salvageCommand(cli: Cli): Command {
     command,
     [storeFlags, outputFlags],
     "superstep runs salvage --store sqlite:damaged.db --to recovered.db",
-    "Intact runs are copied whole. A run with a damaged record is cut before it and quarantined: releasing it repeats what came after the cut. The damaged file is not changed.",
+    "Intact runs are copied whole. A run with a damaged record is cut before that record and quarantined: releasing it repeats the work after the cut. The damaged file is not changed.",
   )
 }
 

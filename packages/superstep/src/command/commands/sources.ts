@@ -21,7 +21,7 @@ type Flags = OutputFlags & DefinitionFlags & SourceFlags & { readonly cache?: st
 
 function sourcesCommand(cli: Cli): Command {
   return new Command()
-    .description("Check the databases, files, documents and graphs that questions are asked over.")
+    .description("Check your data sources: databases, files, documents and graphs.")
     .addHelpText(
       "after",
       helpText(["superstep sources check shop.yaml", "superstep sources check --csv data --docs handbook"]),
@@ -31,8 +31,8 @@ function sourcesCommand(cli: Cli): Command {
 
 function checkCommand(cli: Cli): Command {
   const command = new Command("check")
-    .description("connect to every source, and report what it holds and what is wrong with it")
-    .argument("[file]", "a goal configuration; leave it out to name the data with flags")
+    .description("connect to every source, and report its contents and problems")
+    .argument("[file]", "a goal configuration; omit it to name the data with flags")
     .action((file: string | undefined, flags: Flags) => check(file, flags, cli))
   return complete(
     command,
@@ -46,7 +46,7 @@ async function check(file: string | undefined, flags: Flags, cli: Cli): Promise<
   if (hasSources(flags) === (file !== undefined)) {
     throw usageError("Name a goal file, or sources: superstep sources check FILE, or --docs, --csv and --db.")
   }
-  if (flags.untrusted) throw usageError("Sources of an untrusted file are not opened. Leave out --untrusted.")
+  if (flags.untrusted) throw usageError("Sources of an untrusted file are not opened. Remove --untrusted.")
   const { loadGoal } = await import("../open/goal.ts")
   const { settings, secrets } = askSettings(flags, cli.io)
   const setSecret = { ...flags.setSecret, ...secrets }

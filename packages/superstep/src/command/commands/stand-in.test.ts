@@ -63,7 +63,7 @@ describe("an agent that names no model", () => {
     const argv = ["exec", moduleFile("unnamed"), "x", "--quiet"]
     const { code, stdout, stderr } = await superstep(argv)
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
-    expect(flat(stderr)).toContain("names no model")
+    expect(flat(stderr)).toContain("has no model")
     const script = { "script.yaml": "- Hello.\n" }
     const chosen = await superstep([...argv, "--model", "scripted:script.yaml"], { files: script })
     expect(chosen).toMatchObject({ code: 0, stdout: "Hello.\n" })

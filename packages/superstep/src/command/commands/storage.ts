@@ -100,7 +100,7 @@ function pruneCommand(cli: Cli): Command {
     command,
     [storeFlags, outputFlags],
     "superstep storage prune --older 30d --keep 1000 --yes",
-    "With both --older and --keep, a run is removed if either applies. Unfinished runs, pinned runs and the past of forks are never removed.",
+    "With both --older and --keep, a run is removed if either applies. Unfinished runs, pinned runs and runs that forks depend on are never removed.",
   )
 }
 

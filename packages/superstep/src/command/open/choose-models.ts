@@ -201,7 +201,7 @@ async function overrideModels(all: ModelRef | undefined, cli: Cli, canStandIn: b
 }
 
 function unnamedModel(): Error {
-  const text = "An agent names no model. Write model: provider/model, or add --model NAME or --model offline."
+  const text = "An agent has no model. Set model: provider/model, or add --model NAME or --model offline."
   return new SuperstepError("MODEL_MISSING", text, { retryable: false })
 }
 

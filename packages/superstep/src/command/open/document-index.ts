@@ -189,7 +189,7 @@ async function update(
     err.line(err.paint.dim(sanitizeLine(`Skipped ${source}: ${reason}.`)))
   }
   const { documents } = await index.report()
-  if (documents === 0) throw usageError("--docs names nothing that can be read.")
+  if (documents === 0) throw usageError("--docs matches no readable documents.")
   if (!isQuiet) err.line(err.paint.dim(`${counted(documents, "document")} to search.`))
   return result.problems.map(({ source, reason }) => ({ source, reason: `skipped: ${reason}` }))
 }

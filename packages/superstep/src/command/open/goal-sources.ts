@@ -134,8 +134,8 @@ async function databaseFound(database: Database): Promise<Found> {
     }),
     ...(profile.incomplete === undefined
       ? []
-      : [{ reason: `The profile is not complete: ${profile.incomplete}.` }]),
-    ...(tables.length === 0 ? [{ reason: "There are no tables that can be read." }] : []),
+      : [{ reason: `The profile is incomplete: ${profile.incomplete}.` }]),
+    ...(tables.length === 0 ? [{ reason: "There are no readable tables." }] : []),
   ]
   const rows = tables.reduce((sum, table) => sum + (table.rows ?? 0), 0)
   const holds = [

@@ -74,7 +74,7 @@ export async function withPackages<T extends Pick<Loaded, "diagnostics">>(
     from,
     make: () => {
       used.add(name)
-      throw new SuperstepError("PACKAGE_MISSING", `The definition needs "${name}" of ${from}.`, {
+      throw new SuperstepError("PACKAGE_MISSING", `The definition needs "${name}" from ${from}.`, {
         retryable: false,
       })
     },

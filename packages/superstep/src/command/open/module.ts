@@ -48,14 +48,14 @@ function failed(source: string, file: string, error: unknown): unknown {
   if (isSuperstepError(error)) return error
   // A CommonJS project requires a package that has no CommonJS entry.
   if ((error as { code?: unknown } | undefined)?.code === "ERR_PACKAGE_PATH_NOT_EXPORTED") {
-    const advice = 'Write "type": "module" into its package.json, or rename it to .mts.'
+    const advice = 'Add "type": "module" to its package.json, or rename it to .mts.'
     return usageError(`${source} is loaded as CommonJS, but imports an ES module. ${advice}`, error)
   }
   const { name, message, stack = "" } = error instanceof Error ? error : new Error(String(error))
   const [, after = ""] = stack.split(basename(file))
   const [, line] = /^(?:\?[^\s:]*)?:(\d+)/.exec(after) ?? []
   const place = line === undefined ? "" : ` (line ${line})`
-  const where = name === "SyntaxError" && place === "" ? ` (run node ${source} to see where)` : place
+  const where = name === "SyntaxError" && place === "" ? ` (run node ${source} to find it)` : place
   return usageError(`Cannot load ${source}: ${name === "Error" ? "" : `${name}: `}${message}${where}`, error)
 }
 

@@ -110,7 +110,7 @@ function agentsOf(file: string, data: Json): Agents {
       if (setting === undefined) return [id, { ...agent, model: `${provider}/${name}` }]
       throw usageError(
         `Agent "${id}" of ${file} uses model "${agent.model}", which sets "${setting}". The store holds only the ` +
-          "name of an agent's model. Write agents and models into the graph's own file.",
+          "name of an agent's model. Put agents and models into the graph's own file.",
       )
     }),
   )

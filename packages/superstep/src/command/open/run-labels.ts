@@ -24,7 +24,7 @@ export function labelsOf(file: string, flags: DefinitionFlags, cwd: string): Lab
   }
   for (const name of Object.keys(flags.label ?? {})) {
     if (!Object.hasOwn(labels, name) && !/^(?:definition|research(?: \d+)?)$/.test(name)) continue
-    throw usageError(`--label ${name}: this name is the command line's own. Use another.`)
+    throw usageError(`--label ${name}: this name is reserved. Use another.`)
   }
   const kept = Object.entries(labels).filter(([, text]) => text !== undefined && text.length <= MAX_LENGTH)
   return { ...flags.label, ...Object.fromEntries(kept) } as Labels

@@ -92,7 +92,7 @@ function schemeOf(text: string): string | undefined {
 /** Not the address itself in an error: it may have a password. */
 function hasPassword(url: string): boolean {
   if (!URL.canParse(url))
-    throw usageError("The address of --db is none. Write it as postgresql://user:password@host/database.")
+    throw usageError("--db is not a valid URL. Write it as postgresql://user:password@host/database.")
   const { password, searchParams } = new URL(url)
   return password !== "" || [...searchParams.keys()].some((name) => /pass|secret|token|key/i.test(name))
 }
@@ -156,7 +156,7 @@ function databaseOf(text: string, lookup: (name: string) => string | undefined):
   const type = DATABASES[scheme ?? ""]
   if (type === undefined) {
     throw usageError(
-      `Unknown database ${scheme ?? ""}:// of --db. Write postgresql://…, mysql://…, or the path of a SQLite file.`,
+      `Unknown database ${scheme ?? ""}:// in --db. Write postgresql://…, mysql://…, or the path of a SQLite file.`,
     )
   }
   const name = URL.canParse(url) ? decodeURIComponent(new URL(url).pathname.slice(1)) : ""
@@ -173,7 +173,7 @@ const DATABASES: Readonly<Record<string, "postgresql" | "mysql" | undefined>> = 
 function documentsOf(docs: readonly string[], embeddings: string | undefined): IndexSettings {
   const indexes = docs.filter((path) => extname(path) === ".db" && statSync(path).isFile())
   if (indexes.length === 0) return { documents: [...docs], ...(embeddings !== undefined && { embeddings }) }
-  if (docs.length > 1) throw usageError("--docs names one index, or files and folders. Not both.")
+  if (docs.length > 1) throw usageError("--docs takes one index, or files and folders, not both.")
   return { index: indexes[0] as string }
 }
 

@@ -236,7 +236,7 @@ export async function openStoredWorkflow(
   if (ask !== undefined) return await openWorkflow({ ask }, cli, { flags, isRun })
   const source = file ?? found.source
   if (source === undefined) {
-    throw usageError(`Run ${id} does not name the file of its workflow "${workflow}".\nAdd --file FILE.`)
+    throw usageError(`Run ${id} does not record the file of its workflow "${workflow}".\nAdd --file FILE.`)
   }
   const opened = await openWorkflow(source, cli, { flags, store: async () => store, isRun })
   const { name } = opened.workflow

@@ -47,7 +47,7 @@ describe("a browser for PDF", () => {
     )
     expect(() => findBrowser({})).toThrow("none is on the PATH")
     expect(() => findBrowser({ CHROME_PATH: "/no/such", PATH: "" })).toThrow(
-      'CHROME_PATH is "/no/such", which is no program.',
+      'CHROME_PATH is "/no/such", which is not a program.',
     )
   })
 })
@@ -79,7 +79,7 @@ describe("a page is printed", () => {
   })
 
   test.each([
-    ["fails", 'console.error("no display"); process.exit(3)', "it ended with code 3: no display."],
+    ["fails", 'console.error("no display"); process.exit(3)', "it exited with code 3: no display."],
     ["writes nothing", "", "it wrote no PDF."],
     ["writes something else", PRINTS.replace("%PDF-1.7", "<html>"), "it wrote no PDF."],
   ])("unless the browser %s: that is an error", async (_, script, reason) => {
@@ -112,7 +112,7 @@ describe("a page is printed", () => {
     const pids = readFileSync(join(place, "pids"), "utf8").split(" ").map(Number)
     for (const pid of pids) await gone(pid)
     const slow = printPdf(browser, "<p>", { env: { PATH: process.env.PATH }, timeout: 50 })
-    await expect(slow).rejects.toThrow("it did not end within 0.05 s")
+    await expect(slow).rejects.toThrow("it did not exit within 0.05 s")
   })
 })
 

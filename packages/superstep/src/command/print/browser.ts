@@ -24,7 +24,7 @@ export function findBrowser(env: Environment): string {
   if (named !== "") {
     if (isProgram(named)) return named
     throw usageError(
-      `CHROME_PATH is "${named}", which is no program. Set it to the path of Chromium or Chrome.`,
+      `CHROME_PATH is "${named}", which is not a program. Set it to the path of Chromium or Chrome.`,
     )
   }
   const endings = process.platform === "win32" ? [".exe", ".cmd"] : [""]
@@ -125,7 +125,7 @@ async function finished(
       reject(error)
     }
     const timer = setTimeout(
-      () => stop(failed(browser, `it did not end within ${timeout / 1_000} s`)),
+      () => stop(failed(browser, `it did not exit within ${timeout / 1_000} s`)),
       timeout,
     )
     const onAbort = () => stop(signal?.reason)
@@ -136,7 +136,7 @@ async function finished(
       signal?.removeEventListener("abort", onAbort)
       const last = said.trim().split("\n").at(-1) ?? ""
       if (code === 0) resolve()
-      else reject(failed(browser, `it ended with ${by ?? `code ${code}`}${last === "" ? "" : `: ${last}`}`))
+      else reject(failed(browser, `it exited with ${by ?? `code ${code}`}${last === "" ? "" : `: ${last}`}`))
     })
   })
 }

@@ -104,12 +104,12 @@ function printOpen(
   run: string,
   { isKept, storeFlag }: PrintEndedOptions,
 ): void {
-  err.line("The run waits for an answer:")
+  err.line("The run is waiting for an answer:")
   for (const { id, prompt, to } of requests) {
     const whom = to === undefined ? "" : ` (for ${sanitizeLine(to)})`
     printText(err, sanitize(`${id}${whom}: ${prompt}`), { indent: 2 })
   }
-  if (!isKept) return err.line("It was in memory only, and is lost. Keep runs with --store sqlite:PATH.")
+  if (!isKept) return err.line("The run was in memory only and is lost. Store runs with --store sqlite:PATH.")
   err.line(`Answer ${requests.length === 1 ? "it" : "them"}, and the run continues:`)
   for (const { id } of requests) err.line(`  superstep respond ${run} ${shellWord(id)} ANSWER${storeFlag}`)
   err.line("Or answer at a terminal:")

@@ -57,7 +57,7 @@ describe("the basis of an answer", () => {
 
   it("says that an answer cites none of what was found, or that nothing was", () => {
     const none = printed({ sources: [source(1, { citedBy: [] })], routes: [route()], uncited: ["a"] })
-    expect(none.stdout).toBe("\nSources:\n  The answer cites none of what was found:\n  [1] f1.md:1\n")
+    expect(none.stdout).toBe("\nSources:\n  The answer cites none of the results:\n  [1] f1.md:1\n")
     const nothing = { sources: [], routes: [route({ outcome: "unrelated" })], uncited: ["a"] }
     expect(printed(nothing)).toEqual({
       stdout: "",

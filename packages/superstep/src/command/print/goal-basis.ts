@@ -41,7 +41,7 @@ function printSources(out: Terminal, sources: readonly GoalSource[], uncited: re
   out.line(out.paint.bold("Sources:"))
   for (const source of cited) printSource(out, source)
   if (cited.length === 0) {
-    printText(out, "The answer cites none of what was found:", { indent: 2 })
+    printText(out, "The answer cites none of the results:", { indent: 2 })
     for (const source of others) printSource(out, source)
     return
   }

@@ -90,7 +90,7 @@ async function rendered(
   const report = result.state.report as ResearchReport | undefined
   if (report === undefined) {
     throw usageError(
-      `Run ${result.runId} has no report as data: an earlier version executed it. Use --format md.`,
+      `Run ${result.runId} has no structured report: an earlier version executed it. Use --format md.`,
     )
   }
   if (format === "json") {

@@ -29,7 +29,7 @@ export interface GraphWorkOptions extends GraphNodeOptions, GraphInputOptions {
   readonly result?: string | undefined
 }
 
-/** Runs the agent with its own tools, in a conversation of its own. */
+/** Runs the agent with its own tools, in its own conversation. */
 export function graphAgent(
   graph: GraphInfo,
   id: NodeId,

@@ -252,7 +252,7 @@ async function csvOf({ csv, databases }: SqlSearch, signal: AbortSignal): Promis
 async function openDatabase(sql: SqlSearch, id: string, signal: AbortSignal): Promise<Database> {
   const files = await csvOf(sql, signal)
   const found = files.find((one) => one.id === id) ?? (await databaseNamed(sql, id, signal))
-  if (found === undefined) throw new Error(`there is no database "${id}" any more`)
+  if (found === undefined) throw new Error(`database "${id}" no longer exists`)
   return found
 }
 

@@ -22,7 +22,7 @@ export async function askGraph(
     clipped(await readSchema({ signal }), MAX_SCHEMA),
   )
   if (!schema.ok) return { outcome: "failed", reason: `its schema cannot be read: ${schema.reason}` }
-  if (schema.value === "") return { outcome: "nothing", reason: "it takes no queries" }
+  if (schema.value === "") return { outcome: "nothing", reason: "it accepts no queries" }
   const queried = await queryByModel(
     {
       id: name,

@@ -77,7 +77,7 @@ function report(by: SearchStage, source: string | undefined, found: SourceOutcom
   const { outcome } = found
   ctx.state.write(routes, [{ target, by, ...name, outcome, ...(reason !== undefined && { reason }) }])
   ctx.emit("goal.searched", { target, by, isFound, ...name })
-  const text = isFound ? `The ${by} search answered.` : `The ${by} search has nothing.`
+  const text = isFound ? `The ${by} search answered.` : `The ${by} search found nothing.`
   ctx.log("info", text, { target, by, ...name })
 }
 
@@ -95,7 +95,7 @@ export function databaseStage(stage: "sql" | "csv", sql: SqlSearch, config: Goal
       rest = others
       const { database } = next
       if (ids.length >= MAX_DATABASES) {
-        ctx.log("info", `"${database.name}" is not asked: ${MAX_DATABASES} others were.`, {
+        ctx.log("info", `"${database.name}" is not queried: ${MAX_DATABASES} others were.`, {
           database: database.id,
         })
         continue
@@ -131,7 +131,8 @@ async function resolved(
   const [next, ...rest] = attempts
   if (next?.kind === "best database" && stage === "sql") {
     const database = await databaseFor(sql, goal, next.wanted, ctx)
-    if (database === null) report("sql", undefined, { outcome: "nothing", reason: "no database fits" }, ctx)
+    if (database === null)
+      report("sql", undefined, { outcome: "nothing", reason: "no database matches" }, ctx)
     return withDatabases(database === null ? [] : [database], rest, ids)
   }
   if (next?.kind === "files" && stage === "csv") {
@@ -245,7 +246,7 @@ async function passagesOf(
 
 function outcomeOf({ evidence: found, unrelated }: FoundPassages): SourceOutcome {
   if (found.length > 0) return { outcome: "found", evidence: found }
-  if (unrelated === 0) return { outcome: "nothing", reason: "no passage fits" }
+  if (unrelated === 0) return { outcome: "nothing", reason: "no passage matches" }
   const what = unrelated === 1 ? "1 passage is" : `${unrelated} passages are`
   return { outcome: "unrelated", reason: `${what} about something else` }
 }

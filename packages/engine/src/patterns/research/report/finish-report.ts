@@ -54,7 +54,7 @@ export interface JoinedSections {
 
 export function joinSections(drafted: readonly DraftedSection[]): JoinedSections {
   const list = new SourceList()
-  const sections = drafted.map(({ title, draft, reason = "it gave no text" }) => {
+  const sections = drafted.map(({ title, draft, reason = "it returned no text" }) => {
     if (draft === undefined) return failedSection(title, reason)
     return { title: titleText(title), text: sectionText(title, draft, list) }
   })
