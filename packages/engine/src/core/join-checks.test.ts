@@ -85,7 +85,7 @@ function starvesWhere(spec: GraphSpec, join: FanInEdge, needs: number): string[]
   const outputs = spec.edges.flatMap((group) => {
     const mayEnd = group.kind === "switch" && group.cases.some(({ to }) => to === undefined)
     return mayEnd && isPart((hop) => hop.group === group)
-      ? [`when the switch after "${group.from}" gives an output`]
+      ? [`when the switch after "${group.from}" produces an output`]
       : []
   })
   const hops = allHops(spec).flatMap(({ from, to, group }) => {
