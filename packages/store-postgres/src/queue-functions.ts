@@ -9,7 +9,7 @@ import { SUSPECT } from "@superstep/engine"
 import { CLAIMED, IS_READY } from "./queue-tables.ts"
 import { RUN_COLUMNS, RUN_TABLES } from "./run-rows.ts"
 
-/** So many runs become ready in one claim at most: the next one goes on. */
+/** Maximum number of runs that become ready in one claim: the next claim continues. */
 const READY_AT_ONCE = 1_000
 
 const MAY_EXECUTE = "live.status IN ('queued', 'running', 'waiting')"
@@ -44,7 +44,7 @@ BEGIN
 END
 $function$;
 
--- Frees what nobody alive holds and, if asked to, marks what is due or has mail.
+-- Frees runs that no live process holds and, if asked to, marks those that are due or have mail.
 CREATE FUNCTION $.make_ready_1(p_now float8, p_marks boolean) RETURNS void
 LANGUAGE plpgsql AS $function$
 BEGIN

@@ -43,7 +43,7 @@ const ALONE = 3
 const nextTurn = setImmediate
 
 interface Found {
-  /** Runs that continue here; one may be over by now. */
+  /** Runs that continue here; one may have ended already. */
   readonly resumed: Map<RunId, RunHost>
   readonly problems: RuntimeProblem[]
 }
@@ -406,7 +406,7 @@ export class Sweeper {
     return { ...this.#environment, onGraphChange: "continue" }
   }
 
-  /** The run cannot continue here: whoever wrote to it gets the error, and it is tried again later, here or elsewhere. */
+  /** The run cannot continue here: the senders of its mail get the error, and it is retried later, here or elsewhere. */
   async #postpone(lease: Lease, error: unknown): Promise<void> {
     await this.#keeper.refuseMail(lease, error)
     await this.#keeper.store.release(lease, this.#clock.now() + TRY_AGAIN)
@@ -480,7 +480,7 @@ export class Sweeper {
     }
   }
 
-  /** Sweeps no more; what is under way is awaited. */
+  /** Stops sweeping, and waits for the sweep in progress. */
   async close(): Promise<void> {
     this.#closed = true
     this.#hints?.close()

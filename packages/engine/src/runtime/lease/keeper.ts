@@ -358,7 +358,7 @@ export class Keeper {
     return undefined
   }
 
-  /** Takes a run that nobody alive holds (K1), if its limits admit that. */
+  /** Claims a run that no live process holds (K1), if its limits admit it. */
   claim(run: StoredRun): Promise<Lease | undefined> {
     return this.#claim(run, true)
   }

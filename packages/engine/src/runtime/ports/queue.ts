@@ -6,8 +6,8 @@
  * Q1 A run counts in its lanes exactly while a holder that the store knows holds it. Nothing else is counted, so a killed
  *    process leaks no place.
  * Q2 `claimNext` never brings the number of held runs of a lane above its `max`, nor starts more runs of it than its `rate`
- *    admits, whoever claims at the same time.
- * Q3 Tenants take turns: whoever was served longest ago is next. Within a tenant, runs that have begun come first, then those
+ *    admits, however many processes claim at the same time.
+ * Q3 Tenants take turns: the one that was served longest ago is next. Within a tenant, runs that have begun come first, then those
  *    with the lowest score.
  * Q4 A run that its lanes do not admit holds up only runs with the same lanes.
  * Q5 Records of a run are replaced only while it is `queued`: nobody has executed any of them.
@@ -59,7 +59,7 @@ export interface RunQueue {
   claimNext(query: ClaimQuery): MaybePromise<Claimed>
   /** Replaces the input of a `queued` run, and raises its token. False, and nothing is changed, if it is not queued, or its token is another. */
   amend(amendment: Amendment): MaybePromise<boolean>
-  /** `queued` runs that expired, of any workflow: whoever asks is to end them. */
+  /** `queued` runs of any workflow that have expired: the caller ends them. */
   expired(now: number, limit: number): MaybePromise<readonly StoredRun[]>
 }
 

@@ -114,7 +114,7 @@ export interface Store {
   /** Claims runs in turn, within their limits. */
   readonly queue: RunQueue
 
-  // Mail to whoever holds a run
+  // Mail to the holder of a run
 
   /** Until an answer has an outcome, the open request that it is for is `delivering`. */
   post(mail: Mail): MaybePromise<void>

@@ -151,7 +151,7 @@ export class Run<Out = unknown, State = AnyState>
     return run
   }
 
-  /** A run that cannot begin: whoever awaits it gets the problem. */
+  /** A run that cannot begin: awaiting it throws the problem. */
   static #refused<Out, State>(program: Program, problem: Error): Run<Out, State> {
     const environment = environmentOf({})
     const run = new Run<Out, State>(program, newRunId(), environment)
@@ -548,7 +548,7 @@ function later(clock: Clock): Promise<void> {
   return new Promise((resolve) => clock.setTimer(clock.now() + 250, resolve))
 }
 
-/** A run that is executed here already is not started a second time: whoever resumes it gets the one that is here. */
+/** A run that executes in this process is not started again: resuming it returns the existing one. */
 function sameProgram(host: RunHost, program: Program): RunHost {
   if (host.root.program === program) return host
   const text = `Run "${host.runId}" is being executed by this process, with another version of workflow "${program.graph.name}". Wait for it, or resume it with takeOver: true.`

@@ -123,7 +123,7 @@ export const queueCases: StoreCases = {
     }
   },
 
-  async "claims queued runs, runs that are due, and runs that nobody alive holds; no others"(store) {
+  async "claims queued runs, runs that are due, and runs that no live process holds; no others"(store) {
     await enqueue(store, "queued")
     await enqueue(store, "due", { startAt: NOW })
     await enqueue(store, "later", { startAt: NOW + 1 })
@@ -214,7 +214,7 @@ export const queueCases: StoreCases = {
     assert.deepEqual(await claimed(store, 2), ["begun", "older"])
   },
 
-  async "serves tenants in turn, whoever was served longest ago first"(store) {
+  async "serves tenants in turn, the one that was served longest ago first"(store) {
     for (let i = 0; i < 20; i++) await enqueue(store, `big ${i}`, { tenant: "big", at: START + i })
     assert.deepEqual(await claimed(store, 2), ["big 0", "big 1"])
     for (let i = 0; i < 3; i++) await enqueue(store, `small ${i}`, { tenant: "small", at: START + 500 + i })
