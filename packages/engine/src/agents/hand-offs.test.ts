@@ -85,7 +85,9 @@ test("hand-offs that make no sense are refused", () => {
   expect(() =>
     agent({ name: "x", model, handoffTools: "one", handoffs: [{ agent: office, payload }] }),
   ).toThrow(/handoffTools/)
-  expect(() => agent({ name: "x", model, handoffs: [{ to: office } as never] })).toThrow(/handoffs must be a list/)
+  expect(() => agent({ name: "x", model, handoffs: [{ to: office } as never] })).toThrow(
+    /handoffs must be a list/,
+  )
   expect(() => agent({ name: "x", model, continueWith: "last" })).toThrow(/needs a conversation/)
   expect(() => agent({ name: "x", model, continueWith: "previous" as never })).toThrow(/"first" or "last"/)
 })

@@ -107,7 +107,5 @@ test("the price of long input is checked too", () => {
   const long = { above: 1, input: 1, output: -1 }
   expect(() => priceTable({ "acme/*": { input: 1, output: 1, long } })).toThrow(/no valid "long.output"/)
   const mark = { above: Number.NaN, input: 1, output: 1 }
-  expect(() => priceTable({ "acme/*": { input: 1, output: 1, long: mark } })).toThrow(
-    /no valid "long.above"/,
-  )
+  expect(() => priceTable({ "acme/*": { input: 1, output: 1, long: mark } })).toThrow(/no valid "long.above"/)
 })

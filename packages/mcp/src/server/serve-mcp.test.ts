@@ -236,9 +236,7 @@ test("names, descriptions and inputs can be given where a workflow is served", a
 test("nothing to serve, and two tools of one name, are refused", () => {
   expect(() => serveMcp({}, { transport: "http" })).toThrow("name workflows or agents")
   const twice = [greeter, { workflow: adder, name: "greeter" }]
-  expect(() => serveMcp({ workflows: twice }, { transport: "http" })).toThrow(
-    'two tools are named "greeter"',
-  )
+  expect(() => serveMcp({ workflows: twice }, { transport: "http" })).toThrow('two tools are named "greeter"')
   expect(() => serveMcp({ workflows: [{ workflow: greeter, name: "a b" }] })).toThrow("invalid tool name")
 })
 

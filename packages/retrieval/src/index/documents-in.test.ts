@@ -68,7 +68,9 @@ test("when nothing can be read, the error says why", async () => {
   const documents = documentsIn(["scan.pdf"], { root })
   await expect(documents.search("tea")).rejects.toMatchObject({
     code: "DOCUMENTS_UNREADABLE",
-    message: expect.stringMatching(/^None of the documents is readable\. scan\.pdf: it is not a readable PDF/),
+    message: expect.stringMatching(
+      /^None of the documents is readable\. scan\.pdf: it is not a readable PDF/,
+    ),
   })
   await documents.close()
 })

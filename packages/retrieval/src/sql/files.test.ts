@@ -307,7 +307,9 @@ describe("files that are not there", () => {
   )
 
   test.each([0, -1, 1.5, Number.NaN])("memory: %d is refused", (memory) => {
-    expect(() => fileDatabase({ id: "none", folder, memory })).toThrow("memory must be a whole number from 1 to")
+    expect(() => fileDatabase({ id: "none", folder, memory })).toThrow(
+      "memory must be a whole number from 1 to",
+    )
   })
 
   test("either files or a folder is needed", () => {

@@ -228,7 +228,9 @@ describe("queries", () => {
     await expect(reader().query("SELECT 1", { rows: 0 })).rejects.toMatchObject({ code: "OPTION_INVALID" })
     for (const value of [0, -1, 1.5, Number.NaN]) {
       expect(() => reader({ connections: value })).toThrow("connections must be a whole number from 1 to")
-      expect(() => reader({ connectTimeout: value })).toThrow("connectTimeout must be a whole number from 1 to")
+      expect(() => reader({ connectTimeout: value })).toThrow(
+        "connectTimeout must be a whole number from 1 to",
+      )
     }
   })
 })

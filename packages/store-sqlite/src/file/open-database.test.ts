@@ -174,7 +174,10 @@ describe("sqliteStore", () => {
     writeFileSync(join(path, "file"), "")
     const below = join(path, "file", "runs.db")
     expect(() => sqliteStore({ path: below })).toThrow(
-      expect.objectContaining({ code: "STORE_UNUSABLE", message: expect.stringContaining("cannot be created") }),
+      expect.objectContaining({
+        code: "STORE_UNUSABLE",
+        message: expect.stringContaining("cannot be created"),
+      }),
     )
     expect(() => sqliteStore({ path: ":memory:" })).toThrow(/use memoryStore\(\)/)
   })

@@ -440,7 +440,9 @@ test("what cannot be meant is refused before anything runs", () => {
   expect(() => iterativeResearch({ ...options, tools: [web(), web()] })).toThrow(
     'two of its tools are named "web_search"',
   )
-  expect(() => iterativeResearch({ ...options, budget: { tokens: -1 } })).toThrow("budget.tokens must be a number")
+  expect(() => iterativeResearch({ ...options, budget: { tokens: -1 } })).toThrow(
+    "budget.tokens must be a number",
+  )
   expect(() => iterativeResearch({ ...options, budget: { token: 1 } as never })).toThrow(
     "a budget has tokens, seconds and iterations",
   )

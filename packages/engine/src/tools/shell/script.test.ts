@@ -72,7 +72,9 @@ describe("a script", () => {
       ok: false,
       error: { code: "SCRIPT_FAILED", message: "it exited with code 3.\nerr\n\nout\n" },
     })
-    expect(await run({ cmd: "kill -9 $$" })).toMatchObject({ error: { message: "it was killed by SIGKILL." } })
+    expect(await run({ cmd: "kill -9 $$" })).toMatchObject({
+      error: { message: "it was killed by SIGKILL." },
+    })
     expect(await run({ cmd: "true", working_dir: join(directory, "none") })).toMatchObject({
       error: { code: "PROCESS_NOT_STARTED" },
     })
