@@ -9,7 +9,7 @@ import { SUSPECT } from "@superstep/engine"
 import { CLAIMED, IS_READY } from "./queue-tables.ts"
 import { RUN_COLUMNS, RUN_TABLES } from "./run-rows.ts"
 
-/** So many runs become ready in one claim at most: the next one goes on. */
+/** So many runs become ready in one claim at most: the next one marks more. */
 const READY_AT_ONCE = 1_000
 
 const MAY_EXECUTE = "live.status IN ('queued', 'running', 'waiting')"
@@ -111,7 +111,8 @@ CREATE FUNCTION $.claim_next_1(
   p_holder text, p_workflows text[], p_queues text[], p_run text, p_now float8, p_limit int,
   p_claim uuid, p_repeated boolean
 ) RETURNS TABLE (run json, next_at float8)
-LANGUAGE plpgsql AS $function$
+-- However many runs there are, a claim looks at few of them, also where statistics are old.
+LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $function$
 #variable_conflict use_column
 DECLARE
   samples bigint[];
