@@ -76,15 +76,8 @@ export function windowStart(messages: readonly Message[], tokens: number): numbe
   return 0
 }
 
-const counted = new WeakMap<Message, number>()
-
-/** Messages do not change, so each is measured once. */
 export function tokensOf(message: Message): number {
-  const known = counted.get(message)
-  if (known !== undefined) return known
-  const tokens = estimateInput({ prompt: [message] })
-  counted.set(message, tokens)
-  return tokens
+  return estimateInput({ prompt: [message] })
 }
 
 // Tool results

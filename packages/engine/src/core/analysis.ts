@@ -1,14 +1,5 @@
-/** What a graph can and cannot do, found without running it: reachability, cycles, joins that starve. */
-import {
-  type EdgeGroup,
-  type FanInEdge,
-  type GraphSpec,
-  type Hop,
-  hopsOf,
-  joinNeeds,
-  type OutGroup,
-  type SwitchEdge,
-} from "./graph.ts"
+/** What a graph can and cannot do, found without running it: reachability, cycles. */
+import { type GraphSpec, type Hop, hopsOf, type OutGroup } from "./graph.ts"
 import type { NodeId } from "./ids.ts"
 
 export type Adjacency = ReadonlyMap<NodeId, readonly NodeId[]>
@@ -112,104 +103,6 @@ export function unguardedHops(spec: GraphSpec): Hop[] {
         return false
     }
   })
-}
-
-/** Why a join can never complete, or undefined when it may. */
-export function starvation(spec: GraphSpec, join: FanInEdge): string | undefined {
-  const needs = joinNeeds(join.join, join.from.length)
-  if (needs === undefined || needs < 2 || needs > join.from.length) return undefined
-  const next = adjacency(allHops(spec))
-  const withoutTarget = reachable(next, entries(spec), join.to)
-  const able = join.from.filter((source) => withoutTarget.has(source))
-  if (able.length < needs) {
-    const stuck = join.from.filter((source) => !withoutTarget.has(source))
-    return `${list(stuck)} can only run after "${join.to}", which waits for the join`
-  }
-  const sources = new Set(join.from)
-  for (const group of spec.edges) {
-    if (group.kind !== "switch" || isAlike(next, join, group, sources)) continue
-    const reason = exclusion(spec, next, join, group, needs)
-    if (reason !== undefined) return reason
-  }
-  return undefined
-}
-
-/** More work than this to look for joins that may starve is not done: it is advice, and graphs may be large. */
-const MAX_HUNGER = 2_000_000
-
-/** When a join gets some of the messages that it waits for and not all: `when "a" does not send to "b"`. */
-export function hunger(spec: GraphSpec, join: FanInEdge): string | undefined {
-  const needs = joinNeeds(join.join, join.from.length)
-  if (needs === undefined || needs < 2) return undefined
-  const hops = allHops(spec)
-  const guarded = hops.filter(({ group }) => isGuarded(group))
-  if (guarded.length * hops.length > MAX_HUNGER) return undefined
-  const fedWithout = (missing: (hop: Hop) => boolean) => {
-    const reached = reachable(adjacency(hops.filter((hop) => !missing(hop))), entries(spec))
-    const fed = join.from.filter((source) => reached.has(source)).length
-    return fed > 0 && fed < needs
-  }
-  for (const group of spec.edges) {
-    if (group.kind !== "switch" || group.cases.every(({ to }) => to !== undefined)) continue
-    if (fedWithout((hop) => hop.group === group))
-      return `when the switch after "${group.from}" gives an output`
-  }
-  for (const { from, to, group } of guarded) {
-    const isOther = (hop: Hop) =>
-      hop.group === group && (group.kind === "switch" ? hop.to !== to : hop.to === to)
-    if (!fedWithout(isOther)) continue
-    return group.kind === "switch"
-      ? `when the switch after "${from}" takes "${to}"`
-      : `when "${from}" does not send to "${to}"`
-  }
-  return undefined
-}
-
-/** Whether a function decides, message by message, if its hops are taken. */
-function isGuarded(group: EdgeGroup): boolean {
-  return (
-    (group.kind === "single" && group.conditional === true) ||
-    (group.kind === "fan-out" && group.selective === true) ||
-    group.kind === "switch"
-  )
-}
-
-/** Whichever case is taken, the same sources lie behind it: looked at from near, since most switches are far from most joins. */
-function isAlike(next: Adjacency, join: FanInEdge, group: SwitchEdge, sources: ReadonlySet<NodeId>): boolean {
-  const behind = targetsOf(group).map((target) =>
-    [...reachable(next, [target], join.to)].filter((id) => sources.has(id)).sort(),
-  )
-  const [first = []] = behind
-  return behind.every((ids) => ids.length === first.length && ids.every((id, i) => id === first[i]))
-}
-
-function targetsOf({ cases }: SwitchEdge): NodeId[] {
-  return [...new Set(cases.flatMap(({ to }) => (to === undefined ? [] : [to])))]
-}
-
-/** Sources that lie behind different cases of a switch that is passed once: only one of them ever sends. */
-function exclusion(
-  spec: GraphSpec,
-  next: Adjacency,
-  join: FanInEdge,
-  group: SwitchEdge,
-  needs: number,
-): string | undefined {
-  const targets = targetsOf(group)
-  if (reachable(next, targets).has(group.from)) return undefined
-  const aside = adjacency(allHops(spec).filter((hop) => hop.group !== group))
-  const free = reachable(aside, entries(spec))
-  const behind = targets.map((target) => reachable(next, [target]))
-  const most = Math.max(
-    ...behind.map((reached) => join.from.filter((source) => free.has(source) || reached.has(source)).length),
-  )
-  if (most >= needs) return undefined
-  const bound = join.from.filter((source) => !free.has(source))
-  return `${list(bound)} lie behind different cases of the switch after "${group.from}", which takes one`
-}
-
-function list(ids: readonly NodeId[]): string {
-  return ids.map((id) => `"${id}"`).join(", ")
 }
 
 /** Strongly connected components (Tarjan), without recursion: a chain may be long. */

@@ -6,10 +6,8 @@ import {
   entries,
   groupBy,
   hopKey,
-  hunger,
   outGroups,
   reachable,
-  starvation,
   unguardedHops,
 } from "./analysis.ts"
 import { SuperstepError } from "./errors.ts"
@@ -23,6 +21,7 @@ import {
   type NodeSpec,
 } from "./graph.ts"
 import type { NodeId } from "./ids.ts"
+import { JoinChecks } from "./join-checks.ts"
 import { type Json, printJsonProblem } from "./json.ts"
 import { jsonProblem } from "./own-json.ts"
 import { writeProblem } from "./reducers.ts"
@@ -91,10 +90,11 @@ export function validateGraph(spec: GraphSpec): Findings {
   ) {
     return { problems, warnings: [] }
   }
-  problems.push(...unreachableNodes(spec), ...endlessCycles(spec), ...starvingJoins(spec))
+  const joins = new JoinChecks(spec)
+  problems.push(...unreachableNodes(spec), ...endlessCycles(spec), ...starvingJoins(spec, joins))
   return {
     problems,
-    warnings: [...selfLoops(spec), ...deadEnds(spec), ...lonelyConditions(spec), ...hungryJoins(spec)],
+    warnings: [...selfLoops(spec), ...deadEnds(spec), ...lonelyConditions(spec), ...hungryJoins(spec, joins)],
   }
 }
 
@@ -274,17 +274,15 @@ function duplicateEdge(group: EdgeGroup): Problem {
 
 /** A worker's results belong to its map: it has no other edges out, and no other map. */
 function* mapProblems(spec: GraphSpec): Generator<Problem> {
-  const maps = spec.edges.filter((group) => group.kind === "map")
-  for (const map of maps) {
-    const others = spec.edges.filter(
-      (group) =>
-        group !== map &&
-        group.kind !== "error" &&
-        (group.kind === "map"
-          ? group.worker === map.worker || group.from === map.worker
-          : hopsOf(group).some(({ from, to }) => from === map.worker || to === map.worker)),
-    )
-    if (others.length === 0) continue
+  const uses = new Map<NodeId, number>()
+  for (const group of spec.edges) {
+    if (group.kind === "error") continue
+    const ends =
+      group.kind === "map" ? [group.from, group.worker] : hopsOf(group).flatMap(({ from, to }) => [from, to])
+    for (const id of new Set(ends)) uses.set(id, (uses.get(id) ?? 0) + 1)
+  }
+  for (const map of spec.edges) {
+    if (map.kind !== "map" || uses.get(map.worker) === 1) continue
     const text = `"${map.worker}" works for the map of "${map.from}", so it can have no other edges; give it a node of its own`
     yield problem("MAP_WORKER_NOT_ALONE", text, [map.worker])
   }
@@ -335,10 +333,10 @@ function* endlessCycles(spec: GraphSpec): Generator<Problem> {
   }
 }
 
-function* starvingJoins(spec: GraphSpec): Generator<Problem> {
+function* starvingJoins(spec: GraphSpec, joins: JoinChecks): Generator<Problem> {
   for (const group of spec.edges) {
     if (group.kind !== "fan-in") continue
-    const reason = starvation(spec, group)
+    const reason = joins.starvation(group)
     if (reason === undefined) continue
     yield problem("JOIN_CANNOT_COMPLETE", `the fan-in of "${group.to}" can never complete: ${reason}`, [
       group.to,
@@ -371,20 +369,20 @@ function* deadEnds(spec: GraphSpec): Generator<Problem> {
 /** A message for which the one condition does not hold goes nowhere. */
 function* lonelyConditions(spec: GraphSpec): Generator<Problem> {
   const out = groupBy(outGroups(spec))
+  const outputs = new Set(spec.outputs)
   for (const [id, [only, ...others]] of out) {
-    if (only?.kind !== "single" || !only.conditional || others.length > 0 || spec.outputs?.includes(id))
-      continue
+    if (only?.kind !== "single" || !only.conditional || others.length > 0 || outputs.has(id)) continue
     const text = `the only edge out of "${id}" has a condition: where it does not hold, what "${id}" returns goes nowhere; use .switch with a default, add another edge, or list it with .output`
     yield problem("MAY_GO_NOWHERE", text, [id, only.to])
   }
 }
 
 /** A join that gets a part of what it waits for, where a condition decides that way, ends the run without firing. */
-function* hungryJoins(spec: GraphSpec): Generator<Problem> {
+function* hungryJoins(spec: GraphSpec, joins: JoinChecks): Generator<Problem> {
   for (const group of spec.edges) {
-    if (group.kind !== "fan-in" || group.timeout !== undefined || starvation(spec, group) !== undefined)
+    if (group.kind !== "fan-in" || group.timeout !== undefined || joins.starvation(group) !== undefined)
       continue
-    const guard = hunger(spec, group)
+    const guard = joins.hunger(group)
     if (guard === undefined) continue
     const text = `the fan-in of "${group.to}" does not fire ${guard}: the messages that it got until then are not delivered; join with settle(), or give it a timeout`
     yield problem("JOIN_MAY_STARVE", text, [group.to])

@@ -48,3 +48,21 @@ test("everything that a model reads is in the estimate: instructions, files, cal
   expect(large).toBeGreaterThan(small + 1_000 + 200)
   expect(large).toBeLessThan(2_000)
 })
+
+test("a message and a list of tools are measured once, however many calls they are part of", () => {
+  let reads = 0
+  const input = {
+    get q() {
+      reads += 1
+      return "y".repeat(400)
+    },
+  }
+  const call = { type: "tool-call" as const, toolCallId: "1", toolName: "find", input }
+  const message = { role: "assistant" as const, content: [call] }
+  const schema = { type: "object" as const, default: input }
+  const tools = [{ type: "function" as const, name: "find", inputSchema: schema }]
+  const first = estimateInput({ prompt: [message], tools })
+  expect(estimateInput({ prompt: [message], tools })).toBe(first)
+  expect(estimateInput({ prompt: [message, message], tools })).toBeGreaterThan(first)
+  expect(reads).toBe(2)
+})

@@ -5,7 +5,7 @@
 import type { LanguageModelV3Usage } from "@ai-sdk/provider"
 import { addUsage, type Usage } from "../core/index.ts"
 import type { AnswerTokens } from "../runtime/index.ts"
-import { type Model, type ModelCall, modelName, type ReplyPart, settingsOf } from "./model.ts"
+import { type Message, type Model, type ModelCall, modelName, type ReplyPart, settingsOf } from "./model.ts"
 import { defaultPrices, type PriceTable } from "./prices.ts"
 
 const CHARACTERS_PER_TOKEN = 4
@@ -22,24 +22,38 @@ export function estimateTokens(text: string): number {
 }
 
 /** What a model reads: the prompt, and the tools it is offered. */
-export function estimateInput(call: Pick<ModelCall, "prompt" | "tools">): number {
-  let tokens = 0
-  for (const { content } of call.prompt) {
-    tokens += PER_MESSAGE
-    if (typeof content === "string") {
-      tokens += estimateTokens(content)
-      continue
-    }
-    for (const part of content) {
-      if (part.type === "text" || part.type === "reasoning") tokens += estimateTokens(part.text)
-      else if (part.type === "file") tokens += PER_FILE
-      else if (part.type === "tool-result" && part.output.type === "content") {
-        for (const one of part.output.value)
-          tokens += one.type === "text" ? estimateTokens(one.text) : PER_FILE
-      } else tokens += estimateTokens(JSON.stringify(part))
-    }
+export function estimateInput({ prompt, tools }: Pick<ModelCall, "prompt" | "tools">): number {
+  let tokens = tools === undefined ? 0 : measuredOnce(tools, toolTokens)
+  for (const message of prompt) tokens += measuredOnce(message, messageTokens)
+  return tokens
+}
+
+const measured = new WeakMap<object, number>()
+
+/** Messages and lists of tools do not change, and each turn of a conversation has those of all turns before it. */
+function measuredOnce<T extends object>(value: T, measure: (value: T) => number): number {
+  const known = measured.get(value)
+  if (known !== undefined) return known
+  const tokens = measure(value)
+  measured.set(value, tokens)
+  return tokens
+}
+
+function toolTokens(tools: NonNullable<ModelCall["tools"]>): number {
+  return estimateTokens(JSON.stringify(tools))
+}
+
+function messageTokens({ content }: Message): number {
+  if (typeof content === "string") return PER_MESSAGE + estimateTokens(content)
+  let tokens = PER_MESSAGE
+  for (const part of content) {
+    if (part.type === "text" || part.type === "reasoning") tokens += estimateTokens(part.text)
+    else if (part.type === "file") tokens += PER_FILE
+    else if (part.type === "tool-result" && part.output.type === "content") {
+      for (const one of part.output.value) tokens += one.type === "text" ? estimateTokens(one.text) : PER_FILE
+    } else tokens += estimateTokens(JSON.stringify(part))
   }
-  return call.tools === undefined ? tokens : tokens + estimateTokens(JSON.stringify(call.tools))
+  return tokens
 }
 
 function estimateOutput(content: readonly ReplyPart[]): number {

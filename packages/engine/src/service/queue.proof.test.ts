@@ -2,7 +2,7 @@
  * Simulated fleets: several processes on one store, killed at random, while tenants enqueue runs of a limited workflow. No
  * limit is ever exceeded, no run is lost or executed twice at a time, and a small tenant does not wait for a large one.
  */
-import { afterAll, expect, inject, test } from "vitest"
+import { expect, inject, test } from "vitest"
 import { type Clock, memoryStore, node, Runtime, type Store, workflow } from "../index.ts"
 import { manualClock, settled } from "../testing/index.ts"
 import { seededRandom } from "../testing/simulation/random.ts"
@@ -15,9 +15,6 @@ const PER_TENANT = 2
 const IN_ALL = 3
 /** Milliseconds between two starts of a tenant. */
 const EVERY = 300
-
-let killed = 0
-afterAll(() => console.log(`${FLEETS} fleets from SEED=${SEED}: ${killed} processes killed`))
 
 interface Job {
   readonly n: number
@@ -135,7 +132,6 @@ test.each(Array.from({ length: FLEETS }, (_, i) => SEED + i))("seed %i", async (
       dying.isDead = true
       executing.delete(dying)
       kills++
-      killed++
       const next = new Process(++made, store, clock, run)
       fleet[victim] = next
       void next.runtime.recover().catch(() => undefined)

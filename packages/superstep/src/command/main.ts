@@ -36,6 +36,8 @@ function commandOf([command = "", below = ""]: readonly string[]): string {
 function loadsNoModule(command: string, words: readonly string[]): boolean {
   return (
     /^[a-z-]+$/.test(command) &&
+    // Its folders may have modules.
+    command !== "worker" &&
     (WITHOUT_MODULES.test(command) || words.some((word) => /\.(ya?ml|json)$/i.test(word))) &&
     !words.some((word) => /\.[cm]?[jt]sx?$/i.test(word))
   )
