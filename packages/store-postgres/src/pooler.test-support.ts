@@ -74,6 +74,8 @@ export async function transactionPooler(target: string): Promise<Pooler> {
 /** A connection that has logged in, as bytes. */
 async function upstream(target: string): Promise<Socket> {
   const client = new pg.Client({ connectionString: target })
+  // Its socket is taken away from it below.
+  client.on("error", () => undefined)
   await client.connect()
   const { stream } = (client as unknown as { connection: { stream: Socket } }).connection
   stream.removeAllListeners("data")

@@ -1,7 +1,7 @@
 /** Behind a pooler in transaction mode: no session state, except on the connection that listens (P1). */
 import { expect, test } from "vitest"
 import { transactionPooler } from "./pooler.test-support.ts"
-import { record, start } from "./records.test-support.ts"
+import { leaseOf, record, start } from "./records.test-support.ts"
 import { freshStore, url } from "./stores.test-support.ts"
 
 test("a store works through a pooler that gives every transaction another connection", async () => {
@@ -25,6 +25,12 @@ test("a store works through a pooler that gives every transaction another connec
   expect((await store.runs({ status: ["running"] })).length).toBe(19)
   await store.dismiss("holder", { reason: "closed" })
   expect((await store.free({ workflows: ["workflow"], now: 0, limit: 100, suspects: false })).length).toBe(20)
+  await store.queue.setLimits("workflow", [{ name: "one", max: 1 }])
+  const flow = { lanes: [{ limit: "one", key: "" }] }
+  const created = { workflow: "queued", graph: "graph", queued: true, flow } as const
+  for (const runId of ["a", "b"]) await store.append(leaseOf(runId), 0, [record(1)], { created, idle: {} })
+  const query = { holder: "holder", workflows: ["queued"], now: 0, limit: 9 }
+  expect((await store.queue.claimNext(query)).runs.map(({ runId }) => runId)).toEqual(["a"])
   for (const { runId } of leases) expect((await store.read(runId, 0)).length).toBeGreaterThan(10)
   const hinted = new Promise<void>((resolve) => {
     store.live.hints("somebody", resolve)

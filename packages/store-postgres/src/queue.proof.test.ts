@@ -8,7 +8,7 @@ import { leaseOf, record } from "./records.test-support.ts"
 import { freshStore, sql, url } from "./stores.test-support.ts"
 
 const SEED = inject("seed")
-const RUNS = inject("isProof") ? 2_000 : 120
+const RUNS = inject("isProof") ? 2_000 : 60
 const STORES = 3
 const WORKERS = 6
 const KEYS = 4
