@@ -111,7 +111,8 @@ CREATE FUNCTION $.claim_next_1(
   p_holder text, p_workflows text[], p_queues text[], p_run text, p_now float8, p_limit int,
   p_claim uuid, p_repeated boolean
 ) RETURNS TABLE (run json, next_at float8)
-LANGUAGE plpgsql AS $function$
+-- However many runs there are, a claim looks at few of them, also where statistics are old.
+LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $function$
 #variable_conflict use_column
 DECLARE
   samples bigint[];
