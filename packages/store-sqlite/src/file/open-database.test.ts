@@ -131,7 +131,7 @@ describe.each(drivers)("a file opened by $name", ({ driver }) => {
         expect(() => open(path, driver)).toThrow(
           expect.objectContaining({
             code: "STORE_UNUSABLE",
-            message: expect.stringContaining(`${path} cannot be`),
+            message: expect.stringContaining(`${path} is not writable`),
           }),
         )
       } finally {
@@ -174,7 +174,10 @@ describe("sqliteStore", () => {
     writeFileSync(join(path, "file"), "")
     const below = join(path, "file", "runs.db")
     expect(() => sqliteStore({ path: below })).toThrow(
-      expect.objectContaining({ code: "STORE_UNUSABLE", message: expect.stringContaining("cannot be created") }),
+      expect.objectContaining({
+        code: "STORE_UNUSABLE",
+        message: expect.stringContaining("cannot be created"),
+      }),
     )
     expect(() => sqliteStore({ path: ":memory:" })).toThrow(/use memoryStore\(\)/)
   })
