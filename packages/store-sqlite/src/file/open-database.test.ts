@@ -131,7 +131,7 @@ describe.each(drivers)("a file opened by $name", ({ driver }) => {
         expect(() => open(path, driver)).toThrow(
           expect.objectContaining({
             code: "STORE_UNUSABLE",
-            message: expect.stringContaining(`${path} cannot be`),
+            message: expect.stringContaining(`${path} is not writable`),
           }),
         )
       } finally {

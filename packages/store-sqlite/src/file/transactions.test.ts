@@ -278,7 +278,7 @@ describe.each(drivers)("writes to a file by $name", ({ driver }) => {
     await expect(store.append(lease("r"), 0, [bad], created())).rejects.toMatchObject({
       code: "STORE_WRITE_FAILED",
     })
-    await expect(store.append(lease("r"), 0, records(2, 1), created())).rejects.toThrow("1 is next")
+    await expect(store.append(lease("r"), 0, records(2, 1), created())).rejects.toThrow("expected record 1")
     await expect(store.saveSnapshot(lease("good"), { seq: 1, data: cyclic as never })).rejects.toThrow(
       'The snapshot of run "good" cannot be written as JSON',
     )

@@ -177,7 +177,7 @@ describe.each(drivers)("a store by $name", ({ driver }) => {
 
   test("is recovered into a new file only, from an existing one", async () => {
     const path = await filled(driver)
-    await expect(salvageStore({ from: path, to: path, driver })).rejects.toThrow(/exists already/)
+    await expect(salvageStore({ from: path, to: path, driver })).rejects.toThrow(/already exists/)
     const missing = freshPath()
     await expect(salvageStore({ from: missing, to: freshPath(), driver })).rejects.toThrow(/does not exist/)
   })

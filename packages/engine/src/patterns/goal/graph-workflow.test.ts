@@ -81,7 +81,7 @@ describe("a graph definition", () => {
   test("that fails is logged, and the chain answers", async () => {
     const { logs, outputs } = await logsOf(config(fails()))
     expect(outputs).toEqual(["from the chain"])
-    expect(logs[0]).toMatch(/^error: The graph failed; the pipeline answers\. .*400/s)
+    expect(logs[0]).toMatch(/^error: The graph failed; the pipeline answers instead\. .*400/s)
   })
 
   test("that fails leaves what the chain's answer lacks in the state of the run", async () => {

@@ -164,7 +164,7 @@ describe("a task", () => {
     const { run } = await remote({ reply: [{ state: "failed", note: "no idea" }] })
     expect((await run().result).error).toMatchObject({
       code: "REMOTE_FAILED",
-      message: 'The task t1 of agent "remote" ended as failed: no idea.',
+      message: 'The task t1 of agent "remote" ended with status failed: no idea.',
     })
   })
 

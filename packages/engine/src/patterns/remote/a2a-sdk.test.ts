@@ -169,7 +169,7 @@ describe.each(kinds)("an agent of the SDK $version (streams: $streams)", (kind) 
     const { error } = await run().result
     expect(error).toMatchObject({ code: "REMOTE_FAILED" })
     expect(error?.message).toMatch(
-      new RegExp(`^The task .+ of agent "remote" ended as ${state}: no idea\\.$`),
+      new RegExp(`^The task .+ of agent "remote" ended with status ${state}: no idea\\.$`),
     )
     expect(sends()).toHaveLength(1)
     expect(cancels()).toEqual([])

@@ -136,13 +136,13 @@ describe("an agent of Azure AI Foundry", () => {
     const { agent } = await foundry({ status: () => "failed", error })
     expect((await agent.run("Why?").result).error).toMatchObject({
       code: "REMOTE_FAILED",
-      message: 'The run run_1 of agent "expert" ended as failed: too much.',
+      message: 'The run run_1 of agent "expert" ended with status failed: too much.',
     })
   })
 
   test.each([
-    ["expired", {}, "ended as expired."],
-    ["cancelled", {}, "ended as cancelled."],
+    ["expired", {}, "ended with status expired."],
+    ["cancelled", {}, "ended with status cancelled."],
     ["incomplete", { incomplete: { reason: "max_completion_tokens" } }, "incomplete: max_completion_tokens."],
   ])("a run that is %s fails here, and is not cancelled any more", async (status, script, text) => {
     const { agent, asked } = await foundry({ status: () => status, ...script })

@@ -66,8 +66,8 @@ test("an iterative research ends the same, wherever its process dies", { timeout
     outputs: [
       [
         'Incomplete: web_search "down": web_search failed: out of order',
-        'Incomplete: oracle "tea 0": Unknown tool agent "oracle"; there are web_search.',
-        'Incomplete: oracle "tea 1": Unknown tool agent "oracle"; there are web_search.',
+        'Incomplete: oracle "tea 0": Unknown tool agent "oracle"; available: web_search.',
+        'Incomplete: oracle "tea 1": Unknown tool agent "oracle"; available: web_search.',
         "tea [1], and.",
         "## Sources",
         "1. [tea 0](<https://t.example/tea%200>)",

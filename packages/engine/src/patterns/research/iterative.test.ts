@@ -95,14 +95,14 @@ describe("searches", () => {
     )
     const { result, log, research: events } = await research(options)
     expect(result.state.conversation).toMatchObject([
-      { findings: ['Unknown tool agent "oracle"; there are web_search, documents.', "found tea"] },
+      { findings: ['Unknown tool agent "oracle"; available: web_search, documents.', "found tea"] },
     ])
     expect(result.status).toBe("completed")
     expect(log).toContain("search_complete: 1 new source, 1 search failed")
     expect(events.find(({ type }) => type === "search_complete")?.data).toEqual({
       sources: 1,
       failed: 1,
-      reasons: ['Unknown tool agent "oracle"; there are web_search, documents.'],
+      reasons: ['Unknown tool agent "oracle"; available: web_search, documents.'],
     })
     expect(asked("judge")[0]).toContain("About tea.")
   })
@@ -143,7 +143,7 @@ describe("searches", () => {
       { findings: ["found Green  tea", "found rye"] },
     ])
     expect(result.usage.toolCalls).toBe(3)
-    expect(log).toContain("search_complete: 1 new source, 1 search made before")
+    expect(log).toContain("search_complete: 1 new source, 1 search repeated")
     expect(asked("writer")[0]).toContain("About rye.")
   })
 

@@ -25,7 +25,7 @@ test("are an async iterator with message, data, iteration and time, from started
     ["judge_complete", 1, "The evidence is not sufficient yet"],
     ["looping", 2, "Pass 2"],
     ["searching", 2, 'Searching: web_search "tea"'],
-    ["search_complete", 2, "0 new sources, 1 search made before"],
+    ["search_complete", 2, "0 new sources, 1 search repeated"],
     ["judging", 2, "Judging the evidence"],
     ["judge_complete", 2, "The evidence is sufficient"],
     ["synthesizing", 2, "Writing the report"],

@@ -99,7 +99,7 @@ describe("superstep runs salvage", () => {
     const io = await withRuns({ a: "x" })
     const overwrite = await superstep(["runs", "salvage", "--to", STORE], io)
     expect(overwrite.code).toBe(2)
-    expect(overwrite.stderr).toContain("exists already")
+    expect(overwrite.stderr).toContain("already exists")
     const missing = await superstep(["runs", "salvage", "--store", "sqlite:none.db", "--to", "new.db"], io)
     expect(missing.stderr).toContain("does not exist")
     expect(existsSync(join(io.cwd, "new.db"))).toBe(false)

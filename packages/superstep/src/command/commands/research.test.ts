@@ -132,7 +132,7 @@ describe("superstep research", () => {
 · Research on: What is tea?
 · pass 1: Searching: documents "tea"
 ✓ pass 1: 1 new source
-✓ pass 1: The evidence suffices
+✓ pass 1: The evidence is sufficient
 · pass 1: Writing the report
 completed `)
   })
@@ -305,7 +305,7 @@ completed `)
     const line = stderr.split("\n").find((text) => text.includes("[1/2 Green] pass 1: Searching")) ?? ""
     expect(line).toContain('documents "tea ␛[31m and tea')
     expect(line.endsWith("…")).toBe(true)
-    expect(stderr).toContain("\x1B[32m✓\x1B[0m [2/2 Black] pass 1: The evidence suffices\n")
+    expect(stderr).toContain("\x1B[32m✓\x1B[0m [2/2 Black] pass 1: The evidence is sufficient\n")
   })
 
   it("searches the web with the engine of the environment", async () => {

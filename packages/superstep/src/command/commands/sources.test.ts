@@ -59,7 +59,7 @@ it("reports broken files by name, a missing index and databases that cannot be a
     /✗ damaged\.parquet: .*Parquet|parquet/,
   )
   expect(lines.find((line) => line.includes("text.db"))).toContain("cannot be read: file is not a database.")
-  expect(lines.find((line) => line.includes("gone.db"))).toContain("there is no such file.")
+  expect(lines.find((line) => line.includes("gone.db"))).toContain("no such file.")
   expect(stdout.replace(/\s+/g, " ")).toContain("The database sales at 127.0.0.1:1/sales cannot be reached")
   expect(stdout.replace(/\s+/g, " ")).toContain("There is no index")
   const bad = await superstep(["sources", "check", "--docs", "docs", "--json"], io)

@@ -41,7 +41,7 @@ describe("without a key", () => {
       terminals: terminal,
     })
     expect(code).toBe(0)
-    expect(flat(stderr)).toMatch(/^No key is set \(OPENAI_API_KEY\)\. The offline model answers/)
+    expect(flat(stderr)).toMatch(/^No key is set \(OPENAI_API_KEY\)\. Using the offline model/)
   })
 
   it("--model offline answers everywhere", async () => {
@@ -73,7 +73,7 @@ describe("an agent that names no model", () => {
     const argv = ["run", "f.yaml", "x", "--no-color"]
     const { code, stderr } = await superstep(argv, { files: unnamed, terminals: terminal })
     expect(code).toBe(0)
-    expect(stderr).toMatch(/^The offline model answers/)
+    expect(stderr).toMatch(/^Using the offline model/)
   })
 })
 
