@@ -95,7 +95,7 @@ describe.each(providers)("%s", (name, model) => {
   ])("%s is refused before the run starts, with what the model takes", async (_, part) => {
     await expect(look(part)).rejects.toMatchObject({
       code: "MODEL_MEDIA_UNSUPPORTED",
-      message: expect.stringMatching(/cannot work on this input: .* It takes image\/png/),
+      message: expect.stringMatching(/cannot work on this input: .* It accepts image\/png/),
     })
     expect(server.requests).toEqual([])
   })
@@ -155,10 +155,10 @@ test("a model that takes the file answers in place of one that does not", async 
 
 test.each<[string, unknown, RegExp]>([
   ["an unknown part", { type: "video", data: "x" }, /"video" is not a part type/],
-  ["no data", { type: "image" }, /no bytes, no base64 and no address/],
-  ["not base64", { type: "image", image: "not base64!" }, /neither base64 nor an address/],
+  ["no data", { type: "image" }, /no bytes, no base64 and no URL/],
+  ["not base64", { type: "image", image: "not base64!" }, /neither base64 nor an http URL/],
   ["a local address", { type: "image", image: "file:///etc/passwd" }, /must begin with http/],
-  ["unknown bytes", { type: "file", data: "AAAA" }, /do not say its type/],
+  ["unknown bytes", { type: "file", data: "AAAA" }, /do not reveal its type/],
   ["text that is none", { type: "text", text: 5 }, /not a string/],
 ])("%s is refused before the run starts", async (_, part, why) => {
   const [, [, model]] = providers as [unknown, [string, () => Model]]

@@ -106,7 +106,7 @@ describe("files as tables", () => {
     ])
     expect(await about("broken.csv")).toMatchObject({ rows: 3, brokenRows: 2 })
     const table = (await shop.schema()).find(({ name }) => name === "broken")
-    expect(table?.description).toBe("From broken.csv: 3 rows, 2 broken rows left out.")
+    expect(table?.description).toBe("From broken.csv: 3 rows, 2 broken rows skipped.")
   })
 
   test("a file may be called what DuckDB calls its own tables", async () => {

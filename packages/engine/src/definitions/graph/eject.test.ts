@@ -83,7 +83,7 @@ describe("ejected code", () => {
         agents: { Router: THINKER },
       },
     )
-    expect(load(graph).eject()).toBe(`// Made from graph.json.
+    expect(load(graph).eject()).toBe(`// Generated from graph.json.
 import { workflow } from "superstep"
 import { agent } from "superstep/agents"
 import {

@@ -54,13 +54,13 @@ it("reports broken files by name, a missing index and databases that cannot be a
   expect(stdout).not.toContain("s3cret")
   const lines = stdout.replace(/\n {8,}/g, " ").split("\n")
   expect(lines).toContain("      ✗ empty.csv: it is empty")
-  expect(lines).toContain("      ✗ rows.csv: 1 broken row left out")
+  expect(lines).toContain("      ✗ rows.csv: 1 broken row skipped")
   expect(lines.find((line) => line.includes("damaged.parquet"))).toMatch(
     /✗ damaged\.parquet: .*Parquet|parquet/,
   )
   expect(lines.find((line) => line.includes("text.db"))).toContain("cannot be read: file is not a database.")
   expect(lines.find((line) => line.includes("gone.db"))).toContain("no such file.")
-  expect(stdout.replace(/\s+/g, " ")).toContain("The database sales at 127.0.0.1:1/sales cannot be reached")
+  expect(stdout.replace(/\s+/g, " ")).toContain("The database sales at 127.0.0.1:1/sales is unreachable")
   expect(stdout.replace(/\s+/g, " ")).toContain("There is no index")
   const bad = await superstep(["sources", "check", "--docs", "docs", "--json"], io)
   expect(bad.code).toBe(1)
