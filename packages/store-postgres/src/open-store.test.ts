@@ -12,7 +12,7 @@ const INVALID: readonly [unknown, RegExp][] = [
   [{ url: 5 }, /url is a string such as postgres:\/\/user:password@host:5432\/database, not number/],
   [{ url: "mysql://u:secret@h/d" }, /url does not begin with postgres:\/\//],
   [{ url: "postgres://u:sec#ret@h:x/d" }, /url cannot be read; .*encodeURIComponent/],
-  [{ url, shema: "x" }, /there is no option "shema"; did you mean "schema"\?/],
+  [{ url, shema: "x" }, /unknown option "shema"; did you mean "schema"\?/],
   [{ url, schema: 'x"; DROP' }, /schema is a name of lower-case letters, digits and underscores/],
   [{ url, tls: "yes" }, /tls is true, false or an object such as \{ ca \}, not "yes"/],
   [{ url, tls: { cert_: "" } }, /tls has no "cert_"; it has ca, cert/],

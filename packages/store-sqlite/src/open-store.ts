@@ -120,7 +120,7 @@ function unknownOption(name: string): string {
   const names = Object.keys(OPTIONS)
   const meant = nearest(name, names)
   const hint = meant === undefined ? `the options are ${names.join(", ")}` : `did you mean "${meant}"?`
-  return `there is no option "${name}"; ${hint}`
+  return `unknown option "${name}"; ${hint}`
 }
 
 function emitWarning({ code, message }: StoreNotice): void {

@@ -9,9 +9,9 @@ const build = (flow: unknown) =>
 describe("the flow options of a workflow", () => {
   test.each<[unknown, string]>([
     [3, "flow must be an object such as { concurrency: … }, not 3"],
-    [{ concurency: 1 }, 'flow: there is no option "concurency"; did you mean "concurrency"?'],
+    [{ concurency: 1 }, 'flow: unknown option "concurency"; did you mean "concurrency"?'],
     [{ concurrency: 0 }, "flow.concurrency must be a whole number of at least 1, not 0"],
-    [{ concurrency: { max: 1, kye: 1 } }, 'flow.concurrency: there is no option "kye"; did you mean "key"?'],
+    [{ concurrency: { max: 1, kye: 1 } }, 'flow.concurrency: unknown option "kye"; did you mean "key"?'],
     [{ concurrency: [{ max: 1 }, { max: 1.5 }] }, "flow.concurrency[1].max must be a whole number"],
     [{ concurrency: { max: 1, key: "tenant" } }, "flow.concurrency.key must be a function of the input"],
     [{ rateLimit: { max: 1 } }, "flow.rateLimit.period must be milliseconds, more than 0, not undefined"],

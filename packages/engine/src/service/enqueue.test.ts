@@ -124,8 +124,8 @@ describe("runtime.enqueue", () => {
   })
 
   test.each<[object, string]>([
-    [{ dealy: 1 }, 'there is no option "dealy"; did you mean "delay"?'],
-    [{ onBusy: "queue" }, 'there is no option "onBusy"'],
+    [{ dealy: 1 }, 'unknown option "dealy"; did you mean "delay"?'],
+    [{ onBusy: "queue" }, 'unknown option "onBusy"'],
     [{ delay: 1, startAt: 2 }, "delay and startAt exclude each other"],
     [{ delay: -1 }, "delay must be milliseconds, at least 0, not -1"],
     [{ startAt: "soon" }, 'startAt must be a Date, or milliseconds since 1970, not "soon"'],

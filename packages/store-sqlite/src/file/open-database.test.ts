@@ -191,7 +191,7 @@ describe("sqliteStore", () => {
   test("refuses an option that it does not know, with the nearest name, and leaves the default file alone", () => {
     process.chdir(dirname(freshPath()))
     expect(() => sqliteStore({ pathh: "runs.db" } as never)).toThrow(
-      /no option "pathh"; did you mean "path"\?/,
+      /unknown option "pathh"; did you mean "path"\?/,
     )
     expect(() => sqliteStore({ file: "runs.db" } as never)).toThrow(/the options are path, durability/)
     expect(existsSync(".superstep")).toBe(false)
