@@ -130,7 +130,7 @@ async function databaseFound(database: Database): Promise<Found> {
   const problems = [
     ...files.flatMap(({ file, problem, brokenRows }): SourceProblem[] => {
       if (problem !== undefined) return [{ what: file, reason: problem }]
-      return brokenRows > 0 ? [{ what: file, reason: `${counted(brokenRows, "broken row")} left out` }] : []
+      return brokenRows > 0 ? [{ what: file, reason: `${counted(brokenRows, "broken row")} skipped` }] : []
     }),
     ...(profile.incomplete === undefined
       ? []
