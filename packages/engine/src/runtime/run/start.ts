@@ -104,7 +104,7 @@ export async function checkSameRun(store: Store, id: RunId, workflow: string, in
   ) {
     return
   }
-  const text = `There is a run "${id}" already, and it is not this one: another workflow, or another input. Choose another id or key.`
+  const text = `Run "${id}" already exists, with another workflow or another input. Choose another id or key.`
   throw new SuperstepError("RUN_EXISTS", text, { run: id })
 }
 
