@@ -271,7 +271,7 @@ describe("with the functions allowed", () => {
       bank.database.query(sql, { timeout: 20_000 }).catch((error) => error.message)
     expect(await message("SELECT a.bonus FROM accounts a")).toBe(
       "The query was refused: the function public.bonus(public.accounts), which .bonus calls, is not allowed: it may have " +
-        'effects (VOLATILE). To allow it, add "public.bonus" to `allow_functions` of the database bank in the goal file, or to `allowFunctions` in code.',
+        'side effects (VOLATILE). To allow it, add "public.bonus" to `allow_functions` of the database bank in the goal file, or to `allowFunctions` in code.',
     )
     expect(await message("SELECT twice(1)")).toContain("it is neither PostgreSQL's own nor an extension's")
     expect(await message("SELECT peek()")).toContain("with the rights of its owner (SECURITY DEFINER)")
