@@ -13,6 +13,7 @@ const help = `Usage: node postgres.mjs [options]
   --url <url>     a server to measure on, in schemas of its own (default: one out of npm, with fsync on)
   --peers <dir>   where @langchain/langgraph-checkpoint-postgres and @dbos-inc/dbos-sdk are installed; else they are left out
   --out <file>    where to write the JSON (default results/postgres.json, and only when nothing is left out)
+  --smoke         the smallest sizes, to see that it runs; writes no JSON
   --help          this text
 `
 
@@ -24,6 +25,7 @@ const { values } = parseArgs({
     url: { type: "string" },
     peers: { type: "string" },
     out: { type: "string" },
+    smoke: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 })
@@ -50,8 +52,8 @@ async function measure() {
       : undefined
   const settings = {
     url: values.url ?? server.url(),
-    rounds: Number(values.rounds),
-    runs: Number(values.runs),
+    rounds: values.smoke ? 1 : Number(values.rounds),
+    runs: values.smoke ? 20_000 : Number(values.runs),
     peers: values.peers,
   }
   const result = {}
@@ -64,6 +66,7 @@ async function measure() {
   } finally {
     await server?.stop()
   }
+  if (values.smoke) return
   const isWhole = Object.keys(measures).every((id) => id in result) && values.peers !== undefined
   if (values.out !== undefined || isWhole) {
     writeResult(values.out ?? resultsFile("postgres"), {

@@ -71,10 +71,11 @@ async function fill(pool, runs) {
   const statuses =
     "ARRAY['completed','completed','completed','completed','completed','completed','failed','cancelled','limit']"
   await pool.query(
-    `INSERT INTO ${SCHEMA}.runs (run_id, workflow, graph, key, thread, labels, created_at)
+    `INSERT INTO ${SCHEMA}.runs (run_id, workflow, graph, key, thread, labels, created_at, queue, line, tenant, score)
      SELECT 'run-' || i, 'workflow ' || i % 20, 'graph', CASE WHEN i % 10 = 0 THEN 'key ' || i END,
        CASE WHEN i % 50 <> 0 THEN 'thread ' || i % 50000 END,
-       json_build_object('tenant', 'tenant ' || i % 1000, 'region', 'region ' || i % 5)::text, 1.6e12 + i
+       json_build_object('tenant', 'tenant ' || i % 1000, 'region', 'region ' || i % 5)::text, 1.6e12 + i, 'default',
+       md5('line ' || i % 20)::uuid, md5('tenant ' || i % 1000)::uuid, 1.6e12 + i
      FROM generate_series(1, $1::int) AS i`,
     [runs],
   )
@@ -84,8 +85,9 @@ async function fill(pool, runs) {
      SELECT id, workflow, (${statuses})[1 + id % 9], 12, 9000, 1, created_at FROM ${SCHEMA}.runs WHERE id % 50 <> 0`,
   )
   await pool.query(
-    `INSERT INTO ${SCHEMA}.live (run, run_id, workflow, status, head, token, wake_at, updated_at, rested_at)
-     SELECT id, run_id, workflow, CASE WHEN id % 100 = 0 THEN 'waiting' ELSE 'running' END, 12, 1, 1.8e12, created_at, created_at
+    `INSERT INTO ${SCHEMA}.live (run, run_id, workflow, status, head, token, wake_at, updated_at, rested_at, line, score)
+     SELECT id, run_id, workflow, CASE WHEN id % 100 = 0 THEN 'waiting' ELSE 'running' END, 12, 1, 1.8e12, created_at,
+       created_at, line, score
      FROM ${SCHEMA}.runs WHERE id % 50 = 0`,
   )
   const labels = [

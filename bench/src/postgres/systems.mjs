@@ -14,6 +14,7 @@ export function payload() {
 
 export async function systemsFor({ url, peers }) {
   await dropSchema(url, "bench_superstep")
+  await dropSchema(url, "bench_runtime")
   const systems = [raw(url), superstep(url), superstepLives(url)]
   return [...systems, ...(await peersIn(peers, url))]
 }
@@ -77,7 +78,7 @@ function record(seq, value) {
 
 let started = 0
 
-/** Of existing runs: the steps are timed. */
+/** Of existing runs: the steps are timed. A runtime in the same schema would claim these runs, whose holder it does not know. */
 function superstep(url) {
   const store = postgresStore({ url, schema: "bench_superstep" })
   const start = async () => {
@@ -112,7 +113,7 @@ function superstep(url) {
 
 /** Whole lives of runs, through the runtime: start, steps, end. */
 function superstepLives(url) {
-  const store = postgresStore({ url, schema: "bench_superstep" })
+  const store = postgresStore({ url, schema: "bench_runtime" })
   const made = import("../../../packages/superstep/src/index.ts").then(({ node, Runtime, workflow }) => {
     const value = payload()
     const step = node("step", (left) => ({ left: left.left - 1, value }))
