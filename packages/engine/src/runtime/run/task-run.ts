@@ -33,6 +33,7 @@ import {
 import type { Labels } from "../ports/stored.ts"
 import type { RunTelemetry, TaskInfo, TaskOutcome, TaskTelemetry } from "../ports/telemetry.ts"
 import { ownValue, type Schema, type Validated, validate } from "../ports/values.ts"
+import { AttemptTimeLimit } from "./attempt-time-limit.ts"
 import { contextWith, ENDED_CALLS, LEAVES, type Leave, REPORT, TELEMETRY } from "./context.ts"
 import { leftByTask } from "./left-work.ts"
 import { contextMissing } from "./result.ts"
@@ -69,7 +70,7 @@ export class TaskRun implements Context, Attempt {
   #over = false
   #returned = false
   #operations: TaskOperations | undefined
-  #timeLimit: TimeLimit | undefined
+  #timeLimit: AttemptTimeLimit | undefined
   #telemetry: TaskTelemetry | undefined
   #leaves: Set<Leave> | undefined
 
@@ -88,7 +89,8 @@ export class TaskRun implements Context, Attempt {
     const { timeout } = this.#task.node.spec
     const { id, memo } = this.#task
     if (memo !== undefined) host.catchUp.begin(this.#frame.key, id, memo.size)
-    if (timeout !== undefined) this.#timeLimit = new TimeLimit(host, timeout, () => this.#timeUp(timeout))
+    if (timeout !== undefined)
+      this.#timeLimit = new AttemptTimeLimit(host, timeout, () => this.#timeUp(timeout))
     if (program.only !== undefined && this.#task.answers === undefined)
       this.#invoke(program.only, this.#task.message)
     else this.#choose(handlersFor(program, this.#task), 0, [])
@@ -571,35 +573,4 @@ function unlistened<T>(operations: TaskOperations, call: string, begin: () => Pr
 function handlersFor({ handlers, onAnswer }: ProgramNode, task: Task): readonly BoundHandler[] {
   if (task.answers === undefined) return handlers
   return onAnswer === undefined ? [] : [onAnswer]
-}
-
-type Timing = Pick<TaskFrame["host"], "now" | "armTimer">
-
-/** The time limit of an attempt. Time spent waiting for something external does not count. */
-class TimeLimit {
-  readonly #host: Timing
-  readonly #onUp: () => void
-  #left: number
-  #since = 0
-  #disarm: (() => void) | undefined
-
-  constructor(host: Timing, milliseconds: number, onUp: () => void) {
-    this.#host = host
-    this.#left = milliseconds
-    this.#onUp = onUp
-    this.go()
-  }
-
-  go(): void {
-    if (this.#disarm !== undefined) return
-    this.#since = this.#host.now()
-    this.#disarm = this.#host.armTimer(this.#since + this.#left, this.#onUp)
-  }
-
-  stop(): void {
-    if (this.#disarm === undefined) return
-    this.#disarm()
-    this.#disarm = undefined
-    this.#left = Math.max(0, this.#left - Math.max(0, this.#host.now() - this.#since))
-  }
 }
