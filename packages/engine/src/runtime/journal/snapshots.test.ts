@@ -92,6 +92,20 @@ test("a state that is as large as its journal is not saved before the run waits,
   expect((await resumed).outputs.at(-1)).toBe(3_001)
 })
 
+test("a state that is as large as its journal is not saved when the run ends", async () => {
+  const { store, seen } = watched(memoryStore())
+  const note = node("note", async (n: number, ctx: Context) => {
+    ctx.state.write(notes, ["x".repeat(300)])
+    return n + 1
+  })
+  const flow = workflow("notes", { state: [notes], limits: { supersteps: 1_000 } })
+    .start(note)
+    .loop(note, note, { while: (n) => n < 600 })
+    .build()
+  expect(await flow.run(0, { store, runId: "r" })).toMatchObject({ status: "completed" })
+  expect(seen.saved).toEqual([])
+})
+
 test("a run that waits again and again is saved when its journal has grown by its state, not each time", async () => {
   const { store, seen } = watched(memoryStore())
   const round = node("round", async (n: number, ctx: Context) => {

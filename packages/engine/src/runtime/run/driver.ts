@@ -338,9 +338,10 @@ export class Driver implements FrameHost {
     })
   }
 
+  /** A run that is over has nothing to resume: a snapshot would only take space. */
   #saveSnapshot(at: number, isAtRest: boolean): void {
     const seq = this.#journal?.seq ?? 0
-    if (!this.#snapshots?.isDue(seq, isAtRest)) return
+    if (!this.#snapshots?.isDue(seq, isAtRest) || this.isOver) return
     const snapshot = snapshotOf(at, this.#events, this.#allFrames(), this.requests.answeredBelow())
     this.#snapshots.save(this.lease as Lease, seq, snapshot, isAtRest, (then) => this.afterDurable(then))
   }
