@@ -37,9 +37,10 @@ const PROGRAMS: Readonly<Record<string, Record<string, string>>> = {
 
 // Each package is built alike: what its exports name as a source is an entry, what entries share becomes a chunk. The
 // command's program is an entry too, and nothing to import. Nothing is minified, so that frames of a stack can be read.
-// Dependencies stay imports, so that a process has one copy of each. Only yaml and jsonc-parser are bundled, and are no
-// dependencies: the builds that they give to Node are CommonJS that a bundle in ES modules cannot use. One requires Node's
-// modules, the other its own files by a `require` that bundlers do not see.
+// Comments stay in the declarations only, and the code is ASCII: both take time at every start. Dependencies stay imports, so
+// that a process has one copy of each. Only three are bundled: yaml and jsonc-parser, whose builds for Node are CommonJS that a
+// bundle in ES modules cannot use (one requires Node's modules, the other its own files by a `require` that bundlers do not
+// see), and uuidv7, which `import "superstep"` would load as one more file.
 const packages = [
   "packages/engine",
   "packages/mcp",
@@ -57,6 +58,8 @@ const packages = [
   outputOptions: {
     // The sources are in the package, once.
     sourcemapExcludeSources: true,
+    charset: "ascii",
+    comments: { legal: true, annotation: true, jsdoc: false },
     codeSplitting: {
       groups: [
         // Every file takes time at the start: `import "superstep"` loads these two and little more. The first one has
@@ -68,7 +71,7 @@ const packages = [
         },
         {
           name: "engine",
-          test: /[\\/]src[\\/](?:builder|history|runtime(?![\\/]ports)|service|stores)[\\/].+(?<!\.d)\.ts$/,
+          test: /[\\/]src[\\/](?:builder|diagrams|history|runtime(?![\\/]ports)|service|stores[\\/]memory)[^\\/]*[\\/.].+(?<!\.d)\.ts$/,
           priority: 1,
         },
         // A chunk of its own, because reports, which are loaded on use, need it. If they imported the definitions for it,
@@ -81,7 +84,10 @@ const packages = [
       ],
     },
   },
-  deps: { alwaysBundle: [/^yaml$/, /^jsonc-parser$/], onlyBundle: ["yaml", "jsonc-parser"] },
+  deps: {
+    alwaysBundle: [/^yaml$/, /^jsonc-parser$/, /^uuidv7$/],
+    onlyBundle: ["yaml", "jsonc-parser", "uuidv7"],
+  },
   plugins: [
     parsersAsModules,
     licensesAs("licenses.txt"),

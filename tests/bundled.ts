@@ -21,7 +21,7 @@ export async function bundled(file: string): Promise<string> {
     target: "node20",
     dts: false,
     logLevel: "error",
-    noExternal: [/^@?superstep/, "zod", "uuidv7"],
+    noExternal: [/^@?superstep/, "zod"],
     external: ["pg"],
     inputOptions: { resolve: { conditionNames: ["@superstep/source", "node", "import"] } },
   })
