@@ -1,4 +1,6 @@
-/** Agents and workflows as tools: each works in a conversation or a journal scope of its own, and its answer is the result. */
+/**
+ * Agents and workflows as tools: each runs in a conversation or a journal scope of its own, and its answer is the result.
+ */
 import { type Json, SuperstepError } from "../core/index.ts"
 import { type Callable, type CallOptions, jsonSchemaOf, type Schema, validate } from "../runtime/index.ts"
 import type { ApprovalRules, ParsedArgs, Tool } from "../tools/index.ts"
@@ -14,7 +16,7 @@ export function agentTool(core: AgentCore, options: AgentToolOptions): Tool {
   const { inputOf, ...args } =
     schema !== undefined && isObjectShape(shape)
       ? schemaArgs(schema, shape as Json)
-      : textArgs("What the agent is asked, with all that it needs to know.")
+      : textArgs("The question for the agent, with everything that it needs to know.")
   const run: Tool["run"] = (value, call) => runNested(core, inputOf(value), call)
   return { name, description, approval, durable: true, ...args, run } as Tool
 }
@@ -24,7 +26,7 @@ function isObjectShape(shape: Json | undefined): boolean {
 }
 
 export interface WorkflowToolOptions<Args> extends CallOptions {
-  /** The model decides by it. */
+  /** The model uses it to decide when to call the tool. */
   readonly description: string
   readonly name?: string | undefined
   /** What the model passes: an object. Default: `{ input }`, a string that becomes the workflow's input. */
@@ -33,7 +35,7 @@ export interface WorkflowToolOptions<Args> extends CallOptions {
   readonly fatal?: boolean | undefined
 }
 
-/** The workflow runs inside the agent's task. One output is the result as it is; several are a list. */
+/** The workflow runs inside the agent's task. A single output is the result; several outputs are a list. */
 export function workflowTool<In, Out>(workflow: Callable<In, Out>, options: WorkflowToolOptions<In>): Tool {
   const { name = toolNameOf(workflow.name), description, input, approval, fatal, onRequest } = options
   const shape = input === undefined ? undefined : jsonSchemaOf(input as Schema, "input")
@@ -42,7 +44,7 @@ export function workflowTool<In, Out>(workflow: Callable<In, Out>, options: Work
     throw new SuperstepError("TOOL_INVALID", text)
   }
   const { inputOf, ...args } =
-    shape === undefined ? textArgs("What the workflow starts with.") : schemaArgs(input as Schema, shape)
+    shape === undefined ? textArgs("The input of the workflow.") : schemaArgs(input as Schema, shape)
   const run: Tool["run"] = async (value, { ctx }) => {
     const outputs = await ctx.call(workflow, inputOf(value) as In, { onRequest })
     return outputs.length === 1 ? outputs[0] : outputs
@@ -50,7 +52,7 @@ export function workflowTool<In, Out>(workflow: Callable<In, Out>, options: Work
   return { name, description, approval, fatal, durable: true, ...args, run } as Tool
 }
 
-/** How a tool takes the input of an agent or workflow. */
+/** The arguments of a tool that wraps an agent or a workflow. */
 interface InputArgs extends Pick<Tool, "parameters" | "parse"> {
   inputOf(args: unknown): unknown
 }
@@ -88,7 +90,7 @@ interface TransferArgs {
   readonly expected_output?: string | undefined
 }
 
-/** `transfer_task`: one of several agents does a task. */
+/** `transfer_task`: delegates a task to one of several agents. */
 export function transferTool(agents: readonly Agent[]): Tool {
   return {
     name: "transfer_task",
@@ -96,8 +98,12 @@ export function transferTool(agents: readonly Agent[]): Tool {
     parameters: {
       type: "object",
       properties: {
-        agent: { type: "string", enum: agents.map(({ name }) => name), description: "Who does it." },
-        task: { type: "string", description: "What is to be done, with all that is needed for it." },
+        agent: {
+          type: "string",
+          enum: agents.map(({ name }) => name),
+          description: "The agent that does the task.",
+        },
+        task: { type: "string", description: "The task, with everything that is needed to do it." },
         expected_output: { type: "string", description: "What the answer should look like." },
       },
       required: ["agent", "task", "expected_output"],

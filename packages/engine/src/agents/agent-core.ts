@@ -1,122 +1,130 @@
-/** What an agent is: its options, as its author writes them, and its core, which is made once and used by every task. */
+/** An agent: its options, as its author writes them, and its core, which is created once and used by every task. */
 import type { Node, NodePolicies, Workflow } from "../builder/index.ts"
 import type { CallModelOptions, Message, ModelRef, ModelSettings } from "../models/index.ts"
 import type { AnyState, Channel, Context, Run, RunOptions, Schema } from "../runtime/index.ts"
 import type { ApprovalRules, Tool, Toolset } from "../tools/index.ts"
-import type { AgentLimits } from "./agent-limits.ts"
+import type { AgentLimits, Guard, StopWhen } from "./agent-limits.ts"
+import type { AgentScope } from "./agent-scope.ts"
 import type { Guardrail } from "./guardrails.ts"
 import type { HistoryPolicy } from "./history-policy.ts"
-import type { LoadModels } from "./load-models.ts"
-import type { HookOptions, Hooks } from "./middleware.ts"
-import type { ToolChoice } from "./step-plan.ts"
-import type { StopWhen } from "./stop-when.ts"
+import type { HookInfo, HookOptions, Hooks } from "./middleware.ts"
+import type { Secrets } from "./secrets.ts"
+import type { LoadModels, ToolChoice, ToolTable } from "./step-plan.ts"
 import type { OnTruncated, OutputFormat } from "./structured-output.ts"
-import type { ToolTable } from "./tool-table.ts"
 
 export interface AgentOptions<In = unknown, Needs = unknown> extends NodePolicies, HookOptions {
-  /** Its name in usage, limits and scripts; also the node's id. */
+  /** The agent's name in usage, limits and scripts; also the node's id. */
   readonly name: string
-  /** What it is good for: other agents choose by it whom they hand a task to. */
+  /** What the agent is good for: other agents use it to decide whom to hand a task to. */
   readonly description?: string | undefined
-  /** A model, or several: when the first does not answer, the next is asked. */
+  /** A model, or a list of models: if the first does not answer, the next is called. */
   readonly model: ModelRef | readonly ModelRef[]
-  /** As a function, its result is recorded: once for each task, and for each hand-off to the agent. */
+  /** The result of a function is recorded once per task, and once per hand-off to the agent. */
   readonly instructions?:
     | string
     | ((input: In, ctx: AgentContext<Needs>, handoff: HandedOver | undefined) => string | Promise<string>)
     | undefined
   /**
-   * As a function, it is called for each task and again when that resumes. The names of the tools are recorded: a resumed
-   * task has those that it had. Close toolsets that it creates yourself.
+   * A function is called for each task, and again when the task resumes. The names of the tools are recorded, so a
+   * resumed task has the same tools. Close toolsets that the function creates yourself.
    */
   readonly tools?:
     | ToolList<Needs>
     | ((input: In, ctx: AgentContext<Needs>) => ToolList<Needs> | Promise<ToolList<Needs>>)
     | undefined
-  /** What it takes. Default: anything. A string is the user's message, `{ messages }` is a conversation. */
+  /** The schema of the input. Default: any input. A string is the user's message, `{ messages }` is a conversation. */
   readonly input?: Schema<In> | undefined
   /** How much of a long conversation the model sees. Default: all of it. */
   readonly history?: HistoryPolicy | undefined
-  /** A conversation that continues from task to task: read before, and added to after. Make it with `conversation(key)`. */
+  /** A conversation that continues from task to task. Create it with `conversation(key)`. */
   readonly messages?: Channel<readonly Message[], readonly Message[]> | undefined
   readonly limits?: AgentLimits | undefined
   readonly settings?: ModelSettings | undefined
-  /** How models are called: retries, timeouts, prices, limits per provider. */
+  /** How models are called: retries, timeouts, prices and provider limits. */
   readonly calling?:
     | Omit<CallModelOptions, "signal" | "clock" | "onDelta" | "meter" | "beforeRetry">
     | undefined
-  /** Models by name, from which `prepareStep` chooses. */
+  /** Models by name, for `prepareStep` to choose from. */
   readonly models?: Readonly<Record<string, ModelRef | readonly ModelRef[]>> | undefined
   /**
-   * Whether the model calls tools. `required` and `{ tool }` hold until the agent has called a tool: otherwise it could
+   * Whether the model calls tools. `required` and `{ tool }` apply until the agent has called a tool: otherwise it could
    * never answer. Default `auto`.
    */
   readonly toolChoice?: ToolChoice | undefined
-  /** Ends the loop after tool calls when one of these holds: the text of the last reply is the answer. */
+  /** Ends the loop after tool calls if one of these conditions holds. The text of the last reply is the answer. */
   readonly stopWhen?: StopWhen | undefined
-  /** Checks of its input, its answers and its tool calls, in order. */
+  /** Checks of the input, the answers and the tool calls, in order. */
   readonly guardrails?: readonly Guardrail[] | undefined
   /**
-   * Agents that may take over the conversation, each by itself or as `{ agent, payload, filter }`; as a function, for
-   * agents that name each other.
+   * Agents that may take over the conversation, each an agent or `{ agent, payload, filter }`. Use a function for agents
+   * that refer to each other.
    */
   readonly handoffs?: HandoffRefs | undefined
   /**
-   * Who takes the next message of a thread after a hand-off: `first`, the default, this agent; `last`, the one that
-   * answered last. Needs `messages`.
+   * Which agent receives the next message of a thread after a hand-off: `first`, the default, is this agent; `last` is
+   * the one that answered last. Needs `messages`.
    */
   readonly continueWith?: "first" | "last" | undefined
   /** `each`: a tool `handoff_to_<name>` per agent, the default. `one`: one tool `handoff({ agent })`. */
   readonly handoffTools?: "each" | "one" | undefined
-  /** Agents that do a task in their own conversation and return the answer: the tool `transfer_task`. */
+  /**
+   * Agents that the tool `transfer_task` can delegate a task to. Each works in a conversation of its own and returns its
+   * answer.
+   */
   readonly subAgents?: AgentRefs | undefined
-  /** Rules for all its tools. A matching rule decides, after any `deny`; without one, the tool's own approval does. */
+  /** Rules for all tools. `deny` comes first, then any other matching rule; without one, the tool's own approval decides. */
   readonly approval?: ApprovalRules | undefined
-  /** How often an answer that does not fit `output` goes back to the model. Default 2. */
+  /** How often an answer that does not match `output` goes back to the model. Default 2. */
   readonly repairs?: number | undefined
-  /** An answer that reached the limit of output tokens. Default `accept`; one that then does not fit `output` fails. */
+  /**
+   * How to handle an answer that reached the limit of output tokens. Default `accept`; if it then does not match
+   * `output`, the task fails.
+   */
   readonly onTruncated?: OnTruncated | undefined
   /**
-   * What happens at its limits, and at those of the run. `fail`, the default: the run takes its limit route, or ends.
-   * `answer`: the model is asked once more, without tools, for an answer with what is known; a part of the limits and of
-   * the budget is kept for that.
+   * What happens at the limits of the agent and of the run. `fail`, the default: the run takes its limit route, or ends.
+   * `answer`: the model is called once more, without tools, to answer with what it knows; a part of the limits and of the
+   * budget is reserved for that.
    */
   readonly onLimit?: "fail" | "answer" | undefined
-  /** A tool's failure: `result`, the default, is shown to the model; `fail` fails the task; a function writes the message. */
+  /**
+   * What happens when a tool fails: `result`, the default, shows the error to the model; `fail` fails the task; a
+   * function returns the message for the model.
+   */
   readonly onToolError?: "result" | "fail" | ((error: string, call: FailedCall) => string) | undefined
-  /** False: replies are requested whole, and no deltas are sent. Default true. */
+  /** False requests complete replies and sends no deltas. Default true. */
   readonly stream?: boolean | undefined
   readonly onError?: "fail" | "settle" | undefined
 }
 
 /**
- * Agents, or a function `() => [a, b]` that returns them. What the function returns is checked when it is called: a type
- * for it would make the types of agents that name each other circular, and each would need an annotation.
+ * Agents, or a function `() => [a, b]` that returns them. The function's result is checked when it is called: a type for
+ * it would make the types of agents that refer to each other circular, and each would need an annotation.
  */
-// biome-ignore lint/complexity/noBannedTypes: given any signature, the compiler infers the type of what is returned.
+// biome-ignore lint/complexity/noBannedTypes: with any signature, the compiler infers the returned type.
 export type AgentRefs = readonly Agent[] | Function
 
 // biome-ignore lint/complexity/noBannedTypes: as above.
 export type HandoffRefs = readonly (Agent | Handoff)[] | Function
 
-/** An agent to hand the conversation to, and how. */
+/** A hand-off: the agent that takes over, and its options. */
 export interface Handoff {
   readonly agent: Agent
-  /** What the model has to say for the hand-off: the schema of an object. The agent that takes over sees it. */
+  /** An object schema of the data that the model passes with the hand-off. The agent that takes over sees it. */
   readonly payload?: Schema | undefined
   /**
-   * What the agent that takes over sees of the conversation. It must return the same for the same messages, and what it
-   * returns is made valid for providers. The conversation itself is kept whole.
+   * Selects what the agent that takes over sees of the conversation. It must be deterministic. Its result is made valid
+   * for providers; the conversation itself stays complete.
    */
   readonly filter?: ((messages: readonly Message[], handoff: HandedOver) => readonly Message[]) | undefined
-  /** When to hand over, for the model. Default: the agent's own description. */
+  /** Describes to the model when to hand over. Default: the agent's own description. */
   readonly description?: string | undefined
 }
 
-/** A hand-off, as the agent that takes over gets to know it. */
+/** A hand-off, as the agent that takes over sees it. */
 export interface HandedOver {
   readonly from: string
-  /** What the model said for it; undefined without a schema for it. */
+  /** The data that the model passed; undefined without a `payload` schema. */
   readonly payload: unknown
 }
 
@@ -127,29 +135,29 @@ export interface FailedCall {
   readonly id: string
 }
 
-/** The options without the type of the input, as the implementation sees them. */
-// biome-ignore lint/suspicious/noExplicitAny: whatever its tools need, the run passes it to them.
+/** The options without the input type, for the implementation. */
+// biome-ignore lint/suspicious/noExplicitAny: its tools may need any context; the run passes it to them.
 export type SomeAgentOptions = Omit<AgentOptions<never, any>, "input"> & {
   readonly input?: Schema | undefined
 }
 
-/** The context of the agent's node; its `context` is what the run's options have. */
+/** The context of the agent's node; `context` is the one in the run's options. */
 export type AgentContext<Needs> = Context & { readonly context: Needs }
 
-/** The options of a run. With tools that read its context, that is required. */
+/** The options of a run. `context` is required if the tools read it. */
 export type AgentRunOptions<Needs> = unknown extends Needs
   ? [options?: RunOptions]
   : [options: RunOptions & { readonly context: Needs }]
 
-/** `Needs` is the type of the context that its tools and instructions read. */
+/** `Needs` is the type of the context that the tools and instructions read. */
 export interface Agent<In = never, Out = unknown, Needs = unknown> extends Node<In, Out>, Workflow<In, Out> {
   run(input: In, ...options: AgentRunOptions<Needs>): Run<Out, AnyState>
   stream(input: In, ...options: AgentRunOptions<Needs>): Run<Out, AnyState>
-  /** The agent as a tool of another one: it works in its own conversation, and its answer is the result. */
+  /** The agent as a tool of another agent: it works in a conversation of its own, and its answer is the result. */
   asTool(options?: AgentToolOptions): Tool
-  /** Closes what its toolsets have opened. */
+  /** Closes its toolsets. */
   close(): Promise<void>
-  /** For the engine. */
+  /** Internal. */
   readonly [CORE]: AgentCore
 }
 
@@ -165,21 +173,33 @@ export interface AgentCore {
   readonly options: SomeAgentOptions
   readonly output: OutputFormat
   readonly models: LoadModels
-  /** Schemas that its providers cannot enforce, and why. */
+  /** Warnings about schemas that its providers cannot enforce. */
   readonly warnings: readonly string[]
-  /** The models that write its summaries. */
+  /** The models that write summaries. */
   readonly summariser: LoadModels
-  /** From which its hooks choose, by name. */
+  /** The models that hooks choose from, by name. */
   readonly namedModels: ReadonlyMap<string, LoadModels>
   readonly hooks: Hooks | undefined
-  /** The agents that it may hand the conversation to. */
+  /** The agents that it may hand the conversation over to. */
   handoffs(): readonly Agent[]
   tools(ctx: Context, input: unknown): ToolTable | Promise<ToolTable>
 }
 
-/** The key of an agent's core; the same in two copies of the library. */
+/** The key of an agent's core; the same for all copies of the library. */
 export const CORE: unique symbol = Symbol.for("superstep.agent") as never
 
 export function coreOf(agent: Agent): AgentCore {
   return agent[CORE]
+}
+
+/** The agent whose turn it is. The scope, the guards and the secrets belong to the conversation. */
+export interface ActiveAgent {
+  readonly core: AgentCore
+  readonly tools: ToolTable
+  readonly scope: AgentScope
+  /** One guard for each agent that took part. */
+  readonly guards: readonly Guard[]
+  readonly secrets: Secrets
+  /** What hooks see at this model call of the conversation. */
+  about(step: number): HookInfo
 }

@@ -1,8 +1,8 @@
-/** What an agent may use. The journal has the counters, over the whole run, so they survive restarts (M8). */
+/** Limits of an agent. The counters are in the journal, over the whole run, so they survive restarts (M8). */
 import { addUsage, type Budget, isSuperstepError, SuperstepError, type Usage } from "../core/index.ts"
 import { type BudgetPart, exhausted } from "../core/internal.ts"
 import { Deadline } from "../models/internal.ts"
-import type { Context } from "../runtime/index.ts"
+import type { AgentStep, Context } from "../runtime/index.ts"
 
 export interface AgentLimits {
   /** Over the whole run, all tasks of the agent together. */
@@ -11,11 +11,11 @@ export interface AgentLimits {
   /** Input and output together. */
   readonly tokens?: number | undefined
   readonly usd?: number | undefined
-  /** With `usd`: calls of models whose price is not known count as free. Without it such a call fails before it is made. */
+  /** With `usd`: calls to models with an unknown price count as free. Default false: such a call fails before it is made. */
   readonly allowUnpriced?: boolean | undefined
-  /** Turns of the loop for one input: model calls that answer, call tools, or repair. Default 20. */
+  /** Turns of the loop for one input: model calls that answer, call tools or repair an answer. Default 20. */
   readonly iterations?: number | undefined
-  /** From the start of a task, its waiting for people included. */
+  /** Seconds from the start of a task, including the time it waits for people. */
   readonly seconds?: number | undefined
 }
 
@@ -25,13 +25,13 @@ const ITERATIONS = 20
 export class Guard {
   readonly agent: string
   readonly #limits: Budget
-  /** Of the agent, which holds wherever it works: also inside another agent's call, or after a hand-off. */
+  /** The budget of the agent. It also applies inside another agent's call and after a hand-off. */
   readonly #budget: Budget
-  /** Without bounds, what all pending calls have reserved is not added up. */
+  /** Without limits, the reservations of pending calls are not added up. */
   readonly #isBounded: boolean
   readonly #iterations: number
   readonly #seconds: number | undefined
-  /** A part of everything is kept for a final answer. */
+  /** Keeps a part of the limits for a final answer. */
   readonly #reserves: boolean
   #turns = 0
   #deadline: number | undefined
@@ -50,14 +50,14 @@ export class Guard {
     this.#reserves = reserves
   }
 
-  /** Seconds that are kept for a final answer: a tenth, and no more than 30. */
+  /** Seconds to keep for a final answer: a tenth, at most 30. */
   get #reserve(): number {
     return this.#reserves ? Math.min(30, (this.#seconds ?? 0) / 10) : 0
   }
 
   /**
-   * Starts the agent's time, where it is limited. The start is on record, so that a restart does not extend it. The
-   * deadline fires with `signal` or when the time is up; the caller closes it.
+   * Starts the agent's time limit, if it has one. The start is recorded, so a restart does not extend it. The deadline
+   * fires with `signal` or when the time is up; the caller closes it.
    */
   async begin(ctx: Context, signal: AbortSignal): Promise<Deadline | undefined> {
     if (this.#seconds === undefined) return undefined
@@ -69,7 +69,7 @@ export class Guard {
     return deadline
   }
 
-  /** For the final answer: what was kept of the time. The caller closes it. */
+  /** The time that was kept for the final answer. The caller closes it. */
   finalDeadline(ctx: Context, signal: AbortSignal): Deadline | undefined {
     if (this.#end === undefined) return undefined
     this.#deadline = this.#end
@@ -78,14 +78,20 @@ export class Guard {
     return deadline
   }
 
-  /** Called before every turn, also one that the record answers: the count is the same after a restart. */
+  /**
+   * Called before every turn, including turns that are answered from the record, so that the count is the same after a
+   * restart.
+   */
   turn(): void {
     if (this.#turns++ >= this.#iterations - (this.#reserves ? 1 : 0)) {
       throw this.#reached(`${this.#iterations} iterations`, "limits.iterations")
     }
   }
 
-  /** Called before a model call that is really made. Pending calls count: they have reserved. `headroom` has to stay free. */
+  /**
+   * Called before a model call that is not answered from the record. Pending calls count, because they have reserved
+   * usage. `headroom` must stay free.
+   */
   checkModelCall(ctx: Context, headroom: Usage = {}): void {
     if (this.#isBounded) {
       const used = addUsage(ctx.usedBy(this.agent), headroom)
@@ -95,7 +101,7 @@ export class Guard {
     this.#checkTime(ctx)
   }
 
-  /** A limit in US dollars cannot bound a call whose price is unknown. */
+  /** A limit in US dollars cannot limit a call with an unknown price. */
   checkPrice({ unpricedCalls = 0 }: Usage): void {
     if (unpricedCalls === 0) return
     const bounds = { limits: this.#limits, budget: this.#budget }
@@ -107,7 +113,10 @@ export class Guard {
     throw new SuperstepError("BUDGET_UNPRICED", text, { retryable: false, fatal: true })
   }
 
-  /** Called before a tool call that is really made. Pending calls count: they have reserved. */
+  /**
+   * Called before a tool call that is not answered from the record. Pending calls count, because they have reserved
+   * usage.
+   */
   checkToolCall(ctx: Context): void {
     if (this.#isBounded) {
       const used = ctx.usedBy(this.agent)
@@ -140,7 +149,7 @@ export class Guard {
 
 const reached = new WeakMap<Error, string>()
 
-/** Which limit it was: `limits.iterations`, `budget.tokens`, `timeout`. */
+/** The limit that was reached: `limits.iterations`, `budget.tokens`, `timeout`. */
 export function limitReached(error: unknown): string | undefined {
   if (!isSuperstepError(error)) return undefined
   if (error.code === "RUN_TIMEOUT") return "timeout"
@@ -148,7 +157,7 @@ export function limitReached(error: unknown): string | undefined {
   return part === undefined ? reached.get(error) : `budget.${part}`
 }
 
-/** Whether the error is a limit that a final answer can follow. */
+/** Whether the error is a limit after which the agent may still give a final answer. */
 export function isLimit(error: unknown): error is SuperstepError {
   return (
     isSuperstepError(error, "AGENT_LIMIT") ||
@@ -162,4 +171,72 @@ const NAMES: Record<BudgetPart, string> = {
   modelCalls: "model calls",
   toolCalls: "tool calls",
   iterations: "iterations",
+}
+
+// Stop conditions: they end the loop before the model answers without calling a tool.
+
+export type StopCondition =
+  | { readonly kind: "step-count"; readonly steps: number }
+  | { readonly kind: "tool-called"; readonly tools: readonly string[] }
+  | StopPredicate
+
+/** Its result is recorded. */
+export type StopPredicate = (info: StopInfo) => boolean | Promise<boolean>
+
+export interface StopInfo {
+  readonly agent: string
+  /** The steps of the conversation so far; the last one called tools, and has their results. */
+  readonly steps: readonly AgentStep[]
+  readonly ctx: Context
+}
+
+/** Stops after this many model calls. */
+export function stepCount(steps: number): StopCondition {
+  return { kind: "step-count", steps }
+}
+
+/** Stops after a turn in which one of these tools was called. */
+export function toolCalled(...tools: readonly string[]): StopCondition {
+  return { kind: "tool-called", tools }
+}
+
+export type StopWhen = StopCondition | readonly StopCondition[]
+
+/** The problem with the conditions, or undefined. */
+export function stopProblem(stopWhen: StopWhen | undefined): string | undefined {
+  for (const one of conditionsOf(stopWhen) as readonly unknown[]) {
+    if (typeof one === "function") continue
+    const { kind, steps, tools } = Object(one) as { kind?: unknown; steps?: unknown; tools?: unknown }
+    if (kind === "step-count" && Number.isSafeInteger(steps) && (steps as number) >= 1) continue
+    if (kind === "tool-called" && Array.isArray(tools) && tools.length > 0) continue
+    return "stopWhen must be stepCount(n) with n of at least 1, toolCalled(name, …), a function, or a list of these"
+  }
+  return undefined
+}
+
+/** Whether one of the conditions holds. Functions are called in order, and their verdict is one record. */
+export async function shouldStop(stopWhen: StopWhen | undefined, info: StopInfo): Promise<boolean> {
+  const conditions = conditionsOf(stopWhen)
+  const { steps, ctx } = info
+  const called = steps.at(-1)?.calls ?? []
+  for (const one of conditions) {
+    if (typeof one === "function") continue
+    if (
+      one.kind === "step-count"
+        ? steps.length >= one.steps
+        : called.some(({ name }) => one.tools.includes(name))
+    )
+      return true
+  }
+  const predicates = conditions.filter((one) => typeof one === "function")
+  if (predicates.length === 0) return false
+  return await ctx.step("stopWhen", async () => {
+    for (const predicate of predicates) if (await predicate(info)) return true
+    return false
+  })
+}
+
+function conditionsOf(stopWhen: StopWhen | undefined): readonly StopCondition[] {
+  if (stopWhen === undefined) return []
+  return Array.isArray(stopWhen) ? stopWhen : [stopWhen as StopCondition]
 }

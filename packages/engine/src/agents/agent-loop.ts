@@ -1,10 +1,10 @@
 /**
- * The loop of an agent: model, tools, model, until there is an answer.
+ * The loop of an agent: it calls the model, then tools, then the model again, until the model answers.
  *
- * L1 every finished model call and tool call is on record, and is not made again after a crash or a retry.
- * L2 limits and budgets are checked before a call that is really made, not before one that the record answers.
- * L3 the conversation follows from the input and the records: nothing of it is recorded twice.
- * L4 a provider gets a valid history, also after a history policy or a hand-off.
+ * L1 every finished model call and tool call is recorded, and is not made again after a crash or a retry.
+ * L2 limits and budgets are checked before a call is made, not before one that is answered from the record.
+ * L3 the conversation is derived from the input and the records: no part of it is recorded twice.
+ * L4 a provider receives a valid history, even after a history policy or a hand-off.
  */
 import { isSuperstepError, type Json, type NodeId, SuperstepError } from "../core/index.ts"
 import type { Message, ModelReply } from "../models/index.ts"
@@ -20,12 +20,11 @@ import {
 } from "../runtime/index.ts"
 import type { ToolCallContext } from "../tools/index.ts"
 import type { ToolOutcome } from "../tools/internal.ts"
-import { type Agent, type AgentCore, coreOf, type HandedOver } from "./agent-core.ts"
-import { Guard, isLimit, limitReached } from "./agent-limits.ts"
-import { systemPrompt } from "./agent-prompt.ts"
-import { reportOf, stepOf } from "./agent-report.ts"
-import { type ActiveAgent, type AgentScope, pathOf, taskScope } from "./agent-scope.ts"
-import { agentStep, type StepReply } from "./agent-step.ts"
+import { type ActiveAgent, type Agent, type AgentCore, coreOf, type HandedOver } from "./agent-core.ts"
+import { Guard, isLimit, limitReached, shouldStop } from "./agent-limits.ts"
+import { checkFiles, lastSpeaker, reachableAgent, systemPrompt, withSpeaker } from "./agent-prompt.ts"
+import { type AgentScope, pathOf, taskScope } from "./agent-scope.ts"
+import { agentStep, fittingStep, reportOf, type StepReply, stepOf } from "./agent-step.ts"
 import {
   callsOf,
   inputMessages,
@@ -38,14 +37,10 @@ import {
   userText,
   validHistory,
 } from "./conversation.ts"
-import { checkFiles } from "./file-check.ts"
 import { beside, checkAll, type GuardrailTrip, guardrailsOn, inputText, Tripped } from "./guardrails.ts"
 import type { TakeOver } from "./hand-off.ts"
-import { lastSpeaker, reachableAgent, withSpeaker } from "./last-speaker.ts"
 import { FINAL_TOKENS } from "./model-step.ts"
-import { fittingStep } from "./overflow.ts"
 import { Secrets, UnknownOutcomes } from "./secrets.ts"
-import { shouldStop } from "./stop-when.ts"
 import { AnswerReader } from "./structured-output.ts"
 import { summaryOf } from "./summary.ts"
 import { toolTurn } from "./tool-turn.ts"
@@ -54,8 +49,8 @@ import { traceAgent, tracedTakeOver } from "./traced-calls.ts"
 const MAX_DEPTH = 16
 
 /**
- * As a node: continues the agent's stored conversation, if it has one. The answer is undefined where a guardrail sent its
- * trip to another node.
+ * Runs the agent as a node. Continues its stored conversation, if it has one. The answer is undefined if a guardrail sent
+ * its trip to another node.
  */
 export function runAgent(core: AgentCore, input: unknown, ctx: Context): Promise<unknown> {
   return traceAgent(core, ctx, async (inside) => {
@@ -71,7 +66,7 @@ export function runAgent(core: AgentCore, input: unknown, ctx: Context): Promise
   })
 }
 
-/** The answer. What the agent did is in the result of the run, also where there is no answer. */
+/** Returns the answer, and adds the agent's report to the result of the run, even if there is no answer. */
 async function reported(
   conversation: AgentConversation,
   ctx: Context,
@@ -89,7 +84,7 @@ async function reported(
   }
 }
 
-/** What a task adds to its stored conversation; with who spoke last, if that is not the agent which was asked. */
+/** What a task adds to its stored conversation; marked with the last speaker, if another agent took over. */
 function spoken(
   { name, options }: AgentCore,
   { added, lastAgent }: AgentConversation,
@@ -100,7 +95,7 @@ function spoken(
   return isAsBefore ? added : withSpeaker(added, lastAgent)
 }
 
-/** How far an agent had come when a limit ended its work. */
+/** The progress of an agent when a limit ended its work. */
 export interface Unfinished {
   readonly agent: string
   readonly messages: readonly Message[]
@@ -109,17 +104,17 @@ export interface Unfinished {
   readonly limit?: string
 }
 
-/** The result of an agent's part in a conversation that its caller keeps. */
+/** The result of an agent's turn in a conversation that its caller keeps. */
 export interface Part {
-  /** Its answer, or its text when it handed over. */
+  /** Its answer, or its text if it handed over. */
   readonly answer: unknown
   /** The agent that continues. */
   readonly to: Agent | undefined
 }
 
 /**
- * As one of several in a conversation that the caller keeps: until it answers, or hands over to one of `others`. At a limit,
- * `unfinished` gets what it did so far.
+ * Runs the agent as one of several in a conversation that the caller keeps, until it answers or hands over to one of
+ * `others`. At a limit, `unfinished` receives its progress.
  */
 export function runPart(
   core: AgentCore,
@@ -135,7 +130,7 @@ export function runPart(
   })
 }
 
-/** As a tool: in its own conversation. */
+/** Runs the agent as a tool, in a conversation of its own. */
 export async function runNested(core: AgentCore, input: unknown, call: ToolCallContext): Promise<unknown> {
   const { ctx, signal } = call
   const path = pathOf(call)
@@ -151,7 +146,8 @@ export async function runNested(core: AgentCore, input: unknown, call: ToolCallC
       end()
       return answer
     } catch (error) {
-      // A limit of the agent alone is a result for its caller; any other one ends the task, which then leaves all its work.
+      // The agent's own limit is a result for its caller. Any other limit ends the task, which then reports all its
+      // unfinished work.
       const isOwn = isSuperstepError(error, "AGENT_LIMIT") && !signal.aborted
       if (isOwn || !isLimit(error)) end()
       throw isOwn ? withLastWords(error, conversation) : error
@@ -159,7 +155,7 @@ export async function runNested(core: AgentCore, input: unknown, call: ToolCallC
   })
 }
 
-/** An agent that reaches one of its own limits passes its last text to the agent that called it. */
+/** Adds the agent's last text to the error of its own limit, for the agent that called it. */
 function withLastWords(error: SuperstepError, conversation: AgentConversation): SuperstepError {
   const { answer } = conversation.unfinished(error)
   if (answer === undefined || conversation.isGuarded) return error
@@ -185,24 +181,24 @@ class AgentConversation {
   readonly #reader: AnswerReader
   readonly #messages: Message[]
   readonly #steps: AgentStep[] = []
-  /** Agents that have called a tool: their `toolChoice` has been followed. */
+  /** Agents that have called a tool: their `toolChoice` no longer applies. */
   readonly #hasCalled = new Set<string>()
   #modelCalls = 0
-  /** Guardrails that have let the input pass: `false`, those before the first model call; `true`, those beside it. */
+  /** Input guardrails that have passed: `false` for those before the first model call, `true` for the parallel ones. */
   readonly #cleared = new Set<boolean>()
   /** The agent whose turn it is. */
   #speaker: Speaker | undefined
-  /** The context of the agent that was asked, and the span of the one that took over. */
+  /** The context of the first agent, and the span of the one that took over. */
   readonly #ctx: Context
   #takenOver: ReturnType<typeof tracedTakeOver>
-  /** The most tokens of the conversation that the model takes, once it turned out that there were too many. */
+  /** The maximum number of tokens of the conversation, after the model has rejected a longer one. */
   #tokens: number | undefined
   readonly #added: Message[] = []
-  /** A turn whose tool calls are under way, with the results so far. */
+  /** A turn whose tool calls are in progress, with the results so far. */
   #pending: { readonly reply: ModelReply; readonly outcomes: (ToolOutcome | undefined)[] } | undefined
-  /** The agent that continues the conversation outside of this task. */
+  /** The agent that continues the conversation outside this task. */
   leftTo: Agent | undefined
-  /** The agent that speaks, or spoke last. */
+  /** The current or last speaker. */
   lastAgent: string
 
   constructor(
@@ -233,7 +229,7 @@ class AgentConversation {
     return reportOf(this.#core.name, this.lastAgent, this.#steps, this.added)
   }
 
-  /** `send` takes the trip of a guardrail to another node, where that is possible. */
+  /** `send` sends the trip of a guardrail to another node, if that is possible. */
   async answer(send?: (trip: GuardrailTrip, to: NodeId) => void): Promise<unknown> {
     try {
       return await this.#traced()
@@ -249,7 +245,7 @@ class AgentConversation {
     }
   }
 
-  /** The work of an agent that took over, until it hands over in turn or the conversation ends. */
+  /** Runs an agent that took over, until it hands over in turn or the conversation ends. */
   async #traced(): Promise<unknown> {
     try {
       const answer = await this.#loop()
@@ -268,13 +264,13 @@ class AgentConversation {
     return await this.#reader.readFinal(answer, `guardrail "${guardrail}"`, this.#core)
   }
 
-  /** Whether guardrails check what its agents answer. */
+  /** Whether guardrails check the answers of its agents. */
   get isGuarded(): boolean {
     const cores = [this.#core, ...(this.#speaker === undefined ? [] : [this.#speaker.core])]
     return cores.some(({ options }) => guardrailsOn(options.guardrails, "output").length > 0)
   }
 
-  /** For the node of a limit route: how far it has come. */
+  /** The progress so far, for the node of a limit route. */
   unfinished(error: unknown): Unfinished {
     const messages = [...this.#messages, ...pendingMessages(this.#pending)]
     const said = messages.findLast(({ role }) => role === "assistant")
@@ -301,7 +297,7 @@ class AgentConversation {
     }
   }
 
-  /** At a limit: an answer with what is known, from the model alone. Where that is not possible, the limit stands. */
+  /** Asks the model for a final answer at a limit, without tools. If that is not possible, throws the limit error. */
   async #finalAnswer(speaker: Speaker, limit: SuperstepError): Promise<unknown> {
     const { core } = speaker
     for (const guard of this.#guards) {
@@ -313,7 +309,7 @@ class AgentConversation {
     const { maxOutputTokens = FINAL_TOKENS } = core.options.settings ?? {}
     const tools = { ...speaker.tools, byName: new Map(), offered: undefined }
     try {
-      // The limit came before the first reply, maybe also before the verdicts on the input.
+      // The limit was reached before the first reply, possibly before the verdicts on the input.
       for (const parallel of this.#steps.length === 0 ? [false, true] : [])
         if (!this.#cleared.has(parallel)) await this.#checkInput(parallel)
       const { reply } = await agentStep(
@@ -368,7 +364,7 @@ class AgentConversation {
         this.#add(resultsMessage(calls, outcomes))
         if (limit !== undefined) throw limit
         if (next !== undefined && this.#others?.has(next.agent)) {
-          // The others read what it says as it hands over.
+          // The other agents see its text from the hand-off.
           const said = textOf(reply)
           if (said !== "") await this.#checked(speaker, said)
           this.leftTo = next.agent
@@ -393,7 +389,7 @@ class AgentConversation {
     }
   }
 
-  /** The input's guardrails, before the first model call or beside it. */
+  /** Runs the input guardrails: those before the first model call, or the parallel ones. */
   async #checkInput(parallel: boolean): Promise<void> {
     const { name: agent, options } = this.#core
     const guardrails = guardrailsOn(options.guardrails, "input")
@@ -404,7 +400,7 @@ class AgentConversation {
     this.#cleared.add(parallel)
   }
 
-  /** The first model call, with the checks beside it; later ones as they are. */
+  /** Makes the first model call in parallel with its guardrails; later calls have none. */
   async #guarded<T>(ask: () => Promise<T>): Promise<T> {
     const { guardrails } = this.#core.options
     const isFirst = this.#steps.length === 0
@@ -424,7 +420,7 @@ class AgentConversation {
     }
   }
 
-  /** The answer, once the guardrails of the agent that was asked and of the one that answered have let it pass. */
+  /** Returns the answer after it has passed the guardrails of the first agent and of the one that answered. */
   async #checked({ core }: Speaker, value: unknown): Promise<unknown> {
     for (const { name: agent, options } of new Set([this.#core, core])) {
       const guardrails = guardrailsOn(options.guardrails, "output")
@@ -435,7 +431,7 @@ class AgentConversation {
     return value
   }
 
-  /** An agent begins to speak, with instructions and tools of its own, and under its own limits too. */
+  /** Starts an agent's turn, with its own instructions and tools, and under its own limits too. */
   async #enter(core: AgentCore, handoff?: HandedOver): Promise<Speaker> {
     const { ctx } = this.#scope
     if (!this.#guards.some(({ agent }) => agent === core.name)) {
@@ -457,7 +453,7 @@ class AgentConversation {
     return this.#speaker
   }
 
-  /** The agent that was asked; or the one that spoke last in the thread, if it is to continue. */
+  /** The agent of this node; or, with `continueWith: "last"`, the one that spoke last in the thread. */
   #first(): AgentCore {
     const last = this.#core.options.continueWith === "last" ? lastSpeaker(this.#messages) : undefined
     const found = last === undefined ? this.#core : reachableAgent(this.#core, last)
@@ -519,7 +515,7 @@ class AgentConversation {
   }
 }
 
-/** The first result of the turn that is the agent's answer as it is. */
+/** The first result of the turn that is the agent's answer (`returnDirect`). */
 function directResult(
   { tools }: ActiveAgent,
   calls: readonly ToolCall[],
@@ -532,7 +528,7 @@ function directResult(
   return undefined
 }
 
-/** A turn that is not over yet: calls without a result get a placeholder. */
+/** The messages of an unfinished turn: calls without a result get a placeholder. */
 function pendingMessages(
   turn: { readonly reply: ModelReply; readonly outcomes: readonly (ToolOutcome | undefined)[] } | undefined,
 ): Message[] {
@@ -547,7 +543,7 @@ function pendingMessages(
 const FINAL =
   "You have reached a limit, and cannot call tools any more. Answer now, with what you know. Say what is missing."
 
-/** What a message says, without reasoning and calls. */
+/** The text of a message, without reasoning and calls. */
 function textIn({ content }: Message): string {
   if (typeof content === "string") return content
   return content.map((part) => (part.type === "text" ? part.text : "")).join("")
@@ -555,7 +551,7 @@ function textIn({ content }: Message): string {
 
 const NO_ARGS: ReadonlyMap<string, unknown> = new Map()
 
-/** The arguments as the model sees them again: its own, or those that a person put in their place. */
+/** The arguments that the model sees again: its own, or those that a person edited. */
 function visibleArgs(calls: readonly ToolCall[], edited: ReadonlyMap<string, unknown>): Map<string, unknown> {
   return new Map(calls.map(({ id, args }) => [id, edited.get(id) ?? readObject(args)]))
 }

@@ -1,15 +1,15 @@
-/** What an agent's model gets to see: the system prompt, and its part of the conversation. */
+/** What an agent's model sees: the system prompt, and its part of the conversation. */
 import { SuperstepError } from "../core/index.ts"
 import type { Message } from "../models/index.ts"
-import { messageText } from "../models/internal.ts"
+import { mediaProblem, messageText } from "../models/internal.ts"
 import type { Context } from "../runtime/index.ts"
-import type { AgentCore, HandedOver } from "./agent-core.ts"
+import { type AgentCore, coreOf, type HandedOver } from "./agent-core.ts"
+import { inputMessages } from "./conversation.ts"
 import { fitMessages } from "./fit-messages.ts"
 import { chooseMessages } from "./history-policy.ts"
-import { withoutSpeakers } from "./last-speaker.ts"
-import type { ToolTable } from "./tool-table.ts"
+import type { ToolTable } from "./step-plan.ts"
 
-/** The agent's instructions, those of its toolsets, and `more`, as one system message; empty where there are none. */
+/** The agent's instructions, those of its toolsets, and `more`, as one system message; empty if there are none. */
 export async function systemPrompt(
   { name, options: { instructions } }: AgentCore,
   tools: ToolTable,
@@ -18,7 +18,7 @@ export async function systemPrompt(
   more = "",
   handoff?: HandedOver,
 ): Promise<readonly Message[]> {
-  // What a function says may change from one process to the next; the request must not.
+  // The result of a function may differ in the next process; the request must not.
   const own =
     typeof instructions === "function"
       ? await ctx.step(`instructions:${name}`, async () =>
@@ -35,7 +35,7 @@ function checked(agent: string, text: unknown): string {
   throw new SuperstepError("AGENT_INVALID", message, { retryable: false })
 }
 
-/** The messages that the agent's history policy chooses; `tokens`: the maximum that the model accepts. */
+/** The messages that the agent's history policy selects. `tokens` is the maximum that the model accepts. */
 export function visibleMessages(
   { options: { history = "all" } }: AgentCore,
   tools: ToolTable,
@@ -48,8 +48,8 @@ export function visibleMessages(
 }
 
 /**
- * Some providers refuse tool calls and results in a conversation with an agent that has no tools. The reasoning that led
- * to such a call belongs to the call as it was made, and goes with it.
+ * Turns tool calls and results into text: some providers refuse them if the agent has no tools. Reasoning belongs to the
+ * original call, so it is removed with it.
  */
 function toolCallsAsText(messages: readonly Message[]): readonly Message[] {
   if (!messages.some(({ role }) => role === "tool")) return messages
@@ -74,4 +74,96 @@ type Part = Extract<Message, { role: "assistant" }>["content"][number]
 
 function isOwnCall(part: Part): part is Extract<Part, { type: "tool-call" }> {
   return part.type === "tool-call" && part.providerExecuted !== true
+}
+
+// The agent that spoke last in a conversation that was handed over. A stored conversation marks it on a message, so the
+// thread needs no other state; the mark is removed before a provider sees the message.
+
+/** The messages of a task; the last one is marked with the name of the agent that answered. */
+export function withSpeaker(messages: readonly Message[], agent: string): readonly Message[] {
+  const last = messages.at(-1)
+  if (last === undefined) return messages
+  const superstep = { ...last.providerOptions?.superstep, speaker: agent }
+  return [...messages.slice(0, -1), { ...last, providerOptions: { ...last.providerOptions, superstep } }]
+}
+
+/** The name of the agent that spoke last; undefined if no agent took over. */
+export function lastSpeaker(messages: readonly Message[]): string | undefined {
+  return messages.map(speakerOf).findLast((name) => name !== undefined)
+}
+
+function speakerOf({ providerOptions }: Message): string | undefined {
+  const speaker = providerOptions?.superstep?.speaker
+  return typeof speaker === "string" ? speaker : undefined
+}
+
+export function withoutSpeakers(messages: readonly Message[]): readonly Message[] {
+  if (!messages.some((message) => speakerOf(message) !== undefined)) return messages
+  return messages.map((message): Message => {
+    if (speakerOf(message) === undefined) return message
+    const { providerOptions: { superstep: { speaker: _, ...marks } = {}, ...providers } = {}, ...plain } =
+      message
+    const own = Object.keys(marks).length === 0 ? {} : { superstep: marks }
+    const options = { ...providers, ...own }
+    return (Object.keys(options).length === 0 ? plain : { ...plain, providerOptions: options }) as Message
+  })
+}
+
+/** The agent with this name, if hand-offs can reach it. */
+export function reachableAgent(from: AgentCore, name: string): AgentCore | undefined {
+  const seen = new Set<string>()
+  const queue = [from]
+  for (let core = queue.shift(); core !== undefined; core = queue.shift()) {
+    if (core.name === name) return core
+    if (seen.has(core.name)) continue
+    seen.add(core.name)
+    queue.push(...core.handoffs().map(coreOf))
+  }
+  return undefined
+}
+
+// Files in the input that none of the agent's models accepts: reported before the run starts, or before the agent's first
+// request.
+
+/**
+ * Rejects with INPUT_INVALID or MODEL_MEDIA_UNSUPPORTED. Returns undefined if there is nothing to check: the input has no
+ * files, or hooks may choose another model or other messages.
+ */
+export function checkFiles(core: AgentCore, input: unknown): Promise<void> | undefined {
+  if (typeof input !== "object" || input === null || !("messages" in input)) return undefined
+  const messages = inputMessages(input)
+  const files = seenFirst(core, messages).filter(hasFile)
+  if (files.length === 0 || mayChoose(core)) return undefined
+  return checkModels(core, files)
+}
+
+async function checkModels(core: AgentCore, messages: readonly Message[]): Promise<void> {
+  let problem: SuperstepError | undefined
+  for (const model of await core.models()) {
+    const found = mediaProblem(model, messages)
+    if (found === undefined) return
+    problem ??= found
+  }
+  if (problem === undefined) return
+  const text = `Agent "${core.name}" cannot work on this input: ${problem.message}`
+  throw new SuperstepError(problem.code, text, { retryable: false })
+}
+
+/** A history policy may leave out all but the newest message. */
+function seenFirst({ options: { history } }: AgentCore, messages: readonly Message[]): readonly Message[] {
+  if (history === undefined || history === "all") return messages
+  return typeof history === "function" ? [] : messages.slice(-1)
+}
+
+function hasFile({ role, content }: Message): boolean {
+  return role === "user" && content.some(({ type }) => type === "file")
+}
+
+function mayChoose({ options }: AgentCore): boolean {
+  const { prepareStep, beforeModel, middleware = [], continueWith } = options
+  const hooks = [{ prepareStep, beforeModel }, ...middleware]
+  return (
+    continueWith === "last" ||
+    hooks.some((one) => one.prepareStep !== undefined || one.beforeModel !== undefined)
+  )
 }

@@ -1,21 +1,50 @@
-/** The agent whose turn it is, where it works, and with what. */
-import type { AgentCore } from "./agent-core.ts"
-import type { Guard } from "./agent-limits.ts"
-import type { HookInfo } from "./middleware.ts"
-import type { Secrets } from "./secrets.ts"
-import type { AgentScope } from "./task-scope.ts"
-import type { ToolTable } from "./tool-table.ts"
+/** The scope of an agent in a run: its context, its signal, and its path. */
+import type { Context } from "../runtime/index.ts"
+import type { ToolCallContext } from "../tools/index.ts"
 
-export { type AgentScope, pathOf, pathOfContext, stepKey, taskScope, withPath } from "./task-scope.ts"
+export interface AgentScope {
+  /** After a hand-off, the context of the agent that continues. */
+  ctx: Context
+  /** Fires with the task's signal, or when an agent's time is up. */
+  signal: AbortSignal
+  /**
+   * The names of the enclosing scopes, each followed by a slash; empty for the task itself. Step keys and deltas include
+   * it.
+   */
+  readonly path: string
+  /** Whether the agent runs in a tool call of another agent. */
+  readonly isNested: boolean
+}
 
-/** The agent whose turn it is. Scope, guards and secrets belong to the conversation. */
-export interface ActiveAgent {
-  readonly core: AgentCore
-  readonly tools: ToolTable
-  readonly scope: AgentScope
-  /** One for each agent that took part. */
-  readonly guards: readonly Guard[]
-  readonly secrets: Secrets
-  /** What hooks get to see, at this model call of the conversation. */
-  about(step: number): HookInfo
+export function taskScope(ctx: Context): AgentScope {
+  return { ctx, signal: ctx.signal, path: "", isNested: false }
+}
+
+const PATH = Symbol("path")
+
+/** Attaches a path to a tool call. */
+export function withPath(call: ToolCallContext, path: string): ToolCallContext {
+  return Object.assign(call, { [PATH]: path })
+}
+
+export function pathOf(call: ToolCallContext & { readonly [PATH]?: string }): string {
+  return call[PATH] ?? ""
+}
+
+const paths = new WeakMap<Context, string>()
+
+/** A nested scope of the agent's context. `pathOfContext` returns its path. */
+export function scopedContext({ ctx, path }: AgentScope, name: string): Context {
+  const scoped = ctx.scope(name)
+  paths.set(scoped, `${path}${name}/`)
+  return scoped
+}
+
+export function pathOfContext(ctx: Context): string {
+  return paths.get(ctx) ?? ""
+}
+
+/** The journal key of the n-th step with this name. */
+export function stepKey(path: string, name: string, n: number): string {
+  return `step${n === 1 ? "" : `#${n}`}:${path}${name}`
 }

@@ -1,27 +1,39 @@
 /** One model call of an agent, with the hooks around it. */
 
+import { isSuperstepError } from "../core/index.ts"
 import type { Message, ModelCall, ModelReply } from "../models/index.ts"
+import type { AgentReport, AgentStep } from "../runtime/index.ts"
+import type { ToolOutcome } from "../tools/internal.ts"
+import type { ActiveAgent } from "./agent-core.ts"
 import { visibleMessages } from "./agent-prompt.ts"
-import type { ActiveAgent } from "./agent-scope.ts"
-import { readObject, replyMessage, resultsMessage, toolCallsOf, userText } from "./conversation.ts"
+import {
+  readObject,
+  replyMessage,
+  resultsMessage,
+  type ToolCall,
+  textOf,
+  toolCallsOf,
+  userText,
+} from "./conversation.ts"
+import { tokensIn } from "./fit-messages.ts"
 import { modelTurn } from "./model-step.ts"
 import { plannedModels, plannedTools, providerChoice, type StepPlan, type ToolChoice } from "./step-plan.ts"
 import { failure } from "./tool-approval.ts"
 
 export interface StepRequest {
-  /** Its instructions, as one message or none. */
+  /** The agent's instructions, as one message or none. */
   readonly system: readonly Message[]
   /** The conversation so far. */
   readonly messages: readonly Message[]
   readonly responseFormat: ModelCall["responseFormat"]
   readonly toolChoice: ToolChoice | undefined
-  /** Which model call of the conversation it is, from 1. */
+  /** The number of this model call in the conversation, from 1. */
   readonly number: number
-  /** How many models were asked before it: hooks answer some steps. */
+  /** How many model calls were made before it: hooks answer some steps. */
   readonly asked: number
   /** Ids of earlier tool calls. */
   readonly ids: ReadonlySet<string>
-  /** The most tokens of the conversation that the model has turned out to take. */
+  /** The maximum number of tokens of the conversation, if the model has rejected a longer one. */
   readonly tokens?: number | undefined
   /** The final answer at a limit. */
   readonly final?: { readonly maxOutputTokens: number } | undefined
@@ -33,7 +45,7 @@ export interface StepReply {
   readonly active: ActiveAgent
   /** False: a hook answered. */
   readonly wasAsked: boolean
-  /** The reply does not stand: these messages follow, and the model is asked again. */
+  /** The reply is discarded: these messages follow, and the model is called again. */
   readonly retry?: readonly Message[] | undefined
 }
 
@@ -68,7 +80,7 @@ export async function agentStep(speaker: ActiveAgent, request: StepRequest): Pro
   return { reply, active, wasAsked: true, retry: askedAgain(reply, after.retry) }
 }
 
-/** A reply that no model gave. */
+/** A reply from a hook. */
 function replyOf(text: string): ModelReply {
   return { content: [{ type: "text", text }], finish: "stop", model: "middleware/beforeModel", usage: {} }
 }
@@ -80,7 +92,7 @@ function withText(reply: ModelReply, text: string): ModelReply {
   return { ...reply, content: [...first, { type: "text", text }, ...calls] }
 }
 
-/** The calls of a reply that does not stand are not made; a provider wants their results all the same. */
+/** The calls of a discarded reply are not made, but providers require a result for each. */
 function askedAgain(reply: ModelReply, text: string): readonly Message[] {
   const calls = toolCallsOf(reply)
   const said = replyMessage(reply, new Map(calls.map(({ id, args }) => [id, readObject(args)])))
@@ -90,4 +102,79 @@ function askedAgain(reply: ModelReply, text: string): readonly Message[] {
     ...(calls.length === 0 ? [] : [resultsMessage(calls, notMade)]),
     userText(text),
   ]
+}
+
+// The report of what an agent did.
+
+export function stepOf(
+  agent: string,
+  reply: ModelReply,
+  calls: readonly ToolCall[],
+  outcomes: readonly ToolOutcome[],
+): AgentStep {
+  const { model, finish: finishReason, usage, content } = reply
+  return {
+    agent,
+    model,
+    text: textOf(reply),
+    reasoning: content.map((part) => (part.type === "reasoning" ? part.text : "")).join(""),
+    finishReason,
+    usage,
+    sources: content.filter((part) => part.type === "source"),
+    calls: calls.map(({ id, name, args }, i) => {
+      const outcome = outcomes[i] as ToolOutcome
+      const result = outcome.ok ? outcome.value : outcome.error.message
+      return { id, name, args: readObject(args), result, ok: outcome.ok }
+    }),
+  }
+}
+
+export function reportOf(
+  agent: string,
+  lastAgent: string,
+  steps: readonly AgentStep[],
+  transcript: readonly Message[],
+): AgentReport {
+  const last = steps.at(-1)
+  return {
+    agent,
+    lastAgent,
+    steps: [...steps],
+    transcript: [...transcript],
+    finishReason: last?.finishReason,
+    reasoning: last?.reasoning ?? "",
+    sources: steps.flatMap(({ sources }) => sources),
+  }
+}
+
+// Prompts that exceed the model's context window: the conversation is compacted, and the model is called once more.
+
+interface FittingReply extends StepReply {
+  /** The maximum number of tokens of the conversation from now on; undefined: the history policy decides. */
+  readonly tokens: number | undefined
+  /** How many model calls this reply took. */
+  readonly asked: number
+}
+
+/** `compact` returns the conversation to send after a prompt was too long. */
+export async function fittingStep(
+  speaker: ActiveAgent,
+  request: StepRequest,
+  compact: () => Promise<readonly Message[]>,
+): Promise<FittingReply> {
+  const { tokens } = request
+  try {
+    const step = await agentStep(speaker, request)
+    return { ...step, tokens, asked: step.wasAsked ? 1 : 0 }
+  } catch (error) {
+    if (!isSuperstepError(error, "CONTEXT_OVERFLOW")) throw error
+    const { core, tools, scope } = speaker
+    const shown = visibleMessages(core, tools, request.messages, tokens)
+    const half = Math.max(1, Math.floor(tokensIn(shown) / 2))
+    const text = `The prompt of agent "${core.name}" is too long for its model. It continues with the newest part of the conversation.`
+    scope.ctx.log("warn", text, { tokens: half })
+    const shorter = { ...request, messages: await compact(), tokens: half, asked: request.asked + 1 }
+    const step = await agentStep(speaker, shorter)
+    return { ...step, tokens: half, asked: step.wasAsked ? 2 : 1 }
+  }
 }

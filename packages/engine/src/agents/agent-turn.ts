@@ -1,6 +1,6 @@
 /**
- * One turn of an agent in a conversation that its caller keeps: the model's reply, and, by a second function, its tool
- * calls. For graphs in which a node of its own runs the tools. Both are recorded, as in the loop (L1, L2).
+ * One turn of an agent in a conversation that its caller keeps: `agentTurn` calls the model, `callTools` makes its tool
+ * calls. For graphs in which a separate node runs the tools. Both are recorded, as in the loop (L1, L2).
  */
 import { SuperstepError } from "../core/index.ts"
 import type { Message } from "../models/index.ts"
@@ -11,6 +11,7 @@ import { type Agent, type AgentCore, coreOf } from "./agent-core.ts"
 import { Guard } from "./agent-limits.ts"
 import { systemPrompt } from "./agent-prompt.ts"
 import { taskScope } from "./agent-scope.ts"
+import { fittingStep } from "./agent-step.ts"
 import {
   callsOf,
   readObject,
@@ -22,26 +23,25 @@ import {
 } from "./conversation.ts"
 import { isHandoff } from "./hand-off.ts"
 import { toolTable } from "./make-core.ts"
-import { fittingStep } from "./overflow.ts"
 import { Secrets, secretNames, UnknownOutcomes } from "./secrets.ts"
+import type { ToolTable } from "./step-plan.ts"
 import { AnswerReader } from "./structured-output.ts"
-import type { ToolTable } from "./tool-table.ts"
 import { toolTurn } from "./tool-turn.ts"
 
 export interface TurnOptions {
   /** The conversation so far. */
   readonly messages: readonly Message[]
-  /** Tools besides its own. */
+  /** Additional tools. */
   readonly tools?: readonly Tool[] | undefined
-  /** Instructions after its own. */
+  /** Additional instructions, after the agent's own. */
   readonly instructions?: string | undefined
 }
 
 export interface Turn {
-  /** What is added to the conversation. A repaired answer stands alone, without what it replaces. */
+  /** The messages to add to the conversation. A repaired answer is added without the answers that it replaces. */
   readonly added: readonly Message[]
   readonly text: string
-  /** The text, or the data where the agent has an output schema; undefined where it called tools. */
+  /** The text, or the data if the agent has an output schema; undefined if it called tools. */
   readonly answer: unknown
   readonly calls: readonly ToolCall[]
 }
@@ -101,17 +101,17 @@ export async function agentTurn(agent: Agent, options: TurnOptions, ctx: Context
 }
 
 export interface MadeCalls {
-  /** The results, as the message that answers the calls. */
+  /** The results as a message. */
   readonly results: Message
   readonly outcomes: readonly ToolOutcome[]
 }
 
 export interface CallToolsOptions {
-  /** Replaces each of the agent's own tools, except hand-offs. */
+  /** Runs instead of the agent's own tools, except hand-offs. */
   readonly wrap?: ((tool: Tool) => Tool) | undefined
 }
 
-/** Makes an agent's calls, one after the other. */
+/** Makes an agent's tool calls, one after the other. */
 export async function callTools(
   agent: Agent,
   calls: readonly ToolCall[],
@@ -143,7 +143,7 @@ function hookInfo({ name: agent }: AgentCore, input: unknown, ctx: Context) {
   return (step: number) => ({ agent, step, input, steps: [], ctx })
 }
 
-/** Calls are made from the record, which has no secrets: a tool that needs them would be called again and again. */
+/** The calls are read from the record, which has no secrets: the model would repeat a call that needs them forever. */
 function checkSecrets({ name }: AgentCore, { byName }: ToolTable): void {
   for (const tool of byName.keys()) {
     if (secretNames(byName, tool).length === 0) continue

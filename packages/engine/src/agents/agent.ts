@@ -4,11 +4,21 @@ import type { NodeId } from "../core/index.ts"
 import { omitUndefined } from "../core/internal.ts"
 import type { Message } from "../models/index.ts"
 import { append, type Channel, type Context, channel, type Schema } from "../runtime/index.ts"
+import { jsonSchema } from "../tools/internal.ts"
 import { agentTool } from "./agent-as-tool.ts"
-import { type Agent, type AgentOptions, CORE, coreOf, type SomeAgentOptions } from "./agent-core.ts"
-import { runAgent } from "./agent-loop.ts"
+import {
+  type Agent,
+  type AgentCore,
+  type AgentOptions,
+  CORE,
+  coreOf,
+  type SomeAgentOptions,
+} from "./agent-core.ts"
+import { runAgent, runNested } from "./agent-loop.ts"
+import { checkFiles } from "./agent-prompt.ts"
+import { pathOfContext, withPath } from "./agent-scope.ts"
 import { plainInput } from "./conversation.ts"
-import { checkFiles } from "./file-check.ts"
+import type { Guardrail } from "./guardrails.ts"
 import { isToolset, makeCore } from "./make-core.ts"
 import { alreadyRead } from "./structured-output.ts"
 
@@ -59,7 +69,7 @@ export function agent(options: SomeAgentOptions & { readonly output?: Schema | u
     async close() {
       const listed = typeof options.tools === "function" ? [] : (options.tools ?? [])
       const closing = listed.map(async (one) => (isToolset(one) ? await one.close?.() : undefined))
-      // A toolset that cannot be closed does not keep the others open.
+      // A toolset that fails to close does not keep the others open.
       const failed = (await Promise.allSettled(closing)).find(({ status }) => status === "rejected")
       if (failed?.status === "rejected") throw failed.reason
     },
@@ -71,18 +81,18 @@ export function isAgent(value: unknown): value is Agent {
   return typeof value === "object" && value !== null && CORE in value
 }
 
-/** A channel for a conversation that continues: with a thread, from run to run. */
+/** A channel for a conversation that continues across tasks; with a thread, across runs. */
 export function conversation(key = "messages"): Channel<readonly Message[], readonly Message[]> {
-  // The model's types allow binary data in a message; here it is base64 text, and anything else is refused when written.
+  // The model's types allow binary data in a message; here it is base64, and other binary data is rejected when written.
   const kind = append<Message>() as never
   return channel<readonly Message[], readonly Message[]>(key, kind, { persist: true })
 }
 
 export interface AgentNodeOptions<In, Out, Sent> extends NodePolicies {
   readonly id: NodeId
-  /** What the agent gets for a message. Default: the message. */
+  /** Converts a message to the agent's input. Default: the message itself. */
   readonly input?: ((message: In, ctx: Context) => unknown) | undefined
-  /** What the node sends for an answer. Default: the answer. */
+  /** Converts an answer to what the node sends. Default: the answer itself. */
   readonly output?: ((answer: Out, ctx: Context, message: In) => Sent) | undefined
 }
 
@@ -96,7 +106,7 @@ export function agentNode<In, Out, Sent = Out>(
   const run = async (message: In, ctx: Context) => {
     const value = input === undefined ? message : await input(message, ctx)
     const answer = (await runAgent(core, value, ctx)) as Out
-    // A guardrail sent its trip to another node.
+    // A guardrail has sent its trip to another node.
     if (answer === undefined) return undefined as Sent
     return output === undefined ? answer : await output(answer, ctx, message)
   }
@@ -112,4 +122,59 @@ export function agentNode<In, Out, Sent = Out>(
     ...policies,
   })
   return Object.freeze({ id, definition }) as Node<In, Awaited<Sent>>
+}
+
+// An agent as a guardrail: it reads the checked text in a conversation of its own, and returns a verdict.
+
+export interface JudgeOptions extends Pick<Guardrail, "name" | "on" | "parallel" | "tools" | "onTrip"> {
+  /** The agent's instructions define what trips the guardrail. Use a function for agents that refer to each other. */
+  readonly agent: Agent | (() => Agent)
+}
+
+interface Verdict {
+  readonly trips: boolean
+  readonly reason: string
+}
+
+const VERDICT = jsonSchema({
+  type: "object",
+  properties: {
+    trips: { type: "boolean", description: "Whether your instructions forbid this." },
+    reason: { type: "string", description: "Why, in one sentence." },
+  },
+  required: ["trips", "reason"],
+  additionalProperties: false,
+}) as Schema<Verdict>
+
+/** The judge's calls are recorded steps of the task, and count against its budgets. */
+export function judge({ agent, ...guardrail }: JudgeOptions): Guardrail {
+  let core: AgentCore | undefined
+  return {
+    ...guardrail,
+    durable: true,
+    async check({ text, tool }, ctx) {
+      core ??= judging(typeof agent === "function" ? agent() : agent)
+      const asked = tool === undefined ? text : `A call of the tool "${tool}" with the arguments ${text}`
+      const { idempotencyKey, signal } = ctx
+      const call = {
+        id: guardrail.name,
+        agent: core.name,
+        tool: "judge",
+        signal,
+        idempotencyKey,
+        ctx,
+        context: undefined,
+        progress: () => {},
+      }
+      const nested = withPath(call, pathOfContext(ctx))
+      const { trips, reason } = (await runNested(core, asked, nested)) as Verdict
+      return trips ? reason : undefined
+    },
+  }
+}
+
+/** The same agent, with a verdict as its output. */
+function judging(agent: Agent): AgentCore {
+  const { options } = coreOf(agent)
+  return makeCore({ ...options, messages: undefined, handoffs: undefined, input: undefined }, VERDICT)
 }

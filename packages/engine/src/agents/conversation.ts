@@ -29,7 +29,7 @@ export function userText(text: string): Message {
   return { role: "user", content: [{ type: "text", text }] }
 }
 
-/** Also takes `content` as a plain string. Undefined for what is no message. */
+/** Accepts `content` as a plain string too. Undefined if the value is not a message. */
 export function readMessage(raw: unknown): Message | undefined {
   const { role, content } = Object(raw) as { role?: unknown; content?: unknown }
   if (role === "system" && typeof content === "string") return raw as Message
@@ -63,14 +63,14 @@ function inputInvalid(text: string): SuperstepError {
   return new SuperstepError("INPUT_INVALID", text, { retryable: false })
 }
 
-/** The input of a run with the bytes and addresses of its messages as plain data. */
+/** The input of a run, with bytes and URLs in its messages converted to plain data. */
 export function plainInput<In>(input: In): In {
   const { messages } = Object(input) as { messages?: unknown }
   if (!Array.isArray(messages) || !messages.some((message) => hasBytes(Object(message).content))) return input
   return { ...input, messages: messages.map(plainMessage) }
 }
 
-/** A message that cannot be used is left to the check of the input, as plain data. */
+/** An invalid message is kept as plain data: the check of the input reports it. */
 function plainMessage(raw: unknown, at: number): unknown {
   try {
     return inputMessage(raw, at)
@@ -88,14 +88,14 @@ function plainData(value: unknown, depth = 0): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, plainData(one, depth + 1)]))
 }
 
-/** In a part, or in what a part holds. */
+/** Whether a part contains bytes, at any depth. */
 function hasBytes(value: unknown, depth = 0): boolean {
   if (value instanceof Uint8Array || value instanceof ArrayBuffer || value instanceof URL) return true
   if (typeof value !== "object" || value === null || depth > 3) return false
   return Object.values(value).some((one) => hasBytes(one, depth + 1))
 }
 
-/** The message of a reply; undefined when it is empty. `args` are the parsed arguments of its calls. */
+/** The message of a reply; undefined if the reply is empty. `args` are the parsed arguments of its calls. */
 export function replyMessage(reply: ModelReply, args: ReadonlyMap<string, unknown>): Message | undefined {
   const content: Assistant["content"] = []
   for (const part of reply.content) {
@@ -143,7 +143,7 @@ export function replyMessage(reply: ModelReply, args: ReadonlyMap<string, unknow
     }
   }
   if (content.length === 0) return undefined
-  // What a provider expects back, it takes from the model that wrote it alone.
+  // A provider accepts its metadata only from the model that wrote it.
   const isBound = reply.content.some(
     (part) => part.type !== "source" && ("providerMetadata" in part || part.type === "provider-call"),
   )
@@ -151,7 +151,7 @@ export function replyMessage(reply: ModelReply, args: ReadonlyMap<string, unknow
   return { role: "assistant", content, ...(isBound && mark) }
 }
 
-/** Providers expect their metadata of a part back, such as a signature of the reasoning. */
+/** Providers expect their metadata of a part back, such as the signature of reasoning. */
 function optionsOf(part: { readonly providerMetadata?: Json | undefined }): {
   providerOptions?: NonNullable<ProviderOptions>
 } {
@@ -196,7 +196,7 @@ export function textOf(reply: ModelReply): string {
   return text
 }
 
-/** Providers take only objects. The tool call's result shows the model what was wrong. */
+/** Providers accept only objects. The result of the tool call reports the problem to the model. */
 export function readObject(args: string): unknown {
   try {
     const parsed: unknown = args.trim() === "" ? {} : JSON.parse(args)
@@ -212,10 +212,10 @@ export function callsOf(message: Message): string[] {
   return message.content.flatMap((part) => (part.type === "tool-call" ? [part.toolCallId] : []))
 }
 
-const NO_RESULT = "There is no result of this call: it was not made, or its result is lost."
+const NO_RESULT = "This call has no result: it was not made, or its result was lost."
 
 /**
- * A conversation that every provider accepts. Pure and idempotent:
+ * Converts messages to a conversation that every provider accepts. Pure and idempotent:
  * H1 every tool call has exactly one result, right after the message that made it, in the order of the calls;
  * H2 no result without its call; H3 no two calls with one id; H4 no empty message; H5 the rest stays in its order.
  */
@@ -236,7 +236,7 @@ export function validHistory(messages: readonly Message[]): Message[] {
         content.push(part)
         continue
       }
-      // A call that the first pass does not know repeats another one of its message.
+      // A call that is not in the map has the id of another call in its message.
       if (!results.has(part)) continue
       const toolCallId = freshId(part.toolCallId, ids)
       content.push(toolCallId === part.toolCallId ? part : { ...part, toolCallId })
@@ -249,7 +249,7 @@ export function validHistory(messages: readonly Message[]): Message[] {
   return valid
 }
 
-/** Each call with the first result that comes after it under its id; undefined where there is none. */
+/** Maps each call to the first later result with its id; undefined if there is none. */
 function matchResults(messages: readonly Message[]): Map<Call, Result | undefined> {
   const found = new Map<Call, Result | undefined>()
   const open = new Map<string, Call>()

@@ -1,9 +1,10 @@
 /**
- * Makes a conversation fit into a number of tokens, by estimate. Whole turns are left out, the oldest first; of what must
- * stay (system messages, the last user message, the newest turn) long tool results are cut, then long texts. Pure:
+ * Makes a conversation fit into a number of tokens, by estimate. Whole turns are removed, the oldest first. System
+ * messages, the last user message and the newest turn stay, but their long tool results are cut, then their long texts.
+ * Pure:
  *
- * F1 a tool call keeps its result, and a result its call: only what is inside them becomes shorter.
- * F2 of something that is cut, the beginning and the end stay.
+ * F1 a tool call keeps its result, and a result its call: only their content becomes shorter.
+ * F2 a text is cut in the middle: its beginning and its end stay.
  * F3 reasoning is never changed: providers verify it.
  */
 import { estimateInput, estimateTokens, type Message } from "../models/index.ts"
@@ -11,9 +12,12 @@ import { cutText, isInPair } from "../text/index.ts"
 import { validHistory } from "./conversation.ts"
 
 export interface HistoryBounds {
-  /** The most tokens of one tool result that the model sees; of a longer one it sees the beginning and the end. */
+  /** The maximum number of tokens of one tool result; a longer one is cut in the middle. */
   readonly toolResultTokens?: number | undefined
-  /** How many of the newest tool results the model sees; earlier ones are cleared. Those it has not seen yet always stay. */
+  /**
+   * How many of the newest tool results the model sees; earlier ones are cleared. Results that it has not seen yet always
+   * stay.
+   */
   readonly keepToolResults?: number | undefined
 }
 
@@ -32,7 +36,7 @@ export function withinBounds(messages: readonly Message[], bounds: HistoryBounds
   return mapResults(cleared, (result) => cutResult(result, most))
 }
 
-/** The conversation in at most that many tokens, as far as system messages, reasoning and files allow. */
+/** The conversation in at most this many tokens, as far as system messages, reasoning and files allow. */
 export function fitMessages(messages: readonly Message[], tokens: number): readonly Message[] {
   if (tokensIn(messages) <= tokens) return messages
   const kept = newest(messages, windowStart(messages, tokens))
@@ -47,7 +51,7 @@ export function tokensIn(messages: readonly Message[]): number {
   return messages.reduce((sum, message) => sum + tokensOf(message), 0)
 }
 
-/** The messages from `start` on, without a turn cut in two, and with what must not be missing. */
+/** The messages from `start` on, without splitting a turn, and with the messages that must always be included. */
 export function newest(messages: readonly Message[], start: number): readonly Message[] {
   if (start <= 0) return messages
   const kept = Math.max(Math.min(start, lastTurn(messages)), 0)
@@ -59,14 +63,17 @@ export function newest(messages: readonly Message[], start: number): readonly Me
   )
 }
 
-/** Where the newest turn begins: a model that does not see the results it waits for would repeat its call without end. */
+/**
+ * The index at which the newest turn begins. It always stays: a model that does not see the results of its calls repeats
+ * them forever.
+ */
 export function lastTurn(messages: readonly Message[]): number {
   const last = messages.length - 1
   if (messages[last]?.role !== "tool") return last
   return messages.findLastIndex(({ role }) => role === "assistant")
 }
 
-/** The first of the newest messages that fit. */
+/** The index of the first of the newest messages that fit. */
 export function windowStart(messages: readonly Message[], tokens: number): number {
   let left = tokens
   for (let at = messages.length - 1; at >= 0; at--) {
@@ -146,7 +153,7 @@ function measured(output: Output): number {
 
 // Cutting
 
-/** Every piece to the same length at most, so that all of them fit together with the rest. */
+/** Cuts every piece to the same maximum length, so that all of them fit. */
 function shortened(
   messages: readonly Message[],
   tokens: number,
@@ -159,12 +166,12 @@ function shortened(
   return cut(messages, Math.max(LEAST, evenly(sizes, tokens - others) - MARGIN))
 }
 
-/** A piece is not cut to less. */
+/** Pieces are never cut to fewer tokens. */
 const LEAST = 50
-/** What surrounds a piece. */
+/** Tokens around a piece. */
 const MARGIN = 4
 
-/** The length to which the longest are cut, so that all have room. */
+/** The maximum length at which all pieces fit. */
 function evenly(sizes: readonly number[], room: number): number {
   let left = room
   const ascending = [...sizes].sort((one, other) => one - other)
@@ -210,7 +217,7 @@ function cutTexts(messages: readonly Message[], most: number): readonly Message[
   })
 }
 
-/** Arguments stay an object: their long strings are cut, or, where these are not what is long, all of it. */
+/** Arguments stay an object: their long strings are cut, or the whole of them if no string is long. */
 function cutInput(input: unknown, most: number): unknown {
   const shorter = cutLeaves(input, most)
   if (estimateTokens(JSON.stringify(shorter)) <= most + MARGIN) return shorter
@@ -224,7 +231,7 @@ function cutLeaves(value: unknown, most: number): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, cutLeaves(item, most)]))
 }
 
-/** Text as it is sent, where line breaks and quotes take two characters. */
+/** The length of a text as JSON, in which line breaks and quotes take two characters. */
 function written(text: string): number {
   return estimateTokens(JSON.stringify(text))
 }

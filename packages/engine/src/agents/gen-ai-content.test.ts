@@ -2,7 +2,7 @@
 import { expect, test } from "vitest"
 import { filePart } from "../tools/index.ts"
 import { resultsMessage } from "./conversation.ts"
-import { genAiJson, genAiPrompt } from "./gen-ai-content.ts"
+import { genAiJson, genAiPrompt } from "./traced-calls.ts"
 
 const PNG = "iVBORw0KGgo="
 

@@ -1,10 +1,10 @@
 /**
- * Guardrails: checks of an agent's input, its answer and its tool calls. One that trips ends the agent's work: the task
- * fails, a fixed answer takes its place, or the trip goes to another node.
+ * Guardrails: checks of an agent's input, answer and tool calls. A guardrail that trips ends the agent's work: the task
+ * fails, a fixed answer replaces the model's, or another node receives the trip.
  *
- * G1 a verdict is recorded, and stands after a restart.
- * G2 no tool runs, and nothing of a reply is used, before the verdict on the input is known, also where it comes beside
- *    the first model call. A trip aborts that call; what the call used is counted.
+ * G1 a verdict is recorded, and stays the same after a restart.
+ * G2 no tool runs and no part of a reply is used before the verdict on the input is known, even if the check runs in
+ * parallel with the first model call. A trip aborts that call; the call's usage counts.
  */
 import { type Json, type NodeId, SuperstepError } from "../core/index.ts"
 import type { Message } from "../models/index.ts"
@@ -12,40 +12,43 @@ import { messageText } from "../models/internal.ts"
 import type { Context } from "../runtime/index.ts"
 import { compilePattern, isFound, PatternError } from "../text/patterns/index.ts"
 import { matchesWord } from "../tools/index.ts"
-import { type AgentScope, scopedContext } from "./task-scope.ts"
+import { type AgentScope, scopedContext } from "./agent-scope.ts"
 
 export interface Guardrail {
-  /** Its name in records, events and errors. */
+  /** The name in records, events and errors. */
   readonly name: string
-  /** What it checks: what the agent is asked, what it answers, or a tool call that it wants to make. */
+  /** What it checks: the agent's input, its answer, or a tool call before it is made. */
   readonly on: "input" | "output" | "tool"
-  /** Returns the reason why it trips, or nothing. */
+  /** Returns the reason for tripping, or nothing. */
   readonly check: (subject: GuardrailSubject, ctx: Context) => Reason | Promise<Reason>
-  /** Of an input: it is checked beside the first model call, not before it. Default false. */
+  /** For input guardrails: checks in parallel with the first model call, not before it. Default false. */
   readonly parallel?: boolean | undefined
-  /** Of a tool call: the names of the tools, with `*`. Default: all. */
+  /** For tool guardrails: the names of the tools, with `*`. Default: all. */
   readonly tools?: readonly string[] | undefined
   readonly onTrip?: OnTrip | undefined
-  /** It records what it does itself, through `ctx`, as a judge does. Default false: its verdict is recorded. */
+  /** The check records its own steps through `ctx`, as a judge does. Default false: only its verdict is recorded. */
   readonly durable?: boolean | undefined
 }
 
 // biome-ignore lint/suspicious/noConfusingVoidType: a check without a return statement does not trip.
 type Reason = string | undefined | void
 
-/** `fail`, the default: the task fails with GUARDRAIL_TRIPPED. `answer` is the agent's answer. `to`: a node gets the trip. */
+/**
+ * `fail`, the default, fails the task with GUARDRAIL_TRIPPED; `answer` is used as the agent's answer; `to` sends the trip
+ * to a node.
+ */
 export type OnTrip = "fail" | { readonly answer: Json } | { readonly to: NodeId }
 
 export interface GuardrailSubject {
   readonly agent: string
   readonly text: string
-  /** The input, the answer, or the arguments of the call; secret ones are masked. */
+  /** The input, the answer, or the arguments of the call with its secrets masked. */
   readonly value: unknown
-  /** The tool that is to be called. */
+  /** The tool to be called. */
   readonly tool?: string | undefined
 }
 
-/** What a node receives, and what a GUARDRAIL_TRIPPED error is about. */
+/** The message that a node receives, and the data of a GUARDRAIL_TRIPPED error. */
 export interface GuardrailTrip {
   readonly kind: "guardrail-trip"
   readonly guardrail: string
@@ -59,7 +62,7 @@ export function isTrip(message: unknown): message is GuardrailTrip {
   return typeof message === "object" && message !== null && Object(message).kind === "guardrail-trip"
 }
 
-/** Thrown inside an agent's loop, which ends with it. */
+/** Thrown inside an agent's loop, and ends it. */
 export class Tripped extends SuperstepError {
   readonly trip: GuardrailTrip
   readonly onTrip: OnTrip
@@ -73,7 +76,7 @@ export class Tripped extends SuperstepError {
   }
 }
 
-/** The verdicts of these guardrails, one after another; the first that trips is thrown. */
+/** Checks these guardrails one after another. Throws the first trip. */
 export async function checkAll(
   scope: AgentScope,
   guardrails: readonly Guardrail[],
@@ -106,8 +109,8 @@ function reasonOf({ name }: Guardrail, verdict: unknown): string | undefined {
 }
 
 /**
- * Work that waits for the verdicts of checks beside it. `work` gets the signal that a trip aborts: where the trip is on
- * record, before the work begins, so that only what is on record of the work is repeated.
+ * Runs `work` in parallel with checks, and waits for their verdicts. A trip aborts the signal that `work` receives. A
+ * recorded trip aborts it before the work begins, so that only the recorded part of the work is repeated.
  */
 export async function beside<T>(
   checks: (signal: AbortSignal) => Promise<void>,
@@ -120,7 +123,7 @@ export async function beside<T>(
     failed = { error }
     stop.abort(error)
   })
-  // Verdicts on record take a few turns of the queue of promises, and nothing else.
+  // Recorded verdicts resolve within a few turns of the microtask queue.
   for (let turn = 0; turn < RECORDED_TURNS && failed === undefined; turn++) await undefined
   try {
     const done = await work(AbortSignal.any([signal, stop.signal]))
@@ -149,12 +152,12 @@ export function guardrailsOn(
   })
 }
 
-/** An input as its guardrails see it. */
+/** The text of an input for its guardrails. */
 export function inputText(messages: readonly Message[]): string {
   return messages.map(messageText).join("\n\n")
 }
 
-/** What is wrong with guardrails, or undefined. */
+/** The problem with guardrails, or undefined. */
 export function guardrailsProblem(guardrails: readonly Guardrail[] | undefined): string | undefined {
   if (guardrails === undefined) return undefined
   if (!Array.isArray(guardrails)) return "guardrails must be a list of { name, on, check, onTrip }"
@@ -192,9 +195,9 @@ function onTripProblem(onTrip: unknown): string | undefined {
 type Shared = Pick<Guardrail, "name" | "on" | "parallel" | "tools" | "onTrip">
 
 export interface PatternGuardrailOptions extends Shared {
-  /** A regular expression. It is matched in linear time, so it has no back-references and no look-around. */
+  /** A regular expression. It is matched in linear time, so back-references and look-around are not supported. */
   readonly pattern: string
-  /** Default: that the pattern was found. */
+  /** The reason for the trip. Default: "it matches a forbidden pattern". */
   readonly reason?: string | undefined
 }
 

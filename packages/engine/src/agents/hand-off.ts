@@ -1,15 +1,15 @@
-/** Tools by which an agent hands the conversation to another one, which continues it in the same task. */
+/** Tools that hand the conversation over to another agent, which continues it in the same task. */
 import { type Json, SuperstepError } from "../core/index.ts"
 import { jsonSchemaOf, type Schema, validate } from "../runtime/index.ts"
 import type { ParsedArgs, Tool } from "../tools/index.ts"
 import type { Agent, Handoff } from "./agent-core.ts"
 
-/** The agent that takes over, and with what. */
+/** The agent that takes over, with the data of the hand-off. */
 export interface TakeOver extends Pick<Handoff, "agent" | "filter"> {
   readonly payload?: unknown
 }
 
-/** The loop asks for the target instead of running the tool. */
+/** A tool that the loop does not run: it asks for the target instead. */
 export interface HandoffTool extends Tool {
   target(args: unknown): TakeOver
 }
@@ -75,7 +75,11 @@ function handoff(handoffs: readonly Handoff[]): HandoffTool {
     parameters: {
       type: "object",
       properties: {
-        agent: { type: "string", enum: agents.map(({ name }) => name), description: "Who takes over." },
+        agent: {
+          type: "string",
+          enum: agents.map(({ name }) => name),
+          description: "The agent that takes over.",
+        },
       },
       required: ["agent"],
       additionalProperties: false,
@@ -111,7 +115,7 @@ export function agentByName(agents: readonly Agent[], args: unknown): Agent {
   return found
 }
 
-/** A name in the characters that providers accept for a tool. */
+/** The name with only the characters that providers accept in a tool name. */
 export function toolNameOf(name: string): string {
   const plain = name.replace(/[^A-Za-z0-9_-]+/g, "_")
   return plain === "" ? "agent" : plain.slice(0, 64)

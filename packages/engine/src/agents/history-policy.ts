@@ -1,13 +1,12 @@
 /**
- * How much of a long conversation a model sees. The conversation itself is kept whole; a policy chooses from it, and the
- * choice is made valid for providers. System messages, the last user message and the newest turn are always included, cut
- * where a policy counts tokens and they are too long. Only `summarise` uses summaries, and continues from the latest, also
- * in a later run; the other policies ignore them.
+ * How much of a long conversation a model sees. The conversation itself stays complete; a policy selects from it, and the
+ * selection is made valid for providers. System messages, the last user message and the newest turn are always included,
+ * cut where a policy counts tokens and they are too long. Only `summarise` uses summaries, and continues from the latest,
+ * also in a later run; the other policies ignore them.
  */
 import { SuperstepError } from "../core/index.ts"
 import type { Message, ModelRef } from "../models/index.ts"
-import { chosenBy } from "./chosen-history.ts"
-import { userText, validHistory } from "./conversation.ts"
+import { readMessage, userText, validHistory } from "./conversation.ts"
 import { fitMessages, type HistoryBounds, newest, withinBounds } from "./fit-messages.ts"
 
 export type HistoryPolicy = "all" | LastItems | TokenWindow | Summarise | ChooseMessages
@@ -27,21 +26,21 @@ export interface Summarise extends SummariseOptions {
 }
 
 export interface SummariseOptions extends HistoryBounds {
-  /** More messages than this, since the last summary, and the older ones become a new one. */
+  /** Summarises the older messages when there are more than this many since the last summary. */
   readonly after?: number | undefined
-  /** More tokens than this, by estimate, with the last summary, and the older messages become a new one. */
+  /** Summarises the older messages when the last summary and the messages since then exceed this many estimated tokens. */
   readonly tokens?: number | undefined
   /** How many of the newest messages stay as they are, fewer than `after`. Default: half of it, or of `tokens`. */
   readonly keep?: number | undefined
-  /** Who writes the summary. Default: the agent's own model. */
+  /** The model that writes the summary. Default: the agent's own model. */
   readonly model?: ModelRef | readonly ModelRef[] | undefined
-  /** What the summary is to hold on to, in words. */
+  /** Instructions for the summary: what it must retain. */
   readonly instructions?: string | undefined
 }
 
 /**
- * A custom policy. It must be deterministic. Its result is made valid: results without their
- * calls go, and the conversation begins with the user. Something that is no conversation is refused (HISTORY_INVALID).
+ * A custom policy. It must be deterministic. Its result is made valid: tool results without their calls are removed, and
+ * the conversation begins with the user. A result that is not a conversation fails with HISTORY_INVALID.
  */
 export type ChooseMessages = (messages: readonly Message[]) => readonly Message[]
 
@@ -52,15 +51,15 @@ export function lastItems(items: number, bounds: HistoryBounds = {}): LastItems 
 }
 
 /**
- * The newest messages, as many as fit; of a newest turn that does not fit, the beginning and the end of its tool results and
- * texts. Tokens are estimated by length.
+ * The newest messages that fit. If the newest turn alone does not fit, its tool results and texts are cut in the middle.
+ * Tokens are estimated by length.
  */
 export function tokenWindow(tokens: number, bounds: HistoryBounds = {}): TokenWindow {
   checkBounds("tokenWindow", bounds)
   return { kind: "token-window", tokens: atLeastOne("tokenWindow", tokens), ...bounds }
 }
 
-/** The older messages become a summary, which a model writes and the journal keeps. */
+/** Replaces the older messages with a summary, which a model writes and the journal records. */
 export function summarise(options: SummariseOptions): Summarise {
   const { keep = 0, after, tokens } = options
   if (after === undefined && tokens === undefined) {
@@ -89,7 +88,7 @@ function checkBounds(policy: string, { toolResultTokens, keepToolResults }: Hist
   throw new SuperstepError("AGENT_INVALID", text)
 }
 
-/** What the model sees of these messages. A summary is not made here: it costs, and is recorded. */
+/** The messages that the model sees. Summaries are not written here: they cost money and are recorded. */
 export function chooseMessages(policy: HistoryPolicy, messages: readonly Message[]): readonly Message[] {
   if (typeof policy === "object" && policy.kind === "summarise") return sinceSummary(policy, messages)
   const whole = withoutSummaries(messages)
@@ -99,13 +98,13 @@ export function chooseMessages(policy: HistoryPolicy, messages: readonly Message
   return fitMessages(withinBounds(whole, boundsOf(policy)), policy.tokens)
 }
 
-/** One tool result does not fill the window. */
+/** Keeps a single tool result from filling the window. */
 export function boundsOf(policy: HistoryBounds & { readonly tokens?: number | undefined }): HistoryBounds {
   const { tokens, toolResultTokens = tokens && Math.ceil(tokens / 2), keepToolResults } = policy
   return { toolResultTokens, keepToolResults }
 }
 
-/** What is wrong with a policy, or undefined. */
+/** The problem with a policy, or undefined. */
 export function historyProblem(policy: unknown): string | undefined {
   if (policy === undefined || policy === "all" || typeof policy === "function") return undefined
   const { kind } = Object(policy) as { kind?: unknown }
@@ -114,9 +113,9 @@ export function historyProblem(policy: unknown): string | undefined {
 }
 
 /**
- * A summary as a message of the conversation. Conversations only grow, so it follows what it stands for: all earlier
- * messages but the last `keep`. To the model it is a user message; the mark in `providerOptions` is removed before a
- * provider sees it.
+ * A summary as a message of the conversation. Conversations only grow, so it follows the messages that it replaces: all
+ * earlier ones except the last `keep`. To the model it is a user message; the mark in `providerOptions` is removed before
+ * a provider sees it.
  */
 export function summaryMessage(text: string, keep: number): Message {
   const message = userText(`A summary of the conversation so far:\n\n${text}`)
@@ -127,7 +126,7 @@ export function isSummary(message: Message): boolean {
   return keptBefore(message) !== undefined
 }
 
-/** How many messages before a summary are still kept; undefined for other messages. */
+/** How many messages before a summary it does not replace; undefined for other messages. */
 function keptBefore({ role, providerOptions }: Message): number | undefined {
   if (role !== "user") return undefined
   const { keep } = Object(providerOptions?.superstep?.summary) as { keep?: unknown }
@@ -141,11 +140,11 @@ function withoutSummaries(messages: readonly Message[]): readonly Message[] {
 interface Standing {
   readonly system: readonly Message[]
   readonly summary: Message | undefined
-  /** What came after what the summary stands for; before it, what the user said last if that is older. */
+  /** The messages that the summary does not replace, preceded by the last user message if that is older. */
   readonly rest: readonly Message[]
 }
 
-/** The latest summary, and what it does not stand for. */
+/** The latest summary, and the messages that it does not replace. */
 export function standing(messages: readonly Message[]): Standing {
   const system = messages.filter(({ role }) => role === "system")
   const at = messages.findLastIndex(isSummary)
@@ -161,10 +160,44 @@ export function standing(messages: readonly Message[]): Standing {
   return { system, summary: plain as Message, rest: isMissing ? [asked, ...rest] : rest }
 }
 
-/** As the model sees it. */
+/** The conversation as the model sees it. */
 function sinceSummary(policy: Summarise, messages: readonly Message[]): readonly Message[] {
   const { system, summary, rest } = standing(messages)
   const whole = summary === undefined ? messages : validHistory([...system, summary, ...rest])
   const bounded = withinBounds(whole, boundsOf(policy))
   return policy.tokens === undefined ? bounded : fitMessages(bounded, policy.tokens)
+}
+
+// Policies that are functions: their result is turned into a conversation that every provider accepts.
+
+export function chosenBy(
+  choose: (messages: readonly Message[]) => unknown,
+  messages: readonly Message[],
+): readonly Message[] {
+  const chosen = choose(messages)
+  if (!Array.isArray(chosen)) throw refused(`returned ${describe(chosen)} instead of a list of messages`)
+  const read = chosen.map((one, at) => {
+    const message = readMessage(one)
+    if (message === undefined) throw refused(`returned something that is not a message, at ${at}`)
+    return message
+  })
+  const valid = validHistory(read)
+  const first = valid.findIndex(({ role }) => role === "user")
+  if (first >= 0) return valid.filter(({ role }, at) => at >= first || role === "system")
+  // A conversation begins with the user, and must include the last question: the model has to answer it.
+  const asked = messages.findLast(({ role }) => role === "user")
+  const system = valid.filter(({ role }) => role === "system")
+  const rest = valid.filter(({ role }) => role !== "system")
+  if (asked === undefined) return rest.length === 0 ? messages : valid
+  return [...system, asked, ...rest]
+}
+
+function describe(value: unknown): string {
+  if (value instanceof Promise) return "a promise"
+  return value === null || value === undefined ? "nothing" : `a ${typeof value}`
+}
+
+function refused(what: string): SuperstepError {
+  const text = `The history function ${what}. Return a subset of the messages it receives, in order.`
+  return new SuperstepError("HISTORY_INVALID", text, { retryable: false })
 }

@@ -1,5 +1,13 @@
 /** Agents: models with instructions and tools, as nodes of a workflow and by themselves. */
-export { type AgentNodeOptions, agent, agentNode, conversation, isAgent } from "./agent.ts"
+export {
+  type AgentNodeOptions,
+  agent,
+  agentNode,
+  conversation,
+  isAgent,
+  type JudgeOptions,
+  judge,
+} from "./agent.ts"
 export { type WorkflowToolOptions, workflowTool } from "./agent-as-tool.ts"
 export type {
   Agent,
@@ -13,7 +21,15 @@ export type {
   Handoff,
   HandoffRefs,
 } from "./agent-core.ts"
-export type { AgentLimits } from "./agent-limits.ts"
+export {
+  type AgentLimits,
+  type StopCondition,
+  type StopInfo,
+  type StopPredicate,
+  type StopWhen,
+  stepCount,
+  toolCalled,
+} from "./agent-limits.ts"
 export {
   agentTurn,
   type CallToolsOptions,
@@ -44,7 +60,6 @@ export {
   type TokenWindow,
   tokenWindow,
 } from "./history-policy.ts"
-export { type JudgeOptions, judge } from "./judge.ts"
 export type {
   AfterModel,
   BeforeModel,
@@ -58,13 +73,5 @@ export type {
   ToolCallInfo,
 } from "./middleware.ts"
 export type { StepPlan, ToolChoice } from "./step-plan.ts"
-export {
-  type StopCondition,
-  type StopInfo,
-  type StopPredicate,
-  type StopWhen,
-  stepCount,
-  toolCalled,
-} from "./stop-when.ts"
 export type { OnTruncated } from "./structured-output.ts"
 export { type ApprovalAnswer, type ApprovalRequest, approvalAnswer } from "./tool-approval.ts"

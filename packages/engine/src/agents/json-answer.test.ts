@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { z } from "zod"
 import { scriptedModel } from "../models/index.ts"
 import { agent } from "./index.ts"
-import { jsonAnswer, jsonAnswers } from "./json-answer.ts"
+import { jsonAnswer, jsonAnswers } from "./structured-output.ts"
 
 describe("an answer that is JSON", () => {
   test.each([

@@ -1,8 +1,10 @@
 /**
- * Sends a model's reply to watchers as it arrives, without secrets. Nothing of a call with secret arguments is sent, and
- * their values are masked in the text around it. A secret that arrived before its call is withdrawn at the end: the screen
- * shows what the record has.
+ * Sends a model's reply to watchers as it arrives, without secrets. Calls with secret arguments are not sent, and the
+ * values of these arguments are masked in the text around them. If a secret arrived before its call, the text is
+ * retracted and sent again, so that watchers end up with the recorded reply.
  */
+
+import type { Json } from "../core/index.ts"
 import type { ModelReply, ReplyDelta } from "../models/index.ts"
 import { MASK } from "../text/index.ts"
 import type { Tool } from "../tools/index.ts"
@@ -16,7 +18,7 @@ export class LiveReply {
   readonly #tools: ReadonlyMap<string, Tool>
   readonly #secrets: Secrets
   readonly #masked = new Map<TextKind, MaskedText>()
-  /** The arguments of calls with secrets, as far as they have arrived. */
+  /** The arguments received so far of calls with secrets. */
   readonly #calls = new Map<string, { readonly names: readonly string[]; args: string }>()
   #texts: readonly string[] | undefined
 
@@ -36,7 +38,7 @@ export class LiveReply {
     this.#texts = undefined
   }
 
-  /** The reply is complete; it is recorded like this. */
+  /** Ends the reply. `reply` is its recorded form. */
   end(reply: ModelReply): void {
     for (const [kind, { sent }] of this.#masked) {
       const parts = reply.content.map((part) => (part.type === kind ? part.text : ""))
@@ -77,17 +79,17 @@ function sameLength(one: string, other: string): number {
   return length
 }
 
-/** Masks secrets in text that arrives in pieces. Only what could be the beginning of a secret is held back. */
+/** Masks secrets in text that arrives in pieces. Holds back only what could be the beginning of a secret. */
 export class MaskedText {
   #held = ""
   #sent = ""
 
-  /** All that was sent. */
+  /** Everything sent so far. */
   get sent(): string {
     return this.#sent
   }
 
-  /** What can be sent now that another piece has arrived. */
+  /** Adds a piece, and returns the text that can be sent now. */
   take(piece: string, secrets: readonly string[]): string {
     const text = this.#held + piece
     let out = ""
@@ -95,7 +97,7 @@ export class MaskedText {
     let at = 0
     while (at < text.length) {
       const rest = text.length - at
-      // Also for a whole secret: it may be the beginning of a longer one.
+      // A complete secret is held back too: it may be the beginning of a longer one.
       if (secrets.some((secret) => secret.length > rest && secret.startsWith(text.slice(at)))) break
       const found = longest(secrets, text, at)
       if (found === 0) {
@@ -113,11 +115,113 @@ export class MaskedText {
   }
 }
 
-/** How long the longest secret is that begins here. */
+/** The length of the longest secret that begins here. */
 function longest(secrets: readonly string[], text: string, at: number): number {
   let length = 0
   for (const secret of secrets) {
     if (secret.length > length && text.startsWith(secret, at)) length = secret.length
   }
   return length
+}
+
+// Structured output as it arrives: parses JSON that is still being written.
+
+/**
+ * The value of an incomplete JSON text, or undefined if it has none yet. An incomplete string is included; an incomplete
+ * number, literal or key is not. Text around the JSON, such as a code fence, is ignored.
+ */
+export function partialJson(text: string): Json | undefined {
+  const start = text.search(/[[{]/)
+  if (start < 0) return undefined
+  const closers: string[] = []
+  /** The end of the complete part, and the brackets that close it. */
+  let complete = { at: start, closers: "" }
+  let at = start
+  const isComplete = (end: number) => {
+    complete = { at: end, closers: [...closers].reverse().join("") }
+  }
+  while (at < text.length) {
+    const char = text[at] as string
+    if (char === "{" || char === "[") {
+      closers.push(char === "{" ? "}" : "]")
+      isComplete(++at)
+    } else if (char === "}" || char === "]") {
+      if (closers.pop() !== char) break
+      isComplete(++at)
+      if (closers.length === 0) break
+    } else if (char === '"') {
+      const end = stringEnd(text, at)
+      const isKey = closers.at(-1) === "}" && isBeforeKey(text, at)
+      if (end === undefined) {
+        if (isKey) break
+        return parsed(`${withoutEscape(text)}"${[...closers].reverse().join("")}`, start)
+      }
+      at = end
+      if (!isKey) isComplete(at)
+    } else if (/[-\dtfn]/.test(char)) {
+      const end = at + (/^[-+.\deE]+|^[a-z]+/.exec(text.slice(at, at + 40))?.[0].length ?? 1)
+      // A number may continue: only the character after it ends it.
+      if (end >= text.length) break
+      at = end
+      isComplete(at)
+    } else at++
+  }
+  return parsed(text.slice(0, complete.at) + complete.closers, start)
+}
+
+function parsed(text: string, start: number): Json | undefined {
+  try {
+    return JSON.parse(text.slice(start)) as Json
+  } catch {
+    return undefined
+  }
+}
+
+/** The index after the closing quote; undefined if there is none. */
+function stringEnd(text: string, start: number): number | undefined {
+  for (let at = start + 1; at < text.length; at++) {
+    if (text[at] === "\\") at++
+    else if (text[at] === '"') return at + 1
+  }
+  return undefined
+}
+
+function isBeforeKey(text: string, quote: number): boolean {
+  let before = quote - 1
+  while (before >= 0 && /\s/.test(text[before] as string)) before--
+  return text[before] === "{" || text[before] === ","
+}
+
+/** Removes an incomplete escape at the end, which would make the string invalid. */
+function withoutEscape(text: string): string {
+  return text.replace(/\\(?:u[\da-fA-F]{0,3})?$/, (cut, offset: number) => {
+    const backslashes = /\\*$/.exec(text.slice(0, offset))?.[0].length ?? 0
+    return backslashes % 2 === 0 ? "" : cut
+  })
+}
+
+/**
+ * Sends the data of an answer as it arrives. Parsing costs the length of the text, so longer texts are parsed less often.
+ */
+export class PartialAnswer {
+  readonly #send: (value: Json) => void
+  #text = ""
+  #readAt = 0
+  #last = ""
+
+  constructor(send: (value: Json) => void) {
+    this.#send = send
+  }
+
+  take(text: string, offset: number): void {
+    this.#text = this.#text.slice(0, offset) + text
+    if (offset === 0) this.#readAt = 0
+    if (this.#text.length < this.#readAt + 1 + this.#readAt / 50) return
+    this.#readAt = this.#text.length
+    const value = partialJson(this.#text)
+    const written = JSON.stringify(value)
+    if (value === undefined || written === this.#last) return
+    this.#last = written
+    this.#send(value)
+  }
 }

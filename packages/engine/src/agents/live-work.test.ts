@@ -4,7 +4,7 @@ import { z } from "zod"
 import { scriptedModel } from "../models/script/scripted-model.ts"
 import { tool } from "../tools/index.ts"
 import { agent } from "./index.ts"
-import { PartialAnswer, partialJson } from "./partial-json.ts"
+import { PartialAnswer, partialJson } from "./live-reply.ts"
 
 test("the data of an answer is streamed as far as it has arrived, as typed events", async () => {
   const json = { city: "Rome", days: [1, 2, 3], note: 'a "quoted" word'.repeat(20) }

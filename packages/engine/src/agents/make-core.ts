@@ -1,7 +1,15 @@
-/** Makes an agent's core: checks the options, and prepares the models and the tools. */
+/** Creates an agent's core: checks the options, and prepares the models and the tools. */
 import { type Json, SuperstepError } from "../core/index.ts"
+import type { ModelRetry, ModelSettings } from "../models/index.ts"
 import type { Context, Schema } from "../runtime/index.ts"
-import { budgetProblem, unknownPart } from "../runtime/internal.ts"
+import {
+  budgetProblem,
+  isOptions,
+  type OptionNames,
+  shown,
+  unknownOption,
+  unknownPart,
+} from "../runtime/internal.ts"
 import { checkApproval, type Tool, type Toolset } from "../tools/index.ts"
 import { transferTool } from "./agent-as-tool.ts"
 import {
@@ -13,17 +21,13 @@ import {
   type HandoffRefs,
   type SomeAgentOptions,
 } from "./agent-core.ts"
-import { checkOptionNames } from "./agent-option-names.ts"
+import { stopProblem } from "./agent-limits.ts"
 import { guardrailsProblem } from "./guardrails.ts"
 import { handoffOf, handoffTools } from "./hand-off.ts"
 import { historyProblem } from "./history-policy.ts"
-import { loadModels } from "./load-models.ts"
 import { hooksOf, hooksProblem } from "./middleware.ts"
-import { choiceProblem } from "./step-plan.ts"
-import { stopProblem } from "./stop-when.ts"
-import { outputFormat } from "./structured-output.ts"
-import type { OfferedTool, ToolTable } from "./tool-table.ts"
-import { unenforcedSchemas } from "./unenforced-schemas.ts"
+import { choiceProblem, loadModels, type OfferedTool, type ToolTable } from "./step-plan.ts"
+import { outputFormat, unenforcedSchemas } from "./structured-output.ts"
 
 export function makeCore(options: SomeAgentOptions, output: Schema | undefined): AgentCore {
   checkOptions(options)
@@ -42,7 +46,7 @@ export function makeCore(options: SomeAgentOptions, output: Schema | undefined):
     known ??= toolTable(name, [...plain, ...agentTools()])
     return known
   }
-  // Two tools of one name are found here, before anything runs, unless other agents are yet to be made.
+  // Two tools with the same name are reported here, before anything runs, unless other agents do not exist yet.
   if (typeof handoffs !== "function" && typeof subAgents !== "function") fixed()
   const models = loadModels(options.model)
   const format = outputFormat(name, output)
@@ -135,7 +139,7 @@ async function openTools(
   return toolTable(agent, [...tools, ...agentTools], instructions)
 }
 
-/** The tools that a function returns for a task: in their recorded order, and only those on record. */
+/** The tools that a function returns for a task: in their recorded order, and only the recorded ones. */
 async function chosenTools(
   agent: string,
   choose: Extract<SomeAgentOptions["tools"], (...args: never) => unknown>,
@@ -219,3 +223,113 @@ function rulesProblem(approval: unknown): string | undefined {
 }
 
 const LIMITS = new Set(["modelCalls", "toolCalls", "tokens", "usd", "iterations", "seconds", "allowUnpriced"])
+
+// Option names. An unknown name is an error: an ignored option would look as if it were in force.
+
+const OPTIONS: OptionNames<SomeAgentOptions & { readonly output?: Schema | undefined }> = {
+  name: true,
+  description: true,
+  model: true,
+  instructions: true,
+  tools: true,
+  input: true,
+  output: true,
+  history: true,
+  messages: true,
+  limits: true,
+  settings: true,
+  calling: true,
+  models: true,
+  toolChoice: true,
+  stopWhen: true,
+  guardrails: true,
+  middleware: true,
+  prepareStep: true,
+  beforeModel: true,
+  afterModel: true,
+  onToolCall: true,
+  handoffs: true,
+  handoffTools: true,
+  continueWith: true,
+  subAgents: true,
+  approval: true,
+  repairs: true,
+  onTruncated: true,
+  onLimit: true,
+  onToolError: true,
+  stream: true,
+  onError: true,
+  retry: true,
+  timeout: true,
+  concurrency: true,
+  maxVisits: true,
+  budget: true,
+}
+
+const SETTINGS: OptionNames<ModelSettings> = {
+  temperature: true,
+  maxOutputTokens: true,
+  topP: true,
+  topK: true,
+  presencePenalty: true,
+  frequencyPenalty: true,
+  stopSequences: true,
+  seed: true,
+  providerOptions: true,
+}
+
+const CALLING: OptionNames<NonNullable<SomeAgentOptions["calling"]>> = {
+  retry: true,
+  timeout: true,
+  firstTokenTimeout: true,
+  idleTimeout: true,
+  prices: true,
+  limits: true,
+  random: true,
+  onAttemptFailed: true,
+}
+
+const RETRY: OptionNames<ModelRetry> = { attempts: true, delay: true, maxDelay: true }
+
+/** Names in other libraries, and their equivalents here. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  system: "instructions",
+  prompt: "instructions",
+  systemPrompt: "instructions",
+  maxTurns: "limits.iterations",
+  maxSteps: "limits.iterations",
+  maxIterations: "limits.iterations",
+  maxRetries: "calling.retry.attempts",
+  temperature: "settings.temperature",
+  topP: "settings.topP",
+  seed: "settings.seed",
+  maxTokens: "settings.maxOutputTokens",
+  maxOutputTokens: "settings.maxOutputTokens",
+  modelSettings: "settings",
+  providerOptions: "settings.providerOptions",
+  outputType: "output",
+  outputSchema: "output",
+  inputSchema: "input",
+}
+
+export function checkOptionNames(
+  options: SomeAgentOptions,
+  refuse: (reason: string) => SuperstepError,
+): void {
+  const check = <Options>(value: unknown, known: OptionNames<Options>, where: string) => {
+    if (value === undefined) return
+    if (!isOptions(value)) throw refuse(`${where} must be an object, not ${shown(value)}.`)
+    const problem = unknownOption(value, known)
+    if (problem !== undefined) {
+      throw refuse(`${where === "" ? "" : `${where}: `}${problem}${problem.endsWith("?") ? "" : "."}`)
+    }
+  }
+  for (const [name, value] of Object.entries(options)) {
+    const meant = Object.hasOwn(OPTIONS, name) || value === undefined ? undefined : ELSEWHERE[name]
+    if (meant !== undefined) throw refuse(`unknown option "${name}"; did you mean "${meant}"?`)
+  }
+  check(options, OPTIONS, "")
+  check(options.settings, SETTINGS, "settings")
+  check(options.calling, CALLING, "calling")
+  check(options.calling?.retry, RETRY, "calling.retry")
+}

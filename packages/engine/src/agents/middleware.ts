@@ -1,10 +1,10 @@
 /**
- * Hooks around the steps of an agent. Middleware is a list of them; the hooks among an agent's own options come first.
+ * Hooks around the steps of an agent. Middleware is a list of hooks; the hooks in an agent's own options come first.
  *
- * W1 what the hooks of one kind decide together is one record: a resumed run makes the same request, byte for byte, and
- *    does not call them again for a step that is on record.
+ * W1 the combined decision of the hooks of one kind is one record: a resumed run makes the same request, byte for byte,
+ * and does not call the hooks again for a recorded step.
  * W2 without a hook of a kind there is no record.
- * W3 a hook that throws fails the task, as a handler does.
+ * W3 a hook that throws fails the task, like a handler.
  */
 import { type Json, SuperstepError, type Usage } from "../core/index.ts"
 import type { Message, ModelReply } from "../models/index.ts"
@@ -17,14 +17,14 @@ import { asPlan, planProblem, type StepPlan } from "./step-plan.ts"
 // biome-ignore lint/suspicious/noConfusingVoidType: a hook without a return statement decides nothing.
 type Decided<T> = T | undefined | void | Promise<T | undefined | void>
 
-/** What every hook gets to see. */
+/** What every hook receives. */
 export interface HookInfo {
   readonly agent: string
-  /** Which model call of the conversation it is, from 1. */
+  /** The number of this model call in the conversation, from 1. */
   readonly step: number
   /** The input of the task. */
   readonly input: unknown
-  /** The steps before this one. */
+  /** The previous steps. */
   readonly steps: readonly AgentStep[]
   readonly ctx: Context
 }
@@ -37,11 +37,11 @@ export interface PrepareInfo extends HookInfo {
 }
 
 export interface RequestInfo extends HookInfo {
-  /** What the model is about to see, its instructions included. */
+  /** The messages for the model, including its instructions. */
   readonly messages: readonly Message[]
 }
 
-/** Messages to send instead; or the text of a reply, without asking the model. */
+/** Messages to send instead; or the text of a reply, without calling the model. */
 export type BeforeModel = { readonly messages: readonly Message[] } | { readonly reply: string }
 
 export interface ReplyInfo extends HookInfo {
@@ -52,7 +52,7 @@ export interface ReplyInfo extends HookInfo {
   readonly usage: Usage
 }
 
-/** Another text in the place of the model's; or what to tell the model, which is asked again. */
+/** Text that replaces the model's; or a message for the model, which is called again. */
 export type AfterModel = { readonly text: string } | { readonly retry: string }
 
 export interface ToolCallInfo extends HookInfo {
@@ -62,23 +62,23 @@ export interface ToolCallInfo extends HookInfo {
   readonly args: unknown
 }
 
-/** The call is refused, made with other arguments, or not made and answered with this result. */
+/** Denies the call, makes it with other arguments, or answers it with this result without making it. */
 export type OnToolCall = { readonly deny: string } | { readonly args: object } | { readonly result: unknown }
 
 export interface Middleware {
-  /** Chooses the model, the tools and the instructions of the next model call. */
+  /** Chooses the model, the tools and the instructions of a model call. */
   readonly prepareStep?: ((info: PrepareInfo) => Decided<StepPlan>) | undefined
-  /** Sees the request last; may change its messages or answer it. */
+  /** Called with the final request; may change its messages or answer it. */
   readonly beforeModel?: ((info: RequestInfo) => Decided<BeforeModel>) | undefined
-  /** Sees the reply first; may change its text or ask again. */
+  /** Called with the reply before anything else uses it; may change its text or call the model again. */
   readonly afterModel?: ((info: ReplyInfo) => Decided<AfterModel>) | undefined
-  /** Decides about a tool call, before approval rules do. Nothing: the call continues. */
+  /** Decides on a tool call, before the approval rules. If it returns nothing, the call continues. */
   readonly onToolCall?: ((info: ToolCallInfo) => Decided<OnToolCall>) | undefined
 }
 
 type HookName = keyof Middleware
 
-/** The options that are hooks, and the list of more. */
+/** The options with hooks. */
 export interface HookOptions extends Middleware {
   readonly middleware?: readonly Middleware[] | undefined
 }
@@ -91,7 +91,7 @@ export function hooksOf(options: HookOptions & { readonly name: string }): Hooks
 
 const HOOKS: readonly HookName[] = ["prepareStep", "beforeModel", "afterModel", "onToolCall"]
 
-/** What is wrong with an agent's hooks, or undefined. */
+/** The problem with an agent's hooks, or undefined. */
 export function hooksProblem(options: HookOptions): string | undefined {
   const { middleware = [] } = options
   if (!Array.isArray(middleware))
@@ -116,7 +116,7 @@ export class Hooks {
     this.#all = all
   }
 
-  /** Later hooks have the last word, part by part. */
+  /** Merges the plans; for each field, the last hook wins. */
   async prepareStep(info: PrepareInfo): Promise<StepPlan> {
     const decided = await this.#recorded("prepareStep", info, async () => {
       let plan: StepPlan = {}
@@ -131,7 +131,7 @@ export class Hooks {
     return asPlan(decided as Json)
   }
 
-  /** Each sees the result of the previous one. The first that answers ends the chain. */
+  /** Each hook receives the result of the previous one. The first that answers ends the chain. */
   async beforeModel(info: RequestInfo): Promise<BeforeModel | undefined> {
     return (await this.#recorded("beforeModel", info, async () => {
       let messages: readonly Message[] | undefined
@@ -147,7 +147,7 @@ export class Hooks {
     })) as BeforeModel | undefined
   }
 
-  /** Each sees the result of the previous one. The first that asks again ends the chain. */
+  /** Each hook receives the result of the previous one. The first that retries ends the chain. */
   async afterModel(info: HookInfo, reply: ModelReply): Promise<AfterModel | undefined> {
     return (await this.#recorded("afterModel", info, async () => {
       const calls = toolCallsOf(reply).map(({ id, name, args }) => ({ id, name, args: readObject(args) }))
@@ -166,14 +166,14 @@ export class Hooks {
     })) as AfterModel | undefined
   }
 
-  /** Each sees the arguments that the previous one returned. The first that denies or answers ends the chain. */
+  /** Each hook receives the arguments that the previous one returned. The first that denies or answers ends the chain. */
   async onToolCall(
     info: HookInfo,
     tool: Tool,
     { id, args: written }: ToolCall,
   ): Promise<OnToolCall | undefined> {
     if (this.#hooks("onToolCall").length === 0) return undefined
-    // Recorded once for each call, whatever the order in which parallel calls come.
+    // Recorded once per call, independent of the order of parallel calls.
     return (await info.ctx.step(`onToolCall:${tool.name}:${id}`, async () => {
       let args: object | undefined
       for (const hook of this.#hooks("onToolCall")) {
@@ -193,7 +193,7 @@ export class Hooks {
     })) as OnToolCall | undefined
   }
 
-  /** What a hook decides is recorded, so it cannot set a secret. */
+  /** Decisions are recorded, so a hook cannot set a secret. */
   #withoutSecrets(tool: Tool, args: object): object {
     const masked = maskArgs(args as Json, tool.secret)
     const isSame = JSON.stringify(masked) === JSON.stringify(args)

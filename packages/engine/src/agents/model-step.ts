@@ -1,9 +1,8 @@
 /**
- * One model call as a recorded step: after a crash its record answers, and it is not paid again. Before each of its
- * requests is sent, it reserves what that may use, within budgets and limits: a call that a crash cut off counts. What
- * failed attempts cost is counted, for the model that was asked, even when none of them gave a reply; a call that is
- * stopped counts as far as it has come. The record is the reply alone; the conversation before it follows from earlier
- * records.
+ * One model call as a recorded step: after a crash it is answered from the record, and not paid for again. Before each
+ * request is sent, its maximum usage is reserved within budgets and limits, so a call that a crash interrupted counts.
+ * Failed attempts count for the model that was called, even if none of them returned a reply; a stopped call counts for
+ * what it used until then. The record is only the reply; the conversation before it is derived from earlier records.
  */
 import {
   addUsage,
@@ -30,17 +29,16 @@ import {
 } from "../models/index.ts"
 import { defaultPrices, freshId, modelReservation } from "../models/internal.ts"
 import { endedCalls, type PaidStep, telemetryOf } from "../runtime/index.ts"
-import type { AgentCore } from "./agent-core.ts"
-import { type ActiveAgent, stepKey } from "./agent-scope.ts"
-import { LiveReply } from "./live-reply.ts"
-import type { LoadModels } from "./load-models.ts"
-import { PartialAnswer } from "./partial-json.ts"
+import type { ActiveAgent, AgentCore } from "./agent-core.ts"
+import { stepKey } from "./agent-scope.ts"
+import { LiveReply, PartialAnswer } from "./live-reply.ts"
+import type { LoadModels } from "./step-plan.ts"
 import { tracedModelCall } from "./traced-calls.ts"
 
 interface ModelTurn {
   readonly prompt: Message[]
   readonly responseFormat: ModelCall["responseFormat"]
-  /** Which model call of this agent's loop it is, from 1. */
+  /** The number of this model call in the agent's loop, from 1. */
   readonly number: number
   /** Ids of earlier tool calls. */
   readonly ids: ReadonlySet<string>
@@ -49,11 +47,11 @@ interface ModelTurn {
   /** Added to the agent's own. */
   readonly settings?: ModelSettings | undefined
   readonly toolChoice?: ModelCall["toolChoice"]
-  /** The final answer at a limit, for which a part of the budget is kept. */
+  /** Whether this is the final answer at a limit, for which a part of the budget is reserved. */
   readonly isFinal?: boolean | undefined
 }
 
-/** The model's part of a turn. */
+/** Makes the model call of a turn. */
 export async function modelTurn(active: ActiveAgent, turn: ModelTurn): Promise<ModelReply> {
   const { core, tools, scope, guards, secrets } = active
   const { prompt, responseFormat, ids, toolChoice } = turn
@@ -87,7 +85,7 @@ export async function modelTurn(active: ActiveAgent, turn: ModelTurn): Promise<M
   })
 }
 
-/** Sends deltas with the call that they belong to, and its agent; of data, also what it says so far. */
+/** Sends deltas with their call and agent; for structured output, with the value so far. */
 function deltaSender(
   { core, scope }: ActiveAgent,
   { number, responseFormat }: ModelTurn,
@@ -105,7 +103,7 @@ function deltaSender(
   }
 }
 
-/** Some models repeat an id of an earlier reply; a result must find its call. */
+/** Some models repeat an id of an earlier reply; results are matched with calls by id. */
 function withUniqueIds(reply: ModelReply, ids: ReadonlySet<string>): ModelReply {
   if (!reply.content.some((part) => part.type === "tool-call" && ids.has(part.id))) return reply
   const taken = new Set(ids)
@@ -160,8 +158,8 @@ async function replyOrFailure<T extends Recorded>(
   try {
     return await reply(step, paid, meter)
   } catch (error) {
-    // Inside another agent's tool call a failure is a result, and must be the same one after a restart. So must be one that
-    // a shorter prompt follows.
+    // A failure is recorded inside another agent's tool call, where it is a result that must be the same after a restart,
+    // and before a retry with a shorter prompt.
     const isAnswered = step.scope.isNested || isSuperstepError(error, "CONTEXT_OVERFLOW")
     if (!isAnswered || step.scope.signal.aborted || endsAll(error)) throw error
     return { failed: toErrorData(error) }
@@ -181,7 +179,7 @@ async function reply<T extends Recorded>(step: ModelStep<T>, paid: PaidStep, met
   const models = loaded instanceof Promise ? await loaded : loaded
   const call: ModelCall = { ...asked, caller }
   signal.throwIfAborted()
-  // Nothing is awaited from here to the reservation: simultaneous calls see each other.
+  // Nothing is awaited from here to the reservation, so that simultaneous calls see each other's reservations.
   ctx.checkBudget()
   const headroom = headroomOf(step, models, call)
   for (const guard of guards) guard.checkModelCall(ctx, headroom)
@@ -212,7 +210,7 @@ async function reply<T extends Recorded>(step: ModelStep<T>, paid: PaidStep, met
   return await tracedModelCall(parent, models, call, options, (reply) => step.keep(reply))
 }
 
-/** Names the models whose prices are missing, and the ways to add them. */
+/** Adds the models without a price to the error, and how to set their prices. */
 function withModelNames<T>(models: readonly Model[], { name, options }: AgentCore, reserve: () => T): T {
   try {
     return reserve()
@@ -227,10 +225,10 @@ function withModelNames<T>(models: readonly Model[], { name, options }: AgentCor
   }
 }
 
-/** The most tokens of a final answer, unless the agent's settings allow fewer. */
+/** The maximum number of tokens of a final answer, unless the agent's settings allow fewer. */
 export const FINAL_TOKENS = 1_000
 
-/** What has to stay free for a final answer, where the agent is to give one at a limit. */
+/** The usage to keep free for a final answer, if the agent gives one at a limit. */
 function headroomOf<T extends Recorded>(
   { core, isFinal }: ModelStep<T>,
   models: readonly Model[],

@@ -1,7 +1,7 @@
 /**
  * Arguments that must not be journaled, logged or shown. The model's reply is masked before it is recorded, and the model
- * sees the masked form again; the real values stay in memory, for the one call. After a crash they are lost: the model is
- * asked to call again if the tool had not started, and learns that the outcome is unknown if it had.
+ * sees the masked form again; the real values stay in memory for one call. A crash loses them: if the tool had not
+ * started, the model is asked to call it again; if it had, the result says that the outcome is unknown.
  */
 import type { Json } from "../core/index.ts"
 import { canonicalJson } from "../core/internal.ts"
@@ -11,7 +11,7 @@ import type { Tool } from "../tools/index.ts"
 import { Masking, maskArgs, type ToolOutcome } from "../tools/internal.ts"
 import { readObject, type ToolCall } from "./conversation.ts"
 
-/** Nothing was done: a call is recorded before it is made, and this one is not. */
+/** The call did nothing: calls are recorded before they are made, and this one is not recorded. */
 export const LOST =
   "The secret arguments of this call were not stored, and the process was restarted before the tool ran. Call it again."
 
@@ -24,39 +24,39 @@ export class Secrets {
   readonly #args = new Map<string, string>()
   #known: readonly Masking[] = []
 
-  /** The arguments of a call with secrets, as the model wrote them, until the call ends. */
+  /** The unmasked arguments of a call with secrets, until the call ends. */
   argsOf(call: string): string | undefined {
     return this.#args.get(call)
   }
 
-  /** A hook changed the other arguments of the call. */
+  /** Replaces the arguments after a hook changed the non-secret ones. */
   setArgs(call: string, args: string): void {
     this.#args.set(call, args)
   }
 
-  /** The calls have ended. Their secrets stay secret. */
+  /** Forgets the arguments of calls that have ended. Their secrets are still masked. */
   endCalls(): void {
     this.#args.clear()
   }
 
-  /** No secret is known so far. */
+  /** Whether no secret is known. */
   get isEmpty(): boolean {
     return this.#known.length === 0
   }
 
-  /** The strings to mask, those of unrecorded arguments included. */
+  /** The strings to mask, including those in arguments that are not recorded yet. */
   texts(more: readonly Masking[]): readonly string[] {
     return [...this.#known, ...more].flatMap(({ texts }) => texts)
   }
 
-  /** The reply as it may be recorded. Remembers the secrets that it masks. */
+  /** Masks a reply for the record, and remembers the secrets that it masks. */
   maskReply(reply: ModelReply, tools: ReadonlyMap<string, Tool>): ModelReply {
     const calls = reply.content.map((part) =>
       part.type === "tool-call" ? this.#maskCall(part, tools) : part,
     )
     const mask = (text: string) => this.#known.reduce((masked, masking) => masking.text(masked), text)
     const bound = calls.filter((part) => part.type === "reasoning" && part.providerMetadata !== undefined)
-    // Such reasoning is signed, or encrypted beside its text: it goes back whole or not at all.
+    // Reasoning is signed or encrypted, so it can only be kept whole or removed.
     const isVoid = bound.some((part) => part.type === "reasoning" && mask(part.text) !== part.text)
     const content = calls.flatMap((part): ReplyPart[] => {
       if (part.type === "provider-call") return [{ ...part, args: mask(part.args) }]
@@ -83,12 +83,12 @@ export class Secrets {
 
 const NONE: readonly string[] = []
 
-/** Names of the arguments that a tool keeps secret. */
+/** The names of a tool's secret arguments. */
 export function secretNames(tools: ReadonlyMap<string, Tool>, tool: string): readonly string[] {
   return tools.get(tool)?.secret ?? NONE
 }
 
-/** The secrets in arguments that may be incomplete. */
+/** The secrets in arguments, which may be incomplete JSON. */
 export function maskingOf(args: string, names: readonly string[]): Masking | undefined {
   const read = parsed(args)
   return read === undefined ? undefined : new Masking(read, names)
@@ -102,7 +102,7 @@ function parsed(args: string): Json | undefined {
   }
 }
 
-/** Whether a call's arguments are on record without their secrets. */
+/** Whether the recorded arguments of a call are masked. */
 export function isMasked(tool: Tool, args: string): boolean {
   return tool.secret !== undefined && tool.secret.length > 0 && args.includes(MASK)
 }
@@ -128,7 +128,7 @@ export const UNKNOWN = "TOOL_OUTCOME_UNKNOWN"
 export class UnknownOutcomes {
   readonly #calls: { readonly name: string; readonly args: string; readonly key: string }[] = []
 
-  /** The key of a call that this one repeats: the same tool, and the same arguments as far as they are not secret. */
+  /** The key of the call that this one repeats: the same tool, and the same arguments except secret ones. */
   take({ name, args }: ToolCall): string | undefined {
     if (this.#calls.length === 0) return undefined
     const shown = shownArgs(args)

@@ -1,21 +1,30 @@
-/** How an agent makes one of its model calls: which model, which tools, which instructions. */
+/**
+ * The models and tools of an agent, and the plan that chooses the model, the tools and the instructions of one model
+ * call.
+ */
 import { type Json, SuperstepError } from "../core/index.ts"
-import { type ModelCall, type ModelSettings, resolveModel } from "../models/index.ts"
+import {
+  type Model,
+  type ModelCall,
+  type ModelRef,
+  type ModelSettings,
+  resolveModel,
+} from "../models/index.ts"
+import { checkVersion } from "../models/internal.ts"
 import { type OptionNames, unknownOption } from "../runtime/internal.ts"
-import type { LoadModels } from "./load-models.ts"
-import type { ToolTable } from "./tool-table.ts"
+import type { Tool } from "../tools/index.ts"
 
-/** Whether the model calls tools: as it likes, at least one, none, or this one. */
+/** Whether the model calls tools: its own choice, at least one, none, or this one. */
 export type ToolChoice = "auto" | "required" | "none" | { readonly tool: string }
 
-/** What `prepareStep` decides. It is recorded, so it is plain data; what is absent stays as the agent has it. */
+/** The result of `prepareStep`. It is recorded, so it is plain data. An absent field keeps the agent's own value. */
 export interface StepPlan {
   /** A name from the agent's `models`, or one such as `openai/gpt-5`. */
   readonly model?: string | undefined
-  /** The names of the tools that are offered. */
+  /** The names of the tools to offer. */
   readonly tools?: readonly string[] | undefined
   readonly toolChoice?: ToolChoice | undefined
-  /** In place of the agent's own instructions and those of its toolsets. */
+  /** Replaces the agent's own instructions and those of its toolsets. */
   readonly instructions?: string | undefined
   /** Added to the agent's own. */
   readonly settings?: ModelSettings | undefined
@@ -29,7 +38,7 @@ const NAMES: OptionNames<StepPlan> = {
   settings: true,
 }
 
-/** What is wrong with a plan, or undefined. */
+/** The problem with a plan, or undefined. */
 export function planProblem(plan: unknown): string | undefined {
   if (typeof plan !== "object" || plan === null || Array.isArray(plan))
     return "it must return an object, or nothing"
@@ -54,7 +63,7 @@ export function choiceProblem(choice: unknown): string | undefined {
   return 'toolChoice is "auto", "required", "none" or { tool: name }'
 }
 
-/** The tools that a plan leaves. */
+/** The tools that a plan keeps. */
 export function plannedTools(agent: string, table: ToolTable, { tools: names }: StepPlan): ToolTable {
   if (names === undefined) return table
   for (const name of names) if (!table.byName.has(name)) throw noSuchTool(agent, name, table)
@@ -63,7 +72,7 @@ export function plannedTools(agent: string, table: ToolTable, { tools: names }: 
   return { ...table, byName, offered: offered === undefined || offered.length === 0 ? undefined : offered }
 }
 
-/** As the provider's interface has it; undefined where there is nothing to choose from. */
+/** The choice in the form of the AI SDK; undefined if there are no tools. */
 export function providerChoice(
   agent: string,
   choice: ToolChoice | undefined,
@@ -81,7 +90,7 @@ function noSuchTool(agent: string, name: string, { byName }: ToolTable): Superst
   return new SuperstepError("TOOL_UNKNOWN", text, { retryable: false })
 }
 
-/** The models that a plan names; undefined: the agent's own. */
+/** The models that a plan names; undefined for the agent's own. */
 export function plannedModels(
   named: ReadonlyMap<string, LoadModels>,
   { model }: StepPlan,
@@ -90,7 +99,41 @@ export function plannedModels(
   return named.get(model) ?? (async () => [await resolveModel(model)])
 }
 
-/** A plan on record. */
+/** A recorded plan. */
 export function asPlan(recorded: Json): StepPlan {
   return (recorded ?? {}) as StepPlan
+}
+
+export type OfferedTool = NonNullable<ModelCall["tools"]>[number]
+
+/** All tools of an agent in a task: its own, those of its toolsets, and those for other agents. */
+export interface ToolTable {
+  readonly byName: ReadonlyMap<string, Tool>
+  /** In the form that the model receives; undefined if there are none. */
+  readonly offered: OfferedTool[] | undefined
+  /** Whether a tool has arguments that must not be recorded. */
+  readonly hasSecrets: boolean
+  /** The instructions of toolsets, which follow the agent's own. */
+  readonly instructions: readonly string[]
+}
+
+export type LoadModels = () => readonly Model[] | Promise<readonly Model[]>
+
+/** Loads models by name once, on first use; checks model objects at once. */
+export function loadModels(model: ModelRef | readonly ModelRef[]): LoadModels {
+  const refs = Array.isArray(model) ? (model as readonly ModelRef[]) : [model as ModelRef]
+  for (const ref of refs) if (isModel(ref)) checkVersion(ref)
+  if (refs.every(isModel)) return () => refs
+  let loading: Promise<readonly Model[]> | undefined
+  return () => {
+    loading ??= Promise.all(refs.map((ref) => resolveModel(ref))).catch((error: unknown) => {
+      loading = undefined
+      throw error
+    })
+    return loading
+  }
+}
+
+function isModel(ref: ModelRef): ref is Model {
+  return typeof ref === "object" && "doGenerate" in ref
 }

@@ -2,7 +2,7 @@
 import type { Usage } from "../core/index.ts"
 import type { Message } from "../models/index.ts"
 import { messageText } from "../models/internal.ts"
-import type { ActiveAgent } from "./agent-scope.ts"
+import type { ActiveAgent } from "./agent-core.ts"
 import { textOf, userText } from "./conversation.ts"
 import { cutMiddle, lastTurn, tokensOf, windowStart, withinBounds } from "./fit-messages.ts"
 import { boundsOf, type Summarise, standing, summaryMessage } from "./history-policy.ts"
@@ -17,10 +17,10 @@ interface Summary {
 const TASK =
   "Summarise the conversation for somebody who continues it: what was asked, what was found and done, what is decided, what is still open. Keep names, numbers and sources. Answer with the summary alone."
 
-/** What the writer reads at most, where the policy counts no tokens. */
+/** The maximum number of tokens to summarise, if the policy does not count tokens. */
 const TRANSCRIPT = 100_000
 
-/** The message that stands for the older ones, or undefined while there are not too many of them. `isForced`: there are. */
+/** A summary of the older messages, or undefined if the conversation is not too long. `isForced` skips that check. */
 export async function summaryOf(
   policy: Summarise,
   messages: readonly Message[],
@@ -57,12 +57,12 @@ function isTooLong(
 ): boolean {
   if (after !== undefined && rest.length > after) return true
   if (tokens === undefined) return false
-  // One long message is cut, and calls for no summary.
+  // A single long message is cut instead of summarised.
   const most = Math.ceil(tokens / 2)
   return [...before, ...rest].reduce((sum, message) => sum + Math.min(tokensOf(message), most), 0) > tokens
 }
 
-/** Where the messages begin that stay as they are. */
+/** The index of the first message that is not summarised. */
 function keptFrom({ after, tokens, keep }: Summarise, rest: readonly Message[]): number {
   if (keep !== undefined) return rest.length - keep
   if (tokens !== undefined) return windowStart(rest, Math.floor(tokens / 2))

@@ -1,18 +1,18 @@
-/** Whether a tool may run: decided by rules, by a function, or by a person, who may change the arguments. */
+/** Decides whether a tool may run: by rules, by a function, or by asking a person, who may edit the arguments. */
 import type { Json } from "../core/index.ts"
 import { restoreValue } from "../models/internal.ts"
 import type { Context, Schema } from "../runtime/index.ts"
 import { MASK } from "../text/index.ts"
 import type { ApprovalRules, ApprovalVerdict, ParsedArgs, Tool } from "../tools/index.ts"
 import { approvalVerdict, maskArgs, readArgs, type ToolOutcome } from "../tools/internal.ts"
-import type { ActiveAgent } from "./agent-scope.ts"
+import type { ActiveAgent } from "./agent-core.ts"
 import { readObject, type ToolCall } from "./conversation.ts"
 import { fillMasks, isMasked } from "./secrets.ts"
 
-/** What a person answers. */
+/** A person's answer. */
 export interface ApprovalAnswer {
   readonly approve: boolean
-  /** Arguments to use instead of the model's: edit and approve. */
+  /** Edited arguments, which replace the model's. */
   readonly args?: { readonly [name: string]: Json } | undefined
   /** Shown to the model when the call is denied. */
   readonly reason?: string | undefined
@@ -29,7 +29,7 @@ const SHAPE: Json = {
   additionalProperties: false,
 }
 
-/** The schema of an answer; forms are made from its JSON Schema. */
+/** The schema of an answer; forms are generated from its JSON Schema. */
 export const approvalAnswer: Schema<ApprovalAnswer> = answerSchema(answerProblem)
 
 function answerSchema(problemOf: (value: unknown) => string | undefined): Schema<ApprovalAnswer> {
@@ -64,7 +64,7 @@ function answerProblem(value: unknown): string | undefined {
   return other === undefined ? undefined : `"${other}" is not part of an answer`
 }
 
-/** The data of the request, for those who show it. */
+/** The data of the request, for user interfaces. */
 export interface ApprovalRequest {
   readonly kind: "tool-approval"
   readonly agent: string
@@ -79,7 +79,7 @@ export type FailedOutcome = Extract<ToolOutcome, { ok: false }>
 interface AllowedArgs {
   readonly ok: true
   readonly args: unknown
-  /** The secrets among them did not survive a restart. */
+  /** Whether a restart lost the secrets in the arguments. */
   readonly isLost: boolean
 }
 
@@ -88,8 +88,8 @@ export function failure(code: string, message: string): FailedOutcome {
 }
 
 /**
- * The arguments with which a call may be made: read, and allowed by rules or by a person. A refusal is an outcome of the
- * call. Arguments that a person changed go into `edited`, by the call's id.
+ * Parses the arguments of a call, and checks that rules or a person allow it. A denial is an outcome of the call.
+ * Arguments that a person edited are added to `edited`, by the call's id.
  */
 export async function allowedArgs(
   { core, scope: { ctx }, secrets }: ActiveAgent,
@@ -100,7 +100,7 @@ export async function allowedArgs(
 ): Promise<AllowedArgs | FailedOutcome> {
   const inMemory = secrets.argsOf(call.id)
   const isLost = isMasked(tool, call.args) && inMemory === undefined
-  // Lost secrets are reported at the very end: what was asked and answered before the crash is replayed first.
+  // Lost secrets are reported last: questions and answers from before the crash are replayed first.
   const read: ParsedArgs = isLost
     ? { ok: true, args: readObject(call.args) }
     : await readArgs(restoring(tool), inMemory ?? call.args)
@@ -125,7 +125,7 @@ export async function allowedArgs(
   return failure("TOOL_ARGS", text)
 }
 
-/** The tool takes what a model wrote for its parameters in the form that the provider got them. */
+/** A tool that accepts arguments in the form in which its parameters were sent to the provider. */
 function restoring(tool: Tool): Tool {
   const parse = (args: unknown) => tool.parse(restoreValue(tool.parameters, args as Json))
   return { ...tool, parse }
@@ -137,7 +137,10 @@ interface Call {
   readonly args: unknown
 }
 
-/** A matching rule of the agent decides, after any `deny`; else the tool does. A function's verdict is recorded. */
+/**
+ * A matching rule of the agent decides, `deny` rules first; otherwise the tool's approval does. A function's verdict is
+ * recorded.
+ */
 async function verdictFor(
   tool: Tool,
   { id, agent, args }: Call,

@@ -1,21 +1,22 @@
 /**
- * The tool calls of one turn: all at the same time, their results in the order of the calls. A problem with a call is its
- * result, for the model to read; only a fatal error, a limit, or the end of the task is thrown.
+ * The tool calls of one turn: all run concurrently, and their results have the order of the calls. A failed call is a
+ * result for the model; only a fatal error, a limit, or the end of the task is thrown.
  *
  * T1 a finished call is never made again.
- * T2 a call is on record, and counted, before it is made. One that was pending when the process died is made again, with
- *    the same idempotency key.
- * T3 a call that cannot be made again, because its secret arguments are lost, has an unknown outcome if it had started, and
- *    has done nothing if it had not.
+ * T2 a call is recorded and counted before it is made. One that was pending when the process died is made again, with the
+ * same idempotency key.
+ * T3 a call that cannot be made again, because its secret arguments are lost, has an unknown outcome if it had started,
+ *    and has done nothing if it had not.
  *
- * A durable tool records what it does itself.
+ * A durable tool records its own operations.
  */
 import { setMaxListeners } from "node:events"
 import { isSuperstepError, type Json, SuperstepError } from "../core/index.ts"
 import { type PaidStep, telemetryOf } from "../runtime/index.ts"
 import type { Tool, ToolCallContext } from "../tools/index.ts"
 import { callTool, maskArgs, type ToolOutcome, toJson } from "../tools/internal.ts"
-import { type ActiveAgent, withPath } from "./agent-scope.ts"
+import type { ActiveAgent } from "./agent-core.ts"
+import { withPath } from "./agent-scope.ts"
 import { readObject, type ToolCall } from "./conversation.ts"
 import { checkAll, guardrailsOn } from "./guardrails.ts"
 import { type HandoffTool, isHandoff, type TakeOver } from "./hand-off.ts"
@@ -25,15 +26,15 @@ import { tracedToolCall } from "./traced-calls.ts"
 
 interface TurnResult {
   readonly outcomes: readonly ToolOutcome[]
-  /** Arguments that a person put in the place of others, by the call's id. */
+  /** Arguments that a person edited, by the call's id. */
   readonly edited: ReadonlyMap<string, unknown>
   /** The agent that continues the conversation. */
   readonly next: TakeOver | undefined
-  /** A limit that some of the calls reached: those were not made. */
+  /** The limit that some calls reached: those were not made. */
   readonly limit?: SuperstepError | undefined
 }
 
-/** `made` gets the results as they come. */
+/** `made` receives the results as they arrive. */
 export async function toolTurn(
   active: ActiveAgent,
   calls: readonly ToolCall[],
@@ -69,7 +70,7 @@ export async function toolTurn(
       return await (isHandoff(tool) ? handOver(tool, decided.call) : makeCall(turn, tool, decided.call))
     } catch (error) {
       if (isSuperstepError(error) && error.limit === true) {
-        // The other calls of the turn finish, and are recorded.
+        // The other calls of the turn finish and are recorded.
         limit ??= error
         return failure(error.code, error.message)
       }
@@ -78,7 +79,7 @@ export async function toolTurn(
     }
   }
 
-  /** The agent that takes over, if it may. */
+  /** The agent that takes over, if the hand-off is allowed. */
   const handOver = async (tool: HandoffTool, call: ToolCall): Promise<ToolOutcome | TakeOver> => {
     const allowed = await allowedArgs(active, tool, call, edited, () => undefined)
     return allowed.ok ? tool.target(allowed.args) : allowed
@@ -91,7 +92,7 @@ export async function toolTurn(
       return end
     }),
   )
-  // Of several hand-offs, the first of the turn wins.
+  // The first hand-off of the turn wins.
   const next = ends.find((one): one is TakeOver => !isOutcome(one))
   let isTaken = false
   const outcomes = ends.map((one): ToolOutcome => {
@@ -107,7 +108,7 @@ export async function toolTurn(
   return { outcomes, edited, next, limit }
 }
 
-/** What the agent's hooks make of a call: its outcome, or the call that is made. */
+/** Applies the agent's hooks to a call. Returns its outcome, or the call to make. */
 async function hookedCall(
   { core, secrets, about }: ActiveAgent,
   tool: Tool,
@@ -125,7 +126,7 @@ async function hookedCall(
   return { call: { ...call, args } }
 }
 
-/** Throws where a guardrail of the agent trips. */
+/** Throws if a guardrail of the agent trips. */
 async function guardCall(
   active: ActiveAgent,
   { name: tool, secret }: Tool,
@@ -140,7 +141,7 @@ async function guardCall(
 
 function eitherOf(task: AbortSignal, turn: AbortSignal): AbortSignal {
   const signal = AbortSignal.any([task, turn])
-  // Every call adds a listener, and there may be many.
+  // Every call adds a listener, and a turn may have many calls.
   setMaxListeners(0, signal)
   return signal
 }
@@ -156,13 +157,13 @@ function noSuchTool(name: string, tools: ReadonlyMap<string, Tool>): string {
 
 interface ToolTurn {
   readonly active: ActiveAgent
-  /** Fires with the scope's signal, and when another call of the turn fails for good. */
+  /** Fires with the scope's signal, and when another call of the turn fails permanently. */
   readonly signal: AbortSignal
   /** Idempotency keys of calls that repeat an earlier one, by their id. */
   readonly repeats: ReadonlyMap<string, string>
-  /** Arguments that a person put in the place of others, by the call's id. */
+  /** Arguments that a person edited, by the call's id. */
   readonly edited: Map<string, unknown>
-  /** Resolves when the earlier durable calls have begun: they share the node's own state, and begin in their order. */
+  /** Resolves when the earlier durable calls have begun: they share the node's own state, so they begin in order. */
   durableBegun: Promise<void>
 }
 
@@ -175,7 +176,7 @@ async function makeCall(turn: ToolTurn, tool: Tool, call: ToolCall): Promise<Too
     })
   }
   try {
-    // A call that waits for a person does not delay the others.
+    // A call that waits for a person does not block the others.
     const allowed = await allowedArgs(turn.active, tool, call, turn.edited, begun)
     if (!allowed.ok) return allowed
     const known = allowed.isLost ? undefined : { args: allowed.args }
@@ -187,7 +188,7 @@ async function makeCall(turn: ToolTurn, tool: Tool, call: ToolCall): Promise<Too
   }
 }
 
-/** The arguments of a call; undefined where they were secret and are lost. */
+/** The arguments of a call; undefined if they were secret and are lost. */
 type KnownArgs = { readonly args: unknown } | undefined
 
 async function recordedCall(
@@ -211,8 +212,8 @@ async function recordedCall(
 }
 
 /**
- * The beginning is recorded and counted; the outcome follows from the tool's own records. Without its arguments a call
- * cannot replay these, so the outcome of a call with secret arguments is recorded too.
+ * Records and counts the start; the outcome is derived from the tool's own records. A call with secret arguments cannot
+ * replay these, so its outcome is recorded too.
  */
 async function durableCall(
   turn: ToolTurn,
@@ -246,7 +247,7 @@ async function durableCall(
     const seen = outcome.ok ? outcome : applyErrorPolicy(turn, tool, call, outcome)
     return hasSecrets(tool) ? await scope.ctx.step(`outcome:${name}`, () => seen) : seen
   } catch (error) {
-    // A sub-agent has reached one of its own limits: its caller is notified.
+    // A sub-agent has reached one of its own limits: that is a result for its caller.
     if (isSuperstepError(error, "AGENT_LIMIT") && !turn.signal.aborted) {
       return failure(error.code, error.message)
     }
@@ -269,7 +270,7 @@ function runTool(
     : tracedToolCall(parent, tool, args, context, isResumed)
 }
 
-/** Puts the call on record and counts it, if limits and budgets allow it. */
+/** Records and counts the call, if limits and budgets allow it. */
 function start({ active }: ToolTurn, paid: PaidStep): Promise<void> | undefined {
   const { core, scope, guards } = active
   scope.ctx.checkBudget()
@@ -296,7 +297,7 @@ function contextOf(turn: ToolTurn, tool: Tool, { id }: ToolCall): ToolCallContex
   return withPath(call, `${scope.path}${step}/`)
 }
 
-/** Made from the position of the call in the record: the same after a crash, even if the arguments are lost. */
+/** Derived from the position of the call in the record: the same after a crash, even if the arguments are lost. */
 function idempotencyKeyOf({ active, repeats }: ToolTurn, tool: string, id: string): string {
   const { ctx, path } = active.scope
   return repeats.get(id) ?? `${ctx.idempotencyKey}:${path}tool:${tool}:${id}`
@@ -330,7 +331,7 @@ function lost({ name }: Tool, mayHaveRun: boolean): FailedOutcome {
   return mayHaveRun ? failure(UNKNOWN, outcomeUnknown(name)) : failure("TOOL_SECRETS_LOST", LOST)
 }
 
-/** It was not made, or not made again: what an earlier start reserved is counted separately. */
+/** Whether the call was not made, or not made again: usage that an earlier start reserved is counted separately. */
 function wasNotMade(outcome: ToolOutcome): boolean {
   return !outcome.ok && (outcome.error.code === "TOOL_SECRETS_LOST" || outcome.error.code === UNKNOWN)
 }

@@ -1,21 +1,24 @@
 /**
- * Spans for an agent's work and for its calls of models and tools. Without telemetry nothing is traced. A call that the
- * record answers is not made, and so has no span.
+ * Spans of agents and of their model and tool calls. Without telemetry nothing is traced. A call that is answered from
+ * the record is not made, so it has no span.
  */
 import type { LanguageModelV3StreamPart } from "@ai-sdk/provider"
 import { type ErrorData, toErrorData } from "../core/index.ts"
 import {
   type CallModelOptions,
   callModel,
+  type Message,
   type Model,
   type ModelCall,
   type ModelReply,
+  type ReplyPart,
 } from "../models/index.ts"
 import { ADAPTING, adaptsCalls, settingsOf, tapped, tokenCounts, withoutSecrets } from "../models/internal.ts"
 import {
   type AgentInfo,
   type AskedModel,
   type Context,
+  type ModelCallOutcome,
   type ModelCallTelemetry,
   telemetryOf,
   tracedContext,
@@ -24,9 +27,9 @@ import {
 import type { Tool, ToolCallContext } from "../tools/index.ts"
 import { callTool, callWith, maskArgs, type ToolOutcome } from "../tools/internal.ts"
 import type { AgentCore } from "./agent-core.ts"
-import { genAiJson, genAiPrompt, genAiReply } from "./gen-ai-content.ts"
+import { readObject } from "./conversation.ts"
 
-/** `work` gets a context in which everything belongs to the agent's span. */
+/** Runs `work` with a context in which everything belongs to the agent's span. */
 export function traceAgent<T>(
   { name, description, remote }: Pick<AgentCore, "name" | "description"> & Pick<AgentInfo, "remote">,
   ctx: Context,
@@ -49,7 +52,7 @@ export function traceAgent<T>(
     )
 }
 
-/** The work of an agent that a conversation was handed to, inside that of the agent which was asked. */
+/** The span of an agent that took over the conversation, inside the span of the first agent. */
 export function tracedTakeOver({ name, description }: AgentCore, ctx: Context) {
   const telemetry = telemetryOf(ctx)?.startAgent({ agent: name, description })
   if (telemetry === undefined) return undefined
@@ -95,12 +98,12 @@ export async function tracedModelCall<T>(
   }
 }
 
-/** Undefined for a summary: only its text is recorded. Its prompt had no secrets, so the reply has none. */
+/** Undefined for a summary: only its text is recorded. Its prompt has no secrets, so neither does the reply. */
 function replyIn(kept: unknown): ModelReply | undefined {
   return typeof kept === "object" && kept !== null && "content" in kept ? (kept as ModelReply) : undefined
 }
 
-/** `isResumed`: the call began before a restart, and the record answers its first part. */
+/** `isResumed`: the call began before a restart, and its first part is answered from the record. */
 export async function tracedToolCall(
   parent: WorkTelemetry,
   tool: Tool,
@@ -121,7 +124,7 @@ export async function tracedToolCall(
     return outcome
   } catch (error) {
     const failed = withoutKeys(toErrorData(error))
-    // If another call of the turn failed for good, this one was only stopped.
+    // If another call of the turn failed permanently, this one was only stopped.
     telemetry.end({ ...content, error: signal.aborted ? { ...failed, code: "CANCELLED" } : failed })
     throw error
   }
@@ -132,12 +135,12 @@ function withoutKeys(error: ErrorData): ErrorData {
   return { ...error, message: withoutSecrets(error.message) }
 }
 
-/** The settings of a call come before the model's own. */
+/** The settings of a call override the model's own. */
 function askedModel(model: Model, call: ModelCall): AskedModel {
   return { provider: model.provider, model: model.modelId, settings: { ...settingsOf(model), ...call } }
 }
 
-/** The same model; it reports what its provider says about each answer. */
+/** The same model; reports what its provider returns with each answer. */
 function observedModel(model: Model, call: ModelCall, telemetry: ModelCallTelemetry): Model {
   const asked = askedModel(model, call)
   return {
@@ -178,4 +181,87 @@ function namesOf(response: { readonly id?: unknown; readonly modelId?: unknown }
     ...(typeof id === "string" && id !== "" ? { id } : {}),
     ...(typeof modelId === "string" && modelId !== "" ? { model: modelId } : {}),
   }
+}
+
+// Prompts and replies for spans, if the user opts in to content: JSON in the shape of OpenTelemetry's conventions for
+// generative AI, without keys and without the bytes of files.
+
+type Part = Exclude<Message["content"], string>[number]
+type GenAiPart = Readonly<Record<string, unknown>> & { readonly type: string }
+
+/** Instructions are separate from the conversation. */
+export function genAiPrompt(prompt: readonly Message[]): Pick<ModelCallOutcome, "instructions" | "input"> {
+  const instructions: GenAiPart[] = []
+  const input: { role: string; parts: GenAiPart[] }[] = []
+  for (const message of prompt) {
+    if (message.role === "system") instructions.push({ type: "text", content: message.content })
+    else input.push({ role: message.role, parts: message.content.map(promptPart) })
+  }
+  return {
+    ...(instructions.length === 0 ? {} : { instructions: genAiJson(instructions) }),
+    input: genAiJson(input),
+  }
+}
+
+function promptPart(part: Part): GenAiPart {
+  switch (part.type) {
+    case "text":
+    case "reasoning":
+      return { type: part.type, content: part.text }
+    case "tool-call":
+      return { type: "tool_call", id: part.toolCallId, name: part.toolName, arguments: part.input }
+    case "tool-result": {
+      const { output } = part
+      const response = "value" in output ? output.value : `denied ${output.reason ?? ""}`.trim()
+      return { type: "tool_call_response", id: part.toolCallId, response }
+    }
+    case "file":
+      return { type: "attachment", mime_type: part.mediaType, name: part.filename }
+    default:
+      return { type: part.type }
+  }
+}
+
+export function genAiReply({ content, finish }: ModelReply): string {
+  return genAiJson([{ role: "assistant", parts: content.map(replyPart), finish_reason: FINISH[finish] }])
+}
+
+function replyPart(part: ReplyPart): GenAiPart {
+  switch (part.type) {
+    case "text":
+    case "reasoning":
+      return { type: part.type, content: part.text }
+    case "tool-call":
+      return { type: "tool_call", id: part.id, name: part.name, arguments: readObject(part.args) }
+    case "provider-call":
+      return { type: "tool_call", id: part.id, name: part.name, arguments: readObject(part.args) }
+    case "provider-result":
+      return { type: "tool_call_response", id: part.id, response: part.result }
+    case "file":
+      return { type: "attachment", mime_type: part.mediaType }
+    case "source":
+      return { type: "source", id: part.id, title: part.title, uri: part.url }
+  }
+}
+
+const FINISH: Readonly<Record<ModelReply["finish"], string>> = {
+  stop: "stop",
+  length: "length",
+  "content-filter": "content_filter",
+  refusal: "refusal",
+  empty: "stop",
+  pause: "pause",
+  "tool-calls": "tool_call",
+  error: "error",
+  other: "other",
+}
+
+/** Masks keys in every string, and then next to their names in the JSON. Files are named, not included. */
+export function genAiJson(value: unknown): string {
+  const json = JSON.stringify(value, function (this: { readonly mediaType?: unknown }, key, one) {
+    if (key === "data" && typeof this.mediaType === "string" && !/^https?:/.test(String(one)))
+      return undefined
+    return typeof one === "string" ? withoutSecrets(one) : one
+  })
+  return withoutSecrets(json ?? "null")
 }
