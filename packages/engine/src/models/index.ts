@@ -1,4 +1,4 @@
-/** Models: the port, how one is called, and stand-ins for tests and for newcomers. */
+/** Models: the port, model calls with retries and fallbacks, and stand-ins for tests and first steps. */
 
 export { type CallModelOptions, callModel, type ModelRetry } from "./call/call-model.ts"
 export {

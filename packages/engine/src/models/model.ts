@@ -1,6 +1,6 @@
 /**
- * A model is the AI SDK's `LanguageModelV3`, so any of its provider objects works as it is. A `ModelCall` is what it is
- * asked, a `ModelReply` what is recorded of its answer.
+ * A model is the AI SDK's `LanguageModelV3`, so every provider object of the SDK works unchanged. A `ModelCall` is a
+ * request, a `ModelReply` the recorded answer.
  */
 import type {
   LanguageModelV3,
@@ -21,17 +21,17 @@ export type Prompt = LanguageModelV3Prompt
 export type ModelRef = Model | string | ModelConfig
 
 export interface ModelConfig {
-  /** `openai`, `anthropic`, `azure`, `ollama`, `openai-compatible`, `offline`, or one that was registered. */
+  /** `openai`, `anthropic`, `azure`, `ollama`, `openai-compatible`, `offline`, or a registered provider. */
   readonly provider: string
   readonly model: string
-  /** Of the server; for `openai-compatible` it is needed. `${env.NAME}` in it is filled from the environment. */
+  /** The URL of the server; required for `openai-compatible`. `${env.NAME}` is replaced from the environment. */
   readonly baseUrl?: string | undefined
-  /** The environment variable that has the key: `NAME` or `${env.NAME}`. The key itself is never part of a configuration. */
+  /** The environment variable with the API key: `NAME` or `${env.NAME}`. The key itself is never part of a configuration. */
   readonly tokenKey?: string | undefined
   readonly settings?: ModelSettings | undefined
 }
 
-/** How a model is to answer; an agent's settings come before a model's own. */
+/** Settings of a model call; an agent's settings override a model's own. */
 export type ModelSettings = Pick<
   LanguageModelV3CallOptions,
   | "temperature"
@@ -45,7 +45,7 @@ export type ModelSettings = Pick<
   | "providerOptions"
 >
 
-/** What a model is asked. Whoever calls it says who they are under `caller`, which scripts and cassettes look at. */
+/** A request to a model. `caller` names the caller, for scripts and cassettes. */
 export interface ModelCall
   extends Pick<LanguageModelV3CallOptions, "prompt" | "tools" | "toolChoice" | "responseFormat">,
     ModelSettings {
@@ -54,7 +54,7 @@ export interface ModelCall
 
 export interface ModelCaller {
   readonly agent: string
-  /** How many model calls the agent has made in this run before: the same after a restart. */
+  /** The number of earlier model calls of the agent in this run: the same after a restart. */
   readonly ordinal: number
 }
 
@@ -62,17 +62,18 @@ export interface ModelCaller {
 export interface ModelReply {
   readonly content: readonly ReplyPart[]
   readonly finish: FinishReason
-  /** `provider/model` of the one that answered, which may be a fallback. */
+  /** `provider/model` of the model that answered, which may be a fallback. */
   readonly model: string
-  /** With its price where that is known. */
+  /** Includes the cost if the price is known. */
   readonly usage: Usage
-  /** What the provider said about itself; the offline model says here that it is no language model. */
+  /** Metadata of the provider; the offline model states here that it is not a language model. */
   readonly metadata?: Json | undefined
 }
 
 /**
- * Why a reply ended. `length`: it was cut off. `content-filter`: the provider stopped it. `refusal`: the model declined.
- * `empty`: it has neither text nor calls. `pause`: the provider wants the conversation back to continue its own calls.
+ * Why a reply ended. `length`: it reached the limit of output tokens. `content-filter`: the provider stopped it.
+ * `refusal`: the model declined. `empty`: it has neither text nor calls. `pause`: the provider needs the conversation
+ * sent back to continue its own calls.
  */
 export type FinishReason =
   | "stop"
@@ -92,11 +93,11 @@ export type ReplyPart =
       readonly type: "tool-call"
       readonly id: string
       readonly name: string
-      /** As the model wrote them: text that should be JSON. */
+      /** The arguments as the model wrote them: text that should be JSON. */
       readonly args: string
       readonly providerMetadata?: Json | undefined
     }
-  /** A tool that the provider ran itself, as part of the reply. */
+  /** A call of a tool that the provider ran itself, as part of the reply. */
   | {
       readonly type: "provider-call"
       readonly id: string
@@ -118,20 +119,20 @@ export type ReplyPart =
       readonly id: string
       readonly title?: string | undefined
       readonly url?: string | undefined
-      /** Where a file is at the provider, such as one that its code interpreter made. */
+      /** The location of a file at the provider, such as one that its code interpreter created. */
       readonly providerMetadata?: Json | undefined
     }
 
-/** A piece of a reply as it comes. */
+/** A piece of a reply as it arrives. */
 export interface ReplyDelta {
   readonly kind: "text" | "reasoning" | "tool"
   readonly text: string
-  /** How much of its kind, and of its tool call, came before; a stream that is tried again starts over at 0. */
+  /** The length of the earlier text of the same kind and tool call; 0 again after a retry. */
   readonly offset: number
   readonly tool?: { readonly id: string; readonly name: string } | undefined
 }
 
-/** `openai` of `openai.responses`: the interface that a provider uses is not part of its name. */
+/** `openai` for `openai.responses`: the interface is not part of the provider's name. */
 export function providerOf({ provider }: Pick<Model, "provider">): string {
   const dot = provider.indexOf(".")
   return dot > 0 ? provider.slice(0, dot) : provider
@@ -144,7 +145,7 @@ export function modelName(model: Pick<Model, "provider" | "modelId">): string {
 
 const ADAPTS: unique symbol = Symbol.for("superstep.adapts") as never
 
-/** The mark of a model that passes calls on to another, and adapts them to that one itself. */
+/** Marks a model that passes calls on to another, and adapts them to that model itself. */
 export const ADAPTING = { [ADAPTS]: true } as const
 
 export function adaptsCalls(model: Model & { readonly [ADAPTS]?: true }): boolean {
@@ -160,7 +161,7 @@ export function settingsOf(model: Model): ModelSettings {
   return (model as WithSettings)[SETTINGS] ?? {}
 }
 
-/** A model that answers with these settings, where a call sets no others. */
+/** A model with default settings, which a call can override. */
 export function withSettings(model: Model, settings: ModelSettings): Model {
   const filled = (options: LanguageModelV3CallOptions): LanguageModelV3CallOptions => {
     const providerOptions = mergeProviders(settings.providerOptions, options.providerOptions)
@@ -223,23 +224,23 @@ function outputText(output: LanguageModelV3ToolResultOutput): string {
   }
 }
 
-/** On one line and in quotes, short enough for an error message. */
+/** A quoted excerpt on one line, short enough for an error message. */
 export function quotedExcerpt(text: string, maxLength = 200): string {
   const line = text.replace(/\s+/g, " ").trim()
   return `"${clipped(line, maxLength)}"`
 }
 
-// The interface of a model: providers differ in what they accept.
+// The API that a model is called through: APIs differ in what they accept.
 
 /**
- * `responses` and `chat` are OpenAI's and those of compatible servers, `messages` is Anthropic's. Others get calls as they
- * are: their packages know what they take.
+ * `responses` and `chat` are the APIs of OpenAI and compatible servers, `messages` is Anthropic's. Calls to others are
+ * not adapted: their packages do that.
  */
 export type ModelInterface = "responses" | "chat" | "messages" | "other"
 
 export function interfaceOf(model: Pick<Model, "provider">): ModelInterface {
   const { provider } = model
-  // Its package names an interface of OpenAI, and speaks Ollama's own.
+  // The Ollama package names OpenAI's API, but uses Ollama's own.
   if (providerOf(model) === "ollama") return "other"
   if (provider.endsWith(".responses")) return "responses"
   if (provider.endsWith(".chat")) return "chat"

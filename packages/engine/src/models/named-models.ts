@@ -1,23 +1,26 @@
-/** From what a user writes to a model: an object as it is, `openai/gpt-5`, or a configuration. */
+/** Resolves a model reference to a model: a model object, a name such as `openai/gpt-5`, or a configuration. */
 import { SuperstepError } from "../core/index.ts"
 import { importOptional } from "../packages/index.ts"
 import { type Model, type ModelConfig, type ModelRef, withSettings } from "./model.ts"
 
 export interface ResolveModelOptions {
-  /** Where keys are looked up. Default: the environment of the process. */
+  /** The environment with the API keys. Default: the environment of the process. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
-  /** How a provider's package is imported, for programs that bring theirs along. */
+  /** Imports a provider's package, for programs that bundle their own. */
   readonly load?: ((name: string) => Promise<unknown>) | undefined
 }
 
-/** The model of an agent whose definition names none; apart from `offline`, which a user chooses. */
+/** The model of an agent whose definition names none. It differs from `offline`, which a user chooses. */
 export const UNNAMED_MODEL = "offline/unnamed"
 
 export type MakeModel = (config: ModelConfig) => Model | Promise<Model>
 
 const registered = new Map<string, MakeModel>()
 
-/** Makes `name/…` resolve in this process, before a built-in provider of that name. Returns the function that undoes it. */
+/**
+ * Registers a provider for `name/…` in this process; it overrides a built-in provider with that name. Returns a function
+ * that unregisters it.
+ */
 export function registerProvider(name: string, make: MakeModel): () => void {
   if (name === "" || name.includes("/")) {
     const text = `"${name}" cannot be a provider's name: it must not be empty or contain a slash.`
@@ -43,7 +46,7 @@ export async function resolveModel(ref: ModelRef, options: ResolveModelOptions =
 
 const VARIABLE = /\$\{env\.([A-Za-z_][A-Za-z0-9_]*)\}/g
 
-/** Fills `${env.NAME}` in the server's address and in the name of the key's variable. */
+/** Replaces `${env.NAME}` in the server's URL and in the name of the key's variable. */
 function filled(config: ModelConfig, env: ProviderAccess["env"]): ModelConfig {
   const { provider, model, baseUrl, tokenKey } = config
   const fill = (field: string, text: string) =>
@@ -60,7 +63,7 @@ function filled(config: ModelConfig, env: ProviderAccess["env"]): ModelConfig {
   }
 }
 
-/** `NAME`, for a string that is `${env.NAME}` and nothing else. */
+/** `NAME` for the string `${env.NAME}`; undefined for any other. */
 export function variableName(text: string): string | undefined {
   return /^\s*\$\{env\.([A-Za-z_][A-Za-z0-9_]*)\}\s*$/.exec(text)?.[1]
 }
@@ -85,7 +88,7 @@ function configOf(name: string): ModelConfig {
   return { provider, model }
 }
 
-/** The offline model answers only where a user chooses it. */
+/** The offline model answers only if a user chooses it. */
 function modelMissing(): SuperstepError {
   const text = `The definition sets no model for this agent: write model: provider/model, or model: offline to try it without a language model.`
   return new SuperstepError("MODEL_MISSING", text, { retryable: false })
@@ -97,9 +100,9 @@ function unknownProvider(provider: string): SuperstepError {
   return new SuperstepError("MODEL_PROVIDER_UNKNOWN", text, { retryable: false })
 }
 
-/** Throws if it is not a model, or one of another version. */
+/** Throws if the value is not a model, or a model of another version. */
 export function checkVersion(model: Model | undefined): Model {
-  // The types promise a model; an older package, or a handler without a return, breaks that promise.
+  // The types promise a model, but an older package or a function without a return statement may break that promise.
   const version: unknown = model?.specificationVersion
   if (model !== undefined && version === "v3") return model
   const text = `A model must be a LanguageModelV3 of the AI SDK, not ${version === undefined ? "this" : `version ${version}`}. Use a provider package for @ai-sdk/provider 3.`
@@ -114,14 +117,17 @@ interface ProviderAccess {
 
 type Maker = (config: ModelConfig, access: ProviderAccess) => Promise<Model>
 
-/** The built-in providers. Their packages are optional, and loaded on use. Keys go from the environment to the package only. */
+/**
+ * The built-in providers. Their packages are optional and loaded on first use. Keys are passed from the environment to
+ * the package only.
+ */
 const PROVIDERS: Readonly<Record<string, Maker>> = {
   async openai(config, access) {
     const apiKey = key(config, access, "OPENAI_API_KEY")
     const { createOpenAI } = await load(config, "@ai-sdk/openai", access)
     const url = baseUrl(config, access.env.OPENAI_BASE_URL)
     const openai = createOpenAI({ apiKey, ...url })
-    // Servers that are not OpenAI's own speak its older interface.
+    // Servers other than OpenAI's own implement its older API.
     return url.baseURL === undefined ? openai(config.model) : openai.chat(config.model)
   },
 
@@ -139,7 +145,7 @@ const PROVIDERS: Readonly<Record<string, Maker>> = {
     }
     const { createAzure } = await load(config, "@ai-sdk/azure", access)
     const where = config.baseUrl === undefined && resourceName ? { resourceName } : baseUrl(config)
-    // The interface that every deployment speaks.
+    // The API that every deployment supports.
     return createAzure({ apiKey, ...where }).chat(config.model)
   },
 
@@ -172,7 +178,7 @@ const PROVIDERS: Readonly<Record<string, Maker>> = {
   },
 }
 
-/** Not by a name that bundlers see: the packages are optional. */
+/** The name is hidden from bundlers, because the packages are optional. */
 function loadPackage(name: string): Promise<unknown> {
   return import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ name)
 }
@@ -207,7 +213,7 @@ function baseUrl(config: ModelConfig, usual?: string | undefined): { baseURL?: s
   return baseURL === undefined || baseURL === "" ? {} : { baseURL }
 }
 
-/** People give the server's address, or that of its OpenAI interface; the package wants `/api`. */
+/** Users configure the server's URL, or that of its OpenAI API; the package needs `/api`. */
 function ollamaUrl(url: string): string {
   const bare = url.replace(/(?<!\/)\/+$/, "").replace(/\/(?:v1|api)$/, "")
   return `${bare}/api`

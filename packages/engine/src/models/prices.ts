@@ -1,10 +1,10 @@
 /**
- * The cost of tokens. A model without a price is unknown, never free: its calls are counted as unpriced. A user's rows come
- * before the built-in ones; of several matching patterns, the one with the most literal characters wins.
+ * The cost of tokens. A model without a price is unpriced, never free: its calls are counted as unpriced. A user's rows
+ * override the built-in ones; of several matching patterns, the one with the most literal characters wins.
  *
- * The built-in rows are `model-prices.json`: the standard rates on its date, in the shape of models.dev. They were read from
- * the providers' own price pages, or where these were not available from models.dev, LiteLLM, OpenRouter and GitHub Copilot;
- * the later source wins. Models sold at a temporary price and Azure, whose names are deployments, are left out.
+ * The built-in rows are `model-prices.json`: the standard rates on its date, in the shape of models.dev. They were read
+ * from the providers' own price pages, or where these were not available from models.dev, LiteLLM, OpenRouter and GitHub
+ * Copilot; the later source wins. Models sold at a temporary price and Azure, whose names are deployments, are left out.
  */
 import { SuperstepError } from "../core/index.ts"
 import data from "./model-prices.json" with { type: "json" }
@@ -21,7 +21,7 @@ export interface Price {
   readonly long?: (Omit<Price, "long"> & { readonly above: number }) | undefined
 }
 
-/** Patterns of `provider/model`, with `*` for any characters. `null`: the price is not known. */
+/** Prices by patterns of `provider/model`, with `*` for any characters. `null`: the price is unknown. */
 export type Prices = Readonly<Record<string, Price | null>>
 
 export interface TokenCounts {
@@ -33,9 +33,9 @@ export interface TokenCounts {
 }
 
 export interface PriceTable {
-  /** The price of `provider/model`, or undefined when it is not known. */
+  /** The price of `provider/model`, or undefined if it is unknown. */
   priceOf(model: string): Price | undefined
-  /** US dollars, or undefined when the price is not known. */
+  /** US dollars, or undefined if the price is unknown. */
   cost(model: string, tokens: TokenCounts): number | undefined
 }
 
@@ -86,15 +86,15 @@ export function priceTable(overrides: Prices = {}): PriceTable {
 let shared: PriceTable | undefined
 let registered: readonly Prices[] = []
 
-/** The default table, for calls without their own. */
+/** The default table, for calls without one of their own. */
 export function defaultPrices(): PriceTable {
   shared ??= priceTable(Object.assign({}, ...registered))
   return shared
 }
 
-/** Prices for all calls of this process without their own table. Returns the function that removes them. */
+/** Registers prices for all calls of this process without their own table. Returns a function that removes them. */
 export function registerPrices(prices: Prices): () => void {
-  // Unusable prices are reported here, not at the first call.
+  // Invalid prices are reported here, not at the first call.
   priceTable(prices)
   registered = [...registered, prices]
   shared = undefined
@@ -168,7 +168,10 @@ function best(rows: readonly Row[], model: string): Row | undefined {
   return winner
 }
 
-/** Whether a name has the parts in their order, with anything between them. Greedy: the first position of a part is best. */
+/**
+ * Whether a name contains the parts in order, with anything between them. Greedy: the first position of a part is
+ * optimal.
+ */
 function matchesParts(parts: readonly string[], model: string): boolean {
   const [first = "", ...rest] = parts
   const last = rest.pop()

@@ -1,12 +1,12 @@
 /**
- * Removes secrets from text and data before they are journaled, shown or recorded: values of environment variables whose
- * name marks them as secret, and whatever looks like a key.
+ * Removes secrets from text and data before they are journaled, shown or recorded: values of environment variables with a
+ * secret name, and everything that looks like a key.
  */
 
 import type { Json } from "../core/index.ts"
 import { COARSE_KEY_PATTERNS, isSecretName, KEY_PATTERNS, MASK, secretAssignment } from "../text/index.ts"
 
-/** For messages. Coarse: it may also mask an id or a hash. */
+/** For error messages. Coarse: may also mask an id or a hash. */
 export function withoutSecrets(text: string): string {
   let clean = text
   for (const value of secretValues()) clean = clean.replaceAll(value, MASK)
@@ -18,7 +18,7 @@ export function withoutSecrets(text: string): string {
 /** A shorter value may be an ordinary word. */
 const MIN_VALUE = 8
 
-/** Read each time: a key may be set at any time. `also` names variables whose values are secret whatever their length. */
+/** Read on every call, because keys may be set at any time. `also` names variables whose values are secret at any length. */
 function secretValues(also: readonly string[] = []): string[] {
   return Object.entries(process.env).flatMap(([name, value]) => {
     if (!value) return []
@@ -28,19 +28,19 @@ function secretValues(also: readonly string[] = []): string[] {
 }
 
 export interface CassetteSecrets {
-  /** Environment variables whose values are secret, besides those whose name marks them, such as OPENAI_API_KEY. */
+  /** Environment variables whose values are secret, in addition to those with a secret name, such as OPENAI_API_KEY. */
   readonly secretEnv?: readonly string[] | undefined
-  /** Fields whose values are secret, besides those whose name marks them, such as password. */
+  /** Fields whose values are secret, in addition to those with a secret name, such as password. */
   readonly secretFields?: readonly string[] | undefined
 }
 
 /** A shorter prefix of a value reveals nothing. */
 const MIN_PREFIX = 6
 
-/** Fields whose values link parts of a conversation: patterns must not change them. */
+/** Fields whose values link the parts of a conversation: patterns must not change them. */
 const LINK_FIELD = /^(id|toolCallId|itemId|approvalId|hash)$/
 
-/** For cassettes. A recording must still replay, so ids, hashes and files stay as they are. */
+/** Strips secrets from cassettes. Ids, hashes and files stay unchanged, so that recordings can be replayed. */
 export class SecretStripper {
   readonly #env: readonly string[]
   readonly #fields: ReadonlySet<string>
@@ -72,7 +72,7 @@ export class SecretStripper {
     return this.#text(text, "", this.#values())
   }
 
-  /** Text that broke off, possibly within a secret. */
+  /** Text that was cut off, possibly within a secret. */
   prefix(text: string): string {
     const values = this.#values()
     let clean = this.#text(text, "", values)
@@ -113,7 +113,7 @@ export class SecretStripper {
     return this.#assignment === undefined ? clean : clean.replace(this.#assignment, `$1${MASK}`)
   }
 
-  /** The values, and the forms in which they are sent. */
+  /** The values, and their encoded forms. */
   #values(): string[] {
     const forms = secretValues(this.#env).flatMap((value) => [
       value,
@@ -126,7 +126,7 @@ export class SecretStripper {
   }
 }
 
-/** The value of a string that is a JSON object or list. */
+/** The parsed value of a string that is a JSON object or list. */
 export function parseIfJson(text: string): Json | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined
   try {

@@ -1,4 +1,4 @@
-/** How a stand-in for a model follows its callers: who calls, and which of its replies is next for them. */
+/** Tracks the callers of a stand-in for a model: who calls, and which reply is next. */
 import type { LanguageModelV3CallOptions } from "@ai-sdk/provider"
 
 export interface CalledBy {
@@ -16,14 +16,14 @@ export function calledBy({ providerOptions }: LanguageModelV3CallOptions): Calle
   }
 }
 
-/** The caller in messages. */
+/** The caller, for error messages. */
 export function callerName(agent: string): string {
   return agent === "" ? "an unnamed caller" : `agent "${agent}"`
 }
 
 /**
- * The position in a list of replies. A process that resumes a run finds it by the caller's ordinal, the number of calls on
- * record. Within one process the cursor's own count holds, because failed attempts use up replies too.
+ * The position in a list of replies. A process that resumes a run finds it by the caller's ordinal, the number of calls
+ * on record. Within one process the cursor's own count applies, because failed attempts use up replies too.
  */
 export class ReplyCursor {
   #next = 0

@@ -1,6 +1,6 @@
 /**
- * What a call uses. Before the call: an estimate, to reserve it. After the call: the provider's numbers, an estimate where
- * it reports none, and the price if it is known. Estimates go by length, and are marked as estimates.
+ * The usage of a call. Before the call: an estimate, to reserve it. After the call: the provider's numbers, an estimate
+ * if it reports none, and the cost if the price is known. Estimates are based on length, and are marked as estimates.
  */
 import type { LanguageModelV3Usage } from "@ai-sdk/provider"
 import { addUsage, type Usage } from "../core/index.ts"
@@ -21,7 +21,7 @@ export function estimateTokens(text: string): number {
   return dense + Math.ceil((text.length - dense) / CHARACTERS_PER_TOKEN)
 }
 
-/** What a model reads: the prompt, and the tools it is offered. */
+/** The input of a model: the prompt and the offered tools. */
 export function estimateInput({ prompt, tools }: Pick<ModelCall, "prompt" | "tools">): number {
   let tokens = tools === undefined ? 0 : measuredOnce(tools, toolTokens)
   for (const message of prompt) tokens += measuredOnce(message, messageTokens)
@@ -30,7 +30,7 @@ export function estimateInput({ prompt, tools }: Pick<ModelCall, "prompt" | "too
 
 const measured = new WeakMap<object, number>()
 
-/** Messages and lists of tools do not change, and each turn of a conversation has those of all turns before it. */
+/** Caches by object: messages and lists of tools do not change, and each turn repeats those of all earlier turns. */
 function measuredOnce<T extends object>(value: T, measure: (value: T) => number): number {
   const known = measured.get(value)
   if (known !== undefined) return known
@@ -67,8 +67,8 @@ function estimateOutput(content: readonly ReplyPart[]): number {
 }
 
 /**
- * What a call may use at most: the prompt by its length, the reply by the call's limit, the price of the most expensive
- * model that may answer. Without a limit on the reply, only the prompt can be reserved.
+ * The maximum usage of a call: the prompt by its length, the reply by the call's limit, at the price of the most
+ * expensive model that may answer. Without a limit on the reply, only the prompt can be reserved.
  */
 export function modelReservation(
   models: readonly Model[],
@@ -113,20 +113,20 @@ export function usageOf(
   return counted(model, call, tokenCounts(reported), () => estimateOutput(content), prices)
 }
 
-/** A stream, as far as it has come. */
+/** The received part of a stream. */
 interface Streamed {
-  /** Everything it sent, as one string. */
+  /** Everything received, as one string. */
   readonly received: string
   readonly usage: LanguageModelV3Usage | undefined
 }
 
-/** What one request to a model uses, from the moment it is sent. */
+/** The usage of one request to a model, from the moment it is sent. */
 export class RequestUsage {
   readonly model: string
   readonly #call: ModelCall
   readonly #prices: PriceTable
   stream: Streamed | undefined
-  /** What the provider said, of a reply that is no answer. */
+  /** The usage that the provider reported with a reply that is not an answer. */
   reported: Usage | undefined
 
   constructor(model: string, call: ModelCall, prices: PriceTable) {
@@ -135,7 +135,7 @@ export class RequestUsage {
     this.#prices = prices
   }
 
-  /** The prompt, and what has been received. */
+  /** The usage so far: the prompt, and what was received. */
   sofar(): Usage {
     const { received = "", usage } = this.stream ?? {}
     return (
@@ -144,7 +144,7 @@ export class RequestUsage {
     )
   }
 
-  /** When it has failed. Undefined: it was not sent. A request that the provider refused costs no tokens. */
+  /** The usage of a failed request; undefined if it was not sent. A request that the provider refused costs no tokens. */
   after({ isSent, isServed }: { readonly isSent: boolean; readonly isServed: boolean }): Usage | undefined {
     const { received = "", usage } = this.stream ?? {}
     const { input, output } = tokenCounts(usage)
@@ -154,7 +154,7 @@ export class RequestUsage {
   }
 }
 
-/** The provider's numbers, as far as they are numbers. */
+/** The token counts that the provider reported; invalid ones are ignored. */
 export function tokenCounts(reported: LanguageModelV3Usage | undefined): AnswerTokens {
   const { inputTokens, outputTokens } = reported ?? {}
   return {
@@ -187,7 +187,7 @@ function counted(
   }
 }
 
-/** The total, or the sum of its parts where only these are reported. */
+/** The total, or the sum of its parts if only these are reported. */
 function total<Part extends string>(
   reported: Partial<Record<Part | "total", number | undefined>> | undefined,
   ...parts: Part[]
@@ -198,7 +198,7 @@ function total<Part extends string>(
   )
 }
 
-/** A value that is not a count is ignored: a reply that is paid for must not fail on it. */
+/** An invalid count is ignored: a reply that was paid for must not fail because of it. */
 function count(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined
 }
@@ -206,7 +206,7 @@ function count(value: unknown): number | undefined {
 // Meters a model call: the usage of its failed attempts, each with its model, and of the request in flight. Every request
 // counts from the moment it is sent.
 
-/** What a model used. */
+/** The usage of a model. */
 export interface ModelUsage {
   readonly model: string
   readonly usage: Usage
@@ -215,7 +215,7 @@ export interface ModelUsage {
 /** A request that was sent. */
 interface Request {
   readonly model: string
-  /** What it has used by now, by estimate where the provider did not say. */
+  /** Its usage so far, estimated if the provider did not report it. */
   sofar(): Usage
 }
 
@@ -227,12 +227,12 @@ export class CallMeter {
     this.#current = request
   }
 
-  /** The request brought the reply, which has its usage. */
+  /** The request succeeded: the reply contains its usage. */
   end(): void {
     this.#current = undefined
   }
 
-  /** The request came to nothing. Undefined: it was never sent. */
+  /** The request failed; undefined if it was never sent. */
   drop(usage: Usage | undefined): void {
     const model = this.#current?.model
     this.#current = undefined
@@ -240,12 +240,12 @@ export class CallMeter {
     this.#dropped.set(model, addUsage(this.#dropped.get(model) ?? {}, usage))
   }
 
-  /** Of the attempts that came to nothing, by model. */
+  /** The usage of failed attempts, by model. */
   get dropped(): readonly ModelUsage[] {
     return [...this.#dropped].map(([model, usage]) => ({ model, usage }))
   }
 
-  /** Of all of them, and of the request under way. */
+  /** The usage of all failed attempts and of the request in flight. */
   get spent(): readonly ModelUsage[] {
     const current = this.#current
     if (current === undefined) return this.dropped

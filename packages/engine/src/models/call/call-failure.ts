@@ -1,7 +1,7 @@
 /**
- * What a failed call means: whether to try the same model again, whether to try another, and the message for the user.
- * Errors are recognized by their fields, not by their class: two copies of a provider package must work. Our errors contain
- * text without keys, and never headers, bodies or prompts.
+ * Classifies a failed call: whether to retry the same model, whether to fall back to another, and the message for the
+ * user. Errors are recognized by their fields, not by their class, because a program may have two copies of a provider
+ * package. The engine's errors contain text without keys, and never headers, bodies or prompts.
  */
 import { isSuperstepError, SuperstepError } from "../../core/index.ts"
 import { omitUndefined } from "../../core/internal.ts"
@@ -9,21 +9,21 @@ import { clipped } from "../../text/index.ts"
 import { withoutSecrets } from "../redact.ts"
 
 export interface CallFailure {
-  /** The same model may answer next time. */
+  /** Whether a retry of the same model may succeed. */
   readonly retry: boolean
-  /** Another model may answer. */
+  /** Whether another model may succeed. */
   readonly fallback: boolean
-  /** Milliseconds that the provider asks to wait. */
+  /** The wait that the provider requests, in milliseconds. */
   readonly after?: number | undefined
-  /** The request was sent to the provider; it did not fail before. */
+  /** Whether the request was sent to the provider. */
   readonly isSent: boolean
-  /** The provider may have worked on the request: it did not refuse it. */
+  /** Whether the provider may have processed the request: it did not refuse it. */
   readonly isServed: boolean
-  /** What the call ends with when nothing else helps. */
+  /** The error of the call if no retry and no fallback succeeds. */
   error(model: string, attempts: number): SuperstepError
 }
 
-/** Whether to retry, whether to fall back, what the model did, and advice for the user. */
+/** Whether to retry, whether to fall back, what happened, and advice for the user. */
 type Kind = readonly [retry: boolean, fallback: boolean, did: string, advice: string]
 
 const LATER = "Try again later, or set a fallback model."
@@ -61,18 +61,18 @@ const TOO_LONG =
   /context.?(?:length|window|limit)|maximum context|(?:prompt|input) is too long|too many (?:input )?tokens|token count.*exceeds/i
 const QUOTA = /insufficient_quota|current quota|billing|credit balance/i
 
-/** An error of the engine keeps its code, and states itself whether a retry helps. */
+/** An error of the engine keeps its code and its own `retryable`. */
 export function callFailure(error: unknown, now: number): CallFailure {
   if (isSuperstepError(error)) {
     const again = error.retryable === true
     const fallback = again || error.code === "MODEL_MEDIA_UNSUPPORTED"
-    // Ours to retry is what took too long; anything else never left the process.
+    // Among the engine's errors, only timeouts are retried; the others occur before a request is sent.
     return { retry: again, fallback, isSent: again, isServed: again, error: () => error }
   }
   const fields = fieldsOf(error)
   const kind = kindOf(fields)
   const [mayRetry, fallback, did, advice]: Kind = KINDS[kind]
-  // A provider may know better than its status; of an answer that it could not read it knows nothing.
+  // A provider package's own `isRetryable` overrides the status, except for an answer that it could not read.
   const retry = mayRetry && (fields.isRetryable !== false || kind === "garbage")
   const isRefused = fields.status !== undefined && fields.status >= 400
   const isUnreachable = fields.codes.some((code) => UNREACHABLE.test(code))
@@ -97,7 +97,7 @@ interface ErrorFields {
   readonly isRetryable: boolean | undefined
   readonly headers: unknown
   readonly message: string
-  /** Names, codes and types of the error, of its causes and of what the provider sent. */
+  /** Names, codes and types of the error, of its causes and of the provider's response. */
   readonly codes: readonly string[]
 }
 
@@ -137,7 +137,7 @@ function kindOf({ status, isRetryable, message, codes }: ErrorFields): keyof typ
   return status === 413 || TOO_LONG.test(words) ? "tooLong" : "refused"
 }
 
-/** Without a status: errors inside a stream, and those of a provider package. */
+/** For errors without a status: errors inside a stream, and those of a provider package. */
 function kindOfWords(words: string, marks: string): keyof typeof KINDS {
   if (QUOTA.test(marks)) return "quota"
   if (/authentication|permission|api_key|LoadAPIKey/i.test(marks)) return "key"
@@ -201,19 +201,19 @@ function strings(...values: unknown[]): string[] {
   return values.filter((value) => typeof value === "string" && value !== "") as string[]
 }
 
-/** How long the provider asks to wait: milliseconds from `now`, or undefined where its headers do not say. */
+/** The wait that the provider requests in its headers: milliseconds from `now`, or undefined. */
 export function retryAfter(headers: unknown, now: number): number | undefined {
   const milliseconds = header(headers, "retry-after-ms")
   if (milliseconds !== undefined && /^\d+(\.\d+)?$/.test(milliseconds)) return Math.ceil(Number(milliseconds))
   const value = header(headers, "retry-after")
   if (value === undefined) return undefined
   if (/^\d+(\.\d+)?$/.test(value)) return Math.ceil(Number(value) * 1_000)
-  // A date; `Date.parse` alone would take "-1" and "1 2" for one.
+  // A date; `Date.parse` alone would accept "-1" and "1 2".
   const at = /^[A-Za-z]{3,9},? /.test(value) ? Date.parse(value) : Number.NaN
   return Number.isNaN(at) ? undefined : Math.max(0, at - now)
 }
 
-/** Names in any case; a plain record or a `Headers`. */
+/** Ignores the case of names. `headers` is a plain object or a `Headers`. */
 function header(headers: unknown, name: string): string | undefined {
   if (typeof headers !== "object" || headers === null) return undefined
   const entries = headers instanceof Headers ? headers.entries() : Object.entries(headers)
@@ -235,7 +235,7 @@ interface ProviderFailure {
   readonly responseHeaders?: Readonly<Record<string, string>> | undefined
 }
 
-/** An error like those of provider packages: `AI_APICallError.isInstance` accepts it. */
+/** An error like that of a provider package: `AI_APICallError.isInstance` accepts it. */
 export function providerError(failure: ProviderFailure, url: string): Error {
   const { message, code, statusCode, responseHeaders } = failure
   const error = new Error(message)

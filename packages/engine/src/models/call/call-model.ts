@@ -1,13 +1,13 @@
 /**
- * Calls a model until there is a reply: retries where that may help, falls back to the next model, and waits as long as a
- * provider asks only where no other model is left.
+ * Calls a model until it replies: retries if that may help, falls back to the next model, and waits as long as a provider
+ * requests only if no other model is left.
  *
  * Invariants:
- * C1 a reply comes whole from one attempt: nothing of an attempt that failed is in it.
+ * C1 a reply comes from one attempt: it contains nothing of an attempt that failed.
  * C2 when the signal fires, the call and its pending request end at once.
- * C3 every request counts from the moment it is sent. What failed attempts cost is in the reply's usage, or, with a meter,
- *    there by model; tokens that no provider reported are estimated.
- * C4 no error carries a key, a header or a prompt.
+ * C3 every request counts from the moment it is sent. The usage of failed attempts is in the reply's usage or, with a
+ * meter, in the meter by model; tokens that the provider did not report are estimated.
+ * C4 no error contains a key, a header or a prompt.
  */
 
 import type { LanguageModelV3CallOptions, LanguageModelV3StreamPart } from "@ai-sdk/provider"
@@ -31,35 +31,38 @@ import { replyOf } from "./reply.ts"
 import { StreamedReply } from "./reply-stream.ts"
 
 export interface ModelRetry {
-  /** How often each model is tried in all. Default 3. */
+  /** The maximum number of attempts per model. Default 3. */
   readonly attempts?: number | undefined
-  /** Milliseconds before the second attempt; doubled for each one after. Default 1,000. */
+  /** Milliseconds before the second attempt; doubled for each further one. Default 1,000. */
   readonly delay?: number | undefined
-  /** No wait is longer; a model that asks for more is skipped. Default 60,000. */
+  /** The maximum wait in milliseconds; a model that requests more is skipped. Default 60,000. */
   readonly maxDelay?: number | undefined
 }
 
 export interface CallModelOptions {
   readonly signal: AbortSignal
-  /** Gets the reply as it comes; the model is then asked for a stream. */
+  /** Receives the reply as it arrives; the model is then called in streaming mode. */
   readonly onDelta?: ((delta: ReplyDelta) => void) | undefined
-  /** Knows at any time what the call has used. With it, the reply's usage is that of its own request alone. */
+  /** Tracks what the call has used so far. With a meter, the reply's usage is that of its own request only. */
   readonly meter?: CallMeter | undefined
-  /** Called before every request but the first: the moment to look at a budget. What it throws ends the call. */
+  /** Called before every request except the first, for example to check a budget. An error that it throws ends the call. */
   readonly beforeRetry?: (() => Promise<void> | undefined) | undefined
-  /** Gets what went wrong with each attempt, also where another one or another model helps. */
+  /** Receives the error of each failed attempt, even if a later attempt or another model succeeds. */
   readonly onAttemptFailed?: ((error: SuperstepError) => void) | undefined
   readonly retry?: ModelRetry | undefined
-  /** Milliseconds for everything: all attempts, of all models, and the waits between them. */
+  /** Milliseconds for the whole call: all attempts of all models, and the waits between them. */
   readonly timeout?: number | undefined
-  /** Milliseconds until an attempt says something. With this or the next, the model is asked for a stream. */
+  /**
+   * Milliseconds until an attempt sends its first token. With this or `idleTimeout`, the model is called in streaming
+   * mode.
+   */
   readonly firstTokenTimeout?: number | undefined
-  /** Milliseconds in which something more has to come, once an attempt has begun to say something. */
+  /** The maximum number of milliseconds between two parts of a stream. */
   readonly idleTimeout?: number | undefined
   readonly clock?: Clock | undefined
   readonly prices?: PriceTable | undefined
   readonly limits?: ProviderLimits | undefined
-  /** From 0 to 1, for the waits: many that failed together must not come back together. */
+  /** A random number from 0 to 1, for jitter: calls that failed together must not all retry at the same time. */
   readonly random?: (() => number) | undefined
 }
 
@@ -73,7 +76,7 @@ export async function callModel(
   if (timeout !== undefined) deadline?.set(timeout, () => timeIsUp(models, timeout))
   const { onDelta, onAttemptFailed, beforeRetry, retry, firstTokenTimeout, idleTimeout, limits } = options
   const { prices = defaultPrices(), random = Math.random, meter = new CallMeter() } = options
-  // Always the same shape: every call reads it.
+  // Always the same shape, because every call reads it.
   const trying: Trying = {
     signal: deadline?.signal ?? options.signal,
     clock,
@@ -105,17 +108,20 @@ type Trying = Omit<CallModelOptions, "timeout"> & {
   readonly meter: CallMeter
 }
 
-/** A model that may still answer. */
+/** A model that may be called. */
 interface Candidate {
   readonly model: Model
   readonly name: string
   attempts: number
-  /** When it may be asked again. */
+  /** When it may be called again. */
   at: number
   error: SuperstepError | undefined
 }
 
-/** One model after the other, each with its retries. One that asks for patience (Retry-After) comes after the others. */
+/**
+ * Calls one model after the other, each with its retries. A model that requests a wait (Retry-After) moves behind the
+ * others.
+ */
 async function firstReply(models: readonly Model[], call: ModelCall, trying: Trying): Promise<ModelReply> {
   const { clock, signal, random, retry: { attempts = 3, delay = 1_000, maxDelay = 60_000 } = {} } = trying
   const windows = retryWindows(clock)
@@ -156,7 +162,10 @@ function candidateOf(model: Model, windows: ReturnType<typeof retryWindows>): Ca
   return { model, name, attempts: 0, at: windows.until(name) ?? 0, error: undefined }
 }
 
-/** Models that asked an earlier call for patience come last. Where all of them did, the first to be free is asked now. */
+/**
+ * Models that requested a wait from an earlier call come last. If all of them did, the one whose wait ends first is
+ * called now.
+ */
 function inOrder(
   all: readonly Candidate[],
   now: number,
@@ -165,12 +174,12 @@ function inOrder(
   const next = all.filter(({ at }) => at <= now)
   const waiting = all.filter(({ at }) => at > now)
   if (next.length === 0) return { next: waiting.sort((one, other) => one.at - other.at), waiting: [] }
-  // Nobody waits that long: it is asked when no other has answered.
+  // The wait is longer than the maximum, so the model is called without waiting if no other has answered.
   for (const one of waiting) if (one.at - now > maxDelay) one.at = 0
   return { next, waiting }
 }
 
-/** The model that may be called again first, and when; undefined if there is none. */
+/** Waits for the model that may be called again first; undefined if there is none. */
 async function earliest(waiting: Candidate[], { clock, signal }: Trying): Promise<Candidate | undefined> {
   const [first] = waiting.sort((one, other) => one.at - other.at)
   if (first === undefined) return undefined
@@ -180,7 +189,7 @@ async function earliest(waiting: Candidate[], { clock, signal }: Trying): Promis
   return first
 }
 
-/** Part of the wait that varies. */
+/** The random part of a wait. */
 const JITTER = 0.25
 
 function varied(milliseconds: number, random: () => number): number {
@@ -211,7 +220,7 @@ async function tryOnce(
     const failure = callFailure(error, clock.now())
     meter.drop(signal.aborted ? request.sofar() : request.after(failure))
     if (signal.aborted) throw stopError(signal)
-    // Those behind it in the queue would be refused as well. What nobody waits for holds nobody.
+    // The calls behind it in the queue would be refused too. A wait above the maximum does not hold them.
     if (failure.retry && failure.after !== undefined && failure.after <= maxDelay) hold = failure.after
     return failure
   } finally {
@@ -230,7 +239,7 @@ function failed(all: readonly Candidate[]): SuperstepError {
   const list = errors.map(({ message }) => message).join(" ")
   const retryable = errors.some((error) => error.retryable === true)
   const text = `None of ${errors.length} models answered. ${list}`
-  // A shorter prompt may help.
+  // A shorter prompt may succeed.
   const code = errors.some((error) => error.code === "CONTEXT_OVERFLOW") ? "CONTEXT_OVERFLOW" : "MODEL_FAILED"
   return new SuperstepError(code, text, { cause: last, retryable })
 }
@@ -241,7 +250,7 @@ function timeIsUp(models: readonly Model[], timeout: number): SuperstepError {
   return new SuperstepError("MODEL_TIMEOUT", text, { retryable: true })
 }
 
-/** The reply of one model, or what went wrong. Only a stream shows that a model has begun and continues. */
+/** Calls one model once. Uses a stream if the caller needs deltas or timeouts: only a stream shows progress. */
 function attempt(model: Model, call: ModelCall, trying: Trying, request: RequestUsage): Promise<ModelReply> {
   const { onDelta, firstTokenTimeout, idleTimeout } = trying
   const isStreamed = onDelta !== undefined || firstTokenTimeout !== undefined || idleTimeout !== undefined
@@ -280,7 +289,7 @@ async function stream(
     if (isFailed(reply)) throw endedInError()
     return reply
   } catch (error) {
-    // A call that was stopped reports nothing more.
+    // A stopped call sends no more deltas.
     if (!signal.aborted) streamed.retract()
     throw error
   } finally {
@@ -300,7 +309,7 @@ function deadlineOf(
   return deadline
 }
 
-/** The model has begun to answer, or sent more. */
+/** Called when the model sends a part. */
 function extendDeadline(model: Model, deadline: Deadline | undefined, { idleTimeout }: Trying): void {
   if (idleTimeout === undefined) deadline?.clear()
   else deadline?.set(idleTimeout, () => tooSlow(model, "stopped in the middle of its answer", idleTimeout))
@@ -313,7 +322,7 @@ async function read(
   onPart: () => void,
 ): Promise<void> {
   const reader = parts.getReader()
-  // A pending read ends with this at once, also where the provider does not heed its signal.
+  // Ends a pending read at once, even if the provider ignores its signal.
   const stop = () => reader.cancel(signal.reason).catch(() => undefined)
   signal.addEventListener("abort", stop, { once: true })
   let hasBegun = false
@@ -345,7 +354,7 @@ function endedInError(): Error {
   )
 }
 
-/** Scripts, cassettes and the offline model read the caller; a provider reads only its own options. */
+/** Scripts, cassettes and the offline model read the caller; providers read only their own options. */
 function callOptions(
   model: Model,
   { caller, ...asked }: ModelCall,

@@ -1,8 +1,8 @@
-/** How a call ends before its model does: its caller stops it, or its time is up. */
+/** Ends a call before its model replies: the caller stops it, or its time is up. */
 import { isSuperstepError, SuperstepError } from "../../core/index.ts"
 import type { Clock } from "../../runtime/index.ts"
 
-/** The error of a stopped call: the reason of its signal, where that is an error of ours. */
+/** The error of a stopped call: the reason of its signal, if that is an error of the engine. */
 export function stopError(signal: AbortSignal): SuperstepError {
   const { reason } = signal
   if (isSuperstepError(reason)) return reason
@@ -11,8 +11,8 @@ export function stopError(signal: AbortSignal): SuperstepError {
 }
 
 /**
- * The work's result, or the signal's error if that comes first: a model that ignores its signal blocks nobody. `late`
- * disposes of a result that still arrives.
+ * Resolves with the result of the work, or rejects with the signal's error if that comes first, so that a model that
+ * ignores its signal does not block the caller. `late` disposes of a result that arrives later.
  */
 export function orStopped<T>(
   work: PromiseLike<T>,
@@ -53,7 +53,7 @@ export function pause(milliseconds: number, clock: Clock, signal: AbortSignal): 
   })
 }
 
-/** A signal that fires with its parent, or when time is up. Close it, or its parent keeps it alive. */
+/** A signal that fires with its parent or when time is up. Close it: otherwise its parent keeps it alive. */
 export class Deadline {
   readonly #clock: Clock
   readonly #parent: AbortSignal
@@ -73,7 +73,7 @@ export class Deadline {
     return this.#controller.signal
   }
 
-  /** Expires in so many milliseconds, replacing any earlier deadline. */
+  /** Expires after this many milliseconds, replacing any earlier deadline. */
   set(milliseconds: number, error: () => SuperstepError): void {
     this.clear()
     this.#takeBack = this.#clock.setTimer(this.#clock.now() + milliseconds, () => {

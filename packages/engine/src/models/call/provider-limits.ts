@@ -1,10 +1,10 @@
 /**
- * Limits the calls to a provider: how many at once and per minute, across everything that shares the limits.
+ * Limits the calls to a provider: how many at once and per minute, across all callers that share the limits.
  *
  * Invariants:
- * L1 first come, first served: nobody overtakes, so a large call is not starved by small ones.
- * L2 a call that leaves the queue or ends frees its place, once.
- * L3 a call that is larger than a minute's tokens is let in when nothing else is in that minute.
+ * L1 first come, first served: no call overtakes another, so a large call is not starved by small ones.
+ * L2 a call that leaves the queue or ends frees its slot, once.
+ * L3 a call that exceeds the tokens of a minute is admitted when that minute has no other call.
  * L4 when the provider answers one call with `Retry-After`, no call is admitted until then.
  */
 import { SuperstepError } from "../../core/index.ts"
@@ -12,23 +12,26 @@ import { type Clock, systemClock } from "../../runtime/index.ts"
 import { stopError } from "./deadline.ts"
 
 export interface ProviderLimit {
-  /** Calls at the same time. */
+  /** The maximum number of concurrent calls. */
   readonly concurrency?: number | undefined
-  /** Calls begun within any 60 seconds. */
+  /** The maximum number of calls started within any 60 seconds. */
   readonly perMinute?: number | undefined
-  /** Tokens, input and output, of the calls begun within any 60 seconds; estimated until the reply tells. */
+  /**
+   * The maximum number of input and output tokens of the calls started within any 60 seconds; estimated until the reply
+   * arrives.
+   */
   readonly tokensPerMinute?: number | undefined
 }
 
 export interface ProviderLimits {
-  /** Waits for a place. Undefined for a provider without limits. */
+  /** Waits for a slot. Undefined for a provider without limits. */
   enter(provider: string, tokens: number, signal: AbortSignal): Promise<LimitedPlace> | undefined
 }
 
 export interface LimitedPlace {
   /**
-   * The call is over. `tokens` is what it used, where that is known; `hold` are milliseconds in which the provider does not
-   * want to be asked, by anybody.
+   * Ends the call. `tokens` is its usage, if known; `hold` is the number of milliseconds in which the provider accepts no
+   * calls.
    */
   leave(tokens?: number, hold?: number): void
 }
@@ -37,7 +40,7 @@ export interface ProviderLimitsOptions {
   readonly clock?: Clock | undefined
 }
 
-/** By provider: `{ openai: { concurrency: 8, perMinute: 500 } }`. */
+/** Limits by provider: `{ openai: { concurrency: 8, perMinute: 500 } }`. */
 export function providerLimits(
   limits: Readonly<Record<string, ProviderLimit>>,
   { clock = systemClock }: ProviderLimitsOptions = {},
@@ -114,7 +117,7 @@ class Gate {
     this.#takeBack?.()
     this.#takeBack = undefined
     const now = this.#clock.now()
-    // A clock that was set back must not keep anyone out.
+    // A clock that was set back must not block calls.
     this.#begun = this.#begun.filter(({ at }) => at <= now && now - at < MINUTE)
     if (this.#held !== undefined && (now >= this.#held.until || now < this.#held.from)) this.#held = undefined
     for (let next = this.#queue[0]; next !== undefined; next = this.#queue[0]) {
@@ -200,7 +203,7 @@ class RetryWindows {
     this.#byModel.delete(model)
   }
 
-  /** When the model may be asked again; undefined where that is now. A clock that was set back keeps nobody out. */
+  /** When the model may be called again; undefined if that is now. A clock that was set back does not block calls. */
   until(model: string): number | undefined {
     const window = this.#byModel.get(model)
     if (window === undefined) return undefined

@@ -1,4 +1,4 @@
-/** From the parts of a stream to a reply, and from a reply to the parts of a stream. */
+/** Converts the parts of a stream to a reply, and a reply to the parts of a stream. */
 import type {
   LanguageModelV3Content,
   LanguageModelV3GenerateResult,
@@ -15,7 +15,7 @@ import type { Answer } from "./reply.ts"
 type Finish = Extract<LanguageModelV3StreamPart, { type: "finish" }>
 type Tool = NonNullable<ReplyDelta["tool"]>
 
-/** Text or reasoning that is still growing. */
+/** Text or reasoning that is still arriving. */
 interface Block {
   type: "text" | "reasoning"
   text: string
@@ -23,8 +23,8 @@ interface Block {
 }
 
 /**
- * Assembles a reply from a stream, and sends each piece to `onDelta`. A stream that ends without a reason was cut off:
- * nothing of it may become a reply.
+ * Assembles a reply from a stream, and sends each piece to `onDelta`. A stream that ends without a finish reason was
+ * interrupted: no part of it may become a reply.
  */
 export class StreamedReply {
   readonly #onDelta: ((delta: ReplyDelta) => void) | undefined
@@ -45,12 +45,12 @@ export class StreamedReply {
     return this.#received
   }
 
-  /** What the provider reports at the end. */
+  /** The usage that the provider reports at the end. */
   get usage(): Finish["usage"] | undefined {
     return this.#finish?.usage
   }
 
-  /** True when the part is content of the reply. */
+  /** Returns whether the part is content of the reply. */
   take(part: LanguageModelV3StreamPart): boolean {
     switch (part.type) {
       case "text-start":
@@ -89,7 +89,7 @@ export class StreamedReply {
         this.#finish = part
         return false
       case "error":
-        // Any value: call-failure.ts recognizes it by its fields.
+        // Not always an Error: call-failure.ts recognizes it by its fields.
         throw part.error
       default:
         return false
@@ -98,7 +98,7 @@ export class StreamedReply {
 
   answer(): Answer {
     const finish = this.#finish
-    // A provider that does not notice a cut-off stream reports "other", without a reason of the server.
+    // A provider package that does not notice an interrupted stream reports "other", without the server's reason.
     if (
       finish === undefined ||
       (finish.finishReason.unified === "other" && finish.finishReason.raw === undefined)
@@ -110,7 +110,7 @@ export class StreamedReply {
     return { content: this.#content, finishReason, usage, providerMetadata, warnings: this.#warnings }
   }
 
-  /** Withdraws what was sent: the reply starts over, or is void. */
+  /** Retracts the deltas that were sent: the reply starts over, or is discarded. */
   retract(): void {
     if (this.#sent.text > 0) this.#onDelta?.({ kind: "text", text: "", offset: 0 })
     if (this.#sent.reasoning > 0) this.#onDelta?.({ kind: "reasoning", text: "", offset: 0 })
@@ -119,7 +119,7 @@ export class StreamedReply {
     }
   }
 
-  /** The block that the part belongs to, with what the part adds to its metadata. */
+  /** The block that the part belongs to; merges the part's metadata into it. */
   #block(part: Extract<LanguageModelV3StreamPart, { type: `${"text" | "reasoning"}-${string}` }>): Block {
     const key = keyOf(part)
     let block = this.#blocks.get(key)
@@ -159,7 +159,7 @@ export class StreamedReply {
     const known = this.#tools.get(part.toolCallId)
     if (known === undefined)
       this.#tools.set(part.toolCallId, { id: part.toolCallId, name: part.toolName, sent: 0 })
-    // Some give the arguments only when they are whole.
+    // Some providers send the arguments only when they are complete.
     if (known === undefined || known.sent === 0) this.#sendTool(part.toolCallId, part.input)
   }
 }
@@ -168,7 +168,7 @@ function keyOf({ type, id }: { readonly type: string; readonly id: string }): st
   return `${type.startsWith("text") ? "text" : "reasoning"}:${id}`
 }
 
-/** Signatures and ids come in pieces, each under the provider's name. */
+/** Signatures and ids arrive in pieces, each under the provider's name. */
 function merged(
   before: SharedV3ProviderMetadata | undefined,
   more: SharedV3ProviderMetadata,
@@ -178,10 +178,10 @@ function merged(
   return all
 }
 
-/** No piece is longer, so that text without spaces comes in pieces too. */
+/** The maximum length of a piece, so that text without spaces is streamed in pieces too. */
 const MAX_PIECE_LENGTH = 24
 
-/** A whole reply as a provider would stream it: text word by word, the arguments of tool calls in pieces. */
+/** A complete reply as the parts of a stream: text word by word, the arguments of tool calls in pieces. */
 export function partsOf(result: LanguageModelV3GenerateResult): LanguageModelV3StreamPart[] {
   const parts: LanguageModelV3StreamPart[] = [{ type: "stream-start", warnings: result.warnings }]
   if (result.response !== undefined) {
@@ -216,7 +216,7 @@ function partsOfContent(content: LanguageModelV3Content, id: string): LanguageMo
   ]
 }
 
-/** At least two of what can be cut, never through the middle of a character. */
+/** At least two pieces if possible; never splits a character. */
 function pieces(text: string): string[] {
   const found = (text.match(/\S+\s*|\s+/g) ?? []).flatMap((word) => cut(word, MAX_PIECE_LENGTH))
   return found.length === 1 ? cut(text, Math.ceil([...text].length / 2)) : found
@@ -231,7 +231,7 @@ function cut(text: string, length: number): string[] {
   return found
 }
 
-/** The usage of a stand-in, as far as it has one. */
+/** The usage of a stand-in for a model. */
 export function standInUsage(input?: number, output?: number): LanguageModelV3Usage {
   return {
     inputTokens: { total: input, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
@@ -239,7 +239,7 @@ export function standInUsage(input?: number, output?: number): LanguageModelV3Us
   }
 }
 
-/** One part per pull. `broken` is the error the stream breaks off with; an abort ends it at once. */
+/** One part per pull. `broken` is the error with which the stream ends; an abort ends it at once. */
 export function streamOf(
   parts: readonly LanguageModelV3StreamPart[],
   { signal, broken }: { signal?: AbortSignal | undefined; broken?: unknown } = {},
@@ -259,7 +259,10 @@ export function streamOf(
   )
 }
 
-/** The same stream, observed part by part. It reads only when it is read; `onEnd` gets the error of a stream that breaks. */
+/**
+ * The same stream, observed part by part. It reads only when it is read. `onEnd` receives the error of an interrupted
+ * stream.
+ */
 export function tapped(
   stream: ReadableStream<LanguageModelV3StreamPart>,
   onPart: (part: LanguageModelV3StreamPart) => void,

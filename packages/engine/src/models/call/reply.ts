@@ -1,4 +1,4 @@
-/** The recorded form of a reply: plain data, made from a provider's answer. */
+/** The recorded form of a reply: plain data, converted from a provider's answer. */
 import type {
   LanguageModelV3Content,
   LanguageModelV3FinishReason,
@@ -39,7 +39,7 @@ export function replyOf(model: Model, call: ModelCall, answer: Answer, prices: P
   }
 }
 
-/** Providers agree on few reasons; what they mean beyond is in their own word for it. */
+/** Providers share only a few finish reasons; the raw reason distinguishes the others. */
 function finishOf(
   { unified, raw }: LanguageModelV3FinishReason,
   content: readonly ReplyPart[],
@@ -50,7 +50,7 @@ function finishOf(
   return unified === "stop" && isEmpty ? "empty" : unified
 }
 
-/** Reasons with which the model itself ended a reply that is a refusal. */
+/** Raw reasons of a reply in which the model itself refused. */
 const REFUSED = new Set(["stop", "refusal", "end_turn"])
 
 function replyParts(content: readonly LanguageModelV3Content[]): ReplyPart[] {
@@ -58,13 +58,13 @@ function replyParts(content: readonly LanguageModelV3Content[]): ReplyPart[] {
   return content.flatMap((part) => replyPart(part, ids) ?? [])
 }
 
-/** Undefined for empty text, and for what is not the reply's last word. */
+/** Undefined for empty text, and for preliminary results. */
 function replyPart(part: LanguageModelV3Content, ids: Set<string>): ReplyPart | undefined {
   switch (part.type) {
     case "text":
       return part.text === "" ? undefined : { type: "text", text: part.text, ...providerMetadata(part) }
     case "reasoning": {
-      // Without text it may still carry metadata that the provider expects back.
+      // Empty reasoning may have metadata that the provider expects back.
       if (part.text === "" && part.providerMetadata === undefined) return undefined
       return { type: "reasoning", text: part.text, ...providerMetadata(part) }
     }
@@ -123,7 +123,7 @@ function metadataOf({ providerMetadata, warnings }: Answer): Json | undefined {
   return { ...(data as Record<string, Json> | undefined), warnings: listed }
 }
 
-/** The value as JSON; undefined where that is impossible. */
+/** The value as JSON; undefined if that is impossible. */
 function plain(value: unknown): Json | undefined {
   if (value === undefined || value === null) return undefined
   const problem = jsonProblem(value)
@@ -141,8 +141,8 @@ function base64(data: string | Uint8Array): string {
 }
 
 /**
- * The id, or another one where it is taken, in characters that every provider accepts. Adds it to `taken`. Results are
- * matched with tool calls by id, and some models use one id twice.
+ * Returns a unique id with characters that every provider accepts, `wanted` if possible, and adds it to `taken`. Results
+ * are matched with tool calls by id, and some models use an id twice.
  */
 export function freshId(wanted: string, taken: Set<string>): string {
   const base = wanted === "" ? "call" : wanted

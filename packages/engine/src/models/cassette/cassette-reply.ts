@@ -12,11 +12,11 @@ import type { SecretStripper } from "../redact.ts"
 
 export type RecordedReply =
   | { readonly result: Json }
-  /** A stream; `broken` is what it broke off with. */
+  /** A stream; `broken` is the error with which it ended. */
   | { readonly parts: readonly Json[]; readonly broken?: RecordedError | undefined }
   | { readonly error: RecordedError }
 
-/** What a retry depends on: no bodies, and no headers but `retry-after`. */
+/** The parts of an error that a retry depends on: no bodies, and no headers except `retry-after`. */
 interface RecordedError {
   readonly name: string
   readonly message: string
@@ -32,9 +32,9 @@ interface RecordedError {
 /** A recorded reply, ready to replay. */
 export interface ReplayedReply {
   readonly parts: readonly LanguageModelV3StreamPart[]
-  /** What the stream breaks off with after its parts. */
+  /** The error with which the stream ends after its parts. */
   readonly broken?: Error | undefined
-  /** The whole reply. Throws if the stream has an error in it or is incomplete. */
+  /** The complete reply. Throws if the stream contains an error or is incomplete. */
   whole(): LanguageModelV3GenerateResult
 }
 
@@ -82,7 +82,7 @@ export function recordedError(error: unknown, secrets: SecretStripper, depth = 0
   }
 }
 
-/** Throws what was recorded as an error. */
+/** Throws if the recorded reply is an error. */
 export function replayed(reply: RecordedReply, url: string): ReplayedReply {
   if ("error" in reply) throw errorOf(reply.error, url)
   if ("result" in reply) {
@@ -133,7 +133,7 @@ function errorOf(recorded: RecordedError, url: string): Error {
 
 type Delta = Extract<LanguageModelV3StreamPart, { delta: string }>
 
-/** A secret may be split over several pieces. Where the joined text has one, its pieces become one. */
+/** A secret may be split over several pieces. If the joined text contains one, its pieces are merged. */
 function withoutSplitSecrets(
   parts: readonly LanguageModelV3StreamPart[],
   isWhole: boolean,

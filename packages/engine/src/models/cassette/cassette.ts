@@ -1,6 +1,6 @@
 /**
- * Records a model's requests and replies, and replays them: a test calls the real model once, and never again. Replies reach
- * the caller as they arrive; recordings, those of errors and broken streams included, contain no secrets.
+ * Records a model's requests and replies, and replays them: a test calls the real model once, and never again. Replies
+ * reach the caller as they arrive. Recordings, including those of errors and interrupted streams, contain no secrets.
  */
 
 import { appendFileSync, existsSync, mkdirSync, truncateSync, writeFileSync } from "node:fs"
@@ -33,17 +33,17 @@ import {
 
 export interface CassetteOptions extends CassetteSecrets {
   /**
-   * `record` starts the file afresh and asks the model every time; `replay` never asks it; `auto`, the default, replays
-   * existing recordings and records what comes after. Models that share a file are wrapped before the first call.
+   * `record` overwrites the file and always calls the model; `replay` never calls it; `auto`, the default, replays
+   * existing recordings and records further calls. Wrap all models that share a file before the first call.
    */
   readonly mode?: "record" | "replay" | "auto" | undefined
-  /** `strict`, the default: the same requests in the same order. `lenient`: the best recording that fits. */
+  /** `strict`, the default, requires the same requests in the same order; `lenient` uses the best match. */
   readonly match?: CassetteMatch | undefined
 }
 
 /**
- * A function returns the model when it is needed: a replay needs neither it nor its key. As its name is not known before,
- * its recordings are not distinguished from those of another model for the same agent in the same file.
+ * A function returns the model when it is needed: a replay needs neither the model nor its key. Its name is unknown until
+ * then, so its recordings are not distinguished from those of another model of the same agent in the same file.
  */
 export type CassetteModel = Model | (() => Model | Promise<Model>)
 
@@ -64,7 +64,7 @@ export function cassette(file: string, model: CassetteModel, options: CassetteOp
     request: recordedRequest(call, secrets),
   })
 
-  /** The recorded reply, or undefined when the model is to be asked. */
+  /** The recorded reply, or undefined if the model must be called. */
   const recorded = (asked: Asked): ReplayedReply | undefined => {
     if (mode === "record") return undefined
     const found = finder.find(asked)
@@ -81,7 +81,7 @@ export function cassette(file: string, model: CassetteModel, options: CassetteOp
     finder.add(recording, asked)
   }
 
-  /** Asks the model. Its failure is recorded, unless the caller stopped it or it is an error of ours. */
+  /** Calls the model. Its failure is recorded, unless the caller stopped the call or the error is the engine's own. */
   const asking = async <T>(
     call: LanguageModelV3CallOptions,
     asked: Asked,
@@ -140,7 +140,7 @@ export function cassette(file: string, model: CassetteModel, options: CassetteOp
           if (!call.abortSignal?.aborted) keepReply(recordedStream(parts, broken, secrets))
         }
         const onCancel = () => {
-          // A reader that leaves after the finish or an error has read it all.
+          // A reader that cancels after the finish or an error has read everything.
           if (parts.some(({ type }) => type === "finish" || type === "error")) onEnd()
         }
         const stream = tapped(streamed.stream, (part) => parts.push(part), { onEnd, onCancel })
@@ -175,8 +175,8 @@ function miss(file: string, { agent, ordinal }: Asked, why: string, match: Casse
   return new SuperstepError("CASSETTE_MISS", text, { retryable: false, fatal: true })
 }
 
-// A cassette's file: a line that says what it is, then one line of JSON for each call. Lines are only added, in one write
-// each, so that several models may share a file, and a process that dies leaves at most a torn last line.
+// The file of a cassette: a header line, then one line of JSON for each call. Lines are only appended, in one write each,
+// so several models can share a file, and a process that dies leaves at most an incomplete last line.
 
 const CASSETTE_VERSION = 1
 
@@ -194,11 +194,11 @@ export function addRecording(file: string, recording: Recording): void {
   writing(file, () => appendFileSync(file, `${JSON.stringify(recording)}\n`, { mode: PRIVATE_FILE }))
 }
 
-/** The recordings by call, or undefined when there is no such file, or nothing in it. */
+/** The recordings by call, or undefined if the file does not exist or is empty. */
 function readCassette(file: string): Recording[] | undefined {
   const text = contentOf(file)
   if (text === undefined || text.trim() === "") return undefined
-  // A process died while it wrote what follows the last newline.
+  // The text after the last newline is incomplete: its process died.
   const [first = "", ...lines] = text.slice(0, text.lastIndexOf("\n") + 1).split("\n")
   const header = parse(first)
   if (!Number.isSafeInteger(header?.cassette)) {
@@ -217,7 +217,7 @@ function readCassette(file: string): Recording[] | undefined {
   return recordings.sort((a, b) => a.call - b.call)
 }
 
-/** Before anything is added: a torn line would spoil the next one. */
+/** Removes an incomplete last line, which would corrupt the next one. */
 export function repairCassette(file: string): void {
   const text = contentOf(file) ?? ""
   if (existsSync(file)) tightenFile(file)
@@ -233,7 +233,7 @@ function writing(file: string, write: () => void): void {
   }
 }
 
-/** Bytes; JavaScript holds no longer strings. */
+/** Bytes; JavaScript strings cannot be much longer. */
 const MAX_CASSETTE = 500_000_000
 
 function contentOf(file: string): string | undefined {

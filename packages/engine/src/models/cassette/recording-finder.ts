@@ -1,10 +1,9 @@
 /**
- * Which recording answers a request.
+ * Finds the recording for a request.
  *
- * Strict: the next one of the caller, and only if its request is the same. Each agent has its own order, because agents
- * that work in parallel come in a different one every time.
- * Lenient: the same request; else the same agent's call with the same ordinal, or one with the same last user message. Of
- * those that fit as well, one that has not been used.
+ * Strict: the caller's next recording, if its request is the same. Each agent has its own order, because the order of
+ * parallel agents varies. Lenient: the same request; otherwise the same agent's call with the same ordinal, or one with
+ * the same last user message. Among equal matches, one that was not used yet.
  */
 
 import { createHash } from "node:crypto"
@@ -20,7 +19,10 @@ import type { RecordedReply } from "./cassette-reply.ts"
 export type CassetteMatch = "strict" | "lenient"
 
 export interface Recording {
-  /** In the order in which the calls were made; lines come in the order in which they ended. */
+  /**
+   * The number of the call. Calls are numbered in the order in which they began; lines have the order in which they
+   * ended.
+   */
   readonly call: number
   readonly agent: string
   readonly ordinal?: number | undefined
@@ -31,16 +33,16 @@ export interface Recording {
 }
 
 export interface Asked extends CalledBy {
-  /** `provider/model`, when it is known. */
+  /** `provider/model`, if known. */
   readonly model?: string | undefined
   readonly request: RecordedRequest
 }
 
 type Found =
   | { readonly recording: Recording }
-  /** Nothing was recorded from here on. */
+  /** There are no further recordings. */
   | { readonly atEnd: true; readonly why: string }
-  /** What was recorded is something else. */
+  /** The recording is of a different request. */
   | { readonly atEnd: false; readonly why: string }
 
 export class RecordingFinder {
@@ -59,7 +61,7 @@ export class RecordingFinder {
     return this.#match === "strict" ? this.#next(asked) : this.#fitting(asked)
   }
 
-  /** A call that has just been recorded: it is not to answer a later one. */
+  /** Adds a call that has just been recorded, as used. */
   add(recording: Recording, asked: Asked): void {
     this.#recordings.push(recording)
     this.#used.add(recording)
@@ -113,7 +115,7 @@ export class RecordingFinder {
         (isSaid ? 8 : 0) +
         (recording.agent === agent ? 4 : 0) +
         (this.#used.has(recording) ? 0 : 1)
-      // Of equally used ones the last: a call that was retried succeeded in the end.
+      // Among equally used ones, the last: a retried call succeeded in the end.
       const isBetter = best === undefined || score > best.score || (score === best.score && score % 2 === 0)
       if (isBetter) best = { recording, score }
     }
@@ -130,7 +132,7 @@ export class RecordingFinder {
   }
 }
 
-/** The one that shares the most messages with a request. */
+/** The recording that shares the most messages with a request. */
 function nearestTo(request: RecordedRequest, recordings: readonly Recording[]): Recording | undefined {
   const hashes = new Set(request.messages.map(({ hash }) => hash))
   let nearest: Recording | undefined
@@ -147,20 +149,20 @@ function nearestTo(request: RecordedRequest, recordings: readonly Recording[]): 
   return nearest
 }
 
-/** A hash to recognize the request by, and enough of it to show what has changed. */
+/** A hash that identifies the request, and enough of its content to show differences. */
 export interface RecordedRequest {
   readonly hash: string
   readonly messages: readonly RecordedMessage[]
   /** Hash by name. */
   readonly tools: Readonly<Record<string, string>>
-  /** Everything else that was asked for. */
+  /** All other settings of the request. */
   readonly settings: Readonly<Record<string, Json>>
 }
 
 interface RecordedMessage {
   readonly role: string
   readonly hash: string
-  /** The beginning, and more of the last ones: every request has all the messages before it in it. */
+  /** The beginning of each message, and more of the last ones: every request contains all earlier messages. */
   readonly text: string
 }
 
@@ -168,7 +170,7 @@ const LAST = 3
 const MAX_LENGTH = 1_000
 const MAX_BEFORE_LENGTH = 80
 
-/** Without what differs between machines: headers, signals, the caller. */
+/** Without parts that differ between machines: headers, signals, the caller. */
 export function recordedRequest(
   options: LanguageModelV3CallOptions,
   secrets: SecretStripper,
@@ -177,7 +179,7 @@ export function recordedRequest(
   const { superstep: _caller, ...providerOptions } = rest.providerOptions ?? {}
   const messages = prompt.map((message, index) => {
     const clean = secrets.json(message, hashBytes)
-    // Still a message, but for its secrets; what several parts say together is looked at once more.
+    // Strips secrets from each part, and again from the combined text, in which parts may form a secret.
     const text = secrets.text(messageText(clean as unknown as Message))
     const most = index >= prompt.length - LAST ? MAX_LENGTH : MAX_BEFORE_LENGTH
     const hash = short(clean)
@@ -202,7 +204,7 @@ function lastUserMessage({ messages }: RecordedRequest): string | undefined {
   return messages.findLast(({ role }) => role === "user")?.hash
 }
 
-/** What has changed between two requests, in words; of their messages, the first difference. */
+/** Describes the differences between two requests; for messages, only the first difference. */
 function difference(then: RecordedRequest, now: RecordedRequest): string {
   const found: string[] = []
   const length = Math.max(then.messages.length, now.messages.length)
@@ -246,7 +248,7 @@ function sha256(text: string | Uint8Array): string {
   return createHash("sha256").update(text).digest("hex")
 }
 
-/** An image is recognized by its hash, and not kept. */
+/** Images are replaced by their hash. */
 function hashBytes(bytes: Uint8Array): Json {
   return { bytes: sha256(bytes) }
 }

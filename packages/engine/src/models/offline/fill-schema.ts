@@ -1,6 +1,6 @@
 /**
- * Fills in a JSON Schema from the facts of a prompt. Ajv checks the value; a part that does not fit is filled in another way
- * until it does. Only a schema that no value fits, or that is too large, gets a value that does not fit.
+ * Fills in a JSON Schema from the facts of a prompt. Ajv checks the value; a part that does not match is filled in
+ * another way until it does. Only a schema that is unsatisfiable or too large gets a value that does not match.
  */
 import { isSuperstepError, type Json } from "../../core/index.ts"
 import { spaced } from "../../text/internal.ts"
@@ -28,7 +28,7 @@ import {
 
 export interface Filled {
   readonly value: unknown
-  /** Fields for which the prompt has nothing. */
+  /** Fields for which the prompt has no value. */
   readonly madeUp: ReadonlySet<string>
 }
 
@@ -45,7 +45,7 @@ export async function fillSchema(schema: SchemaNode, facts: Facts, name = ""): P
   }
 }
 
-/** The paths at which the value does not fit. A schema that cannot be checked has none. */
+/** The paths at which the value does not match. Empty for a schema that cannot be checked. */
 async function misfitsIn(schema: SchemaNode, value: unknown): Promise<ReadonlySet<string>> {
   try {
     const { issues = [] } = await jsonSchema(schema as Json)["~standard"].validate(value)
@@ -169,7 +169,7 @@ class Filling {
         if (index >= least || schema.uniqueItems !== true) break
         value = fillAs(again % 2 === 0 ? again / 2 : field.nth + index + again)
       }
-      // More than it must have only as long as there is more to say.
+      // Optional items are added only while the prompt has values for them.
       if (index >= least && seen.has(JSON.stringify(value))) break
       seen.add(JSON.stringify(value))
       items.push(value)
@@ -189,7 +189,7 @@ class Filling {
   }
 }
 
-/** What a branch is called: its constant, the first constant among its fields, its title. */
+/** The label of a branch: its constant, the first constant among its fields, or its title. */
 function labelOf(schema: SchemaObject): string {
   const fields = Object.values(schemasIn(schema.properties)).map((part) => Object(part).const)
   return strings([schema.const, ...fields, schema.title])[0] ?? ""
@@ -199,16 +199,16 @@ function sizeOf({ type }: SchemaObject): number {
   return type === "null" ? 0 : type === "object" ? 3 : type === "array" ? 2 : 1
 }
 
-/** Required fields, with those that they require in turn. */
+/** Required fields, including those that they require in turn. */
 function requiredIn(schema: SchemaObject): ReadonlySet<string> {
   const required = new Set(strings(schema.required))
   const needs = schemasIn(schema.dependentRequired)
-  // A set visits what is added on the way.
+  // Iterating over a set also visits items that are added meanwhile.
   for (const name of required) for (const next of strings(needs[name] ?? [])) required.add(next)
   return required
 }
 
-/** The schemas that a property must fit. */
+/** The schemas that a property must match. */
 function propertySchemas(schema: SchemaObject, name: string): SchemaNode[] {
   const own = Object.entries(schemasIn(schema.properties)).filter(([key]) => key === name)
   const patterned = Object.entries(schemasIn(schema.patternProperties)).filter(([key]) => matches(key, name))
@@ -217,7 +217,7 @@ function propertySchemas(schema: SchemaObject, name: string): SchemaNode[] {
   return [isSchema(schema.additionalProperties) ? schema.additionalProperties : true]
 }
 
-/** Names for more properties than those that are required. */
+/** Names for additional properties. */
 function* otherNames(schema: SchemaObject, properties: readonly string[]): Generator<string> {
   yield* properties
   for (const pattern of Object.keys(schemasIn(schema.patternProperties)))
@@ -228,7 +228,7 @@ function* otherNames(schema: SchemaObject, properties: readonly string[]): Gener
   for (let index = 1; index <= 100; index++) yield `field_${index}`
 }
 
-/** The schema of the item at an index: of a tuple, or of all. */
+/** The schema of the item at an index: its own in a tuple, otherwise that of all items. */
 function itemAt({ prefixItems, items, additionalItems }: SchemaObject, index: number): SchemaNode {
   const tuple = Array.isArray(items) ? items : prefixItems
   const own: unknown = Array.isArray(tuple) ? tuple[index] : undefined

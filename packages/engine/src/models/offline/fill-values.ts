@@ -11,16 +11,16 @@ export interface FieldPosition {
   readonly description: string
   /** JSON Pointer. */
   readonly path: string
-  /** Which of several candidates to take, from 0. */
+  /** The index of the candidate to use. */
   readonly nth: number
   readonly depth: number
-  /** References followed on the way here. */
+  /** References that were followed to reach the field. */
   readonly refs: readonly string[]
 }
 
 interface Value<T> {
   readonly value: T
-  /** False where it is made up. */
+  /** False if the prompt does not contain the value. */
   readonly isFound: boolean
 }
 
@@ -32,7 +32,7 @@ const PATH =
   /(?<![\w@./:-])(?:(?:~|\.{1,2})?\/?(?:[\w.@-]{1,64}\/){1,32}[\w.@-]{0,64}|\/[\w.@-]{1,64}|[\w-][\w.-]{0,63}\.[A-Za-z][A-Za-z0-9]{0,5}\b)/g
 const NAME = /\p{Lu}[\p{L}\p{N}'’-]*(?: \p{Lu}[\p{L}\p{N}'’-]*){0,5}/gu
 
-/** What a field's name asks for. Of the exact ones there is none unless the text has one. */
+/** Kinds of values by the name of a field. An exact kind has no value unless the text contains one. */
 const KINDS: readonly { readonly asks: RegExp; readonly find: RegExp; readonly isExact?: true }[] = [
   { asks: /\b(?:e ?mail|recipient)\b/, find: EMAIL, isExact: true },
   { asks: /\b(?:url|uri|link|href|website|webpage)\b/, find: URI, isExact: true },
@@ -58,14 +58,14 @@ function findIn(text: string, find: RegExp): string[] {
   const plain = find === PATH ? text.replace(/https?:\/\/\S+/g, " ") : text
   const found = (plain.match(find) ?? []).map((one) => one.replace(/[.,;:]{1,3}$/, "").trim())
   if (find !== NAME) return unique(found)
-  // A single word that starts a sentence is no name by its capital alone.
+  // A single capitalized word at the start of a sentence is not a name.
   const starts = new Set(text.match(/(?<=^|[.!?:\n]\s{0,3})\p{Lu}[\p{L}'’]*(?! \p{Lu})/gu))
   return unique(found.map((one) => one.replace(/['’]s$/, ""))).filter(
     (one) => !starts.has(one) && tellingWords(one).length > 0,
   )
 }
 
-/** What follows the field's name: `limit: 5`, `order id is A-17`, `priority=high`. */
+/** The value after the field's name: `limit: 5`, `order id is A-17`, `priority=high`. */
 function labelled(name: string, text: string): string | undefined {
   const label = spaced(name).split(" ").join("[\\s_-]{0,3}")
   if (label.length < 2) return undefined
@@ -81,7 +81,7 @@ function quotedIn(text: string): string[] {
   return [...found].map(([, ...groups]) => groups.find((group) => group !== undefined) ?? "")
 }
 
-/** A field that may be left out is filled in only where the request speaks of it. */
+/** Whether the request mentions a field: an optional field is filled in only then. */
 export function isMentioned(name: string, { request, used }: Facts): boolean {
   if (labelled(name, request) !== undefined) return true
   const kind = kindOf(name)
@@ -133,7 +133,7 @@ function candidates({ pattern, format }: SchemaObject, field: FieldPosition, fac
   const found =
     kind === undefined ? [] : [...near, ...about, ...texts].flatMap((text) => findIn(text, kind.find))
   if (found.length > 0 || kind?.isExact) return [...first, ...found]
-  // A tool that was called already is called again only for something else that is named.
+  // A tool is called again only for another value that the request names.
   const names = REQUEST.test(name) && !/\btitle\b/.test(name) ? [] : findIn(request, NAME)
   const plain =
     facts.used.size > 0 ? [] : [...quotedIn(request), ...names, request.replace(/[?!.]{1,3}$/, "")]
@@ -143,7 +143,7 @@ function candidates({ pattern, format }: SchemaObject, field: FieldPosition, fac
   return REQUEST.test(name) ? [...first, request, ...about] : [...first, ...near, ...about, request]
 }
 
-/** A fitting value where the prompt has none, or too few. */
+/** A valid value if the prompt has none, or too few. */
 function standIn(
   schema: SchemaObject,
   { name, nth }: FieldPosition,
@@ -175,7 +175,7 @@ const MAX_PADDED = 100_000
 const PATTERN_LIMITS = { length: 5_000, instructions: 5_000 }
 const MAX_TRIES = 1_000_000
 
-/** False also for a pattern that takes too long, or that cannot be matched in linear time. */
+/** Also false for a pattern that takes too long or cannot be matched in linear time. */
 export function matches(source: string, text: string): boolean {
   let left = MAX_TRIES
   try {
@@ -232,7 +232,7 @@ function numbersIn(text: string, words: ReadonlySet<string>): string[] {
   )
 }
 
-/** The fitting number nearest to the wanted one, or the nth of them. */
+/** The nth valid number by its distance from the wanted one. */
 function nearest(
   schema: SchemaObject,
   wanted: number,
@@ -263,7 +263,7 @@ function fitsNumber(schema: SchemaObject, value: number): boolean {
   return typeof multipleOf !== "number" || Number.isInteger(value / multipleOf)
 }
 
-/** Fields that say that work is done, or that something is in order. */
+/** Names of fields that state whether work is done or something is valid. */
 const DONE =
   /\b(?:complete|completed|done|sufficient|satisfied|finished|answered|found|supported|enough|resolved)\b/
 const IN_ORDER = /\b(?:approved?|accepted|valid|ok|passed|successful|correct|progress)\b/
@@ -287,7 +287,7 @@ function booleanFor(name: string, { request, hasEvidence, isAnswered, isForTool 
   return { value: part !== undefined && !NOT.test(part), isFound: part !== undefined }
 }
 
-/** Values to take when the prompt supports none: neutral ones first, then those that let work end. */
+/** Values to use if the prompt supports none: neutral ones first, then those that end the work. */
 const RESTING = [
   /^(?:accept(?:ed)?|approved?|yes|ok|pass(?:ed)?|done|complete(?:d)?|finish(?:ed)?|end|stop|valid)$/i,
   /^(?:unknown|other|general|default|none|neutral|medium|normal|mixed|unclear|n\/?a|misc)$/i,
@@ -298,7 +298,7 @@ interface Label {
   readonly description?: unknown
 }
 
-/** Indexes of the labels, the one that shares most words with the request first. */
+/** Indexes of the labels, the one that shares the most words with the request first. */
 export function orderLabels(
   labels: readonly Label[],
   about: string,

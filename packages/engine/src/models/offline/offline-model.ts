@@ -1,11 +1,11 @@
 /**
  * The offline model: a deterministic stand-in that needs no key and no network. It is not a language model. It calls a
- * tool that the request names, fills in JSON by its schema, and otherwise quotes the sentences of its prompt that fit the
- * request best, with their sources. It does not calculate, and it knows no prompt in particular.
+ * tool that the request names, fills in JSON by its schema, and otherwise quotes the sentences of its prompt that match
+ * the request best, with their sources. It does not calculate, and it has no special cases for particular prompts.
  *
- * 1. The same call gives the same reply; nothing is kept from one call to the next.
- * 2. What it says is in its prompt; where nothing is, it says so.
- * 3. A reply in JSON fits the schema that was asked for.
+ * 1. The same call gets the same reply; the model has no state.
+ * 2. Every answer is quoted from the prompt; if nothing matches, the reply says so.
+ * 3. A JSON reply matches the requested schema.
  */
 import type {
   LanguageModelV3CallOptions,
@@ -21,13 +21,12 @@ import type { Model } from "../model.ts"
 import { parseIfJson } from "../redact.ts"
 import { calledBy } from "../reply-cursor.ts"
 import { fillSchema } from "./fill-schema.ts"
-import { answer, type Cited, factsOf } from "./quote.ts"
-import { type Reading, readPrompt } from "./reading.ts"
+import { answer, type Cited, factsOf, type Reading, readPrompt } from "./quote.ts"
 import { isSchema, type SchemaNode, schemasIn, strings } from "./schema-readings.ts"
 
 const OFFLINE_METADATA = { offline: true, note: "not a language model" } as const
 
-/** For the terminal, once per process. */
+/** Printed to the terminal once per process. */
 export const OFFLINE_NOTICE =
   "Using the offline model: a deterministic stand-in that quotes its prompt, not a language model. " +
   "For real answers set a model, for example openai/gpt-5."
@@ -70,7 +69,7 @@ async function reply(options: LanguageModelV3CallOptions): Promise<LanguageModel
   return {
     content,
     finishReason: { unified: finish, raw: finish },
-    // It counts no tokens: whoever needs a number estimates one, and marks it.
+    // It reports no tokens: the engine estimates them, and marks them as estimates.
     usage: standInUsage(),
     providerMetadata: { offline: { ...OFFLINE_METADATA } },
     warnings: (options.tools ?? [])
@@ -87,7 +86,7 @@ async function say(
 ): Promise<{ content: LanguageModelV3Content[]; isTruncated: boolean }> {
   if (responseFormat?.type === "json") {
     const { schema, name } = responseFormat
-    // Without a schema, any JSON will do: the answer under a name.
+    // Without a schema, any JSON is valid: an object with the answer.
     const value = isSchema(schema)
       ? (await fillSchema(schema, factsOf(reading), name)).value
       : { answer: answer(reading).text }
@@ -104,7 +103,7 @@ function toSource({ number, name }: Cited): LanguageModelV3Source {
   return { type: "source", sourceType: "document", id, mediaType: "text/plain", title: name }
 }
 
-/** Its id is the same for the same call, and new within the conversation. */
+/** The id is deterministic, and unique within the conversation. */
 function toToolCall(
   { name, args }: Chosen,
   { callIds }: Reading,
@@ -118,22 +117,22 @@ function toToolCall(
   return { type: "tool-call", toolCallId: id, toolName: name, input }
 }
 
-/** Short and the same each time (FNV-1a): an id, not a secret. */
+/** A short deterministic hash (FNV-1a) for ids; not cryptographic. */
 function digestOf(text: string): string {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193) >>> 0
   return hash.toString(36)
 }
 
-// Calls tools that the request names.
+// Tool calls: a tool is called if the request names it.
 //
-// 1. No call is made twice for one user message.
-// 2. Unless a call is demanded, a tool is called only if the request names it and has its arguments.
+// 1. No call is repeated for the same user message.
+// 2. Unless `toolChoice` requires a call, a tool is called only if the request names it and has its arguments.
 
 interface Chosen {
   readonly name: string
   readonly args: unknown
-  /** The request has every argument that the tool requires. */
+  /** Whether the request has every argument that the tool requires. */
   readonly isComplete: boolean
 }
 
@@ -159,10 +158,10 @@ async function chooseCall(reading: Reading, { tools = [], toolChoice }: Tools): 
     : undefined
 }
 
-/** A word of its name or of a value that it takes, or two words of its description. */
+/** The minimum score: one word of the tool's name or enum values, or two words of its description. */
 const NAMED = 2
 
-/** Words that many tools have, and that therefore name none of them. */
+/** Words that many tools have in common, and that therefore identify none of them. */
 const COMMON = new Set(
   tellingWords(
     "tool use user agent given return result call input output string value answer question help task handle handoff hand transfer route over conversation think thought todo file list current",

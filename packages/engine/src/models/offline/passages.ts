@@ -1,19 +1,19 @@
 /**
- * Finds what can be quoted from a string: tagged documents, blocks under `[1] file.md`, `[name]:` or `Source: file.md`, tables,
- * JSON. The rest is what the author writes or asks.
+ * Finds the quotable passages of a string: tagged documents, blocks under `[1] file.md`, `[name]:` or `Source: file.md`,
+ * tables, JSON. The rest is the author's own text or request.
  */
 import { parseIfJson } from "../redact.ts"
 
 /** A piece of text that can be quoted. */
 export interface Passage {
   readonly text: string
-  /** Where it is from, as the prompt names it. */
+  /** The source, as the prompt names it. */
   readonly source?: string | undefined
-  /** The number that the prompt gives it. */
+  /** Its number in the prompt. */
   readonly number?: number | undefined
   /** Sources that its sentences cite by number: `[1]` … `Sources:` `[1] file.md`. */
   readonly cited?: ReadonlyMap<number, string> | undefined
-  /** False for earlier messages and instructions: they are quoted only where they fit the request. */
+  /** False for earlier messages and instructions: they are quoted only if they match the request. */
   readonly isMaterial: boolean
 }
 
@@ -50,14 +50,14 @@ export function splitPassages(text: string): Split {
   return { rest: blocks.rest.trim(), passages: [...tagged.passages, ...blocks.passages] }
 }
 
-/** Tags whose content is something to quote. */
+/** Tags whose content is quotable. */
 const OPENING =
   /<(documents?|docs?|context|source|file|passage|result|article|search_results?|snippet|chunk|evidence|data)\b([^<>]{0,500})>/gi
 
 function takeTagged(text: string): Split {
   const rest: string[] = []
   const passages: Passage[] = []
-  // A tag without an end is looked for once.
+  // An end tag that is missing is searched for once.
   const unclosed = new Set<string>()
   const opening = new RegExp(OPENING)
   let from = 0
@@ -121,12 +121,12 @@ const MAY_BE_HEAD = /^(?:\[|[#=*-]{1,6}|source|file|document|doc|url|page|path|[
 const HEAD_REACH = 300
 /** `--- a word ---` starts or ends a part of the prompt. */
 const RULE = /^-{3,} [^\n]{1,80} -{3,}$/
-/** Labels of the request, and of material for it. */
+/** Labels before the request, and before its material. */
 const ASKS =
   /^(?:#{1,6}\s*)?(?:\*\*)?(?:user(?:'s)? )?(?:question|query|goal|task|request|prompt|q)(?:\*\*)?\s*:\s*(?:\*\*)?/i
 const GIVES =
   /^(?:#{1,6}\s*)?(?:\*\*)?(?:context|documents?|background|sources?|evidence|findings|notes?|text|article|data|(?:search )?results|passages?|excerpts?|information|email|ticket|transcript|draft|response|content|facts)(?:\*\*)?\s*:\s*(?:\*\*)?/i
-/** Instructions for a question that is asked elsewhere: nothing to quote. */
+/** A label of instructions, which are not quotable. */
 const TELLS = /^(?:#{1,6}\s*)?(?:\*\*)?(?:instructions?|rules?)(?:\*\*)?\s*:\s*(?:\*\*)?/i
 
 interface Block {
@@ -143,7 +143,7 @@ function takeBlocks(text: string): Split {
     if (open?.lines.some((line) => line.trim() !== "")) passages.push(...blockPassages(open))
     open = undefined
   }
-  // The sources that a block lists at its end are its own.
+  // A list of sources at the end of a block belongs to that block.
   let isList = false
   for (const line of text.split("\n")) {
     isList = isList ? /^\s*[-*]?\s*\[\d/.test(line) : /^\**(?:Sources|References)\**:\s*$/i.test(line)
@@ -183,7 +183,7 @@ function blockPassages({ source, number, lines }: Block): Passage[] {
   return [passage(tableLines(marked).join("\n"), { source, number })]
 }
 
-/** Rows of a table `a | b`, with or without outer bars, as list items with the names of their columns. */
+/** Converts the rows of a table `a | b`, with or without outer bars, to list items with the names of their columns. */
 function tableLines(lines: readonly string[]): string[] {
   let columns: readonly string[] | undefined
   return lines.flatMap((line) => {
@@ -202,7 +202,7 @@ function tableLines(lines: readonly string[]): string[] {
   })
 }
 
-/** Takes a short question in a paragraph of its own from the end of the lines: it belongs to the request. */
+/** Removes a short question in a paragraph of its own from the end of the lines: it belongs to the request. */
 function takeLastQuestion(lines: string[]): string | undefined {
   const at = lines.findLastIndex((line) => line.trim() !== "")
   const line = lines[at]?.trim() ?? ""
@@ -213,11 +213,11 @@ function takeLastQuestion(lines: string[]): string | undefined {
   return line
 }
 
-/** A message of this many characters is all request, unless it has passages. */
+/** A message of at most this many characters is the request as a whole, unless it has passages. */
 const SHORT = 350
 const MAX_REQUEST = 2_000
 
-/** What the last message asks, and what it gives along with that. */
+/** Splits the last message into its request and its passages. */
 export function splitRequest(text: string): { request: string; passages: readonly Passage[] } {
   const data = parseIfJson(text)
   if (typeof data === "object" && data !== null && !Array.isArray(data)) return splitFields(data)
@@ -230,7 +230,10 @@ export function splitRequest(text: string): { request: string; passages: readonl
   return splitLong(request)
 }
 
-/** `Context:` … `Question:` …, in any order. Without a line that asks, what comes before the first label does. */
+/**
+ * Splits at `Context:` and `Question:` labels, in any order. Without a question label, the text before the first label is
+ * the request.
+ */
 function splitLabels(text: string): { asked: string; material: string } {
   const [asks, material, loose, instructed]: [string[], string[], string[], string[]] = [[], [], [], []]
   const isAsked = text.split("\n").some((line) => ASKS.test(line))
@@ -247,7 +250,10 @@ function splitLabels(text: string): { asked: string; material: string } {
   return { asked: last ?? joined(loose), material: joined(tableLines(material)) }
 }
 
-/** A long message without labels: its last or first paragraph asks where it is short, else its last question. */
+/**
+ * Splits a long message without labels: the request is its last or first paragraph if that is short, else its last
+ * question.
+ */
 function splitLong(text: string): { request: string; passages: readonly Passage[] } {
   const paragraphs = text.split(/\n\s*\n/).map((paragraph) => paragraph.trim())
   const ends = [paragraphs.at(-1) ?? "", paragraphs[0] ?? ""]
@@ -273,12 +279,12 @@ function splitFields(data: object): { request: string; passages: readonly Passag
 }
 
 const TEXT_FIELDS = "text content snippet body output summary description excerpt answer result".split(" ")
-/** Fields that say where something is from. */
+/** Fields with the location of something. */
 export const PLACE_FIELDS = "url path file filename file_path uri".split(" ")
 const SOURCE_FIELDS = [...PLACE_FIELDS, "source", "link", "title"]
 const MAX_ROWS = 200
 
-/** Data as passages: one for each row of a list, with its text where it has one, else a line of its values. */
+/** Data as passages: one for each row of a list, with its text field if it has one, else a line of its values. */
 export function jsonPassages(value: unknown, place?: string): Passage[] {
   const lists = typeof value === "object" && value !== null ? Object.values(value).filter(isRowList) : []
   const rows = Array.isArray(value) ? value : lists.length === 1 ? lists[0] : undefined
@@ -296,7 +302,7 @@ function isRowList(value: unknown): value is unknown[] {
   )
 }
 
-/** The first of the fields that holds text. */
+/** The value of the first field that contains text. */
 export function fieldOf(value: unknown, names: readonly string[]): string | undefined {
   if (typeof value !== "object" || value === null) return undefined
   const found = names.map((name) => (value as Readonly<Record<string, unknown>>)[name])

@@ -1,8 +1,19 @@
-/** The answer in words: the sentences of the prompt that fit the request best, with their sources. */
+/** Answers with the sentences of the prompt that match the request best, with their sources. */
+
+import type { LanguageModelV3FilePart, LanguageModelV3ToolResultPart } from "@ai-sdk/provider"
 import { clipped } from "../../text/index.ts"
 import { isHeading, sentencesIn, spaced, tellingWords } from "../../text/internal.ts"
-import type { Passage } from "./passages.ts"
-import { type MadeCall, NOTHING_TO_QUOTE, type Reading } from "./reading.ts"
+import type { Message, Prompt } from "../model.ts"
+import { parseIfJson } from "../redact.ts"
+import {
+  fieldOf,
+  jsonPassages,
+  type Passage,
+  PLACE_FIELDS,
+  passage,
+  splitPassages,
+  splitRequest,
+} from "./passages.ts"
 
 interface Answer {
   readonly text: string
@@ -10,7 +21,7 @@ interface Answer {
 }
 
 export interface Cited {
-  /** As it is cited in the text. */
+  /** Its number in the text. */
   readonly number: number
   readonly name: string
 }
@@ -26,7 +37,7 @@ interface Sentence {
 
 interface Found extends Sentence {
   readonly score: number
-  /** How many of the request's words the sentence and its heading have, and which share that is: 0 to 1. */
+  /** How many of the request's words the sentence and its heading contain, and as a fraction from 0 to 1. */
   readonly shared: number
   readonly coverage: number
 }
@@ -88,11 +99,11 @@ function sumOf(weights: readonly { readonly weight: number }[]): number {
 const MAX_QUOTED = 3
 const MAX_DIGEST = 8
 const MAX_ROWS = 10
-/** A sentence with less of the request, and with fewer words of it, does not answer it. */
+/** A sentence below both thresholds does not answer the request. */
 const MIN_COVERAGE = 0.3
 const MIN_SHARED = 3
 const NEAR_THE_BEST = 0.6
-/** Tool results up to this length are the answer as a whole. */
+/** Tool results up to this length are quoted in full. */
 const WHOLE_RESULT = 500
 const DIGEST =
   /\b(?:summari[sz]e|summary|report|digest|overview|outline|synthesi[sz]e|write|draft|compose|review|translate|rewrite|shorten|key points|main points|takeaways?|bullet|condense|recap|combine|merge|conclusions?)\b/i
@@ -134,7 +145,7 @@ function isRow({ text }: Quote): boolean {
 const CALCULATES =
   /\b(?:how (?:many|much)|number of|count|total|sum|average|mean|altogether|overall|most|least|fewest|highest|lowest|largest|smallest|latest|newest|oldest|earliest)\b/i
 
-/** A question that asks for a calculation over rows gets the rows, and a note that nothing is calculated. */
+/** For a question that needs a calculation over rows, returns the rows and a note that nothing is calculated. */
 function withRowNote(request: string, best: readonly Found[]): Answer {
   const quoted = cite(best.map(shortened))
   const isNoted = best.filter(isRow).length > 1 && CALCULATES.test(request)
@@ -179,7 +190,7 @@ function cite(quotes: readonly Quote[]): Answer {
 const IN_PLACE =
   /\s{0,3}[([](?:source|from|see)?:?\s{0,3}(https?:\/\/[^\s)\]]+|[\w./-]{1,120}\.[a-z][a-z0-9]{0,4})[)\]](\.?)$/i
 
-/** A sentence without its marks, and where it is from: as it says itself, else by its passage. */
+/** A sentence without its citation marks, and its sources: those that it cites, else that of its passage. */
 function sourcesOf(text: string, { cited, source }: Passage): { quote: string; from: readonly string[] } {
   const named = IN_PLACE.exec(text)
   if (named?.[1] !== undefined) return { quote: text.slice(0, named.index) + named[2], from: [named[1]] }
@@ -224,23 +235,23 @@ function clip(text: string): string {
   return clipped(text.replace(/\s+/g, " ").trim(), MAX_LENGTH)
 }
 
-/** What JSON is filled in from. */
+/** The facts from which JSON is filled in. */
 export interface Facts {
   readonly request: string
   readonly instructions: string
   readonly earlier: string
-  /** The quotable passages as one string, cut to a size that is quick to search. */
+  /** The quotable passages as one string, cut so that searching is fast. */
   readonly context: string
   readonly hasEvidence: boolean
   readonly isAnswered: boolean
-  /** The arguments of a tool come from the request alone. */
+  /** Whether the values are arguments of a tool, which come only from the request. */
   readonly isForTool: boolean
-  /** Values that earlier calls of the tool had. */
+  /** Values of earlier calls of the tool. */
   readonly used: ReadonlySet<string>
-  /** The answer in words, without its list of sources. */
+  /** The answer as text, without its list of sources. */
   answer(): string
   sources(): readonly string[]
-  /** Sentences on a subject, best first. */
+  /** Sentences about a subject, best first. */
   sentences(about: string): readonly string[]
   /** How much of the request the best sentence covers: 0 to 1. */
   coverage(): number
@@ -283,4 +294,143 @@ export function factsOf(
     },
     coverage: () => rank(request, passages, 1)[0]?.coverage ?? 0,
   }
+}
+
+// Reads a prompt: the last request, the instructions, the quotable passages, and the tool calls since the request.
+
+/** The beginning of an answer without context. Later steps do not quote it as knowledge. */
+export const NOTHING_TO_QUOTE = "I am the offline stand-in, not a language model"
+
+export interface Reading {
+  readonly request: string
+  readonly instructions: string
+  /** The earlier user messages. */
+  readonly earlier: string
+  readonly passages: readonly Passage[]
+  /** Tool calls since the request, in order. */
+  readonly calls: readonly MadeCall[]
+  /** Whether an assistant has already answered. */
+  readonly isAnswered: boolean
+  readonly callIds: ReadonlySet<string>
+}
+
+export interface MadeCall {
+  readonly id: string
+  readonly name: string
+  readonly input: unknown
+  readonly result?: ToolResult | undefined
+}
+
+interface ToolResult {
+  readonly failed: boolean
+  readonly text: string
+  readonly passages: readonly Passage[]
+}
+
+export function readPrompt(prompt: Prompt): Reading {
+  const last = prompt.findLastIndex(({ role }) => role === "user")
+  const instructions: string[] = []
+  const earlier: string[] = []
+  const passages: Passage[] = []
+  const calls: { id: string; name: string; input: unknown; at: number; result?: ToolResult }[] = []
+  let request = ""
+  let isAnswered = false
+  prompt.forEach((message, at) => {
+    if (message.role === "user") {
+      passages.push(...filesOf(message))
+      const text = message.content
+        .map((part) => (part.type === "text" ? part.text : ""))
+        .join("\n")
+        .trim()
+      if (at === last) {
+        const split = splitRequest(text)
+        request = split.request
+        passages.push(...split.passages)
+      } else {
+        const { rest, passages: found } = splitPassages(text)
+        passages.push(...found)
+        earlier.push(rest)
+        if (!rest.endsWith("?")) passages.push(passage(rest, { isMaterial: false }))
+      }
+    } else if (message.role === "system") {
+      const { rest, passages: found } = splitPassages(message.content)
+      instructions.push(rest)
+      passages.push(...found)
+    } else {
+      for (const part of message.content) {
+        if (part.type === "text") {
+          isAnswered ||= message.role === "assistant"
+          passages.push(passage(part.text, { isMaterial: false }))
+        } else if (part.type === "tool-call") {
+          calls.push({ id: part.toolCallId, name: part.toolName, input: part.input, at })
+        } else if (part.type === "tool-result" && !HANDS_OVER.test(part.toolName)) {
+          const call = calls.findLast(({ id }) => id === part.toolCallId)
+          const result = readResult(part, call?.input)
+          if (call !== undefined) call.result = result
+          if (!result.failed) passages.push(...result.passages)
+        }
+      }
+    }
+  })
+  const instructed = instructions.join("\n\n").trim()
+  const facts = factsIn(instructed)
+  return {
+    request: request === "" ? instructed : request,
+    instructions: instructed,
+    earlier: earlier.join("\n"),
+    passages: [...passages, passage(facts, { isMaterial: false })].filter(
+      ({ text }) => text !== "" && !text.startsWith(NOTHING_TO_QUOTE),
+    ),
+    calls: calls.filter(({ at }) => at > last),
+    isAnswered,
+    callIds: new Set(calls.map(({ id }) => id)),
+  }
+}
+
+/** Usual names of hand-off tools: their results are not answers. */
+const HANDS_OVER = /^(?:hand_?off|transfer_to)(?:_|$)/i
+
+/** Instructions address the model; a sentence that does not is a fact that can be quoted. */
+const ORDER =
+  /^(?:[-*\d.)\s]*)(?:you|your|always|never|answer|respond|reply|be|do|don't|use|act|write|when|if|only|keep|make|please|return|output|give|help|classify|route|choose|pick|decide|translate|summari[sz]e|review|call|ask|say|think|read|find|search|extract|list|explain|follow|avoid|ensure|note)\b/i
+const FACT =
+  /\b(?:is|are|was|were|has|have|costs?|opens?|closes?|takes?|contains?|means|includes?|lasts?|ships?)\b|\d|=/i
+
+function factsIn(instructions: string): string {
+  const lines = instructions.split(/\n+|(?<=[.!?])\s+(?=[A-Z])/)
+  return lines.filter((line) => !ORDER.test(line) && FACT.test(line)).join("\n")
+}
+
+const MAX_FILE = 1_000_000
+
+function filesOf(message: Extract<Message, { role: "user" }>): Passage[] {
+  const files = message.content.filter((part) => part.type === "file")
+  return files.map((part) => passage(textOfFile(part), { source: part.filename }))
+}
+
+function textOfFile({ data, mediaType }: LanguageModelV3FilePart): string {
+  if (!/^(?:text\/|application\/(?:json|xml|yaml))/.test(mediaType) || data instanceof URL) return ""
+  const bytes = typeof data === "string" ? Buffer.from(data, "base64") : data
+  return new TextDecoder().decode(bytes.subarray(0, MAX_FILE))
+}
+
+function readResult({ output }: LanguageModelV3ToolResultPart, input: unknown): ToolResult {
+  const failed =
+    output.type === "error-text" || output.type === "error-json" || output.type === "execution-denied"
+  const value =
+    output.type === "execution-denied"
+      ? (output.reason ?? "It was not allowed.")
+      : output.type === "content"
+        ? output.value.map((item) => (item.type === "text" ? item.text : "")).join("\n")
+        : output.value
+  const source = fieldOf(input, PLACE_FIELDS)
+  const data = typeof value === "string" ? parseIfJson(value) : value
+  if (data !== undefined) {
+    const rows = jsonPassages(data, source)
+    return { failed, text: rows.map(({ text }) => text).join("\n"), passages: rows }
+  }
+  const text = String(value)
+  const { rest, passages } = splitPassages(text)
+  const own = rest === "" ? [] : [passage(rest, { source })]
+  return { failed, text: text.trim(), passages: [...own, ...passages] }
 }

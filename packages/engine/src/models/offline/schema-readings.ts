@@ -1,7 +1,7 @@
 /** Flat readings of a JSON Schema: references resolved, `allOf` merged, one reading for each branch and type. */
 
 export type SchemaNode = boolean | SchemaObject
-/** Whatever a user's schema holds: every keyword is checked before it is used. */
+/** An unchecked schema from a user: every keyword is checked before use. */
 export type SchemaObject = { readonly [keyword: string]: unknown }
 
 export function isSchema(value: unknown): value is SchemaNode {
@@ -28,7 +28,7 @@ const MAX_REFS = 50
 const MAX_READINGS = 64
 const MAX_NESTED = 8
 
-/** The schema that a reference leads to. Undefined where it leads nowhere, or round in a circle. */
+/** The schema that a reference resolves to. Undefined if it does not exist or is circular. */
 function resolve(node: SchemaNode, root: SchemaNode): SchemaNode | undefined {
   let at: SchemaNode | undefined = node
   for (let followed = 0; typeof at === "object" && typeof at.$ref === "string"; followed++) {
@@ -57,7 +57,10 @@ export function refsIn(node: SchemaNode): readonly string[] {
   return [...strings(node.$ref), ...inner.flatMap(refsIn)]
 }
 
-/** Every value of the schema fits one of its readings; what a reading cannot say, the check of the value finds. */
+/**
+ * Every value of the schema matches one of its readings. Constraints that a reading cannot express are found when the
+ * value is checked.
+ */
 export function readings(node: SchemaNode, root: SchemaNode): SchemaObject[] {
   return flat(node, root, 0).flatMap((reading) => (typeof reading === "object" ? typed(reading) : []))
 }
@@ -90,7 +93,7 @@ const KEYWORDS: Readonly<Record<string, RegExp>> = {
 }
 const TYPES = ["string", "number", "boolean", "object", "array", "null"]
 
-/** One reading for each type, `null` last. Without a type, the keywords tell which is likely. */
+/** One reading for each type, `null` last. Without a type, the keywords determine the likely ones. */
 function typed(schema: SchemaObject): SchemaObject[] {
   if (Object.hasOwn(schema, "const") || Array.isArray(schema.enum)) return [schema]
   const said = strings(schema.type)
@@ -101,7 +104,7 @@ function typed(schema: SchemaObject): SchemaObject[] {
   return sorted.map((type) => ({ ...schema, type }))
 }
 
-/** Both schemas at once, as far as one flat schema can say it. */
+/** The conjunction of both schemas, as far as one flat schema can express it. */
 function merge(left: SchemaNode, right: SchemaNode): SchemaNode {
   if (left === false || right === false) return false
   if (left === true) return right

@@ -1,7 +1,7 @@
 /**
- * A model whose replies are written beforehand: for tests, and for workflows that run the same every time. Each agent gets
- * its own entries in order; a call without an entry fails the run. A process that resumes a run resumes its position in the
- * script too (`ReplyCursor`).
+ * A model with predefined replies: for tests, and for deterministic workflows. Each agent gets its own entries in order;
+ * a call without an entry fails the run. A process that resumes a run resumes its position in the script too
+ * (`ReplyCursor`).
  */
 import type {
   LanguageModelV3CallOptions,
@@ -20,22 +20,22 @@ import { type ReadEntry, readScript, type Script } from "./script.ts"
 export interface ScriptedModelOptions {
   /** The clock for `delay`. */
   readonly clock?: Clock | undefined
-  /** The model it stands for, in records and for prices: `openai/gpt-5`. */
+  /** The name of the model in records and for prices: `openai/gpt-5`. */
   readonly as?: string | undefined
 }
 
-/** A call as the model got it. */
+/** A call that the model received. */
 export interface ScriptedCall extends CalledBy {
   readonly prompt: Prompt
   readonly options: LanguageModelV3CallOptions
 }
 
 export interface ScriptedModel extends Model {
-  /** What it has been asked so far, the calls that failed included. */
+  /** All calls so far, including failed ones. */
   readonly calls: readonly ScriptedCall[]
-  /** How many replies are left for an agent, or in a script without agents; a repeated one never ends. */
+  /** The number of replies left for an agent, or in a script without agents; Infinity with `repeat: true`. */
   left(agent?: string): number
-  /** Throws SCRIPT_UNUSED where entries are left that nobody asked for, and names them. Call it at the end of a test. */
+  /** Throws SCRIPT_UNUSED, with the entries, if entries are unused. Call it at the end of a test. */
   assertUsed(): void
 }
 
@@ -54,7 +54,7 @@ export function scriptedModel(script: Script, options: ScriptedModelOptions = {}
     return list.take(caller, call.prompt)
   }
 
-  /** The entry is taken at once, so that calls get theirs in the order in which they are made. */
+  /** The entry is taken synchronously, so that calls get entries in the order in which they are made. */
   const answer = async (call: LanguageModelV3CallOptions): Promise<LanguageModelV3GenerateResult> => {
     const taken = take(call)
     if (taken.entry.delay)
@@ -105,7 +105,7 @@ function resultOf({ entry, index, agent }: Taken): LanguageModelV3GenerateResult
   for (const [nth, { name, args = {}, id }] of (calls ?? []).entries()) {
     content.push({
       type: "tool-call",
-      // The same in every process, and of characters that every provider takes.
+      // Deterministic, with characters that every provider accepts.
       toolCallId: id ?? `call_${agent.replace(/[^A-Za-z0-9-]/g, "_").slice(0, 32)}_${index + 1}_${nth + 1}`,
       toolName: name,
       input: typeof args === "string" ? args : JSON.stringify(args),
@@ -123,7 +123,7 @@ function resultOf({ entry, index, agent }: Taken): LanguageModelV3GenerateResult
   }
 }
 
-/** As a provider says it. */
+/** The finish reason as a provider reports it. */
 function finishReason(
   finish: ReadEntry["finish"],
   hasCalls: boolean,
@@ -168,7 +168,7 @@ class Entries {
     return Math.max(0, this.#length - this.#cursor.next)
   }
 
-  /** What is left, for a person; an entry without end is used if it was the reply once. */
+  /** Descriptions of the unused entries. An entry that repeats forever counts as used after its first reply. */
   unused(): string[] {
     const { next } = this.#cursor
     const isUsed =
@@ -181,7 +181,7 @@ class Entries {
     return [`${left}${of} from entry ${this.#numberAt(next) + 1}${where} on`]
   }
 
-  /** Where the repetitions of the last entry begin. */
+  /** The index at which the repetitions of the last entry begin. */
   get #lastStart(): number {
     return this.#entries.slice(0, -1).reduce((sum, { repeat }) => sum + repeat, 0)
   }
@@ -198,7 +198,7 @@ class Entries {
     })
   }
 
-  /** Failed calls are not on record: entries that are errors are skipped, not counted. */
+  /** Failed calls are not recorded: entries that are errors are skipped, not counted. */
   #after(answers: number): number {
     let missing = answers
     let index = 0

@@ -1,12 +1,12 @@
-/** Parts of a schema that was rewritten for a provider: what the provider gets, and the way back for a value. */
+/** Parts of a schema that was rewritten for a provider: the schema to send, and a function that restores values. */
 import type { Json } from "../../core/index.ts"
 
 export type Shape = { readonly [key: string]: Json | undefined }
 
-/** A part of the schema, rewritten. */
+/** A rewritten part of the schema. */
 export interface Node {
   readonly schema: Shape
-  /** Whether a value has the form of the rewritten schema: this is how one branch of a union differs from another. */
+  /** Whether a value matches the rewritten schema: distinguishes the branches of a union. */
   fits(value: Json): boolean
   restore(value: Json): Json
 }
@@ -14,7 +14,7 @@ export interface Node {
 export interface Property {
   readonly node: Node
   readonly schema: Shape
-  /** Null stands for a property that is absent. */
+  /** Null represents an absent property. */
   readonly isAbsent: (value: Json) => boolean
 }
 
@@ -52,7 +52,7 @@ export function objectOf(properties: ReadonlyMap<string, Property>, words: Shape
       if (!isShape(value) || Object.keys(value).some((name) => !properties.has(name))) return false
       return [...properties].every(([name, { node, isAbsent }]) => {
         const one = value[name]
-        // A model that was not made to write every property leaves some out.
+        // A model whose schema is not enforced may omit properties.
         return one === undefined ? isAbsent(null) : isAbsent(one) || node.fits(one)
       })
     },
@@ -74,7 +74,7 @@ export function unionOf(alternatives: readonly Node[], words: Shape): Node {
   if (nodes.length === 1 && only !== undefined && only.schema.$ref === undefined) {
     return { ...only, schema: { ...only.schema, ...words } }
   }
-  // Unions in unions are one.
+  // Flattens nested unions.
   const flat = nodes.flatMap(({ schema }) =>
     Array.isArray(schema.anyOf) && Object.keys(schema).length === 1 ? (schema.anyOf as Json[]) : [schema],
   )
@@ -85,7 +85,7 @@ export function unionOf(alternatives: readonly Node[], words: Shape): Node {
   }
 }
 
-/** The same alternative twice says nothing more. */
+/** Removes duplicate alternatives. */
 function distinct(nodes: readonly Node[]): Node[] {
   const seen = new Set<string>()
   return nodes.filter(({ schema }) => {
@@ -98,7 +98,7 @@ export function leaf(schema: Shape, fits: (value: Json) => boolean): Node {
   return { schema, fits, restore: (value) => value }
 }
 
-/** The name under which a value is that cannot be at the root. */
+/** The property that wraps a value that is not allowed at the root. */
 export const WRAP = "value"
 
 export function wrapped(node: Node): Node {
@@ -108,7 +108,7 @@ export function wrapped(node: Node): Node {
 
 export function unwrapped(value: Json, fits: (value: Json) => boolean): Json {
   if (!isShape(value) || Object.keys(value).length !== 1 || value[WRAP] === undefined) return value
-  // A value that has this name itself, and that a model wrote without the wrap, stays.
+  // A value that has a property with this name, and that the model wrote without the wrapper, stays.
   return !fits(value[WRAP]) && fits(value) ? value : value[WRAP]
 }
 

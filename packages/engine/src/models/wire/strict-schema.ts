@@ -1,13 +1,14 @@
 /**
  * JSON Schemas in the subset that providers enforce ("strict"): an object at the root, every property required, no other
- * properties, no bounds. What the subset lacks is rewritten: an optional property becomes one that may be null, `oneOf`
- * becomes `anyOf`, a map becomes a list of entries, a tuple becomes a list, and bounds become words in the description.
- * `restore` turns what a model wrote for the rewritten schema into a value for the original.
+ * properties, no bounds. Unsupported constructs are rewritten: an optional property becomes nullable, `oneOf` becomes
+ * `anyOf`, a map becomes a list of entries, a tuple becomes a list, and bounds become part of the description. `restore`
+ * converts a value of the rewritten schema to a value of the original.
  *
  * S1 the rewritten schema never allows less than the original, except properties that an object does not name; what it
- *    allows beyond is found when the value is checked.
- * S2 `restore` leaves a value alone that fits the original, and never throws: a model wrote the value.
- * S3 what cannot be rewritten (a value of any type, an object with unknown properties) is a `problem`, never a guess.
+ * allows in addition is found when the value is checked.
+ * S2 `restore` does not change a value that matches the original, and never throws: values are written by models.
+ * S3 a construct that cannot be rewritten (a value of any type, an object with unknown properties) is a `problem`, never
+ * a guess.
  */
 import type { Json } from "../../core/index.ts"
 import {
@@ -30,17 +31,17 @@ export interface StrictSchema {
   restore(value: Json): Json
 }
 
-/** How large a schema may be. */
+/** The maximum size of a schema. */
 export interface StrictLimits {
   readonly levels: number
   readonly properties: number
 }
 
 const MAX_ENUM_VALUES = 500
-/** Of all names and values together. */
+/** The total length of all names and values. */
 const MAX_CHARACTERS = 15_000
 
-/** The schema in the subset, or why it has no such form. */
+/** The schema in the subset, or why it cannot be rewritten. */
 export function strictSchema(
   schema: Json,
   limits: StrictLimits,
@@ -207,7 +208,7 @@ class Compiler {
     const other = STRUCTURE.find((key) => schema[key] !== undefined)
     if (other !== undefined) throw this.#problem(path, `has ${other} beside alternatives`)
     const nodes = branches.map((one: Json) => {
-      // A type beside the alternatives holds for each of them.
+      // A type next to the alternatives applies to each of them.
       const typed =
         isShape(one) && one.type === undefined && typeof type === "string" && isPlain(one)
           ? { type, ...one }
@@ -243,11 +244,11 @@ class Compiler {
     const unique = definitionName(key ?? "", name)
     if (!this.#definitions.has(unique)) {
       this.#characters += unique.length
-      // Recursive schemas find the name here, and the node once it is made.
+      // A recursive schema finds the name here, and the node once it exists.
       this.#definitions.set(unique, undefined)
       this.#definitions.set(unique, this.#node(withoutDefinitions(found), [name]))
     }
-    // A recursive schema is asked before it is made.
+    // A recursive schema is used before it is complete.
     return {
       schema: { $ref: `#/$defs/${unique}` },
       fits: (value) => this.#definitions.get(unique)?.fits(value) ?? false,
@@ -255,7 +256,7 @@ class Compiler {
     }
   }
 
-  /** Objects that are put together are one object. */
+  /** Merges the objects of `allOf` into one. */
   #merged({ allOf, ...own }: Shape, path: Path): Shape {
     const parts = [own, ...(Array.isArray(allOf) ? (allOf as readonly Json[]) : [])].filter(
       (one) => isShape(one) && Object.keys(one).some((key) => !ANNOTATIONS.has(key)),
@@ -288,7 +289,7 @@ class Compiler {
   }
 }
 
-/** Keywords that the subset has no form for, and that cannot be left to the check afterwards. */
+/** Keywords that the subset does not support, and that the later check cannot replace. */
 const UNKNOWN = [
   "patternProperties",
   "unevaluatedProperties",
@@ -314,7 +315,7 @@ const ANNOTATIONS = new Set([
   "discriminator",
   "nullable",
 ])
-/** Bounds that a model reads as words. */
+/** Bounds that are moved to the description. */
 const BOUNDS = [
   "minimum",
   "maximum",
@@ -351,7 +352,7 @@ function described(schema: Shape, more?: string): Shape {
   }
 }
 
-/** A schema that providers take as parameters and as the form of an answer, whatever is inside: an object at the root. */
+/** A schema that providers accept for parameters and answers without enforcement: an object at the root. */
 export function rootedSchema(schema: Json): StrictSchema {
   const own: Shape = isShape(schema) ? schema : {}
   const isObject = own.type === "object" && ROOT_REFUSED.every((key) => own[key] === undefined)
@@ -382,7 +383,7 @@ function isInteger(value: Json, type: Json): boolean {
   return type === "integer" && Number.isInteger(value)
 }
 
-/** Has nothing that a type beside it would contradict. */
+/** Whether a type next to the schema cannot contradict it. */
 function isPlain(schema: Shape): boolean {
   return ["anyOf", "oneOf", "allOf", "$ref", "enum", "const"].every((key) => schema[key] === undefined)
 }
@@ -415,13 +416,13 @@ function decoded(name: string): string {
   return plain.replace(/~1/g, "/").replace(/~0/g, "~")
 }
 
-/** In characters that need no escape in a reference. Two names that differ in others alone stay two. */
+/** A name without characters that need escaping in a reference. Distinct names stay distinct. */
 function definitionName(key: string, name: string): string {
   const plain = name.replace(/[^A-Za-z0-9_]/g, (character) => `_${character.codePointAt(0)?.toString(16)}`)
   return key === "definitions" ? `definition_${plain}` : key === "" ? "_root" : plain
 }
 
-/** How many objects and lists are inside each other. */
+/** The nesting depth of objects and lists. */
 function depthOf(schema: Json | undefined): number {
   if (Array.isArray(schema)) return Math.max(0, ...schema.map(depthOf))
   if (!isShape(schema)) return 0

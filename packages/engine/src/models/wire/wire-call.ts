@@ -1,6 +1,7 @@
 /**
- * Adapts a call to the model's provider: schemas, files, reasoning, ids. Stand-ins between the engine and a provider, such as
- * cassettes, get calls unchanged and adapt what they pass on, so a recording does not depend on the provider.
+ * Adapts a call to the model's provider: schemas, files, reasoning, ids. Wrappers between the engine and a provider, such
+ * as cassettes, receive calls unchanged and adapt those that they pass on, so a recording does not depend on the
+ * provider.
  */
 import { createHash } from "node:crypto"
 import type {
@@ -37,13 +38,13 @@ export function wireCall(model: Model, options: LanguageModelV3CallOptions): Lan
   }
 }
 
-// The messages of a call in the form that its provider takes. A conversation is plain data that any model may continue;
-// what only one provider understands is adapted here, right before the request.
+// The messages of a call in the form that its provider accepts. A conversation is plain data that any model may continue;
+// provider-specific parts are adapted here, right before the request.
 //
-// W1 reasoning goes back to the model that wrote it alone, unchanged, and never without what it led to.
-// W2 a call that the provider made itself goes back to that provider alone; as text, where the provider takes it back only
-//    from its own store and nothing is stored there.
-// W3 files have the form that the interface takes; where it takes none, the call fails before a request is made.
+// W1 reasoning is sent only to the model that wrote it, unchanged, and never without the reply that it led to.
+// W2 a call that the provider made itself is sent only to that provider; as text, if the provider accepts it only as a
+// reference to its store and storing is off.
+// W3 files have the form that the API accepts; if it accepts none, the call fails before a request is made.
 // W4 ids of tool calls have characters and a length that every provider accepts.
 
 type Assistant = Extract<Message, { role: "assistant" }>
@@ -74,7 +75,7 @@ function wirePrompt(model: Model, prompt: readonly Message[], providerOptions?: 
   return via === "messages" ? userFirst(messages) : messages
 }
 
-/** Why the model cannot take the files of these messages, or undefined. */
+/** Why the model cannot accept the files of these messages, or undefined. */
 export function mediaProblem(model: Model, messages: readonly Message[]): SuperstepError | undefined {
   if (adaptsCalls(model)) return undefined
   try {
@@ -86,7 +87,7 @@ export function mediaProblem(model: Model, messages: readonly Message[]): Supers
   return undefined
 }
 
-/** Anthropic takes instructions at the start alone, and a conversation that begins with the user. */
+/** Anthropic accepts instructions only at the start, and requires a conversation to begin with the user. */
 function userFirst(messages: readonly Message[]): Message[] {
   const system = messages.filter(({ role }) => role === "system")
   const rest = messages.filter(({ role }) => role !== "system")
@@ -96,13 +97,13 @@ function userFirst(messages: readonly Message[]): Message[] {
 
 type UserContent = Extract<Message, { role: "user" }>["content"]
 
-/** Anthropic refuses text without a character. */
+/** Anthropic rejects blank text. */
 function withoutBlanks(content: UserContent): UserContent {
   const written = content.filter((part) => part.type !== "text" || part.text.trim() !== "")
   return written.length === 0 ? [{ type: "text", text: "(empty)" }] : written
 }
 
-/** The engine's own mark, which says who wrote a message, stays here. */
+/** Removes the engine's mark of the model that wrote a message. */
 function withoutMark(message: Message): { readonly own: Message; readonly writer: unknown } {
   const { providerOptions } = message
   if (providerOptions?.superstep === undefined) return { own: message, writer: undefined }
@@ -119,7 +120,7 @@ function assistantParts(content: readonly Part[], via: ModelInterface, isOwn: bo
     const kept = isOwn ? part : withoutOptions(part)
     return [kept.type === "tool-call" ? { ...kept, toolCallId: portableId(kept.toolCallId, via) } : kept]
   })
-  // Reasoning that led to nothing: the reply was cut off.
+  // Reasoning without a reply: the reply was cut off.
   while (parts.at(-1)?.type === "reasoning") parts.pop()
   return parts
 }
@@ -134,8 +135,8 @@ function storeOf(options: ProviderOptions): unknown {
 }
 
 /**
- * OpenAI takes the calls of its own tools, except web searches, as references to stored items alone. Without its store they
- * are sent as text, and the reasoning that led to them, which must not stand without them, is left out.
+ * OpenAI accepts the calls of its own tools, except web searches, only as references to stored items. Without storing
+ * they are sent as text, and the reasoning that led to them is removed, because it is not allowed without them.
  */
 function withoutStored(content: readonly Part[]): Part[] {
   const parts: Part[] = []
@@ -156,7 +157,7 @@ function isWebSearch(part: Part): boolean {
   return "toolName" in part && part.toolName.startsWith("web_search")
 }
 
-/** Ids of items at the provider that wrote the part. */
+/** Removes the ids of items at the provider that wrote the part. */
 function withoutOptions(part: Part): Part {
   const { providerOptions: _, ...rest } = part
   return rest as Part
@@ -177,7 +178,7 @@ function resultMessages(message: Extract<Message, { role: "tool" }>, via: ModelI
 const MAX_ID = 40
 const PORTABLE = /^[A-Za-z0-9_-]{1,40}$/
 
-/** Ids come from whichever model made the call; not every provider accepts those of another. */
+/** An id may come from another provider's model; not every provider accepts those. */
 function portableId(id: string, via: ModelInterface): string {
   if (via === "other" || PORTABLE.test(id)) return id
   const mark = createHash("sha256").update(id).digest("hex").slice(0, 8)
@@ -187,8 +188,8 @@ function portableId(id: string, via: ModelInterface): string {
 type ProviderOptions = LanguageModelV3CallOptions["providerOptions"]
 
 /**
- * Anthropic refuses to think on in a turn whose thinking is missing, be it that another model began the turn or that the
- * thinking held a secret: such a turn ends without thinking.
+ * Disables thinking in a turn whose earlier thinking is missing, because another model began the turn or the thinking
+ * contained a secret: Anthropic rejects such a request.
  */
 function wireThinking(
   model: Model,
@@ -230,7 +231,7 @@ const AUDIO = ["audio/wav", "audio/mp3", "audio/mpeg"]
 
 type Types = readonly string[]
 
-/** What an interface takes inline, what it fetches from an address, and what it knows by the id of a file at OpenAI. */
+/** The types that an API accepts inline, by URL, and by the id of a file at OpenAI. */
 const TAKEN: Readonly<Record<Exclude<ModelInterface, "other">, { inline: Types; urls: Types; ids: Types }>> =
   {
     responses: { inline: [...IMAGES, PDF], urls: [...IMAGES, PDF], ids: [...IMAGES, PDF] },
@@ -240,7 +241,7 @@ const TAKEN: Readonly<Record<Exclude<ModelInterface, "other">, { inline: Types; 
 
 const FILE_ID = /^file-[A-Za-z0-9_-]+$/
 
-/** Text reaches every model; what else it is given must be of a type that its interface takes. */
+/** Text is sent to every model; other files must have a type that the API accepts. */
 function fileFor(model: Model, via: ModelInterface, part: FilePart): FilePart | TextPart {
   const file = { ...part, data: dataOf(part.data) }
   const isUrl = file.data instanceof URL
@@ -258,7 +259,7 @@ function fileFor(model: Model, via: ModelInterface, part: FilePart): FilePart | 
   throw unsupported(model, isUrl ? `${nameOf(file)} by URL` : nameOf(file), `It accepts ${types}, and text.`)
 }
 
-/** Addresses are strings in a conversation, which is plain data. */
+/** URLs are strings in a conversation, which is plain data. */
 function dataOf(data: FilePart["data"]): FilePart["data"] {
   if (typeof data !== "string") return data
   if (/^https?:\/\//i.test(data)) return new URL(data)
@@ -266,7 +267,7 @@ function dataOf(data: FilePart["data"]): FilePart["data"] {
 }
 
 function fetches({ supportedUrls }: Model, { data, mediaType }: FilePart): boolean {
-  // Not a promise in the packages that are known; where it is one, the package decides.
+  // A promise is allowed here, but no known package returns one; the package then decides.
   if ("then" in supportedUrls) return true
   return Object.entries(supportedUrls as Record<string, RegExp[]>).some(([type, patterns]) => {
     const isType =
@@ -303,7 +304,7 @@ function unsupported(model: Model, what: string, advice: string): SuperstepError
   return new SuperstepError("MODEL_MEDIA_UNSUPPORTED", text, { retryable: false })
 }
 
-/** A tool's result, and the files that must follow it in a message of the user where results are text alone. */
+/** A tool's result, and the files that must follow it in a user message if results can only be text. */
 function resultFor(
   via: ModelInterface,
   output: LanguageModelV3ToolResultOutput,
@@ -323,7 +324,7 @@ function resultFor(
   return { output: { type: "text", value: lines.join("\n") }, aside }
 }
 
-/** A file that the interface does not take becomes text: its content, or that it is there. */
+/** Converts a file that the API does not accept to text: its content, or a note that it exists. */
 function readable(via: Exclude<ModelInterface, "other">, part: ContentPart): ContentPart {
   const file = fileOf(part)
   if (file === undefined) return part

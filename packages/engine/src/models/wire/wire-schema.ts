@@ -1,4 +1,4 @@
-/** The schemas of a call in the form that its provider takes, and the way back for what a model wrote. */
+/** The schemas of a call in the form that its provider accepts, and the restoring of values that a model wrote. */
 import type { LanguageModelV3CallOptions, LanguageModelV3FunctionTool } from "@ai-sdk/provider"
 import type { Json } from "../../core/index.ts"
 import { interfaceOf, type Model, type ModelRef, providerOf } from "../model.ts"
@@ -8,11 +8,14 @@ type Given = Pick<LanguageModelV3CallOptions, "responseFormat" | "tools" | "prov
 type Options = { readonly [Key in keyof Given]: Given[Key] | undefined }
 type JsonSchema = LanguageModelV3FunctionTool["inputSchema"]
 
-/** OpenAI's own. Azure and compatible servers take what OpenAI took at first. */
+/** OpenAI's own limits. Azure and compatible servers have OpenAI's earlier limits. */
 const OPENAI: StrictLimits = { levels: 10, properties: 5_000 }
 const OTHERS: StrictLimits = { levels: 5, properties: 100 }
 
-/** Answers are enforced by OpenAI's interfaces and compatible ones; tools by OpenAI's own, where a server must know the option. */
+/**
+ * OpenAI's and compatible APIs enforce answers; only OpenAI's own enforce tools, because a server must support the
+ * option.
+ */
 export function wireSchemas(model: Pick<Model, "provider">, options: Options): Given {
   const provider = providerOf(model)
   const isOpenAi = isOpenAiLike(model)
@@ -43,7 +46,10 @@ function isOpenAiLike(model: Pick<Model, "provider">): boolean {
 const ENFORCES_TOOLS = new Set(["openai", "azure"])
 const ENFORCES_ANSWERS = new Set(["openai", "azure", "openai-compatible"])
 
-/** Whether one of the models enforces schemas of answers, and of tools; models by name are known before they are loaded. */
+/**
+ * Whether one of the models enforces the schemas of answers, and of tools. Works for names of models that are not loaded
+ * yet.
+ */
 export function enforcementOf(models: readonly ModelRef[]): {
   readonly answers: boolean
   readonly tools: boolean
@@ -51,7 +57,7 @@ export function enforcementOf(models: readonly ModelRef[]): {
   const enforcing = models.flatMap((model) => {
     if (typeof model === "string") return [model.split("/", 1)[0] ?? ""]
     if (!("doGenerate" in model)) return [model.provider]
-    // Any compatible server enforces like one that is named so.
+    // A model object may be any compatible server.
     return isOpenAiLike(model) ? [providerOf(model), "openai-compatible"] : []
   })
   return {
@@ -66,13 +72,13 @@ function wireTool(
 ): LanguageModelV3FunctionTool {
   const { schema, problem } = wireSchema(tool.inputSchema as Json, limits)
   const inputSchema = schema as JsonSchema
-  // Without the option, Responses make optional properties required.
+  // Without the option, the Responses API makes optional properties required.
   return limits === undefined
     ? { ...tool, inputSchema }
     : { ...tool, inputSchema, strict: problem === undefined }
 }
 
-/** What the packages of OpenAI and of compatible servers read. */
+/** The options that the packages of OpenAI and of compatible servers read. */
 function notStrict(
   provider: string,
   options: Options["providerOptions"],
@@ -86,13 +92,13 @@ function notStrict(
 
 interface WireSchema {
   readonly schema: Json
-  /** Why a provider cannot enforce it. */
+  /** Why a provider cannot enforce the schema. */
   readonly problem?: string | undefined
 }
 
 const known = new Map<StrictLimits | undefined, WeakMap<object, WireSchema>>()
 
-/** Schemas do not change, so each is rewritten once. Without limits, nobody enforces it. */
+/** Schemas do not change, so each is rewritten once. Without limits, no provider enforces it. */
 function wireSchema(schema: Json, limits: StrictLimits | undefined): WireSchema {
   if (typeof schema !== "object" || schema === null) return { schema }
   const made = known.get(limits) ?? new WeakMap<object, WireSchema>()
@@ -117,8 +123,8 @@ export function strictProblem(schema: Json): string | undefined {
 const restorers = new WeakMap<object, StrictSchema["restore"]>()
 
 /**
- * The value that a model wrote for a schema, in whichever form the schema was sent: without nulls for absent properties,
- * entries as a map, out of the object that was put around it.
+ * Restores a value that a model wrote for a schema, in whichever form the schema was sent: removes nulls of absent
+ * properties, converts entries to a map, and unwraps the root.
  */
 export function restoreValue(schema: Json | undefined, value: Json): Json {
   if (typeof schema !== "object" || schema === null) return value
