@@ -1,17 +1,23 @@
 /**
- * Whether a person is asked before a tool runs. Rules are `tool`, `tool:text` or `tool:argument=text`, each with `*` for any
- * run of characters. Several arguments must all match: `fetch:method=GET:url=https://*`.
+ * Decides whether a person is asked before a tool runs. Rules are `tool`, `tool:text` or `tool:argument=text`, each with
+ * `*` for any sequence of characters. Several arguments must all match: `fetch:method=GET:url=https://*`.
  *
- * A1 `deny` comes first, then `allow`, then `ask`; a call that no rule matches is asked about.
- * A2 A `deny` rule matches if it matches any reading of the call: any argument, also with its spaces collapsed, its path or
- *    address resolved, its command line split. An `allow` rule must match all of them. So an argument that was added, padded,
- *    chained or written in a roundabout way never makes a call less restricted.
- * A3 The `*` of a rule that allows a command does not stand for options that write files or run programs.
+ * A1 `deny` comes first, then `allow`, then `ask`; a call that matches no rule needs approval.
+ * A2 A `deny` rule matches if it matches any reading of the call: any argument, also with its spaces collapsed, its path
+ *    or address resolved, its command line split. An `allow` rule must match all of them. So an argument that was added,
+ *    padded, chained or obfuscated never makes a call less restricted.
+ * A3 The `*` of a rule that allows a command does not match options that write files or run programs.
  */
 import { terminalError } from "../core/internal.ts"
 import { starMatch } from "./glob.ts"
-import { dangerIn, hasDangers } from "./shell/command-dangers.ts"
-import { commandsIn, fitsReadings, type Reading, splitCommand } from "./shell/command-line.ts"
+import {
+  commandsIn,
+  dangerIn,
+  fitsReadings,
+  hasDangers,
+  type Reading,
+  splitCommand,
+} from "./shell/command-line.ts"
 
 /** Whether a person is asked before the tool runs: always, never, by rules, or by a function of the arguments. */
 export type Approval =
@@ -52,7 +58,7 @@ export async function approvalVerdict(
   throw terminalError("APPROVAL_INVALID", text)
 }
 
-/** What is wrong with an approval, or undefined. A rule list under a wrong name would hold nothing back. */
+/** The problem with an approval, or undefined. A misspelled list of rules would have no effect. */
 export function checkApproval(approval: unknown): string | undefined {
   if (approval === "always" || approval === "never" || typeof approval === "function") return undefined
   const forms = `approval must be "always", "never", { deny, allow, ask } or a function`
@@ -89,7 +95,7 @@ function fitsArgs(pattern: string, args: unknown, reading: Reading): boolean {
   if (!NAMED.test(pattern)) return fitsText(pattern, args, reading)
   const parts = pattern.split(/:(?=[A-Za-z_][\w.-]*=)/)
   if (parts.every((part) => fitsNamed(part, args, reading))) return true
-  // `shell:CI=1 make*` can also mean the text of an argument. Only a `deny` rule is read this way too.
+  // `shell:CI=1 make*` may also be the text of an argument. Only `deny` rules are matched this way too.
   return reading === "any" && fitsText(pattern, args, reading)
 }
 
@@ -124,7 +130,7 @@ function fitsReading(pattern: string, { name, text }: Named, reading: Reading): 
 function isDangerous(command: string, pattern: string): boolean {
   const named = new Set(pattern.split(/\s+/))
   const words = wordsOf(command)
-  // What a shell makes of `$X`, `*` or `{a,b}` may be such an option.
+  // A shell may expand `$X`, `*` or `{a,b}` to such an option.
   if (words === undefined) return hasDangers(command.split(/\s+/)[0] ?? "")
   return dangerIn(words, (index) => !named.has(words[index] ?? "")) !== undefined
 }

@@ -8,28 +8,33 @@
  * C3 The outcome is plain JSON of a bounded size, without the values of secret arguments.
  */
 import {
+  DEFAULT_VALUE_BYTES,
   type ErrorData,
   fromErrorData,
   isSuperstepError,
   type Json,
+  type JsonProblem,
+  jsonProblem,
+  printJsonProblem,
   SuperstepError,
   toErrorData,
 } from "../core/index.ts"
-import { retryDelay } from "../core/internal.ts"
+import { retryDelay, terminalError } from "../core/internal.ts"
 import type { Clock } from "../runtime/index.ts"
+import { cutText } from "../text/index.ts"
+import { contentParts } from "./file-part.ts"
 import { Masking } from "./secrets.ts"
 import { AttemptTimer, pause, stoppable } from "./time-limit.ts"
 import type { ParsedArgs, Tool, ToolCallContext } from "./tool.ts"
-import { type Cut, cutToSize, toJson } from "./tool-result.ts"
 
 export type ToolOutcome =
   | { readonly ok: true; readonly value: Json; readonly cut?: Cut }
   | { readonly ok: false; readonly error: ErrorData }
 
 export interface CallToolOptions {
-  /** Default: that of the run. */
+  /** Default: the clock of the run. */
   readonly clock?: Clock | undefined
-  /** Characters of the result to keep. Default 100,000. */
+  /** The maximum number of characters of the result. Default 100,000. */
   readonly maxResult?: number | undefined
 }
 
@@ -78,7 +83,7 @@ export async function callTool(
       call.signal.throwIfAborted()
       if (isSuperstepError(thrown) && (thrown.limit === true || thrown.fatal === true)) throw thrown
       error = maskError(toErrorData(thrown), masking)
-      // A secret may be anywhere in an error, also in its stack: then the error is created anew.
+      // A secret may be anywhere in an error, even in its stack, so the error is created anew.
       cause = masking.texts.length === 0 && thrown instanceof Error ? thrown : fromErrorData(error)
     }
     const delay = retryDelay(tool.retry, attempt, error, call.idempotencyKey)
@@ -124,7 +129,7 @@ function runOnce(tool: Tool, args: unknown, call: ToolCallContext, clock: Clock)
   })
 }
 
-/** What an async generator yields is its progress; what it returns is the result. */
+/** Sends the values that an async generator yields as progress, and returns its result. */
 async function resultOf(returned: unknown, call: ToolCallContext, signal: AbortSignal): Promise<unknown> {
   const made = await returned
   if (!isGenerator(made)) return made
@@ -149,7 +154,7 @@ function isGenerator(value: unknown): value is AsyncGenerator {
   )
 }
 
-/** The same call with other members. It is not copied: reading its `context` throws where the run has none. */
+/** The same call with other members. It is not copied, because reading `context` throws if the run has none. */
 export function callWith(call: ToolCallContext, changed: Partial<ToolCallContext>): ToolCallContext {
   return Object.assign(Object.create(call), changed) as ToolCallContext
 }
@@ -157,4 +162,87 @@ export function callWith(call: ToolCallContext, changed: Partial<ToolCallContext
 function timedOut({ name, timeout }: Tool): SuperstepError {
   const text = `Tool "${name}" exceeded its timeout of ${timeout} ms and was stopped. It may have taken effect.`
   return new SuperstepError("TOOL_TIMEOUT", text)
+}
+
+// Converts the result of a tool to plain JSON of a bounded size: it is journaled, and a model has to read it.
+
+/** Plain JSON with the same content: dates as strings, maps as objects, sets as lists, bytes as base64. */
+export function toJson(value: unknown, tool: string): Json {
+  if (value === undefined) return null
+  // `cutToSize` cuts a long string.
+  if (typeof value === "string") return value
+  let plain = value
+  let problem: JsonProblem | undefined
+  try {
+    // This may run code of the value, such as a getter or `toJSON`.
+    problem = jsonProblem(value)
+    if (problem === undefined) return value as Json
+    if (problem.tooLarge !== undefined) throw tooLarge(tool)
+    const text = JSON.stringify(value, boundedReplacer(tool))
+    plain = text === undefined ? null : JSON.parse(text)
+    problem = jsonProblem(plain)
+  } catch (error) {
+    if (isSuperstepError(error, "VALUE_TOO_LARGE")) throw error
+    throw invalid(tool, error instanceof Error ? error.message : String(error), error)
+  }
+  if (problem !== undefined) throw invalid(tool, printJsonProblem(problem))
+  return plain as Json
+}
+
+/** Counts while writing: data that is small in memory may be huge as JSON. */
+function boundedReplacer(tool: string): (this: unknown, key: string, value: unknown) => unknown {
+  let size = 0
+  return function (key, value) {
+    const plain = replacer.call(this, key, value)
+    size += key.length + (typeof plain === "string" ? plain.length + 2 : 2)
+    if (size > DEFAULT_VALUE_BYTES) throw tooLarge(tool)
+    return plain
+  }
+}
+
+function tooLarge(tool: string): SuperstepError {
+  const text = `Tool "${tool}" ran, but its result is too large: more than ${DEFAULT_VALUE_BYTES} bytes as JSON. Ask it for less, or have it write a file and return its name.`
+  return terminalError("VALUE_TOO_LARGE", text)
+}
+
+function replacer(this: unknown, key: string, value: unknown): unknown {
+  if (key === "__proto__") return undefined
+  // `toJSON` of a Buffer has already converted it to a list of numbers.
+  const raw = (this as Record<string, unknown>)[key]
+  if (raw instanceof Uint8Array) {
+    return Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString("base64")
+  }
+  if (typeof value === "bigint") return value.toString()
+  if (value instanceof Map) return Object.fromEntries(value)
+  if (value instanceof Set) return [...value]
+  if (value instanceof Error) return { name: value.name, message: value.message }
+  return value
+}
+
+/** Not retryable: the tool would return the same. */
+function invalid(tool: string, reason: string, cause?: unknown): SuperstepError {
+  const text = `Tool "${tool}" ran, but its result is invalid: ${reason}. Return plain JSON data.`
+  return terminalError("TOOL_RESULT_INVALID", text, cause)
+}
+
+export interface Cut {
+  /** The number of characters kept, and of the whole value. */
+  readonly shown: number
+  readonly of: number
+}
+
+/** The value if it is short enough, else the beginning of its JSON with a notice about the rest. Files stay whole. */
+export function cutToSize(value: Json, max: number): { readonly value: Json; readonly cut?: Cut } {
+  const parts = contentParts(value)
+  if (parts !== undefined) {
+    return {
+      value: parts.map((part) => (part.type === "text" ? cutToSize(part.text, max).value : part)) as Json,
+    }
+  }
+  const text = typeof value === "string" ? value : JSON.stringify(value)
+  if (text.length <= max) return { value }
+  const start = cutText(text, max)
+  const [shown, of] = [start.length, text.length]
+  const notice = `\n… [cut: the first ${shown} of ${of} characters; ask for less to see the rest]`
+  return { value: start + notice, cut: { shown, of } }
 }

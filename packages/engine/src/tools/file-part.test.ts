@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
+import { cutToSize } from "./call-tool.ts"
 import { contentParts, readPart } from "./file-part.ts"
 import { filePart } from "./index.ts"
-import { cutToSize } from "./tool-result.ts"
 
 const PNG = "iVBORw0KGgo="
 const bytes = Buffer.from(PNG, "base64")

@@ -7,9 +7,9 @@ import { type Json, SuperstepError } from "../core/index.ts"
 /** A file in a message or in a tool's result. */
 export interface FilePart {
   readonly type: "file"
-  /** Such as `image/png`; `image/*` for an image whose type only its address knows. */
+  /** Such as `image/png`; `image/*` for an image by URL whose type is unknown. */
   readonly mediaType: string
-  /** Base64, an address that begins with http, or the id of a file at OpenAI. */
+  /** Base64, an http URL, or the id of a file at OpenAI. */
   readonly data: string
   readonly filename?: string | undefined
   readonly providerOptions?:
@@ -18,12 +18,12 @@ export interface FilePart {
 }
 
 export interface FilePartOptions {
-  /** Default: by the first bytes, or by the ending of the address or the file's name. */
+  /** Default: detected from the first bytes, or from the extension of the URL or the file name. */
   readonly mediaType?: string | undefined
   readonly filename?: string | undefined
 }
 
-/** A file from its bytes, its address, a data URL, or base64. */
+/** Creates a file from bytes, a URL, a data URL, or base64. */
 export function filePart(
   data: Uint8Array | ArrayBuffer | URL | string,
   options: FilePartOptions = {},
@@ -33,7 +33,7 @@ export function filePart(
   throw new SuperstepError("FILE_INVALID", `The file cannot be used: ${made}.`, { retryable: false })
 }
 
-/** The part, or what is wrong with it. */
+/** The part, or the problem with it. */
 function partOf(data: unknown, mediaType: unknown, filename: unknown): FilePart | string {
   const name = typeof filename === "string" && filename !== "" ? { filename } : {}
   const type = typeof mediaType === "string" && mediaType !== "" ? mediaType.toLowerCase() : undefined
@@ -46,7 +46,7 @@ function partOf(data: unknown, mediaType: unknown, filename: unknown): FilePart 
     if (found === undefined) return "its URL does not reveal its type; set mediaType, such as image/png"
     return { type: "file", mediaType: found, data: text, ...name }
   }
-  // The id of a file at OpenAI, which its package passes on.
+  // The id of a file at OpenAI, which OpenAI's package accepts.
   if (type !== undefined && FILE_ID.test(text)) return { type: "file", mediaType: type, data: text, ...name }
   const inline = /^data:([^;,]*)((?:;[^;,]*)*),(.*)$/s.exec(text)
   const [, written = "", flags = "", content = ""] = inline ?? []
@@ -62,7 +62,7 @@ function partOf(data: unknown, mediaType: unknown, filename: unknown): FilePart 
   const found =
     type ?? (written === "" ? undefined : written) ?? typeOfBytes(base64) ?? typeOfName(String(filename))
   if (found === undefined) return "its bytes do not reveal its type; set mediaType, such as image/png"
-  // The bytes of an image are right where its type is not.
+  // If the bytes and the type of an image disagree, the bytes are right.
   const sniffed = found.startsWith("image/") ? typeOfBytes(base64) : undefined
   return { type: "file", mediaType: sniffed ?? found, data: base64, ...name }
 }
@@ -77,7 +77,7 @@ function bytesOf(data: unknown): Buffer | undefined {
 
 const FILE_ID = /^file-[A-Za-z0-9_-]+$/
 
-/** Not one pattern for all of it: that would take long for a large file. */
+/** Not a single pattern: that would be slow for a large file. */
 function isBase64(text: string): boolean {
   return text.length % 4 !== 1 && !/[^A-Za-z0-9+/=]/.test(text) && !/=[^=]/.test(text)
 }
@@ -116,7 +116,7 @@ function typeOfName(name: string): string | undefined {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A part of a message in any documented shape: text, a file, or what is wrong with it. */
+/** Reads a part of a message in any documented shape: text, a file, or the problem with it. */
 export function readPart(raw: unknown): FilePart | { readonly type: "text"; readonly text: string } | string {
   if (typeof raw === "string") return { type: "text", text: raw }
   const part = Object(raw) as Fields
@@ -159,7 +159,7 @@ export function readPart(raw: unknown): FilePart | { readonly type: "text"; read
   }
 }
 
-/** A part as `filePart` makes it stays the same object. */
+/** A part that `filePart` created stays the same object. */
 function kept(part: Fields): FilePart | undefined {
   if (!isFilePart(part)) return undefined
   const again = partOf(part.data, part.mediaType, part.filename)
@@ -202,7 +202,7 @@ function addressType(url: unknown, unknown = "image/*"): string | undefined {
 
 const FIELDS = new Set(["type", "mediaType", "data", "filename", "providerOptions"])
 
-/** Whether a value is a part as `filePart` makes it, and nothing more. */
+/** Whether a value has exactly the shape that `filePart` creates. */
 function isFilePart(value: unknown): value is FilePart {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false
   const { type, mediaType, data } = value as Fields

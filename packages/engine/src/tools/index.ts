@@ -1,5 +1,4 @@
-/** Tools: what agents can do. */
-
+/** Tools for agents. */
 export { isSecretName } from "../text/index.ts"
 export {
   type Approval,
@@ -9,15 +8,14 @@ export {
   approvalVerdict,
   checkApproval,
 } from "./approval.ts"
-export { type CallToolOptions, callTool, readArgs, type ToolOutcome } from "./call-tool.ts"
+export { type CallToolOptions, type Cut, callTool, readArgs, type ToolOutcome } from "./call-tool.ts"
 export { type FilePart, type FilePartOptions, filePart } from "./file-part.ts"
 export { type FilesystemOptions, filesystem } from "./filesystem/filesystem.ts"
 export { matchesWord } from "./glob.ts"
 export { type ApiAnswer, type ApiOptions, type ApiToolOptions, api } from "./http/api.ts"
-export { type CheckedFetchOptions, checkedFetch, type Resolve } from "./http/hop.ts"
 export { htmlToText, type PageText } from "./http/html-text.ts"
 export { type NetworkRules, namedPrivate } from "./http/network-rules.ts"
-export type { RequestLimits } from "./http/request.ts"
+export { type CheckedFetchOptions, checkedFetch, type RequestLimits, type Resolve } from "./http/request.ts"
 export {
   type FetchedPage,
   type FetchOptions,
@@ -46,10 +44,8 @@ export type {
   OwnedMemory,
   Remembered,
 } from "./memory/owned-memory.ts"
-export { type OpenApiOptions, openapi } from "./openapi/openapi.ts"
-export type { ApiAuth } from "./openapi/request.ts"
+export { type ApiAuth, type OpenApiOptions, openapi } from "./openapi/openapi.ts"
 export { type TodoItem, type TodoOptions, type TodoStatus, think, todo } from "./planning.ts"
-export { type ProviderDefinition, type ProviderToolOptions, providerTool } from "./provider-tool.ts"
 export { withoutUncheckedPatterns } from "./schema-limits.ts"
 export { fillTemplate, headerSecrets, Masking, maskArgs } from "./secrets.ts"
 export { type ScriptOptions, type ScriptTool, script } from "./shell/script.ts"
@@ -57,6 +53,9 @@ export { type ShellOptions, type ShellResult, shell } from "./shell/shell.ts"
 export { pause, type TimeLimit, untilAborted, withTimeLimit } from "./time-limit.ts"
 export {
   type ParsedArgs,
+  type ProviderDefinition,
+  type ProviderToolOptions,
+  providerTool,
   type Tool,
   type ToolCallContext,
   type ToolOptions,
@@ -65,4 +64,3 @@ export {
   tool,
   toolsetWith,
 } from "./tool.ts"
-export type { Cut } from "./tool-result.ts"

@@ -1,9 +1,9 @@
 /**
- * The think and todo toolsets: room to reason before acting, and a list of steps that keeps long work on track.
+ * The think and todo toolsets: reasoning before acting, and a list of steps for long tasks.
  *
- * The list is in the state of the agent's node (`ctx.local`): it survives messages and restarts. Its tools are durable: after
- * a crash they run again, in the order of the calls, and produce the same list. So each of them sets something and none
- * adds: running one twice has the same effect.
+ * The list is in the state of the agent's node (`ctx.local`): it survives messages and restarts. Its tools are durable:
+ * after a crash they run again, in the order of the calls, and produce the same list. So each of them sets values and
+ * none appends: running one twice has the same effect.
  */
 import type { Json } from "../core/index.ts"
 import { objectInput, type ToolCallContext, type Toolset, tool } from "./tool.ts"

@@ -108,7 +108,7 @@ export function withoutUncheckedPatterns(schema: Json): {
 }
 
 function removeAt(schema: Json, path: SchemaProblem["path"]): void {
-  // Parents are undefined inside of what was removed before.
+  // Parents are undefined inside parts that were already removed.
   const parent = (levels: number) =>
     path
       .slice(0, -levels)

@@ -27,10 +27,10 @@ export function readVariable(name: string, env: Environment): string {
 
 const PLAIN_HEADERS = /^(accept.*|content-.*|user-agent|cache-control)$/i
 
-/** The values of headers that must not come back: all except those that reveal nothing. */
+/** The values of headers that must be masked in responses: all except those known to be harmless. */
 export function headerSecrets(headers: Readonly<Record<string, string>>): string[] {
   return Object.entries(headers).flatMap(([name, value]) =>
-    // "Bearer abc" may come back as "abc".
+    // A response may repeat "Bearer abc" as "abc".
     PLAIN_HEADERS.test(name) ? [] : [value, value.replace(/^\S+\s+/, "")],
   )
 }
@@ -46,7 +46,7 @@ export function maskArgs(args: Json, secret: readonly string[] | undefined): Jso
   return masked
 }
 
-/** Shorter strings occur everywhere by chance: replacing them would hide nothing and garble the rest. */
+/** Shorter strings occur by chance: replacing them would hide nothing and garble the rest. */
 const MIN_LENGTH = 4
 
 /** Replaces secrets wherever a result or an error repeats them. */
@@ -72,14 +72,14 @@ export class Masking {
     return masked
   }
 
-  /** For a string that was cut off at its end, maybe in the middle of a secret. */
+  /** For a string that was cut at its end, possibly within a secret. */
   beginning(text: string): string {
     const masked = this.text(text)
     const length = this.#cutLength((secret, length) => masked.endsWith(secret.slice(0, length)))
     return length === 0 ? masked : `${masked.slice(0, -length)}${MASK}`
   }
 
-  /** For a string that was cut off at its start. */
+  /** For a string that was cut at its start. */
   ending(text: string): string {
     const masked = this.text(text)
     const length = this.#cutLength((secret, length) => masked.startsWith(secret.slice(-length)))

@@ -36,7 +36,7 @@ export function withTimeLimit<T>(limit: TimeLimit, work: (signal: AbortSignal) =
   const { clock, milliseconds, timedOut } = limit
   return stoppable(limit.signal, async (signal, stop) => {
     const disarm = clock.setTimer(clock.now() + milliseconds, () => stop(timedOut()))
-    // Also when the work is stopped and does not listen.
+    // Applies even if the work ignores its signal.
     signal.addEventListener("abort", disarm, { once: true })
     try {
       return await work(signal)
@@ -102,7 +102,7 @@ export class AttemptTimer {
       scope: (name: string) => this.watching(ctx.scope(name)),
     }
     return new Proxy(ctx, {
-      // With the context itself as `this`: its getters read private fields.
+      // With the context itself as `this`, because its getters read private fields.
       get: (target, key) => (Object.hasOwn(replaced, key) ? replaced[key] : Reflect.get(target, key, target)),
     })
   }

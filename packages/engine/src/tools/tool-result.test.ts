@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { cutToSize, toJson } from "./tool-result.ts"
+import { cutToSize, toJson } from "./call-tool.ts"
 
 describe("a result as plain data", () => {
   test("is what it was when it is plain already", () => {

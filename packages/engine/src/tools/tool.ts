@@ -1,4 +1,4 @@
-/** `tool(…)`: something that an agent can do, from a function and a schema of its arguments. */
+/** `tool(…)`: creates a tool for agents from a function and a schema of its arguments. */
 import { type Json, jsonProblem, printJsonProblem, type RetryPolicy, SuperstepError } from "../core/index.ts"
 import { type Context, jsonSchemaOf, type Schema } from "../runtime/index.ts"
 import { type Validated, validate } from "../runtime/internal.ts"
@@ -7,10 +7,10 @@ import { matchesWord } from "./glob.ts"
 import { jsonSchema } from "./json-schema.ts"
 import { schemaProblems } from "./schema-limits.ts"
 
-/** Described for the model; its arguments are checked before it runs. */
+/** A tool of an agent. Its arguments are checked before it runs. */
 declare const needs: unique symbol
 
-/** `Needs` is the type of the run's `context` that it reads; `unknown`: none. */
+/** `Needs` is the type of the run's `context` that the tool reads; `unknown` if it reads none. */
 export interface Tool<in Needs = unknown> {
   /** For the compiler alone. */
   readonly [needs]?: (context: Needs) => void
@@ -18,26 +18,26 @@ export interface Tool<in Needs = unknown> {
   readonly description: string
   /** JSON Schema of its arguments, as the model sees it. */
   readonly parameters: Json
-  /** Checks what the model wrote: the arguments, or why they do not fit. */
+  /** Parses the arguments that the model wrote, or returns why they are invalid. */
   parse(args: unknown): ParsedArgs | Promise<ParsedArgs>
   readonly approval?: Approval | undefined
-  /** Milliseconds one attempt may take; waiting for a person, a timer or a workflow does not count. */
+  /** The maximum number of milliseconds per attempt; waiting for a person, a timer or a workflow does not count. */
   readonly timeout?: number | undefined
   readonly retry?: RetryPolicy | undefined
-  /** Running it again does no harm: a call that was interrupted by a crash is made again without asking. */
+  /** Whether running it twice is harmless: a call that a crash interrupted is made again without approval. */
   readonly idempotent?: boolean | undefined
   /**
-   * It records its own operations through `ctx` (`ask`, `step`, `call`). It is not a single step: after a restart it
-   * runs again, and its records reply. The run can be unloaded while it waits.
+   * Whether it records its own operations through `ctx` (`ask`, `step`, `call`). Such a tool is not a single step: after
+   * a restart it runs again, and its operations are answered from the record. The run can be unloaded while it waits.
    */
   readonly durable?: boolean | undefined
-  /** It is one that the provider defines: the model gets this instead of the description and the parameters. */
+  /** The definition of a provider tool, which replaces the description and the parameters. */
   readonly provider?:
     | { readonly id: `${string}.${string}`; readonly args: { readonly [key: string]: Json } }
     | undefined
-  /** Its result is the agent's answer: the model does not see it. */
+  /** Whether its result is the agent's answer; the model does not see it. */
   readonly returnDirect?: boolean | undefined
-  /** Its failure fails the task. The failure of any other tool is a result for the model. */
+  /** Whether its failure fails the task. The failure of any other tool is a result for the model. */
   readonly fatal?: boolean | undefined
   /** Names of arguments, at any depth, that must not be journaled, logged or shown. */
   readonly secret?: readonly string[] | undefined
@@ -57,7 +57,7 @@ export interface ToolCallContext<Needs = unknown> {
   readonly signal: AbortSignal
   /** The same when the call is made again after a crash or a retry. */
   readonly idempotencyKey: string
-  /** Shows watchers how far it has come: a `tool.progress` event. Not recorded. */
+  /** Sends a `tool.progress` event to watchers. Not recorded. */
   progress(data: unknown): void
   /** What was passed as `context` to `run` or `resume`. Throws CONTEXT_MISSING without one. */
   readonly context: Needs
@@ -80,23 +80,24 @@ type SharedOptions = "timeout" | "retry" | "idempotent" | "durable" | "fatal" | 
 export interface ToolOptions<Args, Needs = unknown> extends Pick<Tool, SharedOptions> {
   /** Letters, digits, `_` and `-`, at most 64: what every provider accepts. */
   readonly name: string
-  /** What it does and when to use it: the model decides by this. */
+  /** What the tool does and when to use it: the model uses it to decide. */
   readonly description: string
-  /** A Standard Schema of its arguments, or a JSON Schema. Absent: it takes none. */
+  /** A Standard Schema of its arguments, or a JSON Schema. Default: no arguments. */
   readonly input?: Schema<Args> | { readonly jsonSchema: Json } | undefined
   /** The JSON Schema for the model, if the library of `input` cannot produce one. */
   readonly parameters?: Json | undefined
   /**
-   * As an async generator, what it yields is its progress, and what it returns is its result.
+   * An async generator yields its progress and returns its result.
    *
-   * A tool that reads the run's context declares it in the type of its call: `(args, { context }: ToolCallContext<Deps>)`.
+   * A tool that reads the run's context declares it in the type of its call: `(args, { context }:
+   * ToolCallContext<Deps>)`.
    */
   readonly run: (args: Args, call: ToolCallContext<Needs>) => unknown
   readonly approval?: "always" | "never" | ApprovalRules | ApprovalFunction<Args>["verdict"] | undefined
 }
 
 interface ApprovalFunction<Args> {
-  // A method, so that a toolset can pass on an `Approval` whatever its tools take.
+  // A method, so that a toolset can pass on an `Approval` independent of its tools' arguments.
   verdict(
     args: Args,
     call: { readonly tool: string; readonly agent: string },
@@ -136,7 +137,7 @@ export function objectInput(
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
 
-/** What is wrong with the name of a tool, or undefined. */
+/** The problem with the name of a tool, or undefined. */
 export function toolNameProblem(name: unknown): string | undefined {
   if (typeof name === "string" && NAME.test(name)) return undefined
   return `Invalid tool name ${JSON.stringify(name) ?? "undefined"}: use at most 64 letters, digits, "_" and "-".`
@@ -221,7 +222,7 @@ const ORIGINAL = "{ORIGINAL_INSTRUCTIONS}"
 export function toolsetWith(toolset: Toolset, { tools: names, instructions }: ToolsetChanges): Toolset {
   return {
     name: toolset.name,
-    // Read each time: some toolsets learn their instructions from a server.
+    // A getter, because some toolsets load their instructions from a server.
     get instructions() {
       return instructions?.replaceAll(ORIGINAL, () => toolset.instructions ?? "") ?? toolset.instructions
     },
@@ -234,4 +235,60 @@ export function toolsetWith(toolset: Toolset, { tools: names, instructions }: To
     },
     ...(toolset.close && { close: () => toolset.close?.() }),
   }
+}
+
+// Tools that a provider defines: web search, code execution, computer use. Most run at the provider, and their results
+// are part of the model's reply. Others, such as computer use, are described by the provider and run here.
+
+/** As the packages of providers make it: `openai.tools.webSearch()`, `anthropic.tools.computer_20250124({ … })`. */
+export interface ProviderDefinition {
+  /** Always `provider`; the type in the packages is less specific. */
+  readonly type?: string | undefined
+  readonly id?: string | undefined
+  readonly args?: unknown
+}
+
+export interface ProviderToolOptions
+  extends Pick<ToolOptions<unknown>, "timeout" | "retry" | "idempotent" | "fatal"> {
+  /** Default: derived from its id, such as `web_search`. Models call tools that run here by this name. */
+  readonly name?: string | undefined
+  readonly approval?: Tool["approval"]
+  /** Runs the tool in this process. Default: it runs at the provider. */
+  readonly run?: ((args: never, call: ToolCallContext) => unknown) | undefined
+}
+
+export function providerTool(definition: ProviderDefinition, options: ProviderToolOptions = {}): Tool {
+  const { id, args = {} } = definition
+  const { name = nameOf(String(id)), run, ...policies } = options
+  const refuse = (reason: string) => new SuperstepError("TOOL_INVALID", `Tool "${name}": ${reason}`)
+  if (definition.type !== "provider" || typeof id !== "string" || !/^[^.]+\..+$/.test(id)) {
+    throw refuse("pass a tool from a provider's package, such as openai.tools.webSearch().")
+  }
+  const problem = toolNameProblem(name)
+  if (problem !== undefined) throw new SuperstepError("TOOL_INVALID", problem)
+  const wrong = jsonProblem(args)
+  if (wrong !== undefined) throw refuse(`its settings are not plain JSON: ${printJsonProblem(wrong)}.`)
+  const tool: Tool = {
+    name,
+    description: `${id} of the provider.`,
+    parameters: { type: "object" },
+    provider: { id: id as `${string}.${string}`, args: args as { readonly [key: string]: Json } },
+    ...policies,
+    // The provider describes the arguments, and checks its own.
+    parse: (given) => ({ ok: true, args: given }),
+    run: run ?? runAtProvider,
+  }
+  return Object.freeze(tool)
+}
+
+/** The name that a provider's models use for the tool: its id without the date of its version. */
+function nameOf(id: string): string {
+  const name = (id.split(".").at(-1) ?? "").replace(/_\d{8}$/, "")
+  if (name !== "text_editor") return name
+  return /_(?:20241022|20250124)$/.test(id) ? "str_replace_editor" : "str_replace_based_edit_tool"
+}
+
+function runAtProvider(): never {
+  const text = "The tool runs at the provider, but the model called it as a local tool. Add a run function."
+  throw new SuperstepError("TOOL_AT_PROVIDER", text, { retryable: false })
 }

@@ -1,11 +1,11 @@
 /**
- * A directory that nothing gets out of. Every use of a path has two stages: `locate` finds out which real place inside the
- * root is meant, `enter` goes there one directory at a time and follows no link on the way.
+ * A directory that no path can escape. Every use of a path has two stages: `locate` resolves it to a real location inside
+ * the root, `enter` walks there one directory at a time and follows no link on the way.
  *
- * 1. Nothing outside of the root is ever opened, listed, created or replaced, whatever a path or a link says.
- * 2. `locate` follows a link that leads to a place inside, and refuses one that leads out or nowhere.
- * 3. What is swapped for a link after `locate` is refused by `enter`; what is swapped after `enter` does not matter where
- *    directories are held open (Linux), because names are looked up in the held directory.
+ * 1. Nothing outside the root is ever opened, listed, created or replaced, whatever the path or link.
+ * 2. `locate` follows a link to a location inside the root, and refuses one that leads out or nowhere.
+ * 3. `enter` refuses anything that was replaced by a link after `locate`. A replacement after `enter` has no effect on
+ * systems where directories are held open (Linux), because names are resolved in the open directory.
  * 4. Only regular files are read and written: no devices, pipes or sockets.
  *
  * Not covered: two names of one file (hard links) cannot be distinguished. Reading through one reads the file; writing
@@ -21,20 +21,20 @@ import { clipped } from "../../text/index.ts"
 import { namesGlob } from "../glob.ts"
 
 export interface RootOptions {
-  /** Globs of what counts as absent, with all that is in it; one without `/` matches names anywhere. */
+  /** Globs of paths that are treated as absent, with everything below them. A glob without `/` matches names anywhere. */
   readonly deny: readonly string[]
-  /** Directories are held open and names are looked up in them. Default: if the system can. */
+  /** Whether directories are held open and names are resolved in them. Default: if the system supports it. */
   readonly held?: boolean | undefined
 }
 
-/** A real place inside the root: no part of it was a link when it was located. */
+/** A real location inside the root: no part of it was a link when it was located. */
 export interface LocatedPath {
   /** Relative to the root, with `/`; empty for the root itself. */
   readonly path: string
   readonly parts: readonly string[]
 }
 
-/** A directory that was entered. `at` names something in it for the file system. */
+/** A directory that was entered. `at` returns the path of an entry for the file system. */
 export interface EnteredDirectory {
   readonly path: string
   at(name: string): string
@@ -53,7 +53,7 @@ export interface ConfinedRoot {
 }
 
 const { O_RDONLY, O_NONBLOCK } = constants
-/** Windows does not have these; `lstat` has to do. */
+/** Windows does not have these flags; `lstat` is used instead. */
 const O_NOFOLLOW = constants.O_NOFOLLOW ?? 0
 const O_DIRECTORY = constants.O_DIRECTORY ?? 0
 const MAX_PATH = 4_096
@@ -99,7 +99,7 @@ export function confinedRoot(root: string, options: RootOptions): ConfinedRoot {
   }
 }
 
-/** A path and all directories on the way to it: what is in a denied one is denied. */
+/** A path and all its parent directories: everything in a denied directory is denied. */
 function upTo(path: string): readonly string[] {
   const parts = path.split("/")
   return parts.map((_, index) => parts.slice(0, index + 1).join("/"))
@@ -123,7 +123,7 @@ function partsBelow(base: string, path: string): readonly string[] {
     .filter((part) => part !== "")
 }
 
-/** Where the path leads when links are followed. The parts that do not exist yet stay as they are. */
+/** Resolves links. Parts that do not exist yet stay unchanged. */
 async function realParts(base: string, wanted: readonly string[], shown: string): Promise<readonly string[]> {
   for (let known = wanted.length; ; known--) {
     const path = join(base, ...wanted.slice(0, known))
@@ -148,7 +148,7 @@ async function ifPresent<T>(found: Promise<T>, shown: string): Promise<T | undef
   }
 }
 
-/** `name` is where it is looked up, `real` its path if directories are not held open. */
+/** `name` is the path to open, `real` the path if directories are not held open. */
 async function enterAt(name: string, real: string, path: string, held: boolean): Promise<EnteredDirectory> {
   const handle = held ? await openDirectory(name, path) : undefined
   if (handle === undefined) {
@@ -205,7 +205,7 @@ const KNOWN: Readonly<Record<string, readonly [code: string, text: string]>> = {
   ENOTEMPTY: ["NOT_A_FILE", "is a directory that is not empty"],
 }
 
-/** An error of the file system in words that help a model and do not reveal where the root is. */
+/** Describes a file system error for a model, without revealing where the root is. */
 export function fileError(error: unknown, path: string): SuperstepError {
   if (isSuperstepError(error)) return error
   const code = (error as Partial<NodeJS.ErrnoException>).code ?? "unknown error"

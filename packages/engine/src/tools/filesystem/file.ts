@@ -32,7 +32,7 @@ export async function readIn(
   try {
     const { size } = await handle.stat()
     if (size > maxBytes) throw tooLarge(shown, size, maxBytes)
-    // A file may grow while it is read, and some report 0 and have more: what is read counts.
+    // The bytes that are read count, not the reported size: a file may grow meanwhile, and some files report 0.
     const chunks: Buffer[] = []
     let total = 0
     for (;;) {
@@ -51,7 +51,7 @@ export async function readIn(
 
 async function openRegular(path: string, shown: string): Promise<FileHandle> {
   const explain = (error: unknown) => Promise.reject(fileError(error, shown))
-  // Checked before it is opened, where the system cannot refuse links, and after, because it may have been swapped.
+  // Checked before it is opened, because not every system can refuse links, and after, because it may have been replaced.
   const before = await lstat(path).catch(explain)
   if (!before.isFile()) throw notFile(shown)
   const handle = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(explain)
@@ -62,8 +62,8 @@ async function openRegular(path: string, shown: string): Promise<FileHandle> {
 }
 
 /**
- * Creates or replaces a file atomically: others see the old content or the new, never half of it. Creates the directories on
- * the way.
+ * Creates or replaces a file atomically: readers see the old content or the new, never a mixture. Creates missing
+ * directories.
  */
 export async function writeBytes(
   root: ConfinedRoot,
@@ -88,7 +88,7 @@ export async function writeBytes(
 }
 
 async function writeNew(path: string, bytes: Buffer, old: Stats | undefined): Promise<void> {
-  // A file that only its owner could read stays so while it is written.
+  // A file that only its owner can read stays private while it is written.
   const mode = old === undefined ? 0o666 : 0o600
   const handle = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode)
   try {
@@ -132,13 +132,13 @@ function tooLarge(path: string, size: number, limit: number): SuperstepError {
   return terminalError("FILE_TOO_LARGE", `"${path}" is ${size} bytes or larger; the limit is ${limit}.`)
 }
 
-// Files as text: decoded or refused, shown by lines, edited by exact pieces.
+// Files as text: decoding, reading by lines, and exact replacements.
 
 /** The text of a file, or an error if it is not UTF-8: editing anything else would corrupt it. */
 export function decodeText(bytes: Buffer, path: string): string {
   if (bytes.subarray(0, 8_192).includes(0)) throw binary(path, bytes.length)
   try {
-    // The byte order mark stays, so that an edit preserves it.
+    // Keeps the byte order mark, so that an edit preserves it.
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
     throw binary(path, bytes.length)
@@ -155,7 +155,7 @@ export interface TextPart {
   readonly from: number
   readonly to: number
   readonly lines: number
-  /** Present if there is more: what to ask for next. */
+  /** Set if there is more: how to read the rest. */
   readonly note?: string
 }
 

@@ -1,13 +1,24 @@
 /**
- * The filesystem toolset: files under one directory. confined-root.ts keeps it there; this is what the model sees. Tools that
- * write ask a person unless `approval` says otherwise.
+ * The filesystem toolset: tools for the files under one directory, which confined-root.ts enforces. Tools that write ask
+ * a person unless `approval` allows them.
  */
+
+import type { Dirent } from "node:fs"
+import { lstat, opendir } from "node:fs/promises"
+import { isSuperstepError } from "../../core/index.ts"
 import { terminalError } from "../../core/internal.ts"
+import { cutText } from "../../text/index.ts"
 import type { Approval } from "../approval.ts"
+import { namesGlob } from "../glob.ts"
 import { objectInput, type Tool, type Toolset, tool } from "../tool.ts"
-import { type ConfinedRoot, confinedRoot, type LocatedPath } from "./confined-root.ts"
-import { decodeText, type Edit, editText, linesOf, readBytes, writeBytes } from "./file.ts"
-import { findPaths, findText, listEntries, type Walk } from "./search.ts"
+import {
+  type ConfinedRoot,
+  confinedRoot,
+  type EnteredDirectory,
+  fileError,
+  type LocatedPath,
+} from "./confined-root.ts"
+import { decodeText, type Edit, editText, linesOf, readBytes, readIn, writeBytes } from "./file.ts"
 
 export interface FilesystemOptions {
   /** The directory; nothing outside of it is read or written. */
@@ -26,7 +37,7 @@ export interface FilesystemOptions {
   readonly approval?: Approval | undefined
 }
 
-/** Hooks and settings in there run programs as soon as a user runs git. */
+/** Hooks and settings in `.git` run programs as soon as a user runs git. */
 const DENY = [".git"]
 const MAX_ENTRIES = 50_000
 const MAX_DEPTH = 32
@@ -169,7 +180,7 @@ function writeTools(
   ]
 }
 
-/** One after the other for each file: two edits that a model asks for at once must both be in it. */
+/** Serializes the writes to each file: two simultaneous edits must both be applied. */
 function turns(): <T>(key: string, act: () => Promise<T>) => Promise<T> {
   const last = new Map<string, Promise<unknown>>()
   return (key, act) => {
@@ -182,4 +193,147 @@ function turns(): <T>(key: string, act: () => Promise<T>) => Promise<T> {
     last.set(key, settled)
     return done
   }
+}
+
+// Walks a confined root: lists entries, and finds names and text. Links are listed and never followed.
+
+export interface Walk {
+  readonly root: ConfinedRoot
+  /** The first directory. */
+  readonly start: LocatedPath
+  /** How deep below the first directory. */
+  readonly depth: number
+  /** Entries to visit, over all directories. */
+  readonly entries: number
+  /** Results to return. */
+  readonly results: number
+  readonly signal: AbortSignal
+}
+
+export interface Found<T> {
+  readonly results: readonly T[]
+  /** Whether a limit was reached: there may be more. */
+  readonly truncated: boolean
+}
+
+export interface ListedEntry {
+  readonly path: string
+  readonly kind: "file" | "directory" | "link" | "other"
+  readonly bytes?: number
+}
+
+export async function listEntries(walk: Walk): Promise<Found<ListedEntry>> {
+  return visitEntries<ListedEntry>(walk, async (entry, path, directory) => {
+    const kind = kindOf(entry)
+    if (kind !== "file") return [{ path, kind }]
+    // It may have been deleted meanwhile.
+    const stats = await lstat(directory.at(entry.name)).catch(() => undefined)
+    return stats === undefined ? [] : [{ path, kind, bytes: stats.size }]
+  })
+}
+
+/** A pattern without `/` matches names in any directory. */
+export async function findPaths(walk: Walk, pattern: string): Promise<Found<string>> {
+  const matches = below(walk.start, pattern)
+  return visitEntries(walk, async (entry, path) => (entry.isFile() && matches(path) ? [path] : []))
+}
+
+export interface TextQuery {
+  readonly text: string
+  readonly ignoreCase: boolean
+  readonly files: string
+  readonly maxBytes: number
+}
+
+export interface TextMatch {
+  readonly path: string
+  readonly line: number
+  readonly text: string
+}
+
+const MAX_LINE = 300
+
+export async function findText(walk: Walk, query: TextQuery): Promise<Found<TextMatch>> {
+  const matches = below(walk.start, query.files)
+  const fold = (text: string) => (query.ignoreCase ? text.toLowerCase() : text)
+  const wanted = fold(query.text)
+  return visitEntries(walk, async (entry, path, directory) => {
+    if (!entry.isFile() || !matches(path)) return []
+    const text = await readIn(directory, entry.name, path, query.maxBytes)
+      .then((bytes) => decodeText(bytes, path))
+      .catch(skipUnreadable)
+    if (!fold(text).includes(wanted)) return []
+    return text.split("\n").flatMap((line, index) => {
+      if (!fold(line).includes(wanted)) return []
+      return { path, line: index + 1, text: cutText(line.trimEnd(), MAX_LINE) }
+    })
+  })
+}
+
+/** A file that is too large, not text, or was deleted meanwhile has no matches. */
+function skipUnreadable(error: unknown): string {
+  if (isSuperstepError(error)) return ""
+  throw error
+}
+
+async function visitEntries<T>(
+  { root, start, ...limits }: Walk,
+  visit: (entry: Dirent, path: string, directory: EnteredDirectory) => Promise<readonly T[]>,
+): Promise<Found<T>> {
+  const results: T[] = []
+  let left = limits.entries
+  let truncated = false
+
+  const visitAll = async (directory: EnteredDirectory, depth: number): Promise<void> => {
+    const entries = await entriesOf(directory, left).catch((error) => {
+      // Only the first directory must be readable.
+      if (depth === 1) throw error
+      return []
+    })
+    for (const entry of entries) {
+      limits.signal.throwIfAborted()
+      if (--left < 0 || results.length >= limits.results) {
+        truncated = true
+        return
+      }
+      const path = directory.path === "" ? entry.name : `${directory.path}/${entry.name}`
+      if (root.denied(path)) continue
+      for (const result of await visit(entry, path, directory)) results.push(result)
+      if (!entry.isDirectory() || depth >= limits.depth) continue
+      // It may have been deleted or replaced by a link meanwhile: then it has no entries.
+      const inner = await directory.enter(entry.name).catch(() => undefined)
+      if (inner !== undefined) await visitAll(inner, depth + 1).finally(() => inner.close())
+    }
+  }
+
+  const first = await root.enter(start.parts)
+  await visitAll(first, 1).finally(() => first.close())
+  if (results.length > limits.results) truncated = true
+  return { results: results.slice(0, limits.results), truncated }
+}
+
+/** Sorted by name, so that the same tree gives the same answer. Up to `max` + 1, to show that there are more. */
+async function entriesOf(directory: EnteredDirectory, max: number): Promise<readonly Dirent[]> {
+  const entries: Dirent[] = []
+  try {
+    for await (const entry of await opendir(directory.self)) {
+      entries.push(entry)
+      if (entries.length > max) break
+    }
+  } catch (error) {
+    throw fileError(error, directory.path)
+  }
+  return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+function below(start: LocatedPath, pattern: string): (path: string) => boolean {
+  const prefix = start.path === "" ? 0 : start.path.length + 1
+  const matches = namesGlob(pattern)
+  return (path) => matches(path.slice(prefix))
+}
+
+function kindOf(entry: Dirent): ListedEntry["kind"] {
+  if (entry.isSymbolicLink()) return "link"
+  if (entry.isDirectory()) return "directory"
+  return entry.isFile() ? "file" : "other"
 }

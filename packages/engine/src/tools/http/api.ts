@@ -1,8 +1,8 @@
 /**
- * Calls of an API: sent under the limits of request.ts, with the answer as data and without our own secrets.
+ * API calls: sent under the limits of request.ts; answers are data, with our own secrets masked.
  *
- * The api toolset makes one endpoint one tool. `{name}` or `${name}` in the endpoint's path is filled from the arguments; the
- * others become the query of a GET, or the JSON body of anything else.
+ * The api toolset turns one endpoint into one tool. `{name}` or `${name}` in the endpoint's path is replaced by an
+ * argument; the other arguments become the query of a GET, or the JSON body of any other method.
  */
 import type { Json } from "../../core/index.ts"
 import { terminalError } from "../../core/internal.ts"
@@ -27,11 +27,11 @@ import {
 } from "./request.ts"
 
 export interface ApiOptions extends RequestLimits {
-  /** For every call. `${env.NAME}` is filled in when it is sent. Their values are masked in answers. */
+  /** Headers of every call. `${env.NAME}` is replaced when the request is sent. Their values are masked in answers. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Characters of the answer to return. Default 50,000. */
   readonly maxChars?: number | undefined
-  /** Where keys come from. Default: the process's environment. */
+  /** The environment with the keys. Default: that of the process. */
   readonly env?: Environment | undefined
 }
 
@@ -60,7 +60,7 @@ export function apiCaller(
     const own = Object.fromEntries(templates.map(([name, template]) => [name, fillTemplate(template, env)]))
     const headers = {
       accept: "application/json, text/*;q=0.8",
-      // A server that knows this header makes the call once, however often it is sent.
+      // A server that supports this header executes the call once, however often it is sent.
       ...(request.method !== "GET" && { "idempotency-key": call.idempotencyKey }),
       ...request.headers,
       ...own,
@@ -97,7 +97,7 @@ function answerOf(response: GuardedResponse, masking: Masking, maxChars: number)
   if (!truncated && text.length <= maxChars) {
     return { status, body: masking.json(jsonOf(type, text) ?? text) }
   }
-  // Masked before it is cut, so that half a key is not left over.
+  // Masked before it is cut, so that no partial key remains.
   const masked = truncated ? masking.beginning(text) : masking.text(text)
   const note = "The answer is longer than this; ask for less of it."
   return { status, body: cutText(masked, maxChars), note }
@@ -168,7 +168,7 @@ function requestOf(endpoint: string, method: string, args: Readonly<Record<strin
   return { url: url.href, method }
 }
 
-/** Two different values must not lead to two different hosts. */
+/** Throws unless the host is fixed: no argument may change it. */
 function checkEndpoint(endpoint: string): void {
   const origins = ["a", "b"].map((value) => {
     const filled = endpoint.replace(PLACEHOLDER, value)
@@ -181,7 +181,7 @@ function checkEndpoint(endpoint: string): void {
   throw terminalError("API_INVALID", text)
 }
 
-/** A value as one segment of a path: it can neither leave it nor go up. */
+/** Encodes a value as one path segment, which cannot contain `/` or be `..`. */
 export function encodeSegment(name: string, value: Json | undefined): string {
   const text = Array.isArray(value) ? value.map(encodeText).join(",") : encodeText(value)
   if (text === "" || text === "." || text === "..") {

@@ -153,7 +153,7 @@ class PageWriter {
     return undefined
   }
 
-  /** A profile's address is no name. */
+  /** The URL of a profile is not a name. */
   #author(): string | undefined {
     for (const key of AUTHORS) {
       const names = (this.#stated.get(key) ?? []).filter((one) => !/^(?:https?:|@)/i.test(one))
@@ -193,7 +193,7 @@ function linkTarget(href: string | undefined, base: string | undefined): string 
   return url.protocol === "http:" || url.protocol === "https:" ? url.href : undefined
 }
 
-/** Without characters that people do not see and models read. */
+/** Removes invisible characters, which models would read. */
 function visible(text: string): string {
   return text.replace(/[\u200b\u2060\u2062-\u2064\u202a-\u202e\u2066-\u2069\ufeff\u{e0000}-\u{e007f}]/gu, "")
 }

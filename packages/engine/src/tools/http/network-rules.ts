@@ -3,12 +3,12 @@
  *
  * 1. Only http and https, without a name and password in the address.
  * 2. A host in `denyHosts` is refused. With `allowHosts`, so is every host that is not in it.
- * 3. An address that is not public is refused unless `allowPrivate` names it. The metadata services of clouds must be named
- *    themselves: `true` does not include them.
+ * 3. An address that is not public is refused unless `allowPrivate` names it. The metadata services of clouds must be
+ * named themselves: `true` does not include them.
  * 4. All addresses of a name are checked, and one bad address refuses the name.
  *
- * An address is public only if it is plainly part of the public internet: an address that is missing in a list of bad ones
- * must not become a good one.
+ * An address is public only if it is known to be part of the public internet: an address that is missing from a list of
+ * private ones must not count as public.
  */
 import { isIP } from "node:net"
 import ipaddr from "ipaddr.js"
@@ -122,7 +122,7 @@ export function isInNetwork(address: string, network: Network): boolean {
 interface KnownNetworks {
   /** Metadata services of clouds, which hand out keys to any internal caller; one of them has a public address. */
   readonly metadata: readonly Network[]
-  /** IPv6 addresses that stand for an IPv4 address, which is what counts. */
+  /** IPv6 addresses that embed an IPv4 address, which is the one to check. */
   readonly embeddedV4: readonly Network[]
   /** The public internet of IPv6, with special networks in it. */
   readonly publicV6: Network
@@ -130,11 +130,11 @@ interface KnownNetworks {
 
 let known: KnownNetworks | undefined
 
-/** Read when the first address is checked: importing the module parses none. */
+/** Parsed when the first address is checked, not when the module is imported. */
 function knownNetworks(): KnownNetworks {
   known ??= {
     metadata: [
-      // All that is local to a link: AWS has several in there, for machines, containers and pods.
+      // All link-local addresses: AWS has several, for machines, containers and pods.
       "169.254.0.0/16",
       "fd00:ec2::/32",
       // Google over IPv6, Oracle, Alibaba, Azure.
@@ -172,7 +172,10 @@ function contains([network, prefix]: Network, address: Address): boolean {
   return network.kind() === address.kind() && address.match(network, prefix)
 }
 
-/** Only as Node writes addresses: ipaddr.js also reads `0x7f.1` and `127.1`. One with a zone (`fe80::1%eth0`) is none. */
+/**
+ * Accepts only the notation of Node: ipaddr.js also parses `0x7f.1` and `127.1`. An address with a zone (`fe80::1%eth0`)
+ * is invalid.
+ */
 function parseAddress(text: string): Address | undefined {
   return isIP(text) === 0 || text.includes("%") ? undefined : ipaddr.parse(text)
 }

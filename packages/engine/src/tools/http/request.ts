@@ -1,30 +1,30 @@
 /**
- * HTTP requests with limits: every hop of a redirect is checked like the first, and what is read is bounded in size (also
- * after it was decompressed) and in time. All tools that reach the network use this.
+ * HTTP requests with limits: every hop of a redirect is checked like the first, and the response is bounded in size, even
+ * after decompression, and in time. All tools that reach the network use it.
  *
- * 1. Nothing is sent to an address that the rules refuse, no matter what names it: the model, a redirect, a DNS record.
+ * 1. Nothing is sent to an address that the rules refuse, whether the model, a redirect or a DNS record names it.
  * 2. The caller's headers go only to the origin that they are for: a redirect to another origin drops them, and the body.
- * 3. The socket is closed when this settles, however it does.
+ * 3. The socket is closed when the request settles, successfully or not.
  */
-import type { IncomingMessage } from "node:http"
-import type { Readable } from "node:stream"
+import type { IncomingMessage, RequestOptions as NodeRequestOptions } from "node:http"
+import { isIP, type LookupFunction } from "node:net"
+import { Readable } from "node:stream"
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { SuperstepError } from "../../core/index.ts"
 import { terminalError } from "../../core/internal.ts"
 import { type Clock, systemClock } from "../../runtime/index.ts"
 import { clipped } from "../../text/index.ts"
-import { withTimeLimit } from "../time-limit.ts"
-import { type Hop, type HopOptions, makeHop, type Resolve } from "./hop.ts"
-import { type NetworkRules, networkRules } from "./network-rules.ts"
+import { stoppable, withTimeLimit } from "../time-limit.ts"
+import { type CheckedRules, hostOf, type NetworkRules, networkRules } from "./network-rules.ts"
 
 export interface RequestLimits extends NetworkRules {
-  /** Milliseconds for all of it. Default 30,000. */
+  /** Milliseconds for the whole request. Default 30,000. */
   readonly timeout?: number | undefined
   /** Bytes of the body, decompressed, to read. Default 2,000,000. */
   readonly maxBytes?: number | undefined
   /** Default 5. */
   readonly maxRedirects?: number | undefined
-  /** Looks a name up. Default: as the system does. */
+  /** Resolves a host name. Default: the system's resolver. */
   readonly resolve?: Resolve | undefined
   readonly clock?: Clock | undefined
 }
@@ -50,7 +50,7 @@ export interface GuardedResponse {
 
 export interface RequestOptions {
   readonly signal: AbortSignal
-  /** Called with the type before the body is read: throw to refuse it. */
+  /** Called with the media type before the body is read. Throw to reject it. */
   readonly accept?: ((type: string) => void) | undefined
 }
 
@@ -219,7 +219,7 @@ export function decodeBody({ body, charset, type }: GuardedResponse): string {
     try {
       if (label !== undefined) return new TextDecoder(label).decode(body)
     } catch {
-      // An unknown name: the next one.
+      // Unknown character set: try the next one.
     }
   }
   return body.toString("utf8")
@@ -232,4 +232,140 @@ const TEXT =
 export function mustBeText(type: string): void {
   if (type === "" || TEXT.test(type)) return
   throw terminalError("NOT_TEXT", `The content type is ${clipped(type, 100)}; only text is supported.`)
+}
+
+// One HTTP request to a checked address, without redirects. The host name is resolved once, and the connection is made to
+// the checked addresses, so that a name cannot resolve to one address when it is checked and to another when it is used.
+
+/** All addresses of a name. */
+export type Resolve = (host: string) => Promise<readonly string[]>
+
+export interface Hop {
+  readonly url: URL
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string | undefined
+}
+
+export interface HopOptions {
+  readonly rules: CheckedRules
+  readonly resolve?: Resolve | undefined
+  readonly signal: AbortSignal
+}
+
+/** The response with its headers; its body is still to be read or destroyed. */
+export async function makeHop(hop: Hop, options: HopOptions): Promise<IncomingMessage> {
+  options.rules.checkUrl(hop.url)
+  const host = hostOf(hop.url)
+  const addresses = isIP(host) === 0 ? await findAddresses(host, options) : [host]
+  options.rules.checkAddresses(host, addresses)
+  options.signal.throwIfAborted()
+  return await send(hop, addresses, options)
+}
+
+async function findAddresses(
+  host: string,
+  { resolve = systemResolve, signal }: HopOptions,
+): Promise<readonly string[]> {
+  try {
+    return await stoppable(signal, () => resolve(host))
+  } catch (cause) {
+    if (signal.aborted) throw signal.reason
+    const text = `The host ${host} does not exist or could not be resolved.`
+    const retryable = (cause as Partial<NodeJS.ErrnoException>).code === "EAI_AGAIN"
+    throw new SuperstepError("HOST_NOT_FOUND", text, { cause, retryable })
+  }
+}
+
+async function systemResolve(host: string): Promise<readonly string[]> {
+  const { lookup } = await import("node:dns/promises")
+  const found = await lookup(host, { all: true, verbatim: true })
+  return found.map(({ address }) => address)
+}
+
+async function send(
+  hop: Hop,
+  addresses: readonly string[],
+  { rules, signal }: HopOptions,
+): Promise<IncomingMessage> {
+  // Loaded with the first request: most programs that have tools make none.
+  const { request: start } = await (hop.url.protocol === "https:"
+    ? import("node:https")
+    : import("node:http"))
+  const settings: NodeRequestOptions = {
+    method: hop.method,
+    headers: hop.headers,
+    lookup: pinned(addresses),
+    // A new connection, because an existing one may have been opened under other rules.
+    agent: false,
+    signal,
+  }
+  return await new Promise((resolve, reject) => {
+    const fail = (cause: unknown) => reject(signal.aborted ? signal.reason : failed(hop.url, cause))
+    const request = start(hop.url, settings, (response) => {
+      const remote = response.socket.remoteAddress
+      try {
+        rules.checkAddresses(hostOf(hop.url), remote === undefined ? [] : [remote])
+        resolve(response)
+      } catch (error) {
+        response.destroy()
+        reject(error)
+      }
+    })
+    request.on("error", fail)
+    // Node emits no error event when a server switches protocols unexpectedly.
+    request.on("close", () => fail(new Error("it closed the connection")))
+    request.end(hop.body)
+  })
+}
+
+/** Resolves every name to the checked addresses. */
+function pinned(addresses: readonly string[]): LookupFunction {
+  const found = addresses.map((address) => ({ address, family: isIP(address) }))
+  return (_host, options, callback) => {
+    const [first] = found
+    if (options.all === true) callback(null, found)
+    else callback(null, first?.address ?? "", first?.family ?? 0)
+  }
+}
+
+function failed(url: URL, cause: unknown): SuperstepError {
+  const { code, message } = cause as Partial<NodeJS.ErrnoException>
+  const text = `${hostOf(url)} could not be reached: ${code ?? message ?? "unknown error"}.`
+  return new SuperstepError("REQUEST_FAILED", text, { cause, retryable: true })
+}
+
+export interface CheckedFetchOptions extends NetworkRules {
+  /** Resolves a host name. Default: the system's resolver. */
+  readonly resolve?: Resolve | undefined
+}
+
+/** Statuses of responses that have no body, as `Response` requires. */
+const NO_BODY = new Set([101, 204, 205, 304])
+
+/**
+ * `fetch` that obeys the network rules, for clients that take a `fetch`. It follows no redirect: the caller gets the
+ * response, and each further request is checked like the first.
+ */
+export function checkedFetch(
+  options: CheckedFetchOptions,
+): (url: string | URL, init?: RequestInit) => Promise<Response> {
+  const rules = networkRules(options)
+  return async (url, init = {}) => {
+    const { body, method = "GET" } = init
+    if (body !== undefined && body !== null && typeof body !== "string") {
+      throw terminalError("REQUEST_INVALID", "The body of a request must be a string here.")
+    }
+    const headers = Object.fromEntries(new Headers(init.headers))
+    const hop = { url: new URL(url), method, headers, ...(typeof body === "string" && { body }) }
+    const signal = init.signal ?? new AbortController().signal
+    const response = await makeHop(hop, { rules, resolve: options.resolve, signal })
+    const { statusCode: status = 0, statusMessage: statusText = "", rawHeaders } = response
+    const content = NO_BODY.has(status) ? null : (Readable.toWeb(response) as ReadableStream<Uint8Array>)
+    const received = new Headers()
+    for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+      received.append(rawHeaders[i] as string, rawHeaders[i + 1] as string)
+    }
+    return new Response(content, { status, statusText, headers: received })
+  }
 }

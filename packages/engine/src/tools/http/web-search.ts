@@ -30,7 +30,7 @@ export interface WebResult {
 export interface WebSearchSettings {
   /** The address of the engine. Default: its public address; SearXNG: the variable SEARXNG_URL. */
   readonly url?: string | undefined
-  /** Has the engine's key, read for each search. Default: the process's environment. */
+  /** The environment with the engine's key, read for each search. Default: that of the process. */
   readonly env?: Environment | undefined
   /** Milliseconds for one search. Default 15,000. */
   readonly timeout?: number | undefined
@@ -42,12 +42,12 @@ interface Engine {
   readonly title: string
   /** The environment variable with its key, or with its address if it needs no key. */
   readonly variable: string
-  /** Undefined: every user has an own server, which needs no key. */
+  /** Undefined for an engine that users host themselves and that needs no key. */
   readonly url?: string
   /** What to check when it fails. */
   readonly hint: string
   request(query: Query): GuardedRequest
-  /** Where the response has the results. */
+  /** Returns the list of results in a response. */
   results(data: unknown): unknown
   /** Their fields for the title, the address and the snippet. */
   readonly fields: readonly [title: string, url: string, snippet: string]
@@ -141,7 +141,7 @@ export function webSearch(engine: WebSearchEngine, settings: WebSearchSettings =
       const base = addressOf(known, settings.url ?? known.url ?? readVariable(known.variable, env))
       const count = Math.max(1, Math.min(MAX_RESULTS, Math.floor(limit) || LIMIT))
       const request = known.request({ base, key, count, query: cutText(query.trim(), MAX_QUERY_LENGTH) })
-      // The user chose the address: it may be in their network, and nothing else there is reached through it.
+      // The user chose the URL, so it may be in a private network, but no other address there can be reached.
       const send = guardedRequests({
         allowHosts: [hostOf(base)],
         allowPrivate: true,
@@ -210,10 +210,10 @@ async function toResult({ fields }: Engine, result: unknown): Promise<WebResult>
   }
 }
 
-/** What SearXNG, Brave, Tavily and Serper call the date of a page. */
+/** The field with the date of a page at SearXNG, Brave, Tavily and Serper. */
 const DATES = ["publishedDate", "page_age", "published_date", "date"]
 
-/** Engines mark the words of the query with tags. */
+/** Removes the tags with which engines highlight the words of the query. */
 async function plain(value: unknown): Promise<string> {
   if (typeof value !== "string") return ""
   const { text } = await htmlToText(value)

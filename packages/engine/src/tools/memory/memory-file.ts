@@ -1,10 +1,10 @@
 /**
  * Where memories are stored: the port, and a file with one line for each memory, for any number of agents and processes.
  *
- * F1 A memory is appended in one write, on a line of its own: writers do not need to know of each other, and half a line, left
- *    by a crash, corrupts no other.
- * F2 Removing overwrites the line with spaces in place: what is forgotten is no longer in the file, and no other line moves.
- *    Of two lines with one id, the later counts.
+ * F1 A memory is appended in one write, on a line of its own: writers need no coordination, and an incomplete line after
+ * a crash corrupts no other.
+ * F2 Removing overwrites the line with spaces in place: the memory is no longer in the file, and no other line moves. Of
+ * two lines with the same id, the later counts.
  * F3 Each line has the version of its format. A line of a later version is left alone and not shown.
  * F4 A file that is something else, such as a database, is neither read nor written.
  */
@@ -18,7 +18,7 @@ import { PRIVATE_FILE, PRIVATE_FOLDER, tightenFile } from "../../runtime/interna
 export interface Memory {
   readonly id: string
   readonly text: string
-  /** Free words to find it by. */
+  /** Free keywords for searches. */
   readonly tags: readonly string[]
   /** Milliseconds since the epoch. */
   readonly at: number
@@ -57,7 +57,7 @@ export function memoryFile(path: string): MemoryStore {
       await using(path, "a+", async (file) => {
         await checkStart(file, path)
         tightenFile(path)
-        // The line break before it ends what a crash may have left.
+        // The leading line break ends an incomplete line that a crash may have left.
         await file.write(`\n${JSON.stringify({ v: VERSION, ...memory })}\n`)
         await file.datasync()
       })

@@ -12,7 +12,7 @@ import { type Memory, type MemoryStore, memoryFile, memoryId } from "./memory-fi
 import { type MemoryIndex, ownedMemory } from "./owned-memory.ts"
 
 export interface MemoryOptions {
-  /** A file for them; it is created with the first one. */
+  /** The file for the memories; created with the first memory. */
   readonly file?: string | undefined
   /** Instead of a file. */
   readonly store?: MemoryStore | undefined
@@ -21,11 +21,11 @@ export interface MemoryOptions {
    * are `remember`, `recall` and `forget`.
    */
   readonly index?: MemoryIndex | undefined
-  /** With `index`: the labels of the run that say whose memory it is, such as `user`, or `["tenant", "user"]`. */
+  /** With `index`: the labels of the run that identify the owner, such as `user`, or `["tenant", "user"]`. */
   readonly scope?: string | readonly string[] | undefined
-  /** How many there may be; with `index`, of each owner. Default 10,000; with `index`, 1,000. */
+  /** The maximum number of memories; with `index`, per owner. Default 10,000; with `index`, 1,000. */
   readonly maxMemories?: number | undefined
-  /** Before something is remembered or forgotten. */
+  /** Approval before a memory is added, changed or removed. */
   readonly approval?: Approval | undefined
 }
 
@@ -86,7 +86,7 @@ function changing(store: MemoryStore, options: MemoryOptions): Tool[] {
           throw terminalError("MEMORY_FULL", problem)
         }
         const same = existing.find((one) => one.text === text)
-        // Models like to remember the same thing twice.
+        // Models often remember the same thing twice.
         if (same !== undefined && same.id !== id) return { id: same.id, known: true }
         return keep({ id, text, tags, at: call.ctx.clock.now() })
       },

@@ -1,10 +1,10 @@
 /**
  * Memories of many owners, found by meaning: the port, and the tools `remember`, `recall` and `forget`.
  *
- * O1 The run says whose memory it is, by its labels. No argument of a tool does: a model cannot choose another owner.
- * O2 A run without these labels does not start its agent: there is no memory that everybody shares.
- * O3 A call that is made again after a crash is the same memory, and does not bring back one that was forgotten since: its id
- *    comes from the call.
+ * O1 The labels of the run identify the owner. No argument of a tool does: a model cannot choose another owner.
+ * O2 A run without these labels does not start its agent: there is no shared memory.
+ * O3 A call that is made again after a crash is the same memory, and does not bring back one that was forgotten since:
+ *    its id comes from the call.
  */
 import { terminalError } from "../../core/internal.ts"
 import type { Context } from "../../runtime/index.ts"
@@ -20,7 +20,10 @@ export interface OwnedMemory {
   readonly at: number
 }
 
-/** What became of something to remember: `known`: the same text is already stored under this id; `forgotten`: it was stored and has been removed. */
+/**
+ * The result of `remember`. `known`: the same text is already stored under this id. `forgotten`: it was stored and has
+ * been removed.
+ */
 export interface Remembered {
   readonly id: string
   readonly known?: true | undefined
@@ -29,13 +32,13 @@ export interface Remembered {
 
 export interface MemoryCallOptions {
   readonly signal?: AbortSignal | undefined
-  /** Receives why something is searched by words alone that should be searched by meaning. */
+  /** Receives the reason if a search by meaning falls back to a search by words. */
   readonly warn?: ((message: string) => void) | undefined
 }
 
 /** The memories of one owner. */
 export interface OwnedMemories {
-  /** Stored before it returns: once for each id, and once for each text. Throws MEMORY_FULL above `max`. */
+  /** Stores the memory before it returns, once per id and once per text. Throws MEMORY_FULL above `max`. */
   remember(
     memory: Omit<OwnedMemory, "at">,
     options: MemoryCallOptions & { readonly max: number },
@@ -45,7 +48,7 @@ export interface OwnedMemories {
     query: string | undefined,
     options: MemoryCallOptions & { readonly limit: number },
   ): Promise<readonly OwnedMemory[]>
-  /** Deletes it for good. False if the owner has none with this id. */
+  /** Deletes a memory permanently. False if the owner has none with this id. */
   forget(id: string): Promise<boolean>
 }
 

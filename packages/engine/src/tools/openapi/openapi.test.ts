@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import type { Context } from "../../runtime/index.ts"
 import { type Answer, type LoopbackServer, loopbackServer } from "../loopback-server.test-support.ts"
 import { use } from "../tool-use.test-support.ts"
-import { openApiDocument, plainSchema } from "./document.ts"
 import { type OpenApiOptions, openapi } from "./openapi.ts"
+import { openApiDocument, plainSchema } from "./operations.ts"
 
 const yaml = `
 openapi: 3.0.3

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { allowsAnyProgram, dangerIn } from "./command-dangers.ts"
-import { isOpenWord, patternWords, splitCommand } from "./command-line.ts"
+import { allowsAnyProgram, dangerIn, isOpenWord, patternWords, splitCommand } from "./command-line.ts"
 
 const danger = (pattern: string, line: string) =>
   dangerIn(splitCommand(line), (index) => isOpenWord(pattern, index))

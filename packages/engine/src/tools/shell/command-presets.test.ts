@@ -5,8 +5,7 @@ import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { use } from "../tool-use.test-support.ts"
 import { splitCommand } from "./command-line.ts"
-import { fitPreset, presetNames, presetSummary } from "./command-presets.ts"
-import { type ShellOptions, shell } from "./shell.ts"
+import { fitPreset, presetNames, presetSummary, type ShellOptions, shell } from "./shell.ts"
 
 const fits = (preset: string, line: string) => fitPreset(`preset:${preset}`, splitCommand(line)) !== undefined
 

@@ -1,12 +1,12 @@
 /**
- * Runs one command in its own process group, with bounded output; no process of it survives. The caller
- * decides which commands may run.
+ * Runs one command in its own process group, with bounded output; none of its processes survives. The caller decides
+ * which commands may run.
  *
- * P1 No shell between: `command` gets `args` as they are.
+ * P1 No shell is involved: `command` receives `args` unchanged.
  * P2 When the signal aborts, the whole group gets SIGTERM, and SIGKILL after the grace time.
- * P3 When the command ends, what it left running in its group is killed.
- * P4 It gets only the environment in `env`, and nothing of ours.
- * P5 When its time is up, or it writes without end, its group is ended as in P2, and what it wrote is the result.
+ * P3 When the command ends, the remaining processes of its group are killed.
+ * P4 It receives only the environment in `env`, and nothing of ours.
+ * P5 When its time is up, or it writes endlessly, its group is ended as in P2, and its output is the result.
  * P6 When our process exits, the remaining groups are killed.
  */
 import { type ChildProcess, spawn } from "node:child_process"
@@ -23,9 +23,9 @@ export interface ProcessOptions {
   readonly cwd?: string | undefined
   readonly env: Readonly<Record<string, string>>
   readonly signal: AbortSignal
-  /** Its input. Absent: none. */
+  /** Standard input. Default: none. */
   readonly stdin?: string | undefined
-  /** Bytes to keep of each of its two outputs: half of them from the start, half from the end. Default 50,000. */
+  /** Bytes to keep of each output: half from the start, half from the end. Default 50,000. */
   readonly maxOutput?: number | undefined
   /** Milliseconds that it may take. Absent: unlimited. */
   readonly timeout?: number | undefined
@@ -45,7 +45,7 @@ export interface ProcessResult {
 /** Milliseconds from SIGTERM to SIGKILL, and for the last output of a command that has exited. */
 const GRACE = 2_000
 const MAX_OUTPUT = 50_000
-/** A command that writes this many times what is kept is ended. */
+/** A command is ended when it writes more than this many times the kept bytes. */
 const FLOOD = 200
 
 export function runProcess(options: ProcessOptions): Promise<ProcessResult> {
@@ -56,7 +56,7 @@ export function runProcess(options: ProcessOptions): Promise<ProcessResult> {
     try {
       child = spawn(command, args, { cwd, env, detached: true, stdio: "pipe", windowsHide: true })
     } catch (error) {
-      // Arguments that no process can take, such as a string with a NUL.
+      // Arguments that no process accepts, such as a string with NUL.
       reject(notStarted(command, cwd, error))
       return
     }
@@ -114,7 +114,7 @@ export function runProcess(options: ProcessOptions): Promise<ProcessResult> {
     child.once("exit", () => {
       endGroup(child, "SIGKILL")
       disarm?.()
-      // What has left the group may hold the pipes open without end; they are not waited for.
+      // Processes that left the group may hold the pipes open forever; they are not waited for.
       disarm = clock.setTimer(clock.now() + GRACE, closeOutputs)
     })
     child.once("close", (code, by) => {
@@ -155,11 +155,11 @@ function notStarted(command: string, cwd: string | undefined, cause: unknown): S
   return terminalError("PROCESS_NOT_STARTED", `"${command}" could not be started${where}: ${reason}`, cause)
 }
 
-/** What commands commonly need. Our keys and tokens are not among it. */
+/** Variables that commands commonly need. They contain no keys or tokens. */
 const PLAIN_VARIABLES = "PATH HOME USER LOGNAME SHELL LANG LC_ALL LC_CTYPE TZ TMPDIR".split(" ")
 const WINDOWS_VARIABLES = "SystemRoot ComSpec PATHEXT TEMP TMP USERPROFILE".split(" ")
 
-/** Our environment without what may be secret; `more` names further variables to pass on. */
+/** Our environment without possible secrets; `more` names further variables to pass on. */
 export function plainEnvironment(more: readonly string[] = []): Record<string, string> {
   const system = process.platform === "win32" ? WINDOWS_VARIABLES : []
   const env: Record<string, string> = {}
@@ -171,8 +171,8 @@ export function plainEnvironment(more: readonly string[] = []): Record<string, s
 }
 
 /**
- * A PATH without relative entries and without directories that the agent may write to: a program that it wrote itself must
- * not pass for one of the system's.
+ * A PATH without relative entries and without directories that the agent may write to, so that it cannot replace a
+ * program of the system.
  */
 export function programPath(path: string, writable: readonly string[]): string {
   const isWritable = (entry: string) =>
@@ -208,7 +208,7 @@ export class BoundedOutput {
     const rest = chunk.subarray(Math.max(room, chunk.length - this.#half))
     this.#tail.push(Buffer.from(rest))
     this.#tailSize += rest.length
-    // Gathered when there is twice too much, so that each byte is copied a bounded number of times.
+    // Compacted when it exceeds the limit twice over, so that each byte is copied a bounded number of times.
     if (this.#tailSize > 2 * this.#half) this.#gather()
   }
 

@@ -80,7 +80,7 @@ function scriptTool(name: string, definition: ScriptTool, options: ScriptOptions
 }
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
-/** They decide which programs are found and what is loaded into them. Only Windows ignores their case. */
+/** Variables that decide which programs run and what they load. Only Windows ignores their case. */
 const POWERFUL = new RegExp(
   "^(PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|SHELL|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|CDPATH|HOME|LD_.*|DYLD_.*|NODE_.*|" +
     "PYTHON.*|PERL.*|RUBY.*|JAVA_.*|GIT_.*|SSH_.*|EDITOR|PAGER|LESSOPEN|GCONV_PATH|LOCPATH|NLSPATH|HOSTALIASES|" +
