@@ -3,8 +3,7 @@ import { type OpenRequest, type TaskId, toErrorData } from "../core/index.ts"
 import { RUN_TIMER } from "../core/internal.ts"
 import type { RunHost } from "../runtime/index.ts"
 import { outerId } from "../runtime/internal.ts"
-import type { Names } from "./names.ts"
-import type { FromOutside, RecordedRun } from "./recorded-run.ts"
+import type { FromOutside, Names, RecordedRun } from "./recorded-run.ts"
 
 /** Something that can happen now, and its position in the record. */
 export interface Move {

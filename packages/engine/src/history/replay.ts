@@ -13,11 +13,17 @@ import type { Json, RunId, RunStatus, Usage } from "../core/index.ts"
 import { canonicalJson, usageWithout } from "../core/internal.ts"
 import type { Callable, JournalRecord } from "../runtime/index.ts"
 import { wrapText } from "../text/index.ts"
-import { type Divergence, excerpts, firstDivergence } from "./divergence.ts"
+import {
+  type Divergence,
+  excerpts,
+  type FrameSummary,
+  firstDivergence,
+  type RunSummary,
+  summarize,
+} from "./divergence.ts"
 import { openJournal } from "./journal-walk.ts"
 import { invalid, openRecording, type Recording } from "./recording.ts"
 import { ReplayedRun, type ReplayOptions } from "./replayed-run.ts"
-import { type FrameSummary, type RunSummary, summarize } from "./run-summary.ts"
 
 export interface ReplayReport {
   /** Whether the workflow still behaves as recorded: every task, the state, the outputs, the usage, the end. */

@@ -14,7 +14,7 @@ import { HandlerKeys } from "../runtime/internal.ts"
 export interface Attempt {
   /** The recorded step; undefined if the step must run. */
   step(key: string): RecordedStep | undefined
-  /** A step that is run, for real. */
+  /** A step that runs for real. */
   live<T>(step: Promise<T>): Promise<T>
   /** The clock of steps that run for real. */
   readonly clock?: Clock | undefined

@@ -3,10 +3,11 @@
  * Every operation of a handler waits for its turn, and turns follow the order of the record, one at a time, when nothing
  * else can happen by itself. The clock shows the recorded time.
  *
- * Its parts: the record (RecordedRun), the control of handlers (replayed-program), people and timers (OutsideWorld).
+ * Its parts: the record (RecordedRun), the control of handlers (replayed-program.ts), people and timers (OutsideWorld).
  * Invariants:
  * R1 as long as the workflow behaves as recorded, its entries have the order and the times of the record.
- * R2 no step runs, unless `live` is set: it returns the recorded result, or fails as it did then, or with REPLAY_DIVERGED.
+ * R2 no step runs, unless `live` is set: it returns the recorded result, or fails as it did then, or with
+ * REPLAY_DIVERGED.
  * R3 work that was in progress when the recording was made stays in progress, as long as the recorded end can still come.
  * R4 time advances by itself only when nothing else is left to do.
  */
@@ -28,9 +29,15 @@ import {
 } from "../runtime/index.ts"
 import { memoryStore } from "../stores/index.ts"
 import type { Journal } from "./journal-walk.ts"
-import { callOf, Names } from "./names.ts"
 import { type Move, OutsideWorld } from "./outside-world.ts"
-import { type RecordedFailure, RecordedRun, type RecordedTask, returnKey } from "./recorded-run.ts"
+import {
+  callOf,
+  Names,
+  type RecordedFailure,
+  RecordedRun,
+  type RecordedTask,
+  returnKey,
+} from "./recorded-run.ts"
 import {
   type Attempt,
   type Director,
@@ -42,7 +49,7 @@ import {
 export interface ReplayOptions {
   /** Runs steps that are not recorded. Default: such a step fails with REPLAY_DIVERGED. */
   readonly live?: boolean | undefined
-  /** Real milliseconds that a handler may spend outside of steps. Default 5,000. */
+  /** Real milliseconds that a handler may spend outside steps. Default 5,000. */
   readonly patience?: number | undefined
 }
 
@@ -200,7 +207,7 @@ export class ReplayedRun implements Director {
     }
   }
 
-  /** Operations recorded in this life need not wait again. */
+  /** An operation that is already recorded in this life does not wait again. */
   #mayWait(part: Part, key: string): Promise<void> {
     const task = this.#taskOf(part)
     if (task?.memo?.has(key) || task?.failures?.has(key)) return Promise.resolve()
@@ -216,7 +223,7 @@ export class ReplayedRun implements Director {
     this.#turn(caller, caller.recorded?.takeTurn(returnKey(call))).then(returnNow)
   }
 
-  /** The handler has ended. Returns the error if the attempt fails all the same. */
+  /** Called when the handler has ended. Returns the error if the attempt fails nevertheless. */
   async #end(part: Part, well: boolean): Promise<unknown> {
     const { recorded, attempt } = part
     const failure = recorded?.failure(attempt)

@@ -28,7 +28,7 @@ export function setOpenTelemetry(api: OpenTelemetryApi): void {
 /** W3C traceparent, `00-<trace>-<span>-<flags>`: how journals and messages name a span. */
 const TRACEPARENT = /^00-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})$/
 
-/** Undefined for a span that nobody records or passes on: it has no ids. */
+/** Undefined for a span that is neither recorded nor propagated: it has no ids. */
 export function formatTraceparent(span: SpanContext): string | undefined {
   if (!openTelemetry().isSpanContextValid(span)) return undefined
   const flags = (span.traceFlags & 0xff).toString(16).padStart(2, "0")

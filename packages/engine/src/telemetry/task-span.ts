@@ -2,9 +2,10 @@
  * Spans of an attempt at a task, and of the agents and tool calls in it.
  *
  * T1 a span ends once, and only then is the task counted.
- * T2 parents are passed, never taken from the active context: a task may be started from any other's context.
+ * T2 parents are passed explicitly, never read from the active context: a task may be started in the context of any
+ * other.
  * T3 a tool call that resumes after a restart, and the agents in it, have a span from the first operation that is not
- *    recorded: a mere replay has none.
+ * recorded: a replay has none.
  */
 import type { Attributes, Context, Link, Span } from "@opentelemetry/api"
 import type { EdgeGroup, ErrorData, NodeId } from "../core/index.ts"
@@ -97,7 +98,7 @@ export class TaskSpan implements TaskTelemetry, ParentSpan {
     return new ModelCallSpan(this, call)
   }
 
-  /** The routing is already decided: its spans record the decision, and take no time. */
+  /** The routing is already decided: its spans record the decision and have no duration. */
   routed(kind: EdgeGroup["kind"], targets: readonly NodeId[]): void {
     if (!this.sink.messages) return
     const outcome = targets.length === 0 ? "dropped" : "delivered"

@@ -72,8 +72,8 @@ function reportBuild(tracer: Tracer, graph: Graph): void {
   tracer.startSpan("workflow.build", { attributes }).end()
 }
 
-// One workflow of a run: a span below the task that called it, below the caller's own span, or, when the run is
-// resumed, below that of its first life, so that all its lives are one trace.
+// The span of one workflow of a run. Its parent is the task that called it, the caller's own span or, if the run was
+// resumed, the span of its first life, so that all its lives are one trace.
 //
 // R1 the span ends once, and only then is it counted.
 // R2 what a run used is counted at the end of the run itself: its total includes sub-workflows and earlier lives.

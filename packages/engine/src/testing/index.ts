@@ -1,5 +1,4 @@
 /** Test tools for workflows: a manual clock, controlled nodes, a simulator with faults, a crash test, a suite for stores. */
-
 export { type Controlled, type ControlledOptions, type ControlledTask, controlled } from "./controlled.ts"
 export { type ManualClock, manualClock, settled } from "./manual-clock.ts"
 export { expectReplay, foldJournal } from "./recorded-run.ts"
@@ -9,8 +8,10 @@ export {
   type CrashReport,
   type CrashTestOptions,
   crashTest,
-} from "./simulation/crash-test.ts"
-export { type Exploration, type ExploreOptions, explore } from "./simulation/explore.ts"
+  type Exploration,
+  type ExploreOptions,
+  explore,
+} from "./simulation/explore.ts"
 export type {
   CrashPoint,
   Execution,

@@ -1,9 +1,8 @@
 /** Strings: terminal width, safe printing and storing, cutting, spelling suggestions, secrets. Imports nothing. */
 export { cellsOf, cellWidth, graphemes, wrapText } from "./cells.ts"
-export { clipped, cutText, isInPair } from "./cut.ts"
 export { calendarDate } from "./dates.ts"
 export { nearest } from "./nearest.ts"
-export { isPlainText, plainText, printable } from "./printable.ts"
+export { clipped, cutText, isInPair, isPlainText, plainText, printable } from "./printable.ts"
 export {
   COARSE_KEY_PATTERNS,
   isSecretName,

@@ -65,7 +65,7 @@ export const KEY_PATTERNS: readonly SecretPattern[] = [
   [/(?<![\w+/.-])(?=[A-Za-z]*\d)(?=[a-z0-9]*[A-Z])(?=[A-Z0-9]*[a-z])[A-Za-z0-9]{32,100}(?![\w+/=-])/g, MASK],
 ]
 
-/** Whatever might be a key: for error messages, where masking a word too many does no harm. */
+/** Everything that might be a key: for error messages, where masking too much does no harm. */
 export const COARSE_KEY_PATTERNS: readonly SecretPattern[] = [
   [/\b(?:sk|pk|rk|gsk|xai|ghp|gho|ghs|github_pat|hf|nvapi|AIza)[-_]?[A-Za-z0-9*][A-Za-z0-9_*.-]{7,}/g, MASK],
   [/\b(bearer|basic)\s+[A-Za-z0-9._~+/=*-]{6,}/gi, `$1 ${MASK}`],

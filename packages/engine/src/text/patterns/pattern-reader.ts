@@ -173,7 +173,7 @@ export class PatternReader {
   #set(): PatternNode {
     const isNegated = this.#takes("^")
     const parts: Accepts[] = []
-    // A "]" in the first place is the character.
+    // A leading "]" is the character itself.
     do parts.push(this.#setPart())
     while (!this.#takes("]"))
     return character((code) => parts.some((accepts) => accepts(code)) !== isNegated, parts.length)

@@ -1,5 +1,5 @@
 /**
- * Compiles a pattern to a small program, and runs it over a string: all states at once, one character after the other,
+ * Compiles a pattern to a small program, and runs it over a string: all states in parallel, character by character,
  * without backtracking. The time is proportional to the length of the string, whatever the pattern is.
  */
 import {
@@ -83,7 +83,7 @@ function compile(pattern: PatternNode, maxInstructions: number): Program {
     }
     for (let i = 0; i < node.min; i++) {
       const repeated = before(start, node.node)
-      // An empty pattern adds nothing however often: `(((){9999}){9999}){9999}` would take days.
+      // Repeating an empty pattern has no effect: `(((){9999}){9999}){9999}` would take days.
       if (repeated === start) break
       start = repeated
     }
