@@ -1,5 +1,5 @@
 /**
- * One connection to an MCP server, from the handshake to its end. `SharedConnection` makes another one.
+ * One connection to an MCP server, from the handshake to its end. `SharedConnection` replaces a lost one.
  *
  * K1 A pending call fails with MCP_DISCONNECTED as soon as the server disconnects.
  * K2 A call whose signal is aborted is cancelled at the server, and rejects with the signal's reason.

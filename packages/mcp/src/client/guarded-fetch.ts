@@ -16,7 +16,7 @@ import { type CheckedFetchOptions, checkedFetch } from "@superstep/engine/tools"
 const MAX_ERROR_PAGE = 16_384
 /** The SDK's code for a closed connection, of the range that JSON-RPC leaves to implementations. */
 const CONNECTION_CLOSED = -32_000
-/** Marks an answer that we made, not the server. */
+/** Marks an answer that this client created, not the server. */
 export const OUR_CODE = "superstep/code"
 
 export interface GuardedFetchOptions {
@@ -38,7 +38,7 @@ export function guardedFetch({ server, maxMessage, network, onRefused }: Guarded
         onRefused(refused)
         throw refused
       }
-      // Like an error of `fetch`, so that one place distinguishes the causes.
+      // Shaped like an error of `fetch`, so that connection-errors.ts handles both.
       throw isSuperstepError(error) ? new TypeError("fetch failed", { cause: error.cause ?? error }) : error
     }
   }
@@ -116,7 +116,7 @@ async function* guardedEvents(
 
 const NEWLINE = 10
 
-/** Of the lines in a chunk, the first of which began `before` bytes earlier. */
+/** The lengths of the lines in a chunk; the first line began `before` bytes earlier. */
 function lineLengths(chunk: Uint8Array, before: number): { longest: number; last: number } {
   let longest = 0
   let start = -before

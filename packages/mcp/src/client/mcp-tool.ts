@@ -23,7 +23,7 @@ export interface McpToolPolicies {
   readonly trustHints?: boolean | undefined
 }
 
-/** Every model call pays for the description. */
+/** The maximum length of a description: every model call pays for it. */
 const MAX_DESCRIPTION = 10_000
 
 export function mcpTool(
@@ -186,7 +186,7 @@ interface Contents {
   readonly blob: string
 }
 
-/** As JSON, or as one of its strings. */
+/** Whether the block is the structured content as JSON, or one of its strings. */
 function repeats(block: Json, structured: Json): boolean {
   if (typeof block !== "string") return false
   if (hasText(structured, block)) return true

@@ -27,8 +27,14 @@ import {
   resourceTools,
 } from "./prompts-and-resources.ts"
 import { checkAddress, type McpServerAddress } from "./server-address.ts"
-import { CachedToolList, type ToolList } from "./tool-list.ts"
-import { idlePatterns, type ToolFilter, toolFilter, toolNames } from "./tool-names.ts"
+import {
+  CachedToolList,
+  idlePatterns,
+  type ToolFilter,
+  type ToolList,
+  toolFilter,
+  toolNames,
+} from "./tool-list.ts"
 
 export interface McpToolsetOptions extends McpServerOptions {
   /** Which tools the agent gets. Default: all. */
