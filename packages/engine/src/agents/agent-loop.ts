@@ -37,7 +37,7 @@ import {
   userText,
   validHistory,
 } from "./conversation.ts"
-import { beside, checkAll, type GuardrailTrip, guardrailsOn, inputText, Tripped } from "./guardrails.ts"
+import { checkAll, type GuardrailTrip, guardrailsOn, inParallel, inputText, Tripped } from "./guardrails.ts"
 import type { TakeOver } from "./hand-off.ts"
 import { FINAL_TOKENS } from "./model-step.ts"
 import { Secrets, UnknownOutcomes } from "./secrets.ts"
@@ -58,16 +58,16 @@ export function runAgent(core: AgentCore, input: unknown, ctx: Context): Promise
     const before = channel === undefined ? [] : validHistory(inside.state.get(channel))
     const conversation = new AgentConversation(core, input, taskScope(inside), before)
     const writes = (): LeftWork["writes"] =>
-      channel === undefined ? [] : [[channel.key, spoken(core, conversation, before)]]
+      channel === undefined ? [] : [[channel.key, newMessages(core, conversation, before)]]
     const send = (trip: GuardrailTrip, to: NodeId) => inside.send(trip, { to })
-    const answer = await reported(conversation, inside, writes, send)
-    if (channel !== undefined) inside.state.write(channel, spoken(core, conversation, before))
+    const answer = await withReport(conversation, inside, writes, send)
+    if (channel !== undefined) inside.state.write(channel, newMessages(core, conversation, before))
     return answer
   })
 }
 
 /** Returns the answer, and adds the agent's report to the result of the run, even if there is no answer. */
-async function reported(
+async function withReport(
   conversation: AgentConversation,
   ctx: Context,
   writes: (unfinished: Unfinished) => LeftWork["writes"],
@@ -85,7 +85,7 @@ async function reported(
 }
 
 /** What a task adds to its stored conversation; marked with the last speaker, if another agent took over. */
-function spoken(
+function newMessages(
   { name, options }: AgentCore,
   { added, lastAgent }: AgentConversation,
   before: readonly Message[],
@@ -125,8 +125,10 @@ export function runPart(
 ): Promise<Part> {
   return traceAgent(core, ctx, async (inside) => {
     const conversation = new AgentConversation(core, input, taskScope(inside), [], others)
-    const answer = await reported(conversation, inside, ({ limit: _, ...part }) => [[unfinished.key, [part]]])
-    return { answer, to: conversation.leftTo }
+    const answer = await withReport(conversation, inside, ({ limit: _, ...part }) => [
+      [unfinished.key, [part]],
+    ])
+    return { answer, to: conversation.handedTo }
   })
 }
 
@@ -150,13 +152,13 @@ export async function runNested(core: AgentCore, input: unknown, call: ToolCallC
       // unfinished work.
       const isOwn = isSuperstepError(error, "AGENT_LIMIT") && !signal.aborted
       if (isOwn || !isLimit(error)) end()
-      throw isOwn ? withLastWords(error, conversation) : error
+      throw isOwn ? withLastText(error, conversation) : error
     }
   })
 }
 
 /** Adds the agent's last text to the error of its own limit, for the agent that called it. */
-function withLastWords(error: SuperstepError, conversation: AgentConversation): SuperstepError {
+function withLastText(error: SuperstepError, conversation: AgentConversation): SuperstepError {
   const { answer } = conversation.unfinished(error)
   if (answer === undefined || conversation.isGuarded) return error
   const text = `${error.message} Its last text: ${answer}`
@@ -197,7 +199,7 @@ class AgentConversation {
   /** A turn whose tool calls are in progress, with the results so far. */
   #pending: { readonly reply: ModelReply; readonly outcomes: (ToolOutcome | undefined)[] } | undefined
   /** The agent that continues the conversation outside this task. */
-  leftTo: Agent | undefined
+  handedTo: Agent | undefined
   /** The current or last speaker. */
   lastAgent: string
 
@@ -367,7 +369,7 @@ class AgentConversation {
           // The other agents see its text from the hand-off.
           const said = textOf(reply)
           if (said !== "") await this.#checked(speaker, said)
-          this.leftTo = next.agent
+          this.handedTo = next.agent
           return said
         }
         const direct = directResult(active, calls, outcomes)
@@ -407,7 +409,7 @@ class AgentConversation {
     if (!isFirst || !guardrailsOn(guardrails, "input").some(({ parallel }) => parallel)) return await ask()
     const { signal } = this.#scope
     try {
-      return await beside(
+      return await inParallel(
         () => this.#checkInput(true),
         signal,
         (either) => {

@@ -132,8 +132,8 @@ export function reachableAgent(from: AgentCore, name: string): AgentCore | undef
 export function checkFiles(core: AgentCore, input: unknown): Promise<void> | undefined {
   if (typeof input !== "object" || input === null || !("messages" in input)) return undefined
   const messages = inputMessages(input)
-  const files = seenFirst(core, messages).filter(hasFile)
-  if (files.length === 0 || mayChoose(core)) return undefined
+  const files = firstVisible(core, messages).filter(hasFile)
+  if (files.length === 0 || hooksMayChoose(core)) return undefined
   return checkModels(core, files)
 }
 
@@ -150,7 +150,7 @@ async function checkModels(core: AgentCore, messages: readonly Message[]): Promi
 }
 
 /** A history policy may leave out all but the newest message. */
-function seenFirst({ options: { history } }: AgentCore, messages: readonly Message[]): readonly Message[] {
+function firstVisible({ options: { history } }: AgentCore, messages: readonly Message[]): readonly Message[] {
   if (history === undefined || history === "all") return messages
   return typeof history === "function" ? [] : messages.slice(-1)
 }
@@ -159,7 +159,7 @@ function hasFile({ role, content }: Message): boolean {
   return role === "user" && content.some(({ type }) => type === "file")
 }
 
-function mayChoose({ options }: AgentCore): boolean {
+function hooksMayChoose({ options }: AgentCore): boolean {
   const { prepareStep, beforeModel, middleware = [], continueWith } = options
   const hooks = [{ prepareStep, beforeModel }, ...middleware]
   return (

@@ -44,7 +44,7 @@ export interface StepReply {
   /** The agent with the tools that this step offers. */
   readonly active: ActiveAgent
   /** False: a hook answered. */
-  readonly wasAsked: boolean
+  readonly modelWasCalled: boolean
   /** The reply is discarded: these messages follow, and the model is called again. */
   readonly retry?: readonly Message[] | undefined
 }
@@ -63,7 +63,7 @@ export async function agentStep(speaker: ActiveAgent, request: StepRequest): Pro
   const wanted = [...system, ...visibleMessages(core, active.tools, messages, request.tokens)]
   const before = await hooks?.beforeModel({ ...info, messages: wanted })
   if (before !== undefined && "reply" in before)
-    return { reply: replyOf(before.reply), active, wasAsked: false }
+    return { reply: replyOf(before.reply), active, modelWasCalled: false }
   const reply = await modelTurn(active, {
     prompt: before === undefined ? wanted : [...before.messages],
     responseFormat,
@@ -75,9 +75,9 @@ export async function agentStep(speaker: ActiveAgent, request: StepRequest): Pro
     toolChoice: providerChoice(core.name, plan.toolChoice ?? request.toolChoice, active.tools),
   })
   const after = await hooks?.afterModel(info, reply)
-  if (after === undefined) return { reply, active, wasAsked: true }
-  if ("text" in after) return { reply: withText(reply, after.text), active, wasAsked: true }
-  return { reply, active, wasAsked: true, retry: askedAgain(reply, after.retry) }
+  if (after === undefined) return { reply, active, modelWasCalled: true }
+  if ("text" in after) return { reply: withText(reply, after.text), active, modelWasCalled: true }
+  return { reply, active, modelWasCalled: true, retry: retryMessages(reply, after.retry) }
 }
 
 /** A reply from a hook. */
@@ -93,7 +93,7 @@ function withText(reply: ModelReply, text: string): ModelReply {
 }
 
 /** The calls of a discarded reply are not made, but providers require a result for each. */
-function askedAgain(reply: ModelReply, text: string): readonly Message[] {
+function retryMessages(reply: ModelReply, text: string): readonly Message[] {
   const calls = toolCallsOf(reply)
   const said = replyMessage(reply, new Map(calls.map(({ id, args }) => [id, readObject(args)])))
   const notMade = calls.map(() => failure("TOOL_DENIED", "The call was not made."))
@@ -165,7 +165,7 @@ export async function fittingStep(
   const { tokens } = request
   try {
     const step = await agentStep(speaker, request)
-    return { ...step, tokens, asked: step.wasAsked ? 1 : 0 }
+    return { ...step, tokens, asked: step.modelWasCalled ? 1 : 0 }
   } catch (error) {
     if (!isSuperstepError(error, "CONTEXT_OVERFLOW")) throw error
     const { core, tools, scope } = speaker
@@ -175,6 +175,6 @@ export async function fittingStep(
     scope.ctx.log("warn", text, { tokens: half })
     const shorter = { ...request, messages: await compact(), tokens: half, asked: request.asked + 1 }
     const step = await agentStep(speaker, shorter)
-    return { ...step, tokens: half, asked: step.wasAsked ? 2 : 1 }
+    return { ...step, tokens: half, asked: step.modelWasCalled ? 2 : 1 }
   }
 }

@@ -49,7 +49,7 @@ export interface Turn {
 export async function agentTurn(agent: Agent, options: TurnOptions, ctx: Context): Promise<Turn> {
   const core = coreOf(agent)
   const { messages } = options
-  const tools = await tableOf(core, options.tools ?? [], ctx, messages)
+  const tools = await toolsOf(core, options.tools ?? [], ctx, messages)
   checkSecrets(core, tools)
   const system = await systemPrompt(core, tools, messages, ctx, options.instructions)
   const conversation = [...messages]
@@ -152,7 +152,7 @@ function checkSecrets({ name }: AgentCore, { byName }: ToolTable): void {
   }
 }
 
-async function tableOf(
+async function toolsOf(
   core: AgentCore,
   more: readonly Tool[],
   ctx: Context,

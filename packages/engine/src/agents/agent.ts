@@ -153,7 +153,7 @@ export function judge({ agent, ...guardrail }: JudgeOptions): Guardrail {
     ...guardrail,
     durable: true,
     async check({ text, tool }, ctx) {
-      core ??= judging(typeof agent === "function" ? agent() : agent)
+      core ??= judgeCore(typeof agent === "function" ? agent() : agent)
       const asked = tool === undefined ? text : `A call of the tool "${tool}" with the arguments ${text}`
       const { idempotencyKey, signal } = ctx
       const call = {
@@ -174,7 +174,7 @@ export function judge({ agent, ...guardrail }: JudgeOptions): Guardrail {
 }
 
 /** The same agent, with a verdict as its output. */
-function judging(agent: Agent): AgentCore {
+function judgeCore(agent: Agent): AgentCore {
   const { options } = coreOf(agent)
   return makeCore({ ...options, messages: undefined, handoffs: undefined, input: undefined }, VERDICT)
 }

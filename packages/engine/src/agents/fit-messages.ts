@@ -4,7 +4,7 @@
  * Pure:
  *
  * F1 a tool call keeps its result, and a result its call: only their content becomes shorter.
- * F2 a text is cut in the middle: its beginning and its end stay.
+ * F2 text is cut in the middle: its beginning and its end stay.
  * F3 reasoning is never changed: providers verify it.
  */
 import { estimateInput, estimateTokens, type Message } from "../models/index.ts"
@@ -163,16 +163,16 @@ function shortened(
   const sizes = sizesOf(messages)
   if (sizes.length === 0) return messages
   const others = Math.max(0, tokensIn(messages) - sizes.reduce((sum, size) => sum + size, 0))
-  return cut(messages, Math.max(LEAST, evenly(sizes, tokens - others) - MARGIN))
+  return cut(messages, Math.max(MIN_PIECE, maxPieceLength(sizes, tokens - others) - MARGIN))
 }
 
 /** Pieces are never cut to fewer tokens. */
-const LEAST = 50
+const MIN_PIECE = 50
 /** Tokens around a piece. */
 const MARGIN = 4
 
 /** The maximum length at which all pieces fit. */
-function evenly(sizes: readonly number[], room: number): number {
+function maxPieceLength(sizes: readonly number[], room: number): number {
   let left = room
   const ascending = [...sizes].sort((one, other) => one - other)
   for (const [i, size] of ascending.entries()) {
@@ -231,7 +231,7 @@ function cutLeaves(value: unknown, most: number): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, cutLeaves(item, most)]))
 }
 
-/** The length of a text as JSON, in which line breaks and quotes take two characters. */
+/** The length of text as JSON, in which line breaks and quotes take two characters. */
 function written(text: string): number {
   return estimateTokens(JSON.stringify(text))
 }

@@ -112,7 +112,7 @@ function reasonOf({ name }: Guardrail, verdict: unknown): string | undefined {
  * Runs `work` in parallel with checks, and waits for their verdicts. A trip aborts the signal that `work` receives. A
  * recorded trip aborts it before the work begins, so that only the recorded part of the work is repeated.
  */
-export async function beside<T>(
+export async function inParallel<T>(
   checks: (signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<T>,

@@ -52,7 +52,7 @@ function handoffTo({ agent, payload, filter, description = agent.description }: 
     name: `handoff_to_${toolNameOf(agent.name)}`.slice(0, 64),
     description: `Hands the conversation over to the agent "${agent.name}", who answers from here on.${about}`,
     ...handsOver,
-    run: handedByLoop,
+    run: rejectDirectRun,
   }
 }
 
@@ -86,11 +86,11 @@ function handoff(handoffs: readonly Handoff[]): HandoffTool {
     },
     parse: (args) => parseAgentRef(agents, args),
     target: (args) => handoffs[agents.indexOf(agentByName(agents, args))] as Handoff,
-    run: handedByLoop,
+    run: rejectDirectRun,
   }
 }
 
-function handedByLoop(): never {
+function rejectDirectRun(): never {
   const text = "A hand-off runs only in an agent's loop."
   throw new SuperstepError("HANDOFF_OUTSIDE", text)
 }

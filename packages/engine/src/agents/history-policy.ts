@@ -93,7 +93,7 @@ export function chooseMessages(policy: HistoryPolicy, messages: readonly Message
   if (typeof policy === "object" && policy.kind === "summarise") return sinceSummary(policy, messages)
   const whole = withoutSummaries(messages)
   if (policy === "all") return whole
-  if (typeof policy === "function") return chosenBy(policy, whole)
+  if (typeof policy === "function") return chosenMessages(policy, whole)
   if (policy.kind === "last-items") return withinBounds(newest(whole, whole.length - policy.items), policy)
   return fitMessages(withinBounds(whole, boundsOf(policy)), policy.tokens)
 }
@@ -137,7 +137,7 @@ function withoutSummaries(messages: readonly Message[]): readonly Message[] {
   return messages.some(isSummary) ? messages.filter((message) => !isSummary(message)) : messages
 }
 
-interface Standing {
+interface SummarisedHistory {
   readonly system: readonly Message[]
   readonly summary: Message | undefined
   /** The messages that the summary does not replace, preceded by the last user message if that is older. */
@@ -145,7 +145,7 @@ interface Standing {
 }
 
 /** The latest summary, and the messages that it does not replace. */
-export function standing(messages: readonly Message[]): Standing {
+export function summarisedHistory(messages: readonly Message[]): SummarisedHistory {
   const system = messages.filter(({ role }) => role === "system")
   const at = messages.findLastIndex(isSummary)
   const after = messages.slice(at + 1).filter(({ role }) => role !== "system")
@@ -162,7 +162,7 @@ export function standing(messages: readonly Message[]): Standing {
 
 /** The conversation as the model sees it. */
 function sinceSummary(policy: Summarise, messages: readonly Message[]): readonly Message[] {
-  const { system, summary, rest } = standing(messages)
+  const { system, summary, rest } = summarisedHistory(messages)
   const whole = summary === undefined ? messages : validHistory([...system, summary, ...rest])
   const bounded = withinBounds(whole, boundsOf(policy))
   return policy.tokens === undefined ? bounded : fitMessages(bounded, policy.tokens)
@@ -170,7 +170,7 @@ function sinceSummary(policy: Summarise, messages: readonly Message[]): readonly
 
 // Policies that are functions: their result is turned into a conversation that every provider accepts.
 
-export function chosenBy(
+export function chosenMessages(
   choose: (messages: readonly Message[]) => unknown,
   messages: readonly Message[],
 ): readonly Message[] {

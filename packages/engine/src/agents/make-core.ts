@@ -108,13 +108,13 @@ export function toolTable(
   }
   return {
     byName,
-    offered: tools.length === 0 ? undefined : tools.map(asOffered),
+    offered: tools.length === 0 ? undefined : tools.map(toOfferedTool),
     hasSecrets: tools.some(({ secret = [] }) => secret.length > 0),
     instructions,
   }
 }
 
-function asOffered({ name, description, parameters, provider }: Tool): OfferedTool {
+function toOfferedTool({ name, description, parameters, provider }: Tool): OfferedTool {
   if (provider !== undefined) return { type: "provider", name, id: provider.id, args: provider.args }
   return { type: "function", name, description, inputSchema: parameters as never }
 }
@@ -292,7 +292,7 @@ const CALLING: OptionNames<NonNullable<SomeAgentOptions["calling"]>> = {
 const RETRY: OptionNames<ModelRetry> = { attempts: true, delay: true, maxDelay: true }
 
 /** Names in other libraries, and their equivalents here. */
-const ELSEWHERE: Readonly<Record<string, string>> = {
+const FOREIGN_NAMES: Readonly<Record<string, string>> = {
   system: "instructions",
   prompt: "instructions",
   systemPrompt: "instructions",
@@ -325,7 +325,7 @@ export function checkOptionNames(
     }
   }
   for (const [name, value] of Object.entries(options)) {
-    const meant = Object.hasOwn(OPTIONS, name) || value === undefined ? undefined : ELSEWHERE[name]
+    const meant = Object.hasOwn(OPTIONS, name) || value === undefined ? undefined : FOREIGN_NAMES[name]
     if (meant !== undefined) throw refuse(`unknown option "${name}"; did you mean "${meant}"?`)
   }
   check(options, OPTIONS, "")

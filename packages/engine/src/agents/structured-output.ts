@@ -71,7 +71,7 @@ type Read = { readonly value: unknown } | { readonly repair: Message | undefined
 
 /** How often a model may continue an answer that was cut off. */
 const CONTINUATIONS = 4
-const GO_ON = "Your answer was cut off. Continue exactly where it ends, and repeat nothing."
+const CONTINUE = "Your answer was cut off. Continue exactly where it ends, and repeat nothing."
 const SHORTER = "Your answer was cut off, because it is too long. Write the whole answer again, shorter."
 
 /**
@@ -103,7 +103,7 @@ export class AnswerReader {
     const isCut = reply.finish === "length"
     const { onTruncated = "accept", repairs = REPAIRS } = options
     if (isCut && onTruncated === "fail") throw truncated(name, reply)
-    if (isCut && onTruncated === "continue") return { repair: this.#goOn(name, reply, format) }
+    if (isCut && onTruncated === "continue") return { repair: this.#continuation(name, reply, format) }
     const answer = await format.read(this.#before === "" ? reply : withText(reply, this.#before + text))
     if (answer.ok) return { value: answer.value }
     if (isCut) throw truncated(name, reply)
@@ -131,11 +131,11 @@ export class AnswerReader {
   }
 
   /** Text is continued; JSON is written again, because a provider that enforces a schema starts over. */
-  #goOn(name: string, reply: ModelReply, format: OutputFormat): Message {
+  #continuation(name: string, reply: ModelReply, format: OutputFormat): Message {
     if (this.#continued++ >= CONTINUATIONS) throw truncated(name, reply)
     if (format.responseFormat !== undefined) return userText(SHORTER)
     this.#before += textOf(reply)
-    return userText(GO_ON)
+    return userText(CONTINUE)
   }
 }
 

@@ -5,7 +5,7 @@ import { messageText } from "../models/internal.ts"
 import type { ActiveAgent } from "./agent-core.ts"
 import { textOf, userText } from "./conversation.ts"
 import { cutMiddle, lastTurn, tokensOf, windowStart, withinBounds } from "./fit-messages.ts"
-import { boundsOf, type Summarise, standing, summaryMessage } from "./history-policy.ts"
+import { boundsOf, type Summarise, summarisedHistory, summaryMessage } from "./history-policy.ts"
 import { modelStep } from "./model-step.ts"
 
 interface Summary {
@@ -27,7 +27,7 @@ export async function summaryOf(
   { core, scope, guards }: ActiveAgent,
   isForced = false,
 ): Promise<Message | undefined> {
-  const { summary, rest } = standing(messages)
+  const { summary, rest } = summarisedHistory(messages)
   const before = summary === undefined ? [] : [summary]
   if (!isForced && !isTooLong(policy, before, rest)) return undefined
   const start = turnStart(rest, isForced ? lastTurn(rest) : keptFrom(policy, rest))

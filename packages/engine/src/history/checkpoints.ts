@@ -135,12 +135,12 @@ function endedTask(walked: FoldedRecord): Ended | undefined {
   if (entry.type === "task.rejected") {
     return { ...ended, sends: [], error: { code: "UNDELIVERED", message: entry.reason } }
   }
-  if (entry.type !== "task.failed" || isTriedAgain(walked)) return undefined
+  if (entry.type !== "task.failed" || isRetried(walked)) return undefined
   return { ...ended, sends: [], error: entry.error }
 }
 
 /** Whether another attempt follows the failure in the record. */
-export function isTriedAgain(walked: Pick<FoldedRecord, "effects">): boolean {
+export function isRetried(walked: Pick<FoldedRecord, "effects">): boolean {
   for (const event of eventsOf(walked)) if (event.type === "task.failed") return event.retryAt !== undefined
   return false
 }

@@ -16,7 +16,7 @@ import type {
 import { canonicalJson } from "../core/internal.ts"
 import type { FoldedFrame, FoldedRecord } from "../runtime/internal.ts"
 import { isInPair } from "../text/index.ts"
-import { isTriedAgain } from "./checkpoints.ts"
+import { isRetried } from "./checkpoints.ts"
 import { type Journal, JournalWalk } from "./journal-walk.ts"
 import { callOf } from "./recorded-run.ts"
 
@@ -357,7 +357,7 @@ function takeEntry(task: OwnTask, entry: Entry, walked: FoldedRecord): void {
       break
     }
     case "task.failed":
-      if (!isTriedAgain(walked)) task.end = { type: "failed", error: entry.error }
+      if (!isRetried(walked)) task.end = { type: "failed", error: entry.error }
       break
     case "task.rejected":
       task.end = { type: "refused", reason: entry.reason }

@@ -156,7 +156,7 @@ async function forkAfter(store: Store, journal: Journal, seq: number, options: F
   checkBounds(options)
   const past = (await foldRecords(store, parent, records.slice(0, seq))) as LoadedRun
   const { machine: root, started } = past.frames.get("") as LoadedFrame
-  if (root.isOver()) throw runOver(journal, seq)
+  if (root.isOver()) throw runHasEnded(journal, seq)
   const at = clock.now()
   const from = { runId: parent, seq }
   const state = ownState(root, options)
@@ -172,14 +172,14 @@ async function forkAfter(store: Store, journal: Journal, seq: number, options: F
     made.add(key, { type: "request.answered", at, request, value, ...(by === undefined ? {} : { by }) })
   }
   const { workflow } = started
-  const kept = await keptOf(store, parent, options)
+  const kept = await inheritedFields(store, parent, options)
   const created = { workflow, graph: graphData(root.graph).hash, forkOf: from, ...kept }
   await made.write(runId, created, overallStatus(made.machines))
   return runId
 }
 
 /** What the row of the new run has from that of the old one. */
-async function keptOf(
+async function inheritedFields(
   store: Store,
   origin: RunId,
   { labels }: Pick<ForkOptions, "labels">,
@@ -231,7 +231,7 @@ async function restart(store: Store, journal: Journal, options: ForkOptions): Pr
   const made = new NewRun(store, new Map([["", machine]]), { seq: 0, events: 0 })
   made.addStart(machine, entry, effects)
   const { workflow, graph: hash } = entry
-  const kept = await keptOf(store, journal.runId, options)
+  const kept = await inheritedFields(store, journal.runId, options)
   const created = { workflow, graph: hash, forkOf: { runId: journal.runId, seq: 0 }, ...kept }
   await made.write(runId, created, overallStatus(made.machines))
   return runId
@@ -319,7 +319,7 @@ function optionInvalid(message: string): SuperstepError {
   )
 }
 
-function runOver(journal: Journal, seq: number): SuperstepError {
+function runHasEnded(journal: Journal, seq: number): SuperstepError {
   const { runId } = journal
   const earlier = summarizeFrame(journal, []).checkpoints.filter((checkpoint) => checkpoint.seq < seq)
   const text = `Run "${runId}" has ended at record ${seq}. Choose an earlier point: superstep ${supersteps(earlier)}.`

@@ -21,7 +21,7 @@ import type {
 } from "../core/index.ts"
 import { splitName } from "../core/internal.ts"
 import type { FoldedRecord } from "../runtime/internal.ts"
-import { isTriedAgain } from "./checkpoints.ts"
+import { isRetried } from "./checkpoints.ts"
 import { type Journal, JournalWalk } from "./journal-walk.ts"
 
 export interface RecordedResult {
@@ -268,7 +268,7 @@ export class RecordedRun {
     if (task === undefined) return
     const error = entry.type === "task.failed" ? entry.error : entry.settled
     if (error !== undefined) task.addFailure(walked.attempt, { rank, error, usage: entry.usage })
-    if (entry.type === "task.finished" || !isTriedAgain(walked)) task.addEnd({ rank, error })
+    if (entry.type === "task.finished" || !isRetried(walked)) task.addEnd({ rank, error })
   }
 }
 

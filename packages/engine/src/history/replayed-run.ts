@@ -253,7 +253,7 @@ export class ReplayedRun implements Director {
 
   #turn(part: Part, rank: number | undefined): Promise<void> {
     return new Promise((resolve) => {
-      const turn = { part, rank: rank ?? (isUnderWay(part) ? BEYOND : NOT_RECORDED), take: resolve }
+      const turn = { part, rank: rank ?? (isInProgress(part) ? BEYOND : NOT_RECORDED), take: resolve }
       this.#turns.splice(placeOf(turn, this.#turns), 0, turn)
       part.held++
       this.#others.delete(part)
@@ -285,7 +285,7 @@ export class ReplayedRun implements Director {
     const move = this.#nextMove()
     const awaited = this.#awaited(move?.rank ?? BEYOND)
     if (awaited !== undefined) await this.#waitFor(awaited)
-    else if (move === undefined) return this.#letTimePass()
+    else if (move === undefined) return this.#advanceTime()
     else {
       if (move.rank < NOT_RECORDED) this.#now = this.#recorded.at(move.rank)
       await move.act()
@@ -356,7 +356,7 @@ export class ReplayedRun implements Director {
     for (const part of this.#atWork()) {
       const { recorded, ending } = part
       const next = ending ?? recorded?.next
-      const mayEnd = !isUnderWay(part) || this.#recorded.isOver
+      const mayEnd = !isInProgress(part) || this.#recorded.isOver
       if (next !== undefined ? next < rank : rank >= NOT_RECORDED && mayEnd) return part
     }
     return undefined
@@ -384,7 +384,7 @@ export class ReplayedRun implements Director {
   }
 
   /** R4: fires the next timer that is not recorded. False if there is none: the replay has ended. */
-  #letTimePass(): boolean {
+  #advanceTime(): boolean {
     const timer = this.#outside.nextTimer()
     if (timer === undefined) return this.#stop()
     this.#now = Math.max(this.#now, timer.at)
@@ -394,7 +394,7 @@ export class ReplayedRun implements Director {
 
   #stop(): false {
     for (const part of this.#others) {
-      if (!part.isLate || this.#taskOf(part) === undefined || isUnderWay(part)) continue
+      if (!part.isLate || this.#taskOf(part) === undefined || isInProgress(part)) continue
       const text = `"${part.node}" (task ${part.task}) waits for something that a replay does not have. In a replay, handlers can only wait with ctx (step, ask, sleep) or for something immediate.`
       throw new SuperstepError("REPLAY_STUCK", text, { node: part.node })
     }
@@ -411,7 +411,7 @@ function copyingStore(): Store {
 }
 
 /** Whether its task had not ended when the recording was made (R3). */
-function isUnderWay({ recorded }: Part): boolean {
+function isInProgress({ recorded }: Part): boolean {
   return recorded !== undefined && recorded.last === undefined
 }
 

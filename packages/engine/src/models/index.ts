@@ -34,7 +34,7 @@ export {
   resolveModel,
   UNNAMED_MODEL,
 } from "./named-models.ts"
-export { OFFLINE_NOTICE, offlineModel, tellOffline } from "./offline/offline-model.ts"
+export { OFFLINE_NOTICE, offlineModel, showOfflineNotice } from "./offline/offline-model.ts"
 export {
   type Price,
   type Prices,

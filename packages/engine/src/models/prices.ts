@@ -54,13 +54,13 @@ export function priceTable(overrides: Prices = {}): PriceTable {
   const own = rowsOf(overrides)
   const found = new Map<string, Price | undefined>()
 
-  const look = (model: string): Price | undefined => {
+  const lookUp = (model: string): Price | undefined => {
     const row = best(own, model) ?? best(knownRows(), model) ?? best(knownRows(), model.replace(VERSION, ""))
     return row?.price ?? undefined
   }
 
   const priceOf = (model: string): Price | undefined => {
-    if (!found.has(model)) found.set(model, look(model))
+    if (!found.has(model)) found.set(model, lookUp(model))
     return found.get(model)
   }
 

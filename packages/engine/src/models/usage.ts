@@ -136,7 +136,7 @@ export class RequestUsage {
   }
 
   /** The usage so far: the prompt, and what was received. */
-  sofar(): Usage {
+  soFar(): Usage {
     const { received = "", usage } = this.stream ?? {}
     return (
       this.reported ??
@@ -149,7 +149,7 @@ export class RequestUsage {
     const { received = "", usage } = this.stream ?? {}
     const { input, output } = tokenCounts(usage)
     const hasBegun = this.reported !== undefined || received !== "" || (input ?? output) !== undefined
-    if (hasBegun || isServed) return this.sofar()
+    if (hasBegun || isServed) return this.soFar()
     return isSent ? { modelCalls: 1 } : undefined
   }
 }
@@ -216,7 +216,7 @@ export interface ModelUsage {
 interface Request {
   readonly model: string
   /** Its usage so far, estimated if the provider did not report it. */
-  sofar(): Usage
+  soFar(): Usage
 }
 
 export class CallMeter {
@@ -249,6 +249,6 @@ export class CallMeter {
   get spent(): readonly ModelUsage[] {
     const current = this.#current
     if (current === undefined) return this.dropped
-    return [...this.dropped, { model: current.model, usage: current.sofar() }]
+    return [...this.dropped, { model: current.model, usage: current.soFar() }]
   }
 }

@@ -73,11 +73,11 @@ export async function callModel(
 ): Promise<ModelReply> {
   const { timeout, clock = systemClock } = options
   const deadline = timeout === undefined ? undefined : new Deadline(options.signal, clock)
-  if (timeout !== undefined) deadline?.set(timeout, () => timeIsUp(models, timeout))
+  if (timeout !== undefined) deadline?.set(timeout, () => callTimedOut(models, timeout))
   const { onDelta, onAttemptFailed, beforeRetry, retry, firstTokenTimeout, idleTimeout, limits } = options
   const { prices = defaultPrices(), random = Math.random, meter = new CallMeter() } = options
   // Always the same shape, because every call reads it.
-  const trying: Trying = {
+  const environment: CallEnvironment = {
     signal: deadline?.signal ?? options.signal,
     clock,
     onDelta,
@@ -92,7 +92,7 @@ export async function callModel(
     random,
   }
   try {
-    const reply = await firstReply(models, call, trying)
+    const reply = await firstReply(models, call, environment)
     if (options.meter !== undefined) return reply
     return { ...reply, usage: meter.dropped.reduce((sum, { usage }) => addUsage(sum, usage), reply.usage) }
   } finally {
@@ -101,7 +101,7 @@ export async function callModel(
 }
 
 /** The options of a call with their defaults. */
-type Trying = Omit<CallModelOptions, "timeout"> & {
+type CallEnvironment = Omit<CallModelOptions, "timeout"> & {
   readonly clock: Clock
   readonly prices: PriceTable
   readonly random: () => number
@@ -122,18 +122,31 @@ interface Candidate {
  * Calls one model after the other, each with its retries. A model that requests a wait (Retry-After) moves behind the
  * others.
  */
-async function firstReply(models: readonly Model[], call: ModelCall, trying: Trying): Promise<ModelReply> {
-  const { clock, signal, random, retry: { attempts = 3, delay = 1_000, maxDelay = 60_000 } = {} } = trying
+async function firstReply(
+  models: readonly Model[],
+  call: ModelCall,
+  environment: CallEnvironment,
+): Promise<ModelReply> {
+  const {
+    clock,
+    signal,
+    random,
+    retry: { attempts = 3, delay = 1_000, maxDelay = 60_000 } = {},
+  } = environment
   const windows = retryWindows(clock)
   const all = models.map((model) => candidateOf(model, windows))
-  const { next, waiting } = inOrder(all, clock.now(), maxDelay)
+  const { next, waiting } = orderCandidates(all, clock.now(), maxDelay)
   let isFirst = true
-  for (let one = next.shift(); one !== undefined; one = next.shift() ?? (await earliest(waiting, trying))) {
+  for (
+    let one = next.shift();
+    one !== undefined;
+    one = next.shift() ?? (await nextAvailable(waiting, environment))
+  ) {
     for (;;) {
-      const allowed = isFirst ? undefined : trying.beforeRetry?.()
+      const allowed = isFirst ? undefined : environment.beforeRetry?.()
       if (allowed !== undefined) await allowed
       isFirst = false
-      const tried = await tryOnce(one.model, call, trying, maxDelay)
+      const tried = await tryOnce(one.model, call, environment, maxDelay)
       if ("content" in tried) {
         windows.close(one.name)
         return tried
@@ -141,7 +154,7 @@ async function firstReply(models: readonly Model[], call: ModelCall, trying: Try
       const { retry, fallback, after } = tried
       const error = tried.error(one.name, ++one.attempts)
       one.error = error
-      trying.onAttemptFailed?.(error)
+      environment.onAttemptFailed?.(error)
       if (after !== undefined) windows.open(one.name, after)
       const mayRetry = one.attempts < attempts && retry && (after === undefined || after <= maxDelay)
       if (!mayRetry && !fallback) throw failed(all)
@@ -151,7 +164,11 @@ async function firstReply(models: readonly Model[], call: ModelCall, trying: Try
         waiting.push(one)
         break
       }
-      await pause(after ?? varied(Math.min(delay * 2 ** (one.attempts - 1), maxDelay), random), clock, signal)
+      await pause(
+        after ?? withJitter(Math.min(delay * 2 ** (one.attempts - 1), maxDelay), random),
+        clock,
+        signal,
+      )
     }
   }
   throw failed(all)
@@ -166,7 +183,7 @@ function candidateOf(model: Model, windows: ReturnType<typeof retryWindows>): Ca
  * Models that requested a wait from an earlier call come last. If all of them did, the one whose wait ends first is
  * called now.
  */
-function inOrder(
+function orderCandidates(
   all: readonly Candidate[],
   now: number,
   maxDelay: number,
@@ -180,7 +197,10 @@ function inOrder(
 }
 
 /** Waits for the model that may be called again first; undefined if there is none. */
-async function earliest(waiting: Candidate[], { clock, signal }: Trying): Promise<Candidate | undefined> {
+async function nextAvailable(
+  waiting: Candidate[],
+  { clock, signal }: CallEnvironment,
+): Promise<Candidate | undefined> {
   const [first] = waiting.sort((one, other) => one.at - other.at)
   if (first === undefined) return undefined
   waiting.shift()
@@ -192,7 +212,7 @@ async function earliest(waiting: Candidate[], { clock, signal }: Trying): Promis
 /** The random part of a wait. */
 const JITTER = 0.25
 
-function varied(milliseconds: number, random: () => number): number {
+function withJitter(milliseconds: number, random: () => number): number {
   return Math.round(milliseconds * (1 - JITTER * random()))
 }
 
@@ -200,10 +220,10 @@ function varied(milliseconds: number, random: () => number): number {
 async function tryOnce(
   model: Model,
   call: ModelCall,
-  trying: Trying,
+  environment: CallEnvironment,
   maxDelay: number,
 ): Promise<ModelReply | CallFailure> {
-  const { limits, clock, signal, meter, prices } = trying
+  const { limits, clock, signal, meter, prices } = environment
   if (signal.aborted) throw stopError(signal)
   const entering = limits?.enter(providerOf(model), estimateInput(call), signal)
   const slot = entering === undefined ? undefined : await entering
@@ -212,13 +232,13 @@ async function tryOnce(
   const request = new RequestUsage(modelName(model), call, prices)
   meter.begin(request)
   try {
-    const reply = await attempt(model, call, trying, request)
+    const reply = await attempt(model, call, environment, request)
     meter.end()
     used = (reply.usage.inputTokens ?? 0) + (reply.usage.outputTokens ?? 0)
     return reply
   } catch (error) {
     const failure = callFailure(error, clock.now())
-    meter.drop(signal.aborted ? request.sofar() : request.after(failure))
+    meter.drop(signal.aborted ? request.soFar() : request.after(failure))
     if (signal.aborted) throw stopError(signal)
     // The calls behind it in the queue would be refused too. A wait above the maximum does not hold them.
     if (failure.retry && failure.after !== undefined && failure.after <= maxDelay) hold = failure.after
@@ -244,23 +264,28 @@ function failed(all: readonly Candidate[]): SuperstepError {
   return new SuperstepError(code, text, { cause: last, retryable })
 }
 
-function timeIsUp(models: readonly Model[], timeout: number): SuperstepError {
+function callTimedOut(models: readonly Model[], timeout: number): SuperstepError {
   const names = models.map(modelName).join(", ")
   const text = `The call of ${names} took longer than ${timeout} ms. Allow more time, or use a faster model.`
   return new SuperstepError("MODEL_TIMEOUT", text, { retryable: true })
 }
 
 /** Calls one model once. Uses a stream if the caller needs deltas or timeouts: only a stream shows progress. */
-function attempt(model: Model, call: ModelCall, trying: Trying, request: RequestUsage): Promise<ModelReply> {
-  const { onDelta, firstTokenTimeout, idleTimeout } = trying
+function attempt(
+  model: Model,
+  call: ModelCall,
+  environment: CallEnvironment,
+  request: RequestUsage,
+): Promise<ModelReply> {
+  const { onDelta, firstTokenTimeout, idleTimeout } = environment
   const isStreamed = onDelta !== undefined || firstTokenTimeout !== undefined || idleTimeout !== undefined
-  return isStreamed ? stream(model, call, trying, request) : generate(model, call, trying, request)
+  return isStreamed ? stream(model, call, environment, request) : generate(model, call, environment, request)
 }
 
 async function generate(
   model: Model,
   call: ModelCall,
-  { signal, prices }: Trying,
+  { signal, prices }: CallEnvironment,
   request: RequestUsage,
 ): Promise<ModelReply> {
   const answer = await orStopped(model.doGenerate(callOptions(model, call, signal)), signal)
@@ -273,7 +298,7 @@ async function generate(
 async function stream(
   model: Model,
   call: ModelCall,
-  options: Trying,
+  options: CallEnvironment,
   request: RequestUsage,
 ): Promise<ModelReply> {
   const { signal, prices, onDelta } = options
@@ -299,7 +324,7 @@ async function stream(
 
 function deadlineOf(
   model: Model,
-  { firstTokenTimeout, idleTimeout, signal, clock }: Trying,
+  { firstTokenTimeout, idleTimeout, signal, clock }: CallEnvironment,
 ): Deadline | undefined {
   if (firstTokenTimeout === undefined && idleTimeout === undefined) return undefined
   const deadline = new Deadline(signal, clock)
@@ -310,7 +335,11 @@ function deadlineOf(
 }
 
 /** Called when the model sends a part. */
-function extendDeadline(model: Model, deadline: Deadline | undefined, { idleTimeout }: Trying): void {
+function extendDeadline(
+  model: Model,
+  deadline: Deadline | undefined,
+  { idleTimeout }: CallEnvironment,
+): void {
   if (idleTimeout === undefined) deadline?.clear()
   else deadline?.set(idleTimeout, () => tooSlow(model, "stopped in the middle of its answer", idleTimeout))
 }

@@ -42,10 +42,10 @@ export function pause(milliseconds: number, clock: Clock, signal: AbortSignal): 
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(stopError(signal))
     const stop = () => {
-      takeBack()
+      cancelTimer()
       reject(stopError(signal))
     }
-    const takeBack = clock.setTimer(clock.now() + milliseconds, () => {
+    const cancelTimer = clock.setTimer(clock.now() + milliseconds, () => {
       signal.removeEventListener("abort", stop)
       resolve()
     })
@@ -59,7 +59,7 @@ export class Deadline {
   readonly #parent: AbortSignal
   readonly #controller = new AbortController()
   readonly #onParent: () => void
-  #takeBack: (() => void) | undefined
+  #cancelTimer: (() => void) | undefined
 
   constructor(parent: AbortSignal, clock: Clock) {
     this.#clock = clock
@@ -76,15 +76,15 @@ export class Deadline {
   /** Expires after this many milliseconds, replacing any earlier deadline. */
   set(milliseconds: number, error: () => SuperstepError): void {
     this.clear()
-    this.#takeBack = this.#clock.setTimer(this.#clock.now() + milliseconds, () => {
-      this.#takeBack = undefined
+    this.#cancelTimer = this.#clock.setTimer(this.#clock.now() + milliseconds, () => {
+      this.#cancelTimer = undefined
       this.#controller.abort(error())
     })
   }
 
   clear(): void {
-    this.#takeBack?.()
-    this.#takeBack = undefined
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
   }
 
   close(): void {

@@ -62,7 +62,7 @@ interface Begun {
 
 interface Waiting {
   readonly tokens: number
-  readonly letIn: (begun: Begun) => void
+  readonly admit: (begun: Begun) => void
 }
 
 class Gate {
@@ -73,7 +73,7 @@ class Gate {
   #begun: Begun[] = []
   #held: { readonly from: number; readonly until: number } | undefined
   #atWork = 0
-  #takeBack: (() => void) | undefined
+  #cancelTimer: (() => void) | undefined
 
   constructor(limit: ProviderLimit, clock: Clock) {
     this.#limit = limit
@@ -83,18 +83,18 @@ class Gate {
   enter(tokens: number, signal: AbortSignal): Promise<LimitedPlace> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(stopError(signal))
-      const giveUp = () => {
+      const leaveQueue = () => {
         this.#queue.splice(this.#queue.indexOf(waiting), 1)
         reject(stopError(signal))
         this.#admit()
       }
-      const letIn = (begun: Begun) => {
-        signal.removeEventListener("abort", giveUp)
+      const admit = (begun: Begun) => {
+        signal.removeEventListener("abort", leaveQueue)
         resolve({ leave: once((used, hold) => this.#leave(begun, used, hold)) })
       }
-      const waiting: Waiting = { tokens, letIn }
+      const waiting: Waiting = { tokens, admit }
       this.#queue.push(waiting)
-      signal.addEventListener("abort", giveUp, { once: true })
+      signal.addEventListener("abort", leaveQueue, { once: true })
       this.#admit()
     })
   }
@@ -114,22 +114,23 @@ class Gate {
   }
 
   #admit(): void {
-    this.#takeBack?.()
-    this.#takeBack = undefined
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
     const now = this.#clock.now()
     // A clock that was set back must not block calls.
     this.#begun = this.#begun.filter(({ at }) => at <= now && now - at < MINUTE)
     if (this.#held !== undefined && (now >= this.#held.until || now < this.#held.from)) this.#held = undefined
     for (let next = this.#queue[0]; next !== undefined; next = this.#queue[0]) {
       if (this.#atWork >= (this.#limit.concurrency ?? Number.POSITIVE_INFINITY)) return
-      if (this.#held !== undefined) return this.#lookAgain(this.#held.until)
+      if (this.#held !== undefined) return this.#scheduleAdmission(this.#held.until)
       const [oldest] = this.#begun
-      if (oldest !== undefined && !this.#hasRoom(next.tokens)) return this.#lookAgain(oldest.at + MINUTE)
+      if (oldest !== undefined && !this.#hasRoom(next.tokens))
+        return this.#scheduleAdmission(oldest.at + MINUTE)
       this.#queue.shift()
       const begun = { at: now, tokens: next.tokens }
       this.#begun.push(begun)
       this.#atWork++
-      next.letIn(begun)
+      next.admit(begun)
     }
   }
 
@@ -141,8 +142,8 @@ class Gate {
     return used === 0 || used + tokens <= tokensPerMinute
   }
 
-  #lookAgain(at: number): void {
-    this.#takeBack = this.#clock.setTimer(at, () => this.#admit())
+  #scheduleAdmission(at: number): void {
+    this.#cancelTimer = this.#clock.setTimer(at, () => this.#admit())
   }
 }
 

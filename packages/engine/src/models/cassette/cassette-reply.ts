@@ -87,12 +87,12 @@ export function replayed(reply: RecordedReply, url: string): ReplayedReply {
   if ("error" in reply) throw errorOf(reply.error, url)
   if ("result" in reply) {
     // Recorded by recordedResult.
-    const result = revive(reply.result) as LanguageModelV3GenerateResult
+    const result = restoreDates(reply.result) as LanguageModelV3GenerateResult
     return { parts: partsOf(result), whole: () => result }
   }
   const parts = reply.parts.map((part) => {
     // Recorded by recordedStream.
-    const made = revive(part) as LanguageModelV3StreamPart
+    const made = restoreDates(part) as LanguageModelV3StreamPart
     return made.type === "error" ? { ...made, error: errorOf(made.error as RecordedError, url) } : made
   })
   const broken = reply.broken === undefined ? undefined : errorOf(reply.broken, url)
@@ -167,7 +167,7 @@ function base64(bytes: Uint8Array): string {
 }
 
 /** Restores timestamps to `Date`, in a whole reply and in the parts of a stream. */
-function revive(recorded: Json): unknown {
+function restoreDates(recorded: Json): unknown {
   const value = structuredClone(recorded) as { timestamp?: unknown; response?: { timestamp?: unknown } }
   for (const holder of [value, value.response]) {
     if (typeof holder?.timestamp === "string") holder.timestamp = new Date(holder.timestamp)

@@ -88,7 +88,7 @@ export class RecordingFinder {
       return found < 0 ? own.length : found
     })
     const recording = own[index]
-    if (recording === undefined) return { atEnd: true, why: this.#nothingLike(asked, own) }
+    if (recording === undefined) return { atEnd: true, why: this.#explainMiss(asked, own) }
     if (recording.request.hash !== asked.request.hash) {
       const why = `Call ${index + 1} on it differs: ${difference(recording.request, asked.request)}.`
       return { atEnd: false, why }
@@ -107,24 +107,24 @@ export class RecordingFinder {
       if (model !== undefined && recording.model !== model) continue
       const isSame = recording.request.hash === request.hash
       const isTurn = recording.agent === agent && (recording.ordinal ?? recording.call) === ordinal
-      const isSaid = said !== undefined && lastUserMessage(recording.request) === said
-      if (!isSame && !isTurn && !isSaid) continue
+      const isSameText = said !== undefined && lastUserMessage(recording.request) === said
+      if (!isSame && !isTurn && !isSameText) continue
       const score =
         (isSame ? 32 : 0) +
         (isTurn ? 16 : 0) +
-        (isSaid ? 8 : 0) +
+        (isSameText ? 8 : 0) +
         (recording.agent === agent ? 4 : 0) +
         (this.#used.has(recording) ? 0 : 1)
       // Among equally used ones, the last: a retried call succeeded in the end.
       const isBetter = best === undefined || score > best.score || (score === best.score && score % 2 === 0)
       if (isBetter) best = { recording, score }
     }
-    if (best === undefined) return { atEnd: true, why: this.#nothingLike(asked, this.#of(asked)) }
+    if (best === undefined) return { atEnd: true, why: this.#explainMiss(asked, this.#of(asked)) }
     this.#used.add(best.recording)
     return { recording: best.recording }
   }
 
-  #nothingLike(asked: Asked, own: readonly Recording[]): string {
+  #explainMiss(asked: Asked, own: readonly Recording[]): string {
     const nearest = nearestTo(asked.request, own.length > 0 ? own : this.#recordings)
     const has = `It has ${own.length} of ${this.#recordings.length} calls by this caller`
     if (nearest === undefined) return `${has}.`

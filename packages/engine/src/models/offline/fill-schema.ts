@@ -29,7 +29,7 @@ import {
 export interface Filled {
   readonly value: unknown
   /** Fields for which the prompt has no value. */
-  readonly madeUp: ReadonlySet<string>
+  readonly invented: ReadonlySet<string>
 }
 
 const MAX_ATTEMPTS = 40
@@ -40,7 +40,7 @@ export async function fillSchema(schema: SchemaNode, facts: Facts, name = ""): P
     const filling = new Filling(schema, facts, turns)
     const value = filling.fill(schema, { name, description: "", path: "", nth: 0, depth: 0, refs: [] })
     const misfits = await misfitsIn(schema, value)
-    if (misfits.size === 0 || attempt === MAX_ATTEMPTS) return { value, madeUp: filling.madeUp }
+    if (misfits.size === 0 || attempt === MAX_ATTEMPTS) return { value, invented: filling.invented }
     for (const path of misfits) turns.set(path, (turns.get(path) ?? 0) + 1)
   }
 }
@@ -65,7 +65,7 @@ const MAX_ITEMS = 1_000
 const UNIQUE_TRIES = 30
 
 class Filling {
-  readonly madeUp = new Set<string>()
+  readonly invented = new Set<string>()
   readonly #root: SchemaNode
   readonly #facts: Facts
   readonly #turns: ReadonlyMap<string, number>
@@ -115,7 +115,7 @@ class Filling {
         const fillIn =
           schema.type === "boolean" ? fillBoolean : schema.type === "string" ? fillString : fillNumber
         const { value, isFound } = fillIn(schema, field, this.#facts)
-        if (!isFound) this.madeUp.add(field.name)
+        if (!isFound) this.invented.add(field.name)
         return value
       }
     }
@@ -124,7 +124,7 @@ class Filling {
   #fillEnum(values: readonly unknown[], { name, description, nth }: FieldPosition): unknown {
     const labels = values.map((value) => ({ value }))
     const { order, isMeant } = orderLabels(labels, description, this.#facts)
-    if (!isMeant) this.madeUp.add(name)
+    if (!isMeant) this.invented.add(name)
     return values[order[nth % Math.max(1, order.length)] ?? 0] ?? null
   }
 

@@ -288,7 +288,7 @@ function booleanFor(name: string, { request, hasEvidence, isAnswered, isForTool 
 }
 
 /** Values to use if the prompt supports none: neutral ones first, then those that end the work. */
-const RESTING = [
+const NEUTRAL_VALUES = [
   /^(?:accept(?:ed)?|approved?|yes|ok|pass(?:ed)?|done|complete(?:d)?|finish(?:ed)?|end|stop|valid)$/i,
   /^(?:unknown|other|general|default|none|neutral|medium|normal|mixed|unclear|n\/?a|misc)$/i,
 ]
@@ -312,7 +312,7 @@ export function orderLabels(
   }
   const texts = isForTool ? [request] : [request, earlier, context.slice(0, 4_000)]
   const scores = texts.map(scoresIn).find((some) => some.some((score) => score > 0)) ?? words.map(() => 0)
-  const rest = labels.map(({ value }) => RESTING.findIndex((pattern) => pattern.test(String(value))))
+  const rest = labels.map(({ value }) => NEUTRAL_VALUES.findIndex((pattern) => pattern.test(String(value))))
   const order = labels.map((_, index) => index)
   const by = (list: readonly number[], a: number, b: number) => (list[b] ?? 0) - (list[a] ?? 0)
   order.sort((a, b) => by(scores, a, b) || by(rest, a, b) || a - b)

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest"
-import { OFFLINE_NOTICE, tellOffline } from "./offline-model.ts"
+import { OFFLINE_NOTICE, showOfflineNotice } from "./offline-model.ts"
 
 test("the notice is shown once, to a terminal and not to a pipe", () => {
   const written: string[] = []
   const write = (text: string | Uint8Array) => written.push(String(text)) > 0
-  tellOffline({ isTTY: false, write })
+  showOfflineNotice({ isTTY: false, write })
   expect(written).toEqual([])
-  tellOffline({ isTTY: true, write })
-  tellOffline({ isTTY: true, write })
+  showOfflineNotice({ isTTY: true, write })
+  showOfflineNotice({ isTTY: true, write })
   expect(written).toEqual([`${OFFLINE_NOTICE}\n`])
 })

@@ -34,7 +34,7 @@ export const OFFLINE_NOTICE =
 let isNoticeShown = false
 
 /** Prints the notice once per process, and only to a terminal. */
-export function tellOffline(
+export function showOfflineNotice(
   terminal: { readonly isTTY?: boolean | undefined; write(text: string): unknown } = process.stderr,
 ): void {
   if (isNoticeShown || !terminal.isTTY) return
@@ -57,13 +57,13 @@ export function offlineModel(): Model {
 }
 
 async function reply(options: LanguageModelV3CallOptions): Promise<LanguageModelV3GenerateResult> {
-  tellOffline()
+  showOfflineNotice()
   options.abortSignal?.throwIfAborted()
   const reading = readPrompt(options.prompt)
   const call = await chooseCall(reading, options)
   const { content, isTruncated } =
     call === undefined
-      ? await say(reading, options)
+      ? await answerParts(reading, options)
       : { content: [toToolCall(call, reading, options)], isTruncated: false }
   const finish = call !== undefined ? "tool-calls" : isTruncated ? "length" : "stop"
   return {
@@ -80,7 +80,7 @@ async function reply(options: LanguageModelV3CallOptions): Promise<LanguageModel
 
 const CHARS_PER_TOKEN = 4
 
-async function say(
+async function answerParts(
   reading: Reading,
   { responseFormat, maxOutputTokens }: LanguageModelV3CallOptions,
 ): Promise<{ content: LanguageModelV3Content[]; isTruncated: boolean }> {
@@ -186,8 +186,8 @@ async function callOf(reading: Reading, tool: LanguageModelV3FunctionTool): Prom
   const made = reading.calls.filter(({ name }) => name === tool.name)
   const used = new Set(made.flatMap(({ input }) => Object.values(Object(dataOf(input))).map(String)))
   const facts = factsOf(reading, { about: tool.description ?? "", used })
-  const { value, madeUp } = await fillSchema(schema, facts)
-  const isComplete = strings(Object(schema).required ?? []).every((name) => !madeUp.has(name))
+  const { value, invented } = await fillSchema(schema, facts)
+  const isComplete = strings(Object(schema).required ?? []).every((name) => !invented.has(name))
   return { name: tool.name, args: Object(value), isComplete }
 }
 

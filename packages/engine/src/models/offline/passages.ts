@@ -122,12 +122,12 @@ const HEAD_REACH = 300
 /** `--- a word ---` starts or ends a part of the prompt. */
 const RULE = /^-{3,} [^\n]{1,80} -{3,}$/
 /** Labels before the request, and before its material. */
-const ASKS =
+const REQUEST_LABEL =
   /^(?:#{1,6}\s*)?(?:\*\*)?(?:user(?:'s)? )?(?:question|query|goal|task|request|prompt|q)(?:\*\*)?\s*:\s*(?:\*\*)?/i
-const GIVES =
+const MATERIAL_LABEL =
   /^(?:#{1,6}\s*)?(?:\*\*)?(?:context|documents?|background|sources?|evidence|findings|notes?|text|article|data|(?:search )?results|passages?|excerpts?|information|email|ticket|transcript|draft|response|content|facts)(?:\*\*)?\s*:\s*(?:\*\*)?/i
 /** A label of instructions, which are not quotable. */
-const TELLS = /^(?:#{1,6}\s*)?(?:\*\*)?(?:instructions?|rules?)(?:\*\*)?\s*:\s*(?:\*\*)?/i
+const INSTRUCTIONS_LABEL = /^(?:#{1,6}\s*)?(?:\*\*)?(?:instructions?|rules?)(?:\*\*)?\s*:\s*(?:\*\*)?/i
 
 interface Block {
   readonly source?: string | undefined
@@ -148,7 +148,7 @@ function takeBlocks(text: string): Split {
   for (const line of text.split("\n")) {
     isList = isList ? /^\s*[-*]?\s*\[\d/.test(line) : /^\**(?:Sources|References)\**:\s*$/i.test(line)
     const head = isList ? undefined : headOf(line.trim())
-    if (head !== undefined || ASKS.test(line) || RULE.test(line)) close()
+    if (head !== undefined || REQUEST_LABEL.test(line) || RULE.test(line)) close()
     if (head !== undefined) open = head
     else if (!RULE.test(line)) (open?.lines ?? rest).push(line)
   }
@@ -236,11 +236,14 @@ export function splitRequest(text: string): { request: string; passages: readonl
  */
 function splitLabels(text: string): { asked: string; material: string } {
   const [asks, material, loose, instructed]: [string[], string[], string[], string[]] = [[], [], [], []]
-  const isAsked = text.split("\n").some((line) => ASKS.test(line))
+  const isAsked = text.split("\n").some((line) => REQUEST_LABEL.test(line))
   let into = loose
   for (const line of text.split("\n")) {
-    const label = [ASKS, GIVES, ...(isAsked ? [TELLS] : [])].find((one) => one.test(line))
-    if (label !== undefined) into = label === ASKS ? asks : label === GIVES ? material : instructed
+    const label = [REQUEST_LABEL, MATERIAL_LABEL, ...(isAsked ? [INSTRUCTIONS_LABEL] : [])].find((one) =>
+      one.test(line),
+    )
+    if (label !== undefined)
+      into = label === REQUEST_LABEL ? asks : label === MATERIAL_LABEL ? material : instructed
     into.push(label === undefined ? line : line.replace(label, ""))
   }
   const joined = (lines: readonly string[]) => lines.join("\n").trim()

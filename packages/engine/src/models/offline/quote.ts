@@ -102,7 +102,7 @@ const MAX_ROWS = 10
 /** A sentence below both thresholds does not answer the request. */
 const MIN_COVERAGE = 0.3
 const MIN_SHARED = 3
-const NEAR_THE_BEST = 0.6
+const MIN_RELATIVE_SCORE = 0.6
 /** Tool results up to this length are quoted in full. */
 const WHOLE_RESULT = 500
 const DIGEST =
@@ -132,7 +132,7 @@ export function answer({ request, passages, calls }: Reading): Answer {
 function bestOf(found: readonly Found[]): Found[] {
   const [top] = found
   if (top === undefined || (top.coverage < MIN_COVERAGE && top.shared < MIN_SHARED)) return []
-  const near = found.filter(({ score }) => score >= top.score * NEAR_THE_BEST)
+  const near = found.filter(({ score }) => score >= top.score * MIN_RELATIVE_SCORE)
   const distinct = near.filter(({ text }, at) => near.findIndex((one) => one.text === text) === at)
   return distinct.slice(0, isRow(top) ? MAX_ROWS : MAX_QUOTED).sort((a, b) => a.order - b.order)
 }
@@ -363,7 +363,7 @@ export function readPrompt(prompt: Prompt): Reading {
           passages.push(passage(part.text, { isMaterial: false }))
         } else if (part.type === "tool-call") {
           calls.push({ id: part.toolCallId, name: part.toolName, input: part.input, at })
-        } else if (part.type === "tool-result" && !HANDS_OVER.test(part.toolName)) {
+        } else if (part.type === "tool-result" && !HANDOFF_TOOL.test(part.toolName)) {
           const call = calls.findLast(({ id }) => id === part.toolCallId)
           const result = readResult(part, call?.input)
           if (call !== undefined) call.result = result
@@ -388,7 +388,7 @@ export function readPrompt(prompt: Prompt): Reading {
 }
 
 /** Usual names of hand-off tools: their results are not answers. */
-const HANDS_OVER = /^(?:hand_?off|transfer_to)(?:_|$)/i
+const HANDOFF_TOOL = /^(?:hand_?off|transfer_to)(?:_|$)/i
 
 /** Instructions address the model; a sentence that does not is a fact that can be quoted. */
 const ORDER =

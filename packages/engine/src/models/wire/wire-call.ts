@@ -232,12 +232,13 @@ const AUDIO = ["audio/wav", "audio/mp3", "audio/mpeg"]
 type Types = readonly string[]
 
 /** The types that an API accepts inline, by URL, and by the id of a file at OpenAI. */
-const TAKEN: Readonly<Record<Exclude<ModelInterface, "other">, { inline: Types; urls: Types; ids: Types }>> =
-  {
-    responses: { inline: [...IMAGES, PDF], urls: [...IMAGES, PDF], ids: [...IMAGES, PDF] },
-    chat: { inline: [...IMAGES, PDF, ...AUDIO], urls: IMAGES, ids: [PDF] },
-    messages: { inline: [...IMAGES, PDF], urls: [...IMAGES, PDF], ids: [] },
-  }
+const ACCEPTED: Readonly<
+  Record<Exclude<ModelInterface, "other">, { inline: Types; urls: Types; ids: Types }>
+> = {
+  responses: { inline: [...IMAGES, PDF], urls: [...IMAGES, PDF], ids: [...IMAGES, PDF] },
+  chat: { inline: [...IMAGES, PDF, ...AUDIO], urls: IMAGES, ids: [PDF] },
+  messages: { inline: [...IMAGES, PDF], urls: [...IMAGES, PDF], ids: [] },
+}
 
 const FILE_ID = /^file-[A-Za-z0-9_-]+$/
 
@@ -251,7 +252,7 @@ function fileFor(model: Model, via: ModelInterface, part: FilePart): FilePart | 
   }
   const isId = typeof file.data === "string" && FILE_ID.test(file.data)
   if (!isUrl && !isId && isText(file.mediaType)) return { type: "text", text: textOf(file) }
-  const { inline, urls, ids } = TAKEN[via]
+  const { inline, urls, ids } = ACCEPTED[via]
   const taken = isUrl ? urls : isId ? ids : inline
   if (taken.includes(file.mediaType)) return file
   if (isId) throw unsupported(model, `${nameOf(file)} by its OpenAI id`, "Pass its bytes.")
@@ -330,7 +331,7 @@ function readable(via: Exclude<ModelInterface, "other">, part: ContentPart): Con
   if (file === undefined) return part
   const isUrl = file.data instanceof URL
   if (!isUrl && isText(file.mediaType)) return { type: "text", text: textOf(file) }
-  if (TAKEN[via][isUrl ? "urls" : "inline"].includes(file.mediaType)) return part
+  if (ACCEPTED[via][isUrl ? "urls" : "inline"].includes(file.mediaType)) return part
   return { type: "text", text: `[${nameOf(file)}, which this model cannot read]` }
 }
 

@@ -4,8 +4,8 @@ import type { Json } from "../../core/index.ts"
 import { interfaceOf, type Model, type ModelRef, providerOf } from "../model.ts"
 import { rootedSchema, type StrictLimits, type StrictSchema, strictSchema } from "./strict-schema.ts"
 
-type Given = Pick<LanguageModelV3CallOptions, "responseFormat" | "tools" | "providerOptions">
-type Options = { readonly [Key in keyof Given]: Given[Key] | undefined }
+type SchemaOptions = Pick<LanguageModelV3CallOptions, "responseFormat" | "tools" | "providerOptions">
+type Options = { readonly [Key in keyof SchemaOptions]: SchemaOptions[Key] | undefined }
 type JsonSchema = LanguageModelV3FunctionTool["inputSchema"]
 
 /** OpenAI's own limits. Azure and compatible servers have OpenAI's earlier limits. */
@@ -16,7 +16,7 @@ const OTHERS: StrictLimits = { levels: 5, properties: 100 }
  * OpenAI's and compatible APIs enforce answers; only OpenAI's own enforce tools, because a server must support the
  * option.
  */
-export function wireSchemas(model: Pick<Model, "provider">, options: Options): Given {
+export function wireSchemas(model: Pick<Model, "provider">, options: Options): SchemaOptions {
   const provider = providerOf(model)
   const isOpenAi = isOpenAiLike(model)
   const limits = provider === "openai" ? OPENAI : OTHERS

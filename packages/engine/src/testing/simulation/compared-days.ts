@@ -86,7 +86,7 @@ export function compareDays<In, Out>(
     }
   }
 
-  function endsOtherwise(end: unknown, { result }: Simulation): string {
+  function differentEnd(end: unknown, { result }: Simulation): string {
     const ended = `it ends with ${JSON.stringify(end)}; undisturbed, with ${JSON.stringify(outcome)}. `
     if (result.error?.code === "SCRIPT_EXHAUSTED" && typeof workflow !== "function")
       return `${ended}The workflow's scripted model was used up by an earlier process: ${result.error.message} Pass a function that builds the workflow and its model, () => workflow, so that every process has its own.`
@@ -106,7 +106,7 @@ export function compareDays<In, Out>(
       const { simulation, effects } = await simulated(day)
       crashes += simulation.crashes
       const end = plain(compare(simulation))
-      if (!isDeepStrictEqual(end, outcome)) throw error(day, endsOtherwise(end, simulation))
+      if (!isDeepStrictEqual(end, outcome)) throw error(day, differentEnd(end, simulation))
       const problem = effectProblem(counters, expected, effects, simulation)
       if (problem !== undefined) throw error(day, problem)
     },

@@ -189,7 +189,7 @@ export const requestCases: StoreCases = {
   },
 
   async "finds questions by run, workflow, assignee and outcome, alone and together"(store) {
-    const all = await aHundred(store)
+    const all = await hundredQuestions(store)
     const runIds = [undefined, "run 1", "run 3", "unknown"]
     const workflows = [undefined, "even", "unknown"]
     const people = [undefined, "anna", "unknown"]
@@ -214,7 +214,7 @@ export const requestCases: StoreCases = {
   },
 
   async "returns questions in pages of any size, each once"(store) {
-    const all = await aHundred(store)
+    const all = await hundredQuestions(store)
     for (const filter of [{ outcome: ANY }, {}, { to: "anna", outcome: ANY }, { workflow: "even" }]) {
       const whole = (await store.requests(filter)).map(requestName)
       for (const limit of [1, 7, 100, 1_000]) {
@@ -280,7 +280,7 @@ async function pages(store: Store, query: RequestQuery): Promise<string[]> {
 }
 
 /** 100 questions of every outcome, of five runs that have the same ids; oldest first. */
-async function aHundred(
+async function hundredQuestions(
   store: Store,
 ): Promise<{ runId: string; id: string; workflow: string; to?: string; outcome: string }[]> {
   const leases = []

@@ -324,7 +324,7 @@ async function writeAll(store: Store, values: ReturnType<typeof everything>): Pr
 }
 
 /** Everything that a store returns. */
-async function lookAtAll(store: Store): Promise<object> {
+async function readEverything(store: Store): Promise<object> {
   return {
     read: await store.read("r", 0),
     run: await store.run("r"),
@@ -344,22 +344,22 @@ export const ownedCases: StoreCases = {
   async "is not changed when a caller changes values that it passed"(store) {
     const written = everything()
     await writeAll(store, written)
-    const before = plain(await lookAtAll(store))
+    const before = plain(await readEverything(store))
     tamper(written)
-    assert.deepEqual(plain(await lookAtAll(store)), before)
+    assert.deepEqual(plain(await readEverything(store)), before)
   },
 
   async "is not changed when a caller changes values that it received"(store) {
     await writeAll(store, everything())
-    const handed = await lookAtAll(store)
+    const handed = await readEverything(store)
     const before = plain(handed)
     tamper(handed)
-    assert.deepEqual(plain(await lookAtAll(store)), before)
+    assert.deepEqual(plain(await readEverything(store)), before)
   },
 
   async "returns copies: later writes do not change a run, a question or a thread that was read"(store) {
     await writeAll(store, everything())
-    const handed = await lookAtAll(store)
+    const handed = await readEverything(store)
     const before = plain(handed)
     await store.append(leaseOf("r"), 2, [record(3, nested())], {
       status: "waiting",

@@ -46,7 +46,7 @@ const SETS: Readonly<Record<string, Accepts>> = {
 
 const TIMES = /([*+?])|\{(\d{1,4})(,?)(\d{0,4})\}/y
 const UNBOUNDED = Number.POSITIVE_INFINITY
-const SIGNS: Readonly<Record<string, { min: number; max: number }>> = {
+const QUANTIFIERS: Readonly<Record<string, { min: number; max: number }>> = {
   "*": { min: 0, max: UNBOUNDED },
   "+": { min: 1, max: UNBOUNDED },
   "?": { min: 0, max: 1 },
@@ -123,7 +123,7 @@ export class PatternReader {
       throw this.#error(`"{" starts a number of times, like {2} or {2,4}; \\{ is the character`)
     }
     const [, sign, from, comma, to] = found
-    if (sign !== undefined) return SIGNS[sign]
+    if (sign !== undefined) return QUANTIFIERS[sign]
     const min = Number(from)
     const max = comma === "" ? min : to === "" ? UNBOUNDED : Number(to)
     if (max < min) throw this.#error("the numbers in { } are in the wrong order")

@@ -159,9 +159,14 @@ async function enterAt(name: string, real: string, path: string, held: boolean):
   return {
     path,
     self,
-    at: (child) => join(self, onePart(child)),
+    at: (child) => join(self, checkedName(child)),
     enter: (child) =>
-      enterAt(join(self, onePart(child)), join(real, child), path === "" ? child : `${path}/${child}`, held),
+      enterAt(
+        join(self, checkedName(child)),
+        join(real, child),
+        path === "" ? child : `${path}/${child}`,
+        held,
+      ),
     close: async () => handle?.close(),
   }
 }
@@ -176,7 +181,7 @@ async function openDirectory(name: string, path: string): Promise<FileHandle> {
   }
 }
 
-function onePart(name: string): string {
+function checkedName(name: string): string {
   if (name === "" || name === "." || name === ".." || name.includes("/") || name.includes(sep)) {
     throw outside(name)
   }

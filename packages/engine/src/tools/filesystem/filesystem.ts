@@ -139,7 +139,7 @@ function writeTools(
   maxBytes: number,
   approval: Approval,
 ): readonly Tool[] {
-  const inTurn = turns()
+  const inTurn = serializedByKey()
   const write = async (target: LocatedPath, text: string) => {
     const bytes = Buffer.from(text, "utf8")
     if (bytes.length > maxBytes) {
@@ -181,7 +181,7 @@ function writeTools(
 }
 
 /** Serializes the writes to each file: two simultaneous edits must both be applied. */
-function turns(): <T>(key: string, act: () => Promise<T>) => Promise<T> {
+function serializedByKey(): <T>(key: string, act: () => Promise<T>) => Promise<T> {
   const last = new Map<string, Promise<unknown>>()
   return (key, act) => {
     const done = (last.get(key) ?? Promise.resolve()).then(act)

@@ -50,11 +50,11 @@ interface Line {
 }
 
 export function memoryFile(path: string): MemoryStore {
-  const read = async () => (await using(path, "r", (file) => readLines(file, path))) ?? []
+  const read = async () => (await withFile(path, "r", (file) => readLines(file, path))) ?? []
   return {
     async put(memory) {
       await mkdir(dirname(path), { recursive: true, mode: PRIVATE_FOLDER })
-      await using(path, "a+", async (file) => {
+      await withFile(path, "a+", async (file) => {
         await checkStart(file, path)
         tightenFile(path)
         // The leading line break ends an incomplete line that a crash may have left.
@@ -76,7 +76,7 @@ export function memoryFile(path: string): MemoryStore {
 
 /** Whether there was anything to blank. Read and written through one handle, so that it is the same file. */
 async function blank(path: string, choose: (lines: readonly Line[]) => readonly Line[]): Promise<boolean> {
-  const done = await using(path, "r+", async (file) => {
+  const done = await withFile(path, "r+", async (file) => {
     const lines = choose(await readLines(file, path))
     for (const { start, end } of lines) {
       await file.write(Buffer.alloc(end - start, " "), 0, end - start, start)
@@ -88,7 +88,7 @@ async function blank(path: string, choose: (lines: readonly Line[]) => readonly 
 }
 
 /** Undefined if there is no file to read. */
-async function using<T>(
+async function withFile<T>(
   path: string,
   flags: string,
   use: (file: FileHandle) => Promise<T>,

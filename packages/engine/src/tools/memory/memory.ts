@@ -46,7 +46,7 @@ export function memory(options: MemoryOptions): Toolset {
     return ownedMemory({ ...others, index, scope })
   }
   const store = storeOf(options)
-  const tools = [...changing(store, options), ...looking(store)]
+  const tools = [...writeTools(store, options), ...readTools(store)]
   return {
     name: "memory",
     instructions:
@@ -65,7 +65,7 @@ function storeOf({ file, store, index, scope }: MemoryOptions): MemoryStore {
   throw terminalError("MEMORY_INVALID", text)
 }
 
-function changing(store: MemoryStore, options: MemoryOptions): Tool[] {
+function writeTools(store: MemoryStore, options: MemoryOptions): Tool[] {
   const { maxMemories = 10_000, approval } = options
   const keep = async (made: Memory) => {
     await store.put(made)
@@ -115,7 +115,7 @@ function changing(store: MemoryStore, options: MemoryOptions): Tool[] {
   ]
 }
 
-function looking(store: MemoryStore): Tool[] {
+function readTools(store: MemoryStore): Tool[] {
   return [
     tool({
       name: "memory_search",

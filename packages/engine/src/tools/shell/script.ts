@@ -81,7 +81,7 @@ function scriptTool(name: string, definition: ScriptTool, options: ScriptOptions
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 /** Variables that decide which programs run and what they load. Only Windows ignores their case. */
-const POWERFUL = new RegExp(
+const RESERVED_NAMES = new RegExp(
   "^(PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|SHELL|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|CDPATH|HOME|LD_.*|DYLD_.*|NODE_.*|" +
     "PYTHON.*|PERL.*|RUBY.*|JAVA_.*|GIT_.*|SSH_.*|EDITOR|PAGER|LESSOPEN|GCONV_PATH|LOCPATH|NLSPATH|HOSTALIASES|" +
     ".*_PROXY|.*_proxy)$",
@@ -92,7 +92,7 @@ function checkArg(name: string, arg: string): void {
   if (!NAME.test(arg)) {
     throw invalid(`"${arg}", an argument of "${name}", becomes a variable: use letters, digits and "_".`)
   }
-  if (POWERFUL.test(arg)) {
+  if (RESERVED_NAMES.test(arg)) {
     throw invalid(`"${arg}", an argument of "${name}", would change how programs run: rename it.`)
   }
 }

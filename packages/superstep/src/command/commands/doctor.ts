@@ -264,8 +264,8 @@ async function selfTest(): Promise<Finding> {
   const started = performance.now()
   try {
     const { loadDefinition } = await import("@superstep/engine/definitions")
-    const { tellOffline } = await import("@superstep/engine/models")
-    tellOffline({ isTTY: true, write: () => true })
+    const { showOfflineNotice } = await import("@superstep/engine/models")
+    showOfflineNotice({ isTTY: true, write: () => true })
     const { definition, diagnostics } = loadDefinition({ file: "self-test.yaml", text: TWO_STEPS })
     if (definition === undefined) throw new Error(diagnostics[0]?.message)
     const { status, error } = await definition.workflow.run("Hello.").result

@@ -37,11 +37,11 @@ export async function chooseModels(flags: ModelFlags, cli: Cli): Promise<ChosenM
   const choices = flags.model
   const isQuiet = flags.quiet === true
   const canStandIn = mayStandIn(flags, cli)
-  const { registerPrices, tellOffline, UNNAMED_MODEL } = await import("@superstep/engine/models")
+  const { registerPrices, showOfflineNotice, UNNAMED_MODEL } = await import("@superstep/engine/models")
   // For the rest of the process, which runs one command.
   if (flags.price !== undefined) registerPrices(flags.price)
   // `check` announces it, before anything is drawn.
-  tellOffline({ isTTY: true, write: () => true })
+  showOfflineNotice({ isTTY: true, write: () => true })
   const all = choices?.all === undefined ? undefined : await named(choices.all, cli)
   const byAgent = new Map<string, ModelRef>()
   for (const [agent, name] of Object.entries(choices?.byAgent ?? {}))
