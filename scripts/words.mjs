@@ -6,9 +6,13 @@ import { resolve } from "node:path"
 
 const root = resolve(import.meta.dirname, "..")
 
-/** The layers of the engine below agents, tests aside: words that are retired there, and not everywhere yet. */
+/** The layers of the engine up to agents, tests aside: words that are retired there, and not everywhere yet. */
 const engine =
-  /^packages\/engine\/src\/(core|protocol|runtime|service|builder|history|stores|testing|text|telemetry|files|packages|diagrams)\/(?!.*\.test)/
+  /^packages\/(engine\/src\/(agents|builder|core|diagrams|files|history|models|packages|protocol|runtime|service|stores|telemetry|testing|text|tools)|mcp\/src)\/(?!.*\.test)/
+
+/** The same from history on up, with their tests. */
+const agents =
+  /^packages\/(engine\/src\/(agents|files|history|models|packages|telemetry|testing|text|tools)|mcp\/src)\//
 
 /** @type {[pattern: RegExp, instead: string, where?: RegExp][]} */
 const retired = [
@@ -51,6 +55,21 @@ const retired = [
   [/\bby now\b/i, "now, already", engine],
   [/\b(is|are|was|were) read back\b/i, "loaded", engine],
   [/\bat hand\b/i, "loaded, known", engine],
+  [/\bgets? to (see|know)\b/i, "sees, receives", engine],
+  [/\b(be it|as (it|they) came)\b/i, "whether, unchanged", engine],
+  [/\b(is|are|was) put together\b/i, "composed, merged", engine],
+  [/\bon record\b/i, "recorded", agents],
+  [/\b(that|what) the record answers\b/i, "that is answered from the record", agents],
+  [/\bwithout end\b/i, "endlessly, forever", agents],
+  [/\bfor good\b(?! reason)/i, "permanently", agents],
+  [/\bmakes? no sense\b/i, "invalid", agents],
+  [/\ball the same\b/i, "nevertheless", agents],
+  [/\bbr(eaks?|oke|oken) off\b/i, "is interrupted, fails", agents],
+  [/\btried again\b/i, "retried", agents],
+  [/\bin the place of\b/i, "instead of, replaces", agents],
+  [/\bkept whole\b/i, "stays complete", agents],
+  [/\b(what|who) is wrong with\b/i, "the problem with", agents],
+  [/\b(is|are|was|were) made up\b/i, "invented, generated", agents],
 ]
 
 /** Files whose words are not ours to choose, or are data. */

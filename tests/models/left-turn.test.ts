@@ -92,5 +92,5 @@ test.each(Object.entries(providers))("%s", async (_, { options, cutOff, answer }
   expect((await scout().run("And?", { store, thread: "t" })).outputs).toEqual(["Seen."])
   const sent = JSON.stringify(server.requests[1]?.body)
   expect(sent).toContain("a stork")
-  expect(sent).toContain("There is no result of this call")
+  expect(sent).toContain("This call has no result")
 })

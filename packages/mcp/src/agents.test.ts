@@ -8,7 +8,7 @@ import { everything, opened } from "./client/tool-use.test-support.ts"
 import { servedTools } from "./server/served-tools.ts"
 import { newSession } from "./server/session.ts"
 
-test("an agent uses the tools of a server, survives its crash, and reads what went wrong", async () => {
+test("an agent uses the tools of a server, survives its crash, and sees the error", async () => {
   const model = scriptedModel([
     { tool_calls: [{ name: "add", args: { a: 1, b: 2 } }] },
     { tool_calls: [{ name: "crash", args: {} }] },
@@ -26,7 +26,7 @@ test("an agent uses the tools of a server, survives its crash, and reads what we
   expect(prompts[3]).toContain("back again")
 })
 
-test("an agent is served as a tool that takes text", async () => {
+test("an agent is served as a tool with text as input", async () => {
   const poet = agent({
     name: "poet",
     description: "Writes a line.",

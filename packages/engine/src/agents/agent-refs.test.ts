@@ -10,7 +10,7 @@ import { shown } from "./stand-ins.test-support.ts"
 
 const look = tool({ name: "look", description: "Looks something up.", run: () => "found" })
 
-test("after a hand-off the other agent continues the conversation, under its own instructions and tools", async () => {
+test("after a hand-off the other agent continues the conversation, with its own instructions and tools", async () => {
   const model = scriptedModel({
     desk: [{ tool_calls: [{ name: "handoff_to_tax_office", args: {} }] }],
     "tax office": [{ tool_calls: [{ name: "look", args: {} }] }, "You pay nothing."],
@@ -34,7 +34,7 @@ test("after a hand-off the other agent continues the conversation, under its own
   expect(model.calls[1]?.options.tools?.map(({ name }) => name)).toEqual(["look"])
 })
 
-test("one tool for all hand-offs names the agent, and a name that nobody has goes back to the model", async () => {
+test("one tool for all hand-offs takes the agent's name, and an unknown name is reported to the model", async () => {
   const model = scriptedModel({
     desk: [
       { tool_calls: [{ name: "handoff", args: { agent: "nobody" } }] },
@@ -56,7 +56,7 @@ test("one tool for all hand-offs names the agent, and a name that nobody has goe
   expect(shown(model, 2).at(-1)).toMatch(/handed over to "b" already/)
 })
 
-test("the agent's rules hold for hand-offs too", async () => {
+test("the agent's approval rules apply to hand-offs too", async () => {
   const model = () =>
     scriptedModel({
       desk: [
@@ -82,7 +82,7 @@ test("the agent's rules hold for hand-offs too", async () => {
   expect((await asked).outputs).toEqual(["A here"])
 })
 
-test("the first agent's output schema holds for whoever answers", async () => {
+test("the first agent's output schema applies to the agent that answers", async () => {
   const model = scriptedModel({
     desk: [{ tool_calls: [{ name: "handoff_to_b", args: {} }] }],
     b: ["forty-two", { json: { n: 42 } }],
@@ -97,7 +97,7 @@ test("the first agent's output schema holds for whoever answers", async () => {
   expect(outputs).toEqual([{ n: 42 }])
 })
 
-test("a sub-agent does its task in its own conversation and gives back the answer", async () => {
+test("a sub-agent does its task in its own conversation and returns the answer", async () => {
   const model = scriptedModel({
     boss: [
       {
@@ -121,7 +121,7 @@ test("a sub-agent does its task in its own conversation and gives back the answe
   expect(usage).toMatchObject({ modelCalls: 4, toolCalls: 2 })
 })
 
-test("a sub-agent that fails, or reaches a limit of its own, is a result for the one who asked", async () => {
+test("the failure of a sub-agent, or its own limit, is a result for its caller", async () => {
   const model = scriptedModel({
     boss: [
       {
@@ -146,7 +146,7 @@ test("a sub-agent that fails, or reaches a limit of its own, is a result for the
   expect(shown(model, 3).at(-1)).toMatch(/no such thing.*reached its limit of 1 iterations/)
 })
 
-test("an agent that takes an object is a tool with that object's parameters", () => {
+test("an agent with an object as input is a tool with that object's parameters", () => {
   const clerk = agent({ name: "the clerk", model: scriptedModel([]), input: z.object({ file: z.string() }) })
   expect(clerk.asTool()).toMatchObject({
     name: "the_clerk",
@@ -154,7 +154,7 @@ test("an agent that takes an object is a tool with that object's parameters", ()
   })
 })
 
-test("agents that give each other the same task without end are stopped", async () => {
+test("agents that delegate the same task to each other endlessly are stopped", async () => {
   const again = {
     tool_calls: [{ name: "transfer_task", args: { agent: "x", task: "t", expected_output: "" } }],
   }
@@ -179,7 +179,7 @@ test("agents hand over to each other and back", async () => {
   expect((await a.run("hi")).outputs).toEqual(["A again"])
 })
 
-test("a workflow is a tool, with its questions and its own part of the journal", async () => {
+test("a workflow works as a tool, with its own questions and its own part of the journal", async () => {
   const double = workflow("double")
     .start(
       node("double", async ({ n }: { n: number }, ctx) => {
@@ -210,7 +210,7 @@ test("a workflow is a tool, with its questions and its own part of the journal",
   expect(shown(model, 1).at(-1)).toBe("tool: 4 | 5")
 })
 
-test("a fatal workflow tool fails with the very error that was thrown inside", async () => {
+test("a fatal workflow tool fails with the error that was thrown inside it", async () => {
   class StockError extends Error {}
   const check = node("check", (_: { item: string }): number => {
     throw new StockError("none left")
@@ -228,7 +228,7 @@ test("a fatal workflow tool fails with the very error that was thrown inside", a
   expect(chain.at(-1)).toBeInstanceOf(StockError)
 })
 
-test("agents that name each other need no annotation", async () => {
+test("agents that refer to each other need no type annotation", async () => {
   const model = scriptedModel({
     front: [{ tool_calls: [{ name: "handoff_to_back", args: {} }] }, "Here again."],
     back: [{ tool_calls: [{ name: "handoff_to_front", args: {} }] }],
@@ -246,7 +246,7 @@ test("agents that name each other need no annotation", async () => {
   expect((await front.run("hi")).outputs).toEqual(["Here again."])
 })
 
-test("a function that returns no agents is refused when it is called", async () => {
+test("a function that does not return agents is rejected when it is called", async () => {
   const x = agent({ name: "x", model: scriptedModel(["hi"]), handoffs: () => ["y"] })
   const { error } = await x.run("go").result
   expect(error).toMatchObject({

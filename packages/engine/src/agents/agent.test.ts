@@ -1,4 +1,4 @@
-/** The loop: model, tools, model; what goes back to the model, and what comes out. */
+/** The loop of model calls and tool calls, what the model sees, and the result. */
 import { expect, test } from "vitest"
 import { z } from "zod"
 import { memoryStore, node, workflow } from "../index.ts"
@@ -14,7 +14,7 @@ const add = tool({
   run: ({ a, b }) => a + b,
 })
 
-test("an agent alone answers with text", async () => {
+test("an agent without tools answers with text", async () => {
   const model = scriptedModel(["Hello, Ada."])
   const greeter = agent({ name: "greeter", model, instructions: "Be kind." })
   const { outputs, usage } = await greeter.run("I am Ada")
@@ -23,7 +23,7 @@ test("an agent alone answers with text", async () => {
   expect(usage).toMatchObject({ modelCalls: 1, iterations: 1 })
 })
 
-test("tools are called until there is an answer, and the model sees their results", async () => {
+test("tools are called until the model answers, and the model sees their results", async () => {
   const model = scriptedModel([{ tool_calls: [{ name: "add", args: { a: 1, b: 2 } }] }, "It is 3."])
   const { outputs, usage } = await agent({ name: "sum", model, tools: [add] }).run("1 + 2?")
   expect(outputs).toEqual(["It is 3."])
@@ -31,7 +31,7 @@ test("tools are called until there is an answer, and the model sees their result
   expect(usage).toMatchObject({ modelCalls: 2, toolCalls: 1 })
 })
 
-test("an agent is a node between others", async () => {
+test("an agent works as a node between other nodes", async () => {
   const model = scriptedModel(["HI"])
   const writer = agent({ name: "writer", model, instructions: (input) => `Write about ${String(input)}.` })
   const flow = workflow("w")
@@ -46,7 +46,7 @@ test("an agent is a node between others", async () => {
   expect(flow.program.graph.nodes.map(({ spec }) => spec.kind)).toEqual(["node", "agent", "node"])
 })
 
-test("tools of one turn run at the same time, and their results come in the order of the calls", async () => {
+test("the tools of one turn run concurrently, and their results have the order of the calls", async () => {
   const ends: Record<string, (value: string) => void> = {}
   const order: string[] = []
   let isReady = () => {}
@@ -107,12 +107,12 @@ test("bad JSON, bad arguments, an unknown tool and a failure are results for the
   expect(status).toBe("completed")
   const [bad, misfit, unknown, failed] = (shown(model, 1).at(-1) ?? "").split(" | ")
   expect(bad).toMatch(/not JSON/)
-  expect(misfit).toMatch(/do not fit: a:/)
+  expect(misfit).toMatch(/are invalid: a:/)
   expect(unknown).toMatch(/no tool \\"minus\\".*\\"add\\", \\"broken\\"/)
   expect(failed).toMatch(/no power/)
 })
 
-test("a fatal tool fails the task, and so does any tool when the agent says so", async () => {
+test("a fatal tool fails the task, and so does any tool with onToolError: fail", async () => {
   const broken = (fatal: boolean) =>
     tool({
       name: "broken",
@@ -131,7 +131,7 @@ test("a fatal tool fails the task, and so does any tool when the agent says so",
   expect(two).toMatchObject({ status: "failed", error: { code: "TOOL_FAILED" } })
 })
 
-test("the message that the model gets for a failure can be changed", async () => {
+test("the message that the model sees for a failure can be customized", async () => {
   const broken = tool({
     name: "broken",
     description: "Fails.",
@@ -149,12 +149,12 @@ test("the message that the model gets for a failure can be changed", async () =>
   expect(shown(model, 1).at(-1)).toBe('tool: "broken is out of order"')
 })
 
-test("structured output: an answer that does not fit goes back, with the reason", async () => {
+test("structured output: an answer that does not match goes back to the model with the reason", async () => {
   const output = z.object({ city: z.string(), days: z.number() })
   const model = scriptedModel(["not JSON", { json: { city: "Rome" } }, { json: { city: "Rome", days: 3 } }])
   const { outputs } = await agent({ name: "trip", model, output }).run("Where to?")
   expect(outputs).toEqual([{ city: "Rome", days: 3 }])
-  expect(shown(model, 1).at(-1)).toMatch(/does not fit: it is not JSON/)
+  expect(shown(model, 1).at(-1)).toMatch(/does not match the schema: it is not JSON/)
   expect(shown(model, 2).at(-1)).toMatch(/days/)
   expect(model.calls[0]?.options.responseFormat).toMatchObject({
     type: "json",
@@ -163,13 +163,13 @@ test("structured output: an answer that does not fit goes back, with the reason"
   })
 })
 
-test("repairs are bounded", async () => {
+test("the number of repairs is limited", async () => {
   const model = scriptedModel([{ text: "no", repeat: true }])
   const run = await agent({ name: "x", model, output: z.object({}), repairs: 1 }).run("go").result
   expect(run).toMatchObject({ status: "failed", error: { code: "OUTPUT_INVALID" }, usage: { modelCalls: 2 } })
 })
 
-test("a schema that transforms reads the answer once", async () => {
+test("a schema that transforms parses the answer once", async () => {
   const output = z.object({ n: z.string().transform(Number) })
   const model = scriptedModel([{ text: '```json\n{"n":"4"}\n```' }])
   expect((await agent({ name: "x", model, output }).run("go")).outputs).toEqual([{ n: 4 }])
@@ -195,7 +195,7 @@ test("a conversation continues from run to run of a thread", async () => {
   ])
 })
 
-test("messages as input are taken as they are, once they are valid", async () => {
+test("valid messages as input are used unchanged", async () => {
   const model = scriptedModel(["ok"])
   const messages = [
     { role: "user", content: "a" },
@@ -206,7 +206,7 @@ test("messages as input are taken as they are, once they are valid", async () =>
   expect(shown(model, 0).map((line) => line.split(":")[0])).toEqual(["user", "assistant", "tool", "user"])
 })
 
-test("two calls with the same id are kept apart", async () => {
+test("two calls with the same id are kept separate", async () => {
   const call = { name: "add", id: "c", args: { a: 1, b: 1 } }
   const model = scriptedModel([{ tool_calls: [call, call] }, { tool_calls: [call] }, "ok"])
   const { status } = await agent({ name: "x", model, tools: [add] }).run("go")
@@ -217,7 +217,7 @@ test("two calls with the same id are kept apart", async () => {
   expect(ids).toEqual(["c", "c_2", "c_3"])
 })
 
-test("options that make no agent are refused at once", () => {
+test("invalid options are rejected when the agent is created", () => {
   const model = scriptedModel([])
   expect(() => agent({ name: "", model })).toThrow(/name must be a non-empty string/)
   expect(() => agent({ name: "x", model: [] })).toThrow(/set a model/)
@@ -236,7 +236,7 @@ test("options that make no agent are refused at once", () => {
   expect(unknown({ settings: 1 })).toThrow(/settings must be an object, not 1/)
   expect(unknown({ calling: { timeOut: 1 } })).toThrow(/calling: .*"timeOut"; did you mean "timeout"/)
   expect(unknown({ calling: { retry: { attemps: 1 } } })).toThrow(/calling.retry: .*did you mean "attempts"/)
-  // A rule under a wrong name would hold nothing back.
+  // A misspelled list of rules would have no effect.
   expect(() => agent({ name: "x", model, approval: { denied: ["*"] } as object })).toThrow(/"denied"/)
   expect(() => agent({ name: "x", model, approval: "always" as never })).toThrow(/{ deny, allow, ask }/)
   expect(() => agent({ name: "x", model, history: "last" as never })).toThrow(/lastItems\(n\)/)
@@ -244,7 +244,7 @@ test("options that make no agent are refused at once", () => {
   expect(() => agent({ name: "x", model: [model, old] })).toThrow(/not version v2/)
 })
 
-test("closing an agent closes all its toolsets, also when one of them fails", async () => {
+test("closing an agent closes all its toolsets, even if one of them fails", async () => {
   const closed: string[] = []
   const toolset = (name: string) => ({
     name,

@@ -1,4 +1,4 @@
-/** Who may run which tool, and what must not be seen of it. */
+/** Approval of tool calls, and secret arguments. */
 import { expect, test } from "vitest"
 import { z } from "zod"
 import { memoryStore } from "../index.ts"
@@ -41,7 +41,7 @@ test("a tool that needs approval waits for a person", async () => {
   expect(sent).toEqual([letter])
 })
 
-test("who approves may change the arguments, and the model sees what was done", async () => {
+test("the approver may edit the arguments, and the model sees the edited ones", async () => {
   const model = script()
   const run = agent({ name: "clerk", model, tools: [send({ approval: "always" })] }).run("write")
   const { requests } = await run
@@ -51,7 +51,7 @@ test("who approves may change the arguments, and the model sees what was done", 
   expect(shown(model, 1)[1]).toBe('assistant: send{"to":"Bob","text":"Hi"}')
 })
 
-test("a refusal is a result with its reason", async () => {
+test("a denial is a result with its reason", async () => {
   const model = script()
   const run = agent({ name: "clerk", model, tools: [send({ approval: "always" })] }).run("write")
   await run.respond((await run).requests[0]?.id ?? "", { approve: false, reason: "Ada is away" })
@@ -60,7 +60,7 @@ test("a refusal is a result with its reason", async () => {
   expect(shown(model, 1).at(-1)).toMatch(/not allowed.*Ada is away/)
 })
 
-test("the agent's rules decide over all its tools, deny first; where none fits, the tool does", async () => {
+test("the agent's rules apply to all its tools, deny first; if none matches, the tool's own approval decides", async () => {
   const verdict = async (approval: object, own?: "always") => {
     const run = agent({
       name: "x",
@@ -78,7 +78,7 @@ test("the agent's rules decide over all its tools, deny first; where none fits, 
   expect(await verdict({ deny: ["shell"] }, "always")).toBe("ask")
 })
 
-test("what an approval function says is on record: it is not asked again after a restart", async () => {
+test("the verdict of an approval function is recorded: it is not called again after a restart", async () => {
   let asked = 0
   const approval = () => {
     asked++
@@ -113,7 +113,7 @@ const login = () => {
   return { made, used }
 }
 
-test("secret arguments are in no record, no event and no prompt, and the tool gets them", async () => {
+test("secret arguments are in no record, no event and no prompt, and the tool receives them", async () => {
   const { made, used } = login()
   const model = pureModel((_, turn) =>
     turn === 0
@@ -131,7 +131,7 @@ test("secret arguments are in no record, no event and no prompt, and the tool ge
   expect(used).toEqual([KEY])
   const { outputs } = await run
   expect(outputs).toEqual(["done"])
-  // What the model says itself comes before its call does: it is taken back as soon as that is known.
+  // The model's text arrives before its call: it is retracted as soon as the secret is known.
   const lasting = events.filter((event) => (event as { kind?: string }).kind !== "text")
   const said = events.reduce((text: string, event) => {
     const { kind, call, offset = 0, text: more } = event as { [key: string]: string } & { offset?: number }
@@ -147,7 +147,7 @@ test("secret arguments are in no record, no event and no prompt, and the tool ge
   ])
 })
 
-test("who approves cannot write a secret into the answer, which is kept", async () => {
+test("the approver cannot write a secret into the answer, because answers are stored", async () => {
   const { made, used } = login()
   const model = pureModel((_, turn) =>
     turn === 0 ? { calls: [{ name: "login", args: { user: "u", key: KEY } }] } : "done",
@@ -163,7 +163,7 @@ test("who approves cannot write a secret into the answer, which is kept", async 
   expect(JSON.stringify(await store.read("r", 0))).not.toContain("another-secret")
 })
 
-test("a secret stays one in what the model says later", async () => {
+test("a secret stays masked in later text of the model", async () => {
   const { made } = login()
   const model = pureModel((_, turn) =>
     turn === 0 ? { calls: [{ name: "login", args: { user: "u", key: KEY } }] } : `It was ${KEY}.`,
@@ -176,7 +176,7 @@ test("a secret stays one in what the model says later", async () => {
   expect(JSON.stringify(events)).not.toContain(KEY)
 })
 
-test("arguments that could not be read are asked for again after a crash, whatever a person made of them", async () => {
+test("secret arguments in invalid JSON are requested again after a crash, even if a person edited them", async () => {
   const { made, used } = login()
   const store = memoryStore()
   const slow = tool({
@@ -200,7 +200,7 @@ test("arguments that could not be read are asked for again after a crash, whatev
   expect(used).toEqual([])
 })
 
-test("secrets that a crash lost are asked for again", async () => {
+test("secrets that a crash lost are requested again", async () => {
   const { made, used } = login()
   const model = pureModel((last) =>
     last.startsWith("user") ? { calls: [{ name: "login", args: { user: "u", key: KEY } }] } : "done",

@@ -1,4 +1,7 @@
-/** Reaching a limit does not discard work: the conversation stays, the limit route gets it, and an agent may still answer. */
+/**
+ * Reaching a limit does not discard work: the conversation is kept, the limit route receives it, and an agent may still
+ * answer.
+ */
 import { describe, expect, test } from "vitest"
 import { type LimitNotice, memoryStore, node, workflow } from "../index.ts"
 import type { Message } from "../models/index.ts"
@@ -8,7 +11,7 @@ import { type AgentOptions, agent, conversation } from "./index.ts"
 import { pureModel, shown } from "./stand-ins.test-support.ts"
 
 const poke = tool({ name: "poke", description: "Pokes.", run: () => "poked" })
-/** Pokes without end, and says what it knows when it has no tools. */
+/** Calls `poke` endlessly, and answers when it has no tools. */
 const restless = () => {
   const model = pureModel(() => {
     const { tools } = model.calls.at(-1) ?? {}
@@ -33,7 +36,7 @@ describe("the conversation is saved in the thread", () => {
     const roles = (state.messages as Message[]).map(({ role }) => role)
     expect(roles.slice(0, 3)).toEqual(["user", "assistant", "tool"])
     if (what.includes("tools")) expect(roles).toHaveLength(5)
-    // A later run continues from there.
+    // A later run continues from it.
     const calm = pureModel(() => "Hello again.")
     await agent({ name: "x", model: calm, stream: false, tools: [poke], messages: conversation() }).run(
       "and?",
@@ -66,7 +69,7 @@ describe("the conversation is saved in the thread", () => {
     expect((state.messages as Message[]).map(({ role }) => role)).toEqual(["user", "assistant", "tool"])
   })
 
-  test("and a run that fails leaves nothing", async () => {
+  test("and a run that fails saves nothing", async () => {
     const store = memoryStore()
     const failing = tool({ name: "poke", description: "Pokes.", run: () => Promise.reject(new Error("no")) })
     const chat = x(restless(), { messages: conversation(), tools: [failing], onToolError: "fail" })
@@ -77,7 +80,7 @@ describe("the conversation is saved in the thread", () => {
   })
 })
 
-describe("the node of the limit route gets the conversation, the partial answer and which limit it was", () => {
+describe("the node of the limit route receives the conversation, the partial answer and the limit", () => {
   const cases: [string, Partial<AgentOptions>, object, string][] = [
     ["limits.iterations", { limits: { iterations: 1 } }, {}, "AGENT_LIMIT"],
     ["limits.toolCalls", { limits: { toolCalls: 1 } }, {}, "AGENT_LIMIT"],
@@ -121,7 +124,7 @@ describe('onLimit: "answer"', () => {
     },
   )
 
-  test("keeps tokens for the answer: a call that would use them up is not made", async () => {
+  test("reserves tokens for the answer: a call that would use them is not made", async () => {
     const model = restless()
     const settings = { maxOutputTokens: 200 }
     const { outputs, usage } = await x(model, { onLimit: "answer", settings }).run("go", {
@@ -132,7 +135,7 @@ describe('onLimit: "answer"', () => {
     expect(model.calls.at(-1)?.maxOutputTokens).toBe(200)
   })
 
-  test("keeps a tenth of the time", async () => {
+  test("reserves a tenth of the time", async () => {
     const clock = manualClock()
     const slow = tool({
       name: "poke",
@@ -147,7 +150,7 @@ describe('onLimit: "answer"', () => {
     expect((await run).outputs).toEqual(["What I know."])
   })
 
-  test("gives the answer its type, and stores the conversation without the request for it", async () => {
+  test("applies the output schema, and stores the conversation without the request for the answer", async () => {
     const model = pureModel(() =>
       model.calls.at(-1)?.tools === undefined ? "Known." : { calls: [{ name: "poke" }] },
     )
@@ -176,14 +179,14 @@ describe('onLimit: "answer"', () => {
     expect(model.calls).toHaveLength(3)
   })
 
-  test("is a limit all the same where nothing is left for an answer", async () => {
+  test("ends at the limit if nothing is left for an answer", async () => {
     const model = restless()
     const { status } = await x(model, { onLimit: "answer" }).run("go", { budget: { tokens: 5 } }).result
     expect(status).toBe("limit")
     expect(model.calls).toHaveLength(0)
   })
 
-  test("takes no other value", () => {
+  test("accepts no other value", () => {
     expect(() => x(restless(), { onLimit: "finish" as never })).toThrow(
       /onLimit is "fail" or "answer", not "finish"/,
     )

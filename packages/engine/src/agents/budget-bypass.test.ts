@@ -1,4 +1,4 @@
-/** Everything in an agent that asks a model, at random and at the same time: nothing of it passes a budget, and all of it counts. */
+/** Everything in an agent that calls a model, randomly and concurrently: nothing exceeds a budget, and everything counts. */
 import { describe, expect, inject, test } from "vitest"
 import { z } from "zod"
 import { memoryStore, node, workflow } from "../index.ts"
@@ -11,7 +11,7 @@ const CASES = inject("isProof") ? 200 : 30
 
 const look = tool({ name: "look", description: "Looks.", run: () => "seen" })
 
-/** What else of an agent asks a model. */
+/** Other parts of an agent that call a model. */
 const features = {
   judged: (model) => ({ guardrails: [judgedBy(model, false)] }),
   judgedBeside: (model) => ({ guardrails: [judgedBy(model, true)] }),
@@ -31,7 +31,7 @@ function judgedBy(model: ReturnType<typeof pureModel>, parallel: boolean) {
   return judge({ name: "j", on: "input", agent: agent({ name: "judge", model, stream: false }), parallel })
 }
 
-/** A hook that asks another agent before each model call. */
+/** A hook that calls another agent before each model call. */
 function asking(model: ReturnType<typeof pureModel>): Middleware {
   const adviser = agent({ name: "adviser", model, stream: false })
   return {
@@ -42,7 +42,7 @@ function asking(model: ReturnType<typeof pureModel>): Middleware {
   }
 }
 
-/** Never has enough. */
+/** Never stops calling tools. */
 function eager() {
   return pureModel((_, turn, name) => {
     if (name === "judge") return '{"trips": false}'
@@ -73,7 +73,7 @@ function office(
     : flow.fanOut(split, workers as never[]).build()
 }
 
-describe("a budget of model calls holds, and the usage is what was asked", () => {
+describe("a budget of model calls is enforced, and the usage equals the calls made", () => {
   test.each(names)("%s", async (name) => {
     for (const most of [1, 2, 3, 5]) {
       for (const many of [1, 4]) {
@@ -97,7 +97,7 @@ describe("a budget of model calls holds, and the usage is what was asked", () =>
     expect(agents).toContain(asked)
   })
 
-  test("whatever is combined, and wherever the process dies", async () => {
+  test("in any combination, wherever the process dies", async () => {
     for (let at = 0; at < CASES; at++) {
       const seed = (inject("seed") as number) + at
       const chosen = names.filter((_, i) => ((seed * 2_654_435_761) >>> (i + 3)) % 2 === 1)
@@ -114,7 +114,7 @@ describe("a budget of model calls holds, and the usage is what was asked", () =>
     }
   })
 
-  test("an agent's own limit holds over all its tasks at the same time, retries of the task included", async () => {
+  test("an agent's own limit applies to all its concurrent tasks, including retries", async () => {
     const model = eager()
     const store = memoryStore()
     let failures = 0

@@ -1,4 +1,4 @@
-/** A history function of the user: what it gives is repaired, or refused before a request is made. */
+/** A history function of the user: its result is repaired, or rejected before a request is made. */
 import { describe, expect, test } from "vitest"
 import { type Message, scriptedModel } from "../models/index.ts"
 import { agent, type HistoryPolicy } from "./index.ts"
@@ -39,7 +39,7 @@ describe("is repaired", () => {
   })
 })
 
-describe("is refused before a request is made", () => {
+describe("is rejected before a request is made", () => {
   test.each<[string, (all: readonly Message[]) => unknown, RegExp]>([
     ["nothing", () => undefined, /returned nothing instead of a list/],
     ["a promise", async (all) => all, /returned a promise instead of a list/],

@@ -1,4 +1,4 @@
-/** L1 and L2: processes die anywhere; no model call and no tool call that is on record is made again. */
+/** L1 and L2: processes die anywhere; no recorded model call or tool call is made again. */
 import { expect, test } from "vitest"
 import { z } from "zod"
 import { memoryStore, node, workflow } from "../index.ts"
@@ -37,7 +37,7 @@ test("a loop with parallel tools ends the same, wherever its process dies", asyn
     usage: { modelCalls: 3, toolCalls: 4 },
   })
   expect(crashes).toBeGreaterThan(20)
-  // A call that is made again has the key that it had.
+  // A repeated call has the same key.
   expect(new Set([...keys.keys()].map((key) => key.split(":").slice(1).join(":"))).size).toBe(4)
 })
 
@@ -109,7 +109,7 @@ test("approvals, hand-offs, sub-agents, workflows and summaries survive crashes"
   expect(outcome).toMatchObject({ status: "completed", outputs: ["handled by sub"] })
 })
 
-test("a sub-agent's failure stays its result, also after a crash", async () => {
+test("a sub-agent's failure stays its result after a crash", async () => {
   let isUp = false
   const model = pureModel((last, turn, name) => {
     if (name === "clerk") {

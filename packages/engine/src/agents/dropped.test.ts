@@ -1,4 +1,4 @@
-/** What a call has cost that came to nothing: it counts, for the run and for the agent, also after a restart (M8). */
+/** The cost of failed calls counts for the run and for the agent, even after a restart (M8). */
 import type { LanguageModelV3CallOptions } from "@ai-sdk/provider"
 import { expect, test } from "vitest"
 import { z } from "zod"
@@ -9,7 +9,7 @@ import { tool } from "../tools/index.ts"
 import { agent, summarise } from "./index.ts"
 import { pureModel } from "./stand-ins.test-support.ts"
 
-/** Says 40 characters, ten tokens, and breaks off; each time. */
+/** Sends 40 characters, ten tokens, and fails; each time. */
 function dropping(): Model & { calls: number } {
   const said = { type: "text-delta" as const, id: "0", delta: "x".repeat(40) }
   const model = {
@@ -18,7 +18,7 @@ function dropping(): Model & { calls: number } {
     modelId: "model",
     supportedUrls: {},
     calls: 0,
-    doGenerate: () => Promise.reject(new Error("nobody asks for it whole")),
+    doGenerate: () => Promise.reject(new Error("only streams are requested")),
     async doStream({ abortSignal }: LanguageModelV3CallOptions) {
       model.calls++
       return { stream: streamOf([said], { signal: abortSignal, broken: new TypeError("terminated") }) }
@@ -29,7 +29,7 @@ function dropping(): Model & { calls: number } {
 
 const calling = { retry: { attempts: 2, delay: 0 } }
 
-test("streams that were dropped count though no attempt came through", async () => {
+test("dropped streams count even if no attempt succeeds", async () => {
   const run = agent({ name: "x", model: dropping(), calling }).stream("Hello?")
   const counted: unknown[] = []
   for await (const event of run) if (event.type === "usage.recorded") counted.push(event.source)
@@ -39,7 +39,7 @@ test("streams that were dropped count though no attempt came through", async () 
   expect(counted).toEqual([{ agent: "x", model: "pure/model" }])
 })
 
-test("an agent's limits count them over all attempts of its node, and so does a process that resumes the run", async () => {
+test("an agent's limits count them over all attempts of its node, also after the run is resumed", async () => {
   const model = dropping()
   const x = agent({
     name: "x",
@@ -66,7 +66,7 @@ test("the budget of the run counts them", async () => {
   expect(model.calls).toBe(2)
 })
 
-test("what dropped streams have cost is looked at before each further attempt, and within the same call", async () => {
+test("the cost of dropped streams is checked before each further attempt, and within the same call", async () => {
   const model = dropping()
   const x = agent({ name: "x", model, calling: { retry: { attempts: 9, delay: 0 } } })
   const run = x.stream("Hello?", { budget: { modelCalls: 3 } })
@@ -77,7 +77,7 @@ test("what dropped streams have cost is looked at before each further attempt, a
   expect(usage).toMatchObject({ modelCalls: 3, outputTokens: 30 })
 })
 
-test("inside another agent's call the failure is a result, and its cost is on record with it", async () => {
+test("inside another agent's call the failure is a result, and its cost is recorded with it", async () => {
   const clerk = agent({ name: "clerk", model: dropping(), calling }).asTool()
   const model = pureModel((_, turn) =>
     turn === 0 ? { calls: [{ name: "clerk", args: { input: "go" } }] } : "ok",
@@ -96,7 +96,7 @@ test("inside another agent's call the failure is a result, and its cost is on re
   ])
 })
 
-test("a summary that fails inside another agent's call stays a failure, also after a restart", async () => {
+test("a summary that fails inside another agent's call stays a failure after a restart", async () => {
   let isUp = false
   const writer = pureModel(() => {
     if (isUp) return "summary"

@@ -1,4 +1,7 @@
-/** A file that no model of an agent takes: refused before the run starts, or, later in a run, before the agent's first request. */
+/**
+ * A file that no model of an agent accepts: rejected before the run starts or, later in a run, before the agent's first
+ * request.
+ */
 import { describe, expect, test } from "vitest"
 import { memoryStore, node, Runtime, workflow } from "../index.ts"
 import { concurrent, sequential } from "../patterns/index.ts"
@@ -6,7 +9,7 @@ import { filePart } from "../tools/index.ts"
 import { agent, agentNode, judge, summarise } from "./index.ts"
 import { pureModel } from "./stand-ins.test-support.ts"
 
-/** As called through OpenAI's Responses, which take no audio; and through its chat, which takes it. */
+/** OpenAI's Responses API does not accept audio; its chat API does. */
 const deaf = () => ({ ...pureModel(() => "read"), provider: "openai.responses" })
 const hearing = () => ({ ...pureModel(() => "heard"), provider: "openai.chat" })
 
@@ -46,7 +49,7 @@ describe("no run is created", () => {
     await runtime.close()
   })
 
-  test("for a part that nobody knows, be it bytes or not; and run() does not throw", async () => {
+  test("for a part of an unknown type, with or without bytes; and run() does not throw", async () => {
     for (const data of ["AAAA", Buffer.from("x"), new URL("https://example.com/v.mp4")]) {
       const messages = [{ role: "user", content: [{ type: "video", data }] }]
       const run = x.run({ messages } as never)
@@ -58,12 +61,12 @@ describe("no run is created", () => {
   })
 })
 
-test("one model of the list that takes it is enough", async () => {
+test("one model of the list that accepts it is enough", async () => {
   const x = agent({ name: "x", model: [deaf(), hearing()], stream: false })
   expect((await x.run(input as never)).outputs).toEqual(["heard"])
 })
 
-test("what is not known at the start is checked when the agent is asked: no request is made, not even for a check", async () => {
+test("input that is unknown at the start is checked when the agent runs: no request is made, not even for a guardrail", async () => {
   const model = deaf()
   const judged = pureModel(() => '{"trips":false}')
   const x = agent({
@@ -84,7 +87,7 @@ test("what is not known at the start is checked when the agent is asked: no requ
   expect([...model.calls, ...judged.calls]).toEqual([])
 })
 
-test("a hook that chooses the model decides, and a policy that leaves the file out", async () => {
+test("a hook may choose another model, and a policy may leave out the file", async () => {
   const models = { ears: hearing() }
   const chosen = agent({
     name: "x",

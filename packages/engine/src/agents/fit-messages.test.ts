@@ -1,4 +1,4 @@
-/** What bounds a prompt: the newest turn and tool results included, with pairs of calls and results intact (F1 to F3). */
+/** The size of prompts is bounded, including the newest turn and tool results, and calls keep their results (F1 to F3). */
 import fc from "fast-check"
 import { describe, expect, inject, test } from "vitest"
 import { memoryStore } from "../index.ts"
@@ -19,7 +19,7 @@ import {
 import { pureModel, shown } from "./stand-ins.test-support.ts"
 
 const HUGE = `BEGINNING ${'0123456789\n"quoted" '.repeat(27_000)} END`
-/** What a tool may return is recorded up to 100,000 characters. */
+/** Tool results are recorded up to 100,000 characters. */
 const RECORDED = HUGE.slice(-90_000)
 const dump = tool({ name: "dump", description: "Dumps.", run: () => HUGE })
 
@@ -36,7 +36,7 @@ function result(id: string, value: string): Message {
 
 const user = (text: string): Message => ({ role: "user", content: [{ type: "text", text }] })
 
-/** The largest prompt that the model got, in characters and in tokens. */
+/** The largest prompt that the model received, in characters and in tokens. */
 function largest(model: ReturnType<typeof pureModel>) {
   const sizes = model.calls.map(({ prompt }) => JSON.stringify(prompt).length)
   return {
@@ -45,7 +45,7 @@ function largest(model: ReturnType<typeof pureModel>) {
   }
 }
 
-describe("a prompt is bounded though one tool result has 500 KB", () => {
+describe("a prompt is bounded even if one tool result has 500 KB", () => {
   const policies: [string, HistoryPolicy, number][] = [
     ["tokenWindow(8000)", tokenWindow(8_000), 8_000],
     ["tokenWindow with a cap", tokenWindow(8_000, { toolResultTokens: 500 }), 700],
@@ -59,13 +59,13 @@ describe("a prompt is bounded though one tool result has 500 KB", () => {
     expect(model.calls).toHaveLength(2)
     expect(largest(model).tokens).toBeLessThanOrEqual(most)
     expect(largest(model).characters).toBeLessThan(most * 4 * 1.2)
-    // The beginning and the end are there, and the model can tell that something is missing.
+    // The beginning and the end are included, with a note that something is missing.
     const seen = chooseMessages(history, [user("go"), call("1"), result("1", HUGE)])
     expect(estimateInput({ prompt: [...seen] })).toBeLessThanOrEqual(most)
     expect(JSON.stringify(seen)).toMatch(/BEGINNING.*characters left out.*END/s)
   })
 
-  test("the conversation itself is kept whole", async () => {
+  test("the conversation itself stays complete", async () => {
     const model = pureModel((_, turn) => (turn === 0 ? { calls: [{ name: "dump" }] } : "done"))
     const tools = [tool({ name: "dump", description: "Dumps.", run: () => RECORDED })]
     const x = agent({ name: "x", model, tools, history: tokenWindow(1_000), messages: conversation() })
@@ -73,7 +73,7 @@ describe("a prompt is bounded though one tool result has 500 KB", () => {
     expect(JSON.stringify(state.messages)).toContain(JSON.stringify(RECORDED).slice(1, -1))
   })
 
-  test("and so is one whose last user message, or whose arguments, are as long", () => {
+  test("and so is one with a last user message or arguments of that length", () => {
     const asked = fitMessages([user("old"), user(HUGE)], 1_000)
     expect(estimateInput({ prompt: [...asked] })).toBeLessThanOrEqual(1_000)
     const wrote = fitMessages([user("go"), call("1", { path: "a", content: HUGE }), result("1", "ok")], 1_000)
@@ -84,7 +84,7 @@ describe("a prompt is bounded though one tool result has 500 KB", () => {
   })
 })
 
-test("old tool results are cleared, and those that the model has not seen stay", () => {
+test("old tool results are cleared, and results that the model has not seen stay", () => {
   const long = "x".repeat(400)
   const messages = [
     user("go"),
@@ -112,7 +112,7 @@ test("old tool results are cleared, and those that the model has not seen stay",
   expect(withinBounds(messages, { keepToolResults: 3 })).toEqual(messages)
 })
 
-test("a cut keeps both ends, whatever the characters, and never splits one", () => {
+test("a cut keeps both ends, and never splits a character", () => {
   for (const text of ["a".repeat(9_999), "漢字".repeat(5_000), "😀".repeat(5_000), '\n"'.repeat(9_999)]) {
     const cut = cutMiddle(text, 100)
     expect(estimateInput({ prompt: [user(cut)] })).toBeLessThanOrEqual(110)
@@ -123,7 +123,7 @@ test("a cut keeps both ends, whatever the characters, and never splits one", () 
   expect(cutMiddle("short", 100)).toBe("short")
 })
 
-test("whatever is cut, a conversation stays valid and within its tokens", () => {
+test("a conversation that was cut stays valid and within its tokens", () => {
   const texts = fc.string({ maxLength: 30 }).chain((text) => fc.nat(400).map((n) => `t${text}`.repeat(n + 1)))
   const turn = fc.tuple(fc.nat(3), texts, texts)
   fc.assert(
@@ -171,7 +171,7 @@ describe("summarise by tokens", () => {
   const long = (text: string) => `${text} ${"words ".repeat(200)}`
   const writer = () => pureModel(() => "What happened.")
 
-  test("makes a summary when there are too many, and a later run of the thread continues from it", async () => {
+  test("writes a summary when there are too many, and a later run of the thread continues from it", async () => {
     const model = pureModel((last) => long(`Re ${last.slice(6, 8)}`))
     const scribe = writer()
     const history = summarise({ tokens: 2_000, model: scribe })
@@ -190,7 +190,7 @@ describe("summarise by tokens", () => {
     expect(largest(model).tokens).toBeLessThanOrEqual(2_000)
   })
 
-  test("gives the writer no more than fits", async () => {
+  test("sends the summary model no more than fits", async () => {
     const scribe = writer()
     const model = pureModel(() => (model.calls.length < 4 ? { calls: [{ name: "dump" }] } : "done"))
     const history = summarise({ tokens: 2_000, model: scribe })
@@ -209,7 +209,7 @@ describe("summarise by tokens", () => {
 })
 
 describe("a prompt that is too long for the model", () => {
-  /** Takes no more than so many tokens, like a provider. */
+  /** Rejects longer prompts, like a provider. */
   const small = (most: number, model: ReturnType<typeof pureModel>) => {
     const { doGenerate } = model
     let refused = 0
@@ -227,7 +227,7 @@ describe("a prompt that is too long for the model", () => {
   const text = "x".repeat(6_000)
   const grow = tool({ name: "grow", description: "Grows.", run: () => text })
 
-  test("is shortened and sent once more; what follows is short at once", async () => {
+  test("is shortened and sent once more; later prompts are short at once", async () => {
     const model = small(
       2_000,
       pureModel(() => (model.calls.length < 5 ? { calls: [{ name: "grow" }] } : "done")),
@@ -239,7 +239,7 @@ describe("a prompt that is too long for the model", () => {
     expect(usage.modelCalls).toBe(model.calls.length + 1)
   })
 
-  test("fails where it does not help, after one more try", async () => {
+  test("fails after one retry if that does not help", async () => {
     const model = small(
       3,
       pureModel(() => "never"),
@@ -249,7 +249,7 @@ describe("a prompt that is too long for the model", () => {
     expect(model.refused()).toBe(2)
   })
 
-  test("is summarised where the agent summarises, and a restart does the same", async () => {
+  test("is summarised if the agent summarises, and again the same way after a restart", async () => {
     const scribe = pureModel(() => "They talked.")
     const store = memoryStore()
     const ask = tool({

@@ -1,4 +1,4 @@
-/** What spans show of files: that they are there, and of which type. */
+/** Spans name files with their type, and do not include them. */
 import { expect, test } from "vitest"
 import { filePart } from "../tools/index.ts"
 import { resultsMessage } from "./conversation.ts"

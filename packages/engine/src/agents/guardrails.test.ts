@@ -1,4 +1,4 @@
-/** Guardrails: what they see, what a trip does, and that a verdict stands. */
+/** Guardrails: what they see, what a trip does, and that verdicts are recorded. */
 import { describe, expect, test } from "vitest"
 import { z } from "zod"
 import { memoryStore, node, workflow } from "../index.ts"
@@ -34,7 +34,7 @@ const cards = (onTrip?: Guardrail["onTrip"]): Guardrail => ({
 })
 
 describe("a guardrail that trips", () => {
-  test("fails the task by default, before the model is asked", async () => {
+  test("fails the task by default, before the model is called", async () => {
     const model = scriptedModel(["hello"])
     const x = agent({ name: "x", model, guardrails: [cards()] })
     const { status, error, usage } = await x.run("My card: 4111111111111111").result
@@ -46,7 +46,7 @@ describe("a guardrail that trips", () => {
     expect((await x.run("Hello")).outputs).toEqual(["hello"])
   })
 
-  test("answers with a fixed text, which the conversation keeps", async () => {
+  test("answers with a fixed text, which is added to the conversation", async () => {
     const model = scriptedModel(["You said no numbers."])
     const store = memoryStore()
     const x = agent({
@@ -64,7 +64,7 @@ describe("a guardrail that trips", () => {
     ])
   })
 
-  test("answers with data where the agent has an output schema, and with nothing that does not fit", async () => {
+  test("answers with data if the agent has an output schema, and fails if the data does not match", async () => {
     const x = (answer: object) =>
       agent({
         name: "x",
@@ -94,14 +94,14 @@ describe("a guardrail that trips", () => {
     expect((await flow.run("Hi")).outputs).toEqual(["published: fine"])
   })
 
-  test("goes along the error route of the node when it fails the task", async () => {
+  test("takes the error route of the node if it fails the task", async () => {
     const clerk = agent({ name: "clerk", model: scriptedModel([]), guardrails: [cards()] })
     const review = node("review", ({ error }: { error: { code: string } }) => error.code)
     const flow = workflow("w").start(clerk).onError(clerk, review).build()
     expect((await flow.run("4111111111111111")).outputs).toEqual(["GUARDRAIL_TRIPPED"])
   })
 
-  test("fails where there is no node to go to: inside another agent's tool call", async () => {
+  test("fails inside another agent's tool call, where it cannot be sent to a node", async () => {
     const inner = agent({ name: "inner", model: scriptedModel([]), guardrails: [cards({ to: "review" })] })
     const model = scriptedModel([
       { tool_calls: [{ name: "inner", args: { input: "4111111111111111" } }] },
@@ -112,7 +112,7 @@ describe("a guardrail that trips", () => {
   })
 })
 
-test("the output's guardrails see the answer, of whoever gives it", async () => {
+test("output guardrails check the answer of the agent that answers", async () => {
   const short: Guardrail = {
     name: "short",
     on: "output",
@@ -128,7 +128,7 @@ test("the output's guardrails see the answer, of whoever gives it", async () => 
   expect((await a.run("go")).outputs).toEqual(["…"])
 })
 
-test("a tool's guardrails see each call, and a trip stops the turn", async () => {
+test("tool guardrails check each call, and a trip stops the turn", async () => {
   const seen: unknown[] = []
   const guardrails: Guardrail[] = [
     {
@@ -153,7 +153,7 @@ test("a tool's guardrails see each call, and a trip stops the turn", async () =>
 })
 
 describe("a parallel guardrail", () => {
-  /** A model that answers when the test says so. */
+  /** A model that answers when the test lets it. */
   function held() {
     let release = (_: string) => {}
     let began = () => {}
@@ -184,7 +184,7 @@ describe("a parallel guardrail", () => {
     return { model, started, release: () => release("go"), wasAborted: () => wasAborted }
   }
 
-  test("runs beside the first model call, and a trip aborts that", async () => {
+  test("runs in parallel with the first model call, and a trip aborts that call", async () => {
     const { model, started, wasAborted } = held()
     let decide = (_: string | undefined) => {}
     const verdict = new Promise<string | undefined>((resolve) => {
@@ -259,7 +259,7 @@ describe("a parallel guardrail", () => {
     expect((await agent({ ...options, guardrails: passing }).run("go")).outputs).toEqual(["The answer."])
   })
 
-  test("that has no verdict when the agent's time is up is asked again before the final answer", async () => {
+  test("that has no verdict when the agent's time is up is checked again before the final answer", async () => {
     const clock = manualClock()
     const { model } = held()
     let asked = 0
@@ -280,7 +280,7 @@ describe("a parallel guardrail", () => {
     expect(asked).toBe(2)
   })
 
-  test("ends with the run when that is cancelled", async () => {
+  test("ends when the run is cancelled", async () => {
     const { model, started } = held()
     const check = () => new Promise<undefined>(() => {})
     const x = agent({
@@ -318,7 +318,7 @@ test("a run with guardrails ends the same, wherever its process dies", async () 
   }
 })
 
-test("a verdict on record stands when the run resumes: nothing is checked twice, and a person may be the check", async () => {
+test("a recorded verdict is reused when the run resumes: nothing is checked twice, and a check may ask a person", async () => {
   const store = memoryStore()
   const checked: string[] = []
   const build = () => {
@@ -354,7 +354,7 @@ test("a verdict on record stands when the run resumes: nothing is checked twice,
   expect([checked, model.calls.length]).toEqual([["in", "beside", "call"], 0])
 })
 
-test("an agent judges, in its own conversation that is recorded with the task", async () => {
+test("an agent can be a judge, in its own conversation, which is recorded with the task", async () => {
   const model = pureModel((last, _, name) => {
     if (name !== "judge") return `answer to ${last}`
     return JSON.stringify({ trips: last.includes("bomb"), reason: "It is about bombs." })
@@ -380,7 +380,7 @@ test("an agent judges, in its own conversation that is recorded with the task", 
 })
 
 test.each([true, false])(
-  "a judge that cannot give a verdict lets nothing pass, not even a final answer; parallel: %s",
+  "a judge without a verdict blocks everything, even a final answer; parallel: %s",
   async (parallel) => {
     const model = pureModel((_, _turn, name) => (name === "judge" ? "Hm." : "The answer."))
     const judging = agent({ name: "judge", model, stream: false, limits: { modelCalls: 1 } })
@@ -415,7 +415,7 @@ test("a pattern is matched in linear time", async () => {
   )
 })
 
-test("results are events: recorded ones, and live ones", async () => {
+test("verdicts are sent as events, recorded ones too", async () => {
   const x = agent({
     name: "x",
     model: scriptedModel(["ok"]),
@@ -434,7 +434,7 @@ test("results are events: recorded ones, and live ones", async () => {
   ])
 })
 
-test("guardrails that make no sense are refused", async () => {
+test("invalid guardrails are rejected", async () => {
   const model = scriptedModel(["ok"])
   const made = (guardrail: object) => () =>
     agent({

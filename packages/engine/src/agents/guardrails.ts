@@ -4,7 +4,7 @@
  *
  * G1 a verdict is recorded, and stays the same after a restart.
  * G2 no tool runs and no part of a reply is used before the verdict on the input is known, even if the check runs in
- * parallel with the first model call. A trip aborts that call; the call's usage counts.
+ *    parallel with the first model call. A trip aborts that call; the call's usage counts.
  */
 import { type Json, type NodeId, SuperstepError } from "../core/index.ts"
 import type { Message } from "../models/index.ts"

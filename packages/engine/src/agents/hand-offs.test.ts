@@ -1,4 +1,4 @@
-/** Hand-offs with a payload and a filter, and threads that the last agent continues. */
+/** Hand-offs with a payload and a filter, and threads that continue with the last agent. */
 import { expect, test } from "vitest"
 import { z } from "zod"
 import { memoryStore } from "../index.ts"
@@ -11,7 +11,7 @@ const handsOver = (to: string, args: object = {}) => ({
   tool_calls: [{ name: `handoff_to_${to}`, args: args as never }],
 })
 
-test("a hand-off has a payload that is checked, and that the agent which takes over sees", async () => {
+test("a hand-off has a payload, which is checked and passed to the agent that takes over", async () => {
   const model = scriptedModel({
     desk: [handsOver("office", { amount: "much" }), handsOver("office", { amount: 3 })],
     office: ["done"],
@@ -38,13 +38,13 @@ test("a hand-off has a payload that is checked, and that the agent which takes o
       inputSchema: { required: ["amount"] },
     },
   ])
-  expect(shown(model, 1).at(-1)).toMatch(/do not fit: amount/)
+  expect(shown(model, 1).at(-1)).toMatch(/are invalid: amount/)
   expect(seen).toEqual([{ from: "desk", payload: { amount: 3 } }])
   expect(shown(model, 2)[0]).toBe("system: From desk.")
   expect(shown(model, 2).join()).toContain('{"amount":3}')
 })
 
-test("a filter chooses what the agent that takes over sees, and the conversation is kept whole", async () => {
+test("a filter selects what the agent that takes over sees, and the conversation stays complete", async () => {
   const model = scriptedModel({ desk: [handsOver("office", { why: "tax" }), "again"], office: ["done"] })
   const office = agent({ name: "office", model })
   const desk = agent({
@@ -75,7 +75,7 @@ test("a filter chooses what the agent that takes over sees, and the conversation
   ])
 })
 
-test("hand-offs that make no sense are refused", () => {
+test("invalid hand-offs are rejected", () => {
   const model = scriptedModel([])
   const office = agent({ name: "office", model })
   expect(() => agent({ name: "x", model, handoffs: [{ agent: office, payload: z.string() }] })).toThrow(
@@ -92,7 +92,7 @@ test("hand-offs that make no sense are refused", () => {
   expect(() => agent({ name: "x", model, continueWith: "previous" as never })).toThrow(/"first" or "last"/)
 })
 
-test("the last agent continues the thread where that is asked for; otherwise the first one does", async () => {
+test("the last agent continues the thread if continueWith is last; otherwise the first one does", async () => {
   const chat = (continueWith: "first" | "last" | undefined) => {
     const model = pureModel((last, _, name) => {
       if (last.includes("to office")) return { calls: [{ name: "handoff_to_office" }] }
@@ -125,7 +125,7 @@ test("the last agent continues the thread where that is asked for; otherwise the
   expect([await first.say("to office"), await first.say("hi")]).toEqual(["office", "desk"])
 })
 
-test("an agent that is gone leaves the thread to the first one", async () => {
+test("the first agent continues the thread if the last one no longer exists", async () => {
   const model = pureModel((last, _, name) =>
     last.includes("over") ? { calls: [{ name: "handoff_to_office" }] } : name,
   )

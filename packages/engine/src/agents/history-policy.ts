@@ -2,7 +2,7 @@
  * How much of a long conversation a model sees. The conversation itself stays complete; a policy selects from it, and the
  * selection is made valid for providers. System messages, the last user message and the newest turn are always included,
  * cut where a policy counts tokens and they are too long. Only `summarise` uses summaries, and continues from the latest,
- * also in a later run; the other policies ignore them.
+ * even in a later run; the other policies ignore them.
  */
 import { SuperstepError } from "../core/index.ts"
 import type { Message, ModelRef } from "../models/index.ts"

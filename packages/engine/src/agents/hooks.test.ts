@@ -1,4 +1,4 @@
-/** Hooks around an agent's steps: what they may decide, and that a decision is made once. */
+/** Hooks around an agent's steps: what they can decide, and that each decision is made once. */
 import { expect, expectTypeOf, test } from "vitest"
 import { z } from "zod"
 import { memoryStore } from "../index.ts"
@@ -48,7 +48,7 @@ test("a tool that a step does not offer is unknown in it", async () => {
   expect(shown(model, 1).at(-1)).toMatch(/no tool \\"look\\".*\\"echo\\"/)
 })
 
-test("beforeModel changes what is sent, and answers without a model call", async () => {
+test("beforeModel changes the request, or answers without a model call", async () => {
   const model = scriptedModel([callOf("look")])
   const seen: number[] = []
   const x = agent({
@@ -69,7 +69,7 @@ test("beforeModel changes what is sent, and answers without a model call", async
   expect(seen).toEqual([2, 4])
 })
 
-test("afterModel changes the text of a reply, and asks again", async () => {
+test("afterModel changes the text of a reply, or retries", async () => {
   const model = scriptedModel([{ text: "hmm", ...callOf("look") }, "rude answer"])
   const x = agent({
     name: "x",
@@ -79,7 +79,7 @@ test("afterModel changes the text of a reply, and asks again", async () => {
       step === 1 ? { retry: `No ${calls[0]?.name}.` } : { text: text.replace("rude", "kind") },
   })
   expect((await x.run("go")).outputs).toEqual(["kind answer"])
-  // The call of the reply that does not stand has a result, as providers want it.
+  // The call of the discarded reply has a result, as providers require.
   expect(shown(model, 1)).toEqual([
     "user: go",
     "assistant: hmm | look{}",
@@ -88,7 +88,7 @@ test("afterModel changes the text of a reply, and asks again", async () => {
   ])
 })
 
-test("onToolCall lets a call continue, refuses it, changes its arguments, or answers it", async () => {
+test("onToolCall lets a call continue, denies it, changes its arguments, or answers it", async () => {
   const calls = ["as it is", "refused", "changed", "answered"].map((text) => ({
     name: "echo",
     args: { text },
@@ -116,7 +116,7 @@ test("onToolCall lets a call continue, refuses it, changes its arguments, or ans
   expect(shown(model, 1)[1]).toContain('echo{"text":"other"}')
 })
 
-test("arguments that a hook changes are checked, and approval rules see them", async () => {
+test("arguments that a hook changed are validated, and approval rules apply to them", async () => {
   const model = scriptedModel([callOf("echo", { text: "a" }), callOf("echo", { text: "b" }), "ok"])
   const x = agent({
     name: "x",
@@ -128,11 +128,11 @@ test("arguments that a hook changes are checked, and approval rules see them", a
     }),
   })
   await x.run("go")
-  expect(shown(model, 1).at(-1)).toMatch(/do not fit: text/)
+  expect(shown(model, 1).at(-1)).toMatch(/are invalid: text/)
   expect(shown(model, 2).at(-1)).toMatch(/not allowed/)
 })
 
-test("a hook sees no secrets, keeps them, and cannot set them", async () => {
+test("a hook sees masked secrets, preserves them, and cannot set them", async () => {
   const pins: unknown[] = []
   const door = tool({
     name: "door",
@@ -156,7 +156,7 @@ test("a hook sees no secrets, keeps them, and cannot set them", async () => {
   expect((await run(() => ({ args: { pin: "other" } }))).error).toMatchObject({ code: "HOOK_INVALID" })
 })
 
-test("middleware must be a list: each sees what the one before it left, and the agent's own hooks come first", async () => {
+test("middleware runs in order, each with the result of the previous one, after the agent's own hooks", async () => {
   const order: string[] = []
   const named = (name: string, plan: StepPlan = {}): Middleware => ({
     prepareStep: () => {
@@ -181,7 +181,7 @@ test("middleware must be a list: each sees what the one before it left, and the 
   expect(shown(model, 1).at(-1)).toBe('tool: "echo ownab"')
 })
 
-test("what a hook decides is recorded: wherever the process dies, the requests are the same, and nothing is decided twice", async () => {
+test("decisions of hooks are recorded: wherever the process dies, the requests are the same, and nothing is decided twice", async () => {
   const requests = new Map<number, Set<string>>()
   let count = 0
   const build = () => {
@@ -203,7 +203,7 @@ test("what a hook decides is recorded: wherever the process dies, the requests a
       model: asked,
       stream: false,
       tools: () => [echo, look],
-      // Every call of a hook decides something else.
+      // Every call of a hook returns another decision.
       instructions: () => `Instructions ${count++}`,
       prepareStep: ({ step }) => (step === 2 ? { instructions: `Step ${count++}` } : undefined),
       beforeModel: ({ messages }) => ({
@@ -227,7 +227,7 @@ test("what a hook decides is recorded: wherever the process dies, the requests a
   })
 })
 
-test("a decision on record stands when the run resumes, and its hook is not called again", async () => {
+test("a recorded decision is reused when the run resumes, and its hook is not called again", async () => {
   const store = memoryStore()
   let calls = 0
   const asking = tool({
@@ -255,12 +255,12 @@ test("a decision on record stands when the run resumes, and its hook is not call
   const run = x.resume("r", { store, takeOver: true })
   await run.respond(requests[0]?.id ?? "", "yes")
   expect((await run).outputs).toEqual(['tool: "yes"'])
-  // The second step alone: the first is on record.
+  // Only the second step: the first is recorded.
   expect(calls).toBe(5)
   expect(shown(model, 0)).toEqual(["system: call 4", "user: go", 'assistant: asking{"n":3}', 'tool: "yes"'])
 })
 
-test("a decision that is none is refused, with the name of the hook", async () => {
+test("an invalid decision is rejected with the name of the hook", async () => {
   const failed = async (options: object) => {
     const model = scriptedModel([{ tool_calls: [{ name: "echo", args: { text: "a" } }], repeat: true }])
     const { error } = await agent({
@@ -293,7 +293,7 @@ test("a decision that is none is refused, with the name of the hook", async () =
   expect(() => agent({ name: "x", model, stopWhen: stepCount(0) })).toThrow(/stopWhen must be/)
 })
 
-test("tools and instructions may be functions of the input; a resumed task has the tools that it had", async () => {
+test("tools and instructions may be functions of the input; a resumed task has the same tools", async () => {
   const model = scriptedModel([callOf("echo", { text: "a" }), "ok"])
   const x = agent({
     name: "x",
@@ -324,14 +324,14 @@ test("tools and instructions may be functions of the input; a resumed task has t
   expect((await gone.result).error).toMatchObject({ code: "TOOL_UNKNOWN" })
 })
 
-test("instructions that are no text are refused", async () => {
+test("instructions that are not a string are rejected", async () => {
   const { error } = await agent({ name: "x", model: scriptedModel([]), instructions: () => 1 as never }).run(
     "go",
   ).result
   expect(error).toMatchObject({ code: "AGENT_INVALID" })
 })
 
-test("toolChoice holds until the agent has called a tool; none holds throughout", async () => {
+test("toolChoice applies until the agent has called a tool; none always applies", async () => {
   const chosen = async (toolChoice: "required" | "none" | { tool: string }) => {
     const model = scriptedModel([callOf("look"), "ok"])
     await agent({ name: "x", model, tools: [look], toolChoice }).run("go")
@@ -396,7 +396,7 @@ test("the result of a return-direct tool is the answer", async () => {
     agent({ name: "x", model: scriptedModel([callOf("direct")]), tools: [direct], output }).run("go").result
   expect((await typed(z.object({ n: z.number() }))).outputs).toEqual([{ n: 1 }])
   expect((await typed(z.object({ m: z.number() }))).error).toMatchObject({ code: "OUTPUT_INVALID" })
-  // A failure is a result for the model, as ever.
+  // A failure is a result for the model, as usual.
   const broken = tool({
     name: "direct",
     description: "Fails.",

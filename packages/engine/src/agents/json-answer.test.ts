@@ -28,7 +28,7 @@ describe("an answer that is JSON", () => {
   })
 })
 
-describe("an answer that has JSON in it", () => {
+describe("an answer that contains JSON", () => {
   test.each<[string, unknown[]]>([
     ['Here it is: {"a": [1, "}"]}. As I said in [2].', [{ a: [1, "}"] }, [2]]],
     ['First:\n```json\n{"a": 1}\n```\nor rather\n```\n{"a": 2}\n```\nDone.', [{ a: 2 }, { a: 1 }]],
@@ -44,7 +44,7 @@ describe("an answer that has JSON in it", () => {
     expect([...jsonAnswers('{"'.repeat(200_000))]).toEqual([])
   })
 
-  test("no repair is spent on it, and what does not fit is passed over", async () => {
+  test("needs no repair, and values that do not match are skipped", async () => {
     const said = 'As [1] says:\n```json\n{"n": "three"}\n```\nSo the answer is {"n": 3}.'
     const model = scriptedModel([said])
     const counter = agent({ name: "x", model, output: z.object({ n: z.number() }), repairs: 0 })

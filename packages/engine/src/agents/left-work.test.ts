@@ -1,4 +1,4 @@
-/** At a limit the conversations of all agents at work are saved: below the agent of a node, and beside it. */
+/** At a limit the conversations of all working agents are saved: sub-agents, and agents of other branches. */
 import { describe, expect, test } from "vitest"
 import { type Context, type LimitNotice, memoryStore, node, workflow } from "../index.ts"
 import type { Message } from "../models/index.ts"
@@ -10,7 +10,7 @@ import { pureModel } from "./stand-ins.test-support.ts"
 
 const poke = tool({ name: "poke", description: "Pokes.", run: () => "poked" })
 
-/** Pokes without end. An agent called `boss` asks the clerk instead; `desk` hands over to it. */
+/** Calls `poke` endlessly. An agent called `boss` calls the clerk instead; `desk` hands over to it. */
 const restless = () =>
   pureModel((_, _turn, name) => {
     if (name === "boss") return { text: "Asking.", calls: [{ name: "clerk", args: { input: "go" } }] }
@@ -21,7 +21,7 @@ const restless = () =>
 const poking = (name: string, more: Partial<AgentOptions> = {}) =>
   agent({ name, model: restless(), stream: false, tools: [poke], ...more })
 
-/** What the node of the limit route got. */
+/** What the node of the limit route received. */
 async function noticed(first: unknown, run: object): Promise<LimitNotice> {
   const late = node("late", (notice: LimitNotice) => notice as never)
   const { outputs } = await workflow("w")
@@ -35,7 +35,7 @@ async function noticed(first: unknown, run: object): Promise<LimitNotice> {
 const roles = (messages: readonly unknown[] = []) => (messages as Message[]).map(({ role }) => role)
 const turn = ["user", "assistant", "tool"]
 
-describe("the node of the limit route gets the conversation", () => {
+describe("the node of the limit route receives the conversation", () => {
   const budget = { modelCalls: 3 }
   const boss = (tools: AgentOptions["tools"], more: Partial<AgentOptions> = {}) =>
     agent({ name: "boss", model: restless(), stream: false, tools, ...more })
@@ -109,7 +109,7 @@ describe("the node of the limit route gets the conversation", () => {
     })
   })
 
-  test("of a sub-agent that is done, no more", async () => {
+  test("not of a sub-agent that has finished", async () => {
     const model = pureModel((_, _turn, name) =>
       name === "boss" ? { text: "Asking.", calls: [{ name: "clerk", args: { input: "go" } }] } : "Done.",
     )
@@ -122,7 +122,7 @@ describe("the node of the limit route gets the conversation", () => {
   })
 })
 
-test("a conversation that is too large to be stored is left out, and only that one", async () => {
+test("a conversation that is too large to store is left out, and only that one", async () => {
   const long = tool({ name: "poke", description: "Pokes.", run: () => "poked ".repeat(300) })
   const clerk = agent({ name: "clerk", model: restless(), stream: false, tools: [long] })
   const boss = agent({ name: "boss", model: restless(), stream: false, tools: [clerk.asTool()] })
@@ -131,7 +131,7 @@ test("a conversation that is too large to be stored is left out, and only that o
   expect(notice.others).toBeUndefined()
 })
 
-test("an agent that asked another one reads what that one said before its own limit", async () => {
+test("an agent sees the last text of a sub-agent that reached its own limit", async () => {
   const model = pureModel((last, at, name) => {
     if (name !== "boss") return { text: "I found three.", calls: [{ name: "poke" }] }
     return at === 0 ? { calls: [{ name: "clerk", args: { input: "go" } }] } : last
@@ -142,11 +142,11 @@ test("an agent that asked another one reads what that one said before its own li
     return (await agent({ name: "boss", model, stream: false, tools: [clerk.asTool()] }).run("go")).outputs[0]
   }
   expect(await ask([])).toMatch(/limit of 2 model calls.*Its last text: I found three\./)
-  // What guardrails have not let pass is not passed on.
+  // Text that guardrails have not checked is not passed on.
   expect(await ask([{ name: "g", on: "output", check: () => "no" }])).not.toContain("three")
 })
 
-test("a limit after a hand-off saves the conversation in the thread of the agent that was asked", async () => {
+test("a limit after a hand-off saves the conversation in the thread of the first agent", async () => {
   const model = restless()
   const clerk = agent({ name: "clerk", model, stream: false, tools: [poke] })
   const desk = agent({
@@ -260,7 +260,7 @@ describe("another branch reaches the limit while an agent is in the middle of it
     check(await branches(schedule, undefined).flow.run("go" as never), 1)
   })
 
-  test.each(["superstep", "flow"] as const)("also right after a crash: %s", async (schedule) => {
+  test.each(["superstep", "flow"] as const)("even right after a crash: %s", async (schedule) => {
     const store = memoryStore()
     const looks = 20
     const first = branches(schedule, new Promise(() => undefined), looks)
@@ -278,7 +278,7 @@ test("a crash between the end of a sub-workflow at a limit and that of its calle
       .start(workflow("inner").start(poking("clerk")).build().asNode())
       .onLimit(node("late", (notice: LimitNotice) => notice as never))
       .build()
-  // The write of the caller's failure never ends.
+  // The write of the caller's failure never completes.
   const died = new Promise<void>((resolve) => {
     const dying: typeof store = Object.create(store, {
       append: {

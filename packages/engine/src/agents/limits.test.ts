@@ -1,4 +1,4 @@
-/** What an agent may use: by itself, as a node, as part of a run. And being stopped. */
+/** Limits of an agent: alone, as a node, as part of a run. And cancellation. */
 import { expect, test } from "vitest"
 import { z } from "zod"
 import { type Budget, node, workflow } from "../index.ts"
@@ -21,7 +21,7 @@ const poke = tool({
   },
 })
 
-/** Pokes without end: once in the first turn, twice in the second, and so on. */
+/** Calls `poke` endlessly: once in the first turn, twice in the second, and so on. */
 const restless = () =>
   pureModel((_, turn) => ({ calls: Array.from({ length: turn + 1 }, () => ({ name: "poke" })) }))
 
@@ -32,7 +32,7 @@ async function limited(limits: AgentLimits) {
   return { status, code: error?.code, text: error?.message, calls: model.calls.length, ran }
 }
 
-test("an agent's limits end the run with status limit, saying which", async () => {
+test("an agent's limits end the run with status limit, and the error names the limit", async () => {
   expect(await limited({ iterations: 3 })).toMatchObject({
     status: "limit",
     code: "AGENT_LIMIT",
@@ -47,11 +47,11 @@ test("an agent's limits end the run with status limit, saying which", async () =
   expect(await limited({ tokens: 16 })).toMatchObject({ calls: 2, text: expect.stringMatching(/16 tokens/) })
 })
 
-test("of parallel tool calls no more run than the limit allows, and those that run are let finish", async () => {
+test("no more parallel tool calls run than the limit allows, and those that run may finish", async () => {
   expect(await limited({ toolCalls: 2 })).toMatchObject({ status: "limit", calls: 2, ran: 2 })
 })
 
-test("without a limit on iterations there are twenty", async () => {
+test("the default limit is twenty iterations", async () => {
   expect(await limited({})).toMatchObject({ code: "AGENT_LIMIT", calls: 20 })
 })
 
@@ -66,7 +66,7 @@ test("an agent's limits count over all its tasks of a run", async () => {
   expect([status, usage.modelCalls]).toEqual(["limit", 3])
 })
 
-test("the budget of the run and of the node hold inside an agent", async () => {
+test("the budgets of the run and of the node apply inside an agent", async () => {
   const cases: { run?: Budget; node?: Budget; ran: number }[] = [
     { run: { modelCalls: 2 }, ran: 1 },
     { run: { toolCalls: 2 }, ran: 2 },
@@ -90,7 +90,7 @@ test("a limit takes the limit route", async () => {
   expect((await flow.run("go")).outputs).toEqual(["ended by AGENT_LIMIT"])
 })
 
-test("seconds count from the start, and reach a tool at work", async () => {
+test("seconds count from the start, and abort a running tool", async () => {
   const clock = manualClock()
   let stopped: unknown
   const slow = tool({
@@ -168,13 +168,13 @@ test("a reply is streamed as it arrives, each piece with its call, agent and off
   ])
 })
 
-test("without streaming a reply is asked for whole", async () => {
+test("without streaming the complete reply is requested", async () => {
   const model = pureModel(() => "hi")
   model.doStream = () => Promise.reject(new Error("no streams"))
   expect((await agent({ name: "x", model, stream: false }).run("go")).outputs).toEqual(["hi"])
 })
 
-test("what pending calls have reserved is added up only where something is bounded", () => {
+test("reservations of pending calls are added up only if there is a limit", () => {
   let asked = 0
   const ctx = {
     clock: manualClock(),

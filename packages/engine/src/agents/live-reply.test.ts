@@ -1,4 +1,4 @@
-/** What those who watch get to see of a reply that has secrets in it. */
+/** What watchers see of a reply with secrets. */
 import { expect, test } from "vitest"
 import type { ModelReply, ReplyDelta } from "../models/index.ts"
 import { tool } from "../tools/index.ts"
@@ -45,12 +45,12 @@ const reply = (text: string): ModelReply => ({
   usage: {},
 })
 
-/** What is on the screen of someone who follows the offsets. */
+/** The text of a watcher that follows the offsets. */
 function screen(sent: readonly ReplyDelta[]): string {
   return sent.reduce((text, delta) => text.slice(0, delta.offset) + delta.text, "")
 }
 
-test("a secret that was used before is masked as it comes, in one piece or several", () => {
+test("a known secret is masked as it arrives, in one piece or several", () => {
   const { secrets, sent, say } = watching()
   secrets.maskReply(reply(""), tools)
   say("text", "With 4711", "-0815 it ", "opened")
@@ -61,14 +61,14 @@ test("a secret that was used before is masked as it comes, in one piece or sever
   ])
 })
 
-test("a secret is known from its call on, before the reply is complete", () => {
+test("a secret is masked from its call on, before the reply is complete", () => {
   const { sent, say, call } = watching()
   call('{"pin":"4711', '-0815"}')
   say("reasoning", "I used 4711-0815.")
   expect(sent).toEqual([{ kind: "reasoning", text: "I used [secret].", offset: 0 }])
 })
 
-test("text that arrived before the call is withdrawn from the screen, and text that was held back is sent", () => {
+test("text that arrived before the call is retracted, and text that was held back is sent", () => {
   const { live, secrets, sent, say, call } = watching()
   say("text", "I use ", PIN, " now. 47")
   call(JSON.stringify({ pin: PIN }))
@@ -78,7 +78,7 @@ test("text that arrived before the call is withdrawn from the screen, and text t
   expect(screen(sent)).toBe("I use [secret] now. 47")
 })
 
-test("the end of a reply that could have been a secret is sent when it is over", () => {
+test("the end of a reply that could have been a secret is sent when the reply ends", () => {
   const { live, secrets, sent, say } = watching()
   secrets.maskReply(reply(""), tools)
   say("text", "room 4711")
@@ -87,7 +87,7 @@ test("the end of a reply that could have been a secret is sent when it is over",
   expect(screen(sent)).toBe("room 4711")
 })
 
-test("a stream that is tried again starts over", () => {
+test("a retried stream starts over", () => {
   const { secrets, sent, say } = watching()
   secrets.maskReply(reply(""), tools)
   say("text", "Half an ans", " 4711")

@@ -1,4 +1,4 @@
-/** What watchers see of work under way: data as it arrives, and the progress of tools. */
+/** What watchers see of work in progress: data as it arrives, and the progress of tools. */
 import { describe, expect, test } from "vitest"
 import { z } from "zod"
 import { scriptedModel } from "../models/script/scripted-model.ts"
@@ -6,7 +6,7 @@ import { tool } from "../tools/index.ts"
 import { agent } from "./index.ts"
 import { PartialAnswer, partialJson } from "./live-reply.ts"
 
-test("the data of an answer is streamed as far as it has arrived, as typed events", async () => {
+test("the data of an answer is streamed as it arrives, as typed events", async () => {
   const json = { city: "Rome", days: [1, 2, 3], note: 'a "quoted" word'.repeat(20) }
   const output = z.object({ city: z.string(), days: z.array(z.number()), note: z.string() })
   const trip = agent({ name: "trip", model: scriptedModel([{ json }]), output })
@@ -21,7 +21,7 @@ test("the data of an answer is streamed as far as it has arrived, as typed event
   for (const value of seen) expect(json).toMatchObject(withoutOpenEnd(value))
 })
 
-/** The part of a value that must not change any more: an unfinished string may grow. */
+/** The part of a value that must not change: an incomplete string may grow. */
 function withoutOpenEnd(value: unknown): object {
   const { note: _, city, days } = value as { city?: string; days?: number[]; note?: string }
   return { ...(city === "Rome" ? { city } : {}), ...(days?.length === 3 ? { days } : {}) }
@@ -32,7 +32,7 @@ test("an agent that answers with text streams no data", async () => {
   for await (const event of x.stream("go")) expect(event.type).not.toBe("output.partial")
 })
 
-describe("the beginning of a JSON text", () => {
+describe("incomplete JSON", () => {
   test.each([
     ["", undefined],
     ["Here:", undefined],
@@ -57,14 +57,14 @@ describe("the beginning of a JSON text", () => {
     expect(partialJson(text)).toEqual(value)
   })
 
-  test("every beginning gives a value that JSON can hold, and the whole gives the whole", () => {
+  test("every prefix has a valid value, and the complete text has the complete value", () => {
     const value = { a: [1, -2.5e3, null, true, 'x\\y\u00e9"z'], b: { c: {}, d: [] }, e: "end" }
     const text = JSON.stringify(value, undefined, 1)
     for (let end = 1; end <= text.length; end++) expect(partialJson(text.slice(0, end))).toBeDefined()
     expect(partialJson(text)).toEqual(value)
   })
 
-  test("a long text is read rarely enough, and a retried one starts over", () => {
+  test("long text is parsed rarely, and a retried reply starts over", () => {
     const sent: unknown[] = []
     const partial = new PartialAnswer((value: unknown) => sent.push(value))
     const text = JSON.stringify({ text: "x".repeat(50_000) })
@@ -108,7 +108,7 @@ describe("a tool that reports its progress", () => {
     expect([events, result]).toEqual([[at({ percent: 50 }), at("half way")], "done"])
   })
 
-  test("may be an async generator: what it yields is progress, what it returns is the result", async () => {
+  test("may be an async generator, which yields its progress and returns its result", async () => {
     const { events, result } = await streamed(async function* () {
       yield 1
       yield 2

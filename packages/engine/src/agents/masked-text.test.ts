@@ -7,7 +7,7 @@ function masked(pieces: readonly string[], secrets: readonly string[]): string[]
   return pieces.map((piece) => masked.take(piece, secrets))
 }
 
-test("a secret that arrives in pieces is masked, and all else is sent at once", () => {
+test("a secret that arrives in pieces is masked, and everything else is sent at once", () => {
   expect(masked(["It is hun", "ter", "2, I th", "ink."], ["hunter2"])).toEqual([
     "It is ",
     "",
@@ -16,11 +16,11 @@ test("a secret that arrives in pieces is masked, and all else is sent at once", 
   ])
 })
 
-test("what only looked like a secret comes with the next piece", () => {
+test("text that only looked like a secret is sent with the next piece", () => {
   expect(masked(["a hunt", " is on"], ["hunter2"])).toEqual(["a ", "hunt is on"])
 })
 
-test("of a secret that begins like another one nothing stays behind", () => {
+test("no part remains of a secret that begins like another one", () => {
   expect(masked(["abcd", "ef."], ["abcd", "abcdef"])).toEqual(["", "[secret]."])
   expect(masked(["abcd", " ef"], ["abcd", "abcdef"])).toEqual(["", "[secret] ef"])
 })
@@ -28,7 +28,7 @@ test("of a secret that begins like another one nothing stays behind", () => {
 const letters = fc.string({ unit: fc.constantFrom("a", "b", "c"), maxLength: 12 })
 const secret = fc.string({ unit: fc.constantFrom("a", "b"), minLength: 2, maxLength: 5 })
 
-test("however text is cut, no secret is sent, and only the beginning of one is held back", () => {
+test("however the text is split, no secret is sent, and only the beginning of one is held back", () => {
   const cases = fc.record({
     pieces: fc.array(letters, { maxLength: 8 }),
     secrets: fc.array(secret, { minLength: 1, maxLength: 3 }),
@@ -37,11 +37,11 @@ test("however text is cut, no secret is sent, and only the beginning of one is h
     fc.property(cases, ({ pieces, secrets }) => {
       const masked = new MaskedText()
       for (const piece of pieces) masked.take(piece, secrets)
-      // A mark has letters of its own; between two of them there is only original text.
+      // A mask has letters of its own; between two masks there is only original text.
       for (const text of masked.sent.split("[secret]")) {
         for (const one of secrets) expect(text).not.toContain(one)
       }
-      // Everything comes out when something follows that no secret has.
+      // Everything is sent after a character that no secret contains.
       const before = masked.sent
       masked.take("|", secrets)
       const held = masked.sent.slice(before.length)

@@ -1,6 +1,6 @@
 /**
- * Every request to a model counts from the moment it is sent: retries, fallbacks, streams that are stopped in the middle. A
- * provider is asked as often as the usage says, and never more often than a budget allows.
+ * Every request to a model counts from the moment it is sent: retries, fallbacks, streams that are stopped in the middle.
+ * The number of requests equals the usage, and never exceeds a budget.
  */
 import { describe, expect, test } from "vitest"
 import { memoryStore, node, type Run, type RunResult, workflow } from "../index.ts"
@@ -21,7 +21,7 @@ function provider(behaviour: Behaviour | ((request: number) => Behaviour), name 
     modelId: name,
     supportedUrls: {},
     requests: 0,
-    doGenerate: () => Promise.reject(new Error("nobody asks for it whole")),
+    doGenerate: () => Promise.reject(new Error("only streams are requested")),
     async doStream() {
       const how = behave(++model.requests)
       if (how === "refuses") throw apiError(500, "Oops")
@@ -71,7 +71,7 @@ describe("a budget of 2 model calls", () => {
     ["a provider's errors", "refuses", { calling: { retry: { attempts: 3, delay: 10 } }, retry }],
     ["errors and fallbacks", "refuses", { calling: { retry: { attempts: 1 } }, retry }],
   ]
-  test.each(cases)("holds with retries and %s", async (what, behaviour, options) => {
+  test.each(cases)("is enforced with retries and %s", async (what, behaviour, options) => {
     const clock = manualClock()
     const one = provider(behaviour)
     const other = provider(behaviour, "m2")
@@ -83,7 +83,7 @@ describe("a budget of 2 model calls", () => {
     expect(result.usage.modelCalls).toBe(2)
   })
 
-  test("holds over parallel sub-agents whose requests are retried", async () => {
+  test("is enforced across parallel sub-agents whose requests are retried", async () => {
     const clock = manualClock()
     const model = provider("refuses")
     const subAgents = Array.from({ length: 8 }, (_, i) =>
@@ -116,11 +116,11 @@ describe("a stream in progress is counted, with its prompt and what was received
     const run = x(model).stream("go", { clock, store, runId: "r" })
     const result = await watched(run, clock, () => run.cancel("enough"))
     expect(result).toMatchObject({ status: "cancelled", usage: used })
-    // It is in the journal.
+    // The journal has it.
     expect((await x(model).resume("r", { store }).result).usage).toEqual(result.usage)
   })
 
-  test("when the run's time is up, also in a workflow that it calls", async () => {
+  test("when the run's time is up, even in a workflow that it calls", async () => {
     const clock = manualClock()
     const flow = workflow("w")
       .start(x(provider("hangs")).asNode())
@@ -129,7 +129,7 @@ describe("a stream in progress is counted, with its prompt and what was received
     expect(result).toMatchObject({ status: "limit", error: { code: "RUN_TIMEOUT" }, usage: used })
   })
 
-  test("when its node's time is up, for the model that was asked", async () => {
+  test("when its node's time is up, for the model that was called", async () => {
     const clock = manualClock()
     const run = x(provider("hangs"), { timeout: 100 }).stream("go", { clock })
     const sources: unknown[] = []
@@ -167,14 +167,14 @@ describe("a stream in progress is counted, with its prompt and what was received
     expect(await watched(run, clock)).toMatchObject({ error: { code: "AGENT_LIMIT" }, usage: used })
   })
 
-  test("within what it had reserved: a limit on the reply counts in full only where nobody knows better", async () => {
+  test("within its reservation: a limit on the reply counts in full only if the usage is unknown", async () => {
     const clock = manualClock()
     const run = x(provider("hangs"), { settings: { maxOutputTokens: 500 } }).stream("go", { clock })
     expect((await watched(run, clock, () => run.cancel())).usage).toMatchObject(used)
   })
 })
 
-test("attempts are billed to the model that was asked, not to the one that answered", async () => {
+test("attempts are billed to the model that was called, not to the one that answered", async () => {
   const clock = manualClock()
   const prices = priceTable({ "acme/a": { input: 100, output: 100 }, "acme/b": { input: 1, output: 1 } })
   const model = [provider("hangs", "a"), provider("answers", "b")]

@@ -1,6 +1,6 @@
 /**
- * Branches at the same time, retries, fallbacks, time limits, cancellations and crashes, at random: a provider gets no more
- * requests than the budget allows, and the usage has every one of them.
+ * Random concurrent branches, retries, fallbacks, time limits, cancellations and crashes: a provider receives no more
+ * requests than the budget allows, and the usage includes each of them.
  */
 import { expect, inject, test } from "vitest"
 import { node, workflow } from "../index.ts"
@@ -24,14 +24,14 @@ function dice(seed: number): (sides: number) => number {
   }
 }
 
-/** Answers, refuses, breaks off, is silent or stops in the middle. */
+/** Answers, rejects, fails, stays silent or stops in the middle. */
 function provider(roll: (sides: number) => number, count: () => void, modelId: string): Model {
   return {
     specificationVersion: "v3",
     provider: "acme",
     modelId,
     supportedUrls: {},
-    doGenerate: () => Promise.reject(new Error("nobody asks for it whole")),
+    doGenerate: () => Promise.reject(new Error("only streams are requested")),
     async doStream() {
       count()
       const how = roll(6)
@@ -78,7 +78,7 @@ function office(roll: (sides: number) => number, count: () => void) {
     .build()
 }
 
-test("without crashes there are exactly as many requests as the usage says", async () => {
+test("without crashes the number of requests equals the usage", async () => {
   for (let at = 0; at < CASES; at++) {
     const seed = (inject("seed") as number) + at
     const roll = dice(seed)
@@ -110,7 +110,7 @@ test("without crashes there are exactly as many requests as the usage says", asy
   }
 })
 
-test("with crashes there are no more than the usage says, and never more than the budget", async () => {
+test("with crashes there are no more requests than the usage, and never more than the budget", async () => {
   for (let at = 0; at < CASES; at++) {
     const seed = (inject("seed") as number) + at
     const roll = dice(seed)

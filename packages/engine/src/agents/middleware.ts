@@ -2,7 +2,7 @@
  * Hooks around the steps of an agent. Middleware is a list of hooks; the hooks in an agent's own options come first.
  *
  * W1 the combined decision of the hooks of one kind is one record: a resumed run makes the same request, byte for byte,
- * and does not call the hooks again for a recorded step.
+ *    and does not call the hooks again for a recorded step.
  * W2 without a hook of a kind there is no record.
  * W3 a hook that throws fails the task, like a handler.
  */

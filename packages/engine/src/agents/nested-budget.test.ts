@@ -1,11 +1,11 @@
-/** The budget of a workflow, a team or an agent holds wherever it is nested. */
+/** The budget of a workflow, a team or an agent is enforced wherever it is nested. */
 import { describe, expect, test } from "vitest"
 import { type Context, memoryStore, node, workflow } from "../index.ts"
 import { groupChat, sequential } from "../patterns/index.ts"
 import { agent, workflowTool } from "./index.ts"
 import { pureModel } from "./stand-ins.test-support.ts"
 
-/** Asks its model five times, unless its budget ends that. */
+/** Calls its model five times, unless its budget is exhausted. */
 function five(model: ReturnType<typeof pureModel>, budget: object = { modelCalls: 1 }) {
   const steps = Array.from({ length: 5 }, (_, i) => agent({ name: `step${i}`, model, stream: false }))
   return workflow("five", { budget })
@@ -53,7 +53,7 @@ describe("a workflow with a budget of one model call makes one", () => {
     expect(usage.modelCalls).toBe(3)
   })
 
-  test("and after a restart, since the journal has the budget", async () => {
+  test("after a restart too, because the journal has the budget", async () => {
     const model = pureModel(() => "hm")
     const ask = node(
       "ask",
@@ -76,7 +76,7 @@ describe("a workflow with a budget of one model call makes one", () => {
   })
 })
 
-test("a team's budget holds inside a workflow, and its limit answer is its output", async () => {
+test("a team's budget is enforced inside a workflow, and its limit answer is its output", async () => {
   const model = pureModel((_, turn, name) => `${name} ${turn}`)
   const agents = ["a", "b"].map((name) => agent({ name, model, stream: false }))
   const team = groupChat({ agents, next: "round-robin", maxRounds: 10, budget: { modelCalls: 3 } } as never)
@@ -85,7 +85,7 @@ test("a team's budget holds inside a workflow, and its limit answer is its outpu
   expect(outputs).toHaveLength(1)
 })
 
-test("an agent's own budget holds as a tool and after a hand-off", async () => {
+test("an agent's own budget is enforced as a tool and after a hand-off", async () => {
   const model = pureModel((last, turn, name) => {
     if (name === "boss") return turn === 0 ? { calls: [{ name: "clerk", args: { input: "go" } }] } : last
     return { calls: [{ name: "nothing" }] }
@@ -106,7 +106,7 @@ test("an agent's own budget holds as a tool and after a hand-off", async () => {
   expect(handing.calls).toHaveLength(3)
 })
 
-test("a run whose budget is used up inside a sub-workflow ends at its limit, whichever branch finds out", async () => {
+test("a run whose budget is exhausted inside a sub-workflow ends at its limit, whichever branch reaches it", async () => {
   const model = pureModel(() => "hm")
   const clerks = Array.from({ length: 8 }, (_, i) => agent({ name: `clerk${i}`, model }))
   const all = node("all", (text: string, ctx: Context) =>
@@ -121,7 +121,7 @@ test("a run whose budget is used up inside a sub-workflow ends at its limit, whi
   expect(model.calls).toHaveLength(3)
 })
 
-test("a misspelled part of a budget is refused with the nearest name, before anything runs", async () => {
+test("a misspelled part of a budget is rejected with the nearest name, before anything runs", async () => {
   const budget = { modelcalls: 1 } as object
   const model = pureModel(() => "hm")
   const meant = /modelcalls.*did you mean "modelCalls"\?/

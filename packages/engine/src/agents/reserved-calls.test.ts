@@ -18,7 +18,7 @@ const clerks = (model: ReturnType<typeof pureModel>, count: number) => {
 test.each([
   ["without a store", undefined],
   ["with a store", memoryStore()],
-])("of 8 agents at the same time no more ask than the budget allows, %s", async (_, store) => {
+])("of 8 concurrent agents, no more call the model than the budget allows, %s", async (_, store) => {
   const model = pureModel(() => "hm")
   const result = await clerks(model, 8).run("go", { budget: { modelCalls: 3 }, store }).result
   expect([result.status, result.error?.code]).toEqual(["limit", "BUDGET_EXCEEDED"])
@@ -26,7 +26,7 @@ test.each([
   expect(result.usage.modelCalls).toBe(3)
 })
 
-test("sub-workflows at the same time share the budget of the run that called them", async () => {
+test("concurrent sub-workflows share the budget of the run that called them", async () => {
   const model = pureModel(() => "hm")
   const inner = workflow("inner")
     .start(agent({ name: "inner", model, stream: false }))
@@ -66,7 +66,7 @@ test("wherever the process dies, no more calls are made than the budget allows, 
   }
 })
 
-test("a call whose prompt and longest reply do not fit in the budget is not made", async () => {
+test("a call whose prompt and maximum reply exceed the budget is not made", async () => {
   const prices = priceTable({ "pure/model": { input: 1_000_000, output: 1_000_000 } })
   const ask = async (settings: object, budget: object) => {
     const model = pureModel(() => "hm")
@@ -92,11 +92,11 @@ test("a call whose prompt and longest reply do not fit in the budget is not made
     why: expect.stringMatching(/^The next call may need 106 usd with 50 left/),
     calls: 0,
   })
-  // What was reserved and not used is free again.
+  // Unused reservations are released.
   expect(await ask({ maxOutputTokens: 40 }, { tokens: 61 })).toMatchObject({ status: "completed" })
 })
 
-test("a call that was stopped stays counted: by a cancellation, by its node's time", async () => {
+test("a call that a cancellation or its node's timeout stopped stays counted", async () => {
   const model = pureModel(() => "hm")
   let asked = () => {}
   const isAsked = new Promise<void>((resolve) => {
@@ -116,7 +116,7 @@ test("a call that was stopped stays counted: by a cancellation, by its node's ti
   expect(timedOut).toMatchObject({ status: "failed", error: { code: "TIMEOUT" }, usage: { modelCalls: 1 } })
 })
 
-test("events count what was lost when it is lost, and never take anything back", async () => {
+test("events count lost usage when it is lost, and never reduce it", async () => {
   const store = memoryStore()
   const model = pureModel(() => "hm")
   const answer = model.doGenerate
@@ -141,7 +141,7 @@ test("events count what was lost when it is lost, and never take anything back",
   expect(counted).toEqual([1, 1])
 })
 
-test("ctx.step tells whether it may have run before, and counts what it reserved unless it says otherwise", async () => {
+test("ctx.step reports whether it may have run before, and counts its reservation unless it returns another usage", async () => {
   const store = memoryStore()
   const seen: boolean[] = []
   let hangs = true

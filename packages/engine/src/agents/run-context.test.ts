@@ -1,4 +1,4 @@
-/** The context of a run: what its tools read, and what no journal keeps. */
+/** The context of a run: tools read it, and it is never journaled. */
 import { describe, expect, expectTypeOf, test } from "vitest"
 import { z } from "zod"
 import { memoryStore, node, type RunOptions, Runtime, workflow } from "../index.ts"
@@ -64,7 +64,7 @@ test("sub-agents, sub-workflows and plain nodes read it too", async () => {
   expect((await flow.run("go", { context: deps })).outputs).toEqual(["out row 2"])
 })
 
-test("a run without a context fails with an error that says what to pass, and not as a result for the model", async () => {
+test("a run without a context fails with an error that names what to pass, not with a result for the model", async () => {
   const model = scriptedModel([callOf("find", { id: "7" })])
   const clerk = agent({ name: "clerk", model, tools: [find] }) as Agent<unknown, string>
   const { error } = await clerk.run("go").result
@@ -86,7 +86,7 @@ describe("a run that is resumed", () => {
     return agent({ name: "clerk", model, tools: [ask, find] })
   }
 
-  test("needs its context again: without it the resumption is refused and the run waits on", async () => {
+  test("needs its context again: without it resuming is rejected and the run keeps waiting", async () => {
     const store = memoryStore()
     const { requests } = await build().run("go", { store, runId: "r", context: deps })
     const refused = build().resume("r", { store, takeOver: true })
@@ -97,11 +97,11 @@ describe("a run that is resumed", () => {
     const run = build().resume("r", { store, takeOver: true, context: deps })
     await run.respond(requests[0]?.id ?? "", "yes")
     expect((await run).outputs).toEqual(['tool: "row 7"'])
-    // One that is over needs none.
+    // A finished run needs none.
     expect((await build().resume("r", { store })).outputs).toEqual(['tool: "row 7"'])
   })
 
-  test("gets it from its runtime, which makes contexts for the runs that it starts and recovers", async () => {
+  test("gets it from its runtime, which creates contexts for the runs that it starts and recovers", async () => {
     const store = memoryStore()
     const made: unknown[] = []
     const options = {
@@ -190,7 +190,7 @@ describe("the result of a run", () => {
     })
   })
 
-  test("has one report for each task of an agent, also of one that failed, and of the last attempt alone", async () => {
+  test("has one report for each task of an agent, including failed ones, and only of the last attempt", async () => {
     let isDown = true
     const model = pureModel((_, __, name) => `from ${name}`)
     const a = agent({ name: "a", model })

@@ -56,7 +56,7 @@ export class Secrets {
     )
     const mask = (text: string) => this.#known.reduce((masked, masking) => masking.text(masked), text)
     const bound = calls.filter((part) => part.type === "reasoning" && part.providerMetadata !== undefined)
-    // Reasoning is signed or encrypted, so it can only be kept whole or removed.
+    // Reasoning is signed or encrypted, so it can only be kept unchanged or removed.
     const isVoid = bound.some((part) => part.type === "reasoning" && mask(part.text) !== part.text)
     const content = calls.flatMap((part): ReplyPart[] => {
       if (part.type === "provider-call") return [{ ...part, args: mask(part.args) }]

@@ -1,9 +1,9 @@
-/** Models that tests can see through. */
+/** Models for tests. */
 import type { LanguageModelV3CallOptions, LanguageModelV3GenerateResult } from "@ai-sdk/provider"
 import { partsOf, streamOf } from "../models/call/reply-stream.ts"
 import type { Model, Prompt } from "../models/index.ts"
 
-/** What a model was shown in its n-th call, one line per message. */
+/** The prompt of a model's n-th call, one line per message. */
 export function shown(
   model: { readonly calls: readonly { readonly prompt: Prompt }[] },
   n: number,
@@ -27,8 +27,8 @@ export interface Said {
 }
 
 /**
- * A model whose reply follows from what it is shown alone, as a crash test needs it: `answer` gets the last message and how
- * many replies there were before.
+ * A model whose reply depends only on its prompt, as crash tests need: `answer` receives the last message and the number
+ * of earlier replies.
  */
 export function pureModel(answer: (last: string, turn: number, agent: string) => string | Said) {
   const calls: LanguageModelV3CallOptions[] = []

@@ -1,4 +1,4 @@
-/** The schema that a provider gets for an answer: it never allows less than the agent's schema. */
+/** The schema that a provider receives for an answer: it never allows less than the agent's schema. */
 import { expect, test } from "vitest"
 import type { Json } from "../core/index.ts"
 import { validate } from "../runtime/ports/values.ts"
@@ -12,7 +12,7 @@ function offeredSchema(schema: Json): Json {
 
 const text: Json = { type: "string" }
 
-test("objects are closed at every depth, and what says for itself stays", () => {
+test("objects are closed at every depth, unless they set additionalProperties themselves", () => {
   expect(
     offeredSchema({
       $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -37,7 +37,7 @@ test("objects are closed at every depth, and what says for itself stays", () => 
   })
 })
 
-test("properties may be called like keywords", () => {
+test("properties may have the names of keywords", () => {
   const named: Json = { type: "object", properties: { a: text } }
   expect(
     offeredSchema({ type: "object", properties: { default: named, $schema: text, enum: named } }),
@@ -73,6 +73,6 @@ test.each<[string, Json]>([
       $defs: { more: { properties: { b: text } } },
     },
   ],
-])("an object that is put together can still be made: %s", async (_, schema) => {
+])("a composed object can still be written: %s", async (_, schema) => {
   expect(await validate(jsonSchema(offeredSchema(schema)), { a: "1", b: "2" })).toMatchObject({ ok: true })
 })

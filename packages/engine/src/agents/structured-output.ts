@@ -109,7 +109,7 @@ export class AnswerReader {
     if (isCut) throw truncated(name, reply)
     const { reason } = answer
     if (this.#repaired++ < repairs) {
-      const words = `Your answer does not fit: ${reason}. Answer again, with JSON that fits the schema and nothing else.`
+      const words = `Your answer does not match the schema: ${reason}. Answer again, with JSON that matches the schema and nothing else.`
       return { repair: userText(words) }
     }
     const words = `The answer of agent "${name}" does not match its output schema after ${repairs} repairs: ${reason}. Simplify the schema, make the instructions more specific, or allow more repairs.`

@@ -1,4 +1,4 @@
-/** Summaries: written once, part of what lasts, and never seen by a provider as anything but text. */
+/** Summaries: written once, stored with the conversation, and sent to providers as plain text. */
 import fc from "fast-check"
 import { expect, test } from "vitest"
 import { memoryStore } from "../index.ts"
@@ -12,7 +12,7 @@ import { pureModel, shown } from "./stand-ins.test-support.ts"
 
 const summaryOf = (text: string) => `user: A summary of the conversation so far:\n\n${text}`
 
-test("a summary lasts: the next run starts from it, and makes a new one only when there is enough again", async () => {
+test("a summary is stored: the next run starts from it, and writes a new one only when the conversation is too long again", async () => {
   const writer = scriptedModel(["Summary 1.", "Summary 2."])
   const model = scriptedModel(["A", "B", "C", "D", "E"])
   const history = summarise({ after: 4, keep: 2, model: writer })
@@ -36,19 +36,19 @@ test("a summary lasts: the next run starts from it, and makes a new one only whe
   ])
   const { state, usage } = await say("e")
   expect(usage.modelCalls).toBe(2)
-  // What the first summary stood for is in the second by way of it.
+  // The second summary covers the first one.
   expect(shown(writer, 1).at(-1)).toBe(
     `user: ${summaryOf("Summary 1.")}\n\nassistant: B\n\nuser: c\n\nassistant: C\n\nuser: d`,
   )
   expect(shown(model, 4)).toEqual([summaryOf("Summary 2."), "assistant: D", "user: e"])
-  // The conversation is kept whole, with the two summaries.
+  // The conversation is complete, with both summaries.
   expect((state.messages as Message[]).filter((message) => !isSummary(message))).toHaveLength(10)
   expect(state.messages).toHaveLength(12)
   const prompts = [...writer.calls, ...model.calls].map(({ prompt }) => prompt)
   expect(JSON.stringify(prompts)).not.toContain("superstep")
 })
 
-test("in a long run the summary precedes the last user message, which stays as it is", async () => {
+test("in a long run the summary precedes the last user message, which stays unchanged", async () => {
   const look = tool({ name: "look", description: "Looks.", run: () => "seen" })
   const writer = pureModel(() => "Looked around.")
   const model = pureModel((_, turn) =>
@@ -65,7 +65,7 @@ test("in a long run the summary precedes the last user message, which stays as i
   ])
 })
 
-test("a summary without a word stands for nothing", async () => {
+test("an empty summary replaces nothing", async () => {
   const writer = pureModel(() => "  ")
   const model = pureModel(() => "ok")
   const messages = ["1", "2", "3"].map((content) => ({ role: "user", content }))
@@ -73,7 +73,7 @@ test("a summary without a word stands for nothing", async () => {
   expect(shown(model, 0)).toEqual(["user: 1", "user: 2", "user: 3"])
 })
 
-test("after a hand-off the other agent sees what its own policy says, not a summary", async () => {
+test("after a hand-off the other agent sees what its own policy selects, not a summary", async () => {
   const model = scriptedModel({
     a: ["Summary.", { tool_calls: [{ name: "handoff_to_b", args: {} }] }],
     b: ["B here"],
@@ -97,7 +97,7 @@ const anyMessage: fc.Arbitrary<Message> = fc.oneof(
   fc.integer({ min: 0, max: 20 }).map((keep) => summaryMessage("so far", keep)),
 )
 
-test("whatever was summarised when, every policy gives a valid history, and no provider sees a mark", () => {
+test("whatever was summarised, every policy returns a valid history, and no provider sees a mark", () => {
   const policies: HistoryPolicy[] = [
     "all",
     lastItems(3),
@@ -123,7 +123,7 @@ test("whatever was summarised when, every policy gives a valid history, and no p
   )
 })
 
-test("a policy that cannot be kept is refused at once", () => {
+test("an invalid policy is rejected at once", () => {
   expect(() => summarise({ after: 4, keep: 4 })).toThrow(/keep must be a whole number from 0 to 3/)
   expect(() => summarise({ after: 0 })).toThrow(/after must be a whole number of at least 1/)
 })

@@ -105,7 +105,7 @@ export async function allowedArgs(
     ? { ok: true, args: readObject(call.args) }
     : await readArgs(restoring(tool), inMemory ?? call.args)
   if (!read.ok) {
-    const text = `The arguments of "${tool.name}" do not fit: ${read.reason}. Call it again with others.`
+    const text = `The arguments of "${tool.name}" are invalid: ${read.reason}. Call it again with valid arguments.`
     return failure("TOOL_ARGS", text)
   }
   const { args } = read
@@ -121,7 +121,7 @@ export async function allowedArgs(
   if (isLost) return { ok: true, args, isLost }
   const checked = await tool.parse(fillMasks(answer.args, readObject(inMemory ?? call.args)))
   if (checked.ok) return { ok: true, args: checked.args, isLost }
-  const text = `The call of "${tool.name}" was allowed with other arguments, but these do not fit: ${checked.reason}. Nothing was done.`
+  const text = `The call of "${tool.name}" was approved with edited arguments, but these are invalid: ${checked.reason}. Nothing was done.`
   return failure("TOOL_ARGS", text)
 }
 

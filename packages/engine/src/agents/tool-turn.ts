@@ -4,7 +4,7 @@
  *
  * T1 a finished call is never made again.
  * T2 a call is recorded and counted before it is made. One that was pending when the process died is made again, with the
- * same idempotency key.
+ *    same idempotency key.
  * T3 a call that cannot be made again, because its secret arguments are lost, has an unknown outcome if it had started,
  *    and has done nothing if it had not.
  *

@@ -1,4 +1,4 @@
-/** Answers that were cut off, refused, filtered or empty: what an agent does with them, and what a watcher sees. */
+/** Answers that were cut off, refused, filtered or empty: how an agent handles them, and what a watcher sees. */
 import { describe, expect, test } from "vitest"
 import { z } from "zod"
 import { type ScriptEntry, scriptedModel } from "../models/index.ts"
@@ -23,7 +23,7 @@ async function finishes(entries: readonly ScriptEntry[]) {
   return { found, outputs: (await run.result).outputs }
 }
 
-describe("a finish reason is on record", () => {
+describe("a finish reason is recorded", () => {
   test.each<[string, ScriptEntry, string]>([
     ["complete", "Yes.", "stop"],
     ["cut off", { text: "Ye", finish: "length" }, "length"],
@@ -37,10 +37,10 @@ describe("a finish reason is on record", () => {
   })
 })
 
-describe("an answer in words", () => {
+describe("an answer as text", () => {
   const cut: ScriptEntry = { text: "One, two, ", finish: "length" }
 
-  test("is accepted as it is, unless the agent says otherwise", async () => {
+  test("is accepted by default", async () => {
     expect((await made([cut]).ask.run("?")).outputs).toEqual(["One, two, "])
   })
 
@@ -50,7 +50,7 @@ describe("an answer in words", () => {
     })
   })
 
-  test("is continued, and the answer is the whole", async () => {
+  test("is continued, and the answer is the complete text", async () => {
     const { ask, model } = made([cut, { text: "three, ", finish: "length" }, "four."], "continue")
     expect((await ask.run("?")).outputs).toEqual(["One, two, three, four."])
     expect(shown(model, 2).slice(-3)).toEqual([
@@ -60,7 +60,7 @@ describe("an answer in words", () => {
     ])
   })
 
-  test("is not continued without end", async () => {
+  test("is not continued endlessly", async () => {
     const { ask, model } = made([{ ...cut, repeat: true }], "continue")
     await expect(ask.run("?")).rejects.toMatchObject({ cause: { code: "MODEL_TRUNCATED" } })
     expect(model.calls).toHaveLength(5)
@@ -71,7 +71,7 @@ describe("an answer with a schema", () => {
   const cut: ScriptEntry = { text: '{"n": 1', finish: "length" }
 
   test.each<OnTruncated | undefined>([undefined, "accept", "fail"])(
-    "that was cut off spends no repair: %s",
+    "that was cut off uses no repair: %s",
     async (policy) => {
       const { ask, model } = made([cut], policy, schema)
       await expect(ask.run("?")).rejects.toMatchObject({ cause: { code: "MODEL_TRUNCATED" } })
@@ -79,12 +79,12 @@ describe("an answer with a schema", () => {
     },
   )
 
-  test("is accepted where it fits in spite of it", async () => {
+  test("is accepted if it matches nevertheless", async () => {
     const { ask } = made([{ text: '{"n": 1} and furth', finish: "length" }], undefined, schema)
     expect((await ask.run("?")).outputs).toEqual([{ n: 1 }])
   })
 
-  test("is written again, and no piece of the first attempt is in it", async () => {
+  test("is written again, without any part of the first attempt", async () => {
     const { ask, model } = made([cut, { json: { n: 2 } }], "continue", schema)
     expect((await ask.run("?")).outputs).toEqual([{ n: 2 }])
     expect(shown(model, 1).at(-1)).toContain("shorter")
@@ -93,14 +93,14 @@ describe("an answer with a schema", () => {
   test.each<["refusal" | "content-filter", string]>([
     ["refusal", "MODEL_REFUSED"],
     ["content-filter", "MODEL_FILTERED"],
-  ])("that is a %s spends no repair", async (finish, code) => {
+  ])("that is a %s uses no repair", async (finish, code) => {
     const { ask, model } = made([{ text: "I cannot help with that.", finish }], undefined, schema)
     await expect(ask.run("?")).rejects.toMatchObject({ cause: { code } })
     expect(model.calls).toHaveLength(1)
   })
 })
 
-test("an unknown policy is refused when the agent is made", () => {
+test("an unknown policy is rejected when the agent is created", () => {
   expect(() => made(["x"], "retry" as never)).toThrow(/onTruncated is "fail", "continue" or "accept"/)
 })
 
@@ -108,16 +108,16 @@ describe("an agent that took over", () => {
   const other = z.object({ s: z.string() })
   const handsOver: ScriptEntry = { tool_calls: [{ name: "handoff_to_second" }] }
 
-  test("answers in its own form, which is sent and checked", async () => {
+  test("answers in its own format, which is sent and checked", async () => {
     const model = scriptedModel({ first: [handsOver], second: [{ json: { s: 1 } }, { json: { s: "one" } }] })
     const second = agent({ name: "second", model, output: other })
     const first = agent({ name: "first", model, output: schema, handoffs: [second] })
     expect((await first.run("?")).outputs).toEqual([{ s: "one" }])
     expect(JSON.stringify(model.calls[1]?.options.responseFormat)).toContain('"s"')
-    expect(shown(model, 2).at(-1)).toContain("does not fit")
+    expect(shown(model, 2).at(-1)).toContain("does not match the schema")
   })
 
-  test("answers in the form of the agent that was asked where it has none", async () => {
+  test("answers in the format of the first agent if it has none", async () => {
     const model = scriptedModel({ first: [handsOver], second: [{ json: { n: 1 } }] })
     const second = agent({ name: "second", model })
     const first = agent({ name: "first", model, output: schema, handoffs: [second] })

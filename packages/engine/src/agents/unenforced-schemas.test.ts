@@ -8,7 +8,7 @@ import { agent, agentNode } from "./index.ts"
 const any = tool({ name: "any", description: "Any.", input: z.looseObject({}), run: () => 1 })
 const output = z.object({ a: z.unknown() })
 
-test("a schema that OpenAI cannot enforce is a warning when the workflow is built, also as a node of another", () => {
+test("a schema that OpenAI cannot enforce is a warning when the workflow is built, even as a node of another", () => {
   const reader = agent({ name: "reader", model: "openai/gpt-5", output, tools: [any] })
   const messages = [
     'Agent "reader": OpenAI cannot enforce the schema of its output, because "a" may be anything. The answer is checked afterwards.',

@@ -8,7 +8,7 @@ import { pureModel, shown } from "./stand-ins.test-support.ts"
 
 const KEY = "sk-very-secret-1"
 
-/** A tool with a secret argument whose first runs never come back, as those of a process that dies. */
+/** A tool with a secret argument whose first runs never return, like those of a process that dies. */
 function door(hanging: number, options: Partial<ToolOptions<{ door: string; key: string }>> = {}) {
   const keys: string[] = []
   let wake = () => {}
@@ -36,13 +36,13 @@ function door(hanging: number, options: Partial<ToolOptions<{ door: string; key:
   return { made, keys, started }
 }
 
-/** Opens the door again for as long as it does not know what came of it. */
+/** Opens the door again as long as the outcome is unknown. */
 const stubborn = () =>
   pureModel((last) =>
     last.includes("opened") ? "done" : { calls: [{ name: "open", args: { door: "front", key: KEY } }] },
   )
 
-test("a call that had started has an unknown outcome, and each repetition has its key", async () => {
+test("a call that had started has an unknown outcome, and each repetition has the same key", async () => {
   const { made, keys, started } = door(2)
   const model = stubborn()
   const x = agent({ name: "x", model, tools: [made], stream: false })
@@ -62,7 +62,7 @@ test("a call that had started has an unknown outcome, and each repetition has it
   expect(JSON.stringify(await store.read("r", 0))).not.toContain(KEY)
 })
 
-test("a durable tool with secret arguments keeps its outcome, and is unknown only where it had none", async () => {
+test("a durable tool with secret arguments keeps its outcome, which is unknown only if it had none", async () => {
   const { made, keys, started } = door(1, { durable: true })
   const model = stubborn()
   const x = agent({ name: "x", model, tools: [made], stream: false })
@@ -77,7 +77,7 @@ test("a durable tool with secret arguments keeps its outcome, and is unknown onl
   expect(new Set(keys).size).toBe(1)
 })
 
-test("after a restart a finished durable call with secret arguments is as it was", async () => {
+test("after a restart a finished durable call with secret arguments has the same outcome", async () => {
   const { made, keys } = door(0, { durable: true })
   const ask = tool({
     name: "ask",

@@ -1,4 +1,4 @@
-/** A budget in US dollars over a model without a known price: refused before the first call. */
+/** A budget in US dollars with a model of unknown price: rejected before the first call. */
 import { afterEach, describe, expect, test } from "vitest"
 import { type Model, priceTable, registerPrices, scriptedModel } from "../models/index.ts"
 import { agent } from "./index.ts"
@@ -8,7 +8,7 @@ afterEach(() => {
   calls = 0
 })
 
-/** A provider's model that nobody has a price for. */
+/** A model without a price. */
 function unpriced(): Model {
   const inner = scriptedModel(["Done."])
   const counted: Model["doGenerate"] = (options) => {
@@ -27,7 +27,7 @@ function unpriced(): Model {
 const clerk = (more: object = {}) => agent({ name: "clerk", model: unpriced(), ...more })
 
 describe("a budget in US dollars", () => {
-  test("is refused before the first call, with the model and the remedies", async () => {
+  test("is rejected before the first call, with the model and how to fix it", async () => {
     const result = await clerk().stream("x", { budget: { usd: 1 } }).result
     expect(result.status).toBe("failed")
     expect(result.error).toMatchObject({ code: "BUDGET_UNPRICED" })
@@ -37,19 +37,19 @@ describe("a budget in US dollars", () => {
     expect(calls).toBe(0)
   })
 
-  test("of one agent is refused as well", async () => {
+  test("of one agent is rejected too", async () => {
     const { error } = await clerk({ limits: { usd: 1 } }).stream("x").result
     expect(error?.code).toBe("BUDGET_UNPRICED")
     expect(calls).toBe(0)
   })
 
-  test("is refused where only a fallback has no known price", async () => {
+  test("is rejected if only a fallback has an unknown price", async () => {
     const model = [scriptedModel(["Done."]), unpriced()]
     const { error } = await agent({ name: "clerk", model }).stream("x", { budget: { usd: 1 } }).result
     expect(error?.code).toBe("BUDGET_UNPRICED")
   })
 
-  test("holds with a price, of the agent or of the process", async () => {
+  test("is enforced with a price, of the agent or of the process", async () => {
     const prices = { "azure/my-deployment": { input: 1, output: 2 } }
     const own = clerk({ calling: { prices: priceTable(prices) } })
     expect((await own.stream("x", { budget: { usd: 1 } }).result).status).toBe("completed")

@@ -1,4 +1,4 @@
-/** H1 to H5, on any conversation; and what policies leave of one. */
+/** H1 to H5 for any conversation, and for the result of every policy. */
 import fc from "fast-check"
 import { expect, test } from "vitest"
 import type { Message } from "../models/index.ts"
@@ -54,14 +54,14 @@ function check(messages: readonly Message[]): void {
   }
 }
 
-test("any conversation becomes one in which every call has its one result, right after it", () => {
+test("any conversation becomes one in which every call has exactly one result, right after it", () => {
   fc.assert(
     fc.property(anything, (messages) => check(validHistory(messages))),
     { numRuns: 500 },
   )
 })
 
-test("a valid one stays as it is, and texts keep their order", () => {
+test("a valid conversation stays unchanged, and texts keep their order", () => {
   fc.assert(
     fc.property(anything, (messages) => {
       const valid = validHistory(messages)
@@ -78,7 +78,7 @@ test("a valid one stays as it is, and texts keep their order", () => {
   )
 })
 
-test("every policy leaves a valid conversation, with the system's and the user's last word", () => {
+test("every policy returns a valid conversation, with the system messages and the last user message", () => {
   const policy: fc.Arbitrary<HistoryPolicy> = fc.oneof(
     fc.integer({ min: 1, max: 6 }).map(lastItems),
     fc.integer({ min: 1, max: 60 }).map(tokenWindow),
@@ -98,7 +98,7 @@ test("every policy leaves a valid conversation, with the system's and the user's
   )
 })
 
-test("the model sees the last items alone, and the whole conversation is kept", async () => {
+test("the model sees only the last items, and the conversation stays complete", async () => {
   const model = scriptedModel([{ text: "ok", repeat: true }])
   const messages = conversation()
   const chat = agent({ name: "x", model, messages, history: lastItems(3), instructions: "S" })
@@ -111,7 +111,7 @@ test("the model sees the last items alone, and the whole conversation is kept", 
   expect(state.messages).toHaveLength(8)
 })
 
-test("a long conversation is summarised once, the summary is counted, and what was asked last stays", async () => {
+test("a long conversation is summarised once, the summary counts, and the last question stays", async () => {
   const model = scriptedModel([{ text: "one" }, { text: "They counted." }, { text: "five" }, { text: "six" }])
   const chat = agent({ name: "x", model, history: summarise({ after: 4, keep: 2 }), repairs: 2 })
   await chat.run({ messages: [{ role: "user", content: "1" }] })

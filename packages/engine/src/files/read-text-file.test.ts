@@ -33,7 +33,7 @@ function codeOf(read: () => unknown): unknown {
   }
 }
 
-test("R1 a FIFO, a device and a folder are refused without waiting for them", () => {
+test("R1 a FIFO, a device and a folder are rejected without waiting for them", () => {
   const fifo = join(folder, "fifo")
   execFileSync("mkfifo", [fifo])
   expect(() => readTextFile(fifo)).toThrow(`Cannot read ${fifo}: it is a FIFO, not a file.`)
@@ -42,7 +42,7 @@ test("R1 a FIFO, a device and a folder are refused without waiting for them", ()
   expect(codeOf(() => readTextFile(fifo))).toBe("FILE_NOT_REGULAR")
 })
 
-test("R2 no more than the limit is read, also of a file that states no size", () => {
+test("R2 no more than the limit is read, even of a file that reports no size", () => {
   const large = join(folder, "large.txt")
   writeFileSync(large, "")
   truncateSync(large, 1_000_001)
@@ -52,7 +52,7 @@ test("R2 no more than the limit is read, also of a file that states no size", ()
     expect(codeOf(() => readTextFile("/proc/self/status", { maxBytes: 10 }))).toBe("FILE_TOO_LARGE")
 })
 
-test("R3 a file is inside of its folder, however it is named", () => {
+test("R3 a file is inside its folder, however it is named", () => {
   symlinkSync(join(root, "b.txt"), join(folder, "link.txt"))
   symlinkSync(root, join(folder, "up"))
   symlinkSync("a.txt", join(folder, "near.txt"))
@@ -67,7 +67,7 @@ test("R3 a file is inside of its folder, however it is named", () => {
   }
 })
 
-test("a file that does not exist yet is where its link or its folder leads", () => {
+test("a file that does not exist yet is located by its link or its folder", () => {
   symlinkSync(join(root, "later.txt"), join(folder, "later.txt"))
   expect(insideFolder(folder, "later.txt")).toBeUndefined()
   expect(insideFolder(folder, "new/file.txt")).toBe(join(folder, "new/file.txt"))
@@ -75,7 +75,7 @@ test("a file that does not exist yet is where its link or its folder leads", () 
   expect(insideFolder(folder, "..name")).toBe(join(folder, "..name"))
 })
 
-test("a file that is not there says so", () => {
+test("a missing file is reported", () => {
   expect(() => readTextFile("none.txt", { cwd: folder })).toThrow(
     "Cannot read none.txt: there is no such file.",
   )

@@ -3,7 +3,7 @@
  *
  * R1 Only a regular file is read: a FIFO, a device, a socket or a folder is rejected, and never waited for.
  * R2 No more than `maxBytes` are read, whatever size the file system reports: files below /proc report none.
- * R3 With `folder`, the file is inside of it after symbolic links are resolved.
+ * R3 With `folder`, the file is inside it after symbolic links are resolved.
  */
 import {
   closeSync,

@@ -5,8 +5,8 @@ import { textStore } from "../runtime/journal/stores.test-support.ts"
 import { controlled, manualClock, settled } from "../testing/index.ts"
 import { fork, rerun } from "./index.ts"
 
-describe("a run that came to a limit", () => {
-  /** Three steps that cost one each; each call of `work` is written down. */
+describe("a run that reached a limit", () => {
+  /** Three steps that cost one each; each call of `work` is logged. */
   function spending(ran: string[], onLimit = false) {
     const step = (id: string) =>
       node(id, async (n: number, ctx) => {
@@ -60,7 +60,7 @@ describe("a run that came to a limit", () => {
     expect(ran).toEqual(["a", "b", "c"])
   })
 
-  test("and failed on its limit route continues there", async () => {
+  test("and failed on its limit route continues on that route", async () => {
     const store = textStore()
     let isBroken = true
     const sorry = node("sorry", () => {
@@ -98,7 +98,7 @@ describe("a run that came to a limit", () => {
     expect(await again).toMatchObject({ status: "completed", outputs: ["done"] })
   })
 
-  test("bounds that are none are refused", async () => {
+  test("invalid bounds are rejected", async () => {
     const store = textStore()
     await spending([]).run(0, { store, runId: "r", budget: { modelCalls: 2 } }).result
     await expect(fork(store, "r", { budget: { modelCalls: -1 } })).rejects.toThrow(

@@ -9,7 +9,7 @@ const total = channel("total", add())
 const log = channel("log", append<string>())
 const mood = channel("mood", replace<string>("calm"))
 
-/** What ran, so that a test sees what a fork runs again. */
+/** The executed nodes, so that a test sees what a fork runs again. */
 function steps(ran: string[]) {
   const step = (id: string) =>
     node(id, (n: number, ctx) => {
@@ -35,7 +35,7 @@ const approval = workflow("approval")
   .build()
 
 describe("a fork", () => {
-  test("runs again what came after, and nothing of what came before", async () => {
+  test("runs everything after the fork again, and nothing before it", async () => {
     const store = textStore()
     const ran: string[] = []
     const built = steps(ran)
@@ -57,7 +57,7 @@ describe("a fork", () => {
     expect(await store.run("r")).toMatchObject({ status: "completed" })
   })
 
-  test("shares its past by reference: its own journal has only what is its own", async () => {
+  test("shares its past by reference: its own journal has only its own records", async () => {
     const store = memoryStore()
     const fat = node("fat", (n: number) => ({ n, text: "x".repeat(100_000) }))
     const thin = node("thin", ({ n }: { n: number }) => n)
@@ -71,7 +71,7 @@ describe("a fork", () => {
     expect((await store.read("f", 0)).slice(0, 2)).toEqual((await store.read("r", 0)).slice(0, 2))
   })
 
-  test("is held by nobody, so that any process can take it up", async () => {
+  test("has no holder, so that any process can claim it", async () => {
     const store = textStore()
     await steps([]).run(1, { store, runId: "r" })
     await fork(store, "r", { runId: "f" })
@@ -81,7 +81,7 @@ describe("a fork", () => {
     ])
   })
 
-  test("is free also when the process that made it died before it let go", async () => {
+  test("is free even if the process that created it died before releasing it", async () => {
     const store = textStore()
     const built = steps([])
     await built.run(1, { store, runId: "r" })
@@ -91,7 +91,7 @@ describe("a fork", () => {
     expect((await built.resume("f", { store })).outputs).toEqual([4])
   })
 
-  test("by default is at the last checkpoint at which the run was not over", async () => {
+  test("by default is at the last checkpoint before the run ended", async () => {
     const store = textStore()
     const ran: string[] = []
     const built = steps(ran)
@@ -102,7 +102,7 @@ describe("a fork", () => {
     expect(ran).toEqual(["c"])
   })
 
-  test("with other state continues with that", async () => {
+  test("with other state continues with that state", async () => {
     const store = textStore()
     const built = steps([])
     await built.run(1, { store, runId: "r" })
@@ -124,7 +124,7 @@ describe("a fork", () => {
     ])
   })
 
-  test("at a task keeps what the others of its superstep have done", async () => {
+  test("at a task keeps the work of the other tasks of its superstep", async () => {
     const store = textStore()
     const ran: string[] = []
     const at = (id: string) =>
@@ -152,12 +152,12 @@ describe("a fork", () => {
     await built.resume("f", { store })
     await fork(store, "f", { at: { superstep: 2 }, state: { mood: "sad" }, runId: "g" })
     expect((await built.resume("g", { store })).state.log).toEqual(["a calm", "b glad", "c sad"])
-    // At a record that the first fork shares itself, what it changed is not there.
+    // A fork at a record that the first fork shares does not have its changes.
     await fork(store, "f", { at: { seq: 2 }, runId: "h" })
     expect((await built.resume("h", { store })).state.log).toEqual(["a calm", "b calm", "c calm"])
   })
 
-  test("is not made in the middle of what was written together", async () => {
+  test("does not split records that were written together", async () => {
     const store = textStore()
     const inner = workflow("inner")
       .start(node("uses", (n: number, ctx) => ctx.step("s", () => n, { usage: () => ({ modelCalls: 1 }) })))
@@ -178,7 +178,7 @@ describe("a fork", () => {
 })
 
 describe("the time of a fork", () => {
-  test("continues at the time of the fork: sleepers have as long to go", async () => {
+  test("continues at the time of the fork: sleeping tasks have the same time left", async () => {
     const store = textStore()
     const clock = manualClock(0)
     const sleeps = node("sleeps", async (n: number, ctx) => {
@@ -231,7 +231,7 @@ describe("the time of a fork", () => {
 })
 
 describe("an answer", () => {
-  test("that is another one is given where the question was open", async () => {
+  test("that differs is applied where the question was open", async () => {
     const store = textStore()
     const run = approval.run(5, { store, runId: "r" })
     await run
@@ -245,7 +245,7 @@ describe("an answer", () => {
     ])
   })
 
-  test("to a run that still waits is given there", async () => {
+  test("to a run that still waits is applied there", async () => {
     const store = textStore()
     await approval.run(5, { store, runId: "r" })
     await fork(store, "r", { answers: { r1: true }, runId: "f" })
@@ -253,7 +253,7 @@ describe("an answer", () => {
     expect(await store.run("r")).toMatchObject({ status: "waiting" })
   })
 
-  test("in a sub-workflow goes by the id that the run gives it", async () => {
+  test("in a sub-workflow uses the id that the run knows it by", async () => {
     const store = textStore()
     const built = workflow("outer").start(approval.asNode()).build()
     const run = built.run(5, { store, runId: "r" })
@@ -265,7 +265,7 @@ describe("an answer", () => {
     expect((await built.resume("f", { store })).outputs).toEqual(["refused"])
   })
 
-  test("to a question that was asked without waiting comes back as a message", async () => {
+  test("to a question that was asked without waiting is delivered as a message", async () => {
     const store = textStore()
     const asks = node({
       id: "asks",
@@ -279,7 +279,7 @@ describe("an answer", () => {
     expect((await built.resume("f", { store })).outputs).toEqual(["so"])
   })
 
-  test("is refused where the question was not open, was never asked, or cannot be stored", async () => {
+  test("is rejected if the question was not open or never asked, or if it cannot be stored", async () => {
     const store = textStore()
     await approval.run(5, { store, runId: "r" })
     await expect(fork(store, "r", { at: { seq: 2 }, answers: { r1: true } })).rejects.toMatchObject({
@@ -296,7 +296,7 @@ describe("an answer", () => {
     expect(await store.runs({})).toHaveLength(1)
   })
 
-  test("that does not match its question is refused, and no run is created", async () => {
+  test("that does not match its question is rejected, and no run is created", async () => {
     const store = textStore()
     const asks = node("asks", async (_: number, ctx) =>
       ctx.ask({ prompt: "How many?", schema: z.object({ count: z.number().max(9) }) }),
@@ -312,7 +312,7 @@ describe("an answer", () => {
     expect((await built.resume("f", { store })).outputs).toEqual([{ count: 9 }])
   })
 
-  test("leaves other questions open, with as long to go", async () => {
+  test("leaves other questions open, with the same time left", async () => {
     const store = textStore()
     const clock = manualClock(0)
     const asks = (id: string) =>
@@ -335,7 +335,7 @@ describe("an answer", () => {
 })
 
 describe("another input", () => {
-  test("starts the workflow anew, and the row tells where it comes from", async () => {
+  test("starts the workflow anew, and the row has its origin", async () => {
     const store = textStore()
     const built = steps([])
     await built.run(1, {
@@ -377,7 +377,7 @@ describe("another input", () => {
     expect(await store.read("f", 0)).toMatchObject([{ entry: { at: 100, deadline: 150 } }])
   })
 
-  test("is for the start only", async () => {
+  test("is only allowed at the start", async () => {
     const store = textStore()
     await steps([]).run(1, { store, runId: "r" })
     const refused = { code: "OPTION_INVALID" }
@@ -388,7 +388,7 @@ describe("another input", () => {
   })
 })
 
-describe("a fork that cannot be", () => {
+describe("an invalid fork", () => {
   test("is one of a run, superstep, record or task that does not exist", async () => {
     const store = textStore()
     await steps([]).run(1, { store, runId: "r" })
@@ -403,7 +403,7 @@ describe("a fork that cannot be", () => {
     })
   })
 
-  test("is one where the run was over, and the error says which places there are", async () => {
+  test("is one at the end of a run, and the error lists the possible points", async () => {
     const store = textStore()
     await steps([]).run(1, { store, runId: "r" })
     await expect(fork(store, "r", { at: { superstep: 3 } })).rejects.toMatchObject({
@@ -412,7 +412,7 @@ describe("a fork that cannot be", () => {
     })
   })
 
-  test("is one with state that the workflow does not take", async () => {
+  test("is one with state that the workflow does not accept", async () => {
     const store = textStore()
     await steps([]).run(1, { store, runId: "r" })
     const refused = (state: { [key: string]: unknown }) =>
@@ -423,14 +423,14 @@ describe("a fork that cannot be", () => {
     await refused({ mood: new Date() })
   })
 
-  test("is one under a name that is taken", async () => {
+  test("is one with the id of an existing run", async () => {
     const store = textStore()
     await steps([]).run(1, { store, runId: "r" })
     await expect(fork(store, "r", { runId: "r" })).rejects.toMatchObject({ code: "RUN_EXISTS" })
   })
 })
 
-test("a fork of a thread's run begins with what the thread had then, and adds nothing to it", async () => {
+test("a fork of a thread's run begins with the thread's state at that time, and adds nothing to it", async () => {
   const store = textStore()
   const notes = channel("notes", append<string>(), { persist: true })
   const built = workflow("chat", { state: [notes] })
@@ -453,7 +453,7 @@ test("a fork of a thread's run begins with what the thread had then, and adds no
 })
 
 describe("a rerun", () => {
-  test("of a failed run tries again what failed, with what was on record before", async () => {
+  test("of a failed run retries what failed, with the earlier records", async () => {
     const store = textStore()
     const ran: string[] = []
     const built = (fixed: boolean) => {
@@ -478,7 +478,7 @@ describe("a rerun", () => {
     expect(ran).toEqual(["pay"])
   })
 
-  test("of one that failed in a sub-workflow continues in there", async () => {
+  test("of one that failed in a sub-workflow continues inside it", async () => {
     const store = textStore()
     const ran: string[] = []
     const built = (fixed: boolean) => {
@@ -508,7 +508,7 @@ describe("a rerun", () => {
     expect(ran).toEqual([])
   })
 
-  test("continues in there too where the caller failed with what was inside, or because of it", async () => {
+  test("continues inside it too if the caller failed with the inner error, or because of it", async () => {
     const unwrapped = (error: unknown) => (error as Error).cause
     const wrapped = (error: unknown) => new Error("the caller's words", { cause: (error as Error).cause })
     for (const rethrown of [unwrapped, wrapped]) {

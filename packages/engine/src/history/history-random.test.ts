@@ -6,7 +6,7 @@ import { randomProgram } from "../testing/simulation/random-program.test-support
 import { history } from "./index.ts"
 import { anyDay, playDay } from "./random-day.test-support.ts"
 
-test("the changes of any run, one after another, give its state at every checkpoint", async () => {
+test("applying the changes of any run in order gives its state at every checkpoint", async () => {
   await fc.assert(
     fc.asyncProperty(randomGraph, fc.nat(), anyDay, async (spec, salt, how) => {
       const { workflow } = randomProgram(spec, salt, true)

@@ -77,7 +77,7 @@ describe("a run's history", () => {
     })
   })
 
-  test("tells what a reducer of the workflow's own made of all writes", async () => {
+  test("has the result of a custom reducer for all writes", async () => {
     const store = textStore()
     const writes = (id: string, n: number) => node(id, (_: number, ctx) => ctx.state.write(most, n))
     const built = workflow("w", { state: [most] })
@@ -93,7 +93,7 @@ describe("a run's history", () => {
     })
   })
 
-  test("has an end where the run ended in the middle of a superstep, with the tasks that had ended", async () => {
+  test("has an end if the run ended in the middle of a superstep, with the tasks that had ended", async () => {
     const store = textStore()
     const bad = node("bad", () => {
       throw new Error("no luck")
@@ -159,7 +159,7 @@ describe("a run's history", () => {
     expect(checkpoints[3]?.changes).toMatchObject([{ key: "most", value: 2 }])
   })
 
-  test("has one superstep with two commits where a task had waited; its state is that after the last", async () => {
+  test("has one superstep with two commits if a task had waited; its state is that after the last", async () => {
     const store = textStore()
     const asks = node("asks", async (_: number, ctx) => {
       ctx.state.write(log, [`${await ctx.ask("?")}`])
@@ -177,7 +177,7 @@ describe("a run's history", () => {
     expect((await stateAt({ superstep: 2 })).state).toEqual({ total: 1, log: ["a", "yes"] })
   })
 
-  test("tells who answered what, and when", async () => {
+  test("has who answered what, and when", async () => {
     const store = textStore()
     const clock = manualClock(1_000)
     const asks = node("asks", async (_: number, ctx) => {
@@ -216,7 +216,7 @@ describe("a run's history", () => {
     ])
   })
 
-  test("shows open questions at the place they were open", async () => {
+  test("shows open questions at the points where they were open", async () => {
     const store = textStore()
     const asks = node("asks", (_: number, ctx) => ctx.ask("Continue?"))
     await workflow("w").start(asks).build().run(1, { store, runId: "r" })
@@ -261,7 +261,7 @@ describe("a sub-workflow", () => {
       ["commit", 2],
     ])
     expect((await found.stateAt({ superstep: 1 })).state).toEqual({ total: 1, log: ["x"] })
-    // It is over by then, and still has what it came to.
+    // It has ended by then, and still has its result.
     expect(await found.stateAt({ seq: 6 })).toMatchObject({ status: "completed", state: { total: 3 } })
   })
 
@@ -298,7 +298,7 @@ describe("a sub-workflow", () => {
     expect(found).toMatchObject({ status: "completed", requests: [{ id: "1.2:call:asking/r1", by: "ann" }] })
   })
 
-  test("that there is none of is an error that says which there are", async () => {
+  test("that does not exist is an error that lists the existing ones", async () => {
     const store = textStore()
     await outer.run(1, { store, runId: "r" })
     await expect(history(store, "r", { path: ["inner#9"] })).rejects.toMatchObject({
@@ -310,12 +310,12 @@ describe("a sub-workflow", () => {
   })
 })
 
-describe("what there is not", () => {
-  test("is a run that the store does not know", async () => {
+describe("an unknown", () => {
+  test("run is an error", async () => {
     await expect(history(memoryStore(), "none")).rejects.toMatchObject({ code: "RUN_UNKNOWN" })
   })
 
-  test("is a superstep or record, and the error says which there are", async () => {
+  test("superstep or record is an error that lists the existing ones", async () => {
     const store = memoryStore()
     await diamond.run(1, { store, runId: "r" })
     const { stateAt } = await history(store, "r")
@@ -331,7 +331,7 @@ describe("what there is not", () => {
   })
 })
 
-test("what a migration changed is a change, and what it left is none", async () => {
+test("values that a migration changed are changes, and others are not", async () => {
   const store = textStore()
   const asks = node("asks", (_: number, ctx) => ctx.ask("?"))
   const before = workflow("w", { state: [total, log] })

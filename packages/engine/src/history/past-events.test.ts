@@ -7,7 +7,7 @@ const ask = workflow("ask")
   .start(node("ask", async (n: number, ctx: Context) => `${n}: ${await ctx.ask<string>("Continue?")}`))
   .build()
 
-test("the events of a run that waits are there at once, and give its view", async () => {
+test("the events of a waiting run are available at once", async () => {
   const store = memoryStore()
   const run = ask.stream(1, { store, runId: "r" })
   await run
@@ -18,6 +18,6 @@ test("the events of a run that waits are there at once, and give its view", asyn
   expect(await pastEvents(store, "r", events.length - 1)).toEqual(events.slice(-1))
 })
 
-test("a run that is not there has no past", async () => {
+test("an unknown run has no past", async () => {
   await expect(pastEvents(memoryStore(), "nope")).rejects.toMatchObject({ code: "RUN_UNKNOWN" })
 })

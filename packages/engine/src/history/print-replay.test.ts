@@ -17,7 +17,7 @@ test("a replay that is the same is one line", () => {
   expect(printReplay(same)).toBe('Replay of run "r" of workflow "w": the same.')
 })
 
-test("a replay of model calls says that it does not compare what they were asked", () => {
+test("a replay of model calls states that their prompts are not compared", () => {
   expect(printReplay({ ...same, recordedModelCalls: 3 })).toBe(
     `Replay of run "r" of workflow "w": the same.
 Not compared: instructions, messages and tools of agents. 3 model calls were
@@ -28,7 +28,7 @@ answered from the record.`,
   expect(differs).toContain("1 model call was")
 })
 
-test("a replay that differs shows the first difference, and before and after of all that differs", () => {
+test("a replay that differs shows the first difference, and all differences before and after", () => {
   const report: ReplayReport = {
     ...same,
     same: false,
@@ -51,7 +51,7 @@ test("a replay that differs shows the first difference, and before and after of 
       difference: { inputTokens: -300, modelCalls: 1 },
     },
     status: { before: "completed", after: "failed" },
-    error: { after: "REPLAY_DIVERGED: not on record" },
+    error: { after: "REPLAY_DIVERGED: not recorded" },
   }
   expect(printReplay(report)).toBe(
     `Replay of run "r" of workflow "w": different.
@@ -61,7 +61,7 @@ First difference
 
 Status
   - completed
-  + failed: REPLAY_DIVERGED: not on record
+  + failed: REPLAY_DIVERGED: not recorded
 
 Path
   - plan, rank
@@ -85,7 +85,7 @@ Usage
   )
 })
 
-test("no line is longer than 80 columns, and long values are cut to where they differ", () => {
+test("no line is longer than 80 columns, and long values are cut around their difference", () => {
   const long = (end: string) => `${"word ".repeat(400)}${end}${"x".repeat(300)}`
   const text = printReplay({
     ...same,

@@ -1,7 +1,7 @@
 /**
- * A run on a day like any other: handlers and waits in any order, answers and timers in between, attempts that fail for no
- * reason, a person who cancels, a recording that is made before the end. Its store is done at once: what a handler sees of
- * the state then follows from the order of the journal alone.
+ * A random run: handlers and waits in any order, answers and timers in between, attempts that fail at random, a
+ * cancellation, a recording that is made before the end. Its store is synchronous, so the state that a handler sees
+ * depends only on the order of the journal.
  */
 import fc from "fast-check"
 import { type OpenRequest, SuperstepError } from "../core/index.ts"
@@ -13,13 +13,13 @@ import { replayedProgram } from "./replayed-program.ts"
 
 export interface Day {
   readonly seed: number
-  /** How likely an attempt fails that is tried again. */
+  /** The probability that an attempt fails if it is retried. */
   readonly fail: number
-  /** Whether timers may come while something else is still to do. */
+  /** Whether timers may fire while other work is left. */
   readonly timersAnytime: boolean
   readonly answers: (request: OpenRequest) => unknown
   readonly run: Pick<RunOptions, "budget" | "timeout">
-  /** After so many turns the run is cancelled, or the recording made. */
+  /** The number of turns after which the run is cancelled, or the recording is made. */
   readonly cancelAfter?: number | undefined
   readonly recordAfter?: number | undefined
 }

@@ -27,11 +27,11 @@ describe("a recording", () => {
     expect(Object.values(graphs)).toMatchObject([{ name: "outer" }, { name: "inner" }])
   })
 
-  test("of an unknown run is refused", async () => {
+  test("of an unknown run is rejected", async () => {
     await expect(recordingOf(memoryStore(), "none")).rejects.toMatchObject({ code: "RUN_UNKNOWN" })
   })
 
-  test("has what the run's thread had, so that it is self-contained", async () => {
+  test("has the state of the run's thread, so that it is self-contained", async () => {
     const store = memoryStore()
     const notes = channel("notes", append<string>(), { persist: true })
     const built = workflow("w", { state: [notes] })
@@ -52,7 +52,7 @@ describe("a recording", () => {
 })
 
 describe("a fixture", () => {
-  test("is plain JSON with its keys in order: what is equal is equal text", async () => {
+  test("is plain JSON with sorted keys: equal runs have equal text", async () => {
     const made = await fixture()
     expect(JSON.parse(JSON.stringify(made))).toEqual(made)
     expect(Object.keys(made)).toEqual(["version", "workflow", "runId", "records", "graphs"])
@@ -60,13 +60,13 @@ describe("a fixture", () => {
     expect(JSON.stringify(step?.entry)).toContain('"value":{"a":4,"b":2}')
   })
 
-  test("replays as it was read from a file, as data or as text", async () => {
+  test("can be replayed from data or from text", async () => {
     const text = JSON.stringify(await fixture(), null, 1)
     expect(await replay(JSON.parse(text), outer)).toMatchObject({ same: true })
     expect(await replay(text, outer)).toMatchObject({ same: true })
   })
 
-  test("of a later version is refused with what to do", async () => {
+  test("of a later version is rejected with advice", async () => {
     await expect(replay({ ...(await fixture()), version: 2 } as never, outer)).rejects.toMatchObject({
       code: "FIXTURE_VERSION",
       message:

@@ -6,7 +6,7 @@ import { recordingOf, replay } from "./index.ts"
 import { counting, record, start } from "./replays.test-support.ts"
 
 describe("a replay against a changed workflow", () => {
-  test("tells the first task that differs, and what comes of it", async () => {
+  test("reports the first task that differs, and the consequences", async () => {
     const total = channel("total", add())
     const built = (by: number) =>
       workflow("w", { state: [total] })
@@ -35,7 +35,7 @@ describe("a replay against a changed workflow", () => {
     })
   })
 
-  test("gives steps what they gave, whatever they would do now", async () => {
+  test("returns the recorded results of steps, whatever they would do now", async () => {
     const ran: string[] = []
     const before = workflow("w")
       .chain(
@@ -60,7 +60,7 @@ describe("a replay against a changed workflow", () => {
     expect(ran).toEqual(["model"])
   })
 
-  test("fails a step that is not on record, and does not try it again (R2)", async () => {
+  test("fails a step that is not recorded, and does not retry it (R2)", async () => {
     const attempts: number[] = []
     const after = node({
       id: "work",
@@ -82,7 +82,7 @@ describe("a replay against a changed workflow", () => {
     expect(attempts).toEqual([1])
   })
 
-  test("tells of such a step also where the handler makes do without it", async () => {
+  test("reports such a step even if the handler catches its error", async () => {
     const before = workflow("w")
       .start(node("work", () => "plain"))
       .build()
@@ -96,7 +96,7 @@ describe("a replay against a changed workflow", () => {
     })
   })
 
-  test("runs such a step for real where that is asked for", async () => {
+  test("runs such a step for real with `live`", async () => {
     const after = node("work", async (n: number, ctx) => {
       const old = await ctx.step("model", () => n * 1_000)
       return ctx.step("another", async () => {
@@ -114,7 +114,7 @@ describe("a replay against a changed workflow", () => {
     })
   })
 
-  test("waits where it asks what was not asked, and refuses an answer that no longer fits", async () => {
+  test("waits at a question that is not recorded, and rejects an answer that no longer matches", async () => {
     const asks = (prompt: string, schema: z.ZodType) =>
       workflow("w")
         .start(node("asks", (_: number, ctx) => ctx.ask({ prompt, schema })))
@@ -148,7 +148,7 @@ describe("a replay against a changed workflow", () => {
     })
   })
 
-  test("fires timers that are not on record when nothing else is left (R4)", async () => {
+  test("fires timers that are not recorded when nothing else is left (R4)", async () => {
     const before = workflow("w")
       .chain(
         start,
@@ -170,7 +170,7 @@ describe("a replay against a changed workflow", () => {
     })
   })
 
-  test("shows that a bug is fixed: what failed on every attempt now finishes", async () => {
+  test("shows that a bug is fixed: a task that failed on every attempt now finishes", async () => {
     const parse = (fixed: boolean) =>
       workflow("w")
         .start(
@@ -194,7 +194,7 @@ describe("a replay against a changed workflow", () => {
     })
   })
 
-  test("fails a node in time as it did, unless it has more time now", async () => {
+  test("fails a node with its recorded timeout, unless it has more time now", async () => {
     const clock = manualClock()
     const slow = (timeout: number, quick: boolean) =>
       workflow("w")
@@ -209,7 +209,7 @@ describe("a replay against a changed workflow", () => {
     })
   })
 
-  test("continues where the run was ended by what is fixed now (R3)", async () => {
+  test("continues after a failure that is fixed now (R3)", async () => {
     const hold = controlled<number, string>("hold")
     const bad = (fixed: boolean) =>
       node("bad", () => {
@@ -236,7 +236,7 @@ describe("a replay against a changed workflow", () => {
     })
   })
 
-  test("differs by its state or outputs alone where every task does the same", async () => {
+  test("may differ only in its state or outputs, even if every task does the same", async () => {
     const sum = (by: number) =>
       channel(
         "sum",
@@ -251,7 +251,7 @@ describe("a replay against a changed workflow", () => {
     expect(report.divergence).toBeUndefined()
   })
 
-  test("differs by what was written, kept, routed, called and run", async () => {
+  test("differs in writes, local state, routes, calls and steps", async () => {
     const note = channel("note", append<string>())
     const inner = (id: string) =>
       workflow("inner")
@@ -305,7 +305,7 @@ describe("a replay against a changed workflow", () => {
     expect(await what("longer")).toBe('"left" (task 2) sent 1 to the outputs before, and to "more" now.')
   })
 
-  test("is stuck with a handler that waits for what a replay does not have", async () => {
+  test("is stuck if a handler waits for something that a replay does not have", async () => {
     const built = (hangs: boolean) =>
       workflow("w")
         .start(node("work", () => (hangs ? new Promise(() => undefined) : 1)))
@@ -316,7 +316,7 @@ describe("a replay against a changed workflow", () => {
     })
   })
 
-  test("shows a start that no longer takes the input as refused", async () => {
+  test("shows a start that no longer accepts the input as rejected", async () => {
     const built = (schema: z.ZodType) =>
       workflow("w")
         .start(node({ id: "start", input: schema, run: (n) => n }))

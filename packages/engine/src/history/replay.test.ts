@@ -40,7 +40,7 @@ describe("a replay against the same workflow", () => {
     expect(ran).toEqual(["model"])
   })
 
-  test("gives people's recorded answers, waited for or not", async () => {
+  test("returns recorded answers, awaited or not", async () => {
     const store = memoryStore()
     const asks = node({
       id: "asks",
@@ -64,7 +64,7 @@ describe("a replay against the same workflow", () => {
     expect(report).toMatchObject({ same: true, outputs: { after: [true, "more", "so"] } })
   })
 
-  test("takes sleeps, retries and deadlines at once, at the times on record (R4)", async () => {
+  test("does not wait for sleeps, retries and deadlines, and uses their recorded times (R4)", async () => {
     const store = memoryStore()
     const clock = manualClock(1_000)
     const patient = node({
@@ -111,7 +111,7 @@ describe("a replay against the same workflow", () => {
     expect(await replay(await recordingOf(store, "r"), quick)).toMatchObject({ same: true })
   })
 
-  test("waits for handlers that are at work on something real", async () => {
+  test("waits for handlers that do real work", async () => {
     const slow = (id: string, turns: number) =>
       node(id, async () => {
         for (let i = 0; i < turns; i++) await settled()
@@ -134,7 +134,7 @@ describe("a replay against the same workflow", () => {
     expect({ same, tasks: path.after.length }).toEqual({ same: true, tasks: 2_500 })
   })
 
-  test("gives parts of a handler that run at the same time their own records, and agents their usage", async () => {
+  test("matches concurrent parts of a handler with their own records, and agents with their usage", async () => {
     const inner = workflow("inner")
       .start(node("asks", (n: number, ctx) => ctx.step("s", () => n * 3)))
       .build()
@@ -198,7 +198,7 @@ describe("a replay against the same workflow", () => {
     expect(ran).toEqual([])
   })
 
-  test("of a run that failed fails the same way, also where a step failed", async () => {
+  test("of a run that failed fails the same way, even if a step failed", async () => {
     const fails = node({
       id: "fails",
       retry: { attempts: 3, delay: 5 },
@@ -216,7 +216,7 @@ describe("a replay against the same workflow", () => {
     })
   })
 
-  test("of a step that failed at first gives the retry what it gave then", async () => {
+  test("of a step that failed at first returns the recorded result of its retry", async () => {
     let calls = 0
     const flaky = node({
       id: "flaky",
@@ -259,7 +259,7 @@ describe("a replay against the same workflow", () => {
     }
   })
 
-  test("of a run that is still under way goes as far as the recording does (R3)", async () => {
+  test("of a run in progress ends where the recording ends (R3)", async () => {
     const store = memoryStore()
     const ran: string[] = []
     const never = controlled<number, number>("never")
@@ -286,7 +286,7 @@ describe("a replay against the same workflow", () => {
     expect(ran).toEqual(["one"])
   })
 
-  test("of a run whose question is still open does not let its time run out (R3)", async () => {
+  test("of a run with an open question does not fire its deadline (R3)", async () => {
     const store = memoryStore()
     const asks = node({
       id: "asks",
@@ -303,7 +303,7 @@ describe("a replay against the same workflow", () => {
     })
   })
 
-  test("of a fork changes what the fork changed, when it did", async () => {
+  test("of a fork applies the fork's changes at the same point", async () => {
     const store = memoryStore()
     const total = channel("total", add())
     const step = (id: string) =>
@@ -330,7 +330,7 @@ describe("a replay against the same workflow", () => {
     })
   })
 
-  test("of a run that was given up as poisoned is given up too", async () => {
+  test("of a run that was quarantined fails the same way", async () => {
     const recording = await record(
       workflow("w")
         .start(node("dies", () => new Promise(() => undefined)))
@@ -356,7 +356,7 @@ describe("a replay against the same workflow", () => {
   })
 })
 
-test("handlers can change neither the recording nor what is compared", async () => {
+test("handlers can change neither the recording nor the compared values", async () => {
   const store = textStore()
   const grows = node("grows", async (list: number[], ctx) => {
     const more = await ctx.step("more", () => [2])
@@ -371,7 +371,7 @@ test("handlers can change neither the recording nor what is compared", async () 
   }
 })
 
-test("a replay leaves the store it was recorded from alone", async () => {
+test("a replay does not change the store of the recording", async () => {
   const store: Store = memoryStore()
   const built = workflow("w").chain(start, counting([])).build()
   await built.run(4, { store, runId: "r" })

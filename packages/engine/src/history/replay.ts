@@ -1,13 +1,13 @@
 /**
  * Replays a recorded run against the current workflow, offline. Handlers and conditions run for real. Steps and questions
- * return their recorded results; timers fire when they did. Anything a handler does outside of steps happens again: put
+ * return their recorded results; timers fire when they did. Anything a handler does outside steps happens again: put
  * model calls, requests and other non-deterministic work into `ctx.step`.
  *
  * The input of a step is not recorded: a replay does not notice changed instructions, messages or tools of an agent, as
  * its model calls are answered from the record. The report says how many.
  *
- * The time at which a handler read state is not recorded. If others change it meanwhile (in flow mode; a node's own state,
- * with deliveries that overlap) and the process died or the store was slow, a replay may show it an earlier value.
+ * The time at which a handler read state is not recorded. If others change it meanwhile (in flow mode; a node's own
+ * state, with deliveries that overlap) and the process died or the store was slow, a replay may show it an earlier value.
  */
 import type { Json, RunId, RunStatus, Usage } from "../core/index.ts"
 import { canonicalJson, usageWithout } from "../core/internal.ts"

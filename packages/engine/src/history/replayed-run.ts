@@ -7,7 +7,7 @@
  * Invariants:
  * R1 as long as the workflow behaves as recorded, its entries have the order and the times of the record.
  * R2 no step runs, unless `live` is set: it returns the recorded result, or fails as it did then, or with
- * REPLAY_DIVERGED.
+ *    REPLAY_DIVERGED.
  * R3 work that was in progress when the recording was made stays in progress, as long as the recorded end can still come.
  * R4 time advances by itself only when nothing else is left to do.
  */
@@ -235,7 +235,7 @@ export class ReplayedRun implements Director {
     return fromErrorData(failure.error)
   }
 
-  /** Whether the attempt failed for a reason outside of its code: the last one ended differently, or it timed out. */
+  /** Whether the attempt failed for a reason outside its code: the last one ended differently, or it timed out. */
   #failsAgain(part: Part): boolean {
     const { recorded, attempt } = part
     const error = recorded?.failure(attempt)?.error
@@ -362,7 +362,7 @@ export class ReplayedRun implements Director {
     return undefined
   }
 
-  /** Waits in real time: the handler does something outside of steps. */
+  /** Waits in real time: the handler does something outside steps. */
   async #waitFor(part: Part): Promise<void> {
     if (await this.#hasArrived()) return
     const timeout = this.#taskOf(part)?.node.spec.timeout

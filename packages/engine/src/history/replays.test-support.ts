@@ -1,8 +1,8 @@
-/** What tests of replays share: how a run is recorded, and a step that tells how often it ran. */
+/** Shared by tests of replays: recording a run, and a step that counts its calls. */
 import { memoryStore, node, type RunOptions, type Workflow } from "../index.ts"
 import { type Recording, recordingOf } from "./index.ts"
 
-/** Runs a workflow to its end, and gives what was recorded. */
+/** Runs a workflow to its end, and returns the recording. */
 export async function record<In, Out>(
   built: Workflow<In, Out>,
   input: In,
@@ -15,7 +15,7 @@ export async function record<In, Out>(
 
 export const start = node("start", (n: number) => n)
 
-/** A step that tells how often it really ran. */
+/** A step that counts how often it really ran. */
 export function counting(ran: string[], result: (n: number) => number = (n) => n * 2) {
   return node("work", (n: number, ctx) =>
     ctx.step(

@@ -9,7 +9,7 @@ test("four letters are about a token, and so is one character of a dense script"
   expect(estimateTokens("日本語 text")).toBe(5)
 })
 
-test("everything that a model reads is in the estimate: instructions, files, calls, results and tools", () => {
+test("the estimate includes instructions, files, calls, results and tools", () => {
   const small = estimateInput({ prompt: [{ role: "system", content: "Be brief." }] })
   const tool = {
     type: "function" as const,

@@ -31,7 +31,7 @@ test.each<[ModelRef, string]>([
   expect(modelName(await resolveModel(ref, { env }))).toBe(name)
 })
 
-test("the offline model needs no key and no package, and says in its reply what it is", async () => {
+test("the offline model needs no key and no package, and its reply states what it is", async () => {
   const model = await resolveModel("offline", {
     env: {},
     load: () => Promise.reject(new Error("not to be loaded")),
@@ -41,12 +41,12 @@ test("the offline model needs no key and no package, and says in its reply what 
   expect(JSON.stringify(metadata)).toContain("not a language model")
 })
 
-test("a model object is taken as it is", async () => {
+test("a model object is used unchanged", async () => {
   const { model } = drivenModel()
   expect(await resolveModel(model)).toBe(model)
 })
 
-test("a model of another version of the interface is refused with what to use", async () => {
+test("a model of another interface version is rejected with advice", async () => {
   const old = { ...drivenModel().model, specificationVersion: "v2" } as unknown as Model
   await expect(resolveModel(old)).rejects.toMatchObject({
     code: "MODEL_VERSION",
@@ -61,7 +61,7 @@ test.each([
   ["azure/d", "@ai-sdk/azure"],
   ["ollama/llama3.2", "ollama-ai-provider-v2"],
   [{ provider: "openai-compatible", model: "m", baseUrl: "http://x.org" }, "@ai-sdk/openai-compatible"],
-])("a package that is not installed says which to install: %j", async (ref, name) => {
+])("a missing package is reported with its name: %j", async (ref, name) => {
   const load = async (wanted: string) => {
     throw Object.assign(new Error(`Cannot find package '${wanted}'`), { code: "ERR_MODULE_NOT_FOUND" })
   }
@@ -89,7 +89,7 @@ test.each<[ModelRef, string]>([
   ["azure/d", "AZURE_API_KEY"],
   [{ provider: "openai", model: "m", tokenKey: "SPECIAL" }, "SPECIAL"],
   [{ provider: "openai-compatible", model: "m", baseUrl: "http://x.org", tokenKey: "SPECIAL" }, "SPECIAL"],
-])("a key that is missing, or blank, is asked for by the name of its variable: %j", async (ref, variable) => {
+])("a missing or blank key is reported with the name of its variable: %j", async (ref, variable) => {
   for (const lacking of [{}, { [variable]: "" }, { [variable]: "  " }]) {
     await expect(resolveModel(ref, { env: lacking })).rejects.toMatchObject({
       code: "MODEL_KEY_MISSING",
@@ -98,7 +98,7 @@ test.each<[ModelRef, string]>([
   }
 })
 
-test("an openai-compatible server needs an address, Azure its resource", async () => {
+test("an openai-compatible server needs a base URL, Azure a resource", async () => {
   await expect(resolveModel("openai-compatible/m", { env })).rejects.toMatchObject({
     code: "MODEL_CONFIG_INVALID",
     message: "openai-compatible/m needs the server's base URL (base_url).",
@@ -125,7 +125,7 @@ test.each(["nobody/m", "constructor/m", "__proto__/m"])(
   },
 )
 
-test("a provider of one's own gets the configuration, and comes before a built-in one until it is taken back", async () => {
+test("a registered provider receives the configuration, and overrides a built-in one until it is unregistered", async () => {
   const { model } = drivenModel("x", "mine")
   const seen: unknown[] = []
   const takeBack = registerProvider("openai", (config) => {
@@ -138,12 +138,12 @@ test("a provider of one's own gets the configuration, and comes before a built-i
   await expect(resolveModel("openai/a", { env: {} })).rejects.toMatchObject({ code: "MODEL_KEY_MISSING" })
 })
 
-test("a provider that makes nothing is reported", async () => {
+test("a provider that returns no model is reported", async () => {
   undo.push(registerProvider("mine", (() => undefined) as never))
   await expect(resolveModel("mine/m")).rejects.toMatchObject({ code: "MODEL_VERSION" })
 })
 
-test("settings of a configuration hold where a call does not say otherwise", async () => {
+test("settings of a configuration are defaults that a call can override", async () => {
   const { model, called } = drivenModel()
   undo.push(registerProvider("mine", () => model))
   const settings = { temperature: 0.2, topP: 0.9, providerOptions: { acme: { a: 1, b: 1 } } }
@@ -161,7 +161,7 @@ test("settings of a configuration hold where a call does not say otherwise", asy
   expect(modelName(made)).toBe("acme/m1")
 })
 
-test("where a server is, and which variable has its key, may be said by the environment", async () => {
+test("the environment can contain a server's URL, and the name of its key's variable", async () => {
   const seen: unknown[] = []
   undo.push(
     registerProvider("mine", (config) => {

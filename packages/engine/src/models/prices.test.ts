@@ -11,7 +11,7 @@ test("a well-known model has a price, and so has a dated version of it", () => {
 })
 
 test.each([
-  // 1,000,000 of input, 200,000 of it from the cache, and 100,000 of output.
+  // 1,000,000 input tokens, 200,000 of them from the cache, and 100,000 output tokens.
   ["openai/gpt-4.1", 0.8 * 2 + 0.2 * 0.5 + 0.1 * 8],
   ["openai/gpt-4o-mini", 0.8 * 0.15 + 0.2 * 0.075 + 0.1 * 0.6],
   ["openai/gpt-5.4-nano", 0.8 * 0.2 + 0.2 * 0.02 + 0.1 * 1.25],
@@ -29,7 +29,7 @@ test.each([
   expect(priceTable().cost(model, { ...tokens, cacheRead: 200_000 })).toBeCloseTo(usd, 10)
 })
 
-test("what goes into the cache costs a quarter more than input, at Anthropic and at OpenAI since GPT-5.6", () => {
+test("cache writes cost a quarter more than input, at Anthropic and at OpenAI since GPT-5.6", () => {
   const written = { input: 100_000, output: 0, cacheWrite: 100_000 }
   expect(priceTable().cost("anthropic/claude-sonnet-4-6", written)).toBeCloseTo(0.1 * 3.75, 10)
   expect(priceTable().cost("anthropic/claude-haiku-5-5", written)).toBeCloseTo(0.1 * 0.125, 10)
@@ -37,7 +37,7 @@ test("what goes into the cache costs a quarter more than input, at Anthropic and
   expect(priceTable().cost("openai/gpt-5.5", written)).toBeCloseTo(0.1 * 5, 10)
 })
 
-test("a long prompt has a price of its own, from one token above the mark, for the whole call", () => {
+test("a long prompt has its own price, from one token above the threshold, for the whole call", () => {
   const table = priceTable({ "a/x": { input: 1, output: 2, long: { above: 100, input: 10, output: 20 } } })
   expect(table.cost("a/x", { input: 100, output: 10 })).toBeCloseTo(120e-6, 10)
   expect(table.cost("a/x", { input: 101, output: 10 })).toBeCloseTo(1210e-6, 10)
@@ -45,26 +45,26 @@ test("a long prompt has a price of its own, from one token above the mark, for t
   expect(table.cost("a/x", { input: 101, output: 0, cacheRead: 101 })).toBeCloseTo(1010e-6, 10)
 })
 
-test("a price that passes, and a version that costs otherwise, are unknown", () => {
+test("temporary prices, and versions with another price, are unknown", () => {
   for (const model of ["openai/gpt-5.6-sol", "openai/gpt-5.6", "openai/gpt-4o-2024-05-13"]) {
     expect(priceTable().cost(model, tokens)).toBeUndefined()
   }
 })
 
-test("an unknown model has no price, and a sibling's price is not taken for its own", () => {
+test("an unknown model has no price, and does not get that of a sibling", () => {
   const table = priceTable()
   for (const model of ["openai/gpt-5-pro", "openai/gpt-99", "acme/m1", "azure/gpt-5", "", "gpt-5"]) {
     expect(table.cost(model, tokens)).toBeUndefined()
   }
 })
 
-test("what runs on one's own machine costs nothing", () => {
+test("local models are free", () => {
   expect(priceTable().cost("ollama/llama3.2", tokens)).toBe(0)
   expect(priceTable().cost("offline/offline", tokens)).toBe(0)
   expect(priceTable().cost("ollama/gpt-oss:120b-cloud", tokens)).toBeUndefined()
 })
 
-test("one's own rows come before the built-in ones, the most precise first, in whatever order they are", () => {
+test("the user's rows override the built-in ones, the most specific first, in any order", () => {
   const table = priceTable({
     "openai/*": { input: 1, output: 1 },
     "openai/gpt-5*": { input: 2, output: 2 },
@@ -86,7 +86,7 @@ test("only the star is special in a pattern", () => {
   expect(table.priceOf("acme/mx1(a)+[b]")).toBeUndefined()
 })
 
-test("input from the cache, and into it, has its own price; without one it costs what input costs", () => {
+test("cache reads and writes have their own price; without one they cost as much as input", () => {
   const table = priceTable({
     "a/x": { input: 10, output: 0, cacheRead: 1, cacheWrite: 20 },
     "a/y": { input: 10, output: 0 },
@@ -97,8 +97,8 @@ test("input from the cache, and into it, has its own price; without one it costs
   expect(table.cost("a/x", { input: 10, output: 0, cacheRead: 99 })).toBeCloseTo(0.00001)
 })
 
-test.each([[-1], [Number.NaN], [undefined]])("a price of %s is refused, and the row is named", (input) => {
-  // As a table comes from a file: the types did not see it.
+test.each([[-1], [Number.NaN], [undefined]])("a price of %s is rejected with its row", (input) => {
+  // Like a table from a file, which the types do not check.
   const row = { input: input as number, output: 1 }
   expect(() => priceTable({ "acme/*": row })).toThrow(/The price of "acme\/\*" has no valid "input"/)
 })

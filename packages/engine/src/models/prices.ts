@@ -3,7 +3,7 @@
  * override the built-in ones; of several matching patterns, the one with the most literal characters wins.
  *
  * The built-in rows are `model-prices.json`: the standard rates on its date, in the shape of models.dev. They were read
- * from the providers' own price pages, or where these were not available from models.dev, LiteLLM, OpenRouter and GitHub
+ * from the providers' own price pages or, if these were not available, from models.dev, LiteLLM, OpenRouter and GitHub
  * Copilot; the later source wins. Models sold at a temporary price and Azure, whose names are deployments, are left out.
  */
 import { SuperstepError } from "../core/index.ts"

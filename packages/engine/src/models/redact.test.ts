@@ -5,7 +5,7 @@ afterEach(() => {
   vi.unstubAllEnvs()
 })
 
-test("a key of the environment is taken out, however ordinary it looks; a short one may be any word", () => {
+test("a key of the environment is masked, however ordinary it looks; a short one may be any word", () => {
   vi.stubEnv("ACME_API_KEY", "correct-horse")
   vi.stubEnv("OTHER_TOKEN", "model")
   expect(withoutSecrets("correct-horse may not use this model")).toBe("[secret] may not use this model")
@@ -20,7 +20,7 @@ test.each([
   ["https://me:pass@x.org/", "https://[secret]@x.org/"],
   ["token 0123456789abcdef0123456789abcdef ends", "token [secret] ends"],
   ["eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.abc_def", "[secret]"],
-])("what looks like a key is taken out: %s", (text, clean) => {
+])("likely keys are masked: %s", (text, clean) => {
   expect(withoutSecrets(text)).toBe(clean)
 })
 
@@ -29,6 +29,6 @@ test.each([
   "Rate limit reached for 30000 tokens per minute, limit 1, used 2",
   "Invalid schema for function 'search_documents': additionalProperties is needed",
   "See https://platform.openai.com/docs/guides/error-codes",
-])("what only looks long or technical stays: %s", (text) => {
+])("long or technical text stays: %s", (text) => {
   expect(withoutSecrets(text)).toBe(text)
 })

@@ -22,8 +22,8 @@ export function callerName(agent: string): string {
 }
 
 /**
- * The position in a list of replies. A process that resumes a run finds it by the caller's ordinal, the number of calls
- * on record. Within one process the cursor's own count applies, because failed attempts use up replies too.
+ * The position in a list of replies. A process that resumes a run finds it by the caller's ordinal, the number of
+ * recorded calls. Within one process the cursor's own count applies, because failed attempts use up replies too.
  */
 export class ReplyCursor {
   #next = 0

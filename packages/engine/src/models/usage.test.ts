@@ -7,7 +7,7 @@ import { usageOf } from "./usage.ts"
 const prices = priceTable({ "acme/*": { input: 1, output: 10, cacheRead: 0 } })
 const content = [{ type: "text", text: "x".repeat(40) }] as const
 
-test("what the provider tells is counted, with its price", () => {
+test("the tokens that the provider reports are counted, with their cost", () => {
   expect(usageOf("acme/m", ASKED, content, USAGE, prices)).toEqual({
     inputTokens: 100,
     outputTokens: 10,
@@ -21,12 +21,12 @@ test("a call without a price is counted as unpriced, and not as free", () => {
   expect(usage).toEqual({ inputTokens: 100, outputTokens: 10, modelCalls: 1, unpricedCalls: 1 })
 })
 
-test("tokens that the provider does not tell are estimated, and marked", () => {
+test("tokens that the provider does not report are estimated, and marked", () => {
   const usage = usageOf("acme/m", ASKED, content, NO_USAGE, prices)
   expect(usage).toMatchObject({ inputTokens: 6, outputTokens: 10, estimatedCalls: 1 })
 })
 
-test("parts stand in for a total, and cached input has its price", () => {
+test("parts add up to a missing total, and cached input has its own price", () => {
   const reported = {
     inputTokens: { total: undefined, noCache: 60, cacheRead: 40, cacheWrite: undefined },
     outputTokens: { total: undefined, text: 5, reasoning: 5 },
@@ -43,7 +43,7 @@ test("parts stand in for a total, and cached input has its price", () => {
 })
 
 test.each([[Number.NaN], [-5], [Number.POSITIVE_INFINITY], ["12"]])(
-  "a count of %s cannot be counted on, and does not fail the reply",
+  "an invalid count of %s is ignored, and does not fail the reply",
   (total) => {
     const reported = {
       ...USAGE,
@@ -55,7 +55,7 @@ test.each([[Number.NaN], [-5], [Number.POSITIVE_INFINITY], ["12"]])(
   },
 )
 
-test("a provider that tells nothing at all, against its types, does not fail the reply", () => {
+test("a provider that reports nothing, against its types, does not fail the reply", () => {
   const usage = usageOf("acme/m", ASKED, content, {} as typeof USAGE, prices)
   expect(usage).toMatchObject({ estimatedCalls: 1 })
 })

@@ -10,7 +10,7 @@ const MISSING =
   "A PostgreSQL database needs the package @superstep/no-such-package, which is not installed: " +
   "npm install @superstep/no-such-package"
 
-/** A folder with a CommonJS package of this name and text, and the address of a module beside it. */
+/** A folder with a CommonJS package of this name and source, and the URL of a module next to it. */
 function moduleBeside(name: string, text: string): string {
   const folder = mkdtempSync(join(tmpdir(), "superstep-packages-"))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -36,7 +36,7 @@ test("a missing entry is reported with the package to install", () => {
   expect(() => resolveOptional(entry, requireFrom(import.meta.url))).toThrow(MISSING)
 })
 
-test("the error has the code that the caller gave", () => {
+test("the error has the code that the caller passed", () => {
   const loading = () =>
     requireOptional({ ...wanted, code: "MODEL_PROVIDER_MISSING" }, requireFrom(import.meta.url))
   expect(loading).toThrow(expect.objectContaining({ code: "MODEL_PROVIDER_MISSING" }))
@@ -54,7 +54,7 @@ test("a package that lacks one of its own files or packages is not reported as m
   }
 })
 
-test("an installed package is returned as it is", async () => {
+test("an installed package is returned unchanged", async () => {
   const from = moduleBeside("present", "exports.answer = 42")
   const present = { name: "present", neededBy: "A test" }
   expect(requireOptional(present, requireFrom(from))).toEqual({ answer: 42 })

@@ -1,4 +1,4 @@
-/** Agents and tools: how their spans hang together, and what a restart does not tell twice. */
+/** Agents and tools: the hierarchy of their spans, and that a restart does not repeat spans. */
 import { context, SpanKind, SpanStatusCode } from "@opentelemetry/api"
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
@@ -41,7 +41,7 @@ describe("a tool's call", () => {
   const once = (at: string) =>
     pureModel((_, turn) => (turn === 0 ? { calls: [{ name: "look", args: { at }, id: "c1" }] } : "done"))
 
-  it("is a span below its agent's, and what the tool does is below it", async () => {
+  it("is a child of its agent's span, and the parent of the tool's work", async () => {
     await agent({ name: "eye", description: "Sees.", model: once("home"), tools: [look] }).run("go", {
       telemetry: to(recorded),
       runId: "r",
@@ -93,7 +93,7 @@ describe("a tool's call", () => {
     expect(recorded.spans("execute_tool hear")).toEqual([])
   })
 
-  it("that was stopped because another one of its turn failed for good is not an error", async () => {
+  it("that was stopped because another one of its turn failed permanently is not an error", async () => {
     const model = pureModel(() => ({ calls: [{ name: "wait" }, { name: "fail" }] }))
     const nothing = z.object({})
     const wait = tool({
@@ -148,7 +148,7 @@ describe("agents and workflows as tools", () => {
   })
 })
 
-it("after a hand-over the calls have the name of who speaks", async () => {
+it("after a hand-off the calls have the name of the current agent", async () => {
   const model = pureModel((_, __, name) =>
     name === "front" ? { calls: [{ name: "handoff_to_back" }] } : "from the back",
   )
@@ -162,7 +162,7 @@ it("after a hand-over the calls have the name of who speaks", async () => {
   expect(recorded.spans().filter(({ name }) => name.startsWith("invoke_agent"))).toHaveLength(2)
 })
 
-it("a summary is a call of a model too", async () => {
+it("a summary is a model call too", async () => {
   const model = pureModel((last) => (last.includes("assistant: ") ? "summary" : "answer"))
   const chat = agent({ name: "chat", model, history: summarise({ after: 3, keep: 1 }) })
   const message = (role: "user" | "assistant", text: string) => ({ role, content: text })
@@ -197,7 +197,7 @@ describe("after a restart", () => {
   const clerk = agent({ name: "clerk", model })
   const boss = agent({ name: "boss", model, tools: [peek, confirm, clerk.asTool()] })
 
-  it("calls that the record answers have no span, nor have those that only replay (W3)", async () => {
+  it("calls that are answered from the record have no span, nor have those that only replay (W3)", async () => {
     const store = memoryStore()
     const first = recorder()
     await boss.run("go", { runId: "r", store, telemetry: to(first) })
@@ -218,7 +218,7 @@ describe("after a restart", () => {
     expect(traceIdsOf([...first.spans(), ...recorded.spans()])).toHaveLength(1)
   })
 
-  it("a durable tool has a span again from when it does something new (W3)", async () => {
+  it("a durable tool has a span again from its first new operation (W3)", async () => {
     const asking = pureModel((last, turn, name) => {
       if (name === "clerk") return turn === 0 ? { calls: [{ name: "confirm" }] } : `clerk: ${last}`
       return turn === 0 ? { calls: [{ name: "clerk", args: { input: "?" } }] } : "done"
@@ -230,7 +230,7 @@ describe("after a restart", () => {
     const again = chief.resume("r", { takeOver: true, store, telemetry: to(recorded) })
     await again.respond((await again).requests[0]?.id as string, "yes")
     expect((await again).outputs).toEqual(["done"])
-    // The clerk continues with the answer, and so does the call that asks the clerk.
+    // The clerk continues with the answer, and so does the call of the clerk.
     parentNamed("invoke_agent clerk", "execute_tool clerk")
     parentNamed("execute_tool clerk", "invoke_agent boss")
     expect(recorded.spans("execute_tool confirm")).toEqual([])
@@ -241,7 +241,7 @@ describe("after a restart", () => {
   })
 })
 
-it("an agent whose run is taken by another process ends its spans, as stopped", async () => {
+it("an agent whose run another process claims ends its spans as stopped", async () => {
   const store = memoryStore()
   const model = pureModel(() => ({ calls: [{ name: "confirm" }] }))
   const confirm = tool({
@@ -260,7 +260,7 @@ it("an agent whose run is taken by another process ends its spans, as stopped", 
   expect(recorded.open()).toContain("execute_tool confirm")
   await store.beat({ id: "another process", machine: "another", pid: 1, born: "" })
   await store.claim("r", 1, "another process")
-  // It is asked of the other process, which never answers.
+  // The request goes to the other process, which never answers.
   run.respond("r1", "yes").catch(() => undefined)
   await settled()
   for (const name of ["execute_tool confirm", "invoke_agent boss"]) {
@@ -269,7 +269,7 @@ it("an agent whose run is taken by another process ends its spans, as stopped", 
 })
 
 describe("an agent that takes over", () => {
-  it("has a span of its own inside that of the agent which was asked, until it hands over in turn", async () => {
+  it("has a span of its own inside that of the first agent, until it hands over in turn", async () => {
     const model = pureModel((_, turn, name) => {
       if (name === "a" && turn === 0) return { calls: [{ name: "handoff_to_b" }] }
       if (name === "b" && turn === 1) return { calls: [{ name: "look", args: { at: "home" } }] }

@@ -1,4 +1,4 @@
-/** Prompts and answers: not in spans unless they are asked for, and never with secrets. */
+/** Prompts and answers: in spans only if content is enabled, and never with secrets. */
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
 import { z } from "zod"
 import { agent } from "../agents/index.ts"
@@ -66,7 +66,7 @@ it.each([undefined, false])("spans contain no prompts or answers when content is
   }
 })
 
-it("with content, spans have prompts, answers, arguments and results as the conventions shape them", async () => {
+it("with content, spans have prompts, answers, arguments and results in the shape of the conventions", async () => {
   await run(true)
   expect(read("chat model", "gen_ai.system_instructions")).toEqual([{ type: "text", content: "Be brief." }])
   expect(read("chat model", "gen_ai.input.messages", 1)).toEqual([

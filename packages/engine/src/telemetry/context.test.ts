@@ -20,13 +20,13 @@ const mine = (name: string) => recorded.tracer.startActiveSpan(name, (span) => s
 const parentNamed = (name: string, parent: string) =>
   expect(parentOf(recorded.span(name)), `parent of ${name}`).toBe(idOf(recorded.span(parent)))
 
-/** Writes take a turn, so that what follows runs in whatever context the write came back in. */
+/** Writes take a turn, so that later code runs in the context in which the write completed. */
 function slowStore(): Store {
   const store = memoryStore()
   return { ...store, append: async (...args) => store.append(...args) }
 }
 
-it("a user's spans nest in the task that makes them, before and after it waits (T2)", async () => {
+it("a user's spans nest in the task that creates them, before and after it waits (T2)", async () => {
   const worker = (id: string) =>
     node(id, async (value: number, ctx) => {
       mine(`${id} first`)
@@ -43,7 +43,7 @@ it("a user's spans nest in the task that makes them, before and after it waits (
   }
 })
 
-it("tasks at work at the same time keep their contexts apart (T2)", async () => {
+it("concurrent tasks have separate contexts (T2)", async () => {
   let meet = () => {}
   const met = new Promise<void>((resolve) => {
     meet = resolve
@@ -67,7 +67,7 @@ it("tasks at work at the same time keep their contexts apart (T2)", async () => 
   parentNamed("executor.process late", "workflow.run")
 })
 
-it("a run is below the span that was active when it was started, its trace one with it", async () => {
+it("a run is a child of the span that was active when it was started, in the same trace", async () => {
   const chain = workflow("chain")
     .chain(
       node("a", async (value: number) => value),
@@ -104,7 +104,7 @@ it("a sub-workflow that is called from below a user's span is still the child of
   parentNamed("deep", "executor.process x")
 })
 
-it("what follows a run is not inside it", async () => {
+it("code after a run is not inside its span", async () => {
   const run = workflow("one")
     .chain(node("a", async (value: number) => value))
     .build()

@@ -54,7 +54,7 @@ describe("no span stays open, and none ends twice, when a run", () => {
   it.each([
     ["no store", undefined],
     ["a store that takes time", slowStore()],
-  ])("fails while others are at work, with %s", async (_, store) => {
+  ])("fails while others are executing, with %s", async (_, store) => {
     const a = pass("a")
     const failing = workflow("w")
       .start(a)
@@ -70,7 +70,7 @@ describe("no span stays open, and none ends twice, when a run", () => {
     ])
   })
 
-  it("fails while tasks wait for their place", async () => {
+  it("fails while tasks wait for a slot", async () => {
     const a = pass("a")
     const failing = workflow("w", { limits: { concurrency: 1 } })
       .start(a)
@@ -129,7 +129,7 @@ describe("no span stays open, and none ends twice, when a run", () => {
     expect(ends()).toEqual(["executor.process slow failed", "workflow.run failed"])
   })
 
-  it("retries after a time-out, and then completes", async () => {
+  it("retries after a timeout, and then completes", async () => {
     const clock = manualClock()
     const slow = node({
       id: "slow",
@@ -178,7 +178,7 @@ describe("no span stays open, and none ends twice, when a run", () => {
     expect(ends()).toEqual(["executor.process paid completed", "workflow.run limit"])
   })
 
-  it("runs out of time, and takes its way out", async () => {
+  it("runs out of time, and takes its limit route", async () => {
     const clock = manualClock()
     const slow = stuck("slow")
     const late = workflow("w")
@@ -224,7 +224,7 @@ describe("no span stays open, and none ends twice, when a run", () => {
     ])
   })
 
-  it("has a task that gives up on its sub-workflow", async () => {
+  it("has a task that abandons its sub-workflow", async () => {
     const inner = workflow("inner").chain(stuck("x")).build()
     const impatient = node({
       id: "impatient",
@@ -261,7 +261,7 @@ describe("no span stays open, and none ends twice, when a run", () => {
     expect(ends()).toEqual(expect.arrayContaining(["workflow.run cancelled", "workflow.run limit"]))
   })
 
-  it("meets a condition that throws", async () => {
+  it("has a condition that throws", async () => {
     const [a, b] = [pass("a"), pass("b")]
     const broken = workflow("w")
       .start(a)
@@ -275,7 +275,7 @@ describe("no span stays open, and none ends twice, when a run", () => {
     expect(ends()).toEqual(["executor.process a failed", "workflow.run failed"])
   })
 
-  it("meets a reducer that throws", async () => {
+  it("has a reducer that throws", async () => {
     const broken = channel(
       "total",
       reducer<number>("broken", () => {
@@ -310,7 +310,7 @@ describe("no span stays open, and none ends twice, when a run", () => {
     ])
   })
 
-  it("cannot start because its input does not fit", async () => {
+  it("cannot start because its input is invalid", async () => {
     const picky = workflow("w").chain(pass("a")).build()
     await expect(picky.run(undefined as never, traced()).result).rejects.toMatchObject({
       code: "INPUT_INVALID",

@@ -14,7 +14,7 @@ afterAll(() => {
 it("the guide's program is the one that is compiled and run here", async () => {
   const example = await readFile(new URL("guide.test-example.ts", import.meta.url), "utf8")
   const [, program] = /```ts\n(.*?)```/s.exec(await guide) ?? []
-  // Users import from the one install, which hands on what the engine has.
+  // Users import from the one install, which re-exports the engine.
   expect(program).toBe(example.replaceAll('"@superstep/engine', '"superstep'))
 })
 

@@ -18,13 +18,13 @@ it("a journal that is lost ends the run's span", async () => {
   await run
   await store.beat({ id: "another process", machine: "another", pid: 1, born: "" })
   await store.claim("r", 1, "another process")
-  // It is asked of the other process, which never answers.
+  // The request goes to the other process, which never answers.
   run.respond("r1", "yes").catch(() => undefined)
   await settled()
   expect(recorded.open()).toEqual([])
 })
 
-it("a start that finds its run there already leaves no span open, whether it joins it or is refused", async () => {
+it("a start whose run already exists leaves no span open, whether it joins the run or is rejected", async () => {
   const store = memoryStore()
   const w = workflow("w").chain(pass("a")).build()
   await w.run(1, { runId: "r", store })

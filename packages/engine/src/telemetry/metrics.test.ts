@@ -43,7 +43,7 @@ describe("tasks", () => {
     expect(await recorded.points("superstep.task.retries")).toEqual([])
   })
 
-  it("count every attempt once, and retries beside", async () => {
+  it("count every attempt once, and retries separately", async () => {
     const flaky = node({
       id: "flaky",
       retry: { attempts: 3, delay: 0 },
@@ -65,7 +65,7 @@ describe("tasks", () => {
     ])
   })
 
-  it("tell how long they were queued, where the runtime knows", async () => {
+  it("report how long they were queued, if the runtime knows", async () => {
     const run = traced().telemetry.startRun({
       runId: "r",
       workflow: "w",
@@ -88,7 +88,7 @@ describe("tasks", () => {
 })
 
 describe("queue time", () => {
-  it("is what a task waits for its place at its node", async () => {
+  it("is how long a task waits for a slot at its node", async () => {
     const clock = manualClock()
     const source = node("source", (n: number, ctx) => {
       ctx.send(n)
@@ -117,7 +117,7 @@ describe("runs", () => {
     "superstep.run.nested": nested,
   })
 
-  it("are counted by status and timed, nested ones apart", async () => {
+  it("are counted by status and timed, nested ones separately", async () => {
     const inner = workflow("inner").chain(takes("x", 5)).build()
     const outer = workflow("outer").chain(takes("a", 10), inner.asNode()).build()
     const { telemetry } = traced()
@@ -142,7 +142,7 @@ describe("runs", () => {
     const { telemetry } = traced()
     await asking.run(1, { runId: "r", store, telemetry })
     expect(await recorded.points("superstep.runs")).toEqual([])
-    // In another process: the first one has died without a word.
+    // In another process: the first one has died.
     const again = asking.resume("r", { takeOver: true, store: { ...store }, telemetry })
     await again.respond((await again).requests[0]?.id as string, 2)
     await again
@@ -151,7 +151,7 @@ describe("runs", () => {
     ])
   })
 
-  it("end once, whatever the driver says after (R1, T1)", async () => {
+  it("end once, whatever the driver reports later (R1, T1)", async () => {
     const run = traced().telemetry.startRun({
       runId: "r",
       workflow: "w",
@@ -208,7 +208,7 @@ describe("tokens and cost", () => {
     ])
   })
 
-  it("are not made up where they are unknown", async () => {
+  it("are not reported if they are unknown", async () => {
     await workflow("w").chain(takes("a", 1)).build().run(1, traced())
     expect(await recorded.points("superstep.tokens")).toEqual([])
     expect(await recorded.points("superstep.cost")).toEqual([])

@@ -1,4 +1,4 @@
-/** One span for one call, whatever it takes: attempts, fallbacks, failures, stops. */
+/** One span per call, with attempts, fallbacks, failures and stops. */
 import { SpanStatusCode } from "@opentelemetry/api"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import { agent } from "../agents/index.ts"
@@ -29,7 +29,7 @@ function start(model: Model | readonly Model[], calling = {}) {
 const eventsOf = (name: string) =>
   recorded.span(name).events.map(({ name, attributes }) => [name, attributes] as const)
 
-it("an attempt that failed is an event of the call's one span", async () => {
+it("a failed attempt is an event of the call's span", async () => {
   const { model, called } = drivenModel()
   const { clock, ended } = start(model)
   ;(await called(1)).fail(apiError(429, "Slow down"))
@@ -75,7 +75,7 @@ it("a fallback's answer is reported under its own name; the event names the mode
   ])
 })
 
-it("a call that fails for good says what the provider said, and is measured as an error", async () => {
+it("a call that fails permanently has the provider's error, and is measured as an error", async () => {
   const { model, called } = drivenModel()
   const { ended } = start(model)
   ;(await called(1)).fail(apiError(400, "Bad schema"))
@@ -93,7 +93,7 @@ it("a call that fails for good says what the provider said, and is measured as a
   expect(await recorded.points("gen_ai.client.token.usage")).toEqual([])
 })
 
-it("time that is up is an error, also where the provider does not stop", async () => {
+it("a timeout is an error, even if the provider does not stop", async () => {
   const { model, called } = drivenModel()
   const { clock, ended } = start(model, { timeout: 5_000 })
   await called(1)
@@ -102,7 +102,7 @@ it("time that is up is an error, also where the provider does not stop", async (
   expect(recorded.span("chat m1").attributes["error.type"]).toBe("MODEL_TIMEOUT")
 })
 
-it("a stream that breaks off is tried again, and nothing of it is reported", async () => {
+it("an interrupted stream is retried, and nothing of it is reported", async () => {
   const { model, called } = drivenModel()
   const { clock, ended } = start(model, { idleTimeout: 60_000 })
   const broken = await called(1)
@@ -124,7 +124,7 @@ it("a stream that breaks off is tried again, and nothing of it is reported", asy
   expect(attributes["gen_ai.response.id"]).toBeUndefined()
   expect(attributes).toMatchObject({
     "gen_ai.response.finish_reasons": ["end_turn"],
-    // The parts, where the provider gives no total.
+    // The parts, if the provider reports no total.
     "gen_ai.usage.input_tokens": 7,
     "gen_ai.usage.output_tokens": 2,
   })

@@ -1,4 +1,4 @@
-/** Calls of models, as the conventions for generative AI have them. */
+/** Model calls, according to the conventions for generative AI. */
 import { context, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api"
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
@@ -34,7 +34,7 @@ const ANSWER = {
 }
 
 describe("a call", () => {
-  it("is a client's span below the agent's, with what was asked and what the provider said", async () => {
+  it("is a client span below the agent's, with the request and the provider's response", async () => {
     const { model, called } = drivenModel()
     const writer = agent({
       name: "writer",
@@ -86,7 +86,7 @@ describe("a call", () => {
     expect(parentOf(work)).toBe(idOf(recorded.span("executor.process writer")))
   })
 
-  it("is measured, and its tokens are", async () => {
+  it("is measured, with its tokens", async () => {
     const { model, called } = drivenModel()
     const run = agent({ name: "writer", model }).run("Hello?", { telemetry: recording() })
     const call = await called(1)
@@ -110,7 +110,7 @@ describe("a call", () => {
     expect(await recorded.points("gen_ai.client.operation.time_to_first_chunk")).toEqual([])
   })
 
-  it("says nothing of tokens that the provider did not tell: an estimate is not one (G2)", async () => {
+  it("has no tokens if the provider did not report them: estimates do not count (G2)", async () => {
     const { model, called } = drivenModel()
     const run = agent({ name: "writer", model }).run("Hello?", { telemetry: recording() })
     const garbage = { inputTokens: { total: Number.NaN }, outputTokens: {} } as never
@@ -121,7 +121,7 @@ describe("a call", () => {
     expect(await recorded.points("gen_ai.client.token.usage")).toEqual([])
   })
 
-  it("has the model's own settings, and those of the agent before them", async () => {
+  it("has the model's own settings, overridden by those of the agent", async () => {
     const { model, called } = drivenModel()
     const set = withSettings(model, { temperature: 0.1, seed: 3 })
     const run = agent({ name: "writer", model: set, settings: { temperature: 0.9 } }).run("Hello?", {
@@ -135,7 +135,7 @@ describe("a call", () => {
     })
   })
 
-  it("tells where JSON is asked for", async () => {
+  it("has the output type if JSON is requested", async () => {
     const { model, called } = drivenModel()
     const reader = agent({ name: "reader", model, output: z.object({ n: z.number() }) })
     const run = reader.run("1", { telemetry: recording() })
@@ -144,7 +144,7 @@ describe("a call", () => {
     expect(recorded.span("chat m1").attributes["gen_ai.output.type"]).toBe("json")
   })
 
-  it("is active while the provider is asked: its requests are traced below it", async () => {
+  it("is active while the provider is called: its requests are traced below it", async () => {
     const { model } = drivenModel()
     const seen: (string | undefined)[] = []
     const plain: typeof model = {
@@ -164,7 +164,7 @@ describe("a call", () => {
 })
 
 describe("a stream", () => {
-  it("has the time until its first piece came, from when this attempt began", async () => {
+  it("has the time from the start of the attempt to its first chunk", async () => {
     const { model, called } = drivenModel()
     const clock = manualClock()
     const writer = agent({ name: "writer", model, calling: { firstTokenTimeout: 60_000, random: () => 0 } })

@@ -28,7 +28,7 @@ describe("telemetry is off", () => {
     metrics.disable()
   })
 
-  it("until it is set, though the SDK is there", async () => {
+  it("until it is set, even if the SDK is installed", async () => {
     await build().run(1)
     expect(recorded.spans()).toEqual([])
     expect(await recorded.points("superstep.runs")).toEqual([])
@@ -45,7 +45,7 @@ describe("telemetry is off", () => {
     expect(recorded.spans("workflow.run")).toHaveLength(1)
   })
 
-  it("where the run was given its own", async () => {
+  it("for a run with its own telemetry", async () => {
     const own = recorder()
     setTelemetry(telemetry())
     const built = build()
@@ -55,8 +55,8 @@ describe("telemetry is off", () => {
   })
 })
 
-describe("nothing is put around an agent's work", () => {
-  /** Whether a copy of the model was made, and whether the agent's context is a stand-in. */
+describe("an agent's work is not wrapped", () => {
+  /** Whether the model was copied, and whether the agent's context is wrapped. */
   async function seen(options: { telemetry?: ReturnType<typeof telemetry> }) {
     const plain = pureModel(() => "Hello.")
     let copied = false
@@ -80,11 +80,11 @@ describe("nothing is put around an agent's work", () => {
     return { copied, wrapped }
   }
 
-  it("while telemetry is off: the model is asked directly, in the task's own context", async () => {
+  it("while telemetry is off: the model is called directly, in the task's own context", async () => {
     expect(await seen({})).toEqual({ copied: false, wrapped: false })
   })
 
-  it("as it is while telemetry is on", async () => {
+  it("but it is while telemetry is on", async () => {
     expect(await seen({ telemetry: telemetry() })).toEqual({ copied: true, wrapped: true })
   })
 })
@@ -105,7 +105,7 @@ it("the global providers may be set after telemetry was", async () => {
   }
 })
 
-it("without an SDK a run goes as ever, and journals no trace", async () => {
+it("without an SDK a run works as usual, and journals no trace", async () => {
   const store = memoryStore()
   const { outputs } = await build().run(1, { store, runId: "r", telemetry: telemetry() })
   expect(outputs).toEqual([1])

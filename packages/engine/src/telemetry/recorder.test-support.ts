@@ -1,4 +1,4 @@
-/** The SDK with exporters in memory: what was recorded, and what is still open. */
+/** The SDK with in-memory exporters: recorded spans, and open ones. */
 import type { Attributes } from "@opentelemetry/api"
 import { type DataPoint, type Histogram, MeterProvider, MetricReader } from "@opentelemetry/sdk-metrics"
 import {
@@ -11,7 +11,7 @@ import {
 } from "@opentelemetry/sdk-trace-base"
 import { expect } from "vitest"
 
-/** Reads metrics when it is asked, and never by itself. */
+/** Reads metrics on demand only. */
 class OnDemandReader extends MetricReader {
   protected override async onForceFlush(): Promise<void> {}
   protected override async onShutdown(): Promise<void> {}
@@ -22,9 +22,9 @@ export interface Recorder {
   readonly tracer: ReturnType<BasicTracerProvider["getTracer"]>
   readonly meters: MeterProvider
   readonly meter: ReturnType<MeterProvider["getMeter"]>
-  /** Spans that ended, in the order they ended. */
+  /** Ended spans, in the order in which they ended. */
   spans(name?: string): ReadableSpan[]
-  /** The one span of that name. */
+  /** The only span with that name. */
   span(name: string): ReadableSpan
   /** Names of spans that were started and have not ended. */
   open(): string[]

@@ -38,7 +38,7 @@ describe("a resumed run", () => {
     expect(traceIdsOf(second.spans())).toEqual([traceId])
     const run = second.span("workflow.run")
     expect(run.attributes).toMatchObject({ "superstep.run.resumed": true, "superstep.run.id": "r" })
-    // The first life never ended its own span: its tasks know which one it was.
+    // The first life never ended its own span: its tasks have its id.
     expect(parentOf(run)).toBe(parentOf(first.span("executor.process prepare")))
     expect(parentOf(run)).not.toBe(idOf(run))
     for (const id of ["ask", "double"]) {
@@ -61,7 +61,7 @@ describe("a resumed run", () => {
     ])
   })
 
-  it("links to no task from its first one, in whatever life that runs", async () => {
+  it("has no link from its first task to another, in any life", async () => {
     const store = memoryStore()
     const single = workflow("single").chain(ask).build()
     await single.run(1, { runId: "r", store, telemetry: recording(first) })
@@ -113,7 +113,7 @@ describe("a resumed run", () => {
     expect(traceIdsOf(second.spans())).toHaveLength(1)
   })
 
-  it("that was not sampled stays out", async () => {
+  it("that was not sampled stays unsampled", async () => {
     const store = memoryStore()
     await asking.run(1, { runId: "r", store, telemetry: recording(recorder(new AlwaysOffSampler())) })
     const again = asking.resume("r", { takeOver: true, store, telemetry: recording(second) })
@@ -122,7 +122,7 @@ describe("a resumed run", () => {
     expect(second.spans()).toEqual([])
   })
 
-  it("that is over starts no span", async () => {
+  it("that has ended starts no span", async () => {
     const store = memoryStore()
     const run = workflow("short").chain(prepare, double).build()
     await run.run(1, { runId: "r", store, telemetry: recording(first) })

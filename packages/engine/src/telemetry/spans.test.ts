@@ -20,7 +20,7 @@ const fail = (id: string) =>
 describe("workflow.build", () => {
   afterEach(() => setTelemetry(undefined))
 
-  it("tells the workflow's name, size and signature", async () => {
+  it("has the workflow's name, size and signature", async () => {
     setTelemetry(recording())
     const [a, b, c, d] = [pass("a"), pass("b"), pass("c"), node("d", (list: readonly number[]) => list)]
     const built = workflow("sized").start(a).fanOut(a, [b, c]).fanIn([b, c], d).build()
@@ -37,7 +37,7 @@ describe("workflow.build", () => {
 })
 
 describe("workflow.run and executor.process", () => {
-  it("are parent and children, and tell who and where", async () => {
+  it("are parent and children, with their workflow, run and node", async () => {
     const chain = workflow("chain").chain(pass("a"), pass("b")).build()
     await chain.run(1, { runId: "run-1", telemetry: recording() })
     const run = recorded.span("workflow.run")
@@ -84,7 +84,7 @@ describe("workflow.run and executor.process", () => {
     }
   })
 
-  it("what gathers a map links to every worker, and every worker to what sent the list", async () => {
+  it("the collector of a map links to every worker, and every worker to the sender of the list", async () => {
     const list = node("list", (count: number) => Array.from({ length: count }, (_, i) => i))
     const sum = node("sum", (all: readonly number[]) => all.length)
     const mapped = workflow("mapped").start(list).map(list, pass("work"), sum).build()
@@ -97,7 +97,7 @@ describe("workflow.run and executor.process", () => {
     expect(linksOf(recorded.span("executor.process sum")).sort()).toEqual(workers.map(idOf).sort())
   })
 
-  it("what takes a failure links to the task that failed", async () => {
+  it("the handler of a failure links to the task that failed", async () => {
     const [bad, rescue] = [fail("bad"), node("rescue", () => "saved")]
     const rescued = workflow("rescued").start(bad).onError(bad, rescue).build()
     const { outputs } = await rescued.run(1, { telemetry: recording() })
@@ -131,7 +131,7 @@ describe("workflow.run and executor.process", () => {
     expect(y && linksOf(y)).toEqual([x && idOf(x)])
   })
 
-  it("tell what was used, and only what is known", async () => {
+  it("have the known usage", async () => {
     const model = node("model", (value: number, ctx) => {
       ctx.use({ inputTokens: 12, outputTokens: 3, modelCalls: 1 })
       return value
@@ -150,7 +150,7 @@ describe("workflow.run and executor.process", () => {
 })
 
 describe("failures", () => {
-  it("give the task and the run the status error, the code and an exception", async () => {
+  it("set status error, the code and an exception on the task and the run", async () => {
     const failing = workflow("failing").chain(pass("a"), fail("bad")).build()
     await failing.run(1, { telemetry: recording() }).result
     const bad = recorded.span("executor.process bad")
@@ -195,7 +195,7 @@ describe("failures", () => {
     expect(recorded.span("workflow.run").status.code).toBe(SpanStatusCode.UNSET)
   })
 
-  it("that settle are failures of the task, not of the run", async () => {
+  it("that are routed are failures of the task, not of the run", async () => {
     const settling = node({
       id: "settling",
       onError: "settle",
@@ -210,7 +210,7 @@ describe("failures", () => {
     expect(recorded.span("workflow.run").status.code).toBe(SpanStatusCode.UNSET)
   })
 
-  it("to take a message are distinguished", async () => {
+  it("to accept a message are distinguished", async () => {
     const words = node({ id: "words", input: z.string(), run: (word) => word })
     const loose = node("loose", (value: unknown) => value as string)
     await workflow("rejecting").chain(loose, words).build().run(7, { telemetry: recording() })
@@ -222,7 +222,7 @@ describe("failures", () => {
     expect(span.status.code).toBe(SpanStatusCode.ERROR)
   })
 
-  it("are not what a cancelled run and its tasks are", async () => {
+  it("do not include a cancelled run and its tasks", async () => {
     const stuck = node("stuck", (_: number) => new Promise<number>(() => {}))
     const run = workflow("cancelled").chain(stuck).build().run(1, { telemetry: recording() })
     run.cancel("enough")
@@ -239,7 +239,7 @@ describe("failures", () => {
     })
   })
 
-  it("that a handler names CANCELLED are failures all the same", async () => {
+  it("with the code CANCELLED from a handler are failures nevertheless", async () => {
     const gaveUp = node("gave-up", (_: number): number => {
       throw Object.assign(new Error("the API gave up"), { code: "CANCELLED" })
     })
@@ -247,7 +247,7 @@ describe("failures", () => {
     expect(recorded.span("executor.process gave-up").status.code).toBe(SpanStatusCode.ERROR)
   })
 
-  it("include a run that hit a limit", async () => {
+  it("include a run that reached a limit", async () => {
     const chain = workflow("limited").chain(pass("a"), pass("b"), pass("c")).build()
     await chain.run(1, { limits: { supersteps: 2 }, telemetry: recording() }).result
     const run = recorded.span("workflow.run")
@@ -284,7 +284,7 @@ describe("edge_group.process and message.send", () => {
     )
   })
 
-  it("tell what was dropped", async () => {
+  it("report dropped messages", async () => {
     const [a, b] = [pass("a"), pass("b")]
     const picky = workflow("picky")
       .start(a)
@@ -305,7 +305,7 @@ describe("edge_group.process and message.send", () => {
     })
   })
 
-  it("name the kind of the group and where it led", async () => {
+  it("have the kind of the group and its targets", async () => {
     const list = node("list", (value: number) => [value, value])
     const count = node("count", (results: readonly number[]) => results.length)
     const [many, few, left, right] = [pass("many"), pass("few"), pass("left"), pass("right")]
@@ -328,7 +328,7 @@ describe("edge_group.process and message.send", () => {
     ])
   })
 
-  it("are left out on request", async () => {
+  it("can be disabled", async () => {
     const quiet = telemetry({ tracer: recorded.tracer, meter: recorded.meter, messages: false })
     await workflow("quiet").chain(pass("a"), pass("b")).build().run(1, { telemetry: quiet })
     expect(recorded.spans().map((span) => span.name)).toEqual([

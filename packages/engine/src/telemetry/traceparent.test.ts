@@ -6,7 +6,7 @@ const traceId = "0af7651916cd43dd8448eb211c80319c"
 const spanId = "b7ad6b7169203331"
 
 describe("traceparent", () => {
-  it("names a sampled and an unsampled span as W3C says", () => {
+  it("formats a sampled and an unsampled span as W3C defines", () => {
     expect(formatTraceparent({ traceId, spanId, traceFlags: TraceFlags.SAMPLED })).toBe(
       "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
     )

@@ -1,4 +1,4 @@
-/** What docs/telemetry.md promises of every span and every metric: which workflow it is of, and of which run. */
+/** What docs/telemetry.md promises for every span and every metric: its workflow and its run. */
 import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
 import { expect, it } from "vitest"
@@ -41,7 +41,7 @@ async function recordedRun() {
   return recorded
 }
 
-it("every span but those of messages names its workflow and its run", async () => {
+it("every span except those of messages has its workflow and its run", async () => {
   const { spans } = await recordedRun()
   const named = spans().filter(({ name }) => name !== "message.send")
   expect(new Set(named.map(({ name }) => name.split(" ")[0]))).toEqual(
@@ -59,7 +59,7 @@ it("every span but those of messages names its workflow and its run", async () =
   }
 })
 
-it("every metric names its workflow, and none its run", async () => {
+it("every metric has its workflow, and none has its run", async () => {
   const { points } = await recordedRun()
   expect(metrics.length).toBeGreaterThan(8)
   const seen: string[] = []

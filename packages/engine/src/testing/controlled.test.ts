@@ -21,7 +21,7 @@ test("it is typed like any other node", () => {
   expectTypeOf(fetch.finish).parameter(0).toEqualTypeOf<number | undefined>()
 })
 
-test("started(n) gives the n-th start whenever it is asked for; without a number, the next one", async () => {
+test("started(n) returns the n-th start at any time; without a number, the next one", async () => {
   const worker = controlled<number, number>("worker")
   const split = node("split", () => [10, 20, 30])
   const run = workflow("w").chain(split).map(split, worker).build().run(null)
@@ -32,7 +32,7 @@ test("started(n) gives the n-th start whenever it is asked for; without a number
   expect((await run).outputs).toEqual([[11, 21, 31]])
 })
 
-test("asking in advance, also twice for the same, is answered when the task starts", async () => {
+test("awaiting a start in advance, even twice, resolves when the task starts", async () => {
   const slow = controlled<string, string>("slow")
   const first = slow.started()
   const again = slow.started(1)
@@ -47,7 +47,7 @@ test("asking in advance, also twice for the same, is answered when the task star
   expect((await Promise.all(runs)).map((result) => result.outputs)).toEqual([["1"], ["2"]])
 })
 
-test("tasks end in the order that the test says, and results keep the order of the tasks", async () => {
+test("tasks end in the order that the test chooses, and results keep the order of the tasks", async () => {
   const worker = controlled<string, string>("worker")
   const split = node("split", () => ["a", "b", "c"])
   const run = workflow("w").start(split).map(split, worker).build().run(null)
@@ -84,7 +84,7 @@ test("undefined sends nothing", async () => {
   expect((await run).outputs).toEqual([])
 })
 
-test("a stopped task is not at work, and a result that comes too late changes nothing", async () => {
+test("a stopped task is not executing, and a late result has no effect", async () => {
   const slow = controlled<null, string>("slow")
   const run = workflow("w").start(slow).build().run(null)
   const task = await slow.started()
@@ -97,7 +97,7 @@ test("a stopped task is not at work, and a result that comes too late changes no
   expect(result).toMatchObject({ status: "cancelled", outputs: [] })
 })
 
-test("finishing a task that is not there, or twice, is a clear error", async () => {
+test("finishing an unknown task, or one twice, is an error", async () => {
   const slow = controlled<null, string>("slow")
   expect(() => slow.finish("x")).toThrow(/"slow" has no task to finish: 0 started so far.*Await started\(\)/)
   const run = workflow("w").start(slow).build().run(null)

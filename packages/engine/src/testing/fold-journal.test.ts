@@ -43,7 +43,7 @@ test("a sub-workflow's part is folded with its own workflow", async () => {
   expect(foldJournal(outer, records).outputs).toEqual([10])
 })
 
-test("what is no journal is refused", () => {
+test("an invalid journal is rejected", () => {
   expect(() => foldJournal(counting, [])).toThrow(expect.objectContaining({ code: "JOURNAL_INVALID" }))
   expect(() => foldJournal(counting, [], "1.1:call:x")).toThrow('for the sub-workflow "1.1:call:x"')
 })

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest"
 import { manualClock, settled } from "./index.ts"
 
-test("time stands still until it is moved", async () => {
+test("time stands still until the test moves it", async () => {
   const clock = manualClock(1_000)
   expect(clock.now()).toBe(1_000)
   await clock.advance(250)
   expect(clock.now()).toBe(1_250)
 })
 
-test("a clock starts at 0 where no time is given", () => {
+test("a clock starts at 0 by default", () => {
   expect(manualClock().now()).toBe(0)
 })
 
@@ -32,7 +32,7 @@ test("timers fire in the order of their times, ties in the order they were set",
   expect(fired.at(-1)).toBe("late@30")
 })
 
-test("a timer that is set while the clock moves fires in the same move when it is due", async () => {
+test("a timer that is set while the clock moves fires in the same move if it is due", async () => {
   const clock = manualClock()
   const fired: number[] = []
   const again = () => {
@@ -60,7 +60,7 @@ test("promises settle between two timers, so that the first one's reaction comes
   expect(order).toEqual(["reaction@10", "second"])
 })
 
-test("a move first lets what is under way set its timers", async () => {
+test("a move first lets pending work set its timers", async () => {
   const clock = manualClock()
   let fired = false
   void Promise.resolve()
@@ -70,7 +70,7 @@ test("a move first lets what is under way set its timers", async () => {
   expect(fired).toBe(true)
 })
 
-test("a timer that was taken back does not fire, also when another timer of its time takes it back", async () => {
+test("a cancelled timer does not fire, even if another timer of the same time cancels it", async () => {
   const clock = manualClock()
   const fired: string[] = []
   clock.setTimer(10, () => {
@@ -84,7 +84,7 @@ test("a timer that was taken back does not fire, also when another timer of its 
   expect(clock.pending).toBe(0)
 })
 
-test("advanceToNext moves to the next timer, fires all of that time, and says whether there was one", async () => {
+test("advanceToNext moves to the next timer, fires all timers of that time, and returns whether there was one", async () => {
   const clock = manualClock()
   const fired: string[] = []
   clock.setTimer(40, () => fired.push("a"))
@@ -98,7 +98,7 @@ test("advanceToNext moves to the next timer, fires all of that time, and says wh
   expect(clock.now()).toBe(41)
 })
 
-test("a clock that is set back keeps its timers, and one that is set on fires them with the next move", async () => {
+test("a clock that is set back keeps its timers, and one that is set forward fires them with the next move", async () => {
   const clock = manualClock(100)
   const fired: number[] = []
   clock.setTimer(110, () => fired.push(clock.now()))

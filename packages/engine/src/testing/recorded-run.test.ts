@@ -18,11 +18,11 @@ async function fixture() {
   return toFixture(store, "to Rome")
 }
 
-test("a workflow that does what it did passes", async () => {
+test("an unchanged workflow passes", async () => {
   await expectReplay(built(10), await fixture())
 })
 
-test("one that does not fails the test with what differs", async () => {
+test("a changed workflow fails the test with the difference", async () => {
   await expect(expectReplay(built(15), await fixture())).rejects.toMatchObject({
     code: "REPLAY_DIFFERS",
     message: `Replay of run "to Rome" of workflow "fares": different.
@@ -36,7 +36,7 @@ Outputs
   })
 })
 
-test("options are those of a replay", async () => {
+test("the options of a replay are supported", async () => {
   const more = workflow("fares")
     .start(node("look up", (city: string, ctx) => ctx.step("other", () => city.length)))
     .build()
@@ -46,7 +46,7 @@ test("options are those of a replay", async () => {
   await expect(expectReplay(more, await fixture(), { live: true })).rejects.toThrow('ran step "fare" before')
 })
 
-test("what is no fixture is refused", async () => {
+test("an invalid fixture is rejected", async () => {
   await expect(expectReplay(built(10), { hello: 1 })).rejects.toMatchObject({ code: "FIXTURE_INVALID" })
 })
 

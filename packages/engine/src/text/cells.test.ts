@@ -4,7 +4,7 @@ import { cellWidth, graphemes, wrapText } from "./index.ts"
 
 const letters = (text: string) => text.replace(/\s/g, "")
 
-describe("text in lines", () => {
+describe("wrapped text", () => {
   test("ends at any width, and loses nothing", () => {
     const widths = fc.oneof(
       fc.integer({ min: -3, max: 60 }),
@@ -19,14 +19,14 @@ describe("text in lines", () => {
         const lines = wrapText(text, width)
         expect(letters(lines.join(""))).toBe(letters(text))
         for (const line of lines) {
-          // Wider than the width only where a single grapheme is.
+          // Wider than the width only if a single grapheme is.
           if (width >= 1) expect(cellWidth(line) <= width || graphemes(line.trim()).length === 1).toBe(true)
         }
       }),
     )
   })
 
-  test("has a wide character after an indent, where only the character fits", () => {
+  test("keeps a wide character after an indent, even if only the character fits", () => {
     expect(wrapText(" 漢字", 2)).toEqual([" 漢", " 字"])
     expect(wrapText("漢字", 1)).toEqual(["漢", "字"])
     expect(wrapText("ab", 0)).toEqual(["a", "b"])

@@ -10,7 +10,7 @@ test.each([
   ["🍵", 1, ""],
   ["🍵", 2, "🍵"],
   ["tea", 0, ""],
-])("%j cut at %d is %j: no character is halved", (text, most, expected) => {
+])("%j cut at %d is %j: no character is split", (text, most, expected) => {
   expect(cutText(text, most)).toBe(expected)
 })
 

@@ -13,7 +13,7 @@ test.each([
   ["14 March 2026", "2026-03-14"],
   ["March 14, 2026", "2026-03-14"],
   ["Sat, 14 Mar 2026 10:00:00 GMT", "2026-03-14"],
-])("a date is read as a day, a month or a year: %s", (text, expected) => {
+])("a date is parsed as a day, a month or a year: %s", (text, expected) => {
   expect(calendarDate(text)).toBe(expected)
 })
 
@@ -27,6 +27,6 @@ test.each([
   "12345",
   "14/03/2026",
   "x".repeat(100),
-])("what states none gives none: %s", (text) => {
+])("text without a date has none: %s", (text) => {
   expect(calendarDate(text)).toBeUndefined()
 })

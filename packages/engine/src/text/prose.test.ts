@@ -11,7 +11,7 @@ test("words are found without case, accents and endings", () => {
   expect(wordsOf("")).toEqual([])
 })
 
-test("scripts without spaces are found by parts of a sentence", () => {
+test("text in scripts without spaces is found by parts of a sentence", () => {
   const [fits, not] = scoresOf("東京", ["私は東京に住んでいます", "大阪は大きい"])
   expect(fits).toBeGreaterThan(0)
   expect(not).toBe(0)
@@ -22,12 +22,12 @@ test("a rare word counts more than a common one", () => {
   expect(Math.max(...scores)).toBe(scores[3])
 })
 
-test("saying a word more often does not help", () => {
+test("repeating a word does not increase the score", () => {
   const [once, often] = scoresOf("tea", ["tea", "tea tea tea tea"])
   expect(once).toBe(often)
 })
 
-test("sentences end at their marks, with the numbers of their sources, and not at abbreviations", () => {
+test("sentences end at punctuation, with the numbers of their sources, and not at abbreviations", () => {
   expect(
     sentencesIn("Dr. Ada came at 3.5 pm. [1] She left, e.g. by train! Why? 东京很大。巴黎也大。"),
   ).toEqual(["Dr. Ada came at 3.5 pm. [1]", "She left, e.g. by train!", "Why?", "东京很大。", "巴黎也大。"])

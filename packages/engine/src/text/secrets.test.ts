@@ -24,7 +24,7 @@ test.each([
   "x-auth",
   "session token",
   "refreshToken",
-])("%s is named like a secret", (name) => {
+])("%s is a secret name", (name) => {
   expect(isSecretName(name)).toBe(true)
 })
 

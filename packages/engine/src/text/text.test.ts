@@ -19,13 +19,13 @@ test.each([
   expect(cellWidth(text)).toBe(width)
 })
 
-test("graphemes are what people see as one, and together they are the text", () => {
+test("graphemes are user-perceived characters, and joined they are the text", () => {
   const text = "a e\u0301 👩‍👩‍👧 🇳🇴 ok"
   expect(graphemes(text)).toEqual(["a", " ", "e\u0301", " ", "👩‍👩‍👧", " ", "🇳🇴", " ", "o", "k"])
   expect(graphemes(text).join("")).toBe(text)
 })
 
-test("nothing that steers a terminal is printed, but for what is kept", () => {
+test("terminal control characters are replaced, except those in `kept`", () => {
   expect(printable("\x1b[31mred\x7f\u202e\ud800 👩‍👧")).toBe("\u241b[31mred\u2421\ufffd\ufffd 👩‍👧")
   expect(printable("a\tb\nc\r")).toBe("a\u2409b\u240ac\u240d")
   expect(printable("a\tb\nc\r", "\n\t")).toBe("a\tb\nc\u240d")

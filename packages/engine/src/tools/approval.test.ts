@@ -33,7 +33,7 @@ describe("approval", () => {
 })
 
 describe("approval by rules", () => {
-  test("deny comes first, then allow; a call that no rule matches is asked about (A1)", async () => {
+  test("deny comes first, then allow; a call that matches no rule needs approval (A1)", async () => {
     const rules = { deny: ["read_secret"], allow: ["read_*"], ask: ["read_file"] }
     await expectVerdicts(rules, [
       ["read_secret", {}, "deny"],
@@ -89,7 +89,7 @@ describe("approval by rules", () => {
     ])
   })
 
-  test("a command that is padded, split or hidden deeper is still held back (A2)", async () => {
+  test("a command that is padded, split or nested is still restricted (A2)", async () => {
     const rules = { deny: ["*:rm -rf*", "shell:cmd=sudo*"], allow: ["*"] }
     await expectVerdicts(rules, [
       ["shell", { cmd: "rm -rf /" }, "deny"],
@@ -101,7 +101,7 @@ describe("approval by rules", () => {
     ])
   })
 
-  test("a path or address written in a roundabout way is normalized (A2)", async () => {
+  test("an obfuscated path or URL is normalized (A2)", async () => {
     const rules = {
       deny: ["read:path=/etc/*", "get:url=https://internal.example/*"],
       allow: ["read:path=/data/*", "get:url=https://*"],
@@ -120,7 +120,7 @@ describe("approval by rules", () => {
     ])
   })
 
-  test("an address that only starts like an allowed one is not allowed (A2)", async () => {
+  test("a URL that only starts like an allowed one is not allowed (A2)", async () => {
     await expectVerdicts({ allow: ["get:url=https://example.com*", "one:url=https://example.com"] }, [
       ["get", { url: "https://example.com" }, "allow"],
       ["get", { url: "https://example.com/a" }, "allow"],
@@ -147,15 +147,15 @@ describe("approval by rules", () => {
       ["shell", { cmd: "ls; rm x" }, "deny"],
       ["shell", { cmd: "cd / && rm x" }, "deny"],
       ["shell", { cmd: "echo $(rm x)" }, "deny"],
-      // Exactly as the rule has it.
+      // Exactly as in the rule.
       ["shell", { cmd: "a; b" }, "allow"],
-      // A string that no shell reads.
+      // A string that is not a command.
       ["say", { text: "ls; curl" }, "ask"],
     ])
     expect(await verdict({ allow: ["say:text=ls*"] }, "say", { text: "ls; curl" })).toBe("allow")
   })
 
-  test("a rule of text with an equals sign still holds back", async () => {
+  test("a rule with an equals sign in its text still restricts", async () => {
     expect(
       await verdict({ deny: ["shell:CI=1 make*"], allow: ["*"] }, "shell", { cmd: "CI=1 make all" }),
     ).toBe("deny")
@@ -200,7 +200,7 @@ test.each([
   ["ls *", "ls src/*.ts", "allow"],
   ["*", "git log --output=evil", "allow"],
 ])(
-  "the rule shell:cmd=%s on %j says %s: a * is for no dangerous option (A3)",
+  "the rule shell:cmd=%s on %j returns %s: a * matches no dangerous option (A3)",
   async (pattern, cmd, verdict) => {
     const call = { tool: "shell", agent: "a", args: { cmd } }
     expect(await approvalVerdict({ allow: [`shell:cmd=${pattern}`] }, call)).toBe(verdict)

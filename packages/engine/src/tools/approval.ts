@@ -3,9 +3,9 @@
  * `*` for any sequence of characters. Several arguments must all match: `fetch:method=GET:url=https://*`.
  *
  * A1 `deny` comes first, then `allow`, then `ask`; a call that matches no rule needs approval.
- * A2 A `deny` rule matches if it matches any reading of the call: any argument, also with its spaces collapsed, its path
- *    or address resolved, its command line split. An `allow` rule must match all of them. So an argument that was added,
- *    padded, chained or obfuscated never makes a call less restricted.
+ * A2 A `deny` rule matches if it matches any reading of the call: any argument, including with its spaces collapsed, its
+ *    path or address resolved, its command line split. An `allow` rule must match all of them. So an argument that was
+ *    added, padded, chained or obfuscated never makes a call less restricted.
  * A3 The `*` of a rule that allows a command does not match options that write files or run programs.
  */
 import { terminalError } from "../core/internal.ts"

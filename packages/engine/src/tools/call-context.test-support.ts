@@ -1,9 +1,9 @@
-/** A tool's call without an agent: inside a real task, or with nothing but what most tools need. */
+/** A tool call without an agent: inside a real task, or with only what most tools need. */
 import { type Context, node, type RunResult, systemClock, workflow } from "../index.ts"
 import type { Tool, ToolCallContext, Toolset } from "./tool.ts"
 
 export function callContext(overrides: Partial<ToolCallContext> = {}): ToolCallContext {
-  // For tools that do not look at their context; those that do get one from `inTask`.
+  // For tools that do not use their context; others get one from `inTask`.
   const ctx = {
     clock: systemClock,
     ask: () => Promise.reject(new Error("no task")),
@@ -24,7 +24,7 @@ export function callContext(overrides: Partial<ToolCallContext> = {}): ToolCallC
   }
 }
 
-/** Runs the function as the one task of a workflow; what it returns is the output. */
+/** Runs the function as the only task of a workflow; its result is the output. */
 export async function inTask<T>(handler: (ctx: Context) => T): Promise<RunResult<unknown>> {
   const only = node("only", (_: string, ctx) => handler(ctx) as unknown)
   return await workflow("task").chain(only).build().run("go")

@@ -41,13 +41,13 @@ describe("reading arguments", () => {
     run: () => 1,
   })
 
-  test("accepts what the model wrote, and nothing as no arguments", async () => {
+  test("accepts JSON, and an empty string as no arguments", async () => {
     expect(await readArgs(strict, '{ "a": 1 }')).toEqual({ ok: true, args: { a: 1 } })
     expect(await readArgs(strict, "")).toEqual({ ok: true, args: {} })
     expect(await readArgs(strict, " \n")).toEqual({ ok: true, args: {} })
   })
 
-  test("reports why they cannot be read, for the model", async () => {
+  test("reports to the model why they cannot be parsed", async () => {
     expect(await readArgs(strict, '{ "a": ')).toMatchObject({ ok: false, reason: /not JSON/ })
     expect(await readArgs(strict, '{ "a": "1" }')).toMatchObject({ ok: false, reason: /^a: / })
     expect(await readArgs(strict, "null")).toMatchObject({ ok: false })
@@ -201,7 +201,7 @@ describe("a tool's time", () => {
   })
 })
 
-describe("trying again", () => {
+describe("retrying", () => {
   test("follows the policy, with one idempotency key for all attempts", async () => {
     const clock = manualClock()
     const { one, attempts } = driven({ retry: { attempts: 3, delay: 100, backoff: "exponential" } })
@@ -232,7 +232,7 @@ describe("trying again", () => {
     expect(tries.count).toBe(2)
   })
 
-  test("does not happen for an unusable result: the tool has done its work", async () => {
+  test("does not happen for an invalid result: the tool has done its work", async () => {
     const tries = { count: 0 }
     const cyclic: Record<string, unknown> = {}
     cyclic.self = cyclic
@@ -322,7 +322,7 @@ describe("secrets", () => {
     expect(text).toContain("used [secret]")
   })
 
-  test("are not in its error, nor in the causes, also when it is fatal (C3)", async () => {
+  test("are not in its error, nor in the causes, even if it is fatal (C3)", async () => {
     const fails = (fatal: boolean) =>
       made(() => Promise.reject(new Error(`401 for ${token}`, { cause: new Error(`bad ${token}`) })), {
         secret,
@@ -337,7 +337,7 @@ describe("secrets", () => {
     expect(outcome).toMatchObject({ ok: false, error: { message: "401 for [secret]" } })
   })
 
-  test("are not in the reason why arguments cannot be read", async () => {
+  test("are not in the reason why arguments are invalid", async () => {
     const schema: Schema<Record<string, unknown>> = {
       "~standard": {
         version: 1,
@@ -352,7 +352,7 @@ describe("secrets", () => {
     }
   })
 
-  test("are not left half when an error is cut (C3)", async () => {
+  test("are not left in part when an error is cut (C3)", async () => {
     for (let before = 3_980; before <= 4_000; before++) {
       const fails = made(() => Promise.reject(new Error(`${"x".repeat(before)}${token} and more`)), {
         secret,
@@ -361,7 +361,7 @@ describe("secrets", () => {
     }
   })
 
-  test("are not left half when a result is cut (C3)", async () => {
+  test("are not left in part when a result is cut (C3)", async () => {
     const echo = made(() => `${"x".repeat(95)}${token}`, { secret })
     const outcome = await callTool(echo, args, callContext(), { maxResult: 100 })
     expect(JSON.stringify(outcome)).not.toContain("s3cr")

@@ -60,7 +60,7 @@ export async function readArgs(tool: Tool, text: string): Promise<ParsedArgs> {
   return { ok: false, reason: new Masking(args, secret).text(parsed.reason) }
 }
 
-/** Runs a tool with checked arguments. `call.signal` stops it, also between two attempts. */
+/** Runs a tool with checked arguments. `call.signal` stops it, even between two attempts. */
 export async function callTool(
   tool: Tool,
   args: unknown,

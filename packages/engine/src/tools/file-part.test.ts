@@ -31,7 +31,7 @@ describe("a file part", () => {
     expect(() => filePart(data as string)).toThrow(expect.objectContaining({ code: "FILE_INVALID" }))
   })
 
-  test("a Buffer that became JSON is read", () => {
+  test("a Buffer that was converted to JSON is read", () => {
     expect(readPart({ type: "image", image: JSON.parse(JSON.stringify(bytes)) })).toMatchObject({ data: PNG })
   })
 

@@ -23,7 +23,7 @@ describe("a glob for paths", () => {
     expect(pathGlob(pattern)(path)).toBe(expected)
   })
 
-  test("ignores case if asked to", () => {
+  test("optionally ignores case", () => {
     expect(pathGlob("**/.git/**", { ignoreCase: true })(".GIT/config")).toBe(true)
   })
 

@@ -50,7 +50,7 @@ function expandChoices(pattern: string): readonly string[] {
 }
 
 /**
- * Whether items match a pattern in which `star` stands for any number of them. Backtracks only to the last star: the time is
+ * Whether items match a pattern in which `star` matches any number of them. Backtracks only to the last star: the time is
  * at most pattern × items, for any pattern.
  */
 export function starMatch(

@@ -1,6 +1,6 @@
 /**
- * What a hostile schema, or a hostile value, can make a check cost. Each of these took minutes, or would never have ended, so a
- * check that is too slow shows as a test that runs out of time.
+ * The cost of hostile schemas and values. Each of these took minutes, or would never have ended, so a slow check makes
+ * its test time out.
  */
 import { describe, expect, test } from "vitest"
 import type { Json } from "../index.ts"
@@ -43,7 +43,7 @@ describe("patterns of a JSON Schema", () => {
     }
   })
 
-  test("are distinguished where there are several", async () => {
+  test("are distinguished from each other", async () => {
     const schema = {
       properties: { a: { pattern: "^a+$" }, b: { pattern: "^b+$" } },
       patternProperties: { "^c+$": false },
@@ -53,7 +53,7 @@ describe("patterns of a JSON Schema", () => {
   })
 
   test.each(["(?<=a)b", "(a)\\1", "a(?=b)", "(?<x>a)\\k<x>", "(a{1000}){1000}"])(
-    "that have no linear algorithm are refused with their place: %s",
+    "that have no linear algorithm are rejected with their position: %s",
     async (pattern) => {
       const schema = { type: "object", properties: { name: { type: "string", pattern } } }
       const refused = expect.objectContaining({
@@ -74,7 +74,7 @@ describe("patterns of a JSON Schema", () => {
     })
   })
 
-  test("are looked for in schemas alone", () => {
+  test("are searched for in schemas only", () => {
     jsonSchema({
       default: { pattern: "(" },
       enum: [{ pattern: "(" }],
@@ -131,7 +131,7 @@ describe("the size of a check", () => {
     expect(await reasonsFor(schema, value)).toEqual([expect.stringContaining("too large to be checked")])
   })
 
-  test("is bounded where a reference leads to itself, and where a value is nested without end", async () => {
+  test("is bounded for circular references, and for endlessly nested values", async () => {
     const round = [{ $ref: "#" }, { allOf: [{ $ref: "#/$defs/a" }], $defs: { a: { $ref: "#" } } }]
     for (const schema of round) expect(await reasonsFor(schema, 1)).toHaveLength(1)
     const deep = JSON.parse("[".repeat(50_000) + "]".repeat(50_000))
@@ -141,7 +141,7 @@ describe("the size of a check", () => {
     ])
   })
 
-  test("lets large values through that references describe", async () => {
+  test("allows large values that references describe", async () => {
     const list = Array.from({ length: 50_000 }, (_, i) => ({ id: i }))
     const schema = {
       $defs: { one: { type: "object", properties: { id: { type: "integer" } }, required: ["id"] } },
@@ -176,14 +176,14 @@ test.each([
   "regex",
   "json-pointer",
   "idn-email",
-])("the format %s is a hint, which takes no time", async (format) => {
+])("the format %s is a hint, which is not checked", async (format) => {
   for (const part of ["a", "a.", "a@", "1", ":", "1:", "(a+)+", "-", "P1Y", "{a,", "/~"]) {
     expect(await reasonsFor({ type: "string", format }, part.repeat(50_000))).toEqual([])
   }
 })
 
 describe("a schema without the patterns that cannot be checked here", () => {
-  test("keeps the others, and says which are left out", () => {
+  test("keeps the others, and returns those that are left out", () => {
     const schema = {
       properties: { a: { pattern: "(?<=x)y", minLength: 1 }, b: { pattern: "^b$" } },
       patternProperties: { "(a)\\1": { type: "string" }, "^x-": { type: "number" } },
@@ -200,7 +200,7 @@ describe("a schema without the patterns that cannot be checked here", () => {
     expect(schema).toEqual(before)
   })
 
-  test("is the same schema where all can be checked", () => {
+  test("is the same schema if all can be checked", () => {
     const schema = { pattern: "^b$" }
     expect(withoutUncheckedPatterns(schema).schema).toBe(schema)
   })

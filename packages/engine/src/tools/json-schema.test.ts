@@ -10,13 +10,13 @@ async function reasonsFor(schema: Json, value: unknown): Promise<string[]> {
 }
 
 describe("a raw JSON Schema", () => {
-  test("gives the value as it came, and changes nothing in it", async () => {
+  test("returns the value unchanged", async () => {
     const schema = { type: "object", properties: { n: { type: "integer", default: 3 } } }
     const value = Object.freeze({ other: "5" })
     expect(await jsonSchema(schema)["~standard"].validate(value)).toEqual({ value })
   })
 
-  test("says every place that does not fit, and what would", async () => {
+  test("reports every position that does not match, and what is expected", async () => {
     const schema = {
       type: "object",
       properties: {
@@ -39,7 +39,7 @@ describe("a raw JSON Schema", () => {
     )
   })
 
-  test("keeps what it says short, however much is wrong", async () => {
+  test("keeps its report short, however many problems there are", async () => {
     const schema = { type: "array", items: { type: "string" } }
     const reasons = await reasonsFor(
       schema,
@@ -49,7 +49,7 @@ describe("a raw JSON Schema", () => {
     expect(reasons.at(-1)).toBe(": and 4992 more")
   })
 
-  test("is read in its own draft", async () => {
+  test("is checked in its own draft", async () => {
     const list = { type: "array", items: [{ type: "string" }, { type: "number" }] }
     const draft07 = { $schema: "http://json-schema.org/draft-07/schema#", ...list }
     expect(await reasonsFor(draft07, ["a", "b"])).toEqual(["1: must be number"])
@@ -74,7 +74,7 @@ describe("a raw JSON Schema", () => {
     expect(await reasonsFor({ ...one }, {})).toEqual([])
   })
 
-  test("may refer to itself, and never to what would have to be fetched", async () => {
+  test("may refer to itself, but not to another document", async () => {
     const tree = {
       $defs: { tree: { type: "object", properties: { left: { $ref: "#/$defs/tree" } } } },
       $ref: "#/$defs/tree",
@@ -90,7 +90,7 @@ describe("a raw JSON Schema", () => {
     expect(await reasonsFor({ type: "string", format: "made-up" }, "x")).toEqual([])
   })
 
-  test("is refused when it is none, with what is wrong", async () => {
+  test("is rejected with the problem if it is invalid", async () => {
     const wrong: [Json, RegExp][] = [
       ["string", /it is "string"/],
       [null, /it is null/],
@@ -106,13 +106,13 @@ describe("a raw JSON Schema", () => {
     }
   })
 
-  test("cannot switch its own check off", async () => {
+  test("cannot disable its own check", async () => {
     await expect(checkJsonSchema({ $async: true, type: "string" })).rejects.toThrow(/\$async/)
     const nested = { $defs: { a: { $async: true, type: "string" } }, $ref: "#/$defs/a" }
     await expect(checkJsonSchema(nested)).rejects.toThrow(/async/)
   })
 
-  test("gives back every JSON value under `true`, and none under `false`", async () => {
+  test("accepts every JSON value under `true`, and none under `false`", async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue(), async (value) => {
         expect(await jsonSchema(true)["~standard"].validate(value)).toEqual({ value })
@@ -137,7 +137,7 @@ describe("the schemas that were compiled", () => {
     expect(await isCollected(properties)).toBe(true)
   })
 
-  test("are compiled once, however many tools are made of them", async () => {
+  test("are compiled once, however many tools use them", async () => {
     const schema = { type: "object", properties: { a: { type: "string" } } }
     let reads = 0
     const counted = new Proxy(schema, {
@@ -153,7 +153,7 @@ describe("the schemas that were compiled", () => {
     expect(reads).toBe(once)
   })
 
-  test("cannot take the place of a draft that others need", async () => {
+  test("cannot replace a draft that others need", async () => {
     const draft = "https://json-schema.org/draft/2020-12/schema"
     await reasonsFor({ $id: draft, type: "string" }, 1).catch(() => [])
     expect(await reasonsFor({ $schema: draft, type: "string" }, 1)).toEqual([": must be string"])

@@ -1,4 +1,4 @@
-/** A real HTTP server on 127.0.0.1 that a test writes the answers for. */
+/** A real HTTP server on 127.0.0.1 whose answers a test defines. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 
@@ -12,7 +12,7 @@ interface Asked {
 export interface LoopbackServer {
   readonly port: number
   readonly asked: Asked[]
-  /** Resolves when nothing is connected any more. */
+  /** Resolves when all connections are closed. */
   closed(): Promise<void>
   close(): Promise<void>
 }

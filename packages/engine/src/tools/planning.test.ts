@@ -6,7 +6,7 @@ import { think, todo } from "./planning.ts"
 
 const list = todo()
 
-/** As an agent does it: what the model wrote is read, and the tool is called. */
+/** Like an agent: parses the arguments of the model, and calls the tool. */
 async function use(
   ctx: Context,
   name: string,
@@ -23,7 +23,7 @@ async function use(
 const items = [{ text: "read" }, { text: "write", status: "in_progress" }]
 
 describe("the todo list", () => {
-  test("is written, ticked off and read", async () => {
+  test("is written, updated and read", async () => {
     const { outputs } = await inTask(async (ctx) => [
       await use(ctx, "todo_read", {}),
       await use(ctx, "todo_write", { items }),
@@ -56,7 +56,7 @@ describe("the todo list", () => {
     ])
   })
 
-  test("takes back what it showed, with the ids in the order of the items", async () => {
+  test("accepts the list that it returned, with ids in the order of the items", async () => {
     const { outputs } = await inTask((ctx) =>
       use(ctx, "todo_write", {
         items: [
@@ -77,7 +77,7 @@ describe("the todo list", () => {
     ])
   })
 
-  test("tells the model what it got wrong", async () => {
+  test("reports mistakes to the model", async () => {
     const { outputs } = await inTask(async (ctx) => [
       await use(ctx, "todo_write", { items }),
       await use(ctx, "todo_update", { ids: [2, 3], status: "done" }),
@@ -104,7 +104,7 @@ describe("the todo list", () => {
     expect(outputs[0]).toMatchObject([{ value: { left: 0 } }, { value: { left: 2 } }])
   })
 
-  test("lasts from one message of its node to the next", async () => {
+  test("persists from one message of its node to the next", async () => {
     const agent = node("agent", async (round: number, ctx: Context) => {
       if (round === 1) await use(ctx, "todo_write", { items })
       const outcome = await use(ctx, "todo_update", { ids: [round], status: "done" })
@@ -119,7 +119,7 @@ describe("the todo list", () => {
     expect(outputs).toContainEqual({ ok: true, value: expect.objectContaining({ left: 0 }) })
   })
 
-  test("is there again when the process ends in the middle, because the tools run again", async () => {
+  test("is restored after a crash, because the tools run again", async () => {
     const agent = node("agent", async (_: string, ctx: Context) => {
       await use(ctx, "todo_write", { items })
       await ctx.ask("Continue?")
@@ -136,7 +136,7 @@ describe("the todo list", () => {
     expect(tools.every((one) => one.durable === true)).toBe(true)
   })
 
-  test("is the same when an attempt is made again: nothing of the failed one is left", async () => {
+  test("is the same after a retry: nothing of the failed attempt remains", async () => {
     const tries: number[] = []
     const agent = node({
       id: "agent",

@@ -67,7 +67,7 @@ export function todo({ shared = false }: TodoOptions = {}): Toolset {
 
   const write = tool({
     name: "todo_write",
-    description: "Sets the whole list of what is to be done, in order. It replaces the existing list.",
+    description: "Sets the whole list of things to do, in order. It replaces the existing list.",
     input: objectInput({ items: { type: "array", maxItems: 200, items: ITEM } }, ["items"]),
     durable: true,
     idempotent: true,
@@ -102,7 +102,7 @@ export function todo({ shared = false }: TodoOptions = {}): Toolset {
   })
   const list = tool({
     name: "todo_read",
-    description: "Returns the list of what is to be done.",
+    description: "Returns the list of things to do.",
     durable: true,
     idempotent: true,
     run: (_: unknown, call) => show(read(call)),

@@ -6,7 +6,7 @@ const never = new Promise<never>(() => undefined)
 const timedOut = () => new Error("too slow")
 
 describe("a time limit", () => {
-  test("ends work that does not listen, and leaves no timer behind", async () => {
+  test("ends work that ignores its signal, and leaves no timer behind", async () => {
     const clock = manualClock()
     let seen: AbortSignal | undefined
     const limited = withTimeLimit({ clock, milliseconds: 100, timedOut }, (signal) => {
@@ -21,7 +21,7 @@ describe("a time limit", () => {
     expect([seen?.aborted, clock.pending]).toEqual([true, 0])
   })
 
-  test("goes with its caller's signal, whose reason it gives, and leaves no timer behind", async () => {
+  test("ends with its caller's signal and its reason, and leaves no timer behind", async () => {
     const clock = manualClock()
     const stop = new AbortController()
     const limited = withTimeLimit({ clock, milliseconds: 100, signal: stop.signal, timedOut }, () => never)
@@ -30,7 +30,7 @@ describe("a time limit", () => {
     expect(clock.pending).toBe(0)
   })
 
-  test("is not armed for a signal that was aborted before, and does not begin the work", async () => {
+  test("does not start the work or a timer if the signal is already aborted", async () => {
     const clock = manualClock()
     let began = false
     const limited = withTimeLimit(
@@ -43,7 +43,7 @@ describe("a time limit", () => {
     expect([began, clock.pending]).toEqual([false, 0])
   })
 
-  test("takes what the work gives, or throws at once", async () => {
+  test("returns the result of the work, or throws its error at once", async () => {
     const clock = manualClock()
     const limit = { clock, milliseconds: 100, timedOut }
     expect(await withTimeLimit(limit, async () => 7)).toBe(7)
@@ -67,7 +67,7 @@ test("a pause ends with its time or with its signal", async () => {
   expect(clock.pending).toBe(0)
 })
 
-test("who stops waiting for something does not stop it, nor does its failure go astray", async () => {
+test("stopping to wait does not stop the work, and its failure is handled", async () => {
   const stop = new AbortController()
   let fail!: (error: Error) => void
   const work = new Promise<never>((_, reject) => {

@@ -48,7 +48,7 @@ export function withTimeLimit<T>(limit: TimeLimit, work: (signal: AbortSignal) =
 
 /** Waits for work that cannot be stopped; rejects with the signal's reason if the signal aborts first. */
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  // A failure after the abort is ignored, also when the signal was aborted before.
+  // A failure after the abort is ignored, even if the signal was already aborted.
   work.catch(() => undefined)
   return stoppable(signal, () => work)
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest"
 import { cutToSize, toJson } from "./call-tool.ts"
 
 describe("a result as plain data", () => {
-  test("is what it was when it is plain already", () => {
+  test("is unchanged if it is already plain", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const plain = JSON.parse(JSON.stringify(value)) as unknown
@@ -14,7 +14,7 @@ describe("a result as plain data", () => {
     )
   })
 
-  test("says the same in plain data", () => {
+  test("has the same content in plain data", () => {
     class Place {
       readonly name = "Oslo"
     }
@@ -46,14 +46,14 @@ describe("a result as plain data", () => {
     expect(toJson(Buffer.from("hi"), "t")).toBe("aGk=")
   })
 
-  test("does not carry a key that would change other objects", () => {
+  test("does not contain a key that would change other objects", () => {
     const value: unknown = JSON.parse('{ "a": { "__proto__": { "admin": true }, "b": 1 } }')
     expect(toJson(value, "t")).toEqual({ a: { b: 1 } })
     expect(toJson(new Map([["__proto__", { admin: true }]]), "t")).toEqual({})
     expect(({} as { admin?: boolean }).admin).toBeUndefined()
   })
 
-  test("is refused when there is no such data, with what is wrong", () => {
+  test("is rejected with the problem if it cannot be converted", () => {
     const cyclic: unknown[] = []
     cyclic.push(cyclic)
     const throwing = {
@@ -81,20 +81,20 @@ describe("a result that would not fit in memory as JSON", () => {
     ["plain data", endless],
     ["beside data that is not plain", () => ({ at: new Date(0), list: endless() })],
     ["in a map", () => new Map([["list", endless()]])],
-  ])("is refused and not tried again: %s", (_, value) => {
+  ])("is rejected and not retried: %s", (_, value) => {
     const refused = { code: "VALUE_TOO_LARGE", retryable: false }
     expect(() => toJson(value(), "t")).toThrow(expect.objectContaining(refused))
     expect(() => toJson(value(), "t")).toThrow(/^Tool "t" ran, but its result is too large/)
   })
 
-  test("is cut where it is one text", () => {
+  test("is cut if it is one string", () => {
     const text = "x".repeat(40_000_000)
     expect(cutToSize(toJson(text, "t"), 10)).toMatchObject({ cut: { shown: 10, of: 40_000_000 } })
   })
 })
 
 describe("a result that is too long", () => {
-  test("is cut, and says so", () => {
+  test("is cut, with a notice", () => {
     expect(cutToSize("abcdef", 6)).toEqual({ value: "abcdef" })
     expect(cutToSize("abcdef", 3)).toEqual({
       value: "abc\n… [cut: the first 3 of 6 characters; ask for less to see the rest]",
@@ -107,7 +107,7 @@ describe("a result that is too long", () => {
     expect(cutToSize({ a: 1 }, 7)).toEqual({ value: { a: 1 } })
   })
 
-  test("is not cut through a character", () => {
+  test("is not cut within a character", () => {
     expect(cutToSize("ab😀", 3)).toMatchObject({ value: expect.stringMatching(/^ab\n/), cut: { shown: 2 } })
   })
 })

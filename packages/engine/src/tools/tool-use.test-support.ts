@@ -1,8 +1,8 @@
-/** Uses a toolset's tool as an agent would: arguments as the model wrote them, checked, run. */
+/** Calls a tool of a toolset like an agent: parses and checks the arguments, and runs the tool. */
 import { type Clock, type Context, systemClock } from "../runtime/index.ts"
 import type { ToolCallContext, Toolset } from "./tool.ts"
 
-// biome-ignore lint/suspicious/noExplicitAny: a test looks into results of every shape.
+// biome-ignore lint/suspicious/noExplicitAny: tests read results of every shape.
 type Result = any
 
 export interface UseOptions {

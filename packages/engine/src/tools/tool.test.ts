@@ -14,7 +14,7 @@ const add = tool({
 const base = { name: "t", description: "Does it.", run: () => null }
 
 describe("a tool", () => {
-  test("shows the model what its schema takes, and checks what comes", async () => {
+  test("shows the model its schema, and checks arguments", async () => {
     expect(add.parameters).toMatchObject({
       type: "object",
       properties: { a: { type: "number" }, b: { type: "number", default: 1 } },
@@ -26,19 +26,19 @@ describe("a tool", () => {
     expect(add.run({ a: 2, b: 3 } as never, callContext())).toBe(5)
   })
 
-  test("says to the model which argument does not fit, and why", async () => {
+  test("reports to the model which argument is invalid, and why", async () => {
     const parsed = await add.parse({ a: "two" })
     expect(parsed).toEqual({ ok: false, reason: expect.stringMatching(/^a: .*number/) })
   })
 
-  test("takes nothing when it has no input", async () => {
+  test("accepts no arguments without an input schema", async () => {
     const ping = tool(base)
     expect(await ping.parse({})).toEqual({ ok: true, args: {} })
     expect(await ping.parse({ x: 1 })).toEqual({ ok: false, reason: '"x" is not a known property' })
     expect(await ping.parse([])).toMatchObject({ ok: false })
   })
 
-  test("takes a raw JSON Schema", async () => {
+  test("accepts a raw JSON Schema", async () => {
     const schema = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] }
     const one = tool({ ...base, input: { jsonSchema: schema } })
     expect(one.parameters).toEqual(schema)
@@ -46,19 +46,19 @@ describe("a tool", () => {
     expect(await one.parse({ n: "1" })).toEqual({ ok: false, reason: "n: must be integer" })
   })
 
-  test("refuses arguments that a schema would let through but a journal would not", async () => {
+  test("rejects arguments that a schema accepts but a journal does not", async () => {
     const loose = tool({ ...base, input: z.looseObject({}) })
     const parsed = await loose.parse(JSON.parse('{ "a": { "__proto__": { "admin": true } } }'))
     expect(parsed).toEqual({ ok: false, reason: "a.__proto__ is a key that is not allowed" })
   })
 
-  test("waits for a schema that takes its time", async () => {
+  test("supports asynchronous schemas", async () => {
     const slow = tool({ ...base, input: z.object({ a: z.string().refine(async (a) => a !== "taken") }) })
     expect(await slow.parse({ a: "free" })).toMatchObject({ ok: true })
     expect(await slow.parse({ a: "taken" })).toMatchObject({ ok: false })
   })
 
-  test("tells the model when its schema throws, now or later, instead of ending the agent", async () => {
+  test("reports an error that its schema throws, synchronously or not, to the model instead of ending the agent", async () => {
     const thrower = (validate: Schema["~standard"]["validate"]): Schema => ({
       "~standard": { version: 1, vendor: "test", validate },
     })
@@ -76,7 +76,7 @@ describe("a tool", () => {
     }
   })
 
-  test("is not made wrongly", () => {
+  test("rejects invalid options", () => {
     const bare: Schema = { "~standard": { version: 1, vendor: "test", validate: (value) => ({ value }) } }
     const wrong: [object, RegExp][] = [
       [{ name: "" }, /Invalid tool name ""/],
@@ -106,7 +106,7 @@ describe("a tool", () => {
     }
   })
 
-  test("types its arguments by the schema, and hands on a toolset's approval", () => {
+  test("infers the types of its arguments from the schema, and accepts a toolset's approval", () => {
     const handedOn: Approval | undefined = { deny: ["add"] }
     tool({
       ...base,
@@ -119,7 +119,7 @@ describe("a tool", () => {
   })
 })
 
-test("a tool whose schema has a pattern without a linear-time match is refused, with the place", () => {
+test("a tool whose schema has a pattern without a linear-time match is rejected with its position", () => {
   const schema = { type: "object", properties: { a: { type: "string", pattern: "(?<=x)y" } } }
   expect(() =>
     tool({ name: "t", description: "d", input: { jsonSchema: schema }, run: () => 1 }),

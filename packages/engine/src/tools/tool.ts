@@ -212,7 +212,7 @@ function uncheckable(error: unknown): ParsedArgs {
 export interface ToolsetChanges {
   /** Names of the tools to keep, with `*`. Default: all. */
   readonly tools?: readonly string[] | undefined
-  /** Instructions to use instead; `{ORIGINAL_INSTRUCTIONS}` stands for the toolset's own. */
+  /** Instructions to use instead; `{ORIGINAL_INSTRUCTIONS}` is replaced by the toolset's own. */
   readonly instructions?: string | undefined
 }
 

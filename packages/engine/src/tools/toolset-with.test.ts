@@ -28,7 +28,7 @@ test("keeps the named tools, and reports a name that matches none", async () => 
   expect(await namesOf(toolsetWith(files(), {}))).toHaveLength(3)
 })
 
-test("replaces the instructions, including the toolset's own where asked to", () => {
+test("replaces the instructions, and can include the toolset's own", () => {
   let learned: string | undefined
   const toolset: Toolset = {
     name: "files",

@@ -1,4 +1,4 @@
-/** A toolset against servers on loopback: streamable HTTP, the older SSE, and servers that break off or lie. */
+/** A toolset against servers on loopback: streamable HTTP, the older SSE, and servers that disconnect or misbehave. */
 import { randomUUID } from "node:crypto"
 import {
   createServer,
@@ -16,7 +16,7 @@ import { expect, onTestFinished, test } from "vitest"
 import { everythingServer } from "./everything-server.test-support.ts"
 import { logged, opened, toolNamed, use, value } from "./tool-use.test-support.ts"
 
-/** For a clock that is moved on while real requests take their time. */
+/** For a clock that is advanced while real requests take time. */
 const patient = { timeout: 1e12, connectTimeout: 1e12 }
 
 async function listening(
@@ -55,7 +55,7 @@ function everythingOnHttp(seen: (request: IncomingMessage) => void = () => undef
   }
 }
 
-/** Greets as a server does, and leaves every call of a tool to the test. */
+/** Completes the handshake, and leaves every tool call to the test. */
 function greeting(onCall: (id: number, response: ServerResponse) => void): RequestListener {
   return async (request, response) => {
     if (request.method !== "POST") return void response.writeHead(405).end()
@@ -97,7 +97,7 @@ test("K2 a task that is stopped cancels its call over HTTP too", async () => {
   expect(await value(await toolNamed(toolset, "cancelled"))).toBe("hang")
 })
 
-test("headers go with every request, and closing ends the session", async () => {
+test("headers are sent with every request, and closing ends the session", async () => {
   const seen: string[] = []
   const { url } = await listening(
     everythingOnHttp(({ method, headers }) => void seen.push(`${method} ${headers.authorization}`)),
@@ -110,7 +110,7 @@ test("headers go with every request, and closing ends the session", async () => 
 })
 
 test.each(["streamable-http" as const, "sse" as const])(
-  "K3 a server that refuses our credentials is not tried again, and the error does not repeat them: %s",
+  "K3 a server that refuses our credentials is not retried, and the error does not repeat them: %s",
   async (transport) => {
     let requests = 0
     const { url } = await listening((_, response) => {
@@ -130,7 +130,7 @@ test.each(["streamable-http" as const, "sse" as const])(
   },
 )
 
-test("an error page that repeats a header is reported without it, and only its beginning", async () => {
+test("an error page that repeats a header is reported with the header masked, and only its beginning", async () => {
   const { url } = await listening((_, response) => {
     response.writeHead(500).end(`key-12345 ${"x".repeat(1_000_000)}`)
   })
@@ -158,7 +158,7 @@ test("a redirect to another origin is not followed: headers stay with their serv
   expect(elsewhere).toEqual([])
 })
 
-test("S4 a server that has forgotten us is met again, and the call that did not get through is made again", async () => {
+test("S4 a server that lost the session gets a new one, and the undelivered call is repeated", async () => {
   const clock = manualClock()
   let server = everythingOnHttp()
   const { url } = await listening((request, response) => server(request, response))
@@ -174,7 +174,7 @@ test("S4 a server that has forgotten us is met again, and the call that did not 
 })
 
 test.each(["streamable-http" as const, "sse" as const])(
-  "a server that cannot be reached is reported after its attempts: %s",
+  "an unreachable server is reported after its attempts: %s",
   async (transport) => {
     const clock = manualClock()
     const gone = await listening(() => undefined)
@@ -193,7 +193,7 @@ test.each(["streamable-http" as const, "sse" as const])(
   },
 )
 
-test("F2 a stream that breaks off before its answer fails the call at once", async () => {
+test("F2 a stream that is interrupted before its answer fails the call at once", async () => {
   const { url } = await listening(
     greeting((_, response) => {
       response
@@ -242,7 +242,7 @@ test.each([
   expect(outcome).toMatchObject({ ok: false, error: { code: "MCP_FAILED" } })
 })
 
-test("an answer of the wrong form is refused", async () => {
+test("an invalid answer is rejected", async () => {
   const { url } = await listening(
     greeting((id, response) => {
       response.writeHead(200, { "content-type": "application/json" })
@@ -253,7 +253,7 @@ test("an answer of the wrong form is refused", async () => {
   expect(outcome).toMatchObject({ ok: false, error: { code: "MCP_ANSWER_INVALID" } })
 })
 
-test("a server on the older SSE transport is used alike, and met again when it breaks off", async () => {
+test("a server on the older SSE transport works the same way, and is reconnected after an interruption", async () => {
   const transports = new Map<string, SSEServerTransport>()
   const { url } = await listening(async (request, response) => {
     if (request.method === "GET") {

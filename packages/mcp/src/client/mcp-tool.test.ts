@@ -3,7 +3,7 @@ import { failureText, toolValue } from "./mcp-tool.ts"
 
 const text = (content: string) => ({ type: "text" as const, text: content })
 
-test("texts are joined, and nothing at all is an empty text", () => {
+test("texts are joined, and no content is an empty string", () => {
   expect(toolValue({ content: [text("one"), text("two")] })).toBe("one\ntwo")
   expect(toolValue({ content: [] })).toBe("")
 })
@@ -15,7 +15,7 @@ test("structured content is kept; its copy as text is dropped, other text is not
   expect(result).toEqual({ structured: { sum: 3 }, content: "It is three." })
 })
 
-test("files come with their text, links with their address, bytes by their number", () => {
+test("files have their text, links their URL, binary data its size", () => {
   const content = [
     { type: "resource" as const, resource: { uri: "memo://one", text: "Buy milk." } },
     { type: "resource" as const, resource: { uri: "memo://two", blob: "AAAAAA==" } },

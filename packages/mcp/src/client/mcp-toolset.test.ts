@@ -4,11 +4,11 @@ import { afterAll, expect, onTestFinished, test, vi } from "vitest"
 import { mcpToolset } from "./mcp-toolset.ts"
 import { everything, logged, opened, toolNamed, use, value } from "./tool-use.test-support.ts"
 
-/** For what leaves no trace in the server. */
+/** For servers that leave no trace. */
 const shared = mcpToolset(everything)
 afterAll(() => shared.close())
 
-test("the tools of a server are an agent's tools, under names that every provider takes", async () => {
+test("the tools of a server are an agent's tools, under names that every provider accepts", async () => {
   const tools = await shared.tools(logged().ctx)
   const names = tools.map(({ name }) => name)
   expect(names).toContain("echo")
@@ -20,7 +20,7 @@ test("the tools of a server are an agent's tools, under names that every provide
   expect(echo?.parameters).toMatchObject({ type: "object", properties: { text: { type: "string" } } })
 })
 
-test("a tool whose name was changed is still called by its own", async () => {
+test("a tool whose name was changed is called by its original name", async () => {
   const tools = await shared.tools(logged().ctx)
   const dotted = tools.find(({ description }) => description === "A name that providers refuse.")
   expect(dotted?.name).toMatch(/^read_file_[0-9a-f]{8}$/)
@@ -40,7 +40,7 @@ test("invalid arguments are reported to the model, and the server is not called"
   expect(await readArgs(echo, '{"text":1}')).toEqual({ ok: false, reason: "text: must be string" })
 })
 
-test("a tool that says that it failed is an outcome, with its words", async () => {
+test("a tool that reports a failure is an outcome with its message", async () => {
   const outcome = await use(await toolNamed(shared, "fail"))
   expect(outcome).toMatchObject({ ok: false, error: { code: "MCP_TOOL_FAILED", message: "no such file" } })
 })
@@ -57,7 +57,7 @@ test("nothing is started before the first use", async () => {
   await toolset.close()
 })
 
-test("the agent gets the server's instructions, unless there are others", async () => {
+test("the agent gets the server's instructions, unless others are set", async () => {
   const toolset = shared
   await toolset.tools(logged().ctx)
   expect(toolset.instructions).toBe("Use echo for everything.")
@@ -66,7 +66,7 @@ test("the agent gets the server's instructions, unless there are others", async 
   expect(other.instructions).toBe("Use add.")
 })
 
-test("a filter lets in what it allows and nothing that it denies; a pattern that fits nothing is reported", async () => {
+test("a filter admits allowed tools and no denied ones; a pattern that matches nothing is reported", async () => {
   const task = logged()
   const toolset = opened(everything, {
     tools: { allow: ["e*", "add", "nonsense"], deny: ["env"] },
@@ -86,7 +86,7 @@ test("progress is logged in the task", async () => {
   expect(task.lines).toEqual(["info: work: part 1", "info: work: part 2", "info: work: part 3"])
 })
 
-test("hints of the server are believed where the user says so", async () => {
+test("hints of the server are trusted with trustHints", async () => {
   expect((await toolNamed(shared, "add")).idempotent).toBeUndefined()
   const trusting = opened(everything, { trustHints: true })
   expect((await toolNamed(trusting, "add")).idempotent).toBe(true)
@@ -100,7 +100,7 @@ test("when the server's list changes, the next task sees the new one", async () 
   expect(await value(await toolNamed(toolset, "later"))).toBe("late")
 })
 
-test("the program gets PATH and HOME and what it is given, and nothing else of ours", async () => {
+test("the program inherits PATH and HOME and its own env, and nothing else", async () => {
   for (const name of ["LOGNAME", "SHELL", "TERM", "USER", "SOME_KEY"]) vi.stubEnv(name, "not for servers")
   onTestFinished(() => void vi.unstubAllEnvs())
   const toolset = opened({ ...everything, env: { CITY: "Bern", USER: "nobody" } })
@@ -109,7 +109,7 @@ test("the program gets PATH and HOME and what it is given, and nothing else of o
   expect(Object.keys(env).filter((name) => !["CITY", "USER", "PATH", "HOME"].includes(name))).toEqual([])
 })
 
-test("what the server says has the values of its secret variables masked", async () => {
+test("the values of secret variables are masked in the server's output", async () => {
   const toolset = opened({ ...everything, env: { API_TOKEN: "hunter2-hunter2" } })
   const said = String(await value(await toolNamed(toolset, "env")))
   expect(said).toContain("[secret]")
@@ -127,7 +127,7 @@ test("prompts and resources can be listed and read", async () => {
   await expect(toolset.readResource("memo://none")).rejects.toMatchObject({ code: "MCP_REFUSED" })
 })
 
-test("prompts and resources are tools too, where that is wanted", async () => {
+test("prompts and resources can be tools", async () => {
   const toolset = opened(everything, { tools: [], asTools: { prompts: true, resources: true } })
   const names = (await toolset.tools(logged().ctx)).map(({ name }) => name)
   expect(names).toEqual(["list_prompts", "get_prompt", "list_resources", "read_resource"])
@@ -143,7 +143,7 @@ test("prompts and resources are tools too, where that is wanted", async () => {
   expect(await value(await toolNamed(toolset, "list_prompts"))).toMatchObject([{ name: "greet" }])
 })
 
-test("a person is asked before they are used as before every other tool of the server", async () => {
+test("their approval is that of the server's other tools", async () => {
   const asTools = { prompts: true, resources: true }
   const tools = await opened(everything, { asTools, approval: "always" }).tools(logged().ctx)
   expect(new Set(tools.map(({ approval }) => approval))).toEqual(new Set(["always"]))
@@ -156,11 +156,11 @@ test.each([
   ["a password in its url", { url: "http://ada:hunter2@x" }, "write them into headers"],
   ["an unknown transport", { url: "http://x", transport: "carrier pigeon" }, "streamable-http"],
   ["arguments in one text", { command: "x", args: "-y server" }, "args must be a list"],
-])("a server with %s is refused at once", (_, address, said) => {
+])("a server with %s is rejected at once", (_, address, said) => {
   expect(() => mcpToolset(address as never)).toThrow(said)
 })
 
-test("a bad header is refused without saying it", () => {
+test("an invalid header is rejected without revealing it", () => {
   const make = () => mcpToolset({ url: "http://x", headers: { authorization: "Bearer hunter2\n" + "x" } })
   expect(make).toThrow("headers must be { name: string }")
   expect(make).not.toThrow("hunter2")
@@ -171,6 +171,6 @@ test.each([
   ["prefix", { prefix: "a b" }],
   ["approval", { approval: "sometimes" as never }],
   ["reconnect.attempts", { reconnect: { attempts: 0 } }],
-])("a bad %s is refused at once", (said, options) => {
+])("an invalid %s is rejected at once", (said, options) => {
   expect(() => mcpToolset(everything, options)).toThrow(said)
 })

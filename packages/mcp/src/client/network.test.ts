@@ -1,4 +1,4 @@
-/** Where an MCP server may be: the network rules hold for every request, whatever leads to the address. */
+/** The network rules apply to every request to an MCP server, however its address is determined. */
 import { createServer, type RequestListener } from "node:http"
 import type { AddressInfo } from "node:net"
 import { expect, onTestFinished, test } from "vitest"
@@ -18,7 +18,7 @@ async function listening(listener: RequestListener): Promise<{ port: number; ask
   return { port: (server.address() as AddressInfo).port, asked }
 }
 
-/** Greets, and has one tool. */
+/** Completes the handshake, and has one tool. */
 const greeting: RequestListener = async (request, response) => {
   if (request.method !== "POST") return void response.writeHead(405).end()
   const parts: Buffer[] = []
@@ -82,7 +82,7 @@ test.each([
   expect((await toolset.tools(logged().ctx)).map(({ name }) => name)).toEqual(["any"])
 })
 
-test("an address that is written out is allowed by that, and no other with it", async () => {
+test("an explicit IP address is allowed, and no other with it", async () => {
   const { port, asked } = await listening(greeting)
   const named = opened({ url: `http://127.0.0.1:${port}/mcp` })
   expect(await named.tools(logged().ctx)).toHaveLength(1)
@@ -101,14 +101,14 @@ test("localhost is this machine and nothing else, whatever it resolves to", asyn
   await expect(elsewhere.tools(logged().ctx)).rejects.toMatchObject(refusal)
 })
 
-test("what hands out the keys of a cloud is refused, also where it is written out", async () => {
+test("metadata services are refused, even as an explicit address", async () => {
   for (const allowPrivate of [undefined, true]) {
     const toolset = opened({ url: "http://169.254.169.254/mcp", allowPrivate }, once)
     await expect(toolset.tools(logged().ctx)).rejects.toMatchObject(refusal)
   }
 })
 
-test("a redirect to another host is not followed, and one within the origin is checked anew", async () => {
+test("a redirect to another host is not followed, and one within the origin is checked again", async () => {
   const other = await listening(greeting)
   const { port, asked } = await listening(
     (_, response) => void response.writeHead(307, { location: `http://127.0.0.1:${other.port}/mcp` }).end(),

@@ -1,4 +1,4 @@
-/** A server whose list of tools comes in pages and has things in it that should not be there. */
+/** A server with a paginated list of tools that contains invalid entries. */
 import { Server } from "@modelcontextprotocol/sdk/server/index.js"
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js"

@@ -1,13 +1,13 @@
-/** What becomes of calls when the server process dies, hangs, floods or talks nonsense. */
+/** Calls to a server process that dies, hangs, floods or sends invalid messages. */
 import { manualClock } from "@superstep/engine/testing"
 import { readArgs } from "@superstep/engine/tools"
 import { expect, test } from "vitest"
 import { everything, logged, opened, program, toolNamed, use, value } from "./tool-use.test-support.ts"
 
-/** For a clock that is moved on while real processes take their time. */
+/** For a clock that is advanced while real processes take time. */
 const patient = { timeout: 1e12, connectTimeout: 1e12 }
 
-test("K1 a call under way when the server dies is a result for the model, with what the server said", async () => {
+test("K1 a call in progress when the server dies is a result for the model, with the server's stderr", async () => {
   const toolset = opened(everything)
   const [crash, hang] = [await toolNamed(toolset, "crash"), await toolNamed(toolset, "hang")]
   const task = logged()
@@ -19,7 +19,7 @@ test("K1 a call under way when the server dies is a result for the model, with w
   expect(hung).toMatchObject({ ok: false, error: { code: "MCP_DISCONNECTED" } })
 })
 
-test("S2 a server that died is started again, each time after a longer wait", async () => {
+test("S2 a server that died is restarted, each time after a longer wait", async () => {
   const clock = manualClock()
   const toolset = opened(everything, { clock, reconnect: { delay: 100 } })
   const tools = { crash: await toolNamed(toolset, "crash"), pid: await toolNamed(toolset, "pid") }
@@ -46,7 +46,7 @@ test("S2 a server that died is started again, each time after a longer wait", as
   expect(await third).not.toBe(await second)
 })
 
-test("S3 a program that is not there is reported at once, with what to do", async () => {
+test("S3 a missing program is reported at once, with advice", async () => {
   const toolset = opened({ name: "lost", command: "/no/such/program", env: { API_KEY: "hunter2-hunter2" } })
   await expect(toolset.tools(logged().ctx)).rejects.toMatchObject({
     code: "MCP_COMMAND_MISSING",
@@ -55,7 +55,7 @@ test("S3 a program that is not there is reported at once, with what to do", asyn
   })
 })
 
-test("a program that ends before it greets us is tried again, then reported with its last words", async () => {
+test("a program that exits before the handshake is retried, then reported with its stderr", async () => {
   const clock = manualClock()
   const script = 'process.stderr.write("no licence hunter2-hunter2"); process.exit(1)'
   const env = { API_KEY: "hunter2-hunter2" }
@@ -128,11 +128,11 @@ test("a message past the limit ends the connection, not the process; the next ca
   expect(await value(await tools, { text: "again" })).toBe("again")
 })
 
-test("lines that are no messages are passed over", async () => {
+test("lines that are not messages are ignored", async () => {
   expect(await value(await toolNamed(opened(everything), "noise"))).toBe("still here")
 })
 
-test("an answer that is broken JSON never comes: the call ends in time, and says what the server wrote", async () => {
+test("an answer in broken JSON is ignored: the call times out, and the error quotes the server", async () => {
   const clock = manualClock()
   const toolset = opened(everything, { clock, timeout: 5_000 })
   const task = logged()
@@ -148,7 +148,7 @@ test("an answer that is broken JSON never comes: the call ends in time, and says
 test.each([
   ["its own", { connectTimeout: 1_000, timeout: 60_000 }],
   ["the call's", { connectTimeout: 60_000, timeout: 1_000 }],
-])("a program that is no MCP server is not waited for past %s time", async (_, times) => {
+])("a program that is not an MCP server times out after %s time", async (_, times) => {
   const clock = manualClock()
   const address = { name: "mute", command: process.execPath, args: ["-e", "process.stdin.resume()"] }
   const toolset = opened(address, { ...times, clock, reconnect: { attempts: 1 } })
@@ -160,7 +160,7 @@ test.each([
   await refused
 })
 
-test("tools that do not follow the protocol are left out, the others stay; every page is read", async () => {
+test("tools that violate the protocol are skipped, the others stay; every page is read", async () => {
   const task = logged()
   const tools = await opened({ name: "odd", ...program("./odd-program.test-support.ts") }).tools(task.ctx)
   expect(tools.map(({ name }) => name)).toEqual(["first", "uncheckable", "slow", "behind", "second"])
@@ -170,7 +170,7 @@ test("tools that do not follow the protocol are left out, the others stay; every
   expect(second?.description).toHaveLength(10_000)
 })
 
-test("T3 a pattern of the server's is matched in linear time", async () => {
+test("T3 a pattern of the server is matched in linear time", async () => {
   const toolset = opened({ name: "odd", ...program("./odd-program.test-support.ts") })
   const slow = await toolNamed(toolset, "slow")
   // Each letter doubles the time that a backtracking engine takes.
@@ -201,7 +201,7 @@ test("K3 a secret does not leak its last letters where a server's text is cut", 
   expect(failure).not.toContain("ter2")
 })
 
-test("closing ends the process, and calls under way; the next use starts another", async () => {
+test("closing ends the process and pending calls; the next use starts another", async () => {
   const toolset = opened(everything)
   const pid = Number(await value(await toolNamed(toolset, "pid")))
   const task = logged()

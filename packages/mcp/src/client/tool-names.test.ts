@@ -12,22 +12,22 @@ test.each([
   [{ deny: ["read_*"] }, false],
   [{ allow: ["read_file"], deny: ["*"] }, false],
   [{ deny: ["write_*"] }, true],
-])("with %j read_file is let in: %s", (filter, isIn) => {
+])("with %j read_file is admitted: %s", (filter, isIn) => {
   expect(toolFilter(filter)("read_file")).toBe(isIn)
 })
 
-test("patterns that fit nothing are found, for what is allowed alone", () => {
+test("allow patterns that match nothing are found", () => {
   expect(idlePatterns({ allow: ["a*", "b*"], deny: ["c*"] }, ["apple"])).toEqual(["b*"])
 })
 
-test("a name that fits is kept, also when another comes down to it", () => {
+test("a valid name is kept, even if another one is converted to it", () => {
   const names = toolNames(["read.file", "read_file", "fs/list"])
   expect(names.get("read_file")).toBe("read_file")
   expect(names.get("fs/list")).toBe("fs_list")
   expect(names.get("read.file")).toMatch(/^read_file_[0-9a-f]{8}$/)
 })
 
-test("names are usable and different whatever a server calls its tools, in whatever order it lists them", () => {
+test("names are valid and unique, whatever the names and the order of a server's tools", () => {
   const anyNames = fc.uniqueArray(fc.oneof(fc.string(), fc.string({ minLength: 60, maxLength: 130 })), {
     maxLength: 12,
   })

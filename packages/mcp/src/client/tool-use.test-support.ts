@@ -1,4 +1,4 @@
-/** What the tests use a toolset with: a program to start, a task's context, one call of a tool. */
+/** Helpers for toolset tests: a program to start, a task's context, one tool call. */
 import { fileURLToPath } from "node:url"
 import type { Context } from "@superstep/engine"
 import { callTool, readArgs, type Tool, type ToolOutcome, type Toolset } from "@superstep/engine/tools"
@@ -27,7 +27,7 @@ export function opened(address: McpServerAddress, options?: McpToolsetOptions): 
 export interface Logged {
   readonly lines: string[]
   readonly ctx: Context
-  /** Resolves when a line that has the text is logged. */
+  /** Resolves when a line with the text is logged. */
   until(text: string): Promise<void>
 }
 
@@ -40,7 +40,7 @@ export function logged(signal = new AbortController().signal): Logged {
   }
   return {
     lines,
-    // Toolsets use no more of it.
+    // Toolsets use only these members.
     ctx: { log, signal } as unknown as Context,
     until: (text) => new Promise((resolve) => waiting.push({ text, resolve })),
   }
@@ -53,7 +53,7 @@ export async function toolNamed(toolset: Toolset, name: string, ctx = logged().c
   return found
 }
 
-/** Calls a tool as an agent does. */
+/** Calls a tool like an agent. */
 export async function use(
   tool: Tool,
   args: object = {},

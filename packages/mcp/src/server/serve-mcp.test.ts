@@ -37,7 +37,7 @@ async function clientOf(options: ServeMcpOptions): Promise<Client> {
   return await connected(new StreamableHTTPClientTransport(await httpServer(options)) as Transport)
 }
 
-/** Also asks for the list first, so that the client checks what comes against what was promised. */
+/** Requests the list first, so that the client validates results against the output schema. */
 async function called(client: Client, name: string, args: object): Promise<CallToolResult> {
   await client.listTools()
   return (await client.callTool({ name, arguments: { ...args } })) as CallToolResult
@@ -46,7 +46,7 @@ async function called(client: Client, name: string, args: object): Promise<CallT
 const text = ({ content }: CallToolResult) =>
   content.map((block) => (block.type === "text" ? block.text : "")).join()
 
-test("a workflow is a tool that takes what its start node takes", async () => {
+test("a workflow is a tool with the input of its start node", async () => {
   const client = await clientOf({ workflows: [greeter, adder] })
   const { tools } = await client.listTools()
   expect(tools.map(({ name }) => name)).toEqual(["greeter", "add_numbers", "answer_run", "cancel_run"])
@@ -69,7 +69,7 @@ test("its outputs are the result: as text, and as data", async () => {
   expect(text(added)).toBe('{"sum":3}')
 })
 
-test("input that does not fit, and a run that fails, are results that say so", async () => {
+test("invalid input and a failed run are error results", async () => {
   const failing = workflow("failing")
     .chain(
       node("fails", () => {
@@ -87,7 +87,7 @@ test("input that does not fit, and a run that fails, are results that say so", a
   await expect(client.callTool({ name: "nothing" })).rejects.toThrow('There is no tool "nothing"')
 })
 
-test("R2 a run that waits for a person is messages with its question, and answered by a second tool", async () => {
+test("R2 a run that waits for a person returns its question, which a second tool answers", async () => {
   const client = await clientOf({ workflows: [approval] })
   const waiting = await called(client, "approval", { input: "the plan" })
   const { runId, requests } = waiting.structuredContent as { runId: string; requests: { id: string }[] }
@@ -109,7 +109,7 @@ test("R2 a run that waits for a person is messages with its question, and answer
   expect(again.isError).toBe(true)
 })
 
-test("an answer that was written as text counts as what it says", async () => {
+test("an answer as text is parsed", async () => {
   const client = await clientOf({ workflows: [approval] })
   const { structuredContent } = await called(client, "approval", { input: "x" })
   const done = await called(client, "answer_run", { run: structuredContent?.runId, answer: "false" })
@@ -135,7 +135,7 @@ test("R3 runs of workflows that are not served are unknown", async () => {
   }
 })
 
-test("a runtime that is given keeps the runs, and another client answers them", async () => {
+test("a runtime in the options keeps the runs, and another client can answer them", async () => {
   const runtime = new Runtime({ store: memoryStore(), workflows: [approval] })
   onTestFinished(() => runtime.close())
   const first = await clientOf({ workflows: [approval], runtime })
@@ -146,7 +146,7 @@ test("a runtime that is given keeps the runs, and another client answers them", 
   expect(done.structuredContent).toMatchObject({ status: "completed", outputs: ["did x"] })
 })
 
-test("a client that wants progress receives all of it before the result", async () => {
+test("a client that requests progress receives all of it before the result", async () => {
   const client = await clientOf({ workflows: [greeter, approval] })
   const messages: (string | undefined)[] = []
   const onprogress = ({ message }: { message?: string | undefined }) => void messages.push(message)
@@ -185,18 +185,18 @@ test("R1 a session that ends cancels its runs", async () => {
   expect(await stopped).toContain("the run ended as cancelled")
 })
 
-test("H1 hosts and origins that are not this machine are refused, unless they are named", async () => {
+test("H1 hosts and origins other than this machine are refused, unless they are allowed", async () => {
   const url = await httpServer({ workflows: [greeter] }, { allowedOrigins: ["https://app.example"] })
   const post = (headers: Record<string, string>) => fetch(url, { method: "POST", body: "{}", headers })
   expect((await post({ origin: "https://evil.example" })).status).toBe(403)
   expect((await post({ origin: "null" })).status).toBe(403)
-  // Not refused for who it is: it does not say what it can read.
+  // Rejected not for its host, but for a missing Accept header.
   expect((await post({ origin: "https://app.example" })).status).toBe(406)
   expect((await post({ origin: "http://localhost:3000" })).status).toBe(406)
   expect((await post({})).status).toBe(406)
 })
 
-test("H2 a new client takes the place of the quietest one, which can come back", async () => {
+test("H2 a new client replaces the one that was idle longest, which can return", async () => {
   const { held, started } = gate()
   const url = await httpServer({ workflows: [greeter, held] }, { maxSessions: 2 })
   const client = () => connected(new StreamableHTTPClientTransport(url) as Transport)
@@ -210,7 +210,7 @@ test("H2 a new client takes the place of the quietest one, which can come back",
   expect(await busy.listTools()).toBeDefined()
 })
 
-test("a request with an unknown session is messages to start anew; one without a greeting leaves nothing behind", async () => {
+test("a request with an unknown session gets 404; one without a handshake leaves nothing behind", async () => {
   const url = await httpServer({ workflows: [greeter] }, { maxSessions: 1 })
   const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" }
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" })
@@ -221,7 +221,7 @@ test("a request with an unknown session is messages to start anew; one without a
   await connected(new StreamableHTTPClientTransport(url) as Transport)
 })
 
-test("names, descriptions and inputs can be given where a workflow is served", async () => {
+test("names, descriptions and inputs can be set for a served workflow", async () => {
   const client = await clientOf({
     name: "office",
     version: "2.0.0",

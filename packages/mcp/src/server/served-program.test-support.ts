@@ -1,4 +1,4 @@
-/** A server of ours as a program. */
+/** Our server as a program. */
 import { serveMcp } from "./serve-mcp.ts"
 import { approval, greeter } from "./workflows.test-support.ts"
 

@@ -24,7 +24,7 @@ const ask = node("ask", async (plan: string, ctx) => {
 
 export const approval = workflow("approval").chain(ask).build()
 
-/** A workflow that stays at work until it is stopped, and says why it was. */
+/** A workflow that runs until it is stopped, and logs the reason. */
 export function gate(): {
   readonly held: Workflow<string>
   readonly started: Promise<void>

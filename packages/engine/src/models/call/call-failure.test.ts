@@ -20,7 +20,7 @@ test.each([
   ["no money left", apiError(402, "Payment required"), ELSEWHERE],
   ["an unknown model", apiError(404, "The model does not exist"), ELSEWHERE],
   ["a bad request", apiError(400, "Unknown parameter"), NOWHERE],
-  ["a request that does not fit", apiError(422, "Unprocessable"), NOWHERE],
+  ["an unprocessable request", apiError(422, "Unprocessable"), NOWHERE],
   ["a content filter", apiError(400, "Filtered", { data: { error: { code: "content_filter" } } }), NOWHERE],
   [
     "a quota that is used up, which looks like a rate limit",
@@ -56,30 +56,30 @@ test.each([
   ["a bad key inside a stream", { type: "authentication_error", message: "No" }, ELSEWHERE],
   ["something a model cannot do", named("AI_UnsupportedFunctionalityError", "No images"), ELSEWHERE],
   ["a key that is missing", named("AI_LoadAPIKeyError", "OpenAI API key is missing"), ELSEWHERE],
-  ["an error that nobody knows", new Error("Boo"), ELSEWHERE],
-  ["a string that was thrown", "boo", ELSEWHERE],
-  ["nothing that was thrown", undefined, ELSEWHERE],
+  ["an unknown error", new Error("Boo"), ELSEWHERE],
+  ["a thrown string", "boo", ELSEWHERE],
+  ["a thrown undefined", undefined, ELSEWHERE],
   ["an error of ours that may pass", new SuperstepError("X", "x", { retryable: true }), AGAIN],
   ["an error of ours", new SuperstepError("X", "x"), NOWHERE],
-])("%s is judged by its looks", (_, error, expected) => {
+])("%s is classified by its fields", (_, error, expected) => {
   expect(callFailure(error, 0)).toMatchObject(expected)
 })
 
-test("the message says who, what, after how many attempts, and what to do", () => {
+test("the message has the model, the problem, the number of attempts and advice", () => {
   const { error } = callFailure(apiError(429, "Rate limit reached"), 0)
   expect(error("openai/gpt-5", 3).message).toBe(
     "openai/gpt-5 is rate limited (429) after 3 attempts: Rate limit reached. Try again later, set limits for its provider, or set a fallback model.",
   )
 })
 
-test("a very long message is cut, and lines become one", () => {
+test("a very long message is cut, and its lines are joined", () => {
   const { error } = callFailure(apiError(500, `Oops\n\n  ${"long ".repeat(1_000)}`), 0)
   const { message } = error("a/b", 1)
   expect(message.length).toBeLessThan(700)
   expect(message).toContain("Oops long long")
 })
 
-test("causes that go round in a circle are followed a few steps only", () => {
+test("circular causes are followed for a few steps only", () => {
   const error = named("Error", "round")
   error.cause = error
   const data = toErrorData(callFailure(error, 0).error("a/b", 1))

@@ -26,7 +26,7 @@ const errorOf = (reply: Promise<ModelReply>): Promise<SuperstepError> =>
     (error) => error,
   )
 
-test("a reply is plain data, with the model's name, its usage and its price", async () => {
+test("a reply is plain data, with the model's name, its usage and its cost", async () => {
   const { model, called } = drivenModel()
   const { reply } = calling([model])
   ;(await called(1)).answer("Hi!", { providerMetadata: { acme: { offline: true } } })
@@ -39,7 +39,7 @@ test("a reply is plain data, with the model's name, its usage and its price", as
   })
 })
 
-test("the model gets its caller next to the options of its provider, and not as an option of its own", async () => {
+test("the model receives its caller next to the options of its provider", async () => {
   const { model, called } = drivenModel()
   const controller = new AbortController()
   const call = { ...ASKED, temperature: 0.5, providerOptions: { acme: { fast: true } } }
@@ -55,7 +55,7 @@ test("the model gets its caller next to the options of its provider, and not as 
   await reply
 })
 
-test("an error that may pass is tried again, each time after twice the wait", async () => {
+test("a transient error is retried with exponential backoff", async () => {
   const { model, calls, called } = drivenModel()
   const { reply, clock } = calling([model], { retry: { attempts: 4, delay: 100 } })
   for (const [n, wait] of [100, 200, 400].entries()) {
@@ -68,7 +68,7 @@ test("an error that may pass is tried again, each time after twice the wait", as
   expect((await reply).content).toEqual([{ type: "text", text: "At last." }])
 })
 
-test("Retry-After is waited for, however it is written", async () => {
+test("Retry-After is respected in every format", async () => {
   const { model, calls, called } = drivenModel()
   const { reply, clock } = calling([model], { retry: { attempts: 4, delay: 100 } })
   const asks = [
@@ -86,7 +86,7 @@ test("Retry-After is waited for, however it is written", async () => {
   await reply
 })
 
-test("a provider that asks for more patience than allowed is given up at once", async () => {
+test("a provider that requests a longer wait than allowed is skipped at once", async () => {
   const { model, calls, called } = drivenModel()
   const { reply } = calling([model], { retry: { maxDelay: 60_000 } })
   ;(await called(1)).fail(
@@ -97,7 +97,7 @@ test("a provider that asks for more patience than allowed is given up at once", 
   expect(calls).toHaveLength(1)
 })
 
-test("a request that the provider refuses is not tried again, and no other model is asked", async () => {
+test("a request that the provider refuses is not retried, and no other model is called", async () => {
   const first = drivenModel()
   const second = drivenModel("m2")
   const { reply } = calling([first.model, second.model])
@@ -111,7 +111,7 @@ test("a request that the provider refuses is not tried again, and no other model
   expect(second.calls).toHaveLength(0)
 })
 
-test("when a model has used up its attempts the next one is asked, and the reply says who gave it", async () => {
+test("when a model has used all its attempts the next one is called, and the reply names the model that answered", async () => {
   const first = drivenModel()
   const second = drivenModel("m2")
   const { reply, clock } = calling([first.model, second.model], { retry: { attempts: 2, delay: 10 } })
@@ -126,20 +126,17 @@ test.each([
   [401, "Incorrect key"],
   [404, "No such model"],
   [413, "Too large"],
-])(
-  "a failure for good that another model may not have goes on to it at once: %i",
-  async (status, message) => {
-    const first = drivenModel()
-    const second = drivenModel("m2")
-    const { reply } = calling([first.model, second.model])
-    ;(await first.called(1)).fail(apiError(status, message))
-    ;(await second.called(1)).answer("Here.")
-    expect((await reply).model).toBe("acme/m2")
-    expect(first.calls).toHaveLength(1)
-  },
-)
+])("a permanent failure of one model falls back to the next at once: %i", async (status, message) => {
+  const first = drivenModel()
+  const second = drivenModel("m2")
+  const { reply } = calling([first.model, second.model])
+  ;(await first.called(1)).fail(apiError(status, message))
+  ;(await second.called(1)).answer("Here.")
+  expect((await reply).model).toBe("acme/m2")
+  expect(first.calls).toHaveLength(1)
+})
 
-test("a reply that a content filter cut short is a reply: no other model is asked around it", async () => {
+test("a reply that a content filter cut is a reply: no other model is called", async () => {
   const first = drivenModel()
   const second = drivenModel("m2")
   const { reply } = calling([first.model, second.model])
@@ -160,11 +157,11 @@ test("when no model answers, the error names each with its reason", async () => 
   expect(error.message).toContain("acme/m2 refused the key (401): Bad key.")
 })
 
-test("no model at all is an error that says so", async () => {
+test("an empty list of models is an error", async () => {
   expect(await errorOf(calling([]).reply)).toMatchObject({ code: "MODEL_MISSING" })
 })
 
-test("an error of the engine comes through as it is, and goes no further", async () => {
+test("an error of the engine is thrown unchanged, without a fallback", async () => {
   const first = drivenModel()
   const second = drivenModel("m2")
   const { reply } = calling([first.model, second.model])
@@ -174,7 +171,7 @@ test("an error of the engine comes through as it is, and goes no further", async
   expect(second.calls).toHaveLength(0)
 })
 
-test("no key, header or prompt gets into an error, whoever prints it and however", async () => {
+test("no key, header or prompt is in an error, however it is printed", async () => {
   const { model, called } = drivenModel()
   const { reply } = calling([model])
   const key = "sk-proj-abcdefghijklmnop1234567890"
@@ -194,7 +191,7 @@ test("no key, header or prompt gets into an error, whoever prints it and however
   expect(printed).toContain("HTTP_401")
 })
 
-test("a call that is stopped ends at once with the reason, though its model does not heed the signal", async () => {
+test("a stopped call ends at once with the reason, even if its model ignores the signal", async () => {
   const { model, called } = drivenModel()
   const { reply, controller } = calling([model])
   const { options } = await called(1)
@@ -204,7 +201,7 @@ test("a call that is stopped ends at once with the reason, though its model does
   expect(options.abortSignal?.aborted).toBe(true)
 })
 
-test("a call that is stopped while it waits for the next attempt makes none, and leaves no timer", async () => {
+test("a call that is stopped while it waits makes no further attempt, and leaves no timer", async () => {
   const { model, calls, called } = drivenModel()
   const { reply, clock, controller } = calling([model])
   ;(await called(1)).fail(apiError(503, "Overloaded"))
@@ -217,14 +214,14 @@ test("a call that is stopped while it waits for the next attempt makes none, and
   expect(calls).toHaveLength(1)
 })
 
-test("a call with a signal that has fired asks no model", async () => {
+test("a call with an aborted signal calls no model", async () => {
   const { model, calls } = drivenModel()
   const reply = callModel([model], ASKED, { signal: AbortSignal.abort() })
   expect(await errorOf(reply)).toMatchObject({ code: "CANCELLED" })
   expect(calls).toHaveLength(0)
 })
 
-test("an abort that comes together with a provider's error is an abort, not a failure to fall back from", async () => {
+test("an abort together with a provider's error is an abort, without a fallback", async () => {
   const first = drivenModel()
   const second = drivenModel("m2")
   const { reply, controller } = calling([first.model, second.model])
@@ -236,7 +233,7 @@ test("an abort that comes together with a provider's error is an abort, not a fa
   expect(second.calls).toHaveLength(0)
 })
 
-test("the time of the whole call counts attempts and waits together", async () => {
+test("the timeout of the call includes attempts and waits", async () => {
   const { model, called } = drivenModel()
   const { reply, clock } = calling([model], { timeout: 1_500, retry: { delay: 1_000 } })
   ;(await called(1)).fail(apiError(503, "Overloaded"))
@@ -259,7 +256,7 @@ test("a call that is answered in time leaves no timer and no listener behind", a
   expect(getEventListeners(controller.signal, "abort")).toEqual([])
 })
 
-test("a call waits for its place among the provider's calls, and gives it up between attempts", async () => {
+test("a call waits for a slot of its provider, and releases it between attempts", async () => {
   const clock = manualClock()
   const limits = providerLimits({ acme: { concurrency: 1 } }, { clock })
   const one = drivenModel()
@@ -279,7 +276,7 @@ test("a call waits for its place among the provider's calls, and gives it up bet
   await first.reply
 })
 
-test("a Retry-After holds the provider's whole queue, and no other provider's", async () => {
+test("a Retry-After blocks the provider's whole queue, and no other provider's", async () => {
   const clock = manualClock()
   const limits = providerLimits({ acme: { concurrency: 1 }, other: { concurrency: 1 } }, { clock })
   const one = drivenModel()
@@ -301,7 +298,7 @@ test("a Retry-After holds the provider's whole queue, and no other provider's", 
   await first.reply
 })
 
-test("a provider that asks for more patience than a call has holds up nobody else", async () => {
+test("a wait that exceeds the maximum of a call does not block other calls", async () => {
   const clock = manualClock()
   const limits = providerLimits({ acme: { concurrency: 1 } }, { clock })
   const one = drivenModel()
@@ -314,7 +311,7 @@ test("a provider that asks for more patience than a call has holds up nobody els
   await second.reply
 })
 
-test("a reply that ended with an error and says nothing is no answer, and is paid for", async () => {
+test("an empty reply that ended with an error is not an answer, but counts", async () => {
   const { model, called } = drivenModel()
   const { reply, clock } = calling([model], { retry: { delay: 10 } })
   ;(await called(1)).answer([], { finishReason: { unified: "error", raw: "MALFORMED_FUNCTION_CALL" } })
@@ -329,7 +326,7 @@ test("a reply that ended with an error and says nothing is no answer, and is pai
 const patience = (seconds: number) =>
   apiError(429, "Slow down", { responseHeaders: { "retry-after": String(seconds) } })
 
-test("a provider's Retry-After is not waited for while another model is left, and it gets its turn afterwards", async () => {
+test("a Retry-After is not waited for while another model is left; the model is called afterwards", async () => {
   const one = drivenModel("m1")
   const two = drivenModel("m2", "other")
   const { reply, clock } = calling([one.model, two.model], { retry: { attempts: 2 } })
@@ -346,7 +343,7 @@ test("a provider's Retry-After is not waited for while another model is left, an
   expect(await reply).toMatchObject({ model: "acme/m1", usage: { modelCalls: 4 } })
 })
 
-test("later calls of the process ask a model that is in its Retry-After window last, and do not forget it", async () => {
+test("later calls of the process call a model in its Retry-After window last", async () => {
   const clock = manualClock()
   const one = drivenModel("m1")
   const two = drivenModel("m2", "other")
@@ -368,7 +365,7 @@ test("later calls of the process ask a model that is in its Retry-After window l
   expect(two.calls).toHaveLength(2)
 })
 
-test("a model alone is asked though it is in its window, and one with a long window when no other answers", async () => {
+test("a single model is called in spite of its window, and one with a long window if no other answers", async () => {
   const clock = manualClock()
   const one = drivenModel("m1")
   const two = drivenModel("m2", "other")
@@ -386,7 +383,7 @@ test("a model alone is asked though it is in its window, and one with a long win
   await third.reply
 })
 
-test("beforeRetry is called before every request but the first, and what it throws ends the call", async () => {
+test("beforeRetry is called before every request except the first, and its error ends the call", async () => {
   const one = drivenModel("m1")
   const two = drivenModel("m2", "other")
   let asked = 0

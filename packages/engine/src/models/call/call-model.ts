@@ -6,7 +6,7 @@
  * C1 a reply comes from one attempt: it contains nothing of an attempt that failed.
  * C2 when the signal fires, the call and its pending request end at once.
  * C3 every request counts from the moment it is sent. The usage of failed attempts is in the reply's usage or, with a
- * meter, in the meter by model; tokens that the provider did not report are estimated.
+ *    meter, in the meter by model; tokens that the provider did not report are estimated.
  * C4 no error contains a key, a header or a prompt.
  */
 

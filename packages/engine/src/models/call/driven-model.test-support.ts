@@ -1,4 +1,4 @@
-/** A model whose every call a test answers by hand. */
+/** A model whose calls are answered by the test. */
 import type {
   LanguageModelV3CallOptions,
   LanguageModelV3Content,
@@ -13,11 +13,11 @@ interface DrivenCall {
   readonly options: LanguageModelV3CallOptions
   /** Ends a call of `doGenerate`. */
   answer(content: string | LanguageModelV3Content[], more?: Partial<LanguageModelV3GenerateResult>): void
-  /** The call is refused before anything came. */
+  /** Rejects the call before anything arrives. */
   fail(error: unknown): void
-  /** Parts of a stream; the first opens it. */
+  /** Sends parts of a stream; the first opens it. */
   send(...parts: LanguageModelV3StreamPart[]): void
-  /** The stream ends here; with an error it breaks. */
+  /** Ends the stream; with an error it fails. */
   end(error?: unknown): void
 }
 
@@ -45,7 +45,7 @@ export interface DrivenModel {
   readonly model: Model
   /** The calls so far. */
   readonly calls: readonly DrivenCall[]
-  /** The n-th call, counted from 1, when it has come. */
+  /** Resolves with the n-th call, counted from 1. */
   called(n: number): Promise<DrivenCall>
 }
 
@@ -112,7 +112,7 @@ function resultOf(content: string | LanguageModelV3Content[]): LanguageModelV3Ge
   }
 }
 
-/** As a provider's package throws it; not an instance of our copy's class. */
+/** An error of a provider's package; not an instance of our copy's class. */
 export function apiError(statusCode: number, message: string, more: Record<string, unknown> = {}): Error {
   const isRetryable = statusCode === 408 || statusCode === 409 || statusCode === 429 || statusCode >= 500
   return Object.assign(new Error(message), { name: "AI_APICallError", statusCode, isRetryable, ...more })

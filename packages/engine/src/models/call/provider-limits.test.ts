@@ -28,7 +28,7 @@ test("a provider without limits has no gate", () => {
   expect(limits.enter("other", 1, new AbortController().signal)).toBeUndefined()
 })
 
-test("no more than so many are at work, and who came first goes in first (L1)", async () => {
+test("the number of concurrent calls is limited, first come, first served (L1)", async () => {
   const { enter, leave, inside } = gate({ concurrency: 2 })
   for (const name of ["a", "b", "c", "d"]) enter(name)
   await settled()
@@ -42,7 +42,7 @@ test("no more than so many are at work, and who came first goes in first (L1)", 
   expect(inside).toEqual(["a", "b", "c", "d"])
 })
 
-test("who leaves twice frees one place (L2)", async () => {
+test("leaving twice frees one slot (L2)", async () => {
   const { enter, leave, inside } = gate({ concurrency: 1 })
   for (const name of ["a", "b", "c"]) enter(name)
   await settled()
@@ -52,7 +52,7 @@ test("who leaves twice frees one place (L2)", async () => {
   expect(inside).toEqual(["a", "b"])
 })
 
-test("no more than so many begin within any minute, though the others are done long since", async () => {
+test("the number of calls per minute is limited, even if earlier calls have ended", async () => {
   const { clock, enter, leave, inside } = gate({ perMinute: 2 })
   enter("a")
   await clock.advance(30_000)
@@ -73,7 +73,7 @@ test("no more than so many begin within any minute, though the others are done l
   expect(clock.pending).toBe(0)
 })
 
-test("tokens of a minute are estimated at first, and put right by the reply", async () => {
+test("the tokens of a minute are estimated first, and corrected by the reply", async () => {
   const { clock, enter, leave, inside } = gate({ tokensPerMinute: 1_000 })
   enter("a", 600)
   enter("b", 600)
@@ -90,7 +90,7 @@ test("tokens of a minute are estimated at first, and put right by the reply", as
   expect(inside).toEqual(["a", "b", "c"])
 })
 
-test("a small call does not overtake a large one (L1), and one larger than a minute's tokens goes in alone (L3)", async () => {
+test("a small call does not overtake a large one (L1), and one larger than a minute's tokens is admitted alone (L3)", async () => {
   const { clock, enter, inside } = gate({ tokensPerMinute: 1_000 })
   enter("a", 100)
   enter("huge", 50_000)
@@ -103,7 +103,7 @@ test("a small call does not overtake a large one (L1), and one larger than a min
   expect(inside).toEqual(["a", "huge", "small"])
 })
 
-test("who gives up waiting leaves the queue, and those behind move up (L2)", async () => {
+test("a call that stops waiting leaves the queue, and the others move up (L2)", async () => {
   const { clock, enter, leave, inside } = gate({ concurrency: 1, tokensPerMinute: 1_000 })
   const controller = new AbortController()
   enter("a", 500)
@@ -120,14 +120,14 @@ test("who gives up waiting leaves the queue, and those behind move up (L2)", asy
   expect(clock.pending).toBe(0)
 })
 
-test("who has given up before asking does not take a place", async () => {
+test("a call that was aborted before it waits takes no slot", async () => {
   const { enter, inside } = gate({ concurrency: 1 })
   await expect(enter("a", 1, AbortSignal.abort())).rejects.toMatchObject({ code: "CANCELLED" })
   await enter("b")
   expect(inside).toEqual(["b"])
 })
 
-test("giving up after having gone in changes nothing", async () => {
+test("an abort after admission has no effect", async () => {
   const { enter, inside } = gate({ concurrency: 1 })
   const controller = new AbortController()
   await enter("a", 1, controller.signal)
@@ -137,7 +137,7 @@ test("giving up after having gone in changes nothing", async () => {
   expect(inside).toEqual(["a"])
 })
 
-test("a clock that is set back a year keeps nobody out for a year", async () => {
+test("a clock that is set back a year does not block calls for a year", async () => {
   const { clock, enter, leave, inside } = gate({ perMinute: 1 })
   await enter("a")
   clock.set(0)
@@ -152,7 +152,7 @@ test("a clock that is set back a year keeps nobody out for a year", async () => 
   expect(inside).toEqual(["a", "b", "c"])
 })
 
-test("who was asked to leave the provider alone holds up everybody until then (L4), also those that come later", async () => {
+test("a Retry-After blocks all calls until then (L4), including later ones", async () => {
   const { clock, enter, leave, inside } = gate({ concurrency: 2 })
   for (const name of ["a", "b", "c"]) enter(name)
   await settled()
@@ -174,6 +174,6 @@ test.each([
     { rpm: 5 },
     '"rpm" is not a limit of a provider; the limits are concurrency, perMinute and tokensPerMinute.',
   ],
-])("limits that make no sense are refused: %j", (limit, message) => {
+])("invalid limits are rejected: %j", (limit, message) => {
   expect(() => providerLimits({ acme: limit as ProviderLimit })).toThrow(message)
 })

@@ -9,7 +9,7 @@ const { model } = drivenModel()
 const reply = (content: LanguageModelV3Content[], more: Partial<Answer> = {}) =>
   replyOf(model, ASKED, { content, finishReason: STOP, usage: USAGE, ...more }, priceTable())
 
-test("calls that share an id, or have none, get one of their own", () => {
+test("calls with a duplicate or missing id get a unique one", () => {
   const call = (toolCallId: string) => ({
     type: "tool-call" as const,
     toolCallId,
@@ -26,7 +26,7 @@ test("calls that share an id, or have none, get one of their own", () => {
   ])
 })
 
-test("arguments stay as the model wrote them, also when they are no JSON; none at all are an empty object", () => {
+test("arguments stay as the model wrote them, even if they are not JSON; missing ones are an empty object", () => {
   const call = (toolCallId: string, input: string) => ({
     type: "tool-call" as const,
     toolCallId,
@@ -41,12 +41,12 @@ test("arguments stay as the model wrote them, also when they are no JSON; none a
   ])
 })
 
-test("the item that text belongs to is kept: the provider expects it back", () => {
+test("the item id of text is kept: the provider expects it back", () => {
   const part = { type: "text" as const, text: "Hi", providerMetadata: { openai: { itemId: "msg_1" } } }
   expect(reply([part]).content).toEqual([part])
 })
 
-test("empty texts are left out; reasoning without text stays when the provider wants to see it again", () => {
+test("empty texts are removed; empty reasoning stays if it has metadata for the provider", () => {
   const { content } = reply([
     { type: "text", text: "" },
     { type: "reasoning", text: "" },
@@ -55,7 +55,7 @@ test("empty texts are left out; reasoning without text stays when the provider w
   expect(content).toEqual([{ type: "reasoning", text: "", providerMetadata: { acme: { redacted: "x" } } }])
 })
 
-test("files become text, whatever they came as", () => {
+test("files become base64 text in every form", () => {
   const { content } = reply([
     { type: "file", mediaType: "image/png", data: new Uint8Array([1, 2, 3]) },
     { type: "file", mediaType: "image/png", data: "AQID" },
@@ -66,7 +66,7 @@ test("files become text, whatever they came as", () => {
   ])
 })
 
-test("warnings of the provider are kept with what it says about itself", () => {
+test("warnings of the provider are kept with its metadata", () => {
   const warnings = [{ type: "unsupported" as const, feature: "topK" }]
   expect(reply([], { warnings, providerMetadata: { acme: { id: 1 } } }).metadata).toEqual({
     acme: { id: 1 },

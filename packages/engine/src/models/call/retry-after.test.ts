@@ -12,7 +12,7 @@ test.each([
   [{ "retry-after": "Tue, 01 Jul 2025 11:00:00 GMT" }, 0],
   [new Headers({ "Retry-After": "3" }), 3_000],
   [{ "retry-after-ms": "soon", "retry-after": "4" }, 4_000],
-])("%j asks for %d ms", (headers, expected) => {
+])("%j requests %d ms", (headers, expected) => {
   expect(retryAfter(headers, NOW)).toBe(expected)
 })
 
@@ -26,6 +26,6 @@ test.each([
   [{ "retry-after": "1 2" }],
   [{ "retry-after": "" }],
   [{ "retry-after": undefined }],
-])("%j asks for nothing that can be understood", (headers) => {
+])("%j is not a valid Retry-After", (headers) => {
   expect(retryAfter(headers, NOW)).toBeUndefined()
 })

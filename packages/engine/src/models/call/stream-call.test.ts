@@ -28,7 +28,7 @@ function streaming(models: readonly Model[], more: Partial<CallModelOptions> = {
   return { reply, clock, controller, deltas }
 }
 
-/** What someone who follows the deltas has on the screen. */
+/** The text of a watcher that follows the deltas. */
 function screen(deltas: readonly ReplyDelta[]): Record<string, string> {
   const shown: Record<string, string> = {}
   for (const { kind, text, offset, tool } of deltas) {
@@ -38,7 +38,7 @@ function screen(deltas: readonly ReplyDelta[]): Record<string, string> {
   return shown
 }
 
-test("text, reasoning and the arguments of tool calls are sent as they arrive, and the reply is the whole of them", async () => {
+test("text, reasoning and the arguments of tool calls are sent as they arrive, and the reply has all of them", async () => {
   const { model, called } = drivenModel()
   const { reply, deltas } = streaming([model])
   const call = await called(1)
@@ -100,7 +100,7 @@ test.each([
       call.end()
     },
   ],
-])("a stream that %s is tried again from the start, and nothing of it stays (C1)", async (_, breakOff) => {
+])("a stream that %s is retried from the start, and nothing of it remains (C1)", async (_, breakOff) => {
   const { model, called } = drivenModel()
   const { reply, clock, deltas } = streaming([model], { retry: { delay: 100 } })
   const first = await called(1)
@@ -124,7 +124,7 @@ test.each([
 
 type Driven = Awaited<ReturnType<ReturnType<typeof drivenModel>["called"]>>
 
-test("what a stream said before it broke is paid for: it is in the usage, estimated (C3)", async () => {
+test("the text of a stream that failed counts: it is in the usage, estimated (C3)", async () => {
   const { model, called } = drivenModel()
   const { reply, clock } = streaming([model], { retry: { delay: 100 } })
   const first = await called(1)
@@ -140,7 +140,7 @@ test("what a stream said before it broke is paid for: it is in the usage, estima
   expect(usage.usd).toBeCloseTo((106 + 110 * 10) / 1_000_000, 12)
 })
 
-test("the cost of dropped streams is metered per model, also where the call ends without a reply (C3)", async () => {
+test("the cost of dropped streams is metered per model, even if the call ends without a reply (C3)", async () => {
   const one = drivenModel()
   const two = drivenModel("m2")
   const meter = new CallMeter()
@@ -160,7 +160,7 @@ test("the cost of dropped streams is metered per model, also where the call ends
   ])
 })
 
-test("a stream is metered while it is under way, and when its caller stopped it", async () => {
+test("a stream is metered while it is in progress, and when its caller stopped it", async () => {
   const { model, called } = drivenModel()
   const meter = new CallMeter()
   const { reply, controller } = streaming([model], { meter })
@@ -229,7 +229,7 @@ test("a stream that opens after its call was stopped is closed", async () => {
   expect(isCancelled).toBe(true)
 })
 
-test("when every stream is cut off, the error names the model and says what to do", async () => {
+test("if every stream is interrupted, the error has the model and advice", async () => {
   const { model, called } = drivenModel()
   const { reply, clock } = streaming([model], { retry: { attempts: 2, delay: 100 } })
   for (const n of [1, 2]) {
@@ -272,7 +272,7 @@ test("a request that was never sent does not count; one without an answer counts
   })
 })
 
-test("a model that does not begin in time is tried again, then another is asked; its request is ended", async () => {
+test("a model that does not begin in time is retried, then another is called; its request is aborted", async () => {
   const slow = drivenModel()
   const quick = drivenModel("m2")
   const { reply, clock } = streaming([slow.model, quick.model], {
@@ -281,7 +281,7 @@ test("a model that does not begin in time is tried again, then another is asked;
   })
   for (const n of [1, 2]) {
     const call = await slow.called(n)
-    // Opening the stream is not saying something.
+    // Opening the stream does not count as a first token.
     call.send({ type: "stream-start", warnings: [] }, { type: "text-start", id: "0" })
     await clock.advance(4_999)
     expect(call.options.abortSignal?.aborted).toBe(false)
@@ -296,7 +296,7 @@ test("a model that does not begin in time is tried again, then another is asked;
   expect(clock.pending).toBe(0)
 })
 
-test("once a model has begun, each piece gets the idle time anew; then it is too slow", async () => {
+test("each piece restarts the idle timeout; a model that exceeds it is too slow", async () => {
   const { model, called } = drivenModel()
   const { reply, clock } = streaming([model], {
     firstTokenTimeout: 1_000,
@@ -317,7 +317,7 @@ test("once a model has begun, each piece gets the idle time anew; then it is too
   })
 })
 
-test("a time limit on the first piece asks for a stream also when nobody watches", async () => {
+test("a timeout for the first token uses a stream even without a watcher", async () => {
   const { model, called } = drivenModel()
   const { reply } = streaming([model], { onDelta: undefined, firstTokenTimeout: 1_000 })
   const call = await called(1)
@@ -326,7 +326,7 @@ test("a time limit on the first piece asks for a stream also when nobody watches
   expect((await reply).content).toEqual([{ type: "text", text: "Hi." }])
 })
 
-test("a stream that is stopped ends at once, tells nothing more and is not tried again (C2)", async () => {
+test("a stopped stream ends at once, sends nothing more and is not retried (C2)", async () => {
   const { model, calls, called } = drivenModel()
   const { reply, clock, controller, deltas } = streaming([model])
   const call = await called(1)
@@ -340,7 +340,7 @@ test("a stream that is stopped ends at once, tells nothing more and is not tried
   expect(calls).toHaveLength(1)
 })
 
-test("pieces of several texts come at growing offsets, as one", async () => {
+test("pieces of several texts have increasing offsets, as one text", async () => {
   const { model, called } = drivenModel()
   const { reply, deltas } = streaming([model])
   const call = await called(1)
@@ -361,7 +361,7 @@ test("pieces of several texts come at growing offsets, as one", async () => {
   expect(screen(deltas)).toEqual({ text: "One. Two." })
 })
 
-test("calls of a provider's own tools are on record with their results, and neither streamed nor left to the agent", async () => {
+test("calls of a provider's own tools are recorded with their results, and neither streamed nor passed to the agent", async () => {
   const { model, called } = drivenModel()
   const { reply, deltas } = streaming([model])
   const call = await called(1)

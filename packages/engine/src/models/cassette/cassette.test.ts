@@ -43,8 +43,8 @@ function by(agent: string, ordinal: number, text = "continue"): LanguageModelV3C
   }
 }
 
-/** For what must not be asked. */
-const nobody = (): Model => expect.unreachable("the model must not be asked")
+/** A model that must not be called. */
+const nobody = (): Model => expect.unreachable("the model must not be called")
 
 const replay = (options: CassetteOptions = {}) => cassette(file, nobody, { mode: "replay", ...options })
 
@@ -74,7 +74,7 @@ async function partsOf(
 }
 
 describe("a cassette", () => {
-  test("plays back what was recorded, without the model, under the model's name", async () => {
+  test("replays recordings without the model, under the model's name", async () => {
     const script = {
       w: [{ text: "one", usage: { input: 3, output: 1 } }, { tool_calls: [{ name: "t", args: { a: 1 } }] }],
     }
@@ -86,7 +86,7 @@ describe("a cassette", () => {
     expect(model).toMatchObject({ provider: "scripted", modelId: "script" })
   })
 
-  test("gives streams back piece by piece as they came, times and bytes included", async () => {
+  test("replays streams piece by piece, including times and bytes", async () => {
     const { model, called } = drivenModel()
     const taped = cassette(file, model, { mode: "record" })
     const live = taped.doStream(by("w", 0))
@@ -108,7 +108,7 @@ describe("a cassette", () => {
     expect(again).toEqual(sent.map((part) => (part.type === "file" ? image : part)))
   })
 
-  test("a stream can be wanted whole, and a whole reply as a stream", async () => {
+  test("a recorded stream can be replayed as a complete reply, and vice versa", async () => {
     const taped = cassette(file, scriptedModel(["as a stream", "as a whole"]), { mode: "record" })
     await partsOf((await taped.doStream(by("w", 0))).stream)
     await taped.doGenerate(by("w", 1))
@@ -118,7 +118,7 @@ describe("a cassette", () => {
     expect(parts.map((part) => (part.type === "text-delta" ? part.delta : "")).join("")).toBe("as a whole")
   })
 
-  test("passes a stream on as it comes: recording holds nothing up", async () => {
+  test("passes a stream on as it arrives: recording does not delay it", async () => {
     const { model, called } = drivenModel()
     const live = cassette(file, model).doStream(by("w", 0))
     const driven = await called(1)
@@ -130,7 +130,7 @@ describe("a cassette", () => {
     driven.end()
   })
 
-  test("answers callModel as the model did, tokens and all", async () => {
+  test("answers callModel like the model, including token counts", async () => {
     const call = { prompt: [user("hello")], caller: { agent: "a", ordinal: 0 } }
     const signal = new AbortController().signal
     const script = [{ reasoning: "hm", text: "one two", usage: { input: 9, output: 2 } }]
@@ -146,7 +146,7 @@ describe("a cassette", () => {
 })
 
 describe("failures", () => {
-  test("are played back so that they are tried again, or not, as they were", async () => {
+  test("are replayed with the same retryability", async () => {
     const { model, called } = drivenModel()
     const taped = cassette(file, model, { mode: "record" })
     const first = failure(taped.doGenerate(by("w", 0)))
@@ -183,7 +183,7 @@ describe("failures", () => {
     expect(await replyText(again, by("w", 0))).toBe("at last")
   })
 
-  test("a stream that broke off breaks off at the same place", async () => {
+  test("an interrupted stream fails at the same position", async () => {
     const { model, called } = drivenModel()
     const live = cassette(file, model, { mode: "record" }).doStream(by("w", 0))
     const driven = await called(1)
@@ -199,7 +199,7 @@ describe("failures", () => {
     await expect(replay().doGenerate(by("w", 0))).rejects.toThrow("socket hang up")
   })
 
-  test("an error within a stream is kept, also when its reader gives up on it", async () => {
+  test("an error within a stream is recorded, even if its reader cancels", async () => {
     const { model, called } = drivenModel()
     const call = { prompt: [user("hello")], caller: { agent: "a", ordinal: 0 } }
     const options = { signal: new AbortController().signal, onDelta: () => undefined, retry: { attempts: 1 } }
@@ -214,7 +214,7 @@ describe("failures", () => {
     await expect(replay().doGenerate(by("a", 0))).rejects.toMatchObject({ code: "CASSETTE_MISS" })
   })
 
-  test("a call that its caller stopped is not kept, whole or half", async () => {
+  test("a call that its caller stopped is not recorded", async () => {
     const { model, called } = drivenModel()
     const taped = cassette(file, model, { mode: "record" })
     const stop = new AbortController()
@@ -233,14 +233,14 @@ describe("failures", () => {
     expect(readFileSync(file, "utf8")).toBe('{"cassette":1}\n')
   })
 
-  test("our own errors are not kept: they say nothing about the model", async () => {
+  test("errors of the engine are not recorded", async () => {
     await record([], by("w", 0))
     expect(readFileSync(file, "utf8")).toBe('{"cassette":1}\n')
   })
 })
 
 describe("strict", () => {
-  test("each agent has its own order, whoever comes first", async () => {
+  test("each agent has its own order", async () => {
     await record({ a: ["a1", "a2"], b: ["b1"] }, by("a", 0), by("b", 0), by("a", 1))
     const model = replay()
     expect(await replyText(model, by("b", 0))).toBe("b1")
@@ -262,7 +262,7 @@ describe("strict", () => {
     expect(await replyText(model, by("a", 1))).toBe("2")
   })
 
-  test("calls that ended in another order than they were made come back in the order they were made", async () => {
+  test("calls are replayed in the order in which they were made, not in which they ended", async () => {
     const { model, called } = drivenModel()
     const taped = cassette(file, model)
     const both = [taped.doGenerate(by("a", 0, "first")), taped.doGenerate(by("a", 0, "second"))]
@@ -280,13 +280,17 @@ describe("strict", () => {
 
   test.each<[string, Partial<LanguageModelV3CallOptions>, string]>([
     [
-      "a message that says something else",
+      "a different message",
       { prompt: [{ role: "system", content: "be brief" }, user("stop")] },
       'message 2 was "continue" (user) and is "stop" (user)',
     ],
-    ["a message more", { prompt: [...by("a", 0).prompt, user("and?")] }, 'message 3 is new: "and?" (user)'],
     [
-      "a message less",
+      "an additional message",
+      { prompt: [...by("a", 0).prompt, user("and?")] },
+      'message 3 is new: "and?" (user)',
+    ],
+    [
+      "a missing message",
       { prompt: [{ role: "system", content: "be brief" }] },
       'message 2 is gone: "continue" (user)',
     ],
@@ -297,7 +301,7 @@ describe("strict", () => {
       { responseFormat: { type: "json", schema: { type: "string" } } },
       "responseFormat was not set and is",
     ],
-  ])("%s is a miss that tells the difference", async (_, changed, why) => {
+  ])("%s is a miss that reports the difference", async (_, changed, why) => {
     await record({ a: ["x"] }, by("a", 0))
     const error = await failure(replay().doGenerate({ ...by("a", 0), ...changed }))
     expect(error).toMatchObject({ code: "CASSETTE_MISS", retryable: false, fatal: true })
@@ -305,14 +309,14 @@ describe("strict", () => {
     expect(error.message).toContain('Record it again with mode: "record", or use match: "lenient".')
   })
 
-  test("a difference deep in a long message is shown where it is", async () => {
+  test("a difference deep in a long message is shown with its context", async () => {
     const long = "word ".repeat(100)
     await record({ a: ["x"] }, by("a", 0, `${long}cats`))
     const error = await failure(replay().doGenerate(by("a", 0, `${long}dogs`)))
     expect(error.message).toMatch(/was "…[\w ]{0,30}cats" \(user\) and is "…[\w ]{0,30}dogs"/)
   })
 
-  test("what differs from machine to machine does not matter", async () => {
+  test("differences between machines are ignored", async () => {
     await record({ a: ["x"] }, { ...by("a", 0), headers: { "x-trace": "1" } })
     const { signal } = new AbortController()
     const call = {
@@ -324,7 +328,7 @@ describe("strict", () => {
     expect(await replyText(replay(), call)).toBe("x")
   })
 
-  test("a call after the last is a miss, against the nearest", async () => {
+  test("a call after the last is a miss, compared with the closest one", async () => {
     await record({ a: ["x"] }, by("a", 0))
     const model = replay()
     await model.doGenerate(by("a", 0))
@@ -337,7 +341,7 @@ describe("strict", () => {
     )
   })
 
-  test("an aborted call is not answered, and uses nothing up", async () => {
+  test("an aborted call is not answered, and uses no recording", async () => {
     await record({ a: ["x"] }, by("a", 0))
     const model = replay()
     await failure(model.doGenerate({ ...by("a", 0), abortSignal: AbortSignal.abort() }))
@@ -348,19 +352,19 @@ describe("strict", () => {
 describe("lenient", () => {
   const lenient = () => replay({ match: "lenient" })
 
-  test("takes the same agent's call with the same number when the words have changed", async () => {
+  test("uses the same agent's call with the same ordinal if the text has changed", async () => {
     await record({ a: ["1", "2"] }, by("a", 0, "on Monday"), by("a", 1, "on Tuesday"))
     const model = lenient()
     expect(await replyText(model, by("a", 1, "on Friday"))).toBe("2")
     expect(await replyText(model, by("a", 0, "on Sunday"))).toBe("1")
   })
 
-  test("takes the one with the same question when its number has changed", async () => {
+  test("uses the call with the same question if the ordinal has changed", async () => {
     await record({ a: ["1", "2"] }, by("a", 0, "cats?"), by("a", 1, "dogs?"))
     expect(await replyText(lenient(), by("b", 7, "dogs?"))).toBe("2")
   })
 
-  test("takes the very same request first, and one that failed before the one that then came through", async () => {
+  test("uses an identical request first, and a failed call before its retry", async () => {
     const script = { a: ["other", { error: { code: 500 } }, "mine"] }
     await record(script, by("a", 0, "x"), by("a", 1, "y"), by("a", 1, "y"))
     const model = lenient()
@@ -369,20 +373,20 @@ describe("lenient", () => {
     expect(await replyText(model, by("a", 0, "y"))).toBe("mine")
   })
 
-  test("gives a reply as often as it is asked for", async () => {
+  test("repeats a reply as often as needed", async () => {
     await record({ a: ["1"] }, by("a", 0))
     const model = lenient()
     expect([await replyText(model, by("a", 0)), await replyText(model, by("a", 0))]).toEqual(["1", "1"])
   })
 
-  test("nothing that fits is a miss", async () => {
+  test("no match is a miss", async () => {
     await record({ a: ["1"] }, by("a", 0, "cats?"))
     const error = await failure(lenient().doGenerate(by("b", 3, "dogs?")))
     expect(error).toMatchObject({ code: "CASSETTE_MISS" })
     expect(error.message).not.toContain("lenient")
   })
 
-  test("callers who do not say who they are are counted", async () => {
+  test("calls of unnamed callers are counted", async () => {
     const call = (text: string) => ({ prompt: [user(text)] })
     await record(["1", "2"], call("a"), call("b"))
     const model = lenient()
@@ -409,7 +413,7 @@ describe("auto", () => {
     ]).toEqual(["1", "2", "3"])
   })
 
-  test("does not put a new reply where another request was recorded", async () => {
+  test("does not replace the recording of another request", async () => {
     await record({ a: ["1", "2"] }, by("a", 0), by("a", 1))
     const live = scriptedModel(["new"])
     await expect(cassette(file, live).doGenerate(by("a", 0, "changed"))).rejects.toMatchObject({
@@ -418,7 +422,7 @@ describe("auto", () => {
     expect(live.calls).toHaveLength(0)
   })
 
-  test("asks for the model only when it is needed", async () => {
+  test("creates the model only when it is needed", async () => {
     await record({ a: ["1"] }, by("a", 0))
     let made = 0
     const model = cassette(file, async () => {
@@ -431,7 +435,7 @@ describe("auto", () => {
     expect(made).toBe(1)
   })
 
-  test("mends a line that a dying process left torn", async () => {
+  test("repairs a line that a dying process left incomplete", async () => {
     await record({ a: ["1"] }, by("a", 0))
     appendFileSync(file, '{"call":1,"agent":"a","mod')
     expect(await replyText(replay(), by("a", 0))).toBe("1")
@@ -442,7 +446,7 @@ describe("auto", () => {
 })
 
 describe("the file", () => {
-  test("can be shared by models, each finding its own", async () => {
+  test("can be shared by models, each with its own recordings", async () => {
     const of = (as: string, text: string) => cassette(file, scriptedModel([text], { as }), { mode: "record" })
     const [large, small] = [of("acme/large", "L"), of("acme/small", "S")]
     await small.doGenerate(by("a", 0))
@@ -452,7 +456,7 @@ describe("the file", () => {
     expect(await replyText(again("acme/small"), by("a", 0))).toBe("S")
   })
 
-  test("starts afresh when it is recorded", async () => {
+  test("is overwritten when it is recorded", async () => {
     await record({ a: ["old"] }, by("a", 0))
     await record({ a: ["new"] }, by("a", 0))
     expect(await replyText(replay(), by("a", 0))).toBe("new")
@@ -465,7 +469,7 @@ describe("the file", () => {
     ["that is something else", "hello\n", "CASSETTE_UNREADABLE", "Line 1"],
     ["with a line that is no call", '{"cassette":1}\n{"call":0}\n', "CASSETTE_UNREADABLE", "Line 2"],
     ["with a line that is no JSON", '{"cassette":1}\n{"call\n', "CASSETTE_UNREADABLE", "Line 2"],
-  ])("a file %s is refused before the first call", (_, text, code, why) => {
+  ])("a file %s is rejected before the first call", (_, text, code, why) => {
     file = join(folder, "talk.jsonl")
     if (text !== undefined) writeFileSync(file, text)
     expect(() => replay()).toThrow(expect.objectContaining({ code, message: expect.stringContaining(why) }))
@@ -479,7 +483,7 @@ describe("the file", () => {
     )
   })
 
-  test("a mode or match that does not exist is refused", () => {
+  test("an unknown mode or match is rejected", () => {
     expect(() => replay({ mode: "rewind" as "auto" })).toThrow(
       'The mode of a cassette must be record, replay, auto, not "rewind".',
     )
@@ -505,7 +509,7 @@ function freshFile(): string {
 }
 
 describe.skipIf(noModes)("the file of a cassette (needs file modes: not on Windows)", () => {
-  test("is for its owner alone, whatever the umask", () => {
+  test("is private to its owner, whatever the umask", () => {
     process.umask(0)
     const file = freshFile()
     startCassette(file)
@@ -514,7 +518,7 @@ describe.skipIf(noModes)("the file of a cassette (needs file modes: not on Windo
   })
 
   test.each([startCassette, repairCassette])(
-    "that others can read is tightened before it is written, with a warning: $name",
+    "that others can read is made private before it is written, with a warning: $name",
     (write) => {
       const warnings = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined)
       const file = freshFile()

@@ -1,4 +1,4 @@
-/** Short ways to ask the offline model in tests. */
+/** Shortcuts for calling the offline model in tests. */
 import type { LanguageModelV3CallOptions, LanguageModelV3Message } from "@ai-sdk/provider"
 import { offlineModel } from "./offline-model.ts"
 
@@ -12,7 +12,7 @@ export const assistant = (text: string): LanguageModelV3Message => ({
   content: [{ type: "text", text }],
 })
 
-/** A tool call and its result, as they stand in a conversation. */
+/** The messages of a tool call and its result. */
 export function used(
   toolName: string,
   input: unknown,

@@ -15,21 +15,18 @@ test.each([
   ["The feedback is positive", "positive"],
   ["A negative one: it broke after a day", "negative"],
   ["It is a phone", "neutral"],
-])(
-  "the value of an enumeration that the request names is taken, else one that leaves things open: %s",
-  async (request, sentiment) => {
-    const schema = object({ sentiment: { enum: ["negative", "positive", "neutral"] } })
-    expect(await fillIn([system("Classify the sentiment."), user(request)], schema)).toEqual({ sentiment })
-  },
-)
+])("an enum gets the value that the request names, else a neutral one: %s", async (request, sentiment) => {
+  const schema = object({ sentiment: { enum: ["negative", "positive", "neutral"] } })
+  expect(await fillIn([system("Classify the sentiment."), user(request)], schema)).toEqual({ sentiment })
+})
 
-test("labels are understood by what the instructions say about them", async () => {
+test("labels are matched by their descriptions in the instructions", async () => {
   const schema = object({ next: { type: "string", enum: ["alpha", "beta"] } })
   const instructions = system("Choose who is next.\n- alpha: questions on ships\n- beta: questions on trains")
   expect(await fillIn([instructions, user("When does the train leave?")], schema)).toEqual({ next: "beta" })
 })
 
-test("fields are filled in by kind from the context", async () => {
+test("fields are filled in from the context by their kind", async () => {
   const schema = object({
     founder: text,
     founded_year: { type: "integer" },
@@ -46,12 +43,12 @@ test("fields are filled in by kind from the context", async () => {
   })
 })
 
-test("an answer is the answer that would be given in words", async () => {
+test("an answer field has the text answer", async () => {
   const value = await fillIn(`${ABOUT}Who founded Acme?`, object({ answer: text }))
   expect(value).toEqual({ answer: "Acme was founded in 1987 by Mary Jones in Oslo. [1]" })
 })
 
-test("verdicts let work end: what was found is enough, what was reviewed is accepted", async () => {
+test("verdicts end the work: results are sufficient, reviews are accepted", async () => {
   const gaps = object({
     research_complete: { type: "boolean" },
     outstanding_gaps: { type: "array", items: text },
@@ -76,14 +73,14 @@ test("verdicts let work end: what was found is enough, what was reviewed is acce
   })
 })
 
-test("yes and no are read from the request", async () => {
+test("booleans are read from the request", async () => {
   const schema = object({ is_urgent: { type: "boolean" } })
   expect(await fillIn("This is urgent: the server is down", schema)).toEqual({ is_urgent: true })
   expect(await fillIn("This is not urgent", schema)).toEqual({ is_urgent: false })
   expect(await fillIn("A question on tea", schema)).toEqual({ is_urgent: false })
 })
 
-test("a field that may be left out is left out, unless the request speaks of it", async () => {
+test("an optional field is omitted unless the request mentions it", async () => {
   const schema = object({ query: text, limit: { type: "integer" }, url: text }, ["query"])
   expect(await fillIn("Find tea", schema)).toEqual({ query: "Find tea" })
   expect(await fillIn("Find tea on https://t.example/x with limit 3", schema)).toMatchObject({
@@ -92,7 +89,7 @@ test("a field that may be left out is left out, unless the request speaks of it"
   })
 })
 
-test("a string with a pattern is found in the context before it is made up", async () => {
+test("a string with a pattern is searched for in the context before it is invented", async () => {
   const schema = object({ order: { type: "string", pattern: "^[A-Z]{2}-\\d{3}$" } })
   expect(await fillIn("Where is my order XY-123?", schema)).toEqual({ order: "XY-123" })
   expect(await fillIn("Where is my order?", schema)).toEqual({
@@ -100,14 +97,14 @@ test("a string with a pattern is found in the context before it is made up", asy
   })
 })
 
-test("keys that objects have by nature are keys like any other", async () => {
+test("keys of Object.prototype are keys like any other", async () => {
   const schema = JSON.parse(
     '{"type":"object","properties":{"__proto__":{"const":1},"toString":{"const":2}},"required":["__proto__","toString"]}',
   )
   expect(await say("Hi", { responseFormat: { type: "json", schema } })).toBe('{"__proto__":1,"toString":2}')
 })
 
-test("a schema that nothing fits ends with a value all the same", async () => {
+test("an unsatisfiable schema still gets a value", async () => {
   for (const schema of [
     false,
     { type: "string", enum: [] },
@@ -127,13 +124,13 @@ test("JSON without a schema is an object with the answer", async () => {
   )
 })
 
-test("what the last message leaves open is taken from the messages before", async () => {
+test("missing values are taken from earlier messages", async () => {
   const schema = object({ city: { enum: ["Rome", "Oslo"] } })
   const prompt = [
     user("Is it Oslo?"),
     assistant("Yes"),
     user(
-      "Your answer does not fit: it is not JSON. Answer again, with JSON that fits the schema and nothing else.",
+      "Your answer does not match the schema: it is not JSON. Answer again, with JSON that matches the schema and nothing else.",
     ),
   ]
   expect(await fillIn(prompt, schema)).toEqual({ city: "Oslo" })

@@ -13,14 +13,14 @@ async function streamed(prompt: Parameters<typeof generate>[0], options = {}) {
   return parts
 }
 
-test("each reply says that it is not from a language model, and so does the notice", async () => {
+test("each reply states that it is not from a language model, and so does the notice", async () => {
   const metadata = { offline: { offline: true, note: "not a language model" } }
   expect(await generate("Hello")).toMatchObject({ providerMetadata: metadata })
   expect((await streamed("Hello")).at(-1)).toMatchObject({ type: "finish", providerMetadata: metadata })
   expect(OFFLINE_NOTICE).toContain("not a language model")
 })
 
-test("it claims no tokens: what it did not count, others estimate", async () => {
+test("it reports no tokens: the engine estimates them", async () => {
   const { usage } = await generate("Hello")
   expect([usage.inputTokens.total, usage.outputTokens.total]).toEqual([undefined, undefined])
 })
@@ -51,13 +51,13 @@ test("an abort ends it before and during its reply", async () => {
   await expect(generate("Hello", { abortSignal: stop.signal })).rejects.toThrow("enough")
 })
 
-test("a limit on the output is kept, and said", async () => {
+test("a limit on the output is respected and reported", async () => {
   const reply = await generate("What is the capital of France?", { maxOutputTokens: 5 })
   expect(reply.finishReason.unified).toBe("length")
   expect(reply.content[0]).toMatchObject({ text: expect.stringMatching(/^.{1,20}$/) })
 })
 
-test("a tool of some provider is not for it, which it says", async () => {
+test("provider tools are reported as unsupported", async () => {
   const reply = await offlineModel().doGenerate({
     prompt: [user("Search")],
     tools: [{ type: "provider", id: "x.search", name: "search", args: {} }],
@@ -103,7 +103,7 @@ test("the empty prompt gets a reply", async () => {
 const LONG = 100_000
 const filled = (piece: string) => piece.repeat(Math.ceil(LONG / piece.length))
 
-/** What would take a careless pattern minutes. The bound is for a busy machine; by itself each takes a few milliseconds. */
+/** Inputs that would take a careless pattern minutes. The bound is for a busy machine; each takes a few milliseconds. */
 test.each([
   ["prose", filled("The quick brown fox number 7 jumps over the lazy dog near Oslo. ")],
   ["lines", filled("Section speaks of a matter\nand of another: yes.\n")],
@@ -118,7 +118,7 @@ test.each([
   ["spaces", filled(" ")],
   ["new lines", filled("\n")],
   ["capitals", filled("Aa ")],
-  ["capital letters without end", filled("A")],
+  ["only capital letters", filled("A")],
   ["digits", filled("1")],
   ["sums", filled("1+(")],
   ["colons", filled("https://a:")],
@@ -182,14 +182,11 @@ test.each([
   "Is it going to rain in Paris?",
   "Hello",
   "",
-])(
-  "no tool is called that the request does not speak of, nor one whose arguments would be made up: %s",
-  async (request) => {
-    expect(await calls(request, tools)).toEqual([])
-  },
-)
+])("no tool is called that the request does not name, nor one without its arguments: %s", async (request) => {
+  expect(await calls(request, tools)).toEqual([])
+})
 
-test("a call that was made is not made again (1); what it gave is the answer", async () => {
+test("a call is not repeated (1); its result is the answer", async () => {
   const prompt = [
     user("What's the weather in Paris?"),
     ...used("get_weather", { city: "Paris" }, "Sunny, 21 °C"),
@@ -198,7 +195,7 @@ test("a call that was made is not made again (1); what it gave is the answer", a
   expect(await say(prompt, { tools })).toBe("Sunny, 21 °C")
 })
 
-test("the second thing that is asked for comes after the first", async () => {
+test("the second requested call follows the first", async () => {
   const prompt = [
     user("What's the weather in Paris, and read notes.md"),
     ...used("get_weather", { city: "Paris" }, "Sunny"),
@@ -214,7 +211,7 @@ test("the second thing that is asked for comes after the first", async () => {
   expect([first?.[0], next[0]?.[0]].sort()).toEqual(["get_weather", "read_file"])
 })
 
-test("a new message may ask for the same again", async () => {
+test("a new message may request the same call again", async () => {
   const prompt = [
     user("What's the weather in Paris?"),
     ...used("get_weather", { city: "Paris" }, "Sunny"),
@@ -223,7 +220,7 @@ test("a new message may ask for the same again", async () => {
   expect(await calls(prompt, tools)).toEqual([["get_weather", { city: "Paris" }]])
 })
 
-test("a conversation with itself ends: every round calls something new or answers", async () => {
+test("a loop ends: every round makes a new call or answers", async () => {
   const prompt = [user("Read a.md, b.md and c.md, search the web for tea, and tell the weather in Rome")]
   const made = new Set<string>()
   for (let round = 0; round < 20; round++) {
@@ -245,7 +242,7 @@ test("a conversation with itself ends: every round calls something new or answer
   ])
 })
 
-test("what must be called is called, what may not be is not", async () => {
+test("toolChoice is respected", async () => {
   expect(await calls("Hello", tools, { type: "required" })).toHaveLength(1)
   expect(await calls("Hello", tools, { type: "tool", toolName: "web_search" })).toEqual([
     ["web_search", { query: "Hello" }],
@@ -264,9 +261,12 @@ const route = offer(
 test.each([
   ["A question for billing", "billing"],
   ["There are login problems", "tech"],
-])("a route is taken that the request names, or two words of its description: %s", async (request, next) => {
-  expect(await calls(request, [route])).toEqual([["route", { next }]])
-})
+])(
+  "a route is chosen if the request has its name, or two words of its description: %s",
+  async (request, next) => {
+    expect(await calls(request, [route])).toEqual([["route", { next }]])
+  },
+)
 
 const handoffs = [
   offer(
@@ -279,7 +279,7 @@ const handoffs = [
   ),
 ]
 
-test("a hand-off goes to the agent that the request names, and to nobody when it names nobody", async () => {
+test("a hand-off goes to the agent that the request names, and to none otherwise", async () => {
   const desk = system("You are the receptionist.")
   expect(await calls([desk, user("Is an invoice paid for all payments?")], handoffs)).toEqual([
     ["handoff_to_billing", {}],
@@ -288,7 +288,7 @@ test("a hand-off goes to the agent that the request names, and to nobody when it
   expect(await calls([desk, user("Hello")], handoffs)).toEqual([])
 })
 
-test("whoever took over keeps it, and still has their own tools", async () => {
+test("the agent that took over keeps the conversation, and still uses its own tools", async () => {
   const back = offer(
     "handoff_to_reception",
     'Hands the conversation over to the agent "reception". Greets people, billing and tech requests.',
@@ -302,7 +302,7 @@ test("whoever took over keeps it, and still has their own tools", async () => {
   expect(await calls(prompt, [back, refund])).toEqual([["refund_charge", {}]])
 })
 
-test("a task is given to the sub-agent that it concerns", async () => {
+test("a task is delegated to the matching sub-agent", async () => {
   const transfer = offer(
     "transfer_task",
     "Gives a task to another agent and returns its answer. Agents:\n- poet: writes poems and songs\n- coder: writes programs",
@@ -317,7 +317,7 @@ test("a task is given to the sub-agent that it concerns", async () => {
   ])
 })
 
-test("ids of calls are new in their conversation, and the same for the same call", async () => {
+test("ids of calls are unique in their conversation, and deterministic", async () => {
   const ids = async (prompt: Parameters<typeof generate>[0]) =>
     (await generate(prompt, { tools })).content.flatMap((part) =>
       part.type === "tool-call" ? [part.toolCallId] : [],

@@ -47,7 +47,7 @@ export function offlineModel(): Model {
     specificationVersion: "v3",
     provider: "offline",
     modelId: "offline",
-    // It takes any address, and fetches none.
+    // Accepts any URL, and fetches none.
     supportedUrls: { "*": [/^https?:/] },
     doGenerate: (options) => reply(options),
     doStream: async (options) => ({

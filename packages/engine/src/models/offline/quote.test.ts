@@ -26,7 +26,7 @@ test.each([
   ["Can I return sale items?", "Sale items cannot be returned. [1]\n\nSources:\n[1] handbook.md"],
   ["How many employees are there?", "It has 240 employees. [2]\n\nSources:\n[2] about.md"],
 ])(
-  "a question is answered with the sentence of the context that answers it, under its own number: %s",
+  "a question is answered with the matching sentence of the context, and its number: %s",
   async (question, expected) => {
     expect(await ask(question)).toBe(expected)
   },
@@ -39,13 +39,13 @@ test("instructions that come with a question are not quoted", async () => {
   expect(asked).toBe("We ship with DHL. [1]\n\nSources:\n[1] a.md")
 })
 
-test("a heading speaks for the sentences below it", async () => {
+test("a heading applies to the sentences below it", async () => {
   expect(await ask("How long do I have to return something?")).toMatch(
     /^You can return any item within 30 days of delivery\. \[1\]/,
   )
 })
 
-test("cited sources are parts of the reply too: addresses as URLs, files as documents", async () => {
+test("cited sources are parts of the reply too: URLs and documents", async () => {
   const text =
     "Source: https://example.com/tea\nTea comes from China.\n\nSource: coffee.md\nCoffee comes from Ethiopia and tea does not.\n\nQuestion: where does tea come from?"
   const { content } = await generate(text)
@@ -116,14 +116,14 @@ Write a short report.`
   )
 })
 
-test("facts in the instructions are quoted, orders are not", async () => {
+test("facts in the instructions are quoted, commands are not", async () => {
   const instructions = system(
     "You are a shop assistant. Be kind. The shop opens at 9 am. Always say when we open.",
   )
   expect(await say([instructions, user("When do you open?")])).toBe("The shop opens at 9 am.")
 })
 
-test("text files of a message are context under their name; what is no text is passed over", async () => {
+test("text files of a message are context under their name; other files are ignored", async () => {
   const data = Buffer.from("The door code is 4711.").toString("base64")
   const { content } = await generate([
     {
@@ -138,7 +138,7 @@ test("text files of a message are context under their name; what is no text is p
   expect(content[0]).toEqual({ type: "text", text: "The door code is 4711. [1]\n\nSources:\n[1] notes.txt" })
 })
 
-test("without anything to quote it says what it is, what was asked, and what to do", async () => {
+test("with nothing to quote, the reply has what the model is, the question, and advice", async () => {
   const text = await say("What is the capital of France?")
   expect(text).toMatch(/^I am the offline stand-in, not a language model/)
   expect(text).toContain("You asked about: capital, France.")
@@ -160,7 +160,7 @@ test("context that does not answer is shown, and marked as such", async () => {
   )
 })
 
-test("a short tool result is the answer; of a long one the part that answers is", async () => {
+test("a short tool result is the answer; of a long one, the matching part", async () => {
   const question = user("What is the weather in Paris?")
   expect(
     await say([question, ...used("get_weather", { city: "Paris" }, { temperature: 21, sky: "sunny" })]),
@@ -171,7 +171,7 @@ test("a short tool result is the answer; of a long one the part that answers is"
   )
 })
 
-test("search results are quoted with their addresses", async () => {
+test("search results are quoted with their URLs", async () => {
   const results = {
     results: [
       {
@@ -209,18 +209,18 @@ test("a failed tool is reported, not skipped", async () => {
   )
 })
 
-test("languages that write no spaces are answered too", async () => {
+test("languages without spaces are supported", async () => {
   expect(await say("Context: 东京是日本的首都。巴黎是法国的首都。\n\nQuestion: 法国的首都是哪里？")).toBe(
     "巴黎是法国的首都。",
   )
 })
 
-test("a question below what is given is what is asked", async () => {
+test("a question below the context is the request", async () => {
   const notes = "Notes: Storks winter in Africa and come back in March.\nThey build their nests on roofs."
   expect(await say(`${notes}\n\nWhere do storks build their nests?`)).toBe("They build their nests on roofs.")
 })
 
-test("the output of a step without an agent is context, and what it is from is named", async () => {
+test("the output of a step without an agent is context, with its source", async () => {
   const file = {
     path: "notes.md",
     text: "Storks winter in Africa.\nStorks build their nests on roofs.",

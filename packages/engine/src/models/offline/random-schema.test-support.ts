@@ -1,4 +1,4 @@
-/** Any JSON Schema that has a value, within bounds: what people and their libraries write. */
+/** Random satisfiable JSON Schemas, within bounds, as people and libraries write them. */
 import fc from "fast-check"
 
 export type Made = { readonly [keyword: string]: unknown }
@@ -183,7 +183,7 @@ const { schema } = fc.letrec<{ schema: Made; object: Made; list: Made; branches:
     }),
 }))
 
-/** A schema, by itself or under a name that it refers to, with a tree that refers to itself beside it. */
+/** A schema, alone or by reference, next to a recursive one. */
 export const schemas: fc.Arbitrary<Made> = fc.record({ schema, wrap: fc.nat(3) }).map(({ schema, wrap }) => {
   if (wrap === 0) return schema
   if (wrap === 1) return { $ref: "#/$defs/it", $defs: { it: schema } }

@@ -1,4 +1,4 @@
-/** A reply in JSON fits the schema that was asked for (3, see offline-model.ts): for any schema that has a value. */
+/** A JSON reply matches the requested schema (3, see offline-model.ts), for any satisfiable schema. */
 import { Ajv2020 } from "ajv/dist/2020.js"
 import fc from "fast-check"
 import { expect, inject, test } from "vitest"

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import type { Script } from "./script.ts"
 import { scriptedModel } from "./scripted-model.ts"
 
-describe("a script that makes no sense", () => {
+describe("an invalid script", () => {
   test.each<[unknown, string]>([
     ["hello", "it is a string; it must be a list of entries, or one list per agent"],
     [{ writer: "hello" }, '"writer" is a string; an agent needs a list of entries'],
@@ -27,7 +27,7 @@ describe("a script that makes no sense", () => {
     [[{ text: "a", repeat: 0 }], "entry 1.repeat must be how often"],
     [[{ text: "a", repeat: true }, "b"], "entry 2 is never reached"],
     [[{ error: { code: 1 }, reasoning: "hm" }], "entry 1.reasoning cannot be combined with an error"],
-  ])("%j is refused before the first call", (script, why) => {
+  ])("%j is rejected before the first call", (script, why) => {
     const make = () => scriptedModel(script as Script)
     expect(make).toThrow(expect.objectContaining({ code: "SCRIPT_INVALID" }))
     expect(make).toThrow(`The script is invalid: ${why}`)

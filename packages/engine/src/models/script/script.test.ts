@@ -13,7 +13,7 @@ const call = (agent: string, text = "hello") => ({
 })
 
 describe("a script in YAML", () => {
-  test("says all that one in code can", async () => {
+  test("supports everything that one in code does", async () => {
     const script = await scriptFromYaml(`
 writer:
   - Hello there
@@ -49,17 +49,17 @@ critic:
     ])
   })
 
-  test("may be a list for whoever calls, with anchors", async () => {
+  test("may be a plain list, with anchors", async () => {
     const script = await scriptFromYaml("- &a { text: again }\n- *a\n")
     expect(script).toEqual([{ text: "again" }, { text: "again" }])
   })
 
-  test("tells the line of an entry that was not meant, and of the last when it has run out", async () => {
+  test("reports the line of an entry that does not match, and of the last one when it is exhausted", async () => {
     const model = scriptedModel(
       await scriptFromYaml("w:\n  - text: a\n    when: cats\n  - b\n", "replies.yaml"),
     )
     await expect(model.doGenerate(call("w", "dogs"))).rejects.toThrow(
-      "(replies.yaml:2) is for a last message with",
+      "(replies.yaml:2) expects a last message with",
     )
     await model.doGenerate(call("w", "cats"))
     await model.doGenerate(call("w"))
@@ -73,7 +73,7 @@ critic:
     ["w: hello", '"w" is a string; an agent needs a list of entries', "s.yaml:1"],
     ["- tool_calls:\n    - args: {}", "entry 1.tool_calls[1].name is missing", "s.yaml:2"],
     ["", "it is empty", "s.yaml"],
-  ])("%j is refused with its line", async (text, why, where) => {
+  ])("%j is rejected with its line", async (text, why, where) => {
     const error = await scriptFromYaml(text, "s.yaml").then(
       () => expect.unreachable("it should have failed"),
       (thrown: unknown) => thrown,
@@ -86,10 +86,10 @@ critic:
   test.each([
     ["a key that is given twice", "w: [a]\nw: [b]"],
     ["what is no YAML", "w: [a\nb: }"],
-    ["a tag that nobody knows", "- !!js/function 'x'"],
+    ["an unknown tag", "- !!js/function 'x'"],
     ["an alias to nothing", "- *nothing"],
     [
-      "aliases that grow without end",
+      "aliases that expand exponentially",
       `${["a: &a [x,x,x,x,x,x,x,x,x]", ..."bcdefgh".split("").map((c, i) => `${c}: &${c} [${Array(9).fill(`*${"abcdefg"[i]}`).join()}]`)].join("\n")}`,
     ],
   ])("%s is refused", async (_, text) => {

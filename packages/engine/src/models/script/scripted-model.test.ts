@@ -16,7 +16,7 @@ function user(text: string): Message {
   return { role: "user", content: [{ type: "text", text }] }
 }
 
-/** A call as an agent makes it. */
+/** A call like that of an agent. */
 function by(agent: string, ordinal: number, text = "continue"): LanguageModelV3CallOptions {
   return { prompt: [user(text)], providerOptions: { superstep: { agent, ordinal } } }
 }
@@ -44,8 +44,8 @@ function failure(work: PromiseLike<unknown>): Promise<Error & { code?: string }>
   )
 }
 
-describe("what a script says", () => {
-  test("comes in order, from texts, values and tool calls", async () => {
+describe("the replies of a script", () => {
+  test("are used in order, from texts, values and tool calls", async () => {
     const model = scriptedModel([
       "first",
       { json: { a: [1, null] } },
@@ -63,7 +63,7 @@ describe("what a script says", () => {
     })
   })
 
-  test("every tool call has an id of its own, the same in every process, unless the script gives one", async () => {
+  test("every tool call has a unique deterministic id, unless the script sets one", async () => {
     const script: Script = [{ tool_calls: [{ name: "a" }, { name: "b", id: "mine" }], repeat: 2 }]
     const ids = async () => {
       const model = scriptedModel(script)
@@ -79,12 +79,12 @@ describe("what a script says", () => {
     expect(await ids()).toEqual(first)
   })
 
-  test("arguments given as text go out as they are, JSON or not", async () => {
+  test("arguments as text are passed on unchanged, JSON or not", async () => {
     const model = scriptedModel([{ tool_calls: [{ name: "a", args: '{"q": ' }] }])
     expect((await model.doGenerate(plain)).content).toMatchObject([{ input: '{"q": ' }])
   })
 
-  test("tokens are those of the script, and left to be estimated where it gives none", async () => {
+  test("tokens are those of the script, or estimated if it has none", async () => {
     const model = scriptedModel([{ text: "a", usage: { input: 7, output: 3 } }, "b"])
     const call = { prompt: [user("hello")], caller: { agent: "", ordinal: 0 } }
     const options = { signal: new AbortController().signal }
@@ -97,12 +97,12 @@ describe("what a script says", () => {
     })
   })
 
-  test("it can stand for another model by name", () => {
+  test("it can have the name of another model", () => {
     expect(scriptedModel([], { as: "openai/gpt-5" })).toMatchObject({ provider: "openai", modelId: "gpt-5" })
     expect(scriptedModel([])).toMatchObject({ provider: "scripted", modelId: "script" })
   })
 
-  test("what it was asked can be looked at, and how much is left", async () => {
+  test("its calls and the number of remaining replies can be inspected", async () => {
     const model = scriptedModel({ writer: ["a", { text: "b", repeat: 3 }] })
     expect(model.left("writer")).toBe(4)
     await replyText(model, by("writer", 0, "write!"))
@@ -113,7 +113,7 @@ describe("what a script says", () => {
 })
 
 describe("agents", () => {
-  test("each have their own replies, whoever is first", async () => {
+  test("each have their own replies, in any order", async () => {
     const model = scriptedModel({ writer: ["w1", "w2"], critic: ["c1"], "*": ["other"] })
     expect(await replyText(model, by("critic", 0))).toBe("c1")
     expect(await replyText(model, by("writer", 0))).toBe("w1")
@@ -143,8 +143,8 @@ describe("agents", () => {
   })
 })
 
-describe("a script that does not foresee a call", () => {
-  test("fails it when it has run out, saying whose call, how many there were and what was asked", async () => {
+describe("a script without a matching entry", () => {
+  test("fails the call when it is exhausted, with the caller, the number of calls and the last message", async () => {
     const model = scriptedModel({ writer: ["one"] })
     await replyText(model, by("writer", 0))
     const error = await failure(replyText(model, by("writer", 1, "and   now\nthis?")))
@@ -155,18 +155,18 @@ describe("a script that does not foresee a call", () => {
     )
   })
 
-  test("fails a call whose last message is not the one meant, and the entry stays", async () => {
+  test("fails a call whose last message does not match, and keeps the entry", async () => {
     const model = scriptedModel({ writer: [{ text: "sunny", when: "weather" }] })
     const error = await failure(replyText(model, by("writer", 0, "what time is it?")))
     expect(error).toMatchObject({ code: "SCRIPT_MISMATCH", retryable: false, fatal: true })
     expect(error.message).toContain(
-      'Entry 1 of the script for agent "writer" is for a last message with "weather"',
+      'Entry 1 of the script for agent "writer" expects a last message with "weather"',
     )
     expect(error.message).toContain('"what time is it?" (user)')
     expect(await replyText(model, by("writer", 0, "the weather?"))).toBe("sunny")
   })
 
-  test("goes through callModel as it is: not tried again, not wrapped, no fallback", async () => {
+  test("fails callModel with the same error: no retry, no wrapping, no fallback", async () => {
     const [empty, other] = [scriptedModel([]), scriptedModel(["fallback"])]
     const call = { prompt: [user("hello")], caller: { agent: "a", ordinal: 0 } }
     const error = await failure(callModel([empty, other], call, { signal: new AbortController().signal }))
@@ -190,7 +190,7 @@ describe("when", () => {
     else expect(await failure(call)).toMatchObject({ code: "SCRIPT_MISMATCH" })
   })
 
-  test("a pattern that remembers where it was does so no more", async () => {
+  test("a stateful pattern becomes stateless", async () => {
     const model = scriptedModel([{ text: "yes", when: /hello/gy, repeat: true }])
     expect([await replyText(model), await replyText(model), await replyText(model)]).toEqual([
       "yes",
@@ -199,7 +199,7 @@ describe("when", () => {
     ])
   })
 
-  test("looks at tool results too", async () => {
+  test("matches tool results too", async () => {
     const result: Message = {
       role: "tool",
       content: [
@@ -216,14 +216,14 @@ describe("when", () => {
     ).toBe("ok")
   })
 
-  test("an empty prompt has no message to fit", async () => {
+  test("an empty prompt has no message to match", async () => {
     const error = await failure(replyText(scriptedModel([{ text: "x", when: "a" }]), { prompt: [] }))
     expect(error.message).toContain("it was none")
   })
 })
 
 describe("repeat", () => {
-  test("a number is how often, true is without end", async () => {
+  test("a number is how often, true is forever", async () => {
     const model = scriptedModel(["a", { text: "b", repeat: 2 }, { text: "c", repeat: true }])
     const replies: string[] = []
     for (let n = 0; n < 6; n++) replies.push(await replyText(model))
@@ -233,7 +233,7 @@ describe("repeat", () => {
 })
 
 describe("errors", () => {
-  test("look like a provider's: by status, or as the script says", async () => {
+  test("look like a provider's: by status, or as the script defines", async () => {
     const model = scriptedModel([
       { error: { code: 429, message: "slow down" } },
       { error: { code: "overloaded", retryable: true } },
@@ -255,7 +255,7 @@ describe("errors", () => {
     ])
   })
 
-  test("that can be tried again are, and the next entry answers", async () => {
+  test("that are retryable are retried, and the next entry answers", async () => {
     const clock = manualClock()
     const model = scriptedModel({ a: [{ error: { code: 429 }, repeat: 2 }, "done"] }, { clock })
     const call = { prompt: [user("hello")], caller: { agent: "a", ordinal: 0 } }
@@ -270,7 +270,7 @@ describe("errors", () => {
 })
 
 describe("delay", () => {
-  test("goes by the clock, for whole replies and for streams", async () => {
+  test("uses the clock, for complete replies and for streams", async () => {
     const clock = manualClock()
     const model = scriptedModel(
       [
@@ -302,13 +302,13 @@ describe("delay", () => {
     expect(clock.pending).toBe(0)
   })
 
-  test("a call that was stopped before it was made uses nothing up", async () => {
+  test("a call that was stopped before it was made uses no entry", async () => {
     const model = scriptedModel(["a"])
     await failure(replyText(model, { ...plain, abortSignal: AbortSignal.abort(new Error("stopped")) }))
     expect(await replyText(model)).toBe("a")
   })
 
-  test("a stream that is stopped half-way breaks off", async () => {
+  test("a stream that is stopped half-way fails", async () => {
     const stop = new AbortController()
     const { stream } = await scriptedModel(["one two three"]).doStream({ ...plain, abortSignal: stop.signal })
     const reader = stream.getReader()
@@ -339,7 +339,7 @@ describe("a new process", () => {
     expect(await replyText(scriptedModel(script), by("a", ordinal))).toBe(reply)
   })
 
-  test("makes a call that had failed before fail again, as a call that is not on record", async () => {
+  test("fails a call again that had failed before, because failed calls are not recorded", async () => {
     const model = scriptedModel(script)
     for (const status of [503, 429, 429]) {
       expect(await failure(replyText(model, by("a", 1)))).toMatchObject({ statusCode: status })
@@ -348,7 +348,7 @@ describe("a new process", () => {
     expect(await replyText(model, by("a", 2))).toBe("3")
   })
 
-  test("has run out where the old one would have", async () => {
+  test("is exhausted at the same call as the old one", async () => {
     const error = await failure(replyText(scriptedModel(script), by("a", 5)))
     expect(error).toMatchObject({ code: "SCRIPT_EXHAUSTED" })
     expect(await replyText(scriptedModel([{ text: "again", repeat: true }]), by("a", 1_000))).toBe("again")
@@ -356,13 +356,13 @@ describe("a new process", () => {
     expect(await failure(replyText(endless, by("a", 7)))).toMatchObject({ statusCode: 500 })
   })
 
-  test("for any script, a process that takes over after any call gives the same rest", async () => {
+  test("for any script, a process that takes over after any call gets the same remaining replies", async () => {
     const entry = fc.oneof(
       fc.string(),
       fc.record({ error: fc.constant({ code: 500 }), repeat: fc.integer({ min: 1, max: 3 }) }),
       fc.record({ text: fc.string(), repeat: fc.integer({ min: 1, max: 3 }) }),
     )
-    /** The answers from a call on; attempts that fail are made again. */
+    /** The answers from a call on; failed attempts are retried. */
     const rest = async (list: Script, from: number) => {
       const model = scriptedModel(list)
       const answers: string[] = []
@@ -387,7 +387,7 @@ describe("a new process", () => {
 })
 
 describe("a stream", () => {
-  test("brings text, thoughts and arguments in pieces, and ends as the whole reply does", async () => {
+  test("sends text, reasoning and arguments in pieces, and ends like the complete reply", async () => {
     const entry = {
       reasoning: "hm, well",
       text: "one two three",
@@ -406,7 +406,7 @@ describe("a stream", () => {
     expect(parts.at(-1)).toEqual({ type: "finish", finishReason: whole.finishReason, usage: whole.usage })
   })
 
-  test("through callModel any text is the same in pieces as whole, and no character is cut", async () => {
+  test("through callModel any text is the same in pieces, and no character is split", async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: "binary", maxLength: 80 }), fc.nat(3), async (text, times) => {
         const long = text.repeat(times + 1)
@@ -428,14 +428,14 @@ describe("a stream", () => {
   })
 })
 
-describe("a script that is not used up", () => {
+describe("a script with unused entries", () => {
   const asked = (model: ReturnType<typeof scriptedModel>, agent: string) =>
     model.doGenerate({
       prompt: [{ role: "user", content: [{ type: "text", text: "hi" }] }],
       providerOptions: { superstep: { agent } },
     })
 
-  test("is reported with the entries that are left, for whom", async () => {
+  test("is reported with the remaining entries and their agents", async () => {
     const model = scriptedModel({ a: ["1", "2", { text: "3", repeat: 2 }], b: ["1"], c: [] })
     await asked(model, "a")
     expect(() => model.assertUsed()).toThrow(
@@ -446,7 +446,7 @@ describe("a script that is not used up", () => {
     model.assertUsed()
   })
 
-  test("has a last entry without end that must be the reply once", async () => {
+  test("has a last entry that repeats forever and must be used once", async () => {
     const model = scriptedModel(["1", { text: "2", repeat: true }])
     await asked(model, "x")
     expect(() => model.assertUsed()).toThrow(/from entry 2 on/)

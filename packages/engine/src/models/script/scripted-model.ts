@@ -66,7 +66,7 @@ export function scriptedModel(script: Script, options: ScriptedModelOptions = {}
     specificationVersion: "v3",
     provider: slash > 0 ? as.slice(0, slash) : "scripted",
     modelId: as.slice(slash + 1),
-    // It takes any address, and fetches none.
+    // Accepts any URL, and fetches none.
     supportedUrls: { "*": [/^https?:/] },
     doGenerate: answer,
     async doStream(call) {
@@ -227,7 +227,7 @@ class Entries {
 function mismatch(agent: string, number: number, entry: ReadEntry, last: Prompt[number] | undefined) {
   const where = entry.at === undefined ? "" : ` (${entry.at})`
   const text =
-    `Entry ${number + 1} of the script for ${callerName(agent)}${where} is for a last message with ${entry.when?.print}, ` +
+    `Entry ${number + 1} of the script for ${callerName(agent)}${where} expects a last message with ${entry.when?.print}, ` +
     `but it was ${printed(last)}. Change its when, or the order of the entries.`
   return failed("SCRIPT_MISMATCH", text)
 }

@@ -1,4 +1,4 @@
-/** Schemas rewritten for providers that enforce them (S1 to S3): accepted by OpenAI's subset, and values find their way back. */
+/** Schemas rewritten for providers that enforce them (S1 to S3): accepted by OpenAI's subset, and values are restored. */
 import { Ajv2020 } from "ajv/dist/2020.js"
 import fc from "fast-check"
 import { describe, expect, inject, test } from "vitest"
@@ -15,7 +15,7 @@ const ajv = () => new Ajv2020({ strict: false, allErrors: true, ownProperties: t
 const isData = (value: unknown): value is Data =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** A value as a model writes it that is made to follow the rewritten schema; undefined where it cannot say it. */
+/** A value in the form of the rewritten schema; undefined if it cannot be expressed. */
 function written(root: Data, schema: Data, value: unknown): unknown {
   if (typeof schema.$ref === "string") {
     const name = schema.$ref.replace("#/$defs/", "")
@@ -72,7 +72,7 @@ function withoutNulls(value: unknown): unknown {
   )
 }
 
-test("any schema is either accepted by OpenAI's subset, with a way back for its values, or not strict", {
+test("any schema is either accepted by OpenAI's subset, and its values are restored, or not strict", {
   timeout: 300_000,
 }, async () => {
   let strict = 0
@@ -90,7 +90,7 @@ test("any schema is either accepted by OpenAI's subset, with a way back for its 
         .map((one) => written(made.schema, made.schema, one))
         .find((one) => one !== undefined && fits(made.schema, made.schema, one))
       if (wrote === undefined) {
-        // It cannot be written only if it has properties that its schema does not name.
+        // It cannot be expressed only if it has properties that its schema does not name.
         expect(ajv().validate(closed(schema), value)).toBe(false)
         return
       }
@@ -114,7 +114,7 @@ test("any value is restored without an error, whatever the model wrote", () => {
   )
 })
 
-describe("what people write", () => {
+describe("common schemas", () => {
   const shape = (schema: z.ZodType) => z.toJSONSchema(schema, { io: "input" }) as never
 
   test.each<[string, z.ZodType, unknown, unknown]>([
@@ -156,11 +156,11 @@ describe("what people write", () => {
     if (!("restore" in made)) throw new Error(made.problem)
     expect(strictProblem(made.schema)).toBeUndefined()
     expect(made.restore(wrote as never)).toEqual(expected)
-    // A model that is not made to follow the rewritten form writes the original one.
+    // A model whose schema is not enforced writes the original form.
     expect(made.restore(expected as never)).toEqual(expected)
   })
 
-  test("a tree that refers to itself", () => {
+  test("a recursive tree", () => {
     const tree = z.object({
       name: z.string(),
       get next() {
@@ -182,7 +182,7 @@ describe("what people write", () => {
     ["other properties", z.looseObject({ a: z.string() }), "it may have other properties"],
     ["a map to anything", z.record(z.string(), z.any()), "it is an object with any properties"],
     ["eleven levels", deep(11), "it is nested more than 10 levels deep"],
-  ])("%s is not strict, and the reason says where", (_, schema, problem) => {
+  ])("%s is not strict, and the reason has its position", (_, schema, problem) => {
     expect(strictSchema(shape(schema), LIMITS)).toEqual({ problem })
   })
 

@@ -5,10 +5,10 @@
  * converts a value of the rewritten schema to a value of the original.
  *
  * S1 the rewritten schema never allows less than the original, except properties that an object does not name; what it
- * allows in addition is found when the value is checked.
+ *    allows in addition is found when the value is checked.
  * S2 `restore` does not change a value that matches the original, and never throws: values are written by models.
  * S3 a construct that cannot be rewritten (a value of any type, an object with unknown properties) is a `problem`, never
- * a guess.
+ *    a guess.
  */
 import type { Json } from "../../core/index.ts"
 import {

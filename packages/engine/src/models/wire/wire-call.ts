@@ -43,7 +43,7 @@ export function wireCall(model: Model, options: LanguageModelV3CallOptions): Lan
 //
 // W1 reasoning is sent only to the model that wrote it, unchanged, and never without the reply that it led to.
 // W2 a call that the provider made itself is sent only to that provider; as text, if the provider accepts it only as a
-// reference to its store and storing is off.
+//    reference to its store and storing is off.
 // W3 files have the form that the API accepts; if it accepts none, the call fails before a request is made.
 // W4 ids of tool calls have characters and a length that every provider accepts.
 

@@ -234,7 +234,7 @@ describe("a model answer that cannot be parsed never kills a run", () => {
       judge: [{ json: verdict(true) }],
     })
     const { result, report } = await research(options)
-    expect(asked("selector")[1]).toContain("Your answer does not fit: it is not JSON")
+    expect(asked("selector")[1]).toContain("Your answer does not match the schema: it is not JSON")
     const reason = 'The answer of "selector" could not be read.'
     expect(result.state.incomplete).toEqual([{ source: "research", reason }])
     expect(report).toMatch(/^Incomplete: research: The answer of "selector" could not be read\.\n/)

@@ -1,4 +1,4 @@
-/** An engine with a fault: it changes where a message goes after it has journaled it. No workflow can do that. */
+/** An engine with a fault: it changes the target of a message after it has journaled it. No workflow can do that. */
 import type { Callable, Router } from "../../runtime/index.ts"
 
 export function withChangingRoutes<In, Out>(workflow: Callable<In, Out>): Callable<In, Out> {

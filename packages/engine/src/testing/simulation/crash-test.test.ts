@@ -38,7 +38,7 @@ test("a process dies before, right after and some time after every write, and at
   expect(progress.at(-1)).toEqual({ done: report.runs, total: report.runs, crashes: report.crashes })
 })
 
-test("the process dies at each of these points, and not elsewhere", async () => {
+test("the process dies at exactly these points", async () => {
   const points = [{ before: 2 }, { after: 2 }, 2] as const
   for (const point of points) {
     const { crashes, journal } = await simulate(shout, "hi", {
@@ -52,14 +52,14 @@ test("the process dies at each of these points, and not elsewhere", async () => 
   expect(never.crashes).toBe(0)
 })
 
-test("what happens twice after a crash is found, with the crash point and the line that repeats it", async () => {
+test("an effect that happens twice after a crash is found, with the crash point and the code that repeats it", async () => {
   let sent = 0
   const begin = node("begin", () => {
     sent = 0
     return "mail"
   })
   const send = node("send", async (_: string, ctx) => {
-    // No step, so that nobody knows after a crash that it was sent.
+    // Not a step, so the mail is sent again after a crash.
     sent++
     await ctx.sleep(1)
     return sent
@@ -86,7 +86,7 @@ test("a broken invariant is named with its crash point", async () => {
   )
 })
 
-test("what depends on the order of things is compared by what the test says", async () => {
+test("order-dependent outcomes are compared by the test's own function", async () => {
   const asking = node({
     id: "asking",
     run: (_: null, ctx) => {
@@ -121,7 +121,7 @@ test("in flow mode the order of outputs and lists does not count", async () => {
   expect(await crashTest(flow, 1)).toMatchObject({ runs: 1 + 3 * 5 + 200 })
 })
 
-test("run options are those of any run", async () => {
+test("the options of any run are supported", async () => {
   const { outcome } = await crashTest(shout, "hi", {
     seeds: 5,
     answers: () => "no",

@@ -1,4 +1,4 @@
-/** The simulator's own eyes: each check must see what it is there for. */
+/** The checks of the simulator: each must find its problem. */
 import { expect, test } from "vitest"
 import type { Entry, Machine } from "../../core/index.ts"
 import { node, type RunOptions, type Workflow, workflow } from "../../index.ts"
@@ -53,7 +53,7 @@ function surroundings(of: Workflow<number> = flow) {
   const program = driver.drive(of.program)
   const record = (entry: Entry) =>
     journal.append(journal.length, JSON.stringify([{ seq: journal.length + 1, frame: "", entry, events: 0 }]))
-  /** The entries of a run that really happened. */
+  /** The entries of a real run. */
   const entries = async (options: RunOptions = {}) => {
     const store = memoryStore()
     await of.run(1, { ...options, store, runId: "r" })
@@ -68,7 +68,7 @@ function surroundings(of: Workflow<number> = flow) {
   return { broken, executions, journal, process, record, entries, call }
 }
 
-test("a handler that runs for a task that is under way is fine", async () => {
+test("a handler may run for a task in progress", async () => {
   const { broken, executions, record, entries, call } = surroundings()
   const [started] = await entries()
   record(started as Entry)
@@ -87,7 +87,7 @@ test("a handler that starts twice in one process breaks M1", async () => {
   expect([...executions.values()]).toMatchObject([{ node: "first", calls: 2, repetitions: 0 }])
 })
 
-test("a handler that runs after its task's end is on record breaks M1", async () => {
+test("a handler that runs after its task's end is recorded breaks M1", async () => {
   const { broken, executions, record, entries, call } = surroundings()
   for (const entry of (await entries()).slice(0, 3)) record(entry)
   call(0, 1)
@@ -128,7 +128,7 @@ test("a journal that cannot be folded breaks M6", async () => {
   expect(broken[0]).toContain("the journal cannot be folded (M6): record 2, timer.fired")
 })
 
-test("an entry after the end is seen", async () => {
+test("an entry after the end is found", async () => {
   const { broken, record, entries } = surroundings()
   for (const entry of await entries()) record(entry)
   expect(broken).toEqual([])
@@ -143,7 +143,7 @@ test("two processes cannot write the same record", async () => {
   expect(() => journal.append(0, "[]")).toThrow(expect.objectContaining({ code: "JOURNAL_CONFLICT" }))
 })
 
-test("a step of a name that was used before is known by its number", async () => {
+test("a step with a repeated name is identified by its number", async () => {
   const twice = node("first", (n: number, ctx) =>
     Promise.all([ctx.step("s", () => n), ctx.step("s", () => n)]),
   )
@@ -154,7 +154,7 @@ test("a step of a name that was used before is known by its number", async () =>
   expect(broken).toEqual(['"step#2:s" of "first" (task 1) runs again although it is recorded (M1)'])
 })
 
-test("a slow process may do what it does not know to be done", async () => {
+test("a slow process may repeat work that it does not know about", async () => {
   const { broken, process, record, entries, call } = surroundings()
   for (const entry of (await entries()).slice(0, 3)) record(entry)
   process.isSlow = true
@@ -162,7 +162,7 @@ test("a slow process may do what it does not know to be done", async () => {
   expect(broken).toEqual([])
 })
 
-test("a snapshot that is not what the journal gives breaks M6", async () => {
+test("a snapshot that differs from the journal breaks M6", async () => {
   const { broken, journal, record, entries } = surroundings()
   for (const entry of (await entries()).slice(0, 2)) record(entry)
   const machine = (journal.root as Machine).snapshot()

@@ -20,7 +20,7 @@ const writing = (id: string) =>
     return n + 1
   })
 
-test("a workflow that keeps the rules ends alike under every seed", async () => {
+test("a correct workflow ends the same way under every seed", async () => {
   const [a, b, c] = [writing("a"), writing("b"), writing("c")]
   const joined = node("joined", (list: readonly number[], ctx) => [
     list,
@@ -47,7 +47,7 @@ test("in flow mode the order of the outputs does not count", async () => {
   expect(await explore(flow, 1, { runs: 50 })).toMatchObject({ outcome: { outputs: ["2", "3"] } })
 })
 
-test("a seed that ends otherwise is named, with the line that repeats it", async () => {
+test("a seed with a different end is reported with the code that repeats it", async () => {
   const racer = (id: string) => node(id, async (_: null, ctx) => ctx.state.write(log, [id]))
   const start = node("start", () => null)
   const flow = workflow("race", { schedule: "flow", state: [log] })
@@ -75,7 +75,7 @@ test("a broken invariant is named with its seed", async () => {
   )
 })
 
-test("what must agree can be chosen", async () => {
+test("the compared outcome can be customized", async () => {
   let calls = 0
   const counting = workflow("counting")
     .start(node("n", () => ++calls))
@@ -85,7 +85,7 @@ test("what must agree can be chosen", async () => {
   expect(outcome).toBe("completed")
 })
 
-test("sub-workflows with questions, steps, retries, maps and joins survive whatever happens", async () => {
+test("sub-workflows with questions, steps, retries, maps and joins survive all faults", async () => {
   const asked = node("asked", async (n: number, ctx) => n + (await ctx.ask<number>("how many?")))
   const inner = workflow("inner").start(asked).build()
   const split = node("split", (n: number) => [n, n + 1, n + 2])
@@ -119,7 +119,7 @@ test("sub-workflows with questions, steps, retries, maps and joins survive whate
   expect(outcome).toMatchObject({ status: "completed", outputs: [[{ ok: false }, { ok: true, value: 50 }]] })
 })
 
-test("what a sub-workflow uses counts once, whenever the process dies (M8)", async () => {
+test("the usage of a sub-workflow counts once, whenever the process dies (M8)", async () => {
   const using = node("using", async (n: number, ctx) => {
     ctx.use({ modelCalls: 1, usd: 0.5 })
     await ctx.step("paid", () => 1, { usage: () => ({ modelCalls: 1 }) })

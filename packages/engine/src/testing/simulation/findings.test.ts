@@ -1,4 +1,4 @@
-/** What `crashTest` and `explore` are there to find: each finding with a workflow that has the mistake and one that has not. */
+/** What `crashTest` and `explore` find: each with a workflow that has the mistake and one that does not. */
 
 import { describe, expect, test } from "vitest"
 import { agent } from "../../agents/index.ts"
@@ -27,7 +27,7 @@ const tools: { name: string; testing: Tool; code: string }[] = [
   },
 ]
 
-/** A handler whose process may die before and after the sleep, so that it starts again with the sleep on record. */
+/** A handler whose process may die before and after the sleep, so that it restarts with the sleep recorded. */
 function single<In>(run: (input: In, ctx: Context) => unknown): Workflow<In, unknown> {
   return workflow("single")
     .start(node("work", run as (input: unknown, ctx: Context) => unknown))
@@ -49,7 +49,7 @@ describe.each(tools)("$name", ({ testing, code }) => {
     expect(error.message).toMatch(/\n(Replay it|Reproduce): simulate\(workflow, /)
   }
 
-  test("gives every process its own workflow when it gets a function that builds it", async () => {
+  test("builds a workflow for every process if it receives a function", async () => {
     const build = () => {
       const model = scriptedModel({ writer: ["a draft"], critic: ["good"] })
       const writer = agent({ name: "writer", model, stream: false })
@@ -98,11 +98,11 @@ describe.each(tools)("$name", ({ testing, code }) => {
     )
   })
 
-  test("finds recorded steps that the handler does not ask for again", async () => {
+  test("finds recorded steps that the handler does not repeat", async () => {
     const byChance = () => {
       let calls = 0
       return single(async (_: null, ctx) => {
-        // What a handler remembers, or decides by time or chance, is another after a restart.
+        // State in memory, and decisions by time or chance, differ after a restart.
         calls++
         await ctx.step(`call ${calls}`, () => calls)
         await ctx.sleep(1)
@@ -113,7 +113,7 @@ describe.each(tools)("$name", ({ testing, code }) => {
     await testing(byChance, null)
   })
 
-  test("finds questions, sleeps and calls that the handler does not ask for again", async () => {
+  test("finds questions, sleeps and calls that the handler does not repeat", async () => {
     const inner = workflow("inner")
       .start(node("inner", (n: number) => n))
       .build()
@@ -138,7 +138,7 @@ describe.each(tools)("$name", ({ testing, code }) => {
     }
   })
 
-  test("lets a retry take another way than the attempt before", async () => {
+  test("allows a retry to take another path than the previous attempt", async () => {
     const other = node({
       id: "other",
       retry: { attempts: 2, delay: 1 },
@@ -152,7 +152,7 @@ describe.each(tools)("$name", ({ testing, code }) => {
     expect(outcome).toMatchObject({ outputs: [2] })
   })
 
-  test("finds a workflow that always fails, and says why", async () => {
+  test("finds a workflow that always fails, with the reason", async () => {
     const failing = single(() => {
       throw new Error("no such table")
     })
@@ -162,7 +162,7 @@ describe.each(tools)("$name", ({ testing, code }) => {
     expect(outcome).toMatchObject({ status: "failed" })
   })
 
-  test("finds a workflow that only waits, and says for what", async () => {
+  test("finds a workflow that only waits, with the open question", async () => {
     const asking = single((_: null, ctx) => ctx.ask("Publish?"))
     await finds(asking, null, /undisturbed, it only waits for an answer to "Publish\?" \(node "work"\)/)
     expect(await testing(asking, null, { status: "waiting" })).toMatchObject({
@@ -173,7 +173,7 @@ describe.each(tools)("$name", ({ testing, code }) => {
     })
   })
 
-  test("tells which handlers were begun more than once", async () => {
+  test("reports the handlers that were called more than once", async () => {
     const { repeated } = await testing(
       single(async (_: null, ctx) => {
         await ctx.sleep(1)
@@ -202,7 +202,7 @@ describe.each(tools)("$name", ({ testing, code }) => {
       )
     })
 
-    test("accepts one in a step, which runs at least once, unless it is to happen exactly once", async () => {
+    test("accepts one in a step, which runs at least once, unless it must happen exactly once", async () => {
       let sent = 0
       const sending = single((_: null, ctx) => ctx.step("send", () => `mail ${++sent}`).then(() => "sent"))
       await testing(sending, null, { effects: { mail: () => sent } })
@@ -211,7 +211,7 @@ describe.each(tools)("$name", ({ testing, code }) => {
       })
     })
 
-    test("accepts one that is made under the idempotency key, wherever it is made", async () => {
+    test("accepts one with the idempotency key, wherever it happens", async () => {
       const outbox = new Set<string>()
       const sending = single(async (_: null, ctx) => {
         outbox.add(ctx.idempotencyKey)
@@ -255,7 +255,7 @@ test.each<[string, () => Promise<unknown>, RegExp]>([
     /unknown option "crashes".*"crash"\?$/,
   ],
   ["simulate", () => simulate(fine, 1, { seed: 1, faults: 3 } as never), /faults must be an object/],
-])("a misspelled option of %s is refused before anything runs", async (_, call, message) => {
+])("a misspelled option of %s is rejected before anything runs", async (_, call, message) => {
   await expect(call()).rejects.toMatchObject({
     code: "OPTION_INVALID",
     message: expect.stringMatching(message),

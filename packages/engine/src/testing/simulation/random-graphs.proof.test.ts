@@ -1,4 +1,4 @@
-/** Graphs of every kind, each under many bad days. What was found comes with the seed that finds it again. */
+/** Random graphs, each under many days with faults. A finding is reported with the seed that repeats it. */
 
 import { isDeepStrictEqual } from "node:util"
 import fc from "fast-check"
@@ -41,7 +41,7 @@ test(`${GRAPHS} graphs survive ${DAYS} days each, SEED=${base}`, { timeout: 300_
   expect(compared).toBeGreaterThan(GRAPHS)
 })
 
-/** Of a run that did not complete: what was under way when it ended depends on the order of things. */
+/** For a run that did not complete: the work in progress at its end depends on the order of events. */
 function outcomeOf({ result: { status, outputs, state, usage } }: Simulation): unknown {
   return JSON.parse(JSON.stringify(status === "completed" ? { status, outputs, state, usage } : { status }))
 }

@@ -1,6 +1,6 @@
 /**
- * Any graph, with handlers that do anything: what a handler does follows from its node, its message and a salt, so that
- * the same run is the same whatever happens to its processes.
+ * Random graphs with random handlers: the behaviour of a handler depends only on its node, its message and a salt, so
+ * that a run is deterministic whatever happens to its processes.
  */
 import { compileGraph, type EdgeGroup, type GraphSpec, type Json, SuperstepError } from "../../core/index.ts"
 import { hash32 } from "../../core/retry.ts"
@@ -17,7 +17,7 @@ import { tamper } from "./tamper.ts"
 
 export interface RandomProgram {
   readonly workflow: Callable<unknown, unknown>
-  /** Whether all days end alike: no task waits for a person or a timer, and messages go on together. */
+  /** Whether all days end the same way: no task waits for a person or a timer, and messages are committed together. */
   readonly isAlwaysAlike: boolean
 }
 
@@ -46,7 +46,7 @@ export function randomProgram(spec: GraphSpec, salt: number, mayWait: boolean): 
   }
 }
 
-/** What handlers call: it steps, sleeps, and fails for some. */
+/** The workflow that handlers call: it runs steps, sleeps, and fails for some inputs. */
 const inner: Callable<number, number> = (() => {
   const { graph } = compileGraph({
     name: "inner",
@@ -139,10 +139,10 @@ function write(ctx: Context, dice: Dice): void {
   if (dice.oneIn(4)) ctx.use({ inputTokens: dice.below(5) })
 }
 
-/** Mostly failures that are tried again. */
+/** Mostly failures that are retried. */
 function fail(ctx: Context, dice: Dice): void {
   if (ctx.attempt === 1 && dice.oneIn(10)) throw new SuperstepError("E1", "once")
-  if (dice.oneIn(80)) throw new SuperstepError("E2", "for good")
+  if (dice.oneIn(80)) throw new SuperstepError("E2", "permanent")
 }
 
 function result(ctx: Context, dice: Dice, givesList: boolean): unknown {

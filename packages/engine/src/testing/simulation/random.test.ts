@@ -15,7 +15,7 @@ test("numbers stay in their range and reach all of it", () => {
   expect(new Set(draw(1))).toEqual(new Set([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]))
 })
 
-test("a chance of 0 never comes and one of 1 always", () => {
+test("a chance of 0 never happens, and a chance of 1 always", () => {
   const random = seededRandom(3)
   for (let i = 0; i < 1_000; i++) {
     expect(random.chance(0)).toBe(false)

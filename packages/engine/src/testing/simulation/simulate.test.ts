@@ -17,7 +17,7 @@ async function underSeeds(count: number, run: (seed: number) => Promise<Simulati
   return all
 }
 
-test("a simulation gives the result, the journal, what ran, and the seed", async () => {
+test("a simulation returns the result, the journal, the executions and the seed", async () => {
   const simulation = await simulate(shout, "ab", { seed: 5 })
   expect(simulation.seed).toBe(5)
   expect(simulation.crashes).toBe(0)
@@ -44,7 +44,7 @@ test("the same seed gives the same simulation, to the byte", async () => {
   }
 })
 
-test("seeds choose who ends first", async () => {
+test("the seed chooses which task ends first", async () => {
   const [a, b, c] = ["a", "b", "c"].map((id) => node(id, async () => id)) as [
     typeof upper,
     typeof upper,
@@ -55,7 +55,7 @@ test("seeds choose who ends first", async () => {
   expect(new Set(orders.map(({ result }) => result.outputs.join(""))).size).toBe(6)
 })
 
-test("wherever the process dies, the run ends the same, and no task runs after its end is on record (M1)", async () => {
+test("wherever the process dies, the run ends the same, and no task runs after its end is recorded (M1)", async () => {
   const calm = await simulate(shout, "ab", { seed: 1 })
   for (let at = 1; at <= calm.journal.length; at++) {
     for (const seed of seeds(10)) {
@@ -67,13 +67,13 @@ test("wherever the process dies, the run ends the same, and no task runs after i
   }
 })
 
-test("crashes at the seed's moments are at most as many as allowed, and some happen", async () => {
+test("the number of random crashes is at most the allowed one, and some happen", async () => {
   const all = await underSeeds(40, (seed) => simulate(shout, "ab", { seed, faults: { crash: 2 } }))
   expect(Math.max(...all.map(({ crashes }) => crashes))).toBe(2)
   expect(all.every(({ result }) => result.outputs[0] === "BA")).toBe(true)
 })
 
-test("a handler at work when the process dies is called again, and only then", async () => {
+test("a handler is called again only if it was executing when the process died", async () => {
   const all = await underSeeds(40, (seed) => simulate(shout, "ab", { seed, faults: { crash: 2 } }))
   for (const { crashes, executions } of all) {
     const calls = executions.reduce((sum, execution) => sum + execution.calls, 0)
@@ -82,7 +82,7 @@ test("a handler at work when the process dies is called again, and only then", a
   }
 })
 
-test("steps on record do not run again, and what they gave stays", async () => {
+test("recorded steps do not run again, and keep their results", async () => {
   let runs = 0
   const stepping = node("stepping", async (text: string, ctx) => {
     const one = await ctx.step("one", () => `${text}${++runs}`)
@@ -97,7 +97,7 @@ test("steps on record do not run again, and what they gave stays", async () => {
   }
 })
 
-test("questions are answered when the seed says, also between crashes", async () => {
+test("questions are answered at times chosen by the seed, even between crashes", async () => {
   const asking = node("asking", async (n: number, ctx) => n + (await ctx.ask<number>("how many?")))
   const inner = workflow("inner").start(asking).build()
   const outer = workflow("outer")
@@ -113,7 +113,7 @@ test("questions are answered when the seed says, also between crashes", async ()
   }
 })
 
-test("a question that nobody answers leaves the run waiting, with its request", async () => {
+test("an unanswered question leaves the run waiting, with its request", async () => {
   const asking = node("asking", (_: null, ctx) => ctx.ask("well?"))
   const flow = workflow("ask").start(asking).build()
   for (const answers of [undefined, () => undefined]) {
@@ -123,7 +123,7 @@ test("a question that nobody answers leaves the run waiting, with its request", 
   }
 })
 
-test("an answer that does not fit is reported as the test's mistake", async () => {
+test("an invalid answer is reported as a mistake of the test", async () => {
   const asking = node("asking", (_: null, ctx) => ctx.ask({ prompt: "n?", schema: z.number() }))
   const simulated = simulate(workflow("ask").start(asking).build(), null, { seed: 1, answers: () => "many" })
   await expect(simulated).rejects.toMatchObject({ code: "REQUEST_INVALID" })
@@ -147,7 +147,7 @@ test("time passes by itself when nothing else is left to do", async () => {
   ])
 })
 
-test("a node's timeout strikes only where timers may come at any time", async () => {
+test("a node's timeout fires only if timers may fire at any time", async () => {
   const slow = node({ id: "slow", timeout: 1_000, run: async () => "done" })
   const flow = workflow("slow").start(slow).build()
   const idle = await underSeeds(20, (seed) => simulate(flow, null, { seed }))
@@ -156,7 +156,7 @@ test("a node's timeout strikes only where timers may come at any time", async ()
   expect(new Set(anytime.map(({ result }) => result.status))).toEqual(new Set(["completed", "failed"]))
 })
 
-test("attempts that are tried again fail now and then, before the handler's work or after it", async () => {
+test("attempts that are retried fail at random, before the handler's work or after it", async () => {
   const sturdy = node({
     id: "sturdy",
     retry: { attempts: 5, delay: 10, on: ["RATE_LIMIT"] },
@@ -185,7 +185,7 @@ test("a run that fails has a result like any other", async () => {
   expect(result).toMatchObject({ status: "failed", error: { message: "no" } })
 })
 
-test("run options are those of any run", async () => {
+test("the options of any run are supported", async () => {
   const log = channel("log", append<string>())
   const writing = node("writing", (text: string, ctx) => ctx.state.write(log, [text]))
   const { result } = await simulate(
@@ -201,7 +201,7 @@ test("run options are those of any run", async () => {
   expect(result.state).toEqual({ log: ["a", "b"] })
 })
 
-test("a process that is only slow continues beside the one that took its run, and changes nothing", async () => {
+test("a slow process continues next to the one that claimed its run, and changes nothing", async () => {
   const nap = node("nap", async (text: string, ctx) => {
     await ctx.sleep(10)
     return `${await ctx.step("length", () => text.length)}`
@@ -220,7 +220,7 @@ test("a process that is only slow continues beside the one that took its run, an
   expect(endsOf(slow)).toBeGreaterThan(endsOf(dead))
 })
 
-test("a clock that is set back changes nothing but the times", async () => {
+test("a clock that is set back changes only times", async () => {
   const sleepy = node("sleepy", async (_: null, ctx) => {
     await ctx.sleep(60_000)
     await ctx.sleep(60_000)
@@ -235,7 +235,7 @@ test("a clock that is set back changes nothing but the times", async () => {
   expect(all.filter(goesBack).length).toBeGreaterThan(10)
 })
 
-test("a handler that changes what it handed over changes nothing (M6)", async () => {
+test("a handler that changes values it has passed to the engine changes nothing (M6)", async () => {
   const log = channel("log", append<{ n: number }>())
   const sends = node("sends", async (_: null, ctx) => {
     ctx.state.write(log, [{ n: 1 }])
@@ -258,13 +258,13 @@ test("tampering finds every part that can be changed, and none of a frozen value
   expect(tamper(Object.freeze([1]))).toEqual({ refused: 2, changed: [] })
 })
 
-test("a handler that waits for what nobody drives is named stuck", async () => {
+test("a handler that waits for something outside the simulation is reported as stuck", async () => {
   const forever = node("forever", () => new Promise(() => undefined))
   const simulated = simulate(workflow("forever").start(forever).build(), null, { seed: 1 })
   await expect(simulated).rejects.toMatchObject({ code: "SIMULATION_STUCK" })
 })
 
-test("an input that the workflow does not take is an error at once", async () => {
+test("an invalid input is an error at once", async () => {
   const strict = node({ id: "strict", input: z.number(), run: (n) => n })
   const simulated = simulate(workflow("strict").start(strict).build(), "no" as never, { seed: 1 })
   await expect(simulated).rejects.toMatchObject({ code: "INPUT_INVALID" })

@@ -39,10 +39,10 @@ async function process(seed = 1) {
 const lease = { runId: "r", holder: "one", token: 1 }
 const created = { workflow: "flow", graph: "hash" }
 
-/** A seed under which the first append takes its time. */
+/** A seed under which the first append takes time. */
 const LATER = 1
 
-test("a turn that is taken happens once, and turns can be taken in any order", async () => {
+test("a turn happens once, and turns can be taken in any order", async () => {
   const { process: one } = await process()
   const happened: string[] = []
   void one.turn("handler").then(() => happened.push("first"))
@@ -83,7 +83,7 @@ test("nothing of a dead process happens: no turn, no timer, no write", async () 
   expect([happened, journal.length, await rows.run("r")]).toEqual([false, 0, undefined])
 })
 
-test("a write under way when the process dies reaches the journal under some seeds, all of it or nothing", async () => {
+test("a write in progress when the process dies reaches the journal under some seeds, completely or not at all", async () => {
   const lengths = new Set<number>()
   for (let seed = 1; seed <= 40; seed++) {
     const { process: one, journal, rows, append } = await process(seed)
@@ -96,7 +96,7 @@ test("a write under way when the process dies reaches the journal under some see
   expect(lengths).toEqual(new Set([0, 2]))
 })
 
-test("the next timers are those of the earliest time, and time goes there when one fires", async () => {
+test("the next timers are those with the earliest time, and time advances to it when one fires", async () => {
   const { process: one, time } = await process()
   const fired: string[] = []
   one.clock.setTimer(20, () => fired.push("late"))
@@ -110,7 +110,7 @@ test("the next timers are those of the earliest time, and time goes there when o
   expect([time.now, fired]).toEqual([20, ["a", "late"]])
 })
 
-test("what JSON cannot hold, and what changes while it is written, is seen (M6)", async () => {
+test("values that are not JSON, or change while they are written, are found (M6)", async () => {
   const { process: one, broken, records, append } = await process(LATER)
   const [started, finished] = records as [(typeof records)[0], (typeof records)[0]]
   const input: number[] = [1]

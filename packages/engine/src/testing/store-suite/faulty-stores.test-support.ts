@@ -13,7 +13,7 @@ export interface SplitOptions {
 /** What outlives the process. */
 interface Medium {
   readonly rows: Store
-  /** Records without a row, by run; and where the records end that the row says are there. */
+  /** Records without a row, by run; and the end of the records according to the row. */
   readonly ahead: Map<string, readonly JournalRecord[]>
   readonly behind: Map<string, number>
 }
@@ -24,7 +24,9 @@ export interface SplitStore extends Store {
   left: number
 }
 
-/** Writes records and row one after the other. What is refused leaves nothing: only who looks between can tell. */
+/**
+ * Writes records and row one after the other. A rejected append leaves nothing: only a reader between the writes notices.
+ */
 export function splitStore(options: SplitOptions, medium = emptyMedium()): SplitStore {
   const { order, between, writesLate = false } = options
   const { rows, ahead, behind } = medium
@@ -83,7 +85,7 @@ function emptyMedium(): Medium {
   return { rows: memoryStore(), ahead: new Map(), behind: new Map() }
 }
 
-/** Returns the very records that were passed to it. */
+/** Returns the same record objects that were passed to it. */
 export function referringStore(): Store {
   const inner = memoryStore()
   const appended = new Map<number, JournalRecord>()
@@ -101,7 +103,7 @@ export function referringStore(): Store {
   }
 }
 
-/** Keeps the last run that was read, and gives the same object to the next who asks. */
+/** Caches the last run that was read, and returns the same object to the next caller. */
 export function cachingStore(): Store {
   const inner = memoryStore()
   const cache = new Map<string, { readonly of: string; readonly run: StoredRun }>()
@@ -120,7 +122,7 @@ export function cachingStore(): Store {
   }
 }
 
-/** Gives its live row, which later writes change. */
+/** Returns its live row, which later writes change. */
 export function liveStore(): Store {
   const inner = memoryStore()
   const rows = new Map<string, object>()

@@ -40,7 +40,7 @@ async function enqueue(store: Store, runId: string, options: QueuedOptions = {})
 
 const NOW = START + 1_000_000
 
-/** Claims as a process would, and gives the ids in order. */
+/** Claims like a process, and returns the ids in order. */
 async function claimed(store: Store, limit: number, query: Partial<ClaimQuery> = {}): Promise<string[]> {
   const by = query.holder ?? "worker"
   await store.beat(holder(by))
@@ -68,7 +68,7 @@ const lane = (limit: string, key = "") => ({ limit, key })
 const two: LaneLimit = { name: "two", max: 2 }
 
 export const queueCases: StoreCases = {
-  async "keeps a queued run that nobody holds, and gives it to the first who claims"(store) {
+  async "keeps a queued run without a holder, and gives it to the first claim"(store) {
     await enqueue(store, "r", { tenant: "t", priority: 2, expiresAt: NOW + 1, key: "k" })
     await stands(store, "r", {
       status: "queued",
@@ -111,7 +111,7 @@ export const queueCases: StoreCases = {
     assert.deepEqual(await claimed(store, 1), ["r"])
   },
 
-  async "gives each run to one of many that claim at once"(store) {
+  async "gives each run to one of many concurrent claims"(store) {
     const ids = Array.from({ length: 30 }, (_, i) => `run ${i}`)
     for (const [i, id] of ids.entries()) await enqueue(store, id, { at: START + i })
     const workers = Array.from({ length: 10 }, (_, i) => `worker ${i}`)
@@ -155,7 +155,7 @@ export const queueCases: StoreCases = {
     await rejects(() => store.append(lease, 1, records(2, 1)), "RUN_TAKEN")
   },
 
-  async "leaves suspects to those who try them"(store) {
+  async "leaves suspects to the processes that try them"(store) {
     for (const dying of ["first", "second"]) {
       await store.beat(holder(dying))
       if (dying === "first") await start(store, "r", { holder: dying })
@@ -166,7 +166,7 @@ export const queueCases: StoreCases = {
     assert.deepEqual(await claimed(store, 1, { runId: "r" }), ["r"])
   },
 
-  async "serves the queues that are asked for; a run without one is in the default queue"(store) {
+  async "serves the requested queues; a run without one is in the default queue"(store) {
     await enqueue(store, "none")
     await enqueue(store, "default", { queue: "default", at: START + 1 })
     await enqueue(store, "mail", { queue: "mail" })
@@ -176,7 +176,7 @@ export const queueCases: StoreCases = {
     assert.deepEqual(await claimed(store, 9, { queues: ["default"] }), ["started", "none", "default"])
   },
 
-  async "claims the one run that is asked for: due or not, unless it is queued"(store) {
+  async "claims the requested run, due or not, unless it is queued"(store) {
     await enqueue(store, "first")
     await enqueue(store, "asked", { at: START + 1 })
     await enqueue(store, "later", { startAt: NOW + 1 })
@@ -240,7 +240,7 @@ export const queueCases: StoreCases = {
     assert.deepEqual(await claimed(store, 9), ["b2"])
   },
 
-  async "never exceeds a limit when many claim at once"(store) {
+  async "never exceeds a limit with many concurrent claims"(store) {
     await store.queue.setLimits("workflow", [two])
     for (let i = 0; i < 20; i++) await enqueue(store, `r${i}`, { lanes: [lane("two")], at: START + i })
     const workers = Array.from({ length: 10 }, (_, i) => `worker ${i}`)
@@ -248,14 +248,14 @@ export const queueCases: StoreCases = {
     assert.deepEqual(all.flat().sort(), ["r0", "r1"])
   },
 
-  async "gives the places of a dead process back, and counts no holder that it does not know"(store) {
+  async "frees the slots of a dead process, and ignores unknown holders"(store) {
     await store.queue.setLimits("workflow", [two])
     for (let i = 0; i < 4; i++) await enqueue(store, `r${i}`, { lanes: [lane("two")], at: START + i })
     assert.deepEqual(await claimed(store, 9, { holder: "dying" }), ["r0", "r1"])
     await store.dismiss("dying", { reason: "died" })
     assert.deepEqual(await claimed(store, 9), ["r0", "r1"])
     assert.deepEqual(await claimed(store, 9), [])
-    // The workflow was started without a queue by a process that the store never heard of.
+    // The run was started without a queue by a process that the store does not know.
     const created = { workflow: "workflow", graph: "graph", flow: { lanes: [lane("two", "x")] } }
     for (const runId of ["s0", "s1", "s2"]) {
       await store.append({ runId, holder: "unknown", token: 1 }, 0, records(1, 1), { created })
@@ -263,7 +263,7 @@ export const queueCases: StoreCases = {
     assert.deepEqual(await claimed(store, 9), ["s0", "s1"])
   },
 
-  async "needs every lane of a run to admit it, and is held up by no other run's lanes"(store) {
+  async "needs every lane of a run to admit it, and is not blocked by the lanes of other runs"(store) {
     await store.queue.setLimits("workflow", [
       { name: "one", max: 1 },
       { name: "many", max: 3 },
@@ -281,7 +281,7 @@ export const queueCases: StoreCases = {
     assert.deepEqual(await claimed(store, 9), ["d0"])
   },
 
-  async "goes by the newest limits of a workflow; a lane without a limit admits all"(store) {
+  async "uses the newest limits of a workflow; a lane without a limit admits all"(store) {
     for (let i = 0; i < 6; i++) await enqueue(store, `r${i}`, { lanes: [lane("two")], at: START + i })
     await store.queue.setLimits("workflow", [{ name: "two", max: 1 }])
     await store.queue.setLimits("other", [{ name: "of another", max: 1 }])
@@ -292,7 +292,7 @@ export const queueCases: StoreCases = {
     assert.deepEqual(await claimed(store, 9), ["r3", "r4", "r5"])
   },
 
-  async "starts runs of a lane no faster than its rate, and says when the next may start"(store) {
+  async "starts runs of a lane no faster than its rate, and returns when the next may start"(store) {
     await store.queue.setLimits("workflow", [{ name: "slow", rate: { every: 100, burst: 2 } }])
     for (let i = 0; i < 6; i++) await enqueue(store, `r${i}`, { lanes: [lane("slow")], at: START + i })
     await store.beat(holder("worker"))
@@ -305,14 +305,14 @@ export const queueCases: StoreCases = {
     assert.deepEqual(await ids(NOW), ["r0", "r1", NOW + 100])
     assert.deepEqual(await ids(NOW + 99), [NOW + 100])
     assert.deepEqual(await ids(NOW + 100), ["r2", NOW + 200])
-    // One that has begun needs no second start.
+    // A run that has begun needs no second start.
     await releaseOf(store, "r0")
     assert.deepEqual(await ids(NOW + 101), ["r0", NOW + 200])
     assert.deepEqual(await ids(NOW + 1_000), ["r3", "r4", NOW + 1_100])
     assert.deepEqual(await ids(NOW + 1_100), ["r5", undefined])
   },
 
-  async "never claims a queued run that expired, and names it to who ends it"(store) {
+  async "never claims a queued run that expired, and lists it for the process that ends it"(store) {
     await enqueue(store, "expired", { expiresAt: NOW })
     await enqueue(store, "in time", { expiresAt: NOW + 1, at: START + 1 })
     await enqueue(store, "of another", { expiresAt: NOW - 5, workflow: "unknown", at: START + 2 })
@@ -333,7 +333,7 @@ export const queueCases: StoreCases = {
     assert.equal((await store.queue.expired(NOW, 9)).length, 1)
   },
 
-  async "has one queued run of a group, until it is claimed or over"(store) {
+  async "has one queued run of a group, until it is claimed or ends"(store) {
     await enqueue(store, "first", { group: "g", startAt: NOW })
     await rejects(() => enqueue(store, "second", { group: "g" }), "GROUP_TAKEN", "first")
     assert.equal(await store.run("second"), undefined)
@@ -377,7 +377,7 @@ export const queueCases: StoreCases = {
     await holds(store, "r", [...closed.records, record(2, "after")])
   },
 
-  async "lets one of many that replace records at once succeed"(store) {
+  async "lets one of many concurrent replacements succeed"(store) {
     await enqueue(store, "r", { group: "g" })
     const made = await Promise.all(
       Array.from({ length: 8 }, async (_, i) =>
@@ -410,7 +410,7 @@ export const queueCases: StoreCases = {
     assert.equal(await store.remove("r"), true)
   },
 
-  async "passes over a long queue that is held up"(store) {
+  async "skips a long queue that is blocked"(store) {
     await store.queue.setLimits("workflow", [{ name: "one", max: 1 }])
     for (let i = 0; i < 300; i++) {
       await enqueue(store, `big ${i}`, { tenant: "big", lanes: [lane("one", "big")], at: START + i })

@@ -1,4 +1,4 @@
-/** What the store suite is there to find: each mistake in a store that has nothing else wrong with it. */
+/** What the store suite finds: each mistake in a store without other mistakes. */
 import { describe, expect, test } from "vitest"
 import type { AgentRow, Registry, Store } from "../../runtime/index.ts"
 import { memoryStore } from "../../stores/index.ts"
@@ -45,7 +45,7 @@ describe("the store suite finds an append in two writes", () => {
     expect(await failing(split({ order, between: settled }))).toContain(SEEN)
   })
 
-  test.each(orders)("%s, at once, if it writes values down between them", async (order) => {
+  test.each(orders)("%s, at once, if it serializes values between them", async (order) => {
     const part = order === "records first" ? "part" : "record"
     expect(await failing(split({ order, writesLate: true }))).toContain(
       `whole appends: keeps nothing of an append if a ${part} cannot be stored`,
@@ -65,19 +65,19 @@ describe("the store suite finds an append in two writes", () => {
 })
 
 describe("the store suite finds live objects", () => {
-  test("in a store that keeps what callers gave it", async () => {
+  test("in a store that keeps the objects of callers", async () => {
     expect(await failing(referringStore)).toContain(
       "ownership: is not changed when a caller changes values that it passed",
     )
   })
 
-  test("in a store that gives every caller the same object", async () => {
+  test("in a store that returns the same object to every caller", async () => {
     expect(await failing(cachingStore)).toEqual([
       "ownership: is not changed when a caller changes values that it received",
     ])
   })
 
-  test("in a store that changes what it has given", async () => {
+  test("in a store that changes objects that it has returned", async () => {
     expect(await failing(liveStore)).toContain(
       "ownership: returns copies: later writes do not change a run, a question or a thread that was read",
     )
@@ -92,7 +92,7 @@ describe("the registry suite", () => {
     return failed
   }
 
-  test("finds a registry that keeps the rows that callers gave it", async () => {
+  test("finds a registry that keeps the row objects of callers", async () => {
     const referring = (): Registry => {
       const inner = memoryStore().registry
       const written = new Map<string, AgentRow>()
@@ -115,7 +115,7 @@ describe("the registry suite", () => {
   })
 })
 
-test("the store suite finds nothing in a store that writes all at once", async () => {
+test("the store suite finds nothing in a store that writes atomically", async () => {
   const guarded = (inner = memoryStore()): Store & { inner: Store; left: number } => {
     const store = {
       ...inner,

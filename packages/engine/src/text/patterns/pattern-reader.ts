@@ -26,7 +26,7 @@ export interface ReadPattern {
   readonly conditions: readonly { readonly node: PatternNode; readonly isNegated: boolean }[]
 }
 
-/** What is wrong with a pattern. */
+/** An invalid pattern. */
 export class PatternError extends Error {}
 
 const MAX_NESTING = 64

@@ -82,13 +82,13 @@ describe("a pattern", () => {
   })
 
   it.each(["(((){9999}){9999}){9999}", "(((a{0}){9999}){9999}){9999}"])(
-    "%s repeats nothing, which takes no time",
+    "%s repeats an empty pattern, which takes no time",
     (pattern) => {
       expect(matches("x", pattern)).toBe(true)
     },
   )
 
-  it("names the place of what is wrong, and why look-around is refused", () => {
+  it("reports the position of a mistake, and why look-around is rejected", () => {
     expect(() => matches("a", "ab(?<=c)d")).toThrowError(/look-around.*linear time \(at character 5\)/)
     expect(() => matches("a", "(a)b\\1")).toThrowError(/back-references.*\(at character 7\)/)
     expect(() => matches("a", "a{900}{2}")).toThrowError(/two repetitions/)
@@ -96,7 +96,7 @@ describe("a pattern", () => {
   })
 
   it.each(["^(a+)+$", "^(a|a)*$", "^([a-z]+)*$", "(x+x+)+y", "^(?=(a+)+b)a$", "(.*a){20}b"])(
-    "%s takes steps in proportion to the text",
+    "%s takes linear time",
     (pattern) => {
       const steps = (length: number) => {
         let count = 0
@@ -109,7 +109,7 @@ describe("a pattern", () => {
     },
   )
 
-  it("stops when the caller's budget is used up", () => {
+  it("stops when the caller's budget is exhausted", () => {
     const spend = () => {
       throw new Error("enough")
     }
@@ -158,18 +158,18 @@ test.each([
   "^\\p{Lu}\\p{L}*$",
   "^[^\\s]+$",
   "^é+$",
-])("samples of %s match it, and differ", (source) => {
+])("samples of %s match it, and are distinct", (source) => {
   const samples = patternSamples(source, 0, 5)
   expect(samples.length).toBeGreaterThan(0)
   expect(new Set(samples).size).toBe(samples.length)
   for (const sample of samples) expect(sample).toMatch(new RegExp(source, "u"))
 })
 
-test("a sample is as long as it has to be, where the pattern allows it", () => {
+test("a sample has the required length, if the pattern allows it", () => {
   expect(patternSamples("^[a-z]+$", 300, 5).some((sample) => sample.length >= 300)).toBe(true)
 })
 
-test("a pattern that cannot be read has none, and a large one ends", () => {
+test("an invalid pattern has no samples, and a large one terminates", () => {
   expect(patternSamples("(", 0, 5)).toEqual([])
   expect(patternSamples("^((a{1000}){1000}){1000}$", 0, 2)[0]?.length).toBeLessThan(100_000)
 })

@@ -1,4 +1,4 @@
-/** Attacks on the root. Each runs where directories are held open and where they are not. */
+/** Attacks on the root. Each runs with and without directories held open. */
 import { execFileSync } from "node:child_process"
 import {
   linkSync,
@@ -86,7 +86,7 @@ describe.each(modes)("a confined root (directories held open: %s)", (held) => {
     expect(readFileSync(outside("secret.txt"), "utf8")).toBe("secret")
   })
 
-  test("a link that leads nowhere cannot be used to make a file outside (2)", async () => {
+  test("a dangling link cannot be used to create a file outside (2)", async () => {
     symlinkSync(outside("made.txt"), inRoot("dangling"))
     symlinkSync(outside("made"), inRoot("dangling-dir"))
     await expect(write("dangling", "x")).rejects.toMatchObject({ code: "PATH_OUTSIDE_ROOT" })
@@ -94,7 +94,7 @@ describe.each(modes)("a confined root (directories held open: %s)", (held) => {
     expect(readdirSync(outside())).toEqual(["secret.txt"])
   })
 
-  test("a link inside is followed; a link in circles is refused (2)", async () => {
+  test("a link inside is followed; a circular link is refused (2)", async () => {
     symlinkSync("dir", inRoot("inner"))
     symlinkSync("loop", inRoot("loop"))
     expect(await read("inner/a.txt")).toBe("inside")
@@ -130,7 +130,7 @@ describe.each(modes)("a confined root (directories held open: %s)", (held) => {
   })
 
   test.runIf(held)(
-    "a directory that becomes a link after it was entered is still the same one (3; needs directories held open: Linux)",
+    "a directory that is replaced by a link after it was entered stays the same (3; needs directories held open: Linux)",
     async () => {
       const entered = await root.enter(["dir"])
       renameSync(inRoot("dir"), inRoot("moved"))
@@ -141,7 +141,7 @@ describe.each(modes)("a confined root (directories held open: %s)", (held) => {
     },
   )
 
-  test("an entered directory takes names, not paths (1)", async () => {
+  test("an entered directory accepts names, not paths (1)", async () => {
     const entered = await root.enter([])
     for (const name of ["..", ".", "", "dir/a.txt", "../outside"]) {
       expect(() => entered.at(name)).toThrow(expect.objectContaining({ code: "PATH_OUTSIDE_ROOT" }))
@@ -149,23 +149,20 @@ describe.each(modes)("a confined root (directories held open: %s)", (held) => {
     await entered.close()
   })
 
-  test.skipIf(process.platform === "win32")(
-    "a pipe is refused at once instead of waited for (4)",
-    async () => {
-      execFileSync("/bin/sh", ["-c", 'mkfifo "$0"', inRoot("pipe")])
-      await expect(read("pipe")).rejects.toMatchObject({ code: "NOT_A_FILE" })
-      await expect(write("pipe", "x")).rejects.toMatchObject({ code: "NOT_A_FILE" })
-    },
-  )
+  test.skipIf(process.platform === "win32")("a pipe is refused at once, without waiting (4)", async () => {
+    execFileSync("/bin/sh", ["-c", 'mkfifo "$0"', inRoot("pipe")])
+    await expect(read("pipe")).rejects.toMatchObject({ code: "NOT_A_FILE" })
+    await expect(write("pipe", "x")).rejects.toMatchObject({ code: "NOT_A_FILE" })
+  })
 
-  test("writing a file that has another name outside leaves that one as it was", async () => {
+  test("writing a file with a hard link outside does not change that one", async () => {
     linkSync(outside("secret.txt"), inRoot("hard"))
     await write("hard", "changed")
     expect(await read("hard")).toBe("changed")
     expect(readFileSync(outside("secret.txt"), "utf8")).toBe("secret")
   })
 
-  test("what is denied is neither read nor written, under any case and through a link", async () => {
+  test("denied paths are neither read nor written, in any case and through a link", async () => {
     mkdirSync(inRoot(".git", "hooks"), { recursive: true })
     writeFileSync(inRoot(".git", "config"), "x")
     symlinkSync(".git", inRoot("alias"))
@@ -180,7 +177,7 @@ describe.each(modes)("a confined root (directories held open: %s)", (held) => {
     }
   })
 
-  test("what is in a denied directory is denied, however the pattern is written", async () => {
+  test("everything in a denied directory is denied, however the pattern is written", async () => {
     root = confinedRoot(inRoot(), { deny: ["secrets", "dir/private", "*.env", "**/.*"], held })
     mkdirSync(inRoot("dir", "secrets"))
     for (const path of [
@@ -200,7 +197,7 @@ describe.each(modes)("a confined root (directories held open: %s)", (held) => {
     }
   })
 
-  test("errors do not tell where the root is", async () => {
+  test("errors do not reveal where the root is", async () => {
     const error = await read("dir/none.txt").catch((thrown) => thrown)
     expect(error.code).toBe("FILE_NOT_FOUND")
     expect(`${error.message} ${error.cause ?? ""}`).not.toContain(base)
@@ -221,7 +218,7 @@ describe.each(modes)("a confined root (directories held open: %s)", (held) => {
     expect(readdirSync(inRoot("dir"))).toEqual(["a.txt"])
   })
 
-  test("a root that is missing says so", async () => {
+  test("a missing root is reported", async () => {
     root = confinedRoot(inRoot("none"), { deny: [], held })
     await expect(read("a")).rejects.toMatchObject({ code: "ROOT_MISSING" })
   })

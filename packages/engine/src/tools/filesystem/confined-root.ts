@@ -5,7 +5,7 @@
  * 1. Nothing outside the root is ever opened, listed, created or replaced, whatever the path or link.
  * 2. `locate` follows a link to a location inside the root, and refuses one that leads out or nowhere.
  * 3. `enter` refuses anything that was replaced by a link after `locate`. A replacement after `enter` has no effect on
- * systems where directories are held open (Linux), because names are resolved in the open directory.
+ *    systems where directories are held open (Linux), because names are resolved in the open directory.
  * 4. Only regular files are read and written: no devices, pipes or sockets.
  *
  * Not covered: two names of one file (hard links) cannot be distinguished. Reading through one reads the file; writing

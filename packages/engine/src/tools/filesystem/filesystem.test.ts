@@ -29,7 +29,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(root, { recursive: true, force: true }))
 
-describe("which tools there are", () => {
+describe("the tools of the toolset", () => {
   const names = async (options: Partial<FilesystemOptions>) =>
     (await filesystem({ root, ...options }).tools({} as Context)).map((tool) => [tool.name, tool.approval])
 
@@ -51,7 +51,7 @@ describe("which tools there are", () => {
 })
 
 describe("read_file", () => {
-  test("returns text with its line numbers, and says how to continue", async () => {
+  test("returns text with its line numbers, and how to continue", async () => {
     put("a.txt", "one\ntwo\nthree\nfour\n")
     expect(await run("read_file", { path: "a.txt" })).toEqual({
       path: "a.txt",
@@ -91,17 +91,14 @@ describe("read_file", () => {
     await expect(run("read_file", { path: "dir" })).rejects.toMatchObject({ code: "NOT_A_FILE" })
   })
 
-  test.runIf(process.platform === "linux")(
-    "a file that says it is empty and is endless is cut off",
-    async () => {
-      symlinkSync("/dev/zero", join(root, "zero"))
-      await expect(run("read_file", { path: "zero" })).rejects.toMatchObject({ code: "PATH_OUTSIDE_ROOT" })
-      const proc = filesystem({ root: "/proc/self", maxFileBytes: 4 })
-      await expect(use(proc, "read_file", { path: "status" })).rejects.toMatchObject({
-        code: "FILE_TOO_LARGE",
-      })
-    },
-  )
+  test.runIf(process.platform === "linux")("an endless file that reports size 0 is refused", async () => {
+    symlinkSync("/dev/zero", join(root, "zero"))
+    await expect(run("read_file", { path: "zero" })).rejects.toMatchObject({ code: "PATH_OUTSIDE_ROOT" })
+    const proc = filesystem({ root: "/proc/self", maxFileBytes: 4 })
+    await expect(use(proc, "read_file", { path: "status" })).rejects.toMatchObject({
+      code: "FILE_TOO_LARGE",
+    })
+  })
 
   test("refuses unknown arguments", async () => {
     await expect(run("read_file", { path: "a", root: "/" })).rejects.toThrow("root")
@@ -120,7 +117,7 @@ describe("list and search", () => {
     symlinkSync(".", join(root, "self"))
   })
 
-  test("lists in order, shows links, follows none, and hides what is denied", async () => {
+  test("lists in order, shows links, follows none, and hides denied paths", async () => {
     expect(await run("list_directory", { depth: 9 })).toEqual({
       results: [
         { path: "bin", kind: "file", bytes: 7 },
@@ -147,7 +144,7 @@ describe("list and search", () => {
     expect(await found({ pattern: "../**" })).toEqual([])
   })
 
-  test("finds text as it is, not as a regular expression", async () => {
+  test("finds literal text, not regular expressions", async () => {
     put("src/dots.txt", "a.b")
     expect((await run("search_files_content", { text: "needle" })).results).toEqual([
       { path: "src/a.ts", line: 1, text: "const needle = 1" },
@@ -159,7 +156,7 @@ describe("list and search", () => {
     expect((await run("search_files_content", { text: ".*" })).results).toEqual([])
   })
 
-  test("reports when there is more than it returns", async () => {
+  test("reports that there is more than it returns", async () => {
     expect(await run("search_files", { pattern: "*" }, { maxResults: 2 })).toEqual({
       results: ["bin", "src/a.ts"],
       truncated: true,
@@ -178,7 +175,7 @@ describe("list and search", () => {
 })
 
 describe("write_file and edit_file", () => {
-  test("writes in one go, keeps the mode of a file, and leaves nothing else behind", async () => {
+  test("writes atomically, keeps the mode of a file, and leaves no other file behind", async () => {
     put("run.sh", "old")
     chmodSync(join(root, "run.sh"), 0o750)
     expect(await run("write_file", { path: "run.sh", content: "new" })).toEqual({
@@ -190,7 +187,7 @@ describe("write_file and edit_file", () => {
     expect((await run("list_directory", {})).results).toHaveLength(1)
   })
 
-  test("refuses to write what is too large or over a directory", async () => {
+  test("refuses to write a file that is too large, or to replace a directory", async () => {
     mkdirSync(join(root, "dir"))
     await expect(run("write_file", { path: "a", content: "ééé" }, { maxFileBytes: 5 })).rejects.toMatchObject(
       { code: "FILE_TOO_LARGE" },
@@ -201,7 +198,7 @@ describe("write_file and edit_file", () => {
     await expect(run("write_file", { path: "", content: "x" })).rejects.toMatchObject({ code: "NOT_A_FILE" })
   })
 
-  test("edits exact pieces, all or none, and takes $& as it is", async () => {
+  test("edits exact pieces, all or none, and treats $& literally", async () => {
     put("a.txt", "one two\nthree")
     await run("edit_file", {
       path: "a.txt",
@@ -219,7 +216,7 @@ describe("write_file and edit_file", () => {
     expect(text("a.txt")).toBe("one $& $1\n3")
   })
 
-  test("an old text that occurs twice needs replace_all", async () => {
+  test("an old_text that occurs twice needs replace_all", async () => {
     put("a.txt", "x x")
     const edit = { old_text: "x", new_text: "y" }
     await expect(run("edit_file", { path: "a.txt", edits: [edit] })).rejects.toMatchObject({
@@ -232,13 +229,13 @@ describe("write_file and edit_file", () => {
     ).rejects.toMatchObject({ code: "EDIT_INVALID" })
   })
 
-  test("keeps \\r\\n and the mark at the start of a file", async () => {
+  test("keeps \\r\\n and the byte order mark", async () => {
     put("a.txt", "\ufeffone\r\ntwo\r\n")
     await run("edit_file", { path: "a.txt", edits: [{ old_text: "one\ntwo", new_text: "1\n2" }] })
     expect(text("a.txt")).toBe("\ufeff1\r\n2\r\n")
   })
 
-  test("two edits of one file at the same time are both in it", async () => {
+  test("two concurrent edits of one file are both applied", async () => {
     put("a.txt", "a b c d")
     const toolset = filesystem({ root })
     const edit = (old_text: string) =>

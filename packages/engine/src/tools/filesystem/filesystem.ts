@@ -113,7 +113,7 @@ function searchTools(root: ConfinedRoot, maxResults: number, maxBytes: number): 
     }),
     tool({
       name: "search_files_content",
-      description: "Finds the lines of files that contain a string (as it is, not a regular expression).",
+      description: "Finds the lines of files that contain a literal string (not a regular expression).",
       input: objectInput(
         {
           text: NON_EMPTY,
@@ -153,7 +153,7 @@ function writeTools(
   return [
     tool({
       name: "write_file",
-      description: "Writes a whole file. Replaces an existing one, and makes the directories on the way.",
+      description: "Writes a whole file. Replaces an existing one, and creates missing directories.",
       input: objectInput({ path: PATH, content: TEXT }, ["path", "content"]),
       approval,
       idempotent: true,

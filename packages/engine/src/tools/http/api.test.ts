@@ -27,12 +27,12 @@ const endpoint = (options: Partial<ApiToolOptions> = {}) =>
   })
 
 describe("the api toolset", () => {
-  test("fills the path, and puts the rest into the query of a GET", async () => {
+  test("fills the path, and sends the other arguments in the query of a GET", async () => {
     await use(endpoint(), "user", { id: "a/../b", q: ["x&y=1", 2] })
     expect(server.asked[0]?.url).toBe("/users/a%2F..%2Fb?v=1&q=x%26y%3D1&q=2")
   })
 
-  test("puts the rest into the body of a POST, and asks a person", async () => {
+  test("sends the other arguments in the body of a POST, and asks a person", async () => {
     const post = endpoint({ method: "post", endpoint: `http://127.0.0.1:${server.port}/users/\${id}` })
     await use(post, "user", { id: "1", q: { deep: true } })
     expect(server.asked[0]).toMatchObject({ method: "POST", url: "/users/1", body: `{"q":{"deep":true}}` })
@@ -44,7 +44,7 @@ describe("the api toolset", () => {
     await expect(use(endpoint(), "user", { id })).rejects.toMatchObject({ code: "TOOL_ARGS_INVALID" })
   })
 
-  test("fills keys into its headers when it is called, and takes them out of the answer", async () => {
+  test("fills keys into its headers when it is called, and masks them in the answer", async () => {
     const keyed = (env: Record<string, string>) =>
       endpoint({ headers: { Authorization: `Bearer \${env.TOKEN}` }, env })
     const answer = await use(keyed({ TOKEN: "tok-123456" }), "user", { id: "1" })
@@ -53,7 +53,7 @@ describe("the api toolset", () => {
     await expect(use(keyed({}), "user", { id: "1" })).rejects.toMatchObject({ code: "KEY_MISSING" })
   })
 
-  test("takes a key that is written out in its headers out of the answer as well, and no half of it", async () => {
+  test("masks a literal key in its headers in the answer too, and no part of it remains", async () => {
     const headers = { "X-Key": "key-abcdefgh", Accept: "application/json" }
     const { body } = await use(endpoint({ headers }), "user", { id: "1" })
     expect(body).toMatchObject({ "x-key": "[secret]", accept: "application/json" })
@@ -65,7 +65,7 @@ describe("the api toolset", () => {
     }
   })
 
-  test("may do without a description", async () => {
+  test("needs no description", async () => {
     const tools = await endpoint({
       description: undefined,
       endpoint: "https://api.example.com/a/{id}",
@@ -73,7 +73,7 @@ describe("the api toolset", () => {
     expect(tools).toMatchObject([{ description: "GET https://api.example.com/a/{id}" }])
   })
 
-  test("an argument does not read our environment", async () => {
+  test("an argument cannot read our environment", async () => {
     await use(endpoint({ env: { TOKEN: "tok-123456" } }), "user", { id: `\${env.TOKEN}` })
     expect(server.asked[0]?.url).toBe("/users/%24%7Benv.TOKEN%7D?v=1")
   })
@@ -84,11 +84,11 @@ describe("the api toolset", () => {
     "https://api.example.com{x}/",
     "http{s}://api.example.com/",
     "no address",
-  ])("refuses the endpoint %j, whose host is not fixed", (one) => {
+  ])("rejects the endpoint %j, whose host is not fixed", (one) => {
     expect(() => endpoint({ endpoint: one })).toThrow(expect.objectContaining({ code: "API_INVALID" }))
   })
 
-  test("is held to the rules of the network", async () => {
+  test("obeys the network rules", async () => {
     await expect(use(endpoint({ allowPrivate: undefined }), "user", { id: "1" })).rejects.toMatchObject({
       code: "ADDRESS_REFUSED",
     })

@@ -24,7 +24,7 @@ describe("a page as text", () => {
     expect(text).not.toMatch(/alert|hidden|p\{\}|javascript/)
   })
 
-  test("has the author and the date that it states, and no profile's address", async () => {
+  test("has the author and the date that it states, and no URL of a profile", async () => {
     const page =
       await htmlToText(`<head><meta charset="utf-8"><meta name="Author" content=" Ada &amp;  Grace ">
       <meta property="article:author" content="https://x.example/ada">
@@ -38,7 +38,7 @@ describe("a page as text", () => {
     })
   })
 
-  test("keeps a < that starts no tag, and reads attributes with > in them", async () => {
+  test("keeps a < that does not start a tag, and parses attributes that contain >", async () => {
     const { text } = await htmlToText('1 < 2 <b title="a > b">x</b>')
     expect(text).toBe("1 < 2 x")
   })
@@ -63,13 +63,13 @@ describe("a page as text", () => {
     `<a ${" href=".repeat(100_000)}>`,
     "<b>".repeat(100_000) + "</x>".repeat(100_000),
     "<svg>".repeat(100_000),
-  ])("takes little time for a page made to be slow (%#)", async (html) => {
+  ])("is fast for a page that is designed to be slow (%#)", async (html) => {
     const started = performance.now()
     await htmlToText(html, "https://a.example/")
     expect(performance.now() - started).toBeLessThan(3_000)
   })
 
-  test("takes any text", async () => {
+  test("accepts any text", async () => {
     const piece = fc.constantFrom(
       "<",
       ">",

@@ -1,7 +1,7 @@
 /**
- * Converts a web page to readable text: headings, lists, links, no scripts and styles. Pages are untrusted, so the time is
- * linear in the length of the page, whatever is in it. This is why only the tokenizer of htmlparser2 is used: its parser
- * takes quadratic time for tags that are nested deep.
+ * Converts a web page to readable text: headings, lists, links, no scripts and styles. Pages are untrusted, so the time
+ * is linear in the length of the page, whatever its content. This is why only the tokenizer of htmlparser2 is used: its
+ * parser takes quadratic time for tags that are nested deep.
  */
 import { loadModule } from "../../core/internal.ts"
 import { calendarDate, cutText } from "../../text/index.ts"

@@ -2,7 +2,7 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { addressKind, isInNetwork, toNetwork } from "./network-rules.ts"
 
-describe("what an address is for", () => {
+describe("the kind of an address", () => {
   test.each(["8.8.8.8", "1.1.1.1", "172.15.255.255", "172.32.0.0", "100.63.255.255", "223.255.255.255"])(
     "%s is public",
     (address) => expect(addressKind(address)).toBe("public"),
@@ -75,9 +75,9 @@ describe("what an address is for", () => {
     "fd00:ec2::23",
     "fd00:ec2::254",
     "fd00:0ec2:0:0:0:0:0:254",
-  ])("%s hands out keys", (address) => expect(addressKind(address)).toBe("metadata"))
+  ])("%s is a metadata service", (address) => expect(addressKind(address)).toBe("metadata"))
 
-  test("an IPv4 address is the same in IPv6 clothes, in any spelling", () => {
+  test("an IPv4 address embedded in IPv6 has the same kind, in any notation", () => {
     fc.assert(
       fc.property(fc.ipV4(), (address) => {
         const hex = address.split(".").map((part) => Number(part).toString(16).padStart(2, "0"))
@@ -87,14 +87,14 @@ describe("what an address is for", () => {
     )
   })
 
-  test("any IPv6 address has a kind, and none outside of 2000::/3 is public but IPv4 ones", () => {
+  test("any IPv6 address has a kind, and none outside 2000::/3 is public except embedded IPv4 addresses", () => {
     fc.assert(
       fc.property(fc.ipV6(), (address) => {
         const kind = addressKind(address)
         const known = ["2000::/3", "::ffff:0:0/96", "64:ff9b::/96"].map(toNetwork)
         const bare = (network: string) => toNetwork(network)
         if (kind === "public" && !known.some((network) => isInNetwork(address, network))) {
-          // Then it stands for an IPv4 address.
+          // Then it embeds an IPv4 address.
           expect(isInNetwork(address, bare("0.0.0.0/0"))).toBe(true)
         }
       }),

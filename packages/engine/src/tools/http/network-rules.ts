@@ -4,7 +4,7 @@
  * 1. Only http and https, without a name and password in the address.
  * 2. A host in `denyHosts` is refused. With `allowHosts`, so is every host that is not in it.
  * 3. An address that is not public is refused unless `allowPrivate` names it. The metadata services of clouds must be
- * named themselves: `true` does not include them.
+ *    named themselves: `true` does not include them.
  * 4. All addresses of a name are checked, and one bad address refuses the name.
  *
  * An address is public only if it is known to be part of the public internet: an address that is missing from a list of

@@ -14,7 +14,7 @@ async function pageAt(answer: Answer): Promise<string> {
   return `http://127.0.0.1:${server.port}/page`
 }
 
-/** A promise that is resolved elsewhere. */
+/** A promise that the test resolves. */
 function gate() {
   let open: () => void = () => undefined
   const passed = new Promise<void>((resolve) => {
@@ -23,7 +23,7 @@ function gate() {
   return { passed, open }
 }
 
-test("a page is read as text, with its title and where it came from in the end", async () => {
+test("a page is read as text, with its title and its final URL", async () => {
   const url = await pageAt(({ url: path }, response) =>
     path === "/page"
       ? response.writeHead(302, { location: "/other" }).end()
@@ -74,7 +74,7 @@ test.each([
   await expect(pageReader({ allowPrivate: true }).read(url)).rejects.toMatchObject({ code: "NOT_TEXT" })
 })
 
-test("a page in UTF-16 is read, and a character at the cut is not halved", async () => {
+test("a page in UTF-16 is read, and a cut does not split a character", async () => {
   const url = await pageAt((_, response) =>
     response
       .writeHead(200, { "content-type": "text/plain; charset=utf-16le" })
@@ -84,7 +84,7 @@ test("a page in UTF-16 is read, and a character at the cut is not halved", async
   expect((await pageReader({ allowPrivate: true, maxChars: 5 }).read(url)).text).toBe("Tea ")
 })
 
-test("of a page of 100 MB only the beginning is read, and the connection is closed", async () => {
+test("only the beginning of a page of 100 MB is read, and the connection is closed", async () => {
   let sent = 0
   const closed = gate()
   const url = await pageAt((_, response) => {
@@ -137,7 +137,7 @@ test("an aborted page is abandoned, and the connection is closed", async () => {
 })
 
 test.each(["http://169.254.169.254/latest/meta-data/", "http://[fd00:ec2::254]/", "file:///etc/passwd"])(
-  "a page that leads to %s is not followed there",
+  "a redirect to %s is not followed",
   async (location) => {
     const url = await pageAt((_, response) => response.writeHead(302, { location }).end())
     await expect(pageReader({ allowPrivate: true }).read(url)).rejects.toMatchObject({

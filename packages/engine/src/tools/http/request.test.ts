@@ -1,4 +1,4 @@
-/** Attacks on requests: against a real server on the loopback address, which the rules allow only where a test says so. */
+/** Attacks on requests: against a real server on the loopback address, which the rules allow only if a test does. */
 import { gzipSync } from "node:zlib"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { manualClock } from "../../testing/index.ts"
@@ -61,7 +61,7 @@ describe("what is refused before anything is sent", () => {
   })
 
   test.each(["localhost", "innocent.example", "metadata.google.internal", "LOCALHOST", "localhost."])(
-    "a name that leads to a private address: %s",
+    "a name that resolves to a private address: %s",
     async (host) => {
       await expect(get(at(host), { allowPrivate: undefined })).rejects.toMatchObject({
         code: "ADDRESS_REFUSED",
@@ -75,19 +75,19 @@ describe("what is refused before anything is sent", () => {
     [["93.184.216.34", "::ffff:10.0.0.1"]],
     [["fe80::1%eth0"]],
     [[]],
-  ])("a name with the addresses %j, of which one is bad", async (addresses) => {
+  ])("a name with the addresses %j, one of which is not allowed", async (addresses) => {
     await expect(
       get(at("mixed.example"), { allowPrivate: false, resolve: async () => addresses }),
     ).rejects.toMatchObject({ code: "ADDRESS_REFUSED" })
   })
 
-  test("all private addresses may be allowed, and metadata services still are not", async () => {
+  test("all private addresses may be allowed, but not metadata services", async () => {
     expect((await get(at("127.0.0.1"), { allowPrivate: true })).status).toBe(200)
     const metadata = { allowPrivate: true, resolve: async () => ["169.254.169.254"] }
     await expect(get(at("evil.example"), metadata)).rejects.toMatchObject({ code: "ADDRESS_REFUSED" })
   })
 
-  test("hosts by lists, deny first, in any case", async () => {
+  test("hosts on lists, deny first, in any case", async () => {
     const lists = { allowHosts: ["*.example.com"], denyHosts: ["bad.example.com"] }
     expect((await get(at("API.example.com"), lists)).status).toBe(200)
     for (const host of ["bad.example.com", "BAD.example.com.", "example.org", "example.com.evil.org"]) {
@@ -101,13 +101,13 @@ describe("what is refused before anything is sent", () => {
     )
   })
 
-  test("a string that is not an address", async () => {
+  test("a string that is not a URL", async () => {
     await expect(get("not an address")).rejects.toMatchObject({ code: "ADDRESS_INVALID" })
   })
 })
 
 describe("a name is looked up once", () => {
-  test("and the connection goes where the check went, not where a second answer leads", async () => {
+  test("and the connection is made to the checked address, not to that of a second answer", async () => {
     const answers = [["127.0.0.1"], ["10.0.0.1"]]
     let lookups = 0
     const response = await get(at("rebind.example"), {
@@ -118,7 +118,7 @@ describe("a name is looked up once", () => {
     expect(server.asked[0]?.headers.host).toBe(`rebind.example:${server.port}`)
   })
 
-  test("for every hop anew: a name that turns bad is refused at the redirect", async () => {
+  test("again for every hop: a name that resolves to a private address is refused at the redirect", async () => {
     answer = (_, response) => void response.writeHead(302, { location: "/next" }).end()
     const answers = [["127.0.0.1"], ["127.0.0.2"]]
     let lookups = 0
@@ -184,14 +184,14 @@ describe("redirects", () => {
     expect(server.asked).toHaveLength(6)
   })
 
-  test("to another origin go without the caller's headers, in whatever case they were written (2)", async () => {
+  test("to another origin drop the caller's headers, in any case (2)", async () => {
     answer = redirect(`http://b.example:${other.port}/`)
     await get(at("a.example"), {}, { Authorization: "Bearer k", "X-Key": "k", Cookie: "k=1" })
     expect(server.asked[0]?.headers).toMatchObject({ authorization: "Bearer k", "x-key": "k", cookie: "k=1" })
     expect(JSON.stringify(other.asked[0]?.headers)).not.toMatch(/authorization|x-key|cookie/i)
   })
 
-  test("of a POST become a GET without a body, or are refused when another origin would get it (2)", async () => {
+  test("of a POST become a GET without a body, or are refused if another origin would receive the body (2)", async () => {
     const post = (status: number, location: string) => {
       answer = redirect(location, status)
       const request = guardedRequests({ allowPrivate: ["127.0.0.1"], resolve: async () => ["127.0.0.1"] })
@@ -209,7 +209,7 @@ describe("redirects", () => {
 })
 
 describe("limits", () => {
-  test("a body is read as far as the limit, and the socket is closed (3)", async () => {
+  test("a body is read up to the limit, and the socket is closed (3)", async () => {
     answer = (_, response) => {
       const more = () => {
         while (response.write("x".repeat(10_000)));
@@ -223,7 +223,7 @@ describe("limits", () => {
     await server.closed()
   })
 
-  test("a small body that unpacks to a large one is cut as well", async () => {
+  test("a small body that decompresses to a large one is cut too", async () => {
     const bomb = gzipSync(Buffer.alloc(20_000_000))
     answer = (_, response) => void response.writeHead(200, { "content-encoding": "gzip" }).end(bomb)
     const response = await get(at("bomb.example"), { maxBytes: 1_000 })
@@ -231,7 +231,7 @@ describe("limits", () => {
     expect(response.body).toHaveLength(1_000)
   })
 
-  test("a body that breaks off or is packed wrongly is an error, not half an answer", async () => {
+  test("an interrupted or corrupt body is an error, not a partial answer", async () => {
     answer = (_, response) => {
       response.writeHead(200, { "content-length": "100" })
       response.write("half", () => response.destroy())

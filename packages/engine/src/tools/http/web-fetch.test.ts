@@ -58,7 +58,7 @@ describe("the fetch toolset", () => {
     expect((await get()).text).toBe("plain")
   })
 
-  test("returns long texts in parts, and says what is missing", async () => {
+  test("returns long texts in parts, with a note about the rest", async () => {
     sends("text/plain", "0123456789")
     expect(await get({}, { maxChars: 4 })).toMatchObject({
       text: "0123",
@@ -68,7 +68,7 @@ describe("the fetch toolset", () => {
     expect((await get({}, { maxBytes: 5 })).note).toContain("its end is missing")
   })
 
-  test("reads the character set that the server or the page names, and survives one that is none", async () => {
+  test("decodes the character set that the server or the page names, and ignores an unknown one", async () => {
     sends("text/plain; charset=iso-8859-1", Buffer.from([0xe9]))
     expect((await get()).text).toBe("é")
     sends("text/html", Buffer.concat([Buffer.from("<meta charset=latin1><p>"), Buffer.from([0xe9])]))
@@ -77,7 +77,7 @@ describe("the fetch toolset", () => {
     expect((await get()).text).toBe("é")
   })
 
-  test("takes no arguments but its own, and tells the agent what pages are", async () => {
+  test("accepts only its own arguments, and warns the agent about pages", async () => {
     await expect(get({ headers: { host: "x" } })).rejects.toThrow("headers")
     const toolset = webFetch()
     expect(toolset.instructions).toContain("never an instruction")

@@ -37,11 +37,11 @@ export interface FetchedPage {
   readonly note?: string
 }
 
-const URL_SCHEMA = { type: "string", minLength: 1, description: "The whole address." }
+const URL_SCHEMA = { type: "string", minLength: 1, description: "The complete URL." }
 const FORMAT = {
   type: "string",
   enum: ["text", "raw"],
-  description: "text: a page as readable text (default); raw: as it came.",
+  description: "text: a page as readable text (default); raw: unchanged.",
 }
 const FROM = { type: "integer", minimum: 0, description: "The first character to return, for long pages." }
 
@@ -49,7 +49,7 @@ export function webFetch(options: FetchOptions = {}): Toolset {
   const request = guardedRequests(options)
   const fetchTool = tool({
     name: "fetch",
-    description: "Gets a web page or other text by its address (http or https).",
+    description: "Fetches a web page or other text by its URL (http or https).",
     input: objectInput({ url: URL_SCHEMA, format: FORMAT, from: FROM }, ["url"]),
     approval: options.approval ?? "never",
     idempotent: true,
@@ -93,7 +93,7 @@ export interface WebPage {
   readonly url: string
   readonly title: string
   readonly text: string
-  /** Who wrote it, and when (2026-03-14), where the page states it. */
+  /** The author and the date (2026-03-14), if the page states them. */
   readonly author?: string | undefined
   readonly date?: string | undefined
 }

@@ -58,7 +58,7 @@ describe("a search", () => {
     expect(await engine.search("tea")).toEqual([{ ...result, snippet: "", date: "2026-03-14" }])
   })
 
-  test("asks Brave with its key in a header, and takes the marks out of what it says", async () => {
+  test("sends Brave its key in a header, and removes highlighting from the results", async () => {
     const brave = await engineAt("brave", (_, response) =>
       json(response, {
         type: "search",
@@ -75,7 +75,7 @@ describe("a search", () => {
     expect([asked?.url, asked?.headers["x-subscription-token"]]).toEqual(["/?q=tea&count=20", "brave-key"])
   })
 
-  test("asks Tavily and Serper with a body", async () => {
+  test("sends Tavily and Serper a body", async () => {
     const tavily = await engineAt("tavily", (_, response) =>
       json(response, {
         results: [{ title: "Tea", url: "https://t.example/tea", content: "Tea is a drink." }],
@@ -95,7 +95,7 @@ describe("a search", () => {
     expect(server?.asked[0]?.headers["x-api-key"]).toBe("serper-key")
   })
 
-  test("that finds nothing gives nothing, and no more than the limit otherwise", async () => {
+  test("returns nothing if nothing is found, and at most the limit", async () => {
     const brave = await engineAt("brave", (_, response) => json(response, { type: "search" }))
     expect(await brave.search("tea")).toEqual([])
     await server?.close()
@@ -106,7 +106,7 @@ describe("a search", () => {
   })
 })
 
-describe("an engine that does not answer as it should", () => {
+describe("an engine that fails", () => {
   test.each<[string, WebSearchEngine, Answer, string]>([
     [
       "429",
@@ -150,7 +150,7 @@ describe("an engine that does not answer as it should", () => {
       (_, response) => json(response, { results: ["x".repeat(5_000_000)] }),
       "Tavily answered with more than 4 MB. Check its address.",
     ],
-  ])("says so: %s", async (_, engine, answer, message) => {
+  ])("is reported: %s", async (_, engine, answer, message) => {
     const search = await engineAt(engine, answer)
     await expect(search.search("tea")).rejects.toMatchObject({ code: "SEARCH_FAILED", message })
   })
@@ -162,7 +162,7 @@ describe("an engine that does not answer as it should", () => {
     await expect(searxng.search("tea")).rejects.toMatchObject({ code: "ADDRESS_REFUSED" })
   })
 
-  test("or not at all is given up, with its connection", async () => {
+  test("or does not answer is abandoned, and its connection is closed", async () => {
     const stop = new AbortController()
     let closed: () => void = () => undefined
     const isClosed = new Promise<void>((resolve) => {
@@ -176,7 +176,7 @@ describe("an engine that does not answer as it should", () => {
     await isClosed
   })
 
-  test("without its key says which variable is missing", async () => {
+  test("without its key is reported with the missing variable", async () => {
     await expect(webSearch("brave", { env: {} }).search("tea")).rejects.toThrow("BRAVE_API_KEY")
     await expect(webSearch("searxng", { env: { SEARXNG_URL: "nowhere" } }).search("tea")).rejects.toThrow(
       'SearXNG is not at "nowhere": write https://host.',
@@ -185,7 +185,7 @@ describe("an engine that does not answer as it should", () => {
   })
 })
 
-test("the engine is chosen by what the environment has", () => {
+test("the engine is chosen by the environment", () => {
   expect(webSearchFromEnv({})).toBeUndefined()
   expect(webSearchFromEnv({ SERPER_API_KEY: "k" })?.name).toBe("serper")
   expect(webSearchFromEnv({ SERPER_API_KEY: "k", SEARXNG_URL: "http://localhost:8080" })?.name).toBe(

@@ -23,7 +23,7 @@ export interface WebResult {
   readonly title: string
   readonly url: string
   readonly snippet: string
-  /** Of the page, where the engine knows it: 2026-03-14. */
+  /** The date of the page, if the engine knows it: 2026-03-14. */
   readonly date?: string | undefined
 }
 

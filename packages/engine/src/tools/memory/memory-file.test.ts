@@ -19,7 +19,7 @@ const made = (id: string, text = id): Memory => ({ id, text, tags: [], at: 1 })
 const idsOf = async () => (await memoryFile(path).all()).map(({ id }) => id)
 
 describe("a memory file", () => {
-  test("is not there before something is kept, and belongs to its owner alone", async () => {
+  test("does not exist before the first memory, and is private to its owner", async () => {
     const store = memoryFile(path)
     expect(await store.all()).toEqual([])
     expect(await store.remove("x")).toBe(false)
@@ -29,7 +29,7 @@ describe("a memory file", () => {
   })
 
   test.skipIf(process.platform === "win32")(
-    "that others can read is tightened when something is kept, with a warning (not on Windows)",
+    "that others can read is made private on the next write, with a warning (not on Windows)",
     async () => {
       const warnings = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined)
       onTestFinished(() => warnings.mockRestore())
@@ -42,14 +42,14 @@ describe("a memory file", () => {
     },
   )
 
-  test("gives back what it was given, whatever is in it", async () => {
+  test("returns what was stored, whatever it contains", async () => {
     const store = memoryFile(path)
     const text = 'line\nbreak "quotes" \u2028 漢字 😀 \\ \0'
     await store.put({ id: "a", text, tags: ["x\ny"], at: 5 })
     expect(await store.all()).toEqual([{ id: "a", text, tags: ["x\ny"], at: 5 }])
   })
 
-  test("does the same as a map, over any sequence of changes", async () => {
+  test("behaves like a map, for any sequence of changes", async () => {
     const change = fc.record({
       id: fc.constantFrom("a", "b", "c"),
       text: fc.option(fc.string({ unit: "grapheme", maxLength: 8 }), { nil: undefined }),
@@ -73,7 +73,7 @@ describe("a memory file", () => {
     )
   })
 
-  test("no longer holds what was forgotten or replaced (F2)", async () => {
+  test("no longer contains memories that were removed or replaced (F2)", async () => {
     const store = memoryFile(path)
     await store.put(made("a", "first secret"))
     await store.put(made("b", "stays"))
@@ -85,7 +85,7 @@ describe("a memory file", () => {
     expect(text).toContain("stays")
   })
 
-  test("loses nothing but the line that a crash cut off (F1)", async () => {
+  test("loses only the line that a crash left incomplete (F1)", async () => {
     const store = memoryFile(path)
     await store.put(made("a"))
     await store.put(made("b"))
@@ -96,7 +96,7 @@ describe("a memory file", () => {
     expect(await idsOf()).toEqual(["a", "c"])
   })
 
-  test("counts the later of two lines when a crash came between writing and blanking (F2)", async () => {
+  test("uses the later of two lines after a crash between writing and blanking (F2)", async () => {
     const store = memoryFile(path)
     await store.put(made("a", "old"))
     await appendFile(path, `${JSON.stringify({ v: 1, ...made("a", "new") })}\n`)
@@ -105,7 +105,7 @@ describe("a memory file", () => {
     expect(await store.all()).toEqual([])
   })
 
-  test("leaves lines alone that it does not understand (F3)", async () => {
+  test("does not change lines that it does not understand (F3)", async () => {
     const foreign = [
       '{"v":2,"id":"z","body":"later"}',
       "not json",
@@ -122,7 +122,7 @@ describe("a memory file", () => {
     for (const line of foreign) expect(await readFile(path, "utf8")).toContain(line)
   })
 
-  test("takes many writers at a time, also of other processes (F1)", async () => {
+  test("supports many concurrent writers, even in other processes (F1)", async () => {
     const source = new URL("./memory-file.ts", import.meta.url).href
     const writer = `
       const { memoryFile } = await import(${JSON.stringify(source)})
@@ -148,7 +148,7 @@ describe("a memory file", () => {
     expect(await readFile(path, "utf8")).not.toContain("first")
   })
 
-  test("leaves a file alone that is something else (F4)", async () => {
+  test("does not change a file that is something else (F4)", async () => {
     const database = Buffer.concat([Buffer.from("SQLite format 3\0"), Buffer.alloc(100, "\n{")])
     await writeFile(path, database)
     const store = memoryFile(path)
@@ -158,7 +158,7 @@ describe("a memory file", () => {
     expect(await readFile(path)).toEqual(database)
   })
 
-  test("says so when it cannot be opened", async () => {
+  test("reports that it cannot be opened", async () => {
     await mkdir(path)
     await expect(memoryFile(path).all()).rejects.toThrow()
     await expect(memoryFile(path).put(made("a"))).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" })

@@ -2,9 +2,9 @@
  * Where memories are stored: the port, and a file with one line for each memory, for any number of agents and processes.
  *
  * F1 A memory is appended in one write, on a line of its own: writers need no coordination, and an incomplete line after
- * a crash corrupts no other.
+ *    a crash corrupts no other.
  * F2 Removing overwrites the line with spaces in place: the memory is no longer in the file, and no other line moves. Of
- * two lines with the same id, the later counts.
+ *    two lines with the same id, the later counts.
  * F3 Each line has the version of its format. A line of a later version is left alone and not shown.
  * F4 A file that is something else, such as a database, is neither read nor written.
  */

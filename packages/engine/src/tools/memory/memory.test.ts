@@ -10,7 +10,7 @@ import { type MemoryOptions, memory } from "./memory.ts"
 import type { Memory, MemoryStore } from "./memory-file.ts"
 import { memoryFile } from "./memory-file.ts"
 
-/** What a database would do behind the port. */
+/** A database behind the port. */
 function inMap(): MemoryStore {
   const all = new Map<string, Memory>()
   return {
@@ -36,7 +36,7 @@ function using(options: MemoryOptions, clock: Clock = manualClock()) {
     const call = callContext({ idempotencyKey: key })
     const outcome = await callTool(one, parsed.args, { ...call, ctx: { ...call.ctx, clock } })
     if (!outcome.ok) throw Object.assign(new Error(outcome.error.message), { code: outcome.error.code })
-    // What the tools of this set give back.
+    // The results of the tools.
     return outcome.value as {
       id: string
       known?: boolean
@@ -52,7 +52,7 @@ const kinds: [string, () => MemoryOptions][] = [
 ]
 
 describe.each(kinds)("memory in %s", (_, options) => {
-  test("finds by words what was remembered, the best first", async () => {
+  test("finds memories by words, the best first", async () => {
     const use = using(options())
     await use("memory_add", { text: "Ada prefers tea over coffee.", tags: ["drinks"] })
     await use("memory_add", { text: "The deployment runs on Fridays." })
@@ -70,7 +70,7 @@ describe.each(kinds)("memory in %s", (_, options) => {
     expect(await texts("?!")).toEqual([])
   })
 
-  test("remembers a call that is made again as one (M2)", async () => {
+  test("stores a repeated call once (M2)", async () => {
     const use = using(options())
     const first = await use("memory_add", { text: "Once." }, "run-1:call-7")
     const again = await use("memory_add", { text: "Once." }, "run-1:call-7")
@@ -78,7 +78,7 @@ describe.each(kinds)("memory in %s", (_, options) => {
     expect((await use("memory_list", {})).memories).toHaveLength(1)
   })
 
-  test("does not keep the same sentence twice", async () => {
+  test("does not store the same sentence twice", async () => {
     const use = using(options())
     const { id } = await use("memory_add", { text: "Twice." })
     expect(await use("memory_add", { text: "Twice." })).toEqual({ id, known: true })
@@ -112,7 +112,7 @@ describe.each(kinds)("memory in %s", (_, options) => {
     expect(memories.map(({ text }) => text)).toEqual(["three", "two"])
   })
 
-  test("is full at some point, and says what to do", async () => {
+  test("is full at the maximum, and the error has advice", async () => {
     const use = using({ ...options(), maxMemories: 2 })
     await use("memory_add", { text: "one" }, "a")
     await use("memory_add", { text: "two" }, "b")
@@ -123,7 +123,7 @@ describe.each(kinds)("memory in %s", (_, options) => {
 })
 
 describe("memory", () => {
-  test("lasts: another toolset on the same file knows it (M1)", async () => {
+  test("persists: another toolset on the same file has it (M1)", async () => {
     const file = join(directory, "m.jsonl")
     await using({ file })("memory_add", { text: "Kept." })
     expect((await using({ file })("memory_search", { query: "kept" })).memories).toMatchObject([
@@ -131,7 +131,7 @@ describe("memory", () => {
     ])
   })
 
-  test("is left to a store that can search itself, and closed with it", async () => {
+  test("uses a store's own search, and closes the store", async () => {
     const closed: string[] = []
     const found = { id: "x", text: "From the index.", tags: [], at: 0 }
     const store: MemoryStore = {
@@ -146,7 +146,7 @@ describe("memory", () => {
     expect(closed).toEqual(["closed"])
   })
 
-  test("asks before it changes, and not before it looks, when it has an approval", async () => {
+  test("with an approval, asks before writing, and not before reading", async () => {
     const toolset = memory({ store: inMap(), approval: "always" })
     const byName = async (name: string) => (await toolNamed(toolset, name)).approval
     expect(await byName("memory_add")).toBe("always")
@@ -154,7 +154,7 @@ describe("memory", () => {
     expect(await byName("memory_search")).toBeUndefined()
   })
 
-  test("needs one place", () => {
+  test("needs exactly one storage", () => {
     expect(() => memory({})).toThrow(expect.objectContaining({ code: "MEMORY_INVALID" }))
     expect(() => memory({ file: "x", store: memoryFile("y") })).toThrow(/exactly one/)
   })

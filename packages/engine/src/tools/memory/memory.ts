@@ -37,7 +37,7 @@ const TEXT = {
   description: "One fact, in a full sentence.",
 }
 const TAGS = { type: "array", maxItems: 20, items: { type: "string", maxLength: 100 } }
-const ID = { type: "string", description: "As search and list give it." }
+const ID = { type: "string", description: "The id from search or list." }
 const LIMIT = { type: "integer", minimum: 1, maximum: 100 }
 
 export function memory(options: MemoryOptions): Toolset {
@@ -93,7 +93,7 @@ function writeTools(store: MemoryStore, options: MemoryOptions): Tool[] {
     }),
     tool({
       name: "memory_update",
-      description: "Puts something else in the place of a memory that is no longer right.",
+      description: "Replaces a memory that is no longer right.",
       input: objectInput({ id: ID, text: TEXT, tags: TAGS }, ["id", "text"]),
       idempotent: true,
       approval,
@@ -106,7 +106,7 @@ function writeTools(store: MemoryStore, options: MemoryOptions): Tool[] {
     }),
     tool({
       name: "memory_remove",
-      description: "Forgets something for good.",
+      description: "Forgets something permanently.",
       input: objectInput({ id: ID }, ["id"]),
       idempotent: true,
       approval,
@@ -119,7 +119,7 @@ function readTools(store: MemoryStore): Tool[] {
   return [
     tool({
       name: "memory_search",
-      description: "Finds what is remembered about something, by words. The best comes first.",
+      description: "Finds what is remembered about something, by words. The best match comes first.",
       input: objectInput({ query: { type: "string", minLength: 1 }, limit: LIMIT }, ["query"]),
       idempotent: true,
       run: async ({ query, limit = 10 }: { query: string; limit?: number }) => {
@@ -129,7 +129,7 @@ function readTools(store: MemoryStore): Tool[] {
     }),
     tool({
       name: "memory_list",
-      description: "Gives what was remembered last, the newest first.",
+      description: "Lists memories, the newest first.",
       input: objectInput({ limit: LIMIT }),
       idempotent: true,
       run: async ({ limit = 20 }: { limit?: number }) => {

@@ -12,7 +12,7 @@ const index: MemoryIndex = {
   }),
 }
 
-test("a memory has one place, and one with owners says which labels name them", () => {
+test("a memory has exactly one storage, and one with owners names their labels", () => {
   const refused = (options: unknown) => {
     expect(() => memory(options as MemoryOptions)).toThrow(
       expect.objectContaining({ code: "MEMORY_INVALID" }),
@@ -26,7 +26,7 @@ test("a memory has one place, and one with owners says which labels name them", 
   expect(memory({ index, scope: ["tenant", "user"] }).name).toBe("memory")
 })
 
-test("its tools take text, a query or an id, and nothing that names an owner; those that change ask", async () => {
+test("its tools accept text, a query or an id, and no owner; those that write ask", async () => {
   const ctx = { ...callContext().ctx, labels: { user: "ada" } }
   const toolset = memory({ index, scope: "user", approval: "always" })
   const tools = await toolset.tools(ctx)

@@ -75,10 +75,10 @@ const TEXT = {
 const QUERY = {
   type: "string",
   maxLength: MAX_LENGTH,
-  description: "What it is about. Absent: what was remembered last.",
+  description: "What to look for. Default: the newest memories.",
 }
 const LIMIT = { type: "integer", minimum: 1, maximum: 50 }
-const ID = { type: "string", maxLength: 100, description: "As recall gives it." }
+const ID = { type: "string", maxLength: 100, description: "The id from recall." }
 
 export function ownedMemory({ index, scope, maxMemories = 1_000, approval }: OwnedMemoryOptions): Toolset {
   const names = scopeNames(scope)
@@ -142,7 +142,8 @@ function ownedTools(
     }),
     tool({
       name: "recall",
-      description: "Finds what is remembered about something, by meaning where it can. The best comes first.",
+      description:
+        "Finds what is remembered about something, by meaning if possible. The best match comes first.",
       input: objectInput({ query: QUERY, limit: LIMIT }),
       idempotent: true,
       run: async ({ query, limit = 10 }: { query?: string; limit?: number }, call) => {
@@ -152,7 +153,7 @@ function ownedTools(
     }),
     tool({
       name: "forget",
-      description: "Forgets something for good.",
+      description: "Forgets something permanently.",
       input: objectInput({ id: ID }, ["id"]),
       idempotent: true,
       approval,

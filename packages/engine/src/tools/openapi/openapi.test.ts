@@ -91,12 +91,12 @@ describe("the tools of a document", () => {
     ])
   })
 
-  test("are chosen by include and exclude, exclude first, and named with a prefix", async () => {
+  test("are selected by include and exclude, exclude first, and named with a prefix", async () => {
     const tools = await pets({ include: ["*et*"], exclude: ["add_*"], prefix: "pets_" }).tools({} as Context)
     expect(tools.map((tool) => tool.name)).toEqual(["pets_getPet", "pets_get_pets"])
   })
 
-  test("take arguments by a schema without references and read-only fields", async () => {
+  test("have a schema without references and read-only fields", async () => {
     const [add] = await pets({ include: ["add_pet"] }).tools({} as Context)
     expect(add?.parameters).toMatchObject({
       required: ["body"],
@@ -122,7 +122,7 @@ describe("the tools of a document", () => {
 })
 
 describe("a call", () => {
-  test("puts path, query, header and body where they belong, and the key in its header", async () => {
+  test("sends arguments in path, query, headers and body, and the key in its header", async () => {
     const args = { id: "a/b?c", tags: ["x", "y"], filter: { a: 1 }, "X-Trace": "t" }
     expect(await use(pets(), "getPet", args)).toEqual({ status: 200, body: { ok: true } })
     expect(server.asked[0]?.url).toBe("/v1/pets/a%2Fb%3Fc?tags=x&tags=y&filter%5Ba%5D=1")
@@ -162,7 +162,7 @@ describe("a call", () => {
     expect(decodeURIComponent(path.split("/")[3] ?? "")).toBe(id)
   })
 
-  test("cannot take the place of a key, nor of a header that is ours (3)", async () => {
+  test("cannot replace a key, nor one of our headers (3)", async () => {
     await use(pets(), "getPet", { id: "1", "X-Api-Key": "stolen" })
     expect(server.asked[0]?.headers["x-api-key"]).toBe("key-123456789")
     for (const name of ["Host", "Authorization"]) {
@@ -179,7 +179,7 @@ describe("a call", () => {
     expect(server.asked).toEqual([])
   })
 
-  test("never gives a key back, however the server repeats it", async () => {
+  test("never returns a key, however the server repeats it", async () => {
     answer = (request, response) =>
       void response
         .writeHead(200, { "content-type": "application/json" })
@@ -198,7 +198,7 @@ describe("a call", () => {
     expect(server.asked.map(({ headers }) => headers["x-other"])).toContain("v1 tok-123456789")
   })
 
-  test("needs the keys that the document asks for, and says which is missing", async () => {
+  test("needs the keys that the document requires, and reports a missing one", async () => {
     await expect(use(pets({ auth: {} }), "getPet", { id: "1" })).rejects.toMatchObject({
       code: "KEY_MISSING",
     })
@@ -209,7 +209,7 @@ describe("a call", () => {
     expect(await use(pets({ auth: undefined, env: {} }), "open", {})).toMatchObject({ status: 200 })
   })
 
-  test("is held to the rules of the network", async () => {
+  test("obeys the network rules", async () => {
     await expect(use(pets({ allowPrivate: undefined }), "open", {})).rejects.toMatchObject({
       code: "ADDRESS_REFUSED",
     })
@@ -217,7 +217,7 @@ describe("a call", () => {
     await expect(use(pets(), "open", {})).rejects.toMatchObject({ code: "ADDRESS_REFUSED" })
   })
 
-  test("gives errors of the server, text and cut answers as results", async () => {
+  test("returns server errors, text and cut answers as results", async () => {
     answer = (_, response) =>
       void response.writeHead(422, { "content-type": "text/plain" }).end("no such pet")
     expect(await use(pets(), "open", {})).toEqual({ status: 422, body: "no such pet" })
@@ -250,7 +250,7 @@ describe("a document from the network", () => {
     expect(calls).toBe(2)
   })
 
-  test("cannot send our keys to a server of its choice (2)", async () => {
+  test("cannot send our keys to another server (2)", async () => {
     answer = (_, response) => void response.writeHead(200, { "content-type": "text/yaml" }).end(yaml)
     const document = { url: `http://127.0.0.1:${server.port}/openapi.yaml` }
     await expect(pets({ document, server: undefined }).tools({} as Context)).rejects.toMatchObject({
@@ -261,7 +261,7 @@ describe("a document from the network", () => {
   })
 })
 
-describe("a document that is none, or hostile", () => {
+describe("an invalid or hostile document", () => {
   const schemaOf = (schemas: object) =>
     plainSchema(openApiDocument({ openapi: "3.1.0", paths: {}, components: { schemas } } as never), {
       $ref: "#/components/schemas/A",
@@ -283,7 +283,7 @@ describe("a document that is none, or hostile", () => {
     expect(() => openApiDocument(`openapi: 3.0.0\npaths: {}\n${lines.join("\n")}`)).toThrow("is unreadable")
   })
 
-  test("references out of it or in circles are refused", () => {
+  test("external and circular references are refused", () => {
     expect(() => schemaOf({ A: { $ref: "file:///etc/passwd" } })).toThrow("points outside")
     expect(() => schemaOf({ A: { $ref: "http://127.0.0.1/" } })).toThrow("points outside")
     expect(() => schemaOf({ A: { $ref: "#/components/schemas/A" } })).toThrow("circular")
@@ -299,7 +299,7 @@ describe("a document that is none, or hostile", () => {
     expect(JSON.stringify(schemaOf(schemas)).length).toBeLessThan(500_000)
   })
 
-  test("too many operations ask for a choice", async () => {
+  test("too many operations are an error that suggests include", async () => {
     const paths = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`/p${i}`, { get: {} }]))
     const document = { json: { openapi: "3.0.0", paths } }
     await expect(pets({ document }).tools({} as Context)).rejects.toThrow("include")

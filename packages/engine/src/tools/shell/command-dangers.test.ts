@@ -4,7 +4,7 @@ import { allowsAnyProgram, dangerIn, isOpenWord, patternWords, splitCommand } fr
 const danger = (pattern: string, line: string) =>
   dangerIn(splitCommand(line), (index) => isOpenWord(pattern, index))
 
-describe("a * stands for no option that writes a file or runs a program", () => {
+describe("a * does not match options that write a file or run a program", () => {
   test.each([
     ["git log *", "git log --output=evil"],
     ["git log *", "git log --output evil"],
@@ -106,7 +106,7 @@ describe("a * stands for no option that writes a file or runs a program", () => 
     ["curl *", "curl -sSL -H accept:text/plain https://x"],
     ["make *", "make -o x"],
     ["sudo git log *", "sudo git log -p"],
-  ])("%j on %j is left alone", (pattern, line) => {
+  ])("%j on %j is allowed", (pattern, line) => {
     expect(danger(pattern, line)).toBeUndefined()
   })
 })

@@ -12,7 +12,7 @@ describe("a command line without a shell", () => {
     ["echo a\\ b \\;", ["echo", "a b", ";"]],
     ["echo '' x", ["echo", "", "x"]],
     ["git show HEAD~1 stash@{0}", ["git", "show", "HEAD~1", "stash@{0}"]],
-  ])("takes %j apart", (line, words) => {
+  ])("splits %j", (line, words) => {
     expect(splitCommand(line)).toEqual(words)
   })
 
@@ -70,7 +70,7 @@ describe("an allow pattern", () => {
     expect(fitsCommand(pattern, splitCommand(line), "all")).toBe(expected)
   })
 
-  test("sees an argument with spaces in it as one argument", () => {
+  test("treats an argument with spaces as one argument", () => {
     expect(fitsCommand("echo a b", splitCommand("echo 'a b'"), "all")).toBe(false)
   })
 })

@@ -86,7 +86,7 @@ describe("a preset", () => {
     expect(fits(preset, line)).toBe(false)
   })
 
-  test("has commands to show, and an unknown one has none", () => {
+  test("has a summary, and an unknown one has none", () => {
     for (const name of presetNames()) expect(presetSummary(name)).not.toBe("")
     expect(presetSummary("preset:git-read")).toContain("git log")
     for (const name of ["preset:evil", "preset:toString", "preset:"])
@@ -110,7 +110,7 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
   })
   afterEach(() => rmSync(root, { recursive: true, force: true }))
 
-  test("runs what a preset allows", async () => {
+  test("runs the commands of a preset", async () => {
     const result = await run("git log --oneline -5 --stat", ["preset:git-read"])
     expect(result).toMatchObject({ exit_code: 0, stdout: expect.stringContaining("First") })
     for (const cmd of [
@@ -135,7 +135,7 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
     for (const cmd of ["git diff", "git status", "git log -p", "git show"])
       await run(cmd, ["preset:git-read"])
     expect(existsSync(join(root, "ran"))).toBe(false)
-    // That configuration does run without the preset.
+    // Without the preset, the configured program runs.
     await run("git diff", ["git diff"])
     expect(existsSync(join(root, "ran"))).toBe(true)
   })
@@ -148,13 +148,13 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
         await expect(run(cmd, allow)).rejects.toMatchObject({ code: "COMMAND_DENIED" })
       }
       expect(readdirSync(root)).toEqual(before)
-      // The command does write it where everything is allowed.
+      // The command writes the file if everything is allowed.
       await run(cmd, ["*"])
       expect(existsSync(join(root, "evil"))).toBe(true)
     },
   )
 
-  test("says which option a pattern does not allow, and how to allow it", async () => {
+  test("reports the option that a pattern does not allow, and how to allow it", async () => {
     await expect(run("git log --output=evil", ["git log *"])).rejects.toThrow(
       '"git" is not allowed with these arguments. With --output=evil it can write files or run programs, which a "*" does not allow: ' +
         "write it out in a pattern to allow it. Allowed: git log *.",
@@ -183,14 +183,14 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
     ],
     [["xargs *"], "allows every program"],
     [["sh -c *"], "allows every program"],
-  ])("is not made with allow %j", (allow, message) => {
+  ])("rejects allow %j", (allow, message) => {
     expect(() => shell({ enabled: true, root, allow })).toThrow(message)
     expect(() => shell({ enabled: true, root, allow })).toThrow(
       expect.objectContaining({ code: "SHELL_INVALID" }),
     )
   })
 
-  test("is not made with a preset in deny", () => {
+  test("rejects a preset in deny", () => {
     expect(() => shell({ enabled: true, root, allow: ["*"], deny: ["preset:inspect"] })).toThrow(
       expect.objectContaining({ code: "SHELL_INVALID" }),
     )

@@ -2,7 +2,7 @@ import fc from "fast-check"
 import { expect, test } from "vitest"
 import { BoundedOutput } from "./run-process.ts"
 
-test("keeps what is short enough as it is, however it came", () => {
+test("keeps short output unchanged, however it is split", () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: "grapheme" }), { maxLength: 20 }), (parts) => {
       const all = Buffer.from(parts.join(""))
@@ -13,13 +13,13 @@ test("keeps what is short enough as it is, however it came", () => {
   )
 })
 
-test("keeps the beginning and the end of what is too long, and says how much is missing", () => {
+test("keeps the beginning and the end of long output, with the number of missing bytes", () => {
   const output = new BoundedOutput(10)
   for (const part of ["abc", "defgh", "ijklmnop", "q", "rstuvwxyz"]) output.add(Buffer.from(part))
   expect(output.text()).toBe("abcde\n… [16 bytes left out] …\nvwxyz")
 })
 
-test("never shows half a character", () => {
+test("never splits a character", () => {
   fc.assert(
     fc.property(fc.integer({ min: 8, max: 60 }), fc.integer({ min: 1, max: 9 }), (most, step) => {
       const all = Buffer.from("aé漢😀".repeat(20))
@@ -30,7 +30,7 @@ test("never shows half a character", () => {
   )
 })
 
-test("does not hold on to what it leaves out", () => {
+test("does not retain the bytes that it leaves out", () => {
   const output = new BoundedOutput(100)
   const chunk = Buffer.alloc(64 * 1024, "x")
   for (let count = 0; count < 2_000; count++) output.add(chunk)

@@ -220,7 +220,7 @@ export class BoundedOutput {
     return last
   }
 
-  /** Decoded, cleaned and without secrets, also those that were cut in two; what is not UTF-8 becomes `�`. */
+  /** The output, decoded and cleaned, with secrets masked, even those that were cut; invalid UTF-8 becomes `�`. */
   text(masking: Masking = NO_SECRETS, clean: (text: string) => string = (text) => text): string {
     const head = Buffer.concat(this.#head)
     const tail = this.#gather()

@@ -62,12 +62,12 @@ describe("a script", () => {
     })
   })
 
-  test("may be called like a variable that means something in capitals alone", async () => {
+  test("may have the lower-case name of a reserved variable", async () => {
     const definition = { cmd: 'echo "$path $git_ref"', args: { path: {}, git_ref: {} } }
     expect(await run(definition, { path: "a b", git_ref: "main" })).toEqual({ ok: true, value: "a b main\n" })
   })
 
-  test("that fails says how and what it wrote", async () => {
+  test("that fails is reported with its exit and its output", async () => {
     expect(await run({ cmd: "echo out; echo err >&2; exit 3" })).toMatchObject({
       ok: false,
       error: { code: "SCRIPT_FAILED", message: "it exited with code 3.\nerr\n\nout\n" },
@@ -80,7 +80,7 @@ describe("a script", () => {
     })
   })
 
-  test("is not made wrongly", () => {
+  test("rejects invalid options", () => {
     const wrong: [object, RegExp][] = [
       [{}, /has no tools/],
       [{ it: { cmd: " " } }, /needs cmd/],
@@ -95,7 +95,7 @@ describe("a script", () => {
   })
 })
 
-describe("what a model writes", () => {
+describe("an argument of a model", () => {
   test("never becomes another command (S1)", async () => {
     const attacks = [
       "; touch owned",
@@ -113,7 +113,7 @@ describe("what a model writes", () => {
     for (const word of attacks) {
       const outcome = await run({ cmd: 'printf %s "$word"', args: { word: {} } }, { word })
       expect(outcome).toEqual({ ok: true, value: word })
-      // Also where the author forgot the quotes.
+      // Even if the author forgot the quotes.
       await run({ cmd: "printf %s $word", args: { word: {} } }, { word })
     }
     expect(await readdir(directory)).toEqual([])
@@ -127,7 +127,7 @@ describe("what a model writes", () => {
     }
   })
 
-  test("is refused where no variable can hold it", async () => {
+  test("is rejected if no variable can hold it", async () => {
     const outcome = await run({ cmd: "true", args: { word: {} } }, { word: "a\0b" })
     expect(outcome).toMatchObject({ ok: false, error: { code: "TOOL_ARGS_INVALID" } })
     const huge = await run({ cmd: "true", args: { word: {} } }, { word: "x".repeat(500_000) })
@@ -152,7 +152,7 @@ describe("our own secrets", () => {
     expect(JSON.stringify(all)).not.toContain("key-of-ours-123")
   })
 
-  test("do not come back in an error either (S3)", async () => {
+  test("are not in an error either (S3)", async () => {
     const outcome = await run({ cmd: 'echo "bad $MY_TOKEN" >&2; exit 1', env: { MY_TOKEN: "t0ken-abc" } })
     expect(outcome).toMatchObject({ ok: false, error: { message: expect.stringContaining("bad [secret]") } })
   })
@@ -167,14 +167,14 @@ describe("a running script", () => {
     })
   })
 
-  test("that writes without end is stopped", async () => {
+  test("that writes endlessly is stopped", async () => {
     expect(await run({ cmd: "yes" }, {}, { maxOutput: 100 })).toMatchObject({
       ok: false,
       error: { message: expect.stringContaining("it was stopped because it wrote too much output") },
     })
   })
 
-  test("is stopped with all it started when the task is", async () => {
+  test("is stopped with its child processes when the task is stopped", async () => {
     const one = await toolNamed(
       script({
         tools: {
@@ -192,7 +192,7 @@ describe("a running script", () => {
     while (isAlive(pid)) await settled()
   })
 
-  test("is stopped when its time is up, and says what it had written", async () => {
+  test("is stopped when its time is up, and its output is returned", async () => {
     const clock = manualClock()
     const one = await toolNamed(
       script({
@@ -214,11 +214,11 @@ describe("a running script", () => {
     })
   })
 
-  test("leaves nothing running behind when it ends", async () => {
+  test("leaves no processes behind when it ends", async () => {
     const outcome = await run({ cmd: "sleep 1000 & printf $!" })
     const pid = Number(outcome.ok ? outcome.value : 0)
     expect(pid).toBeGreaterThan(0)
-    // Killed at once, it is taken away by the system a moment later.
+    // It is killed at once, but the system reaps it a moment later.
     while (isAlive(pid)) await settled()
   })
 })

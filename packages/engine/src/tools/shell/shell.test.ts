@@ -52,13 +52,13 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
     await expect(run("/bin/rm x", { deny: ["rm *"] })).rejects.toMatchObject({ code: "COMMAND_DENIED" })
   })
 
-  test("hands arguments on as they are: no shell reads them (2)", async () => {
+  test("passes arguments on unchanged: no shell parses them (2)", async () => {
     const { stdout } = await run("echo '$HOME' '`id`' '$(id)' '; touch evil' '*'")
     expect(stdout).toBe("$HOME `id` $(id) ; touch evil *\n")
     expect(existsSync(join(root, "evil"))).toBe(false)
   })
 
-  test("with shellStrings a shell reads the line, and a list of commands is refused (2)", async () => {
+  test("with shellStrings a shell runs the line, and a list of commands is rejected (2)", async () => {
     expect(await run("echo a | tr a b", { shellStrings: true })).toMatchObject({ stdout: "b\n" })
     expect(() => shell({ enabled: true, root, allow: ["ls"], shellStrings: true })).toThrow(
       expect.objectContaining({ code: "SHELL_INVALID" }),
@@ -68,7 +68,7 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
     )
   })
 
-  test("keys of ours are not in a command's environment (3)", async () => {
+  test("our keys are not in a command's environment (3)", async () => {
     vi.stubEnv("SOME_API_KEY", "sk-very-secret-value")
     vi.stubEnv("NODE_OPTIONS", "--no-warnings")
     const { stdout } = await run("env", { env: { PLAIN: "given" } })
@@ -77,7 +77,7 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
     expect(stdout).toContain("PLAIN=given")
   })
 
-  test("a secret that is handed on is taken out of what the command writes (3)", async () => {
+  test("an inherited secret is masked in the output (3)", async () => {
     vi.stubEnv("SOME_API_KEY", "sk-very-secret-value")
     const { stdout, stderr } = await run(
       js(
@@ -89,12 +89,12 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
     expect(stderr).not.toContain(Buffer.from("sk-very-secret-value").toString("base64").slice(0, 20))
   })
 
-  test("so is a variable of its own that is called like a secret, also where the output is cut (3)", async () => {
+  test("so is a variable in env with a secret name, even where the output is cut (3)", async () => {
     const key = "sk-very-secret-value"
     const options = { env: { API_KEY: key, PLAIN: "plain-value" }, maxOutput: 40 }
     expect((await run("env", { env: options.env })).stdout).toContain("API_KEY=[secret]\n")
     expect((await run("env", { env: options.env })).stdout).toContain("PLAIN=plain-value\n")
-    // The first twenty bytes that are kept end within the key, and so do the last begin.
+    // The first twenty kept bytes end within the key, and the last twenty begin within it.
     const { stdout } = await run(
       js("const k = process.env.API_KEY; console.log(`123456789`, k, k, `89`)"),
       options,
@@ -102,7 +102,7 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
     expect(stdout).toBe("123456789 [secret]\n… [15 bytes left out] …\n[secret] 89\n")
   })
 
-  test("a program that lies in the root is not taken for one of the system's", async () => {
+  test("a program in the root does not replace one of the system", async () => {
     writeFileSync(join(root, "echo"), "#!/bin/sh\n/bin/echo planted\n")
     chmodSync(join(root, "echo"), 0o755)
     vi.stubEnv("PATH", [".", "", root, process.env.PATH].join(delimiter))
@@ -119,7 +119,7 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
     }
   })
 
-  test("an exit code other than 0 is a result; a program that is not there is an error", async () => {
+  test("an exit code other than 0 is a result; a missing program is an error", async () => {
     expect(await run(js("console.error(`no`); process.exit(3)"))).toEqual({
       exit_code: 3,
       stdout: "",
@@ -128,7 +128,7 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
     await expect(run("no-such-program-here")).rejects.toMatchObject({ code: "PROCESS_NOT_STARTED" })
   })
 
-  test("ends a command whose time is up, with its children, and gives what it wrote (4)", async () => {
+  test("ends a command whose time is up, with its children, and returns its output (4)", async () => {
     const clock = manualClock()
     const script = `
       const child = require("child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1e6)"])
@@ -146,7 +146,7 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
     await vi.waitUntil(() => isGone(child), { timeout: 30_000 })
   })
 
-  test("a model may ask for less time, not for more (4)", async () => {
+  test("a model may shorten the time limit, not extend it (4)", async () => {
     const clock = manualClock()
     writeFileSync(join(root, "hang.cjs"), `require("fs").writeFileSync("up", ""); setInterval(() => {}, 1e6)`)
     const running = run(`${node} hang.cjs`, { timeout: 5_000 }, { timeout: 1e9 }, { clock })
@@ -155,7 +155,7 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
     expect((await running).note).toContain("5 s")
   })
 
-  test("ends a command that the task's end aborts (4)", async () => {
+  test("ends a command when its task ends (4)", async () => {
     const stop = new AbortController()
     writeFileSync(join(root, "hang.cjs"), `require("fs").writeFileSync("up", ""); setInterval(() => {}, 1e6)`)
     const running = run(`${node} hang.cjs`, {}, {}, { signal: stop.signal })
@@ -164,7 +164,7 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
     await expect(running).rejects.toThrow("stopped")
   })
 
-  test("of much output the start and the end are kept, and a flood ends the command (4)", async () => {
+  test("the start and the end of long output are kept, and a flood ends the command (4)", async () => {
     const much = await run(js("for (let i = 0; i < 5000; i++) console.log(i)"), { maxOutput: 1_000 })
     expect(much.exit_code).toBe(0)
     expect(much.stdout.length).toBeLessThan(1_100)
@@ -174,13 +174,13 @@ describe.skipIf(process.platform === "win32")("the shell toolset", () => {
     expect(flood.note).toContain("too much")
   })
 
-  test("codes for a terminal are taken out of what a command writes", async () => {
+  test("terminal codes are removed from the output", async () => {
     const { stdout } = await run("printf '\\033[31mred\\033[0m\\033]0;title\\007\\b end'")
     expect(stdout).toBe("red end")
   })
 })
 
-test.skipIf(process.platform === "win32")("commands that run go when our process exits", async () => {
+test.skipIf(process.platform === "win32")("running commands are killed when our process exits", async () => {
   const source = new URL("./run-process.ts", import.meta.url).href
   writeFileSync(
     join(root, "hang.cjs"),

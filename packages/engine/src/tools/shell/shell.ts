@@ -3,8 +3,8 @@
  *
  * 1. Unless `enabled` is true, the toolset has no tools.
  * 2. Only commands in `allow` run, and none in `deny`. No shell is involved, unless `shellStrings` is set; then a list of
- * commands is useless, and must be ["*"]. A `*` at the end of a pattern does not match options that are known to write
- * files or run programs (command-line.ts).
+ *    commands is useless, and must be ["*"]. A `*` at the end of a pattern does not match options that are known to write
+ *    files or run programs (command-line.ts).
  * 3. A command gets a clean environment: our keys are not in it.
  * 4. Time and output are limited; the process group is killed (run-process.ts).
  *
