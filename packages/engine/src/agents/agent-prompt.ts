@@ -97,7 +97,7 @@ function speakerOf({ providerOptions }: Message): string | undefined {
   return typeof speaker === "string" ? speaker : undefined
 }
 
-export function withoutSpeakers(messages: readonly Message[]): readonly Message[] {
+function withoutSpeakers(messages: readonly Message[]): readonly Message[] {
   if (!messages.some((message) => speakerOf(message) !== undefined)) return messages
   return messages.map((message): Message => {
     if (speakerOf(message) === undefined) return message

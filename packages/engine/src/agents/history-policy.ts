@@ -170,7 +170,7 @@ function sinceSummary(policy: Summarise, messages: readonly Message[]): readonly
 
 // Policies that are functions: their result is turned into a conversation that every provider accepts.
 
-export function chosenMessages(
+function chosenMessages(
   choose: (messages: readonly Message[]) => unknown,
   messages: readonly Message[],
 ): readonly Message[] {

@@ -312,10 +312,7 @@ const FOREIGN_NAMES: Readonly<Record<string, string>> = {
   inputSchema: "input",
 }
 
-export function checkOptionNames(
-  options: SomeAgentOptions,
-  refuse: (reason: string) => SuperstepError,
-): void {
+function checkOptionNames(options: SomeAgentOptions, refuse: (reason: string) => SuperstepError): void {
   const check = <Options>(value: unknown, known: OptionNames<Options>, where: string) => {
     if (value === undefined) return
     if (!isOptions(value)) throw refuse(`${where} must be an object, not ${shown(value)}.`)

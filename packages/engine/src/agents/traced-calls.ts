@@ -222,7 +222,7 @@ function promptPart(part: Part): GenAiPart {
   }
 }
 
-export function genAiReply({ content, finish }: ModelReply): string {
+function genAiReply({ content, finish }: ModelReply): string {
   return genAiJson([{ role: "assistant", parts: content.map(replyPart), finish_reason: FINISH[finish] }])
 }
 

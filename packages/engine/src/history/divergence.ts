@@ -271,7 +271,7 @@ export interface FrameSummary {
   readonly tasks: readonly TaskSummary[]
 }
 
-export interface TaskSummary {
+interface TaskSummary {
   readonly id: TaskId
   readonly node: NodeId
   readonly input: Json
@@ -283,7 +283,7 @@ export interface TaskSummary {
   readonly end: TaskEnd | undefined
 }
 
-export type TaskEnd =
+type TaskEnd =
   | ({ readonly type: "finished" } & Pick<TaskFinished, "sends" | "writes" | "local" | "settled">)
   | { readonly type: "failed"; readonly error: ErrorData }
   | { readonly type: "refused"; readonly reason: string }

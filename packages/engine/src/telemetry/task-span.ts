@@ -296,7 +296,7 @@ interface ModelCallParent {
 
 const CHAT = { [attr.OPERATION]: "chat" }
 
-export class ModelCallSpan implements ModelCallTelemetry {
+class ModelCallSpan implements ModelCallTelemetry {
   readonly #sink: TelemetrySink
   readonly #workflow: Attributes
   readonly #span: Span

@@ -138,7 +138,7 @@ export function objectInput(
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
 
 /** The problem with the name of a tool, or undefined. */
-export function toolNameProblem(name: unknown): string | undefined {
+function toolNameProblem(name: unknown): string | undefined {
   if (typeof name === "string" && NAME.test(name)) return undefined
   return `Invalid tool name ${JSON.stringify(name) ?? "undefined"}: use at most 64 letters, digits, "_" and "-".`
 }

@@ -299,7 +299,7 @@ export function factsOf(
 // Reads a prompt: the last request, the instructions, the quotable passages, and the tool calls since the request.
 
 /** The beginning of an answer without context. Later steps do not quote it as knowledge. */
-export const NOTHING_TO_QUOTE = "I am the offline stand-in, not a language model"
+const NOTHING_TO_QUOTE = "I am the offline stand-in, not a language model"
 
 export interface Reading {
   readonly request: string
@@ -314,7 +314,7 @@ export interface Reading {
   readonly callIds: ReadonlySet<string>
 }
 
-export interface MadeCall {
+interface MadeCall {
   readonly id: string
   readonly name: string
   readonly input: unknown

@@ -197,7 +197,7 @@ function serializedByKey(): <T>(key: string, act: () => Promise<T>) => Promise<T
 
 // Walks a confined root: lists entries, and finds names and text. Links are listed and never followed.
 
-export interface Walk {
+interface Walk {
   readonly root: ConfinedRoot
   /** The first directory. */
   readonly start: LocatedPath
@@ -210,19 +210,19 @@ export interface Walk {
   readonly signal: AbortSignal
 }
 
-export interface Found<T> {
+interface Found<T> {
   readonly results: readonly T[]
   /** Whether a limit was reached: there may be more. */
   readonly truncated: boolean
 }
 
-export interface ListedEntry {
+interface ListedEntry {
   readonly path: string
   readonly kind: "file" | "directory" | "link" | "other"
   readonly bytes?: number
 }
 
-export async function listEntries(walk: Walk): Promise<Found<ListedEntry>> {
+async function listEntries(walk: Walk): Promise<Found<ListedEntry>> {
   return visitEntries<ListedEntry>(walk, async (entry, path, directory) => {
     const kind = kindOf(entry)
     if (kind !== "file") return [{ path, kind }]
@@ -233,19 +233,19 @@ export async function listEntries(walk: Walk): Promise<Found<ListedEntry>> {
 }
 
 /** A pattern without `/` matches names in any directory. */
-export async function findPaths(walk: Walk, pattern: string): Promise<Found<string>> {
+async function findPaths(walk: Walk, pattern: string): Promise<Found<string>> {
   const matches = below(walk.start, pattern)
   return visitEntries(walk, async (entry, path) => (entry.isFile() && matches(path) ? [path] : []))
 }
 
-export interface TextQuery {
+interface TextQuery {
   readonly text: string
   readonly ignoreCase: boolean
   readonly files: string
   readonly maxBytes: number
 }
 
-export interface TextMatch {
+interface TextMatch {
   readonly path: string
   readonly line: number
   readonly text: string
@@ -253,7 +253,7 @@ export interface TextMatch {
 
 const MAX_LINE = 300
 
-export async function findText(walk: Walk, query: TextQuery): Promise<Found<TextMatch>> {
+async function findText(walk: Walk, query: TextQuery): Promise<Found<TextMatch>> {
   const matches = below(walk.start, query.files)
   const fold = (text: string) => (query.ignoreCase ? text.toLowerCase() : text)
   const wanted = fold(query.text)

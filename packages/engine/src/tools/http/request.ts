@@ -240,21 +240,21 @@ export function mustBeText(type: string): void {
 /** All addresses of a name. */
 export type Resolve = (host: string) => Promise<readonly string[]>
 
-export interface Hop {
+interface Hop {
   readonly url: URL
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | undefined
 }
 
-export interface HopOptions {
+interface HopOptions {
   readonly rules: CheckedRules
   readonly resolve?: Resolve | undefined
   readonly signal: AbortSignal
 }
 
 /** The response with its headers; its body is still to be read or destroyed. */
-export async function makeHop(hop: Hop, options: HopOptions): Promise<IncomingMessage> {
+async function makeHop(hop: Hop, options: HopOptions): Promise<IncomingMessage> {
   options.rules.checkUrl(hop.url)
   const host = hostOf(hop.url)
   const addresses = isIP(host) === 0 ? await findAddresses(host, options) : [host]

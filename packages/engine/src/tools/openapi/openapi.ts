@@ -160,24 +160,19 @@ function firstServer(document: OpenApiDocument): string | undefined {
 
 // Builds the request for an operation from its arguments and from the keys in the environment.
 
-export type Args = Readonly<Record<string, Json | undefined>>
+type Args = Readonly<Record<string, Json | undefined>>
 
 /**
  * Headers and query parameters with the keys of the API. They are added after the model's arguments, so that no argument
  * can replace them.
  */
-export interface Credentials {
+interface Credentials {
   readonly headers: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
   readonly secrets: readonly string[]
 }
 
-export function requestOf(
-  operation: Operation,
-  server: URL,
-  args: Args,
-  credentials: Credentials,
-): ApiRequest {
+function requestOf(operation: Operation, server: URL, args: Args, credentials: Credentials): ApiRequest {
   const url = addressOf(operation, server, args)
   for (const [parameter, value] of presentIn("query", operation, args)) {
     for (const [name, text] of queryPairs(parameter, value)) url.searchParams.append(name, text)
@@ -247,7 +242,7 @@ function encodeBody(type: string, body: Json): string {
 export type ApiAuth = Readonly<Record<string, { readonly env: string }>>
 
 /** The keys that the operation's security schemes need, read from the environment at the moment of the call. */
-export function credentialsFor(
+function credentialsFor(
   document: OpenApiDocument,
   operation: Operation,
   auth: ApiAuth,

@@ -247,7 +247,7 @@ export function invalid(reason: string, cause?: unknown): SuperstepError {
 /** The maximum number of parts of one schema. Beyond it, any value is accepted. */
 const MAX_PARTS = 2_000
 const MAX_DEPTH = 12
-export const MAX_DESCRIPTION = 500
+const MAX_DESCRIPTION = 500
 
 /** Keywords that are neither checked nor useful to a model. */
 const DROPPED = new Set(

@@ -236,7 +236,7 @@ const LAUNCHERS = new Set(
 )
 
 /** `/usr/bin/Git.EXE` is git where file names ignore case; elsewhere no harmless program has this name. */
-export function programName(word: string): string {
+function programName(word: string): string {
   const name = (word.split(/[/\\]/).at(-1) ?? "").toLowerCase().replace(/\.(?:exe|cmd|bat|com)$/, "")
   return OTHER_NAMES[name] ?? name
 }

@@ -312,7 +312,7 @@ const PRESETS: Readonly<Record<string, readonly Command[]>> = {
 
 const PREFIX = "preset:"
 
-export function isPreset(entry: string): boolean {
+function isPreset(entry: string): boolean {
   return entry.startsWith(PREFIX)
 }
 
