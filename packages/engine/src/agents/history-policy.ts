@@ -30,7 +30,7 @@ export interface SummariseOptions extends HistoryBounds {
   readonly after?: number | undefined
   /** Summarises the older messages when the last summary and the messages since then exceed this many estimated tokens. */
   readonly tokens?: number | undefined
-  /** How many of the newest messages stay as they are, fewer than `after`. Default: half of it, or of `tokens`. */
+  /** How many of the newest messages are not summarised, fewer than `after`. Default: half of it, or of `tokens`. */
   readonly keep?: number | undefined
   /** The model that writes the summary. Default: the agent's own model. */
   readonly model?: ModelRef | readonly ModelRef[] | undefined

@@ -1,4 +1,4 @@
-/** What other layers of the engine use besides the public entry. */
+/** Internals that other layers of the engine use, besides the public entry. */
 export { type AgentCore, coreOf } from "./agent-core.ts"
 export { runAgent, runPart, type Unfinished } from "./agent-loop.ts"
 export { checkFiles } from "./agent-prompt.ts"

@@ -58,7 +58,7 @@ export type AfterModel = { readonly text: string } | { readonly retry: string }
 export interface ToolCallInfo extends HookInfo {
   readonly tool: string
   readonly id: string
-  /** As the model wrote them; secret ones are masked. */
+  /** The arguments as the model wrote them, with secrets masked. */
   readonly args: unknown
 }
 

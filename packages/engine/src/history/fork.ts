@@ -178,7 +178,7 @@ async function forkAfter(store: Store, journal: Journal, seq: number, options: F
   return runId
 }
 
-/** What the row of the new run has from that of the old one. */
+/** The fields of the new run's row that are copied from the old one. */
 async function inheritedFields(
   store: Store,
   origin: RunId,

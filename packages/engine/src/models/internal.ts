@@ -1,4 +1,4 @@
-/** What other layers of the engine use besides the public entry. */
+/** Internals that other layers of the engine use, besides the public entry. */
 export { Deadline } from "./call/deadline.ts"
 export { freshId } from "./call/reply.ts"
 export { tapped } from "./call/reply-stream.ts"

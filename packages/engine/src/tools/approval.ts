@@ -80,7 +80,7 @@ function verdictByRules({ deny = [], allow = [] }: ApprovalRules, call: Approval
 }
 
 function fits(pattern: string, { tool, args }: ApprovalCall, reading: Reading): boolean {
-  // Also for tools with a ":" in their name, such as those of some servers.
+  // Matches tools with a ":" in their name too, such as those of some servers.
   if (matches(pattern, tool)) return true
   for (let colon = pattern.indexOf(":"); colon >= 0; colon = pattern.indexOf(":", colon + 1)) {
     if (!matches(pattern.slice(0, colon), tool)) continue

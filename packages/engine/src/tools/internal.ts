@@ -1,4 +1,4 @@
-/** What other layers of the engine use besides the public entry. */
+/** Internals that other layers of the engine use, besides the public entry. */
 export { approvalVerdict } from "./approval.ts"
 export { callTool, callWith, maskError, readArgs, type ToolOutcome, toJson } from "./call-tool.ts"
 export { contentParts, readPart } from "./file-part.ts"

@@ -57,7 +57,7 @@ export async function answerProblem(schema: Json, value: Json): Promise<string |
   return checked.ok ? undefined : checked.reason
 }
 
-/** As long as the schema exists: the tools of a server are created anew for each task, from the same schemas. */
+/** Cached as long as the schema exists: the tools of a server are created anew for each task, from the same schemas. */
 const known = new WeakMap<object, Promise<Checker>>()
 const withinLimits = new WeakSet<object>()
 

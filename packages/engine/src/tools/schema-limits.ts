@@ -15,7 +15,7 @@ const PATTERN_LIMITS = { length: 5_000, instructions: 5_000 }
 export class TooMuchWork extends Error {}
 
 export interface SchemaProblem {
-  /** Where in the schema. */
+  /** The path in the schema. */
   readonly path: readonly (string | number)[]
   readonly message: string
   /** The pattern that cannot be checked, if that is the problem. */
@@ -65,7 +65,7 @@ const SCHEMAS = keywords(
 /** Keywords whose value has schemas under names. */
 const NAMED_SCHEMAS = keywords("properties patternProperties $defs definitions dependentSchemas dependencies")
 
-/** Of a schema and of every schema inside it. `sizeProblem` bounds the nesting. */
+/** Problems of the patterns in a schema and in every schema inside it. `sizeProblem` bounds the nesting. */
 function patternProblems(schema: Json | undefined, path: SchemaProblem["path"] = []): SchemaProblem[] {
   if (!isRecord(schema)) return []
   const { pattern, patternProperties } = schema

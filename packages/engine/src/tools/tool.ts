@@ -240,7 +240,7 @@ export function toolsetWith(toolset: Toolset, { tools: names, instructions }: To
 // Tools that a provider defines: web search, code execution, computer use. Most run at the provider, and their results
 // are part of the model's reply. Others, such as computer use, are described by the provider and run here.
 
-/** As the packages of providers make it: `openai.tools.webSearch()`, `anthropic.tools.computer_20250124({ … })`. */
+/** A tool from a provider's package: `openai.tools.webSearch()`, `anthropic.tools.computer_20250124({ … })`. */
 export interface ProviderDefinition {
   /** Always `provider`; the type in the packages is less specific. */
   readonly type?: string | undefined

@@ -26,7 +26,7 @@ export function timedOut(server: string, what: string, milliseconds: number, com
   return new SuperstepError("MCP_TIMEOUT", text)
 }
 
-/** It did not complete the handshake. */
+/** The server did not complete the handshake in time. */
 export function notReady(server: string, milliseconds: number, complaint = ""): SuperstepError {
   const text = `The MCP server "${server}" was not ready within ${milliseconds} ms.${complaint}`
   return new SuperstepError("MCP_UNREACHABLE", text)

@@ -241,7 +241,7 @@ function programTransport({ command, args = [], env, cwd }: McpProgram, maxMessa
   })
 }
 
-/** What programs need. On Windows that is more. */
+/** Variables that programs need; Windows needs more. */
 const INHERITED = process.platform === "win32" ? DEFAULT_INHERITED_ENV_VARS : ["PATH", "HOME"]
 
 function environment(own: Readonly<Record<string, string>>): Record<string, string> {

@@ -46,7 +46,7 @@ export interface McpToolsetOptions extends McpServerOptions {
   readonly trustHints?: boolean | undefined
   /** Continue without the tools if the server is unreachable. */
   readonly optional?: boolean | undefined
-  /** Also as tools: `list_prompts` and `get_prompt`, `list_resources` and `read_resource`. */
+  /** Offers prompts and resources as tools: `list_prompts` and `get_prompt`, `list_resources` and `read_resource`. */
   readonly asTools?:
     | { readonly prompts?: boolean | undefined; readonly resources?: boolean | undefined }
     | undefined

@@ -81,7 +81,7 @@ export function serveOnHttp(
     if (!(await makeRoom())) return refuse(response, 503, JSON_RPC_REFUSED, "Too many sessions")
     const session = await open()
     await session.transport.handleRequest(request, response, body)
-    // It did not initialize a session, and got an error.
+    // The request did not initialize a session, and got an error.
     if (session.transport.sessionId === undefined) await session.server.close()
   }
 

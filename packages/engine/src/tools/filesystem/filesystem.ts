@@ -201,7 +201,7 @@ interface Walk {
   readonly root: ConfinedRoot
   /** The first directory. */
   readonly start: LocatedPath
-  /** How deep below the first directory. */
+  /** The maximum depth below the first directory. */
   readonly depth: number
   /** Entries to visit, over all directories. */
   readonly entries: number
