@@ -4,8 +4,7 @@ import { node, type toMermaid, workflow } from "superstep"
 import { compileGraph } from "superstep/core"
 import { describe, expect, it } from "vitest"
 import { randomWorkflow } from "../../../engine/src/diagrams/random-workflow.test-support.ts"
-import { type Placed, place } from "./layout.ts"
-import { corners, type Point, type Size } from "./outline.ts"
+import { corners, type Placed, type Point, place, type Size } from "./layout.ts"
 import { toSvg } from "./svg.ts"
 
 const step = (id: string) => node(id, (text: string) => text)

@@ -1,17 +1,19 @@
 /** A workflow as an SVG that stands by itself: no script, no font, nothing loaded. */
 import { type Drawable, diagramOf, labelLines } from "@superstep/engine/diagrams"
 import {
+  corners,
   FONT,
+  formOf,
   LEADING,
   moved,
   type Placed,
   type PlacedArrow,
   type PlacedFrame,
   type PlacedShape,
+  type Point,
   place,
   textWidth,
 } from "./layout.ts"
-import { corners, formOf, type Point } from "./outline.ts"
 
 /** The colours are for readers with a light screen, with a dark one, or by the reader's own setting. */
 export type Theme = "auto" | "light" | "dark"

@@ -9,8 +9,7 @@ import { complete, type OutputFlags, outputFlags } from "../flags.ts"
 import { hasKey, installedVersion, KNOWN_PROVIDERS } from "../open/providers.ts"
 import { DEFAULT_PATH, openStore, storeAddress } from "../open/store.ts"
 import { counted, duration } from "../print/figures.ts"
-import { progressBar } from "../print/progress-bar.ts"
-import { jsonText, padded, printText, sanitizeLine } from "../terminal/terminal.ts"
+import { jsonText, padded, printText, progressBar, sanitizeLine } from "../terminal/terminal.ts"
 
 interface DoctorFlags extends OutputFlags {
   /** True for the default store. */

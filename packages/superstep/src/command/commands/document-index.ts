@@ -14,8 +14,7 @@ import {
   withIndex,
 } from "../open/document-index.ts"
 import { usageError } from "../print/errors.ts"
-import { age, counted, shortCount, size } from "../print/figures.ts"
-import { printTable } from "../print/table.ts"
+import { age, counted, printTable, shortCount, size } from "../print/figures.ts"
 import { jsonText, printJsonLines, printText, sanitize, sanitizeLine, wrapped } from "../terminal/terminal.ts"
 
 function indexCommand(cli: Cli): Command {

@@ -14,10 +14,8 @@ import {
 } from "../flags.ts"
 import { type OpenStore, onStore, storeAddress } from "../open/store.ts"
 import { usageError } from "../print/errors.ts"
-import { counted, size } from "../print/figures.ts"
-import { STATUSES } from "../print/run-overview.ts"
-import { printFacts } from "../print/run-report.ts"
-import { printTable } from "../print/table.ts"
+import { counted, printTable, size } from "../print/figures.ts"
+import { printFacts, STATUSES } from "../print/run-report.ts"
 import { confirmed } from "../terminal/ask-person.ts"
 import { jsonText } from "../terminal/terminal.ts"
 

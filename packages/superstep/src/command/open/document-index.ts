@@ -8,8 +8,7 @@ import type { Command } from "commander"
 import type { Cli } from "../cli.ts"
 import { usageError } from "../print/errors.ts"
 import { counted } from "../print/figures.ts"
-import { progressBar } from "../print/progress-bar.ts"
-import { sanitizeLine } from "../terminal/terminal.ts"
+import { progressBar, sanitizeLine } from "../terminal/terminal.ts"
 import { makeIgnoredFolder } from "./store.ts"
 
 export interface IndexFlags {

@@ -6,7 +6,7 @@ import type { ConfiguredSource, Database, GoalFile, Retriever } from "@superstep
 import type { FileDatabase, SourceProgress } from "@superstep/retrieval"
 import type { Cli } from "../cli.ts"
 import { counted, duration, size } from "../print/figures.ts"
-import { progressBar } from "../print/progress-bar.ts"
+import { progressBar } from "../terminal/terminal.ts"
 
 /** Where the reading of sources reports how far it is: set while somebody looks. */
 export interface ProgressTarget {

@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream"
 import { describe, expect, it } from "vitest"
 import type { Cli } from "../cli.ts"
 import { terminal } from "../terminal/terminal.ts"
-import { printBasis } from "./goal-basis.ts"
+import { printBasis } from "./ended.ts"
 
 function printed(state: object, isBrief = false) {
   const [out, err] = [new PassThrough(), new PassThrough()]

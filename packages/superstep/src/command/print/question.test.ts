@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream"
 import type { Json, OpenRequest } from "@superstep/engine"
 import { describe, expect, test } from "vitest"
 import { terminal } from "../terminal/terminal.ts"
-import { expectedAnswer, printQuestion } from "./question.ts"
+import { expectedAnswer, printQuestion } from "./run-report.ts"
 
 const approval = { kind: "tool-approval", agent: "a", tool: "shell", call: "1", args: { cmd: "ls" } }
 

@@ -1,7 +1,7 @@
 import { hostname } from "node:os"
 import { memoryStore, node, Runtime, type StoredHolder, type StoredRun, workflow } from "@superstep/engine"
 import { expect, test } from "vitest"
-import { livingHolder, machineOf, nodesOf, shownStatus, stepsOf, viewOf } from "./run-overview.ts"
+import { livingHolder, machineOf, nodesOf, shownStatus, stepsOf, viewOf } from "./run-report.ts"
 
 const inner = workflow("inner")
   .chain(

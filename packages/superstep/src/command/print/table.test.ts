@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream"
 import { expect, test } from "vitest"
 import { terminal } from "../terminal/terminal.ts"
-import { printTable } from "./table.ts"
+import { printTable } from "./figures.ts"
 
 function printed(columns: Parameters<typeof printTable>[1], rows: readonly (readonly string[])[]): string[] {
   const stream = new PassThrough().setEncoding("utf8")

@@ -1,7 +1,7 @@
 /** Who answers the questions of a run: the person at the terminal, a flag, or nobody. */
 import { type Cli, isInteractive } from "../cli.ts"
 import { printText, sanitize } from "../terminal/terminal.ts"
-import { isApproval } from "./read-answer.ts"
+import { isApproval } from "./read-input.ts"
 import type { Answerer } from "./supervise.ts"
 
 export function promptAnswerer(cli: Cli): Answerer {

@@ -11,7 +11,7 @@ import { duration, spent } from "../print/figures.ts"
 import { spokenText } from "../print/progress/spoken-text.ts"
 import { jsonEvents } from "../print/progress/watcher.ts"
 import { padded, sanitize, type Terminal } from "../terminal/terminal.ts"
-import { isRecord } from "./read-answer.ts"
+import { isRecord } from "./read-input.ts"
 import { runWorkflow, starting, startOptions } from "./run-workflow.ts"
 
 export type ChatFlags = OutputFlags & StoreFlags & Omit<RunFlags, "strict">

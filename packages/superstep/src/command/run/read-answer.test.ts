@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { readAnswer, readJsonAnswer } from "./read-answer.ts"
+import { readAnswer, readJsonAnswer } from "./read-input.ts"
 
 const approval = { kind: "tool-approval", agent: "a", tool: "t", call: "1", args: {} }
 

@@ -4,7 +4,7 @@ import type { Json, OpenRequest } from "@superstep/engine"
 import type { ApprovalAnswer, ApprovalRequest } from "@superstep/engine/agents"
 import { type Cli, EXIT, isInteractive } from "../cli.ts"
 import { usageError } from "../print/errors.ts"
-import { decided, decisionIn, isApproval, isRecord, parseJson, typeOf } from "../run/read-answer.ts"
+import { decided, decisionIn, isApproval, isRecord, parseJson, typeOf } from "../run/read-input.ts"
 import type { Answered } from "../run/supervise.ts"
 import { clipped, sanitize, sanitizeLine } from "./terminal.ts"
 
