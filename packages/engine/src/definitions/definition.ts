@@ -1,8 +1,17 @@
 /** A definition loaded from a file, the options to load it with, and the report of its problems. */
+
+import { dirname, resolve } from "node:path"
 import type { Agent } from "../agents/index.ts"
 import type { Workflow } from "../builder/index.ts"
 import type { Json } from "../core/index.ts"
-import { type Diagnostic, type PrintOptions, printDiagnostics } from "../document/index.ts"
+import {
+  type Diagnostic,
+  type PrintOptions,
+  printDiagnostics,
+  type Report,
+  type SourceRange,
+} from "../document/index.ts"
+import { insideFolder, outsideFolder } from "../files/index.ts"
 import type { ModelRef } from "../models/index.ts"
 import type { Plan, PlanFunctions } from "./plan/index.ts"
 
@@ -94,4 +103,51 @@ export function listErrors(loaded: Problems): string {
 function withHeading({ dialect, diagnostics }: Problems, text: string): string {
   const isRefused = dialect === "graph" && diagnostics.some(({ severity }) => severity === "error")
   return isRefused ? `${GRAPH_REFUSED}\n${text}` : text
+}
+
+/**
+ * Paths that a definition names stay inside of the folder of the loaded file, also in the files that it includes. A file of
+ * agents that the caller names from elsewhere has its own folder.
+ */
+
+export class DefinitionPaths {
+  readonly #root: string
+  readonly #cwd: string
+  readonly #report: Report
+  readonly #trust: Trust
+
+  constructor(file: string, report: Report, cwd = "", trust: Trust = "full") {
+    this.#cwd = cwd
+    this.#trust = trust
+    this.#root = this.#folderOf(file)
+    this.#report = report
+  }
+
+  /** The folder that paths of this file must stay in. */
+  rootOf(file: string): string {
+    const folder = this.#folderOf(file)
+    return insideFolder(this.#root, folder) === undefined ? folder : this.#root
+  }
+
+  /** The absolute path, relative to the file that names it. A path outside of the folder is reported. */
+  from(file: string, path: string, named: SourceRange | undefined): string {
+    const found = resolve(this.#folderOf(file), path)
+    if (this.isInside(file, path)) return found
+    const { code, message } = outsideFolder(path)
+    this.#report.error(code, message, named)
+    return found
+  }
+
+  /** The same for data to search, which may be anywhere unless the definition is untrusted. */
+  dataFrom(file: string, path: string, named: SourceRange | undefined): string {
+    return this.#trust === "none" ? this.from(file, path, named) : resolve(this.#folderOf(file), path)
+  }
+
+  isInside(file: string, path: string): boolean {
+    return insideFolder(this.rootOf(file), resolve(this.#folderOf(file), path)) !== undefined
+  }
+
+  #folderOf(file: string): string {
+    return dirname(resolve(this.#cwd, file))
+  }
 }

@@ -9,8 +9,7 @@ export {
   providerShape,
 } from "./agents/index.ts"
 export { checkTrust, trustedFunctions } from "./check-trust.ts"
-export { environmentOf } from "./definition.ts"
-export { DefinitionPaths } from "./definition-paths.ts"
+export { DefinitionPaths, environmentOf } from "./definition.ts"
 export { DocumentReport } from "./dialect-input.ts"
 export { withModel } from "./dialects.ts"
 export { link, PlanWriter } from "./plan/index.ts"

@@ -7,8 +7,13 @@ import { isRecord } from "../core/internal.ts"
 import { type Document, parseDocument, Report, type SourceRange } from "../document/index.ts"
 import { fileError, insideFolder, outsideFolder, readTextFile } from "../files/index.ts"
 import { checkTrust } from "./check-trust.ts"
-import type { Definition, Dialect, Loaded, LoadOptions } from "./definition.ts"
-import { DefinitionPaths } from "./definition-paths.ts"
+import {
+  type Definition,
+  DefinitionPaths,
+  type Dialect,
+  type Loaded,
+  type LoadOptions,
+} from "./definition.ts"
 import { DocumentReport } from "./dialect-input.ts"
 import { functionsFor, withOverrides } from "./dialects.ts"
 import { planGraph } from "./graph/index.ts"

@@ -5,10 +5,9 @@ import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { loadGoalConfig } from "../patterns/goal/load-goal-config.ts"
 import { agentFunctions } from "./agents/index.ts"
-import { trustedFunctions } from "./check-trust.ts"
+import { isPublicAddress, trustedFunctions } from "./check-trust.ts"
 import { loadDefinition } from "./load.ts"
 import { stepsFunctions } from "./steps/index.ts"
-import { isPublicAddress } from "./trust-capabilities.ts"
 
 let folder: string
 beforeEach(() => {

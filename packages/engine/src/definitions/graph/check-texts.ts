@@ -4,7 +4,7 @@ import { nearest, type Path, textsIn } from "../../document/index.ts"
 import { condition, ExpressionError, expression, type Reference, template } from "../../expressions/index.ts"
 import { type DocumentReport, tryRead } from "../dialect-input.ts"
 import { edgesFrom, type GraphModel, isChosenByName, type ModelNode, textIn } from "./graph-model.ts"
-import { readPath } from "./nodes/state-paths.ts"
+import { readPath } from "./nodes/visit.ts"
 
 interface GraphText {
   readonly at: Path

@@ -2,8 +2,7 @@
 import { describe, expect, test } from "vitest"
 import { type Node, node } from "../../builder/index.ts"
 import { eject } from "./eject.ts"
-import { link } from "./link.ts"
-import { type Arg, call, functionsFrom, later, type Plan, PlanWriter } from "./plan.ts"
+import { type Arg, call, functionsFrom, later, link, type Plan, PlanWriter } from "./plan.ts"
 
 const calls: string[] = []
 const functions = functionsFrom("some/entry", {

@@ -3,9 +3,8 @@ import { describe, expect, test } from "vitest"
 import type { Json } from "../../core/index.ts"
 import { type Registry, registryVersion, type StoredDefinition } from "../../runtime/index.ts"
 import { memoryStore } from "../../stores/index.ts"
-import { agentData } from "./document-rows.ts"
+import { agentData, type JsonRecord } from "./document-rows.ts"
 import { anyDocument, chat, executor } from "./documents.test-support.ts"
-import type { JsonRecord } from "./record-parts.ts"
 import { applyAgents, applyDefinition, exportDefinition } from "./registry.ts"
 
 /** A registry that counts what is written to it. */

@@ -9,10 +9,10 @@ import {
   type DefinitionRows,
   documentOf,
   edgeData,
+  type JsonRecord,
   nodeData,
   rowsOf,
 } from "./document-rows.ts"
-import type { JsonRecord } from "./record-parts.ts"
 
 export interface DefinitionChange {
   /** `reordered`: the same content in a different order. */

@@ -1,8 +1,7 @@
 import * as fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { documentOf, rowsOf } from "./document-rows.ts"
+import { documentOf, type JsonRecord, rowsOf } from "./document-rows.ts"
 import { anyDocument, chat, executor } from "./documents.test-support.ts"
-import type { JsonRecord } from "./record-parts.ts"
 
 /** As a store gives rows back: as JSON. */
 function stored<T>(value: T): T {

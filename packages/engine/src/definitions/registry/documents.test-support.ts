@@ -1,6 +1,6 @@
 /** Documents of graphs for tests. */
 import * as fc from "fast-check"
-import type { JsonRecord } from "./record-parts.ts"
+import type { JsonRecord } from "./document-rows.ts"
 
 /** As spec'd: every field a column. */
 export function chat(id = "chat"): JsonRecord {

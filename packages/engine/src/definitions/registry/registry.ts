@@ -15,9 +15,9 @@ import {
   broughtAgents,
   type DefinitionRows,
   documentOf,
+  type JsonRecord,
   rowsOf,
 } from "./document-rows.ts"
-import type { JsonRecord } from "./record-parts.ts"
 
 export type Outcome = "created" | "changed" | "unchanged"
 

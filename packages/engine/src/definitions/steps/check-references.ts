@@ -7,7 +7,15 @@ import type { AgentData } from "../agents/index.ts"
 import { type DocumentReport, tryRead } from "../dialect-input.ts"
 import type { Layout } from "./nodes/step-list.ts"
 import { ROOTS } from "./nodes/step-scope.ts"
-import { asTemplate, everyStep, hasOutput, hasTemplate, type Step, type StepText, stepTexts } from "./step.ts"
+import {
+  asTemplate,
+  everyStep,
+  hasOutput,
+  hasTemplate,
+  type Step,
+  type StepText,
+  stepTexts,
+} from "./step-shape.ts"
 
 interface Checking {
   readonly report: DocumentReport

@@ -9,7 +9,7 @@ import {
   type MapStep,
   type ParallelStep,
   type Step,
-} from "./step.ts"
+} from "./step-shape.ts"
 
 /** Where a route leads. `end` is the end of the flow; `join` is the end of a branch of a parallel block. */
 export type Target =

@@ -6,10 +6,9 @@ import type { Json } from "../../core/index.ts"
 import { parseDocument, Report } from "../../document/index.ts"
 import { condition, expression, template } from "../../expressions/index.ts"
 import { DocumentReport } from "../dialect-input.ts"
-import { orderSteps } from "./order-steps.ts"
+import { orderSteps } from "./plan-steps.ts"
 import { readSteps } from "./read-steps.ts"
-import { everyStep, type Step } from "./step.ts"
-import type { StepData } from "./step-shape.ts"
+import { everyStep, type Step, type StepData } from "./step-shape.ts"
 
 interface Left {
   readonly path: string

@@ -5,12 +5,11 @@ import { nearest } from "../../document/index.ts"
 import { condition, ExpressionError } from "../../expressions/index.ts"
 import { isTeamsOwn } from "../../patterns/teams/index.ts"
 import { type ModelNames, modelArg, type PlannedAgents } from "../agents/index.ts"
-import type { DefinitionPaths } from "../definition-paths.ts"
+import type { DefinitionPaths } from "../definition.ts"
 import { type DocumentReport, tryRead } from "../dialect-input.ts"
 import { type Arg, type Call, call, callWith, type PlanWriter } from "../plan/index.ts"
 import { TEAM_ROOTS } from "./nodes/work-steps.ts"
-import { hasTemplate, type Step } from "./step.ts"
-import { type SearchData, type StepData, TEAM_MODES } from "./step-shape.ts"
+import { hasTemplate, type SearchData, type Step, type StepData, TEAM_MODES } from "./step-shape.ts"
 
 /** Undefined if the mode is missing, which is already reported. */
 export function teamCall(

@@ -9,8 +9,15 @@ import {
   teamMode,
   teamProblems,
 } from "./pattern-steps.ts"
-import { hasWorkflow, type Step } from "./step.ts"
-import { RESEARCH_MODES, STEP_TYPES, type StepData, type StepType, TEAM_MODES } from "./step-shape.ts"
+import {
+  hasWorkflow,
+  RESEARCH_MODES,
+  STEP_TYPES,
+  type Step,
+  type StepData,
+  type StepType,
+  TEAM_MODES,
+} from "./step-shape.ts"
 
 interface Ids {
   readonly written: ReadonlySet<string>

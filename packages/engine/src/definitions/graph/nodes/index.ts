@@ -10,7 +10,6 @@ export {
   graphParallel,
   type MergeValuesOptions,
 } from "./merge-nodes.ts"
-export type { GraphInputOptions } from "./node-input.ts"
 export {
   type GraphConditionalOptions,
   type GraphDecisionOptions,
@@ -25,7 +24,7 @@ export {
   graphLoop,
   graphStart,
 } from "./routing-nodes.ts"
-export { graphText, leadsTo } from "./visit.ts"
+export { type GraphInputOptions, graphText, leadsTo } from "./visit.ts"
 export {
   type GraphStateOptions,
   type GraphToolOptions,

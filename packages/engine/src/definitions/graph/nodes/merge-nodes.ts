@@ -7,8 +7,7 @@ import type { DefinitionNode } from "../../definition-node.ts"
 import { parseIfJson } from "../../json-values.ts"
 import { GOAL, type GraphInfo, OUTPUTS } from "./graph-info.ts"
 import { followAll, type GraphEdge, type GraphNodeOptions, makeNode } from "./graph-node.ts"
-import { readOutputs } from "./node-input.ts"
-import type { Lane, Visit } from "./visit.ts"
+import { type Lane, readOutputs, type Visit } from "./visit.ts"
 
 export interface GraphMergeOptions extends GraphNodeOptions, MergeValuesOptions {
   readonly edges?: readonly GraphEdge[] | undefined
