@@ -6,9 +6,9 @@ import {
   diagramOf,
   type Frame,
   type Look,
+  labelLines,
   type Shape,
 } from "./diagram.ts"
-import { labelLines } from "./labels.ts"
 
 interface Language {
   readonly frame: (frame: Frame, inner: readonly string[]) => string[]

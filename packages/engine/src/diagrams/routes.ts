@@ -5,8 +5,7 @@
  * 2. A net that runs straight down takes no row.
  */
 import { type Canvas, EAST, lineTone, NORTH, put, SOUTH, type Symbols, WEST } from "./canvas.ts"
-import { leftOf, rightOf } from "./columns.ts"
-import type { Layers, Line, Vertex } from "./layers.ts"
+import { type Layers, type Line, leftOf, rightOf, type Vertex } from "./layers.ts"
 
 interface Route {
   readonly net: string

@@ -1,8 +1,7 @@
 /** A workflow as text for a terminal: boxes and lines if they fit, else an indented tree. */
 
 import { cellWidth } from "../text/index.ts"
-import { type Pen, shapeName } from "./blocks.ts"
-import { drawBoxes } from "./boxes.ts"
+import { drawBoxes, type Pen, shapeName } from "./boxes.ts"
 import { ASCII, type Canvas, canvasLines, lineTone, NORTH, put, SOUTH, toneOf, UNICODE } from "./canvas.ts"
 import {
   type Arrow,
@@ -12,8 +11,9 @@ import {
   type Frame,
   partsByEnd,
   type Shape,
+  textLines,
+  wrap,
 } from "./diagram.ts"
-import { textLines, wrap } from "./labels.ts"
 
 export interface TextOptions {
   /** Columns of the terminal; fewer than 24 count as 24. Default 80. */

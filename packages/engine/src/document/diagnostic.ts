@@ -1,5 +1,94 @@
 /** What is wrong with a definition, and where. Checks write to a report, so that one run names every problem. */
-import type { Lines, SourceRange } from "./source-range.ts"
+import type { Json } from "../core/index.ts"
+
+/** Where something is written: offsets into a source, and the lines and columns people speak of. */
+
+/** Where something is written, as editors show it. */
+export interface SourceRange {
+  readonly file: string
+  /** From 1. */
+  readonly line: number
+  /** From 1, counted as editors do: in UTF-16 units, of which most characters are one. */
+  readonly column: number
+  /** At least 1. Ends with the line, or is 1 just behind its last character. */
+  readonly length: number
+}
+
+/** The way to a value: keys of mappings and indexes of lists. */
+export type Path = readonly (string | number)[]
+
+/** What of a value is meant: its key, all of it, or a range of characters inside a string. */
+export type Part = "key" | "value" | { readonly from: number; readonly to: number }
+
+const LINE_BREAK = /\r\n|\n|\r/g
+
+/** The lines of a source, without their breaks; a byte order mark is not part of the first. */
+export function linesOf(text: string): string[] {
+  return withoutMark(text).split(/\r\n|\n|\r/)
+}
+
+/** Doing it twice changes nothing: tools that join files leave several marks. */
+export function withoutMark(text: string): string {
+  return text.replace(/^\uFEFF+/, "")
+}
+
+/** Turns offsets into places. Lines are found once, when the first place is asked for. */
+export class Lines {
+  readonly #file: string
+  readonly #text: string
+  #starts: number[] | undefined
+
+  constructor(file: string, text: string) {
+    this.#file = file
+    this.#text = text
+  }
+
+  /** The source range between two offsets; of one over several lines, what is on the first. */
+  place(start: number, end: number): SourceRange {
+    const starts = this.#lineStarts()
+    const from = Math.min(Math.max(start, 0), this.#text.length)
+    const line = lineAt(starts, from)
+    const lineStart = starts[line] ?? 0
+    const lineEnd = this.#endOf(line)
+    const at = Math.min(from, lineEnd)
+    const length = Math.max(1, Math.min(end, lineEnd) - at)
+    return { file: this.#file, line: line + 1, column: at - lineStart + 1, length }
+  }
+
+  #lineStarts(): number[] {
+    if (this.#starts !== undefined) return this.#starts
+    const starts = [0]
+    for (const found of this.#text.matchAll(LINE_BREAK)) starts.push(found.index + found[0].length)
+    this.#starts = starts
+    return starts
+  }
+
+  #endOf(line: number): number {
+    const next = this.#lineStarts()[line + 1]
+    if (next === undefined) return this.#text.length
+    return this.#text.slice(next - 2, next) === "\r\n" ? next - 2 : next - 1
+  }
+}
+
+function lineAt(starts: readonly number[], offset: number): number {
+  let low = 0
+  let high = starts.length - 1
+  while (low < high) {
+    const middle = (low + high + 1) >> 1
+    if ((starts[middle] ?? 0) <= offset) low = middle
+    else high = middle - 1
+  }
+  return low
+}
+
+/** The strings in data, with their paths. */
+export function* textsIn(value: Json | undefined, at: Path): Generator<readonly [Path, string]> {
+  if (typeof value === "string") yield [at, value]
+  else if (Array.isArray(value)) for (const [i, one] of value.entries()) yield* textsIn(one, [...at, i])
+  else if (typeof value === "object" && value !== null) {
+    for (const [name, one] of Object.entries(value)) yield* textsIn(one as Json, [...at, name])
+  }
+}
 
 export interface Diagnostic {
   readonly severity: "error" | "warning"

@@ -5,11 +5,10 @@ import { stringify } from "yaml"
 import { z } from "zod"
 import type { Json } from "../core/index.ts"
 import { cellWidth } from "../text/index.ts"
-import type { Diagnostic } from "./diagnostic.ts"
+import { type Diagnostic, linesOf, type Path, type SourceRange } from "./diagnostic.ts"
 import { type Document, parseDocument } from "./parse-document.ts"
 import { printDiagnostics } from "./print-diagnostics.ts"
 import { readShape } from "./read-shape.ts"
-import { linesOf, type Path, type SourceRange } from "./source-range.ts"
 
 const RUNS = 1000
 

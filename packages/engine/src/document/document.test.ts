@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
+import type { Part, Path } from "./diagnostic.ts"
 import { parseDocument } from "./parse-document.ts"
-import type { Part, Path } from "./source-range.ts"
 
 /** The text that a source range underlines. */
 function underlined(text: string, path: Path, part?: Part, file = "a.yaml"): string {

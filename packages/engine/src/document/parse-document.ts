@@ -2,10 +2,17 @@
 
 import { Scalar, visit, Document as YamlDocument } from "yaml"
 import type { Json } from "../core/index.ts"
-import { type Diagnostic, SourceReport } from "./diagnostic.ts"
+import {
+  type Diagnostic,
+  Lines,
+  type Part,
+  type Path,
+  type SourceRange,
+  SourceReport,
+  withoutMark,
+} from "./diagnostic.ts"
 import { readJson } from "./read-json.ts"
 import { readYaml } from "./read-yaml.ts"
-import { Lines, type Part, type Path, type SourceRange, withoutMark } from "./source-range.ts"
 import { dataOf, insideString, throughAlias, type Written, type WrittenEntry } from "./written.ts"
 
 /** A definition's source: its data, and where each part of it is written. */

@@ -3,8 +3,7 @@
  * find; the sentence; the source, underlined; what was probably meant; and a count at the end.
  */
 import { cellsOf, cellWidth, graphemes, printable, wrapText } from "../text/index.ts"
-import type { Diagnostic } from "./diagnostic.ts"
-import { linesOf, type SourceRange } from "./source-range.ts"
+import { type Diagnostic, linesOf, type SourceRange } from "./diagnostic.ts"
 
 export interface PrintOptions {
   readonly color: boolean

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest"
 import { z } from "zod"
+import type { Path } from "./diagnostic.ts"
 import { parseDocument } from "./parse-document.ts"
 import { readShape } from "./read-shape.ts"
-import type { Path } from "./source-range.ts"
 
 function read(text: string, schema: z.ZodType, path?: Path) {
   const { document, diagnostics } = parseDocument(text, "a.yaml")

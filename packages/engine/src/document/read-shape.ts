@@ -2,11 +2,9 @@
 import { z } from "zod"
 import type { Json } from "../core/index.ts"
 import { nearest } from "../text/index.ts"
-import { type Diagnostic, Report } from "./diagnostic.ts"
+import { type Diagnostic, type Path, Report } from "./diagnostic.ts"
 import type { Document } from "./parse-document.ts"
 import { either, fieldName, kindFound, kindWanted, limitSentence, oneOf, quotedValue } from "./shape-words.ts"
-import type { Path } from "./source-range.ts"
-import { judgeUnion } from "./union-branch.ts"
 
 /** Maximum suggestions: each costs time, and more are not useful. */
 const MAX_SUGGESTED = 100
@@ -277,4 +275,94 @@ function tidy(schema: z.core.JSONSchema.BaseSchema): void {
   if (typeof keys === "object" && Object.keys(keys).length === 1 && keys.type === "string") {
     delete schema.propertyNames
   }
+}
+
+/**
+ * A value fits no branch of a union: which branch was meant? The one that its discriminator names, else the one
+ * it fits best. Reporting the problems of all branches would bury the one that matters.
+ */
+type UnionFinding =
+  /** One branch was meant: these are its problems. */
+  | { readonly kind: "branch"; readonly issues: readonly z.core.$ZodIssue[] }
+  /** No branch takes the value at this path: what they would take instead. */
+  | {
+      readonly kind: "misfit"
+      readonly path: readonly PropertyKey[]
+      readonly types: readonly string[]
+      readonly values: readonly unknown[]
+    }
+
+function judgeUnion(branches: readonly (readonly z.core.$ZodIssue[])[]): UnionFinding {
+  const fitting = branches.filter((issues) => !issues.some((issue) => isMisfit(issue, 0)))
+  if (fitting.length === 0) return { kind: "misfit", path: [], ...wantedAt(branches.flat(), []) }
+  const [only] = fitting
+  if (fitting.length === 1 && only !== undefined) return { kind: "branch", issues: only }
+
+  // Fields in which every branch wants a value of its own tell the branches apart.
+  const key = discriminatorOf(fitting)
+  if (key !== undefined) return { kind: "misfit", path: [key], ...wantedAt(fitting.flat(), [key]) }
+  return { kind: "branch", issues: best(fitting) }
+}
+
+/** Whether the issue says that the value at a path of this length is of another kind altogether. */
+function isMisfit(issue: z.core.$ZodIssue, length: number): boolean {
+  if (issue.path.length !== length) return false
+  if (issue.code === "invalid_type" || issue.code === "invalid_value") return true
+  return (
+    issue.code === "invalid_union" &&
+    issue.errors.length > 0 &&
+    issue.errors.every((branch) => branch.some((inner) => isMisfit(inner, 0)))
+  )
+}
+
+function discriminatorOf(branches: readonly (readonly z.core.$ZodIssue[])[]): PropertyKey | undefined {
+  const [first = [], ...others] = branches.map((issues) => literalMisfits(issues))
+  return first.find((key) => others.every((keys) => keys.includes(key)))
+}
+
+function literalMisfits(issues: readonly z.core.$ZodIssue[]): PropertyKey[] {
+  return issues.flatMap(({ code, path }) => (code === "invalid_value" && path.length === 1 ? path : []))
+}
+
+/** Few wrong literals first: a branch whose `type` is another is not meant. Then few problems. */
+function best(branches: readonly (readonly z.core.$ZodIssue[])[]): readonly z.core.$ZodIssue[] {
+  const ranked = branches.map((issues) => ({
+    issues,
+    literals: literalMisfits(issues).length,
+    count: countOf(issues),
+  }))
+  ranked.sort((a, b) => a.literals - b.literals || a.count - b.count)
+  return ranked[0]?.issues ?? []
+}
+
+function countOf(issues: readonly z.core.$ZodIssue[]): number {
+  let count = 0
+  for (const issue of issues) {
+    if (issue.code === "unrecognized_keys") count += issue.keys.length
+    else if (issue.code === "invalid_union" && issue.errors.length > 0) {
+      count += Math.min(...issue.errors.map(countOf))
+    } else count++
+  }
+  return count
+}
+
+interface Wanted {
+  readonly types: readonly string[]
+  readonly values: readonly unknown[]
+}
+
+function wantedAt(issues: readonly z.core.$ZodIssue[], path: readonly PropertyKey[]): Wanted {
+  const types: string[] = []
+  const values: unknown[] = []
+  for (const issue of issues) {
+    if (issue.path.length !== path.length || issue.path.some((part, i) => part !== path[i])) continue
+    if (issue.code === "invalid_type") types.push(issue.expected)
+    else if (issue.code === "invalid_value") values.push(...issue.values)
+    else if (issue.code === "invalid_union") {
+      const inner = wantedAt(issue.errors.flat(), [])
+      types.push(...inner.types)
+      values.push(...inner.values)
+    }
+  }
+  return { types, values }
 }

@@ -1,7 +1,7 @@
 /** What a schema wants and what it found, in words. */
 import type { z } from "zod"
 import { cutText } from "../text/index.ts"
-import type { Path } from "./source-range.ts"
+import type { Path } from "./diagnostic.ts"
 
 /** What is meant, as a sentence begins: `` `max_steps` ``, `item 2 of `tools``. */
 export function fieldName(path: Path): string {

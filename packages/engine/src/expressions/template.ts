@@ -1,10 +1,11 @@
 /** Strings with `{{ expression }}` in them. `\{{` is two braces and no expression. */
-import type { Json } from "../core/index.ts"
+import { type Json, SuperstepError } from "../core/index.ts"
+import { clipped } from "../text/index.ts"
 import type { Scope } from "./evaluation.ts"
-import { type Expression, expressionInside } from "./expression.ts"
+import { type Expression, expression, expressionInside } from "./expression.ts"
 import { ExpressionError, tooCostly } from "./expression-error.ts"
-import { type Reference, type Spelling, stringEnd } from "./syntax.ts"
-import { textOf } from "./values.ts"
+import { MAX_EXPRESSION, type Reference, type Spelling, stringEnd } from "./syntax.ts"
+import { isTruthy, readBoolean, textOf } from "./values.ts"
 
 /** Characters that a template renders to. */
 const MAX_RENDERED = 10_000_000
@@ -37,13 +38,13 @@ export function template(source: string, spelling: Spelling): Template {
   }
 }
 
-export function loneExpression(parts: readonly Part[]): Expression | undefined {
+function loneExpression(parts: readonly Part[]): Expression | undefined {
   const rest = parts.filter((part) => typeof part !== "string" || part.trim() !== "")
   const [only] = rest
   return rest.length === 1 && typeof only === "object" ? only : undefined
 }
 
-export function readParts(source: string, spelling: Spelling): readonly Part[] {
+function readParts(source: string, spelling: Spelling): readonly Part[] {
   const parts: Part[] = []
   let text = ""
   let at = 0
@@ -121,4 +122,87 @@ export function filling<Position>(
     ([name, value]) => [name, filling(value as Json, spelling, scopeOf)] as const,
   )
   return (place) => Object.fromEntries(parts.map(([name, part]) => [name, part(place)]))
+}
+
+/** Conditions: an expression, a `{{ expression }}`, or a template, read as true or false. */
+
+export interface Condition extends Expression {
+  /**
+   * Steps: true, 1, yes and false, 0, no, in any case and spacing; empty and missing are false; anything else
+   * throws CONDITION_NOT_BOOLEAN. Graph: false is None, "", 0, [], {} and what is missing.
+   */
+  holds(scope: Scope): boolean
+}
+
+export function condition(source: string, spelling: Spelling): Condition {
+  const read = readCondition(source, spelling)
+  const holds = spelling === "graph" ? isTruthy : readStrictly
+  return { ...read, source, holds: (scope) => holds(read.evaluate(scope)) }
+}
+
+function readCondition(source: string, spelling: Spelling): Expression {
+  if (hasTemplate(source)) {
+    const lone = loneExpression(readParts(source, spelling))
+    if (lone !== undefined) return lone
+    const { references, render } = template(source, spelling)
+    return { source, references, evaluate: render }
+  }
+  if (spelling === "steps" && source.trim() !== "" && readBoolean(source) !== undefined) {
+    return { source, references: [], evaluate: () => readBoolean(source) }
+  }
+  return expression(source, spelling)
+}
+
+/** `{{` outside of strings. A quote that is never closed is an apostrophe in prose. */
+function hasTemplate(source: string): boolean {
+  // Strings are looked for only where there can be some: in what is short enough to be an expression.
+  if (!source.includes("{{")) return false
+  if (source.length > MAX_EXPRESSION) return true
+  for (let at = 0; at < source.length; at++) {
+    if (source.startsWith("{{", at)) return true
+    if (source[at] === '"' || source[at] === "'") {
+      const end = stringEnd(source, at)
+      if (end > 0) at = end - 1
+    }
+  }
+  return false
+}
+
+const MAX_SHOWN = 1_000
+
+function readStrictly(value: Json | undefined): boolean {
+  const truth = value === undefined ? false : readBoolean(value)
+  if (truth !== undefined) return truth
+  const text = textOf(value)
+  const shown = clipped(text, MAX_SHOWN)
+  throw new SuperstepError(
+    "CONDITION_NOT_BOOLEAN",
+    `workflow: condition did not resolve to boolean: "${shown}"`,
+    { retryable: false },
+  )
+}
+
+/**
+ * `${NAME}` and `${NAME:-default}` in configuration files; `$$` is one `$`. The default also stands in for a value
+ * that is empty. What does not look like a variable (`${env.KEY}`, `$5`) stays as it is, and so does what a value
+ * contains. A default is on one line, so that looking for its end costs no more than the line.
+ */
+const VARIABLE = /\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}\n]{0,4096}))?\}/g
+
+export interface Substituted {
+  readonly text: string
+  /** Variables that have neither a value nor a default. They stay in the text as they were written. */
+  readonly missing: readonly { readonly name: string; readonly start: number; readonly end: number }[]
+}
+
+export function variables(source: string, lookup: (name: string) => string | undefined): Substituted {
+  const missing: Substituted["missing"][number][] = []
+  const substitute = (written: string, name: string, fallback: string | undefined, start: number) => {
+    if (written === "$$") return "$"
+    const value = lookup(name)
+    if (value !== undefined && (value !== "" || fallback === undefined)) return value
+    if (fallback === undefined) missing.push({ name, start, end: start + written.length })
+    return fallback ?? written
+  }
+  return { text: source.replace(VARIABLE, substitute), missing }
 }

@@ -20,8 +20,14 @@ import {
   searchesGraph,
 } from "./goal-config.ts"
 import { isOffline } from "./search/matching-rows.ts"
-import type { Candidate, DatabaseName } from "./search/search-plan.ts"
-import { DATABASES, detectSchema, PREFERRED, type Triage } from "./triage.ts"
+import {
+  type Candidate,
+  DATABASES,
+  type DatabaseName,
+  detectSchema,
+  PREFERRED,
+  type Triage,
+} from "./triage.ts"
 
 export interface Detected {
   readonly triage: Triage

@@ -1,7 +1,6 @@
 /** An agent that speaks A2A. Its task is followed to the end by its stream or by polling; a person answers its questions. */
 import type { Context } from "../../runtime/index.ts"
-import { findCard } from "./a2a-card.ts"
-import { type A2aAgentOptions, A2aClient } from "./a2a-client.ts"
+import { type A2aAgentOptions, A2aClient, findCard } from "./a2a-client.ts"
 import { isEnded, isSame, type TaskView } from "./a2a-wire.ts"
 import { type Asked, checkedUrl, poll, type RemoteAgent, remoteAgent, whileUnderWay } from "./remote-agent.ts"
 import { fault } from "./remote-request.ts"

@@ -7,10 +7,9 @@ import { incomplete, isNoFailure, messageOf } from "../failures.ts"
 import { agentStage, workflowStage } from "../stage-node.ts"
 import { deepReport } from "./deep.ts"
 import { INSTRUCTIONS, type ResearchAgents, researchAgents, tryAsk } from "./research-agents.ts"
-import { modeSchema } from "./research-answers.ts"
 import { type FinishedReport, iterativeReport } from "./research-loop.ts"
 import type { DeepResearchOptions, Models } from "./research-options.ts"
-import { REPORT } from "./research-state.ts"
+import { modeSchema, REPORT } from "./research-state.ts"
 
 interface Chosen {
   readonly mode: ResearchMode

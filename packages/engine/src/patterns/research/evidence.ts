@@ -2,8 +2,8 @@
 import type { Context } from "../../runtime/index.ts"
 import { scoresOf } from "../../text/internal.ts"
 import { untilAborted } from "../../tools/index.ts"
+import { tagged } from "./research-agents.ts"
 import type { TextEmbeddings } from "./research-options.ts"
-import { tagged } from "./research-prompts.ts"
 import { EVIDENCE, type Evidence } from "./research-state.ts"
 
 /** About 10,000 tokens. */

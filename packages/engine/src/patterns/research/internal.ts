@@ -1,2 +1,2 @@
 /** What other patterns use besides the public entry. */
-export { tagged } from "./research-prompts.ts"
+export { tagged } from "./research-agents.ts"

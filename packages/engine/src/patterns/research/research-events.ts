@@ -4,8 +4,8 @@
  */
 import { addUsage, type Json, type Usage } from "../../core/index.ts"
 import type { RunEvent } from "../../runtime/index.ts"
-import type { ResearchTask } from "./research-answers.ts"
 import type { Way } from "./research-loop.ts"
+import type { ResearchTask } from "./research-state.ts"
 
 export type ResearchEventType =
   | "started"

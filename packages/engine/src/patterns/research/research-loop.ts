@@ -15,8 +15,18 @@ import { incomplete } from "../failures.ts"
 import { agentStage } from "../stage-node.ts"
 import { rememberedEmbeddings, shownEvidence } from "./evidence.ts"
 import type { ResearchReport } from "./report/report.ts"
-import { askOrReport, askText, type ResearchAgents, researchAgents, tryAsk } from "./research-agents.ts"
-import type { GapAnswer, JudgeAnswer, ResearchTask, SelectorAnswer } from "./research-answers.ts"
+import {
+  askOrReport,
+  askText,
+  assignmentOf,
+  judgePrompt,
+  progressPrompt,
+  type ResearchAgents,
+  researchAgents,
+  selectPrompt,
+  tryAsk,
+  writePrompt,
+} from "./research-agents.ts"
 import {
   type BudgetPart,
   beginResearch,
@@ -28,14 +38,17 @@ import {
   withinTime,
 } from "./research-budget.ts"
 import { checkResearchOptions, type ResearchOptions } from "./research-options.ts"
-import { assignmentOf, judgePrompt, progressPrompt, selectPrompt, writePrompt } from "./research-prompts.ts"
 import {
   ASSIGNMENT,
   type Assignment,
   BREACH,
   CONVERSATION,
   EVIDENCE,
+  type GapAnswer,
+  type JudgeAnswer,
   REPORT,
+  type ResearchTask,
+  type SelectorAnswer,
   SPENT,
   VERDICTS,
   withEvidence,

@@ -3,7 +3,7 @@ import type { Clock } from "../../runtime/index.ts"
 import { isInPair } from "../../text/index.ts"
 import { scoresOf } from "../../text/internal.ts"
 import type { PageReader, Retriever, WebResult, WebSearch } from "../ports.ts"
-import type { ResearchTask } from "./research-answers.ts"
+import type { ResearchTask } from "./research-state.ts"
 
 export interface ResearchTool {
   /** What a task calls it by. */

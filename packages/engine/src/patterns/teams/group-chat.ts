@@ -11,10 +11,16 @@ import {
   answering,
   checkManager,
   checkMembers,
+  INPUT,
+  lastWord,
+  MESSAGES,
   type Member,
   roster,
   type SomeAgent,
+  type TeamMessage,
   teamInvalid,
+  transcript,
+  viewOf,
 } from "./member.ts"
 import {
   type Back,
@@ -33,7 +39,6 @@ import {
   teamBuilder,
   type Word,
 } from "./team.ts"
-import { INPUT, lastWord, MESSAGES, type TeamMessage, transcript, viewOf } from "./transcript.ts"
 
 export interface Choosing {
   readonly messages: readonly TeamMessage[]

@@ -7,7 +7,7 @@ import type { Agent } from "../../agents/index.ts"
 import { handoffTools } from "../../agents/internal.ts"
 import { node } from "../../builder/index.ts"
 import type { Context } from "../../runtime/index.ts"
-import { checkMembers, type Member, teamInvalid } from "./member.ts"
+import { answerText, checkMembers, lastWord, MESSAGES, type Member, teamInvalid, USER } from "./member.ts"
 import {
   type Back,
   beginNode,
@@ -26,7 +26,6 @@ import {
   teamBuilder,
   type Word,
 } from "./team.ts"
-import { answerText, lastWord, MESSAGES, USER } from "./transcript.ts"
 
 export interface HandoffOptions extends TeamOptions {
   readonly agents: readonly Member[]

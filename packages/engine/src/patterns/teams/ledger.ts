@@ -1,8 +1,8 @@
 /** What a magentic manager writes down: facts and a plan for the task, and, every round, where the work stands. */
 import { z } from "zod"
 import { type Channel, type Context, channel, replace, type Schema } from "../../runtime/index.ts"
+import { MESSAGES, type TeamMessage } from "./member.ts"
 import type { TeamState } from "./team.ts"
-import { MESSAGES, type TeamMessage } from "./transcript.ts"
 
 /** Where the work stands, as the manager sees it. */
 export interface ProgressLedger {

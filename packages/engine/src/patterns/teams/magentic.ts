@@ -29,11 +29,15 @@ import {
   answering,
   checkManager,
   checkMembers,
+  INPUT,
+  MESSAGES,
   type Member,
   memberNode,
   roster,
   type SomeAgent,
+  type TeamMessage,
   type TeamNode,
+  viewOf,
 } from "./member.ts"
 import {
   beginNode,
@@ -45,7 +49,6 @@ import {
   teamBuilder,
   type Word,
 } from "./team.ts"
-import { INPUT, MESSAGES, type TeamMessage, viewOf } from "./transcript.ts"
 
 export interface MagenticOptions extends TeamOptions {
   /** Plans, tracks progress, and answers. */

@@ -3,9 +3,17 @@ import { type Agent, isAgent } from "../../agents/index.ts"
 import { node } from "../../builder/index.ts"
 import { type Settled, SuperstepError } from "../../core/index.ts"
 import type { Context } from "../../runtime/index.ts"
-import { checkMembers, type Member, memberNode, speak, type TeamNode } from "./member.ts"
+import {
+  checkMembers,
+  MESSAGES,
+  type Member,
+  memberNode,
+  messageBy,
+  speak,
+  type TeamMessage,
+  type TeamNode,
+} from "./member.ts"
 import { beginNode, say, type Team, type TeamOptions, teamBuilder } from "./team.ts"
-import { MESSAGES, messageBy, type TeamMessage } from "./transcript.ts"
 
 /** Each member sees all messages before its own. The last answer is the team's. */
 export function sequential(agents: readonly Member[], options: TeamOptions = {}): Team<unknown> {

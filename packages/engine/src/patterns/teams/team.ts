@@ -7,18 +7,22 @@ import { checkFiles, coreOf } from "../../agents/internal.ts"
 import { type LimitNotice, node, type Workflow, type WorkflowBuilder, workflow } from "../../builder/index.ts"
 import { type Budget, SuperstepError } from "../../core/index.ts"
 import { type Channel, type Context, channel, replace } from "../../runtime/index.ts"
-import { type Member, memberNode, speak, type TeamNode, teamInvalid } from "./member.ts"
 import {
   INPUT,
   keepInput,
   lastWord,
   MESSAGES,
+  type Member,
+  memberNode,
   messageBy,
+  speak,
   type TeamInput,
   type TeamMessage,
+  type TeamNode,
+  teamInvalid,
   transcript,
   UNFINISHED,
-} from "./transcript.ts"
+} from "./member.ts"
 
 export interface TeamOptions {
   /** The workflow's name. Default: what kind of team it is. */

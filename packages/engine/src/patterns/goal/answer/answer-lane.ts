@@ -9,7 +9,6 @@ import { incomplete } from "../../failures.ts"
 import { agentStage } from "../../stage-node.ts"
 import { askAgent, askJson, type JsonObject, textOf } from "../ask-agent.ts"
 import type { GoalAgent, GoalConfig } from "../goal-config.ts"
-import { searchPlan } from "../search/search-plan.ts"
 import {
   asked,
   databaseStage,
@@ -23,6 +22,7 @@ import {
   searchState,
   vectorStage,
 } from "../search/search-stages.ts"
+import { searchPlan } from "../triage.ts"
 import type { Verified } from "./citations.ts"
 import { evidenceText, withoutTags } from "./evidence.ts"
 import type { LaneAnswer } from "./goal-sources.ts"

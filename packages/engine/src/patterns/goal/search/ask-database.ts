@@ -4,15 +4,15 @@
  */
 import type { Json } from "../../../core/index.ts"
 import type { Context } from "../../../runtime/index.ts"
+import { clipped } from "../../../text/index.ts"
 import { reportIncomplete, tried } from "../../failures.ts"
-import type { BestDatabase, Database, QueryResult, Table } from "../../ports.ts"
+import type { BestDatabase, CypherQueries, Database, QueryResult, Table } from "../../ports.ts"
 import { type Evidence, keptRows, MAX_ROWS } from "../answer/evidence.ts"
-import type { SqlSearch } from "../goal-config.ts"
-import { DATABASES } from "../triage.ts"
+import type { GoalAgent, SqlSearch } from "../goal-config.ts"
+import { DATABASES, type DatabaseName } from "../triage.ts"
 import { schemaText } from "./database-text.ts"
 import { isOffline, selectMatching } from "./matching-rows.ts"
 import { type QueryOutcome, queryByModel, runQuery } from "./query-by-model.ts"
-import type { DatabaseName } from "./search-plan.ts"
 
 /** When a question is asked: for a model that writes a query. */
 export interface AskedAt {
@@ -35,7 +35,7 @@ export function askedAtOf(now: number): AskedAt {
   return { date: `${date}, a ${parts.get("weekday")}`, timeZone }
 }
 
-export function whenText(asked: AskedAt | undefined): string[] {
+function whenText(asked: AskedAt | undefined): string[] {
   return asked === undefined ? [] : [`Today is ${asked.date}. The time zone is ${asked.timeZone}.`]
 }
 
@@ -111,7 +111,7 @@ async function tablesOf(database: Database, signal: AbortSignal): Promise<readon
 }
 
 /** The rows of a query as evidence, if they say anything. */
-export function rowsOutcome(
+function rowsOutcome(
   result: QueryResult,
   query: string,
   from: Pick<Evidence, "kind" | "source" | "location" | "writtenBy">,
@@ -195,7 +195,7 @@ export function selectIn(answer: string): string | undefined {
 }
 
 /** What a model wrote, out of its code block. */
-export function statementIn(answer: string): string {
+function statementIn(answer: string): string {
   const block =
     /```(?:[ \t]*(?:\w+[ \t]*)?\r?\n|(?:sql|cypher)[ \t]+)([\s\S]*?)```/i.exec(answer)?.[1] ?? answer
   return block.trim().replace(/;\s*$/, "")
@@ -267,4 +267,61 @@ async function databaseNamed(
 
 function databaseName({ id, name, kind }: Database): DatabaseName {
   return { id, name, kind }
+}
+
+/** The graph agent: a model writes one Cypher query over the graph's schema, and its rows are evidence. */
+
+const MAX_SCHEMA = 16_000
+
+export async function askGraph(
+  name: string,
+  { schema: readSchema, query }: CypherQueries,
+  agent: GoalAgent,
+  question: { readonly goal: string; readonly askedAt?: AskedAt | undefined },
+  ctx: Context,
+): Promise<SourceOutcome> {
+  const { signal } = ctx
+  const schema = await tried(ctx, `schema of ${name}`, async () =>
+    clipped(await readSchema({ signal }), MAX_SCHEMA),
+  )
+  if (!schema.ok) return { outcome: "failed", reason: `its schema cannot be read: ${schema.reason}` }
+  if (schema.value === "") return { outcome: "nothing", reason: "it accepts no queries" }
+  const queried = await queryByModel(
+    {
+      id: name,
+      role: "Graph",
+      agent,
+      prompt: async (problem) => cypherPrompt(schema.value, question, problem),
+      read: cypherIn,
+      run: async (cypher) => await query(cypher, { rows: MAX_ROWS, signal }),
+    },
+    ctx,
+  )
+  if (!queried.ok) return { outcome: queried.isFailure ? "failed" : "nothing", reason: queried.reason }
+  const from = { kind: "graph", source: name, location: name, writtenBy: "model" } as const
+  return rowsOutcome(queried.result, queried.query, from)
+}
+
+function cypherPrompt(
+  schema: string,
+  { goal, askedAt }: { readonly goal: string; readonly askedAt?: AskedAt | undefined },
+  problem: string | undefined,
+): string {
+  return [
+    "Write one Cypher query (MATCH … RETURN …) that finds what the goal asks for, and nothing else: no explanation.",
+    `At most ${MAX_ROWS} rows are read. If this graph cannot have it, answer NONE.`,
+    ...whenText(askedAt),
+    "",
+    `Graph:\n${schema}`,
+    "",
+    `Goal: ${goal}`,
+    ...(problem === undefined ? [] : ["", problem]),
+  ].join("\n")
+}
+
+/** The query in a model's answer; undefined where it wrote none. What the query may do is the graph's business. */
+export function cypherIn(answer: string): string | undefined {
+  const cypher = statementIn(answer)
+  const plain = cypher.replace(/^(?:\s+|\/\/[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/, "")
+  return /^(?:match|optional|unwind|with|return)\b/i.test(plain) ? cypher : undefined
 }

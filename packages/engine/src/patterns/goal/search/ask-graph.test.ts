@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { agent } from "../../../agents/index.ts"
 import type { QueryResult } from "../../ports.ts"
 import { LAMPS, retriever, rows, shownEvidence, team, watched } from "../goal.test-support.ts"
-import { cypherIn } from "./ask-graph.ts"
+import { cypherIn } from "./ask-database.ts"
 
 const SCHEMA = "(:Person {name STRING})\n(:Person)-[:SELLS]->(:Lamp)"
 

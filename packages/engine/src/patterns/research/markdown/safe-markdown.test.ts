@@ -3,7 +3,7 @@ import MarkdownIt from "markdown-it"
 import { describe, expect, test } from "vitest"
 import { finishReport, reportMarkdown } from "../report/finish-report.ts"
 import type { ResearchSource } from "../report/report.ts"
-import { isCheapMarkdown, withoutMarkup } from "./markdown-cost.ts"
+import { isCheapMarkdown, withoutMarkup } from "./markdown-parts.ts"
 import { safeMarkdown } from "./safe-markdown.ts"
 
 /** Another parser than the one that the code uses, with all that it can make links of, and no safety of its own. */

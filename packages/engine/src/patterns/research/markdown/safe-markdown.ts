@@ -10,8 +10,14 @@
  * another one. Text that does not settle soon, or that is too costly to parse, loses all of its markup.
  */
 import { decodeString } from "micromark-util-decode-string"
-import { isCheapMarkdown, withoutMarkup } from "./markdown-cost.ts"
-import { type MarkdownDialect, type MarkdownParts, markdownParts, type Range } from "./markdown-parts.ts"
+import {
+  isCheapMarkdown,
+  type MarkdownDialect,
+  type MarkdownParts,
+  markdownParts,
+  type Range,
+  withoutMarkup,
+} from "./markdown-parts.ts"
 
 interface Edit extends Range {
   readonly text: string

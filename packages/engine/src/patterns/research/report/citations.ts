@@ -2,8 +2,13 @@
  * Citations in Markdown: `[1]`, `[1][3]`, also as a model may write them: `[1, 3]`, `[2-4]`, `[^1]`; text reduced to what a
  * model may write; and the claims of a report with the sources they cite.
  */
-import { isCheapMarkdown, withoutMarkup } from "../markdown/markdown-cost.ts"
-import { codeMasked, markdownParts, outsideCode } from "../markdown/markdown-parts.ts"
+import {
+  codeMasked,
+  isCheapMarkdown,
+  markdownParts,
+  outsideCode,
+  withoutMarkup,
+} from "../markdown/markdown-parts.ts"
 import { type IsKnownAddress, type NumberOf, safeMarkdown } from "../markdown/safe-markdown.ts"
 import { oneLine, sourceKey } from "../search-key.ts"
 

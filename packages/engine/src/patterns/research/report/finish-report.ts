@@ -2,8 +2,8 @@
 import type { Incomplete } from "../../failures.ts"
 import { oneLine } from "../search-key.ts"
 import { type Citable, citedIn, mapCitations, ownWords } from "./citations.ts"
-import { nested, titleText, withTitle } from "./headings.ts"
 import { composeReport, type ResearchReport, type ResearchSource, SourceList } from "./report.ts"
+import { nested, titleText, withTitle } from "./report-markdown.ts"
 
 export { reportMarkdown } from "./report-markdown.ts"
 

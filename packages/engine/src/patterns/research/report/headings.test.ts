@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { fragments, nested, plainTitle, titleText, withTitle } from "./headings.ts"
+import { fragments, nested, plainTitle, titleText, withTitle } from "./report-markdown.ts"
 
 describe("headings of Markdown that is a part of a report", () => {
   test("are moved below those of the whole, and keep their levels among each other", () => {

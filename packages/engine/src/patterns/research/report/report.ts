@@ -8,7 +8,7 @@
  * R5 a statement without a source is marked, and counted.
  */
 import type { Incomplete } from "../../failures.ts"
-import { withoutMarkup } from "../markdown/markdown-cost.ts"
+import { withoutMarkup } from "../markdown/markdown-parts.ts"
 import { safeMarkdown } from "../markdown/safe-markdown.ts"
 import { sourceKey } from "../search-key.ts"
 import { citationCounts, mapCitations, markedClaims, type ReportClaim } from "./citations.ts"
