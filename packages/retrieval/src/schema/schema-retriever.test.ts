@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { describe, expect, test, vi } from "vitest"
 import { singular, wordsOfGoal, wordsOfName } from "../words.ts"
 import { readQuestion } from "./question.ts"
-import { schemaRetriever } from "./schema-retriever.ts"
+import { schemaRetriever } from "./source-ranker.ts"
 import { tableMatcher } from "./table-matches.ts"
 
 function table(text: string): Table {

@@ -1,7 +1,7 @@
 /** What a MySQL or MariaDB server says of a user and of its tables. */
 import type { ForeignKey, Table } from "@superstep/engine/patterns"
 import { fatal } from "../errors.ts"
-import { UNSAFE_ROLE_ADVICE } from "./role-advice.ts"
+import { UNSAFE_ROLE_ADVICE } from "./queries.ts"
 
 /** Rights of a user who can only read. */
 const READING: ReadonlySet<string> = new Set(["USAGE", "SELECT", "SHOW VIEW", "SHOW DATABASES"])

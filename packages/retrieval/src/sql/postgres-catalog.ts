@@ -9,7 +9,7 @@ import type { ForeignKey, Table } from "@superstep/engine/patterns"
 import { digestOf } from "../cache-file.ts"
 import { fatal } from "../errors.ts"
 import type { Fingerprint } from "./cached-profile.ts"
-import { UNSAFE_ROLE_ADVICE } from "./role-advice.ts"
+import { UNSAFE_ROLE_ADVICE } from "./queries.ts"
 
 /** What a role can do that a reader should not, in words. */
 export const ROLE_FAULTS = `

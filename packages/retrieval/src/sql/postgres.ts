@@ -17,7 +17,6 @@ import {
   unsafeRole,
 } from "./postgres-catalog.ts"
 import { checkFunctions, whyRefusedInPostgres } from "./postgres-functions.ts"
-import { loadSqlParser, type SqlParser } from "./postgres-parse.ts"
 import {
   type Address,
   cleanUp,
@@ -27,7 +26,7 @@ import {
   runReadOnly,
   unreachable,
 } from "./postgres-query.ts"
-import { referencesOf } from "./postgres-references.ts"
+import { loadSqlParser, referencesOf, type SqlParser } from "./postgres-references.ts"
 import { profileTables } from "./profile-tables.ts"
 import { closed, limitsOf, type QueryLimits } from "./queries.ts"
 import { checkSelect } from "./select-guard.ts"

@@ -1,5 +1,4 @@
 /** Limits of queries, and what can be wrong with one in words that a model can act on. Retrying helps with none of these. */
-
 import type { SuperstepError } from "@superstep/engine"
 import type { QueryOptions } from "@superstep/engine/patterns"
 import { fatal, wholeNumber } from "../errors.ts"
@@ -42,3 +41,8 @@ export function timedOut(milliseconds: number, cause?: unknown): SuperstepError 
 export function closed(what: string): SuperstepError {
   return fatal("DATABASE_CLOSED", `The ${what} is closed.`)
 }
+
+/** What messages about an unsafe role propose: it names what a goal file and code accept. */
+export const UNSAFE_ROLE_ADVICE =
+  "To use this role anyway, set `allow_unsafe_role: true` for the database in the goal file, or " +
+  "`allowUnsafeRole: true` in code."
