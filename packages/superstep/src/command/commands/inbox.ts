@@ -112,7 +112,7 @@ async function respond(cli: Cli, store: OpenStore, args: Arguments, flags: Respo
   } else err.line(`Answered. Run ${shortId(run.runId)} continues in its process.`)
 }
 
-/** Ids that the engine makes: such a word is never an answer. */
+/** Ids that the engine generates. A word of this form is never an answer. */
 const REQUEST_ID = /(?:^|\/)r\d+$/
 
 /** If there is only one question, its id is optional. */

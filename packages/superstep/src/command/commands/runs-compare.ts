@@ -62,7 +62,7 @@ function printDifference(out: Terminal, { what, a, b }: RunDifference, isFull: b
 interface RunDifference {
   /** `input`, `status`, `node draft`, `node draft, visit 2`, `answer r1`, `state.log`, `output 1` … */
   readonly what: string
-  /** Absent: the run has no such thing. */
+  /** Absent if the run has no such part. */
   readonly a?: Json | undefined
   readonly b?: Json | undefined
 }
@@ -75,7 +75,7 @@ interface RunRecord {
 
 type Parts = ReadonlyMap<string, Json | undefined>
 
-/** In the order of a run: its input, what its nodes did, its outputs. Reads the store alone. */
+/** In execution order: the input, the visits of nodes, the outputs. Reads only the store. */
 async function runDifferences(
   store: Store,
   [a, b]: readonly [StoredRun, StoredRun],
@@ -113,7 +113,7 @@ function head({ run, view }: RunRecord): Parts {
   ])
 }
 
-/** What each node sent, or how it failed, visit by visit. */
+/** What each node sent, or how it failed, by visit. */
 function visits({ past }: RunRecord): Parts {
   const times = new Map<string, number>()
   const found = new Map<string, Json>()

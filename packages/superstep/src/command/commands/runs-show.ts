@@ -1,4 +1,4 @@
-/** `superstep runs show`, `events` and `state`: what one run did. */
+/** `superstep runs show`, `events` and `state`: inspect one run. */
 import { history, pastEvents, type RunEvent, Runtime, type StoredRun } from "@superstep/engine"
 import { openRequests, type RunView } from "@superstep/engine/protocol"
 import { cutText } from "@superstep/engine/text"
@@ -71,7 +71,7 @@ async function events(cli: Cli, store: OpenStore, id: string, flags: EventsFlags
   for (const event of await pastEvents(store, runId, flags.after)) print(event)
 }
 
-/** Until the run ends, or Ctrl-C. The run is not affected. */
+/** Follows the run until it ends, or until Ctrl-C. Does not affect the run. */
 async function follow(
   cli: Cli,
   store: OpenStore,
@@ -201,7 +201,7 @@ function contentOf(event: RunEvent): string {
   }
 }
 
-/** The beginning is enough for a line. */
+/** A line shows only the beginning. */
 function json(value: unknown): string {
   return cutText(typeof value === "string" ? value : (JSON.stringify(value) ?? ""), 200)
 }

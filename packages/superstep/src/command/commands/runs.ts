@@ -138,7 +138,7 @@ interface RunFigures {
 async function* withFigures(store: OpenStore, runs: readonly StoredRun[]): AsyncGenerator<RunFigures> {
   for (const run of runs) {
     const view = await viewOf(store, run.runId).catch((error) => {
-      // It was removed in the meantime.
+      // The run was removed in the meantime.
       if (isSuperstepError(error, "RUN_UNKNOWN")) return undefined
       throw error
     })
@@ -210,7 +210,7 @@ async function salvage(cli: Cli, flags: SalvageFlags): Promise<void> {
   if (cut + lost + problems.length > 0) cli.exit(EXIT.failed)
 }
 
-/** `superstep runs cancel`, `release` and `rm`: several runs at once, without their definitions. */
+/** `superstep runs cancel`, `release` and `rm` act on several runs at once, without their definitions. */
 
 interface EndFlags extends OutputFlags, StoreFlags {
   readonly reason?: string | undefined

@@ -48,7 +48,7 @@ async function work(files: readonly string[], flags: WorkerFlags, cli: Cli): Pro
   await runWorker(cli, [...new Set(found)], flags)
 }
 
-/** A folder stands for the workflows right in it. */
+/** A folder contributes the workflows directly in it. */
 async function filesIn(source: string, { io }: Cli): Promise<readonly string[]> {
   const path = resolve(io.cwd, source)
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
@@ -73,11 +73,9 @@ function parsePort(text: string): number {
 export const commands = { worker: workerCommand }
 
 /**
- * Executes queued runs until it is stopped: loads the workflows, claims their runs, prints what happens to them, answers
- * health checks, and loads workflows again when their files change.
- *
- * The first Ctrl-C or SIGTERM claims nothing more and lets runs finish for the time of grace; what is left is released. The
- * second one ends the process immediately.
+ * Executes queued runs until it is stopped: loads the workflows, claims their runs, prints their progress, answers health
+ * checks, and reloads workflows when their files change. After the first Ctrl-C or SIGTERM it claims no more runs and
+ * lets active ones finish within the grace period; the others are released. The second one ends the process immediately.
  */
 
 export interface WorkerFlags extends OutputFlags, StoreFlags, DefinitionFlags {
@@ -91,7 +89,7 @@ export interface WorkerFlags extends OutputFlags, StoreFlags, DefinitionFlags {
 
 const CONCURRENCY = 10
 const GRACE = 30_000
-/** Milliseconds after the last change of a file until the workflows are loaded again. */
+/** Milliseconds after the last change of a file until the workflows are reloaded. */
 const SETTLED = 150
 
 export async function runWorker(cli: Cli, files: readonly string[], flags: WorkerFlags): Promise<void> {
@@ -115,7 +113,7 @@ class Worker {
   #version = 0
   #isStopping = false
   #interrupts = 0
-  /** Loading, and loading again, one after another. */
+  /** Serializes loads and reloads. */
   #loading: Promise<void> = Promise.resolve()
 
   constructor(cli: Cli, store: OpenStore, files: readonly string[], flags: WorkerFlags) {
@@ -160,7 +158,7 @@ class Worker {
     this.#log("stopped", "Stopped.")
   }
 
-  /** Replaces the workflows and the runtime. Runs that execute are released, and continue in the new one. */
+  /** Replaces the workflows and the runtime. Active runs are released, and continue in the new runtime. */
   async #load(): Promise<void> {
     const { concurrency = CONCURRENCY, queues, watch: isWatched } = this.#flags
     const opened: OpenedWorkflow[] = []

@@ -1,7 +1,7 @@
 /**
- * Opens a workflow: the one path from what is named on the command line, or from what a stored run carries, to a workflow
- * that is ready to run. A definition, a module, a definition of the registry, a goal configuration and a research all take
- * it: choose the models, load, check, and label its runs so that they can be opened again.
+ * Opens a workflow. Every command uses this path, from a name on the command line or from a stored run to a workflow that
+ * is ready to run. A definition, a module, a definition of the registry, a goal configuration and a research follow the
+ * same steps: choose the models, load, check, and label the runs so that they can be opened again.
  */
 import { existsSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -38,13 +38,13 @@ export type WorkflowSource =
 export interface OpenOptions {
   readonly flags: DefinitionFlags &
     Pick<OutputFlags, "quiet" | "json"> & { readonly cache?: string | undefined }
-  /** The command is for scripts: the offline model never replaces one without a key. */
+  /** The command is for scripts: the offline model never replaces a model without a key. */
   readonly isScript?: boolean | undefined
   /** Opens the store of the registry, if it exists. */
   readonly store?: (() => Promise<OpenStore> | undefined) | undefined
   /** False: no model will be called. Default true. */
   readonly isRun?: boolean | undefined
-  /** Another number loads a module anew. */
+  /** Another number reloads a module. */
   readonly version?: number | undefined
 }
 
@@ -55,7 +55,7 @@ export function isModule(file: string): boolean {
   return MODULE.test(extname(file))
 }
 
-/** A file that a folder of workflows may have. */
+/** Whether a folder of workflows may contain this file as a workflow. */
 export function isWorkflowFile(file: string): boolean {
   return isModule(file) || DOCUMENT.test(extname(file))
 }
@@ -103,7 +103,7 @@ async function openDefinition(
   chosen: ChosenModels | undefined,
 ): Promise<OpenedWorkflow> {
   const { loadFile } = await import("./load-definition.ts")
-  // Agents, and the agents of researches.
+  // Agents, and the roles of research steps.
   const asked = new Set<string>()
   const model: LoadOptions["model"] =
     chosen &&
@@ -165,7 +165,10 @@ export interface UseOptions extends Omit<OpenOptions, "store"> {
   readonly flags: OpenOptions["flags"] & StoreFlags
 }
 
-/** Opens a workflow, and closes it and the store afterwards. The store is opened on use: a bad definition makes no file. */
+/**
+ * Opens a workflow, and closes it and the store afterwards. The store is opened on use, so an invalid definition creates
+ * no file.
+ */
 export async function withWorkflow(
   source: WorkflowSource,
   cli: Cli,
@@ -202,7 +205,7 @@ export function storedWorkflowFlags(command: Command): Command {
   return modelFlag(definitionFlags(command))
 }
 
-/** Whether a run can be opened without `--file`: it names its definition, and that still exists. */
+/** Whether a run can be opened without `--file`: it records its definition, and that still exists. */
 export async function findsItsWorkflow(
   { io }: Cli,
   { registry }: OpenStore,
@@ -214,7 +217,10 @@ export async function findsItsWorkflow(
   return existsSync(resolve(io.cwd, source)) || (await registry.definition(source)) !== undefined
 }
 
-/** Opens the workflow of a stored run again, with the file and the flags that the run carries; present flags win. */
+/**
+ * Opens the workflow of a stored run with the file and the flags that the run records. Flags of this command take
+ * precedence.
+ */
 export async function openStoredWorkflow(
   cli: Cli,
   store: OpenStore,
@@ -249,9 +255,9 @@ export async function openStoredWorkflow(
   )
 }
 
-/** Imports a workflow: the default export of a module. TypeScript needs a Node that runs it, or tsx. */
+/** Imports a workflow: the default export of a module. TypeScript needs a Node version that runs it, or tsx. */
 
-/** A `version` above 0 loads the module itself anew, not what it imports. */
+/** A `version` above 0 reloads the module itself, but not its imports. */
 async function importModule(source: string, file: string, version = 0): Promise<Workflow<never, unknown>> {
   const exported = defaultOf(await imported(source, file, version))
   const found = isBuilder(exported) ? exported.build() : exported
@@ -263,7 +269,7 @@ async function importModule(source: string, file: string, version = 0): Promise<
 
 type Module = { readonly default?: unknown }
 
-/** TypeScript in a CommonJS project has all its exports, `default` among them, under `default`. */
+/** In a CommonJS project, TypeScript puts all exports, including `default`, under `default`. */
 function defaultOf({ default: exported }: Module): unknown {
   const isCompiled = typeof exported === "object" && exported !== null && "__esModule" in exported
   return isCompiled && "default" in exported ? exported.default : exported
@@ -317,7 +323,7 @@ async function tsx(source: string, file: string): Promise<Tsx> {
     try {
       manifest = require.resolve("tsx/package.json")
     } catch {
-      // Not installed here.
+      // Not installed in this folder.
       continue
     }
     // `require("tsx")` would return its CommonJS entry, which does not load modules.

@@ -1,4 +1,4 @@
-/** The result of a run: the answer on stdout; on stderr why there is none, and how to continue. */
+/** Prints the result of a run: the answer on stdout; on stderr the reason if there is none, and how to continue. */
 import type { OpenRequest, RunResult } from "@superstep/engine"
 import type { GoalBasis, GoalRoute, GoalSource } from "@superstep/engine/patterns"
 import type { Cli } from "../cli.ts"
@@ -7,7 +7,7 @@ import { causeLines, errorLines } from "./errors.ts"
 import { counted } from "./figures.ts"
 
 export interface PrintEndedOptions {
-  /** Stdout has nothing but JSON. */
+  /** Stdout contains only JSON. */
   readonly json?: true | undefined
   readonly isKept: boolean
   /** ` --store …`, unless the store is the default one. */
@@ -54,7 +54,7 @@ export function printEnded(
 export function printOutputs({ out }: Cli, { outputs }: RunResult): void {
   for (const output of outputs) {
     const text = typeof output === "string" ? output : JSON.stringify(output, undefined, 2)
-    // A pipe receives it unchanged.
+    // A pipe receives the text unchanged.
     out.line(out.isTerminal ? sanitize(text ?? "null") : (text ?? "null"))
   }
 }
@@ -62,8 +62,8 @@ export function printOutputs({ out }: Cli, { outputs }: RunResult): void {
 const MAX_UNDELIVERED = 5
 
 /**
- * A run that completes without an output, or that leaves messages in a join, probably did not do what its author intended.
- * If there is an output, a message that no condition let through, which has no target, is nothing unusual.
+ * A run that completes without an output, or leaves messages in a join, probably did not do what its author intended. If
+ * there is an output, a message that matched no condition is normal.
  */
 function printUndelivered({ err }: Cli, { outputs, undelivered }: RunResult): void {
   const stuck = outputs.length === 0 ? undelivered : undelivered.filter(({ to }) => to !== undefined)
@@ -117,13 +117,13 @@ function printOpen(
   err.line(`  superstep runs resume ${run}${storeFlag}`)
 }
 
-/** What an answer of the goal pipeline is based on, below the answer: its sources with their queries, and what was searched. */
+/** The basis of a goal answer, printed below it: the sources with their queries, and the searches. */
 
-/** Characters of a query, and of a reason. */
+/** Maximum characters of a query, and of a reason. */
 const MAX_QUERY = 1_000
 const MAX_REASON = 200
 
-/** `isBrief`: without what was searched. */
+/** `isBrief` omits the searches. */
 export function printBasis({ out, err }: Cli, { state }: Pick<RunResult, "state">, isBrief = false): void {
   const basis = basisIn(state)
   if (basis === undefined) return
@@ -139,7 +139,7 @@ export function printBasis({ out, err }: Cli, { state }: Pick<RunResult, "state"
   }
 }
 
-/** Other workflows may have channels of these names. */
+/** Other workflows may use channels with these names. */
 function basisIn(state: RunResult["state"]): GoalBasis | undefined {
   const { sources, routes, uncited } = state
   if (![sources, routes, uncited].every((list) => Array.isArray(list))) return undefined
@@ -181,7 +181,7 @@ function printSource(out: Terminal, { number, location, score, query, rows, isCu
   }
 }
 
-/** Each once: several assistants search alike. */
+/** Without duplicates: several assistants may run the same search. */
 function routeTexts(routes: readonly GoalRoute[]): readonly string[] {
   const texts = routes.map(({ by, source = by, outcome, reason }) => {
     const why = reason === undefined ? "" : `, ${clipped(sanitizeLine(reason), MAX_REASON)}`

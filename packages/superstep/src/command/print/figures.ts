@@ -1,4 +1,4 @@
-/** Times, tokens, money and sizes for people. Unknown amounts are shown as unknown, estimates with ~. */
+/** Formats times, tokens, money and sizes for people. Unknown amounts are shown as unknown, estimates with ~. */
 import type { Usage } from "@superstep/engine"
 import { clipped, padded, sanitizeLine, type Terminal, widthOf } from "../terminal/terminal.ts"
 
@@ -40,12 +40,12 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${grouped(count)} ${count === 1 ? one : many}`
 }
 
-/** `12,345`: by hand, as Intl takes longer to load than most commands run. */
+/** `12,345`. Does not use Intl, which takes longer to load than most commands run. */
 function grouped(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ",")
 }
 
-/** `950`, `1.2k`, `12k`, `3.4M`: for tables, as are the other short amounts. */
+/** `950`, `1.2k`, `12k`, `3.4M`: for tables, like the other short amounts. */
 export function shortCount(count: number): string {
   if (count < 1_000) return String(Math.round(count))
   const [divisor, unit] = count < 999_500 ? [1_000, "k"] : [1_000_000, "M"]
@@ -88,12 +88,12 @@ export function size(bytes: number): string {
   return `${unit === "B" || amount >= 9.95 ? Math.round(amount) : amount.toFixed(1)} ${unit}`
 }
 
-/** Prints rows in columns that fit the terminal: numbers are right-aligned, and long columns shrink. */
+/** Tables whose columns fit the terminal: numbers are right-aligned, and long columns shrink. */
 
 export interface Column {
   readonly title: string
   readonly align?: "right" | undefined
-  /** Cut off if the others leave too little room. Of several, the last shrinks first. */
+  /** Truncated if the others leave too little room. If several can shrink, the last one shrinks first. */
   readonly canShrink?: boolean | undefined
   readonly paint?: ((text: string) => string) | undefined
 }

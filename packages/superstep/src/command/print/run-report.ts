@@ -1,4 +1,4 @@
-/** `runs show`: the status of a run, its nodes, its usage, open questions, outputs and its error. */
+/** `runs show`: prints the status of a run, its nodes, its usage, open questions, outputs and its error. */
 import {
   type Holder,
   type Json,
@@ -37,7 +37,7 @@ import { age, counted, duration, printTable, shortCost, shortTokens, spent } fro
 export interface RunReport {
   readonly run: StoredRun
   readonly view: RunView
-  /** The living process that executes it. */
+  /** The live process that executes the run. */
   readonly holder?: Holder | undefined
   readonly now: number
   /** ` --store …`, unless the store is the default one. */
@@ -189,12 +189,12 @@ function heading(out: Terminal, text: string): void {
   out.line(out.paint.bold(text))
 }
 
-/** The status of a stored run and of its nodes, read from the store alone. */
+/** The status of a stored run and of its nodes, read from the store only. */
 
-/** `stopped` is a run that is stored as running, and that no living process executes. */
+/** `stopped`: the run is stored as running, and no live process executes it. */
 export type ShownStatus = StoredStatus | "stopped"
 
-/** In the order in which they are listed. */
+/** In the order of the list. */
 const COLORS: Readonly<Record<ShownStatus, keyof Paint>> = {
   queued: "dim",
   running: "bold",
@@ -214,7 +214,9 @@ export function paintStatus(status: string, paint: Paint): string {
   return color === undefined ? status : paint[color](status)
 }
 
-/** The process that executes a run, as far as it is visible from here: whoever claims the run looks closer. */
+/**
+ * The process that executes a run, as far as it is visible from here. A process that claims the run checks more closely.
+ */
 export async function livingHolder(
   store: Pick<Store, "holders">,
   { holder: id }: StoredRun,
@@ -229,7 +231,7 @@ export async function shownStatus(store: Pick<Store, "holders">, run: StoredRun)
   return (await livingHolder(store, run)) === undefined ? "stopped" : "running"
 }
 
-/** The name of its machine, without what distinguishes processes that cannot see each other. */
+/** The machine's name, without the suffix for processes that cannot see each other. */
 export function machineOf({ machine }: Holder): string {
   return machine.split(" ", 1)[0] as string
 }
@@ -247,17 +249,17 @@ export function stepsOf(view: WorkflowView): number {
 }
 
 export interface NodeOverview {
-  /** With the nodes that called its workflow: `outer > inner`. */
+  /** Includes the nodes that called its workflow: `outer > inner`. */
   readonly name: string
   readonly times: number
-  /** Of its last visit. */
+  /** The status of the last visit. */
   readonly status: string
-  /** Milliseconds executing or waiting, over all visits; visits that have not ended count until now. */
+  /** Milliseconds of execution and waiting, over all visits. Open visits count until now. */
   readonly took: number
   readonly usage: Usage
 }
 
-/** In the order of their first visit. */
+/** In the order of the first visit. */
 export function nodesOf(view: WorkflowView, now: number, above = ""): readonly NodeOverview[] {
   const nodes = new Map<string, NodeOverview>()
   const below = new Map<string, NodeOverview>()
@@ -270,7 +272,7 @@ export function nodesOf(view: WorkflowView, now: number, above = ""): readonly N
       took: (known?.took ?? 0) + (finishedAt ?? now) - startedAt,
       usage: view.usageByNode[node] ?? {},
     })
-    // A workflow that was called several times has each of its nodes once.
+    // A workflow that was called several times lists each of its nodes once.
     for (const one of calls.flatMap((call) => nodesOf(call, now, `${above}${node} > `))) {
       const { times = 0, took = 0, usage = {} } = below.get(one.name) ?? {}
       const sum = { times: times + one.times, took: took + one.took, usage: addUsage(usage, one.usage) }
@@ -280,7 +282,7 @@ export function nodesOf(view: WorkflowView, now: number, above = ""): readonly N
   return [...nodes.values(), ...below.values()]
 }
 
-/** A question of a run, and what an answer to it may be. */
+/** A question of a run, and the answers that it accepts. */
 
 const MAX_DATA = 500
 const MAX_SCHEMA = 300

@@ -1,4 +1,4 @@
-/** The input of a run: an argument of the command line, stdin, or what the person at the terminal types. */
+/** Reads the input of a run: from an argument, from stdin, or from the person at the terminal. */
 import { isUtf8 } from "node:buffer"
 import { type Json, type OpenRequest, SuperstepError } from "@superstep/engine"
 import type { ApprovalRequest } from "@superstep/engine/agents"
@@ -24,7 +24,7 @@ export async function readInput(
   return isCancel(typed) ? undefined : asInput(typed ?? "", opened)
 }
 
-/** The same without asking. */
+/** Like `readInput`, without asking. */
 export async function inputOf(prompt: string | undefined, opened: OpenedWorkflow, cli: Cli): Promise<Json> {
   if (prompt === "-") return asInput(await readStdin(cli), opened)
   if (prompt !== undefined) return asInput(prompt, opened)
@@ -55,7 +55,7 @@ async function readStdin({ io }: Cli): Promise<string> {
     .replace(/\r?\n$/, "")
 }
 
-/** A definition takes text. A module may declare another input: then the text is JSON. */
+/** A definition takes text. A module may declare another input; then the text is parsed as JSON. */
 function asInput(text: string, opened: OpenedWorkflow): Json {
   if (opened.definition !== undefined || takesText(opened)) return text
   try {
@@ -80,19 +80,19 @@ function takesText(opened: OpenedWorkflow): boolean {
   })
 }
 
-/** A module that declares no input, and a definition without agents, need none. */
+/** A module that declares no input, and a definition without agents, need no prompt. */
 function needsPrompt(opened: OpenedWorkflow): boolean {
   if (opened.definition !== undefined) return opened.definition.agents.size > 0
   return startSchemas(opened) !== undefined || "asTool" in opened.workflow
 }
 
-/** An answer on the command line, read as the value that the question asks for. */
+/** Parses an answer on the command line as the value that the question asks for. */
 
 export function isRecord(value: Json | undefined): value is { readonly [key: string]: Json } {
   return typeof value === "object" && value !== null && !Array.isArray(value)
 }
 
-/** The question is whether a tool may run. */
+/** Whether the question asks for the approval of a tool call. */
 export function isApproval(data: Json | undefined): data is Json & ApprovalRequest {
   return isRecord(data) && data.kind === "tool-approval"
 }
@@ -101,7 +101,7 @@ export function isApproval(data: Json | undefined): data is Json & ApprovalReque
 export interface Decision {
   /** The boolean. */
   readonly field: string
-  /** The field for why not, if there is one. */
+  /** The field for a reason against, if there is one. */
   readonly reason?: string | undefined
 }
 
@@ -116,7 +116,7 @@ export function decisionIn(schema: Json | undefined): Decision | undefined {
   return { field, reason: REASONS.find((name) => typeOf(properties[name]) === "string") }
 }
 
-/** The answer to a decision; `why` is why not, and may be empty. */
+/** The answer to a decision. `why` is the reason against, and may be empty. */
 export function decided({ field, reason }: Decision, isYes: boolean, why = ""): Json {
   if (isYes || reason === undefined || why === "") return { [field]: isYes }
   return { [field]: isYes, [reason]: why }
@@ -132,8 +132,8 @@ const YES = new Set(["yes", "y", "true", "approve", "ok"])
 const NO = new Set(["no", "n", "false", "deny"])
 
 /**
- * The first reading of the text that matches the question's schema: the text itself, JSON, yes or no. If none matches it is
- * the text, and the engine reports what is wrong with it.
+ * The first interpretation of the text that matches the question's schema: the text itself, JSON, yes or no. If none
+ * matches, the result is the text, and the engine reports the mismatch.
  */
 export async function readAnswer(
   text: string,
@@ -154,7 +154,7 @@ export async function readAnswer(
   return text
 }
 
-/** Why a value does not match a question's schema; undefined if it does. */
+/** Why a value does not match a question's schema. Undefined if it matches. */
 export async function answerProblem(value: Json, schema: Json): Promise<string | undefined> {
   const tools = await import("@superstep/engine/tools")
   return await tools.answerProblem(schema, value)

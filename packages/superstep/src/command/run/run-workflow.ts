@@ -26,12 +26,12 @@ import { allowingTools, promptAnswerer } from "./answerers.ts"
 import { shortId, typedId } from "./find-run.ts"
 import { type Answerer, superviseRun } from "./supervise.ts"
 
-/** Starts or resumes the run. In an object, because awaiting a run yields its result. */
+/** Starts or resumes the run. The run is in an object, because awaiting a run yields its result. */
 export type Begin = (runtime: Runtime) => Begun | Promise<Begun>
 
 interface Begun {
   readonly run: Run<unknown>
-  /** For a resumed run: its last event before. Absent: all events from now on are watched. */
+  /** For a resumed run: the last event before the resume. Absent: all events from now on are watched. */
   readonly after?: number | undefined
 }
 
@@ -61,9 +61,9 @@ export interface RunWorkflowOptions {
   readonly watcher?: Watcher | undefined
   /** Default: the person at the terminal. */
   readonly answerer?: Answerer | undefined
-  /** Cancel the run at Ctrl-C, although it is stored. */
+  /** Cancels the run at Ctrl-C, although it is stored. */
   readonly cancelAtInterrupt?: boolean | undefined
-  /** Called with the result before it is printed. Returns true if the answer was printed already. */
+  /** Called with the result before it is printed. Returns true if the answer is already printed. */
   readonly onResult?: ((result: RunResult) => boolean | Promise<boolean>) | undefined
 }
 
@@ -89,7 +89,7 @@ export async function runWorkflow(cli: Cli, options: RunWorkflowOptions): Promis
 async function execute(cli: Cli, watcher: Watcher, isKept: boolean, options: RunWorkflowOptions) {
   const { opened, store, flags, begin, onGraphChange, answerer = promptAnswerer(cli) } = options
   const { Runtime } = await import("@superstep/engine")
-  // A command executes the run that it was called for; orphaned runs are for `runs resume`.
+  // A command executes only the run that it was called for. `runs resume` continues orphaned runs.
   const runtime = new Runtime({ store, workflows: [opened.workflow], recover: false, onGraphChange })
   try {
     const { run, after } = await begin(runtime)
@@ -121,14 +121,14 @@ async function progressOf(cli: Cli, { flags, opened, past }: RunWorkflowOptions)
   return new LiveProgress(cli.err, { past, isHidden })
 }
 
-// Sources that an answer lacks, as the workflow reports them: printed, and a failure with `--strict`.
+// Sources that are missing from an answer, as the workflow reports them: printed, and a failure with `--strict`.
 
 interface NoticingWatcher extends Watcher {
   /** `SOURCE: REASON`, each once. */
   readonly noticed: ReadonlySet<string>
 }
 
-/** Also notices what a called workflow lacks: the run does not see its state, but receives its events. */
+/** Also covers called workflows: the run does not see their state, but receives their events. */
 function noticeIncomplete(watcher: Watcher): NoticingWatcher {
   const noticed = new Set<string>()
   return {
@@ -143,7 +143,7 @@ function noticeIncomplete(watcher: Watcher): NoticingWatcher {
   }
 }
 
-/** For a completed run: what its state reports, and what was noticed while it executed. */
+/** For a completed run: the problems in its state, and those noticed while it executed. */
 function incompleteOf(result: RunResult | undefined, { noticed }: NoticingWatcher): readonly string[] {
   if (result?.status !== "completed") return []
   const { incomplete } = result.state
@@ -151,7 +151,7 @@ function incompleteOf(result: RunResult | undefined, { noticed }: NoticingWatche
   return [...new Set([...own, ...noticed])]
 }
 
-/** On stderr, unless the printed answer contains it. */
+/** Prints to stderr, unless the printed answer contains the problem. */
 function printIncomplete({ err }: Cli, problems: readonly string[], shown: readonly unknown[]): void {
   const text = plain(shown.map((one) => (typeof one === "string" ? one : JSON.stringify(one))).join("\n"))
   for (const problem of problems) {
@@ -165,7 +165,7 @@ function problemText(data: unknown): string {
   return [source, reason].filter((one) => typeof one === "string" && one !== "").join(": ") || "a source"
 }
 
-/** A report in Markdown escapes what a reason quotes. */
+/** A Markdown report escapes the text that a reason quotes. */
 function plain(text: string): string {
   return text.replace(/[\\`\s]+/g, "")
 }
@@ -188,7 +188,7 @@ export function resumeFlags(command: Command): Command {
 }
 
 export interface ResumeOptions {
-  /** Makes the run to resume, a fork of the stored one, once its workflow is open. Default: the stored run itself. */
+  /** Creates the run to resume, a fork of the stored one, once its workflow is open. Default: the stored run itself. */
   readonly makeRun?: ((opened: OpenedWorkflow) => Promise<string>) | undefined
   readonly takeOver?: boolean | undefined
   /** Called once the run is claimed, before it continues. */
@@ -238,7 +238,7 @@ async function held(store: OpenStore, run: StoredRun, storeFlag: string, cause: 
   )
 }
 
-/** The engine's message ends with a line on its own API; the CLI's flags replace it. */
+/** The engine's message ends with a line about its own API, which the CLI's flags replace. */
 function graphChanged(storedId: string, runId: string, storeFlag: string, cause: Error): Error {
   const what = cause.message
     .split("\n")

@@ -57,7 +57,7 @@ function lastWords(speaker: ActiveTask | undefined, width: number): string[] {
   return text === "" ? [] : wrapped(text, width - 5).slice(-MAX_WORDS)
 }
 
-/** A task that ended, or an attempt of it. */
+/** A finished task, or a finished attempt. */
 export function outcomeLine(
   { task, outcome, at, reason, retryAt }: Outcome,
   width: number,
@@ -73,7 +73,7 @@ export function outcomeLine(
   return `${retryAt === undefined ? paint.red("✗") : paint.magenta("↻")} ${name}: ${why}${again}`
 }
 
-/** What user code logs as a warning or an error; none for other events. */
+/** Warnings and errors that user code logs. Empty for other events. */
 export function warningLines(event: RunEvent, width: number, paint: Paint): string[] {
   if (event.type !== "log" || !(event.level === "warn" || event.level === "error")) return []
   const mark = event.level === "error" ? paint.red("!") : paint.magenta("!")
@@ -97,12 +97,12 @@ export function summaryLine(result: RunResult, milliseconds: number, paint: Pain
   return `${color(word[status])} ${paint.dim(`${after} ${duration(milliseconds)} · ${figures.join(" · ")}`)}\n${paint.dim(`run ${runId}`)}`
 }
 
-/** The progress of a run in lines, for logs and pipes: what started, what ended, and a summary. */
+/** The progress of a run as plain lines, for logs and pipes: starts, ends, and a summary. */
 
 export interface PlainProgressOptions {
   /** The earlier events of a resumed run. */
   readonly past?: readonly RunEvent[] | undefined
-  /** Also print starts, and everything that user code logs instead of warnings alone. */
+  /** Also prints starts, and everything that user code logs instead of warnings alone. */
   readonly isVerbose?: boolean | undefined
   readonly isHidden?: ((node: string) => boolean) | undefined
 }
@@ -146,7 +146,7 @@ export function plainProgress(terminal: Terminal, options: PlainProgressOptions 
 
 const CONNECTING_KINDS = new Set(["parallel", "merge", "join", "end", "pass", "start", "map"])
 
-/** Whether a node only connects others: those of a definition's blocks and branches, which nobody wrote or looks for. */
+/** Whether a node only connects others, such as the nodes of blocks and branches that a definition adds. */
 export function hiddenIn({ program }: Workflow<never, unknown>): (node: string) => boolean {
   const hidden = new Set<string>()
   const look = (graph: typeof program.graph): void => {
