@@ -1,4 +1,4 @@
-/** Reports everything that an untrusted file may not use. */
+/** Reports everything that an untrusted file must not use. */
 
 import { isIP } from "node:net"
 import { resolve } from "node:path"
@@ -32,7 +32,7 @@ function providerOf(data: Json, name: Json | undefined): string {
   return isRecord(own) ? String(own.provider ?? "openai-compatible") : String(name)
 }
 
-/** Functions that reach outside and are safe once the table of capabilities has passed their arguments. */
+/** Functions that access external resources, and are safe once their arguments have passed the table of capabilities. */
 const SAFE_TOOLS: ReadonlySet<string> = new Set([
   "agent",
   "agentText",
@@ -126,8 +126,8 @@ function* entries(kind: SiteKind, list: Json | undefined, path: Path): Generator
 }
 
 /**
- * A table of everything in a definition that reaches outside, and what of it an untrusted file may not use. Types of toolsets
- * are refused unless the table lists them. `docs/security.md` has the same list for people.
+ * A table of everything in a definition that accesses external resources, and the parts that an untrusted file must not
+ * use. Toolset types that the table does not list are refused. `docs/security.md` has the same list.
  */
 
 type JsonObject = { readonly [name: string]: Json | undefined }
@@ -160,9 +160,9 @@ interface TrustContext {
 interface Capability {
   readonly name: string
   readonly at: SiteKind
-  /** The beginning of a message. */
+  /** The beginning of the message. */
   readonly does: string
-  /** Its path in the site; undefined if the site does not use it. */
+  /** The path within the site. Undefined if the site does not use the capability. */
   find(value: Site["value"], context: TrustContext): Path | undefined
 }
 
@@ -171,7 +171,10 @@ const KNOWN_TOOLSETS = ["think", "todo", "memory", "filesystem", "fetch", "api",
 const PROGRAM_TOOLSETS = ["shell", "script"]
 const KNOWN_RESEARCH_TOOLS = ["web_search", "page"]
 
-/** The host that may receive a provider's key, and the key's variable. Anybody can own an Azure resource. */
+/**
+ * The host that may receive a provider's key, and the key's variable. Azure has no entry, because anybody can own an
+ * Azure resource.
+ */
 const OWN_ADDRESS: Readonly<Record<string, string>> = {
   openai: "api.openai.com",
   anthropic: "api.anthropic.com",
@@ -325,10 +328,10 @@ function foreignKey(provider: string, variable: Json | undefined): Path | undefi
 /** Names that resolve only inside of a network. */
 const PRIVATE_NAME = /(?:^|\.)(?:localhost|local|internal|intranet|lan|home|corp|home\.arpa)$/
 
-/** Judges the address as written. Requests check what its name resolves to. */
+/** Checks the address as written. Each request also checks the address that its name resolves to. */
 export function isPublicAddress(address: Json | undefined): boolean {
   if (typeof address !== "string" || !/^https?:\/\//i.test(address)) return false
-  // A host with a placeholder could be any.
+  // A host with a placeholder could be any host.
   const [, authority = ""] = /^https?:\/\/([^/?#]*)/i.exec(address) ?? []
   if (/[{}$\\]/.test(authority) || !URL.canParse(address)) return false
   const host = hostOf(new URL(address))

@@ -1,4 +1,4 @@
-/** The nodes that definitions make. */
+/** The nodes that definitions create. */
 
 import { type Agent, callTools } from "../agents/index.ts"
 import type { Node, Workflow } from "../builder/index.ts"
@@ -33,14 +33,14 @@ export function definitionNode(
 }
 
 /**
- * A tool call that a definition makes by itself, with the approval that an agent's call would need. Everybody sees references
- * to secrets in its arguments (the approver, the journal, a trace); only the tool gets the values. Its result and its error
- * contain no secrets.
+ * A tool call that a definition makes itself, with the approval that an agent's call would need. The approver, the
+ * journal and traces see references to secrets in its arguments; only the tool receives the values. Its result and its
+ * error contain no secrets.
  */
 
 interface RevealedArgs {
   readonly args: Json
-  /** The values of secrets in them. */
+  /** The values of secrets in the arguments. */
   readonly secrets: readonly string[]
 }
 
@@ -48,11 +48,13 @@ export interface ToolCallOptions<At> {
   readonly tool: string
   readonly args: Json
   readonly spelling: Spelling
-  /** What templates in the arguments see. `revealed` collects the secrets they use; without it they see references. */
+  /**
+   * The scope of templates in the arguments. `revealed` collects the secrets they use; without it they see references.
+   */
   scope(at: At, references: readonly Reference[], revealed?: string[]): Scope
 }
 
-/** `agent` has the tool; `id` is the step's or the node's. */
+/** `agent` owns the tool; `id` is the step's or the node's. */
 export function toolCaller<At>(
   agent: Agent,
   { tool, args, spelling, scope }: ToolCallOptions<At>,
@@ -84,7 +86,7 @@ export function toolCaller<At>(
   }
 }
 
-/** `reveal` is called when the tool runs, and not for a call that is replayed. */
+/** `reveal` is called when the tool runs, not when a recorded call is replayed. */
 function withSecrets(tool: Tool, shown: Json, reveal: () => RevealedArgs): Tool {
   const run = async (args: unknown, call: ToolCallContext): Promise<unknown> => {
     const revealed = reveal()
@@ -108,7 +110,7 @@ function withSecrets(tool: Tool, shown: Json, reveal: () => RevealedArgs): Tool 
   return { ...tool, run: run as Tool["run"] }
 }
 
-/** Fills only what is still as it was shown: the approver may have changed the arguments. */
+/** Fills only values that still equal what was shown, because the approver may have changed the arguments. */
 function fillSecrets(args: unknown, shown: unknown, real: unknown): unknown {
   if (typeof args !== "object" || args === null) return args === shown ? real : args
   if (typeof shown !== "object" || shown === null || typeof real !== "object" || real === null) return args

@@ -16,13 +16,16 @@ import type { ModelRef } from "../models/index.ts"
 import type { Plan, PlanFunctions } from "./plan/index.ts"
 
 export interface LoadOptions {
-  /** Reads files from elsewhere. Returns undefined to read from the file system; throws if it cannot read. */
+  /**
+   * Reads files from other places than the file system. Returns undefined to use the file system; throws if it cannot
+   * read.
+   */
   readonly read?: ((file: string) => string | undefined) | undefined
   /** The folder that relative paths start from. Default: the working directory. */
   readonly cwd?: string | undefined
   /**
-   * `none` is for a file whose author you do not trust: it refuses everything that reaches outside (programs, the
-   * environment, private addresses, keys, files outside of the folder, other code). Default `full`.
+   * `none` is for a file whose author you do not trust. It refuses everything that accesses external resources: programs,
+   * the environment, private addresses, keys, files outside of the folder, other code. Default `full`.
    */
   readonly trust?: Trust | undefined
   /** A file whose `agents:` and `models:` a graph definition uses, by agent id. */
@@ -40,7 +43,7 @@ export interface LoadOptions {
   readonly secrets?: { readonly [name: string]: string } | undefined
   /** The environment that `${NAME}` and `$env.NAME` see. Default: the process's. */
   readonly env?: { readonly [name: string]: string | undefined } | undefined
-  /** Overrides the model of an agent, or of a role of a research; undefined keeps it. */
+  /** Overrides the model of an agent, or of a research role. Undefined keeps it. */
   readonly model?: ((agent: string, model: ModelRef) => ModelRef | undefined) | undefined
   /** More functions for plans: toolsets and documents of other packages. */
   readonly functions?: PlanFunctions | undefined
@@ -54,7 +57,7 @@ export type Dialect = "steps" | "graph" | "agents"
 export interface Definition {
   readonly file: string
   readonly name: string
-  /** `agents` is a file with agents and no workflow: the agent `root`, else the first, is the workflow. */
+  /** `agents` is a file with agents and no workflow: the agent `root`, or else the first one, is the workflow. */
   readonly dialect: Dialect
   /** Takes the user's prompt. */
   readonly workflow: Workflow<string, unknown>
@@ -63,13 +66,13 @@ export interface Definition {
   readonly unusedAgents: ReadonlySet<string>
   readonly data: Json
   readonly plan: Plan
-  /** TypeScript code that makes the same workflow. */
+  /** TypeScript code that creates the same workflow. */
   eject(): string
   close(): Promise<void>
 }
 
 export interface Loaded {
-  /** Absent when there are errors. */
+  /** Absent if there are errors. */
   readonly definition?: Definition | undefined
   /** Absent if it is not a definition. */
   readonly dialect?: Dialect | undefined
@@ -86,7 +89,7 @@ const GRAPH_REFUSED = "Graph validation failed:"
 
 type Problems = Omit<Loaded, "definition">
 
-/** Each problem with its source, under a heading if a graph is refused. */
+/** Prints each problem with its source, under a heading if a graph is refused. */
 export function printProblems(loaded: Problems, options: PrintOptions): string {
   const { diagnostics, sources } = loaded
   return withHeading(
@@ -106,8 +109,8 @@ function withHeading({ dialect, diagnostics }: Problems, text: string): string {
 }
 
 /**
- * Paths that a definition names stay inside of the folder of the loaded file, also in the files that it includes. A file of
- * agents that the caller names from elsewhere has its own folder.
+ * Resolves the paths in a definition. They must stay inside the folder of the loaded file, also in files that it
+ * includes. A file of agents that the caller names has its own folder.
  */
 
 export class DefinitionPaths {

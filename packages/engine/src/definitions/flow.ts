@@ -145,7 +145,7 @@ function checkKey(text: string, at: Path, report: DocumentReport): void {
   }
 }
 
-/** What an expression over `$input` makes of the input of a run. */
+/** Evaluates an expression over `$input`, the input of a run. */
 export function flowKey(text: string): KeyOf {
   const read = expression(text, "steps")
   return (input: Json) => read.evaluate((root) => (root === ROOT ? input : undefined)) as string

@@ -1,4 +1,4 @@
-/** What other layers of the engine use besides the public entry. */
+/** Exports for other layers of the engine, in addition to the public entry. */
 export {
   type AgentData,
   agentFunctions,

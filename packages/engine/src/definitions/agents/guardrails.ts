@@ -128,7 +128,7 @@ export function expressionGuardrail(options: ExpressionGuardrailOptions): Guardr
   }
 }
 
-/** The functions that make the agents of a definition, and what they have. */
+/** The functions that create the agents of a definition, with their tools and guardrails. */
 
 export const agentFunctions: PlanFunctions = {
   ...functionsFrom("superstep/agents", { agent, conversation, judge, lastItems, patternGuardrail }),

@@ -1,4 +1,4 @@
-/** The agents of a definition, as calls that make them. */
+/** Plans the agents of a definition as the calls that create them. */
 import { relative } from "node:path"
 import { nearest, type Path } from "../../document/index.ts"
 import { UNNAMED_MODEL } from "../../models/index.ts"
@@ -37,7 +37,7 @@ import {
 export interface AgentsInput {
   readonly report: DocumentReport
   readonly agents: Readonly<Record<string, AgentData>>
-  /** What the file says for all its agents. */
+  /** Fields that apply to all agents of the file. */
   readonly file?: AgentsFileData | undefined
   /** Where the agents are in the document. Default: `agents`. */
   readonly path?: Path | undefined
@@ -48,7 +48,7 @@ export interface AgentsInput {
   readonly paths?: DefinitionPaths | undefined
   /** The agent whose conversation continues across the runs of a thread. */
   readonly threadAgent?: string | undefined
-  /** Makes an argument of instructions with templates. Default: they are plain text. */
+  /** Creates the argument for instructions with templates. Default: plain text. */
   readonly instructions?: ((text: string) => Arg) | undefined
 }
 
@@ -79,7 +79,9 @@ export function planAgents(input: AgentsInput): PlannedAgents {
   return { names: [...planned.keys()], get: (name) => planned.get(name) }
 }
 
-/** A toolset without an agent: it belongs to an agent that is never asked. `at` is the path of the field's owner. */
+/**
+ * A toolset without an agent of its own belongs to an agent that is never called. `at` is the path of the field's owner.
+ */
 export function toolsetAgent(
   name: string,
   toolset: ToolsetData,
@@ -234,7 +236,7 @@ export interface ModelNames {
 
 const OFFLINE = "offline"
 
-/** The model of this name. An unknown one is reported at the path. */
+/** The model with this name. An unknown one is reported at the path. */
 export function modelArg(name: string | undefined, path: Path, known: ModelNames): Arg {
   if (name === undefined) return UNNAMED_MODEL
   if (name === OFFLINE) return OFFLINE
@@ -300,7 +302,7 @@ function checkModels(known: ModelNames): void {
   }
 }
 
-/** The AI SDK's provider gets the options as they are written, and ignores those it does not know. */
+/** The AI SDK's provider receives the options unchanged, and ignores unknown ones. */
 function checkProviderOptions(
   { provider_opts = {} }: ModelData,
   model: string,

@@ -1,4 +1,4 @@
-/** A toolset of a definition as the call that makes it. */
+/** Plans a toolset of a definition as the call that creates it. */
 import type { Json } from "../../core/index.ts"
 import { nearest, type Path } from "../../document/index.ts"
 import type { DocumentReport } from "../dialect-input.ts"
@@ -14,7 +14,7 @@ import {
 export interface ToolsetContext {
   readonly report: DocumentReport
   readonly path: Path
-  /** A path of the definition's folder, relative to the working directory. One outside is reported. */
+  /** A path in the definition's folder, relative to the working directory. A path outside of the folder is reported. */
   beside(file: string, path: Path): string
   /** The file's `mcps`, which toolsets name by `ref`. */
   readonly mcps?: Readonly<Record<string, Json>> | undefined
@@ -22,7 +22,7 @@ export interface ToolsetContext {
 
 const NOT_SUPPORTED = ["model", "toon", "defer", "config", "version"] as const
 
-/** Undefined for a toolset that is left out, which is reported. */
+/** Undefined for a toolset that is omitted. The omission is reported. */
 export function toolsetCall(data: ToolsetData, at: ToolsetContext): Call | undefined {
   const made = base(data, at)
   if (made === undefined) return undefined
@@ -243,7 +243,7 @@ const BUILT_IN: Readonly<Record<string, readonly string[]>> = {
   fetch: ["fetch"],
 }
 
-/** Undefined if only the server knows them. */
+/** Undefined if only the server knows the tools. */
 export function toolNames(data: ToolsetData): readonly string[] | undefined {
   if ((data.type === "script" || data.type === "shell") && data.shell !== undefined) {
     return Object.keys(data.shell)
@@ -302,7 +302,7 @@ function matches(pattern: string, name: string): boolean {
   return new RegExp(`^${source}$`, "i").test(name)
 }
 
-/** cagent's names of tools, and ours. */
+/** cagent's tool names, and the names that Superstep uses. */
 const OURS: Readonly<Record<string, string>> = {
   create_todo: "todo_write",
   create_todos: "todo_write",
@@ -319,7 +319,7 @@ const OURS: Readonly<Record<string, string>> = {
   list_directory_with_sizes: "list_directory",
 }
 
-/** Our name of the tool that a permission pattern names, followed by the rest of the pattern. */
+/** Superstep's name of the tool in a permission pattern, followed by the rest of the pattern. */
 export function ourToolName(pattern: string): string {
   // `mcp:server:tool` also names the server; here tools have their own names.
   const [, bare = pattern] = /^mcp:[^:]*:(.+)$/.exec(pattern) ?? []

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { scriptedModel } from "../../models/index.ts"
 import { manualClock, settled } from "../../testing/index.ts"
 import { agentNode, chat, flow, load, play } from "./graph.test-support.ts"
-import { circleIn } from "./nodes/graph-node.ts"
+import { repeatedCycle } from "./nodes/graph-node.ts"
 
 const ROUND = chat(["A", "B"], ["A -> B", "B -> A"])
 const WITH_PERSON = chat(["A", "B", "person"], ["A -> B", "B -> A"])
@@ -65,7 +65,7 @@ describe("a run that goes in circles", () => {
     ["abab", ""],
     ["aabaab", ""],
   ])("%s has the circle %s", (trail, circle) => {
-    const found = circleIn([...trail].map((node) => ({ node, print: "" })))
+    const found = repeatedCycle([...trail].map((node) => ({ node, print: "" })))
     expect(found?.join("") ?? "").toBe(circle)
   })
 
@@ -78,13 +78,13 @@ describe("a run that goes in circles", () => {
         return Reflect.get(list, name)
       },
     })
-    expect(circleIn(counted)).toBeUndefined()
+    expect(repeatedCycle(counted)).toBeUndefined()
     expect(looks).toBeLessThan(100_000)
   })
 
   test("is none when a node leaves something else", () => {
     const prints = ["1", "1", "2"]
-    expect(circleIn(prints.map((print) => ({ node: "a", print })))).toBeUndefined()
+    expect(repeatedCycle(prints.map((print) => ({ node: "a", print })))).toBeUndefined()
   })
 })
 

@@ -1,12 +1,13 @@
 /**
- * A compiled definition: the calls that make its agents, tools and nodes, and those that wire them, as data. `link.ts` makes
- * the calls; `eject.ts` prints them as TypeScript that makes the same workflow. Nothing reads the definition again at run time.
+ * A compiled definition: the calls that create its agents, tools and nodes, and those that wire them, as data. `link`
+ * makes the calls; `eject.ts` prints them as TypeScript that creates the same workflow. The definition is not read again
+ * at run time.
  */
 
 import { type Workflow, type WorkflowBuilder, workflow } from "../../builder/index.ts"
 import { type Json, SuperstepError } from "../../core/index.ts"
 
-/** A value by its name. */
+/** A reference to a value by its name. */
 export class Ref {
   readonly name: string
 
@@ -157,7 +158,7 @@ export class PlanWriter {
   /** How often each name was requested. */
   readonly #requested = new Map<string, number>()
 
-  /** Values do not take the names of functions. */
+  /** Values must not have the names of functions. */
   constructor(functions: Iterable<string>) {
     for (const name of functions) this.#names.add(name)
   }
@@ -168,7 +169,7 @@ export class PlanWriter {
     return new Ref(name)
   }
 
-  /** Reserves the name of a value that is made later, for values that refer to each other. */
+  /** Reserves the name of a value that is created later, for values that refer to each other. */
   reserve(wanted: string): Ref {
     return new Ref(this.#name(wanted))
   }
@@ -242,7 +243,7 @@ const RESERVED = (
   "Array Boolean Error Function Infinity JSON Map Math NaN Number Object Promise Set String Symbol console process"
 ).split(" ")
 
-/** Makes the calls of a plan. */
+/** The result of `link`, which makes the calls of a plan. */
 
 export interface Linked {
   readonly workflow: Workflow<never, unknown>

@@ -96,7 +96,7 @@ export function teamMode({ mode }: StepData): TeamMode | undefined {
   return TEAM_MODES.find((one) => one === mode)
 }
 
-export function strangeTeamFields(data: StepData): (keyof StepData)[] {
+export function unknownTeamFields(data: StepData): (keyof StepData)[] {
   const mode = teamMode(data)
   if (mode === undefined) return []
   const known: readonly (keyof StepData)[] = ["mode", "agents", ...FIELDS[mode]]
@@ -114,7 +114,7 @@ interface Named {
   readonly at: readonly (string | number)[]
 }
 
-/** What makes a team invalid. Unknown agents are reported elsewhere. */
+/** The problems of a team. Unknown agents are reported elsewhere. */
 export function teamProblems(
   data: StepData,
   known: readonly string[],

@@ -1,4 +1,4 @@
-/** A flow as calls: its nodes, and the workflow that wires them. */
+/** Plans a flow as calls: its nodes, and the workflow that wires them. */
 
 import { groupBy } from "../../core/internal.ts"
 import { milliseconds } from "../flow.ts"
@@ -19,7 +19,7 @@ interface FlowPlan {
   readonly writer: PlanWriter
   readonly steps: Ref
   readonly maxLoops: number | undefined
-  /** Names of agents, which nodes do not take. */
+  /** Names of agents, which nodes must not use. */
   readonly agents: readonly string[]
   /** The agent, team or workflow of a step. */
   ref(step: Step): Ref
@@ -83,7 +83,7 @@ function policiesOf({ retry, timeout }: StepData): ArgObject {
   return { retry: retryArg(retry), timeout: timeout === undefined ? undefined : milliseconds(timeout) }
 }
 
-/** The name of a step's node in code, which is not its agent's. */
+/** The name of a step's node in code, which differs from its agent's name. */
 function valueName(path: string, { agents }: FlowPlan): string {
   return agents.includes(path) ? `${path} step` : path.replaceAll("*", "item")
 }

@@ -1,4 +1,4 @@
-/** A steps file as a plan: read, checked, ordered, drawn as a graph, and written as calls. */
+/** Compiles a steps file to a plan: reads it, checks it, orders the steps, draws the graph, and writes the calls. */
 import { basename, extname } from "node:path"
 import { type Path, Report } from "../../document/index.ts"
 import { ExpressionError } from "../../expressions/index.ts"
@@ -53,7 +53,7 @@ export function planSteps(input: DialectInput): Ref | undefined {
   const secrets = Object.keys(options.secrets ?? {})
   checkReferences({ report, steps, layout, agents, vars, secrets })
   const drawing = { report, written, index: stepIndex(steps), steps }
-  // Routes between missing steps mean nothing.
+  // Routes between missing steps are not drawn.
   const flow = reading.hasErrors ? undefined : drawFlow(drawing)
   if (flow !== undefined) finalizeFlow(flow, drawing)
   const refs = refsOf(input, steps, planned, value)
@@ -154,7 +154,7 @@ function used(
   return Object.fromEntries(Object.entries(aliases).filter(isUsed))
 }
 
-/** What steps run: agents, agents that have a tool, teams, research, workflows of other files. */
+/** The values that steps run: agents, agents that have a tool, teams, research, workflows of other files. */
 function refsOf(
   { report, writer, include, paths }: DialectInput,
   steps: readonly Step[],
@@ -204,7 +204,7 @@ type Before = Map<string, AgentStep | "several">
 function ordered(step: Step, before: Before, report: DocumentReport): Step {
   switch (step.type) {
     case "condition": {
-      const branch = (list: readonly Step[]) => goingBack(orderSteps(list, report), before, report)
+      const branch = (list: readonly Step[]) => loopingBack(orderSteps(list, report), before, report)
       return { ...step, yes: branch(step.yes), no: branch(step.no) }
     }
     case "parallel":
@@ -216,7 +216,7 @@ function ordered(step: Step, before: Before, report: DocumentReport): Step {
   }
 }
 
-/** Moves later steps that a condition refers to to just before it. */
+/** Moves the later steps that a condition refers to directly before it. */
 function neededFirst(list: readonly Step[]): readonly Step[] {
   const byId = new Map(list.filter(hasOutput).map((step) => [step.id, step]))
   const positions = new Map(list.map((step, i) => [step, i]))
@@ -230,7 +230,7 @@ function neededFirst(list: readonly Step[]): readonly Step[] {
     return { step, start: result.length, needed: inOrder.values() }
   }
   for (const step of list) {
-    // An explicit stack: each of thousands may need the next.
+    // Uses an explicit stack, because thousands of steps may each need the next.
     const stack = placed.has(step) ? [] : [open(step)]
     for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
       const { value: other } = top.needed.next()
@@ -259,7 +259,7 @@ function namesIn(step: Step): string[] {
   })
 }
 
-function goingBack(branch: readonly Step[], before: Before, report: DocumentReport): readonly Step[] {
+function loopingBack(branch: readonly Step[], before: Before, report: DocumentReport): readonly Step[] {
   const last = branch.at(-1)
   if (last?.type !== "agent" || last.data.loop === false) return branch
   const target = before.get(last.agent)

@@ -188,13 +188,13 @@ export type StepsData = z.infer<typeof stepsShape>
 
 export const UNSUPPORTED_FIELDS = ["rag", "commands"] as const
 
-/** A step as it was read: its id, where it is written, and the expressions in it. */
+/** A parsed step: its id, its place in the document, and its expressions. */
 
 interface Common {
   readonly id: string
   /** Its id after those of the blocks it is in; `*` stands for the number of a map's item. */
   readonly path: string
-  /** One branch of one block: a goto cannot leave it. */
+  /** One branch of one block. A goto cannot leave it. */
   readonly region: string
   readonly data: StepData
   /** Where it is in the document, and in words: `step[2].true[0]`. */
@@ -225,7 +225,7 @@ export interface MapStep extends Common {
   readonly type: "map"
   readonly over: string
   readonly body: readonly Step[]
-  /** One step makes the output of an item. */
+  /** One step produces the output of an item. */
   readonly isSingle: boolean
 }
 

@@ -118,7 +118,7 @@ function wordsOf(first: string | undefined, second: string | undefined, flags: F
     return { question: first }
   }
   if (second !== undefined && !isFile(first) && isFile(second)) return { file: second, question: first }
-  if (first === undefined || (second === undefined && !isFile(first))) throw nothingToAsk(first)
+  if (first === undefined || (second === undefined && !isFile(first))) throw noDataSource(first)
   return { file: first, question: second }
 }
 
@@ -144,7 +144,7 @@ function questionMissing(): Error {
   return usageError('Write a question: superstep ask CONFIG "…", or - to read it from stdin.')
 }
 
-function nothingToAsk(question: string | undefined): Error {
+function noDataSource(question: string | undefined): Error {
   const what = question === undefined ? '"…"' : "QUESTION"
   return usageError(
     `No data source is set. Add one: superstep ask ${what} --docs FOLDER, --csv FOLDER or --db URL. ` +

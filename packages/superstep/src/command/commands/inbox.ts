@@ -8,9 +8,9 @@ import { Command } from "commander"
 import { type Cli, EXIT, isInteractive } from "../cli.ts"
 import { complete, type OutputFlags, outputFlags, parseCount, type StoreFlags, storeFlags } from "../flags.ts"
 import { type OpenStore, onStore, storeFlagOf, withStore } from "../open/store.ts"
-import { findsItsWorkflow } from "../open/workflow.ts"
+import { canReopenWorkflow } from "../open/workflow.ts"
 import { usageError } from "../print/errors.ts"
-import { expectedAnswer, livingHolder, printQuestion } from "../print/run-report.ts"
+import { expectedAnswer, liveHolder, printQuestion } from "../print/run-report.ts"
 import { userOf } from "../run/answerers.ts"
 import { findRun, shortId, typedId } from "../run/find-run.ts"
 import { readAnswer, readJsonAnswer } from "../run/read-input.ts"
@@ -87,8 +87,8 @@ async function respond(cli: Cli, store: OpenStore, args: Arguments, flags: Respo
   const value = await answerTo(cli, request, answer, flags)
   if (value === undefined) return cli.exit(EXIT.cancelled)
   const options = { by: flags.by ?? userOf(cli) }
-  const isExecuting = (await livingHolder(store, run)) !== undefined
-  if (!isExecuting && (flags.file !== undefined || (await findsItsWorkflow(cli, store, run)))) {
+  const isExecuting = (await liveHolder(store, run)) !== undefined
+  if (!isExecuting && (flags.file !== undefined || (await canReopenWorkflow(cli, store, run)))) {
     return await resume(cli, store, run, flags, {
       first: async (claimed) => void (await claimed.respond(request.id, value, options)),
     })

@@ -7,7 +7,7 @@ import { type Cli, EXIT } from "../cli.ts"
 import { complete, type OutputFlags, outputFlags, parseWhole, type StoreFlags, storeFlags } from "../flags.ts"
 import { type OpenStore, onStore, storeFlagOf } from "../open/store.ts"
 import { counted, duration } from "../print/figures.ts"
-import { livingHolder, nodesOf, printRun, shownStatus, stepsOf, viewOf } from "../print/run-report.ts"
+import { liveHolder, nodesOf, printRun, shownStatus, stepsOf, viewOf } from "../print/run-report.ts"
 import { findRun } from "../run/find-run.ts"
 import { clipped, jsonText, padded, sanitizeLine, type Terminal } from "../terminal/terminal.ts"
 
@@ -27,7 +27,7 @@ async function show({ out }: Cli, store: OpenStore, id: string, flags: ShowFlags
   const run = await findRun(store, id)
   const view = await viewOf(store, run.runId)
   if (flags.json) return out.line(jsonText({ ...runData(run, view), status: await shownStatus(store, run) }))
-  const holder = await livingHolder(store, run)
+  const holder = await liveHolder(store, run)
   printRun(out, { run, view, holder, now: Date.now(), storeFlag: storeFlagOf(flags) })
 }
 

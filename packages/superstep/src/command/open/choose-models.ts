@@ -38,7 +38,7 @@ export async function chooseModels(flags: ModelFlags, cli: Cli): Promise<ChosenM
   const { env } = cli.io
   const choices = flags.model
   const isQuiet = flags.quiet === true
-  const canStandIn = mayStandIn(flags, cli)
+  const canStandIn = canUseOffline(flags, cli)
   const { registerPrices, tellOffline, UNNAMED_MODEL } = await import("@superstep/engine/models")
   // Applies to the rest of the process, which runs one command.
   if (flags.price !== undefined) registerPrices(flags.price)
@@ -102,7 +102,7 @@ export async function chooseModels(flags: ModelFlags, cli: Cli): Promise<ChosenM
 }
 
 /** The person must see both the announcement on stderr and the answer on stdout. */
-function mayStandIn({ quiet, json, isScript }: ModelFlags, { out, err }: Cli): boolean {
+function canUseOffline({ quiet, json, isScript }: ModelFlags, { out, err }: Cli): boolean {
   return !quiet && !json && !isScript && out.isTerminal && err.isTerminal
 }
 

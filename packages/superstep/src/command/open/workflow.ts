@@ -206,7 +206,7 @@ export function storedWorkflowFlags(command: Command): Command {
 }
 
 /** Whether a run can be opened without `--file`: it records its definition, and that still exists. */
-export async function findsItsWorkflow(
+export async function canReopenWorkflow(
   { io }: Cli,
   { registry }: OpenStore,
   { labels = {} }: StoredRun,

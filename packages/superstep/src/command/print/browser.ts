@@ -97,7 +97,7 @@ function flagsFor(profile: string, page: string, pdf: string): string[] {
   ]
 }
 
-const MAX_SAID = 4_000
+const MAX_STDERR = 4_000
 
 /** Resolves when the browser exits by itself. */
 async function finished(
@@ -115,9 +115,9 @@ async function finished(
     stdio: ["ignore", "ignore", "pipe"],
     detached: process.platform !== "win32",
   })
-  let said = ""
+  let stderr = ""
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-    said = (said + text).slice(-MAX_SAID)
+    stderr = (stderr + text).slice(-MAX_STDERR)
   })
   await new Promise<void>((resolve, reject) => {
     const stop = (error: unknown) => {
@@ -134,7 +134,7 @@ async function finished(
     child.on("close", (code, by) => {
       clearTimeout(timer)
       signal?.removeEventListener("abort", onAbort)
-      const last = said.trim().split("\n").at(-1) ?? ""
+      const last = stderr.trim().split("\n").at(-1) ?? ""
       if (code === 0) resolve()
       else reject(failed(browser, `it exited with ${by ?? `code ${code}`}${last === "" ? "" : `: ${last}`}`))
     })

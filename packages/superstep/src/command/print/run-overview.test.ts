@@ -1,7 +1,7 @@
 import { hostname } from "node:os"
 import { memoryStore, node, Runtime, type StoredHolder, type StoredRun, workflow } from "@superstep/engine"
 import { expect, test } from "vitest"
-import { livingHolder, machineOf, nodesOf, shownStatus, stepsOf, viewOf } from "./run-report.ts"
+import { liveHolder, machineOf, nodesOf, shownStatus, stepsOf, viewOf } from "./run-report.ts"
 
 const inner = workflow("inner")
   .chain(
@@ -61,7 +61,7 @@ const GONE = 99_999_999
 
 async function found(holder: Partial<StoredHolder>): Promise<boolean> {
   const store = { holders: async () => [{ ...HOLDER, ...holder }] }
-  return (await livingHolder(store, { holder: "h" } as StoredRun)) !== undefined
+  return (await liveHolder(store, { holder: "h" } as StoredRun)) !== undefined
 }
 
 test.each<[string, Partial<StoredHolder>, boolean]>([
@@ -76,7 +76,7 @@ test("a process that has the id of one that is gone is not that one", async () =
 })
 
 test("a run that nobody has has no process", async () => {
-  expect(await livingHolder({ holders: async () => [HOLDER] }, {} as StoredRun)).toBeUndefined()
+  expect(await liveHolder({ holders: async () => [HOLDER] }, {} as StoredRun)).toBeUndefined()
 })
 
 test("a machine is shown by its name", () => expect(machineOf(HOLDER)).toBe(hostname()))

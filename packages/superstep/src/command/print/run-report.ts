@@ -217,7 +217,7 @@ export function paintStatus(status: string, paint: Paint): string {
 /**
  * The process that executes a run, as far as it is visible from here. A process that claims the run checks more closely.
  */
-export async function livingHolder(
+export async function liveHolder(
   store: Pick<Store, "holders">,
   { holder: id }: StoredRun,
 ): Promise<Holder | undefined> {
@@ -228,7 +228,7 @@ export async function livingHolder(
 
 export async function shownStatus(store: Pick<Store, "holders">, run: StoredRun): Promise<ShownStatus> {
   if (run.status !== "running") return run.status
-  return (await livingHolder(store, run)) === undefined ? "stopped" : "running"
+  return (await liveHolder(store, run)) === undefined ? "stopped" : "running"
 }
 
 /** The machine's name, without the suffix for processes that cannot see each other. */

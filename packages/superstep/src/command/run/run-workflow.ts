@@ -20,16 +20,16 @@ import { printBasis, printEnded } from "../print/ended.ts"
 import { usageError } from "../print/errors.ts"
 import { hiddenIn, plainProgress } from "../print/progress/progress-lines.ts"
 import { jsonEvents, silent, type Watcher } from "../print/progress/watcher.ts"
-import { livingHolder, machineOf } from "../print/run-report.ts"
+import { liveHolder, machineOf } from "../print/run-report.ts"
 import { printText, sanitize } from "../terminal/terminal.ts"
 import { allowingTools, promptAnswerer } from "./answerers.ts"
 import { shortId, typedId } from "./find-run.ts"
 import { type Answerer, superviseRun } from "./supervise.ts"
 
 /** Starts or resumes the run. The run is in an object, because awaiting a run yields its result. */
-export type Begin = (runtime: Runtime) => Begun | Promise<Begun>
+export type StartRun = (runtime: Runtime) => StartedRun | Promise<StartedRun>
 
-interface Begun {
+interface StartedRun {
   readonly run: Run<unknown>
   /** For a resumed run: the last event before the resume. Absent: all events from now on are watched. */
   readonly after?: number | undefined
@@ -40,7 +40,7 @@ export function starting(
   { workflow, labels }: OpenedWorkflow,
   input: unknown,
   options: Omit<StartOptions, "labels">,
-): Begin {
+): StartRun {
   return (runtime) => ({ run: runtime.stream(workflow, input as never, { ...options, labels }) })
 }
 
@@ -53,7 +53,7 @@ export interface RunWorkflowOptions {
   readonly opened: OpenedWorkflow
   readonly store: OpenStore
   readonly flags: OutputFlags & StoreFlags & Pick<RunFlags, "yolo" | "strict">
-  readonly begin: Begin
+  readonly begin: StartRun
   readonly onGraphChange?: GraphChangePolicy | undefined
   /** The earlier events of a resumed run. */
   readonly past?: readonly RunEvent[] | undefined
@@ -229,7 +229,7 @@ export async function resume(
 
 async function held(store: OpenStore, run: StoredRun, storeFlag: string, cause: Error): Promise<Error> {
   const id = typedId(run.runId)
-  const holder = await livingHolder(store, (await store.run(run.runId)) ?? run)
+  const holder = await liveHolder(store, (await store.run(run.runId)) ?? run)
   const where = holder === undefined ? "another process" : `process ${holder.pid} on ${machineOf(holder)}`
   return usageError(
     `Run ${shortId(run.runId)} is being executed by ${where}. Follow it:\nsuperstep runs events ${id} --follow${storeFlag}\n` +

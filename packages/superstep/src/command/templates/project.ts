@@ -110,7 +110,7 @@ function packageRanges(): (name: string) => string {
   const require = createRequire(import.meta.url)
   const file = require.resolve("superstep/package.json")
   const { version, peerDependencies } = require(file) as OwnManifest
-  const clone = cloneAround(dirname(file))
+  const clone = enclosingClone(dirname(file))
   return (name) => {
     const linked = clone && join(clone, name === "superstep" ? "packages" : "node_modules", name)
     if (linked && existsSync(linked)) return `file:${linked.replaceAll("\\", "/")}`
@@ -120,7 +120,7 @@ function packageRanges(): (name: string) => string {
 }
 
 /** The clone that contains this folder as `packages/superstep`. */
-function cloneAround(folder: string): string | undefined {
+function enclosingClone(folder: string): string | undefined {
   const root = resolve(folder, "../..")
   try {
     const { name } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { name?: unknown }

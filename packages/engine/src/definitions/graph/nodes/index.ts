@@ -1,4 +1,4 @@
-/** The functions that make the nodes of a graph. Plans call them, and ejected code imports them. */
+/** The functions that create the nodes of a graph. Plans call them, and ejected code imports them. */
 export { type ChatAgentOptions, type ChatToolsOptions, chatAgent, chatTools } from "./chat-nodes.ts"
 export { chatChannels, type GraphInfo, type GraphOptions, graphChannels, graphInfo } from "./graph-info.ts"
 export type { GraphEdge, GraphNodeOptions } from "./graph-node.ts"

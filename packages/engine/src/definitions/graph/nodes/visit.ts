@@ -1,4 +1,4 @@
-/** One visit of a node: the token that led there, and what expressions see. */
+/** One visit of a node: the token that led to it, and the scope of its expressions. */
 import type { Json, NodeId } from "../../../core/index.ts"
 import { isRecord } from "../../../core/internal.ts"
 import { type Reference, type Scope, template, textOf, valueAt } from "../../../expressions/index.ts"
@@ -214,8 +214,8 @@ export function graphText(graph: GraphInfo, text: string): (input: unknown, ctx:
 }
 
 /**
- * State by path. It is stored flat, with `report.title` beside `report.score`, so that nodes that write at the same time keep
- * each other's values. Reading assembles it.
+ * The state of a graph, by path. It is stored flat, with `report.title` beside `report.score`, so that nodes that write
+ * at the same time keep each other's values. Reading assembles it.
  *
  * P1 If a path and a longer one below it both have a value, the longer one is newer: a write marks all paths below it.
  */
@@ -284,7 +284,7 @@ function isLive(value: Json | undefined): value is Json {
   return value !== undefined && !(isRecord(value) && value.$gone === true)
 }
 
-/** What a node reads from the state, and what it writes there. */
+/** The values that a node reads from the state, and those that it writes. */
 
 export interface GraphInputOptions {
   /** Names, and the paths of their values. */

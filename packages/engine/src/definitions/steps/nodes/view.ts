@@ -1,9 +1,9 @@
 /**
- * What a step sees of earlier steps: the latest output of each, in the order of definition. In a parallel block it sees the
- * outputs from before the block, and those of its own branch.
+ * The outputs of earlier steps that a step sees: the latest of each, in the order of definition. In a parallel block it
+ * sees the outputs from before the block, and those of its own branch.
  *
- * V1 What a step sees does not depend on the progress of other branches, so it is the same after a crash.
- * V2 Records are read when something needs them: a list that was read is copied by the next write to it.
+ * V1 The view does not depend on the progress of other branches, so it is the same after a crash.
+ * V2 Records are read lazily: reading a list makes the next write copy it.
  */
 import { textOf } from "../../../expressions/index.ts"
 import type { MapItem, StepRecord, StepsInput } from "./records.ts"
@@ -112,7 +112,9 @@ interface Seen {
   readonly began: readonly number[]
 }
 
-/** The first record that cannot be seen: from inside of a block, records from before it and of the same branch can. */
+/**
+ * The first record that the step cannot see. Inside a block, it sees records from before the block and of its own branch.
+ */
 function endOfSeen(own: readonly string[], began: readonly number[], other: readonly string[]): number {
   let end = 0
   for (let depth = 0; depth < own.length; depth++) {
@@ -123,8 +125,8 @@ function endOfSeen(own: readonly string[], began: readonly number[], other: read
 }
 
 /**
- * The records of a run by path. The index grows with the list, so that the work per step does not depend on the number of
- * steps before it.
+ * The records of a run by path. The index grows with the list, so the work per step does not depend on the number of
+ * earlier steps.
  */
 
 /** The input of a run is one object for as long as the run is loaded. */
@@ -165,7 +167,7 @@ class RecordIndex {
     return lastBefore(this.#beginnings.get(block), before)
   }
 
-  /** A list only grows, so that one record tells: forks of a run share the input, and differ in records. */
+  /** A list only grows, so comparing one record is enough. Forks of a run share the input, and differ in records. */
   isOf(records: readonly StepRecord[]): boolean {
     const last = Math.min(records.length, this.#count) - 1
     return records[last] === this.#records[last]
@@ -187,7 +189,7 @@ class RecordIndex {
     this.#count = records.length
   }
 
-  /** Most outputs come in the order of definition. */
+  /** Most outputs arrive in the order of definition. */
   #insert(path: string): void {
     const { paths } = this
     let at = paths.length
@@ -203,7 +205,10 @@ function lastBefore(positions: readonly number[] | undefined, before: number): n
   return positions[firstWhere(positions.length, (i) => (positions[i] as number) >= before) - 1]
 }
 
-/** The first number below `end` for which it holds, and it holds for all after that; `end` if there is none. */
+/**
+ * The first number below `end` for which the predicate holds, if it also holds for all later ones; `end` if there is
+ * none.
+ */
 function firstWhere(end: number, holds: (i: number) => boolean): number {
   let [from, to] = [0, end]
   while (from < to) {

@@ -134,7 +134,7 @@ export function holds(): (token: StepToken) => boolean {
   return (token) => token.holds === true
 }
 
-/** What `terminate` of a team can refer to. */
+/** The names that `terminate` of a team can refer to. */
 export const TEAM_ROOTS = ["last", "speaker", "round"] as const
 
 /** When a team ends: `$last` is the last message, `$speaker` its author, `$round` the number of turns. */
