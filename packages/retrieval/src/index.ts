@@ -1,4 +1,4 @@
-/** What patterns look things up in: SQL databases and files of tables, documents, graphs. */
+/** Search back ends for patterns: SQL databases, files of tables, documents, graphs. */
 export { type GoalBackendsOptions, goalBackends, type SourceProgress } from "./goal-backends.ts"
 export type {
   GraphDatabase,

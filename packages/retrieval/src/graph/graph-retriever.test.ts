@@ -3,7 +3,7 @@ import { SuperstepError } from "@superstep/engine"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { GraphDatabase, GraphQuestion, GraphRelationship, PropertyGraphNode } from "./graph-database.ts"
-import { foundInTime } from "./graph-database.ts"
+import { collectInTime } from "./graph-database.ts"
 import { graphQuestion, graphRetriever, scoredNodes } from "./graph-retriever.ts"
 import { graphText } from "./graph-text.ts"
 
@@ -106,7 +106,7 @@ describe("a question", () => {
     expect(titles(await graphRetriever(town).search("List all persons, please"))).toEqual(["Ann", "Bob"])
   })
 
-  test("of no telling words gets nothing", async () => {
+  test("of no significant words gets nothing", async () => {
     expect(await graphRetriever(town).search("what is it?")).toEqual([])
   })
 
@@ -167,7 +167,7 @@ describe("a part of the graph that is not looked through in time", () => {
     city: Promise<readonly PropertyGraphNode[]>,
   ) => {
     const parts = [["Person", () => person] as const, ["City", () => city] as const]
-    const find: GraphDatabase["find"] = (_, options) => foundInTime(parts, options)
+    const find: GraphDatabase["find"] = (_, options) => collectInTime(parts, options)
     return graphRetriever({ ...town, find }, { depth: 0 }).search("Who is Bob in Paris?")
   }
 

@@ -6,7 +6,7 @@ import { limitsOf, type QueryLimits } from "../sql/queries.ts"
 import { BoundedRows, exactNumber } from "../sql/rows.ts"
 import { checkCypher } from "./cypher-guard.ts"
 import {
-  foundInTime,
+  collectInTime,
   type GraphDatabase,
   type GraphLabel,
   type GraphRelationshipType,
@@ -20,19 +20,19 @@ import { type Neo4j, Neo4jSessions } from "./neo4j-sessions.ts"
 
 export interface Neo4jOptions {
   readonly id: string
-  /** What people call it. Default: the id. */
+  /** The name for people. Default: the id. */
   readonly name?: string | undefined
   /** `bolt://host:7687`, `neo4j://host` for a cluster, `neo4j+s://host` with TLS. */
   readonly url: string
-  /** Absent: no login. */
+  /** Absent: no authentication. */
   readonly user?: string | undefined
   readonly password?: string | undefined
   /** Default: the user's home database. */
   readonly database?: string | undefined
   readonly limits?: QueryLimits | undefined
-  /** Connections at the same time. Default 4. */
+  /** Maximum concurrent connections. Default 4. */
   readonly connections?: number | undefined
-  /** Milliseconds to get a connection in. Default 10,000. */
+  /** Milliseconds to get a connection. Default 10,000. */
   readonly connectTimeout?: number | undefined
 }
 
@@ -42,7 +42,7 @@ interface Known {
   readonly at: number
 }
 
-/** Milliseconds for which searches use a schema that was read before. */
+/** Milliseconds for which searches reuse a schema. */
 const FRESH = 60_000
 
 export function neo4jGraph(options: Neo4jOptions): GraphDatabase {
@@ -50,7 +50,7 @@ export function neo4jGraph(options: Neo4jOptions): GraphDatabase {
   const sessions = new Neo4jSessions({ ...options, connections, connectTimeout })
   let known: Known | undefined
 
-  /** One of our own queries. */
+  /** Runs a built-in query. */
   async function ask<T>(
     cypher: string,
     params: Readonly<Record<string, Json>>,
@@ -70,7 +70,7 @@ export function neo4jGraph(options: Neo4jOptions): GraphDatabase {
 
   async function look(signal: AbortSignal | undefined): Promise<Known> {
     const rows: Ask = (cypher) => ask(cypher, {}, signal, (values) => values)
-    // Not every user may see the indexes; without them, all texts are scanned.
+    // Not every user may see the indexes. Without them, all texts are scanned.
     const indexes = await fullTextIndexes(rows).catch((error) => {
       if (["QUERY_FAILED", "QUERY_REFUSED"].includes((error as { code?: string } | null)?.code ?? ""))
         return []
@@ -117,7 +117,7 @@ export function neo4jGraph(options: Neo4jOptions): GraphDatabase {
       }
       const looked = schema.labels.filter((label) => wanted(label.name))
       if (words.length === 0) {
-        return foundInTime(
+        return collectInTime(
           looked.map((label) => [label.name, () => nodes(some(label.name), { limit })] as const),
           options,
         )
@@ -127,7 +127,7 @@ export function neo4jGraph(options: Neo4jOptions): GraphDatabase {
         (label) => textProperties(label).length > 0 && !indexed.some((index) => findsByName(index, label)),
       )
       const query = words.map((word) => `"${word}"`).join(" ")
-      return foundInTime(
+      return collectInTime(
         [
           ...indexed.map(
             (index) => [index.name, () => nodes(BY_INDEX, { index: index.name, query, limit })] as const,
@@ -154,7 +154,7 @@ export function neo4jGraph(options: Neo4jOptions): GraphDatabase {
 
 const BY_INDEX = "CALL db.index.fulltext.queryNodes($index, $query, {limit: $limit}) YIELD node RETURN node"
 
-/** By the index a node of this label is found by what it is called, and need not be looked for otherwise. */
+/** Whether the index finds nodes of this label by their name, so that no scan is needed. */
 function findsByName(index: FullTextIndex, label: GraphLabel): boolean {
   const [best = ""] = textProperties(label)
   return index.labels.includes(label.name) && (!isNaming(best) || index.properties.includes(best))
@@ -176,9 +176,9 @@ WITH n, size([w IN $words WHERE any(t IN texts WHERE t CONTAINS w)])
 WHERE hits > 0 RETURN n ORDER BY hits DESC, elementId(n) LIMIT $limit`
 }
 
-/** What is in a Neo4j database, by a sample of each label and type: Neo4j has no list of properties. */
+/** Derives the schema from a sample of each label and type, because Neo4j has no list of properties. */
 
-/** One of our own queries: each row as Neo4j gives it. */
+/** Runs a built-in query. Each row is as Neo4j returns it. */
 type Ask = (cypher: string) => Promise<readonly unknown[][]>
 
 interface FullTextIndex {
@@ -188,7 +188,7 @@ interface FullTextIndex {
 }
 
 const SAMPLE = 50
-/** Of labels and types past these only the names are listed. */
+/** Beyond this number of labels and types, only names are listed. */
 const MAX_SAMPLED = 200
 
 async function neo4jSchema(neo4j: Neo4j, ask: Ask): Promise<GraphSchema> {
@@ -211,7 +211,7 @@ async function neo4jSchema(neo4j: Neo4j, ask: Ask): Promise<GraphSchema> {
   return schema
 }
 
-/** Indexes of texts of nodes, by which they are found faster and better. */
+/** Full-text indexes of nodes, which are faster and more precise than a scan. */
 async function fullTextIndexes(ask: Ask): Promise<FullTextIndex[]> {
   const rows = await ask(
     "SHOW FULLTEXT INDEXES YIELD name, entityType, labelsOrTypes, properties, state WHERE entityType = 'NODE' AND state = 'ONLINE' RETURN name, labelsOrTypes, properties ORDER BY name",
@@ -227,7 +227,7 @@ async function firstColumn(ask: Ask, cypher: string): Promise<string[]> {
   return (await ask(cypher)).map(([name]) => name as string)
 }
 
-/** Properties are the first value of each row. */
+/** The properties are the first value of each row. */
 function columns(neo4j: Neo4j, rows: readonly unknown[][]): Column[] {
   const types = new Map<string, Set<string>>()
   for (const [properties] of rows) {
@@ -293,7 +293,7 @@ function pointOf(neo4j: Neo4j, { srid, x, y, z }: Point<bigint>): Json {
   return { srid: jsonOf(neo4j, srid), x, y, ...(z === undefined ? {} : { z }) }
 }
 
-/** Whole numbers as such: a plain number is a float to Neo4j, and no LIMIT. */
+/** Converts whole numbers to integers: Neo4j treats a plain number as a float, which LIMIT does not accept. */
 function parameterOf(value: Json): unknown {
   if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value
   if (Array.isArray(value)) return value.map(parameterOf)
@@ -301,7 +301,7 @@ function parameterOf(value: Json): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, parameterOf(item as Json)]))
 }
 
-/** The name of the type of a property, as Cypher calls it. */
+/** The type of a property in Cypher's terms. */
 function typeOf(neo4j: Neo4j, value: unknown): string {
   if (typeof value === "bigint") return "INTEGER"
   if (typeof value === "number") return "FLOAT"

@@ -326,11 +326,11 @@ describe("an index with embeddings", () => {
     const folder = freshFolder(files)
     const odd = { name: "odd", dimensions: 3, embed: async () => [[1, 2]] }
     await expect(openIndex(folder, { embeddings: odd }).add([folder])).rejects.toThrow(
-      /"odd" gave a vector of 2 numbers/,
+      /"odd" returned a vector of 2 numbers/,
     )
     const few = { name: "few", dimensions: 3, embed: async () => [] }
     await expect(openIndex(folder, { embeddings: few }).add([folder])).rejects.toThrow(
-      /gave 0 vectors for 1 texts/,
+      /returned 0 vectors for 1 texts/,
     )
   })
 })

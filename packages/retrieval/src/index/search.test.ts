@@ -2,7 +2,7 @@ import * as fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { queryWords } from "../words.ts"
 import { mergeByRank } from "./search.ts"
-import { centreOf, likeness, signBits, toSteps } from "./vectors.ts"
+import { centreOf, signBits, similarity, toSteps } from "./vectors.ts"
 
 test("two orders are merged by rank: 1 / (60 + rank), summed", () => {
   const order = (...ids: number[]) => ids.map((id, i) => ({ id, score: 100 - i }))
@@ -21,9 +21,9 @@ describe("vectors as they are kept", () => {
       fc.property(numbers, (values) => {
         const vector = Float32Array.from(values)
         const exact = vector.reduce((sum, value) => sum + value * value, 0)
-        expect(likeness(vector, toSteps(vector))).toBeCloseTo(exact, 0)
+        expect(similarity(vector, toSteps(vector))).toBeCloseTo(exact, 0)
         const largest = Math.max(...vector.map(Math.abs))
-        expect(Math.abs(likeness(vector, toSteps(vector)) - exact)).toBeLessThanOrEqual(
+        expect(Math.abs(similarity(vector, toSteps(vector)) - exact)).toBeLessThanOrEqual(
           (largest / 127) * vector.length * largest + 1e-6,
         )
       }),

@@ -1,11 +1,11 @@
 /**
- * Memories of many owners on document indexes, one file for each owner.
+ * Memories of many owners in document indexes, one file per owner.
  *
- * O1 A search opens the file of one owner. No query finds anything of another, and not even scores depend on what others have
- *    stored. A file is named by a hash of its owner: no owner names a path.
- * O2 A memory is stored in one transaction, once for each id and once for each text, before `remember` returns.
- * O3 What is forgotten is in no table, no free page and no log of the file. Its id stays, so that a call which is repeated after
- *    a crash does not bring it back.
+ * O1 A search opens the file of one owner. No query finds the memories of another, and scores do not depend on them
+ *    either. The file name is a hash of the owner, so an owner cannot name a path.
+ * O2 A memory is stored in one transaction, once per id and once per text, before `remember` returns.
+ * O3 A forgotten memory is in no table, no free page and no log of the file. Its id stays, so that a call that is
+ *    repeated after a crash does not restore it.
  */
 import { createHash } from "node:crypto"
 import { existsSync } from "node:fs"
@@ -13,7 +13,7 @@ import { rm } from "node:fs/promises"
 import { join, resolve } from "node:path"
 import type { MemoryIndex, OwnedMemories, OwnedMemory, Remembered } from "@superstep/engine/tools"
 import { preparedOnce } from "@superstep/store-sqlite/internal"
-import { makeOwnFolder } from "../cache-file.ts"
+import { makePrivateFolder } from "../cache-file.ts"
 import { fatal, invalidOption, messageOf } from "../errors.ts"
 import { insertChunk, insertVector } from "../index/documents.ts"
 import { type Embeddings, embedAll } from "../index/embeddings/embeddings.ts"
@@ -25,11 +25,11 @@ import { embeddedWith, remember, type Space } from "../index/vectors.ts"
 
 export interface MemoryIndexOptions {
   /**
-   * Embeddings, or their name (`offline`, `provider/model`); false: memories are found by words alone. Default: the offline
-   * ones, where their packages are installed.
+   * Embeddings, or their name (`offline`, `provider/model`). False searches memories by words only. Default: the offline
+   * model, if its packages are installed.
    */
   readonly embeddings?: Embeddings | string | false | undefined
-  /** Where keys of embedding models are. Default: the process's environment. */
+  /** The environment with the keys of embedding models. Default: the process's environment. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
   /** Milliseconds to wait for another process that is writing. Default 10,000. */
   readonly lockTimeout?: number | undefined
@@ -54,12 +54,12 @@ export function memoryIndex(folder: string, options: MemoryIndexOptions = {}): O
     return loading
   }
 
-  /** Opens the owner's file for one operation, so that nothing stays open and no log stays behind. */
+  /** Opens the owner's file for one operation, so that neither the file nor its log stays open. */
   async function using<T>(path: string, work: (file: OpenedMemories) => T | Promise<T>): Promise<T> {
     const file = openIndexFile(path, place, lockTimeout)
     try {
       file.database.exec("PRAGMA secure_delete = ON")
-      const made = file.vectorTrouble === undefined ? await embeddings() : undefined
+      const made = file.vectorProblem === undefined ? await embeddings() : undefined
       return await work({ table: memoryTable(file), search: searcher(file).search, embeddings: made })
     } finally {
       file.close()
@@ -67,14 +67,14 @@ export function memoryIndex(folder: string, options: MemoryIndexOptions = {}): O
   }
 
   return {
-    of: (owner) => ownedMemories(pathOf(owner), () => makeOwnFolder(place), using),
+    of: (owner) => ownedMemories(pathOf(owner), () => makePrivateFolder(place), using),
     async erase(owner) {
       for (const end of ["", "-wal", "-shm", "-journal"]) await rm(`${pathOf(owner)}${end}`, { force: true })
     },
     async close() {
       const made = await loading?.catch(() => undefined)
       loading = undefined
-      // Those that were passed may be others' too.
+      // Embeddings that the caller passed may be shared.
       if (typeof options.embeddings !== "object") await made?.close?.()
     },
   }
@@ -142,7 +142,7 @@ function ownedMemories(
   }
 }
 
-/** Embeddings that fail cost a search by meaning, not the memory. */
+/** If the embeddings fail, memories are searched by words only. */
 async function trying<T>(
   warn: ((message: string) => void) | undefined,
   work: () => Promise<T>,
@@ -169,7 +169,7 @@ interface NewMemory {
   readonly id: string
   readonly text: string
   readonly vector: Float32Array | undefined
-  /** What the vector is of. */
+  /** The embeddings of the vector. */
   readonly embeddings: Embeddings | undefined
 }
 
@@ -180,7 +180,7 @@ interface Row {
   readonly added_at: number
 }
 
-/** Ids of memories that were forgotten; the oldest beyond this many are dropped. */
+/** Ids of forgotten memories. Beyond this number, the oldest are dropped. */
 const MAX_FORGOTTEN = 10_000
 const BATCH = 32
 
@@ -207,7 +207,7 @@ function memoryTable(file: IndexFile) {
     space: (): Space | undefined => read(() => embeddedWith(file)),
 
     put({ id, text, vector, embeddings }: NewMemory, max: number): Remembered | "full" {
-      const space = vector && embeddings && neutral(file, embeddings, vector.length)
+      const space = vector && embeddings && zeroCentre(file, embeddings, vector.length)
       return write(() => {
         if (isForgotten(id)) return { id, forgotten: true }
         if (rowOf(id) !== undefined) return { id }
@@ -236,7 +236,7 @@ function memoryTable(file: IndexFile) {
         ).map(({ source, text, added_at }) => ({ id: source, text, at: added_at })),
       ),
 
-    /** What a search found, with when it was remembered. */
+    /** Adds the date to the results of a search. */
     dated: (found: readonly { readonly source: string; readonly text: string }[]): OwnedMemory[] =>
       read(() => {
         const rows = sql(
@@ -252,7 +252,7 @@ function memoryTable(file: IndexFile) {
         if (row === undefined) return false
         const chunk = row.id * MAX_CHUNKS
         sql("DELETE FROM words WHERE rowid = CAST(? AS INTEGER)").run(chunk)
-        // FTS5 only marks what is deleted, until it merges its segments.
+        // FTS5 only marks deleted text until it merges its segments.
         sql("INSERT INTO words (words) VALUES ('optimize')").run()
         for (const table of ["chunks", SIGNS, "vectors"]) sql(`DELETE FROM ${table} WHERE id = ?`).run(chunk)
         sql("DELETE FROM documents WHERE id = ?").run(row.id)
@@ -262,12 +262,12 @@ function memoryTable(file: IndexFile) {
         )
         return true
       })
-      // The log may have the page as it was.
+      // The log may still contain the old page.
       if (isRemoved) database.exec("PRAGMA wal_checkpoint(TRUNCATE)")
       return isRemoved
     },
 
-    /** Embeds what has no vector of these embeddings: it was stored without any, or with others. */
+    /** Embeds memories without a vector of these embeddings: they were stored without any, or with others. */
     async align(embeddings: Embeddings, signal: AbortSignal | undefined): Promise<void> {
       const { name } = embeddings
       const before = read(() => embeddedWith(file))
@@ -284,7 +284,7 @@ function memoryTable(file: IndexFile) {
         const texts = batch.map(({ text }) => text)
         const known = read(() => embeddedWith(file))
         const vectors = await embedAll(embeddings, texts, known?.dimensions ?? embeddings.dimensions, signal)
-        const { centre } = known ?? neutral(file, embeddings, vectors[0]?.length ?? 0)
+        const { centre } = known ?? zeroCentre(file, embeddings, vectors[0]?.length ?? 0)
         write(() => {
           for (const [i, { id }] of batch.entries()) {
             const isThere = sql("UPDATE documents SET settings = ? WHERE id = ?").run(name, id).changes > 0
@@ -307,12 +307,14 @@ function memoryTable(file: IndexFile) {
   }
 }
 
-/** The centre of an index is near its first vectors, and would keep them when they are forgotten: here it is zero. */
-function neutral(file: IndexFile, embeddings: Embeddings, dimensions: number): Space {
+/**
+ * The centre of an index is near its first vectors, and would preserve them after they are forgotten. Here it is zero.
+ */
+function zeroCentre(file: IndexFile, embeddings: Embeddings, dimensions: number): Space {
   return remember(file, embeddings, [new Float32Array(dimensions)])
 }
 
-/** The same for texts that differ in case or in spaces alone. */
+/** The same for texts that differ only in case or spaces. */
 function hashOf(text: string): string {
   const plain = text.normalize("NFC").replace(/\s+/gu, " ").trim().toLowerCase()
   return createHash("sha256").update(plain).digest("hex")

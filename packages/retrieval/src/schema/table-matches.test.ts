@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { initialsOf, standsFor } from "./table-matches.ts"
+import { abbreviationScore, initialsOf } from "./table-matches.ts"
 
 test.each([
   ["pat", "patient"],
@@ -14,7 +14,7 @@ test.each([
   ["dt", "date"],
   ["cust", "customer"],
 ])("%s stands for %s", (piece, word) => {
-  expect(standsFor(piece, word)).toBeGreaterThan(0.3)
+  expect(abbreviationScore(piece, word)).toBeGreaterThan(0.3)
 })
 
 test.each([
@@ -27,13 +27,13 @@ test.each([
   ["x", "xylophone"],
   ["ate", "admission date"],
 ])("%s does not stand for %s", (piece, word) => {
-  expect(standsFor(piece, word)).toBe(0)
+  expect(abbreviationScore(piece, word)).toBe(0)
 })
 
 test("the more of a word is kept, the likelier it is meant", () => {
-  expect(standsFor("pati", "patient")).toBeGreaterThan(standsFor("pat", "patient"))
-  expect(standsFor("pat", "patient")).toBeGreaterThan(standsFor("pa", "patient"))
-  expect(standsFor("vssl", "vessel")).toBeGreaterThan(standsFor("vl", "vessel"))
+  expect(abbreviationScore("pati", "patient")).toBeGreaterThan(abbreviationScore("pat", "patient"))
+  expect(abbreviationScore("pat", "patient")).toBeGreaterThan(abbreviationScore("pa", "patient"))
+  expect(abbreviationScore("vssl", "vessel")).toBeGreaterThan(abbreviationScore("vl", "vessel"))
 })
 
 test("initials are of words that follow each other", () => {

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest"
 import { documentTable } from "./documents.ts"
 import { freshFolder } from "./index.test-support.ts"
 import { type IndexFile, openIndexFile } from "./index-file.ts"
-import { signsOf } from "./signs.ts" // words: allow
+import { signBitIndex } from "./sign-bits.ts"
 import { signBits } from "./vectors.ts"
 
 function open(path: string): IndexFile {
@@ -46,7 +46,7 @@ describe("the sign bits of vectors", () => {
           const vectors = someVectors(length + 1, size, from)
           const [query, ...rest] = vectors as [Float32Array, ...Float32Array[]]
           if (rest.length > 0) add(file, "a", rest)
-          const signIndex = signsOf(file)
+          const signIndex = signBitIndex(file)
           const near = () => file.read(() => signIndex.nearest(bitsOf(query), count))
           const first = near()
           expect(signIndex.isHeld).toBe(false)
@@ -65,7 +65,7 @@ describe("the sign bits of vectors", () => {
     const file = open(join(freshFolder(), "index.db"))
     const vectors = someVectors(5_000, 16)
     add(file, "a", vectors)
-    const signIndex = signsOf(file)
+    const signIndex = signBitIndex(file)
     const near = () => file.read(() => signIndex.nearest(bitsOf(vectors[4_999] as Float32Array), 100))
     const first = near()
     expect(near()).toEqual(first)
@@ -76,7 +76,7 @@ describe("the sign bits of vectors", () => {
     const path = join(freshFolder(), "index.db")
     const [file, other] = [open(path), open(path)]
     const vectors = someVectors(40, 32)
-    const signIndex = signsOf(file)
+    const signIndex = signBitIndex(file)
     const near = () => file.read(() => signIndex.nearest(bitsOf(vectors[0] as Float32Array), 100)).length
     add(file, "a", vectors.slice(0, 10))
     expect([near(), near(), signIndex.isHeld]).toEqual([10, 10, true])
@@ -94,7 +94,7 @@ describe("the sign bits of vectors", () => {
     const vectors = someVectors(100, 64)
     add(file, "a", vectors)
     const nearBy = (most: number) => {
-      const signIndex = signsOf(file, most)
+      const signIndex = signBitIndex(file, most)
       const near = () => file.read(() => signIndex.nearest(bitsOf(vectors[0] as Float32Array), 3))
       return [near(), near(), signIndex.isHeld]
     }
