@@ -3,7 +3,7 @@
 import { dirname, isAbsolute, join } from "node:path"
 import { nearest } from "../../document/index.ts"
 import { condition, ExpressionError } from "../../expressions/index.ts"
-import { isTeamsOwn } from "../../patterns/teams/index.ts"
+import { isReservedName } from "../../patterns/teams/index.ts"
 import { type ModelNames, modelArg, type PlannedAgents } from "../agents/index.ts"
 import type { DefinitionPaths } from "../definition.ts"
 import { type DocumentReport, tryRead } from "../dialect-input.ts"
@@ -120,7 +120,7 @@ export function teamProblems(
   known: readonly string[],
 ): readonly { readonly at: Named["at"]; readonly message: string }[] {
   const { agents = [], manager, start, mode } = data
-  const refused = teamAgents(data).filter(({ name }) => isTeamsOwn(name))
+  const refused = teamAgents(data).filter(({ name }) => isReservedName(name))
   const again =
     mode === "sequential" ? [] : [...agents.entries()].filter(([i, name]) => agents.indexOf(name) < i)
   return [

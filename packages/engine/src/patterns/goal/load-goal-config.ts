@@ -1,4 +1,7 @@
-/** A configuration file of the goal pipeline, YAML or JSON, with `${NAME}`: its configuration, or all that is wrong with it. */
+/**
+ * Loads a configuration file of the goal pipeline, YAML or JSON, with `${NAME}`. Returns the configuration, or all its
+ * problems.
+ */
 import { basename, dirname, extname, isAbsolute, join, normalize } from "node:path"
 import type { Agent } from "../../agents/index.ts"
 import type { Json, SuperstepError } from "../../core/index.ts"
@@ -32,9 +35,9 @@ export interface LoadGoalOptions
     LoadOptions,
     "read" | "cwd" | "trust" | "variables" | "secrets" | "env" | "model" | "functions"
   > {
-  /** Agents that live elsewhere, by id. */
+  /** Agents that are not in the file, by id. */
   readonly agent?: FindAgent | undefined
-  /** What the file's search settings are opened with: `goalBackends` of `@superstep/retrieval`. Called when it is needed. */
+  /** Opens the file's search settings: `goalBackends` of `@superstep/retrieval`. Called on first use. */
   readonly backends?: (() => GoalBackends | Promise<GoalBackends>) | undefined
 }
 
@@ -43,16 +46,16 @@ export interface GoalFile {
   readonly name: string
   readonly config: GraphGoalConfig
   readonly agents: ReadonlyMap<string, Agent>
-  /** What it searches, in the order of the file. */
+  /** The sources that it searches, in the order of the file. */
   readonly sources: readonly ConfiguredSource[]
-  /** As it came in. */
+  /** The data of the file, unchanged. */
   readonly data: Json
-  /** Closes what its toolsets and searches have opened. */
+  /** Closes what its toolsets and searches opened. */
   close(): Promise<void>
 }
 
 export interface LoadedGoal {
-  /** Absent when there are errors. */
+  /** Absent if there are errors. */
   readonly goal?: GoalFile | undefined
   readonly diagnostics: readonly Diagnostic[]
   readonly sources: ReadonlyMap<string, string>
@@ -87,7 +90,7 @@ export function isGoalConfig({ file, text }: DefinitionText): boolean {
   return Object.keys(data).some((key) => (OTHER_NAMES.get(key) ?? key) === "assistants")
 }
 
-/** Bytes of a configuration. */
+/** Maximum bytes of a configuration. */
 const MAX_CONFIG = 10_000_000
 
 function readText(file: string, { read, cwd }: LoadGoalOptions): string | SuperstepError {
@@ -98,7 +101,7 @@ function readText(file: string, { read, cwd }: LoadGoalOptions): string | Supers
   }
 }
 
-/** Fields that go to a database and nowhere else: only these get the value of a secret. */
+/** Fields that only a database receives. Only these contain the values of secrets. */
 const CREDENTIALS: ReadonlySet<unknown> = new Set(["url", "user", "password"])
 
 function lookupIn(options: LoadGoalOptions): Lookup {
@@ -113,7 +116,7 @@ function lookupIn(options: LoadGoalOptions): Lookup {
   }
 }
 
-/** A definition that it names is in its folder; so is its data, if the file is not trusted. */
+/** A definition must be in the folder of the configuration. For an untrusted file, so must its data. */
 function checkPaths({ file, place }: Document, data: GoalData, paths: DefinitionPaths): void {
   const check = (path: string | undefined, at: Path) =>
     path !== undefined && paths.dataFrom(file, path, place(at))
@@ -203,7 +206,7 @@ function configOf(
     reviewer,
     assistants: assistants as GoalAgent[],
     ...(databases !== undefined && { databases }),
-    // Documents and a graph are searched together: there is nothing to choose.
+    // Documents and a graph are searched together, so there is nothing to choose.
     ...(list.length > 0 && {
       ranker: opened.sourceRanker({
         databases: list,
@@ -213,7 +216,7 @@ function configOf(
     }),
     ...(agent !== undefined && databases !== undefined && { sql: { agent, databases } }),
     ...(graph !== undefined && { graph }),
-    // An agent beside a graph writes its queries; by itself it is the search.
+    // With a graph, the agent writes its queries; without one, the agent is the search.
     ...(graphSearch !== undefined && graphAgent !== undefined && { cypher: graphAgent }),
     ...(vector !== undefined && { vector }),
     ...(results !== undefined && { results }),
@@ -223,7 +226,7 @@ function configOf(
   }
 }
 
-/** The graph has the agents and the settings of the configuration. */
+/** The graph uses the agents and the settings of the configuration. */
 function graphPart(document: Document, data: GoalData, options: LoadGoalOptions): Partial<GraphGoalConfig> {
   const { graph_definition: path, use_graph_execution: useGraphExecution, fallback } = data
   const { read, cwd, trust, secrets, env, model, functions } = options
@@ -231,7 +234,7 @@ function graphPart(document: Document, data: GoalData, options: LoadGoalOptions)
   const switches = { useGraphExecution, fallback, load: { env, trust } }
   if (path === undefined || !usesGraph({ ...switches, definition: path } as GraphGoalConfig)) return switches
   const { file } = document
-  // Not the file's own name: problems would be shown at places that it does not have.
+  // Not the file's own name, because problems would be shown at places that do not exist in it.
   const agentsFile = normalize(`${file} (agents)`)
   const agentsText = JSON.stringify({ agents: withAliases(agents), models, providers, permissions }, null, 2)
   return {
@@ -251,7 +254,7 @@ function graphPart(document: Document, data: GoalData, options: LoadGoalOptions)
   }
 }
 
-/** By their names here, and as environments write them: `AGENT_ID_TRIAGE`. */
+/** Settings by their names here, and as environment variables: `AGENT_ID_TRIAGE`. */
 function settingsOf({ data }: Document): Record<string, Json> {
   const settings: Record<string, Json> = {}
   for (const [name, value] of Object.entries(data as Record<string, Json>)) {
@@ -273,7 +276,7 @@ function missingBackends(): never {
   throw new Error("there are no backends")
 }
 
-/** The files that settings name, found beside the configuration. */
+/** Resolves the files in the settings relative to the configuration. */
 function withPaths<T extends object>(file: string, settings: T): T {
   const entries = Object.entries(settings).map(([name, value]) => {
     if (name === "files" || name === "documents")
@@ -290,13 +293,13 @@ function beside(file: string, path: string): string {
 }
 
 /**
- * A configuration as it is meant: variables filled in, fields under the names that this library has for them. Places stay
- * those of the file, and messages say the variable, not what it holds: that may be a secret.
+ * A normalized configuration: variables are filled in, and fields have their current names. Source positions refer to the
+ * file, and messages show the variable instead of its value, which may be a secret.
  */
 
 interface Settled {
   readonly document: Document
-  /** With variables as they are written in the file. */
+  /** Replaces values with the variables that the file contains. */
   inFileTerms(diagnostic: Diagnostic): Diagnostic
 }
 
@@ -327,9 +330,9 @@ function settledDocument(document: Document, lookup: Lookup, report: Report): Se
   return { document: { ...document, data: settled, place }, inFileTerms }
 }
 
-/** Fills in variables; `asWritten` puts them back into messages that quote their values. */
+/** Fills in variables. `asWritten` restores them in messages that quote their values. */
 function filler(document: Document, lookup: Lookup, report: Report) {
-  /** Filled strings and what is written in their place, both as messages quote them. */
+  /** Filled strings and their source text, both as messages quote them. */
   const quotes = new Map<string, string>()
 
   function fillText(value: string, path: Path): string {
@@ -355,12 +358,12 @@ function filler(document: Document, lookup: Lookup, report: Report) {
   return { fill, asWritten }
 }
 
-/** Instructions of agents may contain a dollar sign. Only an agent's models are settings. */
+/** Whether the text is an agent's prose, which may contain a dollar sign. Only an agent's models are settings. */
 function isProse([section, , field]: Path): boolean {
   return section === "agents" && field !== undefined && field !== "model" && field !== "fallback"
 }
 
-/** A variable gives text, whatever the field wants; and ids were once written with commas between them. */
+/** Converts the text of a variable to the type of its field. Older configurations separate ids with commas. */
 function meant(name: string, value: Json): Json {
   if (name === "search" && typeof value === "object" && value !== null && !Array.isArray(value)) {
     const entries = Object.entries(value as Record<string, Json>)

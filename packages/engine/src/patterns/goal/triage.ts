@@ -1,4 +1,4 @@
-/** What a goal is about, as the triage agent says it. */
+/** Classifies a goal with the triage agent. */
 import { z } from "zod"
 import type { Context } from "../../runtime/index.ts"
 import { reportIncomplete, tried } from "../failures.ts"
@@ -17,17 +17,17 @@ const triageShape = z.object({
 })
 
 export type Triage = Readonly<z.infer<typeof triageShape>> & {
-  /** Of a conversation: the source of the last answer, which is asked first. */
+  /** In a conversation: the source of the last answer, which is queried first. */
   readonly lastSource?: LastSource | undefined
 }
 
-/** The name of a database; documents and graphs are searched together. */
+/** The name of a database. Documents and graphs are searched together. */
 export interface LastSource {
   readonly kind: "database" | "documents"
   readonly source: string
 }
 
-/** `sources` are those that exist, one line each. */
+/** `sources` are the existing sources, one line each. */
 export async function triage(
   agent: GoalAgent,
   goal: string,
@@ -35,7 +35,7 @@ export async function triage(
   ctx: Context,
 ): Promise<Triage> {
   const data = await askJson("Triage", agent, triagePrompt(goal, sources), ctx)
-  // Models write null for what they leave open.
+  // Models write null for fields that they leave open.
   const fields = Object.entries(data ?? {}).filter(([, value]) => value !== null)
   const read = triageShape.safeParse(data && Object.fromEntries(fields))
   if (read.success) return read.data
@@ -59,7 +59,7 @@ export function wantsDetection({ intents }: Triage): boolean {
   return intents.includes("ai_search") || intents.includes("unknown")
 }
 
-/** Names the source of a failure that does not belong to one database. */
+/** The source name for failures that do not belong to one database. */
 export const DATABASES = "databases"
 
 /** The agent for a database of this kind. */
@@ -71,7 +71,7 @@ export const PREFERRED: Readonly<Record<Database["kind"], string>> = {
   other: "vector",
 }
 
-/** Finds the database that a goal is about. A database that cannot be asked does not fail the run: the answer reports it. */
+/** Finds the database for a goal. A database that fails does not fail the run: the answer reports it. */
 export async function detectSchema(
   databases: SchemaRetriever,
   goal: string,
@@ -109,7 +109,7 @@ export async function detectSchema(
 
 export interface SearchChoice {
   readonly by: "sql" | "graph" | "vector"
-  /** Absent: the SQL agent finds out itself. */
+  /** Absent: the SQL agent chooses a database itself. */
   readonly database?: string | undefined
 }
 
@@ -119,7 +119,7 @@ export function chooseSearch(triage: Triage, config: GoalConfig): SearchChoice {
   if (sql !== undefined && (preferred === "sql" || preferred === "csv")) {
     return { by: "sql", ...(database !== undefined && { database }) }
   }
-  // The graph does not have what is in the files.
+  // The graph does not contain the data of files.
   if (preferred === "csv") return { by: "vector" }
   return { by: graph !== undefined && useGraphSearch ? "graph" : "vector" }
 }
@@ -130,17 +130,17 @@ export function chooseTargets({ intents }: Triage, config: GoalConfig): string[]
   return intents.includes("multi") || config.multiRouteAlways === true ? ids : ids.slice(0, 1)
 }
 
-/** In which order the sources of a question are asked: the chosen one, the next best, then what the pipeline falls back to. */
+/** Plans the order in which the sources of a question are queried: the chosen one, the next best, then the fallbacks. */
 
-/** A database as recorded in the journal; the one to query is found again by its id. */
+/** A database as the journal records it. The database to query is found by its id. */
 export type DatabaseName = Pick<Database, "id" | "name" | "kind">
 
-/** A source that may answer, the likeliest first. Documents and the graph are searched together. */
+/** A source that may answer, the most likely first. Documents and the graph are searched together. */
 export type Candidate =
   | { readonly kind: "database"; readonly database: DatabaseName }
   | {
       readonly kind: "documents"
-      /** They were chosen for the question: passages that are less sure to be about it count too. */
+      /** The documents were chosen for the question, so less relevant passages count too. */
       readonly isChosen?: boolean | undefined
     }
 
@@ -153,7 +153,7 @@ export type Attempt =
 
 export type SearchStage = "sql" | "csv" | "graph" | "vector"
 
-/** Without candidates, a question for databases goes to one of them, the files and the documents, in this order. */
+/** Without candidates, a question for databases queries one of them, the files and the documents, in this order. */
 export function searchPlan(
   { by, database: wanted }: SearchChoice,
   candidates: readonly Candidate[],
@@ -172,7 +172,7 @@ function distinct(attempts: readonly Attempt[]): Attempt[] {
   return attempts.filter((one, i) => attempts.findIndex((other) => keyOf(other) === keyOf(one)) === i)
 }
 
-/** Where the next attempt is made; undefined after the last. A search for what is in files leaves the graph out. */
+/** The stage of the next attempt. Undefined after the last. A search for data of files omits the graph. */
 export function stageOf(
   [next]: readonly Attempt[],
   { by }: SearchChoice,

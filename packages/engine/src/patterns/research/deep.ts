@@ -1,6 +1,6 @@
 /**
- * Deep research: an outline, one loop per section, and one report. The sections run concurrently, each with its share of the
- * budget. The report shows the reason in place of a section that fails.
+ * Deep research: an outline, one loop per section, and one report. The sections run concurrently, each with its share of
+ * the budget. If a section fails, the report shows the reason in its place.
  */
 import { z } from "zod"
 import { type LimitNotice, type Node, node, type Workflow, workflow } from "../../builder/index.ts"
@@ -19,16 +19,16 @@ import {
   tagged,
 } from "./research-agents.ts"
 import {
-  atOnce,
   beginResearch,
   breachText,
+  concurrentSections,
+  exhaustedParts,
   recordBreach,
   reportMissing,
   shareOf,
   stopwatch,
   tokenShare,
   totalOf,
-  usedUp,
   withinTime,
 } from "./research-budget.ts"
 import { type FinishedReport, researchLoop } from "./research-loop.ts"
@@ -62,7 +62,7 @@ export function deepResearch(options: DeepResearchOptions): Workflow<string, str
   return deepReport(options, ({ text }) => text)
 }
 
-/** `finish` makes the output of the report. */
+/** `finish` creates the output from the report. */
 export function deepReport<Out>(
   options: DeepResearchOptions,
   finish: (report: FinishedReport) => Out,
@@ -82,7 +82,7 @@ export function deepReport<Out>(
   const budget = node("budget", (cause: PlanWay | LimitNotice, ctx): PlanWay => {
     return { to: "synthesize", message: recordBreach(cause, 0, ctx) }
   })
-  const sections = node("sections", (_: PlanWay, ctx): readonly SectionWay[] => {
+  const sections = node("sections", (_: PlanWay, ctx): readonly SectionRoute[] => {
     const outline = ctx.state.get(PLAN)?.report_outline ?? []
     const of = outline.length
     const tokens = tokenShare(assignmentOf(ctx), of, ctx)
@@ -148,7 +148,7 @@ function wholeAsOne(query: string): PlannerAnswer {
 }
 
 function onward(to: PlanWay["to"], ctx: Context, assignment: Assignment, seconds = 0): PlanWay {
-  const parts = usedUp(ctx, assignment, 0, seconds)
+  const parts = exhaustedParts(ctx, assignment, 0, seconds)
   return parts.length === 0 ? { to } : { to: "budget", parts }
 }
 
@@ -180,9 +180,9 @@ function titleOf(proposed: string, query: string): string {
   return isFit ? title : clipped(oneLine(query), MAX_TITLE_LENGTH)
 }
 
-/** The sections of a deep research: each runs its own loop, with its share of the budget, and returns a draft. */
+/** The sections of a deep research. Each runs its own loop, with its share of the budget, and returns a draft. */
 
-/** To a section's loop. */
+/** The input of a section's loop. */
 interface SectionInput extends SectionPlan {
   readonly background: string
   readonly limits: Limits
@@ -194,15 +194,15 @@ interface FinishedDraft extends SectionDraft {
   readonly incomplete: readonly Incomplete[]
 }
 
-/** A draft, or why there is none. */
+/** A draft, or the reason for its absence. */
 type SectionResult = { readonly draft: FinishedDraft } | { readonly reason: string }
 
-interface SectionWay extends SectionPlan {
+interface SectionRoute extends SectionPlan {
   readonly index: number
   readonly of: number
-  /** Its share of them. */
+  /** Its share of the tokens. */
   readonly tokens: number
-  /** The same for all sections: they share their searches. */
+  /** The same for all sections, which share their searches. */
   readonly room?: string | undefined
 }
 
@@ -213,7 +213,7 @@ interface SectionDone {
 }
 
 const PLAN: Channel<PlannerAnswer | undefined, PlannerAnswer> = channel("plan", replace<PlannerAnswer>())
-/** By their place in the outline. */
+/** By their index in the outline. */
 const SECTIONS: Channel<Readonly<Record<string, SectionResult>>, Record<string, SectionResult>> = channel(
   "sections",
   merge<Record<string, SectionResult>>({}),
@@ -254,18 +254,18 @@ function sectionLoop(
 }
 
 /** Runs a section's loop in its own workflow, so that its state is isolated. */
-function sectionNode(options: DeepResearchOptions, agents: ResearchAgents): Node<SectionWay, SectionDone> {
-  // What is missing from the start is the whole report's.
+function sectionNode(options: DeepResearchOptions, agents: ResearchAgents): Node<SectionRoute, SectionDone> {
+  // Problems that are known from the start belong to the whole report.
   const shared = new SharedSearches()
   const loop = sectionLoop({ ...options, incomplete: undefined }, agents, shared)
-  const run = async (way: SectionWay, ctx: Context): Promise<SectionDone> => {
+  const run = async (way: SectionRoute, ctx: Context): Promise<SectionDone> => {
     const { index, of, title, key_question } = way
     const searches = shared.join(way.room ?? ctx.runId, ctx)
     const elapsed = stopwatch(ctx)
     const keep = async (result: SectionResult) => {
       ctx.state.write(SEARCHES, await searches.leave())
       ctx.state.write(SECTIONS, { [index]: result })
-      ctx.state.write(SPENT, elapsed() / atOnce(options, of))
+      ctx.state.write(SPENT, elapsed() / concurrentSections(options, of))
     }
     const lost = async (reason: string): Promise<SectionDone> => {
       await keep({ reason })
@@ -299,13 +299,13 @@ function sectionNode(options: DeepResearchOptions, agents: ResearchAgents): Node
   return Object.freeze({ id: "section", definition: Object.freeze(definition) })
 }
 
-/** A section that starts late, because others had to end first, may find nothing left. */
-function shareNow(options: DeepResearchOptions, way: SectionWay, ctx: Context) {
+/** A section that starts late, because others had to end first, may have nothing left. */
+function shareNow(options: DeepResearchOptions, way: SectionRoute, ctx: Context) {
   const total = assignmentOf(ctx)
-  return { limits: shareOf(options, total, way, ctx), parts: usedUp(ctx, total) }
+  return { limits: shareOf(options, total, way, ctx), parts: exhaustedParts(ctx, total) }
 }
 
-/** What each section of the outline came to, and what it lacks. */
+/** The result of each section of the outline, and the problems. */
 function draftedSections(ctx: Context): {
   readonly sections: readonly DraftedSection[]
   readonly problems: readonly Incomplete[]

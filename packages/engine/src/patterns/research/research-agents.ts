@@ -40,7 +40,7 @@ export const INSTRUCTIONS: Readonly<Record<ResearchRole, string>> = {
 
 const SECTION_WRITER = `You write one section of a larger report, without its heading; headings inside it start at level 2. ${WRITING}`
 
-/** The question's words decide the mode as well, so it is not asked for again. */
+/** The question's words decide the mode as well, so the answer is not requested again. */
 const REPAIRS: { readonly [R in ResearchRole]?: number } = { gap: 1, selector: 1, judge: 1, planner: 1 }
 
 /** Each agent is created once, on first use. */
@@ -77,7 +77,7 @@ export async function askText(core: AgentCore, prompt: string, ctx: Context): Pr
   return ((await runAgent(core, prompt, ctx)) as string).trim()
 }
 
-/** Undefined where the answer cannot be read, or a filter kept it back. */
+/** Undefined if the answer is unreadable, or was blocked by a content filter. */
 export async function tryAsk<T>(core: AgentCore, prompt: string, ctx: Context): Promise<T | undefined> {
   try {
     return (await runAgent(core, prompt, ctx)) as T
@@ -90,7 +90,7 @@ export async function tryAsk<T>(core: AgentCore, prompt: string, ctx: Context): 
   }
 }
 
-/** As `tryAsk`; an answer that cannot be read, also when it was asked for again, is reported. */
+/** Like `tryAsk`, but reports an answer that stays unreadable after a retry. */
 export async function askOrReport<T>(core: AgentCore, prompt: string, ctx: Context): Promise<T | undefined> {
   const answer = await tryAsk<T>(core, prompt, ctx)
   if (answer === undefined) reportMissing(ctx, "research", `The answer of "${core.name}" could not be read.`)
@@ -99,7 +99,7 @@ export async function askOrReport<T>(core: AgentCore, prompt: string, ctx: Conte
 
 const UNREADABLE = new Set(["OUTPUT_INVALID", "MODEL_FILTERED"])
 
-/** What the agents of a research are asked, from its state. */
+/** Builds the prompts of the agents from the state of the research. */
 
 /** About 6,000 tokens. */
 const MAX_HISTORY = 24_000
@@ -113,7 +113,7 @@ export function assignmentOf(ctx: Context): Assignment {
   throw new SuperstepError("RESEARCH_NOT_STARTED", text, { retryable: false })
 }
 
-/** For who thinks, and for who looks for gaps. */
+/** For the agents that think and that look for gaps. */
 export function progressPrompt(ctx: Context): string {
   return prompt(ctx, history(ctx))
 }
@@ -154,7 +154,7 @@ export function writePrompt(ctx: Context, evidence: string): string {
   )
 }
 
-/** Material first, the question last: what comes before it is to be judged, not obeyed. */
+/** Material first, the question last: the text before the question is to be judged, not obeyed. */
 function prompt(ctx: Context, material: string): string {
   return parts(background(ctx), material, `Question: ${assignmentOf(ctx).query}`)
 }
@@ -164,7 +164,7 @@ function background(ctx: Context): string {
   return known === "" ? "" : tagged("context", known)
 }
 
-/** The latest passes, as far as they fit. */
+/** The latest passes that fit. */
 function history(ctx: Context): string {
   const passes = ctx.state
     .get(CONVERSATION)
@@ -189,7 +189,7 @@ function passText({ thoughts = "", gap, tool_calls: calls = [], findings = [] }:
   return parts(thoughts === "" ? "" : tagged("context", thoughts), searched, ...found)
 }
 
-/** Untrusted text between tags that it cannot close. */
+/** Puts untrusted text between tags that it cannot close. */
 export function tagged(
   name: "context" | "document" | "result",
   text: string,

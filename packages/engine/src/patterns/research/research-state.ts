@@ -1,16 +1,16 @@
-/** What a research knows. It is state of the run, or of a section's part of it: no two ever see each other's. */
+/** The state of a research. It belongs to the run, or to one section's sub-workflow: sections do not see each other's. */
 import { z } from "zod"
 import { add, append, type Channel, channel, reducer, replace, type Schema } from "../../runtime/index.ts"
 import type { ResearchReport } from "./report/report.ts"
 import { isQuery, sourceKey } from "./search-key.ts"
 
 /**
- * What the agents of a research answer, as JSON. A model is asked for the whole form; what it leaves out and is not needed
- * is filled in. An answer that cannot be read goes back to the model once. After that it is reported, and never fails a run:
- * the asking node continues without it, and nothing of it becomes a query.
+ * The answers of the agents, as JSON. A model is asked for all fields; missing optional ones are filled in. An unreadable
+ * answer is sent back to the model once. After that it is reported and never fails a run: the node continues without it,
+ * and no part of it becomes a query.
  */
 
-/** A search, by the tool agent that is to make it. */
+/** A search, and the tool agent to run it. */
 export interface ResearchTask {
   readonly gap?: string | undefined
   readonly agent: string
@@ -29,7 +29,7 @@ export interface JudgeAnswer {
 
 const text = z.string()
 const texts = z.array(z.string())
-/** A field that a model may leave out, or say that it has none. */
+/** A field that a model may omit or leave empty. */
 const orNone = text.nullish().transform((given) => (given?.trim() ? given : undefined))
 
 export const gapSchema = answerSchema(
@@ -40,7 +40,7 @@ export const gapSchema = answerSchema(
   }),
 )
 
-/** A name that is none of the tools' is read too: the task says so, and not the run. */
+/** Accepts unknown tool names too: the result of the task reports them, and the run continues. */
 export function selectorSchema(tools: readonly string[]) {
   const agent = z.enum(tools as [string, ...string[]])
   const task = z.object({ gap: text.nullable(), agent, query: text, entity_website: text.nullable() })
@@ -110,15 +110,15 @@ function answerSchema<Read extends z.ZodType>(asked: z.ZodType, read: Read): Sch
   return { "~standard": { ...asked["~standard"], validate: read["~standard"].validate } } as never
 }
 
-/** Something that was found, and what it can be cited by. */
+/** A finding, and its location for a citation. */
 export interface Evidence {
-  /** An address on the web, or a file with its place. */
+  /** A web address, or a file with a position. */
   readonly url: string
   readonly title: string
   readonly text: string
   /** The tool that found it. */
   readonly tool: string
-  /** Of the source, if it states one. */
+  /** The author of the source, if it states one. */
   readonly author?: string | undefined
   readonly date?: string | undefined
 }
@@ -140,18 +140,18 @@ export interface ToolCallMade {
   readonly failed?: true | undefined
 }
 
-/** What is asked, and how long. */
+/** The question and the limits. */
 export interface Assignment {
   readonly query: string
-  /** Of the section it is for. */
+  /** The title of the section. */
   readonly title?: string | undefined
   readonly background?: string | undefined
   readonly limits: Limits
-  /** Whose searches it shares: what `SharedSearches` knows its section by. */
+  /** The key of the section in `SharedSearches`. */
   readonly section?: string | undefined
 }
 
-/** An absent part is not limited. */
+/** Absent parts are unlimited. */
 export interface Limits {
   readonly tokens?: number | undefined
   readonly seconds?: number | undefined
@@ -162,7 +162,7 @@ export const ASSIGNMENT: Channel<Assignment | undefined, Assignment> = channel(
   "assignment",
   replace<Assignment>(),
 )
-/** Without duplicates, in the order in which it was found: its place is its number. */
+/** Without duplicates, in the order of discovery. Its position is its number. */
 export const EVIDENCE: Channel<readonly Evidence[], readonly Evidence[]> = channel(
   "evidence",
   reducer("research.evidence", withEvidence, [] as readonly Evidence[]),
@@ -176,9 +176,9 @@ export const VERDICTS: Channel<readonly JudgeAnswer[], readonly JudgeAnswer[]> =
   "verdicts",
   append<JudgeAnswer>(),
 )
-/** Seconds that the nodes which are done have taken. */
+/** Seconds that finished nodes took. */
 export const SPENT: Channel<number, number> = channel("spent", add())
-/** Why the search ended before it was done. */
+/** Why the search ended early. */
 export const BREACH: Channel<string | undefined, string> = channel("breach", replace<string>())
 
 /** The report as data; the output is the same report in Markdown. */
@@ -187,12 +187,12 @@ export const REPORT: Channel<ResearchReport | undefined, ResearchReport> = chann
   replace<ResearchReport>(),
 )
 
-/** Characters from which on the same text is the same source, whatever its address. */
+/** The minimum length at which equal texts are the same source, whatever their addresses. */
 const MIN_SAME_TEXT = 200
 
 /**
- * What is known already keeps its number. Of two texts of the same page the longer one stays. A page that has the text of
- * another one is a copy of it, and no source of its own.
+ * Known sources keep their number. Of two texts of the same page, the longer one stays. A page with the text of another
+ * one is a copy, not a source of its own.
  */
 export function withEvidence(
   current: readonly Evidence[] | undefined,

@@ -43,7 +43,7 @@ export interface Spoken {
   readonly to?: string | undefined
 }
 
-/** The member's turn: one agent's part, or one run of its workflow. */
+/** The turn of a member: one agent's part, or one run of its workflow. */
 export async function speak(member: Member, turn: Turn, ctx: Context): Promise<Spoken> {
   const { visible, note, others = [] } = turn
   if (!isAgent(member)) {
@@ -79,7 +79,7 @@ function withHandoffs(core: AgentCore, others: readonly Agent[]): AgentCore {
   }
 }
 
-/** The same agent, for another kind of answer. */
+/** The same agent with another output schema. */
 export function answering(agent: SomeAgent, output: Schema | undefined): AgentCore {
   const { options } = coreOf(agent as unknown as Agent)
   return makeCore({ ...options, messages: undefined }, output)
@@ -112,7 +112,7 @@ export function checkMembers(team: string, members: readonly Member[], isOnce = 
       throw teamInvalid(team, "its members must be agents, or workflows used as agents.")
     }
     const { name } = one
-    if (isTeamsOwn(name)) {
+    if (isReservedName(name)) {
       const text = `"${name}" cannot be the name of a member: "user" and names with # are reserved.`
       throw teamInvalid(team, text)
     }
@@ -123,8 +123,8 @@ export function checkMembers(team: string, members: readonly Member[], isOnce = 
   }
 }
 
-/** Whether the team reserves the name. */
-export function isTeamsOwn(name: string): boolean {
+/** Whether the name is reserved. */
+export function isReservedName(name: string): boolean {
   return name === USER || name.startsWith("#")
 }
 
@@ -162,7 +162,7 @@ export function person({ name, description, to = name }: PersonOptions): Workflo
 }
 
 /**
- * The messages of a team, kept once in the run's state. Each member sees its own messages as its own, and those of others
+ * The messages of a team, stored once in the run's state. A member sees its own messages as its own, and those of others
  * under their names.
  */
 
@@ -170,10 +170,10 @@ export function person({ name, description, to = name }: PersonOptions): Workflo
 export type TeamInput = string | { readonly messages: readonly unknown[] }
 
 export interface TeamMessage {
-  /** The member's name; `user` for the person whom the team works for. */
+  /** The member's name, or `user`. */
   readonly speaker: string
   readonly text: string
-  /** Where the answer is data: the text is its JSON. */
+  /** Set if the answer is data. The text is its JSON. */
   readonly data?: Json | undefined
 }
 
@@ -182,7 +182,7 @@ export const USER = "user"
 // The model's types allow binary data in a message; here it is base64 text, and anything else is refused when written.
 export const INPUT = channel<readonly Message[], readonly Message[]>("input", replace([]) as never)
 export const MESSAGES = channel("said", append<TeamMessage>())
-/** What members did in turns that a limit ended. */
+/** The work of members in turns that a limit ended. */
 export const UNFINISHED = channel<readonly Unfinished[], readonly Unfinished[]>(
   "unfinished",
   append<Unfinished>() as never,
@@ -218,8 +218,8 @@ function inputTranscript(ctx: Context): readonly TeamMessage[] {
 }
 
 /**
- * The conversation as a member's model sees it, with a note for this member alone at its end. The last message is never its
- * own: a model would continue its sentence.
+ * The conversation as a member's model sees it, with a note for this member at the end. The last message is never the
+ * member's own, because a model would continue its sentence.
  */
 export function viewOf(
   member: string,
@@ -246,6 +246,6 @@ function asText(messages: readonly TeamMessage[]): string {
 }
 
 /** The last message of a member. */
-export function lastWord(messages: readonly TeamMessage[]): string | undefined {
+export function lastMessageText(messages: readonly TeamMessage[]): string | undefined {
   return messages.findLast(({ speaker }) => speaker !== USER)?.text
 }

@@ -1,4 +1,4 @@
-/** Teams in which every member speaks once: one after another, or all at the same time. */
+/** Teams in which every member speaks once: one after another, or concurrently. */
 import { type Agent, isAgent } from "../../agents/index.ts"
 import { node } from "../../builder/index.ts"
 import { type Settled, SuperstepError } from "../../core/index.ts"
@@ -44,11 +44,11 @@ export interface ConcurrentOptions<Out> extends TeamOptions {
    * the members.
    */
   readonly aggregate?: Aggregate<Out> | Agent<never, Out> | undefined
-  /** A member that fails: `fail`, the default, fails the team; `continue` continues without it, unless all fail. */
+  /** If a member fails: `fail`, the default, fails the team; `continue` continues without it, unless all fail. */
   readonly onError?: "fail" | "continue" | undefined
 }
 
-/** Each member sees the input alone; the aggregate combines their answers. */
+/** Each member sees only the input; the aggregate combines their answers. */
 export function concurrent<Out = readonly TeamMessage[]>(
   agents: readonly Member[],
   options: ConcurrentOptions<Out> = {},

@@ -1,6 +1,6 @@
 /**
- * The searches of a lane. Each makes the next attempts of the plan, until one finds something or another stage is to continue.
- * What was found, and what was tried, is in the lane's state.
+ * The searches of a lane. Each stage makes the next attempts of the plan, until one has results or another stage must
+ * continue. Results and attempts are in the lane's state.
  */
 import { node } from "../../../builder/index.ts"
 import { SuperstepError } from "../../../core/index.ts"
@@ -34,26 +34,26 @@ export interface LaneInput {
   readonly goal: string
   readonly target: string
   readonly search: SearchChoice
-  /** Sources that may answer, the likeliest first. */
+  /** Sources that may answer, the most likely first. */
   readonly candidates?: readonly Candidate[] | undefined
   readonly askedAt?: AskedAt | undefined
 }
 
-/** Which search gave the evidence that comes first. */
+/** The search that returned the first evidence. */
 export type FoundBy = SearchStage | "nothing"
 
 /** A source that was searched, in the order of the attempts. */
 export interface GoalRoute {
-  /** The assistant that it was for. */
+  /** The assistant that the search was for. */
   readonly target: string
   readonly by: SearchStage
-  /** What was searched, by its name. */
+  /** The name of the source. */
   readonly source?: string | undefined
   readonly outcome: SourceOutcome["outcome"]
   readonly reason?: string | undefined
 }
 
-/** Where the lane continues. */
+/** The next stage of the lane. */
 export interface Searched {
   readonly to: SearchStage | "assistant"
 }
@@ -63,17 +63,17 @@ const plan = channel("plan", replace<readonly Attempt[]>([]))
 export const evidence = channel("evidence", replace<readonly Evidence[]>([]))
 export const foundBy = channel("foundBy", replace<FoundBy>("nothing"))
 export const routes = channel("routes", append<GoalRoute>())
-/** What the graph has, until the documents are searched too. */
+/** Results of the graph, until the documents are searched too. */
 const inGraph = channel("inGraph", replace<readonly Evidence[]>([]))
-/** The ids of the databases that were asked. */
+/** The ids of the queried databases. */
 const databasesAsked = channel("databasesAsked", replace<readonly string[]>([]))
 export const searchState = [asked, plan, evidence, foundBy, routes, inGraph, databasesAsked] as const
 
-/** Each costs a model call, or several. */
+/** Each costs one or more model calls. */
 const MAX_DATABASES = 4
 const RESULTS = 10
 
-/** Where the lane goes with what is left of the plan. */
+/** The next stage for the rest of the plan. */
 export function nextStage(
   rest: readonly Attempt[],
   search: SearchChoice,
@@ -96,7 +96,7 @@ function report(by: SearchStage, source: string | undefined, found: SourceOutcom
   ctx.log("info", text, { target, by, ...name })
 }
 
-/** Asks the databases at the head of the plan that belong to this stage. */
+/** Queries the databases at the head of the plan that belong to this stage. */
 export function databaseStage(stage: "sql" | "csv", sql: SqlSearch, config: GoalConfig) {
   return agentStage(stage, async (_: Searched, ctx): Promise<Searched> => {
     const { goal, search, askedAt } = ctx.state.get(asked)
@@ -116,7 +116,7 @@ export function databaseStage(stage: "sql" | "csv", sql: SqlSearch, config: Goal
         continue
       }
       ids.push(database.id)
-      // Each under its own name, so that after a restart each finds its own records.
+      // Each has its own scope, so that after a restart each finds its own records.
       const found = await askDatabase(sql, database, goal, askedAt, ctx.scope(database.id))
       reportDatabase(database, found, ctx)
       report(stage, database.name, found, ctx)
@@ -134,7 +134,7 @@ export function databaseStage(stage: "sql" | "csv", sql: SqlSearch, config: Goal
   })
 }
 
-/** The plan with databases at its head, where this stage finds them itself. */
+/** The plan with databases at its head, if this stage finds them itself. */
 async function resolved(
   stage: "sql" | "csv",
   attempts: readonly Attempt[],
@@ -159,7 +159,7 @@ async function resolved(
   return attempts
 }
 
-/** Each database once. */
+/** Without duplicate databases. */
 function withDatabases(
   databases: readonly DatabaseName[],
   rest: readonly Attempt[],
@@ -189,7 +189,7 @@ function reportDatabase(
   })
 }
 
-/** Searches the graph, and queries it. The documents are searched next, and the two are merged there. */
+/** Searches and queries the graph. The documents are searched next, and the results are merged there. */
 export function graphStage(graph: GoalSearch, config: GoalConfig) {
   return agentStage("graph", async (_: Searched, ctx): Promise<Searched> => {
     const { search } = ctx.state.get(asked)
@@ -215,7 +215,7 @@ async function queriedGraph(
   return found.outcome === "found" ? found.evidence : []
 }
 
-/** Searches the documents, and merges what the graph has with it. */
+/** Searches the documents, and merges the results with those of the graph. */
 export function vectorStage(config: GoalConfig) {
   return node("vector", async (_: Searched, ctx): Promise<Searched> => {
     const { search } = ctx.state.get(asked)
@@ -233,7 +233,7 @@ export function vectorStage(config: GoalConfig) {
   })
 }
 
-/** Where something else is searched too, a failure counts as no results, and the answer reports it. */
+/** If another source is searched too, a failure counts as no results, and the answer reports it. */
 async function passagesOf(
   stage: "graph" | "vector",
   search: GoalSearch,
@@ -266,26 +266,26 @@ function outcomeOf({ evidence: found, unrelated }: FoundPassages): SourceOutcome
   return { outcome: "unrelated", reason: `${what} about something else` }
 }
 
-/** A search of an index or a graph, or by an agent that searches: what it found as evidence, the best first. */
+/** Searches an index or a graph, or calls an agent that searches. The results are evidence, the best first. */
 
 const MAX_SKIPPED = 20
-/** Characters. */
+/** Maximum characters of a passage. */
 const MAX_PASSAGE = 4_000
-/** What is less relevant is more likely about something else (`Found.relevance`). */
+/** Less relevant passages are more likely about something else (`Found.relevance`). */
 const MIN_RELEVANCE = 0.5
-/** The same for a source that was chosen for the question. */
+/** The limit for a source that was chosen for the question. */
 const MIN_RELEVANCE_CHOSEN = 0.25
 
 interface FoundPassages {
   readonly evidence: readonly Evidence[]
-  /** Passages that were found and left out, as they are about something else. */
+  /** Passages that were omitted because they are about something else. */
   readonly unrelated: number
 }
 
 interface PassagesQuery {
   readonly goal: string
   readonly limit: number
-  /** Whether the source was chosen for the question, and is no fallback. */
+  /** Whether the source was chosen for the question, as opposed to a fallback. */
   readonly isChosen: boolean
 }
 
@@ -339,7 +339,7 @@ function passageOf(kind: "graph" | "documents", source: string, found: Found): E
 /** The constant of reciprocal rank fusion, at its usual value. */
 const RANK_CONSTANT = 60
 
-/** Several orders as one, by the sum of 1 / (60 + rank): scores of different searches cannot be compared. */
+/** Merges several orders by the sum of 1 / (60 + rank), because scores of different searches are not comparable. */
 function mergeByRank(orders: readonly (readonly Evidence[])[]): Evidence[] {
   const sums = new Map<string, { evidence: Evidence; sum: number }>()
   for (const order of orders) {
@@ -349,6 +349,6 @@ function mergeByRank(orders: readonly (readonly Evidence[])[]): Evidence[] {
       sums.set(key, { evidence: first, sum: sum + 1 / (RANK_CONSTANT + rank + 1) })
     }
   }
-  // Equals keep the order of the searches.
+  // The sort is stable: equal sums keep the order of the searches.
   return [...sums.values()].sort((a, b) => b.sum - a.sum).map(({ evidence }) => evidence)
 }

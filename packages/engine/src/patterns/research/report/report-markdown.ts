@@ -1,4 +1,4 @@
-/** A report in Markdown. */
+/** Renders a report as Markdown. */
 
 import { decodeString } from "micromark-util-decode-string"
 import { incompleteLines } from "../../failures.ts"
@@ -7,7 +7,7 @@ import { safeMarkdown } from "../markdown/safe-markdown.ts"
 import { oneLine } from "../search-key.ts"
 import type { ReportSource, ResearchReport, ResearchSource } from "./report.ts"
 
-/** Sources that are listed although they are not cited. */
+/** Maximum sources that are listed although they are not cited. */
 const MAX_ALSO_READ = 50
 
 export function reportMarkdown(report: ResearchReport): string {
@@ -21,7 +21,7 @@ export function reportMarkdown(report: ResearchReport): string {
       section.title === undefined ? section.text : `## ${section.title}\n\n${section.text}`,
     ),
   ]
-  // Each part is safe; what their neighbourhood makes of them is looked at too.
+  // Each part is safe; the combination is checked too.
   const text = body.filter((part) => part !== "").join("\n\n")
   const whole = safeMarkdown(text) === text ? text : withoutMarkup(text)
   const lists = [sourceList(report, isDeep), alsoRead(report), statements(report)]
@@ -31,7 +31,7 @@ export function reportMarkdown(report: ResearchReport): string {
     .concat("\n")
 }
 
-/** The first lines say what the report lacks. Reasons quote tools and servers, so nothing in them is markup. */
+/** The first lines list what is missing from the report. Reasons quote tools and servers, so they contain no markup. */
 function problems({ incomplete }: ResearchReport): string[] {
   return incompleteLines(incomplete).map((line) =>
     safeMarkdown(oneLine(line).replace(/[\\`[\]<>|!]/g, String.raw`\$&`)),
@@ -101,7 +101,7 @@ export function isAddress(url: string): boolean {
   return /^https?:/i.test(url) && URL.canParse(url)
 }
 
-/** As the last column of a table shows it. */
+/** For the last column of the table. */
 export function shortAddress(url: string): string {
   const { host, pathname } = new URL(url)
   const short = `${host.replace(/^www\./, "")}${pathname === "/" ? "" : pathname}`
@@ -117,11 +117,11 @@ function escaped(text: string): string {
   return oneLine(text).replace(/[\\`*_[\]<>#|!]/g, String.raw`\$&`)
 }
 
-/** Headings of Markdown that becomes a part of a report: moved below those of the whole, and as targets of links. */
+/** Headings of Markdown that becomes a part of a report: moved below the report's own headings, and as link targets. */
 
-const DEEPEST = 6
+const MAX_LEVEL = 6
 
-/** With no heading above level `top`: all are moved by the same number of levels, as far as there are levels. */
+/** Moves all headings by the same number of levels, so that none is above level `top`, as far as there are levels. */
 export function nested(text: string, top: number): string {
   if (!isCheapMarkdown(text)) {
     return text.replace(/^#{1,6}(?=\s)/gm, (mark) => levelMark(mark.length + top - 1))
@@ -138,15 +138,15 @@ export function nested(text: string, top: number): string {
 }
 
 function levelMark(level: number): string {
-  return "#".repeat(Math.min(DEEPEST, level))
+  return "#".repeat(Math.min(MAX_LEVEL, level))
 }
 
-/** A heading of several lines, as Markdown has it with a line drawn under them, also in a quotation. */
+/** Joins a heading of several lines, as an underlined heading may have, also in a quotation. */
 function lineOf(content: string): string {
   return content.replace(/\n[ \t>]*/g, " ").trim()
 }
 
-/** The heading that the text begins with, if `isTitle` takes it for the title of the whole, and the text below it. */
+/** The heading at the beginning of the text, if `isTitle` accepts it as the title, and the text below it. */
 export function withTitle(
   text: string,
   isTitle: (level: number, words: string) => boolean,
@@ -156,7 +156,7 @@ export function withTitle(
   if (first?.content === undefined || text.slice(0, first.start).trim() !== "") return { body: text }
   const title = lineOf(text.slice(first.content.start, first.content.end))
   if (!isTitle(first.level, title)) return { body: text }
-  // Spaces at the beginning of a line are left: they may make code of it.
+  // Leading spaces of a line stay, because they may make it code.
   return {
     title,
     body: text
@@ -166,7 +166,7 @@ export function withTitle(
   }
 }
 
-/** A title that is only words, as Markdown: a plan's titles are a model's, and none of it is markup. */
+/** Escapes a title as Markdown: a plan's titles come from a model, and contain no markup. */
 export function titleText(title: string): string {
   const escaped = oneLine(title)
     .replace(/[\\`*[\]<~]|&(?=#?\w+;)|\b_|_\b|#(?=#*$)/g, String.raw`\$&`)
@@ -174,12 +174,12 @@ export function titleText(title: string): string {
   return safeMarkdown(escaped)
 }
 
-/** What a title says: without markup. */
+/** A title without markup. */
 export function plainTitle(title: string): string {
   return oneLine(decodeString(title.replace(/(?<!\\)[*`]/g, "")))
 }
 
-/** The fragments that lead to headings, as GitHub and most viewers form them. */
+/** The fragments of headings, as GitHub and most viewers form them. */
 export function fragments(titles: readonly string[]): string[] {
   const used = new Map<string, number>()
   return titles.map((title) => {
