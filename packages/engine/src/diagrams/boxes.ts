@@ -1,4 +1,4 @@
-/** A diagram as boxes and lines. */
+/** Draws a diagram as boxes and lines. */
 import { cellWidth } from "../text/index.ts"
 import {
   type Border,
@@ -134,7 +134,7 @@ function putLabel(canvas: Canvas, vertex: Vertex, y: number, lines: readonly str
   }
 }
 
-/** One part of a diagram as a block of cells, and its name in one line for a tree. */
+/** Draws one part of a diagram as a block of cells, and its name in one line for a tree. */
 
 /** How to draw: the characters, and how many cells of text fit in a line. */
 export interface Pen {

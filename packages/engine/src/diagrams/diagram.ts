@@ -24,7 +24,7 @@ export interface Diagram {
   readonly arrows: readonly Arrow[]
 }
 
-/** What a shape looks like: the marks, and one look for each sort of node. */
+/** The look of a shape: the marks, and one look for each kind of node. */
 export type Look =
   | "start"
   | "output"
@@ -67,7 +67,7 @@ export interface Frame {
 export interface Arrow {
   readonly from: string
   readonly to: string
-  /** Dashed: the arrow is taken for some messages only, or at a limit. */
+  /** Dashed: the arrow is followed for some messages only, or at a limit. */
   readonly style: "solid" | "dashed" | "error"
   readonly label: string
 }
@@ -84,7 +84,7 @@ interface Sketch {
   readonly parts: (Shape | Frame)[]
   readonly arrows: Arrow[]
   readonly ends: Map<NodeId, Ends>
-  /** Drawn when the first arrow leads there. */
+  /** Created by the first arrow that leads there. */
   output: string | undefined
 }
 
@@ -123,7 +123,7 @@ function sketch(graph: Graph, newId: () => string): Sketch {
   connect(s, start, entry(s, (graph.nodes[graph.start] as GraphNode).id))
   for (const group of graph.spec.edges) addGroup(s, group)
   for (const node of graph.nodes) {
-    // What a worker returns belongs to its map, whatever the list of outputs contains.
+    // The result of a worker belongs to its map, whatever the list of outputs contains.
     if (node.isOutput && !node.isWorker) connect(s, exit(s, node.id), output(s))
   }
   const atLimit = graph.onLimit === undefined ? undefined : graph.nodes[graph.onLimit]
@@ -266,7 +266,7 @@ export function partsByEnd({ parts }: Diagram): ReadonlyMap<string, Shape | Fram
   return ends
 }
 
-/** Labels as lines that a drawing can show. Names are arbitrary, so characters that no drawing can contain are replaced. */
+/** Labels as lines for a drawing. Names are arbitrary, so characters that no drawing can contain are replaced. */
 
 const LINE_BREAK = /\r\n|[\n\r\u2028\u2029]/
 /** Control characters and halves of surrogate pairs: no diagram's text may contain them. */

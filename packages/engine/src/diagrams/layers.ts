@@ -1,10 +1,10 @@
 /**
- * The shapes of one diagram in ranks, one below the other, as Sugiyama draws graphs: back arrows are reversed, labels are
- * vertices on their arrows, and an arrow that passes a rank has a bend there.
+ * Assigns the shapes of one diagram to ranks, one below the other, by Sugiyama's method: back arrows are reversed, labels
+ * are vertices on their arrows, and an arrow that crosses a rank has a bend there.
  *
- * 1. A line joins two vertices of neighbouring ranks.
- * 2. Lines that are drawn as one (a net) all begin at one vertex or all end at one: the drawing never
- *    suggests an arrow that the graph does not have.
+ * 1. A line joins two vertices of adjacent ranks.
+ * 2. Lines that are drawn as one (a net) share their first or their last vertex, so the drawing never suggests an arrow
+ *    that the graph does not have.
  * 3. A bend has one net above it and one below it.
  */
 import type { Arrow } from "./diagram.ts"
@@ -12,11 +12,11 @@ import type { Arrow } from "./diagram.ts"
 export interface Vertex {
   readonly kind: "part" | "label" | "bend"
   readonly id: number
-  /** Odd, so that there is a middle. */
+  /** Odd, so that it has a centre. */
   width: number
   readonly height: number
   rank: number
-  /** The column of its middle. */
+  /** The column of its centre. */
   center: number
 }
 
@@ -45,7 +45,7 @@ export interface Size {
 
 export interface Layers {
   readonly parts: readonly Vertex[]
-  /** By link; undefined if it has no label. */
+  /** By link. Undefined if it has no label. */
   readonly labels: readonly (Vertex | undefined)[]
   readonly ranks: Vertex[][]
   readonly lines: Line[]
@@ -83,7 +83,7 @@ export function layersOf(sizes: readonly Size[], links: readonly Link[]): Layers
   return { parts, labels, ranks, lines }
 }
 
-/** Every arrow as one span, or as two with its label between them, all from above to below. */
+/** Every arrow as one span, or as two with its label between them, all directed downwards. */
 function spansOf(
   parts: readonly Vertex[],
   labels: readonly (Vertex | undefined)[],
@@ -140,7 +140,7 @@ function rank(all: readonly Vertex[], spans: readonly Span[]): void {
   }
 }
 
-/** Cuts spans at the ranks that they pass. Spans with the same target and style merge as early as possible. */
+/** Cuts spans at the ranks that they cross. Spans with the same target and style merge as early as possible. */
 function linesOf(spans: readonly Span[], bend: (rank: number) => Vertex): Line[] {
   const lines = new Map<string, Line>()
   const shared = new Map<string, Vertex>()
@@ -184,7 +184,7 @@ interface Neighbours {
   readonly below: ReadonlyMap<Vertex, readonly Vertex[]>
 }
 
-/** Orders the ranks and sets every vertex's middle. Columns begin at 0; returns how many there are. */
+/** Orders the ranks and sets the centre of every vertex. Columns start at 0. Returns the number of columns. */
 export function setColumns({ ranks, lines }: Layers): number {
   const near = neighbours(lines)
   order(ranks, lines, near)
@@ -262,7 +262,7 @@ function sortByMean(
   rank.sort((a, b) => (key.get(a) as number) - (key.get(b) as number))
 }
 
-/** How often lines cross, with the ranks in their order. */
+/** The number of line crossings with this order of the ranks. */
 export function crossings(ranks: readonly Vertex[][], lines: readonly Line[]): number {
   const place = new Map(ranks.flatMap((rank) => rank.map((one, i): [Vertex, number] => [one, i])))
   const at = (one: Vertex) => place.get(one) as number
@@ -280,8 +280,8 @@ export function crossings(ranks: readonly Vertex[][], lines: readonly Line[]): n
 }
 
 /**
- * Moves the vertices of a rank towards the middle of their neighbours, minimizing the sum of squares: overlapping vertices
- * form a group that moves together (pool adjacent violators).
+ * Moves the vertices of a rank towards the centre of their neighbours, minimizing the sum of squares: overlapping
+ * vertices form a group that moves together (pool adjacent violators).
  */
 function settle(rank: readonly Vertex[], near: ReadonlyMap<Vertex, readonly Vertex[]>): void {
   const groups: { target: number; members: number }[] = []
@@ -344,7 +344,7 @@ export function untangle<T>(
   }
 }
 
-/** How many crossings a swap of the two would remove. */
+/** The number of crossings that a swap of the two would remove. */
 function tangle(left: readonly number[], right: readonly number[]): number {
   let sum = 0
   for (const a of left) for (const b of right) sum += Math.sign(a - b)

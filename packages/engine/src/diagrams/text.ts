@@ -1,4 +1,4 @@
-/** A workflow as text for a terminal: boxes and lines if they fit, else an indented tree. */
+/** Renders a workflow as text for a terminal: boxes and lines if they fit, else an indented tree. */
 
 import { cellWidth } from "../text/index.ts"
 import { drawBoxes, type Pen, shapeName } from "./boxes.ts"
@@ -24,7 +24,7 @@ export interface TextOptions {
   readonly ascii?: boolean | undefined
 }
 
-/** How wide text in a drawing may be before it wraps: wide if that fits, else narrow. */
+/** The width at which text in a drawing wraps: the wide one if that fits, else the narrow one. */
 const WRAPS = [28, 14]
 
 export function toText(workflow: Drawable, options: TextOptions = {}): string {

@@ -1,38 +1,38 @@
-/** What is wrong with a definition, and where. Checks write to a report, so that one run names every problem. */
+/** Problems of a definition, and where they are. Checks write to a report, so that one run finds every problem. */
 import type { Json } from "../core/index.ts"
 
-/** Where something is written: offsets into a source, and the lines and columns people speak of. */
+/** Positions in source text: offsets, and the lines and columns that people use. */
 
-/** Where something is written, as editors show it. */
+/** A position in source text, as editors show it. */
 export interface SourceRange {
   readonly file: string
   /** From 1. */
   readonly line: number
-  /** From 1, counted as editors do: in UTF-16 units, of which most characters are one. */
+  /** From 1, counted like editors do: in UTF-16 units, of which most characters are one. */
   readonly column: number
-  /** At least 1. Ends with the line, or is 1 just behind its last character. */
+  /** At least 1. The range ends with the line, or has length 1 directly after its last character. */
   readonly length: number
 }
 
-/** The way to a value: keys of mappings and indexes of lists. */
+/** The path to a value: keys of mappings and indexes of lists. */
 export type Path = readonly (string | number)[]
 
-/** What of a value is meant: its key, all of it, or a range of characters inside a string. */
+/** A part of a value: its key, all of it, or a range of characters inside a string. */
 export type Part = "key" | "value" | { readonly from: number; readonly to: number }
 
 const LINE_BREAK = /\r\n|\n|\r/g
 
-/** The lines of a source, without their breaks; a byte order mark is not part of the first. */
+/** The lines of a source, without their breaks and without a byte order mark. */
 export function linesOf(text: string): string[] {
   return withoutMark(text).split(/\r\n|\n|\r/)
 }
 
-/** Doing it twice changes nothing: tools that join files leave several marks. */
+/** Removes all byte order marks: tools that join files leave several. */
 export function withoutMark(text: string): string {
   return text.replace(/^\uFEFF+/, "")
 }
 
-/** Turns offsets into places. Lines are found once, when the first place is asked for. */
+/** Converts offsets to positions. Lines are split on first use. */
 export class Lines {
   readonly #file: string
   readonly #text: string
@@ -43,7 +43,7 @@ export class Lines {
     this.#text = text
   }
 
-  /** The source range between two offsets; of one over several lines, what is on the first. */
+  /** The source range between two offsets. If it spans several lines, the part on the first line. */
   place(start: number, end: number): SourceRange {
     const starts = this.#lineStarts()
     const from = Math.min(Math.max(start, 0), this.#text.length)
@@ -97,7 +97,7 @@ export interface Diagnostic {
   /** For people: a sentence. */
   readonly message: string
   readonly place?: SourceRange
-  /** The word that was probably meant: shown as `did you mean …?`. */
+  /** The word that was probably meant, for `did you mean …?`. */
   readonly suggestion?: string
 }
 
@@ -113,7 +113,7 @@ export class Report {
     this.#add("warning", code, message, place, suggestion)
   }
 
-  /** What another check has found. */
+  /** Adds the findings of another check. */
   add(found: Iterable<Diagnostic>): void {
     for (const one of found) {
       this.#diagnostics.push(one)
@@ -141,10 +141,10 @@ export class Report {
   }
 }
 
-/** More than this are the echo of one mistake, or no definition at all. */
+/** Further diagnostics are mostly consequences of one mistake. */
 const MAX_REPORTED = 100
 
-/** For the readers of YAML and JSON: by offset, one diagnostic for each offset, and a limited number of them. */
+/** For the YAML and JSON readers: reports by offset, at most one diagnostic per offset, and a limited number of them. */
 export class SourceReport {
   readonly #report = new Report()
   readonly #lines: Lines
@@ -158,7 +158,7 @@ export class SourceReport {
     return this.#report.diagnostics
   }
 
-  /** No further error is reported. */
+  /** Whether further errors are dropped. */
   get isFull(): boolean {
     return this.#reported.error.size >= MAX_REPORTED
   }

@@ -1,4 +1,4 @@
-/** Source text of definitions: data with source ranges, and diagnostics people can act on. */
+/** Source text of definitions: data with source ranges, and actionable diagnostics. */
 export { nearest } from "../text/index.ts"
 export { type Diagnostic, type Path, Report, type SourceRange, textsIn } from "./diagnostic.ts"
 export { type Document, documentText, parseDocument } from "./parse-document.ts"

@@ -1,4 +1,4 @@
-/** Strings with `{{ expression }}` in them. `\{{` is two braces and no expression. */
+/** Strings with `{{ expression }}`. `\{{` is a literal `{{`. */
 import { type Json, SuperstepError } from "../core/index.ts"
 import { clipped } from "../text/index.ts"
 import type { Scope } from "./evaluation.ts"
@@ -7,23 +7,23 @@ import { ExpressionError, tooCostly } from "./expression-error.ts"
 import { MAX_EXPRESSION, type Reference, type Spelling, stringEnd } from "./syntax.ts"
 import { isTruthy, readBoolean, textOf } from "./values.ts"
 
-/** Characters that a template renders to. */
+/** Maximum characters of a rendered template. */
 const MAX_RENDERED = 10_000_000
 
 export interface Template {
   readonly source: string
   readonly references: readonly Reference[]
-  /** There is no expression in it. */
+  /** Whether it has no expressions. */
   readonly isPlain: boolean
-  /** What is missing or null is empty; objects and lists are JSON text. */
+  /** Missing and null values are empty; objects and lists are JSON text. */
   render(scope: Scope): string
-  /** A lone expression, with nothing but space around it, keeps its type; anything else is the rendered text. */
+  /** A single expression with only white space around it keeps its type; anything else is the rendered text. */
   value(scope: Scope): Json | undefined
 }
 
 type Part = string | Expression
 
-/** Throws an ExpressionError, with its place in the text, when an expression is wrong or never closed. */
+/** Throws an ExpressionError, with its position in the text, if an expression is invalid or unclosed. */
 export function template(source: string, spelling: Spelling): Template {
   const parts = readParts(source, spelling)
   const expressions = parts.filter((part) => typeof part !== "string")
@@ -68,7 +68,7 @@ function readParts(source: string, spelling: Spelling): readonly Part[] {
   return parts
 }
 
-/** Where the `}}` is: not in a string, and not the end of a map in the expression. */
+/** The position of the closing `}}`: not in a string, and not the end of a map in the expression. */
 function endOfExpression(source: string, start: number): number {
   let depth = 0
   for (let at = start; at < source.length; at++) {
@@ -81,7 +81,7 @@ function endOfExpression(source: string, start: number): number {
     else if (character === "}" && depth > 0) depth--
     else if (character === "}" && source[at + 1] === "}") return at
   }
-  // A quote or a brace that is never closed: the expression says so better than its braces do.
+  // For an unclosed quote or brace, the error of the expression is clearer than that of its braces.
   const close = source.indexOf("}}", start)
   if (close >= 0) return close
   throw new ExpressionError(`This "{{" is never closed with "}}". Write \\{{ for two braces.`, {
@@ -101,8 +101,8 @@ function renderParts(parts: readonly Part[], scope: Scope): string {
 }
 
 /**
- * Data with templates in its strings, which are parsed once. A lone expression keeps its type. `scopeOf` is what the
- * templates see where they are filled.
+ * Data with templates in its strings, which are parsed once. A single expression keeps its type. `scopeOf` returns the
+ * scope of the templates.
  */
 export function filling<Position>(
   data: Json,
@@ -124,12 +124,12 @@ export function filling<Position>(
   return (place) => Object.fromEntries(parts.map(([name, part]) => [name, part(place)]))
 }
 
-/** Conditions: an expression, a `{{ expression }}`, or a template, read as true or false. */
+/** Conditions: an expression, a `{{ expression }}`, or a template, evaluated to true or false. */
 
 export interface Condition extends Expression {
   /**
-   * Steps: true, 1, yes and false, 0, no, in any case and spacing; empty and missing are false; anything else
-   * throws CONDITION_NOT_BOOLEAN. Graph: false is None, "", 0, [], {} and what is missing.
+   * Steps: true, 1, yes and false, 0, no, in any case and spacing; empty and missing are false; anything else throws
+   * CONDITION_NOT_BOOLEAN. Graph: None, "", 0, [], {} and missing values are false.
    */
   holds(scope: Scope): boolean
 }
@@ -153,9 +153,9 @@ function readCondition(source: string, spelling: Spelling): Expression {
   return expression(source, spelling)
 }
 
-/** `{{` outside of strings. A quote that is never closed is an apostrophe in prose. */
+/** Whether `{{` occurs outside of strings. An unclosed quote is an apostrophe in prose. */
 function hasTemplate(source: string): boolean {
-  // Strings are looked for only where there can be some: in what is short enough to be an expression.
+  // Strings are parsed only if the text is short enough to be an expression.
   if (!source.includes("{{")) return false
   if (source.length > MAX_EXPRESSION) return true
   for (let at = 0; at < source.length; at++) {
@@ -183,15 +183,15 @@ function readStrictly(value: Json | undefined): boolean {
 }
 
 /**
- * `${NAME}` and `${NAME:-default}` in configuration files; `$$` is one `$`. The default also stands in for a value
- * that is empty. What does not look like a variable (`${env.KEY}`, `$5`) stays as it is, and so does what a value
- * contains. A default is on one line, so that looking for its end costs no more than the line.
+ * `${NAME}` and `${NAME:-default}` in configuration files; `$$` is one `$`. The default also replaces an empty value.
+ * Other uses of `$` (`${env.KEY}`, `$5`) and the content of values are unchanged. A default is on one line, so that the
+ * search for its end costs at most the line.
  */
 const VARIABLE = /\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}\n]{0,4096}))?\}/g
 
 export interface Substituted {
   readonly text: string
-  /** Variables that have neither a value nor a default. They stay in the text as they were written. */
+  /** Variables without a value and without a default. They stay in the text as written. */
   readonly missing: readonly { readonly name: string; readonly start: number; readonly end: number }[]
 }
 
