@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from "vitest"
 import { ladybugPackage } from "../../packages/retrieval/src/graph/ladybug-package.test-support.ts"
 import { generated } from "./generate.ts"
 import { type Asked, askAll, lineOf, summaryOf } from "./run.ts"
-import { startPostgres } from "./start-postgres.ts"
+import { startShop } from "./shop.ts"
 
 const folder = import.meta.dirname
 
@@ -74,7 +74,7 @@ test("without the database the files and the documents answer", async () => {
 /** Why there is no PostgreSQL here. */
 async function cannotStart(): Promise<string | undefined> {
   try {
-    await (await startPostgres()).stop()
+    await (await startShop()).stop()
     return undefined
   } catch (error) {
     return (error as Error).message
