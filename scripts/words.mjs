@@ -6,9 +6,9 @@ import { resolve } from "node:path"
 
 const root = resolve(import.meta.dirname, "..")
 
-/** The layers of the engine below agents, tests aside: words that are retired there, and not everywhere yet. */
-const engine =
-  /^packages\/engine\/src\/(core|protocol|runtime|service|builder|history|stores|testing|text|telemetry|files|packages|diagrams)\/(?!.*\.test)/
+/** Sources that are written in plain words, tests aside: words that are retired there, and not everywhere yet. */
+const plain =
+  /^packages\/(engine\/src\/(core|protocol|runtime|service|builder|history|stores|testing|text|telemetry|files|packages|diagrams|document|expressions|definitions|patterns)|retrieval\/src|superstep\/src)\/(?!.*\.test)/
 
 /** @type {[pattern: RegExp, instead: string, where?: RegExp][]} */
 const retired = [
@@ -43,14 +43,20 @@ const retired = [
   [
     /\b(it|run|task|attempt|caller|machine|frame|one) is over\b|\b(that|runs|tasks) are over\b/,
     "has ended, finished",
-    engine,
+    plain,
   ],
-  [/\bunder way\b/i, "in progress", engine],
-  [/\b(no longer|still|to be) good\b/i, "valid", engine],
-  [/\bwhoever\b/i, "the process that, the caller", engine],
-  [/\bby now\b/i, "now, already", engine],
-  [/\b(is|are|was|were) read back\b/i, "loaded", engine],
-  [/\bat hand\b/i, "loaded, known", engine],
+  [/\bunder way\b/i, "in progress", plain],
+  [/\b(no longer|still|to be) good\b/i, "valid", plain],
+  [/\bwhoever\b/i, "the process that, the caller", plain],
+  [/\bby now\b/i, "now, already", plain],
+  [/\b(is|are|was|were) read back\b/i, "loaded", plain],
+  [/\bat hand\b/i, "loaded, known", plain],
+  [/\bif need be\b/i, "if necessary", plain],
+  [/\bbut for\b/i, "except", plain],
+  [/\bwhere there (is|are)\b/i, "if there is", plain],
+  [/\blooked (at|into)\b/i, "examined, read", plain],
+  [/\ball the same\b/i, "anyway, nevertheless", plain],
+  [/\bmade anew\b|\bloads? anew\b/i, "again, reload", plain],
 ]
 
 /** Files whose words are not ours to choose, or are data. */

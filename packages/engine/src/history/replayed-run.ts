@@ -216,7 +216,7 @@ export class ReplayedRun implements Director {
     this.#turn(caller, caller.recorded?.takeTurn(returnKey(call))).then(returnNow)
   }
 
-  /** The handler has ended. Returns the error if the attempt fails all the same. */
+  /** The handler has ended. Returns the error if the attempt fails anyway. */
   async #end(part: Part, well: boolean): Promise<unknown> {
     const { recorded, attempt } = part
     const failure = recorded?.failure(attempt)

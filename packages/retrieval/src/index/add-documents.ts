@@ -55,7 +55,7 @@ export interface AddResult {
   readonly problems: readonly { readonly source: string; readonly reason: string }[]
 }
 
-/** A text document, or a file. */
+/** A document as text, or a file. */
 export type Item = (TextDocument | { readonly path: string }) & { readonly bytes: number }
 
 export interface Adding {

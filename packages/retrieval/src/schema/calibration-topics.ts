@@ -16,7 +16,7 @@ export const TOPICS: readonly Topic[] = [
       "loan. book title The Trial, Emma; member name Anna Keller, John Reed; borrowed on; returned on; branch north, centre",
     explanation: "What happens if I return a book too late?",
     passage:
-      "Books are lent for four weeks. Whoever brings them back later pays a small fine for every week, and cannot borrow others until it is paid.",
+      "Books are lent for four weeks. Whoever brings them back later pays a small fine for every week, and cannot borrow others until it is paid.", // words: allow
   },
   {
     figures: "Which pupils have the lowest marks in chemistry?",

@@ -96,7 +96,7 @@ export function coverage(weights: readonly number[], passages: readonly Strength
  */
 const IN_TEXT = 0.5
 const TOGETHER = 0.65
-/** Maximum characters of a text that are compared. */
+/** Maximum characters of text that are compared. */
 const MAX_COMPARED = 8_000
 
 export function textMatches(

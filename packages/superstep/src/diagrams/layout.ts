@@ -17,7 +17,7 @@ import {
   wrap,
 } from "@superstep/engine/diagrams"
 
-/** Geometry of each kind of shape: its size around a text, its corners, and where an arrow meets it. */
+/** Geometry of each kind of shape: its size around text, its corners, and where an arrow meets it. */
 
 export type Look = ShapeLook | "frame"
 
@@ -66,7 +66,7 @@ export function formOf(look: Look): Form {
   return OUTLINES[look].form
 }
 
-/** The size of a shape around a text of this size. */
+/** The size of a shape around text of this size. */
 function sizeAround(look: Look, text: Size): Size {
   const [dx, dy] = OUTLINES[look].padding
   const [width, height] = [text.width + dx, text.height + dy]

@@ -91,7 +91,7 @@ class Supervision {
           this.#asked.get(event.request)?.abort()
       }
     } catch {
-      // Whoever awaits the run gets the same error.
+      // The caller that awaits the run gets the same error.
     }
   }
 
