@@ -31,7 +31,7 @@ async function scriptFile(): Promise<TestIo> {
 }
 
 describe.skipIf(!has("bash"))("bash completes", () => {
-  test("commands, and those below them", async () => {
+  test("commands and subcommands", async () => {
     const io = await scriptFile()
     expect(offered(io, "ru")).toEqual(["run", "runs"])
     expect(offered(io, "")).toEqual(COMMANDS.map(({ name }) => name))
@@ -48,7 +48,7 @@ describe.skipIf(!has("bash"))("bash completes", () => {
     expect(offered(io, "completion", "z")).toEqual(["zsh"])
   })
 
-  test("nothing of its own where a file is meant", async () => {
+  test("nothing where a file is expected", async () => {
     const io = await scriptFile()
     expect(offered(io, "run", "")).toEqual([])
     expect(offered(io, "run", "x.yaml", "--agents", "")).toEqual([])

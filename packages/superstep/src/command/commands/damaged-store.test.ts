@@ -68,7 +68,7 @@ describe("superstep doctor --store", () => {
 })
 
 describe("superstep runs salvage", () => {
-  test("recovers sound runs whole, cuts the others, and says so", async () => {
+  test("recovers intact runs completely, truncates the others, and reports it", async () => {
     const io = await withRuns({ a: "x", b: "x" })
     sqlite(io, DAMAGE)
     const before = readFileSync(join(io.cwd, STORE))
@@ -95,7 +95,7 @@ describe("superstep runs salvage", () => {
     ])
   })
 
-  test("refuses a file that exists, a store that does not, and a store in memory", async () => {
+  test("refuses an existing target, a missing store, and a store in memory", async () => {
     const io = await withRuns({ a: "x" })
     const overwrite = await superstep(["runs", "salvage", "--to", STORE], io)
     expect(overwrite.code).toBe(2)
@@ -107,7 +107,7 @@ describe("superstep runs salvage", () => {
   })
 })
 
-test("a command that finds the store locked says so, and continues when it is free", async () => {
+test("a command that finds the store locked reports that, and continues when it is free", async () => {
   const io = await withRuns({ a: "x" })
   const holder = connection(io)
   holder.exec("BEGIN IMMEDIATE")

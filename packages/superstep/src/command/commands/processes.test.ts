@@ -30,7 +30,7 @@ function run(
   })
 }
 
-test("a run that one process left is watched by a second one and ended by a third", async () => {
+test("a run that one process released is watched by a second one and finished by a third", async () => {
   const io = testIo({ files: { "story.yaml": story } })
   expect((await run(io, "run", "story.yaml", "a story", "--run-id", "s")).code).toBe(3)
   const watcher = spawn(process.execPath, [...PROGRAM, "runs", "events", "s", "--follow", "--json"], {

@@ -31,7 +31,7 @@ test.each<[string, PrunePolicy, number]>([
   ["what ended before now", { endedBefore: Date.now() + 60_000 }, 4],
   ["what ended long ago", { endedBefore: 1 }, 0],
   ["the old, or past the newest", { keep: 1, endedBefore: 1 }, 2],
-])("what would go is what goes: %s", async (_, policy, count) => {
+])("lists exactly the runs that prune removes: %s", async (_, policy, count) => {
   const store = await filled()
   const amount = await prunable(store, policy)
   expect(amount.count).toBe(count)

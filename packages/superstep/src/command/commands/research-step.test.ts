@@ -29,7 +29,7 @@ it("searches the documents beside the file", async () => {
   expect(stderr).not.toContain("No key is set")
 })
 
-it("takes another model for one of the research's agents", async () => {
+it("overrides the model of one of the research's agents", async () => {
   const model = ["--model", "offline", "--model", "writer=scripted:script.yaml"]
   const { code, stdout } = await superstep([...asking, ...model], withNotes())
   expect({ code, stdout }).toEqual({
@@ -43,7 +43,7 @@ it("takes another model for one of the research's agents", async () => {
   expect(unknown.stderr.replace(/\s+/g, " ")).toContain("thinker, gap, selector, judge, writer")
 })
 
-it("says that documents are missing before anything runs", async () => {
+it("reports missing documents before anything runs", async () => {
   const io = testIo({ files: { "tea.yaml": STEP } })
   const { code, stderr } = await superstep(["validate", "tea.yaml"], io)
   expect(code).toBe(2)
